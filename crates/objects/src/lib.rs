@@ -1,0 +1,2 @@
+//! Object specs, lifetimes, recordings and the annotator.
+#![forbid(unsafe_code)]

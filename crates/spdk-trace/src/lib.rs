@@ -1,0 +1,2 @@
+//! Reads SPDK trace files of every era.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Writes SPDK trace files of every era, for tests and benchmarks.
+#![forbid(unsafe_code)]
