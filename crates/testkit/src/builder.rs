@@ -1,0 +1,314 @@
+//! [`TraceBuilder`]: says what an application traced, and builds the file that SPDK would have left.
+
+mod settings;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::era::{Era, EraSpec};
+use crate::image::Image;
+use crate::layout::{Layout, Shape};
+use crate::record::Record;
+use crate::survivor::Survivor;
+use crate::tpoint::Tpoint;
+use crate::trace_file::TraceFile;
+
+/// Size of an owner's description that SPDK chooses, in bytes.
+const DESCRIPTION_SIZE: usize = 119;
+
+/// One call of the recorder.
+#[derive(Debug, Clone)]
+struct Step {
+    lcore: u32,
+    record: Record,
+    /// Slots written before the writer was stopped; all, and `next_entry`, where there is no limit.
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Clone)]
+struct OwnerSpec {
+    owner_type: u8,
+    tsc: u64,
+    description: String,
+}
+
+/// What an application traced. Settings are chained on [`TraceBuilder::new`], contents are added afterwards.
+///
+/// # Panics
+/// Every method panics, with a message, on what the era's file can't hold.
+#[derive(Debug, Clone)]
+pub struct TraceBuilder {
+    era: Era,
+    tsc_rate: u64,
+    clear_tsc: u64,
+    slots: usize,
+    tpoint_count: usize,
+    lcore_count: Option<usize>,
+    owner_count: usize,
+    description_size: usize,
+    owner_types: BTreeMap<u8, u8>,
+    object_types: BTreeMap<u8, u8>,
+    tpoints: BTreeMap<u16, Tpoint>,
+    owners: BTreeMap<u16, OwnerSpec>,
+    lcores: BTreeSet<u32>,
+    thread_names: BTreeMap<u32, String>,
+    steps: Vec<Step>,
+}
+
+impl TraceBuilder {
+    /// An empty trace: 2.6 GHz, 256 slots an lcore, and SPDK's own counts.
+    #[must_use]
+    pub fn new(era: Era) -> Self {
+        let spec = era.spec();
+        Self {
+            era,
+            tsc_rate: 2_600_000_000,
+            clear_tsc: 0,
+            slots: 256,
+            tpoint_count: spec.tpoints(),
+            lcore_count: None,
+            owner_count: spec.owners.unwrap_or_default(),
+            description_size: DESCRIPTION_SIZE,
+            owner_types: BTreeMap::new(),
+            object_types: BTreeMap::new(),
+            tpoints: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            lcores: BTreeSet::new(),
+            thread_names: BTreeMap::new(),
+            steps: Vec::new(),
+        }
+    }
+
+    fn spec(&self) -> &'static EraSpec {
+        self.era.spec()
+    }
+
+    /// The era of the file.
+    pub fn era(&self) -> Era {
+        self.era
+    }
+
+    /// Declares an owner type and the letter that stands for it.
+    pub fn owner_type(&mut self, owner_type: u8, letter: u8) -> &mut Self {
+        self.owner_types.insert(owner_type, letter);
+        self
+    }
+
+    /// Declares an object type and the letter that stands for it.
+    pub fn object_type(&mut self, object_type: u8, letter: u8) -> &mut Self {
+        self.object_types.insert(object_type, letter);
+        self
+    }
+
+    /// Declares a tracepoint, and enables it in the mask.
+    ///
+    /// # Panics
+    /// If the era's descriptors have no room for its arguments or relations, or its id is too high.
+    pub fn tpoint(&mut self, tpoint: Tpoint) -> &mut Self {
+        assert!(
+            tpoint.fits(self.spec()),
+            "era {:?} has no room for {tpoint:?}",
+            self.era
+        );
+        assert!(
+            usize::from(tpoint.id) < self.tpoint_count,
+            "{tpoint:?} is outside of {} ids",
+            self.tpoint_count
+        );
+        self.tpoints.insert(tpoint.id, tpoint);
+        self
+    }
+
+    /// Declares an owner and since when (ticks) its id has been its own (eras D, E and F).
+    ///
+    /// # Panics
+    /// If the era has no owners, or the id is 0 or too high.
+    pub fn owner(&mut self, id: u16, owner_type: u8, tsc: u64, description: &str) -> &mut Self {
+        assert!(
+            self.spec().owners.is_some(),
+            "era {:?} has no owners",
+            self.era
+        );
+        let known = id != 0 && usize::from(id) < self.owner_count;
+        assert!(known, "owner {id} is outside of 1..{}", self.owner_count);
+        self.owners.insert(
+            id,
+            OwnerSpec {
+                owner_type,
+                tsc,
+                description: description.to_owned(),
+            },
+        );
+        self
+    }
+
+    /// Gives the lcore a history, if it has none, and lets more be said about it.
+    ///
+    /// # Panics
+    /// If the era's table has no entry for it.
+    pub fn lcore(&mut self, lcore: u32) -> LcoreBuilder<'_> {
+        let most = self.lcore_count.unwrap_or(self.spec().lcores);
+        assert!(
+            (lcore as usize) < most,
+            "lcore {lcore} is outside of {most} lcores"
+        );
+        self.lcores.insert(lcore);
+        LcoreBuilder { trace: self, lcore }
+    }
+
+    /// Records on that lcore.
+    ///
+    /// # Panics
+    /// If the tracepoint was not declared before, or the arguments are not those that it declares.
+    pub fn record(&mut self, lcore: u32, record: Record) -> &mut Self {
+        self.step(lcore, record, None)
+    }
+
+    /// Stops the writer within a record: only its first `slots` slots are written and `next_entry` stays, so that the
+    /// next record of the lcore would take the same place.
+    pub fn torn(&mut self, lcore: u32, record: Record, slots: usize) -> &mut Self {
+        self.step(lcore, record, Some(slots))
+    }
+
+    fn step(&mut self, lcore: u32, record: Record, limit: Option<usize>) -> &mut Self {
+        self.lcore(lcore);
+        let declared = self
+            .tpoints
+            .get(&record.tpoint)
+            .map(|tpoint| tpoint.args.len());
+        assert!(
+            declared == Some(record.args.len()),
+            "{record:?}: its tracepoint has {declared:?} arguments"
+        );
+        self.steps.push(Step {
+            lcore,
+            record,
+            limit,
+        });
+        self
+    }
+
+    /// The declared tracepoints, by id.
+    pub fn tpoints(&self) -> impl Iterator<Item = &Tpoint> {
+        self.tpoints.values()
+    }
+
+    /// The file's bytes.
+    pub fn build(&self) -> Vec<u8> {
+        self.build_file().bytes
+    }
+
+    /// The file, with the places of things in it.
+    pub fn build_file(&self) -> TraceFile {
+        let mut image = self.empty_image();
+        self.replay(&mut image);
+        image.file
+    }
+
+    /// The records that are still in the rings: lcore after lcore, each in the order of recording. Records that
+    /// `clear_tsc` hides are among them.
+    pub fn surviving(&self) -> Vec<Survivor> {
+        let mut image = self.empty_image();
+        image.keep_journal();
+        self.replay(&mut image);
+        image.surviving()
+    }
+
+    /// The file with everything declared and nothing recorded.
+    pub(crate) fn empty_image(&self) -> Image {
+        let mut image = Image::new(Layout::new(&self.shape()));
+        let header = image.file.layout.header.clone();
+        image.file.set_u64(header.tsc_rate, self.tsc_rate);
+        if let Some(at) = header.clear_tsc {
+            image.file.set_u64(at, self.clear_tsc);
+        }
+        for (type_id, letter) in &self.owner_types {
+            image.letter(header.owner_types, *type_id, *letter);
+        }
+        for (type_id, letter) in &self.object_types {
+            image.letter(header.objects, *type_id, *letter);
+        }
+        for tpoint in self.tpoints.values() {
+            image.tpoint(tpoint);
+        }
+        for (id, owner) in &self.owners {
+            image.owner(*id, owner.owner_type, owner.tsc, &owner.description);
+        }
+        for (lcore, name) in &self.thread_names {
+            image.thread_name(*lcore, name);
+        }
+        image
+    }
+
+    /// Records everything, in order.
+    pub(crate) fn replay(&self, image: &mut Image) {
+        for step in &self.steps {
+            match step.limit {
+                None => image.record(step.lcore, &step.record),
+                Some(limit) => image.record_part(step.lcore, &step.record, limit),
+            };
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        let spec = self.spec();
+        let highest = self.lcores.last().map_or(1, |lcore| *lcore as usize + 1);
+        let lcore_count = if spec.header.is_some() {
+            spec.lcores
+        } else {
+            self.lcore_count.unwrap_or(highest)
+        };
+        let lcores = if spec.every_lcore {
+            (0..spec.lcores as u32).collect()
+        } else {
+            self.lcores.iter().copied().collect()
+        };
+        Shape {
+            era: self.era,
+            slots: self.slots,
+            tpoints: self.tpoint_count,
+            lcore_count,
+            lcores,
+            owners: self.owner_count,
+            description_size: self.description_size,
+        }
+    }
+}
+
+/// One lcore of a [`TraceBuilder`].
+#[derive(Debug)]
+pub struct LcoreBuilder<'a> {
+    trace: &'a mut TraceBuilder,
+    lcore: u32,
+}
+
+impl LcoreBuilder<'_> {
+    /// Names the lcore's thread (era D0 on).
+    ///
+    /// # Panics
+    /// If the era has no thread names.
+    #[expect(
+        clippy::return_self_not_must_use,
+        reason = "what was said is kept in the builder behind it"
+    )]
+    pub fn thread_name(self, name: &str) -> Self {
+        assert!(
+            self.trace.spec().has_thread_names(),
+            "era {:?} has no thread names",
+            self.trace.era
+        );
+        self.trace.thread_names.insert(self.lcore, name.to_owned());
+        self
+    }
+
+    /// Records on this lcore.
+    #[expect(
+        clippy::return_self_not_must_use,
+        reason = "what was said is kept in the builder behind it"
+    )]
+    pub fn record(self, record: Record) -> Self {
+        self.trace.record(self.lcore, record);
+        self
+    }
+}

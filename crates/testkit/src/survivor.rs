@@ -1,0 +1,117 @@
+//! The truth about a trace: which records are still in the rings at the end.
+
+use std::collections::BTreeMap;
+
+use crate::image::Written;
+use crate::record::{Arg, Record};
+use crate::tpoint::Tpoint;
+
+/// A record whose first slot is still in its ring.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Survivor {
+    /// The lcore that recorded it.
+    pub lcore: u32,
+    /// When, in ticks.
+    pub tsc: u64,
+    /// Id of its tracepoint.
+    pub tpoint_id: u16,
+    /// Name of its tracepoint.
+    pub tpoint: String,
+    /// Its owner (`poller_id` up to v24.01).
+    pub owner: u16,
+    /// Its size.
+    pub size: u32,
+    /// Its object.
+    pub object: u64,
+    /// Its arguments as the slots hold them: strings cut to their size, integers of 4 bytes without their upper half.
+    pub args: Vec<Arg>,
+    /// Whether all of its slots are still its own; otherwise `args` can't be read back.
+    pub args_intact: bool,
+    /// Whether `next_entry` was moved past it; otherwise the writer was stopped within it.
+    pub finished: bool,
+    /// Index of its first slot in the ring.
+    pub slot: usize,
+    /// Slots that it took.
+    pub slots: usize,
+}
+
+/// What was recorded, and which record each slot holds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Journal {
+    lcores: BTreeMap<u32, LcoreJournal>,
+}
+
+#[derive(Debug, Clone)]
+struct LcoreJournal {
+    records: Vec<Survivor>,
+    /// Index of the record that wrote the slot last.
+    writers: Vec<Option<usize>>,
+}
+
+impl Journal {
+    /// Notes a record of which the first `limit` slots were written.
+    pub(crate) fn note(
+        &mut self,
+        lcore: u32,
+        record: &Record,
+        tpoint: &Tpoint,
+        written: Written,
+        limit: usize,
+        ring: usize,
+    ) {
+        let empty = || LcoreJournal {
+            records: Vec::new(),
+            writers: vec![None; ring],
+        };
+        let journal = self.lcores.entry(lcore).or_insert_with(empty);
+        let number = journal.records.len();
+        let slot = (written.first % ring as u64) as usize;
+        for part in 0..written.slots.min(limit) {
+            journal.writers[(slot + part) % ring] = Some(number);
+        }
+        journal.records.push(Survivor {
+            lcore,
+            tsc: record.tsc,
+            tpoint_id: record.tpoint,
+            tpoint: tpoint.name.clone(),
+            owner: record.owner,
+            size: record.size,
+            object: record.object,
+            args: record
+                .args
+                .iter()
+                .zip(&tpoint.args)
+                .map(|(arg, spec)| arg.as_stored(spec))
+                .collect(),
+            args_intact: true,
+            finished: limit == usize::MAX,
+            slot,
+            slots: written.slots,
+        });
+    }
+
+    /// The records whose first slot is still theirs: lcore after lcore, each in the order of recording.
+    pub(crate) fn surviving(&self) -> Vec<Survivor> {
+        self.lcores
+            .values()
+            .flat_map(LcoreJournal::surviving)
+            .collect()
+    }
+}
+
+impl LcoreJournal {
+    fn surviving(&self) -> impl Iterator<Item = Survivor> {
+        self.records
+            .iter()
+            .enumerate()
+            .filter_map(|(number, record)| {
+                let own = |part: usize| {
+                    self.writers[(record.slot + part) % self.writers.len()] == Some(number)
+                };
+                own(0).then(|| Survivor {
+                    args_intact: (0..record.slots).all(own),
+                    ..record.clone()
+                })
+            })
+    }
+}
