@@ -53,6 +53,8 @@ pub struct TraceBuilder {
     owners: BTreeMap<u16, OwnerSpec>,
     lcores: BTreeSet<u32>,
     thread_names: BTreeMap<u32, String>,
+    masks: BTreeMap<u16, u64>,
+    starts: BTreeMap<u32, u64>,
     steps: Vec<Step>,
 }
 
@@ -76,6 +78,8 @@ impl TraceBuilder {
             owners: BTreeMap::new(),
             lcores: BTreeSet::new(),
             thread_names: BTreeMap::new(),
+            masks: BTreeMap::new(),
+            starts: BTreeMap::new(),
             steps: Vec::new(),
         }
     }
@@ -101,7 +105,7 @@ impl TraceBuilder {
         self
     }
 
-    /// Declares a tracepoint, and enables it in the mask.
+    /// Declares a tracepoint, and enables its group in the mask.
     ///
     /// # Panics
     /// If the era's descriptors have no room for its arguments or relations, or its id is too high.
@@ -117,6 +121,20 @@ impl TraceBuilder {
             self.tpoint_count
         );
         self.tpoints.insert(tpoint.id, tpoint);
+        self
+    }
+
+    /// Sets which tracepoints of a group are enabled, in place of all of them.
+    ///
+    /// # Panics
+    /// If the file has no such group.
+    pub fn mask(&mut self, group: u16, enabled: u64) -> &mut Self {
+        let groups = self.tpoint_count.div_ceil(crate::era::GROUP_SIZE);
+        assert!(
+            usize::from(group) < groups,
+            "group {group} is outside of {groups} groups"
+        );
+        self.masks.insert(group, enabled);
         self
     }
 
@@ -232,11 +250,17 @@ impl TraceBuilder {
         for tpoint in self.tpoints.values() {
             image.tpoint(tpoint);
         }
+        for (group, mask) in &self.masks {
+            image.mask(usize::from(*group), *mask);
+        }
         for (id, owner) in &self.owners {
             image.owner(*id, owner.owner_type, owner.tsc, &owner.description);
         }
         for (lcore, name) in &self.thread_names {
             image.thread_name(*lcore, name);
+        }
+        for (lcore, next_entry) in &self.starts {
+            image.file.set_next_entry(*lcore, *next_entry);
         }
         image
     }
@@ -299,6 +323,17 @@ impl LcoreBuilder<'_> {
             self.trace.era
         );
         self.trace.thread_names.insert(self.lcore, name.to_owned());
+        self
+    }
+
+    /// Lets the lcore's ring begin as if so many slots had been written before and their contents been lost: the next
+    /// record goes to slot `next_entry & (slots - 1)`.
+    #[expect(
+        clippy::return_self_not_must_use,
+        reason = "what was said is kept in the builder behind it"
+    )]
+    pub fn starts_at(self, next_entry: u64) -> Self {
+        self.trace.starts.insert(self.lcore, next_entry);
         self
     }
 

@@ -121,15 +121,19 @@ impl Image {
         }
     }
 
-    /// Registers a tracepoint and enables it.
+    /// Registers a tracepoint and enables its whole group, as `spdk_trace_enable_tpoint_group` does.
     pub(crate) fn tpoint(&mut self, tpoint: &Tpoint) {
         let spec = self.file.layout.era.spec();
         let id = usize::from(tpoint.id);
         tpoint.encode(spec, self.file.tpoint_mut(tpoint.id));
-        let mask_at = self.file.layout.header.tpoint_mask + 8 * (id / GROUP_SIZE);
-        let mask = self.file.u64(mask_at) | 1 << (id % GROUP_SIZE);
-        self.file.set_u64(mask_at, mask);
+        self.mask(id / GROUP_SIZE, u64::MAX);
         self.tpoints[id] = Some(tpoint.clone());
+    }
+
+    /// Sets which tracepoints of a group are enabled.
+    pub(crate) fn mask(&mut self, group: usize, mask: u64) {
+        let at = self.file.layout.header.tpoint_mask + 8 * group;
+        self.file.set_u64(at, mask);
     }
 
     /// Registers an owner type or an object type: both tables have the same shape.

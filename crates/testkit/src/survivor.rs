@@ -1,6 +1,6 @@
 //! The truth about a trace: which records are still in the rings at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::image::Written;
 use crate::record::{Arg, Record};
@@ -43,8 +43,11 @@ pub(crate) struct Journal {
 
 #[derive(Debug, Clone)]
 struct LcoreJournal {
-    records: Vec<Survivor>,
-    /// Index of the record that wrote the slot last.
+    /// The newest records; older ones, which no slot holds any more, were dropped.
+    records: VecDeque<Survivor>,
+    /// How many were dropped: the number of the first in `records`.
+    dropped: usize,
+    /// Number of the record that wrote the slot last.
     writers: Vec<Option<usize>>,
 }
 
@@ -60,16 +63,17 @@ impl Journal {
         ring: usize,
     ) {
         let empty = || LcoreJournal {
-            records: Vec::new(),
+            records: VecDeque::new(),
+            dropped: 0,
             writers: vec![None; ring],
         };
         let journal = self.lcores.entry(lcore).or_insert_with(empty);
-        let number = journal.records.len();
+        let number = journal.dropped + journal.records.len();
         let slot = (written.first % ring as u64) as usize;
         for part in 0..written.slots.min(limit) {
             journal.writers[(slot + part) % ring] = Some(number);
         }
-        journal.records.push(Survivor {
+        journal.records.push_back(Survivor {
             lcore,
             tsc: record.tsc,
             tpoint_id: record.tpoint,
@@ -88,6 +92,7 @@ impl Journal {
             slot,
             slots: written.slots,
         });
+        journal.drop_overwritten();
     }
 
     /// The records whose first slot is still theirs: lcore after lcore, each in the order of recording.
@@ -100,18 +105,30 @@ impl Journal {
 }
 
 impl LcoreJournal {
+    /// Whether part `part` of that record is still in its slot.
+    fn holds(&self, number: usize, record: &Survivor, part: usize) -> bool {
+        self.writers[(record.slot + part) % self.writers.len()] == Some(number)
+    }
+
+    /// Forgets the records at the front that no slot holds, so that a ring written for hours takes no more memory.
+    fn drop_overwritten(&mut self) {
+        while self
+            .records
+            .front()
+            .is_some_and(|record| !self.holds(self.dropped, record, 0))
+        {
+            self.records.pop_front();
+            self.dropped += 1;
+        }
+    }
+
     fn surviving(&self) -> impl Iterator<Item = Survivor> {
-        self.records
-            .iter()
-            .enumerate()
-            .filter_map(|(number, record)| {
-                let own = |part: usize| {
-                    self.writers[(record.slot + part) % self.writers.len()] == Some(number)
-                };
-                own(0).then(|| Survivor {
-                    args_intact: (0..record.slots).all(own),
-                    ..record.clone()
-                })
+        self.records.iter().enumerate().filter_map(|(at, record)| {
+            let holds = |part: usize| self.holds(self.dropped + at, record, part);
+            holds(0).then(|| Survivor {
+                args_intact: (0..record.slots).all(holds),
+                ..record.clone()
             })
+        })
     }
 }
