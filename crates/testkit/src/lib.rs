@@ -30,6 +30,7 @@ mod strategy;
 mod survivor;
 mod tpoint;
 mod trace_file;
+mod workload;
 
 pub use builder::{LcoreBuilder, TraceBuilder};
 pub use era::{Era, EraSpec, HeaderFields, HistoryFields};
@@ -40,3 +41,4 @@ pub use strategy::{any_trace, any_trace_of};
 pub use survivor::Survivor;
 pub use tpoint::{ArgKind, ArgSpec, Relation, Tpoint};
 pub use trace_file::TraceFile;
+pub use workload::{Connection, Generated, Transport, Workload};

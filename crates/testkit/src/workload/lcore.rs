@@ -1,0 +1,382 @@
+//! One lcore of the workload: its connections, the requests in flight on them, and a clock that runs from event to
+//! event. Lcores share nothing but the time at which they start.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use super::connection::{Connection, host_nqn};
+use super::rng::Rng;
+use super::stages::{BDEV_IO_DONE, BDEV_IO_START, Kind, OWNER_TCP, Stage, Stages, Transport};
+use super::{BDEVS, FIRST_OWNER, START, Workload};
+use crate::image::Image;
+use crate::record::{Arg, Record};
+
+/// Where qpairs, requests and bdev I/Os lie; the lcore makes the bits from 32 on.
+const QPAIRS: u64 = 0x7f00_0000_0000;
+const REQUESTS: u64 = 0x5500_0000_0000;
+const BDEV_IOS: u64 = 0x2000_0000_0000;
+/// Bytes of a qpair, and of a request.
+const QPAIR_SIZE: u64 = 0x630;
+
+/// What happens next, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Open(usize),
+    Stage(usize),
+}
+
+/// A place for one connection after another.
+#[derive(Debug, Clone, Default)]
+struct Seat {
+    /// Index of its connection, while it has one.
+    connection: usize,
+    /// Connections that are still to come.
+    generations: u64,
+    /// Requests that this connection has still to send.
+    to_send: u64,
+    in_flight: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Request {
+    seat: usize,
+    /// Its pointer, reused by the next request of this place in the queue.
+    pointer: u64,
+    write: bool,
+    stage: usize,
+    bdev: usize,
+    bdev_io: u64,
+    offset: u64,
+    blocks: u32,
+}
+
+/// One lcore's run.
+pub(super) struct LcoreRun<'a> {
+    workload: &'a Workload,
+    stages: &'a Stages,
+    image: &'a mut Image,
+    lcore: u32,
+    rng: Rng,
+    now: u64,
+    events: BinaryHeap<Reverse<(u64, Event)>>,
+    seats: Vec<Seat>,
+    requests: Vec<Request>,
+    requests_each: u64,
+    pub(super) connections: Vec<Connection>,
+    free_qpairs: Vec<u64>,
+    free_owners: VecDeque<u16>,
+    free_bdev_ios: Vec<u64>,
+    /// The next one where none is free.
+    fresh_bdev_io: u64,
+    bdev_depth: [u64; BDEVS.len()],
+}
+
+impl<'a> LcoreRun<'a> {
+    pub(super) fn new(
+        workload: &'a Workload,
+        stages: &'a Stages,
+        image: &'a mut Image,
+        lcore: u32,
+    ) -> Self {
+        let share = |all: u64| {
+            all / u64::from(workload.lcores)
+                + u64::from(u64::from(lcore) < all % u64::from(workload.lcores))
+        };
+        let seats = share(u64::from(workload.qpairs)) as usize;
+        let connections = share(u64::from(workload.connections.max(workload.qpairs)));
+        let generations = |seat: usize| {
+            connections / seats as u64 + u64::from((seat as u64) < connections % seats as u64)
+        };
+        let owners = if stages.has_owners() {
+            FIRST_OWNER + BDEVS.len()..workload.owner_count
+        } else {
+            0..0
+        };
+        let mut rng = Rng::new(workload.seed ^ (u64::from(lcore) << 56));
+        let events = (0..seats)
+            .map(|seat| Reverse((START + rng.below(20_000), Event::Open(seat))))
+            .collect();
+        Self {
+            workload,
+            stages,
+            image,
+            lcore,
+            rng,
+            now: START,
+            events,
+            seats: (0..seats)
+                .map(|seat| Seat {
+                    generations: generations(seat),
+                    ..Seat::default()
+                })
+                .collect(),
+            requests: Vec::new(),
+            requests_each: (share(workload.requests) / connections.max(1)).max(1),
+            connections: Vec::new(),
+            free_qpairs: Vec::new(),
+            free_owners: owners
+                .filter(|owner| *owner as u32 % workload.lcores == lcore)
+                .map(|owner| owner as u16)
+                .collect(),
+            free_bdev_ios: Vec::new(),
+            fresh_bdev_io: BDEV_IOS + (u64::from(lcore) << 32),
+            bdev_depth: [0; BDEVS.len()],
+        }
+    }
+
+    /// Runs until every connection has sent its requests. The last connection of a seat stays.
+    pub(super) fn run(&mut self) {
+        while let Some(Reverse((time, event))) = self.events.pop() {
+            self.now = time.max(self.now + 1);
+            match event {
+                Event::Open(seat) => self.open(seat),
+                Event::Stage(request) => self.advance(request),
+            }
+        }
+    }
+
+    fn later(&mut self, ticks: u64, event: Event) {
+        self.events.push(Reverse((self.now + ticks, event)));
+    }
+
+    fn record(&mut self, record: &Record) {
+        self.image.record(self.lcore, record);
+    }
+
+    fn open(&mut self, seat: usize) {
+        let connection = self.new_connection();
+        self.seats[seat].connection = self.connections.len();
+        self.seats[seat].generations -= 1;
+        self.seats[seat].to_send = self.requests_each;
+        self.note_owner(&connection);
+        self.connections.push(connection);
+        self.record_connection(seat, 0);
+        let depth = u64::from(self.workload.queue_depth).min(self.requests_each);
+        let named = self.connections[self.seats[seat].connection].named;
+        for place in 0..depth {
+            let request = self.place_for(seat, place);
+            let wait = named + 1 - self.now + self.rng.wait(3_000);
+            self.seats[seat].to_send -= 1;
+            self.seats[seat].in_flight += 1;
+            self.later(wait, Event::Stage(request));
+        }
+    }
+
+    /// The request of that place in the seat's queue; requests of the connection before are over.
+    fn place_for(&mut self, seat: usize, place: u64) -> usize {
+        let qpair = self.connections[self.seats[seat].connection].qpair;
+        let first = REQUESTS + (qpair - QPAIRS) * u64::from(self.workload.queue_depth);
+        let mut request = Request {
+            seat,
+            pointer: first + QPAIR_SIZE * place,
+            write: false,
+            stage: 0,
+            bdev: 0,
+            bdev_io: 0,
+            offset: 0,
+            blocks: 0,
+        };
+        self.renew(&mut request);
+        let at = seat * self.workload.queue_depth as usize + place as usize;
+        if self.requests.len() <= at {
+            self.requests.resize(at + 1, request.clone());
+        }
+        self.requests[at] = request;
+        at
+    }
+
+    fn renew(&mut self, request: &mut Request) {
+        request.stage = 0;
+        request.write = self.rng.chance(self.workload.writes_per_mille);
+        request.bdev = self.rng.below(BDEVS.len() as u64) as usize;
+        request.blocks = 8 << self.rng.below(4);
+        request.offset = 8 * self.rng.below(1 << 20);
+    }
+
+    fn new_connection(&mut self) -> Connection {
+        let number = self.connections.len() as u64;
+        let lcore = u64::from(self.lcore);
+        let fresh = QPAIRS + (lcore << 32) + QPAIR_SIZE * number;
+        let transport = if self.rng.chance(self.workload.rdma_per_mille) {
+            Transport::Rdma
+        } else {
+            Transport::Tcp
+        };
+        let qid = 1 + (number % 16) as u16;
+        let owner = if self.stages.has_owners() {
+            self.free_owners.pop_front().unwrap_or(0)
+        } else {
+            qid
+        };
+        Connection {
+            qpair: self.free_qpairs.pop().unwrap_or(fresh),
+            thread: lcore + 2,
+            qid,
+            subnqn: format!("nqn.2016-06.io.spdk:cnode{}", 1 + self.rng.below(4)),
+            hostnqn: host_nqn(&mut self.rng),
+            transport,
+            lcore: self.lcore,
+            owner,
+            added: self.now,
+            named: self.now + 2_000 + self.rng.wait(10_000),
+            removed: None,
+        }
+    }
+
+    fn note_owner(&mut self, connection: &Connection) {
+        if self.stages.has_owners() && connection.owner != 0 {
+            let listener = self.workload.era >= crate::Era::F;
+            let description = connection.description(32_768 + self.rng.below(28_000), listener);
+            self.image
+                .owner(connection.owner, OWNER_TCP, self.now - 1, &description);
+        }
+    }
+
+    /// Records that the seat's connection came (0) or goes (1).
+    fn record_connection(&mut self, seat: usize, which: usize) {
+        let connection = &self.connections[self.seats[seat].connection];
+        let id = self.stages.connection(connection.transport)[which];
+        let tcp = connection.transport == Transport::Tcp;
+        let record = Record::new(id, self.now).owner(if tcp { connection.owner } else { 0 });
+        let object = if tcp && self.stages.has_owners() {
+            0
+        } else {
+            connection.qpair
+        };
+        self.record(&record.object(object));
+    }
+
+    /// Records the stage that the request is in, and waits for the next one.
+    fn advance(&mut self, at: usize) {
+        let request = self.requests[at].clone();
+        let stages = self.stages;
+        let transport = self.connections[self.seats[request.seat].connection].transport;
+        let way = stages.of(transport, request.write);
+        match way[request.stage].kind {
+            Kind::Submit => self.submit(at),
+            Kind::Complete => self.complete(&request),
+            kind => self.record_state(&request, way[request.stage], kind),
+        }
+        self.requests[at].stage += 1;
+        match way.get(request.stage + 1) {
+            Some(next) if next.kind == Kind::Complete => {
+                let wait = self.rng.latency(next.wait);
+                self.later(wait, Event::Stage(at));
+            }
+            Some(next) => {
+                let wait = self.rng.wait(next.wait);
+                self.later(wait, Event::Stage(at));
+            }
+            None => self.next_request(at),
+        }
+    }
+
+    fn record_state(&mut self, request: &Request, stage: Stage, kind: Kind) {
+        let seat = &self.seats[request.seat];
+        let connection = &self.connections[seat.connection];
+        let mut record = Record::new(stage.tpoint, self.now);
+        if connection.transport == Transport::Tcp {
+            record = record.owner(connection.owner);
+        }
+        record = if kind == Kind::Socket {
+            record.size(72)
+        } else {
+            record.object(request.pointer)
+        };
+        if self.stages.has_qpair(connection.transport) {
+            record = record.ptr(connection.qpair);
+        }
+        if kind == Kind::Depth && self.stages.has_owners() {
+            record = record.int(seat.in_flight);
+        }
+        self.record(&record);
+    }
+
+    /// The bdev layer's record carries the time at which the request was submitted, which may lie before that of the
+    /// record before it.
+    fn submit(&mut self, at: usize) {
+        let pointer = self.free_bdev_ios.pop().unwrap_or(self.fresh_bdev_io);
+        if pointer == self.fresh_bdev_io {
+            self.fresh_bdev_io += 0x400;
+        }
+        self.requests[at].bdev_io = pointer;
+        let request = self.requests[at].clone();
+        self.bdev_depth[request.bdev] += 1;
+        let early = if self.rng.chance(self.workload.early_starts_per_mille) {
+            1 + self.rng.below(1_500)
+        } else {
+            0
+        };
+        let tsc = (self.now - early).max(1);
+        let size = if self.stages.has_owners() {
+            request.blocks
+        } else {
+            0
+        };
+        let last = if self.stages.has_owners() {
+            self.bdev_depth[request.bdev]
+        } else {
+            u64::from(request.blocks)
+        };
+        let record = Record::new(BDEV_IO_START, tsc)
+            .owner(self.bdev_owner(request.bdev))
+            .size(size);
+        self.record(&record.object(pointer).args([
+            Arg::Int(if request.write { 2 } else { 1 }),
+            Arg::Ptr(request.pointer),
+            Arg::Int(request.offset),
+            Arg::Int(last),
+            Arg::str(BDEVS[request.bdev]),
+        ]));
+    }
+
+    fn complete(&mut self, request: &Request) {
+        self.bdev_depth[request.bdev] -= 1;
+        self.free_bdev_ios.push(request.bdev_io);
+        let record = Record::new(BDEV_IO_DONE, self.now).owner(self.bdev_owner(request.bdev));
+        let mut record = record.object(request.bdev_io).ptr(request.pointer);
+        if self.stages.has_owners() {
+            record = record.int(self.bdev_depth[request.bdev]);
+        }
+        self.record(&record);
+    }
+
+    fn bdev_owner(&self, bdev: usize) -> u16 {
+        if self.stages.has_owners() {
+            (FIRST_OWNER + bdev) as u16
+        } else {
+            0
+        }
+    }
+
+    /// The host sends the next request from the same place of its queue, or the connection ends.
+    fn next_request(&mut self, at: usize) {
+        let mut request = self.requests[at].clone();
+        let seat = request.seat;
+        if self.seats[seat].to_send > 0 {
+            self.seats[seat].to_send -= 1;
+            self.renew(&mut request);
+            self.requests[at] = request;
+            let wait = 500 + self.rng.wait(5_000);
+            self.later(wait, Event::Stage(at));
+            return;
+        }
+        self.seats[seat].in_flight -= 1;
+        if self.seats[seat].in_flight == 0 && self.seats[seat].generations > 0 {
+            self.close(seat);
+        }
+    }
+
+    fn close(&mut self, seat: usize) {
+        self.now += 1;
+        self.record_connection(seat, 1);
+        let connection = &mut self.connections[self.seats[seat].connection];
+        connection.removed = Some(self.now);
+        self.free_qpairs.push(connection.qpair);
+        if connection.owner != 0 {
+            self.free_owners.push_back(connection.owner);
+        }
+        let wait = 10_000 + self.rng.wait(50_000);
+        self.later(wait, Event::Open(seat));
+    }
+}

@@ -1,0 +1,59 @@
+//! A small deterministic generator, so that a seed gives the same file on every machine: integers only, no libm.
+
+/// splitmix64 (Steele, Lea and Flood, 2014): 64 bits of state, any seed will do.
+#[derive(Debug, Clone)]
+pub(super) struct Rng(u64);
+
+impl Rng {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `end`, which must not be 0. The bias is far below what a workload shows.
+    pub(super) fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+    }
+
+    /// Whether something that happens `per_mille` times of a thousand happens now.
+    pub(super) fn chance(&mut self, per_mille: u32) -> bool {
+        self.below(1000) < u64::from(per_mille)
+    }
+
+    /// A waiting time around `mean`: nearly exponential, by the leading zeros of a random number and a uniform rest.
+    pub(super) fn wait(&mut self, mean: u64) -> u64 {
+        let halvings = u64::from((self.next() | 1).leading_zeros());
+        // Leading zeros and the rest have the means 1 and 1/2: two thirds of `mean` for each whole one.
+        let unit = 2 * mean / 3;
+        halvings * unit + self.below(unit.max(1))
+    }
+
+    /// A latency around `mean` with a tail: 1 in 100 takes eight times as long, 1 in 1,000 fifty times.
+    pub(super) fn latency(&mut self, mean: u64) -> u64 {
+        let scale = match self.below(1000) {
+            0 => 50,
+            1..=10 => 8,
+            _ => 1,
+        };
+        mean / 2 + self.wait(scale * mean / 2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_have_about_their_mean() {
+        let mut rng = Rng::new(1);
+        let sum: u64 = (0..10_000).map(|_| rng.wait(3000)).sum();
+        assert!((2800..3200).contains(&(sum / 10_000)), "{}", sum / 10_000);
+    }
+}
