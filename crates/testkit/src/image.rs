@@ -177,16 +177,10 @@ impl Image {
     /// Records all but `next_entry`, and only the first `limit` slots of the record.
     pub(crate) fn record_part(&mut self, lcore: u32, record: &Record, limit: usize) -> Written {
         let layout = &self.file.layout;
-        let tpoint = self
-            .tpoints
-            .get(usize::from(record.tpoint))
-            .and_then(Option::as_ref);
-        assert!(
-            tpoint.is_some(),
-            "tracepoint {} was not declared",
-            record.tpoint
-        );
-        let Some(tpoint) = tpoint else { unreachable!() };
+        let declared = self.tpoints.get(usize::from(record.tpoint));
+        let Some(tpoint) = declared.and_then(Option::as_ref) else {
+            panic!("tracepoint {} was not declared", record.tpoint);
+        };
         check_args(record, tpoint);
         let slots = tpoint.slots();
         assert!(
@@ -206,14 +200,9 @@ impl Image {
         record.write(ring, first, limit, tpoint, continuation);
         let written = Written { first, slots };
         if let Some(journal) = &mut self.journal {
-            journal.note(
-                lcore,
-                record,
-                tpoint,
-                written,
-                limit,
-                self.file.layout.slots,
-            );
+            let finished = limit == usize::MAX;
+            let survivor = Survivor::of(lcore, record, tpoint, finished);
+            journal.note(survivor, written, limit, self.file.layout.slots);
         }
         written
     }

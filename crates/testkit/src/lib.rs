@@ -17,6 +17,10 @@
 //! assert_eq!(u64::from_le_bytes(bytes[..8].try_into().unwrap()), bytes.len() as u64);
 //! assert_eq!(t.surviving().len(), 1);
 //! ```
+//!
+//! [`TraceFile`] lets a test damage the result, [`LiveTrace`] records into a file while it is read, [`any_trace`] draws
+//! arbitrary traces for property tests, and [`Workload`] generates a target under load (also as the program
+//! `gen-trace`). [`TraceBuilder::surviving`] and [`Workload::truth`] tell what a reader must find.
 #![forbid(unsafe_code)]
 
 pub mod era;

@@ -35,6 +35,27 @@ pub struct Survivor {
     pub slots: usize,
 }
 
+impl Survivor {
+    /// The truth about a record, before it has its slots.
+    pub(crate) fn of(lcore: u32, record: &Record, tpoint: &Tpoint, finished: bool) -> Self {
+        let args = record.args.iter().zip(&tpoint.args);
+        Self {
+            lcore,
+            tsc: record.tsc,
+            tpoint_id: record.tpoint,
+            tpoint: tpoint.name.clone(),
+            owner: record.owner,
+            size: record.size,
+            object: record.object,
+            args: args.map(|(arg, spec)| arg.as_stored(spec)).collect(),
+            args_intact: true,
+            finished,
+            slot: 0,
+            slots: 0,
+        }
+    }
+}
+
 /// What was recorded, and which record each slot holds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Journal {
@@ -52,45 +73,24 @@ struct LcoreJournal {
 }
 
 impl Journal {
-    /// Notes a record of which the first `limit` slots were written.
-    pub(crate) fn note(
-        &mut self,
-        lcore: u32,
-        record: &Record,
-        tpoint: &Tpoint,
-        written: Written,
-        limit: usize,
-        ring: usize,
-    ) {
+    /// Notes a record of which the first `limit` slots were written to a ring of `ring` slots.
+    pub(crate) fn note(&mut self, record: Survivor, written: Written, limit: usize, ring: usize) {
         let empty = || LcoreJournal {
             records: VecDeque::new(),
             dropped: 0,
             writers: vec![None; ring],
         };
-        let journal = self.lcores.entry(lcore).or_insert_with(empty);
+        let journal = self.lcores.entry(record.lcore).or_insert_with(empty);
         let number = journal.dropped + journal.records.len();
         let slot = (written.first % ring as u64) as usize;
         for part in 0..written.slots.min(limit) {
             journal.writers[(slot + part) % ring] = Some(number);
         }
+        let slots = written.slots;
         journal.records.push_back(Survivor {
-            lcore,
-            tsc: record.tsc,
-            tpoint_id: record.tpoint,
-            tpoint: tpoint.name.clone(),
-            owner: record.owner,
-            size: record.size,
-            object: record.object,
-            args: record
-                .args
-                .iter()
-                .zip(&tpoint.args)
-                .map(|(arg, spec)| arg.as_stored(spec))
-                .collect(),
-            args_intact: true,
-            finished: limit == usize::MAX,
             slot,
-            slots: written.slots,
+            slots,
+            ..record
         });
         journal.drop_overwritten();
     }

@@ -144,6 +144,12 @@ impl Workload {
         }
     }
 
+    /// One lcore's share of things that all lcores share out.
+    fn share(&self, all: u64, lcore: u32) -> u64 {
+        let lcores = u64::from(self.lcores);
+        all / lcores + u64::from(u64::from(lcore) < all % lcores)
+    }
+
     fn empty_image(&self, stages: &Stages) -> Image {
         let mut trace = TraceBuilder::new(self.era)
             .tsc_rate(self.tsc_rate)

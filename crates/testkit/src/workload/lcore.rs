@@ -78,22 +78,10 @@ impl<'a> LcoreRun<'a> {
         image: &'a mut Image,
         lcore: u32,
     ) -> Self {
-        let share = |all: u64| {
-            all / u64::from(workload.lcores)
-                + u64::from(u64::from(lcore) < all % u64::from(workload.lcores))
-        };
-        let seats = share(u64::from(workload.qpairs)) as usize;
-        let connections = share(u64::from(workload.connections.max(workload.qpairs)));
-        let generations = |seat: usize| {
-            connections / seats as u64 + u64::from((seat as u64) < connections % seats as u64)
-        };
-        let owners = if stages.has_owners() {
-            FIRST_OWNER + BDEVS.len()..workload.owner_count
-        } else {
-            0..0
-        };
+        let connections = workload.share(workload.connections.max(workload.qpairs).into(), lcore);
+        let seats = seats(workload.share(workload.qpairs.into(), lcore), connections);
         let mut rng = Rng::new(workload.seed ^ (u64::from(lcore) << 56));
-        let events = (0..seats)
+        let events = (0..seats.len())
             .map(|seat| Reverse((START + rng.below(20_000), Event::Open(seat))))
             .collect();
         Self {
@@ -104,20 +92,12 @@ impl<'a> LcoreRun<'a> {
             rng,
             now: START,
             events,
-            seats: (0..seats)
-                .map(|seat| Seat {
-                    generations: generations(seat),
-                    ..Seat::default()
-                })
-                .collect(),
+            seats,
             requests: Vec::new(),
-            requests_each: (share(workload.requests) / connections.max(1)).max(1),
+            requests_each: (workload.share(workload.requests, lcore) / connections).max(1),
             connections: Vec::new(),
             free_qpairs: Vec::new(),
-            free_owners: owners
-                .filter(|owner| *owner as u32 % workload.lcores == lcore)
-                .map(|owner| owner as u16)
-                .collect(),
+            free_owners: owners(workload, stages, lcore),
             free_bdev_ios: Vec::new(),
             fresh_bdev_io: BDEV_IOS + (u64::from(lcore) << 32),
             bdev_depth: [0; BDEVS.len()],
@@ -379,4 +359,27 @@ impl<'a> LcoreRun<'a> {
         let wait = 10_000 + self.rng.wait(50_000);
         self.later(wait, Event::Open(seat));
     }
+}
+
+/// The seats of one lcore, with the connections that each will have.
+fn seats(count: u64, connections: u64) -> Vec<Seat> {
+    let generations = |seat| connections / count + u64::from(seat < connections % count);
+    (0..count)
+        .map(|seat| Seat {
+            generations: generations(seat),
+            ..Seat::default()
+        })
+        .collect()
+}
+
+/// The owner ids that one lcore may give to its connections.
+fn owners(workload: &Workload, stages: &Stages, lcore: u32) -> VecDeque<u16> {
+    let free = if stages.has_owners() {
+        FIRST_OWNER + BDEVS.len()..workload.owner_count
+    } else {
+        0..0
+    };
+    free.filter(|owner| *owner as u32 % workload.lcores == lcore)
+        .map(|owner| owner as u16)
+        .collect()
 }
