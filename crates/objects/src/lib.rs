@@ -1,2 +1,20 @@
-//! Object specs, lifetimes, recordings and the annotator.
+//! The objects behind a trace's pointers and owners: which connection, which host.
+//!
+//! What an object is stands in a spec ([`ObjectSpec`]); who lived when is told by a recording of the application's
+//! probes ([`Recording`], [`Lifetimes`]); the [`Annotator`] puts both beside the records of a trace. The owners of
+//! newer traces need no recording: [`OwnerProperties`] reads their descriptions.
 #![forbid(unsafe_code)]
+
+mod annotate;
+mod lifetimes;
+mod owner;
+mod recording;
+mod spec;
+
+pub use annotate::Annotator;
+pub use lifetimes::{Key, Lifetime, Lifetimes};
+pub use owner::OwnerProperties;
+pub use recording::{BrokenLine, Event, Recording, Value};
+pub use spec::{
+    BUILT_IN, ObjectSpec, ProbeArg, ProbeSpec, PropertySpec, Role, Show, SpecError, TSC, built_in, parse_specs,
+};

@@ -31,11 +31,7 @@ impl LiveTrace {
         let mut image = trace.empty_image();
         image.keep_journal();
         trace.replay(&mut image);
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&path)?;
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
         file.write_all_at(&image.file.bytes, 0)?;
         Ok(Self { path, file, image })
     }
@@ -79,13 +75,7 @@ impl LiveTrace {
     ///
     /// # Panics
     /// If the file has no such owner.
-    pub fn owner(
-        &mut self,
-        id: u16,
-        owner_type: u8,
-        tsc: u64,
-        description: &str,
-    ) -> io::Result<()> {
+    pub fn owner(&mut self, id: u16, owner_type: u8, tsc: u64, description: &str) -> io::Result<()> {
         self.image.owner(id, owner_type, tsc, description);
         let layout = &self.image.file.layout;
         let (at, size) = (layout.owner(id), layout.owner_size());
@@ -98,23 +88,13 @@ impl LiveTrace {
     /// If the era has no such field.
     pub fn clear(&mut self, tsc: u64) -> io::Result<()> {
         let at = self.image.file.layout.header.clear_tsc;
-        assert!(
-            at.is_some(),
-            "era {:?} can't be cleared",
-            self.image.file.layout.era
-        );
+        assert!(at.is_some(), "era {:?} can't be cleared", self.image.file.layout.era);
         let at = at.unwrap_or_default();
         self.image.file.set_u64(at, tsc);
         self.write_back(at, 8)
     }
 
-    fn write_slots(
-        &self,
-        lcore: u32,
-        record: &Record,
-        written: Written,
-        limit: usize,
-    ) -> io::Result<()> {
+    fn write_slots(&self, lcore: u32, record: &Record, written: Written, limit: usize) -> io::Result<()> {
         let layout = &self.image.file.layout;
         self.write_back(layout.tpoint_counter(lcore, record.tpoint), 8)?;
         for slot in 0..written.slots.min(limit) {
@@ -125,8 +105,7 @@ impl LiveTrace {
 
     /// Writes a range of the image to the same place of the file.
     fn write_back(&self, at: usize, size: usize) -> io::Result<()> {
-        self.file
-            .write_all_at(&self.image.file.bytes[at..at + size], at as u64)
+        self.file.write_all_at(&self.image.file.bytes[at..at + size], at as u64)
     }
 }
 
@@ -138,24 +117,17 @@ mod tests {
     #[test]
     fn the_file_is_the_image_after_every_step() {
         for era in Era::ALL {
-            let path =
-                std::env::temp_dir().join(format!("testkit-live-{}-{era:?}", std::process::id()));
+            let path = std::env::temp_dir().join(format!("testkit-live-{}-{era:?}", std::process::id()));
             let mut trace = TraceBuilder::new(era).slots(8);
             trace.tpoint(Tpoint::new(64, "A").int("n", 4).str("s", 20));
             trace.lcore(1);
             let mut live = LiveTrace::create(&path, &trace).unwrap();
             for tsc in 1..20 {
-                live.record(1, &Record::new(64, tsc).int(tsc).str("text"))
-                    .unwrap();
+                live.record(1, &Record::new(64, tsc).int(tsc).str("text")).unwrap();
                 trace.record(1, Record::new(64, tsc).int(tsc).str("text"));
-                assert_eq!(
-                    std::fs::read(&path).unwrap(),
-                    live.snapshot().bytes,
-                    "{era:?}"
-                );
+                assert_eq!(std::fs::read(&path).unwrap(), live.snapshot().bytes, "{era:?}");
             }
-            live.torn(1, &Record::new(64, 20).int(1).str(""), 1)
-                .unwrap();
+            live.torn(1, &Record::new(64, 20).int(1).str(""), 1).unwrap();
             trace.torn(1, Record::new(64, 20).int(1).str(""), 1);
             assert_eq!(std::fs::read(&path).unwrap(), trace.build(), "{era:?}");
             assert_eq!(live.surviving(), trace.surviving(), "{era:?}");

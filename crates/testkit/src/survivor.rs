@@ -75,11 +75,7 @@ struct LcoreJournal {
 impl Journal {
     /// Notes a record of which the first `limit` slots were written to a ring of `ring` slots.
     pub(crate) fn note(&mut self, record: Survivor, written: Written, limit: usize, ring: usize) {
-        let empty = || LcoreJournal {
-            records: VecDeque::new(),
-            dropped: 0,
-            writers: vec![None; ring],
-        };
+        let empty = || LcoreJournal { records: VecDeque::new(), dropped: 0, writers: vec![None; ring] };
         let journal = self.lcores.entry(record.lcore).or_insert_with(empty);
         let number = journal.dropped + journal.records.len();
         let slot = (written.first % ring as u64) as usize;
@@ -87,20 +83,13 @@ impl Journal {
             journal.writers[(slot + part) % ring] = Some(number);
         }
         let slots = written.slots;
-        journal.records.push_back(Survivor {
-            slot,
-            slots,
-            ..record
-        });
+        journal.records.push_back(Survivor { slot, slots, ..record });
         journal.drop_overwritten();
     }
 
     /// The records whose first slot is still theirs: lcore after lcore, each in the order of recording.
     pub(crate) fn surviving(&self) -> Vec<Survivor> {
-        self.lcores
-            .values()
-            .flat_map(LcoreJournal::surviving)
-            .collect()
+        self.lcores.values().flat_map(LcoreJournal::surviving).collect()
     }
 }
 
@@ -112,11 +101,7 @@ impl LcoreJournal {
 
     /// Forgets the records at the front that no slot holds, so that a ring written for hours takes no more memory.
     fn drop_overwritten(&mut self) {
-        while self
-            .records
-            .front()
-            .is_some_and(|record| !self.holds(self.dropped, record, 0))
-        {
+        while self.records.front().is_some_and(|record| !self.holds(self.dropped, record, 0)) {
             self.records.pop_front();
             self.dropped += 1;
         }
@@ -125,10 +110,7 @@ impl LcoreJournal {
     fn surviving(&self) -> impl Iterator<Item = Survivor> {
         self.records.iter().enumerate().filter_map(|(at, record)| {
             let holds = |part: usize| self.holds(self.dropped + at, record, part);
-            holds(0).then(|| Survivor {
-                args_intact: (0..record.slots).all(holds),
-                ..record.clone()
-            })
+            holds(0).then(|| Survivor { args_intact: (0..record.slots).all(holds), ..record.clone() })
         })
     }
 }

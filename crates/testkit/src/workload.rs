@@ -115,14 +115,8 @@ impl Workload {
     /// If there are no lcores, fewer connections at a time than lcores, no requests in flight, or `slots` is no power
     /// of two or too few for one record.
     pub fn generate(&self) -> Generated {
-        assert!(
-            self.lcores > 0 && self.qpairs >= self.lcores,
-            "every lcore needs a connection"
-        );
-        assert!(
-            self.queue_depth > 0,
-            "a connection needs a request in flight"
-        );
+        assert!(self.lcores > 0 && self.qpairs >= self.lcores, "every lcore needs a connection");
+        assert!(self.queue_depth > 0, "a connection needs a request in flight");
         let stages = Stages::new(self.era);
         let mut image = self.empty_image(&stages);
         if self.truth {
@@ -136,12 +130,7 @@ impl Workload {
         }
         let recording = connection::recording(&connections, &mut Rng::new(!self.seed));
         let truth = image.surviving();
-        Generated {
-            file: image.file,
-            recording,
-            connections,
-            truth,
-        }
+        Generated { file: image.file, recording, connections, truth }
     }
 
     /// One lcore's share of things that all lcores share out.
@@ -151,20 +140,13 @@ impl Workload {
     }
 
     fn empty_image(&self, stages: &Stages) -> Image {
-        let mut trace = TraceBuilder::new(self.era)
-            .tsc_rate(self.tsc_rate)
-            .slots(self.slots);
+        let mut trace = TraceBuilder::new(self.era).tsc_rate(self.tsc_rate).slots(self.slots);
         stages.declare(&mut trace);
         if stages.has_owners() {
             trace = trace.owner_count(self.owner_count);
             for (number, bdev) in BDEVS.iter().enumerate() {
                 let owner = (FIRST_OWNER + number) as u16;
-                trace.owner(
-                    owner,
-                    stages::OWNER_BDEV,
-                    START - 1_000,
-                    &format!("bdev_{bdev}"),
-                );
+                trace.owner(owner, stages::OWNER_BDEV, START - 1_000, &format!("bdev_{bdev}"));
             }
         }
         for lcore in 0..self.lcores {

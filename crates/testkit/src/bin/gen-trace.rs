@@ -49,10 +49,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let slots = args.records / args.lcores.max(1) as usize;
     if !slots.is_power_of_two() || slots < 4 || args.qpairs < args.lcores {
-        eprintln!(
-            "gen-trace: {} records on {} lcores with {} qpairs: ",
-            args.records, args.lcores, args.qpairs
-        );
+        eprintln!("gen-trace: {} records on {} lcores with {} qpairs: ", args.records, args.lcores, args.qpairs);
         eprintln!("each lcore needs a power of two of at least 4 slots, and a qpair");
         return ExitCode::from(2);
     }

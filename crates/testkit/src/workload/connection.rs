@@ -44,23 +44,9 @@ impl Connection {
     }
 
     fn hits(&self) -> Vec<(u64, String)> {
-        let Self {
-            qpair,
-            thread,
-            qid,
-            subnqn,
-            hostnqn,
-            added,
-            named,
-            ..
-        } = self;
+        let Self { qpair, thread, qid, subnqn, hostnqn, added, named, .. } = self;
         let poll_group = |what: &str, tsc: u64| {
-            (
-                tsc,
-                format!(
-                    "nvmf_poll_group_{what}_qpair: tsc={tsc:#x}, qpair={qpair:#x}, thread={thread:#x}"
-                ),
-            )
+            (tsc, format!("nvmf_poll_group_{what}_qpair: tsc={tsc:#x}, qpair={qpair:#x}, thread={thread:#x}"))
         };
         let name = format!(
             "nvmf_ctrlr_add_qpair: tsc={named:#x}, qpair={qpair:#x}, qid={qid:#x}, subnqn='{subnqn}', hostnqn='{hostnqn}'"
@@ -74,11 +60,7 @@ impl Connection {
 /// Host NQNs as they occur: a UUID of 68 characters in all, one with `,` and `=`, and short ones.
 pub(super) fn host_nqn(rng: &mut Rng) -> String {
     match rng.below(8) {
-        0 => format!(
-            "nqn.2014-08.com.example:rack={},slot={}",
-            rng.below(40),
-            rng.below(42)
-        ),
+        0 => format!("nqn.2014-08.com.example:rack={},slot={}", rng.below(40), rng.below(42)),
         1..=3 => format!("nqn.2014-08.org.nvmexpress:host{}", rng.below(16)),
         _ => {
             let (high, low) = (rng.next(), rng.next());

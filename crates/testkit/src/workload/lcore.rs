@@ -72,18 +72,11 @@ pub(super) struct LcoreRun<'a> {
 }
 
 impl<'a> LcoreRun<'a> {
-    pub(super) fn new(
-        workload: &'a Workload,
-        stages: &'a Stages,
-        image: &'a mut Image,
-        lcore: u32,
-    ) -> Self {
+    pub(super) fn new(workload: &'a Workload, stages: &'a Stages, image: &'a mut Image, lcore: u32) -> Self {
         let connections = workload.share(workload.connections.max(workload.qpairs).into(), lcore);
         let seats = seats(workload.share(workload.qpairs.into(), lcore), connections);
         let mut rng = Rng::new(workload.seed ^ (u64::from(lcore) << 56));
-        let events = (0..seats.len())
-            .map(|seat| Reverse((START + rng.below(20_000), Event::Open(seat))))
-            .collect();
+        let events = (0..seats.len()).map(|seat| Reverse((START + rng.below(20_000), Event::Open(seat)))).collect();
         Self {
             workload,
             stages,
@@ -177,17 +170,9 @@ impl<'a> LcoreRun<'a> {
         let number = self.connections.len() as u64;
         let lcore = u64::from(self.lcore);
         let fresh = QPAIRS + (lcore << 32) + QPAIR_SIZE * number;
-        let transport = if self.rng.chance(self.workload.rdma_per_mille) {
-            Transport::Rdma
-        } else {
-            Transport::Tcp
-        };
+        let transport = if self.rng.chance(self.workload.rdma_per_mille) { Transport::Rdma } else { Transport::Tcp };
         let qid = 1 + (number % 16) as u16;
-        let owner = if self.stages.has_owners() {
-            self.free_owners.pop_front().unwrap_or(0)
-        } else {
-            qid
-        };
+        let owner = if self.stages.has_owners() { self.free_owners.pop_front().unwrap_or(0) } else { qid };
         Connection {
             qpair: self.free_qpairs.pop().unwrap_or(fresh),
             thread: lcore + 2,
@@ -207,8 +192,7 @@ impl<'a> LcoreRun<'a> {
         if self.stages.has_owners() && connection.owner != 0 {
             let listener = self.workload.era >= crate::Era::F;
             let description = connection.description(32_768 + self.rng.below(28_000), listener);
-            self.image
-                .owner(connection.owner, OWNER_TCP, self.now - 1, &description);
+            self.image.owner(connection.owner, OWNER_TCP, self.now - 1, &description);
         }
     }
 
@@ -218,11 +202,7 @@ impl<'a> LcoreRun<'a> {
         let id = self.stages.connection(connection.transport)[which];
         let tcp = connection.transport == Transport::Tcp;
         let record = Record::new(id, self.now).owner(if tcp { connection.owner } else { 0 });
-        let object = if tcp && self.stages.has_owners() {
-            0
-        } else {
-            connection.qpair
-        };
+        let object = if tcp && self.stages.has_owners() { 0 } else { connection.qpair };
         self.record(&record.object(object));
     }
 
@@ -258,11 +238,7 @@ impl<'a> LcoreRun<'a> {
         if connection.transport == Transport::Tcp {
             record = record.owner(connection.owner);
         }
-        record = if kind == Kind::Socket {
-            record.size(72)
-        } else {
-            record.object(request.pointer)
-        };
+        record = if kind == Kind::Socket { record.size(72) } else { record.object(request.pointer) };
         if self.stages.has_qpair(connection.transport) {
             record = record.ptr(connection.qpair);
         }
@@ -282,25 +258,11 @@ impl<'a> LcoreRun<'a> {
         self.requests[at].bdev_io = pointer;
         let request = self.requests[at].clone();
         self.bdev_depth[request.bdev] += 1;
-        let early = if self.rng.chance(self.workload.early_starts_per_mille) {
-            1 + self.rng.below(1_500)
-        } else {
-            0
-        };
+        let early = if self.rng.chance(self.workload.early_starts_per_mille) { 1 + self.rng.below(1_500) } else { 0 };
         let tsc = (self.now - early).max(1);
-        let size = if self.stages.has_owners() {
-            request.blocks
-        } else {
-            0
-        };
-        let last = if self.stages.has_owners() {
-            self.bdev_depth[request.bdev]
-        } else {
-            u64::from(request.blocks)
-        };
-        let record = Record::new(BDEV_IO_START, tsc)
-            .owner(self.bdev_owner(request.bdev))
-            .size(size);
+        let size = if self.stages.has_owners() { request.blocks } else { 0 };
+        let last = if self.stages.has_owners() { self.bdev_depth[request.bdev] } else { u64::from(request.blocks) };
+        let record = Record::new(BDEV_IO_START, tsc).owner(self.bdev_owner(request.bdev)).size(size);
         self.record(&record.object(pointer).args([
             Arg::Int(if request.write { 2 } else { 1 }),
             Arg::Ptr(request.pointer),
@@ -322,11 +284,7 @@ impl<'a> LcoreRun<'a> {
     }
 
     fn bdev_owner(&self, bdev: usize) -> u16 {
-        if self.stages.has_owners() {
-            (FIRST_OWNER + bdev) as u16
-        } else {
-            0
-        }
+        if self.stages.has_owners() { (FIRST_OWNER + bdev) as u16 } else { 0 }
     }
 
     /// The host sends the next request from the same place of its queue, or the connection ends.
@@ -364,22 +322,11 @@ impl<'a> LcoreRun<'a> {
 /// The seats of one lcore, with the connections that each will have.
 fn seats(count: u64, connections: u64) -> Vec<Seat> {
     let generations = |seat| connections / count + u64::from(seat < connections % count);
-    (0..count)
-        .map(|seat| Seat {
-            generations: generations(seat),
-            ..Seat::default()
-        })
-        .collect()
+    (0..count).map(|seat| Seat { generations: generations(seat), ..Seat::default() }).collect()
 }
 
 /// The owner ids that one lcore may give to its connections.
 fn owners(workload: &Workload, stages: &Stages, lcore: u32) -> VecDeque<u16> {
-    let free = if stages.has_owners() {
-        FIRST_OWNER + BDEVS.len()..workload.owner_count
-    } else {
-        0..0
-    };
-    free.filter(|owner| *owner as u32 % workload.lcores == lcore)
-        .map(|owner| owner as u16)
-        .collect()
+    let free = if stages.has_owners() { FIRST_OWNER + BDEVS.len()..workload.owner_count } else { 0..0 };
+    free.filter(|owner| *owner as u32 % workload.lcores == lcore).map(|owner| owner as u16).collect()
 }

@@ -1,0 +1,80 @@
+//! Annotations as JSON: writing an object's properties, and reading them back from a document of ours.
+
+use objects::{Annotator, Lifetime, Show};
+use serde_json::{Map, Value};
+
+use super::format::json_text::string;
+use crate::digits::number;
+
+/// Appends an object's properties as JSON members, without the braces.
+pub(crate) fn members(out: &mut Vec<u8>, annotator: &Annotator, object: &Lifetime) {
+    let spec = &annotator.specs()[object.spec];
+    let mut first = true;
+    for (property, value) in spec.properties.iter().zip(&object.properties) {
+        let Some(value) = value else { continue };
+        if !first {
+            out.push(b',');
+        }
+        first = false;
+        string(out, property.name.as_bytes());
+        out.push(b':');
+        match value.parse() {
+            Ok(n) if property.show == Show::Decimal && !spec.is_text(property) => number(out, n),
+            _ => string(out, value.as_bytes()),
+        }
+    }
+}
+
+/// The `annotations` of an entry of a document that was annotated before.
+pub(crate) struct ReadBack(Map<String, Value>);
+
+/// One argument's annotation.
+pub(crate) struct ReadObject(Map<String, Value>);
+
+/// The member that names the object's type, where that is not the argument's name.
+pub(crate) const TYPE_MEMBER: &str = "object";
+
+impl ReadBack {
+    /// From JSON text; what is no annotation is none.
+    pub(crate) fn parse(json: &str) -> Self {
+        match serde_json::from_str(json) {
+            Ok(Value::Object(members)) => Self(members),
+            _ => Self(Map::new()),
+        }
+    }
+
+    /// The annotation of the argument of that name.
+    pub(crate) fn find(mut self, arg: &str) -> Option<ReadObject> {
+        match self.0.shift_remove(arg) {
+            Some(Value::Object(members)) => Some(ReadObject(members)),
+            _ => None,
+        }
+    }
+
+    /// A property of the first object of that type.
+    pub(crate) fn property(&self, object_type: &str, property: &str) -> Option<String> {
+        self.0.iter().find_map(|(arg, members)| {
+            let members = members.as_object()?;
+            let named = members.get(TYPE_MEMBER).and_then(Value::as_str).unwrap_or(arg);
+            if named == object_type { members.get(property).map(shown) } else { None }
+        })
+    }
+}
+
+impl ReadObject {
+    /// As the listing shows it.
+    pub(crate) fn text(&self, arg: &str) -> String {
+        let object_type = self.0.get(TYPE_MEMBER).and_then(Value::as_str);
+        let members = self.0.iter().filter(|(name, _)| *name != TYPE_MEMBER);
+        let members: Vec<_> = members.map(|(name, value)| format!("{name}={}", shown(value))).collect();
+        let members = members.join(", ");
+        match object_type {
+            Some(named) => format!("{arg}: {named}({members})"),
+            None => format!("{arg}({members})"),
+        }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,187 @@
+//! One document with the fields of `spdk_trace -j` (`app/trace/trace.cpp`, `print_event_json`), in its order, and
+//! `annotations`: of the owners once, of the objects in each entry.
+
+use spdk_trace::{Object, Record, Trace};
+
+use super::json_text::{member, number_member, string, string_member, value};
+use super::text::{object_name, poller};
+use super::{Format, View};
+use crate::digits::number;
+use crate::trace::annotation::{TYPE_MEMBER, members};
+
+/// Writes the document.
+pub(crate) struct Json;
+
+impl Format for Json {
+    fn begin(&mut self, out: &mut Vec<u8>, trace: &Trace, view: &View<'_>) {
+        out.push(b'{');
+        number_member(out, "tsc_rate", view.rate.get());
+        definitions(out, trace);
+        if trace.has_owners() {
+            owners(out, trace, view);
+        }
+        member(out, "entries");
+        out.extend_from_slice(b"[\n");
+    }
+
+    fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
+        out.push(b'{');
+        number_member(out, "lcore", u64::from(record.lcore.0));
+        number_member(out, "tpoint", u64::from(record.tpoint.id));
+        number_member(out, "tsc", record.tsc.0);
+        if let Some(id) = record.poller {
+            member(out, "poller");
+            out.push(b'"');
+            poller(out, id);
+            out.push(b'"');
+        }
+        if let Some(owner) = record.owner {
+            string_member(out, "owner", owner);
+        }
+        if record.size != 0 {
+            number_member(out, "size", u64::from(record.size));
+        }
+        object(out, record);
+        if let Some(related) = record.related {
+            member(out, "related");
+            out.push(b'"');
+            object_name(out, related.name);
+            out.push(b'"');
+        }
+        args(out, record);
+        annotations(out, record, view);
+        out.push(b'}');
+    }
+
+    fn separator(&self) -> &'static [u8] {
+        b",\n"
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"\n]}\n");
+    }
+}
+
+fn definitions(out: &mut Vec<u8>, trace: &Trace) {
+    member(out, "tpoints");
+    out.push(b'[');
+    for (i, tpoint) in trace.tpoints().all().iter().enumerate() {
+        out.extend_from_slice(if i == 0 { b"{" } else { b",{" });
+        string_member(out, "name", &tpoint.name);
+        number_member(out, "id", u64::from(tpoint.id));
+        member(out, "new_object");
+        out.extend_from_slice(if tpoint.new_object { b"true" } else { b"false" });
+        member(out, "args");
+        out.push(b'[');
+        for (j, arg) in tpoint.args.iter().enumerate() {
+            out.extend_from_slice(if j == 0 { b"{" } else { b",{" });
+            string_member(out, "name", &arg.name);
+            number_member(out, "type", u64::from(arg.kind.number()));
+            number_member(out, "size", u64::from(arg.size));
+            out.push(b'}');
+        }
+        out.extend_from_slice(b"]}");
+    }
+    out.push(b']');
+}
+
+fn owners(out: &mut Vec<u8>, trace: &Trace, view: &View<'_>) {
+    let owners = trace.owners();
+    member(out, "owners");
+    out.push(b'{');
+    for (id, description) in &owners {
+        string_member(out, id, description);
+    }
+    out.push(b'}');
+    member(out, "annotations");
+    out.extend_from_slice(b"{\"owners\":{");
+    for (id, description) in &owners {
+        if let Some(properties) = view.owners.get(*description).filter(|p| !p.is_empty()) {
+            member(out, id);
+            out.push(b'{');
+            out.extend_from_slice(properties.as_bytes());
+            out.push(b'}');
+        }
+    }
+    out.extend_from_slice(b"}}");
+}
+
+fn object(out: &mut Vec<u8>, record: &Record<'_>) {
+    let Some(id) = record.object.id() else { return };
+    member(out, "object");
+    out.push(b'{');
+    if let Object::Known { name, age, .. } = record.object {
+        member(out, "id");
+        out.push(b'"');
+        object_name(out, name);
+        out.push(b'"');
+        // SPDK leaves the time out of the record that creates the object: it is 0.
+        if let Some(age) = age.filter(|_| !record.tpoint.new_object) {
+            number_member(out, "time", age.0);
+        }
+    }
+    number_member(out, "value", id);
+    out.push(b'}');
+}
+
+fn args(out: &mut Vec<u8>, record: &Record<'_>) {
+    if record.tpoint.args.is_empty() {
+        return;
+    }
+    member(out, "args");
+    out.push(b'[');
+    for (i, (_, arg)) in record.args.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        value(out, arg);
+    }
+    out.push(b']');
+}
+
+/// Appends the entry's `annotations`, if any argument has one.
+pub(super) fn annotations(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
+    if let (Some(read), None) = (record.annotations, view.annotator) {
+        member(out, "annotations");
+        out.extend_from_slice(read.as_bytes());
+        return;
+    }
+    let Some(annotator) = view.annotator.filter(|a| a.refers(record.tpoint.id)) else { return };
+    let mut open = false;
+    for (index, (spec, arg)) in record.args.iter().enumerate() {
+        let Some(found) = view.object(record, index, arg) else { continue };
+        if !open {
+            member(out, "annotations");
+            out.push(b'{');
+            open = true;
+        }
+        member(out, &spec.name);
+        out.push(b'{');
+        let object_type = &annotator.specs()[found.spec].name;
+        if *object_type != spec.name {
+            string(out, TYPE_MEMBER.as_bytes());
+            out.push(b':');
+            string(out, object_type.as_bytes());
+            out.push(b',');
+        }
+        members(out, annotator, found);
+        out.push(b'}');
+    }
+    if open {
+        out.push(b'}');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_escaped() {
+        let mut out = b"{".to_vec();
+        string_member(&mut out, "a", "x\"y\\z\u{1b}");
+        number_member(&mut out, "b", 1);
+        number(&mut out, 2);
+        assert_eq!(String::from_utf8(out).unwrap(), r#"{"a":"x\"y\\z\\x1b","b":12"#);
+    }
+}

@@ -1,0 +1,136 @@
+//! Output formats: a file each. [`FORMATS`] is the list to touch for a new one.
+
+mod csv;
+mod json;
+mod json_text;
+mod ndjson;
+mod spdk;
+mod text;
+
+use std::collections::HashMap;
+
+use clap::ValueEnum;
+use objects::{Annotator, Lifetime};
+use spdk_trace::{ArgSpec, ArgValue, Nanos, Record, TickRate, Ticks, Trace};
+
+use super::annotation::ReadBack;
+use crate::digits::fixed3_right;
+
+/// What `--format` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FormatName {
+    /// The listing of SPDK's annotation script
+    Text,
+    /// The columns of spdk_trace's own listing, with exact times
+    Spdk,
+    /// One document with the fields of spdk_trace -j, and annotations; it can be read again
+    Json,
+    /// One object a line, each complete in itself
+    Ndjson,
+    /// A table with a header
+    Csv,
+}
+
+/// Writes records in one form.
+pub(crate) trait Format {
+    /// What comes before the first record.
+    fn begin(&mut self, _out: &mut Vec<u8>, _trace: &Trace, _view: &View<'_>) {}
+
+    /// One record.
+    fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>);
+
+    /// What stands between two records.
+    fn separator(&self) -> &'static [u8] {
+        b""
+    }
+
+    /// What comes after the last record.
+    fn end(&mut self, _out: &mut Vec<u8>) {}
+}
+
+/// The writer of a form.
+pub(crate) fn writer(name: FormatName, trace: &Trace) -> Box<dyn Format> {
+    match name {
+        FormatName::Text => Box::new(text::Text),
+        FormatName::Spdk => Box::new(spdk::Spdk::new(trace)),
+        FormatName::Json => Box::new(json::Json),
+        FormatName::Ndjson => Box::new(ndjson::Ndjson),
+        FormatName::Csv => Box::new(csv::Csv::default()),
+    }
+}
+
+/// How a record is to be seen: relative to what, and with which objects.
+pub(crate) struct View<'a> {
+    pub(crate) rate: TickRate,
+    /// The first record's time, from which all times are shown.
+    pub(crate) base: Ticks,
+    /// The time of the record shown before.
+    pub(crate) previous: Option<Ticks>,
+    pub(crate) show_tsc: bool,
+    pub(crate) show_delta: bool,
+    pub(crate) annotator: Option<&'a Annotator>,
+    /// Owners' properties by description.
+    pub(crate) owners: &'a OwnerCache,
+}
+
+/// Owners' properties as JSON members, by description.
+pub(crate) type OwnerCache = HashMap<String, String>;
+
+impl<'a> View<'a> {
+    /// Appends the time since the first record in microseconds, right-aligned.
+    #[inline]
+    pub(crate) fn time(&self, out: &mut Vec<u8>, tsc: Ticks, width: usize) {
+        if let Some(since) = tsc.0.checked_sub(self.base.0) {
+            fixed3_right(out, self.rate.nanos(Ticks(since)).0, width);
+            return;
+        }
+        // Only a document that is not in the order of time has such a record.
+        let mut text = vec![b'-'];
+        fixed3_right(&mut text, self.rate.nanos(Ticks(self.base.0 - tsc.0)).0, 0);
+        crate::digits::blanks(out, width.saturating_sub(text.len()));
+        out.extend_from_slice(&text);
+    }
+
+    /// Time since the record shown before.
+    pub(crate) fn delta(&self, tsc: Ticks) -> Nanos {
+        let since = tsc.0.saturating_sub(self.previous.unwrap_or(tsc).0);
+        self.rate.nanos(Ticks(since))
+    }
+
+    /// Whether any of the record's arguments may be told by an object.
+    #[inline]
+    pub(crate) fn is_annotated(&self, record: &Record<'_>) -> bool {
+        record.annotations.is_some() || self.annotator.is_some_and(|a| a.refers(record.tpoint.id))
+    }
+
+    /// The object that an argument points to.
+    #[inline]
+    pub(crate) fn object(&self, record: &Record<'_>, index: usize, value: ArgValue<'_>) -> Option<&'a Lifetime> {
+        self.annotator?.object(record.tpoint.id, index, value, record.tsc)
+    }
+
+    /// Appends the annotation of an argument, if it has one.
+    #[inline]
+    fn push_annotation(
+        &self,
+        out: &mut Vec<u8>,
+        record: &Record<'_>,
+        index: usize,
+        spec: &ArgSpec,
+        value: ArgValue<'_>,
+    ) -> bool {
+        if let (Some(object), Some(annotator)) = (self.object(record, index, value), self.annotator) {
+            if annotator.specs()[object.spec].name != spec.name {
+                out.extend_from_slice(spec.name.as_bytes());
+                out.extend_from_slice(b": ");
+            }
+            out.extend_from_slice(object.text.as_bytes());
+            return true;
+        }
+        let Some(read) = record.annotations.and_then(|json| ReadBack::parse(json).find(&spec.name)) else {
+            return false;
+        };
+        out.extend_from_slice(read.text(&spec.name).as_bytes());
+        true
+    }
+}

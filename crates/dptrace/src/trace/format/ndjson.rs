@@ -1,0 +1,104 @@
+//! One JSON object a line, each complete in itself: names instead of ids, microseconds beside ticks.
+
+use spdk_trace::{ArgValue, Object, Record};
+
+use super::json::annotations;
+use super::json_text::{member, number_member, string_member, value};
+use super::text::{object_name, poller};
+use super::{Format, View};
+use crate::digits::{fixed3_right, hex};
+
+/// Writes a line a record.
+pub(crate) struct Ndjson;
+
+impl Format for Ndjson {
+    fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
+        out.push(b'{');
+        member(out, "time_us");
+        view.time(out, record.tsc, 0);
+        if view.show_delta {
+            member(out, "delta_us");
+            fixed3_right(out, view.delta(record.tsc).0, 0);
+        }
+        number_member(out, "tsc", record.tsc.0);
+        number_member(out, "lcore", u64::from(record.lcore.0));
+        if !record.thread_name.is_empty() {
+            string_member(out, "thread", record.thread_name);
+        }
+        string_member(out, "tpoint", &record.tpoint.name);
+        if let Some(id) = record.poller {
+            member(out, "poller");
+            out.push(b'"');
+            poller(out, id);
+            out.push(b'"');
+        }
+        owner(out, record, view);
+        if record.size != 0 {
+            number_member(out, "size", u64::from(record.size));
+        }
+        object(out, record, view);
+        if let Some(related) = record.related {
+            member(out, "related");
+            out.push(b'"');
+            object_name(out, related.name);
+            out.push(b'"');
+        }
+        args(out, record);
+        annotations(out, record, view);
+        out.extend_from_slice(b"}\n");
+    }
+}
+
+fn owner(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
+    let Some(description) = record.owner else { return };
+    member(out, "owner");
+    out.push(b'{');
+    string_member(out, "description", description);
+    if let Some(properties) = view.owners.get(description).filter(|p| !p.is_empty()) {
+        out.push(b',');
+        out.extend_from_slice(properties.as_bytes());
+    }
+    out.push(b'}');
+}
+
+/// A pointer does not fit in the double that most readers of JSON make of a number, so it is a string here.
+fn pointer(out: &mut Vec<u8>, p: u64) {
+    out.extend_from_slice(b"\"0x");
+    hex(out, p);
+    out.push(b'"');
+}
+
+fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
+    let Some(id) = record.object.id() else { return };
+    member(out, "object");
+    out.push(b'{');
+    if let Object::Known { name, age, .. } = record.object {
+        member(out, "id");
+        out.push(b'"');
+        object_name(out, name);
+        out.push(b'"');
+        if let Some(age) = age {
+            member(out, "time_us");
+            fixed3_right(out, view.rate.nanos(age).0, 0);
+        }
+    }
+    member(out, "value");
+    pointer(out, id);
+    out.push(b'}');
+}
+
+fn args(out: &mut Vec<u8>, record: &Record<'_>) {
+    if record.tpoint.args.is_empty() {
+        return;
+    }
+    member(out, "args");
+    out.push(b'{');
+    for (spec, arg) in record.args.iter() {
+        member(out, &spec.name);
+        match arg {
+            ArgValue::Pointer(p) => pointer(out, p),
+            other => value(out, other),
+        }
+    }
+    out.push(b'}');
+}

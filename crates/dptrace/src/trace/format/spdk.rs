@@ -1,0 +1,167 @@
+//! The columns of `spdk_trace`'s own listing (`app/trace/trace.cpp`, `print_event`), but with exact times, with strings
+//! whole, and with 4-byte numbers signed like all others.
+
+use spdk_trace::{ArgKind, ArgSpec, ArgValue, Object, Record, Trace};
+
+use super::text::{object_name, poller, safe};
+use super::{Format, View};
+use crate::digits::{blanks, fixed3_left, fixed3_right, hex, left, number, number_right, pad_to};
+
+/// Columns of a thread's name, from 2024 on.
+const THREAD_WIDTH: usize = 16;
+/// Columns of an owner's description, from v24.05 on.
+const OWNER_WIDTH: usize = 64;
+const NAME_WIDTH: usize = 24;
+/// Columns of an argument's name, colon and blank included; what is longer is cut.
+const LABEL_WIDTH: usize = 7;
+const VALUE_WIDTH: usize = 16;
+/// Columns of an object's name with what it is related to.
+const ID_WIDTH: usize = 17;
+
+/// Writes a line a record, in the columns of the trace's version.
+pub(crate) struct Spdk {
+    thread_names: bool,
+    owners: bool,
+}
+
+impl Spdk {
+    /// In the columns of the version that wrote the trace.
+    pub(crate) fn new(trace: &Trace) -> Self {
+        Self { thread_names: trace.has_thread_names(), owners: trace.has_owners() }
+    }
+}
+
+impl Format for Spdk {
+    fn begin(&mut self, out: &mut Vec<u8>, trace: &Trace, view: &View<'_>) {
+        out.extend_from_slice(format!("TSC Rate: {}\n", view.rate.get()).as_bytes());
+        if let Trace::Raw(raw) = trace {
+            for ring in raw.rings() {
+                let size = format!("Trace Size of lcore ({}): {}\n", ring.lcore, ring.slots);
+                out.extend_from_slice(size.as_bytes());
+            }
+        }
+    }
+
+    fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
+        if self.thread_names {
+            column(out, THREAD_WIDTH, |out| safe(out, record.thread_name.as_bytes()));
+        }
+        number_right(out, u64::from(record.lcore.0), 2);
+        out.extend_from_slice(b": ");
+        if view.show_delta {
+            fixed3_right(out, view.delta(record.tsc).0, 10);
+        } else {
+            view.time(out, record.tsc, 10);
+        }
+        out.push(b' ');
+        if view.show_tsc {
+            out.push(b'(');
+            number_right(out, record.tsc.0, 9);
+            out.extend_from_slice(b") ");
+        }
+        self.owner(out, record);
+        column(out, NAME_WIDTH, |out| out.extend_from_slice(record.tpoint.name.as_bytes()));
+        if record.size > 0 {
+            out.extend_from_slice(b"size: ");
+            number_right(out, u64::from(record.size), 6);
+            out.push(b' ');
+        } else {
+            blanks(out, 13);
+        }
+        object(out, record, view);
+        self.args(out, record);
+        out.push(b'\n');
+    }
+}
+
+impl Spdk {
+    fn owner(&self, out: &mut Vec<u8>, record: &Record<'_>) {
+        if self.owners {
+            column(out, OWNER_WIDTH, |out| safe(out, record.owner.unwrap_or_default().as_bytes()));
+        } else if let Some(id) = record.poller {
+            poller(out, id);
+            out.push(b' ');
+        } else {
+            blanks(out, 4);
+        }
+    }
+
+    fn args(&self, out: &mut Vec<u8>, record: &Record<'_>) {
+        // From v24.05 on the argument that the related object was found by is not shown again.
+        let shown_by_relation = record.related.filter(|_| self.owners).and_then(|r| r.arg).map(usize::from);
+        for (index, (spec, value)) in record.args.iter().enumerate() {
+            if Some(index) == shown_by_relation {
+                continue;
+            }
+            label(out, &spec.name);
+            column(out, VALUE_WIDTH, |out| argument(out, spec, value));
+        }
+    }
+}
+
+/// Appends something, left-aligned, and a blank.
+fn column(out: &mut Vec<u8>, width: usize, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    write(out);
+    pad_to(out, start, width);
+    out.push(b' ');
+}
+
+fn label(out: &mut Vec<u8>, name: &str) {
+    let start = out.len();
+    left(out, name.as_bytes(), 0);
+    out.extend_from_slice(b": ");
+    if out.len() - start > LABEL_WIDTH && name.is_ascii() {
+        out.truncate(start + LABEL_WIDTH);
+    }
+    pad_to(out, start, LABEL_WIDTH);
+}
+
+fn argument(out: &mut Vec<u8>, spec: &ArgSpec, value: ArgValue<'_>) {
+    match value {
+        ArgValue::Pointer(p) => {
+            out.extend_from_slice(b"0x");
+            hex(out, p);
+        }
+        ArgValue::Int(n) => {
+            let four_bytes = spec.kind == ArgKind::Int && spec.size == 4;
+            let signed = if four_bytes { i64::from(n as i32) } else { n.cast_signed() };
+            if signed < 0 {
+                out.push(b'-');
+            }
+            number(out, signed.unsigned_abs());
+        }
+        ArgValue::Str(bytes) => safe(out, bytes),
+    }
+}
+
+fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
+    let name = match record.object {
+        Object::None => return,
+        Object::Untyped(id) => {
+            label(out, "object");
+            return column(out, VALUE_WIDTH, |out| argument(out, &POINTER, ArgValue::Pointer(id)));
+        }
+        Object::Unseen(_) | Object::ValueOnly(_) => None,
+        Object::Known { name, .. } => Some(name),
+    };
+    label(out, "id");
+    let start = out.len();
+    match name {
+        Some(name) => object_name(out, name),
+        None => out.extend_from_slice(b"N/A"),
+    }
+    if let (Some(_), Some(related)) = (name, record.related) {
+        out.extend_from_slice(b" (");
+        object_name(out, related.name);
+        out.push(b')');
+    }
+    pad_to(out, start, ID_WIDTH);
+    if let (Object::Known { age: Some(age), .. }, false) = (record.object, record.tpoint.new_object) {
+        label(out, "time");
+        fixed3_left(out, view.rate.nanos(age).0, VALUE_WIDTH);
+        out.push(b' ');
+    }
+}
+
+const POINTER: ArgSpec = ArgSpec { name: String::new(), kind: ArgKind::Pointer, size: 8 };

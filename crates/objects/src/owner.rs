@@ -1,0 +1,100 @@
+//! What an owner's description tells: SPDK's newer traces name a record's connection, bdev or thread in plain text.
+//!
+//! Sources: `lib/nvmf/tcp.c` and `ctrlr.c` (peer address, then subsystem NQN, listener address and `qid:`), `lib/iscsi/
+//! iscsi.c` (initiator address, then target name or `discovery`), `lib/bdev/bdev.c` (`bdev_` and the name),
+//! `lib/event/reactor.c` (`reactor_` and the lcore), `lib/thread/thread.c` (the thread's name).
+
+/// A description taken apart. What does not parse is still there, whole, as `description`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnerProperties<'a> {
+    properties: Vec<(&'static str, &'a str)>,
+}
+
+impl<'a> OwnerProperties<'a> {
+    /// The names that [`Self::get`] may know.
+    pub const NAMES: [&'static str; 9] =
+        ["description", "peer", "subnqn", "listener", "qid", "target", "bdev", "reactor", "name"];
+
+    /// Takes a description apart.
+    pub fn parse(description: &'a str) -> Self {
+        let mut properties = vec![("description", description)];
+        if let Some(bdev) = description.strip_prefix("bdev_") {
+            properties.push(("bdev", bdev));
+        } else if let Some(lcore) = description.strip_prefix("reactor_").filter(|n| is_number(n)) {
+            properties.push(("reactor", lcore));
+        } else if !description.contains(' ') && !is_address(description) {
+            properties.push(("name", description));
+        } else {
+            connection(description, &mut properties);
+        }
+        Self { properties }
+    }
+
+    /// The value of a property.
+    pub fn get(&self, name: &str) -> Option<&'a str> {
+        self.properties.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
+    }
+
+    /// All that is known, the whole description first.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
+        self.properties.iter().copied()
+    }
+}
+
+/// `PEER SUBNQN LISTENER qid:N`, as far as it goes; a word that fits nowhere ends it.
+fn connection<'a>(description: &'a str, properties: &mut Vec<(&'static str, &'a str)>) {
+    let mut words = description.split(' ').peekable();
+    if let Some(peer) = words.next_if(|w| is_address(w)) {
+        properties.push(("peer", peer));
+    }
+    if let Some(subnqn) = words.next_if(|w| w.starts_with("nqn.")) {
+        properties.push(("subnqn", subnqn));
+    } else if let Some(target) = words.next_if(|w| w.starts_with("iqn.") || w.starts_with("eui.") || *w == "discovery")
+    {
+        properties.push(("target", target));
+    }
+    if let Some(listener) = words.next_if(|w| is_address(w)) {
+        properties.push(("listener", listener));
+    }
+    let qid = words.next().and_then(|w| w.strip_prefix("qid:"));
+    if let Some(qid) = qid.filter(|n| is_number(n)) {
+        properties.push(("qid", qid));
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `address:port`, the address in any form that a transport has.
+fn is_address(text: &str) -> bool {
+    let port = text.rsplit_once(':').map(|(address, port)| !address.is_empty() && is_number(port));
+    port.unwrap_or(false) && !text.starts_with("nqn.") && !text.starts_with("qid:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(description: &str) -> String {
+        let parsed = OwnerProperties::parse(description);
+        parsed.iter().skip(1).map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn descriptions_of_all_kinds() {
+        assert_eq!(
+            shown("127.0.0.1:57992 nqn.2016-06.io.spdk:cnode2 127.0.0.1:4420 qid:2"),
+            "peer=127.0.0.1:57992 subnqn=nqn.2016-06.io.spdk:cnode2 listener=127.0.0.1:4420 qid=2"
+        );
+        assert_eq!(shown("[::1]:46186 nqn.2016-06.io.spdk:cnode2"), "peer=[::1]:46186 subnqn=nqn.2016-06.io.spdk:cnode2");
+        assert_eq!(shown("127.0.0.1:57992"), "peer=127.0.0.1:57992");
+        assert_eq!(shown("10.0.0.1:3260 iqn.2016-06.io.spdk:disk1"), "peer=10.0.0.1:3260 target=iqn.2016-06.io.spdk:disk1");
+        assert_eq!(shown("bdev_Malloc1"), "bdev=Malloc1");
+        assert_eq!(shown("reactor_12"), "reactor=12");
+        assert_eq!(shown("nvmf_tgt_poll_group_000"), "name=nvmf_tgt_poll_group_000");
+        assert_eq!(shown("something else"), "");
+        assert_eq!(OwnerProperties::parse("something else").get("description"), Some("something else"));
+        assert_eq!(shown(""), "name=");
+    }
+}

@@ -1,0 +1,162 @@
+//! The text of a recording: a line a hit, `probe: name=0x<hex>, name='<string>'`, as bpftrace and `dptrace record`
+//! write it. Lines of any other shape belong to somebody else and are skipped.
+
+use crate::spec::TSC;
+
+/// The value of a probe's argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Value<'a> {
+    /// A number or a pointer.
+    Int(u64),
+    /// A string.
+    Str(&'a str),
+}
+
+/// One hit of a probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event<'a> {
+    /// The probe's name.
+    pub probe: &'a str,
+    /// When, in ticks.
+    pub tsc: u64,
+    /// All arguments, the tsc included.
+    pub args: Vec<(&'a str, Value<'a>)>,
+}
+
+impl<'a> Event<'a> {
+    /// The value of the argument of that name.
+    pub fn arg(&self, name: &str) -> Option<Value<'a>> {
+        self.args.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
+    }
+}
+
+/// A line of a wanted probe that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenLine {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+/// What a recording holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recording<'a> {
+    /// Hits of the wanted probes, by tsc; hits of one tsc in the order of their lines.
+    pub events: Vec<Event<'a>>,
+    /// Lines of wanted probes that could not be read.
+    pub broken: Vec<BrokenLine>,
+    /// Lines in all.
+    pub lines: usize,
+}
+
+impl<'a> Recording<'a> {
+    /// Reads the lines of the probes that `wanted` knows.
+    pub fn parse(text: &'a str, wanted: impl Fn(&str) -> bool) -> Self {
+        let mut recording = Self::default();
+        for (index, line) in text.lines().enumerate() {
+            recording.lines = index + 1;
+            let Some((probe, rest)) = line.split_once(": ") else { continue };
+            if !wanted(probe) {
+                continue;
+            }
+            match parse_args(rest) {
+                Ok((tsc, args)) => recording.events.push(Event { probe, tsc, args }),
+                Err(why) => recording.broken.push(BrokenLine { line: index + 1, why }),
+            }
+        }
+        recording.events.sort_by_key(|event| event.tsc);
+        recording
+    }
+}
+
+type Args<'a> = Vec<(&'a str, Value<'a>)>;
+
+fn parse_args(mut rest: &str) -> Result<(u64, Args<'_>), &'static str> {
+    let mut args = Vec::new();
+    loop {
+        let (name, after) = rest.split_once('=').ok_or("an argument without a value")?;
+        if !is_name(name) {
+            return Err("an argument without a name");
+        }
+        let (value, after) = parse_value(after)?;
+        args.push((name, value));
+        if after.is_empty() {
+            break;
+        }
+        rest = after.strip_prefix(", ").ok_or("something other than a comma behind a value")?;
+    }
+    let tsc = args.iter().find(|(name, _)| *name == TSC);
+    match tsc {
+        Some((_, Value::Int(tsc))) => Ok((*tsc, args)),
+        _ => Err("no tsc"),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// The value at the beginning of `text`, and what follows it.
+fn parse_value(text: &str) -> Result<(Value<'_>, &str), &'static str> {
+    if let Some(string) = text.strip_prefix('\'') {
+        let end = end_of_string(string).ok_or("a string without its closing quote")?;
+        return Ok((Value::Str(&string[..end]), &string[end + 1..]));
+    }
+    let digits = text.strip_prefix("0x").ok_or("a value that is neither 0x... nor '...'")?;
+    let end = digits.bytes().position(|b| !b.is_ascii_hexdigit()).unwrap_or(digits.len());
+    let number = u64::from_str_radix(&digits[..end], 16).map_err(|_| "a number that does not fit in 64 bits")?;
+    Ok((Value::Int(number), &digits[end..]))
+}
+
+/// Where a string ends. It is not escaped, and an NQN may hold commas, equal signs, blanks and quotes; so it ends at
+/// the first quote that is followed by the end of the line or by the next argument.
+fn end_of_string(string: &str) -> Option<usize> {
+    string.match_indices('\'').map(|(at, _)| at).find(|at| {
+        let after = &string[at + 1..];
+        let next = after.strip_prefix(", ").and_then(|next| next.split_once('='));
+        after.is_empty() || next.is_some_and(|(name, _)| is_name(name))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(line: &str) -> Event<'_> {
+        let recording = Recording::parse(line, |_| true);
+        assert_eq!(recording.broken, [], "{line}");
+        recording.events.into_iter().next().unwrap()
+    }
+
+    fn broken(line: &str) -> &'static str {
+        Recording::parse(line, |_| true).broken[0].why
+    }
+
+    #[test]
+    fn values_may_hold_what_separates_them() {
+        let event = one("add: tsc=0x10, qid=0x1, hostnqn='nqn.2014-08.com.example:rack=7,slot=2', end=0x2");
+        assert_eq!(event.arg("hostnqn"), Some(Value::Str("nqn.2014-08.com.example:rack=7,slot=2")));
+        assert_eq!(event.arg("end"), Some(Value::Int(2)));
+        assert_eq!(one("a: tsc=0x1, s='it's, a=b'").arg("s"), Some(Value::Str("it's, a=b")));
+        assert_eq!(one("a: tsc=0x1, s=''").arg("s"), Some(Value::Str("")));
+    }
+
+    #[test]
+    fn lines_of_other_shapes_are_skipped() {
+        let text = "Attaching 5 probes...\n\nLost 3 events\nadd: tsc=0x2\nother: whatever\nadd: tsc=0x1\n";
+        let recording = Recording::parse(text, |probe| probe == "add");
+        assert_eq!(recording.events.iter().map(|e| e.tsc).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!((recording.broken.len(), recording.lines), (0, 6));
+    }
+
+    #[test]
+    fn broken_lines_are_told() {
+        assert_eq!(broken("a: tsc"), "an argument without a value");
+        assert_eq!(broken("a: tsc=12"), "a value that is neither 0x... nor '...'");
+        assert_eq!(broken("a: tsc=0x1, s='cut"), "a string without its closing quote");
+        assert_eq!(broken("a: tsc=0x11111111111111111"), "a number that does not fit in 64 bits");
+        assert_eq!(broken("a: qpair=0x1"), "no tsc");
+        assert_eq!(broken("a: tsc=0x1 qid=0x2"), "something other than a comma behind a value");
+    }
+}

@@ -1,0 +1,208 @@
+//! What an object is: not in code, but in a spec that anyone can write (`objects/*.toml`, `--objects FILE`).
+
+use serde::Deserialize;
+
+/// The argument that every probe of a spec begins with: the time stamp counter.
+pub const TSC: &str = "tsc";
+
+/// The specs of a file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    object: Vec<ObjectSpec>,
+}
+
+/// A type of object: which probes tell of its life, and where its pointer turns up.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ObjectSpec {
+    /// What it is called: in annotations, filters and groups.
+    pub name: String,
+    /// The provider of its probes.
+    #[serde(default = "spdk")]
+    pub provider: String,
+    /// The probe argument that tells one object from another.
+    pub key: String,
+    /// Names of tracepoint arguments that hold the key.
+    #[serde(default)]
+    pub tracepoint_args: Vec<String>,
+    /// The probes that tell of its life.
+    #[serde(rename = "probe")]
+    pub probes: Vec<ProbeSpec>,
+    /// What is known of it, in the order in which it is shown.
+    #[serde(rename = "property", default)]
+    pub properties: Vec<PropertySpec>,
+}
+
+/// A probe that tells of an object's life.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeSpec {
+    /// The probe's name.
+    pub name: String,
+    /// What it means for the object.
+    pub role: Role,
+    /// Its arguments, in their order.
+    pub args: Vec<ProbeArg>,
+}
+
+/// What a probe means for an object.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// It begins to live.
+    Begin,
+    /// More becomes known of it.
+    Update,
+    /// It dies.
+    End,
+}
+
+/// An argument of a probe: `name`, or `name: string`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(try_from = "String")]
+pub struct ProbeArg {
+    /// Its name in recordings.
+    pub name: String,
+    /// Whether it points to a string; otherwise it is a number.
+    pub string: bool,
+}
+
+/// A property of an object.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct PropertySpec {
+    /// What it is called.
+    pub name: String,
+    /// The probe argument that tells it, if that has another name.
+    from: Option<String>,
+    /// How a number is shown.
+    #[serde(default)]
+    pub show: Show,
+}
+
+/// How a number is shown.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Show {
+    /// Unsigned decimal.
+    #[default]
+    Decimal,
+    /// Hexadecimal, with 0x.
+    Hex,
+}
+
+/// Why a file is not a file of specs.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// It is not TOML, or not of the specs' shape.
+    #[error("{0}")]
+    Toml(#[from] toml::de::Error),
+    /// A spec contradicts itself.
+    #[error("object {object:?}: {what}")]
+    Contradiction {
+        /// The spec's name.
+        object: String,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+fn spdk() -> String {
+    "spdk".to_owned()
+}
+
+impl TryFrom<String> for ProbeArg {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let (name, kind) = text.split_once(':').unwrap_or((&text, "int"));
+        let string = match kind.trim() {
+            "int" => false,
+            "string" => true,
+            other => return Err(format!("argument {text:?}: {other:?} is neither \"int\" nor \"string\"")),
+        };
+        let name = name.trim().to_owned();
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            return Err(format!("argument {text:?}: a name is letters, digits and underscores"));
+        }
+        Ok(Self { name, string })
+    }
+}
+
+impl PropertySpec {
+    /// The probe argument that tells it.
+    pub fn from(&self) -> &str {
+        self.from.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// Reads a file of specs.
+pub fn parse_specs(text: &str) -> Result<Vec<ObjectSpec>, SpecError> {
+    let file: File = toml::from_str(text)?;
+    file.object.iter().try_for_each(check)?;
+    Ok(file.object)
+}
+
+/// The specs that come with dptrace, by the name of their file.
+pub const BUILT_IN: [(&str, &str); 1] = [("qpair.toml", include_str!("../../../objects/qpair.toml"))];
+
+/// The specs that come with dptrace.
+pub fn built_in() -> Result<Vec<ObjectSpec>, SpecError> {
+    let mut specs = Vec::new();
+    for (_, text) in BUILT_IN {
+        specs.extend(parse_specs(text)?);
+    }
+    Ok(specs)
+}
+
+/// What serde can't see: that the parts of a spec fit together.
+fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
+    let wrong = |what: String| Err(SpecError::Contradiction { object: spec.name.clone(), what });
+    if !spec.probes.iter().any(|p| p.role == Role::Begin) {
+        return wrong("no probe has the role \"begin\"".to_owned());
+    }
+    for probe in &spec.probes {
+        for needed in [TSC, &spec.key] {
+            if !probe.args.iter().any(|a| a.name == needed) {
+                return wrong(format!("probe {:?} has no argument {needed:?}", probe.name));
+            }
+        }
+    }
+    for property in &spec.properties {
+        let known = |p: &ProbeSpec| p.args.iter().any(|a| a.name == property.from());
+        if !spec.probes.iter().any(known) {
+            return wrong(format!("property {:?}: no probe has an argument {:?}", property.name, property.from()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_specs_are_sound() {
+        let specs = built_in().unwrap();
+        let qpair = specs.iter().find(|s| s.name == "qpair").unwrap();
+        let properties: Vec<_> = qpair.properties.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(properties, ["ptr", "thread", "qid", "subnqn", "hostnqn"]);
+    }
+
+    #[test]
+    fn a_wrong_spec_says_what_is_wrong() {
+        let wrong = |text: &str| parse_specs(text).unwrap_err().to_string();
+        let head = "[[object]]\nname = \"x\"\nkey = \"p\"\n";
+        assert!(wrong("[[object]]\nname = 1").contains("expected a string"));
+        assert!(wrong(&format!("{head}colour = 1\nprobe = []")).contains("unknown field `colour`"));
+        assert!(wrong(&format!("{head}probe = []")).contains("no probe has the role \"begin\""));
+        let probe = "[[object.probe]]\nname = \"b\"\nrole = \"begin\"\n";
+        assert!(wrong(&format!("{head}{probe}args = [\"tsc\"]")).contains("has no argument \"p\""));
+        assert!(wrong(&format!("{head}{probe}args = [\"tsc\", \"p: float\"]")).contains("neither \"int\" nor"));
+        let property = "[[object.property]]\nname = \"q\"\n";
+        let text = format!("{head}{probe}args = [\"tsc\", \"p\"]\n{property}");
+        assert!(wrong(&text).contains("no probe has an argument \"q\""));
+    }
+}

@@ -1,0 +1,246 @@
+//! The eras of the trace file, as one table, and how a file's era is told.
+//!
+//! Sources: `include/spdk/trace.h` of each release (`struct spdk_trace_flags`, from 2024 `struct spdk_trace_file`).
+//! The layout was compiled in until v26.01 and carried no version number, so it is told by what must be true in it:
+//! the size it states is the file's, and the tracepoint descriptors, whose size and place differ between all eras,
+//! carry the id of their own place in the table. From v26.05 on the file is made of sections: see [`crate::sections`].
+
+use crate::header::Header;
+use crate::sections;
+use crate::source::{Fields, ReadAt, read_range};
+use crate::tpoint::TpointLayout;
+use crate::{Error, FileOffset};
+
+/// A span of SPDK versions whose trace files have one layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// v21.07.
+    A,
+    /// v21.10 to v22.05: relations.
+    B,
+    /// v22.09 to v24.01: 8 arguments; an lcore without a history has offset 0.
+    C,
+    /// Master of early 2024: thread names.
+    D0,
+    /// v24.05: owners, 1,024 lcores.
+    D,
+    /// v24.09 to v26.01: 20 tracepoint groups.
+    E,
+    /// From v26.05 on: sections, all counts in the file.
+    F,
+}
+
+impl Era {
+    /// The SPDK versions that write it.
+    pub const fn versions(self) -> &'static str {
+        match self {
+            Self::A => "v21.07",
+            Self::B => "v21.10 to v22.05",
+            Self::C => "v22.09 to v24.01",
+            Self::D0 => "master of early 2024",
+            Self::D => "v24.05",
+            Self::E => "v24.09 to v26.01",
+            Self::F => "v26.05 on",
+        }
+    }
+
+    /// Whether records name owners with descriptions instead of numbered pollers.
+    pub const fn has_owners(self) -> bool {
+        matches!(self, Self::D | Self::E | Self::F)
+    }
+
+    /// Whether histories carry the name of their thread.
+    pub const fn has_thread_names(self) -> bool {
+        matches!(self, Self::D0 | Self::D | Self::E | Self::F)
+    }
+}
+
+/// All eras' versions, for messages.
+pub(crate) fn known_eras() -> String {
+    let fixed = FIXED.iter().map(|layout| layout.era);
+    let names: Vec<_> = fixed.chain([Era::F]).map(Era::versions).collect();
+    names.join(", ")
+}
+
+/// Where the file's size stands in a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SizeField {
+    /// In the entry after the last lcore's history offset.
+    AfterOffsets,
+    /// At the beginning of the file.
+    Leading,
+}
+
+/// Where the owners' fields stand in a header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnerFields {
+    /// `u16 num_owners`, followed by `u16 owner_description_size`.
+    pub(crate) counts: usize,
+    /// `u64 owner_offset`.
+    pub(crate) offset: usize,
+}
+
+/// A header whose layout was compiled in. All places are bytes from the file's start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FixedLayout {
+    pub(crate) era: Era,
+    pub(crate) size: SizeField,
+    pub(crate) header_size: usize,
+    pub(crate) tsc_rate: usize,
+    pub(crate) thread_names: Option<usize>,
+    pub(crate) owner_types: usize,
+    pub(crate) object_types: usize,
+    pub(crate) tpoints: usize,
+    pub(crate) tpoint: TpointLayout,
+    /// Tracepoint groups, of 64 tracepoints each.
+    pub(crate) groups: usize,
+    pub(crate) lcores: usize,
+    pub(crate) history_offsets: usize,
+    pub(crate) owners: Option<OwnerFields>,
+}
+
+/// Bytes of a thread name (`SPDK_TRACE_THREAD_NAME_LEN`).
+pub(crate) const THREAD_NAME_SIZE: usize = 16;
+
+const A: FixedLayout = FixedLayout {
+    era: Era::A,
+    size: SizeField::AfterOffsets,
+    header_size: 114_832,
+    tsc_rate: 0,
+    thread_names: None,
+    owner_types: 136,
+    object_types: 648,
+    tpoints: 1_160,
+    tpoint: TpointLayout { max_args: 5, relations: false },
+    groups: 16,
+    lcores: 128,
+    history_offsets: 113_800,
+    owners: None,
+};
+const B: FixedLayout = FixedLayout {
+    era: Era::B,
+    header_size: 147_600,
+    tpoint: TpointLayout { max_args: 5, relations: true },
+    history_offsets: 146_568,
+    ..A
+};
+const C: FixedLayout = FixedLayout {
+    era: Era::C,
+    header_size: 196_752,
+    tpoint: TpointLayout { max_args: 8, relations: true },
+    history_offsets: 195_720,
+    ..A
+};
+const D0: FixedLayout = FixedLayout {
+    era: Era::D0,
+    size: SizeField::Leading,
+    header_size: 198_800,
+    tsc_rate: 8,
+    thread_names: Some(144),
+    owner_types: 2_192,
+    object_types: 2_704,
+    tpoints: 3_216,
+    history_offsets: 197_776,
+    ..C
+};
+const D: FixedLayout = FixedLayout {
+    era: Era::D,
+    header_size: 220_320,
+    owner_types: 16_528,
+    object_types: 17_040,
+    tpoints: 17_552,
+    lcores: 1024,
+    history_offsets: 212_120,
+    owners: Some(OwnerFields { counts: 212_112, offset: 220_312 }),
+    ..D0
+};
+const E: FixedLayout = FixedLayout {
+    era: Era::E,
+    header_size: 268_992,
+    thread_names: Some(176),
+    owner_types: 16_560,
+    object_types: 17_072,
+    tpoints: 17_584,
+    groups: 20,
+    history_offsets: 260_792,
+    owners: Some(OwnerFields { counts: 260_784, offset: 268_984 }),
+    ..D
+};
+
+/// Every era with a compiled-in layout. A new one is one row more.
+pub(crate) const FIXED: [FixedLayout; 6] = [A, B, C, D0, D, E];
+
+impl FixedLayout {
+    /// Tracepoint ids, which is also the id of continuation slots.
+    pub(crate) const fn max_tpoints(&self) -> usize {
+        self.groups * 64
+    }
+
+    /// The file's size as the header states it.
+    pub(crate) fn stated_size(&self, header: Fields<'_>) -> Option<u64> {
+        match self.size {
+            SizeField::Leading => header.u64(0),
+            SizeField::AfterOffsets => header.u64(self.history_offsets + 8 * self.lcores),
+        }
+    }
+
+    /// How many descriptors carry the id of their place, and how many don't.
+    fn descriptors(&self, header: &[u8]) -> (usize, usize) {
+        let (mut right, mut wrong) = (0, 0);
+        let table = header.get(self.tpoints..).unwrap_or_default();
+        for (id, bytes) in table.chunks_exact(self.tpoint.size()).take(self.max_tpoints()).enumerate() {
+            match TpointLayout::name_and_id(bytes) {
+                Some(([], _)) | None => {}
+                Some((_, said)) if usize::from(said) == id => right += 1,
+                Some(_) => wrong += 1,
+            }
+        }
+        (right, wrong)
+    }
+
+    /// How surely these bytes are of this era; 0 is "not".
+    fn likelihood(&self, header: &[u8], len: u64) -> usize {
+        let (right, wrong) = self.descriptors(header);
+        let fits = self.stated_size(Fields(header)) == Some(len) && header.len() >= self.header_size;
+        // Descriptors decide. A file without any is told by its size alone, which two eras can't share: the size
+        // stands at different places, and where it does not, the header's length differs.
+        let by_descriptors = if right > wrong { right - wrong } else { 0 };
+        by_descriptors * 4 + if fits { 2 } else { 0 }
+    }
+}
+
+/// Finds the era of `source` and reads its header.
+pub(crate) fn read_header<S: ReadAt + ?Sized>(source: &S) -> Result<Header, Error> {
+    if source.is_empty() {
+        return Err(Error::Empty);
+    }
+    if let Some(header) = sections::read(source)? {
+        return Ok(header);
+    }
+    let want = FIXED.iter().map(|l| l.header_size).max().unwrap_or_default();
+    let bytes = read_range(source, 0, want as u64)
+        .map_err(|source| Error::Read { what: "the header", at: FileOffset(0), source })?;
+    let scored = FIXED.iter().map(|layout| (layout.likelihood(&bytes, source.len()), layout));
+    match scored.max_by_key(|(likelihood, _)| *likelihood) {
+        Some((likelihood, layout)) if likelihood > 0 => crate::fixed::read(layout, &bytes, source),
+        _ => Err(Error::UnknownLayout { saw: describe_start(&bytes, source.len()) }),
+    }
+}
+
+/// What an engineer needs to see of a file that is no trace.
+fn describe_start(bytes: &[u8], len: u64) -> String {
+    const MAGICS: [(&[u8], &str); 4] = [
+        (b"\x1f\x8b", "gzip data (unpack it: gunzip)"),
+        (b"\x28\xb5\x2f\xfd", "zstd data (unpack it: unzstd)"),
+        (b"\xfd7zXZ\0", "xz data (unpack it: unxz)"),
+        (b"\x7fELF", "an ELF file"),
+    ];
+    if let Some((_, what)) = MAGICS.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return (*what).to_owned();
+    }
+    if bytes.iter().all(|&b| b == 0) {
+        return format!("{len} bytes, of which the first {} are all zero", bytes.len());
+    }
+    let start: Vec<_> = bytes.iter().take(16).map(|b| format!("{b:02x}")).collect();
+    format!("{len} bytes, beginning with {}", start.join(" "))
+}

@@ -1,0 +1,207 @@
+//! The order of one ring's records: which slots are records, and in which sequence they are to be read.
+//!
+//! A ring is nearly in the order of its tscs, but not quite: a record may be written with the tsc of an earlier moment
+//! (`spdk_trace_record_tsc`; the bdev layer does it for `BDEV_IO_START`). So one pass over the slots checks each of
+//! them against its neighbours and finds the few stretches that need sorting; all else is read in place.
+
+use crate::header::TpointTable;
+use crate::problems::{Problem, Problems};
+use crate::ring::Ring;
+use crate::slot::Slots;
+use crate::units::Ticks;
+
+/// Slots at either end of a ring that say which times are plausible in it. More than one, since one may be torn.
+const ENDS: usize = 16;
+
+/// A stretch of slots that is not in the order of its tscs.
+#[derive(Debug)]
+struct Window {
+    start: usize,
+    end: usize,
+    /// Where its records, sorted, stand in `Order::sorted`.
+    sorted: std::ops::Range<usize>,
+}
+
+/// How to walk through a ring's records by tsc.
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    windows: Vec<Window>,
+    sorted: Vec<u32>,
+    /// Records that can be read.
+    pub(crate) records: u64,
+    /// Records that were written with the tsc of an earlier moment.
+    pub(crate) late: u64,
+    /// Records that the user cleared.
+    pub(crate) cleared: u64,
+}
+
+/// Checks every slot, leaves out what can't be a record, and finds the order of the rest.
+pub(crate) fn check(ring: &mut Ring, tpoints: &TpointTable, cleared: Ticks, problems: &mut Problems) -> Order {
+    let plausible = plausible_times(ring.slots());
+    let mut pass = Pass { tpoints, cleared, plausible, newest: Ticks(0), chain: None, order: Order::default() };
+    for index in 0..ring.slots().len() {
+        match pass.slot(ring.slots(), index) {
+            Verdict::Keep => {}
+            Verdict::Forget => ring.erase(index),
+            Verdict::Leave(problem) => {
+                problems.add(problem, Some(ring.lcore), ring.offset(index));
+                ring.erase(index);
+            }
+            Verdict::Tell(problem) => problems.add(problem, Some(ring.lcore), ring.offset(index)),
+        }
+    }
+    let mut order = pass.order;
+    order.sort_windows(ring.slots(), tpoints.continuation_id());
+    order
+}
+
+/// From the smallest tsc of the oldest slots to the largest of the newest.
+fn plausible_times(slots: Slots<'_>) -> std::ops::RangeInclusive<Ticks> {
+    let written = |i: &usize| slots.at(*i).tsc() != Ticks(0);
+    let oldest = (0..slots.len()).filter(written).take(ENDS).map(|i| slots.at(i).tsc()).min();
+    let newest = (0..slots.len()).rev().filter(written).take(ENDS).map(|i| slots.at(i).tsc()).max();
+    oldest.unwrap_or_default()..=newest.unwrap_or(Ticks(u64::MAX))
+}
+
+enum Verdict {
+    Keep,
+    /// Not to be shown, and nothing to tell.
+    Forget,
+    Leave(Problem),
+    /// To be shown, but not whole.
+    Tell(Problem),
+}
+
+struct Pass<'a> {
+    tpoints: &'a TpointTable,
+    cleared: Ticks,
+    plausible: std::ops::RangeInclusive<Ticks>,
+    /// The largest tsc so far.
+    newest: Ticks,
+    /// The tsc of the record whose continuations may follow.
+    chain: Option<Ticks>,
+    order: Order,
+}
+
+impl Pass<'_> {
+    fn slot(&mut self, slots: Slots<'_>, index: usize) -> Verdict {
+        let slot = slots.at(index);
+        let (tsc, id) = (slot.tsc(), slot.tpoint_id());
+        if tsc == Ticks(0) {
+            return Verdict::Keep;
+        }
+        if id == self.tpoints.continuation_id() {
+            return match self.chain {
+                Some(record) if record == tsc => Verdict::Keep,
+                Some(_) => Verdict::Leave(Problem::OrphanContinuation),
+                // A ring that wrapped may begin in the middle of a record.
+                None => Verdict::Forget,
+            };
+        }
+        self.chain = Some(tsc);
+        let Some(tpoint) = self.tpoints.get(id) else { return Verdict::Leave(Problem::UnknownTpoint) };
+        if !self.plausible.contains(&tsc) {
+            return Verdict::Leave(Problem::ImplausibleTime);
+        }
+        if tsc < self.cleared {
+            self.order.cleared += 1;
+            return Verdict::Forget;
+        }
+        self.order.records += 1;
+        if tsc < self.newest {
+            self.order.late += 1;
+            self.order.widen(slots, index, tsc);
+        }
+        self.newest = self.newest.max(tsc);
+        if continued(slots, index, self.tpoints.continuation_id()).take(tpoint.continuations()).count()
+            < tpoint.continuations()
+        {
+            return Verdict::Tell(Problem::ArgumentsLost);
+        }
+        Verdict::Keep
+    }
+}
+
+/// The indices of the continuations of the record at `index`.
+#[inline]
+pub(crate) fn continued(slots: Slots<'_>, index: usize, continuation_id: u16) -> impl Iterator<Item = usize> {
+    let tsc = slots.at(index).tsc();
+    (index + 1..).take_while(move |&i| {
+        slots.get(i).is_some_and(|slot| slot.tpoint_id() == continuation_id && slot.tsc() == tsc)
+    })
+}
+
+impl Order {
+    /// Opens a window, or widens the last ones, so that the late record at `index` can be sorted into its place.
+    fn widen(&mut self, slots: Slots<'_>, index: usize, tsc: Ticks) {
+        let mut start = index;
+        loop {
+            if let Some(last) = self.windows.last()
+                && start <= last.end
+            {
+                start = start.min(last.start);
+                self.windows.pop();
+                continue;
+            }
+            let Some(before) = start.checked_sub(1) else { break };
+            let earlier = slots.at(before).tsc();
+            if earlier != Ticks(0) && earlier <= tsc {
+                break;
+            }
+            start = before;
+        }
+        self.windows.push(Window { start, end: index + 1, sorted: 0..0 });
+    }
+
+    fn sort_windows(&mut self, slots: Slots<'_>, continuation_id: u16) {
+        for window in &mut self.windows {
+            let first = self.sorted.len();
+            let records = (window.start..window.end).filter(|&i| is_record(slots, i, continuation_id));
+            self.sorted.extend(records.map(|i| i as u32));
+            // Stable: records of one tsc stay in the order in which they were written.
+            self.sorted[first..].sort_by_key(|&i| slots.at(i as usize).tsc());
+            window.sorted = first..self.sorted.len();
+        }
+    }
+}
+
+#[inline]
+fn is_record(slots: Slots<'_>, index: usize, continuation_id: u16) -> bool {
+    let slot = slots.at(index);
+    slot.tsc() != Ticks(0) && slot.tpoint_id() != continuation_id
+}
+
+/// A walk through a ring's records by tsc.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Walk {
+    next: usize,
+    window: usize,
+    in_window: usize,
+}
+
+impl Walk {
+    /// The index of the next record.
+    #[inline]
+    pub(crate) fn next(&mut self, slots: Slots<'_>, order: &Order, continuation_id: u16) -> Option<usize> {
+        loop {
+            if let Some(window) = order.windows.get(self.window)
+                && self.next >= window.start
+            {
+                if let Some(&index) = order.sorted[window.sorted.clone()].get(self.in_window) {
+                    self.in_window += 1;
+                    return Some(index as usize);
+                }
+                (self.next, self.window, self.in_window) = (window.end, self.window + 1, 0);
+                continue;
+            }
+            if self.next >= slots.len() {
+                return None;
+            }
+            let index = self.next;
+            self.next += 1;
+            if is_record(slots, index, continuation_id) {
+                return Some(index);
+            }
+        }
+    }
+}

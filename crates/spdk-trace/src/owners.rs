@@ -1,0 +1,87 @@
+//! Owners: what a record of the newer eras belongs to (a connection, a bdev, a thread), told by a description.
+
+use crate::Error;
+use crate::problems::{Problem, Problems};
+use crate::source::{Fields, ReadAt, read_range};
+use crate::text::{printable, until_nul};
+use crate::units::{FileOffset, Ticks};
+
+/// Bytes before the description (`struct spdk_trace_owner`, packed): `u64 tsc`, `u8 type`.
+const HEAD_SIZE: usize = 9;
+
+/// One owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// When it was registered: ids are reused, and a record from before this belongs to somebody who is gone.
+    pub since: Ticks,
+    /// Its type.
+    pub kind: u8,
+    /// What it is, as the application described it.
+    pub description: String,
+}
+
+/// The owners of a trace, by id.
+#[derive(Clone, Debug, Default)]
+pub struct Owners {
+    by_id: Vec<Option<Box<Owner>>>,
+    place: OwnerPlace,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct OwnerPlace {
+    at: FileOffset,
+    count: u16,
+    description_size: u16,
+}
+
+impl Owners {
+    /// Reads `count` owners at `at`; what lies outside the file is left out and told.
+    pub(crate) fn read<S: ReadAt + ?Sized>(
+        source: &S,
+        at: FileOffset,
+        count: u16,
+        description_size: u16,
+        problems: &mut Problems,
+    ) -> Result<Self, Error> {
+        let mut owners = Self { by_id: Vec::new(), place: OwnerPlace { at, count, description_size } };
+        let missing = owners.refresh(source)?;
+        if missing > 0 {
+            problems.add_many(Problem::OwnerOutside, None, at, missing);
+        }
+        Ok(owners)
+    }
+
+    /// Reads the table again, for a live file; says how many owners lie outside the file.
+    pub(crate) fn refresh<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<u64, Error> {
+        let OwnerPlace { at, count, description_size } = self.place;
+        let size = HEAD_SIZE + usize::from(description_size);
+        let bytes = read_range(source, at.0, u64::from(count) * size as u64)
+            .map_err(|source| Error::Read { what: "the owners", at, source })?;
+        self.by_id.clear();
+        self.by_id.extend(bytes.chunks_exact(size).map(|owner| parse(owner).map(Box::new)));
+        Ok(u64::from(count) - self.by_id.len() as u64)
+    }
+
+    /// The owner with that id who was there at `tsc`. Id 0 is nobody.
+    #[inline]
+    pub fn at(&self, id: u16, tsc: Ticks) -> Option<&Owner> {
+        let owner = self.by_id.get(usize::from(id))?.as_deref()?;
+        (id != 0 && owner.since < tsc).then_some(owner)
+    }
+
+    /// Every owner ever registered and not overwritten, with its id.
+    pub fn all(&self) -> impl Iterator<Item = (u16, &Owner)> {
+        let registered = (0u16..).zip(&self.by_id).skip(1);
+        registered.filter_map(|(id, owner)| owner.as_deref().map(|o| (id, o)))
+    }
+}
+
+fn parse(bytes: &[u8]) -> Option<Owner> {
+    let fields = Fields(bytes);
+    let since = fields.u64(0).filter(|&tsc| tsc != 0)?;
+    Some(Owner {
+        since: Ticks(since),
+        kind: fields.u8(8)?,
+        description: printable(until_nul(bytes.get(HEAD_SIZE..)?)).into_owned(),
+    })
+}

@@ -1,0 +1,155 @@
+//! What could not be read, counted, with where it began: told at the end, never a reason to stop.
+
+use std::fmt;
+
+use crate::units::{FileOffset, Lcore};
+
+/// A kind of damage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The file's length is not the one in its header.
+    WrongSize {
+        /// What the header says, in bytes.
+        stated: u64,
+        /// What there is, in bytes.
+        actual: u64,
+    },
+    /// The file has no tick rate.
+    NoTickRate,
+    /// A tracepoint descriptor that contradicts itself.
+    Descriptor(&'static str),
+    /// A history offset that is no history's.
+    HistoryOutside,
+    /// A history that lies on another one.
+    HistoryOverlaps,
+    /// Slots of a ring that lie outside the file.
+    SlotsMissing,
+    /// Owners that lie outside the file.
+    OwnerOutside,
+    /// A record whose tracepoint has no descriptor.
+    UnknownTpoint,
+    /// A continuation of a record that is not before it.
+    OrphanContinuation,
+    /// A record whose time lies outside what its ring covers.
+    ImplausibleTime,
+    /// A record whose continuations belong to another one: its arguments from there on are lost, the record is not.
+    ArgumentsLost,
+    /// The newest record of a ring that was being written when the file was copied.
+    HalfWritten,
+    /// Slots that the application overwrote while they were read.
+    Overwritten,
+    /// An entry of a JSON document that is no record.
+    BrokenEntry(&'static str),
+    /// A JSON document that ends in the middle.
+    DocumentCut,
+    /// A tracepoint definition of a JSON document that is none.
+    BrokenDefinition,
+}
+
+impl Problem {
+    /// Whether records, or parts of them, are missing because of it.
+    pub fn loses_data(self) -> bool {
+        !matches!(self, Self::NoTickRate | Self::Descriptor(_) | Self::WrongSize { .. })
+    }
+}
+
+/// A kind of damage, how often, and where first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What.
+    pub problem: Problem,
+    /// In whose ring.
+    pub lcore: Option<Lcore>,
+    /// Where it was seen first.
+    pub first: FileOffset,
+    /// How often.
+    pub count: u64,
+}
+
+/// Everything that was found, one entry for each kind and lcore.
+#[derive(Clone, Debug, Default)]
+pub struct Problems {
+    findings: Vec<Finding>,
+}
+
+impl Problems {
+    /// Counts one more.
+    pub(crate) fn add(&mut self, problem: Problem, lcore: Option<Lcore>, at: FileOffset) {
+        self.add_many(problem, lcore, at, 1);
+    }
+
+    /// Counts `count` more, the first of them at `at`.
+    pub(crate) fn add_many(&mut self, problem: Problem, lcore: Option<Lcore>, at: FileOffset, count: u64) {
+        match self.findings.iter_mut().find(|f| f.problem == problem && f.lcore == lcore) {
+            Some(finding) => finding.count += count,
+            None => self.findings.push(Finding { problem, lcore, first: at, count }),
+        }
+    }
+
+    /// Takes over what somebody else found.
+    pub(crate) fn append(&mut self, other: Self) {
+        for f in other.findings {
+            self.add_many(f.problem, f.lcore, f.first, f.count);
+        }
+    }
+
+    /// In the order in which they were found.
+    pub fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter()
+    }
+
+    /// How often a kind was found, in all lcores.
+    pub fn count(&self, problem: Problem) -> u64 {
+        self.findings.iter().filter(|f| f.problem == problem).map(|f| f.count).sum()
+    }
+
+    /// Whether all is well.
+    pub fn is_empty(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n, first) = (self.count, self.first);
+        if let Some(lcore) = self.lcore {
+            write!(f, "lcore {lcore}: ")?;
+        }
+        let s = if n == 1 { "" } else { "s" };
+        match self.problem {
+            Problem::WrongSize { stated, actual } => {
+                write!(f, "the header says that the file has {stated} bytes, and it has {actual}")
+            }
+            Problem::NoTickRate => write!(f, "the file has no tick rate: times are shown in ticks, not microseconds"),
+            Problem::Descriptor(what) => write!(f, "{what} ({n} time{s}, first at {first})"),
+            Problem::HistoryOutside => write!(f, "left out: no history at {first}"),
+            Problem::HistoryOverlaps => write!(f, "left out: its history at {first} lies on another lcore's"),
+            Problem::SlotsMissing => write!(f, "the file ends at {first}, {n} slot{s} before the ring's end"),
+            Problem::OwnerOutside => write!(f, "{n} owner{s} outside the file (the table begins at {first})"),
+            Problem::UnknownTpoint => {
+                write!(f, "left out {n} record{s} whose tracepoint has no descriptor, first at {first}")
+            }
+            Problem::OrphanContinuation => {
+                write!(f, "left out {n} continuation{s} of records that are gone, first at {first}")
+            }
+            Problem::ImplausibleTime => {
+                write!(f, "left out {n} torn record{s}, older or newer than all around, first at {first}")
+            }
+            Problem::ArgumentsLost => {
+                write!(f, "{n} record{s} with overwritten arguments, shown as far as they go, first at {first}")
+            }
+            Problem::HalfWritten => {
+                write!(f, "left out the newest record, which was being written, at {first}")
+            }
+            Problem::Overwritten => {
+                write!(f, "{n} slot{s} overwritten by the application while they were read, first at {first}")
+            }
+            Problem::BrokenEntry(why) => write!(f, "left out {n} broken entr{y}, first at {first}: {why}", y = if n == 1 { "y" } else { "ies" }),
+            Problem::DocumentCut => write!(f, "the document is cut off at {first}; all before it is shown"),
+            Problem::BrokenDefinition => {
+                write!(f, "left out {n} broken tracepoint definition{s}, first at {first}")
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! A raw trace file, whole: header, rings, and the walk through all records in the order of time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
+
+use crate::Error;
+use crate::era::{Era, read_header};
+use crate::header::{RingPlace, TpointTable};
+use crate::numbering::Numbering;
+use crate::order::{self, Order, Walk, continued};
+use crate::owners::Owners;
+use crate::problems::{Problem, Problems};
+use crate::record::{ArgData, Args, MAX_PACKED, OwnerLabel, Poller, Record};
+use crate::ring::Ring;
+use crate::slot::{SLOT_SIZE, Slot};
+use crate::source::ReadAt;
+use crate::tpoint::Tpoint;
+use crate::units::{FileOffset, Lcore, TickRate, Ticks};
+
+/// A raw trace file, copied into memory.
+#[derive(Debug)]
+pub struct RawTrace {
+    era: Era,
+    tick_rate: TickRate,
+    tpoints: TpointTable,
+    owners: Owners,
+    rings: Vec<(Ring, Order)>,
+    problems: Problems,
+}
+
+/// What one lcore's ring holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RingSummary {
+    /// Whose it is.
+    pub lcore: Lcore,
+    /// Name of its thread; empty where the file has none.
+    pub thread_name: String,
+    /// Slots in the ring.
+    pub slots: u64,
+    /// Slots written since it was made, overwritten ones included.
+    pub written: u64,
+    /// Records in it.
+    pub records: u64,
+    /// Records that were written with the tsc of an earlier moment, shown in their place.
+    pub late: u64,
+    /// Records that the user cleared.
+    pub cleared: u64,
+    /// Whether old records were overwritten.
+    pub wrapped: bool,
+    /// Times of its first and its last record.
+    pub span: Option<(Ticks, Ticks)>,
+}
+
+impl RawTrace {
+    /// Copies the trace out of `source`, which may be written to meanwhile.
+    pub fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Self, Error> {
+        let header = read_header(source)?;
+        let mut problems = header.problems;
+        check_size(header.stated_size, source.len(), &mut problems);
+        if header.tick_rate.is_none() {
+            problems.add(Problem::NoTickRate, None, FileOffset(0));
+        }
+        let max_slots = header.tpoints.max_slots_per_record();
+        let mut rings = Vec::new();
+        for place in disjoint(header.rings, source.len(), &mut problems) {
+            let mut ring = Ring::copy(&place, source, max_slots, &mut problems)?;
+            let order = order::check(&mut ring, &header.tpoints, header.cleared, &mut problems);
+            rings.push((ring, order));
+        }
+        Ok(Self {
+            era: header.era,
+            tick_rate: header.tick_rate.unwrap_or(TickRate::ticks_as_micros()),
+            tpoints: header.tpoints,
+            owners: header.owners,
+            rings,
+            problems,
+        })
+    }
+
+    /// The era of its layout.
+    pub fn era(&self) -> Era {
+        self.era
+    }
+
+    /// Ticks a second.
+    pub fn tick_rate(&self) -> TickRate {
+        self.tick_rate
+    }
+
+    /// The tracepoints.
+    pub fn tpoints(&self) -> &TpointTable {
+        &self.tpoints
+    }
+
+    /// The owners; empty in the old eras.
+    pub fn owners(&self) -> &Owners {
+        &self.owners
+    }
+
+    /// What could not be read.
+    pub fn problems(&self) -> &Problems {
+        &self.problems
+    }
+
+    /// What each lcore's ring holds, by lcore.
+    pub fn rings(&self) -> impl Iterator<Item = RingSummary> {
+        self.rings.iter().map(|(ring, order)| RingSummary {
+            lcore: ring.lcore,
+            thread_name: ring.thread_name.clone(),
+            slots: ring.num_slots,
+            written: ring.cursor,
+            records: order.records,
+            late: order.late,
+            cleared: order.cleared,
+            wrapped: ring.wrapped,
+            span: self.span(ring, order),
+        })
+    }
+
+    fn span(&self, ring: &Ring, order: &Order) -> Option<(Ticks, Ticks)> {
+        let continuation = self.tpoints.continuation_id();
+        let (slots, mut walk) = (ring.slots(), Walk::default());
+        let mut span = None;
+        while let Some(index) = walk.next(slots, order, continuation) {
+            let tsc = slots.at(index).tsc();
+            span = Some((span.map_or(tsc, |(first, _)| first), tsc));
+        }
+        span
+    }
+
+    /// Records in all rings.
+    pub fn record_count(&self) -> u64 {
+        self.rings.iter().map(|(_, order)| order.records).sum()
+    }
+
+    /// From when on every lcore has data: the newest of the rings' oldest slots, if any ring wrapped.
+    ///
+    /// SPDK's own printer shows nothing from before (`populate_events`, lib/trace_parser/trace.cpp; until v26.01 it
+    /// left that out even where no ring had wrapped).
+    pub fn common_start(&self) -> Ticks {
+        if !self.rings.iter().any(|(ring, _)| ring.wrapped) {
+            return Ticks(0);
+        }
+        let starts = self.rings.iter().filter_map(|(ring, _)| ring.oldest().map(Slot::tsc));
+        starts.max().unwrap_or_default()
+    }
+
+    /// Gives every record to `each`, in the order of time, until it breaks off.
+    ///
+    /// The rings are merged as they are walked; nothing is allocated for a record.
+    pub fn for_each(&self, each: impl FnMut(&Record<'_>) -> ControlFlow<()>) {
+        let rings: Vec<_> = self.rings.iter().map(|(ring, order)| (ring, order)).collect();
+        let mut reader = RecordReader::new();
+        let context = Context { era: self.era, tpoints: &self.tpoints, owners: &self.owners };
+        let _ = merge(&rings, &context, &mut reader, each);
+    }
+}
+
+/// What a record's fields refer to.
+pub(crate) struct Context<'a> {
+    pub(crate) era: Era,
+    pub(crate) tpoints: &'a TpointTable,
+    pub(crate) owners: &'a Owners,
+}
+
+/// Walks through all rings at once by (tsc, lcore), as SPDK's parser orders them.
+pub(crate) fn merge(
+    rings: &[(&Ring, &Order)],
+    context: &Context<'_>,
+    reader: &mut RecordReader,
+    mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let continuation = context.tpoints.continuation_id();
+    let mut walks = vec![Walk::default(); rings.len()];
+    let mut heads = BinaryHeap::with_capacity(rings.len());
+    for (i, (ring, order)) in rings.iter().enumerate() {
+        if let Some(index) = walks[i].next(ring.slots(), order, continuation) {
+            heads.push(Reverse((ring.slots().at(index).tsc(), ring.lcore, i, index)));
+        }
+    }
+    while let Some(mut head) = heads.peek_mut() {
+        let Reverse((_, _, i, index)) = *head;
+        let (ring, order) = rings[i];
+        if let Some(record) = reader.record(ring, index, context) {
+            each(&record)?;
+        }
+        match walks[i].next(ring.slots(), order, continuation) {
+            Some(next) => *head = Reverse((ring.slots().at(next).tsc(), ring.lcore, i, next)),
+            None => drop(std::collections::binary_heap::PeekMut::pop(head)),
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// Makes records of slots: what it has to remember from one to the next.
+pub(crate) struct RecordReader {
+    numbering: Numbering,
+    /// Arguments that lie in more than one slot, put together.
+    scratch: Vec<u8>,
+}
+
+impl RecordReader {
+    pub(crate) fn new() -> Self {
+        Self { numbering: Numbering::new(), scratch: Vec::with_capacity(MAX_PACKED) }
+    }
+
+    #[inline]
+    fn record<'a>(&'a mut self, ring: &'a Ring, index: usize, context: &'a Context<'_>) -> Option<Record<'a>> {
+        let slot = ring.slots().at(index);
+        let tpoint = context.tpoints.get(slot.tpoint_id())?;
+        let object = self.numbering.object(tpoint, slot.object_id(), slot.tsc());
+        let packed = pack(&mut self.scratch, ring, index, tpoint, context.tpoints.continuation_id());
+        let args = Args { specs: &tpoint.args, data: ArgData::Packed(packed) };
+        let related = if tpoint.relations.is_empty() {
+            None
+        } else {
+            self.numbering.related(context.tpoints, tpoint, args)
+        };
+        let poller = tpoint.owner_prefix.map(|prefix| Poller::Id(prefix, slot.owner_id()));
+        let owner = if context.era.has_owners() { context.owners.at(slot.owner_id(), slot.tsc()) } else { None };
+        let owner = owner.map(|o| o.description.as_str());
+        Some(Record {
+            lcore: ring.lcore,
+            thread_name: &ring.thread_name,
+            tsc: slot.tsc(),
+            tpoint,
+            size: slot.size(),
+            poller,
+            owner,
+            label: match (owner, poller) {
+                (Some(description), _) => OwnerLabel::Description(description),
+                (None, Some(poller)) => OwnerLabel::Poller(poller),
+                (None, None) => OwnerLabel::None,
+            },
+            object,
+            related,
+            args,
+            annotations: None,
+        })
+    }
+}
+
+/// The bytes of a record's arguments, back to back, as far as their slots are there.
+#[inline]
+fn pack<'a>(scratch: &'a mut Vec<u8>, ring: &'a Ring, index: usize, tpoint: &Tpoint, continuation_id: u16) -> &'a [u8] {
+    let (slots, slot) = (ring.slots(), ring.slots().at(index));
+    if tpoint.continuations() == 0 {
+        return slot.inline_args();
+    }
+    scratch.clear();
+    scratch.extend_from_slice(slot.inline_args());
+    for next in continued(slots, index, continuation_id).take(tpoint.continuations()) {
+        scratch.extend_from_slice(slots.at(next).continued_args());
+    }
+    scratch
+}
+
+fn check_size(stated: u64, actual: u64, problems: &mut Problems) {
+    if stated != actual {
+        problems.add(Problem::WrongSize { stated, actual }, None, FileOffset(0));
+    }
+}
+
+/// The rings in the order of their lcores, none lying on another: a file may lie, but it can't make us copy it twice.
+fn disjoint(mut rings: Vec<RingPlace>, len: u64, problems: &mut Problems) -> Vec<RingPlace> {
+    rings.sort_by_key(|ring| (ring.history, ring.lcore));
+    let mut kept: Vec<RingPlace> = Vec::with_capacity(rings.len());
+    for ring in rings {
+        if kept.last().is_some_and(|last| ring.history < last.slots) {
+            problems.add(Problem::HistoryOverlaps, Some(ring.lcore), ring.history);
+            continue;
+        }
+        // The ring before can't reach into this one.
+        if let Some(last) = kept.last_mut() {
+            let room = ring.history.0.saturating_sub(last.slots.0) / SLOT_SIZE as u64;
+            clamp(last, room, problems);
+        }
+        kept.push(ring);
+    }
+    kept.retain(|ring| ring.slots.0 <= len && ring.num_slots > 0);
+    kept.sort_by_key(|ring| ring.lcore);
+    kept
+}
+
+fn clamp(ring: &mut RingPlace, room: u64, problems: &mut Problems) {
+    if ring.num_slots > room {
+        let end = FileOffset(ring.slots.0 + room * SLOT_SIZE as u64);
+        problems.add_many(Problem::SlotsMissing, Some(ring.lcore), end, ring.num_slots - room);
+        ring.num_slots = room;
+    }
+}

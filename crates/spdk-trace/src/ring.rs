@@ -1,0 +1,255 @@
+//! One lcore's ring, copied out of a file that may be written to meanwhile.
+//!
+//! The application bumps `next_entry` after a record is whole, and overwrites the oldest slots first (`lib/trace/trace.c`,
+//! `_spdk_trace_record`). So the copy starts at the oldest slot, runs ahead of the writer, and looks at the cursor after
+//! each piece: a slot is intact if the writer had not come near it by then.
+
+use crate::Error;
+use crate::header::RingPlace;
+use crate::problems::{Problem, Problems};
+use crate::slot::{SLOT_SIZE, Slot, Slots};
+use crate::source::{ReadAt, fill, read_u64};
+use crate::units::{FileOffset, Lcore, Ticks};
+
+/// Slots that are copied between two looks at the cursor: 256 KiB.
+const PIECE: usize = 8192;
+
+/// A copy of a ring's slots, oldest first. A slot that was left out has tsc 0, like one that was never written.
+#[derive(Debug, Default)]
+pub(crate) struct Ring {
+    pub(crate) lcore: Lcore,
+    pub(crate) thread_name: String,
+    bytes: Vec<u8>,
+    /// Slot 0 of the file's ring.
+    slots_at: FileOffset,
+    /// Which slot of the file's ring comes first here.
+    start: u64,
+    /// Slots of the file's ring.
+    pub(crate) num_slots: u64,
+    /// Older slots were overwritten by newer ones.
+    pub(crate) wrapped: bool,
+    /// `next_entry` when the copy began.
+    pub(crate) cursor: u64,
+}
+
+impl Ring {
+    /// Copies the whole ring. `max_slots` is the most slots that one record takes.
+    pub(crate) fn copy<S: ReadAt + ?Sized>(
+        place: &RingPlace,
+        source: &S,
+        max_slots: u64,
+        problems: &mut Problems,
+    ) -> Result<Self, Error> {
+        let cursor = cursor(place, source)?;
+        let have = source.len().saturating_sub(place.slots.0) / SLOT_SIZE as u64;
+        let present = place.num_slots.min(have);
+        if present < place.num_slots {
+            let missing = place.num_slots - present;
+            problems.add_many(Problem::SlotsMissing, Some(place.lcore), FileOffset(source.len()), missing);
+        }
+        // A ring that is not wholly there can't be turned: what follows its last slot is not its first.
+        let oldest = if cursor >= place.num_slots && place.num_slots > 0 { cursor % place.num_slots } else { 0 };
+        let start = if oldest < present { oldest } else { 0 };
+        let mut ring = Self::empty(place, cursor, start);
+        ring.reserve(present)?;
+        let from = cursor.saturating_sub(place.num_slots);
+        ring.read_piecewise(place, source, start, present - start, from, max_slots, problems)?;
+        ring.read_piecewise(place, source, 0, start, from + (place.num_slots - start), max_slots, problems)?;
+        if present == place.num_slots {
+            ring.straighten(problems);
+        } else {
+            ring.wrapped = cursor >= place.num_slots;
+        }
+        ring.trim();
+        Ok(ring)
+    }
+
+    /// Copies only what was written since `from`, a value of the cursor; what is gone already is told.
+    pub(crate) fn copy_since<S: ReadAt + ?Sized>(
+        place: &RingPlace,
+        source: &S,
+        from: u64,
+        max_slots: u64,
+        problems: &mut Problems,
+    ) -> Result<Self, Error> {
+        let cursor = cursor(place, source)?;
+        let n = place.num_slots.max(1);
+        let oldest = cursor.saturating_sub(n);
+        let from = if from > cursor { oldest } else { from };
+        if oldest > from {
+            let at = FileOffset(place.slots.0 + (from % n) * SLOT_SIZE as u64);
+            problems.add_many(Problem::Overwritten, Some(place.lcore), at, oldest - from);
+        }
+        let from = from.max(oldest);
+        let (start, count) = (from % n, cursor - from);
+        let mut ring = Self::empty(place, cursor, start);
+        ring.reserve(count.min(source.len() / SLOT_SIZE as u64))?;
+        let first = count.min(n - start);
+        ring.read_piecewise(place, source, start, first, from, max_slots, problems)?;
+        ring.read_piecewise(place, source, 0, count - first, from + first, max_slots, problems)?;
+        Ok(ring)
+    }
+
+    fn empty(place: &RingPlace, cursor: u64, start: u64) -> Self {
+        Self {
+            lcore: place.lcore,
+            thread_name: place.thread_name.clone(),
+            bytes: Vec::new(),
+            slots_at: place.slots,
+            start,
+            num_slots: place.num_slots,
+            wrapped: false,
+            cursor,
+        }
+    }
+
+    fn reserve(&mut self, slots: u64) -> Result<(), Error> {
+        let bytes = usize::try_from(slots).ok().and_then(|n| n.checked_mul(SLOT_SIZE));
+        if bytes.is_none_or(|n| self.bytes.try_reserve_exact(n).is_err()) {
+            let source = std::io::ErrorKind::OutOfMemory.into();
+            return Err(Error::Read { what: "a ring", at: self.slots_at, source });
+        }
+        Ok(())
+    }
+
+    /// Copies `count` slots from slot `start` on; `seq` is the number of the write that the first of them holds.
+    #[expect(clippy::too_many_arguments, reason = "one call in two places; a struct would name the same seven things")]
+    fn read_piecewise<S: ReadAt + ?Sized>(
+        &mut self,
+        place: &RingPlace,
+        source: &S,
+        start: u64,
+        count: u64,
+        seq: u64,
+        max_slots: u64,
+        problems: &mut Problems,
+    ) -> Result<(), Error> {
+        let mut done = 0;
+        while done < count {
+            let at = FileOffset(place.slots.0 + (start + done) * SLOT_SIZE as u64);
+            let slots = (count - done).min(PIECE as u64);
+            let begin = self.bytes.len();
+            self.bytes.resize(begin + slots as usize * SLOT_SIZE, 0);
+            let got = fill(source, &mut self.bytes[begin..], at.0)
+                .map_err(|source| Error::Read { what: "a ring", at, source })?;
+            if got < self.bytes.len() - begin {
+                // The file shrank since its length was taken.
+                self.bytes.truncate(begin + got / SLOT_SIZE * SLOT_SIZE);
+                problems.add_many(Problem::SlotsMissing, Some(self.lcore), at, count - done);
+                return Ok(());
+            }
+            let now = self::cursor(place, source)?;
+            if now != self.cursor {
+                self.drop_overwritten(begin / SLOT_SIZE, seq + done, now + max_slots, at, problems);
+            }
+            done += slots;
+        }
+        Ok(())
+    }
+
+    /// Leaves out the slots from index `begin` on that the writer, having come to `writer`, may have touched.
+    fn drop_overwritten(&mut self, begin: usize, seq: u64, writer: u64, at: FileOffset, problems: &mut Problems) {
+        let lost_before = writer.saturating_sub(self.num_slots);
+        let end = self.bytes.len() / SLOT_SIZE;
+        let overwritten = lost_before.saturating_sub(seq).min((end - begin) as u64) as usize;
+        for index in begin..begin + overwritten {
+            self.erase(index);
+        }
+        if overwritten > 0 {
+            problems.add_many(Problem::Overwritten, Some(self.lcore), at, overwritten as u64);
+        }
+        // What lies behind the cursor as it was is being written right now, if it is not from the round before.
+        if self.cursor < self.num_slots {
+            for index in begin..end {
+                if seq + (index - begin) as u64 >= self.cursor {
+                    self.erase(index);
+                }
+            }
+        }
+    }
+
+    /// Makes the oldest slot the first, also where the cursor does not point to it.
+    fn straighten(&mut self, problems: &mut Problems) {
+        let Some(last) = self.slots().len().checked_sub(1) else { return };
+        let file_last = (self.num_slots - 1 + self.num_slots - self.start) % self.num_slots;
+        if self.slots().at(file_last as usize).tsc() == Ticks(0) {
+            // Not full, whatever the cursor says: slot 0 is the oldest.
+            self.rotate(((self.num_slots - self.start) % self.num_slots) as usize);
+            self.drop_half_written_after_cursor(problems);
+            return;
+        }
+        self.wrapped = true;
+        let slots = self.slots();
+        // Of a file that was copied while it was written, the header is older than the slots: the cursor points to
+        // slots that are newer than all others. The newest of them may be half written.
+        if slots.at(0).tsc() > slots.at(last).tsc() {
+            let oldest = (0..slots.len()).min_by_key(|&i| slots.at(i).tsc()).unwrap_or(0);
+            self.rotate(oldest);
+            if self.cursor >= self.num_slots {
+                self.drop_newest(last, problems);
+            }
+        }
+    }
+
+    /// In a ring that is not full, a record behind the cursor was being written.
+    fn drop_half_written_after_cursor(&mut self, problems: &mut Problems) {
+        let written = usize::try_from(self.cursor).unwrap_or(usize::MAX);
+        let slots = self.slots();
+        if written == 0 || written >= slots.len() || slots.at(written).tsc() == Ticks(0) {
+            return;
+        }
+        let newest = (written..slots.len()).take_while(|&i| slots.at(i).tsc() != Ticks(0)).last();
+        self.drop_newest(newest.unwrap_or(written), problems);
+    }
+
+    /// Leaves out the record that ends at slot `last`, its continuations included: they all have its tsc.
+    fn drop_newest(&mut self, last: usize, problems: &mut Problems) {
+        let tsc = self.slots().at(last).tsc();
+        let mut first = last;
+        while first > 0 && self.slots().at(first - 1).tsc() == tsc && last - first < PIECE {
+            first -= 1;
+        }
+        problems.add(Problem::HalfWritten, Some(self.lcore), self.offset(first));
+        (first..=last).for_each(|index| self.erase(index));
+    }
+
+    fn rotate(&mut self, slots: usize) {
+        self.bytes.rotate_left(slots * SLOT_SIZE);
+        self.start = (self.start + slots as u64) % self.num_slots.max(1);
+    }
+
+    /// Drops the slots behind the newest record: a ring is large, and seldom full.
+    fn trim(&mut self) {
+        let used = (0..self.slots().len()).rev().find(|&i| self.slots().at(i).tsc() != Ticks(0));
+        self.bytes.truncate(used.map_or(0, |last| (last + 1) * SLOT_SIZE));
+    }
+
+    /// Marks a slot as not there.
+    pub(crate) fn erase(&mut self, index: usize) {
+        self.bytes[index * SLOT_SIZE..][..8].fill(0);
+    }
+
+    /// The slots, oldest first.
+    #[inline]
+    pub(crate) fn slots(&self) -> Slots<'_> {
+        Slots::new(&self.bytes)
+    }
+
+    /// Where a slot stands in the file.
+    pub(crate) fn offset(&self, index: usize) -> FileOffset {
+        let slot = (self.start + index as u64) % self.num_slots.max(1);
+        FileOffset(self.slots_at.0 + slot * SLOT_SIZE as u64)
+    }
+
+    /// The first slot that was written, if there is one.
+    pub(crate) fn oldest(&self) -> Option<Slot<'_>> {
+        let slots = self.slots();
+        (0..slots.len()).map(|i| slots.at(i)).find(|slot| slot.tsc() != Ticks(0))
+    }
+}
+
+fn cursor<S: ReadAt + ?Sized>(place: &RingPlace, source: &S) -> Result<u64, Error> {
+    let at = place.cursor;
+    let cursor = read_u64(source, at.0).map_err(|source| Error::Read { what: "a ring's cursor", at, source })?;
+    Ok(cursor.unwrap_or_default())
+}

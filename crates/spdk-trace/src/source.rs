@@ -1,0 +1,100 @@
+//! Where the bytes come from: the reader asks for ranges and never opens anything itself.
+
+use std::io;
+
+/// Bytes that can be read at any position, and that somebody else may be writing meanwhile.
+///
+/// A live trace is read range by range, with the ring's cursor looked at in between, so a plain slice would not do.
+pub trait ReadAt {
+    /// Length in bytes.
+    fn len(&self) -> u64;
+
+    /// Fills `buf` from `offset` as far as there are bytes, and says how many there were.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Whether there is nothing to read.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl ReadAt for [u8] {
+    fn len(&self) -> u64 {
+        <[u8]>::len(self) as u64
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|start| self.get(start..)).unwrap_or_default();
+        let n = rest.len().min(buf.len());
+        buf[..n].copy_from_slice(&rest[..n]);
+        Ok(n)
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn len(&self) -> u64 {
+        ReadAt::len(self.as_slice())
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.as_slice().read_at(buf, offset)
+    }
+}
+
+/// The bytes of `offset .. offset + want`, fewer where the source ends.
+///
+/// The buffer is never larger than what the source has, whatever a header claims.
+pub(crate) fn read_range<S: ReadAt + ?Sized>(source: &S, offset: u64, want: u64) -> io::Result<Vec<u8>> {
+    let have = source.len().saturating_sub(offset).min(want);
+    let size = usize::try_from(have).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    bytes.resize(size, 0);
+    let got = fill(source, &mut bytes, offset)?;
+    bytes.truncate(got);
+    Ok(bytes)
+}
+
+/// Reads until `buf` is full or the source ends.
+pub(crate) fn fill<S: ReadAt + ?Sized>(source: &S, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buf.len() {
+        match source.read_at(&mut buf[done..], offset + done as u64)? {
+            0 => break,
+            n => done += n,
+        }
+    }
+    Ok(done)
+}
+
+/// A little-endian `u64` at `offset`, or `None` past the end.
+pub(crate) fn read_u64<S: ReadAt + ?Sized>(source: &S, offset: u64) -> io::Result<Option<u64>> {
+    let mut buf = [0; 8];
+    Ok((fill(source, &mut buf, offset)? == 8).then(|| u64::from_le_bytes(buf)))
+}
+
+/// Little-endian fields of a header that is wholly in memory; past the end there is `None`.
+#[derive(Clone, Copy)]
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Fields<'a> {
+    pub(crate) fn bytes(self, offset: usize, len: usize) -> Option<&'a [u8]> {
+        self.0.get(offset..offset.checked_add(len)?)
+    }
+
+    fn array<const N: usize>(self, offset: usize) -> Option<[u8; N]> {
+        self.bytes(offset, N)?.try_into().ok()
+    }
+
+    pub(crate) fn u8(self, offset: usize) -> Option<u8> {
+        self.0.get(offset).copied()
+    }
+
+    pub(crate) fn u16(self, offset: usize) -> Option<u16> {
+        self.array(offset).map(u16::from_le_bytes)
+    }
+
+    pub(crate) fn u64(self, offset: usize) -> Option<u64> {
+        self.array(offset).map(u64::from_le_bytes)
+    }
+}
