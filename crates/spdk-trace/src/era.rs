@@ -218,8 +218,11 @@ pub(crate) fn read_header<S: ReadAt + ?Sized>(source: &S) -> Result<Header, Erro
         return Ok(header);
     }
     let want = FIXED.iter().map(|l| l.header_size).max().unwrap_or_default();
-    let bytes = read_range(source, 0, want as u64)
-        .map_err(|source| Error::Read { what: "the header", at: FileOffset(0), source })?;
+    let bytes = read_range(source, 0, want as u64).map_err(|source| Error::Read {
+        what: "the header",
+        at: FileOffset(0),
+        source,
+    })?;
     let scored = FIXED.iter().map(|layout| (layout.likelihood(&bytes, source.len()), layout));
     match scored.max_by_key(|(likelihood, _)| *likelihood) {
         Some((likelihood, layout)) if likelihood > 0 => crate::fixed::read(layout, &bytes, source),

@@ -1,5 +1,6 @@
 //! Headers with a compiled-in layout, eras A to E: read by the rows of [`crate::era::FIXED`].
 
+use crate::Error;
 use crate::era::{FixedLayout, THREAD_NAME_SIZE};
 use crate::header::{Header, RingPlace, TpointTable};
 use crate::owners::Owners;
@@ -8,7 +9,6 @@ use crate::source::{Fields, ReadAt, read_u64};
 use crate::text::{printable, until_nul};
 use crate::tpoint::{Prefixes, TpointLayout, parse_prefixes};
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
-use crate::Error;
 
 /// Reads a header of that layout out of the file's first bytes.
 pub(crate) fn read<S: ReadAt + ?Sized>(layout: &FixedLayout, bytes: &[u8], source: &S) -> Result<Header, Error> {
@@ -76,7 +76,8 @@ fn read_rings<S: ReadAt + ?Sized>(
         }
         let lcore_number = Lcore(lcore as u16);
         let num_slots = offset.checked_add(8).map(|at| read_u64(source, at)).transpose();
-        let num_slots = num_slots.map_err(|source| Error::Read { what: "a history", at: FileOffset(offset), source })?;
+        let num_slots =
+            num_slots.map_err(|source| Error::Read { what: "a history", at: FileOffset(offset), source })?;
         let (Some(num_slots), true) = (num_slots.flatten(), offset >= layout.header_size as u64) else {
             problems.add(Problem::HistoryOutside, Some(lcore_number), FileOffset(offset));
             continue;

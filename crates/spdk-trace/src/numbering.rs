@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use crate::header::TpointTable;
-use crate::record::{Args, ArgValue, Object, ObjectName, Related};
+use crate::record::{ArgValue, Args, Object, ObjectName, Related};
 use crate::tpoint::Tpoint;
 use crate::units::Ticks;
 

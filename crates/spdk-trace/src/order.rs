@@ -126,9 +126,8 @@ impl Pass<'_> {
 #[inline]
 pub(crate) fn continued(slots: Slots<'_>, index: usize, continuation_id: u16) -> impl Iterator<Item = usize> {
     let tsc = slots.at(index).tsc();
-    (index + 1..).take_while(move |&i| {
-        slots.get(i).is_some_and(|slot| slot.tpoint_id() == continuation_id && slot.tsc() == tsc)
-    })
+    (index + 1..)
+        .take_while(move |&i| slots.get(i).is_some_and(|slot| slot.tpoint_id() == continuation_id && slot.tsc() == tsc))
 }
 
 impl Order {

@@ -55,8 +55,11 @@ impl Owners {
     pub(crate) fn refresh<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<u64, Error> {
         let OwnerPlace { at, count, description_size } = self.place;
         let size = HEAD_SIZE + usize::from(description_size);
-        let bytes = read_range(source, at.0, u64::from(count) * size as u64)
-            .map_err(|source| Error::Read { what: "the owners", at, source })?;
+        let bytes = read_range(source, at.0, u64::from(count) * size as u64).map_err(|source| Error::Read {
+            what: "the owners",
+            at,
+            source,
+        })?;
         self.by_id.clear();
         self.by_id.extend(bytes.chunks_exact(size).map(|owner| parse(owner).map(Box::new)));
         Ok(u64::from(count) - self.by_id.len() as u64)

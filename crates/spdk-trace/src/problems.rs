@@ -145,7 +145,9 @@ impl fmt::Display for Finding {
             Problem::Overwritten => {
                 write!(f, "{n} slot{s} overwritten by the application while they were read, first at {first}")
             }
-            Problem::BrokenEntry(why) => write!(f, "left out {n} broken entr{y}, first at {first}: {why}", y = if n == 1 { "y" } else { "ies" }),
+            Problem::BrokenEntry(why) => {
+                write!(f, "left out {n} broken entr{y}, first at {first}: {why}", y = if n == 1 { "y" } else { "ies" })
+            }
             Problem::DocumentCut => write!(f, "the document is cut off at {first}; all before it is shown"),
             Problem::BrokenDefinition => {
                 write!(f, "left out {n} broken tracepoint definition{s}, first at {first}")

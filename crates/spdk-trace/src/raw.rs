@@ -212,11 +212,8 @@ impl RecordReader {
         let object = self.numbering.object(tpoint, slot.object_id(), slot.tsc());
         let packed = pack(&mut self.scratch, ring, index, tpoint, context.tpoints.continuation_id());
         let args = Args { specs: &tpoint.args, data: ArgData::Packed(packed) };
-        let related = if tpoint.relations.is_empty() {
-            None
-        } else {
-            self.numbering.related(context.tpoints, tpoint, args)
-        };
+        let related =
+            if tpoint.relations.is_empty() { None } else { self.numbering.related(context.tpoints, tpoint, args) };
         let poller = tpoint.owner_prefix.map(|prefix| Poller::Id(prefix, slot.owner_id()));
         let owner = if context.era.has_owners() { context.owners.at(slot.owner_id(), slot.tsc()) } else { None };
         let owner = owner.map(|o| o.description.as_str());

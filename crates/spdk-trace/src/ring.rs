@@ -130,8 +130,11 @@ impl Ring {
             let slots = (count - done).min(PIECE as u64);
             let begin = self.bytes.len();
             self.bytes.resize(begin + slots as usize * SLOT_SIZE, 0);
-            let got = fill(source, &mut self.bytes[begin..], at.0)
-                .map_err(|source| Error::Read { what: "a ring", at, source })?;
+            let got = fill(source, &mut self.bytes[begin..], at.0).map_err(|source| Error::Read {
+                what: "a ring",
+                at,
+                source,
+            })?;
             if got < self.bytes.len() - begin {
                 // The file shrank since its length was taken.
                 self.bytes.truncate(begin + got / SLOT_SIZE * SLOT_SIZE);

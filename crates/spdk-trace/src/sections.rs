@@ -55,8 +55,7 @@ pub(crate) fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Option<Header>, Err
     let owner_counts = file.bytes(OWNER, 4)?;
     let owners_at = FileOffset(file.offsets[OWNER] + SECTION_HEAD);
     let (count, description_size) = (Fields(&owner_counts).u16(0), Fields(&owner_counts).u16(2));
-    let owners =
-        Owners::read(source, owners_at, count.unwrap_or(0), description_size.unwrap_or(0), &mut problems)?;
+    let owners = Owners::read(source, owners_at, count.unwrap_or(0), description_size.unwrap_or(0), &mut problems)?;
     Ok(Some(Header {
         era: Era::F,
         tick_rate: TickRate::new(Fields(&main).u64(0).unwrap_or_default()),

@@ -83,7 +83,7 @@ pub struct Tpoint {
     pub object_type: u8,
     /// The prefix registered for that object type.
     pub object_prefix: Option<char>,
-    /// Its records begin an object's life.
+    /// Its records begin an object's life, if it has an object type; SPDK sets this on some that have none.
     pub new_object: bool,
     /// Its arguments, in the order in which they lie in the record.
     pub args: Vec<ArgSpec>,
@@ -164,7 +164,7 @@ impl TpointLayout {
             owner_prefix: prefixes.owner[usize::from(owner_type)],
             object_type,
             object_prefix: prefixes.object[usize::from(object_type)],
-            new_object: fields.u8(28)? != 0 && object_type != 0,
+            new_object: fields.u8(28)? != 0,
             relations: self.parse_relations(fields, args.len()),
             args,
         };

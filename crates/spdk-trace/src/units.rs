@@ -37,11 +37,7 @@ pub struct Nanos(pub u64);
 impl TickRate {
     /// A rate in ticks a second, or `None` for zero.
     pub const fn new(ticks_per_second: u64) -> Option<Self> {
-        if ticks_per_second == 0 {
-            None
-        } else {
-            Some(Self(ticks_per_second))
-        }
+        if ticks_per_second == 0 { None } else { Some(Self(ticks_per_second)) }
     }
 
     /// The rate that makes one tick one microsecond: what is left to show when a file has no rate.

@@ -201,7 +201,8 @@ fn describe(text: &[u8]) -> String {
     let line = text.split(|&b| b == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
     let line = printable(&line[..line.len().min(60)]);
     if text.starts_with(b"TSC Rate:") {
-        return "this is the text listing of spdk_trace; give the raw trace file, or the output of spdk_trace -j".into();
+        return "this is the text listing of spdk_trace; give the raw trace file, or the output of spdk_trace -j"
+            .into();
     }
     format!("the text begins with \"{line}\"")
 }

@@ -6,9 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::lexer::{Broken, Lexer, StringToken, unescape};
 use crate::header::TpointTable;
-use crate::record::{
-    ArgData, Args, Object, ObjectName, OwnerLabel, ParsedArg, Poller, Record, Related,
-};
+use crate::record::{ArgData, Args, Object, ObjectName, OwnerLabel, ParsedArg, Poller, Record, Related};
 use crate::units::{Lcore, Ticks};
 
 /// What an entry says, its strings still where they stand.
@@ -85,11 +83,11 @@ impl EntryReader {
         let size = u32::try_from(fields.size).map_err(|_| shape("its size does not fit in 32 bits"))?;
         let tpoint = tpoints.get(id).ok_or(NoRecord::UnknownTpoint)?;
         let text = lexer.text;
-        let object = object(text, fields.object.as_ref())?;
+        let object = object(text, fields.object.as_ref());
         if let (Object::Known { name, id, .. }, true) = (object, tpoint.new_object) {
             self.created.insert(name, id);
         }
-        let related = fields.related.map(|token| self.related(text, token)).transpose()?;
+        let related = fields.related.and_then(|token| self.related(text, token));
 
         let spans = [fields.poller, fields.owner].map(|token| token.map(|t| self.unescaped(text, t)));
         let this: &'a Self = self;
@@ -196,11 +194,11 @@ impl EntryReader {
         std::str::from_utf8(bytes).ok()
     }
 
-    fn related(&self, text: &[u8], token: StringToken) -> Result<Related, NoRecord> {
+    fn related(&self, text: &[u8], token: StringToken) -> Option<Related> {
         let name = object_name(text, token)?;
         let id = self.created.get(&name);
         let arg = id.and_then(|id| self.args.iter().position(|arg| matches!(arg, ParsedArg::Number(n) if n == id)));
-        Ok(Related { name, arg: arg.map(|index| index as u8) })
+        Some(Related { name, arg: arg.map(|index| index as u8) })
     }
 }
 
@@ -229,14 +227,15 @@ fn object_fields(lexer: &mut Lexer<'_>) -> Result<ObjectFields, NoRecord> {
     }
 }
 
-fn object(text: &[u8], fields: Option<&ObjectFields>) -> Result<Object, NoRecord> {
-    let Some(fields) = fields else { return Ok(Object::None) };
-    let Some(token) = fields.id else { return Ok(Object::ValueOnly(fields.value)) };
-    let name = object_name(text, token)?;
-    Ok(Object::Known { name, id: fields.value, age: fields.time.map(Ticks) })
+fn object(text: &[u8], fields: Option<&ObjectFields>) -> Object {
+    let Some(fields) = fields else { return Object::None };
+    match fields.id.and_then(|token| object_name(text, token)) {
+        Some(name) => Object::Known { name, id: fields.value, age: fields.time.map(Ticks) },
+        // `spdk_trace` writes a NUL for the prefix of a tracepoint that creates objects of no type.
+        None => Object::ValueOnly(fields.value),
+    }
 }
 
-fn object_name(text: &[u8], token: StringToken) -> Result<ObjectName, NoRecord> {
-    let name = std::str::from_utf8(&text[token.start..token.end]).ok().and_then(|name| name.parse().ok());
-    name.ok_or(NoRecord::Shape("its object's id is not a prefix and a number"))
+fn object_name(text: &[u8], token: StringToken) -> Option<ObjectName> {
+    std::str::from_utf8(&text[token.start..token.end]).ok()?.parse().ok()
 }
