@@ -76,9 +76,11 @@ impl Annotator {
         if !self.refers(record.tpoint.id) {
             return None;
         }
-        let mut objects = record.args.iter().enumerate().filter_map(|(arg, (_, value))| {
-            self.object(record.tpoint.id, arg, value, record.tsc)
-        });
+        let mut objects = record
+            .args
+            .iter()
+            .enumerate()
+            .filter_map(|(arg, (_, value))| self.object(record.tpoint.id, arg, value, record.tsc));
         objects.find(|object| self.specs[object.spec].name == spec_name)
     }
 

@@ -7,8 +7,13 @@
 /// A description taken apart. What does not parse is still there, whole, as `description`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnerProperties<'a> {
-    properties: Vec<(&'static str, &'a str)>,
+    /// The first `count` are known. An array, since this is parsed for every record that is filtered by it.
+    properties: [(&'static str, &'a str); MAX_PROPERTIES],
+    count: usize,
 }
+
+/// The most properties that a description tells, itself included.
+const MAX_PROPERTIES: usize = 5;
 
 impl<'a> OwnerProperties<'a> {
     /// The names that [`Self::get`] may know.
@@ -17,48 +22,57 @@ impl<'a> OwnerProperties<'a> {
 
     /// Takes a description apart.
     pub fn parse(description: &'a str) -> Self {
-        let mut properties = vec![("description", description)];
+        let mut this = Self::default();
+        this.push("description", description);
         if let Some(bdev) = description.strip_prefix("bdev_") {
-            properties.push(("bdev", bdev));
+            this.push("bdev", bdev);
         } else if let Some(lcore) = description.strip_prefix("reactor_").filter(|n| is_number(n)) {
-            properties.push(("reactor", lcore));
+            this.push("reactor", lcore);
         } else if !description.contains(' ') && !is_address(description) {
-            properties.push(("name", description));
+            this.push("name", description);
         } else {
-            connection(description, &mut properties);
+            this.connection(description);
         }
-        Self { properties }
+        this
+    }
+
+    fn push(&mut self, name: &'static str, value: &'a str) {
+        if let Some(free) = self.properties.get_mut(self.count) {
+            *free = (name, value);
+            self.count += 1;
+        }
+    }
+
+    /// `PEER SUBNQN LISTENER qid:N`, as far as it goes; a word that fits nowhere ends it.
+    fn connection(&mut self, description: &'a str) {
+        let mut words = description.split(' ').peekable();
+        if let Some(peer) = words.next_if(|w| is_address(w)) {
+            self.push("peer", peer);
+        }
+        if let Some(subnqn) = words.next_if(|w| w.starts_with("nqn.")) {
+            self.push("subnqn", subnqn);
+        } else if let Some(target) =
+            words.next_if(|w| w.starts_with("iqn.") || w.starts_with("eui.") || *w == "discovery")
+        {
+            self.push("target", target);
+        }
+        if let Some(listener) = words.next_if(|w| is_address(w)) {
+            self.push("listener", listener);
+        }
+        let qid = words.next().and_then(|w| w.strip_prefix("qid:"));
+        if let Some(qid) = qid.filter(|n| is_number(n)) {
+            self.push("qid", qid);
+        }
     }
 
     /// The value of a property.
     pub fn get(&self, name: &str) -> Option<&'a str> {
-        self.properties.iter().find(|(n, _)| *n == name).map(|(_, value)| *value)
+        self.iter().find(|(n, _)| *n == name).map(|(_, value)| value)
     }
 
     /// All that is known, the whole description first.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
-        self.properties.iter().copied()
-    }
-}
-
-/// `PEER SUBNQN LISTENER qid:N`, as far as it goes; a word that fits nowhere ends it.
-fn connection<'a>(description: &'a str, properties: &mut Vec<(&'static str, &'a str)>) {
-    let mut words = description.split(' ').peekable();
-    if let Some(peer) = words.next_if(|w| is_address(w)) {
-        properties.push(("peer", peer));
-    }
-    if let Some(subnqn) = words.next_if(|w| w.starts_with("nqn.")) {
-        properties.push(("subnqn", subnqn));
-    } else if let Some(target) = words.next_if(|w| w.starts_with("iqn.") || w.starts_with("eui.") || *w == "discovery")
-    {
-        properties.push(("target", target));
-    }
-    if let Some(listener) = words.next_if(|w| is_address(w)) {
-        properties.push(("listener", listener));
-    }
-    let qid = words.next().and_then(|w| w.strip_prefix("qid:"));
-    if let Some(qid) = qid.filter(|n| is_number(n)) {
-        properties.push(("qid", qid));
+        self.properties[..self.count].iter().copied()
     }
 }
 
@@ -87,9 +101,15 @@ mod tests {
             shown("127.0.0.1:57992 nqn.2016-06.io.spdk:cnode2 127.0.0.1:4420 qid:2"),
             "peer=127.0.0.1:57992 subnqn=nqn.2016-06.io.spdk:cnode2 listener=127.0.0.1:4420 qid=2"
         );
-        assert_eq!(shown("[::1]:46186 nqn.2016-06.io.spdk:cnode2"), "peer=[::1]:46186 subnqn=nqn.2016-06.io.spdk:cnode2");
+        assert_eq!(
+            shown("[::1]:46186 nqn.2016-06.io.spdk:cnode2"),
+            "peer=[::1]:46186 subnqn=nqn.2016-06.io.spdk:cnode2"
+        );
         assert_eq!(shown("127.0.0.1:57992"), "peer=127.0.0.1:57992");
-        assert_eq!(shown("10.0.0.1:3260 iqn.2016-06.io.spdk:disk1"), "peer=10.0.0.1:3260 target=iqn.2016-06.io.spdk:disk1");
+        assert_eq!(
+            shown("10.0.0.1:3260 iqn.2016-06.io.spdk:disk1"),
+            "peer=10.0.0.1:3260 target=iqn.2016-06.io.spdk:disk1"
+        );
         assert_eq!(shown("bdev_Malloc1"), "bdev=Malloc1");
         assert_eq!(shown("reactor_12"), "reactor=12");
         assert_eq!(shown("nvmf_tgt_poll_group_000"), "name=nvmf_tgt_poll_group_000");

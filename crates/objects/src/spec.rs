@@ -138,6 +138,14 @@ impl PropertySpec {
     }
 }
 
+impl ObjectSpec {
+    /// Whether a property is told by a string.
+    pub fn is_text(&self, property: &PropertySpec) -> bool {
+        let mut args = self.probes.iter().flat_map(|p| &p.args);
+        args.any(|arg| arg.name == property.from() && arg.string)
+    }
+}
+
 /// Reads a file of specs.
 pub fn parse_specs(text: &str) -> Result<Vec<ObjectSpec>, SpecError> {
     let file: File = toml::from_str(text)?;
