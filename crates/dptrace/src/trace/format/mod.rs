@@ -2,7 +2,7 @@
 
 mod csv;
 mod json;
-mod json_text;
+pub(crate) mod json_text;
 mod ndjson;
 mod spdk;
 mod text;

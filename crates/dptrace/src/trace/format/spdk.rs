@@ -1,11 +1,10 @@
-//! The columns of `spdk_trace`'s own listing (`app/trace/trace.cpp`, `print_event`), but with exact times, with strings
-//! whole, and with 4-byte numbers signed like all others.
+//! The columns of `spdk_trace`'s own listing (`app/trace/trace.cpp`, `print_event`), but with exact times.
 
-use spdk_trace::{ArgKind, ArgSpec, ArgValue, Object, Record, Trace};
+use spdk_trace::{ArgValue, Object, Record, Trace};
 
-use super::text::{object_name, poller, safe};
+use super::text::{arg_value, object_name, poller, safe};
 use super::{Format, View};
-use crate::digits::{blanks, fixed3_left, fixed3_right, hex, left, number, number_right, pad_to};
+use crate::digits::{blanks, fixed3_left, fixed3_right, number, number_right, pad_to};
 
 /// Columns of a thread's name, from 2024 on.
 const THREAD_WIDTH: usize = 16;
@@ -94,7 +93,7 @@ impl Spdk {
                 continue;
             }
             label(out, &spec.name);
-            column(out, VALUE_WIDTH, |out| argument(out, spec, value));
+            column(out, VALUE_WIDTH, |out| argument(out, value));
         }
     }
 }
@@ -109,7 +108,7 @@ fn column(out: &mut Vec<u8>, width: usize, write: impl FnOnce(&mut Vec<u8>)) {
 
 fn label(out: &mut Vec<u8>, name: &str) {
     let start = out.len();
-    left(out, name.as_bytes(), 0);
+    out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     if out.len() - start > LABEL_WIDTH && name.is_ascii() {
         out.truncate(start + LABEL_WIDTH);
@@ -117,21 +116,18 @@ fn label(out: &mut Vec<u8>, name: &str) {
     pad_to(out, start, LABEL_WIDTH);
 }
 
-fn argument(out: &mut Vec<u8>, spec: &ArgSpec, value: ArgValue<'_>) {
+/// Numbers are signed here and strings are cut to their column.
+fn argument(out: &mut Vec<u8>, value: ArgValue<'_>) {
     match value {
-        ArgValue::Pointer(p) => {
-            out.extend_from_slice(b"0x");
-            hex(out, p);
-        }
+        ArgValue::Pointer(_) => arg_value(out, value),
         ArgValue::Int(n) => {
-            let four_bytes = spec.kind == ArgKind::Int && spec.size == 4;
-            let signed = if four_bytes { i64::from(n as i32) } else { n.cast_signed() };
+            let signed = n.cast_signed();
             if signed < 0 {
                 out.push(b'-');
             }
             number(out, signed.unsigned_abs());
         }
-        ArgValue::Str(bytes) => safe(out, bytes),
+        ArgValue::Str(bytes) => safe(out, &bytes[..bytes.len().min(VALUE_WIDTH)]),
     }
 }
 
@@ -140,7 +136,7 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         Object::None => return,
         Object::Untyped(id) => {
             label(out, "object");
-            return column(out, VALUE_WIDTH, |out| argument(out, &POINTER, ArgValue::Pointer(id)));
+            return column(out, VALUE_WIDTH, |out| argument(out, ArgValue::Pointer(id)));
         }
         Object::Unseen(_) | Object::ValueOnly(_) => None,
         Object::Known { name, .. } => Some(name),
@@ -163,5 +159,3 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         out.push(b' ');
     }
 }
-
-const POINTER: ArgSpec = ArgSpec { name: String::new(), kind: ArgKind::Pointer, size: 8 };

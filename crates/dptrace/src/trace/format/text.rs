@@ -3,7 +3,7 @@
 use spdk_trace::{ArgValue, Object, OwnerLabel, Poller, Record, printable};
 
 use super::{Format, View};
-use crate::digits::{blanks, fixed3_left, fixed3_right, hex, left, number, number_right, number_two_digits, pad_to};
+use crate::digits::{blanks, fixed3_left, hex, left, number, number_right, number_two_digits, pad_to};
 
 /// Columns of the tracepoint's name.
 const NAME_WIDTH: usize = 24;
@@ -158,15 +158,5 @@ pub(crate) fn arg_value(out: &mut Vec<u8>, value: ArgValue<'_>) {
             hex(out, p);
         }
         ArgValue::Str(bytes) => safe(out, bytes),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn fixed_widths_right_align() {
-        let mut out = Vec::new();
-        super::fixed3_right(&mut out, 5_334_760, 16);
-        assert_eq!(out, b"        5334.760");
     }
 }

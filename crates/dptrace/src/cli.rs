@@ -1,0 +1,42 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::trace::TraceArgs;
+
+/// Shows where a userspace data plane's time goes, on both sides of the system call
+#[derive(Parser, Debug)]
+#[command(name = "dptrace", version, max_term_width = 120, after_help = STATUS)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const STATUS: &str = "\
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted or not supported here.
+Data goes to standard output, everything else to standard error.";
+
+/// What can be done.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Tell an SPDK trace, of any version, with its objects named
+    Trace(Box<TraceArgs>),
+    /// Print the object specs that are built in, to read or to start one's own from
+    Objects {
+        /// Only this one (qpair, ...)
+        name: Option<String>,
+    },
+    /// Print the completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the man pages into a directory
+    Man {
+        /// The directory, which must exist
+        dir: PathBuf,
+    },
+}

@@ -1,0 +1,69 @@
+//! How a command can fail, as exit status and words.
+
+use std::io::{ErrorKind, IsTerminal as _};
+
+use anstyle::{AnsiColor, Style};
+
+/// Done.
+pub(crate) const DONE: u8 = 0;
+/// It could not be done.
+pub(crate) const FAILED: u8 = 1;
+/// What was asked for makes no sense (clap's own status as well).
+pub(crate) const USAGE: u8 = 2;
+/// Not permitted, or not supported here.
+pub(crate) const NOT_PERMITTED: u8 = 3;
+
+/// A mistake in what was asked for.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// A mistake in what was asked for, as an error.
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Usage(message.into()))
+}
+
+/// Whether nobody is there to read the output any more: then there is nothing left to do, and nothing wrong.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    io_kinds(error).any(|kind| kind == ErrorKind::BrokenPipe)
+}
+
+/// The exit status for an error.
+pub(crate) fn status(error: &anyhow::Error) -> u8 {
+    if error.chain().any(|cause| cause.is::<Usage>()) {
+        USAGE
+    } else if io_kinds(error).any(|kind| kind == ErrorKind::PermissionDenied) {
+        NOT_PERMITTED
+    } else {
+        FAILED
+    }
+}
+
+fn io_kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {
+    error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)
+}
+
+/// Tells an error on standard error.
+pub(crate) fn tell_error(error: &anyhow::Error) {
+    tell("error", AnsiColor::Red, &format!("{error:#}"));
+}
+
+/// Tells something on standard error that does not keep the command from its work.
+pub(crate) fn note(text: &str) {
+    tell("note", AnsiColor::Yellow, text);
+}
+
+fn tell(word: &str, colour: AnsiColor, text: &str) {
+    use std::io::Write as _;
+    let style =
+        if std::io::stderr().is_terminal() { Style::new().bold().fg_color(Some(colour.into())) } else { Style::new() };
+    // Where standard error is gone, there is nobody to tell. `anstream` strips the colour for NO_COLOR.
+    let _ = writeln!(anstream::stderr(), "{style}{word}:{style:#} {text}");
+}

@@ -1,0 +1,206 @@
+//! Where a trace comes from: a file, standard input, or the shared memory of an application.
+
+use std::fs::{self, File};
+use std::io::{self, IsTerminal as _, Read as _};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use spdk_trace::{JsonTrace, RawTrace, ReadAt, Trace};
+
+use crate::failure::{note, usage};
+
+/// Where applications put their trace files.
+const SHM: &str = "/dev/shm";
+/// What is in the name of every trace file (`SPDK_TRACE_SHM_NAME_BASE`, include/spdk/trace.h).
+const NAME_BASE: &str = "_trace.";
+
+/// Where the trace is read from.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Input")]
+pub(crate) struct InputArgs {
+    /// A raw trace file of any SPDK version, or the output of spdk_trace -j; "-" is standard input.
+    /// Without -i and -s: standard input if something is piped into it, else the newest *_trace.* in /dev/shm
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+
+    /// The trace of a running application of that name (nvmf, spdk_tgt, ...), in /dev/shm
+    #[arg(short = 's', long = "app", value_name = "APP", conflicts_with = "input")]
+    app: Option<String>,
+
+    /// The application's process id
+    #[arg(short, long, requires = "app", conflicts_with = "shm_id", value_name = "PID")]
+    pid: Option<u32>,
+
+    /// The application's shared memory id, where it was started with one (--shm-id)
+    #[arg(long, requires = "app", value_name = "ID")]
+    shm_id: Option<u32>,
+}
+
+/// A trace and where it came from.
+pub(crate) struct Loaded {
+    pub(crate) trace: Trace,
+    /// For messages: the file's path, or "standard input".
+    pub(crate) name: String,
+}
+
+/// Where the bytes are.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// A file.
+    File(PathBuf),
+    /// Standard input, already read.
+    Bytes(Vec<u8>),
+}
+
+impl InputArgs {
+    /// Finds out what is meant.
+    pub(crate) fn place(&self) -> anyhow::Result<Place> {
+        if let Some(path) = &self.input {
+            return if path.as_os_str() == "-" {
+                Ok(Place::Bytes(read_stdin()?))
+            } else {
+                Ok(Place::File(path.clone()))
+            };
+        }
+        if let Some(app) = &self.app {
+            let path = match (self.pid, self.shm_id) {
+                (Some(pid), _) => format!("{SHM}/{app}{NAME_BASE}pid{pid}"),
+                (None, Some(id)) => format!("{SHM}/{app}{NAME_BASE}{id}"),
+                (None, None) => return Err(usage("-s needs the application's -p PID or --shm-id ID")),
+            };
+            if !Path::new(&path).exists() {
+                bail!("there is no {path}; {}", what_is_there()?);
+            }
+            return Ok(Place::File(path.into()));
+        }
+        if is_piped()? {
+            let bytes = read_stdin()?;
+            if !bytes.is_empty() {
+                return Ok(Place::Bytes(bytes));
+            }
+        }
+        let Some(newest) = traces()?.into_iter().next_back() else {
+            bail!("no trace file in {SHM}; give one with -i FILE, or pipe the output of spdk_trace -j into dptrace");
+        };
+        note(&format!("reading the newest trace file, {}", newest.display()));
+        Ok(Place::File(newest))
+    }
+}
+
+impl Place {
+    /// For messages.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Bytes(_) => "standard input".to_owned(),
+        }
+    }
+
+    /// Reads the trace.
+    pub(crate) fn load(self) -> anyhow::Result<Loaded> {
+        let name = self.name();
+        let trace = match self {
+            Self::File(path) => load_file(&path),
+            Self::Bytes(bytes) => load_bytes(bytes),
+        };
+        let trace = trace.with_context(|| format!("reading {name}"))?;
+        Ok(Loaded { trace, name })
+    }
+}
+
+fn load_file(path: &Path) -> anyhow::Result<Trace> {
+    let source = FileSource::open(path)?;
+    let mut start = [0; 512];
+    let n = source.read_at(&mut start, 0)?;
+    if !JsonTrace::is_text(&start[..n]) {
+        return Ok(Trace::Raw(RawTrace::read(&source)?));
+    }
+    let size = usize::try_from(source.len()).context("the file is too large")?;
+    let mut text = Vec::new();
+    text.try_reserve_exact(size + 1).context("the file does not fit in memory")?;
+    (&source.file).read_to_end(&mut text)?;
+    Ok(Trace::Json(JsonTrace::parse(text)?))
+}
+
+fn load_bytes(bytes: Vec<u8>) -> anyhow::Result<Trace> {
+    if JsonTrace::is_text(&bytes) {
+        return Ok(Trace::Json(JsonTrace::parse(bytes)?));
+    }
+    Ok(Trace::Raw(RawTrace::read(&bytes)?))
+}
+
+/// A file that may be written to while it is read.
+pub(crate) struct FileSource {
+    file: File,
+    len: u64,
+}
+
+impl FileSource {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(Self { file, len: metadata.len() })
+    }
+}
+
+impl ReadAt for FileSource {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        loop {
+            match self.file.read_at(buf, offset) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => return done,
+            }
+        }
+    }
+}
+
+fn read_stdin() -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().read_to_end(&mut bytes).context("reading standard input")?;
+    Ok(bytes)
+}
+
+/// Whether standard input is a pipe, a socket or a file, rather than a terminal or /dev/null.
+fn is_piped() -> anyhow::Result<bool> {
+    if io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let kind = match fs::metadata("/dev/stdin") {
+        Ok(metadata) => metadata.file_type(),
+        // Closed, as by `<&-`.
+        Err(_) => return Ok(false),
+    };
+    Ok(kind.is_fifo() || kind.is_file() || kind.is_socket())
+}
+
+/// The trace files in shared memory, oldest first.
+fn traces() -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(SHM).with_context(|| format!("listing {SHM}"))? {
+        let entry = entry?;
+        if !entry.file_name().to_string_lossy().contains(NAME_BASE) {
+            continue;
+        }
+        // One that vanishes while we look is not the newest.
+        let Ok(metadata) = entry.metadata() else { continue };
+        if let (true, Ok(modified)) = (metadata.is_file(), metadata.modified()) {
+            found.push((modified, entry.path()));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+fn what_is_there() -> anyhow::Result<String> {
+    let names: Vec<_> = traces()?.iter().map(|path| path.display().to_string()).collect();
+    Ok(if names.is_empty() { format!("{SHM} has no trace file") } else { format!("there is {}", names.join(", ")) })
+}

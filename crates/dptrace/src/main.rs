@@ -1,0 +1,35 @@
+//! The program: parses what was typed, wires the rooms together, prints.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod digits;
+mod failure;
+mod input;
+mod meta;
+mod names;
+mod output;
+mod trace;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match &cli.command {
+        Command::Trace(args) => trace::run(args),
+        Command::Objects { name } => meta::objects(name.as_deref()),
+        Command::Completions { shell } => meta::completions(*shell),
+        Command::Man { dir } => meta::man(dir),
+    };
+    ExitCode::from(match done {
+        Ok(()) => failure::DONE,
+        Err(error) if failure::is_broken_pipe(&error) => failure::DONE,
+        Err(error) => {
+            failure::tell_error(&error);
+            failure::status(&error)
+        }
+    })
+}

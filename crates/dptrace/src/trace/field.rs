@@ -1,0 +1,142 @@
+//! What filters and groups can ask of a record: its own fields, its arguments, and the properties of its objects.
+
+use std::borrow::Cow;
+
+use objects::{Annotator, ObjectSpec, OwnerProperties};
+use spdk_trace::{ArgValue, Object, Poller, Record, TickRate};
+
+use super::annotation::ReadBack;
+use crate::failure::usage;
+
+/// A thing to ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Lcore,
+    Tpoint,
+    Owner,
+    Poller,
+    Size,
+    Object,
+    Related,
+    /// The object's age in microseconds.
+    Time,
+    /// `arg.NAME`.
+    Arg(String),
+    /// `owner.PROPERTY`.
+    OwnerProperty(String),
+    /// `SPEC.PROPERTY`.
+    ObjectProperty(String, String),
+}
+
+/// The fields without a dot.
+const PLAIN: [(&str, Field); 8] = [
+    ("lcore", Field::Lcore),
+    ("tpoint", Field::Tpoint),
+    ("owner", Field::Owner),
+    ("poller", Field::Poller),
+    ("size", Field::Size),
+    ("object", Field::Object),
+    ("related", Field::Related),
+    ("time", Field::Time),
+];
+
+impl Field {
+    /// From its name; `specs` are the objects that there are.
+    pub(crate) fn parse(name: &str, specs: &[ObjectSpec]) -> anyhow::Result<Self> {
+        if let Some((_, field)) = PLAIN.iter().find(|(plain, _)| *plain == name) {
+            return Ok(field.clone());
+        }
+        match name.split_once('.') {
+            Some(("arg", arg)) if !arg.is_empty() => Ok(Self::Arg(arg.to_owned())),
+            Some(("owner", property)) if OwnerProperties::NAMES.contains(&property) => {
+                Ok(Self::OwnerProperty(property.to_owned()))
+            }
+            Some((object, property))
+                if specs.iter().any(|s| s.name == object && s.properties.iter().any(|p| p.name == property)) =>
+            {
+                Ok(Self::ObjectProperty(object.to_owned(), property.to_owned()))
+            }
+            _ => Err(unknown(name, specs)),
+        }
+    }
+
+    /// The record's value, if it has one.
+    pub(crate) fn value<'a>(&self, record: &Record<'a>, context: &Context<'a>) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Lcore => Some(record.lcore.to_string().into()),
+            Self::Tpoint => Some(record.tpoint.name.as_str().into()),
+            Self::Owner => record.owner.map(Cow::from).or_else(|| record.poller.map(poller)),
+            Self::Poller => record.poller.map(poller),
+            Self::Size => Some(record.size.to_string().into()),
+            Self::Object => record.object.name().map(|name| name.to_string().into()),
+            Self::Related => record.related.map(|related| related.name.to_string().into()),
+            Self::Time => self.number(record, context).map(|micros| micros.to_string().into()),
+            Self::Arg(name) => record.args.by_name(name).map(arg),
+            Self::OwnerProperty(name) => OwnerProperties::parse(record.owner?).get(name).map(Cow::from),
+            Self::ObjectProperty(spec, property) => object_property(record, context, spec, property),
+        }
+    }
+
+    /// The value as a number.
+    pub(crate) fn number<'a>(&self, record: &Record<'a>, context: &Context<'a>) -> Option<f64> {
+        match self {
+            Self::Time => match record.object {
+                Object::Known { age: Some(age), .. } => Some(context.rate.nanos(age).0 as f64 / 1000.0),
+                _ => None,
+            },
+            Self::Size => Some(f64::from(record.size)),
+            Self::Arg(name) => match record.args.by_name(name)? {
+                ArgValue::Int(n) | ArgValue::Pointer(n) => Some(n as f64),
+                ArgValue::Str(_) => None,
+            },
+            other => parse_number(&other.value(record, context)?),
+        }
+    }
+}
+
+/// What a field's value depends on beside the record.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) rate: TickRate,
+    pub(crate) annotator: Option<&'a Annotator>,
+}
+
+/// A number as a user types it: decimal, or hexadecimal with 0x.
+pub(crate) fn parse_number(text: &str) -> Option<f64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok().map(|n| n as f64),
+        None => text.parse().ok(),
+    }
+}
+
+fn poller(poller: Poller<'_>) -> Cow<'_, str> {
+    match poller {
+        Poller::Id(prefix, id) => format!("{prefix}{id:02}").into(),
+        Poller::Text(text) => text.into(),
+    }
+}
+
+fn arg(value: ArgValue<'_>) -> Cow<'_, str> {
+    match value {
+        ArgValue::Int(n) => n.to_string().into(),
+        ArgValue::Pointer(p) => format!("{p:#x}").into(),
+        ArgValue::Str(bytes) => spdk_trace::printable(bytes),
+    }
+}
+
+fn object_property<'a>(record: &Record<'a>, context: &Context<'a>, spec: &str, property: &str) -> Option<Cow<'a, str>> {
+    let found = context.annotator.and_then(|a| a.property(a.find(record, spec)?, property));
+    match (found, record.annotations) {
+        (Some(value), _) => Some(value.into()),
+        (None, Some(json)) => ReadBack::parse(json).property(spec, property).map(Cow::from),
+        (None, None) => None,
+    }
+}
+
+fn unknown(name: &str, specs: &[ObjectSpec]) -> anyhow::Error {
+    let mut known: Vec<String> = PLAIN.iter().map(|(plain, _)| (*plain).to_owned()).collect();
+    known.push("arg.NAME".to_owned());
+    known.extend(OwnerProperties::NAMES.iter().map(|p| format!("owner.{p}")));
+    known.extend(specs.iter().flat_map(|s| s.properties.iter().map(|p| format!("{}.{}", s.name, p.name))));
+    usage(format!("no field is called {name:?}; there is {}", known.join(", ")))
+}

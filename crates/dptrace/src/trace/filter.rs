@@ -1,0 +1,212 @@
+//! Which records are wanted.
+
+use std::collections::{HashMap, HashSet};
+
+use anyhow::Context as _;
+use clap::Args;
+use glob::Pattern;
+use objects::ObjectSpec;
+use spdk_trace::{ObjectName, Record, TickRate, Ticks, Tpoint};
+
+use super::field::{Context, Field, parse_number};
+use crate::failure::{note, usage};
+use crate::names;
+
+/// The filters, as typed. A record must pass all of them.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Filters")]
+pub(crate) struct FilterArgs {
+    /// Only these lcores: numbers and ranges, as in 0,4-7
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    lcore: Vec<String>,
+
+    /// Only these tracepoints, as in 'TCP_REQ_*,BDEV_IO_DONE'
+    #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
+    tpoint: Vec<String>,
+
+    /// Only records of these owners, by description or by prefix and number, as in '*cnode1*' or t03
+    #[arg(long, value_name = "GLOB")]
+    owner: Option<String>,
+
+    /// Only records about, or related to, these objects
+    #[arg(long, value_name = "r10,...", value_delimiter = ',')]
+    object: Vec<String>,
+
+    /// Only records from that time on, in microseconds since the first record
+    #[arg(long, value_name = "US")]
+    since: Option<f64>,
+
+    /// Only records up to that time, in microseconds since the first record
+    #[arg(long, value_name = "US")]
+    until: Option<f64>,
+
+    /// Only records for which this holds; several times: all of it. FIELD=GLOB, FIELD!=GLOB, or FIELD and one of
+    /// < <= > >= and a number. FIELD is lcore, tpoint, owner, poller, size, object, related, time (the object's age in
+    /// us), arg.NAME, owner.PROPERTY (peer, subnqn, listener, qid, bdev, ...) or OBJECT.PROPERTY (qpair.hostnqn, ...)
+    #[arg(long = "where", value_name = "CONDITION")]
+    conditions: Vec<String>,
+
+    /// Leave out what is older than the latest-starting lcore's first record when rings wrapped, as SPDK's printer does
+    #[arg(long)]
+    pub(crate) common: bool,
+}
+
+/// The filters, as understood.
+pub(crate) struct Filter {
+    lcores: Option<HashSet<u16>>,
+    /// By tracepoint id.
+    tpoints: Option<Vec<bool>>,
+    owner: Option<OwnerFilter>,
+    objects: Option<HashSet<ObjectName>>,
+    /// In ticks since the first record.
+    since: Option<u64>,
+    until: Option<u64>,
+    conditions: Vec<Condition>,
+}
+
+struct OwnerFilter {
+    pattern: Pattern,
+    /// There are few descriptions and many records.
+    known: HashMap<String, bool>,
+}
+
+struct Condition {
+    field: Field,
+    test: Test,
+}
+
+enum Test {
+    Matches(Pattern),
+    MatchesNot(Pattern),
+    Number(fn(&f64, &f64) -> bool, f64),
+}
+
+impl FilterArgs {
+    /// Understands the filters for a trace with these tracepoints and objects.
+    pub(crate) fn resolve(&self, tpoints: &[Tpoint], specs: &[ObjectSpec], rate: TickRate) -> anyhow::Result<Filter> {
+        let conditions = self.conditions.iter().map(|text| Condition::parse(text, specs));
+        let owner = self.owner.as_deref().map(pattern).transpose()?;
+        Ok(Filter {
+            lcores: if self.lcore.is_empty() { None } else { Some(lcores(&self.lcore)?) },
+            tpoints: if self.tpoint.is_empty() { None } else { Some(matching(&self.tpoint, tpoints)?) },
+            owner: owner.map(|pattern| OwnerFilter { pattern, known: HashMap::new() }),
+            objects: if self.object.is_empty() { None } else { Some(objects(&self.object)?) },
+            since: self.since.map(|us| ticks(us, rate, f64::ceil)),
+            until: self.until.map(|us| ticks(us, rate, f64::floor)),
+            conditions: conditions.collect::<anyhow::Result<_>>()?,
+        })
+    }
+}
+
+impl Filter {
+    /// Whether the record is wanted; `base` is the first record's time.
+    #[inline]
+    pub(crate) fn wants(&mut self, record: &Record<'_>, base: Ticks, context: &Context<'_>) -> bool {
+        let since_base = record.tsc.0.saturating_sub(base.0);
+        self.since.is_none_or(|since| since_base >= since)
+            && self.until.is_none_or(|until| since_base <= until)
+            && self.lcores.as_ref().is_none_or(|lcores| lcores.contains(&record.lcore.0))
+            && self.tpoints.as_ref().is_none_or(|wanted| wanted.get(usize::from(record.tpoint.id)) == Some(&true))
+            && self.objects.as_ref().is_none_or(|objects| concerns(record, objects))
+            && self.owner.as_mut().is_none_or(|owner| owner.wants(record, context))
+            && self.conditions.iter().all(|condition| condition.holds(record, context))
+    }
+}
+
+impl OwnerFilter {
+    fn wants(&mut self, record: &Record<'_>, context: &Context<'_>) -> bool {
+        let Some(description) = record.owner else {
+            return Field::Poller.value(record, context).is_some_and(|poller| self.pattern.matches(&poller));
+        };
+        if let Some(&known) = self.known.get(description) {
+            return known;
+        }
+        let number = Field::Poller.value(record, context);
+        let wanted = self.pattern.matches(description) || number.is_some_and(|n| self.pattern.matches(&n));
+        self.known.insert(description.to_owned(), wanted);
+        wanted
+    }
+}
+
+fn concerns(record: &Record<'_>, objects: &HashSet<ObjectName>) -> bool {
+    let related = record.related.map(|related| related.name);
+    record.object.name().into_iter().chain(related).any(|name| objects.contains(&name))
+}
+
+impl Condition {
+    fn parse(text: &str, specs: &[ObjectSpec]) -> anyhow::Result<Self> {
+        const OPERATORS: [&str; 6] = ["!=", ">=", "<=", "=", ">", "<"];
+        // The operator that stands first; of two at one place the longer.
+        let found = OPERATORS.iter().filter_map(|op| Some((text.find(op)?, op)));
+        let Some((at, operator)) = found.min_by_key(|(at, op)| (*at, std::cmp::Reverse(op.len()))) else {
+            return Err(usage(format!("the condition {text:?} has none of = != < <= > >=")));
+        };
+        let (name, value) = (text[..at].trim(), text[at + operator.len()..].trim());
+        let field = Field::parse(name, specs).with_context(|| format!("in the condition {text:?}"))?;
+        let number = || {
+            parse_number(value).ok_or_else(|| usage(format!("in the condition {text:?}: {value:?} is not a number")))
+        };
+        let test = match *operator {
+            "=" => Test::Matches(pattern(value)?),
+            "!=" => Test::MatchesNot(pattern(value)?),
+            "<" => Test::Number(f64::lt, number()?),
+            "<=" => Test::Number(f64::le, number()?),
+            ">" => Test::Number(f64::gt, number()?),
+            _ => Test::Number(f64::ge, number()?),
+        };
+        Ok(Self { field, test })
+    }
+
+    /// A record that has no such field passes `!=` only.
+    fn holds<'a>(&self, record: &Record<'a>, context: &Context<'a>) -> bool {
+        match &self.test {
+            Test::Matches(pattern) => self.field.value(record, context).is_some_and(|v| pattern.matches(&v)),
+            Test::MatchesNot(pattern) => !self.field.value(record, context).is_some_and(|v| pattern.matches(&v)),
+            Test::Number(compare, to) => self.field.number(record, context).is_some_and(|n| compare(&n, to)),
+        }
+    }
+}
+
+fn pattern(text: &str) -> anyhow::Result<Pattern> {
+    Pattern::new(text).map_err(|e| usage(format!("the glob {text:?} is wrong at character {}: {}", e.pos + 1, e.msg)))
+}
+
+fn lcores(texts: &[String]) -> anyhow::Result<HashSet<u16>> {
+    let mut lcores = HashSet::new();
+    for text in texts {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match (first.trim().parse::<u16>(), last.trim().parse::<u16>()) {
+            (Ok(first), Ok(last)) if first <= last => lcores.extend(first..=last),
+            _ => return Err(usage(format!("{text:?} is not an lcore, nor a range of them (0,4-7)"))),
+        }
+    }
+    Ok(lcores)
+}
+
+fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Vec<bool>> {
+    let ids = tpoints.iter().map(|t| usize::from(t.id) + 1).max().unwrap_or(0);
+    let mut wanted = vec![false; ids];
+    for glob in globs {
+        let pattern = pattern(glob)?;
+        let mut any = false;
+        for tpoint in tpoints.iter().filter(|t| pattern.matches(&t.name)) {
+            wanted[usize::from(tpoint.id)] = true;
+            any = true;
+        }
+        if !any {
+            let near = names::hint(glob, tpoints.iter().map(|t| t.name.as_str()));
+            note(&format!("no tracepoint of this trace is called {glob:?}{near} (all: --list-tpoints)"));
+        }
+    }
+    Ok(wanted)
+}
+
+fn objects(texts: &[String]) -> anyhow::Result<HashSet<ObjectName>> {
+    texts.iter().map(|text| text.parse().map_err(|e| usage(format!("{text:?}: {e}")))).collect()
+}
+
+fn ticks(us: f64, rate: TickRate, round: fn(f64) -> f64) -> u64 {
+    // What is shown is rounded to a thousandth; a time that was read off the listing must not miss its own record.
+    let slack = if round(0.5) > 0.5 { -0.0005 } else { 0.0005 };
+    round((us + slack) * rate.get() as f64 / 1e6) as u64
+}

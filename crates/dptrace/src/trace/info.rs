@@ -1,0 +1,118 @@
+//! `--info` and `--list-tpoints`: what a trace file is, before one looks at its records.
+
+use std::fmt::Write as _;
+
+use spdk_trace::{ArgKind, RawTrace, Trace};
+
+use crate::input::Loaded;
+
+/// The text of `--info`.
+pub(crate) fn info(loaded: &Loaded) -> String {
+    let mut text = String::new();
+    let Loaded { trace, name } = loaded;
+    line(&mut text, "trace", name);
+    let rate = trace.tick_rate().get();
+    match trace {
+        Trace::Raw(raw) => raw_info(&mut text, raw, rate),
+        Trace::Json(_) => json_info(&mut text, trace, rate),
+    }
+    let owners = trace.owners();
+    if !owners.is_empty() {
+        line(&mut text, "owners", &owners.len().to_string());
+        for (id, description) in owners {
+            let _ = writeln!(text, "  {id:>5}  {description}");
+        }
+    }
+    text
+}
+
+fn line(text: &mut String, what: &str, value: &str) {
+    let _ = writeln!(text, "{:<12} {value}", format!("{what}:"));
+}
+
+fn raw_info(text: &mut String, raw: &RawTrace, rate: u64) {
+    line(text, "era", &format!("{:?} (SPDK {})", raw.era(), raw.era().versions()));
+    line(text, "tick rate", &format!("{rate} ticks/s"));
+    line(text, "tracepoints", &raw.tpoints().all().len().to_string());
+    line(text, "records", &raw.record_count().to_string());
+    let _ = writeln!(
+        text,
+        "\n{:>5}  {:<16} {:>10} {:>12} {:>10} {:>10} {:>7} {:>16} {:>16}",
+        "lcore", "thread", "slots", "written", "records", "wrapped", "late", "first (us)", "last (us)"
+    );
+    let rings: Vec<_> = raw.rings().collect();
+    let first = rings.iter().filter_map(|ring| ring.span).map(|(first, _)| first).min().unwrap_or_default();
+    let used = rings.iter().filter(|ring| ring.records > 0 || ring.written > 0);
+    for ring in used {
+        let at = |tsc: spdk_trace::Ticks| {
+            let spdk_trace::Nanos(n) = raw.tick_rate().nanos(spdk_trace::Ticks(tsc.0 - first.0));
+            format!("{}.{:03}", n / 1000, n % 1000)
+        };
+        let (begin, end) = ring.span.map_or((String::new(), String::new()), |(a, b)| (at(a), at(b)));
+        let wrapped = if ring.wrapped { "yes" } else { "no" };
+        let _ = writeln!(
+            text,
+            "{:>5}  {:<16} {:>10} {:>12} {:>10} {:>10} {:>7} {:>16} {:>16}",
+            ring.lcore, ring.thread_name, ring.slots, ring.written, ring.records, wrapped, ring.late, begin, end
+        );
+    }
+    let idle = rings.iter().filter(|ring| ring.records == 0 && ring.written == 0).count();
+    if idle > 0 {
+        let _ = writeln!(text, "{idle} more lcores have a ring and no records");
+    }
+    let cleared: u64 = rings.iter().map(|ring| ring.cleared).sum();
+    if cleared > 0 {
+        let _ = writeln!(text, "{cleared} records cleared by the user are not shown");
+    }
+    text.push('\n');
+    if raw.problems().is_empty() {
+        line(text, "lost", "nothing");
+    }
+    for finding in raw.problems().iter() {
+        line(text, "problem", &finding.to_string());
+    }
+}
+
+fn json_info(text: &mut String, trace: &Trace, rate: u64) {
+    let mut records = 0u64;
+    let problems = trace.for_each(|_| {
+        records += 1;
+        std::ops::ControlFlow::Continue(())
+    });
+    line(text, "form", "JSON of spdk_trace");
+    line(text, "tick rate", &format!("{rate} ticks/s"));
+    line(text, "tracepoints", &trace.tpoints().all().len().to_string());
+    line(text, "records", &records.to_string());
+    for finding in problems.iter() {
+        line(text, "problem", &finding.to_string());
+    }
+}
+
+/// The text of `--list-tpoints`.
+pub(crate) fn tpoints(loaded: &Loaded) -> String {
+    let mut text = format!("{:>5} {:>5}  {:<24} {:<5} {:<6} arguments\n", "id", "group", "name", "owner", "object");
+    for tpoint in loaded.trace.tpoints().all() {
+        let prefix = |prefix: Option<char>| prefix.map_or_else(|| "-".to_owned(), String::from);
+        let new = if tpoint.new_object { " new" } else { "" };
+        let args: Vec<_> = tpoint
+            .args
+            .iter()
+            .map(|arg| match arg.kind {
+                ArgKind::Int => format!("{}: u{}", arg.name, u32::from(arg.size) * 8),
+                ArgKind::Pointer => format!("{}: pointer", arg.name),
+                ArgKind::String => format!("{}: string[{}]", arg.name, arg.size),
+            })
+            .collect();
+        let object = prefix(tpoint.object_prefix) + new;
+        let _ = writeln!(
+            text,
+            "{:>5} {:>5}  {:<24} {:<5} {object:<6} {}",
+            tpoint.id,
+            tpoint.group(),
+            tpoint.name,
+            prefix(tpoint.owner_prefix),
+            args.join(", ")
+        );
+    }
+    text
+}

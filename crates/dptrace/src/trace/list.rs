@@ -1,0 +1,175 @@
+//! Walking through a trace and writing what is wanted of it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::ControlFlow;
+
+use objects::{Annotator, OwnerProperties};
+use spdk_trace::{Problems, Record, Ticks, Trace};
+
+use super::field::Context;
+use super::filter::Filter;
+use super::format::{Format, OwnerCache, View, json_text};
+use crate::output::Output;
+
+/// How a listing is to look.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Look {
+    pub(crate) tsc: bool,
+    pub(crate) delta: bool,
+    pub(crate) head: Option<u64>,
+    pub(crate) tail: Option<usize>,
+    pub(crate) common: bool,
+    /// Times count from the common start itself, as in SPDK's listing, rather than from the first record after it.
+    pub(crate) from_common_start: bool,
+}
+
+/// What came of a walk.
+pub(crate) struct Listed {
+    /// Records read, wanted or not.
+    pub(crate) read: u64,
+    /// Records written.
+    pub(crate) shown: u64,
+    pub(crate) problems: Problems,
+}
+
+/// Writes the wanted records of `trace`.
+pub(crate) fn list(
+    trace: &Trace,
+    annotator: Option<&Annotator>,
+    filter: &mut Filter,
+    look: Look,
+    format: &mut dyn Format,
+    output: &mut Output,
+) -> io::Result<Listed> {
+    let owners = owner_cache(trace);
+    let mut lister = Lister::new(View {
+        rate: trace.tick_rate(),
+        base: Ticks(0),
+        previous: None,
+        show_tsc: look.tsc,
+        show_delta: look.delta,
+        annotator,
+        owners: &owners,
+    });
+    lister.tail = look.tail.map(|most| Tail { most, lines: VecDeque::new() });
+    lister.head = look.head.unwrap_or(u64::MAX);
+    lister.start = if look.common { trace.common_start() } else { Ticks(0) };
+    lister.base = Some(lister.start).filter(|&start| look.from_common_start && start > Ticks(0));
+    format.begin(&mut output.buffer, trace, &lister.view);
+    let mut failed = None;
+    let problems = trace.for_each(|record| {
+        lister.record(record, filter, format, output).unwrap_or_else(|error| {
+            failed = Some(error);
+            ControlFlow::Break(())
+        })
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    lister.finish(format, output)?;
+    Ok(Listed { read: lister.read, shown: lister.shown, problems })
+}
+
+/// The properties of every owner, as JSON members, by description.
+pub(crate) fn owner_cache(trace: &Trace) -> OwnerCache {
+    let mut cache = OwnerCache::new();
+    for (_, description) in trace.owners() {
+        let mut members = b"{".to_vec();
+        for (name, value) in OwnerProperties::parse(description).iter().skip(1) {
+            json_text::string_member(&mut members, name, value);
+        }
+        let members = String::from_utf8_lossy(&members[1..]).into_owned();
+        cache.insert(description.to_owned(), members);
+    }
+    cache
+}
+
+/// The last lines, where only they are wanted.
+struct Tail {
+    most: usize,
+    lines: VecDeque<Vec<u8>>,
+}
+
+/// One listing under way.
+pub(crate) struct Lister<'a> {
+    pub(crate) view: View<'a>,
+    base: Option<Ticks>,
+    start: Ticks,
+    head: u64,
+    tail: Option<Tail>,
+    pub(crate) read: u64,
+    pub(crate) shown: u64,
+}
+
+impl<'a> Lister<'a> {
+    pub(crate) fn new(view: View<'a>) -> Self {
+        Self { view, base: None, start: Ticks(0), head: u64::MAX, tail: None, read: 0, shown: 0 }
+    }
+
+    /// Writes one record, if it is wanted.
+    #[inline]
+    pub(crate) fn record(
+        &mut self,
+        record: &Record<'_>,
+        filter: &mut Filter,
+        format: &mut dyn Format,
+        output: &mut Output,
+    ) -> io::Result<ControlFlow<()>> {
+        if self.shown >= self.head {
+            return Ok(ControlFlow::Break(()));
+        }
+        self.read += 1;
+        if record.tsc < self.start {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let base = *self.base.get_or_insert(record.tsc);
+        self.view.base = base;
+        let context = Context { rate: self.view.rate, annotator: self.view.annotator };
+        if !filter.wants(record, base, &context) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        match &mut self.tail {
+            None => {
+                if self.shown > 0 {
+                    output.buffer.extend_from_slice(format.separator());
+                }
+                format.record(&mut output.buffer, record, &self.view);
+                output.drain()?;
+            }
+            Some(tail) => tail.push(|line| format.record(line, record, &self.view)),
+        }
+        self.view.previous = Some(record.tsc);
+        self.shown += 1;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self, format: &mut dyn Format, output: &mut Output) -> io::Result<()> {
+        if let Some(tail) = self.tail.take() {
+            self.shown = tail.lines.len() as u64;
+            for (i, line) in tail.lines.iter().enumerate() {
+                if i > 0 {
+                    output.buffer.extend_from_slice(format.separator());
+                }
+                output.buffer.extend_from_slice(line);
+                output.drain()?;
+            }
+        }
+        format.end(&mut output.buffer);
+        output.flush()
+    }
+}
+
+impl Tail {
+    /// Adds a line, and takes the buffer of the one that falls out for it.
+    fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        if self.most == 0 {
+            return;
+        }
+        let mut line =
+            if self.lines.len() < self.most { Vec::new() } else { self.lines.pop_front().unwrap_or_default() };
+        line.clear();
+        write(&mut line);
+        self.lines.push_back(line);
+    }
+}

@@ -1,0 +1,145 @@
+//! `dptrace trace`: tells a trace with its objects named.
+
+pub(crate) mod annotation;
+pub(crate) mod field;
+pub(crate) mod filter;
+pub(crate) mod format;
+mod info;
+mod list;
+pub(crate) mod objects;
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+use spdk_trace::Problems;
+
+use crate::failure::{note, usage};
+use crate::input::{InputArgs, Loaded};
+use crate::output::Output;
+use filter::FilterArgs;
+use format::FormatName;
+use list::Look;
+use objects::ObjectArgs;
+
+/// `dptrace trace`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct TraceArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    objects: ObjectArgs,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    /// The form of the output
+    #[arg(long, value_enum, default_value = "text", value_name = "FORM", help_heading = "Output")]
+    format: FormatName,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Also show the raw ticks of each record
+    #[arg(long, help_heading = "Output")]
+    tsc: bool,
+
+    /// Also show the time since the record shown before
+    #[arg(long, help_heading = "Output")]
+    delta: bool,
+
+    /// Only the first N records that pass the filters
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    head: Option<u64>,
+
+    /// Only the last N records that pass the filters
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    tail: Option<usize>,
+
+    /// Show the tracepoints that the trace can have, instead of its records
+    #[arg(long, conflicts_with = "info", help_heading = "Instead of records")]
+    list_tpoints: bool,
+
+    /// Show what the file is: its era, tick rate, lcores, records, what was overwritten or lost, and its owners
+    #[arg(long, help_heading = "Instead of records")]
+    info: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dptrace trace                                          the newest trace in /dev/shm
+  dptrace trace -i nvmf_trace.pid4711 -b qpairs.txt      with the connections named by a recording
+  spdk_trace -f FILE -j | dptrace trace -b qpairs.txt    the same from JSON
+  dptrace trace -s nvmf -p 4711 --tpoint 'TCP_REQ_*' --tail 20
+  dptrace trace -i FILE --where 'owner.subnqn=*cnode1' --where 'time>1000'
+  dptrace trace -i FILE --format ndjson | jq 'select(.size > 65536)'";
+
+/// Runs the command.
+pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
+    let place = args.input.place()?;
+    refuse_to_overwrite(&place, args.output.as_deref())?;
+    let loaded = place.load()?;
+    let mut output = Output::open(args.output.as_deref())?;
+    if args.info || args.list_tpoints {
+        let text = if args.info { info::info(&loaded) } else { info::tpoints(&loaded) };
+        output.buffer.extend_from_slice(text.as_bytes());
+        output.flush()?;
+        return Ok(());
+    }
+    list_records(args, &loaded, &mut output)
+}
+
+fn list_records(args: &TraceArgs, loaded: &Loaded, output: &mut Output) -> anyhow::Result<()> {
+    let Loaded { trace, name } = loaded;
+    let specs = args.objects.specs()?;
+    let mut filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
+    let annotator = args.objects.annotator(specs, trace.tpoints())?;
+    let look = Look {
+        tsc: args.tsc,
+        delta: args.delta,
+        head: args.head,
+        tail: args.tail,
+        common: args.filter.common,
+        from_common_start: args.format == FormatName::Spdk,
+    };
+    let mut format = format::writer(args.format, trace);
+    let listed = list::list(trace, annotator.as_ref(), &mut filter, look, format.as_mut(), output)?;
+    tell_problems(&listed.problems);
+    if listed.read == 0 {
+        nothing_read(name, &listed.problems)?;
+    } else if listed.shown == 0 {
+        note(&format!("none of the {} records passes the filters", listed.read));
+    }
+    Ok(())
+}
+
+/// Tells on standard error what could not be read.
+pub(crate) fn tell_problems(problems: &Problems) {
+    for finding in problems.iter() {
+        note(&finding.to_string());
+    }
+}
+
+/// A trace without records is fine if it is whole.
+pub(crate) fn nothing_read(name: &str, problems: &Problems) -> anyhow::Result<()> {
+    if problems.iter().any(|finding| finding.problem.loses_data()) {
+        bail!("no record of {name} could be read");
+    }
+    note(&format!("{name} has no records: no tracepoint was enabled, or none was hit"));
+    Ok(())
+}
+
+/// `-o` naming the input would destroy it before it is read.
+fn refuse_to_overwrite(place: &crate::input::Place, output: Option<&std::path::Path>) -> anyhow::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    let (crate::input::Place::File(input), Some(output)) = (place, output) else { return Ok(()) };
+    if let (Ok(a), Ok(b)) = (input.metadata(), output.metadata())
+        && (a.dev(), a.ino()) == (b.dev(), b.ino())
+    {
+        return Err(usage(format!("-o {} is the trace itself", output.display())));
+    }
+    Ok(())
+}

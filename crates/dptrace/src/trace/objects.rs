@@ -1,0 +1,86 @@
+//! The objects of a trace: specs, built in and the user's, and what a recording tells of them.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::Args;
+use objects::{Annotator, Lifetimes, ObjectSpec, Recording, built_in, parse_specs};
+use spdk_trace::TpointTable;
+
+use crate::failure::{note, usage};
+
+/// What names the objects that records point to.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Objects")]
+pub(crate) struct ObjectArgs {
+    /// A recording of the application's probes, made by dptrace record or bpftrace: pointers are shown as the objects
+    /// that lived there at that time
+    #[arg(short = 'b', long = "recording", visible_alias = "bpftrace", value_name = "FILE")]
+    recordings: Vec<PathBuf>,
+
+    /// More object specs than the built-in ones (dptrace objects shows those); one of the same name replaces it
+    #[arg(long, value_name = "FILE.toml")]
+    objects: Vec<PathBuf>,
+}
+
+/// Broken lines of a recording that are told one by one.
+const TOLD_LINES: usize = 3;
+
+impl ObjectArgs {
+    /// The user's specs, and the built-in ones that they don't replace.
+    pub(crate) fn specs(&self) -> anyhow::Result<Vec<ObjectSpec>> {
+        let mut specs: Vec<ObjectSpec> = Vec::new();
+        for path in &self.objects {
+            let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+            let read = parse_specs(&text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
+            specs.extend(read);
+        }
+        for spec in built_in()? {
+            if !specs.iter().any(|s| s.name == spec.name) {
+                specs.push(spec);
+            }
+        }
+        Ok(specs)
+    }
+
+    /// The annotator for a trace with these tracepoints, if there is a recording.
+    pub(crate) fn annotator(&self, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> anyhow::Result<Option<Annotator>> {
+        if self.recordings.is_empty() {
+            return Ok(None);
+        }
+        let mut text = String::new();
+        for path in &self.recordings {
+            let bytes = fs::read(path).with_context(|| format!("reading the recording {}", path.display()))?;
+            text.push_str(&String::from_utf8_lossy(&bytes));
+            text.push('\n');
+        }
+        let known = |probe: &str| specs.iter().any(|s| s.probes.iter().any(|p| p.name == probe));
+        let recording = Recording::parse(&text, known);
+        let lifetimes = Lifetimes::new(&specs, &recording);
+        self.tell(&recording, &lifetimes, &specs);
+        Ok(Some(Annotator::new(specs, lifetimes, tpoints)))
+    }
+
+    fn tell(&self, recording: &Recording<'_>, lifetimes: &Lifetimes, specs: &[ObjectSpec]) {
+        let names: Vec<_> = self.recordings.iter().map(|path| path.display().to_string()).collect();
+        let name = names.join(", ");
+        for broken in recording.broken.iter().take(TOLD_LINES) {
+            note(&format!("{name}, line {}: left out: {}", broken.line, broken.why));
+        }
+        if let Some(more) = recording.broken.len().checked_sub(TOLD_LINES).filter(|&more| more > 0) {
+            note(&format!("{name}: {more} more broken lines left out"));
+        }
+        if lifetimes.all().is_empty() {
+            let begins: Vec<_> = specs
+                .iter()
+                .flat_map(|s| s.probes.iter().filter(|p| p.role == objects::Role::Begin).map(|p| p.name.as_str()))
+                .collect();
+            note(&format!("{name}: no object begins in it (no line of {})", begins.join(", ")));
+        }
+        if lifetimes.orphans > 0 {
+            let n = lifetimes.orphans;
+            note(&format!("{name}: {n} hits tell of objects that were there before the recording began; left out"));
+        }
+    }
+}
