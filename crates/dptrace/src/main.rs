@@ -1,10 +1,12 @@
 //! The program: parses what was typed, wires the rooms together, prints.
 #![forbid(unsafe_code)]
 
+mod application;
 mod cli;
 mod digits;
 mod failure;
 mod input;
+mod latency;
 mod meta;
 mod names;
 mod output;
@@ -20,6 +22,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
         Command::Trace(args) => trace::run(args),
+        Command::Latency(args) => latency::run(args),
         Command::Objects { name } => meta::objects(name.as_deref()),
         Command::Completions { shell } => meta::completions(*shell),
         Command::Man { dir } => meta::man(dir),

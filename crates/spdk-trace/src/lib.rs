@@ -9,6 +9,7 @@
 mod era;
 mod error;
 mod fixed;
+mod follow;
 mod header;
 mod json;
 mod numbering;
@@ -28,6 +29,7 @@ mod units;
 
 pub use era::Era;
 pub use error::Error;
+pub use follow::Follower;
 pub use header::TpointTable;
 pub use json::JsonTrace;
 pub use owners::{Owner, Owners};

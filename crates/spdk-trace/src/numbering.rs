@@ -10,13 +10,14 @@ use crate::tpoint::Tpoint;
 use crate::units::Ticks;
 
 /// An object that was created.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Seen {
     number: u64,
     created: Ticks,
 }
 
 /// What was created so far.
+#[derive(Debug)]
 pub(crate) struct Numbering {
     counters: [u64; 256],
     /// By type and id.

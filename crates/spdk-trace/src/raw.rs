@@ -194,6 +194,7 @@ pub(crate) fn merge(
 }
 
 /// Makes records of slots: what it has to remember from one to the next.
+#[derive(Debug)]
 pub(crate) struct RecordReader {
     numbering: Numbering,
     /// Arguments that lie in more than one slot, put together.
@@ -260,7 +261,7 @@ fn check_size(stated: u64, actual: u64, problems: &mut Problems) {
 }
 
 /// The rings in the order of their lcores, none lying on another: a file may lie, but it can't make us copy it twice.
-fn disjoint(mut rings: Vec<RingPlace>, len: u64, problems: &mut Problems) -> Vec<RingPlace> {
+pub(crate) fn disjoint(mut rings: Vec<RingPlace>, len: u64, problems: &mut Problems) -> Vec<RingPlace> {
     rings.sort_by_key(|ring| (ring.history, ring.lcore));
     let mut kept: Vec<RingPlace> = Vec::with_capacity(rings.len());
     for ring in rings {

@@ -2,10 +2,10 @@
 //! object or an owner may have.
 
 use objects::OwnerProperties;
-use spdk_trace::{Object, Record, Trace};
+use spdk_trace::{Object, Record};
 
 use super::text::{arg_value, object_name, poller};
-use super::{Format, View};
+use super::{Format, Head, View};
 use crate::digits::{fixed3_right, hex, number};
 
 /// Writes a row a record.
@@ -19,8 +19,8 @@ pub(crate) struct Csv {
 const COLUMNS: &str = "lcore,time_us,tsc,tpoint,poller,owner,size,object,object_value,object_time_us,related,args";
 
 impl Format for Csv {
-    fn begin(&mut self, out: &mut Vec<u8>, trace: &Trace, view: &View<'_>) {
-        self.owners = trace.has_owners();
+    fn begin(&mut self, out: &mut Vec<u8>, head: &Head<'_>, view: &View<'_>) {
+        self.owners = head.has_owners;
         out.extend_from_slice(COLUMNS.as_bytes());
         if view.show_delta {
             out.extend_from_slice(b",delta_us");

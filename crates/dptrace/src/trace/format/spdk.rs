@@ -1,9 +1,9 @@
 //! The columns of `spdk_trace`'s own listing (`app/trace/trace.cpp`, `print_event`), but with exact times.
 
-use spdk_trace::{ArgValue, Object, Record, Trace};
+use spdk_trace::{ArgValue, Object, Record};
 
 use super::text::{arg_value, object_name, poller, safe};
-use super::{Format, View};
+use super::{Format, Head, View};
 use crate::digits::{blanks, fixed3_left, fixed3_right, number, number_right, pad_to};
 
 /// Columns of a thread's name, from 2024 on.
@@ -25,19 +25,16 @@ pub(crate) struct Spdk {
 
 impl Spdk {
     /// In the columns of the version that wrote the trace.
-    pub(crate) fn new(trace: &Trace) -> Self {
-        Self { thread_names: trace.has_thread_names(), owners: trace.has_owners() }
+    pub(crate) fn new(head: &Head<'_>) -> Self {
+        Self { thread_names: head.has_thread_names, owners: head.has_owners }
     }
 }
 
 impl Format for Spdk {
-    fn begin(&mut self, out: &mut Vec<u8>, trace: &Trace, view: &View<'_>) {
+    fn begin(&mut self, out: &mut Vec<u8>, head: &Head<'_>, view: &View<'_>) {
         out.extend_from_slice(format!("TSC Rate: {}\n", view.rate.get()).as_bytes());
-        if let Trace::Raw(raw) = trace {
-            for ring in raw.rings() {
-                let size = format!("Trace Size of lcore ({}): {}\n", ring.lcore, ring.slots);
-                out.extend_from_slice(size.as_bytes());
-            }
+        for (lcore, slots) in &head.rings {
+            out.extend_from_slice(format!("Trace Size of lcore ({lcore}): {slots}\n").as_bytes());
         }
     }
 
