@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::demo::DemoArgs;
 use crate::latency::LatencyArgs;
 use crate::trace::TraceArgs;
 
@@ -27,6 +28,8 @@ pub(crate) enum Command {
     Trace(Box<TraceArgs>),
     /// Tell how long each stage of a request takes
     Latency(Box<LatencyArgs>),
+    /// Show what dptrace does, on a sample that it carries
+    Demo(DemoArgs),
     /// Print the object specs that are built in, to read or to start one's own from
     Objects {
         /// Only this one (qpair, ...)

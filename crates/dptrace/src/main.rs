@@ -3,6 +3,7 @@
 
 mod application;
 mod cli;
+mod demo;
 mod digits;
 mod failure;
 mod input;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Trace(args) => trace::run(args),
         Command::Latency(args) => latency::run(args),
+        Command::Demo(args) => demo::run(args),
         Command::Objects { name } => meta::objects(name.as_deref()),
         Command::Completions { shell } => meta::completions(*shell),
         Command::Man { dir } => meta::man(dir),

@@ -114,19 +114,8 @@ impl RawTrace {
             late: order.late,
             cleared: order.cleared,
             wrapped: ring.wrapped,
-            span: self.span(ring, order),
+            span: order.span,
         })
-    }
-
-    fn span(&self, ring: &Ring, order: &Order) -> Option<(Ticks, Ticks)> {
-        let continuation = self.tpoints.continuation_id();
-        let (slots, mut walk) = (ring.slots(), Walk::default());
-        let mut span = None;
-        while let Some(index) = walk.next(slots, order, continuation) {
-            let tsc = slots.at(index).tsc();
-            span = Some((span.map_or(tsc, |(first, _)| first), tsc));
-        }
-        span
     }
 
     /// Records in all rings.

@@ -8,17 +8,18 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
+use objects::Annotator;
 use spdk_trace::Ticks;
 
 use crate::failure::note;
 use crate::input::{InputArgs, Loaded};
 use crate::output::Output;
 use crate::trace::field::{Context, Field};
-use crate::trace::filter::FilterArgs;
+use crate::trace::filter::{Filter, FilterArgs};
 use crate::trace::objects::ObjectArgs;
 use crate::trace::{nothing_read, tell_problems};
 use report::Names;
-use stages::Tracker;
+use stages::{Latencies, Tracker};
 
 /// `dptrace latency`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -72,15 +73,41 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
 }
 
 fn measure(args: &LatencyArgs, loaded: &Loaded) -> anyhow::Result<String> {
-    let Loaded { trace, name } = loaded;
+    let trace = &loaded.trace;
     let specs = args.objects.specs()?;
-    let rate = trace.tick_rate();
     let by = args.by.iter().map(|field| Field::parse(field, &specs)).collect::<anyhow::Result<Vec<_>>>()?;
-    let mut filter = args.filter.resolve(trace.tpoints().all(), &specs, rate)?;
+    let filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
     let annotator = args.objects.annotator(specs, trace.tpoints())?;
-    let context = Context { rate, annotator: annotator.as_ref() };
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
-    let mut tracker = Tracker::new(by, rate, args.slowest);
+    let latencies = follow_objects(loaded, annotator.as_ref(), filter, start, Grouping { by, slowest: args.slowest })?;
+    let names = Names { tpoints: trace.tpoints(), rate: trace.tick_rate(), by: &args.by };
+    Ok(if args.json { report::json(&latencies, &names) } else { report::tables(&latencies, &names) })
+}
+
+/// The tables of a whole trace, for the demo.
+pub(crate) fn tables(loaded: &Loaded, annotator: Option<&Annotator>) -> anyhow::Result<String> {
+    let trace = &loaded.trace;
+    let filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
+    let latencies = follow_objects(loaded, annotator, filter, Ticks(0), Grouping { by: Vec::new(), slowest: 0 })?;
+    Ok(report::tables(&latencies, &Names { tpoints: trace.tpoints(), rate: trace.tick_rate(), by: &[] }))
+}
+
+/// What the times are sorted into.
+struct Grouping {
+    by: Vec<Field>,
+    slowest: usize,
+}
+
+fn follow_objects(
+    loaded: &Loaded,
+    annotator: Option<&Annotator>,
+    mut filter: Filter,
+    start: Ticks,
+    grouping: Grouping,
+) -> anyhow::Result<Latencies> {
+    let Loaded { trace, name } = loaded;
+    let context = Context { rate: trace.tick_rate(), annotator };
+    let mut tracker = Tracker::new(grouping.by, trace.tick_rate(), grouping.slowest);
     let (mut base, mut read) = (None, 0u64);
     let problems = trace.for_each(|record| {
         read += 1;
@@ -103,6 +130,5 @@ fn measure(args: &LatencyArgs, loaded: &Loaded) -> anyhow::Result<String> {
     if read > 0 && latencies.subjects.is_empty() {
         note("no object is created in what is left of the trace: nothing to measure");
     }
-    let names = Names { tpoints: trace.tpoints(), rate, by: &args.by };
-    Ok(if args.json { report::json(&latencies, &names) } else { report::tables(&latencies, &names) })
+    Ok(latencies)
 }

@@ -88,9 +88,9 @@ fn table(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>)
 }
 
 fn row(text: &mut String, label: &str, width: usize, spread: &Spread, total: Option<u128>) {
-    let share = total.filter(|&t| t > 0).map_or_else(String::new, |total| {
-        format!("{:.1}%", spread.sum() as f64 * 100.0 / total as f64)
-    });
+    let share = total
+        .filter(|&t| t > 0)
+        .map_or_else(String::new, |total| format!("{:.1}%", spread.sum() as f64 * 100.0 / total as f64));
     let _ = write!(text, "  {label:<width$} {:>9} {share:>6} {:>TIME_WIDTH$}", spread.count(), micros(spread.mean()));
     for (_, quantile) in QUANTILES {
         let _ = write!(text, " {:>TIME_WIDTH$}", micros(spread.quantile(quantile)));
@@ -116,11 +116,8 @@ pub(crate) fn json(latencies: &Latencies, names: &Names<'_>) -> String {
     let mut text = String::new();
     for (subject, times) in &latencies.subjects {
         for ((from, to), stage) in in_order(times) {
-            let head = format!(
-                "\"stage\":{{\"from\":{},\"to\":{}}}",
-                quoted(names.tpoint(*from)),
-                quoted(names.tpoint(*to))
-            );
+            let head =
+                format!("\"stage\":{{\"from\":{},\"to\":{}}}", quoted(names.tpoint(*from)), quoted(names.tpoint(*to)));
             json_line(&mut text, &head, subject, &stage.spread, names, "");
         }
         let unfinished = format!(",\"unfinished\":{}", times.unfinished);

@@ -93,7 +93,10 @@ mod tests {
             let got = many.quantile(quantile) as f64;
             assert!((got / exact - 1.0).abs() < 0.001, "p{quantile}: {got}, not {exact}");
         }
-        assert_eq!((many.count(), many.mean(), many.max(), many.quantile(1.0)), (10_000, 5_000_500, 10_000_000, 10_000_000));
+        assert_eq!(
+            (many.count(), many.mean(), many.max(), many.quantile(1.0)),
+            (10_000, 5_000_500, 10_000_000, 10_000_000)
+        );
         assert_eq!((Spread::default().mean(), Spread::default().quantile(0.5)), (0, 0));
     }
 }

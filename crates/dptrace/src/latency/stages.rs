@@ -142,8 +142,7 @@ impl Tracker {
             self.finish(over);
         }
         let start = Ticks(record.tsc.0.saturating_sub(age.0));
-        let life =
-            self.live.entry(key).or_insert_with(|| Life { name, start, records: Vec::new(), group: Vec::new() });
+        let life = self.live.entry(key).or_insert_with(|| Life { name, start, records: Vec::new(), group: Vec::new() });
         if life.records.is_empty() {
             life.start = start;
             life.group = vec![None; self.by.len()];

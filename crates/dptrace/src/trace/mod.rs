@@ -135,6 +135,21 @@ fn list_records(args: &TraceArgs, loaded: &Loaded, output: &mut Output) -> anyho
     Ok(())
 }
 
+/// Writes the first records of a trace as text, for the demo.
+pub(crate) fn first_records(
+    loaded: &Loaded,
+    annotator: Option<&Annotator>,
+    head: u64,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let trace = &loaded.trace;
+    let mut filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
+    let mut format = format::writer(FormatName::Text, &Head::of_trace(trace));
+    let look = Look { head: Some(head), ..Look::default() };
+    list::list(trace, annotator, &mut filter, look, format.as_mut(), output)?;
+    Ok(())
+}
+
 fn follow_file(args: &TraceArgs, place: &Place) -> anyhow::Result<()> {
     let Place::File(path) = place else {
         return Err(usage("--follow needs a trace file, not standard input"));

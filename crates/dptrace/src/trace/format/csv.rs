@@ -6,7 +6,7 @@ use spdk_trace::{Object, Record};
 
 use super::text::{arg_value, object_name, poller};
 use super::{Format, Head, View};
-use crate::digits::{fixed3_right, hex, number};
+use crate::digits::{fixed3, hex, number};
 
 /// Writes a row a record.
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl Format for Csv {
     fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         number(out, u64::from(record.lcore.0));
         out.push(b',');
-        view.time(out, record.tsc, 0);
+        view.time::<0>(out, record.tsc);
         out.push(b',');
         number(out, record.tsc.0);
         out.push(b',');
@@ -61,7 +61,7 @@ impl Format for Csv {
         self.args(out, record);
         if view.show_delta {
             out.push(b',');
-            fixed3_right(out, view.delta(record.tsc).0, 0);
+            fixed3(out, view.delta(record.tsc).0);
         }
         if self.owners {
             let properties = record.owner.map(OwnerProperties::parse).unwrap_or_default();
@@ -91,7 +91,7 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
     }
     out.push(b',');
     if let Object::Known { age: Some(age), .. } = record.object {
-        fixed3_right(out, view.rate.nanos(age).0, 0);
+        fixed3(out, view.rate.nanos(age).0);
     }
     out.push(b',');
     if let Some(related) = record.related {

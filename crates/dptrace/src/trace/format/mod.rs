@@ -12,7 +12,7 @@ use objects::{Annotator, Lifetime};
 use spdk_trace::{ArgSpec, ArgValue, Follower, Lcore, Nanos, Record, TickRate, Ticks, TpointTable, Trace};
 
 use super::annotation::ReadBack;
-use crate::digits::fixed3_right;
+use crate::digits::{fixed3, fixed3_right};
 
 /// What `--format` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -89,7 +89,7 @@ impl<'a> Head<'a> {
 /// The writer of a form.
 pub(crate) fn writer(name: FormatName, head: &Head<'_>) -> Box<dyn Format> {
     match name {
-        FormatName::Text => Box::new(text::Text),
+        FormatName::Text => Box::new(text::Text::new(head)),
         FormatName::Spdk => Box::new(spdk::Spdk::new(head)),
         FormatName::Json => Box::new(json::Json),
         FormatName::Ndjson => Box::new(ndjson::Ndjson),
@@ -110,16 +110,20 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Appends the time since the first record in microseconds, right-aligned.
+    /// Appends the time since the first record in microseconds, right-aligned in `WIDTH` columns.
     #[inline]
-    pub(crate) fn time(&self, out: &mut Vec<u8>, tsc: Ticks, width: usize) {
-        if let Some(since) = tsc.0.checked_sub(self.base.0) {
-            fixed3_right(out, self.rate.nanos(Ticks(since)).0, width);
-            return;
+    pub(crate) fn time<const WIDTH: usize>(&self, out: &mut Vec<u8>, tsc: Ticks) {
+        match tsc.0.checked_sub(self.base.0) {
+            Some(since) => fixed3_right::<WIDTH>(out, self.rate.nanos(Ticks(since)).0),
+            None => self.time_before_base(out, tsc, WIDTH),
         }
-        // Only a document that is not in the order of time has such a record.
+    }
+
+    /// Only a document that is not in the order of time has such a record.
+    #[cold]
+    fn time_before_base(&self, out: &mut Vec<u8>, tsc: Ticks, width: usize) {
         let mut text = vec![b'-'];
-        fixed3_right(&mut text, self.rate.nanos(Ticks(self.base.0 - tsc.0)).0, 0);
+        fixed3(&mut text, self.rate.nanos(Ticks(self.base.0 - tsc.0)).0);
         crate::digits::blanks(out, width.saturating_sub(text.len()));
         out.extend_from_slice(&text);
     }
