@@ -19,6 +19,17 @@ pub struct Annotator {
 struct Reference {
     arg: usize,
     spec: usize,
+    /// The argument is called like the spec.
+    same_name: bool,
+}
+
+/// An object that an argument points to.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// The object.
+    pub object: &'a Lifetime,
+    /// Whether the argument is called like the object's spec, so that the object's text says all.
+    pub same_name: bool,
 }
 
 impl Annotator {
@@ -30,15 +41,8 @@ impl Annotator {
             if references.len() <= id {
                 references.resize(id + 1, Vec::new());
             }
-            references[id] = tpoint
-                .args
-                .iter()
-                .enumerate()
-                .filter_map(|(arg, described)| {
-                    let spec = specs.iter().position(|s| s.tracepoint_args.contains(&described.name))?;
-                    Some(Reference { arg, spec })
-                })
-                .collect();
+            let args = tpoint.args.iter().enumerate();
+            references[id] = args.filter_map(|(arg, described)| reference(&specs, arg, &described.name)).collect();
         }
         Self { specs, lifetimes, references }
     }
@@ -55,14 +59,15 @@ impl Annotator {
 
     /// The object that the argument at index `arg` points to, if it was alive then.
     #[inline]
-    pub fn object(&self, tpoint_id: u16, arg: usize, value: ArgValue<'_>, tsc: Ticks) -> Option<&Lifetime> {
+    pub fn object(&self, tpoint_id: u16, arg: usize, value: ArgValue<'_>, tsc: Ticks) -> Option<Found<'_>> {
         let references = self.references.get(usize::from(tpoint_id))?;
         let reference = references.iter().find(|r| r.arg == arg)?;
         let key = match value {
             ArgValue::Int(n) | ArgValue::Pointer(n) => Key::Int(n),
-            ArgValue::Str(bytes) => Key::Str(std::str::from_utf8(bytes).ok()?.into()),
+            ArgValue::Str(bytes) => Key::Str(std::str::from_utf8(bytes).ok()?),
         };
-        self.lifetimes.at(reference.spec, &key, tsc)
+        let object = self.lifetimes.at(reference.spec, key, tsc)?;
+        Some(Found { object, same_name: reference.same_name })
     }
 
     /// Whether records of that tracepoint can point to an object at all.
@@ -76,17 +81,18 @@ impl Annotator {
         if !self.refers(record.tpoint.id) {
             return None;
         }
-        let mut objects = record
-            .args
-            .iter()
-            .enumerate()
-            .filter_map(|(arg, (_, value))| self.object(record.tpoint.id, arg, value, record.tsc));
-        objects.find(|object| self.specs[object.spec].name == spec_name)
+        let args = record.args.iter().enumerate();
+        let mut found = args.filter_map(|(arg, (_, value))| self.object(record.tpoint.id, arg, value, record.tsc));
+        found.find(|found| self.specs[found.object.spec].name == spec_name).map(|found| found.object)
     }
 
     /// A property's value.
-    pub fn property<'a>(&'a self, object: &'a Lifetime, name: &str) -> Option<&'a str> {
-        let index = self.specs[object.spec].properties.iter().position(|p| p.name == name)?;
-        object.properties[index].as_deref()
+    pub fn property<'a>(&self, object: &'a Lifetime, name: &str) -> Option<&'a str> {
+        object.value(self.specs[object.spec].properties.iter().position(|p| p.name == name)?)
     }
+}
+
+fn reference(specs: &[ObjectSpec], arg: usize, name: &String) -> Option<Reference> {
+    let spec = specs.iter().position(|s| s.tracepoint_args.contains(name))?;
+    Some(Reference { arg, spec, same_name: specs[spec].name == *name })
 }

@@ -11,7 +11,7 @@ mod owner;
 mod recording;
 mod spec;
 
-pub use annotate::Annotator;
+pub use annotate::{Annotator, Found};
 pub use lifetimes::{Key, Lifetime, Lifetimes};
 pub use owner::OwnerProperties;
 pub use recording::{BrokenLine, Event, Recording, Value};

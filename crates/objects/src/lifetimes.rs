@@ -2,6 +2,8 @@
 //! binary search, however many there are.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::ops::Range;
 
 use foldhash::fast::RandomState;
 use spdk_trace::{Ticks, printable};
@@ -10,19 +12,19 @@ use crate::recording::{Event, Recording, Value};
 use crate::spec::{ObjectSpec, Role, Show};
 
 /// What tells one object of a type from another.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Key {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Key<'a> {
     /// A pointer or a number.
     Int(u64),
     /// A string.
-    Str(Box<str>),
+    Str(&'a str),
 }
 
-impl From<Value<'_>> for Key {
-    fn from(value: Value<'_>) -> Self {
+impl<'a> From<Value<'a>> for Key<'a> {
+    fn from(value: Value<'a>) -> Self {
         match value {
             Value::Int(n) => Self::Int(n),
-            Value::Str(s) => Self::Str(s.into()),
+            Value::Str(s) => Self::Str(s),
         }
     }
 }
@@ -36,54 +38,133 @@ pub struct Lifetime {
     pub begin: Ticks,
     /// Last tick; the largest there is if its end was not recorded.
     pub end: Ticks,
-    /// Its properties' values in the order of the spec, as they are shown; `None` where nothing told.
-    pub properties: Vec<Option<Box<str>>>,
     /// `name(property=value, ...)`, as a listing shows it.
     pub text: Box<str>,
+    /// Where in the text each property's value stands, in the order of the spec; empty where nothing told it.
+    values: Box<[Option<Range<u32>>]>,
+}
+
+impl Lifetime {
+    /// The value of the property at that place in the spec, as it is shown.
+    pub fn value(&self, property: usize) -> Option<&str> {
+        let range = self.values.get(property)?.as_ref()?;
+        self.text.get(range.start as usize..range.end as usize)
+    }
+}
+
+/// A time in one object's life, or rather the whole of it, and which object that is.
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    begin: Ticks,
+    end: Ticks,
+    object: u32,
 }
 
 /// All objects of a recording.
 #[derive(Debug, Default)]
 pub struct Lifetimes {
     objects: Vec<Lifetime>,
-    /// By spec: for each key the indices of its objects, by begin.
-    index: Vec<HashMap<Key, Vec<u32>, RandomState>>,
+    /// The lives of all objects: those of one key together, by begin.
+    intervals: Vec<Interval>,
+    by_spec: Vec<Index>,
     /// Hits that told of an object whose beginning was not recorded.
     pub orphans: u64,
+}
+
+/// Which of the intervals belong to a key.
+#[derive(Debug, Default)]
+struct Index {
+    ints: HashMap<u64, Range<u32>, RandomState>,
+    strings: HashMap<Box<str>, Range<u32>, RandomState>,
 }
 
 impl Lifetimes {
     /// Follows every object through the recording.
     pub fn new(specs: &[ObjectSpec], recording: &Recording<'_>) -> Self {
-        let mut lifetimes = Self { index: vec![HashMap::default(); specs.len()], ..Self::default() };
-        for event in &recording.events {
-            for (number, spec) in specs.iter().enumerate() {
-                lifetimes.apply(number, spec, event);
+        let mut lifetimes = Self::default();
+        for (number, spec) in specs.iter().enumerate() {
+            let mut history = History::default();
+            for event in &recording.events {
+                history.apply(spec, event);
             }
-        }
-        for object in &mut lifetimes.objects {
-            object.text = listing(&specs[object.spec], &object.properties);
+            lifetimes.orphans += history.orphans;
+            lifetimes.take(number, spec, history);
         }
         lifetimes
     }
 
-    fn apply(&mut self, number: usize, spec: &ObjectSpec, event: &Event<'_>) {
+    /// Takes over the objects of a spec.
+    fn take(&mut self, number: usize, spec: &ObjectSpec, history: History<'_>) {
+        let first = self.objects.len() as u32;
+        let mut index = Index::default();
+        for (key, lives) in history.by_key {
+            let start = self.intervals.len() as u32;
+            self.intervals.extend(lives.iter().map(|&life| {
+                let Life { begin, end, .. } = history.lives[life as usize];
+                Interval { begin, end, object: first + life }
+            }));
+            let range = start..self.intervals.len() as u32;
+            match key {
+                Key::Int(n) => index.ints.insert(n, range),
+                Key::Str(s) => index.strings.insert(s.into(), range),
+            };
+        }
+        self.by_spec.push(index);
+        self.objects.extend(history.lives.iter().map(|life| life.told(number, spec)));
+    }
+
+    /// The object of that spec and key that lived at `tsc`.
+    #[inline]
+    pub fn at(&self, spec: usize, key: Key<'_>, tsc: Ticks) -> Option<&Lifetime> {
+        let index = self.by_spec.get(spec)?;
+        let range = match key {
+            Key::Int(n) => index.ints.get(&n)?,
+            Key::Str(s) => index.strings.get(s)?,
+        };
+        let lives = &self.intervals[range.start as usize..range.end as usize];
+        let begun = lives.partition_point(|life| life.begin <= tsc);
+        let life = lives.get(begun.checked_sub(1)?)?;
+        (tsc <= life.end).then(|| &self.objects[life.object as usize])
+    }
+
+    /// All objects, spec by spec, in the order of their beginnings.
+    pub fn all(&self) -> &[Lifetime] {
+        &self.objects
+    }
+}
+
+/// The objects of one spec while they are followed.
+#[derive(Default)]
+struct History<'a> {
+    lives: Vec<Life<'a>>,
+    by_key: HashMap<Key<'a>, Vec<u32>, RandomState>,
+    orphans: u64,
+}
+
+struct Life<'a> {
+    begin: Ticks,
+    end: Ticks,
+    /// In the order of the spec.
+    values: Vec<Option<Value<'a>>>,
+}
+
+impl<'a> History<'a> {
+    fn apply(&mut self, spec: &ObjectSpec, event: &Event<'a>) {
         let Some(probe) = spec.probes.iter().find(|p| p.name == event.probe) else { return };
         let Some(key) = event.arg(&spec.key).map(Key::from) else { return };
         let now = Ticks(event.tsc);
-        let life = self.index[number].entry(key).or_default();
-        let open = life.last().map(|&i| i as usize).filter(|&i| self.objects[i].end == Ticks(u64::MAX));
-        let object = match (probe.role, open) {
+        let lives = self.by_key.entry(key).or_default();
+        let open = lives.last().map(|&i| i as usize).filter(|&i| self.lives[i].end == Ticks(u64::MAX));
+        let life = match (probe.role, open) {
             (Role::Begin, open) => {
                 if let Some(before) = open {
                     // Its end was lost, but at one address there is one object at a time.
-                    self.objects[before].end = now;
+                    self.lives[before].end = now;
                 }
-                life.push(self.objects.len() as u32);
-                let properties = vec![None; spec.properties.len()];
-                let (begin, end) = (now, Ticks(u64::MAX));
-                self.objects.push(Lifetime { spec: number, begin, end, properties, text: Box::default() });
-                self.objects.len() - 1
+                lives.push(self.lives.len() as u32);
+                let values = vec![None; spec.properties.len()];
+                self.lives.push(Life { begin: now, end: Ticks(u64::MAX), values });
+                self.lives.len() - 1
             }
             (_, Some(open)) => open,
             (_, None) => {
@@ -91,46 +172,49 @@ impl Lifetimes {
                 return;
             }
         };
-        let object = &mut self.objects[object];
+        let life = &mut self.lives[life];
         if probe.role == Role::End {
             // What the last probe tells of an object is no longer so.
-            object.end = now;
+            life.end = now;
             return;
         }
-        for (property, value) in spec.properties.iter().zip(&mut object.properties) {
+        for (property, value) in spec.properties.iter().zip(&mut life.values) {
             if let Some(told) = event.arg(property.from()) {
-                *value = Some(shown(told, property.show));
+                *value = Some(told);
             }
         }
     }
-
-    /// The object of that spec and key that lived at `tsc`.
-    #[inline]
-    pub fn at(&self, spec: usize, key: &Key, tsc: Ticks) -> Option<&Lifetime> {
-        let lives = self.index.get(spec)?.get(key)?;
-        let begun = lives.partition_point(|&i| self.objects[i as usize].begin <= tsc);
-        let object = &self.objects[*lives.get(begun.checked_sub(1)?)? as usize];
-        (tsc <= object.end).then_some(object)
-    }
-
-    /// All objects, in the order of their beginnings.
-    pub fn all(&self) -> &[Lifetime] {
-        &self.objects
-    }
 }
 
-fn shown(value: Value<'_>, show: Show) -> Box<str> {
-    match (value, show) {
-        (Value::Str(s), _) => printable(s.as_bytes()).into(),
-        (Value::Int(n), Show::Hex) => format!("{n:#x}").into(),
-        (Value::Int(n), Show::Decimal) => n.to_string().into(),
+impl Life<'_> {
+    fn told(&self, number: usize, spec: &ObjectSpec) -> Lifetime {
+        let mut text = String::with_capacity(160);
+        text.push_str(&spec.name);
+        text.push('(');
+        let mut values = Vec::with_capacity(self.values.len());
+        for (property, value) in spec.properties.iter().zip(&self.values) {
+            let Some(value) = value else {
+                values.push(None);
+                continue;
+            };
+            if values.iter().any(Option::is_some) {
+                text.push_str(", ");
+            }
+            text.push_str(&property.name);
+            text.push('=');
+            let start = text.len() as u32;
+            // Writing into a string can't fail.
+            let _ = match (value, property.show) {
+                (Value::Str(s), _) => text.write_str(&printable(s.as_bytes())),
+                (Value::Int(n), Show::Hex) => write!(text, "{n:#x}"),
+                (Value::Int(n), Show::Decimal) => write!(text, "{n}"),
+            };
+            values.push(Some(start..text.len() as u32));
+        }
+        text.push(')');
+        let (begin, end) = (self.begin, self.end);
+        Lifetime { spec: number, begin, end, text: text.into(), values: values.into() }
     }
-}
-
-fn listing(spec: &ObjectSpec, properties: &[Option<Box<str>>]) -> Box<str> {
-    let known = spec.properties.iter().zip(properties);
-    let known = known.filter_map(|(property, value)| Some(format!("{}={}", property.name, value.as_deref()?)));
-    format!("{}({})", spec.name, known.collect::<Vec<_>>().join(", ")).into()
 }
 
 #[cfg(test)]
@@ -144,7 +228,7 @@ mod tests {
     }
 
     fn text_at(lifetimes: &Lifetimes, pointer: u64, tsc: u64) -> Option<&str> {
-        lifetimes.at(0, &Key::Int(pointer), Ticks(tsc)).map(|object| &*object.text)
+        lifetimes.at(0, Key::Int(pointer), Ticks(tsc)).map(|object| &*object.text)
     }
 
     const ADD: &str = "nvmf_poll_group_add_qpair";

@@ -10,8 +10,8 @@ use crate::digits::number;
 pub(crate) fn members(out: &mut Vec<u8>, annotator: &Annotator, object: &Lifetime) {
     let spec = &annotator.specs()[object.spec];
     let mut first = true;
-    for (property, value) in spec.properties.iter().zip(&object.properties) {
-        let Some(value) = value else { continue };
+    for (index, property) in spec.properties.iter().enumerate() {
+        let Some(value) = object.value(index) else { continue };
         if !first {
             out.push(b',');
         }

@@ -52,8 +52,14 @@ impl ObjectArgs {
         let mut text = String::new();
         for path in &self.recordings {
             let bytes = fs::read(path).with_context(|| format!("reading the recording {}", path.display()))?;
-            text.push_str(&String::from_utf8_lossy(&bytes));
-            text.push('\n');
+            // Most often there is one recording, all of it UTF-8: then nothing is copied.
+            let more = String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+            if text.is_empty() {
+                text = more;
+            } else {
+                text.push('\n');
+                text.push_str(&more);
+            }
         }
         let names: Vec<_> = self.recordings.iter().map(|path| path.display().to_string()).collect();
         Ok(Some(annotate(&text, &names.join(", "), specs, tpoints)))

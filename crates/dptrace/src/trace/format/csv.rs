@@ -105,7 +105,7 @@ fn objects(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         let found = view.annotator.and_then(|a| a.find(record, &spec.name));
         for index in 0..spec.properties.len() {
             out.push(b',');
-            let value = found.and_then(|object| object.properties[index].as_deref());
+            let value = found.and_then(|object| object.value(index));
             field(out, value.unwrap_or_default().as_bytes());
         }
     }

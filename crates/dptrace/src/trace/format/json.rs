@@ -153,14 +153,13 @@ pub(super) fn annotations(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_
         }
         member(out, &spec.name);
         out.push(b'{');
-        let object_type = &annotator.specs()[found.spec].name;
-        if *object_type != spec.name {
+        if !found.same_name {
             string(out, TYPE_MEMBER.as_bytes());
             out.push(b':');
-            string(out, object_type.as_bytes());
+            string(out, annotator.specs()[found.object.spec].name.as_bytes());
             out.push(b',');
         }
-        members(out, annotator, found);
+        members(out, annotator, found.object);
         out.push(b'}');
     }
     if open {

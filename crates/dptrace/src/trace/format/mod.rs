@@ -8,7 +8,7 @@ mod spdk;
 mod text;
 
 use clap::ValueEnum;
-use objects::{Annotator, Lifetime};
+use objects::{Annotator, Found};
 use spdk_trace::{ArgSpec, ArgValue, Follower, Lcore, Nanos, Record, TickRate, Ticks, TpointTable, Trace};
 
 use super::annotation::ReadBack;
@@ -142,7 +142,7 @@ impl<'a> View<'a> {
 
     /// The object that an argument points to.
     #[inline]
-    pub(crate) fn object(&self, record: &Record<'_>, index: usize, value: ArgValue<'_>) -> Option<&'a Lifetime> {
+    pub(crate) fn object(&self, record: &Record<'_>, index: usize, value: ArgValue<'_>) -> Option<Found<'a>> {
         self.annotator?.object(record.tpoint.id, index, value, record.tsc)
     }
 
@@ -156,12 +156,12 @@ impl<'a> View<'a> {
         spec: &ArgSpec,
         value: ArgValue<'_>,
     ) -> bool {
-        if let (Some(object), Some(annotator)) = (self.object(record, index, value), self.annotator) {
-            if annotator.specs()[object.spec].name != spec.name {
+        if let Some(found) = self.object(record, index, value) {
+            if !found.same_name {
                 out.extend_from_slice(spec.name.as_bytes());
                 out.extend_from_slice(b": ");
             }
-            out.extend_from_slice(object.text.as_bytes());
+            out.extend_from_slice(found.object.text.as_bytes());
             return true;
         }
         let Some(read) = record.annotations.and_then(|json| ReadBack::parse(json).find(&spec.name)) else {
