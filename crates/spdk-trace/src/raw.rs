@@ -61,21 +61,16 @@ impl RawTrace {
         if header.tick_rate.is_none() {
             problems.add(Problem::NoTickRate, None, FileOffset(0));
         }
+        let tick_rate = header.tick_rate.unwrap_or(TickRate::ticks_as_micros());
+        let facts = order::Facts { tpoints: &header.tpoints, cleared: header.cleared, tick_rate };
         let max_slots = header.tpoints.max_slots_per_record();
         let mut rings = Vec::new();
         for place in disjoint(header.rings, source.len(), &mut problems) {
             let mut ring = Ring::copy(&place, source, max_slots, &mut problems)?;
-            let order = order::check(&mut ring, &header.tpoints, header.cleared, &mut problems);
+            let order = order::check(&mut ring, &facts, &mut problems);
             rings.push((ring, order));
         }
-        Ok(Self {
-            era: header.era,
-            tick_rate: header.tick_rate.unwrap_or(TickRate::ticks_as_micros()),
-            tpoints: header.tpoints,
-            owners: header.owners,
-            rings,
-            problems,
-        })
+        Ok(Self { era: header.era, tick_rate, tpoints: header.tpoints, owners: header.owners, rings, problems })
     }
 
     /// The era of its layout.
