@@ -65,7 +65,12 @@ impl RawTrace {
         let facts = order::Facts { tpoints: &header.tpoints, cleared: header.cleared, tick_rate };
         let max_slots = header.tpoints.max_slots_per_record();
         let mut rings = Vec::new();
-        for place in disjoint(header.rings, source.len(), &mut problems) {
+        let bounds = Bounds {
+            file: source.len(),
+            whole_file: (header.stated_size == source.len()).then_some(source.len()),
+            owners: header.owners.begin().map(|at| at.0),
+        };
+        for place in disjoint(header.rings, bounds, &mut problems) {
             let mut ring = Ring::copy(&place, source, max_slots, &mut problems)?;
             let order = order::check(&mut ring, &facts, &mut problems);
             rings.push((ring, order));
@@ -254,8 +259,19 @@ fn check_size(stated: u64, actual: u64, problems: &mut Problems) {
     }
 }
 
+/// What stands in the way of a ring that is said to be longer than it is.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// The file's end.
+    file: u64,
+    /// The file's end, if it is where the header says: of a file that was cut off, the last ring went on behind it.
+    whole_file: Option<u64>,
+    /// The owners, which lie behind the rings in some eras.
+    owners: Option<u64>,
+}
+
 /// The rings in the order of their lcores, none lying on another: a file may lie, but it can't make us copy it twice.
-fn disjoint(mut rings: Vec<RingPlace>, len: u64, problems: &mut Problems) -> Vec<RingPlace> {
+fn disjoint(mut rings: Vec<RingPlace>, bounds: Bounds, problems: &mut Problems) -> Vec<RingPlace> {
     rings.sort_by_key(|ring| (ring.history, ring.lcore));
     let mut kept: Vec<RingPlace> = Vec::with_capacity(rings.len());
     for ring in rings {
@@ -265,17 +281,29 @@ fn disjoint(mut rings: Vec<RingPlace>, len: u64, problems: &mut Problems) -> Vec
         }
         // The ring before can't reach into this one.
         if let Some(last) = kept.last_mut() {
-            let room = ring.history.0.saturating_sub(last.slots.0) / SLOT_SIZE as u64;
-            clamp(last, room, problems);
+            clamp(last, ring.history.0, problems);
         }
         kept.push(ring);
     }
-    kept.retain(|ring| ring.slots.0 <= len && ring.num_slots > 0);
+    if let Some(last) = kept.last_mut() {
+        let behind = [bounds.whole_file, bounds.owners].into_iter().flatten().filter(|&end| end >= last.slots.0);
+        if let Some(end) = behind.min() {
+            clamp(last, end, problems);
+        }
+    }
+    kept.retain(|ring| {
+        if ring.slots.0 > bounds.file {
+            let end = FileOffset(bounds.file);
+            problems.add_many(Problem::SlotsMissing, Some(ring.lcore), end, ring.num_slots);
+        }
+        ring.slots.0 <= bounds.file && ring.num_slots > 0
+    });
     kept.sort_by_key(|ring| ring.lcore);
     kept
 }
 
-fn clamp(ring: &mut RingPlace, room: u64, problems: &mut Problems) {
+fn clamp(ring: &mut RingPlace, end: u64, problems: &mut Problems) {
+    let room = end.saturating_sub(ring.slots.0) / SLOT_SIZE as u64;
     if ring.num_slots > room {
         let end = FileOffset(ring.slots.0 + room * SLOT_SIZE as u64);
         problems.add_many(Problem::SlotsMissing, Some(ring.lcore), end, ring.num_slots - room);

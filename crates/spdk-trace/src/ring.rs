@@ -29,6 +29,8 @@ pub(crate) struct Ring {
     start: u64,
     /// Slots of the file's ring.
     pub(crate) num_slots: u64,
+    /// How many of them the file has.
+    present: u64,
     /// Older slots were overwritten by newer ones.
     pub(crate) wrapped: bool,
     /// `next_entry` when the copy began.
@@ -55,7 +57,7 @@ impl Ring {
         // A ring that is not wholly there can't be turned: what follows its last slot is not its first.
         let oldest = if cursor >= place.num_slots && place.num_slots > 0 { cursor % place.num_slots } else { 0 };
         let start = if oldest < present { oldest } else { 0 };
-        let mut ring = Self::empty(place, cursor, start);
+        let mut ring = Self { present, ..Self::empty(place, cursor, start) };
         ring.reserve(present)?;
         let from = cursor.saturating_sub(place.num_slots);
         ring.read_piecewise(place, source, start, present - start, from, max_slots, problems)?;
@@ -103,6 +105,7 @@ impl Ring {
             slots_at: place.slots,
             start,
             num_slots: place.num_slots,
+            present: place.num_slots,
             wrapped: false,
             cursor,
             lost: false,
@@ -244,7 +247,7 @@ impl Ring {
 
     fn rotate(&mut self, slots: usize) {
         self.bytes.rotate_left(slots * SLOT_SIZE);
-        self.start = (self.start + slots as u64) % self.num_slots.max(1);
+        self.start = (self.start + slots as u64) % self.present.max(1);
     }
 
     /// Drops the slots behind the newest record: a ring is large, and seldom full.
@@ -266,7 +269,7 @@ impl Ring {
 
     /// Where a slot stands in the file.
     pub(crate) fn offset(&self, index: usize) -> FileOffset {
-        let slot = (self.start + index as u64) % self.num_slots.max(1);
+        let slot = (self.start + index as u64) % self.present.max(1);
         FileOffset(self.slots_at.0 + slot * SLOT_SIZE as u64)
     }
 
