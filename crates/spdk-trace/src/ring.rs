@@ -201,6 +201,8 @@ impl Ring {
             if self.cursor > 0 {
                 self.drop_newest(last + 1 - newer, last, problems);
             }
+        } else if (1..self.num_slots).contains(&self.cursor) {
+            self.drop_newest(self.cursor as usize, last, problems);
         }
     }
 
