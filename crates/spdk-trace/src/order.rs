@@ -102,13 +102,15 @@ impl Pass<'_> {
         let slot = slots.at(index);
         let (tsc, id) = (slot.tsc(), slot.tpoint_id());
         if tsc == Ticks(0) {
+            // What stood here was overwritten, and that is told already.
+            self.chain = None;
             return Verdict::Keep;
         }
         if id == self.tpoints.continuation_id() {
             return match self.chain {
                 Some(record) if record == tsc => Verdict::Keep,
                 Some(_) => Verdict::Leave(Problem::OrphanContinuation),
-                // A ring that wrapped may begin in the middle of a record.
+                // A ring that wrapped may begin in the middle of a record, as may what the writer left of one.
                 None => Verdict::Forget,
             };
         }
