@@ -1,4 +1,4 @@
-//! An independent model of what must be shown: from what testkit recorded to the lines of [`super::line`].
+//! An independent model of what must be shown: from what testkit recorded to the lines of `line::line`.
 //!
 //! It follows what SPDK's own printer does (numbering, ages, relations, owners), is
 //! slow and simple, and knows nothing of the reader.
