@@ -210,7 +210,7 @@ impl FixedLayout {
         let fits = self.stated_size(Fields(header)) == Some(len) && header.len() >= self.header_size;
         // Descriptors decide. A file without any is told by its size, which stands at one place in eras D0, D and E,
         // and by its first history, which begins where the header ends.
-        let by_descriptors = if right > wrong { right - wrong } else { 0 };
+        let by_descriptors = right.saturating_sub(wrong);
         by_descriptors * 4 + if fits { 2 } else { 0 } + usize::from(self.first_history_follows(Fields(header)))
     }
 }

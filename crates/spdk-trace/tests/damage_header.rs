@@ -42,7 +42,7 @@ fn what_is_no_trace_is_told_with_what_was_seen() {
         assert!(error.contains(&format!("not a trace file of a known SPDK version: {seen}")), "{error}");
         assert!(error.contains("v21.07") && error.contains("v26.05 on"), "{error}");
     };
-    is_unknown(&[0; 300_000], "300000 bytes, of which the first 268992 are all zero");
+    is_unknown(&vec![0; 300_000], "300000 bytes, of which the first 268992 are all zero");
     is_unknown(&[0], "1 bytes, of which the first 1 are all zero");
     is_unknown(b"\x1f\x8b\x08\x00more", "gzip data (unpack it: gunzip)");
     is_unknown(b"\x7fELF\x02\x01", "an ELF file");

@@ -35,9 +35,9 @@ fn text(tsc: u64) -> Record {
 /// `tsc name [arguments]`, the times since [`T`].
 fn shown(file: &TraceFile) -> Vec<String> {
     let without_t = |line: String| {
-        let (_, line) = line.split_once(' ').unwrap();
-        let (tsc, rest) = line.split_once(' ').unwrap();
-        format!("{} {rest}", tsc.parse::<u64>().unwrap().wrapping_sub(T))
+        let mut fields = line.splitn(3, ' ').skip(1);
+        let (tsc, rest) = (fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
+        format!("{} {rest}", tsc.parse::<u64>().unwrap_or(0).wrapping_sub(T))
     };
     lines(&read(&file.bytes)).into_iter().map(without_t).collect()
 }

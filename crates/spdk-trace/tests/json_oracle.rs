@@ -5,6 +5,8 @@ mod document;
 #[path = "common/line.rs"]
 mod line;
 
+use std::fmt::Write;
+
 use document::read_json;
 use line::{line, problems};
 use proptest::collection::vec;
@@ -189,7 +191,7 @@ enum Style {
     Ascii,
 }
 
-fn write(entries: &[Value], style: Style, order: [usize; 4]) -> String {
+fn written(entries: &[Value], style: Style, order: [usize; 4]) -> String {
     let entries = Value::from(entries.to_vec());
     let text = match style {
         Style::Pretty => format!("{entries:#}"),
@@ -201,11 +203,18 @@ fn write(entries: &[Value], style: Style, order: [usize; 4]) -> String {
     if !matches!(style, Style::Ascii) {
         return text;
     }
-    let escape = |c: char| {
-        let mut units = [0; 2];
-        c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04X}")).collect::<String>()
-    };
-    text.chars().map(|c| if c.is_ascii() { c.to_string() } else { escape(c) }).collect()
+    let mut ascii = String::new();
+    for c in text.chars() {
+        if c.is_ascii() {
+            ascii.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a string can't fail.
+            let _ = write!(ascii, "\\u{unit:04X}");
+        }
+    }
+    ascii
 }
 
 proptest! {
@@ -218,7 +227,7 @@ proptest! {
         order in prop::sample::select(vec![[0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 1, 0], [1, 2, 0, 3]]),
         before in prop::sample::select(vec!["", "Using newest trace file\n", "Trace Size of lcore (0): 5 {\n"]),
     ) {
-        let text = write(&entries, style, order);
+        let text = written(&entries, style, order);
         // What was written is what the oracle reads.
         let document: Value = serde_json::from_str(&text).map_err(|error| TestCaseError::fail(error.to_string()))?;
         let entries = document["entries"].as_array().cloned().unwrap_or_default();
