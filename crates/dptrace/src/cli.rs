@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::demo::DemoArgs;
+use crate::latency::LatencyArgs;
 use crate::trace::TraceArgs;
 
 /// Shows where a userspace data plane's time goes, on both sides of the system call
@@ -24,6 +26,10 @@ Data goes to standard output, everything else to standard error.";
 pub(crate) enum Command {
     /// Tell an SPDK trace, of any version, with its objects named
     Trace(Box<TraceArgs>),
+    /// Tell how long each stage of a request takes
+    Latency(Box<LatencyArgs>),
+    /// Show what dptrace does, on a sample that it carries
+    Demo(DemoArgs),
     /// Print the object specs that are built in, to read or to start one's own from
     Objects {
         /// Only this one (qpair, ...)

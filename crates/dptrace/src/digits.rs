@@ -1,53 +1,13 @@
 //! Numbers and padding straight into the output buffer: a listing is mostly numbers, and `format!` is its bottleneck.
+//!
+//! A column is built in an array of its width and appended as a whole: copying a known number of bytes is a few
+//! instructions, where an unknown number is a call.
 
 /// The widest number there is, in decimal digits.
 const MAX_DIGITS: usize = 20;
 
-/// A number's digits in a small buffer, right-aligned.
-struct Digits {
-    buf: [u8; MAX_DIGITS + 4],
-    start: usize,
-}
-
-impl Digits {
-    fn new() -> Self {
-        Self { buf: [b'0'; MAX_DIGITS + 4], start: MAX_DIGITS + 4 }
-    }
-
-    fn push(&mut self, byte: u8) {
-        self.start -= 1;
-        self.buf[self.start] = byte;
-    }
-
-    fn number(&mut self, mut n: u64) {
-        const PAIRS: [[u8; 2]; 100] = pairs();
-        while n >= 100 {
-            let [tens, ones] = PAIRS[(n % 100) as usize];
-            n /= 100;
-            self.push(ones);
-            self.push(tens);
-        }
-        let [tens, ones] = PAIRS[n as usize];
-        self.push(ones);
-        if n >= 10 {
-            self.push(tens);
-        }
-    }
-
-    /// `thousandths` with three decimals behind a point.
-    fn fixed3(&mut self, thousandths: u64) {
-        let decimals = thousandths % 1000;
-        for digit in [decimals % 10, decimals / 10 % 10, decimals / 100] {
-            self.push(b'0' + digit as u8);
-        }
-        self.push(b'.');
-        self.number(thousandths / 1000);
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.buf[self.start..]
-    }
-}
+/// The digits of the numbers below 100.
+const PAIRS: [[u8; 2]; 100] = pairs();
 
 const fn pairs() -> [[u8; 2]; 100] {
     let mut pairs = [[b'0'; 2]; 100];
@@ -59,84 +19,121 @@ const fn pairs() -> [[u8; 2]; 100] {
     pairs
 }
 
+/// Writes the digits of `n` so that they end before `end`, and says where they start; `None` if they don't fit.
+#[inline]
+fn digits_before<const N: usize>(buf: &mut [u8; N], mut end: usize, mut n: u64) -> Option<usize> {
+    while n >= 100 {
+        end = end.checked_sub(2)?;
+        buf[end..end + 2].copy_from_slice(&PAIRS[(n % 100) as usize]);
+        n /= 100;
+    }
+    if n >= 10 {
+        end = end.checked_sub(2)?;
+        buf[end..end + 2].copy_from_slice(&PAIRS[n as usize]);
+    } else {
+        end = end.checked_sub(1)?;
+        buf[end] = b'0' + n as u8;
+    }
+    Some(end)
+}
+
+/// Writes `thousandths` with three decimals at the end of `buf`; says where it starts, or `None` if it doesn't fit.
+#[inline]
+fn fixed3_at_end<const N: usize>(buf: &mut [u8; N], thousandths: u64) -> Option<usize> {
+    let (whole, decimals) = (thousandths / 1000, thousandths % 1000);
+    let point = N.checked_sub(4)?;
+    buf[point] = b'.';
+    buf[point + 1] = b'0' + (decimals / 100) as u8;
+    buf[point + 2..].copy_from_slice(&PAIRS[(decimals % 100) as usize]);
+    digits_before(buf, point, whole)
+}
+
 /// Appends blanks.
 #[inline]
 pub(crate) fn blanks(out: &mut Vec<u8>, count: usize) {
-    out.resize(out.len() + count, b' ');
+    const BLANKS: [u8; 32] = [b' '; 32];
+    match BLANKS.get(..count) {
+        Some(few) => out.extend_from_slice(few),
+        None => out.resize(out.len() + count, b' '),
+    }
 }
 
 /// Appends a number.
 #[inline]
 pub(crate) fn number(out: &mut Vec<u8>, n: u64) {
-    let mut digits = Digits::new();
-    digits.number(n);
-    out.extend_from_slice(digits.bytes());
+    let mut buf = [0; MAX_DIGITS];
+    // SANITY: no u64 has more than 20 digits.
+    let start = digits_before(&mut buf, MAX_DIGITS, n).unwrap_or(0);
+    out.extend_from_slice(&buf[start..]);
 }
 
-/// Appends a number, right-aligned in `width` columns.
+/// Appends a number, right-aligned in `WIDTH` columns; a wider one takes what it needs.
 #[inline]
-pub(crate) fn number_right(out: &mut Vec<u8>, n: u64, width: usize) {
-    let mut digits = Digits::new();
-    digits.number(n);
-    right(out, digits.bytes(), width);
+pub(crate) fn number_right<const WIDTH: usize>(out: &mut Vec<u8>, n: u64) {
+    let mut buf = [b' '; WIDTH];
+    match digits_before(&mut buf, WIDTH, n) {
+        Some(_) => out.extend_from_slice(&buf),
+        None => number(out, n),
+    }
 }
 
 /// Appends a number with at least two digits.
 #[inline]
 pub(crate) fn number_two_digits(out: &mut Vec<u8>, n: u64) {
-    if n < 10 {
-        out.push(b'0');
+    match PAIRS.get(n as usize) {
+        Some(pair) => out.extend_from_slice(pair),
+        None => number(out, n),
     }
-    number(out, n);
 }
 
-/// Appends thousandths as a number with three decimals, right-aligned in `width` columns.
+/// Appends thousandths as a number with three decimals.
 #[inline]
-pub(crate) fn fixed3_right(out: &mut Vec<u8>, thousandths: u64, width: usize) {
-    let mut digits = Digits::new();
-    digits.fixed3(thousandths);
-    right(out, digits.bytes(), width);
+pub(crate) fn fixed3(out: &mut Vec<u8>, thousandths: u64) {
+    let mut buf = [0; MAX_DIGITS + 1];
+    // SANITY: with the point, a u64 has at most 21 bytes.
+    let start = fixed3_at_end(&mut buf, thousandths).unwrap_or(0);
+    out.extend_from_slice(&buf[start..]);
 }
 
-/// Appends thousandths as a number with three decimals, left-aligned in `width` columns.
+/// Appends thousandths as a number with three decimals, right-aligned in `WIDTH` columns; a wider one takes what it
+/// needs.
 #[inline]
-pub(crate) fn fixed3_left(out: &mut Vec<u8>, thousandths: u64, width: usize) {
-    let start = out.len();
-    fixed3_right(out, thousandths, 0);
-    pad_to(out, start, width);
+pub(crate) fn fixed3_right<const WIDTH: usize>(out: &mut Vec<u8>, thousandths: u64) {
+    let mut buf = [b' '; WIDTH];
+    match fixed3_at_end(&mut buf, thousandths) {
+        Some(_) => out.extend_from_slice(&buf),
+        None => fixed3(out, thousandths),
+    }
 }
 
 /// Appends a number in hexadecimal, without 0x.
 #[inline]
-pub(crate) fn hex(out: &mut Vec<u8>, n: u64) {
+pub(crate) fn hex(out: &mut Vec<u8>, mut n: u64) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    let nibbles = (64 - n.leading_zeros()).div_ceil(4).max(1);
-    out.extend((0..nibbles).rev().map(|i| HEX[(n >> (4 * i) & 15) as usize]));
-}
-
-fn right(out: &mut Vec<u8>, bytes: &[u8], width: usize) {
-    blanks(out, width.saturating_sub(bytes.len()));
-    out.extend_from_slice(bytes);
+    let mut buf = [0; 16];
+    let mut start = buf.len();
+    loop {
+        start -= 1;
+        buf[start] = HEX[(n & 15) as usize];
+        n >>= 4;
+        if n == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&buf[start..]);
 }
 
 /// Fills up with blanks what was appended since `start`, to `width` columns. A character is a column.
 #[inline]
 pub(crate) fn pad_to(out: &mut Vec<u8>, start: usize, width: usize) {
     let written = &out[start..];
+    // No character has more than four bytes.
     if written.len() >= 4 * width {
         return;
     }
     // Bytes that begin a character; all of them in ASCII.
     let columns = written.iter().filter(|&&b| b & 0xc0 != 0x80).count();
     blanks(out, width.saturating_sub(columns));
-}
-
-/// Appends text, left-aligned in `width` columns.
-#[inline]
-pub(crate) fn left(out: &mut Vec<u8>, text: &[u8], width: usize) {
-    let start = out.len();
-    out.extend_from_slice(text);
-    pad_to(out, start, width);
 }
 
 #[cfg(test)]
@@ -151,16 +148,27 @@ mod tests {
 
     #[test]
     fn same_as_the_standard_library() {
-        for n in [0, 1, 9, 10, 99, 100, 101, 12345, 999_999, 1_000_000, u64::from(u32::MAX), u64::MAX] {
+        for n in [0, 1, 9, 10, 99, 100, 101, 999, 1000, 12345, 999_999, 1_000_000, u64::from(u32::MAX), u64::MAX] {
             assert_eq!(written(|out| number(out, n)), n.to_string());
-            assert_eq!(written(|out| number_right(out, n, 6)), format!("{n:6}"));
+            assert_eq!(written(|out| number_right::<6>(out, n)), format!("{n:6}"));
+            assert_eq!(written(|out| number_two_digits(out, n)), format!("{n:02}"));
             assert_eq!(written(|out| hex(out, n)), format!("{n:x}"));
             let fixed = format!("{}.{:03}", n / 1000, n % 1000);
-            assert_eq!(written(|out| fixed3_right(out, n, 16)), format!("{fixed:>16}"));
-            assert_eq!(written(|out| fixed3_left(out, n, 8)), format!("{fixed:8}"));
+            assert_eq!(written(|out| fixed3(out, n)), fixed);
+            assert_eq!(written(|out| fixed3_right::<16>(out, n)), format!("{fixed:>16}"));
         }
-        assert_eq!(written(|out| number_two_digits(out, 7)), "07");
-        assert_eq!(written(|out| left(out, "größe".as_bytes(), 7)), "größe  ");
-        assert_eq!(written(|out| left(out, b"ab", 1)), "ab");
+    }
+
+    #[test]
+    fn a_character_is_a_column() {
+        let padded = |text: &str, width| {
+            written(|out| {
+                out.extend_from_slice(text.as_bytes());
+                pad_to(out, 0, width);
+            })
+        };
+        assert_eq!(padded("größe", 7), "größe  ");
+        assert_eq!(padded("ab", 1), "ab");
+        assert_eq!(padded("ab", 40), format!("{:40}", "ab"));
     }
 }

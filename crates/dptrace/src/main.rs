@@ -1,10 +1,13 @@
 //! The program: parses what was typed, wires the rooms together, prints.
 #![forbid(unsafe_code)]
 
+mod application;
 mod cli;
+mod demo;
 mod digits;
 mod failure;
 mod input;
+mod latency;
 mod meta;
 mod names;
 mod output;
@@ -20,6 +23,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
         Command::Trace(args) => trace::run(args),
+        Command::Latency(args) => latency::run(args),
+        Command::Demo(args) => demo::run(args),
         Command::Objects { name } => meta::objects(name.as_deref()),
         Command::Completions { shell } => meta::completions(*shell),
         Command::Man { dir } => meta::man(dir),

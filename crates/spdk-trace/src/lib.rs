@@ -9,6 +9,7 @@
 mod era;
 mod error;
 mod fixed;
+mod follow;
 mod header;
 mod json;
 mod numbering;
@@ -28,6 +29,7 @@ mod units;
 
 pub use era::Era;
 pub use error::Error;
+pub use follow::Follower;
 pub use header::TpointTable;
 pub use json::JsonTrace;
 pub use owners::{Owner, Owners};
@@ -35,7 +37,7 @@ pub use problems::{Finding, Problem, Problems};
 pub use raw::{RawTrace, RingSummary};
 pub use record::{ArgIter, ArgValue, Args, NoObjectName, Object, ObjectName, OwnerLabel, Poller, Record, Related};
 pub use source::ReadAt;
-pub use text::printable;
+pub use text::{is_plain, printable};
 pub use tpoint::{ArgKind, ArgSpec, Relation, Tpoint};
 pub use trace::Trace;
 pub use units::{FileOffset, Lcore, Nanos, TickRate, Ticks};

@@ -10,22 +10,30 @@ use crate::tpoint::Tpoint;
 use crate::units::Ticks;
 
 /// An object that was created.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Seen {
     number: u64,
     created: Ticks,
 }
 
 /// What was created so far.
+#[derive(Debug)]
 pub(crate) struct Numbering {
-    counters: [u64; 256],
-    /// By type and id.
-    seen: HashMap<(u8, u64), Seen, RandomState>,
+    /// By type.
+    types: Vec<Objects>,
+}
+
+/// The objects of one type.
+#[derive(Clone, Debug, Default)]
+struct Objects {
+    created: u64,
+    /// The newest with each id.
+    by_id: HashMap<u64, Seen, RandomState>,
 }
 
 impl Numbering {
     pub(crate) fn new() -> Self {
-        Self { counters: [0; 256], seen: HashMap::default() }
+        Self { types: vec![Objects::default(); 256] }
     }
 
     /// What a record of `tpoint` with that `id` is about; a record that creates an object gives it its number.
@@ -35,14 +43,14 @@ impl Numbering {
         if kind == 0 {
             return if id == 0 { Object::None } else { Object::Untyped(id) };
         }
+        let objects = &mut self.types[usize::from(kind)];
         let seen = if tpoint.new_object {
-            let counter = &mut self.counters[usize::from(kind)];
-            let seen = Seen { number: *counter, created: tsc };
-            *counter += 1;
-            self.seen.insert((kind, id), seen);
+            let seen = Seen { number: objects.created, created: tsc };
+            objects.created += 1;
+            objects.by_id.insert(id, seen);
             seen
         } else {
-            match self.seen.get(&(kind, id)) {
+            match objects.by_id.get(&id) {
                 Some(&seen) => seen,
                 None => return Object::Unseen(id),
             }
@@ -57,7 +65,7 @@ impl Numbering {
         tpoint.relations.iter().find_map(|relation| {
             let (_, value) = args.iter().nth(usize::from(relation.arg))?;
             let (ArgValue::Int(id) | ArgValue::Pointer(id)) = value else { return None };
-            let seen = self.seen.get(&(relation.object_type, id))?;
+            let seen = self.types[usize::from(relation.object_type)].by_id.get(&id)?;
             let prefix = tpoints.object_prefix(relation.object_type);
             Some(Related { name: named(prefix, seen.number), arg: Some(relation.arg) })
         })

@@ -36,6 +36,8 @@ pub(crate) struct Order {
     pub(crate) late: u64,
     /// Records that the user cleared.
     pub(crate) cleared: u64,
+    /// Times of the first and the last record.
+    pub(crate) span: Option<(Ticks, Ticks)>,
 }
 
 /// What the header says that every ring's order depends on.
@@ -124,6 +126,8 @@ impl Pass<'_> {
             return Verdict::Forget;
         }
         self.order.records += 1;
+        let (first, last) = self.order.span.unwrap_or((tsc, tsc));
+        self.order.span = Some((first.min(tsc), last.max(tsc)));
         if tsc < self.newest {
             self.order.late += 1;
             self.order.widen(slots, index, tsc);

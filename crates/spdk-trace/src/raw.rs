@@ -65,11 +65,7 @@ impl RawTrace {
         let facts = order::Facts { tpoints: &header.tpoints, cleared: header.cleared, tick_rate };
         let max_slots = header.tpoints.max_slots_per_record();
         let mut rings = Vec::new();
-        let bounds = Bounds {
-            file: source.len(),
-            whole_file: (header.stated_size == source.len()).then_some(source.len()),
-            owners: header.owners.begin().map(|at| at.0),
-        };
+        let bounds = Bounds::new(source.len(), header.stated_size, &header.owners);
         for place in disjoint(header.rings, bounds, &mut problems) {
             let mut ring = Ring::copy(&place, source, max_slots, &mut problems)?;
             let order = order::check(&mut ring, &facts, &mut problems);
@@ -114,19 +110,8 @@ impl RawTrace {
             late: order.late,
             cleared: order.cleared,
             wrapped: ring.wrapped,
-            span: self.span(ring, order),
+            span: order.span,
         })
-    }
-
-    fn span(&self, ring: &Ring, order: &Order) -> Option<(Ticks, Ticks)> {
-        let continuation = self.tpoints.continuation_id();
-        let (slots, mut walk) = (ring.slots(), Walk::default());
-        let mut span = None;
-        while let Some(index) = walk.next(slots, order, continuation) {
-            let tsc = slots.at(index).tsc();
-            span = Some((span.map_or(tsc, |(first, _)| first), tsc));
-        }
-        span
     }
 
     /// Records in all rings.
@@ -194,6 +179,7 @@ pub(crate) fn merge(
 }
 
 /// Makes records of slots: what it has to remember from one to the next.
+#[derive(Debug)]
 pub(crate) struct RecordReader {
     numbering: Numbering,
     /// Arguments that lie in more than one slot, put together.
@@ -261,7 +247,7 @@ fn check_size(stated: u64, actual: u64, problems: &mut Problems) {
 
 /// What stands in the way of a ring that is said to be longer than it is.
 #[derive(Clone, Copy)]
-struct Bounds {
+pub(crate) struct Bounds {
     /// The file's end.
     file: u64,
     /// The file's end, if it is where the header says: of a file that was cut off, the last ring went on behind it.
@@ -270,8 +256,15 @@ struct Bounds {
     owners: Option<u64>,
 }
 
+impl Bounds {
+    pub(crate) fn new(file: u64, stated: u64, owners: &Owners) -> Self {
+        let whole_file = (stated == file).then_some(file);
+        Self { file, whole_file, owners: owners.begin().map(|at| at.0) }
+    }
+}
+
 /// The rings in the order of their lcores, none lying on another: a file may lie, but it can't make us copy it twice.
-fn disjoint(mut rings: Vec<RingPlace>, bounds: Bounds, problems: &mut Problems) -> Vec<RingPlace> {
+pub(crate) fn disjoint(mut rings: Vec<RingPlace>, bounds: Bounds, problems: &mut Problems) -> Vec<RingPlace> {
     rings.sort_by_key(|ring| (ring.history, ring.lcore));
     let mut kept: Vec<RingPlace> = Vec::with_capacity(rings.len());
     for ring in rings {

@@ -71,23 +71,24 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Copies only what was written since `from`, a value of the cursor; what is gone already is told.
+    /// Copies only what was written since the cursor was at `from`, or all there is; what is gone already is told.
     pub(crate) fn copy_since<S: ReadAt + ?Sized>(
         place: &RingPlace,
         source: &S,
-        from: u64,
+        from: Option<u64>,
         max_slots: u64,
         problems: &mut Problems,
     ) -> Result<Self, Error> {
         let cursor = cursor(place, source)?;
         let n = place.num_slots.max(1);
         let oldest = cursor.saturating_sub(n);
-        let from = if from > cursor { oldest } else { from };
-        if oldest > from {
-            let at = FileOffset(place.slots.0 + (from % n) * SLOT_SIZE as u64);
-            problems.add_many(Problem::Overwritten, Some(place.lcore), at, oldest - from);
+        // A cursor that went back is another application's.
+        let wanted = from.filter(|&from| from <= cursor).unwrap_or(oldest);
+        if oldest > wanted {
+            let at = FileOffset(place.slots.0 + (wanted % n) * SLOT_SIZE as u64);
+            problems.add_many(Problem::Overwritten, Some(place.lcore), at, oldest - wanted);
         }
-        let from = from.max(oldest);
+        let from = wanted.max(oldest);
         let (start, count) = (from % n, cursor - from);
         let mut ring = Self::empty(place, cursor, start);
         ring.reserve(count.min(source.len() / SLOT_SIZE as u64))?;
@@ -95,6 +96,26 @@ impl Ring {
         ring.read_piecewise(place, source, start, first, from, max_slots, problems)?;
         ring.read_piecewise(place, source, 0, count - first, from + first, max_slots, problems)?;
         Ok(ring)
+    }
+
+    /// The largest tsc in it.
+    pub(crate) fn newest(&self) -> Ticks {
+        (0..self.slots().len()).map(|i| self.slots().at(i).tsc()).max().unwrap_or_default()
+    }
+
+    /// Drops everything from the first record on that is newer than `horizon`.
+    pub(crate) fn cut_at(&mut self, horizon: Ticks, continuation_id: u16) {
+        let slots = self.slots();
+        let is_newer = |&i: &usize| slots.at(i).tsc() > horizon && slots.at(i).tpoint_id() != continuation_id;
+        if let Some(first) = (0..slots.len()).find(is_newer) {
+            self.cursor -= (slots.len() - first) as u64;
+            self.bytes.truncate(first * SLOT_SIZE);
+        }
+    }
+
+    /// The cursor's value behind its last slot.
+    pub(crate) fn end(&self) -> u64 {
+        self.cursor
     }
 
     fn empty(place: &RingPlace, cursor: u64, start: u64) -> Self {

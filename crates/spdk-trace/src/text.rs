@@ -7,9 +7,11 @@ pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
     memchr::memchr(0, bytes).map_or(bytes, |end| &bytes[..end])
 }
 
-/// Whether the bytes can go to a terminal as they are, without looking at UTF-8.
-fn is_plain(bytes: &[u8]) -> bool {
-    bytes.iter().all(|b| (0x20..0x7f).contains(b))
+/// Whether the bytes can go to a terminal as they are: printable ASCII. Without a way out of the loop, so that the
+/// compiler can look at many bytes at once.
+#[inline]
+pub fn is_plain(bytes: &[u8]) -> bool {
+    bytes.iter().fold(true, |plain, b| plain & (0x20..0x7f).contains(b))
 }
 
 /// The bytes as text: UTF-8 stays, every other byte and every control character becomes `\xNN`.

@@ -25,6 +25,8 @@ pub use stages::Transport;
 const START: u64 = 0x45a_0000_0000;
 /// SPDK gives owner ids from 256 on (`trace_flags_init`, v24.05 on).
 const FIRST_OWNER: usize = 256;
+/// Tracepoint ids up to the end of the last group that the load uses, NVMe-oF over TCP.
+const COMPACT_TPOINTS: usize = 6 * 64;
 /// The bdevs behind the namespaces; one name fills its 39 bytes, and one is longer than them.
 const BDEVS: [&str; 4] = [
     "Malloc0",
@@ -62,6 +64,8 @@ pub struct Workload {
     pub tsc_rate: u64,
     /// Owners that the file has room for, in the eras with owners.
     pub owner_count: usize,
+    /// Whether the tables of an era F file end behind what is used of them, instead of being as long as SPDK's.
+    pub compact: bool,
     /// Whether to keep the list of surviving records, which takes time and memory.
     pub truth: bool,
 }
@@ -97,7 +101,24 @@ impl Workload {
             early_starts_per_mille: 20,
             tsc_rate: 2_600_000_000,
             owner_count: 16 * 1024,
+            compact: false,
             truth: true,
+        }
+    }
+
+    /// The load of the sample that dptrace carries for `dptrace demo`: small, and nothing wraps.
+    #[must_use]
+    pub fn sample() -> Self {
+        Self {
+            slots: 1024,
+            requests: 80,
+            qpairs: 6,
+            connections: 8,
+            rdma_per_mille: 400,
+            owner_count: 288,
+            early_starts_per_mille: 0,
+            compact: true,
+            ..Self::new(Era::F)
         }
     }
 
@@ -141,6 +162,9 @@ impl Workload {
 
     fn empty_image(&self, stages: &Stages) -> Image {
         let mut trace = TraceBuilder::new(self.era).tsc_rate(self.tsc_rate).slots(self.slots);
+        if self.compact && self.era == Era::F {
+            trace = trace.tpoint_count(COMPACT_TPOINTS).lcore_count(self.lcores as usize);
+        }
         stages.declare(&mut trace);
         if stages.has_owners() {
             trace = trace.owner_count(self.owner_count);

@@ -1,9 +1,9 @@
-//! Annotations as JSON: writing an object's properties, and reading them back from a document of ours.
+//! Annotations as JSON: writing an object's or an owner's properties, and reading them back from a document of ours.
 
-use objects::{Annotator, Lifetime, Show};
+use objects::{Annotator, Lifetime, OwnerProperties, Show};
 use serde_json::{Map, Value};
 
-use super::format::json_text::string;
+use super::format::json_text::{string, string_member};
 use crate::digits::number;
 
 /// Appends an object's properties as JSON members, without the braces.
@@ -22,6 +22,13 @@ pub(crate) fn members(out: &mut Vec<u8>, annotator: &Annotator, object: &Lifetim
             Ok(n) if property.show == Show::Decimal && !spec.is_text(property) => number(out, n),
             _ => string(out, value.as_bytes()),
         }
+    }
+}
+
+/// Appends an owner's properties as JSON members, behind the brace that opens an object.
+pub(crate) fn owner_members(out: &mut Vec<u8>, description: &str) {
+    for (name, value) in OwnerProperties::parse(description).iter().skip(1) {
+        string_member(out, name, value);
     }
 }
 

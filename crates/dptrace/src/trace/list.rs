@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::ControlFlow;
 
-use objects::{Annotator, OwnerProperties};
+use objects::Annotator;
 use spdk_trace::{Problems, Record, Ticks, Trace};
 
 use super::field::Context;
 use super::filter::Filter;
-use super::format::{Format, OwnerCache, View, json_text};
+use super::format::{Format, Head, View};
 use crate::output::Output;
 
 /// How a listing is to look.
@@ -42,7 +42,6 @@ pub(crate) fn list(
     format: &mut dyn Format,
     output: &mut Output,
 ) -> io::Result<Listed> {
-    let owners = owner_cache(trace);
     let mut lister = Lister::new(View {
         rate: trace.tick_rate(),
         base: Ticks(0),
@@ -50,13 +49,12 @@ pub(crate) fn list(
         show_tsc: look.tsc,
         show_delta: look.delta,
         annotator,
-        owners: &owners,
     });
     lister.tail = look.tail.map(|most| Tail { most, lines: VecDeque::new() });
     lister.head = look.head.unwrap_or(u64::MAX);
     lister.start = if look.common { trace.common_start() } else { Ticks(0) };
     lister.base = Some(lister.start).filter(|&start| look.from_common_start && start > Ticks(0));
-    format.begin(&mut output.buffer, trace, &lister.view);
+    format.begin(&mut output.buffer, &Head::of_trace(trace), &lister.view);
     let mut failed = None;
     let problems = trace.for_each(|record| {
         lister.record(record, filter, format, output).unwrap_or_else(|error| {
@@ -71,20 +69,6 @@ pub(crate) fn list(
     Ok(Listed { read: lister.read, shown: lister.shown, problems })
 }
 
-/// The properties of every owner, as JSON members, by description.
-pub(crate) fn owner_cache(trace: &Trace) -> OwnerCache {
-    let mut cache = OwnerCache::new();
-    for (_, description) in trace.owners() {
-        let mut members = b"{".to_vec();
-        for (name, value) in OwnerProperties::parse(description).iter().skip(1) {
-            json_text::string_member(&mut members, name, value);
-        }
-        let members = String::from_utf8_lossy(&members[1..]).into_owned();
-        cache.insert(description.to_owned(), members);
-    }
-    cache
-}
-
 /// The last lines, where only they are wanted.
 struct Tail {
     most: usize,
@@ -96,7 +80,7 @@ pub(crate) struct Lister<'a> {
     pub(crate) view: View<'a>,
     base: Option<Ticks>,
     start: Ticks,
-    head: u64,
+    pub(crate) head: u64,
     tail: Option<Tail>,
     pub(crate) read: u64,
     pub(crate) shown: u64,
@@ -144,7 +128,7 @@ impl<'a> Lister<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    fn finish(&mut self, format: &mut dyn Format, output: &mut Output) -> io::Result<()> {
+    pub(crate) fn finish(&mut self, format: &mut dyn Format, output: &mut Output) -> io::Result<()> {
         if let Some(tail) = self.tail.take() {
             self.shown = tail.lines.len() as u64;
             for (i, line) in tail.lines.iter().enumerate() {

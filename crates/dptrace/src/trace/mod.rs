@@ -3,22 +3,24 @@
 pub(crate) mod annotation;
 pub(crate) mod field;
 pub(crate) mod filter;
+mod follow;
 pub(crate) mod format;
 mod info;
 mod list;
 pub(crate) mod objects;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use ::objects::Annotator;
+use anyhow::{Context as _, bail};
 use clap::Args;
-use spdk_trace::Problems;
+use spdk_trace::{Follower, Problems, TickRate, TpointTable};
 
 use crate::failure::{note, usage};
-use crate::input::{InputArgs, Loaded};
+use crate::input::{FileSource, InputArgs, Loaded, Place};
 use crate::output::Output;
-use filter::FilterArgs;
-use format::FormatName;
+use filter::{Filter, FilterArgs};
+use format::{FormatName, Head};
 use list::Look;
 use objects::ObjectArgs;
 
@@ -59,6 +61,10 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "N", help_heading = "Output")]
     tail: Option<usize>,
 
+    /// Go on with what a live trace gets, oldest first, until interrupted or until the application is gone
+    #[arg(short = 'F', long, conflicts_with_all = ["tail", "common", "list_tpoints", "info"], help_heading = "Output")]
+    follow: bool,
+
     /// Show the tracepoints that the trace can have, instead of its records
     #[arg(long, conflicts_with = "info", help_heading = "Instead of records")]
     list_tpoints: bool,
@@ -81,6 +87,9 @@ Examples:
 pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     let place = args.input.place()?;
     refuse_to_overwrite(&place, args.output.as_deref())?;
+    if args.follow {
+        return follow_file(args, &place);
+    }
     let loaded = place.load()?;
     let mut output = Output::open(args.output.as_deref())?;
     if args.info || args.list_tpoints {
@@ -92,21 +101,31 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     list_records(args, &loaded, &mut output)
 }
 
+impl TraceArgs {
+    /// Objects and filters, for a trace with these tracepoints.
+    fn understand(&self, tpoints: &TpointTable, rate: TickRate) -> anyhow::Result<(Option<Annotator>, Filter)> {
+        let specs = self.objects.specs()?;
+        let filter = self.filter.resolve(tpoints.all(), &specs, rate)?;
+        Ok((self.objects.annotator(specs, tpoints)?, filter))
+    }
+
+    fn look(&self) -> Look {
+        Look {
+            tsc: self.tsc,
+            delta: self.delta,
+            head: self.head,
+            tail: self.tail,
+            common: self.filter.common,
+            from_common_start: self.format == FormatName::Spdk,
+        }
+    }
+}
+
 fn list_records(args: &TraceArgs, loaded: &Loaded, output: &mut Output) -> anyhow::Result<()> {
     let Loaded { trace, name } = loaded;
-    let specs = args.objects.specs()?;
-    let mut filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
-    let annotator = args.objects.annotator(specs, trace.tpoints())?;
-    let look = Look {
-        tsc: args.tsc,
-        delta: args.delta,
-        head: args.head,
-        tail: args.tail,
-        common: args.filter.common,
-        from_common_start: args.format == FormatName::Spdk,
-    };
-    let mut format = format::writer(args.format, trace);
-    let listed = list::list(trace, annotator.as_ref(), &mut filter, look, format.as_mut(), output)?;
+    let (annotator, mut filter) = args.understand(trace.tpoints(), trace.tick_rate())?;
+    let mut format = format::writer(args.format, &Head::of_trace(trace));
+    let listed = list::list(trace, annotator.as_ref(), &mut filter, args.look(), format.as_mut(), output)?;
     tell_problems(&listed.problems);
     if listed.read == 0 {
         nothing_read(name, &listed.problems)?;
@@ -114,6 +133,31 @@ fn list_records(args: &TraceArgs, loaded: &Loaded, output: &mut Output) -> anyho
         note(&format!("none of the {} records passes the filters", listed.read));
     }
     Ok(())
+}
+
+/// Writes the first records of a trace as text, for the demo.
+pub(crate) fn first_records(
+    loaded: &Loaded,
+    annotator: Option<&Annotator>,
+    head: u64,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let trace = &loaded.trace;
+    let mut filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
+    let mut format = format::writer(FormatName::Text, &Head::of_trace(trace));
+    let look = Look { head: Some(head), ..Look::default() };
+    list::list(trace, annotator, &mut filter, look, format.as_mut(), output)?;
+    Ok(())
+}
+
+fn follow_file(args: &TraceArgs, place: &Place) -> anyhow::Result<()> {
+    let Place::File(path) = place else {
+        return Err(usage("--follow needs a trace file, not standard input"));
+    };
+    let follower = Follower::new(&FileSource::open(path)?).with_context(|| format!("reading {}", path.display()))?;
+    let (annotator, mut filter) = args.understand(follower.tpoints(), follower.tick_rate())?;
+    let mut output = Output::open(args.output.as_deref())?;
+    follow::follow(follower, path, annotator.as_ref(), &mut filter, (args.format, args.look()), &mut output)
 }
 
 /// Tells on standard error what could not be read.
@@ -133,9 +177,9 @@ pub(crate) fn nothing_read(name: &str, problems: &Problems) -> anyhow::Result<()
 }
 
 /// `-o` naming the input would destroy it before it is read.
-fn refuse_to_overwrite(place: &crate::input::Place, output: Option<&std::path::Path>) -> anyhow::Result<()> {
+fn refuse_to_overwrite(place: &Place, output: Option<&Path>) -> anyhow::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
-    let (crate::input::Place::File(input), Some(output)) = (place, output) else { return Ok(()) };
+    let (Place::File(input), Some(output)) = (place, output) else { return Ok(()) };
     if let (Ok(a), Ok(b)) = (input.metadata(), output.metadata())
         && (a.dev(), a.ino()) == (b.dev(), b.ino())
     {

@@ -55,32 +55,36 @@ impl ObjectArgs {
             text.push_str(&String::from_utf8_lossy(&bytes));
             text.push('\n');
         }
-        let known = |probe: &str| specs.iter().any(|s| s.probes.iter().any(|p| p.name == probe));
-        let recording = Recording::parse(&text, known);
-        let lifetimes = Lifetimes::new(&specs, &recording);
-        self.tell(&recording, &lifetimes, &specs);
-        Ok(Some(Annotator::new(specs, lifetimes, tpoints)))
-    }
-
-    fn tell(&self, recording: &Recording<'_>, lifetimes: &Lifetimes, specs: &[ObjectSpec]) {
         let names: Vec<_> = self.recordings.iter().map(|path| path.display().to_string()).collect();
-        let name = names.join(", ");
-        for broken in recording.broken.iter().take(TOLD_LINES) {
-            note(&format!("{name}, line {}: left out: {}", broken.line, broken.why));
-        }
-        if let Some(more) = recording.broken.len().checked_sub(TOLD_LINES).filter(|&more| more > 0) {
-            note(&format!("{name}: {more} more broken lines left out"));
-        }
-        if lifetimes.all().is_empty() {
-            let begins: Vec<_> = specs
-                .iter()
-                .flat_map(|s| s.probes.iter().filter(|p| p.role == objects::Role::Begin).map(|p| p.name.as_str()))
-                .collect();
-            note(&format!("{name}: no object begins in it (no line of {})", begins.join(", ")));
-        }
-        if lifetimes.orphans > 0 {
-            let n = lifetimes.orphans;
-            note(&format!("{name}: {n} hits tell of objects that were there before the recording began; left out"));
-        }
+        Ok(Some(annotate(&text, &names.join(", "), specs, tpoints)))
+    }
+}
+
+/// An annotator from a recording's text; what is wrong with the text is told, under that name.
+pub(crate) fn annotate(text: &str, name: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
+    let known = |probe: &str| specs.iter().any(|s| s.probes.iter().any(|p| p.name == probe));
+    let recording = Recording::parse(text, known);
+    let lifetimes = Lifetimes::new(&specs, &recording);
+    tell(name, &recording, &lifetimes, &specs);
+    Annotator::new(specs, lifetimes, tpoints)
+}
+
+fn tell(name: &str, recording: &Recording<'_>, lifetimes: &Lifetimes, specs: &[ObjectSpec]) {
+    for broken in recording.broken.iter().take(TOLD_LINES) {
+        note(&format!("{name}, line {}: left out: {}", broken.line, broken.why));
+    }
+    if let Some(more) = recording.broken.len().checked_sub(TOLD_LINES).filter(|&more| more > 0) {
+        note(&format!("{name}: {more} more broken lines left out"));
+    }
+    if lifetimes.all().is_empty() {
+        let begins: Vec<_> = specs
+            .iter()
+            .flat_map(|s| s.probes.iter().filter(|p| p.role == objects::Role::Begin).map(|p| p.name.as_str()))
+            .collect();
+        note(&format!("{name}: no object begins in it (no line of {})", begins.join(", ")));
+    }
+    if lifetimes.orphans > 0 {
+        let n = lifetimes.orphans;
+        note(&format!("{name}: {n} hits tell of objects that were there before the recording began; left out"));
     }
 }

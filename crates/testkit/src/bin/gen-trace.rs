@@ -33,6 +33,9 @@ struct Args {
     /// Decides everything that is left to chance.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Write the sample that dptrace carries, whatever else was asked for.
+    #[arg(long)]
+    sample: bool,
     /// Where the trace file goes.
     #[arg(long)]
     out: PathBuf,
@@ -73,7 +76,8 @@ fn write(args: &Args, slots: usize) -> std::io::Result<()> {
         truth: false,
         ..Workload::new(args.era)
     };
-    let generated = workload.filling(args.fill).generate();
+    let workload = if args.sample { Workload::sample() } else { workload.filling(args.fill) };
+    let generated = workload.generate();
     generated.file.write_to(&args.out)?;
     if let Some(path) = &args.recording {
         std::fs::write(path, &generated.recording)?;

@@ -2,11 +2,11 @@
 //! object or an owner may have.
 
 use objects::OwnerProperties;
-use spdk_trace::{Object, Record, Trace};
+use spdk_trace::{Object, Record};
 
 use super::text::{arg_value, object_name, poller};
-use super::{Format, View};
-use crate::digits::{fixed3_right, hex, number};
+use super::{Format, Head, View};
+use crate::digits::{fixed3, hex, number};
 
 /// Writes a row a record.
 #[derive(Default)]
@@ -19,8 +19,8 @@ pub(crate) struct Csv {
 const COLUMNS: &str = "lcore,time_us,tsc,tpoint,poller,owner,size,object,object_value,object_time_us,related,args";
 
 impl Format for Csv {
-    fn begin(&mut self, out: &mut Vec<u8>, trace: &Trace, view: &View<'_>) {
-        self.owners = trace.has_owners();
+    fn begin(&mut self, out: &mut Vec<u8>, head: &Head<'_>, view: &View<'_>) {
+        self.owners = head.has_owners;
         out.extend_from_slice(COLUMNS.as_bytes());
         if view.show_delta {
             out.extend_from_slice(b",delta_us");
@@ -43,7 +43,7 @@ impl Format for Csv {
     fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         number(out, u64::from(record.lcore.0));
         out.push(b',');
-        view.time(out, record.tsc, 0);
+        view.time::<0>(out, record.tsc);
         out.push(b',');
         number(out, record.tsc.0);
         out.push(b',');
@@ -61,7 +61,7 @@ impl Format for Csv {
         self.args(out, record);
         if view.show_delta {
             out.push(b',');
-            fixed3_right(out, view.delta(record.tsc).0, 0);
+            fixed3(out, view.delta(record.tsc).0);
         }
         if self.owners {
             let properties = record.owner.map(OwnerProperties::parse).unwrap_or_default();
@@ -91,7 +91,7 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
     }
     out.push(b',');
     if let Object::Known { age: Some(age), .. } = record.object {
-        fixed3_right(out, view.rate.nanos(age).0, 0);
+        fixed3(out, view.rate.nanos(age).0);
     }
     out.push(b',');
     if let Some(related) = record.related {

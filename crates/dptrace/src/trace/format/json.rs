@@ -1,23 +1,23 @@
 //! One document with the fields of `spdk_trace -j` (`app/trace/trace.cpp`, `print_event_json`), in its order, and
 //! `annotations`: of the owners once, of the objects in each entry.
 
-use spdk_trace::{Object, Record, Trace};
+use spdk_trace::{Object, Record, TpointTable};
 
 use super::json_text::{member, number_member, string, string_member, value};
 use super::text::{object_name, poller};
-use super::{Format, View};
-use crate::trace::annotation::{TYPE_MEMBER, members};
+use super::{Format, Head, View};
+use crate::trace::annotation::{TYPE_MEMBER, members, owner_members};
 
 /// Writes the document.
 pub(crate) struct Json;
 
 impl Format for Json {
-    fn begin(&mut self, out: &mut Vec<u8>, trace: &Trace, view: &View<'_>) {
+    fn begin(&mut self, out: &mut Vec<u8>, head: &Head<'_>, view: &View<'_>) {
         out.push(b'{');
         number_member(out, "tsc_rate", view.rate.get());
-        definitions(out, trace);
-        if trace.has_owners() {
-            owners(out, trace, view);
+        definitions(out, head.tpoints);
+        if head.has_owners {
+            owners(out, &head.owners);
         }
         member(out, "entries");
         out.extend_from_slice(b"[\n");
@@ -61,10 +61,10 @@ impl Format for Json {
     }
 }
 
-fn definitions(out: &mut Vec<u8>, trace: &Trace) {
+fn definitions(out: &mut Vec<u8>, tpoints: &TpointTable) {
     member(out, "tpoints");
     out.push(b'[');
-    for (i, tpoint) in trace.tpoints().all().iter().enumerate() {
+    for (i, tpoint) in tpoints.all().iter().enumerate() {
         out.extend_from_slice(if i == 0 { b"{" } else { b",{" });
         string_member(out, "name", &tpoint.name);
         number_member(out, "id", u64::from(tpoint.id));
@@ -84,23 +84,20 @@ fn definitions(out: &mut Vec<u8>, trace: &Trace) {
     out.push(b']');
 }
 
-fn owners(out: &mut Vec<u8>, trace: &Trace, view: &View<'_>) {
-    let owners = trace.owners();
+fn owners(out: &mut Vec<u8>, owners: &[(String, &str)]) {
     member(out, "owners");
     out.push(b'{');
-    for (id, description) in &owners {
+    for (id, description) in owners {
         string_member(out, id, description);
     }
     out.push(b'}');
     member(out, "annotations");
     out.extend_from_slice(b"{\"owners\":{");
-    for (id, description) in &owners {
-        if let Some(properties) = view.owners.get(*description).filter(|p| !p.is_empty()) {
-            member(out, id);
-            out.push(b'{');
-            out.extend_from_slice(properties.as_bytes());
-            out.push(b'}');
-        }
+    for (id, description) in owners {
+        member(out, id);
+        out.push(b'{');
+        owner_members(out, description);
+        out.push(b'}');
     }
     out.extend_from_slice(b"}}");
 }
@@ -168,18 +165,5 @@ pub(super) fn annotations(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_
     }
     if open {
         out.push(b'}');
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn strings_are_escaped() {
-        let mut out = b"{".to_vec();
-        string_member(&mut out, "a", "x\"y\\z\u{1b}");
-        number_member(&mut out, "b", 1);
-        assert_eq!(String::from_utf8(out).unwrap(), r#"{"a":"x\"y\\z\x1b","b":1"#);
     }
 }

@@ -1,10 +1,11 @@
 //! JSON strings into the output buffer.
 
-use spdk_trace::{ArgValue, printable};
+use spdk_trace::ArgValue;
 
 use crate::digits::number;
 
-/// Appends a string with its quotes. What is not UTF-8 is escaped as `\xNN` first, as everywhere.
+/// Appends a string with its quotes. A byte that is not UTF-8 has no JSON form: it becomes the text `\xNN`, as in a
+/// listing.
 #[inline]
 pub(crate) fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
@@ -18,12 +19,17 @@ pub(crate) fn string(out: &mut Vec<u8>, bytes: &[u8]) {
 
 #[cold]
 fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
-    let text = printable(bytes);
-    for c in text.chars() {
-        match c {
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
-            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '"' => out.extend_from_slice(b"\\\""),
+                '\\' => out.extend_from_slice(b"\\\\"),
+                c if c.is_control() => out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes()),
+                c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        for byte in chunk.invalid() {
+            out.extend_from_slice(format!("\\\\x{byte:02x}").as_bytes());
         }
     }
 }
@@ -59,5 +65,24 @@ pub(crate) fn value(out: &mut Vec<u8>, value: ArgValue<'_>) {
     match value {
         ArgValue::Int(n) | ArgValue::Pointer(n) => number(out, n),
         ArgValue::Str(bytes) => string(out, bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_reader_reads_is_what_was_written() {
+        let text = "x\"y\\z\u{1b}\u{9b}\n größe";
+        let mut out = b"{".to_vec();
+        string_member(&mut out, "a", text);
+        number_member(&mut out, "b", 1);
+        out.push(b'}');
+        let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(read, serde_json::json!({ "a": text, "b": 1 }));
+        let mut out = Vec::new();
+        string(&mut out, b"a\xff");
+        assert_eq!(out, br#""a\\xff""#);
     }
 }

@@ -7,14 +7,12 @@ mod ndjson;
 mod spdk;
 mod text;
 
-use std::collections::HashMap;
-
 use clap::ValueEnum;
 use objects::{Annotator, Lifetime};
-use spdk_trace::{ArgSpec, ArgValue, Nanos, Record, TickRate, Ticks, Trace};
+use spdk_trace::{ArgSpec, ArgValue, Follower, Lcore, Nanos, Record, TickRate, Ticks, TpointTable, Trace};
 
 use super::annotation::ReadBack;
-use crate::digits::fixed3_right;
+use crate::digits::{fixed3, fixed3_right};
 
 /// What `--format` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -34,7 +32,7 @@ pub(crate) enum FormatName {
 /// Writes records in one form.
 pub(crate) trait Format {
     /// What comes before the first record.
-    fn begin(&mut self, _out: &mut Vec<u8>, _trace: &Trace, _view: &View<'_>) {}
+    fn begin(&mut self, _out: &mut Vec<u8>, _head: &Head<'_>, _view: &View<'_>) {}
 
     /// One record.
     fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>);
@@ -48,11 +46,51 @@ pub(crate) trait Format {
     fn end(&mut self, _out: &mut Vec<u8>) {}
 }
 
+/// What a form may say before the first record.
+pub(crate) struct Head<'a> {
+    pub(crate) tpoints: &'a TpointTable,
+    /// Id and description of each owner.
+    pub(crate) owners: Vec<(String, &'a str)>,
+    pub(crate) has_owners: bool,
+    pub(crate) has_thread_names: bool,
+    /// Slots of each lcore's ring.
+    pub(crate) rings: Vec<(Lcore, u64)>,
+}
+
+impl<'a> Head<'a> {
+    /// Of a trace that is all there.
+    pub(crate) fn of_trace(trace: &'a Trace) -> Self {
+        let rings = match trace {
+            Trace::Raw(raw) => raw.rings().map(|ring| (ring.lcore, ring.slots)).collect(),
+            Trace::Json(_) => Vec::new(),
+        };
+        Self {
+            tpoints: trace.tpoints(),
+            owners: trace.owners(),
+            has_owners: trace.has_owners(),
+            has_thread_names: trace.has_thread_names(),
+            rings,
+        }
+    }
+
+    /// Of a trace that is followed.
+    pub(crate) fn of_follower(follower: &'a Follower) -> Self {
+        let owners = follower.owners().all();
+        Self {
+            tpoints: follower.tpoints(),
+            owners: owners.map(|(id, owner)| (id.to_string(), owner.description.as_str())).collect(),
+            has_owners: follower.era().has_owners(),
+            has_thread_names: follower.era().has_thread_names(),
+            rings: follower.rings().collect(),
+        }
+    }
+}
+
 /// The writer of a form.
-pub(crate) fn writer(name: FormatName, trace: &Trace) -> Box<dyn Format> {
+pub(crate) fn writer(name: FormatName, head: &Head<'_>) -> Box<dyn Format> {
     match name {
-        FormatName::Text => Box::new(text::Text),
-        FormatName::Spdk => Box::new(spdk::Spdk::new(trace)),
+        FormatName::Text => Box::new(text::Text::new(head)),
+        FormatName::Spdk => Box::new(spdk::Spdk::new(head)),
         FormatName::Json => Box::new(json::Json),
         FormatName::Ndjson => Box::new(ndjson::Ndjson),
         FormatName::Csv => Box::new(csv::Csv::default()),
@@ -69,24 +107,23 @@ pub(crate) struct View<'a> {
     pub(crate) show_tsc: bool,
     pub(crate) show_delta: bool,
     pub(crate) annotator: Option<&'a Annotator>,
-    /// Owners' properties by description.
-    pub(crate) owners: &'a OwnerCache,
 }
 
-/// Owners' properties as JSON members, by description.
-pub(crate) type OwnerCache = HashMap<String, String>;
-
 impl<'a> View<'a> {
-    /// Appends the time since the first record in microseconds, right-aligned.
+    /// Appends the time since the first record in microseconds, right-aligned in `WIDTH` columns.
     #[inline]
-    pub(crate) fn time(&self, out: &mut Vec<u8>, tsc: Ticks, width: usize) {
-        if let Some(since) = tsc.0.checked_sub(self.base.0) {
-            fixed3_right(out, self.rate.nanos(Ticks(since)).0, width);
-            return;
+    pub(crate) fn time<const WIDTH: usize>(&self, out: &mut Vec<u8>, tsc: Ticks) {
+        match tsc.0.checked_sub(self.base.0) {
+            Some(since) => fixed3_right::<WIDTH>(out, self.rate.nanos(Ticks(since)).0),
+            None => self.time_before_base(out, tsc, WIDTH),
         }
-        // Only a document that is not in the order of time has such a record.
+    }
+
+    /// Only a document that is not in the order of time has such a record.
+    #[cold]
+    fn time_before_base(&self, out: &mut Vec<u8>, tsc: Ticks, width: usize) {
         let mut text = vec![b'-'];
-        fixed3_right(&mut text, self.rate.nanos(Ticks(self.base.0 - tsc.0)).0, 0);
+        fixed3(&mut text, self.rate.nanos(Ticks(self.base.0 - tsc.0)).0);
         crate::digits::blanks(out, width.saturating_sub(text.len()));
         out.extend_from_slice(&text);
     }

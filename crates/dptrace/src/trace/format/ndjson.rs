@@ -6,7 +6,8 @@ use super::json::annotations;
 use super::json_text::{member, number_member, string_member, value};
 use super::text::{object_name, poller};
 use super::{Format, View};
-use crate::digits::{fixed3_right, hex};
+use crate::digits::{fixed3, hex};
+use crate::trace::annotation::owner_members;
 
 /// Writes a line a record.
 pub(crate) struct Ndjson;
@@ -15,10 +16,10 @@ impl Format for Ndjson {
     fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         out.push(b'{');
         member(out, "time_us");
-        view.time(out, record.tsc, 0);
+        view.time::<0>(out, record.tsc);
         if view.show_delta {
             member(out, "delta_us");
-            fixed3_right(out, view.delta(record.tsc).0, 0);
+            fixed3(out, view.delta(record.tsc).0);
         }
         number_member(out, "tsc", record.tsc.0);
         number_member(out, "lcore", u64::from(record.lcore.0));
@@ -32,7 +33,7 @@ impl Format for Ndjson {
             poller(out, id);
             out.push(b'"');
         }
-        owner(out, record, view);
+        owner(out, record);
         if record.size != 0 {
             number_member(out, "size", u64::from(record.size));
         }
@@ -49,15 +50,12 @@ impl Format for Ndjson {
     }
 }
 
-fn owner(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
+fn owner(out: &mut Vec<u8>, record: &Record<'_>) {
     let Some(description) = record.owner else { return };
     member(out, "owner");
     out.push(b'{');
     string_member(out, "description", description);
-    if let Some(properties) = view.owners.get(description).filter(|p| !p.is_empty()) {
-        out.push(b',');
-        out.extend_from_slice(properties.as_bytes());
-    }
+    owner_members(out, description);
     out.push(b'}');
 }
 
@@ -79,7 +77,7 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         out.push(b'"');
         if let Some(age) = age {
             member(out, "time_us");
-            fixed3_right(out, view.rate.nanos(age).0, 0);
+            fixed3(out, view.rate.nanos(age).0);
         }
     }
     member(out, "value");

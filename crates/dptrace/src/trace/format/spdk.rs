@@ -1,10 +1,10 @@
 //! The columns of `spdk_trace`'s own listing (`app/trace/trace.cpp`, `print_event`), but with exact times.
 
-use spdk_trace::{ArgValue, Object, Record, Trace};
+use spdk_trace::{ArgValue, Object, Record};
 
 use super::text::{arg_value, object_name, poller, safe};
-use super::{Format, View};
-use crate::digits::{blanks, fixed3_left, fixed3_right, number, number_right, pad_to};
+use super::{Format, Head, View};
+use crate::digits::{blanks, fixed3, fixed3_right, number, number_right, pad_to};
 
 /// Columns of a thread's name, from 2024 on.
 const THREAD_WIDTH: usize = 16;
@@ -25,19 +25,16 @@ pub(crate) struct Spdk {
 
 impl Spdk {
     /// In the columns of the version that wrote the trace.
-    pub(crate) fn new(trace: &Trace) -> Self {
-        Self { thread_names: trace.has_thread_names(), owners: trace.has_owners() }
+    pub(crate) fn new(head: &Head<'_>) -> Self {
+        Self { thread_names: head.has_thread_names, owners: head.has_owners }
     }
 }
 
 impl Format for Spdk {
-    fn begin(&mut self, out: &mut Vec<u8>, trace: &Trace, view: &View<'_>) {
+    fn begin(&mut self, out: &mut Vec<u8>, head: &Head<'_>, view: &View<'_>) {
         out.extend_from_slice(format!("TSC Rate: {}\n", view.rate.get()).as_bytes());
-        if let Trace::Raw(raw) = trace {
-            for ring in raw.rings() {
-                let size = format!("Trace Size of lcore ({}): {}\n", ring.lcore, ring.slots);
-                out.extend_from_slice(size.as_bytes());
-            }
+        for (lcore, slots) in &head.rings {
+            out.extend_from_slice(format!("Trace Size of lcore ({lcore}): {slots}\n").as_bytes());
         }
     }
 
@@ -45,24 +42,24 @@ impl Format for Spdk {
         if self.thread_names {
             column(out, THREAD_WIDTH, |out| safe(out, record.thread_name.as_bytes()));
         }
-        number_right(out, u64::from(record.lcore.0), 2);
+        number_right::<2>(out, u64::from(record.lcore.0));
         out.extend_from_slice(b": ");
         if view.show_delta {
-            fixed3_right(out, view.delta(record.tsc).0, 10);
+            fixed3_right::<10>(out, view.delta(record.tsc).0);
         } else {
-            view.time(out, record.tsc, 10);
+            view.time::<10>(out, record.tsc);
         }
         out.push(b' ');
         if view.show_tsc {
             out.push(b'(');
-            number_right(out, record.tsc.0, 9);
+            number_right::<9>(out, record.tsc.0);
             out.extend_from_slice(b") ");
         }
         self.owner(out, record);
         column(out, NAME_WIDTH, |out| out.extend_from_slice(record.tpoint.name.as_bytes()));
         if record.size > 0 {
             out.extend_from_slice(b"size: ");
-            number_right(out, u64::from(record.size), 6);
+            number_right::<6>(out, u64::from(record.size));
             out.push(b' ');
         } else {
             blanks(out, 13);
@@ -155,7 +152,6 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
     pad_to(out, start, ID_WIDTH);
     if let (Object::Known { age: Some(age), .. }, false) = (record.object, record.tpoint.new_object) {
         label(out, "time");
-        fixed3_left(out, view.rate.nanos(age).0, VALUE_WIDTH);
-        out.push(b' ');
+        column(out, VALUE_WIDTH, |out| fixed3(out, view.rate.nanos(age).0));
     }
 }

@@ -1,45 +1,73 @@
 //! The listing of SPDK's annotation script (`scripts/bpf/trace.py`), column for column.
 
-use spdk_trace::{ArgValue, Object, OwnerLabel, Poller, Record, printable};
+use spdk_trace::{ArgValue, Object, OwnerLabel, Poller, Record, is_plain, printable};
 
-use super::{Format, View};
-use crate::digits::{blanks, fixed3_left, hex, left, number, number_right, number_two_digits, pad_to};
+use super::{Format, Head, View};
+use crate::digits::{fixed3, hex, number, number_right, number_two_digits, pad_to};
 
-/// Columns of the tracepoint's name.
-const NAME_WIDTH: usize = 24;
+/// Columns of the tracepoint's name, and the blank behind it.
+const NAME_WIDTH: usize = 24 + 1;
 /// Columns of `size: N`.
 const SIZE_WIDTH: usize = 12;
 /// Columns of an object's id with what it is related to.
 const ID_WIDTH: usize = 12;
+/// Columns of an object's age.
+const AGE_WIDTH: usize = 8;
 
 /// Writes a line a record.
-pub(crate) struct Text;
+pub(crate) struct Text {
+    /// By tracepoint id: its name with its padding.
+    names: Vec<Vec<u8>>,
+}
+
+impl Text {
+    /// For a trace with these tracepoints.
+    pub(crate) fn new(head: &Head<'_>) -> Self {
+        let mut names = Vec::new();
+        for tpoint in head.tpoints.all() {
+            let id = usize::from(tpoint.id);
+            if names.len() <= id {
+                names.resize(id + 1, Vec::new());
+            }
+            let mut name = tpoint.name.clone().into_bytes();
+            pad_to(&mut name, 0, NAME_WIDTH - 1);
+            name.push(b' ');
+            names[id] = name;
+        }
+        Self { names }
+    }
+
+    #[inline]
+    fn name(&self, out: &mut Vec<u8>, id: u16) {
+        let name = self.names.get(usize::from(id)).map(Vec::as_slice).unwrap_or_default();
+        match <&[u8; NAME_WIDTH]>::try_from(name) {
+            Ok(whole) => out.extend_from_slice(whole),
+            // A name that is not ASCII has more bytes than columns.
+            Err(_) => out.extend_from_slice(name),
+        }
+    }
+}
 
 impl Format for Text {
     fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         let line = out.len();
-        number_right(out, u64::from(record.lcore.0), 3);
+        number_right::<3>(out, u64::from(record.lcore.0));
         out.push(b' ');
-        view.time(out, record.tsc, 16);
+        view.time::<16>(out, record.tsc);
         if view.show_tsc {
             out.push(b' ');
-            number_right(out, record.tsc.0, 20);
+            number_right::<20>(out, record.tsc.0);
         }
         if view.show_delta {
             out.push(b' ');
             let start = out.len();
             out.push(b'+');
-            fixed3_left(out, view.delta(record.tsc).0, 0);
-            let width = out.len() - start;
-            blanks(out, 13usize.saturating_sub(width));
+            fixed3(out, view.delta(record.tsc).0);
+            pad_to(out, start, 13);
         }
         out.push(b' ');
-        let start = out.len();
         owner_label(out, record.label);
-        pad_to(out, start, 3);
-        out.push(b' ');
-        left(out, record.tpoint.name.as_bytes(), NAME_WIDTH);
-        out.push(b' ');
+        self.name(out, record.tpoint.id);
         size(out, record.size);
         object(out, record, view);
         args(out, record, view);
@@ -52,7 +80,7 @@ impl Format for Text {
 /// Appends foreign text so that a terminal can't be made to obey it.
 #[inline]
 pub(crate) fn safe(out: &mut Vec<u8>, bytes: &[u8]) {
-    if bytes.iter().all(|b| (0x20..0x7f).contains(b)) {
+    if is_plain(bytes) {
         out.extend_from_slice(bytes);
     } else {
         out.extend_from_slice(printable(bytes).as_bytes());
@@ -70,22 +98,28 @@ pub(crate) fn poller(out: &mut Vec<u8>, poller: Poller<'_>) {
     }
 }
 
+/// Appends the owner in three columns at least, and a blank.
 #[inline]
 fn owner_label(out: &mut Vec<u8>, label: OwnerLabel<'_>) {
+    let start = out.len();
     match label {
         OwnerLabel::None => {}
         OwnerLabel::Description(description) => safe(out, description.as_bytes()),
         OwnerLabel::Poller(p) => poller(out, p),
     }
+    pad_to(out, start, 3);
+    out.push(b' ');
 }
 
 #[inline]
 fn size(out: &mut Vec<u8>, size: u32) {
-    let start = out.len();
-    if size != 0 {
-        out.extend_from_slice(b"size: ");
-        number(out, u64::from(size));
+    if size == 0 {
+        out.extend_from_slice(&[b' '; SIZE_WIDTH]);
+        return;
     }
+    let start = out.len();
+    out.extend_from_slice(b"size: ");
+    number(out, u64::from(size));
     pad_to(out, start, SIZE_WIDTH);
 }
 
@@ -127,7 +161,9 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
     out.push(b' ');
     if let Some(age) = age {
         out.extend_from_slice(b"time: ");
-        fixed3_left(out, view.rate.nanos(age).0, 8);
+        let start = out.len();
+        fixed3(out, view.rate.nanos(age).0);
+        pad_to(out, start, AGE_WIDTH);
         out.push(b' ');
     }
 }

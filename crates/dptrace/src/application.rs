@@ -1,0 +1,98 @@
+//! The application behind a trace file: who has the file mapped, and whether it still lives.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// The processes that write a trace file.
+pub(crate) struct Application {
+    processes: Vec<Process>,
+    /// Some processes' mappings could not be looked at.
+    blind: bool,
+}
+
+/// A process, by what tells it from a later one of the same id.
+#[derive(PartialEq, Eq)]
+struct Process {
+    pid: u32,
+    /// In clock ticks since boot (field 22 of /proc/PID/stat, proc(5)).
+    start_time: u64,
+}
+
+impl Application {
+    /// Finds the processes that have the file mapped, and the one that its name tells of.
+    pub(crate) fn of(path: &Path) -> Self {
+        let mut application = Self { processes: Vec::new(), blind: false };
+        let Ok(file) = path.metadata() else { return application };
+        let named = path.to_string_lossy().rsplit_once(".pid").and_then(|(_, pid)| pid.parse().ok());
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let mut pids: Vec<u32> = entries.filter_map(|e| e.file_name().to_string_lossy().parse().ok()).collect();
+        pids.retain(|&pid| pid != std::process::id());
+        for pid in pids {
+            match fs::read_to_string(format!("/proc/{pid}/maps")) {
+                Ok(maps) if maps_file(&maps, &file) || named == Some(pid) => application.add(pid),
+                Ok(_) => {}
+                Err(_) if named == Some(pid) => application.add(pid),
+                Err(_) => application.blind = true,
+            }
+        }
+        application
+    }
+
+    fn add(&mut self, pid: u32) {
+        self.processes.extend(Process::find(pid));
+    }
+
+    /// Whether nobody writes the file any more. Where we may not look, it is not gone.
+    pub(crate) fn is_gone(&self) -> bool {
+        if self.processes.is_empty() {
+            return !self.blind;
+        }
+        self.processes.iter().all(|process| Process::find(process.pid).as_ref() != Some(process))
+    }
+}
+
+impl Process {
+    fn find(pid: u32) -> Option<Self> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The command may hold blanks and parentheses; the fields behind the last one do not.
+        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+        // A zombie has ended, and only its parent has not noticed.
+        if fields.next()? == "Z" {
+            return None;
+        }
+        // The first of these is field 4.
+        Some(Self { pid, start_time: fields.nth(22 - 4)?.parse().ok()? })
+    }
+}
+
+/// Whether one of the mappings (proc(5): range, permissions, offset, device, inode, path) is of that file.
+fn maps_file(maps: &str, file: &fs::Metadata) -> bool {
+    let (dev, inode) = (file.dev(), file.ino().to_string());
+    // As glibc's major() and minor() take a dev_t apart.
+    let major = (dev >> 8 & 0xfff) | (dev >> 32 & !0xfff);
+    let minor = (dev & 0xff) | (dev >> 12 & !0xff);
+    let device = format!("{major:02x}:{minor:02x}");
+    maps.lines().any(|line| {
+        let mut fields = line.split_whitespace().skip(3);
+        fields.next() == Some(&device) && fields.next() == Some(&inode)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_mappings_and_by_its_start() {
+        let exe = fs::metadata("/proc/self/exe").unwrap();
+        assert!(maps_file(&fs::read_to_string("/proc/self/maps").unwrap(), &exe));
+        assert!(!maps_file(&fs::read_to_string("/proc/self/maps").unwrap(), &fs::metadata("/proc/self/stat").unwrap()));
+        let me = Process::find(std::process::id()).unwrap();
+        assert!(me.start_time > 0);
+        let application = Application { processes: vec![me], blind: false };
+        assert!(!application.is_gone());
+        let before = Process { pid: std::process::id(), start_time: 1 };
+        assert!(Application { processes: vec![before], blind: false }.is_gone());
+    }
+}

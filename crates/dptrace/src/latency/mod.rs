@@ -1,0 +1,134 @@
+//! `dptrace latency`: how long each stage of a request takes.
+
+mod report;
+mod spread;
+mod stages;
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use clap::Args;
+use objects::Annotator;
+use spdk_trace::Ticks;
+
+use crate::failure::note;
+use crate::input::{InputArgs, Loaded};
+use crate::output::Output;
+use crate::trace::field::{Context, Field};
+use crate::trace::filter::{Filter, FilterArgs};
+use crate::trace::objects::ObjectArgs;
+use crate::trace::{nothing_read, tell_problems};
+use report::Names;
+use stages::{Latencies, Tracker};
+
+/// `dptrace latency`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct LatencyArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten)]
+    objects: ObjectArgs,
+
+    #[command(flatten)]
+    filter: FilterArgs,
+
+    /// A table for each value of these fields: lcore, owner, owner.PROPERTY (subnqn, peer, qid, bdev, ...),
+    /// OBJECT.PROPERTY (qpair.hostnqn, ...), arg.NAME, ...
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', help_heading = "Output")]
+    by: Vec<String>,
+
+    /// Also show the N slowest objects with all their records
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
+    slowest: usize,
+
+    /// An object a line instead of tables
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+A stage is the time between two records of one object, from the one that creates it to its last. Filters choose the
+records: --tpoint TCP_REQ_NEW,TCP_REQ_COMPLETED makes one stage of what lies between.
+
+Examples:
+  dptrace latency                                        of the newest trace in /dev/shm
+  dptrace latency -i FILE --by owner.subnqn,owner.qid    for each connection of a modern NVMe/TCP target
+  dptrace latency -i FILE -b qpairs.txt --by qpair.hostnqn
+  dptrace latency -i FILE --tpoint 'RDMA_REQ_*' --slowest 5";
+
+/// Runs the command.
+pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
+    let loaded = args.input.place()?.load()?;
+    let mut output = Output::open(args.output.as_deref())?;
+    let text = measure(args, &loaded)?;
+    output.buffer.extend_from_slice(text.as_bytes());
+    output.flush()?;
+    Ok(())
+}
+
+fn measure(args: &LatencyArgs, loaded: &Loaded) -> anyhow::Result<String> {
+    let trace = &loaded.trace;
+    let specs = args.objects.specs()?;
+    let by = args.by.iter().map(|field| Field::parse(field, &specs)).collect::<anyhow::Result<Vec<_>>>()?;
+    let filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
+    let annotator = args.objects.annotator(specs, trace.tpoints())?;
+    let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
+    let latencies = follow_objects(loaded, annotator.as_ref(), filter, start, Grouping { by, slowest: args.slowest })?;
+    let names = Names { tpoints: trace.tpoints(), rate: trace.tick_rate(), by: &args.by };
+    Ok(if args.json { report::json(&latencies, &names) } else { report::tables(&latencies, &names) })
+}
+
+/// The tables of a whole trace, for the demo.
+pub(crate) fn tables(loaded: &Loaded, annotator: Option<&Annotator>) -> anyhow::Result<String> {
+    let trace = &loaded.trace;
+    let filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
+    let latencies = follow_objects(loaded, annotator, filter, Ticks(0), Grouping { by: Vec::new(), slowest: 0 })?;
+    Ok(report::tables(&latencies, &Names { tpoints: trace.tpoints(), rate: trace.tick_rate(), by: &[] }))
+}
+
+/// What the times are sorted into.
+struct Grouping {
+    by: Vec<Field>,
+    slowest: usize,
+}
+
+fn follow_objects(
+    loaded: &Loaded,
+    annotator: Option<&Annotator>,
+    mut filter: Filter,
+    start: Ticks,
+    grouping: Grouping,
+) -> anyhow::Result<Latencies> {
+    let Loaded { trace, name } = loaded;
+    let context = Context { rate: trace.tick_rate(), annotator };
+    let mut tracker = Tracker::new(grouping.by, trace.tick_rate(), grouping.slowest);
+    let (mut base, mut read) = (None, 0u64);
+    let problems = trace.for_each(|record| {
+        read += 1;
+        if record.tsc >= start {
+            let base = *base.get_or_insert(record.tsc);
+            if filter.wants(record, base, &context) {
+                tracker.record(record, &context);
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    tell_problems(&problems);
+    if read == 0 {
+        nothing_read(name, &problems)?;
+    }
+    if tracker.unseen > 0 {
+        note(&format!("{} records of objects created before the trace begins are not counted", tracker.unseen));
+    }
+    let latencies = tracker.finish_all();
+    if read > 0 && latencies.subjects.is_empty() {
+        note("no object is created in what is left of the trace: nothing to measure");
+    }
+    Ok(latencies)
+}

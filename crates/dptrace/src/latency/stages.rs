@@ -1,0 +1,241 @@
+//! From records to stages: every object is followed from the record that creates it to its last, and the time between
+//! two of its records belongs to the stage between their tracepoints.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+use spdk_trace::{Object, ObjectName, Record, TickRate, Ticks};
+
+use super::spread::Spread;
+use crate::trace::field::{Context, Field};
+
+/// One object's life, as far as it was traced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Life {
+    pub(crate) name: ObjectName,
+    /// When it was created; its first record may come later, where the ones before are not in the trace.
+    pub(crate) start: Ticks,
+    /// Tracepoint id and time of each of its records.
+    pub(crate) records: Vec<(u16, Ticks)>,
+    /// The values that it is grouped by.
+    group: Vec<Option<Box<str>>>,
+}
+
+/// What a table is about: objects that one tracepoint creates, of one group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Subject {
+    /// Values of the fields grouped by; `None` where an object has none.
+    pub(crate) group: Vec<Option<Box<str>>>,
+    /// The object's prefix.
+    pub(crate) prefix: char,
+    /// The tracepoint that creates it, or its first one in this trace.
+    pub(crate) first: u16,
+}
+
+/// The times of one subject's objects.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Times {
+    /// By the tracepoints that begin and end the stage.
+    pub(crate) stages: HashMap<(u16, u16), Stage, RandomState>,
+    /// From an object's creation to its last record.
+    pub(crate) whole: Spread,
+    /// Objects whose last record in the trace is not one that ends objects.
+    pub(crate) unfinished: u64,
+}
+
+/// The times of one stage.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stage {
+    pub(crate) spread: Spread,
+    /// How many stages of the object came before, summed: stages are shown in the order of the means.
+    before: u64,
+}
+
+impl Stage {
+    /// How many stages come before it in the mean, in thousandths.
+    pub(crate) fn place(&self) -> u64 {
+        self.before * 1000 / self.spread.count().max(1)
+    }
+}
+
+/// Follows all objects of a trace.
+pub(crate) struct Tracker {
+    by: Vec<Field>,
+    rate: TickRate,
+    /// By prefix and id.
+    live: HashMap<(char, u64), Life, RandomState>,
+    /// Lives that are over: known by another one's beginning at the same place.
+    ended: HashSet<(char, u16), RandomState>,
+    times: HashMap<Subject, Times, RandomState>,
+    /// The longest of the finished lives, the shortest of them on top.
+    slowest: BinaryHeap<(Reverse<u64>, Reverse<ObjectName>, LifeBox)>,
+    keep_slowest: usize,
+    /// Records of objects whose creation was not seen.
+    pub(crate) unseen: u64,
+}
+
+/// Lives are only compared by what stands before them.
+#[derive(Clone, Debug)]
+struct LifeBox(Box<Life>);
+
+impl PartialEq for LifeBox {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+impl Eq for LifeBox {}
+impl PartialOrd for LifeBox {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for LifeBox {
+    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
+        std::cmp::Ordering::Equal
+    }
+}
+
+/// What came of a trace.
+pub(crate) struct Latencies {
+    /// By group, then by object.
+    pub(crate) subjects: Vec<(Subject, Times)>,
+    /// The longest lives, longest first.
+    pub(crate) slowest: Vec<Life>,
+}
+
+impl Tracker {
+    /// Groups by these fields and keeps the `keep_slowest` longest lives.
+    pub(crate) fn new(by: Vec<Field>, rate: TickRate, keep_slowest: usize) -> Self {
+        Self {
+            by,
+            rate,
+            live: HashMap::default(),
+            ended: HashSet::default(),
+            times: HashMap::default(),
+            slowest: BinaryHeap::new(),
+            keep_slowest,
+            unseen: 0,
+        }
+    }
+
+    /// Takes the next record.
+    pub(crate) fn record(&mut self, record: &Record<'_>, context: &Context<'_>) {
+        let (name, id, age) = match record.object {
+            Object::Known { name, id, age } => (name, id, age.unwrap_or_default()),
+            Object::Unseen(_) => {
+                self.unseen += 1;
+                return;
+            }
+            Object::None | Object::Untyped(_) | Object::ValueOnly(_) => return,
+        };
+        let key = (name.prefix, id);
+        let inherited = self.inherited(record);
+        if let Some(before) = self.live.get_mut(&key)
+            && before.name != name
+        {
+            let fresh = Life { name, start: Ticks(0), records: Vec::new(), group: Vec::new() };
+            let over = std::mem::replace(before, fresh);
+            if let Some(&(last, _)) = over.records.last() {
+                self.ended.insert((name.prefix, last));
+            }
+            self.finish(over);
+        }
+        let start = Ticks(record.tsc.0.saturating_sub(age.0));
+        let life = self.live.entry(key).or_insert_with(|| Life { name, start, records: Vec::new(), group: Vec::new() });
+        if life.records.is_empty() {
+            life.start = start;
+            life.group = vec![None; self.by.len()];
+        }
+        life.records.push((record.tpoint.id, record.tsc));
+        for (i, (value, field)) in life.group.iter_mut().zip(&self.by).enumerate() {
+            if value.is_none() {
+                *value = field.value(record, context).map(|v| v.into_owned().into_boxed_str());
+            }
+            if value.is_none() {
+                *value = inherited.get(i).cloned().flatten();
+            }
+        }
+    }
+
+    /// What the object that the record names is grouped by: an I/O belongs to the connection of its request.
+    fn inherited(&self, record: &Record<'_>) -> Vec<Option<Box<str>>> {
+        if self.by.is_empty() {
+            return Vec::new();
+        }
+        let Some(arg) = record.related.and_then(|r| Some((r.name.prefix, r.arg?))) else { return Vec::new() };
+        let value = record.args.iter().nth(usize::from(arg.1)).map(|(_, value)| value);
+        let Some(spdk_trace::ArgValue::Int(id) | spdk_trace::ArgValue::Pointer(id)) = value else { return Vec::new() };
+        self.live.get(&(arg.0, id)).map(|life| life.group.clone()).unwrap_or_default()
+    }
+
+    /// Counts a life's stages.
+    fn finish(&mut self, life: Life) {
+        self.count(&life, true);
+        self.keep(life);
+    }
+
+    fn count(&mut self, life: &Life, whole: bool) {
+        let Some(&(first, _)) = life.records.first() else { return };
+        let subject = Subject { group: life.group.clone(), prefix: life.name.prefix, first };
+        let times = self.times.entry(subject).or_default();
+        for (before, pair) in (0..).zip(life.records.windows(2)) {
+            let [(from, began), (to, ended)] = [pair[0], pair[1]];
+            let stage = times.stages.entry((from, to)).or_default();
+            stage.spread.add(self.rate.nanos(Ticks(ended.0.saturating_sub(began.0))).0);
+            stage.before += before;
+        }
+        if whole {
+            times.whole.add(length(life, self.rate));
+        } else {
+            times.unfinished += 1;
+        }
+    }
+
+    fn keep(&mut self, life: Life) {
+        if self.keep_slowest == 0 {
+            return;
+        }
+        let length = length(&life, self.rate);
+        if self.slowest.len() == self.keep_slowest {
+            // Of two equally long ones the earlier stays.
+            if self.slowest.peek().is_some_and(|(Reverse(shortest), ..)| *shortest >= length) {
+                return;
+            }
+            self.slowest.pop();
+        }
+        self.slowest.push((Reverse(length), Reverse(life.name), LifeBox(Box::new(life))));
+    }
+
+    /// Ends all lives and hands out the times.
+    ///
+    /// A life that the trace ends in the middle of would make the whole look shorter than it is. One is taken for
+    /// whole if its last tracepoint has been another's last before its place was used again; where no place was ever
+    /// used again, all are.
+    pub(crate) fn finish_all(mut self) -> Latencies {
+        let mut lives: Vec<_> = std::mem::take(&mut self.live).into_values().collect();
+        lives.sort_by_key(|life| (life.start, life.name));
+        let known: HashSet<char> = self.ended.iter().map(|(prefix, _)| *prefix).collect();
+        for life in lives {
+            let prefix = life.name.prefix;
+            let last = life.records.last().map(|&(last, _)| last);
+            if known.contains(&prefix) && last.is_some_and(|last| !self.ended.contains(&(prefix, last))) {
+                self.count(&life, false);
+            } else {
+                self.finish(life);
+            }
+        }
+        let mut subjects: Vec<_> = self.times.into_iter().collect();
+        subjects.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut slowest: Vec<_> = self.slowest.into_iter().collect();
+        slowest.sort_by_key(|(length, name, _)| (*length, Reverse(*name)));
+        let slowest = slowest.into_iter().map(|(_, _, life)| *life.0).collect();
+        Latencies { subjects, slowest }
+    }
+}
+
+/// From creation to the last record, in nanoseconds.
+fn length(life: &Life, rate: TickRate) -> u64 {
+    let last = life.records.last().map_or(life.start, |&(_, tsc)| tsc);
+    rate.nanos(Ticks(last.0.saturating_sub(life.start.0))).0
+}
