@@ -1,61 +1,33 @@
 //! Rings that are written to while they are read: nothing that is read was not written.
 
 #[path = "common/live.rs"]
-mod common;
+mod live;
+#[path = "common/racing.rs"]
+mod racing;
 
-use std::cell::{Cell, RefCell};
-use std::io;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{FileSource, Place, check, empty, record};
-use spdk_trace::{Problem, RawTrace, ReadAt};
+use live::{Place, check_record, empty, record};
+use racing::Racing;
+use spdk_trace::{Problem, RawTrace};
 use testkit::{Era, LiveTrace};
 
-/// A file whose writer goes on whenever the reader has read a part of it.
-struct Racing {
-    file: FileSource,
-    writer: RefCell<LiveTrace>,
-    lcores: u32,
-    /// The tsc of the next record.
-    next: Cell<u64>,
-    /// Records that are written between two reads.
-    burst: u64,
-    /// No read gives more bytes than this.
-    most: usize,
-}
-
-impl Racing {
-    fn new(place: &Place, era: Era, slots: usize, lcores: u32) -> Self {
-        let writer = LiveTrace::create(&place.0, &empty(era, slots, lcores));
-        let writer = RefCell::new(writer.unwrap_or_else(|error| panic!("{}: {error}", place.0.display())));
-        Self { file: place.open(), writer, lcores, next: Cell::new(1), burst: 0, most: usize::MAX }
-    }
-
-    fn write(&self, records: u64) {
-        for _ in 0..records {
-            let tsc = self.next.replace(self.next.get() + 1);
-            let lcore = (tsc / 3) as u32 % self.lcores;
-            let written = self.writer.borrow_mut().record(lcore, &record(tsc));
-            assert!(written.is_ok(), "{written:?}");
-        }
-    }
-}
-
-impl ReadAt for Racing {
-    fn len(&self) -> u64 {
-        self.file.len()
-    }
-
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        // The header is read in peace: its fields don't change, and it is large.
-        let history = self.writer.borrow().snapshot().layout.history(0) as u64;
-        if offset < history {
-            return self.file.read_at(buf, offset);
-        }
-        self.write(self.burst);
-        let most = buf.len().min(self.most);
-        self.file.read_at(&mut buf[..most], offset)
-    }
+/// Checks each record that was read, and the order; gives the (lcore, tsc) of all of them.
+fn check(trace: &RawTrace) -> BTreeSet<(u32, u64)> {
+    let mut seen = BTreeSet::new();
+    let (mut last, mut cut) = ((0, 0), 0);
+    trace.for_each(|record| {
+        let (lcore, tsc, whole) = check_record(record);
+        assert!((tsc, lcore) > last, "{tsc} on lcore {lcore} comes after {last:?}");
+        last = (tsc, lcore);
+        seen.insert((lcore, tsc));
+        cut += u64::from(!whole);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(trace.problems().count(Problem::ArgumentsLost), cut);
+    seen
 }
 
 /// Reads once while it is written; gives how many slots were lost.

@@ -30,7 +30,7 @@ fn reads_back(trace: &TraceBuilder) -> Result<(), TestCaseError> {
 macro_rules! every_trace_is_read_back {
     ($($name:ident $era:ident),* $(,)?) => {
         proptest! {
-            #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+            #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
             $(#[test]
             fn $name(trace in any_trace_of(Era::$era)) {
                 reads_back(&trace)?;
