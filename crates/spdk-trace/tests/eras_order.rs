@@ -83,6 +83,16 @@ fn many_late_records_sort_into_each_others_stretches() {
 }
 
 #[test]
+fn late_records_of_one_time_stay_as_they_were_written() {
+    for era in Era::ALL {
+        let mut t = trace(era);
+        t.record(0, Record::new(A, 10)).record(0, Record::new(A, 30)).record(0, Record::new(B, 20));
+        t.record(0, Record::new(B, 20)).record(0, Record::new(A, 20)).record(0, Record::new(B, 30));
+        shows(&t, &["0 10 A", "0 20 B", "0 20 B", "0 20 A", "0 30 A", "0 30 B"]);
+    }
+}
+
+#[test]
 fn a_record_older_than_all_that_a_wrapped_ring_still_holds_is_shown_first() {
     for era in Era::ALL {
         // It was submitted when records were written that are overwritten by now: nothing of its time is left.

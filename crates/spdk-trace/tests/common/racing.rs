@@ -17,6 +17,8 @@ pub(crate) struct Racing {
     pub(crate) next: Cell<u64>,
     /// Records that are written between two reads.
     pub(crate) burst: u64,
+    /// Whether the writer is stopped within the record that follows, while it is read.
+    pub(crate) stops_within: bool,
     /// No read gives more bytes than this.
     pub(crate) most: usize,
 }
@@ -25,7 +27,7 @@ impl Racing {
     pub(crate) fn new(place: &Place, era: Era, slots: usize, lcores: u32) -> Self {
         let writer = LiveTrace::create(&place.0, &empty(era, slots, lcores));
         let writer = RefCell::new(writer.unwrap_or_else(|error| panic!("{}: {error}", place.0.display())));
-        Self { file: place.open(), writer, lcores, next: Cell::new(1), burst: 0, most: usize::MAX }
+        Self { file: place.open(), writer, lcores, next: Cell::new(1), burst: 0, stops_within: false, most: usize::MAX }
     }
 
     /// Writes so many records, of consecutive times and in turn on all lcores.
@@ -55,7 +57,17 @@ impl ReadAt for Racing {
         if !(layout.history(0) as u64..end as u64).contains(&offset) {
             return self.file.read_at(buf, offset);
         }
-        self.write(self.burst);
+        // A writer that is stopped within a record is still there when the cursor is looked at.
+        let is_cursor = buf.len() <= 8;
+        if !(self.stops_within && is_cursor) {
+            self.write(self.burst);
+        }
+        if self.stops_within && !is_cursor {
+            // It is written whole by the next call, at the same place.
+            let tsc = self.next.get();
+            let slots = 1 + (tsc / 7) as usize % 2;
+            self.writer.borrow_mut().torn(self.lcore_of(tsc), &record(tsc), slots)?;
+        }
         let most = buf.len().min(self.most);
         self.file.read_at(&mut buf[..most], offset)
     }
