@@ -198,14 +198,20 @@ impl FixedLayout {
         (right, wrong)
     }
 
+    /// Whether the first history begins where this header ends.
+    fn first_history_follows(&self, header: Fields<'_>) -> bool {
+        let mut offsets = (0..self.lcores).map_while(|lcore| header.u64(self.history_offsets + 8 * lcore));
+        offsets.find(|&offset| offset != 0) == Some(self.header_size as u64)
+    }
+
     /// How surely these bytes are of this era; 0 is "not".
     fn likelihood(&self, header: &[u8], len: u64) -> usize {
         let (right, wrong) = self.descriptors(header);
         let fits = self.stated_size(Fields(header)) == Some(len) && header.len() >= self.header_size;
-        // Descriptors decide. A file without any is told by its size alone, which two eras can't share: the size
-        // stands at different places, and where it does not, the header's length differs.
-        let by_descriptors = if right > wrong { right - wrong } else { 0 };
-        by_descriptors * 4 + if fits { 2 } else { 0 }
+        // Descriptors decide. A file without any is told by its size, which stands at one place in eras D0, D and E,
+        // and by its first history, which begins where the header ends.
+        let by_descriptors = right.saturating_sub(wrong);
+        by_descriptors * 4 + if fits { 2 } else { 0 } + usize::from(self.first_history_follows(Fields(header)))
     }
 }
 

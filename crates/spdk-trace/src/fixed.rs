@@ -2,10 +2,10 @@
 
 use crate::Error;
 use crate::era::{FixedLayout, THREAD_NAME_SIZE};
-use crate::header::{Header, RingPlace, TpointTable};
+use crate::header::{Header, RingPlace, TpointTable, is_history_of, num_slots};
 use crate::owners::Owners;
 use crate::problems::{Problem, Problems};
-use crate::source::{Fields, ReadAt, read_u64};
+use crate::source::{Fields, ReadAt, read_range};
 use crate::text::{printable, until_nul};
 use crate::tpoint::{Prefixes, TpointLayout, parse_prefixes};
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
@@ -75,10 +75,15 @@ fn read_rings<S: ReadAt + ?Sized>(
             continue;
         }
         let lcore_number = Lcore(lcore as u16);
-        let num_slots = offset.checked_add(8).map(|at| read_u64(source, at)).transpose();
-        let num_slots =
-            num_slots.map_err(|source| Error::Read { what: "a history", at: FileOffset(offset), source })?;
-        let (Some(num_slots), true) = (num_slots.flatten(), offset >= layout.header_size as u64) else {
+        let head = read_range(source, offset, 16).map_err(|source| Error::Read {
+            what: "a history",
+            at: FileOffset(offset),
+            source,
+        })?;
+        let head = Fields(&head);
+        let (true, true, Some(num_slots)) =
+            (offset >= layout.header_size as u64, is_history_of(lcore_number, head), num_slots(head, 8))
+        else {
             problems.add(Problem::HistoryOutside, Some(lcore_number), FileOffset(offset));
             continue;
         };

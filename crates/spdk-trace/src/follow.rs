@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use crate::Error;
 use crate::era::{Era, read_header};
 use crate::header::{RingPlace, TpointTable};
-use crate::order::{self, Order};
+use crate::order::{self, Facts, Order};
 use crate::owners::Owners;
 use crate::problems::Problems;
-use crate::raw::{Context, RecordReader, disjoint, merge};
+use crate::raw::{Bounds, Context, RecordReader, disjoint, merge};
 use crate::record::Record;
 use crate::ring::Ring;
 use crate::source::ReadAt;
@@ -45,7 +45,8 @@ impl Follower {
     pub fn new<S: ReadAt + ?Sized>(source: &S) -> Result<Self, Error> {
         let header = read_header(source)?;
         let mut problems = header.problems;
-        let rings = disjoint(header.rings, source.len(), &mut problems);
+        let bounds = Bounds::new(source.len(), header.stated_size, &header.owners);
+        let rings = disjoint(header.rings, bounds, &mut problems);
         Ok(Self {
             era: header.era,
             tick_rate: header.tick_rate.unwrap_or(TickRate::ticks_as_micros()),
@@ -100,6 +101,7 @@ impl Follower {
         self.owners.refresh(source)?;
         let max_slots = self.tpoints.max_slots_per_record();
         let mut rings: Vec<(Ring, Order)> = Vec::with_capacity(self.rings.len());
+        let facts = Facts { tpoints: &self.tpoints, cleared: self.cleared, tick_rate: self.tick_rate };
         let mut newest = self.horizon;
         for followed in &mut self.rings {
             let mut ring = Ring::copy_since(&followed.place, source, followed.next, max_slots, &mut self.problems)?;
@@ -108,7 +110,7 @@ impl Follower {
                 ring.cut_at(self.horizon, self.tpoints.continuation_id());
             }
             followed.next = Some(ring.end());
-            let order = order::check(&mut ring, &self.tpoints, self.cleared, &mut self.problems);
+            let order = order::check(&mut ring, &facts, &mut self.problems);
             rings.push((ring, order));
         }
         self.horizon = newest;

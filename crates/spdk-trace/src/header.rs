@@ -3,6 +3,7 @@
 use crate::era::Era;
 use crate::owners::Owners;
 use crate::problems::Problems;
+use crate::source::Fields;
 use crate::tpoint::Tpoint;
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
@@ -20,6 +21,16 @@ pub(crate) struct RingPlace {
     pub(crate) slots: FileOffset,
     /// Slots in the ring, as the header states it.
     pub(crate) num_slots: u64,
+}
+
+/// Whether a history begins with these bytes, and is that lcore's: it begins with `int lcore` in every era.
+pub(crate) fn is_history_of(lcore: Lcore, head: Fields<'_>) -> bool {
+    head.bytes(0, 4) == Some(&u32::from(lcore.0).to_le_bytes())
+}
+
+/// The number of slots, if a ring can have so few.
+pub(crate) fn num_slots(head: Fields<'_>, at: usize) -> Option<u64> {
+    head.u64(at).filter(|&slots| slots > 0)
 }
 
 /// A file's header, whatever the era.

@@ -8,10 +8,13 @@ use crate::header::TpointTable;
 use crate::problems::{Problem, Problems};
 use crate::ring::Ring;
 use crate::slot::Slots;
-use crate::units::Ticks;
+use crate::units::{TickRate, Ticks};
 
 /// Slots at either end of a ring that say which times are plausible in it. More than one, since one may be torn.
 const ENDS: usize = 16;
+/// How long before it is written a record's time may lie, in seconds: no request is held back for longer, since hosts
+/// give up after half of that.
+const LONGEST_DELAY: u64 = 60;
 
 /// A stretch of slots that is not in the order of its tscs.
 #[derive(Debug)]
@@ -37,9 +40,18 @@ pub(crate) struct Order {
     pub(crate) span: Option<(Ticks, Ticks)>,
 }
 
+/// What the header says that every ring's order depends on.
+pub(crate) struct Facts<'a> {
+    pub(crate) tpoints: &'a TpointTable,
+    /// Records before it were cleared by the user.
+    pub(crate) cleared: Ticks,
+    pub(crate) tick_rate: TickRate,
+}
+
 /// Checks every slot, leaves out what can't be a record, and finds the order of the rest.
-pub(crate) fn check(ring: &mut Ring, tpoints: &TpointTable, cleared: Ticks, problems: &mut Problems) -> Order {
-    let plausible = plausible_times(ring.slots());
+pub(crate) fn check(ring: &mut Ring, header: &Facts<'_>, problems: &mut Problems) -> Order {
+    let Facts { tpoints, cleared, tick_rate } = *header;
+    let plausible = plausible_times(ring.slots(), Ticks(tick_rate.get().saturating_mul(LONGEST_DELAY)));
     let mut pass = Pass { tpoints, cleared, plausible, newest: Ticks(0), chain: None, order: Order::default() };
     for index in 0..ring.slots().len() {
         match pass.slot(ring.slots(), index) {
@@ -57,12 +69,14 @@ pub(crate) fn check(ring: &mut Ring, tpoints: &TpointTable, cleared: Ticks, prob
     order
 }
 
-/// From the smallest tsc of the oldest slots to the largest of the newest.
-fn plausible_times(slots: Slots<'_>) -> std::ops::RangeInclusive<Ticks> {
+/// The times that a ring's ends tell of, and those shortly before them: a record is written later than its tsc says, so
+/// that one at the beginning may be older than all others that are left.
+fn plausible_times(slots: Slots<'_>, longest_delay: Ticks) -> std::ops::RangeInclusive<Ticks> {
     let written = |i: &usize| slots.at(*i).tsc() != Ticks(0);
     let oldest = (0..slots.len()).filter(written).take(ENDS).map(|i| slots.at(i).tsc()).min();
     let newest = (0..slots.len()).rev().filter(written).take(ENDS).map(|i| slots.at(i).tsc()).max();
-    oldest.unwrap_or_default()..=newest.unwrap_or(Ticks(u64::MAX))
+    let earliest = oldest.unwrap_or_default().0.saturating_sub(longest_delay.0);
+    Ticks(earliest)..=newest.unwrap_or(Ticks(u64::MAX))
 }
 
 enum Verdict {
@@ -90,13 +104,15 @@ impl Pass<'_> {
         let slot = slots.at(index);
         let (tsc, id) = (slot.tsc(), slot.tpoint_id());
         if tsc == Ticks(0) {
+            // What stood here was overwritten, and that is told already.
+            self.chain = None;
             return Verdict::Keep;
         }
         if id == self.tpoints.continuation_id() {
             return match self.chain {
                 Some(record) if record == tsc => Verdict::Keep,
                 Some(_) => Verdict::Leave(Problem::OrphanContinuation),
-                // A ring that wrapped may begin in the middle of a record.
+                // A ring that wrapped may begin in the middle of a record, as may what the writer left of one.
                 None => Verdict::Forget,
             };
         }

@@ -51,6 +51,11 @@ impl Owners {
         Ok(owners)
     }
 
+    /// Where the table begins, if there is one.
+    pub(crate) fn begin(&self) -> Option<FileOffset> {
+        (self.place.count > 0).then_some(self.place.at)
+    }
+
     /// Reads the table again, for a live file; says how many owners lie outside the file.
     pub(crate) fn refresh<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<u64, Error> {
         let OwnerPlace { at, count, description_size } = self.place;

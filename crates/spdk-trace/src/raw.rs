@@ -61,21 +61,17 @@ impl RawTrace {
         if header.tick_rate.is_none() {
             problems.add(Problem::NoTickRate, None, FileOffset(0));
         }
+        let tick_rate = header.tick_rate.unwrap_or(TickRate::ticks_as_micros());
+        let facts = order::Facts { tpoints: &header.tpoints, cleared: header.cleared, tick_rate };
         let max_slots = header.tpoints.max_slots_per_record();
         let mut rings = Vec::new();
-        for place in disjoint(header.rings, source.len(), &mut problems) {
+        let bounds = Bounds::new(source.len(), header.stated_size, &header.owners);
+        for place in disjoint(header.rings, bounds, &mut problems) {
             let mut ring = Ring::copy(&place, source, max_slots, &mut problems)?;
-            let order = order::check(&mut ring, &header.tpoints, header.cleared, &mut problems);
+            let order = order::check(&mut ring, &facts, &mut problems);
             rings.push((ring, order));
         }
-        Ok(Self {
-            era: header.era,
-            tick_rate: header.tick_rate.unwrap_or(TickRate::ticks_as_micros()),
-            tpoints: header.tpoints,
-            owners: header.owners,
-            rings,
-            problems,
-        })
+        Ok(Self { era: header.era, tick_rate, tpoints: header.tpoints, owners: header.owners, rings, problems })
     }
 
     /// The era of its layout.
@@ -249,8 +245,26 @@ fn check_size(stated: u64, actual: u64, problems: &mut Problems) {
     }
 }
 
+/// What stands in the way of a ring that is said to be longer than it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    /// The file's end.
+    file: u64,
+    /// The file's end, if it is where the header says: of a file that was cut off, the last ring went on behind it.
+    whole_file: Option<u64>,
+    /// The owners, which lie behind the rings in some eras.
+    owners: Option<u64>,
+}
+
+impl Bounds {
+    pub(crate) fn new(file: u64, stated: u64, owners: &Owners) -> Self {
+        let whole_file = (stated == file).then_some(file);
+        Self { file, whole_file, owners: owners.begin().map(|at| at.0) }
+    }
+}
+
 /// The rings in the order of their lcores, none lying on another: a file may lie, but it can't make us copy it twice.
-pub(crate) fn disjoint(mut rings: Vec<RingPlace>, len: u64, problems: &mut Problems) -> Vec<RingPlace> {
+pub(crate) fn disjoint(mut rings: Vec<RingPlace>, bounds: Bounds, problems: &mut Problems) -> Vec<RingPlace> {
     rings.sort_by_key(|ring| (ring.history, ring.lcore));
     let mut kept: Vec<RingPlace> = Vec::with_capacity(rings.len());
     for ring in rings {
@@ -260,17 +274,29 @@ pub(crate) fn disjoint(mut rings: Vec<RingPlace>, len: u64, problems: &mut Probl
         }
         // The ring before can't reach into this one.
         if let Some(last) = kept.last_mut() {
-            let room = ring.history.0.saturating_sub(last.slots.0) / SLOT_SIZE as u64;
-            clamp(last, room, problems);
+            clamp(last, ring.history.0, problems);
         }
         kept.push(ring);
     }
-    kept.retain(|ring| ring.slots.0 <= len && ring.num_slots > 0);
+    if let Some(last) = kept.last_mut() {
+        let behind = [bounds.whole_file, bounds.owners].into_iter().flatten().filter(|&end| end >= last.slots.0);
+        if let Some(end) = behind.min() {
+            clamp(last, end, problems);
+        }
+    }
+    kept.retain(|ring| {
+        if ring.slots.0 > bounds.file {
+            let end = FileOffset(bounds.file);
+            problems.add_many(Problem::SlotsMissing, Some(ring.lcore), end, ring.num_slots);
+        }
+        ring.slots.0 <= bounds.file && ring.num_slots > 0
+    });
     kept.sort_by_key(|ring| ring.lcore);
     kept
 }
 
-fn clamp(ring: &mut RingPlace, room: u64, problems: &mut Problems) {
+fn clamp(ring: &mut RingPlace, end: u64, problems: &mut Problems) {
+    let room = end.saturating_sub(ring.slots.0) / SLOT_SIZE as u64;
     if ring.num_slots > room {
         let end = FileOffset(ring.slots.0 + room * SLOT_SIZE as u64);
         problems.add_many(Problem::SlotsMissing, Some(ring.lcore), end, ring.num_slots - room);

@@ -13,6 +13,9 @@ use crate::units::{FileOffset, Lcore, Ticks};
 
 /// Slots that are copied between two looks at the cursor: 256 KiB.
 const PIECE: usize = 8192;
+/// Slots at either end of a ring that say which end is newer. More than one record takes, since a record may be written
+/// with the tsc of an earlier moment.
+const ENDS: usize = 32;
 
 /// A copy of a ring's slots, oldest first. A slot that was left out has tsc 0, like one that was never written.
 #[derive(Debug, Default)]
@@ -26,10 +29,14 @@ pub(crate) struct Ring {
     start: u64,
     /// Slots of the file's ring.
     pub(crate) num_slots: u64,
+    /// How many of them the file has.
+    present: u64,
     /// Older slots were overwritten by newer ones.
     pub(crate) wrapped: bool,
     /// `next_entry` when the copy began.
     pub(crate) cursor: u64,
+    /// The writer came round and overwrote slots before they were copied.
+    lost: bool,
 }
 
 impl Ring {
@@ -50,7 +57,7 @@ impl Ring {
         // A ring that is not wholly there can't be turned: what follows its last slot is not its first.
         let oldest = if cursor >= place.num_slots && place.num_slots > 0 { cursor % place.num_slots } else { 0 };
         let start = if oldest < present { oldest } else { 0 };
-        let mut ring = Self::empty(place, cursor, start);
+        let mut ring = Self { present, ..Self::empty(place, cursor, start) };
         ring.reserve(present)?;
         let from = cursor.saturating_sub(place.num_slots);
         ring.read_piecewise(place, source, start, present - start, from, max_slots, problems)?;
@@ -119,8 +126,10 @@ impl Ring {
             slots_at: place.slots,
             start,
             num_slots: place.num_slots,
+            present: place.num_slots,
             wrapped: false,
             cursor,
+            lost: false,
         }
     }
 
@@ -180,6 +189,7 @@ impl Ring {
             self.erase(index);
         }
         if overwritten > 0 {
+            self.lost = true;
             problems.add_many(Problem::Overwritten, Some(self.lcore), at, overwritten as u64);
         }
         // What lies behind the cursor as it was is being written right now, if it is not from the round before.
@@ -196,23 +206,43 @@ impl Ring {
     fn straighten(&mut self, problems: &mut Problems) {
         let Some(last) = self.slots().len().checked_sub(1) else { return };
         let file_last = (self.num_slots - 1 + self.num_slots - self.start) % self.num_slots;
-        if self.slots().at(file_last as usize).tsc() == Ticks(0) {
+        let lapped = self.lost && self.cursor >= self.num_slots;
+        if self.slots().at(file_last as usize).tsc() == Ticks(0) && !lapped {
             // Not full, whatever the cursor says: slot 0 is the oldest.
             self.rotate(((self.num_slots - self.start) % self.num_slots) as usize);
             self.drop_half_written_after_cursor(problems);
             return;
         }
         self.wrapped = true;
-        let slots = self.slots();
         // Of a file that was copied while it was written, the header is older than the slots: the cursor points to
         // slots that are newer than all others. The newest of them may be half written.
-        if slots.at(0).tsc() > slots.at(last).tsc() {
-            let oldest = (0..slots.len()).min_by_key(|&i| slots.at(i).tsc()).unwrap_or(0);
-            self.rotate(oldest);
-            if self.cursor >= self.num_slots {
-                self.drop_newest(last, problems);
+        if self.begins_with_the_newest() {
+            let newer = self.seam();
+            self.rotate(newer);
+            if self.cursor > 0 {
+                self.drop_newest(last + 1 - newer, last, problems);
             }
+        } else if (1..self.num_slots).contains(&self.cursor) {
+            self.drop_newest(self.cursor as usize, last, problems);
         }
+    }
+
+    /// Whether the first slots are newer than the last ones.
+    fn begins_with_the_newest(&self) -> bool {
+        let slots = self.slots();
+        // Where the cursor was never moved, anything may be at the ends.
+        let ends = if self.cursor < self.num_slots { 1 } else { ENDS.min(slots.len() / 2).max(1) };
+        let newest = |range: std::ops::Range<usize>| range.map(|i| slots.at(i).tsc()).max();
+        newest(0..ends) > newest(slots.len() - ends..slots.len())
+    }
+
+    /// Where the oldest slot is: behind the largest step back in time.
+    fn seam(&self) -> usize {
+        let slots = self.slots();
+        let mut written = (0..slots.len()).filter(|&i| slots.at(i).tsc() != Ticks(0));
+        let mut before = written.next().map_or(0, |i| slots.at(i).tsc().0);
+        let steps = written.map(|i| (std::mem::replace(&mut before, slots.at(i).tsc().0).saturating_sub(before), i));
+        steps.max_by_key(|&(step, i)| (step, std::cmp::Reverse(i))).map_or(0, |(_, i)| i)
     }
 
     /// In a ring that is not full, a record behind the cursor was being written.
@@ -223,14 +253,15 @@ impl Ring {
             return;
         }
         let newest = (written..slots.len()).take_while(|&i| slots.at(i).tsc() != Ticks(0)).last();
-        self.drop_newest(newest.unwrap_or(written), problems);
+        self.drop_newest(written, newest.unwrap_or(written), problems);
     }
 
-    /// Leaves out the record that ends at slot `last`, its continuations included: they all have its tsc.
-    fn drop_newest(&mut self, last: usize, problems: &mut Problems) {
+    /// Leaves out the record that ends at slot `last`, its continuations included: they all have its tsc. What is
+    /// before slot `unfinished` was whole.
+    fn drop_newest(&mut self, unfinished: usize, last: usize, problems: &mut Problems) {
         let tsc = self.slots().at(last).tsc();
         let mut first = last;
-        while first > 0 && self.slots().at(first - 1).tsc() == tsc && last - first < PIECE {
+        while first > unfinished && self.slots().at(first - 1).tsc() == tsc {
             first -= 1;
         }
         problems.add(Problem::HalfWritten, Some(self.lcore), self.offset(first));
@@ -239,7 +270,7 @@ impl Ring {
 
     fn rotate(&mut self, slots: usize) {
         self.bytes.rotate_left(slots * SLOT_SIZE);
-        self.start = (self.start + slots as u64) % self.num_slots.max(1);
+        self.start = (self.start + slots as u64) % self.present.max(1);
     }
 
     /// Drops the slots behind the newest record: a ring is large, and seldom full.
@@ -261,7 +292,7 @@ impl Ring {
 
     /// Where a slot stands in the file.
     pub(crate) fn offset(&self, index: usize) -> FileOffset {
-        let slot = (self.start + index as u64) % self.num_slots.max(1);
+        let slot = (self.start + index as u64) % self.present.max(1);
         FileOffset(self.slots_at.0 + slot * SLOT_SIZE as u64)
     }
 

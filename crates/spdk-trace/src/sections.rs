@@ -7,7 +7,7 @@
 use crate::Error;
 use crate::era::{Era, THREAD_NAME_SIZE};
 use crate::fixed::read_tpoints;
-use crate::header::{Header, RingPlace};
+use crate::header::{Header, RingPlace, is_history_of, num_slots};
 use crate::owners::Owners;
 use crate::problems::{Problem, Problems};
 use crate::source::{Fields, ReadAt, read_range};
@@ -128,7 +128,10 @@ fn read_rings<S: ReadAt + ?Sized>(file: &Sections<'_, S>, problems: &mut Problem
 }
 
 fn ring_place(lcore: Lcore, offset: u64, head: Fields<'_>) -> Option<RingPlace> {
-    let num_slots = head.u64(24)?;
+    if !is_history_of(lcore, head) {
+        return None;
+    }
+    let num_slots = num_slots(head, 24)?;
     let counters = head.u64(32)?.checked_mul(8)?;
     head.u64(40)?;
     Some(RingPlace {

@@ -149,7 +149,12 @@ impl TpointLayout {
         }
         let mut args = Vec::new();
         for i in 0..num_args.min(self.max_args) {
-            let Some(arg) = parse_arg(fields.bytes(FIXED_SIZE + i * ARG_SIZE, ARG_SIZE)?) else {
+            let bytes = fields.bytes(FIXED_SIZE + i * ARG_SIZE, ARG_SIZE)?;
+            if num_args > self.max_args && bytes[0] == 0 {
+                // Every argument has a name: the ones that were claimed end here.
+                break;
+            }
+            let Some(arg) = parse_arg(bytes) else {
                 // What an unknown argument takes is not known either, so the ones behind it can't be found.
                 left_out = Some("a descriptor has an argument of unknown type");
                 break;

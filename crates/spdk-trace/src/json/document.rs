@@ -70,9 +70,9 @@ impl JsonTrace {
         }
         loop {
             match lexer.key()? {
-                b"tsc_rate" => *rate = Some(lexer.number()?),
-                b"tpoints" => self.definitions(&mut lexer)?,
-                b"owners" => self.owners = Some(owners(&mut lexer)?),
+                b"tsc_rate" => *rate = or_skip(&mut lexer, Lexer::number)?,
+                b"tpoints" if lexer.peek() == Some(b'[') => self.definitions(&mut lexer)?,
+                b"owners" => self.owners = or_skip(&mut lexer, owners)?,
                 b"entries" => {
                     let mut inside = lexer;
                     inside.expect(b'[', "an array of entries")?;
@@ -80,7 +80,10 @@ impl JsonTrace {
                     if rate.is_some() && !self.tpoints.all().is_empty() {
                         return Ok(());
                     }
-                    lexer.skip()?;
+                    if lexer.skip().is_err() {
+                        // Whoever walks through the entries comes to the cut and tells it.
+                        return Ok(());
+                    }
                 }
                 _ => {
                     lexer.skip()?;
@@ -157,12 +160,12 @@ impl JsonTrace {
                     }
                 }
                 Err(why) => {
-                    tell(&why, start, &mut problems);
                     lexer.pos = start;
                     if let Err(cut) = lexer.skip() {
                         problems.add(Problem::DocumentCut, None, FileOffset(cut.at as u64));
                         return problems;
                     }
+                    tell(&why, start, &mut problems);
                 }
             }
             match lexer.more(b']') {
@@ -175,6 +178,20 @@ impl JsonTrace {
             }
         }
     }
+}
+
+/// The value, or `None` and a step over it if it is of another kind.
+fn or_skip<'a, T>(
+    lexer: &mut Lexer<'a>,
+    read: impl FnOnce(&mut Lexer<'a>) -> Result<T, Broken>,
+) -> Result<Option<T>, Broken> {
+    let before = *lexer;
+    if let Ok(value) = read(lexer) {
+        return Ok(Some(value));
+    }
+    *lexer = before;
+    lexer.skip()?;
+    Ok(None)
 }
 
 fn tell(why: &NoRecord, start: usize, problems: &mut Problems) {

@@ -91,8 +91,8 @@ impl EntryReader {
 
         let spans = [fields.poller, fields.owner].map(|token| token.map(|t| self.unescaped(text, t)));
         let this: &'a Self = self;
-        let [poller, owner] = spans.map(|span| span.map(|span| this.text(text, span)));
-        let (poller, owner) = (flatten(poller)?.map(Poller::Text), flatten(owner)?);
+        let [poller, owner] = spans.map(|span| span.map(|span| this.text(text, span)).transpose());
+        let (poller, owner) = (poller?.map(Poller::Text), owner?);
         Ok(Record {
             lcore: Lcore(lcore),
             thread_name: "",
@@ -185,13 +185,13 @@ impl EntryReader {
         ParsedArg::Unescaped(start, self.scratch.len())
     }
 
-    fn text<'a>(&'a self, text: &'a [u8], span: ParsedArg) -> Option<&'a str> {
+    fn text<'a>(&'a self, text: &'a [u8], span: ParsedArg) -> Result<&'a str, NoRecord> {
         let bytes = match span {
             ParsedArg::Text(start, end) => &text[start..end],
             ParsedArg::Unescaped(start, end) => &self.scratch[start..end],
-            ParsedArg::Number(_) => return None,
+            ParsedArg::Number(_) => return Err(NoRecord::Shape("its owner is no string")),
         };
-        std::str::from_utf8(bytes).ok()
+        std::str::from_utf8(bytes).map_err(|_| NoRecord::Shape("its owner is not UTF-8"))
     }
 
     fn related(&self, text: &[u8], token: StringToken) -> Option<Related> {
@@ -200,10 +200,6 @@ impl EntryReader {
         let arg = id.and_then(|id| self.args.iter().position(|arg| matches!(arg, ParsedArg::Number(n) if n == id)));
         Some(Related { name, arg: arg.map(|index| index as u8) })
     }
-}
-
-fn flatten(text: Option<Option<&str>>) -> Result<Option<&str>, NoRecord> {
-    text.map(|t| t.ok_or(NoRecord::Shape("its owner is not UTF-8"))).transpose()
 }
 
 fn object_fields(lexer: &mut Lexer<'_>) -> Result<ObjectFields, NoRecord> {
