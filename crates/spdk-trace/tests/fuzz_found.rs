@@ -1,9 +1,52 @@
 //! What the fuzz targets found (fuzz/README.md), one test each: the smallest file that shows it.
 
+use std::cell::Cell;
+use std::io;
 use std::ops::ControlFlow;
 
-use spdk_trace::RawTrace;
-use testkit::{Era, Record, Tpoint, TraceBuilder};
+use spdk_trace::{Follower, Problem, RawTrace, ReadAt};
+use testkit::{Era, Record, Tpoint, TraceBuilder, TraceFile};
+
+/// A file as the operating system gives it: `first`, and `later` from that read on. An offset that no file can have is
+/// an error.
+struct Changing {
+    first: Vec<u8>,
+    later: Vec<u8>,
+    reads_left: Cell<u32>,
+}
+
+impl Changing {
+    fn never(bytes: Vec<u8>) -> Self {
+        Self { first: bytes, later: Vec::new(), reads_left: Cell::new(u32::MAX) }
+    }
+
+    fn now(&self) -> &Vec<u8> {
+        if self.reads_left.get() > 0 { &self.first } else { &self.later }
+    }
+}
+
+impl ReadAt for Changing {
+    fn len(&self) -> u64 {
+        ReadAt::len(self.now())
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        i64::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let done = self.now().read_at(buf, offset);
+        self.reads_left.set(self.reads_left.get().saturating_sub(1));
+        done
+    }
+}
+
+/// A ring of one lcore, `slots` long, in which so many plain records were written.
+fn plain(slots: usize, records: u64) -> TraceFile {
+    let mut trace = TraceBuilder::new(Era::C).slots(slots);
+    trace.tpoint(Tpoint::new(1, "PLAIN"));
+    (0..records).for_each(|i| {
+        trace.record(0, Record::new(1, 1_000 + i));
+    });
+    trace.build_file()
+}
 
 /// The times of a trace's records, in the order in which they are told.
 fn times(trace: &RawTrace) -> Vec<u64> {
@@ -25,4 +68,51 @@ fn late_records_with_continuations_are_sorted() {
     trace.record(0, Record::new(1, 1_090));
     let trace = RawTrace::read(&trace.build()).unwrap();
     assert_eq!(times(&trace), [1_000, 1_060, 1_070, 1_080, 1_090]);
+}
+
+/// A file that is cut while its ring is read: what was read before is told, the rest is missed. At any read.
+#[test]
+fn a_file_may_shrink_while_it_is_read() {
+    for (records, reads_left) in [16_384, 24_576].into_iter().flat_map(|n| (0..16).map(move |left| (n, left))) {
+        let file = plain(16_384, records);
+        let later = file.bytes[..file.layout.slot(0, 10_000)].to_vec();
+        let source = Changing { first: file.bytes, later, reads_left: Cell::new(reads_left) };
+        let trace = RawTrace::read(&source).unwrap();
+        let (told, missed) = (times(&trace), trace.problems().count(Problem::SlotsMissing));
+        assert!(told.is_sorted() && told.len() as u64 == trace.record_count(), "cut after {reads_left} reads");
+        assert!(missed > 0 || told.len() == 16_384, "cut after {reads_left} reads: {} told", told.len());
+    }
+}
+
+/// A cursor that jumps to the largest number there is: the writer is ahead of all slots, and none can be trusted.
+#[test]
+fn a_cursor_may_jump_anywhere_while_it_is_read() {
+    let file = plain(64, 96);
+    let mut later = file.clone();
+    later.set_next_entry(0, u64::MAX);
+    for reads_left in 0..16 {
+        let (first, later) = (file.bytes.clone(), later.bytes.clone());
+        let source = Changing { first, later, reads_left: Cell::new(reads_left) };
+        let trace = RawTrace::read(&source).unwrap();
+        let lost = trace.problems().count(Problem::Overwritten) + trace.problems().count(Problem::HalfWritten);
+        assert_eq!(trace.record_count() + lost, 64, "jumped after {reads_left} reads");
+    }
+}
+
+/// A ring that claims to be larger than any file is followed as far as it goes.
+#[test]
+fn a_ring_without_end_can_be_followed() {
+    let mut file = plain(64, 96);
+    file.set_u64(file.layout.num_entries(0), 1 << 62);
+    for cursor in [0, 64, 1 << 61, 1 << 62, (1 << 62) + (1 << 61), u64::MAX] {
+        file.set_next_entry(0, cursor);
+        let source = Changing::never(file.bytes.clone());
+        let mut follower = Follower::new(&source).unwrap();
+        let mut told = 0;
+        let _ = follower.poll(&source, true, |_| {
+            told += 1;
+            ControlFlow::Continue(())
+        });
+        assert!(told <= 64, "cursor {cursor:#x}: {told} records");
+    }
 }
