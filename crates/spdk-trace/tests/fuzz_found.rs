@@ -116,3 +116,20 @@ fn a_ring_without_end_can_be_followed() {
         assert!(told <= 64, "cursor {cursor:#x}: {told} records");
     }
 }
+
+/// An offset that no file can have is one more that lies outside, not a failure of the operating system.
+#[test]
+fn an_offset_that_no_file_can_have_is_left_out() {
+    for era in Era::ALL {
+        for offset in [u64::MAX, u64::MAX - 100, 1 << 63] {
+            let mut trace = TraceBuilder::new(era).slots(16);
+            trace.tpoint(Tpoint::new(1, "PLAIN"));
+            trace.record(0, Record::new(1, 1_000)).record(1, Record::new(1, 1_001));
+            let mut file = trace.build_file();
+            file.set_u64(file.layout.lcore_offset(1), offset);
+            let trace = RawTrace::read(&Changing::never(file.bytes)).unwrap();
+            assert_eq!(times(&trace), [1_000], "{era:?}");
+            assert_eq!(trace.problems().count(Problem::HistoryOutside), 1, "{era:?}");
+        }
+    }
+}
