@@ -133,3 +133,42 @@ fn an_offset_that_no_file_can_have_is_left_out() {
         }
     }
 }
+
+/// Rings that claim more slots than there are numbers, all together.
+#[test]
+fn what_is_missing_may_be_more_than_can_be_counted() {
+    let mut trace = TraceBuilder::new(Era::C).slots(16);
+    trace.tpoint(Tpoint::new(1, "PLAIN"));
+    trace.record(0, Record::new(1, 1_000)).record(1, Record::new(1, 1_001));
+    let mut file = trace.build_file();
+    file.set_u64(file.layout.num_entries(0), u64::MAX);
+    file.set_u64(file.layout.num_entries(1), u64::MAX);
+    let trace = RawTrace::read(&file.bytes).unwrap();
+    assert_eq!(times(&trace), [1_000, 1_001]);
+    assert_eq!(trace.problems().count(Problem::SlotsMissing), u64::MAX);
+}
+
+/// The most lcores that a file can claim, all on one history: told one by one, in no more time than that takes.
+#[test]
+fn a_problem_of_every_lcore_is_found_fast() {
+    let mut trace = TraceBuilder::new(Era::F).slots(16).tpoint_count(2).owner_count(1).lcore_count(65_535);
+    trace.tpoint(Tpoint::new(1, "PLAIN"));
+    trace.record(0, Record::new(1, 1_000));
+    let mut file = trace.build_file();
+    let history = file.layout.history(0) as u64;
+    for lcore in 1..65_535 {
+        file.set_u64(file.layout.lcore_offset(lcore), history);
+    }
+    let trace = RawTrace::read(&file.bytes).unwrap();
+    assert_eq!(times(&trace), [1_000]);
+    assert_eq!(trace.problems().count(Problem::HistoryOverlaps), 65_534);
+}
+
+/// As many owners as a file can have: the last id is the largest but one that there is.
+#[test]
+fn the_last_of_all_owners_is_told() {
+    let mut trace = TraceBuilder::new(Era::F).slots(16).tpoint_count(2).owner_count(65_535).owner_description_size(2);
+    trace.tpoint(Tpoint::new(1, "PLAIN")).owner(65_534, 0, 1, "x");
+    let trace = RawTrace::read(&trace.build()).unwrap();
+    assert_eq!(trace.owners().all().map(|(id, _)| id).collect::<Vec<_>>(), [65_534]);
+}
