@@ -81,7 +81,8 @@ impl ReadAt for Changing<'_> {
     }
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        let Ok(start) = usize::try_from(offset) else { return Ok(0) };
+        // As pread(2) does.
+        let start = i64::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)? as usize;
         let read = self.reads.replace(self.reads.get().saturating_add(1));
         if read > self.changes_at {
             return Ok(self.later.copy(buf, start));

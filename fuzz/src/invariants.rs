@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use spdk_trace::{
-    ArgKind, ArgValue, Follower, Lcore, Object, OwnerLabel, Problems, RawTrace, ReadAt, Record, Ticks, TpointTable,
+    ArgKind, ArgValue, Error, Follower, Lcore, Object, OwnerLabel, Problems, RawTrace, ReadAt, Record, Ticks,
+    TpointTable,
 };
 
 /// The most bytes a slot takes.
@@ -24,7 +25,8 @@ struct Seen {
 pub fn check_raw(source: &impl ReadAt, size: usize) {
     let trace = match crate::within(size, TIMES, || RawTrace::read(source)) {
         Ok(trace) => trace,
-        Err(error) => return assert!(!error.to_string().is_empty()),
+        // The sources here never fail, so no offset may be asked for that can't be.
+        Err(error) => return assert!(!matches!(error, Error::Read { .. }), "{error}"),
     };
     let seen = crate::within(size, TIMES, || walk(&trace));
     check_rings(&trace, &seen, size as u64);
@@ -113,7 +115,9 @@ fn check_rings(trace: &RawTrace, seen: &BTreeMap<Lcore, Seen>, size: u64) {
 fn check_problems(problems: &Problems) {
     for finding in problems.iter() {
         assert!(finding.count > 0 && !finding.to_string().contains(char::is_control), "{finding:?}");
-        assert!(problems.count(finding.problem) >= finding.count, "{finding:?}");
+    }
+    if let Some(last) = problems.iter().last() {
+        assert!(problems.count(last.problem) >= last.count, "{last:?}");
     }
 }
 
@@ -142,7 +146,7 @@ pub fn check_follower(source: &impl ReadAt, size: usize) {
                 ControlFlow::Continue(())
             })
         });
-        assert!(!look.is_ok_and(|flow| flow.is_break()));
+        assert!(matches!(look, Ok(ControlFlow::Continue(()))), "{look:?}");
         assert!(records <= size as u64, "{records} bytes of records in {size} bytes");
     }
     check_problems(follower.problems());
