@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io;
 use std::ops::ControlFlow;
 
-use spdk_trace::{Follower, Problem, RawTrace, ReadAt};
+use spdk_trace::{Finding, Follower, JsonTrace, Problem, RawTrace, ReadAt};
 use testkit::{Era, Record, Tpoint, TraceBuilder, TraceFile};
 
 /// A file as the operating system gives it: `first`, and `later` from that read on. An offset that no file can have is
@@ -171,4 +171,36 @@ fn the_last_of_all_owners_is_told() {
     trace.tpoint(Tpoint::new(1, "PLAIN")).owner(65_534, 0, 1, "x");
     let trace = RawTrace::read(&trace.build()).unwrap();
     assert_eq!(trace.owners().all().map(|(id, _)| id).collect::<Vec<_>>(), [65_534]);
+}
+
+/// Entries that seem to go on into the next one: looked at up to the end of the document each, they would take minutes.
+#[test]
+fn a_broken_entry_does_not_reach_into_the_next() {
+    let entries = r#"{":K":x","b},"#.repeat(50_000);
+    let text = format!(r#"{{"tsc_rate":1,"tpoints":[{{"name":"A","id":1}}],"entries":[{entries}0]}}"#);
+    let trace = JsonTrace::parse(text.into_bytes()).unwrap();
+    let problems = trace.for_each(|_| panic!("no entry is whole"));
+    let broken = |finding: &&Finding| matches!(finding.problem, Problem::BrokenEntry(_));
+    assert_eq!(problems.iter().filter(broken).map(|finding| finding.count).sum::<u64>(), 50_001);
+}
+
+/// More arguments than SPDK has room for: what is behind the 256th has no index.
+#[test]
+fn a_relation_names_the_right_argument_or_none() {
+    for (at, named) in [(0, Some(0)), (255, Some(255)), (256, None), (257, None)] {
+        let mut args = vec!["1".to_owned(); 300];
+        args[at] = "77".to_owned();
+        let text = format!(
+            r#"{{"tsc_rate":1,"tpoints":[{{"name":"A","id":1,"new_object":true}}],"entries":[
+            {{"lcore":0,"tpoint":1,"tsc":1,"object":{{"id":"r0","value":77}},"related":"r0","args":[{}]}}]}}"#,
+            args.join(",")
+        );
+        let mut related = None;
+        let problems = JsonTrace::parse(text.into_bytes()).unwrap().for_each(|record| {
+            related = record.related;
+            ControlFlow::Continue(())
+        });
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(related.map(|related| related.arg), Some(named), "at {at}");
+    }
 }
