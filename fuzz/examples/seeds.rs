@@ -10,14 +10,14 @@ fn main() -> io::Result<()> {
     for target in ["raw", "raw_structured"] {
         fs::create_dir_all(seeds.join(target))?;
     }
-    for number in 0..dptrace_fuzz::BASES {
+    for number in dptrace_fuzz::numbers() {
         let file = &dptrace_fuzz::base(number).file;
         if file.bytes.len() < 10_000 {
-            fs::write(seeds.join(format!("raw/{number:02}")), &file.bytes)?;
+            fs::write(seeds.join(format!("raw/{number:03}")), &file.bytes)?;
         }
-        let script = [number as u8, 40, 3, 7, 1, 50, 0, 7];
-        fs::write(seeds.join(format!("raw_structured/{number:02}-whole")), &script[..2])?;
-        fs::write(seeds.join(format!("raw_structured/{number:02}-slot")), script)?;
+        let script = [number, 40, 3, 7, 1, 50, 0, 7];
+        fs::write(seeds.join(format!("raw_structured/{number:03}-whole")), &script[..2])?;
+        fs::write(seeds.join(format!("raw_structured/{number:03}-slot")), script)?;
     }
     Ok(())
 }

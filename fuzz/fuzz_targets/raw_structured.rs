@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let Some((&[number, changes_at], script)) = data.split_first_chunk() else { return };
-    let (first, later) = apply(base(usize::from(number)), script);
+    let (first, later) = apply(base(number), script);
     let source = Changing::new(first, later, u32::from(changes_at));
     check_raw(&source, source.largest());
     let source = source.again();

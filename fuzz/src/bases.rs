@@ -35,29 +35,33 @@ enum Story {
     Large,
 }
 
-/// How many bases there are.
-pub const BASES: usize = 3 * Era::ALL.len() + 2;
+const STORIES: [Story; 3] = [Story::Short, Story::Wrapped, Story::LateAndTorn];
+/// How many small bases there are: each era with each of the stories.
+const SMALL: usize = STORIES.len() * Era::ALL.len();
+/// The large bases are slow, so that few numbers lead to them: those from here on.
+const FIRST_LARGE: u8 = 254;
 
 const LCORES: [u32; 3] = [0, 1, 3];
 const TPOINTS: [u16; 4] = [1, 2, 3, 5];
 /// Tracepoints that an era F file has room for: also the id of its continuations.
 const TPOINTS_F: usize = 6;
 
-/// The base with that number, of any size.
-pub fn base(number: usize) -> &'static Base {
-    static ALL: [OnceLock<Base>; BASES] = [const { OnceLock::new() }; BASES];
-    let number = number % BASES;
-    ALL[number].get_or_init(|| {
-        let eras = Era::ALL.len();
-        let (era, story) = match number / eras {
-            0 => (Era::ALL[number], Story::Short),
-            1 => (Era::ALL[number % eras], Story::Wrapped),
-            2 => (Era::ALL[number % eras], Story::LateAndTorn),
-            _ if number.is_multiple_of(eras) => (Era::F, Story::Large),
-            _ => (Era::C, Story::Large),
-        };
-        make(era, story)
-    })
+/// The numbers of all bases, each once.
+pub fn numbers() -> impl Iterator<Item = u8> {
+    (0..SMALL as u8).chain(FIRST_LARGE..=u8::MAX)
+}
+
+/// A base; any number leads to one.
+pub fn base(number: u8) -> &'static Base {
+    static SMALL_ONES: [OnceLock<Base>; SMALL] = [const { OnceLock::new() }; SMALL];
+    static LARGE_ONES: [OnceLock<Base>; 2] = [const { OnceLock::new() }; 2];
+    if let Some(large) = number.checked_sub(FIRST_LARGE) {
+        let era = [Era::F, Era::C][usize::from(large)];
+        return LARGE_ONES[usize::from(large)].get_or_init(|| make(era, Story::Large));
+    }
+    let number = usize::from(number) % SMALL;
+    let (story, era) = (STORIES[number / Era::ALL.len()], Era::ALL[number % Era::ALL.len()]);
+    SMALL_ONES[number].get_or_init(|| make(era, story))
 }
 
 fn make(era: Era, story: Story) -> Base {
@@ -76,9 +80,13 @@ fn make(era: Era, story: Story) -> Base {
         Story::Short => (0..6).for_each(|i| record(&mut trace, i, 1_000 + 10 * i)),
         Story::Wrapped => (0..70).for_each(|i| record(&mut trace, i, 1_000 + 10 * i)),
         Story::LateAndTorn => late_and_torn(&mut trace),
-        Story::Large => (0..40_000).for_each(|i| {
-            trace.record(0, Record::new(5, 1_000 + i));
-        }),
+        Story::Large => {
+            // The cursor stands in the second piece; what is not recorded here was lost.
+            trace.lcore(0).starts_at(16_384 + 8_192 - 100);
+            (0..200).for_each(|i| {
+                trace.record(0, Record::new(5, 1_000 + i));
+            });
+        }
     }
     let file = trace.build_file();
     let places = places(&file);

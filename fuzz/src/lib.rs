@@ -8,7 +8,7 @@ mod invariants;
 mod memory;
 mod script;
 
-pub use bases::{BASES, Base, Place, base};
+pub use bases::{Base, Place, base, numbers};
 pub use changing::{Changing, Version};
 pub use invariants::{check_follower, check_raw};
 pub use memory::within;
