@@ -94,7 +94,11 @@ fn parse_args(mut rest: &str) -> Result<(u64, Args<'_>), &'static str> {
 }
 
 fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    !text.is_empty() && text.bytes().all(is_name_byte)
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 /// The value at the beginning of `text`, and what follows it.
@@ -114,9 +118,14 @@ fn parse_value(text: &str) -> Result<(Value<'_>, &str), &'static str> {
 fn end_of_string(string: &str) -> Option<usize> {
     string.match_indices('\'').map(|(at, _)| at).find(|at| {
         let after = &string[at + 1..];
-        let next = after.strip_prefix(", ").and_then(|next| next.split_once('='));
-        after.is_empty() || next.is_some_and(|(name, _)| is_name(name))
+        after.is_empty() || after.strip_prefix(", ").is_some_and(begins_with_name)
     })
+}
+
+/// Whether an argument's name and its equal sign come first. Looks no further than that: a line may have many quotes.
+fn begins_with_name(text: &str) -> bool {
+    let end = text.bytes().position(|b| !is_name_byte(b)).unwrap_or(text.len());
+    end > 0 && text[end..].starts_with('=')
 }
 
 #[cfg(test)]
@@ -140,6 +149,14 @@ mod tests {
         assert_eq!(event.arg("end"), Some(Value::Int(2)));
         assert_eq!(one("a: tsc=0x1, s='it's, a=b'").arg("s"), Some(Value::Str("it's, a=b")));
         assert_eq!(one("a: tsc=0x1, s=''").arg("s"), Some(Value::Str("")));
+    }
+
+    /// Each quote was followed to the line's next equal sign: minutes for a line of a megabyte.
+    #[test]
+    fn a_line_of_quotes_is_read_once() {
+        let line = format!("a: tsc=0x1, s='{}", "', ".repeat(400_000));
+        assert_eq!(broken(&line), "a string without its closing quote");
+        assert_eq!(one(&format!("{line}'")).arg("s"), Some(Value::Str(&line["a: tsc=0x1, s='".len()..])));
     }
 
     #[test]

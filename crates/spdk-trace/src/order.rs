@@ -130,7 +130,7 @@ impl Pass<'_> {
         self.order.span = Some((first.min(tsc), last.max(tsc)));
         if tsc < self.newest {
             self.order.late += 1;
-            self.order.widen(slots, index, tsc);
+            self.order.widen(slots, index, self.tpoints.continuation_id());
         }
         self.newest = self.newest.max(tsc);
         if continued(slots, index, self.tpoints.continuation_id()).take(tpoint.continuations()).count()
@@ -152,7 +152,8 @@ pub(crate) fn continued(slots: Slots<'_>, index: usize, continuation_id: u16) ->
 
 impl Order {
     /// Opens a window, or widens the last ones, so that the late record at `index` can be sorted into its place.
-    fn widen(&mut self, slots: Slots<'_>, index: usize, tsc: Ticks) {
+    fn widen(&mut self, slots: Slots<'_>, index: usize, continuation_id: u16) {
+        let tsc = slots.at(index).tsc();
         let mut start = index;
         loop {
             if let Some(last) = self.windows.last()
@@ -163,8 +164,8 @@ impl Order {
                 continue;
             }
             let Some(before) = start.checked_sub(1) else { break };
-            let earlier = slots.at(before).tsc();
-            if earlier != Ticks(0) && earlier <= tsc {
+            // A continuation says nothing: it may be that of a late record, whose window ends before it.
+            if is_record(slots, before, continuation_id) && slots.at(before).tsc() <= tsc {
                 break;
             }
             start = before;

@@ -79,7 +79,7 @@ impl Owners {
 
     /// Every owner ever registered and not overwritten, with its id.
     pub fn all(&self) -> impl Iterator<Item = (u16, &Owner)> {
-        let registered = (0u16..).zip(&self.by_id).skip(1);
+        let registered = (0..=u16::MAX).zip(&self.by_id).skip(1);
         registered.filter_map(|(id, owner)| owner.as_deref().map(|o| (id, o)))
     }
 }

@@ -1,11 +1,14 @@
 //! What could not be read, counted, with where it began: told at the end, never a reason to stop.
 
+use std::collections::HashMap;
 use std::fmt;
+
+use foldhash::fast::RandomState;
 
 use crate::units::{FileOffset, Lcore};
 
 /// A kind of damage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Problem {
     /// The file's length is not the one in its header.
@@ -71,6 +74,8 @@ pub struct Finding {
 #[derive(Clone, Debug, Default)]
 pub struct Problems {
     findings: Vec<Finding>,
+    /// Where in `findings` a kind and lcore stand: a file can have 65,535 lcores, all of them damaged.
+    index: HashMap<(Problem, Option<Lcore>), usize, RandomState>,
 }
 
 impl Problems {
@@ -81,8 +86,11 @@ impl Problems {
 
     /// Counts `count` more, the first of them at `at`.
     pub(crate) fn add_many(&mut self, problem: Problem, lcore: Option<Lcore>, at: FileOffset, count: u64) {
-        match self.findings.iter_mut().find(|f| f.problem == problem && f.lcore == lcore) {
-            Some(finding) => finding.count += count,
+        let next = self.findings.len();
+        let place = *self.index.entry((problem, lcore)).or_insert(next);
+        match self.findings.get_mut(place) {
+            // A file may claim more slots than there are numbers.
+            Some(finding) => finding.count = finding.count.saturating_add(count),
             None => self.findings.push(Finding { problem, lcore, first: at, count }),
         }
     }
@@ -101,7 +109,7 @@ impl Problems {
 
     /// How often a kind was found, in all lcores.
     pub fn count(&self, problem: Problem) -> u64 {
-        self.findings.iter().filter(|f| f.problem == problem).map(|f| f.count).sum()
+        self.findings.iter().filter(|f| f.problem == problem).fold(0, |n, f| n.saturating_add(f.count))
     }
 
     /// Whether all is well.

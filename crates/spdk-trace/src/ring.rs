@@ -7,7 +7,7 @@
 use crate::Error;
 use crate::header::RingPlace;
 use crate::problems::{Problem, Problems};
-use crate::slot::{SLOT_SIZE, Slot, Slots};
+use crate::slot::{self, SLOT_SIZE, Slot, Slots};
 use crate::source::{ReadAt, fill, read_u64};
 use crate::units::{FileOffset, Lcore, Ticks};
 
@@ -61,8 +61,10 @@ impl Ring {
         ring.reserve(present)?;
         let from = cursor.saturating_sub(place.num_slots);
         ring.read_piecewise(place, source, start, present - start, from, max_slots, problems)?;
+        let whole = ring.fill_up(present - start);
         ring.read_piecewise(place, source, 0, start, from + (place.num_slots - start), max_slots, problems)?;
-        if present == place.num_slots {
+        let whole = ring.fill_up(present) && whole;
+        if whole && present == place.num_slots {
             ring.straighten(problems);
         } else {
             ring.wrapped = cursor >= place.num_slots;
@@ -85,7 +87,7 @@ impl Ring {
         // A cursor that went back is another application's.
         let wanted = from.filter(|&from| from <= cursor).unwrap_or(oldest);
         if oldest > wanted {
-            let at = FileOffset(place.slots.0 + (wanted % n) * SLOT_SIZE as u64);
+            let at = slot::place(place.slots, wanted % n);
             problems.add_many(Problem::Overwritten, Some(place.lcore), at, oldest - wanted);
         }
         let from = wanted.max(oldest);
@@ -94,7 +96,11 @@ impl Ring {
         ring.reserve(count.min(source.len() / SLOT_SIZE as u64))?;
         let first = count.min(n - start);
         ring.read_piecewise(place, source, start, first, from, max_slots, problems)?;
-        ring.read_piecewise(place, source, 0, count - first, from + first, max_slots, problems)?;
+        if ring.slots().len() as u64 == first {
+            ring.read_piecewise(place, source, 0, count - first, from + first, max_slots, problems)?;
+        }
+        // Less than that only where the file shrank: the next look goes on from there.
+        ring.cursor = from + ring.slots().len() as u64;
         Ok(ring)
     }
 
@@ -142,6 +148,14 @@ impl Ring {
         Ok(())
     }
 
+    /// Puts unwritten slots where the file shrank while it was read, up to `slots` in all; says whether there was no
+    /// need to.
+    fn fill_up(&mut self, slots: u64) -> bool {
+        let whole = self.bytes.len() as u64 == slots * SLOT_SIZE as u64;
+        self.bytes.resize(slots as usize * SLOT_SIZE, 0);
+        whole
+    }
+
     /// Copies `count` slots from slot `start` on; `seq` is the number of the write that the first of them holds.
     #[expect(clippy::too_many_arguments, reason = "one call in two places; a struct would name the same seven things")]
     fn read_piecewise<S: ReadAt + ?Sized>(
@@ -156,7 +170,7 @@ impl Ring {
     ) -> Result<(), Error> {
         let mut done = 0;
         while done < count {
-            let at = FileOffset(place.slots.0 + (start + done) * SLOT_SIZE as u64);
+            let at = slot::place(place.slots, start + done);
             let slots = (count - done).min(PIECE as u64);
             let begin = self.bytes.len();
             self.bytes.resize(begin + slots as usize * SLOT_SIZE, 0);
@@ -173,7 +187,7 @@ impl Ring {
             }
             let now = self::cursor(place, source)?;
             if now != self.cursor {
-                self.drop_overwritten(begin / SLOT_SIZE, seq + done, now + max_slots, at, problems);
+                self.drop_overwritten(begin / SLOT_SIZE, seq + done, now.saturating_add(max_slots), at, problems);
             }
             done += slots;
         }
@@ -277,6 +291,10 @@ impl Ring {
     fn trim(&mut self) {
         let used = (0..self.slots().len()).rev().find(|&i| self.slots().at(i).tsc() != Ticks(0));
         self.bytes.truncate(used.map_or(0, |last| (last + 1) * SLOT_SIZE));
+        // Files of the eras that list all lcores are mostly rings that nobody wrote to.
+        if self.bytes.len() < self.bytes.capacity() / 2 {
+            self.bytes.shrink_to_fit();
+        }
     }
 
     /// Marks a slot as not there.
@@ -292,8 +310,7 @@ impl Ring {
 
     /// Where a slot stands in the file.
     pub(crate) fn offset(&self, index: usize) -> FileOffset {
-        let slot = (self.start + index as u64) % self.present.max(1);
-        FileOffset(self.slots_at.0 + slot * SLOT_SIZE as u64)
+        slot::place(self.slots_at, (self.start + index as u64) % self.present.max(1))
     }
 
     /// The first slot that was written, if there is one.

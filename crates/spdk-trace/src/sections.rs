@@ -112,7 +112,7 @@ fn part<S: ReadAt + ?Sized>(source: &S, what: &'static str, at: u64, size: u64) 
 fn read_rings<S: ReadAt + ?Sized>(file: &Sections<'_, S>, problems: &mut Problems) -> Result<Vec<RingPlace>, Error> {
     let (_, offsets) = file.array(LCORE_OFFSETS, 8)?;
     let mut rings = Vec::new();
-    for (lcore, bytes) in (0u16..).zip(offsets.chunks_exact(8)) {
+    for (lcore, bytes) in (0..=u16::MAX).zip(offsets.chunks_exact(8)) {
         let offset = Fields(bytes).u64(0).unwrap_or_default();
         if offset == 0 {
             continue;

@@ -3,10 +3,16 @@
 //! Source: `struct spdk_trace_entry` and `struct spdk_trace_entry_buffer`, include/spdk/trace.h.
 
 use crate::tpoint::{CONTINUATION_BYTES, INLINE_ARG_BYTES};
-use crate::units::Ticks;
+use crate::units::{FileOffset, Ticks};
 
 /// Bytes of a slot.
 pub(crate) const SLOT_SIZE: usize = 32;
+
+/// Where the slot `index` of the ring at `ring` stands. A ring may be said to be larger than any file: then it is
+/// nowhere, behind all files.
+pub(crate) fn place(ring: FileOffset, index: u64) -> FileOffset {
+    FileOffset(ring.0.saturating_add(index.saturating_mul(SLOT_SIZE as u64)))
+}
 
 /// A slot: a record, or the continuation of one.
 #[derive(Clone, Copy)]

@@ -59,7 +59,9 @@ pub(crate) fn read_range<S: ReadAt + ?Sized>(source: &S, offset: u64, want: u64)
 pub(crate) fn fill<S: ReadAt + ?Sized>(source: &S, buf: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut done = 0;
     while done < buf.len() {
-        match source.read_at(&mut buf[done..], offset + done as u64)? {
+        // An offset that is no file's is an error to the operating system; here it is one more that is outside.
+        let at = offset.saturating_add(done as u64);
+        match if at < source.len() { source.read_at(&mut buf[done..], at)? } else { 0 } {
             0 => break,
             n => done += n,
         }

@@ -9,6 +9,9 @@ use crate::header::TpointTable;
 use crate::record::{ArgData, Args, Object, ObjectName, OwnerLabel, ParsedArg, Poller, Record, Related};
 use crate::units::{Lcore, Ticks};
 
+/// Arguments of an entry that are kept: as many as a relation can name. SPDK has room for 8.
+const MAX_ARGS: usize = 256;
+
 /// What an entry says, its strings still where they stand.
 #[derive(Default)]
 struct Fields {
@@ -167,7 +170,9 @@ impl EntryReader {
                 }
                 _ => ParsedArg::Number(lexer.number()?),
             };
-            self.args.push(arg);
+            if self.args.len() < MAX_ARGS {
+                self.args.push(arg);
+            }
             if !lexer.more(b']')? {
                 return Ok(());
             }

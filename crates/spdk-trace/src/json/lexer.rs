@@ -148,8 +148,11 @@ impl<'a> Lexer<'a> {
             b'{' | b'[' => self.skip_nested()?,
             b'}' | b']' | b',' | b':' => return self.broken("a value"),
             _ => {
+                // It ends before whatever begins or ends another token. Where strings and brackets begin must be the
+                // same for a reader that stands inside an entry and for one that passes over it: else a broken entry
+                // could be read on into the next ones, each of them up to the document's end.
                 let rest = &self.text[self.pos..];
-                let end = rest.iter().position(|b| matches!(b, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'));
+                let end = rest.iter().position(|b| b" \n\r\t,:\"{}[]".contains(b));
                 self.pos += end.unwrap_or(rest.len());
             }
         }

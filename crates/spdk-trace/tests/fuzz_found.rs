@@ -1,0 +1,206 @@
+//! What the fuzz targets found (fuzz/README.md), one test each: the smallest file that shows it.
+
+use std::cell::Cell;
+use std::io;
+use std::ops::ControlFlow;
+
+use spdk_trace::{Finding, Follower, JsonTrace, Problem, RawTrace, ReadAt};
+use testkit::{Era, Record, Tpoint, TraceBuilder, TraceFile};
+
+/// A file as the operating system gives it: `first`, and `later` from that read on. An offset that no file can have is
+/// an error.
+struct Changing {
+    first: Vec<u8>,
+    later: Vec<u8>,
+    reads_left: Cell<u32>,
+}
+
+impl Changing {
+    fn never(bytes: Vec<u8>) -> Self {
+        Self { first: bytes, later: Vec::new(), reads_left: Cell::new(u32::MAX) }
+    }
+
+    fn now(&self) -> &Vec<u8> {
+        if self.reads_left.get() > 0 { &self.first } else { &self.later }
+    }
+}
+
+impl ReadAt for Changing {
+    fn len(&self) -> u64 {
+        ReadAt::len(self.now())
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        i64::try_from(offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let done = self.now().read_at(buf, offset);
+        self.reads_left.set(self.reads_left.get().saturating_sub(1));
+        done
+    }
+}
+
+/// A ring of one lcore, `slots` long, in which so many plain records were written.
+fn plain(slots: usize, records: u64) -> TraceFile {
+    let mut trace = TraceBuilder::new(Era::C).slots(slots);
+    trace.tpoint(Tpoint::new(1, "PLAIN"));
+    (0..records).for_each(|i| {
+        trace.record(0, Record::new(1, 1_000 + i));
+    });
+    trace.build_file()
+}
+
+/// The times of a trace's records, in the order in which they are told.
+fn times(trace: &RawTrace) -> Vec<u64> {
+    let mut times = Vec::new();
+    trace.for_each(|record| {
+        times.push(record.tsc.0);
+        ControlFlow::Continue(())
+    });
+    times
+}
+
+/// Late records that have continuations: each stretch to be sorted reaches back over them to the one before.
+#[test]
+fn late_records_with_continuations_are_sorted() {
+    let mut trace = TraceBuilder::new(Era::C).slots(16);
+    trace.tpoint(Tpoint::new(1, "SHORT")).tpoint(Tpoint::new(2, "LONG").str("s", 40));
+    trace.record(0, Record::new(1, 1_000)).record(0, Record::new(1, 1_080));
+    trace.record(0, Record::new(2, 1_060).str("a")).record(0, Record::new(2, 1_070).str("b"));
+    trace.record(0, Record::new(1, 1_090));
+    let trace = RawTrace::read(&trace.build()).unwrap();
+    assert_eq!(times(&trace), [1_000, 1_060, 1_070, 1_080, 1_090]);
+}
+
+/// A file that is cut while its ring is read: what was read before is told, the rest is missed. At any read.
+#[test]
+fn a_file_may_shrink_while_it_is_read() {
+    for (records, reads_left) in [16_384, 24_576].into_iter().flat_map(|n| (0..16).map(move |left| (n, left))) {
+        let file = plain(16_384, records);
+        let later = file.bytes[..file.layout.slot(0, 10_000)].to_vec();
+        let source = Changing { first: file.bytes, later, reads_left: Cell::new(reads_left) };
+        let trace = RawTrace::read(&source).unwrap();
+        let (told, missed) = (times(&trace), trace.problems().count(Problem::SlotsMissing));
+        assert!(told.is_sorted() && told.len() as u64 == trace.record_count(), "cut after {reads_left} reads");
+        assert!(missed > 0 || told.len() == 16_384, "cut after {reads_left} reads: {} told", told.len());
+    }
+}
+
+/// A cursor that jumps to the largest number there is: the writer is ahead of all slots, and none can be trusted.
+#[test]
+fn a_cursor_may_jump_anywhere_while_it_is_read() {
+    let file = plain(64, 96);
+    let mut later = file.clone();
+    later.set_next_entry(0, u64::MAX);
+    for reads_left in 0..16 {
+        let (first, later) = (file.bytes.clone(), later.bytes.clone());
+        let source = Changing { first, later, reads_left: Cell::new(reads_left) };
+        let trace = RawTrace::read(&source).unwrap();
+        let lost = trace.problems().count(Problem::Overwritten) + trace.problems().count(Problem::HalfWritten);
+        assert_eq!(trace.record_count() + lost, 64, "jumped after {reads_left} reads");
+    }
+}
+
+/// A ring that claims to be larger than any file is followed as far as it goes.
+#[test]
+fn a_ring_without_end_can_be_followed() {
+    let mut file = plain(64, 96);
+    file.set_u64(file.layout.num_entries(0), 1 << 62);
+    for cursor in [0, 64, 1 << 61, 1 << 62, (1 << 62) + (1 << 61), u64::MAX] {
+        file.set_next_entry(0, cursor);
+        let source = Changing::never(file.bytes.clone());
+        let mut follower = Follower::new(&source).unwrap();
+        let mut told = 0;
+        let _ = follower.poll(&source, true, |_| {
+            told += 1;
+            ControlFlow::Continue(())
+        });
+        assert!(told <= 64, "cursor {cursor:#x}: {told} records");
+    }
+}
+
+/// An offset that no file can have is one more that lies outside, not a failure of the operating system.
+#[test]
+fn an_offset_that_no_file_can_have_is_left_out() {
+    for era in Era::ALL {
+        for offset in [u64::MAX, u64::MAX - 100, 1 << 63] {
+            let mut trace = TraceBuilder::new(era).slots(16);
+            trace.tpoint(Tpoint::new(1, "PLAIN"));
+            trace.record(0, Record::new(1, 1_000)).record(1, Record::new(1, 1_001));
+            let mut file = trace.build_file();
+            file.set_u64(file.layout.lcore_offset(1), offset);
+            let trace = RawTrace::read(&Changing::never(file.bytes)).unwrap();
+            assert_eq!(times(&trace), [1_000], "{era:?}");
+            assert_eq!(trace.problems().count(Problem::HistoryOutside), 1, "{era:?}");
+        }
+    }
+}
+
+/// Rings that claim more slots than there are numbers, all together.
+#[test]
+fn what_is_missing_may_be_more_than_can_be_counted() {
+    let mut trace = TraceBuilder::new(Era::C).slots(16);
+    trace.tpoint(Tpoint::new(1, "PLAIN"));
+    trace.record(0, Record::new(1, 1_000)).record(1, Record::new(1, 1_001));
+    let mut file = trace.build_file();
+    file.set_u64(file.layout.num_entries(0), u64::MAX);
+    file.set_u64(file.layout.num_entries(1), u64::MAX);
+    let trace = RawTrace::read(&file.bytes).unwrap();
+    assert_eq!(times(&trace), [1_000, 1_001]);
+    assert_eq!(trace.problems().count(Problem::SlotsMissing), u64::MAX);
+}
+
+/// The most lcores that a file can claim, all on one history: told one by one, in no more time than that takes.
+#[test]
+fn a_problem_of_every_lcore_is_found_fast() {
+    let mut trace = TraceBuilder::new(Era::F).slots(16).tpoint_count(2).owner_count(1).lcore_count(65_535);
+    trace.tpoint(Tpoint::new(1, "PLAIN"));
+    trace.record(0, Record::new(1, 1_000));
+    let mut file = trace.build_file();
+    let history = file.layout.history(0) as u64;
+    for lcore in 1..65_535 {
+        file.set_u64(file.layout.lcore_offset(lcore), history);
+    }
+    let trace = RawTrace::read(&file.bytes).unwrap();
+    assert_eq!(times(&trace), [1_000]);
+    assert_eq!(trace.problems().count(Problem::HistoryOverlaps), 65_534);
+}
+
+/// As many owners as a file can have: the last id is the largest but one that there is.
+#[test]
+fn the_last_of_all_owners_is_told() {
+    let mut trace = TraceBuilder::new(Era::F).slots(16).tpoint_count(2).owner_count(65_535).owner_description_size(2);
+    trace.tpoint(Tpoint::new(1, "PLAIN")).owner(65_534, 0, 1, "x");
+    let trace = RawTrace::read(&trace.build()).unwrap();
+    assert_eq!(trace.owners().all().map(|(id, _)| id).collect::<Vec<_>>(), [65_534]);
+}
+
+/// Entries that seem to go on into the next one: looked at up to the end of the document each, they would take minutes.
+#[test]
+fn a_broken_entry_does_not_reach_into_the_next() {
+    let entries = r#"{":K":x","b},"#.repeat(50_000);
+    let text = format!(r#"{{"tsc_rate":1,"tpoints":[{{"name":"A","id":1}}],"entries":[{entries}0]}}"#);
+    let trace = JsonTrace::parse(text.into_bytes()).unwrap();
+    let problems = trace.for_each(|_| panic!("no entry is whole"));
+    let broken = |finding: &&Finding| matches!(finding.problem, Problem::BrokenEntry(_));
+    assert_eq!(problems.iter().filter(broken).map(|finding| finding.count).sum::<u64>(), 50_001);
+}
+
+/// More arguments than SPDK has room for: what is behind the 256th has no index.
+#[test]
+fn a_relation_names_the_right_argument_or_none() {
+    for (at, named) in [(0, Some(0)), (255, Some(255)), (256, None), (257, None)] {
+        let mut args = vec!["1".to_owned(); 300];
+        args[at] = "77".to_owned();
+        let text = format!(
+            r#"{{"tsc_rate":1,"tpoints":[{{"name":"A","id":1,"new_object":true}}],"entries":[
+            {{"lcore":0,"tpoint":1,"tsc":1,"object":{{"id":"r0","value":77}},"related":"r0","args":[{}]}}]}}"#,
+            args.join(",")
+        );
+        let mut related = None;
+        let problems = JsonTrace::parse(text.into_bytes()).unwrap().for_each(|record| {
+            related = record.related;
+            ControlFlow::Continue(())
+        });
+        assert!(problems.is_empty(), "{problems:?}");
+        assert_eq!(related.map(|related| related.arg), Some(named), "at {at}");
+    }
+}

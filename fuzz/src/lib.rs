@@ -1,0 +1,15 @@
+//! What the fuzz targets share: sources whose bytes change while they are read, small valid traces of every era to
+//! damage, and what must hold of whatever a reader makes of them.
+#![forbid(unsafe_code)]
+
+mod bases;
+mod changing;
+mod invariants;
+mod memory;
+mod script;
+
+pub use bases::{Base, Place, base, numbers};
+pub use changing::{Changing, Version};
+pub use invariants::{check_follower, check_raw};
+pub use memory::within;
+pub use script::apply;

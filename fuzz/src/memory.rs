@@ -1,0 +1,19 @@
+//! How much memory a reader takes: measured exactly, since libFuzzer's own limit is on all that was ever allocated.
+
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// What a reader may take besides a multiple of its input: tables whose size is fixed.
+const FIXED: usize = 2 << 20;
+
+/// Runs `reader` over an input of `size` bytes; it may take `times` as much memory, and a little.
+pub fn within<T>(size: usize, times: usize, reader: impl FnOnce() -> T) -> T {
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let result = reader();
+    let used = MEMORY.peak_usage().saturating_sub(before);
+    assert!(used <= size * times + FIXED, "{used} bytes taken for an input of {size} bytes");
+    result
+}
