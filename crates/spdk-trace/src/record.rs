@@ -24,7 +24,7 @@ impl std::str::FromStr for ObjectName {
 
     fn from_str(text: &str) -> Result<Self, NoObjectName> {
         let mut chars = text.chars();
-        let prefix = chars.next().ok_or(NoObjectName)?;
+        let prefix = chars.next().filter(|c| !c.is_control()).ok_or(NoObjectName)?;
         let digits = chars.as_str();
         if !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(NoObjectName);

@@ -241,13 +241,19 @@ impl Ring {
         }
     }
 
-    /// Whether the first slots are newer than the last ones.
+    /// Whether the first slots are newer than the last ones: the newest of them where the cursor is a little behind, the
+    /// middle one where it is anywhere.
     fn begins_with_the_newest(&self) -> bool {
         let slots = self.slots();
         // Where the cursor was never moved, anything may be at the ends.
         let ends = if self.cursor < self.num_slots { 1 } else { ENDS.min(slots.len() / 2).max(1) };
-        let newest = |range: std::ops::Range<usize>| range.map(|i| slots.at(i).tsc()).max();
-        newest(0..ends) > newest(slots.len() - ends..slots.len())
+        let sorted = |range: std::ops::Range<usize>| {
+            let mut times: Vec<_> = range.map(|i| slots.at(i).tsc()).collect();
+            times.sort_unstable();
+            times
+        };
+        let (first, last) = (sorted(0..ends), sorted(slots.len() - ends..slots.len()));
+        first[ends - 1] > last[ends - 1] || first[ends / 2] > last[ends / 2]
     }
 
     /// Where the oldest slot is: behind the largest step back in time.

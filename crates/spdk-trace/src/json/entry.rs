@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::lexer::{Broken, Lexer, StringToken, unescape};
+use super::lexer::{Broken, Lexer, StringToken, contents, unescape};
 use crate::header::TpointTable;
 use crate::record::{ArgData, Args, Object, ObjectName, OwnerLabel, ParsedArg, Poller, Record, Related};
 use crate::units::{Lcore, Ticks};
@@ -238,5 +238,5 @@ fn object(text: &[u8], fields: Option<&ObjectFields>) -> Object {
 }
 
 fn object_name(text: &[u8], token: StringToken) -> Option<ObjectName> {
-    std::str::from_utf8(&text[token.start..token.end]).ok()?.parse().ok()
+    std::str::from_utf8(&contents(text, token)).ok()?.parse().ok()
 }
