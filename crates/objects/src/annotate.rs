@@ -1,5 +1,7 @@
 //! From a record's arguments to the objects that they point to.
 
+use std::cell::Cell;
+
 use spdk_trace::{ArgValue, Record, Ticks, TpointTable};
 
 use crate::lifetimes::{Key, Lifetime, Lifetimes};
@@ -12,7 +14,25 @@ pub struct Annotator {
     lifetimes: Lifetimes,
     /// By tracepoint id: which arguments point to objects of which spec.
     references: Vec<Vec<Reference>>,
+    /// Objects found lately: few are at work at a time, and each has many records. By the bits that tell pointers apart.
+    recent: Vec<Cell<Recent>>,
 }
+
+/// How many objects are remembered; a power of two.
+const RECENT: usize = 256;
+
+/// An object found lately.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    spec: usize,
+    key: u64,
+    begin: Ticks,
+    end: Ticks,
+    object: u32,
+}
+
+/// Nothing was found yet: no time lies within it.
+const NOTHING: Recent = Recent { spec: 0, key: 0, begin: Ticks(1), end: Ticks(0), object: 0 };
 
 /// "The argument `arg` holds the key of an object of `spec`."
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +64,7 @@ impl Annotator {
             let args = tpoint.args.iter().enumerate();
             references[id] = args.filter_map(|(arg, described)| reference(&specs, arg, &described.name)).collect();
         }
-        Self { specs, lifetimes, references }
+        Self { specs, lifetimes, references, recent: vec![Cell::new(NOTHING); RECENT] }
     }
 
     /// The specs that it knows.
@@ -62,12 +82,28 @@ impl Annotator {
     pub fn object(&self, tpoint_id: u16, arg: usize, value: ArgValue<'_>, tsc: Ticks) -> Option<Found<'_>> {
         let references = self.references.get(usize::from(tpoint_id))?;
         let reference = references.iter().find(|r| r.arg == arg)?;
-        let key = match value {
-            ArgValue::Int(n) | ArgValue::Pointer(n) => Key::Int(n),
-            ArgValue::Str(bytes) => Key::Str(std::str::from_utf8(bytes).ok()?),
+        let object = match value {
+            ArgValue::Int(n) | ArgValue::Pointer(n) => self.by_number(reference.spec, n, tsc)?,
+            ArgValue::Str(bytes) => {
+                self.lifetimes.at(reference.spec, Key::Str(std::str::from_utf8(bytes).ok()?), tsc)?
+            }
         };
-        let object = self.lifetimes.at(reference.spec, key, tsc)?;
         Some(Found { object, same_name: reference.same_name })
+    }
+
+    #[inline]
+    fn by_number(&self, spec: usize, key: u64, tsc: Ticks) -> Option<&Lifetime> {
+        // Pointers are aligned, so their lowest bits tell nothing.
+        let slot = &self.recent[((key >> 4) ^ (key >> 12)) as usize % RECENT];
+        // The last tick is left to the search: another one may begin with it.
+        let recent = slot.get();
+        if recent.key == key && recent.spec == spec && recent.begin <= tsc && tsc < recent.end {
+            return self.lifetimes.all().get(recent.object as usize);
+        }
+        let index = self.lifetimes.index_at(spec, Key::Int(key), tsc)?;
+        let object = self.lifetimes.all().get(index as usize)?;
+        slot.set(Recent { spec, key, begin: object.begin, end: object.end, object: index });
+        Some(object)
     }
 
     /// Whether records of that tracepoint can point to an object at all.

@@ -116,6 +116,12 @@ impl Lifetimes {
     /// The object of that spec and key that lived at `tsc`.
     #[inline]
     pub fn at(&self, spec: usize, key: Key<'_>, tsc: Ticks) -> Option<&Lifetime> {
+        self.objects.get(self.index_at(spec, key, tsc)? as usize)
+    }
+
+    /// The same, as its place in [`Self::all`].
+    #[inline]
+    pub(crate) fn index_at(&self, spec: usize, key: Key<'_>, tsc: Ticks) -> Option<u32> {
         let index = self.by_spec.get(spec)?;
         let range = match key {
             Key::Int(n) => index.ints.get(&n)?,
@@ -124,7 +130,7 @@ impl Lifetimes {
         let lives = &self.intervals[range.start as usize..range.end as usize];
         let begun = lives.partition_point(|life| life.begin <= tsc);
         let life = lives.get(begun.checked_sub(1)?)?;
-        (tsc <= life.end).then(|| &self.objects[life.object as usize])
+        (tsc <= life.end).then_some(life.object)
     }
 
     /// All objects, spec by spec, in the order of their beginnings.

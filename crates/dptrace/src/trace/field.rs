@@ -65,14 +65,14 @@ impl Field {
         match self {
             Self::Lcore => Some(record.lcore.to_string().into()),
             Self::Tpoint => Some(record.tpoint.name.as_str().into()),
-            Self::Owner => record.owner.map(Cow::from).or_else(|| record.poller.map(poller)),
+            Self::Owner => record.owner.map(text).or_else(|| record.poller.map(poller)),
             Self::Poller => record.poller.map(poller),
             Self::Size => Some(record.size.to_string().into()),
             Self::Object => record.object.name().map(|name| name.to_string().into()),
             Self::Related => record.related.map(|related| related.name.to_string().into()),
             Self::Time => self.number(record, context).map(|micros| micros.to_string().into()),
             Self::Arg(name) => record.args.by_name(name).map(arg),
-            Self::OwnerProperty(name) => OwnerProperties::parse(record.owner?).get(name).map(Cow::from),
+            Self::OwnerProperty(name) => OwnerProperties::parse(record.owner?).get(name).map(text),
             Self::ObjectProperty(spec, property) => object_property(record, context, spec, property),
         }
     }
@@ -109,10 +109,15 @@ pub(crate) fn parse_number(text: &str) -> Option<f64> {
     }
 }
 
+/// A document's text as a listing shows it.
+fn text(text: &str) -> Cow<'_, str> {
+    spdk_trace::printable(text.as_bytes())
+}
+
 fn poller(poller: Poller<'_>) -> Cow<'_, str> {
     match poller {
         Poller::Id(prefix, id) => format!("{prefix}{id:02}").into(),
-        Poller::Text(text) => text.into(),
+        Poller::Text(label) => text(label),
     }
 }
 

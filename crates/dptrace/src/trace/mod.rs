@@ -27,6 +27,7 @@ use objects::ObjectArgs;
 /// `dptrace trace`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "as typed: a bool is a flag")]
 pub(crate) struct TraceArgs {
     #[command(flatten)]
     input: InputArgs,
