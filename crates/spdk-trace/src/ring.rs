@@ -253,7 +253,9 @@ impl Ring {
             times
         };
         let (first, last) = (sorted(0..ends), sorted(slots.len() - ends..slots.len()));
-        first[ends - 1] > last[ends - 1] || first[ends / 2] > last[ends / 2]
+        // The lower of two middle ones: if the newest slot is among the last 16, `order::check` finds it there.
+        let middle = (ends - 1) / 2;
+        first[ends - 1] > last[ends - 1] || first[middle] > last[middle]
     }
 
     /// Where the oldest slot is: behind the largest step back in time.

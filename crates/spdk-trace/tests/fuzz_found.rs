@@ -99,6 +99,22 @@ fn a_cursor_may_jump_anywhere_while_it_is_read() {
     }
 }
 
+/// A cursor that points anywhere costs the newest record at most, which it may say is being written.
+#[test]
+fn a_wrong_cursor_loses_no_records() {
+    for slots in [8, 64, 128] {
+        let mut file = plain(slots, slots as u64 * 3 / 2);
+        for cursor in slots as u64..2 * slots as u64 {
+            file.set_next_entry(0, cursor);
+            let trace = RawTrace::read(&file.bytes).unwrap();
+            let told = times(&trace);
+            let newest = trace.problems().count(Problem::HalfWritten);
+            assert!(told.is_sorted() && newest <= 1, "{slots} slots, cursor {cursor}: {:?}", trace.problems());
+            assert_eq!(told.len() as u64 + newest, slots as u64, "cursor {cursor}: {:?}", trace.problems());
+        }
+    }
+}
+
 /// A ring that claims to be larger than any file is followed as far as it goes.
 #[test]
 fn a_ring_without_end_can_be_followed() {
