@@ -161,10 +161,17 @@ fn follow_file(args: &TraceArgs, place: &Place) -> anyhow::Result<()> {
     follow::follow(follower, path, annotator.as_ref(), &mut filter, (args.format, args.look()), &mut output)
 }
 
+/// Kinds of damage that are told one by one: a broken file can have some for each of 65,535 lcores.
+const TOLD_FINDINGS: usize = 20;
+
 /// Tells on standard error what could not be read.
 pub(crate) fn tell_problems(problems: &Problems) {
-    for finding in problems.iter() {
+    for finding in problems.iter().take(TOLD_FINDINGS) {
         note(&finding.to_string());
+    }
+    let more = problems.iter().skip(TOLD_FINDINGS).count();
+    if more > 0 {
+        note(&format!("and {more} more of such findings; --info shows all"));
     }
 }
 
