@@ -14,12 +14,12 @@ pub struct Annotator {
     lifetimes: Lifetimes,
     /// By tracepoint id: which arguments point to objects of which spec.
     references: Vec<Vec<Reference>>,
-    /// Objects found lately: few are at work at a time, and each has many records. By the bits that tell pointers apart.
+    /// Objects found lately: few are at work at a time, and each has many records. By a hash of the key.
     recent: Vec<Cell<Recent>>,
 }
 
-/// How many objects are remembered; a power of two.
-const RECENT: usize = 256;
+/// How many bits of the hash there are places for.
+const RECENT_BITS: u32 = 10;
 
 /// An object found lately.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ impl Annotator {
             let args = tpoint.args.iter().enumerate();
             references[id] = args.filter_map(|(arg, described)| reference(&specs, arg, &described.name)).collect();
         }
-        Self { specs, lifetimes, references, recent: vec![Cell::new(NOTHING); RECENT] }
+        Self { specs, lifetimes, references, recent: vec![Cell::new(NOTHING); 1 << RECENT_BITS] }
     }
 
     /// The specs that it knows.
@@ -93,8 +93,8 @@ impl Annotator {
 
     #[inline]
     fn by_number(&self, spec: usize, key: u64, tsc: Ticks) -> Option<&Lifetime> {
-        // Pointers are aligned, so their lowest bits tell nothing.
-        let slot = &self.recent[((key >> 4) ^ (key >> 12)) as usize % RECENT];
+        // Multiplying by 2^64 over the golden ratio spreads aligned pointers over the upper bits.
+        let slot = &self.recent[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT_BITS)) as usize];
         // The last tick is left to the search: another one may begin with it.
         let recent = slot.get();
         if recent.key == key && recent.spec == spec && recent.begin <= tsc && tsc < recent.end {

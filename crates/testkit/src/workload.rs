@@ -66,6 +66,8 @@ pub struct Workload {
     pub owner_count: usize,
     /// Whether the tables of an era F file end behind what is used of them, instead of being as long as SPDK's.
     pub compact: bool,
+    /// Whether the bdev layer records as well; its records take several slots, all others one.
+    pub bdev: bool,
     /// Whether to keep the list of surviving records, which takes time and memory.
     pub truth: bool,
 }
@@ -102,6 +104,7 @@ impl Workload {
             tsc_rate: 2_600_000_000,
             owner_count: 16 * 1024,
             compact: false,
+            bdev: true,
             truth: true,
         }
     }

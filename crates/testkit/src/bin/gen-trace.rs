@@ -33,6 +33,9 @@ struct Args {
     /// Decides everything that is left to chance.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Leave out the bdev layer's records, which take several slots: then every record takes one.
+    #[arg(long)]
+    no_bdev: bool,
     /// Write the sample that dptrace carries, whatever else was asked for.
     #[arg(long)]
     sample: bool,
@@ -74,6 +77,7 @@ fn write(args: &Args, slots: usize) -> std::io::Result<()> {
         connections: args.connections.unwrap_or(args.qpairs * 3 / 2),
         queue_depth: args.queue_depth.max(1),
         truth: false,
+        bdev: !args.no_bdev,
         ..Workload::new(args.era)
     };
     let workload = if args.sample { Workload::sample() } else { workload.filling(args.fill) };

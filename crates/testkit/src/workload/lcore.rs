@@ -258,6 +258,9 @@ impl<'a> LcoreRun<'a> {
         self.requests[at].bdev_io = pointer;
         let request = self.requests[at].clone();
         self.bdev_depth[request.bdev] += 1;
+        if !self.workload.bdev {
+            return;
+        }
         let early = if self.rng.chance(self.workload.early_starts_per_mille) { 1 + self.rng.below(1_500) } else { 0 };
         let tsc = (self.now - early).max(1);
         let size = if self.stages.has_owners() { request.blocks } else { 0 };
@@ -275,6 +278,9 @@ impl<'a> LcoreRun<'a> {
     fn complete(&mut self, request: &Request) {
         self.bdev_depth[request.bdev] -= 1;
         self.free_bdev_ios.push(request.bdev_io);
+        if !self.workload.bdev {
+            return;
+        }
         let record = Record::new(BDEV_IO_DONE, self.now).owner(self.bdev_owner(request.bdev));
         let mut record = record.object(request.bdev_io).ptr(request.pointer);
         if self.stages.has_owners() {
