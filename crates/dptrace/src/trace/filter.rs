@@ -33,11 +33,11 @@ pub(crate) struct FilterArgs {
     object: Vec<String>,
 
     /// Only records from that time on, in microseconds since the first record
-    #[arg(long, value_name = "US")]
+    #[arg(long, value_name = "US", value_parser = micros)]
     since: Option<f64>,
 
     /// Only records up to that time, in microseconds since the first record
-    #[arg(long, value_name = "US")]
+    #[arg(long, value_name = "US", value_parser = micros)]
     until: Option<f64>,
 
     /// Only records for which this holds; several times: all of it. FIELD=GLOB, FIELD!=GLOB, or FIELD and one of
@@ -203,6 +203,12 @@ fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Vec<bool>> {
 
 fn objects(texts: &[String]) -> anyhow::Result<HashSet<ObjectName>> {
     texts.iter().map(|text| text.parse().map_err(|e| usage(format!("{text:?}: {e}")))).collect()
+}
+
+/// A time as typed. `f64` alone would take "nan", which no record is before or after.
+fn micros(text: &str) -> Result<f64, &'static str> {
+    let us = text.parse().map_err(|_| "not a number of microseconds")?;
+    if f64::is_finite(us) { Ok(us) } else { Err("not a number of microseconds") }
 }
 
 fn ticks(us: f64, rate: TickRate, round: fn(f64) -> f64) -> u64 {

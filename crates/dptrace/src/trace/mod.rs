@@ -91,14 +91,14 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
         return follow_file(args, &place);
     }
     let loaded = place.load()?;
-    let mut output = Output::open(args.output.as_deref())?;
     if args.info || args.list_tpoints {
         let text = if args.info { info::info(&loaded) } else { info::tpoints(&loaded) };
+        let mut output = Output::open(args.output.as_deref())?;
         output.buffer.extend_from_slice(text.as_bytes());
         output.flush()?;
         return Ok(());
     }
-    list_records(args, &loaded, &mut output)
+    list_records(args, &loaded)
 }
 
 impl TraceArgs {
@@ -121,12 +121,17 @@ impl TraceArgs {
     }
 }
 
-fn list_records(args: &TraceArgs, loaded: &Loaded, output: &mut Output) -> anyhow::Result<()> {
+fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let Loaded { trace, name } = loaded;
     let (annotator, mut filter) = args.understand(trace.tpoints(), trace.tick_rate())?;
+    // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
+    let mut output = Output::open(args.output.as_deref())?;
     let mut format = format::writer(args.format, &Head::of_trace(trace));
-    let listed = list::list(trace, annotator.as_ref(), &mut filter, args.look(), format.as_mut(), output)?;
+    let listed = list::list(trace, annotator.as_ref(), &mut filter, args.look(), format.as_mut(), &mut output)?;
     tell_problems(&listed.problems);
+    if args.head == Some(0) || args.tail == Some(0) {
+        return Ok(());
+    }
     if listed.read == 0 {
         nothing_read(name, &listed.problems)?;
     } else if listed.shown == 0 {
@@ -177,7 +182,7 @@ pub(crate) fn nothing_read(name: &str, problems: &Problems) -> anyhow::Result<()
 }
 
 /// `-o` naming the input would destroy it before it is read.
-fn refuse_to_overwrite(place: &Place, output: Option<&Path>) -> anyhow::Result<()> {
+pub(crate) fn refuse_to_overwrite(place: &Place, output: Option<&Path>) -> anyhow::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     let (Place::File(input), Some(output)) = (place, output) else { return Ok(()) };
     if let (Ok(a), Ok(b)) = (input.metadata(), output.metadata())
