@@ -159,7 +159,12 @@ fn follow_file(args: &TraceArgs, place: &Place) -> anyhow::Result<()> {
     let Place::File(path) = place else {
         return Err(usage("--follow needs a trace file, not standard input"));
     };
-    let follower = Follower::new(&FileSource::open(path)?).with_context(|| format!("reading {}", path.display()))?;
+    let reading = || format!("reading {}", path.display());
+    let source = FileSource::open(path).with_context(reading)?;
+    if source.is_text().with_context(reading)? {
+        return Err(usage(format!("--follow needs a raw trace file, and {} is text", path.display())));
+    }
+    let follower = Follower::new(&source).with_context(reading)?;
     let (annotator, mut filter) = args.understand(follower.tpoints(), follower.tick_rate())?;
     let mut output = Output::open(args.output.as_deref())?;
     follow::follow(follower, path, annotator.as_ref(), &mut filter, (args.format, args.look()), &mut output)
