@@ -202,7 +202,14 @@ fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Vec<bool>> {
 }
 
 fn objects(texts: &[String]) -> anyhow::Result<HashSet<ObjectName>> {
-    texts.iter().map(|text| text.parse().map_err(|e| usage(format!("{text:?}: {e}")))).collect()
+    let object = |text: &String| {
+        // No application has a digit for a prefix: the prefix was forgotten.
+        if text.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(usage(format!("{text:?} has no prefix: an object's name is a prefix and a number, as in r10")));
+        }
+        text.parse().map_err(|e| usage(format!("{text:?}: {e}")))
+    };
+    texts.iter().map(object).collect()
 }
 
 /// A time as typed. `f64` alone would take "nan", which no record is before or after.
