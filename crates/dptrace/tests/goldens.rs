@@ -1,4 +1,5 @@
 //! The listing against that of SPDK's annotation script, on traces of real targets.
+#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
 mod common;
 #[path = "common/shared.rs"]

@@ -1,4 +1,5 @@
 //! `--format spdk` and `--format json` against what each version's own `spdk_trace` printed of the same file.
+#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
 mod common;
 #[path = "common/shared.rs"]

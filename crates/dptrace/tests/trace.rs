@@ -1,5 +1,8 @@
 //! `dptrace trace`: the forms of its output, and the options that add to it.
+#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
+#[path = "common/args.rs"]
+mod args;
 mod common;
 #[path = "common/small.rs"]
 mod small;

@@ -1,5 +1,8 @@
 //! `dptrace trace`: which records the filters let pass.
+#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
+#[path = "common/args.rs"]
+mod args;
 mod common;
 #[path = "common/small.rs"]
 mod small;

@@ -1,5 +1,8 @@
 //! `dptrace trace`: where a trace is read from.
+#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
+#[path = "common/args.rs"]
+mod args;
 mod common;
 #[path = "common/small.rs"]
 mod small;
@@ -78,7 +81,7 @@ fn an_application_alone_is_not_enough() {
 #[test]
 fn without_any_input_the_newest_in_shared_memory_is_read() {
     let shared = Shared::new("newest", "pid1");
-    let tomorrow = SystemTime::now() + Duration::from_secs(24 * 3600);
+    let tomorrow = SystemTime::now() + Duration::from_hours(24);
     let file = File::options().write(true).open(&shared.path).expect("opened");
     file.set_modified(tomorrow).expect("its time is set");
     for input in ["/dev/null", ""] {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use assert_cmd::Command;
 
 /// Long enough for anything that ends at all.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+const PATIENCE: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// The program, with an empty standard input.
 pub(crate) fn dptrace() -> Command {

@@ -1,7 +1,6 @@
 //! A small trace in which everything is known: ten records on two lcores, three requests, one I/O, and a recording that
 //! names the RDMA connection. A tick is a nanosecond, and the first record is at [`START`].
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
@@ -83,15 +82,5 @@ impl Small {
     /// A file in the trace's directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
-    }
-
-    /// `COMMAND -i TRACE` and these arguments; an `@` in front of one stands for the directory.
-    pub(crate) fn args(&self, command: &str, more: &[&str]) -> Vec<OsString> {
-        let mut args: Vec<OsString> = vec![command.into(), "-i".into(), self.path("t.trace").into()];
-        args.extend(more.iter().map(|arg| match arg.strip_prefix('@') {
-            Some(name) => self.path(name).into(),
-            None => arg.into(),
-        }));
-        args
     }
 }
