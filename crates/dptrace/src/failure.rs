@@ -37,7 +37,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// The exit status for an error.
 pub(crate) fn status(error: &anyhow::Error) -> u8 {
-    if error.chain().any(|cause| cause.is::<Usage>()) {
+    if error.chain().any(<dyn std::error::Error>::is::<Usage>) {
         USAGE
     } else if io_kinds(error).any(|kind| kind == ErrorKind::PermissionDenied) {
         NOT_PERMITTED

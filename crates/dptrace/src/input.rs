@@ -75,7 +75,7 @@ impl InputArgs {
             }
             return Ok(Place::File(path.into()));
         }
-        if is_piped()? {
+        if is_piped() {
             let bytes = read_stdin()?;
             if !bytes.is_empty() {
                 return Ok(Place::Bytes(bytes));
@@ -184,16 +184,16 @@ fn read_stdin() -> anyhow::Result<Vec<u8>> {
 }
 
 /// Whether standard input is a pipe, a socket or a file, rather than a terminal or /dev/null.
-fn is_piped() -> anyhow::Result<bool> {
+fn is_piped() -> bool {
     if io::stdin().is_terminal() {
-        return Ok(false);
+        return false;
     }
     let kind = match fs::metadata("/dev/stdin") {
         Ok(metadata) => metadata.file_type(),
         // Closed, as by `<&-`.
-        Err(_) => return Ok(false),
+        Err(_) => return false,
     };
-    Ok(kind.is_fifo() || kind.is_file() || kind.is_socket())
+    kind.is_fifo() || kind.is_file() || kind.is_socket()
 }
 
 /// The trace files in shared memory, oldest first.

@@ -146,7 +146,7 @@ impl Condition {
         let number = || {
             parse_number(value).ok_or_else(|| usage(format!("in the condition {text:?}: {value:?} is not a number")))
         };
-        let test = match *operator {
+        let must = match *operator {
             "=" => Test::Matches(pattern(value)?),
             "!=" => Test::MatchesNot(pattern(value)?),
             "<" => Test::Number(f64::lt, number()?),
@@ -154,7 +154,7 @@ impl Condition {
             ">" => Test::Number(f64::gt, number()?),
             _ => Test::Number(f64::ge, number()?),
         };
-        Ok(Self { field, test })
+        Ok(Self { field, test: must })
     }
 
     /// A record that has no such field passes `!=` only.

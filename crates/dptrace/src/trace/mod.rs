@@ -27,6 +27,7 @@ use objects::ObjectArgs;
 /// `dptrace trace`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct TraceArgs {
     #[command(flatten)]
     input: InputArgs,
