@@ -18,13 +18,13 @@ pub(crate) struct Cli {
 }
 
 const STATUS: &str = "\
-Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted or not supported here.
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted or not supported.
 Data goes to standard output, everything else to standard error.";
 
 const OBJECTS_EXAMPLES: &str = "\
 Examples:
   dptrace objects                       all of them
-  dptrace objects qpair > own.toml      to change, and to use with dptrace trace --objects own.toml";
+  dptrace objects qpair > own.toml      to change, then: trace --objects own.toml";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

@@ -22,7 +22,7 @@ const RECORDING: &str = include_str!("../sample/demo.recording");
 const EXAMPLES: &str = "\
 Examples:
   dptrace demo                 a listing and its latency table
-  dptrace demo --write /tmp    then: dptrace latency -i /tmp/demo.trace --by owner.subnqn";
+  dptrace demo --write /tmp    then: dptrace latency -i /tmp/demo.trace";
 
 /// `dptrace demo`, as typed.
 #[derive(Args, Clone, Debug)]

@@ -68,7 +68,10 @@ impl InputArgs {
             let path = match (self.pid, self.shm_id) {
                 (Some(pid), _) => format!("{SHM}/{app}{NAME_BASE}pid{pid}"),
                 (None, Some(id)) => format!("{SHM}/{app}{NAME_BASE}{id}"),
-                (None, None) => return Err(usage("-s needs the application's -p PID or --shm-id ID")),
+                (None, None) => {
+                    let there = what_is_there()?;
+                    return Err(usage(format!("-s needs the application's -p PID or --shm-id ID; {there}")));
+                }
             };
             if !Path::new(&path).exists() {
                 bail!("there is no {path}; {}", what_is_there()?);

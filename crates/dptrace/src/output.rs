@@ -19,9 +19,10 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// To standard output, or to the file of that name, which is created or replaced.
+    /// To standard output (also by the name `-`, as for the input), or to the file of that name, which is created or
+    /// replaced.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
-        let (writer, name): (Box<dyn Write>, _) = match path {
+        let (writer, name): (Box<dyn Write>, _) = match path.filter(|path| path.as_os_str() != "-") {
             None => (Box::new(io::stdout()), "standard output".to_owned()),
             Some(path) => {
                 let name = path.display().to_string();

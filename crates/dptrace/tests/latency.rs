@@ -206,6 +206,17 @@ fn the_slowest_are_shown_with_all_their_records() {
     assert_eq!(slow["records"].as_array().map(Vec::len), Some(3));
 }
 
+/// Whose they are is what one wants to know next.
+#[test]
+fn the_slowest_tell_their_group() {
+    let by = ["--slowest", "1", "--by", "owner.subnqn"];
+    let table = latency(&small::builder(), &by);
+    assert!(table.contains("slowest 1: r1, 10.000 us, owner.subnqn=nqn.2016-06.io.spdk:cnode2\n"), "{table}");
+    let lines = json(&small::builder(), &by);
+    let group = lines.last().map(|line| line["group"]["owner.subnqn"].clone());
+    assert_eq!(group, Some("nqn.2016-06.io.spdk:cnode2".into()));
+}
+
 /// Filters choose records, and the time between what is left is one stage.
 #[test]
 fn filters_merge_stages() {

@@ -102,6 +102,9 @@ fn the_sample_is_the_generated_one() {
 #[test]
 fn every_command_helps_with_examples() {
     for command in COMMANDS {
+        let help = printed([command, "--help"]);
+        let examples = &help[help.find("Examples:").expect("examples")..];
+        assert!(examples.lines().all(|line| line.len() <= 80), "a small terminal would break them: {examples}");
         for help in [&[command, "--help"][..], &[command, "-h"], &["help", command]] {
             let text = printed(help);
             assert!(text.contains("Examples:") && text.contains("dptrace "), "{help:?}: {text}");

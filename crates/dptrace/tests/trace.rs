@@ -177,6 +177,8 @@ fn output_goes_to_a_file_on_request() {
     let expected = printed(small.args("trace", &[]));
     assert_eq!(printed(small.args("trace", &["-o", "@out"])), "");
     assert_eq!(std::fs::read_to_string(small.path("out")).expect("written"), expected);
+    assert_eq!(printed(small.args("trace", &["-o", "-"])), expected);
+    assert!(!std::path::Path::new("-").exists());
 }
 
 #[test]
@@ -287,4 +289,5 @@ fn info_tells_what_the_file_is() {
     }
     let told = printed(Small::of(&wrapped).args("trace", &["--info"]));
     assert!(told.lines().any(|line| line.contains("reactor_0") && line.contains("yes")), "{told}");
+    assert!(told.contains("overwrote") && !told.contains("nothing"), "what is lost: {told}");
 }

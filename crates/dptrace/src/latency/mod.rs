@@ -53,12 +53,13 @@ pub(crate) struct LatencyArgs {
 }
 
 const EXAMPLES: &str = "\
-A stage is the time between two records of one object, from the one that creates it to its last.
-Filters choose the records: --tpoint TCP_REQ_NEW,TCP_REQ_COMPLETED makes one stage of what lies between.
+A stage is the time between two records of one object, from the one that
+creates it to its last. Filters choose the records: --tpoint
+TCP_REQ_NEW,TCP_REQ_COMPLETED makes one stage of what lies between.
 
 Examples:
-  dptrace latency                                       of the newest trace in /dev/shm
-  dptrace latency -i FILE --by owner.subnqn,owner.qid   for each connection of a modern TCP target
+  dptrace latency                                       newest in /dev/shm
+  dptrace latency -i FILE --by owner.subnqn,owner.qid   modern TCP targets
   dptrace latency -i FILE -b qpairs.txt --by qpair.hostnqn
   dptrace latency -i FILE --tpoint 'RDMA_REQ_*' --slowest 5";
 

@@ -77,9 +77,9 @@ pub(crate) struct TraceArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  dptrace trace                                          the newest trace in /dev/shm
-  dptrace trace -i nvmf_trace.pid4711 -b qpairs.txt      with the connections named by a recording
-  spdk_trace -f FILE -j | dptrace trace -b qpairs.txt    the same from JSON
+  dptrace trace                                         newest in /dev/shm
+  dptrace trace -i nvmf_trace.pid4711 -b qpairs.txt     connections named
+  spdk_trace -f FILE -j | dptrace trace -b qpairs.txt   the same from JSON
   dptrace trace -s nvmf -p 4711 --tpoint 'TCP_REQ_*' --tail 20
   dptrace trace -i FILE --where 'owner.subnqn=*cnode1' --where 'time>1000'
   dptrace trace -i FILE --format ndjson | jq 'select(.size > 65536)'";
