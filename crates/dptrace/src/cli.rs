@@ -23,8 +23,8 @@ Data goes to standard output, everything else to standard error.";
 
 const OBJECTS_EXAMPLES: &str = "\
 Examples:
-  dptrace objects                       all of them
-  dptrace objects qpair > own.toml      to change, then: trace --objects own.toml";
+  dptrace objects                    all of them
+  dptrace objects qpair > own.toml   to change, then: trace --objects own.toml";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
