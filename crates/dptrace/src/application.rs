@@ -7,7 +7,7 @@ use std::path::Path;
 /// The processes that write a trace file.
 pub(crate) struct Application {
     processes: Vec<Process>,
-    /// Some processes' mappings could not be looked at.
+    /// Some processes' mappings could not be looked at, and the file's name does not tell which one to look for.
     blind: bool,
 }
 
@@ -33,7 +33,7 @@ impl Application {
                 Ok(maps) if maps_file(&maps, &file) || named == Some(pid) => application.add(pid),
                 Ok(_) => {}
                 Err(_) if named == Some(pid) => application.add(pid),
-                Err(_) => application.blind = true,
+                Err(_) => application.blind |= named.is_none(),
             }
         }
         application
@@ -41,6 +41,11 @@ impl Application {
 
     fn add(&mut self, pid: u32) {
         self.processes.extend(Process::find(pid));
+    }
+
+    /// Whether it can't be known who writes the file, so that its end can't be seen.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.processes.is_empty() && self.blind
     }
 
     /// Whether nobody writes the file any more. Where we may not look, it is not gone.

@@ -18,8 +18,24 @@ pub(crate) struct Cli {
 }
 
 const STATUS: &str = "\
-Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted or not supported here.
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted or not supported.
 Data goes to standard output, everything else to standard error.";
+
+const OBJECTS_EXAMPLES: &str = "\
+Examples:
+  dptrace objects                    all of them
+  dptrace objects qpair > own.toml   to change, then: trace --objects own.toml";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  dptrace completions bash > ~/.local/share/bash-completion/completions/dptrace
+  dptrace completions zsh > ~/.zfunc/_dptrace
+  dptrace completions fish > ~/.config/fish/completions/dptrace.fish";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  dptrace man /usr/local/share/man/man1
+  dptrace man . && man ./dptrace-trace.1";
 
 /// What can be done.
 #[derive(Subcommand, Debug)]
@@ -31,16 +47,19 @@ pub(crate) enum Command {
     /// Show what dptrace does, on a sample that it carries
     Demo(DemoArgs),
     /// Print the object specs that are built in, to read or to start one's own from
+    #[command(after_help = OBJECTS_EXAMPLES)]
     Objects {
         /// Only this one (qpair, ...)
         name: Option<String>,
     },
     /// Print the completions for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell
         shell: Shell,
     },
     /// Write the man pages into a directory
+    #[command(after_help = MAN_EXAMPLES)]
     Man {
         /// The directory, which must exist
         dir: PathBuf,

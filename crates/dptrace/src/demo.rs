@@ -19,11 +19,17 @@ const TRACE: &[u8] = include_bytes!("../sample/demo.trace");
 /// The recording of its qpairs.
 const RECORDING: &str = include_str!("../sample/demo.recording");
 
+const EXAMPLES: &str = "\
+Examples:
+  dptrace demo                 a listing and its latency table
+  dptrace demo --write /tmp    then: dptrace latency -i /tmp/demo.trace";
+
 /// `dptrace demo`, as typed.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
     /// Records of the listing that are shown
-    #[arg(long, value_name = "N", default_value_t = 24)]
+    #[arg(long, value_name = "N", default_value_t = 32)]
     head: u64,
 
     /// Write the sample, demo.trace and demo.recording, into this directory instead, to try other commands on

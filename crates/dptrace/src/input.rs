@@ -68,7 +68,10 @@ impl InputArgs {
             let path = match (self.pid, self.shm_id) {
                 (Some(pid), _) => format!("{SHM}/{app}{NAME_BASE}pid{pid}"),
                 (None, Some(id)) => format!("{SHM}/{app}{NAME_BASE}{id}"),
-                (None, None) => return Err(usage("-s needs the application's -p PID or --shm-id ID")),
+                (None, None) => {
+                    let there = what_is_there()?;
+                    return Err(usage(format!("-s needs the application's -p PID or --shm-id ID; {there}")));
+                }
             };
             if !Path::new(&path).exists() {
                 bail!("there is no {path}; {}", what_is_there()?);
@@ -112,21 +115,28 @@ impl Place {
 
 fn load_file(path: &Path) -> anyhow::Result<Trace> {
     let source = FileSource::open(path)?;
-    let mut start = [0; 512];
-    let n = source.read_at(&mut start, 0)?;
-    if !JsonTrace::is_text(&start[..n]) {
+    if !source.is_text()? {
         return Ok(Trace::Raw(RawTrace::read(&source)?));
     }
     let size = usize::try_from(source.len()).context("the file is too large")?;
     let mut text = Vec::new();
     text.try_reserve_exact(size + 1).context("the file does not fit in memory")?;
     (&source.file).read_to_end(&mut text)?;
-    Ok(Trace::Json(JsonTrace::parse(text)?))
+    document(text)
+}
+
+fn document(text: Vec<u8>) -> anyhow::Result<Trace> {
+    let json = JsonTrace::parse(text)?;
+    // spdk_trace -j always writes them, and without them no entry says anything.
+    if json.tpoints().all().is_empty() {
+        bail!("a JSON document without tracepoints: this is not the output of spdk_trace -j");
+    }
+    Ok(Trace::Json(json))
 }
 
 fn load_bytes(bytes: Vec<u8>) -> anyhow::Result<Trace> {
     if JsonTrace::is_text(&bytes) {
-        return Ok(Trace::Json(JsonTrace::parse(bytes)?));
+        return document(bytes);
     }
     Ok(Trace::Raw(RawTrace::read(&bytes)?))
 }
@@ -145,6 +155,13 @@ impl FileSource {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         Ok(Self { file, len: metadata.len() })
+    }
+
+    /// Whether it begins as text does, rather than as a raw trace file.
+    pub(crate) fn is_text(&self) -> io::Result<bool> {
+        let mut start = [0; 512];
+        let n = self.read_at(&mut start, 0)?;
+        Ok(JsonTrace::is_text(&start[..n]))
     }
 }
 

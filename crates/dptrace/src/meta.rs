@@ -1,6 +1,5 @@
 //! What the program tells about itself: built-in specs, completions, man pages.
 
-use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -10,6 +9,7 @@ use clap_complete::Shell;
 use crate::cli::Cli;
 use crate::failure::usage;
 use crate::names;
+use crate::output::Output;
 
 /// Prints the built-in object specs, or one of them.
 pub(crate) fn objects(name: Option<&str>) -> anyhow::Result<()> {
@@ -23,8 +23,13 @@ pub(crate) fn objects(name: Option<&str>) -> anyhow::Result<()> {
         return Err(usage(format!("no object spec is called {name:?}{hint}; there is {}", all.join(", "))));
     }
     let text: Vec<_> = wanted.iter().map(|(_, text)| *text).collect();
-    std::io::stdout().write_all(text.join("\n").as_bytes())?;
-    Ok(())
+    print(text.join("\n").into_bytes())
+}
+
+fn print(text: Vec<u8>) -> anyhow::Result<()> {
+    let mut output = Output::open(None)?;
+    output.buffer = text;
+    Ok(output.flush()?)
 }
 
 /// Prints a shell's completions.
@@ -32,8 +37,7 @@ pub(crate) fn completions(shell: Shell) -> anyhow::Result<()> {
     // Into memory first: the generator panics where standard output is closed.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "dptrace", &mut script);
-    std::io::stdout().write_all(&script)?;
-    Ok(())
+    print(script)
 }
 
 /// Writes a man page for the program and one for each command.

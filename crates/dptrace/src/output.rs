@@ -14,21 +14,22 @@ pub(crate) struct Output {
     /// What formats append to.
     pub(crate) buffer: Vec<u8>,
     writer: Box<dyn Write>,
+    /// For messages.
+    name: String,
 }
 
 impl Output {
-    /// To standard output, or to the file of that name, which is created or replaced.
+    /// To standard output (also by the name `-`, as for the input), or to the file of that name, which is created or
+    /// replaced.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
-        let writer: Box<dyn Write> = match path {
-            None => Box::new(io::stdout()),
-            Some(path) => Box::new(File::create(path).with_context(|| format!("creating {}", path.display()))?),
+        let (writer, name): (Box<dyn Write>, _) = match path.filter(|path| path.as_os_str() != "-") {
+            None => (Box::new(io::stdout()), "standard output".to_owned()),
+            Some(path) => {
+                let name = path.display().to_string();
+                (Box::new(File::create(path).with_context(|| format!("creating {name}"))?), name)
+            }
         };
-        Ok(Self::to(writer))
-    }
-
-    /// To any writer.
-    pub(crate) fn to(writer: Box<dyn Write>) -> Self {
-        Self { buffer: Vec::with_capacity(BUFFER + BUFFER / 4), writer }
+        Ok(Self { buffer: Vec::with_capacity(BUFFER + BUFFER / 4), writer, name })
     }
 
     /// Empties the buffer if it is full.
@@ -42,8 +43,9 @@ impl Output {
 
     /// Empties the buffer.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.writer.write_all(&self.buffer)?;
+        let written = self.writer.write_all(&self.buffer).and_then(|()| self.writer.flush());
         self.buffer.clear();
-        self.writer.flush()
+        // The kind is kept: a reader who went away is no failure.
+        written.map_err(|error| io::Error::new(error.kind(), format!("writing to {}: {error}", self.name)))
     }
 }

@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::trace::field::{Context, Field};
 use crate::trace::filter::{Filter, FilterArgs};
 use crate::trace::objects::ObjectArgs;
-use crate::trace::{nothing_read, tell_problems};
+use crate::trace::{nothing_read, refuse_to_overwrite, tell_problems};
 use report::Names;
 use stages::{Latencies, Tracker};
 
@@ -53,20 +53,22 @@ pub(crate) struct LatencyArgs {
 }
 
 const EXAMPLES: &str = "\
-A stage is the time between two records of one object, from the one that creates it to its last. Filters choose the
-records: --tpoint TCP_REQ_NEW,TCP_REQ_COMPLETED makes one stage of what lies between.
+A stage is the time between two records of one object, from the one that
+creates it to its last. Filters choose the records: --tpoint
+TCP_REQ_NEW,TCP_REQ_COMPLETED makes one stage of what lies between.
 
 Examples:
-  dptrace latency                                        of the newest trace in /dev/shm
-  dptrace latency -i FILE --by owner.subnqn,owner.qid    for each connection of a modern NVMe/TCP target
+  dptrace latency                                       newest in /dev/shm
+  dptrace latency -i FILE --by owner.subnqn,owner.qid   modern TCP targets
   dptrace latency -i FILE -b qpairs.txt --by qpair.hostnqn
   dptrace latency -i FILE --tpoint 'RDMA_REQ_*' --slowest 5";
 
 /// Runs the command.
 pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
-    let loaded = args.input.place()?.load()?;
+    let place = args.input.place()?;
+    refuse_to_overwrite(&place, args.output.as_deref())?;
+    let text = measure(args, &place.load()?)?;
     let mut output = Output::open(args.output.as_deref())?;
-    let text = measure(args, &loaded)?;
     output.buffer.extend_from_slice(text.as_bytes());
     output.flush()?;
     Ok(())

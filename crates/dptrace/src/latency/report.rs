@@ -25,10 +25,20 @@ impl Names<'_> {
         self.tpoints.get(id).map_or("?", |t| t.name.as_str())
     }
 
-    fn group(&self, subject: &Subject) -> String {
-        let values = self.by.iter().zip(&subject.group);
-        let values: Vec<_> = values.map(|(name, v)| format!("{name}={}", v.as_deref().unwrap_or("-"))).collect();
-        values.join(", ")
+    /// `, FIELD=VALUE` for each field grouped by.
+    fn group(&self, group: &[Option<Box<str>>]) -> String {
+        let values = self.by.iter().zip(group);
+        values.fold(String::new(), |text, (name, v)| format!("{text}, {name}={}", v.as_deref().unwrap_or("-")))
+    }
+
+    /// The same as a JSON member behind a comma.
+    fn json_group(&self, group: &[Option<Box<str>>]) -> String {
+        if self.by.is_empty() {
+            return String::new();
+        }
+        let values = self.by.iter().zip(group);
+        let values = values.map(|(name, v)| format!("{}:{}", quoted(name), v.as_deref().map_or("null".into(), quoted)));
+        format!(",\"group\":{{{}}}", values.collect::<Vec<_>>().join(","))
     }
 }
 
@@ -66,10 +76,7 @@ fn table(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>)
     if times.unfinished > 0 {
         let _ = write!(text, " ({} unfinished)", times.unfinished);
     }
-    if !names.by.is_empty() {
-        let _ = write!(text, ", {}", names.group(subject));
-    }
-    text.push('\n');
+    let _ = writeln!(text, "{}", names.group(&subject.group));
     let stages = in_order(times);
     let label = |(from, to): (u16, u16)| format!("{} -> {}", names.tpoint(from), names.tpoint(to));
     let width = stages.iter().map(|(tpoints, _)| label(**tpoints).chars().count()).max().unwrap_or(0).max(12);
@@ -101,7 +108,8 @@ fn row(text: &mut String, label: &str, width: usize, spread: &Spread, total: Opt
 fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     let nanos = |from: Ticks, to: Ticks| micros(names.rate.nanos(Ticks(to.0.saturating_sub(from.0))).0);
     let last = life.records.last().map_or(life.start, |&(_, tsc)| tsc);
-    let _ = writeln!(text, "slowest {rank}: {}, {} us", life.name, nanos(life.start, last));
+    let group = names.group(&life.group);
+    let _ = writeln!(text, "slowest {rank}: {}, {} us{group}", life.name, nanos(life.start, last));
     let _ = writeln!(text, "  {:<24} {:>TIME_WIDTH$} {:>TIME_WIDTH$}", "tracepoint", "at (us)", "took (us)");
     let mut before = life.start;
     for &(tpoint, tsc) in &life.records {
@@ -138,11 +146,7 @@ fn quoted(text: &str) -> String {
 fn json_line(text: &mut String, head: &str, subject: &Subject, spread: &Spread, names: &Names<'_>, tail: &str) {
     let first = quoted(names.tpoint(subject.first));
     let _ = write!(text, "{{{head},\"object\":{},\"created_by\":{first}", quoted(&subject.prefix.to_string()));
-    if !names.by.is_empty() {
-        let values = names.by.iter().zip(&subject.group);
-        let values = values.map(|(name, v)| format!("{}:{}", quoted(name), v.as_deref().map_or("null".into(), quoted)));
-        let _ = write!(text, ",\"group\":{{{}}}", values.collect::<Vec<_>>().join(","));
-    }
+    text.push_str(&names.json_group(&subject.group));
     let _ = write!(text, ",\"count\":{},\"mean_us\":{}", spread.count(), micros(spread.mean()));
     for (name, quantile) in QUANTILES {
         let _ = write!(text, ",\"{}_us\":{}", name.replace('.', "_"), micros(spread.quantile(quantile)));
@@ -158,6 +162,7 @@ fn json_slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     let stages = stages.collect::<Vec<_>>().join(",");
     let last = life.records.last().map_or(life.start, |&(_, tsc)| tsc);
     let object = quoted(&life.name.to_string());
-    let whole = nanos(last);
-    let _ = writeln!(text, "{{\"slowest\":{rank},\"object\":{object},\"whole_us\":{whole},\"records\":[{stages}]}}");
+    let (whole, group) = (nanos(last), names.json_group(&life.group));
+    let _ =
+        writeln!(text, "{{\"slowest\":{rank},\"object\":{object}{group},\"whole_us\":{whole},\"records\":[{stages}]}}");
 }

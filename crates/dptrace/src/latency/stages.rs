@@ -19,7 +19,7 @@ pub(crate) struct Life {
     /// Tracepoint id and time of each of its records.
     pub(crate) records: Vec<(u16, Ticks)>,
     /// The values that it is grouped by.
-    group: Vec<Option<Box<str>>>,
+    pub(crate) group: Vec<Option<Box<str>>>,
 }
 
 /// What a table is about: objects that one tracepoint creates, of one group.

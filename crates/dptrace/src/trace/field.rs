@@ -7,6 +7,7 @@ use spdk_trace::{ArgValue, Object, Poller, Record, TickRate};
 
 use super::annotation::ReadBack;
 use crate::failure::usage;
+use crate::names;
 
 /// A thing to ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,5 +144,6 @@ fn unknown(name: &str, specs: &[ObjectSpec]) -> anyhow::Error {
     known.push("arg.NAME".to_owned());
     known.extend(OwnerProperties::NAMES.iter().map(|p| format!("owner.{p}")));
     known.extend(specs.iter().flat_map(|s| s.properties.iter().map(|p| format!("{}.{}", s.name, p.name))));
-    usage(format!("no field is called {name:?}; there is {}", known.join(", ")))
+    let near = names::hint(name, known.iter().map(String::as_str));
+    usage(format!("no field is called {name:?}{near}; there is {}", known.join(", ")))
 }

@@ -33,11 +33,11 @@ pub(crate) struct FilterArgs {
     object: Vec<String>,
 
     /// Only records from that time on, in microseconds since the first record
-    #[arg(long, value_name = "US")]
+    #[arg(long, value_name = "US", value_parser = micros)]
     since: Option<f64>,
 
     /// Only records up to that time, in microseconds since the first record
-    #[arg(long, value_name = "US")]
+    #[arg(long, value_name = "US", value_parser = micros)]
     until: Option<f64>,
 
     /// Only records for which this holds; several times: all of it. FIELD=GLOB, FIELD!=GLOB, or FIELD and one of
@@ -146,7 +146,7 @@ impl Condition {
         let number = || {
             parse_number(value).ok_or_else(|| usage(format!("in the condition {text:?}: {value:?} is not a number")))
         };
-        let holds = match *operator {
+        let must = match *operator {
             "=" => Test::Matches(pattern(value)?),
             "!=" => Test::MatchesNot(pattern(value)?),
             "<" => Test::Number(f64::lt, number()?),
@@ -154,7 +154,7 @@ impl Condition {
             ">" => Test::Number(f64::gt, number()?),
             _ => Test::Number(f64::ge, number()?),
         };
-        Ok(Self { field, test: holds })
+        Ok(Self { field, test: must })
     }
 
     /// A record that has no such field passes `!=` only.
@@ -202,7 +202,20 @@ fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Vec<bool>> {
 }
 
 fn objects(texts: &[String]) -> anyhow::Result<HashSet<ObjectName>> {
-    texts.iter().map(|text| text.parse().map_err(|e| usage(format!("{text:?}: {e}")))).collect()
+    let object = |text: &String| {
+        // No application has a digit for a prefix: the prefix was forgotten.
+        if text.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(usage(format!("{text:?} has no prefix: an object's name is a prefix and a number, as in r10")));
+        }
+        text.parse().map_err(|e| usage(format!("{text:?}: {e}")))
+    };
+    texts.iter().map(object).collect()
+}
+
+/// A time as typed. `f64` alone would take "nan", which no record is before or after.
+fn micros(text: &str) -> Result<f64, &'static str> {
+    let us = text.parse().map_err(|_| "not a number of microseconds")?;
+    if f64::is_finite(us) { Ok(us) } else { Err("not a number of microseconds") }
 }
 
 fn ticks(us: f64, rate: TickRate, round: fn(f64) -> f64) -> u64 {

@@ -39,6 +39,9 @@ pub(crate) fn follow(
     let handler = Arc::clone(&stop);
     ctrlc::set_handler(move || handler.store(true, Ordering::Relaxed)).context("catching SIGINT")?;
     let application = Application::of(path);
+    if application.is_unknown() {
+        note("not permitted to see which process writes this file: going on until interrupted");
+    }
 
     let mut lister = Lister::new(View {
         rate: follower.tick_rate(),

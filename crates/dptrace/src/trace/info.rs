@@ -58,7 +58,8 @@ fn raw_info(text: &mut String, raw: &RawTrace, rate: u64) {
     }
     let idle = rings.iter().filter(|ring| ring.records == 0 && ring.written == 0).count();
     if idle > 0 {
-        let _ = writeln!(text, "{idle} more lcores have a ring and no records");
+        let (s, have) = if idle == 1 { ("", "has") } else { ("s", "have") };
+        let _ = writeln!(text, "{idle} more lcore{s} {have} a ring and no records");
     }
     let cleared: u64 = rings.iter().map(|ring| ring.cleared).sum();
     if cleared > 0 {
@@ -66,7 +67,8 @@ fn raw_info(text: &mut String, raw: &RawTrace, rate: u64) {
     }
     text.push('\n');
     if raw.problems().is_empty() {
-        line(text, "lost", "nothing");
+        let wrapped = rings.iter().any(|ring| ring.wrapped);
+        line(text, "lost", if wrapped { "only what the wrapped rings overwrote" } else { "nothing" });
     }
     for finding in raw.problems().iter() {
         line(text, "problem", &finding.to_string());

@@ -14,7 +14,7 @@ use crate::output::Output;
 
 /// How a listing is to look.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own, and all go together")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Look {
     pub(crate) tsc: bool,
     pub(crate) delta: bool,

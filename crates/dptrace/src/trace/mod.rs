@@ -27,7 +27,7 @@ use objects::ObjectArgs;
 /// `dptrace trace`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
-#[expect(clippy::struct_excessive_bools, reason = "as typed: a bool is a flag")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct TraceArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -77,9 +77,9 @@ pub(crate) struct TraceArgs {
 
 const EXAMPLES: &str = "\
 Examples:
-  dptrace trace                                          the newest trace in /dev/shm
-  dptrace trace -i nvmf_trace.pid4711 -b qpairs.txt      with the connections named by a recording
-  spdk_trace -f FILE -j | dptrace trace -b qpairs.txt    the same from JSON
+  dptrace trace                                         newest in /dev/shm
+  dptrace trace -i nvmf_trace.pid4711 -b qpairs.txt     connections named
+  spdk_trace -f FILE -j | dptrace trace -b qpairs.txt   the same from JSON
   dptrace trace -s nvmf -p 4711 --tpoint 'TCP_REQ_*' --tail 20
   dptrace trace -i FILE --where 'owner.subnqn=*cnode1' --where 'time>1000'
   dptrace trace -i FILE --format ndjson | jq 'select(.size > 65536)'";
@@ -92,14 +92,14 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
         return follow_file(args, &place);
     }
     let loaded = place.load()?;
-    let mut output = Output::open(args.output.as_deref())?;
     if args.info || args.list_tpoints {
         let text = if args.info { info::info(&loaded) } else { info::tpoints(&loaded) };
+        let mut output = Output::open(args.output.as_deref())?;
         output.buffer.extend_from_slice(text.as_bytes());
         output.flush()?;
         return Ok(());
     }
-    list_records(args, &loaded, &mut output)
+    list_records(args, &loaded)
 }
 
 impl TraceArgs {
@@ -122,12 +122,17 @@ impl TraceArgs {
     }
 }
 
-fn list_records(args: &TraceArgs, loaded: &Loaded, output: &mut Output) -> anyhow::Result<()> {
+fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let Loaded { trace, name } = loaded;
     let (annotator, mut filter) = args.understand(trace.tpoints(), trace.tick_rate())?;
+    // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
+    let mut output = Output::open(args.output.as_deref())?;
     let mut format = format::writer(args.format, &Head::of_trace(trace));
-    let listed = list::list(trace, annotator.as_ref(), &mut filter, args.look(), format.as_mut(), output)?;
+    let listed = list::list(trace, annotator.as_ref(), &mut filter, args.look(), format.as_mut(), &mut output)?;
     tell_problems(&listed.problems);
+    if args.head == Some(0) || args.tail == Some(0) {
+        return Ok(());
+    }
     if listed.read == 0 {
         nothing_read(name, &listed.problems)?;
     } else if listed.shown == 0 {
@@ -155,7 +160,12 @@ fn follow_file(args: &TraceArgs, place: &Place) -> anyhow::Result<()> {
     let Place::File(path) = place else {
         return Err(usage("--follow needs a trace file, not standard input"));
     };
-    let follower = Follower::new(&FileSource::open(path)?).with_context(|| format!("reading {}", path.display()))?;
+    let reading = || format!("reading {}", path.display());
+    let source = FileSource::open(path).with_context(reading)?;
+    if source.is_text().with_context(reading)? {
+        return Err(usage(format!("--follow needs a raw trace file, and {} is text", path.display())));
+    }
+    let follower = Follower::new(&source).with_context(reading)?;
     let (annotator, mut filter) = args.understand(follower.tpoints(), follower.tick_rate())?;
     let mut output = Output::open(args.output.as_deref())?;
     follow::follow(follower, path, annotator.as_ref(), &mut filter, (args.format, args.look()), &mut output)
@@ -185,7 +195,7 @@ pub(crate) fn nothing_read(name: &str, problems: &Problems) -> anyhow::Result<()
 }
 
 /// `-o` naming the input would destroy it before it is read.
-fn refuse_to_overwrite(place: &Place, output: Option<&Path>) -> anyhow::Result<()> {
+pub(crate) fn refuse_to_overwrite(place: &Place, output: Option<&Path>) -> anyhow::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
     let (Place::File(input), Some(output)) = (place, output) else { return Ok(()) };
     if let (Ok(a), Ok(b)) = (input.metadata(), output.metadata())

@@ -1,0 +1,144 @@
+//! What the program tells about itself: completions, man pages, specs, the sample, help.
+#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
+
+mod common;
+
+use common::{dptrace, printed};
+
+const COMMANDS: [&str; 6] = ["trace", "latency", "demo", "objects", "completions", "man"];
+
+#[test]
+fn every_shell_has_completions() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = printed(["completions", shell]);
+        assert!(COMMANDS.iter().all(|command| script.contains(command)), "{shell}");
+        assert!(script.contains("list-tpoints") && script.contains("slowest"), "{shell}");
+    }
+    dptrace().args(["completions", "tcsh"]).assert().code(2);
+}
+
+/// The shell itself takes it.
+#[test]
+fn bash_reads_its_completions() {
+    let script = printed(["completions", "bash"]);
+    match std::process::Command::new("bash").args(["-n", "-c", &script]).output() {
+        Ok(done) => assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr)),
+        Err(error) => println!("SKIPPED: no bash here: {error}"),
+    }
+}
+
+#[test]
+fn every_command_has_a_man_page() {
+    let dir = tempfile::tempdir().expect("a directory");
+    assert_eq!(printed(["man".as_ref(), dir.path().as_os_str()]), "");
+    for command in COMMANDS {
+        let page = dir.path().join(format!("dptrace-{command}.1"));
+        let text = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+        assert!(text.contains(".TH") && text.contains("Examples:"), "{command}");
+    }
+    let text = std::fs::read_to_string(dir.path().join("dptrace.1")).expect("the program's own page");
+    assert!(text.contains("Exit status"), "{text}");
+}
+
+#[test]
+fn man_pages_need_their_directory() {
+    let done = dptrace().args(["man", "/no/such/directory"]).assert().code(1);
+    let told = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(told.contains("/no/such/directory"), "{told}");
+}
+
+#[test]
+fn built_in_specs_are_printed() {
+    let qpair = printed(["objects", "qpair"]);
+    assert_eq!(qpair, include_str!("../../../objects/qpair.toml"));
+    assert!(printed(["objects"]).contains(&qpair));
+    let done = dptrace().args(["objects", "qpiar"]).assert().code(2);
+    assert!(String::from_utf8_lossy(&done.get_output().stderr).contains("near: qpair"));
+}
+
+#[test]
+fn the_demo_tells_the_sample_and_its_latency() {
+    let demo = printed(["demo", "--head", "40"]);
+    let commands: Vec<_> = demo.lines().filter(|line| line.starts_with("$ dptrace")).collect();
+    assert_eq!(commands.len(), 2, "{demo}");
+    assert_eq!(demo.lines().skip(1).take_while(|line| !line.is_empty()).count(), 40);
+    assert!(demo.contains("qpair(ptr=0x"), "a recorded connection is named");
+    assert!(demo.contains("nqn.2016-06.io.spdk:cnode"), "an owner is named");
+    assert!(demo.contains("TCP_REQ_NEW -> TCP_REQ_NEED_BUFFER"), "{demo}");
+}
+
+/// What a newcomer sees first has both kinds of annotation in it, without any option.
+#[test]
+fn the_demo_shows_an_annotated_record_at_once() {
+    let demo = printed(["demo"]);
+    assert!(demo.contains("qpair(ptr=0x") && demo.contains("nqn.2016-06.io.spdk:cnode"), "{demo}");
+}
+
+/// The commands that the demo shows print what it shows.
+#[test]
+fn the_demos_files_can_be_tried() {
+    let dir = tempfile::tempdir().expect("a directory");
+    assert_eq!(printed(["demo".as_ref(), "--write".as_ref(), dir.path().as_os_str()]), "");
+    let demo = printed(["demo"]);
+    for command in demo.lines().filter_map(|line| line.strip_prefix("$ dptrace ")) {
+        let done = dptrace().args(command.split(' ')).current_dir(dir.path()).assert().success();
+        let shown = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+        assert!(demo.contains(&format!("$ dptrace {command}\n{shown}")), "{command}");
+    }
+}
+
+/// The bundled files are what the generator makes now.
+#[test]
+fn the_sample_is_the_generated_one() {
+    let dir = tempfile::tempdir().expect("a directory");
+    printed(["demo".as_ref(), "--write".as_ref(), dir.path().as_os_str()]);
+    let generated = testkit::Workload::sample().generate();
+    let trace = std::fs::read(dir.path().join("demo.trace")).expect("written");
+    assert!(trace == generated.file.bytes, "cargo run -p testkit --bin gen-trace -- --sample makes another file");
+    let recording = std::fs::read_to_string(dir.path().join("demo.recording")).expect("written");
+    assert_eq!(recording, generated.recording);
+}
+
+#[test]
+fn every_command_helps_with_examples() {
+    for command in COMMANDS {
+        let help = printed([command, "--help"]);
+        let examples = &help[help.find("Examples:").expect("examples")..];
+        assert!(examples.lines().all(|line| line.len() <= 80), "a small terminal would break them: {examples}");
+        for help in [&[command, "--help"][..], &[command, "-h"], &["help", command]] {
+            let text = printed(help);
+            assert!(text.contains("Examples:") && text.contains("dptrace "), "{help:?}: {text}");
+        }
+    }
+    let text = printed(["--help"]);
+    assert!(COMMANDS.iter().all(|command| text.contains(command)), "{text}");
+    assert!(text.contains("Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted"), "{text}");
+}
+
+/// Every option that an example shows exists.
+#[test]
+fn examples_use_options_that_exist() {
+    for command in ["trace", "latency"] {
+        let help = printed([command, "--help"]);
+        let (options, examples) = help.split_once("Examples:").expect("examples");
+        for line in examples.lines().filter(|line| line.contains(&format!("dptrace {command}"))) {
+            for option in line.split_whitespace().filter(|word| word.starts_with("--")) {
+                assert!(options.contains(option), "{command}: {option}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_version_is_told() {
+    assert_eq!(printed(["--version"]), format!("dptrace {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn what_does_not_exist_is_wrong_usage() {
+    for args in [&["--no-such"][..], &["no-such"], &[], &["latency", "--follow"], &["demo", "--head", "x"], &["man"]] {
+        let done = dptrace().args(args).assert().code(2);
+        assert!(done.get_output().stdout.is_empty(), "{args:?}");
+        assert!(!done.get_output().stderr.is_empty(), "{args:?}");
+    }
+}
