@@ -1,5 +1,7 @@
 //! The documents are true: what they show is what the program prints, and what they name is there.
 
+#![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
