@@ -29,11 +29,12 @@ impl Application {
         let mut pids: Vec<u32> = entries.filter_map(|e| e.file_name().to_string_lossy().parse().ok()).collect();
         pids.retain(|&pid| pid != std::process::id());
         for pid in pids {
-            match fs::read_to_string(format!("/proc/{pid}/maps")) {
-                Ok(maps) if maps_file(&maps, &file) || named == Some(pid) => application.add(pid),
-                Ok(_) => {}
-                Err(_) if named == Some(pid) => application.add(pid),
-                Err(_) => application.blind |= named.is_none(),
+            match holds(pid, &file) {
+                Some(true) => application.add(pid),
+                Some(false) => {}
+                // Where we may not look, the name must do.
+                None if named == Some(pid) => application.add(pid),
+                None => application.blind |= named.is_none(),
             }
         }
         application
@@ -69,6 +70,17 @@ impl Process {
         // The first of these is field 4.
         Some(Self { pid, start_time: fields.nth(22 - 4)?.parse().ok()? })
     }
+}
+
+/// Whether a process has the file mapped or open; `None` where we may not look.
+fn holds(pid: u32, file: &fs::Metadata) -> Option<bool> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    if maps_file(&maps, file) {
+        return Some(true);
+    }
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    let mut open = open.flatten().filter_map(|entry| fs::metadata(entry.path()).ok());
+    Some(open.any(|other| (other.dev(), other.ino()) == (file.dev(), file.ino())))
 }
 
 /// Whether one of the mappings (proc(5): range, permissions, offset, device, inode, path) is of that file.

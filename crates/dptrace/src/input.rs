@@ -22,8 +22,12 @@ const NAME_BASE: &str = "_trace.";
 pub(crate) struct InputArgs {
     /// A raw trace file of any SPDK version, or the output of spdk_trace -j; "-" is standard input.
     /// Without -i and -s: standard input if something is piped into it, else the newest *_trace.* in /dev/shm
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", short_alias = 'f')]
     pub(crate) input: Option<PathBuf>,
+
+    /// The same as -i FILE
+    #[arg(value_name = "FILE", conflicts_with_all = ["input", "app"])]
+    file: Option<PathBuf>,
 
     /// The trace of a running application of that name (nvmf, spdk_tgt, ...), in /dev/shm
     #[arg(short = 's', long = "app", value_name = "APP", conflicts_with = "input")]
@@ -57,7 +61,7 @@ pub(crate) enum Place {
 impl InputArgs {
     /// Finds out what is meant.
     pub(crate) fn place(&self) -> anyhow::Result<Place> {
-        if let Some(path) = &self.input {
+        if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
             return if path.as_os_str() == "-" {
                 Ok(Place::Bytes(read_stdin()?))
             } else {

@@ -102,6 +102,10 @@ pub(crate) struct FixedLayout {
 /// Bytes of a thread name (`SPDK_TRACE_THREAD_NAME_LEN`).
 pub(crate) const THREAD_NAME_SIZE: usize = 16;
 
+/// Ticks a second of any machine: from the slow timers of small ARM ones on. What has no descriptors must at least have
+/// such a rate, or be 0, to be taken for a trace.
+const TICK_RATES: std::ops::RangeInclusive<u64> = 100_000..=100_000_000_000;
+
 const A: FixedLayout = FixedLayout {
     era: Era::A,
     size: SizeField::AfterOffsets,
@@ -211,6 +215,10 @@ impl FixedLayout {
         // Descriptors decide. A file without any is told by its size, which stands at one place in eras D0, D and E,
         // and by its first history, which begins where the header ends.
         let by_descriptors = right.saturating_sub(wrong);
+        let plausible_rate = Fields(header).u64(self.tsc_rate).is_some_and(|rate| TICK_RATES.contains(&rate));
+        if by_descriptors == 0 && !plausible_rate {
+            return 0;
+        }
         by_descriptors * 4 + if fits { 2 } else { 0 } + usize::from(self.first_history_follows(Fields(header)))
     }
 }

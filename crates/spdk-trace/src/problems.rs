@@ -131,7 +131,9 @@ impl fmt::Display for Finding {
             }
             Problem::NoTickRate => write!(f, "the file has no tick rate: times are shown in ticks, not microseconds"),
             Problem::Descriptor(what) => write!(f, "{what} ({n} time{s}, first at {first})"),
-            Problem::HistoryOutside => write!(f, "left out: no history at {first}"),
+            Problem::HistoryOutside => {
+                write!(f, "left out: no history of it at {first}, where the header says that there is one")
+            }
             Problem::HistoryOverlaps => write!(f, "left out: its history at {first} lies on another lcore's"),
             Problem::SlotsMissing => write!(f, "the file ends at {first}, {n} slot{s} before the ring's end"),
             Problem::OwnerOutside => write!(f, "{n} owner{s} outside the file (the table begins at {first})"),

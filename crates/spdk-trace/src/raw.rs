@@ -56,8 +56,9 @@ impl RawTrace {
     /// Copies the trace out of `source`, which may be written to meanwhile.
     pub fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Self, Error> {
         let header = read_header(source)?;
-        let mut problems = header.problems;
+        let mut problems = Problems::default();
         check_size(header.stated_size, source.len(), &mut problems);
+        problems.append(header.problems);
         if header.tick_rate.is_none() {
             problems.add(Problem::NoTickRate, None, FileOffset(0));
         }

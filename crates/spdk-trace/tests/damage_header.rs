@@ -206,8 +206,8 @@ fn owners_behind_the_end_of_the_file_are_counted() {
         let (stated, table) = (file.bytes.len(), file.layout.owner(0));
         file.bytes.truncate(file.layout.owner(2) + 20);
         let told = [
-            format!("OwnerOutside x1 at {table:#x}"),
             format!("WrongSize {{ stated: {stated}, actual: {} }} x1 at 0x0", file.bytes.len()),
+            format!("OwnerOutside x1 at {table:#x}"),
         ];
         shows(&file, &told, &["0 1000 A", "3 1001 A"]);
         assert_eq!(read(&file.bytes).owners().all().count(), 1);

@@ -55,7 +55,9 @@ pub(crate) struct LatencyArgs {
 const EXAMPLES: &str = "\
 A stage is the time between two records of one object, from the one that
 creates it to its last. Filters choose the records: --tpoint
-TCP_REQ_NEW,TCP_REQ_COMPLETED makes one stage of what lies between.
+TCP_REQ_NEW,TCP_REQ_COMPLETED makes one stage of what lies between. Requests that
+are meant to wait (async events of admin queues) can take nearly all of the
+share: leave them out with --where 'owner.qid>0'.
 
 Examples:
   dptrace latency                                       newest in /dev/shm

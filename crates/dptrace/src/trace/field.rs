@@ -130,7 +130,13 @@ fn arg(value: ArgValue<'_>) -> Cow<'_, str> {
     }
 }
 
-fn object_property<'a>(record: &Record<'a>, context: &Context<'a>, spec: &str, property: &str) -> Option<Cow<'a, str>> {
+/// A property of the first object of that type that the record points to.
+pub(crate) fn object_property<'a>(
+    record: &Record<'a>,
+    context: &Context<'a>,
+    spec: &str,
+    property: &str,
+) -> Option<Cow<'a, str>> {
     let found = context.annotator.and_then(|a| a.property(a.find(record, spec)?, property));
     match (found, record.annotations) {
         (Some(value), _) => Some(value.into()),

@@ -36,8 +36,7 @@ pub(crate) struct Listed {
 
 /// Writes the wanted records of `trace`.
 pub(crate) fn list(
-    trace: &Trace,
-    annotator: Option<&Annotator>,
+    (trace, head, annotator): (&Trace, &Head<'_>, Option<&Annotator>),
     filter: &mut Filter,
     look: Look,
     format: &mut dyn Format,
@@ -55,7 +54,7 @@ pub(crate) fn list(
     lister.head = look.head.unwrap_or(u64::MAX);
     lister.start = if look.common { trace.common_start() } else { Ticks(0) };
     lister.base = Some(lister.start).filter(|&start| look.from_common_start && start > Ticks(0));
-    format.begin(&mut output.buffer, &Head::of_trace(trace), &lister.view);
+    format.begin(&mut output.buffer, head, &lister.view);
     let mut failed = None;
     let problems = trace.for_each(|record| {
         lister.record(record, filter, format, output).unwrap_or_else(|error| {

@@ -11,7 +11,7 @@ pub(crate) mod objects;
 
 use std::path::{Path, PathBuf};
 
-use ::objects::Annotator;
+use ::objects::{Annotator, ObjectSpec};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use spdk_trace::{Follower, Problems, TickRate, TpointTable};
@@ -104,10 +104,10 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
 
 impl TraceArgs {
     /// Objects and filters, for a trace with these tracepoints.
-    fn understand(&self, tpoints: &TpointTable, rate: TickRate) -> anyhow::Result<(Option<Annotator>, Filter)> {
+    fn understand(&self, tpoints: &TpointTable, rate: TickRate) -> anyhow::Result<Understood> {
         let specs = self.objects.specs()?;
         let filter = self.filter.resolve(tpoints.all(), &specs, rate)?;
-        Ok((self.objects.annotator(specs, tpoints)?, filter))
+        Ok(Understood { annotator: self.objects.annotator(specs.clone(), tpoints)?, specs, filter })
     }
 
     fn look(&self) -> Look {
@@ -122,13 +122,22 @@ impl TraceArgs {
     }
 }
 
+/// What objects and filters come down to for a trace.
+struct Understood {
+    specs: Vec<ObjectSpec>,
+    annotator: Option<Annotator>,
+    filter: Filter,
+}
+
 fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let Loaded { trace, name } = loaded;
-    let (annotator, mut filter) = args.understand(trace.tpoints(), trace.tick_rate())?;
+    let Understood { specs, annotator, mut filter } = args.understand(trace.tpoints(), trace.tick_rate())?;
     // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
     let mut output = Output::open(args.output.as_deref())?;
-    let mut format = format::writer(args.format, &Head::of_trace(trace));
-    let listed = list::list(trace, annotator.as_ref(), &mut filter, args.look(), format.as_mut(), &mut output)?;
+    let head = Head::of_trace(trace, &specs);
+    let mut format = format::writer(args.format, &head);
+    let shown = (trace, &head, annotator.as_ref());
+    let listed = list::list(shown, &mut filter, args.look(), format.as_mut(), &mut output)?;
     tell_problems(&listed.problems);
     if args.head == Some(0) || args.tail == Some(0) {
         return Ok(());
@@ -150,9 +159,10 @@ pub(crate) fn first_records(
 ) -> anyhow::Result<()> {
     let trace = &loaded.trace;
     let mut filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
-    let mut format = format::writer(FormatName::Text, &Head::of_trace(trace));
     let look = Look { head: Some(head), ..Look::default() };
-    list::list(trace, annotator, &mut filter, look, format.as_mut(), output)?;
+    let head = Head::of_trace(trace, &[]);
+    let mut format = format::writer(FormatName::Text, &head);
+    list::list((trace, &head, annotator), &mut filter, look, format.as_mut(), output)?;
     Ok(())
 }
 
@@ -166,7 +176,7 @@ fn follow_file(args: &TraceArgs, place: &Place) -> anyhow::Result<()> {
         return Err(usage(format!("--follow needs a raw trace file, and {} is text", path.display())));
     }
     let follower = Follower::new(&source).with_context(reading)?;
-    let (annotator, mut filter) = args.understand(follower.tpoints(), follower.tick_rate())?;
+    let Understood { annotator, mut filter, .. } = args.understand(follower.tpoints(), follower.tick_rate())?;
     let mut output = Output::open(args.output.as_deref())?;
     follow::follow(follower, path, annotator.as_ref(), &mut filter, (args.format, args.look()), &mut output)
 }

@@ -32,7 +32,8 @@ impl ObjectArgs {
     pub(crate) fn specs(&self) -> anyhow::Result<Vec<ObjectSpec>> {
         let mut specs: Vec<ObjectSpec> = Vec::new();
         for path in &self.objects {
-            let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+            let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+            let text = String::from_utf8(text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
             let read = parse_specs(&text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
             specs.extend(read);
         }
@@ -72,7 +73,17 @@ pub(crate) fn annotate(text: &str, name: &str, specs: Vec<ObjectSpec>, tpoints: 
     let recording = Recording::parse(text, known);
     let lifetimes = Lifetimes::new(&specs, &recording);
     tell(name, &recording, &lifetimes, &specs);
-    Annotator::new(specs, lifetimes, tpoints)
+    let annotator = Annotator::new(specs, lifetimes, tpoints);
+    if !annotator.lifetimes().all().is_empty() && !tpoints.all().iter().any(|t| annotator.refers(t.id)) {
+        let args: Vec<_> =
+            annotator.specs().iter().flat_map(|s| s.tracepoint_args.iter().map(String::as_str)).collect();
+        note(&format!(
+            "{name}: no tracepoint of this trace has an argument called {}, so that no pointer can be named; where records \
+             have owners, those tell the connection",
+            args.join(" or ")
+        ));
+    }
+    annotator
 }
 
 fn tell(name: &str, recording: &Recording<'_>, lifetimes: &Lifetimes, specs: &[ObjectSpec]) {

@@ -30,7 +30,10 @@ impl JsonTrace {
     /// Whether the bytes are text rather than a raw trace file, which begins with an 8-byte number.
     pub fn is_text(start: &[u8]) -> bool {
         let start = &start[..start.len().min(512)];
-        !start.is_empty() && start.iter().all(|&b| b >= 0x20 || matches!(b, b'\t' | b'\n' | b'\r'))
+        // The first bytes may end in the middle of a character.
+        let is_utf8 = std::str::from_utf8(start).map_or_else(|e| e.error_len().is_none(), |_| true);
+        let is_printed = |&b: &u8| b >= 0x20 || matches!(b, b'\t' | b'\n' | b'\r');
+        !start.is_empty() && is_utf8 && start.iter().all(is_printed)
     }
 
     /// Finds the document in `text` and reads its tables; its entries are read by [`Self::for_each`].
@@ -136,6 +139,12 @@ impl JsonTrace {
         &self.problems
     }
 
+    /// Whether entries may carry annotations: the text has such a key.
+    pub fn is_annotated(&self) -> bool {
+        let entries = self.entries.map_or(&[][..], |start| &self.text[start..]);
+        memchr::memmem::find(entries, b"\"annotations\"").is_some()
+    }
+
     /// Length of the text in bytes.
     pub fn size(&self) -> usize {
         self.text.len()
@@ -217,9 +226,11 @@ fn find_document(text: &[u8]) -> Result<usize, Error> {
 fn describe(text: &[u8]) -> String {
     let line = text.split(|&b| b == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
     let line = printable(&line[..line.len().min(60)]);
-    if text.starts_with(b"TSC Rate:") {
-        return "this is the text listing of spdk_trace; give the raw trace file, or the output of spdk_trace -j"
-            .into();
+    let mut words = line.split_whitespace();
+    let is_listing = words.next().is_some_and(|lcore| lcore.parse::<u16>().is_ok())
+        && words.next().is_some_and(|time| time.contains('.') && time.parse::<f64>().is_ok());
+    if is_listing || text.starts_with(b"TSC Rate:") {
+        return "this is a text listing; give the raw trace file, or the output of spdk_trace -j".into();
     }
     format!("the text begins with \"{line}\"")
 }

@@ -7,11 +7,14 @@ use spdk_trace::{Object, Record, printable};
 use super::text::{arg_value, object_name, poller};
 use super::{Format, Head, View};
 use crate::digits::{fixed3, hex, number};
+use crate::trace::field::{Context, object_property};
 
 /// Writes a row a record.
 #[derive(Default)]
 pub(crate) struct Csv {
     owners: bool,
+    /// Column names of objects' properties: spec and property.
+    objects: Vec<(String, String)>,
     scratch: Vec<u8>,
 }
 
@@ -31,11 +34,12 @@ impl Format for Csv {
                 out.extend_from_slice(name.as_bytes());
             }
         }
-        for spec in view.annotator.iter().flat_map(|a| a.specs()) {
-            for property in &spec.properties {
-                out.push(b',');
-                field(out, format!("{}.{}", spec.name, property.name).as_bytes());
-            }
+        let specs = view.annotator.map_or(head.annotated, |a| a.specs());
+        let columns = specs.iter().flat_map(|s| s.properties.iter().map(|p| (s.name.clone(), p.name.clone())));
+        self.objects = columns.collect();
+        for (spec, property) in &self.objects {
+            out.push(b',');
+            field(out, format!("{spec}.{property}").as_bytes());
         }
         out.push(b'\n');
     }
@@ -70,7 +74,7 @@ impl Format for Csv {
                 field(out, properties.get(name).unwrap_or_default().as_bytes());
             }
         }
-        objects(out, record, view);
+        self.objects(out, record, view);
         out.push(b'\n');
     }
 }
@@ -100,18 +104,16 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
     out.push(b',');
 }
 
-fn objects(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
-    for spec in view.annotator.iter().flat_map(|a| a.specs()) {
-        let found = view.annotator.and_then(|a| a.find(record, &spec.name));
-        for index in 0..spec.properties.len() {
+impl Csv {
+    fn objects(&self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
+        let context = Context { rate: view.rate, annotator: view.annotator };
+        for (spec, property) in &self.objects {
             out.push(b',');
-            let value = found.and_then(|object| object.value(index));
+            let value = object_property(record, &context, spec, property);
             field(out, value.unwrap_or_default().as_bytes());
         }
     }
-}
 
-impl Csv {
     /// All arguments in one column: `name=value`, separated by blanks.
     fn args(&mut self, out: &mut Vec<u8>, record: &Record<'_>) {
         self.scratch.clear();

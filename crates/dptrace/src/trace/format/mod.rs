@@ -8,7 +8,7 @@ mod spdk;
 mod text;
 
 use clap::ValueEnum;
-use objects::{Annotator, Found};
+use objects::{Annotator, Found, ObjectSpec};
 use spdk_trace::{ArgSpec, ArgValue, Follower, Lcore, Nanos, Record, TickRate, Ticks, TpointTable, Trace};
 
 use super::annotation::ReadBack;
@@ -55,16 +55,20 @@ pub(crate) struct Head<'a> {
     pub(crate) has_thread_names: bool,
     /// Slots of each lcore's ring.
     pub(crate) rings: Vec<(Lcore, u64)>,
+    /// The objects that a document may tell of in its annotations.
+    pub(crate) annotated: &'a [ObjectSpec],
 }
 
 impl<'a> Head<'a> {
     /// Of a trace that is all there.
-    pub(crate) fn of_trace(trace: &'a Trace) -> Self {
+    pub(crate) fn of_trace(trace: &'a Trace, specs: &'a [ObjectSpec]) -> Self {
         let rings = match trace {
             Trace::Raw(raw) => raw.rings().map(|ring| (ring.lcore, ring.slots)).collect(),
             Trace::Json(_) => Vec::new(),
         };
+        let annotated = if matches!(trace, Trace::Json(json) if json.is_annotated()) { specs } else { &[] };
         Self {
+            annotated,
             tpoints: trace.tpoints(),
             owners: trace.owners(),
             has_owners: trace.has_owners(),
@@ -82,6 +86,7 @@ impl<'a> Head<'a> {
             has_owners: follower.era().has_owners(),
             has_thread_names: follower.era().has_thread_names(),
             rings: follower.rings().collect(),
+            annotated: &[],
         }
     }
 }
