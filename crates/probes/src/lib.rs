@@ -9,6 +9,7 @@ pub mod address;
 pub mod args;
 pub mod elf;
 mod error;
+pub mod maps;
 pub mod pattern;
 pub mod registers;
 pub mod symbols;
