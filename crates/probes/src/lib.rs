@@ -13,6 +13,7 @@ pub mod maps;
 pub mod pattern;
 pub mod registers;
 pub mod symbols;
+pub mod tracefs;
 pub mod usdt;
 
 pub use address::{ElfVaddr, FileOffset, ProcAddr};
