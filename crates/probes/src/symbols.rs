@@ -1,0 +1,112 @@
+//! The symbols of a file: its functions, to attach to, and the addresses of its variables, for arguments that name them.
+//!
+//! From the section `.symtab`, which stripping removes, and `.dynsym`, which it leaves; both also of a separate debug file
+//! (gABI chapter 4, "Symbol Table").
+
+mod addresses;
+mod demangle;
+mod table;
+
+use std::borrow::Cow;
+
+use object::elf::{STT_FUNC, STT_GNU_IFUNC};
+
+use crate::address::{ElfVaddr, FileOffset};
+use crate::elf::{AddressMap, ElfImage};
+use crate::pattern::NamePattern;
+
+pub use addresses::SymbolAddresses;
+pub use demangle::demangle;
+use table::RawSymbol;
+
+/// A function of a file.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Function<'data> {
+    /// Where its first instruction is in the file: where a uprobe is attached.
+    pub offset: FileOffset,
+    /// The same as an address.
+    pub vaddr: ElfVaddr,
+    /// Its length in bytes; 0 if the symbol does not say.
+    pub size: u64,
+    /// Its name in the symbol table, mangled as the compiler wrote it.
+    pub name: Cow<'data, str>,
+    /// Whether it is not the function but the code that chooses it when the program starts (`STT_GNU_IFUNC`), as for
+    /// `memcpy` in glibc: a probe on it is hit once or never.
+    pub indirect: bool,
+}
+
+impl Function<'_> {
+    /// The name as its author wrote it, for C++ and Rust; any other name as it is.
+    pub fn display_name(&self) -> Cow<'_, str> {
+        demangle(&self.name).map_or(Cow::Borrowed(&*self.name), Cow::Owned)
+    }
+}
+
+/// The functions of a file, in order of offset and then of name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Functions<'data> {
+    functions: Vec<Function<'data>>,
+    skipped: usize,
+}
+
+impl<'data> Functions<'data> {
+    /// The functions of a file, with the names of its separate debug file too if there is one.
+    ///
+    /// Every name of an address is kept; one that both tables have is there once.
+    pub fn read(image: &ElfImage<'data>, debug: Option<&ElfImage<'data>>) -> Self {
+        let mut functions = Self::default();
+        for source in [Some(image), debug].into_iter().flatten() {
+            for symbol in table::symbols(source) {
+                functions.add(&symbol, image.address_map());
+            }
+        }
+        functions.functions.sort_by(|a, b| (a.offset, &a.name).cmp(&(b.offset, &b.name)).then(b.size.cmp(&a.size)));
+        functions.functions.dedup_by(|a, b| a.offset == b.offset && a.name == b.name);
+        functions
+    }
+
+    /// All of them, sorted.
+    pub fn all(&self) -> &[Function<'data>] {
+        &self.functions
+    }
+
+    /// How many function symbols were left out because their address is not code of the file or their name is broken.
+    pub fn skipped(&self) -> usize {
+        self.skipped
+    }
+
+    /// The functions whose name, mangled or not, is exactly this.
+    pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Function<'data>> + 'a {
+        // Demangled functions have a path or parameters. Demangling all names of a large file takes most of a second.
+        let demangled = name.contains("::") || name.contains('(');
+        self.functions.iter().filter(move |function| {
+            function.name == name || demangled && demangle(&function.name).is_some_and(|found| found == name)
+        })
+    }
+
+    /// The functions whose name, mangled or not, fits the pattern.
+    pub fn matching<'a>(&'a self, pattern: &'a NamePattern) -> impl Iterator<Item = &'a Function<'data>> + 'a {
+        self.functions.iter().filter(move |function| {
+            pattern.matches(&function.name)
+                || demangle(&function.name).is_some_and(|demangled| pattern.matches(&demangled))
+        })
+    }
+
+    /// Adds a symbol if it is a defined function. Addresses are those of the file that runs: a debug file has the same.
+    fn add(&mut self, symbol: &RawSymbol<'data>, map: &AddressMap) {
+        if !matches!(symbol.kind, STT_FUNC | STT_GNU_IFUNC) {
+            return;
+        }
+        let code = map.segment(symbol.vaddr).is_some_and(|segment| segment.executable);
+        match map.to_offset(symbol.vaddr) {
+            Ok(offset) if code && !symbol.name.is_empty() => self.functions.push(Function {
+                offset,
+                vaddr: symbol.vaddr,
+                size: symbol.size,
+                name: String::from_utf8_lossy(symbol.name),
+                indirect: symbol.kind == STT_GNU_IFUNC,
+            }),
+            _ => self.skipped += 1,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! USDT probes: what the notes of `.note.stapsdt` say, as places where a uprobe can be attached.
+//!
+//! A note has the owner `stapsdt`, the type 3, and a descriptor of three addresses (the probe, the link-time address of
+//! the section `.stapsdt.base`, the semaphore or 0) and three NUL-terminated strings (provider, name, arguments). Sources:
+//! the systemtap wiki's page UserSpaceProbeImplementation, and the macros of systemtap's `includes/sys/sdt.h`.
+
+mod note;
+mod resolve;
+
+use std::collections::HashMap;
+
+use crate::address::{ElfVaddr, FileOffset};
+use crate::args::ArgSpec;
+use crate::elf::{
+    ElfImage,
+    notes::{NoteArea, RawNote},
+};
+use crate::error::{NoteFault, ProbesError};
+use note::Note;
+
+/// The section of the notes. It is not loaded, and stays when a file is stripped.
+const NOTE_SECTION: &[u8] = b".note.stapsdt";
+
+/// How many broken notes are described; all are counted.
+pub const MAX_DESCRIBED: usize = 32;
+
+/// All USDT probes of a file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct UsdtProbes {
+    /// The probes, in the order in which the file first mentions them.
+    pub probes: Vec<Probe>,
+    /// How many notes could not be used.
+    pub broken: usize,
+    /// What was wrong with the first of them, [`MAX_DESCRIBED`] at most.
+    pub faults: Vec<ProbesError>,
+}
+
+/// A probe: one name, in as many places as the compiler copied it to.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Probe {
+    /// Who defines it, usually the program's name; can be empty.
+    pub provider: Box<str>,
+    /// Its name among those of the provider.
+    pub name: Box<str>,
+    /// Where it stands, in file order; never empty.
+    pub places: Vec<Place>,
+}
+
+/// One place of a probe.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Place {
+    /// The address of the instruction, corrected for prelink.
+    pub vaddr: ElfVaddr,
+    /// The same in the file: where a uprobe is attached.
+    pub offset: FileOffset,
+    /// The counter that says whether anyone listens, if the program has one for this probe.
+    pub semaphore: Option<Semaphore>,
+    /// Where the arguments are found at this place.
+    pub args: Vec<ArgSpec>,
+}
+
+/// A 16-bit counter in the program's data. The program skips the probe (and the work of making its arguments) while it is
+/// 0, so whoever listens must raise it: the kernel does it for a uprobe that names the counter (since Linux 4.20).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Semaphore {
+    /// Its address, corrected for prelink.
+    pub vaddr: ElfVaddr,
+    /// The same in the file: the `ref_ctr_offset` of a uprobe.
+    pub offset: FileOffset,
+}
+
+impl UsdtProbes {
+    /// Reads the notes of a file, from its section or, when it has lost its section headers, from its note segments.
+    pub fn read(image: &ElfImage<'_>) -> Self {
+        let mut reader = Reader { image, probes: Self::default(), index: HashMap::new() };
+        let areas = image.note_sections(NOTE_SECTION);
+        let areas = if areas.is_empty() { image.note_segments() } else { areas };
+        for area in areas {
+            reader.area(area);
+        }
+        reader.probes
+    }
+
+    /// The probe of this provider and name.
+    pub fn get(&self, provider: &str, name: &str) -> Option<&Probe> {
+        self.probes.iter().find(|probe| *probe.provider == *provider && *probe.name == *name)
+    }
+
+    /// Whether the file has neither a probe nor a broken note.
+    pub fn is_empty(&self) -> bool {
+        self.probes.is_empty() && self.broken == 0
+    }
+}
+
+struct Reader<'image, 'data> {
+    image: &'image ElfImage<'data>,
+    probes: UsdtProbes,
+    /// Where in the list a probe of this provider and name is.
+    index: HashMap<(&'data str, &'data str), usize>,
+}
+
+impl<'data> Reader<'_, 'data> {
+    fn area(&mut self, area: NoteArea<'data>) {
+        let base = self.image.section_address(b".stapsdt.base");
+        for raw in area.notes() {
+            let read = match raw {
+                Ok(raw) if raw.owner != note::OWNER => continue,
+                Ok(raw) => self.note(&raw, base).map_err(|fault| {
+                    let offset = raw.offset;
+                    ProbesError::BrokenNote { offset, fault }
+                }),
+                Err(error) => Err(error),
+            };
+            match read {
+                Ok((key, place)) => self.add(key, place),
+                Err(error) => self.fault(error),
+            }
+        }
+    }
+
+    /// The provider, the name and the place that a note describes.
+    fn note(
+        &self,
+        raw: &RawNote<'data>,
+        base: Option<ElfVaddr>,
+    ) -> Result<((&'data str, &'data str), Place), NoteFault> {
+        let note = Note::parse(raw)?;
+        Ok(((note.provider, note.name), note.place(self.image, base)?))
+    }
+
+    fn add(&mut self, (provider, name): (&'data str, &'data str), place: Place) {
+        let known = self.probes.probes.len();
+        let at = *self.index.entry((provider, name)).or_insert(known);
+        if at == known {
+            let (provider, name) = (provider.into(), name.into());
+            self.probes.probes.push(Probe { provider, name, places: Vec::new() });
+        }
+        self.probes.probes[at].places.push(place);
+    }
+
+    fn fault(&mut self, error: ProbesError) {
+        self.probes.broken += 1;
+        if self.probes.faults.len() < MAX_DESCRIBED {
+            self.probes.faults.push(error);
+        }
+    }
+}
