@@ -16,10 +16,14 @@
 //! nibbles and an object's numbers have the host's byte order (RFC 9669, section 3).
 #![forbid(unsafe_code)]
 
+pub mod asm;
+pub mod disasm;
 pub mod helpers;
 pub mod insn;
 mod version;
 
+pub use asm::{Asm, AsmError, Code, Label, SourceSpan};
+pub use disasm::Listing;
 pub use helpers::Helper;
 pub use insn::{
     Addr, AluOp, AtomicOp, ByteOrder, Callee, Extend, Imm64, Insn, JumpOp, Reg, Size, Src,
