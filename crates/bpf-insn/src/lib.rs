@@ -17,9 +17,11 @@
 #![forbid(unsafe_code)]
 
 pub mod asm;
+pub mod btf;
 pub mod disasm;
 pub mod helpers;
 pub mod insn;
+pub mod object;
 mod version;
 
 pub use asm::{Asm, AsmError, Code, Label, SourceSpan};
@@ -29,4 +31,5 @@ pub use insn::{
     Addr, AluOp, AtomicOp, ByteOrder, Callee, Extend, Imm64, Insn, JumpOp, Reg, Size, Src,
     SwapBits, SxSize, Width,
 };
+pub use object::{MapDef, MapKind, ObjectBuilder, ObjectError};
 pub use version::KernelVersion;
