@@ -112,10 +112,10 @@ fn program() -> Result<Code, AsmError> {
     let (out, again) = (asm.label("out"), asm.label("again"));
     asm.note("keep the context").mov(R6, R1);
     asm.load_map(R1, "counts").call(Helper::MAP_LOOKUP_ELEM);
-    asm.from_source(Some(SourceSpan { start: 10, end: 14 }))
+    asm.span(Some(SourceSpan { start: 10, end: 14 }))
         .note("@n[tid]")
         .jump_if(R0, JumpOp::Eq, 0, out);
-    asm.from_source(None);
+    asm.span(None);
     asm.bind(again)
         .load_data(R2, "limit", 8)
         .call_subprogram("step")

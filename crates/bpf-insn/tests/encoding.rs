@@ -203,51 +203,19 @@ fn what_is_taken_is_taken_exactly() {
     assert!(taken > 1000, "only {taken} taken");
 }
 
+/// The kernel that the last of the emitted instructions needs.
+macro_rules! needs {
+    ($($method:ident($($argument:expr),*) => $version:expr;)*) => {
+        $({
+            let mut asm = Asm::new();
+            asm.$method($($argument),*);
+            assert_eq!(asm.finish().unwrap().since().to_string(), $version);
+        })*
+    };
+}
+
 #[test]
 fn kernels_that_know_an_instruction() {
-    let since = |insn: Insn| insn.since().to_string();
-    assert_eq!(since(Insn::Exit), "3.18");
-    assert_eq!(since(Insn::Jump { off: 0 }), "3.18");
-    assert_eq!(since(Insn::JumpLong { off: 0 }), "6.6");
-    assert_eq!(
-        since(Insn::LoadSx {
-            size: SxSize::B,
-            dst: R0,
-            addr: R1.at(0)
-        }),
-        "6.6"
-    );
-    assert_eq!(
-        since(Insn::Swap {
-            order: ByteOrder::Big,
-            bits: SwapBits::B32,
-            dst: R0
-        }),
-        "3.18"
-    );
-    assert_eq!(
-        since(Insn::Swap {
-            order: ByteOrder::Swap,
-            bits: SwapBits::B32,
-            dst: R0
-        }),
-        "6.6"
-    );
-    let atomic = |op| Insn::Atomic {
-        op,
-        width: Width::W64,
-        addr: R1.at(0),
-        src: R2,
-    };
-    assert_eq!(since(atomic(AtomicOp::Add)), "3.18");
-    assert_eq!(since(atomic(AtomicOp::FetchAdd)), "5.12");
-    assert_eq!(
-        since(Insn::LoadImm64 {
-            dst: R0,
-            imm: Imm64::Func(0)
-        }),
-        "5.13"
-    );
     let jump = |op, width| Insn::JumpIf {
         op,
         width,
@@ -255,20 +223,30 @@ fn kernels_that_know_an_instruction() {
         src: Src::Imm(0),
         off: 0,
     };
-    assert_eq!(since(jump(JumpOp::Eq, Width::W64)), "3.18");
-    assert_eq!(since(jump(JumpOp::Lt, Width::W64)), "4.14");
-    assert_eq!(since(jump(JumpOp::Lt, Width::W32)), "5.1");
-    assert_eq!(
-        since(Insn::Call(Callee::Helper(Helper::RINGBUF_RESERVE))),
-        "5.8"
-    );
-    assert_eq!(
-        since(Insn::Call(Callee::Kfunc {
-            btf_id: 1,
-            module: 1
-        })),
-        "5.16"
-    );
+    needs! {
+        exit() => "3.18";
+        insn(Insn::Jump { off: 0 }) => "3.18";
+        insn(Insn::JumpLong { off: 0 }) => "6.6";
+        mov_sx(Extend::S8To32, R0, R1) => "6.6";
+        sign_extend(R0, SxSize::B) => "3.18";
+        load_sx(SxSize::B, R0, R1.at(0)) => "6.6";
+        alu(AluOp::SDiv, R0, R1) => "6.6";
+        swap(ByteOrder::Big, SwapBits::B32, R0) => "3.18";
+        swap(ByteOrder::Swap, SwapBits::B32, R0) => "6.6";
+        atomic(AtomicOp::Add, Width::W64, R1.at(0), R2) => "3.18";
+        atomic(AtomicOp::FetchAdd, Width::W64, R1.at(0), R2) => "5.12";
+        load_map(R1, "m") => "3.18";
+        load_data(R1, "d", 0) => "5.2";
+        load_imm64(R1, Imm64::MapValue { fd: 3, off: 0 }) => "5.2";
+        load_function(R1, "f") => "5.13";
+        insn(jump(JumpOp::Eq, Width::W64)) => "3.18";
+        insn(jump(JumpOp::Lt, Width::W64)) => "4.14";
+        insn(jump(JumpOp::Lt, Width::W32)) => "5.1";
+        call(Helper::RINGBUF_RESERVE) => "5.8";
+        call_subprogram("f") => "4.16";
+        call_kfunc(1) => "5.13";
+        insn(Insn::Call(Callee::Kfunc { btf_id: 1, module: 1 })) => "5.16";
+    }
 }
 
 #[test]

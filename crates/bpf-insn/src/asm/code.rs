@@ -1,7 +1,7 @@
 //! Finished code: instructions with their slots, what they refer to, and what is said about them.
 
 use super::SourceSpan;
-use crate::insn::{DecodeError, INSN_BYTES, Insn, decode_all};
+use crate::insn::{DecodeError, INSN_BYTES, Imm64, Insn, decode_all};
 use crate::version::KernelVersion;
 use std::collections::BTreeMap;
 
@@ -135,15 +135,31 @@ impl Code {
 
     /// The oldest Linux release that knows all its instructions and the helpers whose release is known.
     pub fn since(&self) -> KernelVersion {
+        let since = |line: &Line| match &line.reference {
+            // A loader makes an address in a map's value of it.
+            Some(Reference::Data(_)) => Imm64::MapValue { fd: 0, off: 0 }.since(),
+            _ => line.insn.since(),
+        };
         self.lines
             .iter()
-            .map(|line| line.insn.since())
+            .map(since)
             .max()
             .unwrap_or(KernelVersion::FIRST)
     }
 }
 
 impl Insn {
+    /// Makes a jump go this far, in slots from the next instruction on; says whether its offset can hold that.
+    pub(super) fn set_jump_distance(&mut self, distance: i64) -> bool {
+        match self {
+            Self::Jump { off } | Self::JumpIf { off, .. } => {
+                i16::try_from(distance).map(|it| *off = it).is_ok()
+            }
+            Self::JumpLong { off } => i32::try_from(distance).map(|it| *off = it).is_ok(),
+            _ => true,
+        }
+    }
+
     /// How far it jumps, in slots from the next instruction on.
     fn jump_distance(self) -> Option<i32> {
         match self {

@@ -22,7 +22,7 @@ mod emit;
 pub use code::{Code, Line, Reference};
 
 use crate::insn::Insn;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// A place in the code that jumps go to. Made by [`Asm::label`], put down by [`Asm::bind`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -93,12 +93,8 @@ pub enum AsmError {
 /// An instruction as it was emitted: a jump's distance is still a label.
 #[derive(Debug)]
 struct Item {
-    slot: u32,
-    insn: Insn,
-    target: Option<Label>,
-    reference: Option<Reference>,
-    note: Option<String>,
-    span: Option<SourceSpan>,
+    line: Line,
+    label: Option<Label>,
 }
 
 #[derive(Debug)]
@@ -112,6 +108,7 @@ struct LabelState {
 pub struct Asm {
     items: Vec<Item>,
     labels: Vec<LabelState>,
+    names: HashSet<String>,
     slots: u32,
     note: Option<String>,
     span: Option<SourceSpan>,
@@ -127,12 +124,11 @@ impl Asm {
     /// A new label. Its name is for people: a second label of the same name gets a number behind it.
     pub fn label(&mut self, name: &str) -> Label {
         let number = self.labels.len() as u32;
-        let is_taken = self.labels.iter().any(|label| label.name == name);
-        let name = if is_taken {
-            format!("{name}_{number}")
-        } else {
-            name.to_owned()
-        };
+        let mut name = name.to_owned();
+        if self.names.contains(&name) {
+            name = format!("{name}_{number}");
+        }
+        self.names.insert(name.clone());
         self.labels.push(LabelState { name, slot: None });
         Label(number)
     }
@@ -172,7 +168,7 @@ impl Asm {
     }
 
     /// Says which bytes of the script the instructions from here on came from.
-    pub fn from_source(&mut self, span: Option<SourceSpan>) -> &mut Self {
+    pub fn span(&mut self, span: Option<SourceSpan>) -> &mut Self {
         self.span = span;
         self
     }
@@ -190,18 +186,19 @@ impl Asm {
     fn push(
         &mut self,
         insn: Insn,
-        target: Option<Label>,
+        label: Option<Label>,
         reference: Option<Reference>,
     ) -> &mut Self {
         let (note, span) = (self.note.take(), self.span);
-        self.items.push(Item {
+        let line = Line {
             slot: self.slots,
             insn,
-            target,
+            target: None,
             reference,
             note,
             span,
-        });
+        };
+        self.items.push(Item { line, label });
         self.slots += insn.slots();
         self
     }
@@ -227,75 +224,32 @@ impl Asm {
     }
 }
 
+/// Puts the distance to its label into a jump. `end` is the slot behind the last instruction.
 fn resolve(item: Item, labels: &[LabelState], end: u32) -> Result<Line, AsmError> {
-    let Item {
-        slot,
-        insn,
-        target,
-        reference,
-        note,
-        span,
-    } = item;
-    let Some(label) = target else {
-        return Ok(Line {
-            slot,
-            insn,
-            target: None,
-            reference,
-            note,
-            span,
-        });
+    let Item { mut line, label } = item;
+    let Some(Label(number)) = label else {
+        return Ok(line);
     };
     let state = labels
-        .get(label.0 as usize)
-        .ok_or(AsmError::Foreign { label: label.0 })?;
-    let name = || state.name.clone();
-    let target = state.slot.ok_or_else(|| AsmError::Unbound {
-        label: name(),
-        slot,
-    })?;
+        .get(number as usize)
+        .ok_or(AsmError::Foreign { label: number })?;
+    let (label, slot) = (state.name.clone(), line.slot);
+    let Some(target) = state.slot else {
+        return Err(AsmError::Unbound { label, slot });
+    };
     if target >= end {
-        return Err(AsmError::BehindEnd {
-            label: name(),
-            slot,
-        });
+        return Err(AsmError::BehindEnd { label, slot });
     }
     let distance = i64::from(target) - i64::from(slot) - 1;
-    let too_far = || AsmError::TooFar {
-        label: name(),
-        slot,
-        distance,
-    };
-    let insn = match insn {
-        Insn::Jump { .. } => Insn::Jump {
-            off: i16::try_from(distance).map_err(|_| too_far())?,
-        },
-        Insn::JumpIf {
-            op,
-            width,
-            dst,
-            src,
-            ..
-        } => Insn::JumpIf {
-            op,
-            width,
-            dst,
-            src,
-            off: i16::try_from(distance).map_err(|_| too_far())?,
-        },
-        Insn::JumpLong { .. } => Insn::JumpLong {
-            off: i32::try_from(distance).map_err(|_| too_far())?,
-        },
-        other => other,
-    };
-    Ok(Line {
-        slot,
-        insn,
-        target: Some(name()),
-        reference,
-        note,
-        span,
-    })
+    if !line.insn.set_jump_distance(distance) {
+        return Err(AsmError::TooFar {
+            label,
+            slot,
+            distance,
+        });
+    }
+    line.target = Some(label);
+    Ok(line)
 }
 
 #[cfg(test)]

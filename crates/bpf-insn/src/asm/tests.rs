@@ -180,11 +180,8 @@ fn the_newest_instruction_or_helper_decides_the_kernel() {
 fn notes_and_spans_stay_with_their_instructions() {
     let span = SourceSpan { start: 3, end: 9 };
     let mut asm = Asm::new();
-    asm.from_source(Some(span))
-        .note("one")
-        .note("two")
-        .mov(R0, 0);
-    asm.from_source(None).exit();
+    asm.span(Some(span)).note("one").note("two").mov(R0, 0);
+    asm.span(None).exit();
     let code = asm.finish().unwrap();
     assert_eq!(code.lines()[0].note.as_deref(), Some("one; two"));
     assert_eq!(code.lines()[0].span, Some(span));

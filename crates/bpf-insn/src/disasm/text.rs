@@ -17,28 +17,14 @@ impl Display for Insn {
                 width,
                 dst,
                 src,
-            } => {
-                let (dst, src) = (Named(width, dst), Operand(width, src));
-                write!(f, "{dst} {} {src}", alu_sign(op))
-            }
+            } => arithmetic(f, (op, width), dst, src),
             Self::Neg { width, dst } => write!(f, "{0} = -{0}", Named(width, dst)),
             Self::MovSx { extend, dst, src } => mov_sx(f, extend, dst, src),
-            Self::Swap { order, bits, dst } => {
-                write!(f, "{dst} = {}{} {dst}", order_name(order), bits.code())
-            }
+            Self::Swap { order, bits, dst } => write!(f, "{dst} = {order}{} {dst}", bits.code()),
             Self::LoadImm64 { dst, imm } => load_imm64(f, dst, imm),
-            Self::Load { size, dst, addr } => {
-                write!(f, "{} = {}", Named(reg_width(size), dst), Place(size, addr))
-            }
-            Self::LoadSx { size, dst, addr } => {
-                write!(f, "{dst} = *({} *)({addr})", signed_name(size))
-            }
-            Self::Store { size, addr, src } => write!(
-                f,
-                "{} = {}",
-                Place(size, addr),
-                Operand(reg_width(size), src)
-            ),
+            Self::Load { size, dst, addr } => load(f, size, dst, addr),
+            Self::LoadSx { size, dst, addr } => write!(f, "{dst} = *({size} *)({addr})"),
+            Self::Store { size, addr, src } => store(f, size, addr, src),
             Self::Atomic {
                 op,
                 width,
@@ -53,15 +39,7 @@ impl Display for Insn {
                 dst,
                 src,
                 off,
-            } => {
-                let (dst, src) = (Named(width, dst), Operand(width, src));
-                write!(
-                    f,
-                    "if {dst} {} {src} goto {}",
-                    jump_sign(op),
-                    Distance(i32::from(off))
-                )
-            }
+            } => jump_if(f, (op, width), dst, src, off),
             Self::Call(callee) => write!(f, "call {}", Hex(i64::from(call_number(callee)))),
             Self::Exit => f.write_str("exit"),
         }
@@ -143,11 +121,13 @@ const fn reg_width(size: Size) -> Width {
     }
 }
 
-const fn signed_name(size: SxSize) -> &'static str {
-    match size {
-        SxSize::B => "s8",
-        SxSize::H => "s16",
-        SxSize::W => "s32",
+impl Display for SxSize {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::B => "s8",
+            Self::H => "s16",
+            Self::W => "s32",
+        })
     }
 }
 
@@ -186,12 +166,52 @@ const fn jump_sign(op: JumpOp) -> &'static str {
     }
 }
 
-const fn order_name(order: ByteOrder) -> &'static str {
-    match order {
-        ByteOrder::Little => "le",
-        ByteOrder::Big => "be",
-        ByteOrder::Swap => "bswap",
+impl Display for ByteOrder {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Little => "le",
+            Self::Big => "be",
+            Self::Swap => "bswap",
+        })
     }
+}
+
+fn arithmetic(
+    f: &mut Formatter<'_>,
+    (op, width): (AluOp, Width),
+    dst: Reg,
+    src: Src,
+) -> fmt::Result {
+    let (dst, src) = (Named(width, dst), Operand(width, src));
+    write!(f, "{dst} {} {src}", alu_sign(op))
+}
+
+fn load(f: &mut Formatter<'_>, size: Size, dst: Reg, addr: Addr) -> fmt::Result {
+    write!(f, "{} = {}", Named(reg_width(size), dst), Place(size, addr))
+}
+
+fn store(f: &mut Formatter<'_>, size: Size, addr: Addr, src: Src) -> fmt::Result {
+    write!(
+        f,
+        "{} = {}",
+        Place(size, addr),
+        Operand(reg_width(size), src)
+    )
+}
+
+fn jump_if(
+    f: &mut Formatter<'_>,
+    (op, width): (JumpOp, Width),
+    dst: Reg,
+    src: Src,
+    off: i16,
+) -> fmt::Result {
+    let (dst, src, off) = (
+        Named(width, dst),
+        Operand(width, src),
+        Distance(i32::from(off)),
+    );
+    write!(f, "if {dst} {} {src} goto {off}", jump_sign(op))
 }
 
 fn mov_sx(f: &mut Formatter<'_>, extend: Extend, dst: Reg, src: Reg) -> fmt::Result {

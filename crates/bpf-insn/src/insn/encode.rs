@@ -1,7 +1,7 @@
 //! From instructions to slots. Total: every value has an encoding.
 
 use super::opcode::{SRC_REG, alu, class, jmp, mode, pseudo};
-use super::{Addr, Callee, Imm64, Insn, RawInsn, Reg, Src, Width};
+use super::{Addr, AluOp, AtomicOp, Callee, Extend, Imm64, Insn, RawInsn, Reg, Size, Src, Width};
 
 impl Insn {
     /// Its slots: the second is there for [`Insn::LoadImm64`] only.
@@ -29,84 +29,34 @@ impl Insn {
                 width,
                 dst,
                 src,
-            } => {
-                let (op, off) = op.code();
-                RawInsn {
-                    off,
-                    ..with_src(op | alu_class(width), dst, src)
-                }
-            }
+            } => arithmetic(op, width, dst, src),
             Self::Neg { width, dst } => with_dst(alu::NEG | alu_class(width), dst),
-            Self::MovSx { extend, dst, src } => {
-                let (wide, off) = extend.code();
-                let class = if wide { class::ALU64 } else { class::ALU };
-                RawInsn {
-                    off,
-                    ..with_src(alu::MOV | class, dst, Src::Reg(src))
-                }
+            Self::MovSx { extend, dst, src } => mov_sx(extend, dst, src),
+            Self::Swap { order, bits, dst } => {
+                with_imm(with_dst(alu::END | order.code(), dst), bits.code())
             }
-            Self::Swap { order, bits, dst } => RawInsn {
-                imm: bits.code(),
-                ..with_dst(alu::END | order.code(), dst)
-            },
-            // SANITY: `encode` has already taken this one; its first slot is still the right answer.
+            // `encode` has already taken this one; its first slot is still the right answer.
             Self::LoadImm64 { dst, imm } => load_imm64(dst, imm).0,
             Self::Load { size, dst, addr } => load(mode::MEM | size.code(), dst, addr),
             Self::LoadSx { size, dst, addr } => load(mode::MEMSX | size.code(), dst, addr),
-            Self::Store {
-                size,
-                addr,
-                src: Src::Imm(imm),
-            } => RawInsn {
-                imm,
-                ..store(class::ST | mode::MEM | size.code(), addr)
-            },
-            Self::Store {
-                size,
-                addr,
-                src: Src::Reg(src),
-            } => RawInsn {
-                src: src.code(),
-                ..store(class::STX | mode::MEM | size.code(), addr)
-            },
+            Self::Store { size, addr, src } => store(size, addr, src),
             Self::Atomic {
                 op,
                 width,
                 addr,
                 src,
-            } => {
-                let code = class::STX | mode::ATOMIC | word_size(width);
-                RawInsn {
-                    src: src.code(),
-                    imm: op.code(),
-                    ..store(code, addr)
-                }
-            }
-            Self::Jump { off } => RawInsn {
-                code: class::JMP | jmp::JA,
-                off,
-                ..RawInsn::default()
-            },
-            Self::JumpLong { off } => RawInsn {
-                code: class::JMP32 | jmp::JA,
-                imm: off,
-                ..RawInsn::default()
-            },
+            } => atomic(op, width, addr, src),
+            Self::Jump { off } => with_off(bare(class::JMP | jmp::JA), off),
+            Self::JumpLong { off } => with_imm(bare(class::JMP32 | jmp::JA), off),
             Self::JumpIf {
                 op,
                 width,
                 dst,
                 src,
                 off,
-            } => RawInsn {
-                off,
-                ..with_src(op.code() | jump_class(width), dst, src)
-            },
+            } => with_off(with_src(op.code() | jump_class(width), dst, src), off),
             Self::Call(callee) => call(callee),
-            Self::Exit => RawInsn {
-                code: class::JMP | jmp::EXIT,
-                ..RawInsn::default()
-            },
+            Self::Exit => bare(class::JMP | jmp::EXIT),
         }
     }
 }
@@ -132,11 +82,25 @@ const fn word_size(width: Width) -> u8 {
     }
 }
 
-fn with_dst(code: u8, dst: Reg) -> RawInsn {
+fn bare(code: u8) -> RawInsn {
     RawInsn {
         code,
-        dst: dst.code(),
         ..RawInsn::default()
+    }
+}
+
+fn with_off(raw: RawInsn, off: i16) -> RawInsn {
+    RawInsn { off, ..raw }
+}
+
+fn with_imm(raw: RawInsn, imm: i32) -> RawInsn {
+    RawInsn { imm, ..raw }
+}
+
+fn with_dst(code: u8, dst: Reg) -> RawInsn {
+    RawInsn {
+        dst: dst.code(),
+        ..bare(code)
     }
 }
 
@@ -146,11 +110,19 @@ fn with_src(code: u8, dst: Reg, src: Src) -> RawInsn {
             src: src.code(),
             ..with_dst(code | SRC_REG, dst)
         },
-        Src::Imm(imm) => RawInsn {
-            imm,
-            ..with_dst(code, dst)
-        },
+        Src::Imm(imm) => with_imm(with_dst(code, dst), imm),
     }
+}
+
+fn arithmetic(op: AluOp, width: Width, dst: Reg, src: Src) -> RawInsn {
+    let (op, off) = op.code();
+    with_off(with_src(op | alu_class(width), dst, src), off)
+}
+
+fn mov_sx(extend: Extend, dst: Reg, src: Reg) -> RawInsn {
+    let (wide, off) = extend.code();
+    let class = if wide { class::ALU64 } else { class::ALU };
+    with_off(with_src(alu::MOV | class, dst, Src::Reg(src)), off)
 }
 
 fn load(code: u8, dst: Reg, addr: Addr) -> RawInsn {
@@ -161,10 +133,29 @@ fn load(code: u8, dst: Reg, addr: Addr) -> RawInsn {
     }
 }
 
-fn store(code: u8, addr: Addr) -> RawInsn {
+fn store(size: Size, addr: Addr, src: Src) -> RawInsn {
+    let to = |class| {
+        with_off(
+            with_dst(class | mode::MEM | size.code(), addr.base),
+            addr.off,
+        )
+    };
+    match src {
+        Src::Imm(imm) => with_imm(to(class::ST), imm),
+        Src::Reg(src) => RawInsn {
+            src: src.code(),
+            ..to(class::STX)
+        },
+    }
+}
+
+fn atomic(op: AtomicOp, width: Width, addr: Addr, src: Reg) -> RawInsn {
+    let code = class::STX | mode::ATOMIC | word_size(width);
+    let raw = with_off(with_dst(code, addr.base), addr.off);
     RawInsn {
-        off: addr.off,
-        ..with_dst(code, addr.base)
+        src: src.code(),
+        imm: op.code(),
+        ..raw
     }
 }
 

@@ -58,7 +58,7 @@ impl Insn {
 }
 
 impl Imm64 {
-    fn since(self) -> KernelVersion {
+    pub(crate) fn since(self) -> KernelVersion {
         match self {
             Self::Value(_) | Self::MapFd(_) => KernelVersion::FIRST,
             Self::MapValue { .. } => MAP_VALUE,
