@@ -57,7 +57,7 @@ fn objdump(object: &[u8]) -> Result<Option<String>, Box<dyn Error>> {
             return Ok(None);
         }
     };
-    if !output.status.success() {
+    if !output.status.success() || !output.stderr.is_empty() {
         return Err(String::from_utf8_lossy(&output.stderr).into());
     }
     Ok(Some(String::from_utf8(output.stdout)?))

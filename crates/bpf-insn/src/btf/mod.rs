@@ -7,7 +7,7 @@
 mod ext;
 mod types;
 
-pub use ext::{FunctionInfo, func_info_section};
+pub use ext::{FunctionInfo, LineInfo, ext_section};
 pub use types::{Linkage, Member, Param, SectionVar, TypeId};
 
 use std::collections::HashMap;
@@ -38,8 +38,9 @@ impl Btf {
         }
     }
 
-    /// The place of this string in the string table; it is entered once.
+    /// The place of this string in the string table; it is entered once. What follows a NUL is left out.
     pub fn string(&mut self, text: &str) -> u32 {
+        let text = text.split('\0').next().unwrap_or_default();
         if text.is_empty() {
             return 0;
         }

@@ -94,19 +94,37 @@ fn functions() {
 }
 
 #[test]
-fn function_records_are_grouped_by_section() {
+fn function_and_line_records_are_grouped_by_section() {
     let mut btf = Btf::new();
+    let lines = vec![
+        LineInfo { slot: 0, text: "a" },
+        LineInfo { slot: 2, text: "b" },
+    ];
     let at = |section, byte_offset, id| FunctionInfo {
         section,
+        name: "f",
         byte_offset,
         ty: TypeId(id),
+        lines: lines.clone(),
     };
-    let bytes = func_info_section(
-        &mut btf,
-        &[at("uprobe", 0, 7), at("uprobe", 16, 8), at(".text", 0, 9)],
+    let functions = [at("uprobe", 0, 7), at("uprobe", 32, 8), at(".text", 0, 9)];
+    let words = words(&ext_section(&mut btf, &functions));
+    assert_eq!(words[..8], [0x0001_eb9f, 32, 0, 44, 44, 116, 160, 0]);
+    assert_eq!(words[8..19], [8, 1, 2, 0, 7, 32, 8, 8, 1, 0, 9]);
+    let lines = &words[19..];
+    assert_eq!(lines[..3], [16, 1, 4]);
+    assert_eq!(lines[3..11], [0, 14, 16, 0, 16, 14, 18, 2 << 10]);
+    assert_eq!(lines[11..19], [32, 14, 16, 0, 48, 14, 18, 2 << 10]);
+    assert_eq!(lines[19..21], [8, 2]);
+    assert_eq!(parts(&btf).1, b"\0uprobe\0.text\0f\0a\0b\0");
+}
+
+#[test]
+fn strings_end_at_a_nul() {
+    let mut btf = Btf::new();
+    assert_eq!(
+        (btf.string("ab\0cd"), btf.string("ab"), btf.string("\0x")),
+        (1, 1, 0)
     );
-    let words = words(&bytes);
-    assert_eq!(words[..6], [0x0001_eb9f, 24, 0, 44, 44, 0]);
-    assert_eq!(words[6..], [8, 1, 2, 0, 7, 16, 8, 8, 1, 0, 9]);
-    assert_eq!(parts(&btf).1, b"\0uprobe\0.text\0");
+    assert_eq!(parts(&btf).1, b"\0ab\0");
 }

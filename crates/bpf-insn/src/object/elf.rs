@@ -3,7 +3,7 @@
 use super::maps::{self, MapPlace};
 use super::{DataSection, Function, MAPS, MapDef, ObjectBuilder, ObjectError};
 use crate::asm::Reference;
-use crate::btf::{Btf, FunctionInfo, Linkage, TypeId, func_info_section};
+use crate::btf::{Btf, FunctionInfo, LineInfo, Linkage, TypeId, ext_section};
 use crate::insn::INSN_BYTES;
 use object::write::{Object, Relocation, SectionId, Symbol, SymbolId, SymbolSection};
 use object::{
@@ -147,9 +147,10 @@ impl Writer {
         let offset = self
             .object
             .append_section_data(section, &function.code.to_bytes(), ALIGN);
-        // A local symbol makes libbpf leave the subprogram static, as its BTF says it is.
+        // Hidden, for subprograms: libbpf takes a function's address only by a global symbol (`sym_is_subprog` in its
+        // libbpf.c), and keeps the function static in BTF only if the symbol is hidden.
         let scope = if function.is_subprogram() {
-            SymbolScope::Compilation
+            SymbolScope::Linkage
         } else {
             SymbolScope::Dynamic
         };
@@ -207,11 +208,13 @@ impl Writer {
             .zip(types)
             .map(|((function, &offset), ty)| FunctionInfo {
                 section: &function.section,
+                name: &function.name,
                 byte_offset: offset as u32,
                 ty,
+                lines: lines(function),
             })
             .collect();
-        let ext = func_info_section(&mut self.btf, &infos);
+        let ext = ext_section(&mut self.btf, &infos);
         let btf = self.btf.to_bytes();
         for (name, bytes) in [(".BTF", btf), (".BTF.ext", ext)] {
             let section = self.section(name, SectionKind::Other);
@@ -239,4 +242,22 @@ impl Writer {
             })
             .collect()
     }
+}
+
+/// The notes of a function's code, with its name for the first instruction if that has none.
+fn lines(function: &Function) -> Vec<LineInfo<'_>> {
+    let lines = function.code.lines().iter();
+    lines
+        .filter_map(|line| {
+            let text = match (&line.note, line.slot) {
+                (Some(note), _) => note,
+                (None, 0) => &function.name,
+                (None, _) => return None,
+            };
+            Some(LineInfo {
+                slot: line.slot,
+                text,
+            })
+        })
+        .collect()
 }

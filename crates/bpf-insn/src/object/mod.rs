@@ -3,7 +3,8 @@
 //! What comes out is what loaders read: aya 0.14 (`EbpfLoader::load`) and libbpf 1.x (`bpftool prog load`). The forms
 //! are libbpf's conventions: a program's section name says its kind (`uprobe`, `tp_btf/sched_switch`), maps are variables
 //! of `.maps` described in `.BTF` (libbpf 1.0 took away the older `maps` section), subprograms are in `.text`, and the
-//! relocations are those of `Documentation/bpf/llvm_reloc.rst`.
+//! relocations are those of `Documentation/bpf/llvm_reloc.rst`. Notes on instructions become line information, so that
+//! the verifier's log shows them.
 //!
 //! ```
 //! use bpf_insn::{Asm, Helper, MapDef, ObjectBuilder, Reg::*, Size};
