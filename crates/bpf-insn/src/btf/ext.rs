@@ -1,0 +1,81 @@
+//! `.BTF.ext`: which type belongs to the function at which instruction, and what is said of instructions.
+//!
+//! The kernel takes a callback's address (`bpf_loop`, `bpf_for_each_map_elem`) only from programs that give their
+//! functions' types. Line information is meant for source lines, which the verifier's log shows in front of the
+//! instructions; ours holds the compiler's notes. Layout: `Documentation/bpf/btf.rst`, section 4.2. There are no CO-RE
+//! relocations.
+
+use super::{Btf, TypeId, header, push_words};
+
+/// The size of a `bpf_func_info` record (`linux/bpf.h`).
+const FUNCTION_BYTES: u32 = 8;
+/// The size of a `bpf_line_info` record (`linux/bpf.h`).
+const LINE_BYTES: u32 = 16;
+/// Where the line number starts in `bpf_line_info.line_col` (`BPF_LINE_INFO_LINE_NUM` of `linux/bpf.h`).
+const LINE_SHIFT: u32 = 10;
+
+/// A function's place and type, and its lines.
+#[derive(Debug, Clone)]
+pub struct FunctionInfo<'a> {
+    /// The ELF section.
+    pub section: &'a str,
+    /// Its name, which stands in the place of a file's name in the verifier's log.
+    pub name: &'a str,
+    /// Its first byte in the section.
+    pub byte_offset: u32,
+    /// Its type, a [`Btf::function`].
+    pub ty: TypeId,
+    /// Its lines in order. The kernel wants one for the first instruction, or none at all in the whole program.
+    pub lines: Vec<LineInfo<'a>>,
+}
+
+/// What is said of an instruction.
+#[derive(Debug, Clone, Copy)]
+pub struct LineInfo<'a> {
+    /// Its slot in the function, which stands in the place of the line's number.
+    pub slot: u32,
+    /// The text.
+    pub text: &'a str,
+}
+
+/// The `.BTF.ext` section's bytes. Functions of one section must follow each other, in the order of their offsets.
+/// Names and texts are entered in `btf`, so that its bytes must be taken afterwards.
+pub fn ext_section(btf: &mut Btf, functions: &[FunctionInfo<'_>]) -> Vec<u8> {
+    let types = records(btf, functions, FUNCTION_BYTES, |_, function, out| {
+        push_words(out, &[function.byte_offset, function.ty.number()]);
+    });
+    let lines = records(btf, functions, LINE_BYTES, |btf, function, out| {
+        let file = btf.string(function.name);
+        for line in &function.lines {
+            let text = btf.string(line.text);
+            push_words(out, &[function.byte_offset + line.slot * 8, file, text, line.slot << LINE_SHIFT]);
+        }
+    });
+    let (types_len, lines_len) = (types.len() as u32, lines.len() as u32);
+    // Offset and length of the functions' types, of the lines and of the relocations.
+    let mut bytes = header(&[0, types_len, types_len, lines_len, types_len + lines_len, 0]);
+    bytes.extend_from_slice(&types);
+    bytes.extend_from_slice(&lines);
+    bytes
+}
+
+/// A record size, and then for each section its name, the number of its records, and the records.
+fn records(
+    btf: &mut Btf,
+    functions: &[FunctionInfo<'_>],
+    record_bytes: u32,
+    mut push: impl FnMut(&mut Btf, &FunctionInfo<'_>, &mut Vec<u8>),
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_words(&mut out, &[record_bytes]);
+    for group in functions.chunk_by(|one, next| one.section == next.section) {
+        let mut records = Vec::new();
+        for function in group {
+            push(btf, function, &mut records);
+        }
+        let section = group.first().map_or("", |function| function.section);
+        push_words(&mut out, &[btf.string(section), records.len() as u32 / record_bytes]);
+        out.extend_from_slice(&records);
+    }
+    out
+}

@@ -1,0 +1,141 @@
+//! Map definitions, and their form in `.maps` and `.BTF`.
+
+use crate::btf::{Btf, Linkage, Member, SectionVar, TypeId};
+use crate::version::KernelVersion;
+
+/// Makes the enum and its table: number, first Linux release.
+macro_rules! map_kinds {
+    ($($(#[$meta:meta])* $variant:ident = $number:literal, $major:literal $minor:literal;)*) => {
+        /// The kinds of maps that a tracer uses (`enum bpf_map_type` of `linux/bpf.h`).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum MapKind { $($(#[$meta])* $variant = $number,)* }
+
+        impl MapKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The first Linux release that has it.
+            pub const fn since(self) -> KernelVersion {
+                match self { $(Self::$variant => KernelVersion::new($major, $minor),)* }
+            }
+        }
+    };
+}
+
+map_kinds! {
+    /// Keys to values.
+    Hash = 1, 3 19;
+    /// Indices to values.
+    Array = 2, 3 19;
+    /// Programs for tail calls.
+    ProgArray = 3, 4 2;
+    /// Perf event buffers, one a CPU.
+    PerfEventArray = 4, 4 3;
+    /// Keys to one value a CPU.
+    PercpuHash = 5, 4 6;
+    /// Indices to one value a CPU.
+    PercpuArray = 6, 4 6;
+    /// Stacks by their hash.
+    StackTrace = 7, 4 6;
+    /// Keys to values; the least used goes when it is full.
+    LruHash = 9, 4 10;
+    /// Keys to one value a CPU; the least used goes when it is full.
+    LruPercpuHash = 10, 4 10;
+    /// First in, first out.
+    Queue = 22, 4 20;
+    /// Last in, first out.
+    Stack = 23, 4 20;
+    /// One ring for all CPUs, drained by the process that loaded it.
+    RingBuf = 27, 5 8;
+}
+
+/// A map. Zeros are left out of the object, which is what the kinds without keys or values want.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MapDef {
+    /// Its name: a C identifier. The kernel shows the first 15 characters.
+    pub name: String,
+    /// Its kind.
+    pub kind: MapKind,
+    /// The bytes of a key.
+    pub key_size: u32,
+    /// The bytes of a value.
+    pub value_size: u32,
+    /// How many entries it holds; for a ring buffer its bytes, a power of two and a multiple of the page size.
+    pub max_entries: u32,
+    /// `BPF_F_*` flags of map creation.
+    pub flags: u32,
+}
+
+impl MapDef {
+    /// A map with keys and values.
+    pub fn new(name: &str, kind: MapKind, key_size: u32, value_size: u32, max_entries: u32) -> Self {
+        Self { name: name.to_owned(), kind, key_size, value_size, max_entries, flags: 0 }
+    }
+
+    /// A ring buffer of this many bytes.
+    pub fn ring_buffer(name: &str, bytes: u32) -> Self {
+        Self::new(name, MapKind::RingBuf, 0, 0, bytes)
+    }
+
+    /// The same map with these flags.
+    #[must_use]
+    pub fn with_flags(self, flags: u32) -> Self {
+        Self { flags, ..self }
+    }
+
+    /// What the definition says, in the order of the structure's members (libbpf's `BTF-defined maps`).
+    fn fields(&self) -> Vec<(&'static str, u32)> {
+        let fields = [
+            ("type", self.kind as u32),
+            ("key_size", self.key_size),
+            ("value_size", self.value_size),
+            ("max_entries", self.max_entries),
+            ("map_flags", self.flags),
+        ];
+        fields.into_iter().filter(|(_, value)| *value != 0).collect()
+    }
+}
+
+/// Where a map's variable is in `.maps`.
+pub(super) struct MapPlace {
+    pub(super) offset: u32,
+    pub(super) bytes: u32,
+}
+
+/// The size of a pointer: all that a map's variable consists of.
+const POINTER_BYTES: u32 = 8;
+
+/// Enters the maps' types in `btf` and says where each map's variable is.
+///
+/// Each map is a variable of a structure whose members are pointers to arrays: an array's length is the member's value.
+pub(super) fn describe(maps: &[MapDef], btf: &mut Btf) -> Vec<MapPlace> {
+    if maps.is_empty() {
+        return Vec::new();
+    }
+    let index = btf.int("unsigned int", 4, false);
+    // The elements are bytes, since the kernel refuses an array of 4 GiB or more and lengths go up to 2^32 - 1.
+    let element = btf.int("unsigned char", 1, false);
+    let mut places = Vec::new();
+    let mut variables = Vec::new();
+    let mut end = 0;
+    for map in maps {
+        let (structure, bytes) = structure(map, btf, element, index);
+        let variable = btf.variable(&map.name, structure, Linkage::Global);
+        variables.push(SectionVar { ty: variable, offset: end, bytes });
+        places.push(MapPlace { offset: end, bytes });
+        end += bytes;
+    }
+    btf.section(super::MAPS, end, &variables);
+    places
+}
+
+fn structure(map: &MapDef, btf: &mut Btf, element: TypeId, index: TypeId) -> (TypeId, u32) {
+    let mut members = Vec::new();
+    let mut byte_offset = 0;
+    for (name, value) in map.fields() {
+        let array = btf.array(element, index, value);
+        members.push(Member { name, ty: btf.pointer(array), byte_offset });
+        byte_offset += POINTER_BYTES;
+    }
+    (btf.structure("", byte_offset, &members), byte_offset)
+}

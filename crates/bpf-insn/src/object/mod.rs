@@ -1,0 +1,136 @@
+//! The ELF object: programs by section, subprograms, maps, global data, and the names that tie them together.
+//!
+//! What comes out is what loaders read: aya 0.14 (`EbpfLoader::load`) and libbpf 1.x (`bpftool prog load`). The forms
+//! are libbpf's conventions: a program's section name says its kind (`uprobe`, `tp_btf/sched_switch`), maps are variables
+//! of `.maps` described in `.BTF` (libbpf 1.0 took away the older `maps` section), subprograms are in `.text`, and the
+//! relocations are those of `Documentation/bpf/llvm_reloc.rst`. Notes on instructions become line information, so that
+//! the verifier's log shows them.
+//!
+//! ```
+//! use bpf_insn::{Asm, Helper, MapDef, ObjectBuilder, Reg::*, Size};
+//!
+//! let mut asm = Asm::new();
+//! asm.call(Helper::KTIME_GET_NS).store(Size::DW, R10.at(-8), R0);
+//! asm.load_map(R1, "events").mov(R2, R10).add(R2, -8).mov(R3, 8).mov(R4, 0);
+//! asm.call(Helper::RINGBUF_OUTPUT).mov(R0, 0).exit();
+//!
+//! let mut object = ObjectBuilder::new("GPL");
+//! object.map(MapDef::ring_buffer("events", 1 << 16)).program("uprobe", "on_hit", asm.finish()?);
+//! let bytes = object.build()?;
+//! assert_eq!(&bytes[..4], b"\x7fELF");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod check;
+mod elf;
+mod error;
+mod maps;
+
+pub use error::ObjectError;
+pub use maps::{MapDef, MapKind};
+
+use crate::asm::Code;
+use crate::insn::INSN_BYTES;
+
+/// The section of subprograms.
+const TEXT: &str = ".text";
+/// The section of map definitions.
+const MAPS: &str = ".maps";
+
+/// The three sections of global data; the loader makes one array map of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum DataSection {
+    /// Constants: programs can't write them.
+    Rodata,
+    /// Variables with a first value.
+    Data,
+    /// Variables that start as zeros.
+    Bss,
+}
+
+/// A piece of global data.
+#[derive(Debug, Clone)]
+struct Data {
+    name: String,
+    section: DataSection,
+    bytes: Vec<u8>,
+}
+
+/// A program or a subprogram.
+#[derive(Debug, Clone)]
+struct Function {
+    section: String,
+    name: String,
+    code: Code,
+}
+
+impl Function {
+    fn is_subprogram(&self) -> bool {
+        self.section == TEXT
+    }
+
+    fn byte_len(&self) -> u64 {
+        u64::from(self.code.slots()) * INSN_BYTES as u64
+    }
+}
+
+/// An object in the making. Order does not matter: names are looked up by [`ObjectBuilder::build`].
+#[derive(Debug, Clone)]
+pub struct ObjectBuilder {
+    license: String,
+    maps: Vec<MapDef>,
+    data: Vec<Data>,
+    functions: Vec<Function>,
+}
+
+impl ObjectBuilder {
+    /// An empty object with this licence: most helpers of a tracer are for GPL-compatible programs only
+    /// (`license_is_gpl_compatible` of `linux/license.h`).
+    pub fn new(license: &str) -> Self {
+        Self { license: license.to_owned(), maps: Vec::new(), data: Vec::new(), functions: Vec::new() }
+    }
+
+    /// Adds a map.
+    pub fn map(&mut self, map: MapDef) -> &mut Self {
+        self.maps.push(map);
+        self
+    }
+
+    /// Adds a constant (`.rodata`). Since Linux 5.2.
+    pub fn constant(&mut self, name: &str, bytes: &[u8]) -> &mut Self {
+        self.add_data(name, DataSection::Rodata, bytes.to_vec())
+    }
+
+    /// Adds a variable with a first value (`.data`). Since Linux 5.2.
+    pub fn variable(&mut self, name: &str, bytes: &[u8]) -> &mut Self {
+        self.add_data(name, DataSection::Data, bytes.to_vec())
+    }
+
+    /// Adds a variable of this many zeros (`.bss`). Since Linux 5.2.
+    pub fn zeroed(&mut self, name: &str, bytes: usize) -> &mut Self {
+        self.add_data(name, DataSection::Bss, vec![0; bytes])
+    }
+
+    fn add_data(&mut self, name: &str, section: DataSection, bytes: Vec<u8>) -> &mut Self {
+        self.data.push(Data { name: name.to_owned(), section, bytes });
+        self
+    }
+
+    /// Adds a program. Several may share a section: the section's name says what kind they are.
+    pub fn program(&mut self, section: &str, name: &str, code: Code) -> &mut Self {
+        self.functions.push(Function { section: section.to_owned(), name: name.to_owned(), code });
+        self
+    }
+
+    /// Adds a function that programs and other subprograms call by its name. Since Linux 4.16.
+    pub fn subprogram(&mut self, name: &str, code: Code) -> &mut Self {
+        self.functions.push(Function { section: TEXT.to_owned(), name: name.to_owned(), code });
+        self
+    }
+
+    /// The object's bytes.
+    pub fn build(&self) -> Result<Vec<u8>, ObjectError> {
+        check::check(self)?;
+        elf::write(self)
+    }
+}

@@ -1,0 +1,28 @@
+//! Kernel versions, to say since when an instruction, a helper or a map kind exists.
+
+use std::fmt;
+
+/// A Linux release, `major.minor`. They are ordered as they were published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KernelVersion {
+    /// The first number.
+    pub major: u16,
+    /// The second number.
+    pub minor: u16,
+}
+
+impl KernelVersion {
+    /// The release that brought the `bpf` system call.
+    pub const FIRST: Self = Self::new(3, 18);
+
+    /// The release `major.minor`.
+    pub const fn new(major: u16, minor: u16) -> Self {
+        Self { major, minor }
+    }
+}
+
+impl fmt::Display for KernelVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
