@@ -1,4 +1,4 @@
-//! Output formats: a file each. [`FORMATS`] is the list to touch for a new one.
+//! Output formats: a file each. A new one is a variant of [`FormatName`] and a line in [`writer`].
 
 mod csv;
 mod json;
