@@ -3,7 +3,7 @@
 
 use spdk_trace::{Object, Record, TpointTable};
 
-use super::json_text::{member, number_member, string, string_member, value};
+use super::json_text::{member, number_member, string, string_member, value, written_member};
 use super::text::{object_name, poller};
 use super::{Format, Head, View};
 use crate::trace::annotation::{TYPE_MEMBER, members, owner_members};
@@ -28,12 +28,7 @@ impl Format for Json {
         number_member(out, "lcore", u64::from(record.lcore.0));
         number_member(out, "tpoint", u64::from(record.tpoint.id));
         number_member(out, "tsc", record.tsc.0);
-        if let Some(id) = record.poller {
-            member(out, "poller");
-            out.push(b'"');
-            poller(out, id);
-            out.push(b'"');
-        }
+        poller_member(out, record);
         if let Some(owner) = record.owner {
             string_member(out, "owner", owner);
         }
@@ -41,12 +36,7 @@ impl Format for Json {
             number_member(out, "size", u64::from(record.size));
         }
         object(out, record);
-        if let Some(related) = record.related {
-            member(out, "related");
-            out.push(b'"');
-            object_name(out, related.name);
-            out.push(b'"');
-        }
+        related_member(out, record);
         args(out, record);
         annotations(out, record, view);
         out.push(b'}');
@@ -58,6 +48,20 @@ impl Format for Json {
 
     fn end(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\n]}\n");
+    }
+}
+
+/// Appends the poller, if the record has one.
+pub(super) fn poller_member(out: &mut Vec<u8>, record: &Record<'_>) {
+    if let Some(id) = record.poller {
+        written_member(out, "poller", |out| poller(out, id));
+    }
+}
+
+/// Appends the related object, if the record has one.
+pub(super) fn related_member(out: &mut Vec<u8>, record: &Record<'_>) {
+    if let Some(related) = record.related {
+        written_member(out, "related", |out| object_name(out, related.name));
     }
 }
 
@@ -107,10 +111,7 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>) {
     member(out, "object");
     out.push(b'{');
     if let Object::Known { name, age, .. } = record.object {
-        member(out, "id");
-        out.push(b'"');
-        object_name(out, name);
-        out.push(b'"');
+        written_member(out, "id", |out| object_name(out, name));
         // SPDK leaves the time out of the record that creates the object: it is 0.
         if let Some(age) = age.filter(|_| !record.tpoint.new_object) {
             number_member(out, "time", age.0);

@@ -59,6 +59,22 @@ pub(crate) fn string_member(out: &mut Vec<u8>, name: &str, text: &str) {
     string(out, text.as_bytes());
 }
 
+/// Appends a member with the text that `write` appends, escaped where it must be: a prefix can be any character.
+#[inline]
+pub(crate) fn written_member(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
+    member(out, name);
+    let start = out.len();
+    out.push(b'"');
+    write(out);
+    if out[start + 1..].iter().any(|&b| b == b'"' || b == b'\\' || b < 0x20) {
+        let text = out.split_off(start + 1);
+        out.truncate(start);
+        string(out, &text);
+    } else {
+        out.push(b'"');
+    }
+}
+
 /// Appends an argument: pointers are numbers here, as in `spdk_trace -j`.
 #[inline]
 pub(crate) fn value(out: &mut Vec<u8>, value: ArgValue<'_>) {
@@ -71,6 +87,14 @@ pub(crate) fn value(out: &mut Vec<u8>, value: ArgValue<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prefix_may_be_a_quote() {
+        let mut out = b"{".to_vec();
+        written_member(&mut out, "id", |out| out.extend_from_slice(b"\"10"));
+        written_member(&mut out, "related", |out| out.extend_from_slice(b"r2"));
+        assert_eq!(out, br#"{"id":"\"10","related":"r2""#);
+    }
 
     #[test]
     fn what_a_reader_reads_is_what_was_written() {

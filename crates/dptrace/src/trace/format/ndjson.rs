@@ -2,9 +2,9 @@
 
 use spdk_trace::{ArgValue, Object, Record};
 
-use super::json::annotations;
-use super::json_text::{member, number_member, string_member, value};
-use super::text::{object_name, poller};
+use super::json::{annotations, poller_member, related_member};
+use super::json_text::{member, number_member, string_member, value, written_member};
+use super::text::object_name;
 use super::{Format, View};
 use crate::digits::{fixed3, hex};
 use crate::trace::annotation::owner_members;
@@ -27,23 +27,13 @@ impl Format for Ndjson {
             string_member(out, "thread", record.thread_name);
         }
         string_member(out, "tpoint", &record.tpoint.name);
-        if let Some(id) = record.poller {
-            member(out, "poller");
-            out.push(b'"');
-            poller(out, id);
-            out.push(b'"');
-        }
+        poller_member(out, record);
         owner(out, record);
         if record.size != 0 {
             number_member(out, "size", u64::from(record.size));
         }
         object(out, record, view);
-        if let Some(related) = record.related {
-            member(out, "related");
-            out.push(b'"');
-            object_name(out, related.name);
-            out.push(b'"');
-        }
+        related_member(out, record);
         args(out, record);
         annotations(out, record, view);
         out.extend_from_slice(b"}\n");
@@ -71,10 +61,7 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
     member(out, "object");
     out.push(b'{');
     if let Object::Known { name, age, .. } = record.object {
-        member(out, "id");
-        out.push(b'"');
-        object_name(out, name);
-        out.push(b'"');
+        written_member(out, "id", |out| object_name(out, name));
         if let Some(age) = age {
             member(out, "time_us");
             fixed3(out, view.rate.nanos(age).0);
