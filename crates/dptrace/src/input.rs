@@ -119,6 +119,12 @@ impl Place {
 
 fn load_file(path: &Path) -> anyhow::Result<Trace> {
     let source = FileSource::open(path)?;
+    // A pipe, as of a shell's <(...), can't be read at a position.
+    if !source.is_regular {
+        let mut bytes = Vec::new();
+        (&source.file).read_to_end(&mut bytes)?;
+        return load_bytes(bytes);
+    }
     if !source.is_text()? {
         return Ok(Trace::Raw(RawTrace::read(&source)?));
     }
@@ -149,6 +155,7 @@ fn load_bytes(bytes: Vec<u8>) -> anyhow::Result<Trace> {
 pub(crate) struct FileSource {
     file: File,
     len: u64,
+    is_regular: bool,
 }
 
 impl FileSource {
@@ -158,7 +165,7 @@ impl FileSource {
         if metadata.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        Ok(Self { file, len: metadata.len() })
+        Ok(Self { file, len: metadata.len(), is_regular: metadata.is_file() })
     }
 
     /// Whether it begins as text does, rather than as a raw trace file.

@@ -93,7 +93,7 @@ fn json_tells_the_same_numbers() {
     for (line, mean, p50, p90, max) in [(stage, 5.5, 5.0, 9.0, 10.0), (whole, 60.5, 55.0, 99.0, 110.0)] {
         assert_eq!((&line["count"], &line["mean_us"]), (&10.into(), &mean.into()));
         assert_eq!((&line["p50_us"], &line["p90_us"], &line["max_us"]), (&p50.into(), &p90.into(), &max.into()));
-        assert_eq!((&line["object"], &line["created_by"]), (&"r".into(), &"TCP_REQ_NEW".into()));
+        assert_eq!((&line["object"], &line["first"]), (&"r".into(), &"TCP_REQ_NEW".into()));
         assert_eq!((&line["p99_us"], &line["p99_9_us"]), (&max.into(), &max.into()));
     }
 }
@@ -138,9 +138,9 @@ fn groups_by_what_a_record_and_its_owner_are() {
 #[test]
 fn groups_by_what_a_recorded_object_is() {
     let lines = json(&small::builder(), &["-b", "@t.recording", "--by", "qpair.hostnqn"]);
-    let rdma: Vec<_> = lines.iter().filter(|line| line["created_by"] == "RDMA_REQ_NEW").collect();
+    let rdma: Vec<_> = lines.iter().filter(|line| line["first"] == "RDMA_REQ_NEW").collect();
     assert!(!rdma.is_empty() && rdma.iter().all(|line| line["group"]["qpair.hostnqn"] == small::HOST), "{lines:?}");
-    let tcp: Vec<_> = lines.iter().filter(|line| line["created_by"] == "TCP_REQ_NEW").collect();
+    let tcp: Vec<_> = lines.iter().filter(|line| line["first"] == "TCP_REQ_NEW").collect();
     assert!(!tcp.is_empty() && tcp.iter().all(|line| line["group"]["qpair.hostnqn"].is_null()), "{lines:?}");
 }
 
@@ -148,7 +148,7 @@ fn groups_by_what_a_recorded_object_is() {
 #[test]
 fn an_io_has_the_connection_of_its_request() {
     let lines = json(&small::builder(), &["--by", "owner.subnqn"]);
-    let io = lines.iter().find(|line| line["created_by"] == "BDEV_IO_START").expect("the I/O");
+    let io = lines.iter().find(|line| line["first"] == "BDEV_IO_START").expect("the I/O");
     assert_eq!(io["group"]["owner.subnqn"], "nqn.2016-06.io.spdk:cnode1");
     let mut t = small::builder();
     t.record(2, Record::new(256, START + 20_000).object(0xa3).ptr(0xc0));

@@ -5,6 +5,9 @@ use serde::Deserialize;
 /// The argument that every probe of a spec begins with: the time stamp counter.
 pub const TSC: &str = "tsc";
 
+/// What no property can be called.
+const RESERVED: &str = "object";
+
 /// The specs of a file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -179,6 +182,9 @@ fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
         }
     }
     for property in &spec.properties {
+        if property.name == RESERVED {
+            return wrong(format!("no property can be called {RESERVED:?}: in JSON that names the object's type"));
+        }
         let known = |p: &ProbeSpec| p.args.iter().any(|a| a.name == property.from());
         if !spec.probes.iter().any(known) {
             return wrong(format!("property {:?}: no probe has an argument {:?}", property.name, property.from()));

@@ -8,7 +8,7 @@ use crate::header::{RingPlace, TpointTable};
 use crate::order::{self, Facts, Order};
 use crate::owners::Owners;
 use crate::problems::Problems;
-use crate::raw::{Bounds, Context, RecordReader, disjoint, merge};
+use crate::raw::{Bounds, Context, RecordReader, disjoint, merge, tell_header};
 use crate::record::Record;
 use crate::ring::Ring;
 use crate::source::ReadAt;
@@ -44,7 +44,9 @@ impl Follower {
     /// Reads the header; the first [`Self::poll`] gives what the rings hold already.
     pub fn new<S: ReadAt + ?Sized>(source: &S) -> Result<Self, Error> {
         let header = read_header(source)?;
-        let mut problems = header.problems;
+        let mut problems = Problems::default();
+        tell_header(&header, source.len(), &mut problems);
+        problems.append(header.problems);
         let bounds = Bounds::new(source.len(), header.stated_size, &header.owners);
         let rings = disjoint(header.rings, bounds, &mut problems);
         Ok(Self {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use crate::Error;
 use crate::era::{Era, read_header};
-use crate::header::{RingPlace, TpointTable};
+use crate::header::{Header, RingPlace, TpointTable};
 use crate::numbering::Numbering;
 use crate::order::{self, Order, Walk, continued};
 use crate::owners::Owners;
@@ -57,11 +57,8 @@ impl RawTrace {
     pub fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Self, Error> {
         let header = read_header(source)?;
         let mut problems = Problems::default();
-        check_size(header.stated_size, source.len(), &mut problems);
+        tell_header(&header, source.len(), &mut problems);
         problems.append(header.problems);
-        if header.tick_rate.is_none() {
-            problems.add(Problem::NoTickRate, None, FileOffset(0));
-        }
         let tick_rate = header.tick_rate.unwrap_or(TickRate::ticks_as_micros());
         let facts = order::Facts { tpoints: &header.tpoints, cleared: header.cleared, tick_rate };
         let max_slots = header.tpoints.max_slots_per_record();
@@ -240,9 +237,14 @@ fn pack<'a>(scratch: &'a mut Vec<u8>, ring: &'a Ring, index: usize, tpoint: &Tpo
     scratch
 }
 
-fn check_size(stated: u64, actual: u64, problems: &mut Problems) {
+/// What is wrong with a header as a whole.
+pub(crate) fn tell_header(header: &Header, actual: u64, problems: &mut Problems) {
+    let stated = header.stated_size;
     if stated != actual {
         problems.add(Problem::WrongSize { stated, actual }, None, FileOffset(0));
+    }
+    if header.tick_rate.is_none() {
+        problems.add(Problem::NoTickRate, None, FileOffset(0));
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use crate::era::Era;
 use crate::header::TpointTable;
 use crate::json::JsonTrace;
 use crate::problems::Problems;
@@ -49,14 +48,6 @@ impl Trace {
         match self {
             Self::Raw(trace) => trace.era().has_thread_names(),
             Self::Json(trace) => trace.owners().is_some(),
-        }
-    }
-
-    /// The era of a raw file.
-    pub fn era(&self) -> Option<Era> {
-        match self {
-            Self::Raw(trace) => Some(trace.era()),
-            Self::Json(_) => None,
         }
     }
 

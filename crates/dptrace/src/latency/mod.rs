@@ -68,7 +68,7 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let place = args.input.place()?;
-    refuse_to_overwrite(&place, args.output.as_deref())?;
+    refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     let text = measure(args, &place.load()?)?;
     let mut output = Output::open(args.output.as_deref())?;
     output.buffer.extend_from_slice(text.as_bytes());
@@ -109,7 +109,7 @@ fn follow_objects(
     start: Ticks,
     grouping: Grouping,
 ) -> anyhow::Result<Latencies> {
-    let Loaded { trace, name } = loaded;
+    let trace = &loaded.trace;
     let context = Context { rate: trace.tick_rate(), annotator };
     let mut tracker = Tracker::new(grouping.by, trace.tick_rate(), grouping.slowest);
     let (mut base, mut read) = (None, 0u64);
@@ -125,7 +125,7 @@ fn follow_objects(
     });
     tell_problems(&problems);
     if read == 0 {
-        nothing_read(name, &problems)?;
+        nothing_read(loaded, &problems)?;
     }
     if tracker.unseen > 0 {
         note(&format!("{} records of objects created before the trace begins are not counted", tracker.unseen));

@@ -109,7 +109,8 @@ fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     let nanos = |from: Ticks, to: Ticks| micros(names.rate.nanos(Ticks(to.0.saturating_sub(from.0))).0);
     let last = life.records.last().map_or(life.start, |&(_, tsc)| tsc);
     let group = names.group(&life.group);
-    let _ = writeln!(text, "slowest {rank}: {}, {} us{group}", life.name, nanos(life.start, last));
+    let state = if life.unfinished { ", unfinished" } else { "" };
+    let _ = writeln!(text, "slowest {rank}: {}, {} us{state}{group}", life.name, nanos(life.start, last));
     let _ = writeln!(text, "  {:<24} {:>TIME_WIDTH$} {:>TIME_WIDTH$}", "tracepoint", "at (us)", "took (us)");
     let mut before = life.start;
     for &(tpoint, tsc) in &life.records {
@@ -145,7 +146,7 @@ fn quoted(text: &str) -> String {
 
 fn json_line(text: &mut String, head: &str, subject: &Subject, spread: &Spread, names: &Names<'_>, tail: &str) {
     let first = quoted(names.tpoint(subject.first));
-    let _ = write!(text, "{{{head},\"object\":{},\"created_by\":{first}", quoted(&subject.prefix.to_string()));
+    let _ = write!(text, "{{{head},\"object\":{},\"first\":{first}", quoted(&subject.prefix.to_string()));
     text.push_str(&names.json_group(&subject.group));
     let _ = write!(text, ",\"count\":{},\"mean_us\":{}", spread.count(), micros(spread.mean()));
     for (name, quantile) in QUANTILES {
@@ -163,6 +164,7 @@ fn json_slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     let last = life.records.last().map_or(life.start, |&(_, tsc)| tsc);
     let object = quoted(&life.name.to_string());
     let (whole, group) = (nanos(last), names.json_group(&life.group));
-    let _ =
-        writeln!(text, "{{\"slowest\":{rank},\"object\":{object}{group},\"whole_us\":{whole},\"records\":[{stages}]}}");
+    let state = if life.unfinished { ",\"unfinished\":true" } else { "" };
+    let head = format!("\"slowest\":{rank},\"object\":{object}{group},\"whole_us\":{whole}{state}");
+    let _ = writeln!(text, "{{{head},\"records\":[{stages}]}}");
 }

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-/// Values that are kept as they are, before a histogram is worth its memory: with `--by` there can be many sets.
+/// Values that are kept as they are, whatever a histogram would take.
 const FEW: usize = 128;
 /// Decimal digits that the histogram keeps of a value.
 const DIGITS: u8 = 3;
@@ -29,6 +29,7 @@ impl Spread {
         }
         self.few.push(nanos);
         if self.few.len() > FEW
+            && size_of_val(&self.few[..]) > histogram_size(self.max)
             && let Ok(mut histogram) = Histogram::new(DIGITS)
         {
             self.few.drain(..).for_each(|n| record(&mut histogram, n));
@@ -68,6 +69,14 @@ impl Spread {
     }
 }
 
+/// Bytes that a histogram of values up to `max` takes: 2,048 counters for values up to 2,047, and 1,024 more for each
+/// further power of two. There can be as many sets as pairs of tracepoints, times the groups of `--by`, so a histogram
+/// must not take more than the values that it stands for.
+fn histogram_size(max: u64) -> usize {
+    let doublings = (u64::BITS - max.leading_zeros()).saturating_sub(11) as usize;
+    (doublings + 2) * 1024 * size_of::<u64>()
+}
+
 /// A histogram that grows with its values refuses only one that no memory could hold; it is put at the upper end then.
 fn record(histogram: &mut Histogram<u64>, nanos: u64) {
     if histogram.record(nanos).is_err() {
@@ -88,15 +97,16 @@ mod tests {
         };
         let few = spread(100);
         assert_eq!((few.quantile(0.5), few.quantile(0.99), few.quantile(0.999)), (50_000, 99_000, 100_000));
-        let many = spread(10_000);
-        for (quantile, exact) in [(0.5, 5_000_000.0), (0.99, 9_900_000.0), (0.999, 9_990_000.0)] {
+        let many = spread(40_000);
+        for (quantile, exact) in [(0.5, 20_000_000.0), (0.99, 39_600_000.0), (0.999, 39_960_000.0)] {
             let got = many.quantile(quantile) as f64;
             assert!((got / exact - 1.0).abs() < 0.001, "p{quantile}: {got}, not {exact}");
         }
         assert_eq!(
             (many.count(), many.mean(), many.max(), many.quantile(1.0)),
-            (10_000, 5_000_500, 10_000_000, 10_000_000)
+            (40_000, 20_000_500, 40_000_000, 40_000_000)
         );
+        assert!(many.many.is_some() && spread(2_000).many.is_none());
         assert_eq!((Spread::default().mean(), Spread::default().quantile(0.5)), (0, 0));
     }
 }

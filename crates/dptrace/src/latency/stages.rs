@@ -14,8 +14,10 @@ use crate::trace::field::{Context, Field};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Life {
     pub(crate) name: ObjectName,
-    /// When it was created; its first record may come later, where the ones before are not in the trace.
+    /// When its first record was written: the one that creates it, unless that was filtered out.
     pub(crate) start: Ticks,
+    /// The trace ends in the middle of it.
+    pub(crate) unfinished: bool,
     /// Tracepoint id and time of each of its records.
     pub(crate) records: Vec<(u16, Ticks)>,
     /// The values that it is grouped by.
@@ -38,7 +40,7 @@ pub(crate) struct Subject {
 pub(crate) struct Times {
     /// By the tracepoints that begin and end the stage.
     pub(crate) stages: HashMap<(u16, u16), Stage, RandomState>,
-    /// From an object's creation to its last record.
+    /// From an object's first record to its last.
     pub(crate) whole: Spread,
     /// Objects whose last record in the trace is not one that ends objects.
     pub(crate) unfinished: u64,
@@ -68,7 +70,7 @@ pub(crate) struct Tracker {
     /// Lives that are over: known by another one's beginning at the same place.
     ended: HashSet<(char, u16), RandomState>,
     times: HashMap<Subject, Times, RandomState>,
-    /// The longest of the finished lives, the shortest of them on top.
+    /// The longest of the lives, the shortest of them on top.
     slowest: BinaryHeap<(Reverse<u64>, Reverse<ObjectName>, LifeBox)>,
     keep_slowest: usize,
     /// Records of objects whose creation was not seen.
@@ -121,8 +123,8 @@ impl Tracker {
 
     /// Takes the next record.
     pub(crate) fn record(&mut self, record: &Record<'_>, context: &Context<'_>) {
-        let (name, id, age) = match record.object {
-            Object::Known { name, id, age } => (name, id, age.unwrap_or_default()),
+        let (name, id) = match record.object {
+            Object::Known { name, id, .. } => (name, id),
             Object::Unseen(_) => {
                 self.unseen += 1;
                 return;
@@ -134,17 +136,15 @@ impl Tracker {
         if let Some(before) = self.live.get_mut(&key)
             && before.name != name
         {
-            let fresh = Life { name, start: Ticks(0), records: Vec::new(), group: Vec::new() };
-            let over = std::mem::replace(before, fresh);
+            let over = std::mem::replace(before, Life::new(name));
             if let Some(&(last, _)) = over.records.last() {
                 self.ended.insert((name.prefix, last));
             }
             self.finish(over);
         }
-        let start = Ticks(record.tsc.0.saturating_sub(age.0));
-        let life = self.live.entry(key).or_insert_with(|| Life { name, start, records: Vec::new(), group: Vec::new() });
+        let life = self.live.entry(key).or_insert_with(|| Life::new(name));
         if life.records.is_empty() {
-            life.start = start;
+            life.start = record.tsc;
             life.group = vec![None; self.by.len()];
         }
         life.records.push((record.tpoint.id, record.tsc));
@@ -171,11 +171,11 @@ impl Tracker {
 
     /// Counts a life's stages.
     fn finish(&mut self, life: Life) {
-        self.count(&life, true);
+        self.count(&life);
         self.keep(life);
     }
 
-    fn count(&mut self, life: &Life, whole: bool) {
+    fn count(&mut self, life: &Life) {
         let Some(&(first, _)) = life.records.first() else { return };
         let subject = Subject { group: life.group.clone(), prefix: life.name.prefix, first };
         let times = self.times.entry(subject).or_default();
@@ -185,10 +185,10 @@ impl Tracker {
             stage.spread.add(self.rate.nanos(Ticks(ended.0.saturating_sub(began.0))).0);
             stage.before += before;
         }
-        if whole {
-            times.whole.add(length(life, self.rate));
-        } else {
+        if life.unfinished {
             times.unfinished += 1;
+        } else {
+            times.whole.add(length(life, self.rate));
         }
     }
 
@@ -216,14 +216,11 @@ impl Tracker {
         let mut lives: Vec<_> = std::mem::take(&mut self.live).into_values().collect();
         lives.sort_by_key(|life| (life.start, life.name));
         let known: HashSet<char> = self.ended.iter().map(|(prefix, _)| *prefix).collect();
-        for life in lives {
+        for mut life in lives {
             let prefix = life.name.prefix;
             let last = life.records.last().map(|&(last, _)| last);
-            if known.contains(&prefix) && last.is_some_and(|last| !self.ended.contains(&(prefix, last))) {
-                self.count(&life, false);
-            } else {
-                self.finish(life);
-            }
+            life.unfinished = known.contains(&prefix) && last.is_some_and(|last| !self.ended.contains(&(prefix, last)));
+            self.finish(life);
         }
         let mut subjects: Vec<_> = self.times.into_iter().collect();
         subjects.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -234,7 +231,13 @@ impl Tracker {
     }
 }
 
-/// From creation to the last record, in nanoseconds.
+impl Life {
+    fn new(name: ObjectName) -> Self {
+        Self { name, start: Ticks(0), unfinished: false, records: Vec::new(), group: Vec::new() }
+    }
+}
+
+/// From the first record to the last, in nanoseconds.
 fn length(life: &Life, rate: TickRate) -> u64 {
     let last = life.records.last().map_or(life.start, |&(_, tsc)| tsc);
     rate.nanos(Ticks(last.0.saturating_sub(life.start.0))).0

@@ -2,6 +2,7 @@
 
 use objects::{Annotator, Lifetime, OwnerProperties, Show};
 use serde_json::{Map, Value};
+use spdk_trace::printable;
 
 use super::format::json_text::{string, string_member};
 use crate::digits::number;
@@ -58,6 +59,11 @@ impl ReadBack {
         }
     }
 
+    /// The annotation of the argument of that name, as JSON text.
+    pub(crate) fn json(&self, arg: &str) -> Option<String> {
+        self.0.get(arg).filter(|value| value.is_object()).map(Value::to_string)
+    }
+
     /// A property of the first object of that type.
     pub(crate) fn property(&self, object_type: &str, property: &str) -> Option<String> {
         self.0.iter().find_map(|(arg, members)| {
@@ -73,15 +79,16 @@ impl ReadObject {
     pub(crate) fn text(&self, arg: &str) -> String {
         let object_type = self.0.get(TYPE_MEMBER).and_then(Value::as_str);
         let members = self.0.iter().filter(|(name, _)| *name != TYPE_MEMBER);
-        let members: Vec<_> = members.map(|(name, value)| format!("{name}={}", shown(value))).collect();
-        let members = members.join(", ");
+        let members = members.map(|(name, value)| format!("{}={}", printable(name.as_bytes()), shown(value)));
+        let members = members.collect::<Vec<_>>().join(", ");
         match object_type {
-            Some(named) => format!("{arg}: {named}({members})"),
+            Some(named) => format!("{arg}: {}({members})", printable(named.as_bytes())),
             None => format!("{arg}({members})"),
         }
     }
 }
 
+/// Foreign text, so nothing of it may reach a terminal that the terminal would obey.
 fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value.as_str().map_or_else(|| value.to_string(), |text| printable(text.as_bytes()).into_owned())
 }

@@ -118,13 +118,14 @@ impl OwnerFilter {
         let Some(description) = record.owner else {
             return Field::Poller.value(record, context).is_some_and(|poller| self.pattern.matches(&poller));
         };
-        if let Some(&known) = self.known.get(description) {
-            return known;
-        }
-        let number = Field::Poller.value(record, context);
-        let wanted = self.pattern.matches(description) || number.is_some_and(|n| self.pattern.matches(&n));
-        self.known.insert(description.to_owned(), wanted);
-        wanted
+        let by_description = if let Some(&known) = self.known.get(description) {
+            known
+        } else {
+            let matches = self.pattern.matches(description);
+            self.known.insert(description.to_owned(), matches);
+            matches
+        };
+        by_description || Field::Poller.value(record, context).is_some_and(|poller| self.pattern.matches(&poller))
     }
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn follow(
         let over = stop.load(Ordering::Relaxed) || gone;
         let flow = look_once(&mut follower, &source, over, &mut lister, filter, format.as_mut(), output)?;
         output.flush()?;
-        if over || flow.is_break() {
+        if over || flow.is_break() || lister.is_full() {
             break;
         }
         std::thread::sleep(LOOK);

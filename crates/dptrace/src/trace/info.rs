@@ -1,21 +1,33 @@
 //! `--info` and `--list-tpoints`: what a trace file is, before one looks at its records.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 
-use spdk_trace::{ArgKind, RawTrace, Trace};
+use spdk_trace::{ArgKind, Lcore, Nanos, Problems, RawTrace, Ticks, Trace};
 
 use crate::input::Loaded;
 
-/// The text of `--info`.
-pub(crate) fn info(loaded: &Loaded) -> String {
+/// What `--info` tells.
+pub(crate) struct Info {
+    pub(crate) text: String,
+    pub(crate) records: u64,
+    pub(crate) problems: Problems,
+}
+
+/// Looks at a trace for `--info`.
+pub(crate) fn info(loaded: &Loaded) -> Info {
     let mut text = String::new();
     let Loaded { trace, name } = loaded;
     line(&mut text, "trace", name);
     let rate = trace.tick_rate().get();
-    match trace {
-        Trace::Raw(raw) => raw_info(&mut text, raw, rate),
+    let (records, problems) = match trace {
+        Trace::Raw(raw) => {
+            raw_info(&mut text, raw, rate);
+            (raw.record_count(), raw.problems().clone())
+        }
         Trace::Json(_) => json_info(&mut text, trace, rate),
-    }
+    };
     let owners = trace.owners();
     if !owners.is_empty() {
         line(&mut text, "owners", &owners.len().to_string());
@@ -23,7 +35,7 @@ pub(crate) fn info(loaded: &Loaded) -> String {
             let _ = writeln!(text, "  {id:>5}  {description}");
         }
     }
-    text
+    Info { text, records, problems }
 }
 
 fn line(text: &mut String, what: &str, value: &str) {
@@ -44,10 +56,7 @@ fn raw_info(text: &mut String, raw: &RawTrace, rate: u64) {
     let first = rings.iter().filter_map(|ring| ring.span).map(|(first, _)| first).min().unwrap_or_default();
     let used = rings.iter().filter(|ring| ring.records > 0 || ring.written > 0);
     for ring in used {
-        let at = |tsc: spdk_trace::Ticks| {
-            let spdk_trace::Nanos(n) = raw.tick_rate().nanos(spdk_trace::Ticks(tsc.0 - first.0));
-            format!("{}.{:03}", n / 1000, n % 1000)
-        };
+        let at = |tsc: Ticks| micros(raw.tick_rate().nanos(Ticks(tsc.0 - first.0)));
         let (begin, end) = ring.span.map_or((String::new(), String::new()), |(a, b)| (at(a), at(b)));
         let wrapped = if ring.wrapped { "yes" } else { "no" };
         let _ = writeln!(
@@ -75,19 +84,37 @@ fn raw_info(text: &mut String, raw: &RawTrace, rate: u64) {
     }
 }
 
-fn json_info(text: &mut String, trace: &Trace, rate: u64) {
-    let mut records = 0u64;
-    let problems = trace.for_each(|_| {
-        records += 1;
-        std::ops::ControlFlow::Continue(())
+fn json_info(text: &mut String, trace: &Trace, rate: u64) -> (u64, Problems) {
+    // By lcore: how many records, and the times of the first and the last.
+    let mut lcores: BTreeMap<Lcore, (u64, Ticks, Ticks)> = BTreeMap::new();
+    let problems = trace.for_each(|record| {
+        let lcore = lcores.entry(record.lcore).or_insert((0, record.tsc, record.tsc));
+        *lcore = (lcore.0 + 1, lcore.1.min(record.tsc), lcore.2.max(record.tsc));
+        ControlFlow::Continue(())
     });
-    line(text, "form", "JSON of spdk_trace");
+    let records: u64 = lcores.values().map(|(records, ..)| records).sum();
+    line(text, "form", "JSON of spdk_trace, which does not tell whether rings wrapped");
     line(text, "tick rate", &format!("{rate} ticks/s"));
     line(text, "tracepoints", &trace.tpoints().all().len().to_string());
     line(text, "records", &records.to_string());
+    let _ = writeln!(text, "\n{:>5}  {:>10} {:>16} {:>16}", "lcore", "records", "first (us)", "last (us)");
+    let start = lcores.values().map(|(_, first, _)| *first).min().unwrap_or_default();
+    for (lcore, (records, first, last)) in &lcores {
+        let at = |tsc: &Ticks| micros(trace.tick_rate().nanos(Ticks(tsc.0 - start.0)));
+        let _ = writeln!(text, "{lcore:>5}  {records:>10} {:>16} {:>16}", at(first), at(last));
+    }
+    text.push('\n');
+    if problems.is_empty() {
+        line(text, "lost", "nothing of the document");
+    }
     for finding in problems.iter() {
         line(text, "problem", &finding.to_string());
     }
+    (records, problems)
+}
+
+fn micros(Nanos(n): Nanos) -> String {
+    format!("{}.{:03}", n / 1000, n % 1000)
 }
 
 /// The text of `--list-tpoints`.

@@ -91,6 +91,11 @@ impl<'a> Lister<'a> {
         Self { view, base: None, start: Ticks(0), head: u64::MAX, tail: None, read: 0, shown: 0 }
     }
 
+    /// Whether all that was asked for was shown.
+    pub(crate) fn is_full(&self) -> bool {
+        self.shown >= self.head
+    }
+
     /// Writes one record, if it is wanted.
     #[inline]
     pub(crate) fn record(
@@ -100,7 +105,7 @@ impl<'a> Lister<'a> {
         format: &mut dyn Format,
         output: &mut Output,
     ) -> io::Result<ControlFlow<()>> {
-        if self.shown >= self.head {
+        if self.is_full() {
             return Ok(ControlFlow::Break(()));
         }
         self.read += 1;
@@ -125,7 +130,8 @@ impl<'a> Lister<'a> {
         }
         self.view.previous = Some(record.tsc);
         self.shown += 1;
-        Ok(ControlFlow::Continue(()))
+        // Not with the next record: there may be none for a long time.
+        Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     pub(crate) fn finish(&mut self, format: &mut dyn Format, output: &mut Output) -> io::Result<()> {

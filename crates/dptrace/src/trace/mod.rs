@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use ::objects::{Annotator, ObjectSpec};
 use anyhow::{Context as _, bail};
 use clap::Args;
-use spdk_trace::{Follower, Problems, TickRate, TpointTable};
+use spdk_trace::{Follower, Problems, TickRate, TpointTable, Trace};
 
 use crate::failure::{note, usage};
 use crate::input::{FileSource, InputArgs, Loaded, Place};
@@ -50,7 +50,8 @@ pub(crate) struct TraceArgs {
     #[arg(long, help_heading = "Output")]
     tsc: bool,
 
-    /// Also show the time since the record shown before
+    /// Also show the time since the record shown before; in the spdk form it takes the place of the time, and the json
+    /// form has none
     #[arg(long, help_heading = "Output")]
     delta: bool,
 
@@ -87,17 +88,21 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     let place = args.input.place()?;
-    refuse_to_overwrite(&place, args.output.as_deref())?;
+    refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     if args.follow {
         return follow_file(args, &place);
     }
     let loaded = place.load()?;
     if args.info || args.list_tpoints {
-        let text = if args.info { info::info(&loaded) } else { info::tpoints(&loaded) };
         let mut output = Output::open(args.output.as_deref())?;
+        let known = if args.info { Some(info::info(&loaded)) } else { None };
+        let text = known.as_ref().map_or_else(|| info::tpoints(&loaded), |known| known.text.clone());
         output.buffer.extend_from_slice(text.as_bytes());
         output.flush()?;
-        return Ok(());
+        return match known {
+            Some(known) if known.records == 0 => nothing_read(&loaded, &known.problems),
+            _ => Ok(()),
+        };
     }
     list_records(args, &loaded)
 }
@@ -130,7 +135,7 @@ struct Understood {
 }
 
 fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
-    let Loaded { trace, name } = loaded;
+    let trace = &loaded.trace;
     let Understood { specs, annotator, mut filter } = args.understand(trace.tpoints(), trace.tick_rate())?;
     // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
     let mut output = Output::open(args.output.as_deref())?;
@@ -143,7 +148,7 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
         return Ok(());
     }
     if listed.read == 0 {
-        nothing_read(name, &listed.problems)?;
+        nothing_read(loaded, &listed.problems)?;
     } else if listed.shown == 0 {
         note(&format!("none of the {} records passes the filters", listed.read));
     }
@@ -196,7 +201,16 @@ pub(crate) fn tell_problems(problems: &Problems) {
 }
 
 /// A trace without records is fine if it is whole.
-pub(crate) fn nothing_read(name: &str, problems: &Problems) -> anyhow::Result<()> {
+pub(crate) fn nothing_read(loaded: &Loaded, problems: &Problems) -> anyhow::Result<()> {
+    let Loaded { trace, name } = loaded;
+    let cleared: u64 = match trace {
+        Trace::Raw(raw) => raw.rings().map(|ring| ring.cleared).sum(),
+        Trace::Json(_) => 0,
+    };
+    if cleared > 0 {
+        note(&format!("{name} has no records: all {cleared} were cleared by the user"));
+        return Ok(());
+    }
     if problems.iter().any(|finding| finding.problem.loses_data()) {
         bail!("no record of {name} could be read");
     }
@@ -204,14 +218,17 @@ pub(crate) fn nothing_read(name: &str, problems: &Problems) -> anyhow::Result<()
     Ok(())
 }
 
-/// `-o` naming the input would destroy it before it is read.
-pub(crate) fn refuse_to_overwrite(place: &Place, output: Option<&Path>) -> anyhow::Result<()> {
+/// `-o` naming an input would destroy it.
+pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: Option<&Path>) -> anyhow::Result<()> {
     use std::os::unix::fs::MetadataExt as _;
-    let (Place::File(input), Some(output)) = (place, output) else { return Ok(()) };
-    if let (Ok(a), Ok(b)) = (input.metadata(), output.metadata())
-        && (a.dev(), a.ino()) == (b.dev(), b.ino())
-    {
-        return Err(usage(format!("-o {} is the trace itself", output.display())));
+    let Some(output) = output else { return Ok(()) };
+    let identity = |path: &Path| path.metadata().map(|file| (file.dev(), file.ino())).ok();
+    let Some(written) = identity(output) else { return Ok(()) };
+    let trace = if let Place::File(path) = place { Some(("the trace itself", path.as_path())) } else { None };
+    for (what, input) in trace.into_iter().chain(objects.files()) {
+        if identity(input) == Some(written) {
+            return Err(usage(format!("-o {} is {what}", output.display())));
+        }
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The objects of a trace: specs, built in and the user's, and what a recording tells of them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
@@ -14,7 +14,7 @@ use crate::failure::{note, usage};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Objects")]
 pub(crate) struct ObjectArgs {
-    /// A recording of the application's probes, made by dptrace record or bpftrace: pointers are shown as the objects
+    /// A recording of the application's probes, made with bpftrace (see docs/objects.md): pointers are shown as the objects
     /// that lived there at that time
     #[arg(short = 'b', long = "recording", visible_alias = "bpftrace", value_name = "FILE")]
     recordings: Vec<PathBuf>,
@@ -28,6 +28,12 @@ pub(crate) struct ObjectArgs {
 const TOLD_LINES: usize = 3;
 
 impl ObjectArgs {
+    /// The files named, and what each is.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let recordings = self.recordings.iter().map(|path| ("the recording", path.as_path()));
+        recordings.chain(self.objects.iter().map(|path| ("the file of object specs", path.as_path())))
+    }
+
     /// The user's specs, and the built-in ones that they don't replace.
     pub(crate) fn specs(&self) -> anyhow::Result<Vec<ObjectSpec>> {
         let mut specs: Vec<ObjectSpec> = Vec::new();
@@ -35,7 +41,12 @@ impl ObjectArgs {
             let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
             let text = String::from_utf8(text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
             let read = parse_specs(&text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
-            specs.extend(read);
+            for spec in read {
+                if specs.iter().any(|s| s.name == spec.name) {
+                    return Err(usage(format!("{}: a second object is called {:?}", path.display(), spec.name)));
+                }
+                specs.push(spec);
+            }
         }
         for spec in built_in()? {
             if !specs.iter().any(|s| s.name == spec.name) {

@@ -145,11 +145,6 @@ impl JsonTrace {
         memchr::memmem::find(entries, b"\"annotations\"").is_some()
     }
 
-    /// Length of the text in bytes.
-    pub fn size(&self) -> usize {
-        self.text.len()
-    }
-
     /// Gives every record to `each`, in the order of the document, until it breaks off; returns what could not be read.
     pub fn for_each(&self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> Problems {
         let mut problems = Problems::default();

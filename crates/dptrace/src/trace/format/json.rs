@@ -1,12 +1,13 @@
 //! One document with the fields of `spdk_trace -j` (`app/trace/trace.cpp`, `print_event_json`), in its order, and
 //! `annotations`: of the owners once, of the objects in each entry.
 
+use objects::{Annotator, Found};
 use spdk_trace::{Object, Record, TpointTable};
 
-use super::json_text::{member, number_member, string, string_member, value, written_member};
+use super::json_text::{foreign_member, member, number_member, string, string_member, value, written_member};
 use super::text::{object_name, poller};
 use super::{Format, Head, View};
-use crate::trace::annotation::{TYPE_MEMBER, members, owner_members};
+use crate::trace::annotation::{ReadBack, TYPE_MEMBER, members, owner_members};
 
 /// Writes the document.
 pub(crate) struct Json;
@@ -92,13 +93,14 @@ fn owners(out: &mut Vec<u8>, owners: &[(String, &str)]) {
     member(out, "owners");
     out.push(b'{');
     for (id, description) in owners {
-        string_member(out, id, description);
+        foreign_member(out, id);
+        string(out, description.as_bytes());
     }
     out.push(b'}');
     member(out, "annotations");
     out.extend_from_slice(b"{\"owners\":{");
     for (id, description) in owners {
-        member(out, id);
+        foreign_member(out, id);
         out.push(b'{');
         owner_members(out, description);
         out.push(b'}');
@@ -136,34 +138,44 @@ fn args(out: &mut Vec<u8>, record: &Record<'_>) {
     out.push(b']');
 }
 
-/// Appends the entry's `annotations`, if any argument has one.
+/// Appends the entry's `annotations`, if any argument has one: by the recording, or else by the document that was read.
 pub(super) fn annotations(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
-    if let (Some(read), None) = (record.annotations, view.annotator) {
-        member(out, "annotations");
-        out.extend_from_slice(read.as_bytes());
+    if !view.is_annotated(record) {
         return;
     }
-    let Some(annotator) = view.annotator.filter(|a| a.refers(record.tpoint.id)) else { return };
+    let read = record.annotations.map(ReadBack::parse);
     let mut open = false;
     for (index, (spec, arg)) in record.args.iter().enumerate() {
-        let Some(found) = view.object(record, index, arg) else { continue };
+        let found = view.object(record, index, arg);
+        let read = if found.is_none() { read.as_ref().and_then(|read| read.json(&spec.name)) } else { None };
+        if found.is_none() && read.is_none() {
+            continue;
+        }
         if !open {
             member(out, "annotations");
             out.push(b'{');
             open = true;
         }
-        member(out, &spec.name);
-        out.push(b'{');
-        if !found.same_name {
-            string(out, TYPE_MEMBER.as_bytes());
-            out.push(b':');
-            string(out, annotator.specs()[found.object.spec].name.as_bytes());
-            out.push(b',');
+        foreign_member(out, &spec.name);
+        match (found, view.annotator, read) {
+            (Some(found), Some(annotator), _) => object_members(out, annotator, found),
+            (_, _, Some(json)) => out.extend_from_slice(json.as_bytes()),
+            (_, _, None) => out.extend_from_slice(b"{}"),
         }
-        members(out, annotator, found.object);
-        out.push(b'}');
     }
     if open {
         out.push(b'}');
     }
+}
+
+fn object_members(out: &mut Vec<u8>, annotator: &Annotator, found: Found<'_>) {
+    out.push(b'{');
+    if !found.same_name {
+        string(out, TYPE_MEMBER.as_bytes());
+        out.push(b':');
+        string(out, annotator.specs()[found.object.spec].name.as_bytes());
+        out.push(b',');
+    }
+    members(out, annotator, found.object);
+    out.push(b'}');
 }

@@ -45,6 +45,16 @@ pub(crate) fn member(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(b"\":");
 }
 
+/// The same with a name that comes from a file, and may hold anything.
+#[inline]
+pub(crate) fn foreign_member(out: &mut Vec<u8>, name: &str) {
+    if !matches!(out.last(), Some(b'{')) {
+        out.push(b',');
+    }
+    string(out, name.as_bytes());
+    out.push(b':');
+}
+
 /// Appends a member with a number.
 #[inline]
 pub(crate) fn number_member(out: &mut Vec<u8>, name: &str, n: u64) {

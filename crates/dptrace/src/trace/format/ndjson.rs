@@ -3,7 +3,7 @@
 use spdk_trace::{ArgValue, Object, Record};
 
 use super::json::{annotations, poller_member, related_member};
-use super::json_text::{member, number_member, string_member, value, written_member};
+use super::json_text::{foreign_member, member, number_member, string_member, value, written_member};
 use super::text::object_name;
 use super::{Format, View};
 use crate::digits::{fixed3, hex};
@@ -79,7 +79,7 @@ fn args(out: &mut Vec<u8>, record: &Record<'_>) {
     member(out, "args");
     out.push(b'{');
     for (spec, arg) in record.args.iter() {
-        member(out, &spec.name);
+        foreign_member(out, &spec.name);
         match arg {
             ArgValue::Pointer(p) => pointer(out, p),
             other => value(out, other),
