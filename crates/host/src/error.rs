@@ -1,7 +1,7 @@
 //! All that can go wrong when the machine is asked.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use probes::ProbesError;
 use thiserror::Error;
@@ -44,7 +44,7 @@ pub enum HostError {
         source: io::Error,
     },
     /// The process's memory map is not of the kernel's form.
-    #[error("{path}")]
+    #[error("{}", shown(path))]
     Maps {
         /// The file.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum HostError {
         source: ProbesError,
     },
     /// Something can't be read.
-    #[error("{path}")]
+    #[error("{}", shown(path))]
     Read {
         /// What.
         path: PathBuf,
@@ -60,13 +60,13 @@ pub enum HostError {
         source: io::Error,
     },
     /// A directory, a device, a socket.
-    #[error("{path} is no regular file")]
+    #[error("{} is no regular file", shown(path))]
     NotAFile {
         /// What.
         path: PathBuf,
     },
     /// A file that can't be traced: a script, no ELF file, 32-bit, of another machine.
-    #[error("{path}")]
+    #[error("{}", shown(path))]
     Elf {
         /// The file.
         path: PathBuf,
@@ -88,7 +88,7 @@ pub enum HostError {
         source: io::Error,
     },
     /// A tracepoint's description is not of the kernel's form.
-    #[error("{path}")]
+    #[error("{}", shown(path))]
     Tracepoint {
         /// The file.
         path: PathBuf,
@@ -101,5 +101,22 @@ impl HostError {
     /// Whether the machine lacks what was asked for, rather than having said no.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::NoTracefs { .. })
+    }
+}
+
+/// A path as it may be printed: foreign names can hold control characters.
+fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.contains(char::is_control) { text.escape_debug().to_string() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_go_to_no_terminal() {
+        let error = HostError::NotAFile { path: "a\u{1b}[31mb".into() };
+        assert_eq!(error.to_string(), "a\\u{1b}[31mb is no regular file");
     }
 }

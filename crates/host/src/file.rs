@@ -58,7 +58,7 @@ impl FilePlace {
                 Ok(bytes) => {
                     return Ok(ElfFile { place: self.clone(), opened: readable.path.clone(), bytes });
                 }
-                Err(error) => failed = self.worse(failed, error),
+                Err(error) => failed = Some(self.worse(failed, error)),
             }
         }
         let missing = || io::Error::new(io::ErrorKind::NotFound, "it is deleted, and only root can still read it");
@@ -67,7 +67,7 @@ impl FilePlace {
 
     /// The error to tell, in the user's name for the file: what a file is says more than that it can't be opened, and that
     /// it may not be opened more than that it is not there.
-    fn worse(&self, known: Option<HostError>, new: HostError) -> Option<HostError> {
+    fn worse(&self, known: Option<HostError>, new: HostError) -> HostError {
         let weight = |error: &HostError| match error {
             HostError::Elf { .. } => 3,
             HostError::NotAFile { .. } => 2,
@@ -82,8 +82,8 @@ impl FilePlace {
             other => other,
         };
         match known {
-            Some(known) if weight(&known) >= weight(&new) => Some(known),
-            _ => Some(new),
+            Some(known) if weight(&known) >= weight(&new) => known,
+            _ => new,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use host::ElfFile;
-use probes::pattern::NamePattern;
+use probes::pattern::{NamePattern, nearest};
 use probes::symbols::{Function, Functions};
 use serde_json::json;
 
@@ -28,9 +28,9 @@ pub(super) fn list(
             let named = fitting(functions, pattern);
             shown += named.len();
             if request.json {
-                write_json(file, &named, output)?
+                write_json(file, &named, output)?;
             } else {
-                write_text(file, &named, output)?
+                write_text(file, &named, output)?;
             }
             Ok(output.drain()?)
         })
@@ -38,19 +38,35 @@ pub(super) fn list(
     match pattern {
         _ if shown > 0 => {}
         Some(_) => {
-            // Only now, since the names of a large program are many.
-            let mut known = Vec::new();
-            files.for_each(|file| {
-                with_functions(file, |functions| {
-                    known.extend(functions.all().iter().map(|function| function.display_name().into_owned()));
-                    Ok(())
-                })
-            })?;
+            let known = near_names(&request.typed, files)?;
             return Err(nothing_fits("function", &request.typed, &request.place, &known));
         }
         None => note(&format!("{} is stripped, and no debug file of it is here: no functions", request.place)),
     }
     Ok(())
+}
+
+/// The names to look for near ones in: whole ones, or else those without path and parameters. They are read only now,
+/// since the names of a large program are many.
+fn near_names(typed: &str, files: &Files) -> anyhow::Result<Vec<String>> {
+    let mut known = Vec::new();
+    files.for_each(|file| {
+        with_functions(file, |functions| {
+            let names = functions.all().iter().map(Function::display_name);
+            known.extend(names.map(|name| spdk_trace::printable(name.as_bytes()).into_owned()));
+            Ok(())
+        })
+    })?;
+    if nearest(typed, known.iter().map(String::as_str), 1).is_empty() {
+        known = known.iter().map(|name| last_part(name).to_owned()).collect();
+    }
+    Ok(known)
+}
+
+/// `run` of `dptrace::list::run`, `push` of `ns::queue::push(int)`.
+fn last_part(name: &str) -> &str {
+    let path = name.split_once('(').map_or(name, |(path, _)| path);
+    path.rsplit_once("::").map_or(path, |(_, last)| last)
 }
 
 fn with_functions(file: &ElfFile, mut look: impl FnMut(&Functions<'_>) -> anyhow::Result<()>) -> anyhow::Result<()> {

@@ -16,6 +16,7 @@ use target::{Request, What};
 /// `dptrace list`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct ListArgs {
     /// A file (unless -p or --tracepoints is given), then names: PROVIDER:NAME or NAME, where * is any text and ? any
     /// character
@@ -51,11 +52,11 @@ const EXAMPLES: &str = "\
 Quote patterns for the shell. The exit status is 1 if no name fits the pattern.
 
 Examples:
-  dptrace list -p $(pidof nvmf_tgt)                  its USDT probes, with arguments
-  dptrace list -p 4711 'spdk:nvmf_*' --places        each place of some of them
+  dptrace list -p $(pidof nvmf_tgt)                USDT probes, with arguments
+  dptrace list -p 4711 'spdk:nvmf_*' --places      each place of some of them
   dptrace list /usr/lib/postgresql/15/bin/postgres query__start
-  dptrace list -p 4711 --functions 'nvmf_*qpair*'    functions
-  dptrace list --tracepoints 'sched:*' --json        tracepoints, with their fields";
+  dptrace list -p 4711 --functions 'nvmf_*qpair*'  functions
+  dptrace list --tracepoints 'sched:*' --json      tracepoints, with fields";
 
 /// Runs the command.
 pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {

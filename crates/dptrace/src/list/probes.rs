@@ -29,9 +29,9 @@ pub(super) fn list(
         probes.sort_by(|a, b| (&a.provider, &a.name).cmp(&(&b.provider, &b.name)));
         shown += probes.len();
         if request.json {
-            write_json(file, &probes, output)?
+            write_json(file, &probes, output)?;
         } else {
-            write_text(request, file, &probes, output)?
+            write_text(request, file, &probes, output)?;
         }
         Ok(output.drain()?)
     })?;

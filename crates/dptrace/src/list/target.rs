@@ -1,6 +1,6 @@
 //! What was asked to be listed.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use host::{ElfFile, FilePlace, HostError, Pid, Process};
@@ -37,11 +37,11 @@ pub(super) struct Files {
 
 impl Request {
     pub(super) fn of(args: &ListArgs) -> anyhow::Result<Self> {
-        let mut words = args.words.iter().map(|word| word.as_os_str());
+        let mut words = args.words.iter().map(OsString::as_os_str);
         let path = if args.pid.is_some() || args.tracepoints { None } else { words.next() };
         let typed = words.next().map(pattern_text).transpose()?;
         if let Some(more) = words.next() {
-            return Err(usage(format!("{more:?} is one word too many: there is one pattern")));
+            return Err(usage(format!("one word too many, {}: there is one pattern", printable(Path::new(more)))));
         }
         let understood = |error: ProbesError| usage(error.to_string());
         let probe_pattern = || typed.map(ProbePattern::parse).transpose().map_err(understood);
@@ -62,7 +62,7 @@ impl Request {
 }
 
 fn pattern_text(word: &OsStr) -> anyhow::Result<&str> {
-    word.to_str().ok_or_else(|| usage(format!("the pattern {word:?} is not UTF-8, as names are")))
+    word.to_str().ok_or_else(|| usage(format!("the pattern {} is not UTF-8, as names are", printable(Path::new(word)))))
 }
 
 impl Files {
