@@ -142,6 +142,57 @@ fn the_probes_of_a_process() {
     assert_eq!(probes[0]["file"], real.to_str().expect("UTF-8"));
 }
 
+/// As in a container: a library that is there in the process's mount namespace only. Root reads it as the mapped file
+/// itself; whoever may not do that reads it through the process's root directory.
+#[test]
+fn a_library_of_another_mount_namespace() {
+    let Some(path) = libstdcxx() else { return };
+    if !is_root() {
+        return println!("SKIPPED: not root, so no mount namespace can be made");
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let inside = dir.path().join("inside.so").display().to_string();
+    let mount = format!("mount -t tmpfs none {0} && cp {path} {inside}", dir.path().display());
+    let script = format!("{mount} && LD_PRELOAD={inside} exec sleep 60");
+    let mut child = Waiting::start(Command::new("unshare").args(["--mount", "sh", "-c", &script]));
+    let maps = format!("/proc/{}/maps", child.pid());
+    while !std::fs::read_to_string(&maps).expect("its maps").contains(&inside) {
+        if child.0.try_wait().expect("it is ours").is_some() {
+            return println!("SKIPPED: no mount namespace can be made here");
+        }
+        std::thread::yield_now();
+    }
+    assert!(!Path::new(&inside).exists());
+    let pid = child.pid();
+    let args = ["list", "-p", &pid, "throw"];
+    let expected = printed(args);
+    assert!(expected.starts_with(&inside), "{expected}");
+
+    let mut less = Command::new("setpriv");
+    let less = less.args(["--bounding-set=-sys_admin,-checkpoint_restore", OWN]).args(args).output();
+    match less {
+        Ok(done) => assert_eq!(String::from_utf8_lossy(&done.stdout), expected, "{done:?}"),
+        Err(error) => println!("SKIPPED: no setpriv here: {error}"),
+    }
+}
+
+#[test]
+fn broken_notes_are_told() {
+    let Some(path) = libstdcxx() else { return };
+    let mut bytes = std::fs::read(path).expect("it is there");
+    let note = b"libstdcxx\0throw\0";
+    let at = bytes.windows(note.len()).position(|window| window == note).expect("the note");
+    bytes[at] = 1;
+    let dir = tempfile::tempdir().expect("a directory");
+    let broken = dir.path().join("broken.so");
+    std::fs::write(&broken, bytes).expect("it is ours");
+    let done = dptrace().arg("list").arg(&broken).assert().success();
+    let out = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+    let told = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(out.contains("libstdcxx:catch") && !out.contains(":throw"), "{out}");
+    assert!(told.contains("left out 1 broken USDT note") && told.contains("provider is not printable"), "{told}");
+}
+
 #[test]
 fn our_own_process_and_its_libraries_functions() {
     let own = std::process::id().to_string();

@@ -54,7 +54,8 @@ fn read(file: &ElfFile) -> anyhow::Result<Vec<Probe>> {
     }
     if let Some(first) = probes.faults.first() {
         let path = printable(file.path());
-        note(&format!("{path}: left out {} broken USDT notes; first, {first}", probes.broken));
+        let notes = if probes.broken == 1 { "note" } else { "notes" };
+        note(&format!("{path}: left out {} broken USDT {notes}; first, {first}", probes.broken));
     }
     Ok(probes.probes)
 }
