@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use crate::demo::DemoArgs;
 use crate::latency::LatencyArgs;
+use crate::list::ListArgs;
 use crate::trace::TraceArgs;
 
 /// Shows where a userspace data plane's time goes, on both sides of the system call
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Trace(Box<TraceArgs>),
     /// Tell how long each stage of a request takes
     Latency(Box<LatencyArgs>),
+    /// List what can be attached to: USDT probes, functions, tracepoints
+    List(ListArgs),
     /// Show what dptrace does, on a sample that it carries
     Demo(DemoArgs),
     /// Print the object specs that are built in, to read or to start one's own from

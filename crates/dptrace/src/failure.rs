@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, IsTerminal as _};
 
 use anstyle::{AnsiColor, Style};
+use host::HostError;
 
 /// Done.
 pub(crate) const DONE: u8 = 0;
@@ -39,11 +40,15 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 pub(crate) fn status(error: &anyhow::Error) -> u8 {
     if error.chain().any(<dyn std::error::Error>::is::<Usage>) {
         USAGE
-    } else if io_kinds(error).any(|kind| kind == ErrorKind::PermissionDenied) {
+    } else if io_kinds(error).any(|kind| kind == ErrorKind::PermissionDenied) || is_unsupported(error) {
         NOT_PERMITTED
     } else {
         FAILED
     }
+}
+
+fn is_unsupported(error: &anyhow::Error) -> bool {
+    error.chain().filter_map(|cause| cause.downcast_ref::<HostError>()).any(HostError::is_unsupported)
 }
 
 fn io_kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {

@@ -8,6 +8,7 @@ mod digits;
 mod failure;
 mod input;
 mod latency;
+mod list;
 mod meta;
 mod names;
 mod output;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Trace(args) => trace::run(args),
         Command::Latency(args) => latency::run(args),
+        Command::List(args) => list::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Objects { name } => meta::objects(name.as_deref()),
         Command::Completions { shell } => meta::completions(*shell),

@@ -1,0 +1,83 @@
+//! `dptrace list`: what can be attached to, in a process, in a file, in the kernel.
+
+mod functions;
+mod probes;
+mod target;
+mod tracepoints;
+
+use std::ffi::OsString;
+
+use anyhow::anyhow;
+use clap::Args;
+
+use crate::output::Output;
+use target::{Request, What};
+
+/// `dptrace list`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
+pub(crate) struct ListArgs {
+    /// A file (unless -p or --tracepoints is given), then names: PROVIDER:NAME or NAME, where * is any text and ? any
+    /// character
+    #[arg(value_name = "PATH] [PATTERN", num_args = 0..=2)]
+    words: Vec<OsString>,
+
+    /// A running process: its program and every file whose code it has mapped
+    #[arg(short, long, value_name = "PID")]
+    pid: Option<u32>,
+
+    /// Functions instead of USDT probes; PATTERN is over their names, mangled or not
+    #[arg(long, help_heading = "What to list")]
+    functions: bool,
+
+    /// The kernel's tracepoints; PATTERN is CATEGORY:NAME or NAME
+    #[arg(long, conflicts_with_all = ["pid", "functions"], help_heading = "What to list")]
+    tracepoints: bool,
+
+    /// Each place of a probe, with its own arguments
+    #[arg(long, conflicts_with_all = ["functions", "tracepoints"], help_heading = "Output")]
+    places: bool,
+
+    /// An object a line, with everything known
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+const USAGE: &str = "dptrace list [OPTIONS] -p <PID> [PATTERN]
+       dptrace list [OPTIONS] <PATH> [PATTERN]
+       dptrace list --tracepoints [--json] [PATTERN]";
+
+const EXAMPLES: &str = "\
+Quote patterns for the shell. The exit status is 1 if no name fits the pattern.
+
+Examples:
+  dptrace list -p $(pidof nvmf_tgt)                USDT probes, with arguments
+  dptrace list -p 4711 'spdk:nvmf_*' --places      each place of some of them
+  dptrace list /usr/lib/postgresql/15/bin/postgres query__start
+  dptrace list -p 4711 --functions 'nvmf_*qpair*'  functions
+  dptrace list --tracepoints 'sched:*' --json      tracepoints, with fields";
+
+/// Runs the command.
+pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
+    let request = Request::of(args)?;
+    let mut output = Output::open(None)?;
+    match &request.what {
+        What::Tracepoints(pattern) => tracepoints::list(&request, pattern.as_ref(), &mut output)?,
+        What::Functions(files, pattern) => functions::list(&request, files, pattern.as_ref(), &mut output)?,
+        What::Probes(files, pattern) => probes::list(&request, files, pattern.as_ref(), &mut output)?,
+    }
+    Ok(output.flush()?)
+}
+
+/// That no name fits the pattern, with those that are near it.
+fn nothing_fits(what: &str, pattern: &str, place: &str, known: &[String]) -> anyhow::Error {
+    let plain = pattern.replace(['*', '?'], "");
+    let near = ::probes::pattern::nearest(plain.trim_matches(':'), known.iter().map(String::as_str), 4);
+    let hint = match near.as_slice() {
+        [] if known.is_empty() => "; there are none at all".to_owned(),
+        [] => format!("; there are {}: list them without a pattern", known.len()),
+        near => format!("; near: {}", near.join(", ")),
+    };
+    anyhow!("no {what} of {place} fits {pattern:?}{hint}")
+}

@@ -1,0 +1,146 @@
+//! USDT probes.
+
+use std::io::Write as _;
+
+use host::ElfFile;
+use probes::args::ArgSpec;
+use probes::pattern::ProbePattern;
+use probes::usdt::{Place, Probe, UsdtProbes};
+use serde_json::{Value, json};
+
+use super::nothing_fits;
+use super::target::{Files, Request, printable};
+use crate::failure::note;
+use crate::output::Output;
+
+/// Lists the probes that fit the pattern.
+pub(super) fn list(
+    request: &Request,
+    files: &Files,
+    pattern: Option<&ProbePattern>,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let mut known = Vec::new();
+    let mut shown = 0;
+    files.for_each(|file| {
+        let mut probes = read(file)?;
+        known.extend(probes.iter().map(|probe| name_for(&request.typed, probe)));
+        probes.retain(|probe| pattern.is_none_or(|pattern| pattern.matches(&probe.provider, &probe.name)));
+        probes.sort_by(|a, b| (&a.provider, &a.name).cmp(&(&b.provider, &b.name)));
+        shown += probes.len();
+        if request.json {
+            write_json(file, &probes, output)?;
+        } else {
+            write_text(request, file, &probes, output)?;
+        }
+        Ok(output.drain()?)
+    })?;
+    match pattern {
+        _ if shown > 0 => {}
+        Some(_) => return Err(nothing_fits("USDT probe", &request.typed, &request.place, &known)),
+        None => note(&format!("{} has no USDT probes", request.place)),
+    }
+    Ok(())
+}
+
+/// The probes of a file; what is broken is told.
+fn read(file: &ElfFile) -> anyhow::Result<Vec<Probe>> {
+    let image = file.image()?;
+    let mut probes = UsdtProbes::read(&image);
+    if !probes.wanted_symbols().is_empty() {
+        let debug = file.debug_file();
+        let debug = debug.as_ref().and_then(|debug| debug.image().ok());
+        probes.resolve(&image, debug.as_ref());
+    }
+    if let Some(first) = probes.faults.first() {
+        let path = printable(file.path());
+        let notes = if probes.broken == 1 { "note" } else { "notes" };
+        note(&format!("{path}: left out {} broken USDT {notes}; first, {first}", probes.broken));
+    }
+    Ok(probes.probes)
+}
+
+/// The probe's name in the form that was typed, so that the two can be compared.
+fn name_for(typed: &str, probe: &Probe) -> String {
+    if typed.contains(':') { format!("{}:{}", probe.provider, probe.name) } else { probe.name.to_string() }
+}
+
+fn write_text(request: &Request, file: &ElfFile, probes: &[Probe], output: &mut Output) -> anyhow::Result<()> {
+    if probes.is_empty() {
+        return Ok(());
+    }
+    let out = &mut output.buffer;
+    writeln!(out, "{}", printable(file.path()))?;
+    let names: Vec<_> = probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    for (probe, name) in probes.iter().zip(&names) {
+        let places = match probe.places.len() {
+            1 => "1 place".to_owned(),
+            count => format!("{count} places"),
+        };
+        let semaphore = if has_semaphore(probe) { "semaphore" } else { "" };
+        let args = if request.places { String::new() } else { first_args(probe) };
+        let line = format!("  {name:width$}  {places:10}  {semaphore:9}  {args}");
+        writeln!(out, "{}", line.trim_end())?;
+        for place in probe.places.iter().filter(|_| request.places) {
+            let line = format!("    {:<10}  {}", place.offset.to_string(), args_text(place));
+            writeln!(out, "{}", line.trim_end())?;
+        }
+    }
+    Ok(())
+}
+
+fn has_semaphore(probe: &Probe) -> bool {
+    probe.places.iter().any(|place| place.semaphore.is_some())
+}
+
+/// The arguments at the first place, and whether they are elsewhere at others.
+fn first_args(probe: &Probe) -> String {
+    let Some((first, others)) = probe.places.split_first() else {
+        return String::new();
+    };
+    let elsewhere = others.iter().filter(|place| place.args != first.args).count();
+    let more =
+        if elsewhere > 0 { format!("  (differs at {elsewhere} of the places: --places)") } else { String::new() };
+    format!("{}{more}", args_text(first))
+}
+
+fn args_text(place: &Place) -> String {
+    let args: Vec<_> = place.args.iter().map(arg_text).collect();
+    args.join(", ")
+}
+
+fn arg_text(arg: &ArgSpec) -> String {
+    if arg.unreadable().is_some() { format!("{arg} (unreadable)") } else { arg.to_string() }
+}
+
+fn write_json(file: &ElfFile, probes: &[Probe], output: &mut Output) -> anyhow::Result<()> {
+    for probe in probes {
+        let places: Vec<_> = probe.places.iter().map(place_json).collect();
+        let line = json!({
+            "kind": "usdt",
+            "provider": probe.provider,
+            "name": probe.name,
+            "file": printable(file.path()),
+            "semaphore": has_semaphore(probe),
+            "places": places,
+        });
+        writeln!(output.buffer, "{line}")?;
+    }
+    Ok(())
+}
+
+fn place_json(place: &Place) -> Value {
+    let args: Vec<_> = place.args.iter().map(arg_json).collect();
+    json!({
+        "offset": place.offset.to_string(),
+        "address": place.vaddr.to_string(),
+        "semaphore_offset": place.semaphore.map(|semaphore| semaphore.offset.to_string()),
+        "args": args,
+    })
+}
+
+fn arg_json(arg: &ArgSpec) -> Value {
+    let unreadable = arg.unreadable().map(|reason| reason.to_string());
+    json!({ "type": arg.ty.to_string(), "place": arg.text, "unreadable": unreadable })
+}

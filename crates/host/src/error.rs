@@ -1,0 +1,122 @@
+//! All that can go wrong when the machine is asked.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use probes::ProbesError;
+use thiserror::Error;
+
+use crate::process::Pid;
+
+/// Why the machine did not tell what was asked.
+#[derive(Debug, Error)]
+pub enum HostError {
+    /// Nothing has this number, or the process ended while we looked.
+    #[error("no process has the pid {pid}: /proc/{pid} is not there")]
+    NoProcess {
+        /// The number.
+        pid: Pid,
+    },
+    /// The kernel's own threads have no program and no memory of their own.
+    #[error("pid {pid} ({name}) is a thread of the kernel: it runs no program file (--tracepoints lists the kernel's)")]
+    KernelThread {
+        /// The number.
+        pid: Pid,
+        /// What the kernel calls it.
+        name: String,
+    },
+    /// A process that has ended, and whose parent has not asked for its exit status yet.
+    #[error("pid {pid} ({name}) has ended: /proc/{pid}/exe leads nowhere")]
+    Ended {
+        /// The number.
+        pid: Pid,
+        /// What it was called.
+        name: String,
+    },
+    /// The process is another user's, or protected.
+    #[error("not permitted to look at pid {pid} ({path}): it needs the same user, or root, or CAP_SYS_PTRACE")]
+    ProcessForbidden {
+        /// The number.
+        pid: Pid,
+        /// What was looked at.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The process's memory map is not of the kernel's form.
+    #[error("{}", shown(path))]
+    Maps {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ProbesError,
+    },
+    /// Something can't be read.
+    #[error("{}", shown(path))]
+    Read {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A directory, a device, a socket.
+    #[error("{} is no regular file", shown(path))]
+    NotAFile {
+        /// What.
+        path: PathBuf,
+    },
+    /// A file that can't be traced: a script, no ELF file, 32-bit, of another machine.
+    #[error("{}", shown(path))]
+    Elf {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        source: ProbesError,
+    },
+    /// The kernel's tracepoints can't be seen.
+    #[error("tracefs is not mounted, looked at {looked_at}; as root: mount -t tracefs tracefs /sys/kernel/tracing")]
+    NoTracefs {
+        /// The places, separated by commas.
+        looked_at: String,
+    },
+    /// Tracefs is for root.
+    #[error("not permitted to read {path}: tracefs needs root")]
+    TracefsForbidden {
+        /// What was looked at.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A tracepoint's description is not of the kernel's form.
+    #[error("{}", shown(path))]
+    Tracepoint {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ProbesError,
+    },
+}
+
+impl HostError {
+    /// Whether the machine lacks what was asked for, rather than having said no.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Self::NoTracefs { .. })
+    }
+}
+
+/// A path as it may be printed: foreign names can hold control characters.
+fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.contains(char::is_control) { text.escape_debug().to_string() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_go_to_no_terminal() {
+        let error = HostError::NotAFile { path: "a\u{1b}[31mb".into() };
+        assert_eq!(error.to_string(), "a\\u{1b}[31mb is no regular file");
+    }
+}

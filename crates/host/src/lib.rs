@@ -1,0 +1,16 @@
+//! What this machine has: processes and the files that they map, separate debug files, the kernel's tracepoints.
+//!
+//! This room reads `/proc`, `/proc/PID/root` and tracefs; what the bytes mean is the business of `probes`. It changes
+//! nothing: no mount, no signal, no ptrace.
+#![forbid(unsafe_code)]
+
+mod debug_file;
+mod error;
+mod file;
+mod process;
+mod tracefs;
+
+pub use error::HostError;
+pub use file::{ElfFile, FilePlace};
+pub use process::{Pid, Process};
+pub use tracefs::{Tracefs, TracepointName};

@@ -1,0 +1,157 @@
+//! A process: its program, and the files whose code it has mapped.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use probes::maps::{Mapping, ProcMaps};
+
+use crate::debug_file::under;
+use crate::error::HostError;
+use crate::file::{FilePlace, Readable};
+
+/// `PF_KTHREAD` of the kernel's `include/linux/sched.h`: the flags in `/proc/PID/stat` have it for a kernel thread.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+/// Where the flags stand in `/proc/PID/stat`, counted after the name's closing parenthesis (proc_pid_stat(5): field 9).
+const FLAGS_FIELD: usize = 6;
+
+/// The number of a process in our own PID namespace.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Pid(pub u32);
+
+impl fmt::Display for Pid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A process, as it was when we looked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Process {
+    pid: Pid,
+    exe: PathBuf,
+    maps: ProcMaps,
+}
+
+impl Process {
+    /// Looks at a process.
+    pub fn open(pid: Pid) -> Result<Self, HostError> {
+        let folder = folder(pid);
+        let stat = std::fs::read(folder.join("stat")).map_err(|_| HostError::NoProcess { pid })?;
+        let (name, flags) = name_and_flags(&stat);
+        if flags & KERNEL_THREAD != 0 {
+            return Err(HostError::KernelThread { pid, name });
+        }
+        let link = folder.join("exe");
+        let exe = std::fs::read_link(&link).map_err(|error| failed(pid, &name, link, error))?;
+        let path = folder.join("maps");
+        let text = std::fs::read(&path).map_err(|error| failed(pid, &name, path.clone(), error))?;
+        let maps = ProcMaps::parse(&text).map_err(|source| HostError::Maps { path, source })?;
+        Ok(Self { pid, exe, maps })
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// All that it has mapped.
+    pub fn maps(&self) -> &ProcMaps {
+        &self.maps
+    }
+
+    /// The file of its program.
+    pub fn program(&self) -> FilePlace {
+        let (path, deleted) = without_mark(&self.exe);
+        let exe = Readable { path: folder(self.pid).join("exe"), inode: None };
+        FilePlace::of_process(&path, deleted, vec![exe], &self.root())
+    }
+
+    /// The files whose code it has mapped beside its program, in order of address. Some may be no ELF files.
+    pub fn libraries(&self) -> Vec<FilePlace> {
+        let (exe, _) = without_mark(&self.exe);
+        let files = self.maps.code_files().into_iter().filter(|mapping| mapping.file() != Some(&exe));
+        files.filter_map(|mapping| self.library(mapping)).collect()
+    }
+
+    fn library(&self, mapping: &Mapping) -> Option<FilePlace> {
+        let probes::maps::Backing::File { path, deleted } = &mapping.backing else {
+            return None;
+        };
+        // This name is the mapped file itself, whatever happened to its path; only root may use it (proc_pid_map_files(5)).
+        let exact = format!("map_files/{:x}-{:x}", mapping.start.0, mapping.end.0);
+        let mut readable_at = vec![Readable { path: folder(self.pid).join(exact), inode: None }];
+        if !deleted {
+            readable_at.push(Readable { path: under(&self.root(), path), inode: None });
+            // The kernel tells paths as we would use them where the process was only moved to another root directory.
+            readable_at.push(Readable { path: path.clone(), inode: Some(mapping.inode) });
+        }
+        Some(FilePlace::of_process(path, *deleted, readable_at, &self.root()))
+    }
+
+    /// The process's own root directory, for which we need no mount namespace.
+    fn root(&self) -> PathBuf {
+        folder(self.pid).join("root")
+    }
+}
+
+fn folder(pid: Pid) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}"))
+}
+
+/// What it means that a file in `/proc/PID` can't be read.
+fn failed(pid: Pid, name: &str, path: PathBuf, source: io::Error) -> HostError {
+    match source.kind() {
+        ErrorKind::PermissionDenied => HostError::ProcessForbidden { pid, path, source },
+        ErrorKind::NotFound if Path::new(&format!("/proc/{pid}")).exists() => {
+            HostError::Ended { pid, name: name.to_owned() }
+        }
+        // ESRCH, where it ended between our opening the file and reading it, has no kind of its own.
+        _ if source.kind() == ErrorKind::NotFound || !Path::new(&format!("/proc/{pid}")).exists() => {
+            HostError::NoProcess { pid }
+        }
+        _ => HostError::Read { path, source },
+    }
+}
+
+/// The mark that the kernel puts behind the name of a file that is gone (`d_path` in `fs/d_path.c`).
+fn without_mark(path: &Path) -> (PathBuf, bool) {
+    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+    let bytes = path.as_os_str().as_bytes();
+    match bytes.strip_suffix(b" (deleted)") {
+        Some(plain) => (std::ffi::OsString::from_vec(plain.to_vec()).into(), true),
+        None => (path.to_owned(), false),
+    }
+}
+
+/// The name, which may itself hold parentheses, and the flags of `/proc/PID/stat`.
+fn name_and_flags(stat: &[u8]) -> (String, u64) {
+    let text = String::from_utf8_lossy(stat);
+    let Some((head, rest)) = text.rsplit_once(')') else {
+        return (String::new(), 0);
+    };
+    let name = head.split_once('(').map_or("", |(_, name)| name);
+    let name = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let flags = rest.split_ascii_whitespace().nth(FLAGS_FIELD).and_then(|field| field.parse().ok());
+    (name, flags.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_parentheses() {
+        let stat = b"2 (kthread) x)) S 0 0 0 0 -1 2129984 0 0 0 0";
+        assert_eq!(name_and_flags(stat), ("kthread) x)".to_owned(), 2_129_984));
+        // What /proc/2/stat of a 6.18 kernel has.
+        assert_ne!(0x0020_8040 & KERNEL_THREAD, 0);
+        assert_eq!(name_and_flags(b"nonsense"), (String::new(), 0));
+    }
+
+    #[test]
+    fn a_deleted_program_is_told_by_its_mark() {
+        assert_eq!(without_mark(Path::new("/bin/a (deleted)")), (PathBuf::from("/bin/a"), true));
+        assert_eq!(without_mark(Path::new("/bin/a")), (PathBuf::from("/bin/a"), false));
+    }
+}
