@@ -41,11 +41,11 @@ fn check_lifetimes(lifetimes: &Lifetimes, recording: &Recording<'_>) {
     for event in &recording.events {
         let Some(key) = event.arg("qpair").map(Key::from) else { continue };
         for tsc in [0, event.tsc.saturating_sub(1), event.tsc, event.tsc.saturating_add(1), u64::MAX] {
-            let Some(object) = lifetimes.at(0, &key, Ticks(tsc)) else { continue };
+            let Some(object) = lifetimes.at(0, key, Ticks(tsc)) else { continue };
             assert!((object.begin.0..=object.end.0).contains(&tsc), "{object:?} at {tsc}");
         }
         let begins = event.probe == "nvmf_poll_group_add_qpair";
-        assert!(!begins || lifetimes.at(0, &key, Ticks(event.tsc)).is_some(), "{event:?} begins nothing");
+        assert!(!begins || lifetimes.at(0, key, Ticks(event.tsc)).is_some(), "{event:?} begins nothing");
     }
 }
 
