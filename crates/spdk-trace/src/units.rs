@@ -26,6 +26,13 @@ impl fmt::Display for FileOffset {
     }
 }
 
+/// In microseconds, with three decimals.
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
 /// Ticks in a second; never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickRate(u64);
@@ -119,8 +126,7 @@ mod tests {
     use super::*;
 
     fn text(rate: u64, span: u64) -> String {
-        let Nanos(n) = TickRate::new(rate).unwrap().nanos(Ticks(span));
-        format!("{}.{:03}", n / 1000, n % 1000)
+        TickRate::new(rate).unwrap().nanos(Ticks(span)).to_string()
     }
 
     /// What Python prints for `f"{span * 10**6 / rate:.3f}"`; the ties are where a naive reader differs.

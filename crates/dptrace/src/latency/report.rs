@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use spdk_trace::{TickRate, Ticks, TpointTable};
+use spdk_trace::{Nanos, TickRate, Ticks, TpointTable};
 
 use super::spread::Spread;
 use super::stages::{Latencies, Life, Stage, Subject, Times};
@@ -50,7 +50,7 @@ fn in_order(times: &Times) -> Vec<(&(u16, u16), &Stage)> {
 }
 
 fn micros(nanos: u64) -> String {
-    format!("{}.{:03}", nanos / 1000, nanos % 1000)
+    Nanos(nanos).to_string()
 }
 
 /// Tables, one a group and object.
@@ -107,14 +107,14 @@ fn row(text: &mut String, label: &str, width: usize, spread: &Spread, total: Opt
 
 fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     let nanos = |from: Ticks, to: Ticks| micros(names.rate.nanos(Ticks(to.0.saturating_sub(from.0))).0);
-    let last = life.records.last().map_or(life.start, |&(_, tsc)| tsc);
+    let (first, last) = life.span();
     let group = names.group(&life.group);
     let state = if life.unfinished { ", unfinished" } else { "" };
-    let _ = writeln!(text, "slowest {rank}: {}, {} us{state}{group}", life.name, nanos(life.start, last));
+    let _ = writeln!(text, "slowest {rank}: {}, {} us{state}{group}", life.name, nanos(first, last));
     let _ = writeln!(text, "  {:<24} {:>TIME_WIDTH$} {:>TIME_WIDTH$}", "tracepoint", "at (us)", "took (us)");
-    let mut before = life.start;
+    let mut before = first;
     for &(tpoint, tsc) in &life.records {
-        let (at, took) = (nanos(life.start, tsc), nanos(before, tsc));
+        let (at, took) = (nanos(first, tsc), nanos(before, tsc));
         let _ = writeln!(text, "  {:<24} {at:>TIME_WIDTH$} {took:>TIME_WIDTH$}", names.tpoint(tpoint));
         before = tsc;
     }
@@ -156,12 +156,12 @@ fn json_line(text: &mut String, head: &str, subject: &Subject, spread: &Spread, 
 }
 
 fn json_slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
-    let nanos = |to: Ticks| micros(names.rate.nanos(Ticks(to.0.saturating_sub(life.start.0))).0);
+    let (first, last) = life.span();
+    let nanos = |to: Ticks| micros(names.rate.nanos(Ticks(to.0.saturating_sub(first.0))).0);
     let stages = life.records.iter().map(|&(tpoint, tsc)| {
         format!("{{\"tpoint\":{},\"tsc\":{},\"at_us\":{}}}", quoted(names.tpoint(tpoint)), tsc.0, nanos(tsc))
     });
     let stages = stages.collect::<Vec<_>>().join(",");
-    let last = life.records.last().map_or(life.start, |&(_, tsc)| tsc);
     let object = quoted(&life.name.to_string());
     let (whole, group) = (nanos(last), names.json_group(&life.group));
     let state = if life.unfinished { ",\"unfinished\":true" } else { "" };

@@ -14,11 +14,10 @@ use crate::trace::field::{Context, Field};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Life {
     pub(crate) name: ObjectName,
-    /// When its first record was written: the one that creates it, unless that was filtered out.
-    pub(crate) start: Ticks,
     /// The trace ends in the middle of it.
     pub(crate) unfinished: bool,
-    /// Tracepoint id and time of each of its records.
+    /// Tracepoint id and time of each of its records; the first is the one that creates it, unless that was filtered
+    /// out.
     pub(crate) records: Vec<(u16, Ticks)>,
     /// The values that it is grouped by.
     pub(crate) group: Vec<Option<Box<str>>>,
@@ -144,7 +143,6 @@ impl Tracker {
         }
         let life = self.live.entry(key).or_insert_with(|| Life::new(name));
         if life.records.is_empty() {
-            life.start = record.tsc;
             life.group = vec![None; self.by.len()];
         }
         life.records.push((record.tpoint.id, record.tsc));
@@ -214,7 +212,7 @@ impl Tracker {
     /// used again, all are.
     pub(crate) fn finish_all(mut self) -> Latencies {
         let mut lives: Vec<_> = std::mem::take(&mut self.live).into_values().collect();
-        lives.sort_by_key(|life| (life.start, life.name));
+        lives.sort_by_key(|life| (life.span().0, life.name));
         let known: HashSet<char> = self.ended.iter().map(|(prefix, _)| *prefix).collect();
         for mut life in lives {
             let prefix = life.name.prefix;
@@ -233,12 +231,18 @@ impl Tracker {
 
 impl Life {
     fn new(name: ObjectName) -> Self {
-        Self { name, start: Ticks(0), unfinished: false, records: Vec::new(), group: Vec::new() }
+        Self { name, unfinished: false, records: Vec::new(), group: Vec::new() }
+    }
+
+    /// Times of its first and its last record.
+    pub(crate) fn span(&self) -> (Ticks, Ticks) {
+        let time = |record: Option<&(u16, Ticks)>| record.map(|&(_, tsc)| tsc).unwrap_or_default();
+        (time(self.records.first()), time(self.records.last()))
     }
 }
 
 /// From the first record to the last, in nanoseconds.
 fn length(life: &Life, rate: TickRate) -> u64 {
-    let last = life.records.last().map_or(life.start, |&(_, tsc)| tsc);
-    rate.nanos(Ticks(last.0.saturating_sub(life.start.0))).0
+    let (first, last) = life.span();
+    rate.nanos(Ticks(last.0.saturating_sub(first.0))).0
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
-use spdk_trace::{ArgKind, Lcore, Nanos, Problems, RawTrace, Ticks, Trace};
+use spdk_trace::{ArgKind, Lcore, Problems, RawTrace, Ticks, Trace};
 
 use crate::input::Loaded;
 
@@ -56,7 +56,7 @@ fn raw_info(text: &mut String, raw: &RawTrace, rate: u64) {
     let first = rings.iter().filter_map(|ring| ring.span).map(|(first, _)| first).min().unwrap_or_default();
     let used = rings.iter().filter(|ring| ring.records > 0 || ring.written > 0);
     for ring in used {
-        let at = |tsc: Ticks| micros(raw.tick_rate().nanos(Ticks(tsc.0 - first.0)));
+        let at = |tsc: Ticks| raw.tick_rate().nanos(Ticks(tsc.0 - first.0)).to_string();
         let (begin, end) = ring.span.map_or((String::new(), String::new()), |(a, b)| (at(a), at(b)));
         let wrapped = if ring.wrapped { "yes" } else { "no" };
         let _ = writeln!(
@@ -100,7 +100,7 @@ fn json_info(text: &mut String, trace: &Trace, rate: u64) -> (u64, Problems) {
     let _ = writeln!(text, "\n{:>5}  {:>10} {:>16} {:>16}", "lcore", "records", "first (us)", "last (us)");
     let start = lcores.values().map(|(_, first, _)| *first).min().unwrap_or_default();
     for (lcore, (records, first, last)) in &lcores {
-        let at = |tsc: &Ticks| micros(trace.tick_rate().nanos(Ticks(tsc.0 - start.0)));
+        let at = |tsc: &Ticks| trace.tick_rate().nanos(Ticks(tsc.0 - start.0)).to_string();
         let _ = writeln!(text, "{lcore:>5}  {records:>10} {:>16} {:>16}", at(first), at(last));
     }
     text.push('\n');
@@ -111,10 +111,6 @@ fn json_info(text: &mut String, trace: &Trace, rate: u64) -> (u64, Problems) {
         line(text, "problem", &finding.to_string());
     }
     (records, problems)
-}
-
-fn micros(Nanos(n): Nanos) -> String {
-    format!("{}.{:03}", n / 1000, n % 1000)
 }
 
 /// The text of `--list-tpoints`.
