@@ -1,16 +1,20 @@
-//! What this machine has: processes and the files that they map, separate debug files, the kernel's tracepoints.
+//! What this machine has: processes and the files that they map, separate debug files, tracepoints, capabilities.
 //!
 //! This room reads `/proc`, `/proc/PID/root` and tracefs; what the bytes mean is the business of `probes`. It changes
 //! nothing: no mount, no signal, no ptrace.
 #![forbid(unsafe_code)]
 
+mod capabilities;
 mod debug_file;
 mod error;
 mod file;
+mod perf_source;
 mod process;
 mod tracefs;
 
+pub use capabilities::{Capabilities, Capability};
 pub use error::HostError;
 pub use file::{ElfFile, FilePlace};
+pub use perf_source::PerfSource;
 pub use process::{Pid, Process};
 pub use tracefs::{Tracefs, TracepointName};

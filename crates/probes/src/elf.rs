@@ -6,6 +6,7 @@
 mod identity;
 mod map;
 pub(crate) mod notes;
+mod ranges;
 
 use object::LittleEndian;
 use object::elf::{FileHeader64, ProgramHeader64, SectionHeader64};
@@ -18,6 +19,7 @@ use crate::registers::Arch;
 pub use identity::{BuildId, DebugLink};
 pub use map::{AddressMap, Segment};
 use notes::NoteArea;
+pub use ranges::{HEADER_BYTES, table_ranges};
 
 pub(crate) const LE: LittleEndian = LittleEndian;
 type Header = FileHeader64<LittleEndian>;

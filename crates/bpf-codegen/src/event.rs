@@ -1,0 +1,116 @@
+//! The program of a probe that sends an event: it reserves room in the ring, writes the fields there, and submits.
+//!
+//! Nothing is built elsewhere and copied: there is no limit but the ring's, and no memory that two hits could share.
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
+use bpf_insn::{Addr, Asm, AsmError, AtomicOp, Code, Helper, JumpOp, MapDef, MapKind, Size, Width};
+use probes::args::ArgSpec;
+
+use crate::operand;
+use crate::payload::{FAULTS, FieldKind, ID, Layout, PID_TGID, TIME};
+
+/// The ring buffer's name.
+pub const RING: &str = "events";
+/// The name of the map that counts what did not fit into the ring, a number for each CPU.
+pub const LOST: &str = "lost";
+
+/// `BPF_RB_AVAIL_DATA`: asks how many bytes wait in the ring.
+const AVAILABLE: i32 = 0;
+/// `BPF_RB_NO_WAKEUP`.
+const NO_WAKEUP: i32 = 1;
+/// `BPF_RB_FORCE_WAKEUP`.
+const FORCE_WAKEUP: i32 = 2;
+
+/// How a program knows which event it sends.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum EventId {
+    /// The place's attach cookie is the number. Since Linux 5.15.
+    Cookie,
+    /// It is this one.
+    Fixed(u32),
+}
+
+/// Where a field's value comes from.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Source {
+    /// An argument of the probe; for a text field, a pointer to it.
+    Arg(ArgSpec),
+    /// The place has no such argument: the field is unreadable.
+    Missing,
+}
+
+/// The ring of `bytes` (a power of two, a multiple of the page size) and the counter of what did not fit.
+pub fn maps(bytes: u32) -> Vec<MapDef> {
+    vec![MapDef::ring_buffer(RING, bytes), MapDef::new(LOST, MapKind::PercpuArray, 4, 8, 1)]
+}
+
+/// Makes the program of a USDT probe's place. `sources` are in the layout's order; `ring_bytes` is the ring's size.
+pub fn program(layout: &Layout, sources: &[Source], id: EventId, ring_bytes: u32) -> Result<Code, AsmError> {
+    let mut asm = Asm::new();
+    let full = asm.label("full");
+    // r6: the registers. r7: the event. r8: the time. r9: a bit for each field that could not be read.
+    asm.note("when").mov(R6, R1).call(Helper::KTIME_GET_NS).mov(R8, R0);
+    asm.note("room in the ring").load_map(R1, RING).mov(R2, layout.size().cast_signed()).mov(R3, 0);
+    asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, full).mov(R7, R0).mov(R9, 0);
+    asm.store(Size::DW, R7.at(TIME), R8);
+    asm.note("who").call(Helper::GET_CURRENT_PID_TGID).store(Size::DW, R7.at(PID_TGID), R0);
+    event_id(&mut asm, id);
+    for (number, ((kind, offset), source)) in layout.fields().zip(sources).enumerate() {
+        field(&mut asm, number as u32, kind, R7.at(offset), source);
+    }
+    asm.note("what could not be read").store(Size::W, R7.at(FAULTS), R9);
+    submit(&mut asm, ring_bytes);
+    asm.mov(R0, 0).exit();
+    asm.bind(full);
+    count_lost(&mut asm);
+    asm.finish()
+}
+
+fn event_id(asm: &mut Asm, id: EventId) {
+    match id {
+        EventId::Cookie => asm.note("which").mov(R1, R6).call(Helper::GET_ATTACH_COOKIE).store(Size::W, R7.at(ID), R0),
+        EventId::Fixed(id) => asm.note("which").store(Size::W, R7.at(ID), id.cast_signed()),
+    };
+}
+
+/// One field. A text's pointer is put where its length will be.
+fn field(asm: &mut Asm, number: u32, kind: FieldKind, slot: Addr, source: &Source) {
+    let (failed, done) = (asm.label("unreadable"), asm.label("next"));
+    asm.note(format!("field {number}"));
+    match source {
+        Source::Missing => {
+            asm.store(Size::DW, slot, 0).jump(failed);
+        }
+        Source::Arg(arg) => {
+            operand::store(asm, R6, arg, slot, failed);
+            if let FieldKind::Text { capacity } = kind {
+                asm.load(Size::DW, R3, slot).mov(R1, slot.base).add(R1, i32::from(slot.off) + 8);
+                asm.mov(R2, capacity.cast_signed() + 1).call(Helper::PROBE_READ_USER_STR);
+                asm.store(Size::DW, slot, R0);
+            }
+            asm.jump(done);
+        }
+    }
+    asm.bind(failed).or(R9, (1_u32 << number).cast_signed());
+    asm.bind(done);
+}
+
+/// Submits r7. The reader looks at the ring many times a second; it is woken only when that may be too late, since a
+/// wake-up at each event costs the traced process more than the event.
+fn submit(asm: &mut Asm, ring_bytes: u32) {
+    let send = asm.label("send");
+    asm.note("is the reader late?").load_map(R1, RING).mov(R2, AVAILABLE).call(Helper::RINGBUF_QUERY);
+    asm.mov(R1, R7).mov(R2, NO_WAKEUP).jump_if(R0, JumpOp::Lt, (ring_bytes / 4).cast_signed(), send);
+    asm.mov(R2, FORCE_WAKEUP);
+    asm.bind(send).call(Helper::RINGBUF_SUBMIT);
+}
+
+/// Adds one to this CPU's count, and returns. A hit that interrupts another one between load and store (a probe in an
+/// interrupt handler) can't be, since these programs run for processes; tasks of one CPU may, so the addition is atomic.
+fn count_lost(asm: &mut Asm) {
+    let gone = asm.label("gone");
+    asm.note("the ring is full: count it").store(Size::W, R10.at(-4), 0).load_map(R1, LOST);
+    asm.mov(R2, R10).add(R2, -4).call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, gone);
+    asm.mov(R1, 1).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1);
+    asm.bind(gone).mov(R0, 0).exit();
+}

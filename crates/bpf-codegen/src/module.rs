@@ -1,0 +1,95 @@
+//! Programs and maps that belong together, before anything is loaded.
+
+use bpf_insn::{Code, MapDef, ObjectBuilder};
+
+/// What a program is attached to, as far as its loading depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ProgramKind {
+    /// A place in a file that processes run, a USDT probe's too.
+    Uprobe,
+    /// A function's return, in a file that processes run.
+    UprobeReturn,
+    /// A kernel function.
+    Kprobe,
+    /// A kernel function's return.
+    KprobeReturn,
+    /// A tracepoint's record.
+    Tracepoint,
+    /// A tracepoint's arguments.
+    RawTracepoint,
+    /// A sample of a perf event.
+    PerfEvent,
+    /// A tracepoint's arguments with the types of the kernel's BTF. Since Linux 5.5.
+    BtfTracepoint,
+    /// A kernel function's entry, with the types of the kernel's BTF. Since Linux 5.5.
+    Fentry,
+    /// A kernel function's return, likewise.
+    Fexit,
+}
+
+impl ProgramKind {
+    /// The section that loaders know it by (libbpf's `section_defs`).
+    pub fn section(self) -> &'static str {
+        match self {
+            Self::Uprobe => "uprobe",
+            Self::UprobeReturn => "uretprobe",
+            Self::Kprobe => "kprobe",
+            Self::KprobeReturn => "kretprobe",
+            Self::Tracepoint => "tracepoint",
+            Self::RawTracepoint => "raw_tp",
+            Self::PerfEvent => "perf_event",
+            Self::BtfTracepoint => "tp_btf",
+            Self::Fentry => "fentry",
+            Self::Fexit => "fexit",
+        }
+    }
+}
+
+/// A function or a tracepoint of the kernel's.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct BtfTarget {
+    /// Its name.
+    pub name: String,
+    /// Its id in the kernel's BTF: a function's, or the typedef's `btf_trace_NAME` of a tracepoint.
+    pub btf_id: u32,
+}
+
+/// A program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProgramDef {
+    /// A C identifier; the kernel shows its first 15 characters.
+    pub name: String,
+    /// What it is for.
+    pub kind: ProgramKind,
+    /// What it is for in the kernel, for the kinds that are loaded for one thing.
+    pub target: Option<BtfTarget>,
+    /// What it does. References are to this module's maps.
+    pub code: Code,
+}
+
+/// Programs, and the maps that they name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Module {
+    /// The maps.
+    pub maps: Vec<MapDef>,
+    /// The programs.
+    pub programs: Vec<ProgramDef>,
+}
+
+impl Module {
+    /// The same as an ELF object, for other loaders and for people.
+    pub fn to_object(&self) -> ObjectBuilder {
+        let mut object = ObjectBuilder::new("GPL");
+        for map in &self.maps {
+            object.map(map.clone());
+        }
+        for program in &self.programs {
+            let section = match &program.target {
+                Some(target) => format!("{}/{}", program.kind.section(), target.name),
+                None => program.kind.section().to_owned(),
+            };
+            object.program(&section, &program.name, program.code.clone());
+        }
+        object
+    }
+}

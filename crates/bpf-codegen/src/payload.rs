@@ -1,0 +1,211 @@
+//! What an event looks like in the ring buffer.
+//!
+//! A head of 24 bytes, then the fields in order: a number takes 8 bytes; a text 8 bytes for its length and room for its
+//! longest form. Every event of a probe has the same size, which the verifier wants to know when the program reserves it.
+
+/// `u64` nanoseconds of `CLOCK_MONOTONIC`.
+pub(crate) const TIME: i16 = 0;
+/// `u64` process and thread: `bpf_get_current_pid_tgid`.
+pub(crate) const PID_TGID: i16 = 8;
+/// `u32` which of the session's events it is.
+pub(crate) const ID: i16 = 16;
+/// `u32` a bit for each field that could not be read.
+pub(crate) const FAULTS: i16 = 20;
+/// Where the fields begin.
+const HEAD_BYTES: u32 = 24;
+/// `RINGBUF_MAX_RECORD_SZ` is far higher, but a store's offset has 15 bits.
+const MAX_BYTES: u32 = 32_000;
+
+/// What a field is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FieldKind {
+    /// 64 bits.
+    Number,
+    /// The bytes of a C string, without its end.
+    Text {
+        /// How many bytes it can have; a longer one is cut, and known to be.
+        capacity: u32,
+    },
+}
+
+/// Where the fields of an event are.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Layout {
+    fields: Vec<(FieldKind, u32)>,
+    size: u32,
+}
+
+impl Layout {
+    /// Lays out fields in this order: 32 at most, and no more than fit; those behind are left out and not in the layout.
+    pub fn new(kinds: &[FieldKind]) -> Self {
+        let mut layout = Self { fields: Vec::new(), size: HEAD_BYTES };
+        for &kind in kinds.iter().take(u32::BITS as usize) {
+            let bytes = match kind {
+                FieldKind::Number => 8,
+                FieldKind::Text { capacity } => 8 + room(capacity),
+            };
+            if layout.size + bytes > MAX_BYTES {
+                break;
+            }
+            layout.fields.push((kind, layout.size));
+            layout.size += bytes;
+        }
+        layout
+    }
+
+    /// How many fields it has.
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// The bytes of an event.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    pub(crate) fn fields(&self) -> impl Iterator<Item = (FieldKind, i16)> {
+        // `new` keeps all of it under MAX_BYTES.
+        self.fields.iter().map(|&(kind, offset)| (kind, offset as i16))
+    }
+}
+
+/// The bytes that a text takes behind its length: one more than its capacity for the end, in whole words.
+fn room(capacity: u32) -> u32 {
+    (capacity + 1).next_multiple_of(8)
+}
+
+/// An event as it lies in the ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Payload<'a> {
+    bytes: &'a [u8],
+}
+
+/// A field's value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value<'a> {
+    /// A number, extended to 64 bits as its type wants.
+    Number(u64),
+    /// A text.
+    Text {
+        /// Its bytes, up to the capacity.
+        bytes: &'a [u8],
+        /// Whether it may go on behind them.
+        cut: bool,
+    },
+    /// It could not be read: its memory was not there.
+    Unreadable,
+}
+
+impl<'a> Payload<'a> {
+    /// An event's bytes; nothing if they are too few to be one.
+    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+        (bytes.len() >= HEAD_BYTES as usize).then_some(Self { bytes })
+    }
+
+    /// When it was, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub fn time(self) -> u64 {
+        self.word(TIME as usize)
+    }
+
+    /// The process, in the kernel's first PID namespace.
+    pub fn process(self) -> u32 {
+        (self.word(PID_TGID as usize) >> 32) as u32
+    }
+
+    /// The thread, in the kernel's first PID namespace.
+    pub fn thread(self) -> u32 {
+        self.word(PID_TGID as usize) as u32
+    }
+
+    /// Which of the session's events it is.
+    pub fn id(self) -> u32 {
+        self.word(ID as usize) as u32
+    }
+
+    /// The fields' values.
+    pub fn values(self, layout: &Layout) -> impl Iterator<Item = Value<'a>> {
+        let faults = self.word(ID as usize) >> 32;
+        layout.fields().enumerate().map(move |(number, (kind, offset))| {
+            let offset = offset as usize;
+            match kind {
+                _ if faults >> number & 1 != 0 => Value::Unreadable,
+                FieldKind::Number => Value::Number(self.word(offset)),
+                FieldKind::Text { capacity } => self.text(offset, capacity as usize),
+            }
+        })
+    }
+
+    /// The length is what `bpf_probe_read_user_str` gave: it counts the end, which is there even where it was cut.
+    fn text(self, offset: usize, capacity: usize) -> Value<'a> {
+        let length = usize::try_from(self.word(offset).cast_signed()).ok().and_then(|length| length.checked_sub(1));
+        let bytes = length.and_then(|length| self.bytes.get(offset + 8..offset + 8 + length.min(capacity)));
+        bytes.map_or(Value::Unreadable, |bytes| Value::Text { bytes, cut: bytes.len() >= capacity })
+    }
+
+    fn word(self, offset: usize) -> u64 {
+        let bytes = self.bytes.get(offset..offset + 8).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, u64::from_ne_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_lie_behind_the_head_in_whole_words() {
+        let text = FieldKind::Text { capacity: 1024 };
+        let layout = Layout::new(&[FieldKind::Number, text, FieldKind::Number]);
+        assert_eq!(
+            layout.fields().collect::<Vec<_>>(),
+            [(FieldKind::Number, 24), (text, 32), (FieldKind::Number, 32 + 8 + 1032)]
+        );
+        assert_eq!(layout.size(), 32 + 8 + 1032 + 8);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_in_the_layout() {
+        let layout = Layout::new(&[FieldKind::Text { capacity: 20_000 }; 3]);
+        assert_eq!(layout.len(), 1);
+        assert_eq!(Layout::new(&[FieldKind::Number; 40]).len(), 32);
+    }
+
+    #[test]
+    fn values_come_back() {
+        let layout = Layout::new(&[FieldKind::Number, FieldKind::Text { capacity: 7 }, FieldKind::Number]);
+        let mut bytes = Vec::new();
+        for word in [1_000_u64, 7 << 32 | 8, 3 | 0b100 << 32, 42, 6] {
+            bytes.extend(word.to_ne_bytes());
+        }
+        bytes.extend(b"hello\0\0\0");
+        bytes.extend(9_u64.to_ne_bytes());
+        let payload = Payload::new(&bytes).unwrap();
+        assert_eq!((payload.time(), payload.process(), payload.thread(), payload.id()), (1_000, 7, 8, 3));
+        let values: Vec<_> = payload.values(&layout).collect();
+        assert_eq!(values, [Value::Number(42), Value::Text { bytes: b"hello", cut: false }, Value::Unreadable]);
+    }
+
+    #[test]
+    fn a_text_that_fills_its_room_is_cut_and_a_failed_one_unreadable() {
+        let layout = Layout::new(&[FieldKind::Text { capacity: 7 }]);
+        let event = |length: i64| {
+            let mut bytes = vec![0; 24];
+            bytes.extend(length.to_ne_bytes());
+            bytes.extend(b"1234567\0");
+            bytes
+        };
+        let bytes = event(8);
+        let value = Payload::new(&bytes).unwrap().values(&layout).next();
+        assert_eq!(value, Some(Value::Text { bytes: b"1234567", cut: true }));
+        for length in [-14, 0, i64::MIN] {
+            let bytes = event(length);
+            assert_eq!(Payload::new(&bytes).unwrap().values(&layout).next(), Some(Value::Unreadable), "{length}");
+        }
+        assert!(Payload::new(&[0; 23]).is_none());
+    }
+}

@@ -1,0 +1,167 @@
+//! Links of every kind.
+
+use std::ffi::CString;
+use std::io;
+use std::path::Path;
+
+use bpf_codegen::ProgramKind;
+use host::PerfSource;
+use sys::bpf::{Link, UprobeMulti};
+use sys::perf::{PerfEvent, Scope, Uprobe};
+
+use crate::error::SessionError;
+use crate::session::Session;
+
+/// A place of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct UprobePlace {
+    /// Where, as an offset in the file.
+    pub offset: u64,
+    /// The semaphore to raise while we are there, as an offset in the file.
+    pub semaphore: Option<u64>,
+    /// What the program is told of the place (since Linux 5.15; before, it is told nothing).
+    pub cookie: u64,
+}
+
+/// Places of one file, for one program.
+#[derive(Clone, Copy, Debug)]
+pub struct Uprobes<'a> {
+    /// The file, by a name that we can open.
+    pub path: &'a Path,
+    /// Where.
+    pub places: &'a [UprobePlace],
+    /// The process, or all that run the file.
+    pub pid: Option<u32>,
+}
+
+impl Session {
+    /// Attaches a [`ProgramKind::Uprobe`] or [`ProgramKind::UprobeReturn`] program: with one link where the kernel has
+    /// that, with one for each place otherwise.
+    pub fn attach_uprobes(&mut self, program: usize, to: &Uprobes<'_>) -> Result<(), SessionError> {
+        if to.places.is_empty() {
+            return Ok(());
+        }
+        if self.features().uprobe_multi { self.attach_multi(program, to) } else { self.attach_each(program, to) }
+    }
+
+    fn attach_multi(&mut self, program: usize, to: &Uprobes<'_>) -> Result<(), SessionError> {
+        let offsets: Vec<u64> = to.places.iter().map(|place| place.offset).collect();
+        let cookies: Vec<u64> = to.places.iter().map(|place| place.cookie).collect();
+        let mut semaphores: Vec<u64> = to.places.iter().map(|place| place.semaphore.unwrap_or(0)).collect();
+        if semaphores.iter().all(|&semaphore| semaphore == 0) {
+            semaphores.clear();
+        }
+        let loaded = self.loaded(program);
+        let multi = UprobeMulti {
+            path: to.path,
+            offsets: &offsets,
+            semaphores: &semaphores,
+            cookies: &cookies,
+            on_return: loaded.kind == ProgramKind::UprobeReturn,
+            pid: to.pid.unwrap_or(0),
+        };
+        let link = Link::uprobe_multi(&loaded.program, &multi);
+        let link = link.map_err(|source| failed(to.path, offsets, source))?;
+        self.links.push(link);
+        Ok(())
+    }
+
+    fn attach_each(&mut self, program: usize, to: &Uprobes<'_>) -> Result<(), SessionError> {
+        let source =
+            PerfSource::find("uprobe").ok_or(SessionError::Unsupported { what: "uprobes (CONFIG_UPROBES)" })?;
+        let on_return = self.loaded(program).kind == ProgramKind::UprobeReturn;
+        let return_bit = if on_return { Some(source.return_bit.unwrap_or(0)) } else { None };
+        // With no process, one CPU's event is enough: the place is in the file, and all CPUs run the program.
+        let scope = to.pid.map_or(Scope::Cpu(0), Scope::Process);
+        for place in to.places {
+            let (offset, semaphore) = (place.offset, place.semaphore.unwrap_or(0));
+            let uprobe = Uprobe { kind: source.kind, return_bit, path: to.path, offset, semaphore };
+            let event = PerfEvent::uprobe(&uprobe, scope).map_err(|source| failed(to.path, vec![offset], source))?;
+            let link = self.perf_link(program, event, place.cookie);
+            let link = link.map_err(|source| failed(to.path, vec![offset], source))?;
+            self.links.push(link);
+        }
+        Ok(())
+    }
+
+    /// Attaches a [`ProgramKind::Kprobe`] or [`ProgramKind::KprobeReturn`] program.
+    pub fn attach_kprobe(&mut self, program: usize, function: &str, offset: u64) -> Result<(), SessionError> {
+        let source =
+            PerfSource::find("kprobe").ok_or(SessionError::Unsupported { what: "kprobes (CONFIG_KPROBES)" })?;
+        let on_return = self.loaded(program).kind == ProgramKind::KprobeReturn;
+        let return_bit = if on_return { Some(source.return_bit.unwrap_or(0)) } else { None };
+        let event = PerfEvent::kprobe(source.kind, return_bit, function, offset, Scope::Cpu(0));
+        self.keep(program, event, || format!("the kernel function {function}"))
+    }
+
+    /// Attaches a [`ProgramKind::Tracepoint`] program to the tracepoint that tracefs gives this number.
+    pub fn attach_tracepoint(&mut self, program: usize, name: &str, id: u64) -> Result<(), SessionError> {
+        let event = PerfEvent::tracepoint(id, Scope::Cpu(0));
+        self.keep(program, event, || format!("the tracepoint {name}"))
+    }
+
+    /// Attaches a [`ProgramKind::RawTracepoint`] program.
+    pub fn attach_raw_tracepoint(&mut self, program: usize, name: &str) -> Result<(), SessionError> {
+        let what = || format!("the raw tracepoint {name}");
+        let text = CString::new(name).map_err(|error| attach_error(what(), error.into()))?;
+        let link = Link::raw_tracepoint(&self.loaded(program).program, Some(&text));
+        self.links.push(link.map_err(|source| attach_error(what(), source))?);
+        Ok(())
+    }
+
+    /// Attaches a program of a kind that was loaded for one target: [`ProgramKind::BtfTracepoint`],
+    /// [`ProgramKind::Fentry`], [`ProgramKind::Fexit`].
+    pub fn attach_loaded_target(&mut self, program: usize, what: &str) -> Result<(), SessionError> {
+        let link = Link::raw_tracepoint(&self.loaded(program).program, None);
+        self.links.push(link.map_err(|source| attach_error(what.to_owned(), source))?);
+        Ok(())
+    }
+
+    /// Attaches a [`ProgramKind::PerfEvent`] program to something that is counted, on one CPU or for one process: each
+    /// time that it has happened `period` times. `kind` and `config` are `perf_event_attr`'s; the software event 0 is the
+    /// CPU's clock in nanoseconds.
+    pub fn attach_counter(
+        &mut self,
+        program: usize,
+        (kind, config): (u32, u64),
+        period: u64,
+        scope: Scope,
+    ) -> Result<(), SessionError> {
+        let event = PerfEvent::counter(kind, config, period, scope);
+        self.keep(program, event, || format!("the perf event {kind}:{config}"))
+    }
+
+    /// Runs a [`ProgramKind::RawTracepoint`] program once, here and now. Since Linux 5.10.
+    pub fn run(&self, program: usize, arguments: &[u64]) -> Result<(), SessionError> {
+        let done = self.loaded(program).program.run(arguments);
+        done.map(drop).map_err(|source| attach_error("nothing: the program could not be run".into(), source))
+    }
+
+    fn keep(
+        &mut self,
+        program: usize,
+        event: io::Result<PerfEvent>,
+        what: impl Fn() -> String,
+    ) -> Result<(), SessionError> {
+        let link = event.and_then(|event| self.perf_link(program, event, 0));
+        self.links.push(link.map_err(|source| attach_error(what(), source))?);
+        Ok(())
+    }
+
+    fn perf_link(&self, program: usize, event: PerfEvent, cookie: u64) -> io::Result<Link> {
+        let program = &self.loaded(program).program;
+        if self.features().cookies {
+            Link::perf_event(program, event, cookie)
+        } else {
+            Link::perf_event_ioctl(program, event)
+        }
+    }
+}
+
+fn failed(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {
+    SessionError::permission_or(source, |source| SessionError::Uprobe { path: path.to_owned(), places, source })
+}
+
+fn attach_error(what: String, source: io::Error) -> SessionError {
+    SessionError::permission_or(source, |source| SessionError::Attach { what, source })
+}

@@ -1,0 +1,97 @@
+//! The thread that empties the ring, so that a slow output holds up no probe.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sys::ring::RingBuffer;
+
+use crate::error::SessionError;
+use crate::session::Session;
+
+/// How often the ring is looked at. Programs wake us earlier where it fills.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How many events are handed over at once.
+const BATCH: usize = 512;
+/// How many batches wait for a slow reader. When these are full the ring fills, and what does not fit there is counted.
+const WAITING: usize = 16;
+
+/// A ring that is being emptied.
+#[derive(Debug)]
+pub struct Drain<T> {
+    batches: Receiver<Vec<T>>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl<T: Send + 'static> Drain<T> {
+    /// Starts to empty the session's ring of this name. `convert` makes something of an event's bytes that can be kept.
+    pub fn start(
+        session: &Session,
+        ring: &str,
+        convert: impl FnMut(&[u8]) -> Option<T> + Send + 'static,
+    ) -> Result<Self, SessionError> {
+        let name = || ring.to_owned();
+        let map = session.map(ring).ok_or_else(|| SessionError::Ring { name: name(), source: not_found() })?;
+        let mapped = |source| SessionError::Ring { name: name(), source };
+        let buffer = RingBuffer::new(map).map_err(mapped)?;
+        let descriptor = map.as_fd().try_clone_to_owned().map_err(mapped)?;
+        let (sender, batches) = sync_channel(WAITING);
+        let stop = Arc::new(AtomicBool::new(false));
+        let worker = Worker { buffer, descriptor, sender, stop: Arc::clone(&stop) };
+        let thread = std::thread::Builder::new().name("drain".into()).spawn(move || worker.run(convert));
+        Ok(Self { batches, stop, thread: thread.map_err(|source| SessionError::Thread { source })? })
+    }
+
+    /// Waits for events; none if none came in time.
+    pub fn next(&self, at_most: Duration) -> Vec<T> {
+        self.batches.recv_timeout(at_most).unwrap_or_default()
+    }
+
+    /// Takes all that is left. The session's links must be gone, or it may never end.
+    pub fn finish(self, mut take: impl FnMut(Vec<T>)) {
+        self.stop.store(true, Ordering::Release);
+        self.batches.iter().for_each(&mut take);
+        // SANITY: the thread only panics where `convert` does; what it had read until then was taken above.
+        let _ = self.thread.join();
+    }
+}
+
+fn not_found() -> std::io::Error {
+    std::io::ErrorKind::NotFound.into()
+}
+
+struct Worker<T> {
+    buffer: RingBuffer,
+    descriptor: OwnedFd,
+    sender: SyncSender<Vec<T>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl<T> Worker<T> {
+    fn run(mut self, mut convert: impl FnMut(&[u8]) -> Option<T>) {
+        loop {
+            // Asked for before the look: what was sent before the wish to stop is then seen.
+            let last = self.stop.load(Ordering::Acquire);
+            let mut batch = Vec::new();
+            let drained = self.buffer.drain(BATCH, |bytes| batch.extend(convert(bytes)));
+            // No reader is left: nobody wants the rest.
+            if !batch.is_empty() && self.sender.send(batch).is_err() {
+                return;
+            }
+            if drained.more {
+                continue;
+            }
+            if last {
+                return;
+            }
+            // An error would be the descriptor's; then looking again at once would be all that is left to do.
+            if sys::process::wait_readable(self.descriptor.as_fd(), LOOK_EVERY).is_err() {
+                std::thread::sleep(LOOK_EVERY);
+            }
+        }
+    }
+}

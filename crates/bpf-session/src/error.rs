@@ -1,0 +1,115 @@
+//! All that can go wrong in a session.
+
+use std::io;
+use std::path::PathBuf;
+
+use host::{Capabilities, Capability};
+use thiserror::Error;
+
+/// Why the kernel did not do what a session asked.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// BPF is not for this user.
+    #[error(
+        "not permitted to use BPF: {} missing; run dptrace as root, or: setcap cap_bpf,cap_perfmon+ep dptrace",
+        named(missing)
+    )]
+    NotPermitted {
+        /// What this process would need.
+        missing: Vec<Capability>,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A map was not made.
+    #[error("can't make the BPF map {name}")]
+    Map {
+        /// The map.
+        name: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The verifier refused a program.
+    #[error("the kernel refuses the program for {program}; this is a mistake of dptrace's, please report it\n{log}\n")]
+    Refused {
+        /// What it is for.
+        program: String,
+        /// The last lines of the verifier's log.
+        log: String,
+        /// What the call said.
+        source: io::Error,
+    },
+    /// A program names something that its module does not have.
+    #[error("the program for {program} uses {symbol:?}, which is not there; this is a mistake of dptrace's")]
+    Unresolved {
+        /// What it is for.
+        program: String,
+        /// The name.
+        symbol: String,
+    },
+    /// A file's places could not be attached to.
+    #[error("can't attach to {} at {}", path.display(), offsets(places))]
+    Uprobe {
+        /// The file.
+        path: PathBuf,
+        /// The places, as offsets in the file.
+        places: Vec<u64>,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something of the kernel's could not be attached to.
+    #[error("can't attach to {what}")]
+    Attach {
+        /// What.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The kernel was built without something.
+    #[error("this kernel has no {what}")]
+    Unsupported {
+        /// What it lacks.
+        what: &'static str,
+    },
+    /// The ring buffer's memory could not be shared.
+    #[error("can't map the ring buffer {name}")]
+    Ring {
+        /// The map.
+        name: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The thread that empties the ring could not be started.
+    #[error("can't start a thread")]
+    Thread {
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl SessionError {
+    /// Whether it is the machine or the user's rights that stand in the way.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Self::NotPermitted { .. } | Self::Unsupported { .. })
+    }
+
+    /// That a call failed: for want of a right, where it is one that we don't have.
+    pub(crate) fn permission_or(source: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
+        let missing = Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon]);
+        if source.kind() == io::ErrorKind::PermissionDenied && !missing.is_empty() {
+            Self::NotPermitted { missing, source }
+        } else {
+            other(source)
+        }
+    }
+}
+
+fn named(missing: &[Capability]) -> String {
+    let names: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    names.join(" and ") + if names.len() == 1 { " is" } else { " are" }
+}
+
+fn offsets(places: &[u64]) -> String {
+    let shown: Vec<String> = places.iter().take(4).map(|offset| format!("{offset:#x}")).collect();
+    let more = places.len() - shown.len();
+    shown.join(", ") + &if more > 0 { format!(" and {more} more places") } else { String::new() }
+}

@@ -1,0 +1,29 @@
+//! A session with the kernel: loads a module's programs, attaches them, drains what they send, and counts what is lost.
+//!
+//! Links and maps die with the [`Session`], and with this process, however it ends: nothing is pinned, nothing is left.
+//!
+//! Programs are loaded straight from a [`bpf_codegen::Module`], without a detour through an object file. A loader crate
+//! (aya 0.14 was tried) can't attach many places with one link, raise a USDT probe's semaphore, or keep maps whose keys
+//! and values are known only when a script is compiled; with these our own, nothing was left for it to do.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `features` | what this kernel can do, asked by trying |
+//! | `session` | maps and programs |
+//! | `attach` | links of every kind |
+//! | `drain` | the thread that empties the ring |
+#![forbid(unsafe_code)]
+
+mod attach;
+mod drain;
+mod error;
+mod features;
+mod session;
+
+pub use attach::{UprobePlace, Uprobes};
+pub use drain::Drain;
+pub use error::SessionError;
+pub use features::Features;
+pub use session::Session;
+pub use sys::bpf::Map;
+pub use sys::perf::Scope;

@@ -1,0 +1,23 @@
+//! The kernel's kinds of perf events that have no fixed number.
+
+use std::path::Path;
+
+/// A source of perf events, as `/sys/bus/event_source/devices/NAME` tells of it
+/// (Documentation/ABI/testing/sysfs-bus-event_source-devices-format).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PerfSource {
+    /// The number for `perf_event_attr.type`.
+    pub kind: u32,
+    /// Which bit of `config` asks for a function's return, where the source has that.
+    pub return_bit: Option<u8>,
+}
+
+impl PerfSource {
+    /// The source of this name, `uprobe` or `kprobe` (since Linux 4.17); nothing if the kernel was built without.
+    pub fn find(name: &str) -> Option<Self> {
+        let folder = Path::new("/sys/bus/event_source/devices").join(name);
+        let kind = std::fs::read_to_string(folder.join("type")).ok()?.trim().parse().ok()?;
+        let format = std::fs::read_to_string(folder.join("format/retprobe")).unwrap_or_default();
+        Some(Self { kind, return_bit: format.trim().strip_prefix("config:").and_then(|bit| bit.parse().ok()) })
+    }
+}

@@ -1,0 +1,41 @@
+//! Which parts of a file its notes need, for those who would rather not read all of a large one.
+
+use std::ops::Range;
+
+use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
+
+use super::{ElfImage, Header, LE, ProgramHeader, Section, identity};
+
+/// The least that [`table_ranges`] needs: a file header.
+pub const HEADER_BYTES: usize = size_of::<Header>();
+
+/// Where the tables of segments and sections are, from a file's first bytes; nothing if these don't tell it all, and the
+/// whole file is to be read.
+pub fn table_ranges(first: &[u8]) -> Option<Vec<Range<u64>>> {
+    identity::check_ident(first).ok()?;
+    let header = Header::parse(first).ok()?;
+    let (segments, sections) = (header.e_phnum(LE), header.e_shnum(LE));
+    // Larger counts stand in the first section header (gABI, "Number of sections").
+    if segments == object::elf::PN_XNUM || sections == 0 && header.e_shoff(LE) != 0 {
+        return None;
+    }
+    let table = |offset: u64, count: u16, size: usize| offset..offset.saturating_add(u64::from(count) * size as u64);
+    Some(vec![
+        table(header.e_phoff(LE), segments, size_of::<ProgramHeader>()),
+        table(header.e_shoff(LE), sections, size_of::<Section>()),
+    ])
+}
+
+impl ElfImage<'_> {
+    /// Where the notes and the sections' names are. It needs no more than what [`table_ranges`] tells of.
+    pub fn note_ranges(&self) -> Vec<Range<u64>> {
+        let range = |offset: u64, size: u64| offset..offset.saturating_add(size);
+        let header = Header::parse(self.data).ok();
+        let names = header.and_then(|header| header.shstrndx(LE, self.data).ok());
+        let names = names.and_then(|index| self.sections.get(index as usize));
+        let notes = self.sections.iter().filter(|section| section.sh_type(LE) == object::elf::SHT_NOTE);
+        let sections = names.into_iter().chain(notes).map(|it| range(it.sh_offset(LE), it.sh_size(LE)));
+        let segments = self.segments.iter().filter(|segment| segment.p_type(LE) == object::elf::PT_NOTE);
+        sections.chain(segments.map(|it| range(it.p_offset(LE), it.p_filesz(LE)))).collect()
+    }
+}

@@ -1,0 +1,142 @@
+//! Links: a program at work somewhere, for as long as the link is held.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use zerocopy::{Immutable, IntoBytes, KnownLayout};
+
+use super::{AttachType, Command, Program, address, make};
+use crate::perf::PerfEvent;
+
+/// An attachment. Dropping it ends it, and so does the end of this process, however it comes.
+#[derive(Debug)]
+pub struct Link {
+    _fd: OwnedFd,
+    /// What the program is attached to, where that is an object of its own.
+    _event: Option<PerfEvent>,
+}
+
+/// Many places of one file.
+#[derive(Clone, Copy, Debug)]
+pub struct UprobeMulti<'a> {
+    /// The file, by a name that we can open.
+    pub path: &'a Path,
+    /// Where, as offsets in the file.
+    pub offsets: &'a [u64],
+    /// The places' semaphores as offsets in the file, 0 where there is none; empty if there are none at all.
+    pub semaphores: &'a [u64],
+    /// What the program is told of each place.
+    pub cookies: &'a [u64],
+    /// Whether the program runs when the function returns.
+    pub on_return: bool,
+    /// The process, or 0 for all.
+    pub pid: u32,
+}
+
+/// `BPF_F_UPROBE_MULTI_RETURN`.
+const MULTI_RETURN: u32 = 1;
+
+#[derive(IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct UprobeMultiAttr {
+    prog_fd: u32,
+    target_fd: u32,
+    attach_type: u32,
+    flags: u32,
+    path: u64,
+    offsets: u64,
+    ref_ctr_offsets: u64,
+    cookies: u64,
+    count: u32,
+    multi_flags: u32,
+    pid: u32,
+    padding: u32,
+}
+
+#[derive(IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct PerfLinkAttr {
+    prog_fd: u32,
+    target_fd: u32,
+    attach_type: u32,
+    flags: u32,
+    cookie: u64,
+}
+
+#[derive(IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct RawTracepointAttr {
+    name: u64,
+    prog_fd: u32,
+    padding: u32,
+}
+
+impl Link {
+    /// Attaches to many places at once. Since Linux 6.6.
+    pub fn uprobe_multi(program: &Program, to: &UprobeMulti<'_>) -> io::Result<Self> {
+        let count = to.offsets.len();
+        if to.cookies.len() != count || !(to.semaphores.is_empty() || to.semaphores.len() == count) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let path = CString::new(to.path.as_os_str().as_bytes())?;
+        let mut attr = UprobeMultiAttr {
+            prog_fd: program.raw_fd(),
+            target_fd: 0,
+            attach_type: AttachType::UprobeMulti as u32,
+            flags: 0,
+            path: address(path.as_ptr()),
+            offsets: address(to.offsets),
+            ref_ctr_offsets: if to.semaphores.is_empty() { 0 } else { address(to.semaphores) },
+            cookies: address(to.cookies),
+            count: u32::try_from(count).map_err(|_| io::ErrorKind::InvalidInput)?,
+            multi_flags: if to.on_return { MULTI_RETURN } else { 0 },
+            pid: to.pid,
+            padding: 0,
+        };
+        // SAFETY: the arrays have `count` entries each (looked at above) and are only read; the path ends with a 0.
+        let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
+        Ok(Self { _fd: fd, _event: None })
+    }
+
+    /// Attaches to a perf event, which the link then keeps. Since Linux 5.15.
+    pub fn perf_event(program: &Program, event: PerfEvent, cookie: u64) -> io::Result<Self> {
+        let mut attr = PerfLinkAttr {
+            prog_fd: program.raw_fd(),
+            target_fd: event.raw_fd(),
+            attach_type: AttachType::PerfEvent as u32,
+            flags: 0,
+            cookie,
+        };
+        // SAFETY: this form has no pointers.
+        let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
+        event.enable()?;
+        Ok(Self { _fd: fd, _event: Some(event) })
+    }
+
+    /// Attaches to a perf event in the way of kernels before 5.15, which know no cookies: the event holds the program.
+    pub fn perf_event_ioctl(program: &Program, event: PerfEvent) -> io::Result<Self> {
+        event.set_program(program)?;
+        event.enable()?;
+        Ok(Self { _fd: event.into_fd(), _event: None })
+    }
+
+    /// Attaches to a tracepoint by its name (since Linux 4.17), or, with no name, to what a [`super::ProgramType::Tracing`]
+    /// program was loaded for (since Linux 5.5).
+    pub fn raw_tracepoint(program: &Program, name: Option<&CStr>) -> io::Result<Self> {
+        let name = name.map_or(0, |name| address(name.as_ptr()));
+        let mut attr = RawTracepointAttr { name, prog_fd: program.raw_fd(), padding: 0 };
+        // SAFETY: the name, if there is one, ends with a 0 and is only read.
+        let fd = unsafe { make(Command::RawTracepointOpen, &mut attr) }?;
+        Ok(Self { _fd: fd, _event: None })
+    }
+}
+
+impl Program {
+    pub(crate) fn raw_fd(&self) -> u32 {
+        use std::os::fd::AsFd as _;
+        self.as_fd().as_raw_fd() as u32
+    }
+}

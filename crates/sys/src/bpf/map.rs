@@ -1,0 +1,207 @@
+//! Maps: what programs and we both see.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
+
+use zerocopy::{Immutable, IntoBytes, KnownLayout};
+
+use super::{Command, address, call, make, object_name};
+
+/// What a map is made from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MapSpec<'name> {
+    /// Its name, of which the kernel keeps 15 bytes.
+    pub name: &'name str,
+    /// Its kind: `enum bpf_map_type` of `linux/bpf.h`.
+    pub kind: u32,
+    /// The bytes of a key.
+    pub key_size: u32,
+    /// The bytes of a value; of one CPU's, where each has its own.
+    pub value_size: u32,
+    /// How many entries it holds; for a ring buffer its bytes.
+    pub max_entries: u32,
+    /// `BPF_F_*` flags.
+    pub flags: u32,
+}
+
+#[derive(IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct CreateAttr {
+    map_type: u32,
+    key_size: u32,
+    value_size: u32,
+    max_entries: u32,
+    map_flags: u32,
+    inner_map_fd: u32,
+    numa_node: u32,
+    map_name: [u8; 16],
+}
+
+#[derive(IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct ElementAttr {
+    map_fd: u32,
+    padding: u32,
+    key: u64,
+    /// The value, or for [`Command::MapNextKey`] the next key.
+    value: u64,
+    flags: u64,
+}
+
+/// A map. It lives until this and every program that uses it are gone.
+#[derive(Debug)]
+pub struct Map {
+    fd: OwnedFd,
+    kind: u32,
+    key_size: usize,
+    /// The bytes that a lookup writes: one value, or one for each possible CPU.
+    lookup_size: usize,
+    value_size: usize,
+    max_entries: u32,
+}
+
+/// The kinds with a value for each CPU: percpu_hash, percpu_array, lru_percpu_hash, percpu_cgroup_storage.
+const PER_CPU: [u32; 4] = [5, 6, 10, 21];
+
+impl Map {
+    /// Makes a map.
+    pub fn create(spec: &MapSpec<'_>) -> io::Result<Self> {
+        let mut attr = CreateAttr {
+            map_type: spec.kind,
+            key_size: spec.key_size,
+            value_size: spec.value_size,
+            max_entries: spec.max_entries,
+            map_flags: spec.flags,
+            inner_map_fd: 0,
+            numa_node: 0,
+            map_name: object_name(spec.name),
+        };
+        // SAFETY: this form has no pointers.
+        let fd = unsafe { make(Command::MapCreate, &mut attr) }?;
+        let value_size = spec.value_size as usize;
+        // The kernel rounds each CPU's value up to 8 bytes (bpf_map_value_size in kernel/bpf/syscall.c).
+        let lookup_size =
+            if PER_CPU.contains(&spec.kind) { value_size.next_multiple_of(8) * possible_cpus()? } else { value_size };
+        let (kind, key_size, max_entries) = (spec.kind, spec.key_size as usize, spec.max_entries);
+        Ok(Self { fd, kind, key_size, lookup_size, value_size, max_entries })
+    }
+
+    /// The bytes of a key.
+    pub fn key_size(&self) -> usize {
+        self.key_size
+    }
+
+    /// The bytes of a value; of one CPU's, where each has its own.
+    pub fn value_size(&self) -> usize {
+        self.value_size
+    }
+
+    /// How many entries it holds; for a ring buffer its bytes.
+    pub fn max_entries(&self) -> u32 {
+        self.max_entries
+    }
+
+    /// Its kind: `enum bpf_map_type` of `linux/bpf.h`.
+    pub fn kind(&self) -> u32 {
+        self.kind
+    }
+
+    /// How far apart two CPUs' values are in what [`Map::lookup`] gives, or nothing for a map with one value a key.
+    pub fn cpu_stride(&self) -> Option<usize> {
+        PER_CPU.contains(&self.kind).then(|| self.value_size.next_multiple_of(8))
+    }
+
+    /// The value of a key, or the values of all possible CPUs one after the other; nothing if the key is not there.
+    pub fn lookup(&self, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let mut value = vec![0; self.lookup_size];
+        let mut attr = self.element(Some(key), value.as_mut_ptr().cast_const(), 0)?;
+        // SAFETY: the key has the map's size (`element` looked), and the value is as long as the kernel writes.
+        absent(unsafe { call(Command::MapLookup, &mut attr) }).map(|found| found.map(|_| value))
+    }
+
+    /// Puts a value in. A map with a value for each CPU wants all of them, in the form that [`Map::lookup`] gives.
+    pub fn update(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        if value.len() != self.lookup_size {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut attr = self.element(Some(key), value.as_ptr(), 0)?;
+        // SAFETY: the key and the value have the map's sizes.
+        unsafe { call(Command::MapUpdate, &mut attr) }.map(drop)
+    }
+
+    /// Takes a key out, and says whether it was there.
+    pub fn delete(&self, key: &[u8]) -> io::Result<bool> {
+        let mut attr = self.element(Some(key), std::ptr::null(), 0)?;
+        // SAFETY: the key has the map's size, and this form has no value.
+        absent(unsafe { call(Command::MapDelete, &mut attr) }).map(|found| found.is_some())
+    }
+
+    /// All keys, in the map's own order. Of a map that changes meanwhile some keys may be missing or doubled.
+    pub fn keys(&self) -> io::Result<Vec<Vec<u8>>> {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        // A walk begins anew when its last key was deleted: a busy map must not make it endless.
+        while keys.len() <= self.max_entries as usize {
+            let mut next = vec![0; self.key_size];
+            let last = keys.last().map(Vec::as_slice);
+            let mut attr = self.element(last, next.as_mut_ptr().cast_const(), 0)?;
+            // SAFETY: both keys have the map's size.
+            match absent(unsafe { call(Command::MapNextKey, &mut attr) })? {
+                Some(_) => keys.push(next),
+                None => break,
+            }
+        }
+        Ok(keys)
+    }
+
+    fn element(&self, key: Option<&[u8]>, value: *const u8, flags: u64) -> io::Result<ElementAttr> {
+        if key.is_some_and(|key| key.len() != self.key_size) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let key = key.map_or(0, |key| address(key));
+        Ok(ElementAttr { map_fd: self.fd.as_raw_fd() as u32, padding: 0, key, value: address(value), flags })
+    }
+}
+
+impl AsFd for Map {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Turns "no such key" into nothing.
+fn absent(done: io::Result<i32>) -> io::Result<Option<i32>> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        done => done.map(Some),
+    }
+}
+
+/// How many CPUs the machine can ever have: maps have a value for each (`num_possible_cpus`).
+pub fn possible_cpus() -> io::Result<usize> {
+    static KNOWN: OnceLock<usize> = OnceLock::new();
+    if let Some(&known) = KNOWN.get() {
+        return Ok(known);
+    }
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let count = last_cpu(&text).ok_or(io::ErrorKind::InvalidData)? + 1;
+    Ok(*KNOWN.get_or_init(|| count))
+}
+
+/// The highest number in a list of ranges, `0-3,7` (Documentation/admin-guide/cputopology.rst).
+fn last_cpu(text: &str) -> Option<usize> {
+    text.trim().rsplit([',', '-']).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpus_are_counted_to_the_last() {
+        assert_eq!(last_cpu("0-1\n"), Some(1));
+        assert_eq!(last_cpu("0"), Some(0));
+        assert_eq!(last_cpu("0-3,8-11"), Some(11));
+        assert_eq!(last_cpu(""), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! `bpf(2)`: one call, and its many forms by what they make: a [`Map`], a [`Program`], a [`Link`].
+//!
+//! Each form has a structure of its own, laid out as its part of `union bpf_attr` in `linux/bpf.h` (Linux 6.18). The
+//! kernel takes any length of it and thinks zeros behind it, so a structure ends with the last field that we use.
+
+mod link;
+mod map;
+mod program;
+
+pub use link::{Link, UprobeMulti};
+pub use map::{Map, MapSpec, possible_cpus};
+pub use program::{AttachType, FuncInfo, LoadError, Program, ProgramSpec, ProgramStats, ProgramType};
+
+use std::io;
+use std::os::fd::{FromRawFd as _, OwnedFd};
+
+use zerocopy::{Immutable, IntoBytes, KnownLayout};
+
+/// What is asked for: `enum bpf_cmd` of `linux/bpf.h`.
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+enum Command {
+    MapCreate = 0,
+    MapLookup = 1,
+    MapUpdate = 2,
+    MapDelete = 3,
+    MapNextKey = 4,
+    ProgramLoad = 5,
+    ProgramRun = 10,
+    InfoByFd = 15,
+    RawTracepointOpen = 17,
+    BtfLoad = 18,
+    LinkCreate = 28,
+}
+
+/// Makes the call. `attr` has no padding, so every byte that the kernel reads is one that we wrote.
+///
+/// # Safety
+/// Each pointer and length in `attr` must be right for `command`: the kernel reads and writes there.
+unsafe fn call<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &mut A) -> io::Result<i32> {
+    loop {
+        // SAFETY: `attr` is valid for reads and writes of its size; the caller answers for what it points to.
+        let done = unsafe { libc::syscall(libc::SYS_bpf, command as u32, std::ptr::from_mut(attr), size_of::<A>()) };
+        if done >= 0 {
+            return Ok(done as i32);
+        }
+        let error = io::Error::last_os_error();
+        // A load is given up when a signal arrives while the verifier works (bpf_prog_load: EAGAIN); it may be tried again.
+        if error.kind() != io::ErrorKind::Interrupted && error.raw_os_error() != Some(libc::EAGAIN) {
+            return Err(error);
+        }
+    }
+}
+
+/// As [`call`], for the forms that make something.
+///
+/// # Safety
+/// As [`call`]'s.
+unsafe fn make<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &mut A) -> io::Result<OwnedFd> {
+    // SAFETY: the caller's promise is the same.
+    let fd = unsafe { call(command, attr) }?;
+    // SAFETY: the kernel has just made this descriptor for us, and closes it on exec.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// An address as the kernel wants it in its 64-bit fields.
+fn address<T: ?Sized>(pointer: *const T) -> u64 {
+    pointer.cast::<u8>() as u64
+}
+
+/// A name of the kernel's 16 bytes, the last of them 0 (`BPF_OBJ_NAME_LEN`): letters, digits, `_` and `.` are allowed.
+fn object_name(name: &str) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    for (to, from) in bytes[..15].iter_mut().zip(name.bytes()) {
+        *to = if from.is_ascii_alphanumeric() || from == b'.' { from } else { b'_' };
+    }
+    bytes
+}
+
+/// Type information loaded into the kernel, for programs with callbacks.
+#[derive(Debug)]
+pub struct Btf {
+    fd: OwnedFd,
+}
+
+#[derive(IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct BtfLoadAttr {
+    btf: u64,
+    log: u64,
+    size: u32,
+    log_size: u32,
+    log_level: u32,
+    log_true_size: u32,
+}
+
+impl Btf {
+    /// Loads the bytes of a `.BTF` section. Since Linux 4.18.
+    pub fn load(bytes: &[u8]) -> io::Result<Self> {
+        let size = u32::try_from(bytes.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let mut attr = BtfLoadAttr { btf: address(bytes), log: 0, size, log_size: 0, log_level: 0, log_true_size: 0 };
+        // SAFETY: `btf` and `size` describe `bytes`; there is no log.
+        let fd = unsafe { make(Command::BtfLoad, &mut attr) }?;
+        Ok(Self { fd })
+    }
+}

@@ -1,0 +1,39 @@
+//! The two clocks that records and events carry.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Nanoseconds of `CLOCK_MONOTONIC`: what `bpf_ktime_get_ns` gives in a program.
+pub fn monotonic_nanos() -> u64 {
+    nanos(ClockId::Monotonic)
+}
+
+/// Nanoseconds of `CLOCK_BOOTTIME`: as [`monotonic_nanos`], with the time that the machine slept.
+pub fn boot_nanos() -> u64 {
+    nanos(ClockId::Boottime)
+}
+
+/// Nanoseconds since 1970, of `CLOCK_REALTIME`.
+pub fn real_nanos() -> u64 {
+    nanos(ClockId::Realtime)
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
+}
+
+/// The processor's own counter, as SPDK reads it (`spdk_get_ticks`): `rdtsc` on x86-64, `cntvct_el0` on aarch64.
+#[cfg(target_arch = "x86_64")]
+pub fn ticks() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction, and it touches no memory.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// The processor's own counter, as SPDK reads it (`spdk_get_ticks`): `rdtsc` on x86-64, `cntvct_el0` on aarch64.
+#[cfg(target_arch = "aarch64")]
+pub fn ticks() -> u64 {
+    let ticks: u64;
+    // SAFETY: Linux lets user programs read this register, and the instruction touches no memory.
+    unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
+    ticks
+}

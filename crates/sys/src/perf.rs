@@ -1,0 +1,184 @@
+//! `perf_event_open(2)`: what a program can be attached to where no link of its own exists.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use zerocopy::{FromZeros, Immutable, IntoBytes, KnownLayout};
+
+use crate::bpf::Program;
+
+/// `struct perf_event_attr` of `linux/perf_event.h` up to its size in Linux 4.1 (`PERF_ATTR_SIZE_VER5`).
+#[derive(FromZeros, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Attr {
+    kind: u32,
+    size: u32,
+    config: u64,
+    /// A period, or a frequency where the flag says so.
+    sample: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup: u32,
+    breakpoint_type: u32,
+    /// A breakpoint's address, or a pointer to a path or a function's name.
+    config1: u64,
+    /// A breakpoint's length, or an offset.
+    config2: u64,
+    branch_sample_type: u64,
+    sample_regs_user: u64,
+    sample_stack_user: u32,
+    clock: i32,
+    sample_regs_intr: u64,
+    aux_watermark: u32,
+    sample_max_stack: u16,
+    reserved: u16,
+}
+
+/// The flag `freq`: the 11th of the flags' bits.
+const FREQUENCY: u64 = 1 << 10;
+/// `PERF_FLAG_FD_CLOEXEC`.
+const CLOSE_ON_EXEC: libc::c_ulong = 8;
+
+/// Whose work an event counts: of `perf_event_open(2)`'s pid and cpu.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Scope {
+    /// One process, on any CPU.
+    Process(u32),
+    /// Everybody, on one CPU.
+    Cpu(u32),
+}
+
+/// A place of a file where a process stops for a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Uprobe<'a> {
+    /// The kernel's number for such events: `/sys/bus/event_source/devices/uprobe/type`.
+    pub kind: u32,
+    /// Whether it is at the function's return, as a bit: `/sys/bus/event_source/devices/uprobe/format/retprobe`.
+    pub return_bit: Option<u8>,
+    /// The file, by a name that we can open.
+    pub path: &'a Path,
+    /// Where, as an offset in the file.
+    pub offset: u64,
+    /// The semaphore to raise while we are there, as an offset in the file, or 0. Since Linux 4.20.
+    pub semaphore: u64,
+}
+
+/// An event, switched off until a program is attached to it.
+#[derive(Debug)]
+pub struct PerfEvent {
+    fd: OwnedFd,
+}
+
+/// Where an uprobe's `config` holds its semaphore (`PERF_UPROBE_REF_CTR_OFFSET_SHIFT` in `kernel/events/core.c`).
+const SEMAPHORE_SHIFT: u32 = 32;
+/// `PERF_TYPE_TRACEPOINT`.
+const TYPE_TRACEPOINT: u32 = 2;
+
+impl PerfEvent {
+    /// A place in a file. A semaphore must lie in the file's first 4 GiB: there are 32 bits for it.
+    pub fn uprobe(uprobe: &Uprobe<'_>, scope: Scope) -> io::Result<Self> {
+        let path = CString::new(uprobe.path.as_os_str().as_bytes())?;
+        let semaphore = u32::try_from(uprobe.semaphore).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let mut attr = Attr::of(uprobe.kind);
+        attr.config = u64::from(semaphore) << SEMAPHORE_SHIFT | uprobe.return_bit.map_or(0, |bit| 1 << (bit & 31));
+        attr.config1 = path.as_ptr() as u64;
+        attr.config2 = uprobe.offset;
+        // SAFETY: the path ends with a 0 and lives until the call is done.
+        unsafe { open(&attr, scope) }
+    }
+
+    /// A kernel function's entry, or its return (`return_bit` as an uprobe's). Since Linux 4.17.
+    pub fn kprobe(kind: u32, return_bit: Option<u8>, function: &str, offset: u64, scope: Scope) -> io::Result<Self> {
+        let function = CString::new(function)?;
+        let mut attr = Attr::of(kind);
+        attr.config = return_bit.map_or(0, |bit| 1 << (bit & 31));
+        attr.config1 = function.as_ptr() as u64;
+        attr.config2 = offset;
+        // SAFETY: the name ends with a 0 and lives until the call is done.
+        unsafe { open(&attr, scope) }
+    }
+
+    /// A tracepoint by the number that tracefs gives it.
+    pub fn tracepoint(id: u64, scope: Scope) -> io::Result<Self> {
+        let mut attr = Attr::of(TYPE_TRACEPOINT);
+        attr.config = id;
+        attr.sample = 1;
+        // SAFETY: this kind has no pointers.
+        unsafe { open(&attr, scope) }
+    }
+
+    /// An event that the kernel or the processor counts (`PERF_TYPE_SOFTWARE` 1, `PERF_TYPE_HARDWARE` 0), each time that
+    /// it has happened so often.
+    pub fn counter(kind: u32, config: u64, period: u64, scope: Scope) -> io::Result<Self> {
+        let mut attr = Attr::of(kind);
+        (attr.config, attr.sample) = (config, period);
+        // SAFETY: this kind has no pointers.
+        unsafe { open(&attr, scope) }
+    }
+
+    /// As [`PerfEvent::counter`], so many times a second.
+    pub fn frequency(kind: u32, config: u64, hertz: u64, scope: Scope) -> io::Result<Self> {
+        let mut attr = Attr::of(kind);
+        (attr.config, attr.sample, attr.flags) = (config, hertz, attr.flags | FREQUENCY);
+        // SAFETY: this kind has no pointers.
+        unsafe { open(&attr, scope) }
+    }
+
+    pub(crate) fn raw_fd(&self) -> u32 {
+        self.fd.as_raw_fd() as u32
+    }
+
+    pub(crate) fn into_fd(self) -> OwnedFd {
+        self.fd
+    }
+
+    pub(crate) fn enable(&self) -> io::Result<()> {
+        self.ioctl(IOC_ENABLE, 0)
+    }
+
+    pub(crate) fn set_program(&self, program: &Program) -> io::Result<()> {
+        self.ioctl(IOC_SET_BPF, program.raw_fd())
+    }
+
+    fn ioctl(&self, request: libc::Ioctl, argument: u32) -> io::Result<()> {
+        // SAFETY: neither of the two requests takes a pointer.
+        let done = unsafe { libc::ioctl(self.fd.as_raw_fd(), request, libc::c_ulong::from(argument)) };
+        if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+/// `PERF_EVENT_IOC_ENABLE`, `_IO('$', 0)`.
+const IOC_ENABLE: libc::Ioctl = 0x2400;
+/// `PERF_EVENT_IOC_SET_BPF`, `_IOW('$', 8, __u32)`.
+const IOC_SET_BPF: libc::Ioctl = 0x4004_2408;
+
+impl Attr {
+    fn of(kind: u32) -> Self {
+        let mut attr = Self::new_zeroed();
+        attr.kind = kind;
+        attr.size = size_of::<Self>() as u32;
+        // The flag `disabled`: nothing is to happen before a program is there.
+        attr.flags = 1;
+        attr
+    }
+}
+
+/// # Safety
+/// The pointers in `attr` must be to strings that end with a 0.
+unsafe fn open(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
+    let (pid, cpu) = match scope {
+        Scope::Process(pid) => (pid.cast_signed(), -1),
+        Scope::Cpu(cpu) => (-1, cpu.cast_signed()),
+    };
+    // SAFETY: `attr` is as long as it says; the caller answers for its pointers. The kernel only reads.
+    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, std::ptr::from_ref(attr), pid, cpu, -1, CLOSE_ON_EXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(PerfEvent { fd: unsafe { OwnedFd::from_raw_fd(fd as i32) } })
+}

@@ -1,0 +1,109 @@
+//! Other processes: whether they still live, and children that wait before they run their program.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{PidfdFlags, pidfd_open};
+
+/// A process, held by a descriptor that becomes readable when it ends. Since Linux 5.3.
+#[derive(Debug)]
+pub struct PidFd {
+    fd: OwnedFd,
+}
+
+impl PidFd {
+    /// Holds the process of this number; of a thread's number only if it is its process's first.
+    pub fn open(pid: u32) -> io::Result<Self> {
+        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(Self { fd: pidfd_open(pid, PidfdFlags::empty())? })
+    }
+
+    /// Whether the process has ended.
+    pub fn has_ended(&self) -> io::Result<bool> {
+        wait_readable(self.fd.as_fd(), Duration::ZERO)
+    }
+}
+
+impl AsFd for PidFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Waits until a descriptor is readable; says whether it is. A signal ends the wait early.
+pub fn wait_readable(fd: BorrowedFd<'_>, at_most: Duration) -> io::Result<bool> {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    let at_most = Timespec { tv_sec: at_most.as_secs().cast_signed(), tv_nsec: at_most.subsec_nanos().into() };
+    match poll(&mut fds, Some(&at_most)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A child that exists and has not run its program yet, so that all can be attached before its first instruction.
+#[derive(Debug)]
+pub struct HeldChild {
+    pid: u32,
+    /// Writing a byte lets it go; closing it unwritten ends it.
+    go: OwnedFd,
+    starting: JoinHandle<io::Result<Child>>,
+}
+
+impl HeldChild {
+    /// Makes the child. Without `ptrace`: it waits for a byte from a pipe before its `exec`.
+    pub fn spawn(program: &OsStr, arguments: &[impl AsRef<OsStr>]) -> io::Result<Self> {
+        let (pid_from, pid_to) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let (go_from, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        let parents_end = {
+            use std::os::fd::AsRawFd as _;
+            go.as_raw_fd()
+        };
+        let wait = move || {
+            // Our copy of the writing end would keep the pipe open when the parent is gone.
+            // SAFETY: this child owns its copy of the descriptor, and nothing else in it uses it before its exec.
+            unsafe { libc::close(parents_end) };
+            let pid = rustix::process::getpid().as_raw_nonzero().get();
+            rustix::io::write(&pid_to, &pid.to_ne_bytes())?;
+            let mut byte = [0];
+            match rustix::io::read(&go_from, &mut byte)? {
+                0 => Err(io::ErrorKind::Interrupted.into()),
+                _ => Ok(()),
+            }
+        };
+        // SAFETY: between fork and exec it makes system calls only, and takes no lock nor memory.
+        unsafe { command.pre_exec(wait) };
+        // `spawn` returns when the child has run its program, or could not: that wait is another thread's.
+        let starting = std::thread::Builder::new().name("held child".into()).spawn(move || command.spawn())?;
+        let mut pid = [0; 4];
+        match rustix::io::read(&pid_from, &mut pid)? {
+            4 => Ok(Self { pid: u32::from_ne_bytes(pid), go, starting }),
+            // The pipe was closed with nothing in it: there is no child, and `spawn` says why.
+            _ => Err(joined(starting).err().unwrap_or_else(|| io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+
+    /// Its number, which it keeps when it runs its program.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Lets it run its program; an error is that of its `exec`.
+    pub fn go(self) -> io::Result<Child> {
+        rustix::io::write(&self.go, &[1])?;
+        drop(self.go);
+        joined(self.starting)
+    }
+}
+
+fn joined(starting: JoinHandle<io::Result<Child>>) -> io::Result<Child> {
+    starting.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts the program panicked")))
+}

@@ -1,0 +1,140 @@
+//! The consumer's side of a BPF ring buffer.
+//!
+//! The layout is `kernel/bpf/ringbuf.c`'s (Linux 5.8): a page with the consumer's position, which we write; a page with
+//! the producers' position; then the data, mapped twice in a row, so that a record that runs over the end lies in one
+//! piece. A record has a header of 8 bytes: its length with two flags, and a number of the kernel's own.
+
+use std::io;
+use std::os::fd::AsFd as _;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::bpf::Map;
+
+/// `BPF_RINGBUF_BUSY_BIT`: reserved, and not submitted yet.
+const BUSY: u32 = 1 << 31;
+/// `BPF_RINGBUF_DISCARD_BIT`: given up by the program.
+const DISCARDED: u32 = 1 << 30;
+/// `BPF_RINGBUF_HDR_SZ`.
+const HEADER_BYTES: usize = 8;
+/// `BPF_MAP_TYPE_RINGBUF`.
+const RING_KIND: u32 = 27;
+
+/// A ring buffer of which this is the one consumer.
+#[derive(Debug)]
+pub struct RingBuffer {
+    consumer: Mapping,
+    producer: Mapping,
+    /// The bytes of the data, a power of two.
+    size: usize,
+    position: u64,
+}
+
+/// What a look at the ring found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Drained {
+    /// Records that were handed on.
+    pub records: usize,
+    /// Whether it ended for the limit's sake, with more to read.
+    pub more: bool,
+}
+
+impl RingBuffer {
+    /// Maps the ring's memory.
+    pub fn new(map: &Map) -> io::Result<Self> {
+        let size = map.max_entries() as usize;
+        if map.kind() != RING_KIND || !size.is_power_of_two() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let page = rustix::param::page_size();
+        let consumer = Mapping::of(map, page, 0, ProtFlags::READ | ProtFlags::WRITE)?;
+        let producer = Mapping::of(map, page + 2 * size, page as u64, ProtFlags::READ)?;
+        let mut ring = Self { consumer, producer, size, position: 0 };
+        ring.position = ring.consumer_position().load(Ordering::Relaxed);
+        Ok(ring)
+    }
+
+    /// Hands on what is there, oldest first, `limit` records at most. A record is the kernel's to overwrite once `take`
+    /// has returned.
+    pub fn drain(&mut self, limit: usize, mut take: impl FnMut(&[u8])) -> Drained {
+        let mut drained = Drained::default();
+        let mut end = self.producer_position().load(Ordering::Acquire);
+        loop {
+            if self.position >= end {
+                end = self.producer_position().load(Ordering::Acquire);
+                if self.position >= end {
+                    return drained;
+                }
+            }
+            if drained.records == limit {
+                return Drained { more: true, ..drained };
+            }
+            let start = self.position as usize & (self.size - 1);
+            let header = self.header(start).load(Ordering::Acquire);
+            let length = (header & !(BUSY | DISCARDED)) as usize;
+            // A record under construction holds up those behind it; the kernel never writes one longer than the ring.
+            if header & BUSY != 0 || length + HEADER_BYTES > self.size {
+                return drained;
+            }
+            if header & DISCARDED == 0 {
+                take(self.bytes(start + HEADER_BYTES, length));
+                drained.records += 1;
+            }
+            self.position += (length + HEADER_BYTES).next_multiple_of(8) as u64;
+            self.consumer_position().store(self.position, Ordering::Release);
+        }
+    }
+
+    fn consumer_position(&self) -> &AtomicU64 {
+        // SAFETY: the page is mapped for as long as `self`, aligned, and only ever used atomically.
+        unsafe { self.consumer.start.cast::<AtomicU64>().as_ref() }
+    }
+
+    fn producer_position(&self) -> &AtomicU64 {
+        // SAFETY: as the consumer's; it is only loaded, for the page is mapped read-only.
+        unsafe { self.producer.start.cast::<AtomicU64>().as_ref() }
+    }
+
+    /// The header of the record at `start`, which is less than `size` and a multiple of 8.
+    fn header(&self, start: usize) -> &AtomicU32 {
+        // SAFETY: the data begin a page behind the producers' position and are mapped for twice `size`; records are
+        // aligned to 8 bytes. It is only loaded.
+        unsafe { self.producer.start.add(rustix::param::page_size() + start).cast::<AtomicU32>().as_ref() }
+    }
+
+    /// The data from `start` on. The two are less than twice `size` in sum.
+    fn bytes(&self, start: usize, length: usize) -> &[u8] {
+        let data = rustix::param::page_size() + start;
+        // SAFETY: it is inside of the mapping, since `start` - 8 and `length` + 8 are at most `size` each. No one writes
+        // there while the consumer's position is before it and the record is not busy.
+        unsafe { std::slice::from_raw_parts(self.producer.start.add(data).as_ptr(), length) }
+    }
+}
+
+/// A piece of the ring's memory.
+#[derive(Debug)]
+struct Mapping {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: it is memory of the process's, which any thread may use; `RingBuffer` says how.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    fn of(map: &Map, length: usize, offset: u64, access: ProtFlags) -> io::Result<Self> {
+        // SAFETY: it asks for a new place for the mapping, so that nothing that exists is changed.
+        let start = unsafe { mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, map.as_fd(), offset) }?;
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { start, length })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: it is the very mapping that `of` made, and nothing borrows of it any more. A failure leaves it mapped.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
+    }
+}
