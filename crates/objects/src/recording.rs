@@ -1,7 +1,11 @@
 //! The text of a recording: a line a hit, `probe: name=0x<hex>, name='<string>'`, as bpftrace and `dptrace record`
 //! write it. Lines of any other shape belong to somebody else and are skipped.
 
+mod text;
+
 use crate::spec::TSC;
+
+pub use text::write_line;
 
 /// The value of a probe's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
