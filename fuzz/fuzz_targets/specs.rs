@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use objects::{Lifetimes, ObjectSpec, ProbeSpec, Recording, Role, TSC, parse_specs};
+use objects::{Lifetimes, ObjectSpec, ProbeSpec, Recording, TSC, parse_specs};
 
 /// A line of a recording in which the probe is hit.
 fn hit(probe: &ProbeSpec, tsc: usize) -> String {
@@ -15,7 +15,7 @@ fn hit(probe: &ProbeSpec, tsc: usize) -> String {
 }
 
 fn check(spec: &ObjectSpec) {
-    assert!(spec.probes.iter().any(|p| p.role == Role::Begin), "{spec:?}");
+    assert!(spec.probes.iter().any(|p| p.role.begins()), "{spec:?}");
     for probe in &spec.probes {
         assert!(probe.args.iter().any(|arg| arg.name == TSC) && probe.args.iter().any(|arg| arg.name == spec.key));
     }

@@ -14,7 +14,7 @@ mod spec;
 pub use annotate::{Annotator, Found};
 pub use lifetimes::{Key, Lifetime, Lifetimes};
 pub use owner::OwnerProperties;
-pub use recording::{BrokenLine, Event, Recording, Value};
+pub use recording::{BrokenLine, Event, Recording, Value, write_line};
 pub use spec::{
     BUILT_IN, ObjectSpec, ProbeArg, ProbeSpec, PropertySpec, Role, Show, SpecError, TSC, built_in, parse_specs,
 };

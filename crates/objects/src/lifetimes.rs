@@ -162,7 +162,8 @@ impl<'a> History<'a> {
         let lives = self.by_key.entry(key).or_default();
         let open = lives.last().map(|&i| i as usize).filter(|&i| self.lives[i].end == Ticks(u64::MAX));
         let life = match (probe.role, open) {
-            (Role::Begin, open) => {
+            (Role::Seen | Role::Update | Role::End, Some(open)) => open,
+            (Role::Begin | Role::Seen, open) => {
                 if let Some(before) = open {
                     // Its end was lost, but at one address there is one object at a time.
                     self.lives[before].end = now;
@@ -172,8 +173,7 @@ impl<'a> History<'a> {
                 self.lives.push(Life { begin: now, end: Ticks(u64::MAX), values });
                 self.lives.len() - 1
             }
-            (_, Some(open)) => open,
-            (_, None) => {
+            (Role::Update | Role::End, None) => {
                 self.orphans += 1;
                 return;
             }
@@ -264,6 +264,59 @@ mod tests {
         let all = lifetimes(&format!("{ADD}: tsc=0x1, qpair=0xa, thread=0x1\n{ADD}: tsc=0x9, qpair=0xa, thread=0x2\n"));
         assert_eq!(text_at(&all, 0xa, 0x8), Some("qpair(ptr=0xa, thread=1)"));
         assert_eq!(text_at(&all, 0xa, 0x9), Some("qpair(ptr=0xa, thread=2)"));
+    }
+
+    /// By name: the first spec of that name.
+    fn named<'a>(lifetimes: &'a Lifetimes, spec: &str, key: Key<'_>, tsc: u64) -> Option<&'a str> {
+        let number = built_in().unwrap().iter().position(|s| s.name == spec).unwrap();
+        lifetimes.at(number, key, Ticks(tsc)).map(|object| &*object.text)
+    }
+
+    #[test]
+    fn a_key_can_be_a_string() {
+        let all = lifetimes(
+            "nvmf_subsystem_create: tsc=0x10, subnqn='nqn.a:rack=7, 'x''\n\
+             nvmf_subsystem_create: tsc=0x12, subnqn='nqn.b'\n\
+             nvmf_subsystem_destroy: tsc=0x20, subnqn='nqn.a:rack=7, 'x''\n",
+        );
+        let at = |key, tsc| named(&all, "subsystem", Key::Str(key), tsc);
+        assert_eq!(at("nqn.a:rack=7, 'x'", 0x20), Some("subsystem(subnqn=nqn.a:rack=7, 'x')"));
+        assert_eq!(at("nqn.a:rack=7, 'x'", 0x21), None);
+        assert_eq!(at("nqn.b", u64::MAX), Some("subsystem(subnqn=nqn.b)"));
+        assert_eq!(named(&all, "subsystem", Key::Int(0x10), 0x11), None);
+    }
+
+    #[test]
+    fn what_is_seen_lives_from_then_on() {
+        let all = lifetimes(
+            "bdev_nvme_create_qpair: tsc=0x10, name='Nvme0', qid=0x1, thread=0x1\n\
+             bdev_nvme_ctrlr_reset: tsc=0x12, name='Nvme0'\n\
+             bdev_nvme_ctrlr_delete: tsc=0x20, name='Nvme0'\n\
+             bdev_nvme_ctrlr_reset: tsc=0x30, name='Nvme0'\n",
+        );
+        let spans: Vec<_> = all.all().iter().map(|life| (life.begin.0, life.end.0)).collect();
+        assert_eq!(spans, [(0x10, 0x20), (0x30, u64::MAX)]);
+        assert_eq!((&*all.all()[0].text, all.orphans), ("bdev_nvme_ctrlr(name=Nvme0)", 0));
+        let hits = format!("nvmf_create_poll_group: tsc=0x1, thread=0x4\n{ADD}: tsc=0x2, qpair=0xa, thread=0x4\n");
+        let threads = lifetimes(&hits);
+        assert_eq!(named(&threads, "thread", Key::Int(4), u64::MAX), Some("thread(id=4)"), "no probe ends it");
+        assert_eq!(named(&threads, "poll_group", Key::Int(4), 1), Some("poll_group(thread=4)"));
+    }
+
+    /// From SPDK v23.05 on, some probes have 0 in place of their ticks.
+    #[test]
+    fn a_hit_without_a_time_is_where_its_line_is() {
+        let all = lifetimes(
+            "nvmf_subsystem_create: tsc=0x0, subnqn='s'\n\
+             nvmf_ctrlr_create: tsc=0x10, ctrlr=0xc, subnqn='s', thread=0x1\n\
+             nvmf_subsystem_add_ctrlr: tsc=0x0, subnqn='s', ctrlr=0xc, hostnqn='h'\n\
+             nvmf_ctrlr_destruct: tsc=0x20, ctrlr=0xc\n\
+             nvmf_subsystem_destroy: tsc=0x0, subnqn='s'\n",
+        );
+        assert_eq!(named(&all, "ctrlr", Key::Int(0xc), 0x10), Some("ctrlr(ptr=0xc, thread=1, subnqn=s, hostnqn=h)"));
+        assert_eq!(named(&all, "subsystem", Key::Str("s"), 0), Some("subsystem(subnqn=s)"));
+        assert_eq!(named(&all, "subsystem", Key::Str("s"), 0x21), None);
+        assert_eq!(all.orphans, 0);
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! The text of a recording: a line a hit, `probe: name=0x<hex>, name='<string>'`, as bpftrace and `dptrace record`
 //! write it. Lines of any other shape belong to somebody else and are skipped.
 
+mod text;
+
 use crate::spec::TSC;
+
+pub use text::write_line;
 
 /// The value of a probe's argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,7 +21,10 @@ pub enum Value<'a> {
 pub struct Event<'a> {
     /// The probe's name.
     pub probe: &'a str,
-    /// When, in ticks.
+    /// When, in ticks. A hit that carries none (0: see [`ProbeSpec::ticks`]) has those of the hit on a line before it, since
+    /// lines are written in the order of the hits; that is too early, but in the right order.
+    ///
+    /// [`ProbeSpec::ticks`]: crate::ProbeSpec::ticks
     pub tsc: u64,
     /// All arguments, the tsc included.
     pub args: Vec<(&'a str, Value<'a>)>,
@@ -54,6 +61,7 @@ impl<'a> Recording<'a> {
     /// Reads the lines of the probes that `wanted` knows.
     pub fn parse(text: &'a str, wanted: impl Fn(&str) -> bool) -> Self {
         let mut recording = Self::default();
+        let mut before = 0;
         for (index, line) in text.lines().enumerate() {
             recording.lines = index + 1;
             let Some((probe, rest)) = line.split_once(": ") else { continue };
@@ -61,7 +69,10 @@ impl<'a> Recording<'a> {
                 continue;
             }
             match parse_args(rest) {
-                Ok((tsc, args)) => recording.events.push(Event { probe, tsc, args }),
+                Ok((tsc, args)) => {
+                    before = if tsc == 0 { before } else { tsc };
+                    recording.events.push(Event { probe, tsc: before, args });
+                }
                 Err(why) => recording.broken.push(BrokenLine { line: index + 1, why }),
             }
         }

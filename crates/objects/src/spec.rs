@@ -45,8 +45,12 @@ pub struct ProbeSpec {
     pub name: String,
     /// What it means for the object.
     pub role: Role,
-    /// Its arguments, in their order.
+    /// Its arguments, in their order; more than these may follow.
     pub args: Vec<ProbeArg>,
+    /// Whether its first argument is the ticks in every version. SPDK's probes that are not of the `_TICKS` kind have 0
+    /// there from v23.05 on (`include/spdk_internal/usdt.h`): a recorder has to fill in the time by its own clock.
+    #[serde(default = "has_ticks")]
+    pub ticks: bool,
 }
 
 /// What a probe means for an object.
@@ -57,6 +61,9 @@ pub enum Role {
     Begin,
     /// More becomes known of it.
     Update,
+    /// It begins to live if nothing told of it before; otherwise more becomes known of it. For objects whose beginning
+    /// no probe tells.
+    Seen,
     /// It dies.
     End,
 }
@@ -116,6 +123,10 @@ fn spdk() -> String {
     "spdk".to_owned()
 }
 
+fn has_ticks() -> bool {
+    true
+}
+
 impl TryFrom<String> for ProbeArg {
     type Error = String;
 
@@ -127,10 +138,22 @@ impl TryFrom<String> for ProbeArg {
             other => return Err(format!("argument {text:?}: {other:?} is neither \"int\" nor \"string\"")),
         };
         let name = name.trim().to_owned();
-        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        if !is_name(&name) {
             return Err(format!("argument {text:?}: a name is letters, digits and underscores"));
         }
         Ok(Self { name, string })
+    }
+}
+
+/// Whether it can stand in a recording and in a tracing script as it is.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+impl Role {
+    /// Whether an object can begin with it.
+    pub fn begins(self) -> bool {
+        matches!(self, Self::Begin | Self::Seen)
     }
 }
 
@@ -156,8 +179,15 @@ pub fn parse_specs(text: &str) -> Result<Vec<ObjectSpec>, SpecError> {
     Ok(file.object)
 }
 
-/// The specs that come with dptrace, by the name of their file.
-pub const BUILT_IN: [(&str, &str); 1] = [("qpair.toml", include_str!("../../../objects/qpair.toml"))];
+/// The specs that come with dptrace, by the name of their file, which is the object's.
+pub const BUILT_IN: [(&str, &str); 6] = [
+    ("qpair.toml", include_str!("../../../objects/qpair.toml")),
+    ("ctrlr.toml", include_str!("../../../objects/ctrlr.toml")),
+    ("subsystem.toml", include_str!("../../../objects/subsystem.toml")),
+    ("poll_group.toml", include_str!("../../../objects/poll_group.toml")),
+    ("bdev_nvme_ctrlr.toml", include_str!("../../../objects/bdev_nvme_ctrlr.toml")),
+    ("thread.toml", include_str!("../../../objects/thread.toml")),
+];
 
 /// The specs that come with dptrace.
 pub fn built_in() -> Result<Vec<ObjectSpec>, SpecError> {
@@ -171,10 +201,23 @@ pub fn built_in() -> Result<Vec<ObjectSpec>, SpecError> {
 /// What serde can't see: that the parts of a spec fit together.
 fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
     let wrong = |what: String| Err(SpecError::Contradiction { object: spec.name.clone(), what });
-    if !spec.probes.iter().any(|p| p.role == Role::Begin) {
-        return wrong("no probe has the role \"begin\"".to_owned());
+    if !spec.probes.iter().any(|p| p.role.begins()) {
+        return wrong("no probe has the role \"begin\" or \"seen\"".to_owned());
     }
-    for probe in &spec.probes {
+    for name in spec.probes.iter().map(|p| &p.name).chain([&spec.provider]) {
+        if !is_name(name) {
+            return wrong(format!("{name:?}: the name of a probe or provider is letters, digits and underscores"));
+        }
+    }
+    for (at, probe) in spec.probes.iter().enumerate() {
+        if spec.probes[..at].iter().any(|p| p.name == probe.name) {
+            return wrong(format!("probe {:?} is there twice", probe.name));
+        }
+        for (at, arg) in probe.args.iter().enumerate() {
+            if probe.args[..at].iter().any(|a| a.name == arg.name) {
+                return wrong(format!("probe {:?} has two arguments {:?}", probe.name, arg.name));
+            }
+        }
         for needed in [TSC, &spec.key] {
             if !probe.args.iter().any(|a| a.name == needed) {
                 return wrong(format!("probe {:?} has no argument {needed:?}", probe.name));
@@ -203,6 +246,20 @@ mod tests {
         let qpair = specs.iter().find(|s| s.name == "qpair").unwrap();
         let properties: Vec<_> = qpair.properties.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(properties, ["ptr", "thread", "qid", "subnqn", "hostnqn"]);
+        let names: Vec<_> = specs.iter().map(|s| format!("{}.toml", s.name)).collect();
+        assert_eq!(names, BUILT_IN.map(|(file, _)| file), "a file is called like its object");
+        for spec in &specs {
+            let string = |p: &ProbeSpec| p.args.iter().any(|a| a.name == spec.key && a.string);
+            assert!(
+                spec.probes.iter().all(string) || !spec.probes.iter().any(string),
+                "{}: a key of one kind",
+                spec.name
+            );
+        }
+        // A tracepoint argument points to the first spec that claims it.
+        let mut claimed: Vec<_> = specs.iter().flat_map(|s| &s.tracepoint_args).collect();
+        claimed.sort_unstable();
+        assert!(claimed.is_sorted_by(|a, b| a < b), "{claimed:?}");
     }
 
     #[test]
@@ -211,10 +268,15 @@ mod tests {
         let head = "[[object]]\nname = \"x\"\nkey = \"p\"\n";
         assert!(wrong("[[object]]\nname = 1").contains("expected a string"));
         assert!(wrong(&format!("{head}colour = 1\nprobe = []")).contains("unknown field `colour`"));
-        assert!(wrong(&format!("{head}probe = []")).contains("no probe has the role \"begin\""));
+        assert!(wrong(&format!("{head}probe = []")).contains("no probe has the role \"begin\" or \"seen\""));
         let probe = "[[object.probe]]\nname = \"b\"\nrole = \"begin\"\n";
         assert!(wrong(&format!("{head}{probe}args = [\"tsc\"]")).contains("has no argument \"p\""));
         assert!(wrong(&format!("{head}{probe}args = [\"tsc\", \"p: float\"]")).contains("neither \"int\" nor"));
+        assert!(wrong(&format!("{head}{probe}args = [\"tsc\", \"p\", \"p\"]")).contains("two arguments \"p\""));
+        let named = probe.replace("\"b\"", "\"b(\"");
+        assert!(wrong(&format!("{head}{named}args = [\"tsc\", \"p\"]")).contains("letters, digits and underscores"));
+        let args = "args = [\"tsc\", \"p\"]\n";
+        assert!(wrong(&format!("{head}{probe}{args}{probe}{args}")).contains("\"b\" is there twice"));
         let property = "[[object.property]]\nname = \"q\"\n";
         let text = format!("{head}{probe}args = [\"tsc\", \"p\"]\n{property}");
         assert!(wrong(&text).contains("no probe has an argument \"q\""));

@@ -1,5 +1,6 @@
 //! The objects of a trace: specs, built in and the user's, and what a recording tells of them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -85,16 +86,23 @@ pub(crate) fn annotate(text: &str, name: &str, specs: Vec<ObjectSpec>, tpoints: 
     let lifetimes = Lifetimes::new(&specs, &recording);
     tell(name, &recording, &lifetimes, &specs);
     let annotator = Annotator::new(specs, lifetimes, tpoints);
-    if !annotator.lifetimes().all().is_empty() && !tpoints.all().iter().any(|t| annotator.refers(t.id)) {
-        let args: Vec<_> =
-            annotator.specs().iter().flat_map(|s| s.tracepoint_args.iter().map(String::as_str)).collect();
-        note(&format!(
-            "{name}: no tracepoint of this trace has an argument called {}, so that no pointer can be named; where records \
-             have owners, those tell the connection",
-            args.join(" or ")
-        ));
-    }
+    tell_unnamed(name, &annotator, tpoints);
     annotator
+}
+
+/// That there are objects, and no pointer to one of them in the trace.
+fn tell_unnamed(name: &str, annotator: &Annotator, tpoints: &TpointTable) {
+    let lives = |spec: usize| annotator.lifetimes().all().iter().any(|life| life.spec == spec);
+    let specs = annotator.specs().iter().enumerate().filter(|(number, _)| lives(*number));
+    let args: Vec<_> = specs.flat_map(|(_, s)| s.tracepoint_args.iter().map(String::as_str)).collect();
+    if args.is_empty() || tpoints.all().iter().any(|t| t.args.iter().any(|a| args.contains(&a.name.as_str()))) {
+        return;
+    }
+    note(&format!(
+        "{name}: no tracepoint of this trace has an argument called {}, so that no pointer can be named; where records \
+         have owners, those tell the connection",
+        args.join(" or ")
+    ));
 }
 
 fn tell(name: &str, recording: &Recording<'_>, lifetimes: &Lifetimes, specs: &[ObjectSpec]) {
@@ -105,10 +113,9 @@ fn tell(name: &str, recording: &Recording<'_>, lifetimes: &Lifetimes, specs: &[O
         note(&format!("{name}: {more} more broken lines left out"));
     }
     if lifetimes.all().is_empty() {
-        let begins: Vec<_> = specs
-            .iter()
-            .flat_map(|s| s.probes.iter().filter(|p| p.role == objects::Role::Begin).map(|p| p.name.as_str()))
-            .collect();
+        let begins: BTreeSet<_> =
+            specs.iter().flat_map(|s| s.probes.iter().filter(|p| p.role.begins()).map(|p| p.name.as_str())).collect();
+        let begins: Vec<_> = begins.into_iter().collect();
         note(&format!("{name}: no object begins in it (no line of {})", begins.join(", ")));
     }
     if lifetimes.orphans > 0 {
