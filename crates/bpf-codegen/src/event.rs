@@ -21,6 +21,9 @@ const NO_WAKEUP: i32 = 1;
 /// `BPF_RB_FORCE_WAKEUP`.
 const FORCE_WAKEUP: i32 = 2;
 
+/// The size of the smallest pages of the machines that we run on.
+const LEAST_PAGE: i32 = 4096;
+
 /// How a program knows which event it sends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum EventId {
@@ -44,8 +47,21 @@ pub fn maps(bytes: u32) -> Vec<MapDef> {
     vec![MapDef::ring_buffer(RING, bytes), MapDef::new(LOST, MapKind::PercpuArray, 4, 8, 1)]
 }
 
-/// Makes the program of a USDT probe's place. `sources` are in the layout's order; `ring_bytes` is the ring's size.
-pub fn program(layout: &Layout, sources: &[Source], id: EventId, ring_bytes: u32) -> Result<Code, AsmError> {
+/// What a program may count on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Setting {
+    /// How it knows which event it sends.
+    pub id: EventId,
+    /// Whether it may wait for a page of the process's memory. Where it may not, a string that the process itself has not
+    /// looked at yet (a literal, most often) can't be read.
+    pub sleepable: bool,
+    /// The bytes of the ring.
+    pub ring_bytes: u32,
+}
+
+/// Makes the program of a USDT probe's place. `sources` are in the layout's order.
+pub fn program(layout: &Layout, sources: &[Source], setting: Setting) -> Result<Code, AsmError> {
+    let Setting { id, sleepable, ring_bytes } = setting;
     let mut asm = Asm::new();
     let full = asm.label("full");
     // r6: the registers. r7: the event. r8: the time. r9: a bit for each field that could not be read.
@@ -56,7 +72,7 @@ pub fn program(layout: &Layout, sources: &[Source], id: EventId, ring_bytes: u32
     asm.note("who").call(Helper::GET_CURRENT_PID_TGID).store(Size::DW, R7.at(PID_TGID), R0);
     event_id(&mut asm, id);
     for (number, ((kind, offset), source)) in layout.fields().zip(sources).enumerate() {
-        field(&mut asm, number as u32, kind, R7.at(offset), source);
+        field(&mut asm, number as u32, (kind, R7.at(offset)), source, sleepable);
     }
     asm.note("what could not be read").store(Size::W, R7.at(FAULTS), R9);
     submit(&mut asm, ring_bytes);
@@ -73,26 +89,46 @@ fn event_id(asm: &mut Asm, id: EventId) {
     };
 }
 
-/// One field. A text's pointer is put where its length will be.
-fn field(asm: &mut Asm, number: u32, kind: FieldKind, slot: Addr, source: &Source) {
-    let (failed, done) = (asm.label("unreadable"), asm.label("next"));
+/// One field at its slot. A text's pointer is put where its length will be.
+fn field(asm: &mut Asm, number: u32, (kind, slot): (FieldKind, Addr), source: &Source, sleepable: bool) {
+    let fault = (1_u32 << number).cast_signed();
     asm.note(format!("field {number}"));
-    match source {
-        Source::Missing => {
-            asm.store(Size::DW, slot, 0).jump(failed);
+    let arg = match source {
+        Source::Arg(arg) if arg.unreadable().is_none() => arg,
+        Source::Arg(_) | Source::Missing => {
+            asm.store(Size::DW, slot, 0).or(R9, fault);
+            return;
         }
-        Source::Arg(arg) => {
-            operand::store(asm, R6, arg, slot, failed);
-            if let FieldKind::Text { capacity } = kind {
-                asm.load(Size::DW, R3, slot).mov(R1, slot.base).add(R1, i32::from(slot.off) + 8);
-                asm.mov(R2, capacity.cast_signed() + 1).call(Helper::PROBE_READ_USER_STR);
-                asm.store(Size::DW, slot, R0);
-            }
-            asm.jump(done);
+    };
+    let (failed, done) = (asm.label("unreadable"), asm.label("next"));
+    operand::store(asm, R6, arg, slot, failed);
+    if let FieldKind::Text { capacity } = kind {
+        let read = asm.label("read");
+        read_text(asm, slot, capacity);
+        if sleepable {
+            asm.jump_if(R0, JumpOp::SGt, 0, read);
+            fetch_pages(asm, slot);
+            read_text(asm, slot, capacity);
         }
+        asm.bind(read).store(Size::DW, slot, R0);
     }
-    asm.bind(failed).or(R9, (1_u32 << number).cast_signed());
-    asm.bind(done);
+    if operand::can_fail(arg) {
+        asm.jump(done).bind(failed).or(R9, fault).bind(done);
+    }
+}
+
+/// r0 = the length of the string that the slot points to, with its end, or an error; its bytes are put behind the slot.
+fn read_text(asm: &mut Asm, slot: Addr, capacity: u32) {
+    asm.load(Size::DW, R3, slot).mov(R1, slot.base).add(R1, i32::from(slot.off) + 8);
+    asm.mov(R2, capacity.cast_signed() + 1).call(Helper::PROBE_READ_USER_STR);
+}
+
+/// Has the kernel bring the page of the string that the slot points to, and the one behind it, by copying a byte of each.
+fn fetch_pages(asm: &mut Asm, slot: Addr) {
+    asm.note("the page is not there: wait for it").mov(R1, R10).add(R1, -8).mov(R2, 1).load(Size::DW, R3, slot);
+    asm.call(Helper::COPY_FROM_USER);
+    asm.mov(R1, R10).add(R1, -8).mov(R2, 1).load(Size::DW, R3, slot).or(R3, LEAST_PAGE - 1).add(R3, 1);
+    asm.call(Helper::COPY_FROM_USER);
 }
 
 /// Submits r7. The reader looks at the ring many times a second; it is woken only when that may be too late, since a

@@ -17,6 +17,6 @@ pub mod module;
 pub mod operand;
 pub mod payload;
 
-pub use event::{EventId, Source};
+pub use event::{EventId, Setting, Source};
 pub use module::{BtfTarget, Module, ProgramDef, ProgramKind};
 pub use payload::{FieldKind, Layout, Payload};

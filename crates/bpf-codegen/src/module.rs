@@ -63,6 +63,8 @@ pub struct ProgramDef {
     pub kind: ProgramKind,
     /// What it is for in the kernel, for the kinds that are loaded for one thing.
     pub target: Option<BtfTarget>,
+    /// Whether it may wait for a page of memory. Since Linux 5.10; for [`ProgramKind::Uprobe`] since 6.0.
+    pub sleepable: bool,
     /// What it does. References are to this module's maps.
     pub code: Code,
 }
@@ -84,9 +86,11 @@ impl Module {
             object.map(map.clone());
         }
         for program in &self.programs {
+            // libbpf's mark for programs that may wait.
+            let section = format!("{}{}", program.kind.section(), if program.sleepable { ".s" } else { "" });
             let section = match &program.target {
-                Some(target) => format!("{}/{}", program.kind.section(), target.name),
-                None => program.kind.section().to_owned(),
+                Some(target) => format!("{section}/{}", target.name),
+                None => section,
             };
             object.program(&section, &program.name, program.code.clone());
         }

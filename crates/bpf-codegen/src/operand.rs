@@ -7,8 +7,13 @@ use bpf_insn::{Addr, Asm, Helper, JumpOp, Label, Reg, Size, SxSize};
 use probes::args::{ArgSpec, ArgType, Extend, MemoryOperand, Operand};
 use probes::registers::Register;
 
+/// Whether fetching an argument can go wrong when the probe is hit.
+pub fn can_fail(arg: &ArgSpec) -> bool {
+    matches!(arg.operand, Operand::Memory(_))
+}
+
 /// Puts an argument's 64 bits at `slot`, extended as its type wants; goes to `failed` with 0 there if its memory can't be
-/// read. Uses r0 to r5; `context` is to be one of r6 to r9.
+/// read. One that no program can read ([`ArgSpec::unreadable`]) is 0. Uses r0 to r5; `context` is to be one of r6 to r9.
 pub fn store(asm: &mut Asm, context: Reg, arg: &ArgSpec, slot: Addr, failed: Label) {
     match &arg.operand {
         Operand::Register { register, shift } => {
@@ -40,7 +45,7 @@ pub fn store(asm: &mut Asm, context: Reg, arg: &ArgSpec, slot: Addr, failed: Lab
             }
         }
         Operand::Symbol(_) | Operand::Unreadable(_) => {
-            asm.store(Size::DW, slot, 0).jump(failed);
+            asm.store(Size::DW, slot, 0);
         }
     }
 }

@@ -30,6 +30,12 @@ impl Features {
         Ok(Self { cookies, uprobe_multi })
     }
 
+    /// Whether uprobes' programs may wait for a page of memory: since Linux 6.0, but only where many places share a link
+    /// (6.6) is it certain without another trial.
+    pub fn sleepable_uprobes(self) -> bool {
+        self.uprobe_multi
+    }
+
     /// The least that there can be, for tests of the ways of older kernels.
     pub fn none() -> Self {
         Self { cookies: false, uprobe_multi: false }

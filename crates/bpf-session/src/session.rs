@@ -93,7 +93,7 @@ impl Session {
             kind,
             attach,
             attach_btf_id: def.target.as_ref().map_or(0, |target| target.btf_id),
-            sleepable: false,
+            sleepable: def.sleepable,
             insns: &insns,
             functions: None,
         };

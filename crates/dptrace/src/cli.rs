@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use crate::demo::DemoArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
+use crate::record::RecordArgs;
 use crate::trace::TraceArgs;
 
 /// Shows where a userspace data plane's time goes, on both sides of the system call
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Latency(Box<LatencyArgs>),
     /// List what can be attached to: USDT probes, functions, tracepoints
     List(ListArgs),
+    /// Record what a live process's probes tell of its objects, for trace -b
+    Record(RecordArgs),
     /// Show what dptrace does, on a sample that it carries
     Demo(DemoArgs),
     /// Print the object specs that are built in, to read or to start one's own from

@@ -7,11 +7,14 @@ mod demo;
 mod digits;
 mod failure;
 mod input;
+mod interrupt;
 mod latency;
 mod list;
 mod meta;
 mod names;
 mod output;
+mod record;
+mod target;
 mod trace;
 
 use std::process::ExitCode;
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
         Command::Trace(args) => trace::run(args),
         Command::Latency(args) => latency::run(args),
         Command::List(args) => list::run(args),
+        Command::Record(args) => record::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Objects { name } => meta::objects(name.as_deref()),
         Command::Completions { shell } => meta::completions(*shell),

@@ -8,9 +8,10 @@ use probes::symbols::{Function, Functions};
 use serde_json::json;
 
 use super::nothing_fits;
-use super::target::{Files, Request, printable};
+use super::target::Request;
 use crate::failure::note;
 use crate::output::Output;
+use crate::target::{Depth, Files, printable};
 
 /// A function and its name as its author wrote it.
 type Named<'a> = (String, &'a Function<'a>);
@@ -23,7 +24,7 @@ pub(super) fn list(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let mut shown = 0;
-    files.for_each(|file| {
+    files.for_each(Depth::Whole, |file| {
         with_functions(file, |functions| {
             let named = fitting(functions, pattern);
             shown += named.len();
@@ -50,7 +51,7 @@ pub(super) fn list(
 /// since the names of a large program are many.
 fn near_names(typed: &str, files: &Files) -> anyhow::Result<Vec<String>> {
     let mut known = Vec::new();
-    files.for_each(|file| {
+    files.for_each(Depth::Whole, |file| {
         with_functions(file, |functions| {
             let names = functions.all().iter().map(Function::display_name);
             known.extend(names.map(|name| spdk_trace::printable(name.as_bytes()).into_owned()));

@@ -9,9 +9,10 @@ use probes::usdt::{Place, Probe, UsdtProbes};
 use serde_json::{Value, json};
 
 use super::nothing_fits;
-use super::target::{Files, Request, printable};
+use super::target::Request;
 use crate::failure::note;
 use crate::output::Output;
+use crate::target::{Depth, Files, printable};
 
 /// Lists the probes that fit the pattern.
 pub(super) fn list(
@@ -22,7 +23,7 @@ pub(super) fn list(
 ) -> anyhow::Result<()> {
     let mut known = Vec::new();
     let mut shown = 0;
-    files.for_each(|file| {
+    files.for_each(Depth::Notes, |file| {
         let mut probes = read(file)?;
         known.extend(probes.iter().map(|probe| name_for(&request.typed, probe)));
         probes.retain(|probe| pattern.is_none_or(|pattern| pattern.matches(&probe.provider, &probe.name)));
@@ -48,9 +49,10 @@ fn read(file: &ElfFile) -> anyhow::Result<Vec<Probe>> {
     let image = file.image()?;
     let mut probes = UsdtProbes::read(&image);
     if !probes.wanted_symbols().is_empty() {
-        let debug = file.debug_file();
+        let whole = file.whole()?;
+        let debug = whole.debug_file();
         let debug = debug.as_ref().and_then(|debug| debug.image().ok());
-        probes.resolve(&image, debug.as_ref());
+        probes.resolve(&whole.image()?, debug.as_ref());
     }
     if let Some(first) = probes.faults.first() {
         let path = printable(file.path());

@@ -3,11 +3,8 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use objects::Annotator;
 use spdk_trace::{Follower, Ticks};
 
@@ -18,6 +15,7 @@ use super::tell_problems;
 use crate::application::Application;
 use crate::failure::note;
 use crate::input::FileSource;
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 
 /// Time between two looks at the rings.
@@ -35,9 +33,7 @@ pub(crate) fn follow(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let source = FileSource::open(path)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let handler = Arc::clone(&stop);
-    ctrlc::set_handler(move || handler.store(true, Ordering::Relaxed)).context("catching SIGINT")?;
+    let stop = Interrupt::catch()?;
     let application = Application::of(path);
     if application.is_unknown() {
         note("not permitted to see which process writes this file: going on until interrupted");
@@ -58,7 +54,7 @@ pub(crate) fn follow(
     let mut last_alive = Instant::now();
     let mut gone = application.is_gone();
     loop {
-        let over = stop.load(Ordering::Relaxed) || gone;
+        let over = stop.is_wished() || gone;
         let flow = look_once(&mut follower, &source, over, &mut lister, filter, format.as_mut(), output)?;
         output.flush()?;
         if over || flow.is_break() || lister.is_full() {

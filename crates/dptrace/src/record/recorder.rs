@@ -1,0 +1,191 @@
+//! A recording that goes on: programs attached, events as lines in the order of time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bpf_codegen::event::{LOST, RING};
+use bpf_codegen::payload::{Payload, Value};
+use bpf_session::{Drain, Session, SessionError, Uprobes};
+use objects::TSC;
+
+use super::order::{Moment, Reorder, TickClock};
+use super::plan::{EventForm, Plan};
+
+/// How far a probe's own ticks may be from the kernel's time of its hit, in ticks, to be believed: a thread that was held
+/// up in between for some minutes at most. A value further off is no time.
+const PLAUSIBLE: u64 = 1 << 40;
+
+/// A line of the recording, without its newline.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Line {
+    /// When, in ticks.
+    pub(crate) tsc: u64,
+    pub(crate) text: String,
+}
+
+/// What came of a recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Totals {
+    /// Lines handed out.
+    pub(crate) events: u64,
+    /// Hits for which the ring had no room.
+    pub(crate) lost: u64,
+    /// Hits that the kernel did not run our program for.
+    pub(crate) skipped: u64,
+    /// Arguments that could not be read.
+    pub(crate) unreadable: u64,
+    /// Strings that were longer than what is recorded of one.
+    pub(crate) cut: u64,
+    /// Lines that stand behind later ones.
+    pub(crate) late: u64,
+}
+
+/// A recording that goes on.
+pub(crate) struct Recorder {
+    session: Session,
+    drain: Option<Drain<Event>>,
+    forms: Arc<[EventForm]>,
+    order: Reorder<Event>,
+    clock: TickClock,
+    totals: Totals,
+}
+
+#[derive(Debug)]
+struct Event {
+    time: u64,
+    form: usize,
+    values: Vec<Owned>,
+}
+
+/// A value that has left the ring.
+#[derive(Debug)]
+enum Owned {
+    Number(u64),
+    Text { bytes: Box<[u8]>, cut: bool },
+    Unreadable,
+}
+
+impl Recorder {
+    /// Loads the plan's programs, starts to empty the ring, and attaches them.
+    pub(crate) fn start(plan: &Plan, pid: u32) -> Result<Self, SessionError> {
+        let clock = TickClock::start();
+        let mut session = Session::load(&plan.module, plan.features())?;
+        let forms: Arc<[EventForm]> = plan.forms.clone().into();
+        let known = Arc::clone(&forms);
+        let drain = Drain::start(&session, RING, move |bytes| Event::of(bytes, &known))?;
+        for attachment in &plan.attachments {
+            let to = Uprobes { path: &attachment.path, places: &attachment.places, pid: Some(pid) };
+            session.attach_uprobes(attachment.program, &to)?;
+        }
+        let (order, totals) = (Reorder::new(), Totals::default());
+        Ok(Self { session, drain: Some(drain), forms, order, clock, totals })
+    }
+
+    /// The lines whose time has come; waits for more at most so long.
+    pub(crate) fn next(&mut self, at_most: Duration) -> Vec<Line> {
+        let events = self.drain.as_ref().map(|drain| drain.next(at_most)).unwrap_or_default();
+        self.take(events);
+        let now = Moment::now();
+        let mut lines = Vec::new();
+        while let Some(event) = self.order.pop(now.nanos) {
+            lines.push(self.line(&event, now));
+        }
+        lines
+    }
+
+    /// Takes the programs away, and gives the rest.
+    pub(crate) fn finish(mut self) -> (Vec<Line>, Totals) {
+        self.session.detach();
+        let mut rest = Vec::new();
+        if let Some(drain) = self.drain.take() {
+            drain.finish(|batch| rest.extend(batch));
+        }
+        self.take(rest);
+        let now = Moment::now();
+        let mut lines = Vec::new();
+        while let Some(event) = self.order.pop_any() {
+            lines.push(self.line(&event, now));
+        }
+        self.totals.lost = self.lost();
+        self.totals.skipped = self.session.misses();
+        self.totals.late = self.order.late;
+        (lines, self.totals)
+    }
+
+    fn take(&mut self, events: Vec<Event>) {
+        let now = Moment::now();
+        for event in events {
+            let place = self.tsc(&event, now);
+            self.order.push(place, event.time, event);
+        }
+    }
+
+    /// The event's own ticks. Probes of SPDK's that carry none (v23.05 on) have a 0 there: then the kernel's clock tells.
+    fn tsc(&self, event: &Event, now: Moment) -> u64 {
+        let told = self.clock.ticks_at(event.time, now);
+        let args = self.forms[event.form].args.iter().zip(&event.values);
+        let own = args.into_iter().find_map(|(arg, value)| match value {
+            Owned::Number(ticks) if arg.name == TSC => Some(*ticks),
+            _ => None,
+        });
+        own.filter(|&own| own.abs_diff(told) < PLAUSIBLE).unwrap_or(told)
+    }
+
+    fn line(&mut self, event: &Event, now: Moment) -> Line {
+        let tsc = self.tsc(event, now);
+        let form = &self.forms[event.form];
+        let texts: Vec<_> = event.values.iter().map(Owned::text).collect();
+        let values = form.args.iter().zip(&event.values).zip(&texts).map(|((arg, value), text)| {
+            let value = match (value, text) {
+                (Owned::Number(0), _) if arg.name == TSC => objects::Value::Int(tsc),
+                (Owned::Number(number), _) => objects::Value::Int(*number),
+                (_, Some(text)) => objects::Value::Str(text),
+                (_, None) if arg.string => objects::Value::Str(""),
+                (_, None) => objects::Value::Int(0),
+            };
+            (arg.name.as_str(), value)
+        });
+        let mut text = String::new();
+        // SANITY: writing to a string fails only where formatting a number does, which it does not.
+        let _ = objects::write_line(&mut text, &form.probe, values);
+        self.totals.events += 1;
+        for value in &event.values {
+            self.totals.unreadable += u64::from(matches!(value, Owned::Unreadable));
+            self.totals.cut += u64::from(matches!(value, Owned::Text { cut: true, .. }));
+        }
+        Line { tsc, text }
+    }
+
+    fn lost(&self) -> u64 {
+        let counted = self.session.map(LOST).and_then(|map| map.lookup(&0_u32.to_ne_bytes()).ok().flatten());
+        let (cpus, _) = counted.as_deref().unwrap_or_default().as_chunks::<8>();
+        cpus.iter().copied().map(u64::from_ne_bytes).sum()
+    }
+}
+
+impl Event {
+    fn of(bytes: &[u8], forms: &[EventForm]) -> Option<Self> {
+        let payload = Payload::new(bytes)?;
+        let form = payload.id() as usize;
+        let layout = &forms.get(form)?.layout;
+        let values = payload.values(layout).map(Owned::of).collect();
+        Some(Self { time: payload.time(), form, values })
+    }
+}
+
+impl Owned {
+    fn of(value: Value<'_>) -> Self {
+        match value {
+            Value::Number(number) => Self::Number(number),
+            Value::Text { bytes, cut } => Self::Text { bytes: bytes.into(), cut },
+            Value::Unreadable => Self::Unreadable,
+        }
+    }
+
+    fn text(&self) -> Option<std::borrow::Cow<'_, str>> {
+        match self {
+            Self::Text { bytes, .. } => Some(spdk_trace::printable(bytes)),
+            _ => None,
+        }
+    }
+}

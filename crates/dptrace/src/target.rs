@@ -1,0 +1,128 @@
+//! A process or a file that is looked into, and a process that is watched for its end.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use host::{ElfFile, FilePlace, HostError, Pid, Process};
+use probes::ProbesError;
+use sys::process::PidFd;
+
+use crate::failure::note;
+
+/// The files to look into.
+pub(crate) struct Files {
+    /// The one that must be readable.
+    first: FilePlace,
+    libraries: Vec<FilePlace>,
+}
+
+/// How much of each file is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Depth {
+    /// Enough for USDT probes.
+    Notes,
+    /// Everything.
+    Whole,
+}
+
+impl Files {
+    /// A process's program and all files whose code it has mapped; and what to call them in messages.
+    pub(crate) fn of_process(pid: u32) -> anyhow::Result<(Self, String)> {
+        let process = Process::open(Pid(pid))?;
+        let first = process.program();
+        let place = format!("pid {pid} ({})", printable(first.path()));
+        Ok((Self { first, libraries: process.libraries() }, place))
+    }
+
+    /// One file, by its path.
+    pub(crate) fn of_path(path: &Path) -> Self {
+        Self { first: FilePlace::at(path), libraries: Vec::new() }
+    }
+
+    /// Reads the files one after the other, so that no two are in memory at once. What can't be read of the first is an
+    /// error; a library that can't be read is told.
+    pub(crate) fn for_each(
+        &self,
+        depth: Depth,
+        mut look: impl FnMut(&ElfFile) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let load = |place: &FilePlace| match depth {
+            Depth::Notes => place.load_notes(),
+            Depth::Whole => place.load(),
+        };
+        let first = load(&self.first)?;
+        first.image()?;
+        look(&first)?;
+        drop(first);
+        for place in &self.libraries {
+            match load(place).and_then(|file| file.image().map(|_| ()).map(|()| file)) {
+                Ok(file) => look(&file)?,
+                // Programs may map anything as code, a just-in-time compiler's cache for instance.
+                Err(HostError::Elf { source: ProbesError::NotElf { .. }, .. } | HostError::NotAFile { .. }) => {}
+                Err(error) => note(&format!("left out: {:#}", anyhow::Error::new(error))),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A path as it may be printed.
+pub(crate) fn printable(path: &Path) -> String {
+    spdk_trace::printable(path.as_os_str().as_encoded_bytes()).into_owned()
+}
+
+/// A process that is watched for the end of what we attached to.
+pub(crate) struct Watch {
+    pid: u32,
+    held: PidFd,
+    /// The files that we are attached to, by device and inode.
+    attached: Vec<Identity>,
+    program: Option<Identity>,
+}
+
+type Identity = (u64, u64);
+
+impl Watch {
+    /// Watches a process in which these files (by names that we can open) are attached to.
+    pub(crate) fn new<'a>(pid: u32, files: impl Iterator<Item = &'a Path>) -> std::io::Result<Self> {
+        let held = PidFd::open(pid)?;
+        let mut attached: Vec<Identity> = files.filter_map(identity).collect();
+        attached.sort_unstable();
+        attached.dedup();
+        Ok(Self { pid, held, attached, program: identity(&exe(pid)) })
+    }
+
+    /// Why there is nothing left to watch, if so.
+    pub(crate) fn over(&mut self) -> Option<String> {
+        let pid = self.pid;
+        if self.held.has_ended().unwrap_or(true) {
+            return Some(format!("process {pid} has ended"));
+        }
+        let program = identity(&exe(pid))?;
+        if self.program.replace(program).is_some_and(|before| before != program) && !self.is_mapped()? {
+            let path = fs::read_link(exe(pid)).unwrap_or_default();
+            return Some(format!("process {pid} runs another program now, {}", printable(&path)));
+        }
+        (!self.is_mapped()?).then(|| format!("process {pid} has unmapped what was attached to"))
+    }
+
+    /// Whether the process still has one of the files; nothing where that can't be seen.
+    fn is_mapped(&self) -> Option<bool> {
+        if self.program.is_some_and(|program| self.attached.contains(&program)) {
+            return Some(true);
+        }
+        let process = Process::open(Pid(self.pid)).ok()?;
+        // What the maps say of devices differs from stat(2) on some file systems: the inode has to do.
+        let inodes = process.maps().code_files();
+        Some(inodes.iter().any(|mapping| self.attached.iter().any(|&(_, inode)| inode == mapping.inode)))
+    }
+}
+
+fn exe(pid: u32) -> std::path::PathBuf {
+    format!("/proc/{pid}/exe").into()
+}
+
+fn identity(path: &Path) -> Option<Identity> {
+    fs::metadata(path).map(|file| (file.dev(), file.ino())).ok()
+}
