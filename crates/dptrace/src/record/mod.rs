@@ -5,9 +5,10 @@ mod plan;
 mod recorder;
 mod wanted;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
@@ -19,7 +20,7 @@ use sys::process::HeldChild;
 use crate::failure::{note, usage};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
-use crate::target::{Depth, Files, Watch};
+use crate::target::{Depth, Files, Watch, printable};
 use plan::Plan;
 use recorder::{Line, Recorder, Totals};
 use wanted::Wanted;
@@ -79,36 +80,72 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let specs = objects::built_in()?;
     let specs: Vec<ObjectSpec> = specs.into_iter().filter(|spec| spec.name == "qpair").collect();
     let interrupt = Interrupt::catch()?;
-    let (files, place, child) = match (args.pid, args.command.split_first()) {
-        (Some(pid), _) => {
-            let (files, place) = Files::of_process(pid)?;
-            (files, place, None)
-        }
-        (None, Some((program, arguments))) => {
-            let child = HeldChild::spawn(program, arguments);
-            let child = child.with_context(|| format!("starting {}", program.display()))?;
-            (Files::of_path(Path::new(program)), program.display().to_string(), Some(child))
-        }
-        (None, None) => return Err(usage("what to record is missing: -p PID, or -- COMMAND")),
-    };
+    let subject = Subject::of(args)?;
     let mut plan = Plan::new(Wanted::of(&specs), Features::detect()?, args.buffer << 20);
-    files.for_each(Depth::Notes, |file| plan.look_into(file))?;
-    tell_missing(&plan, &place)?;
+    subject.files.for_each(Depth::Notes, |file| plan.look_into(file))?;
+    tell_missing(&plan, &subject.name)?;
     if let Some(path) = &args.emit_object {
         let bytes = plan.module.to_object().build()?;
         return std::fs::write(path, bytes).with_context(|| format!("writing {}", path.display()));
     }
     let mut output = Output::open(args.output.as_deref())?;
-    let pid = child.as_ref().map(HeldChild::pid).or(args.pid).unwrap_or_default();
+    let held = subject.start()?;
+    let pid = held.as_ref().map(HeldChild::pid).or(args.pid).unwrap_or_default();
     let recorder = Recorder::start(&plan, pid)?;
     tell_attached(&plan, pid);
-    let started = child.map(HeldChild::go).transpose().context("running the command")?;
+    let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
     let watch = Watch::new(pid, plan.attachments.iter().map(|it| it.path.as_path()))?;
     let deadline = args.duration.map(|duration| Instant::now() + duration);
     let (why, totals) = record(recorder, watch, deadline, &interrupt, &mut output)?;
-    drop(started);
     tell_totals(&why, &totals);
+    if let Some(mut child) = child
+        && child.try_wait().context("looking at the command")?.is_none()
+    {
+        note(&format!("process {pid} goes on without us"));
+    }
     Ok(())
+}
+
+/// What is recorded.
+struct Subject<'a> {
+    files: Files,
+    /// For messages.
+    name: String,
+    /// The program to start, as its path, with its arguments.
+    command: Option<(PathBuf, &'a [OsString])>,
+}
+
+impl<'a> Subject<'a> {
+    fn of(args: &'a RecordArgs) -> anyhow::Result<Self> {
+        if let Some(pid) = args.pid {
+            let (files, name) = Files::of_process(pid)?;
+            return Ok(Self { files, name, command: None });
+        }
+        let Some((program, arguments)) = args.command.split_first() else {
+            return Err(usage("what to record is missing: -p PID, or -- COMMAND"));
+        };
+        let path = find_program(program)?;
+        Ok(Self { files: Files::of_path(&path), name: printable(&path), command: Some((path, arguments)) })
+    }
+
+    /// Makes the command's process, which waits until it is let go.
+    fn start(&self) -> anyhow::Result<Option<HeldChild>> {
+        let Some((path, arguments)) = &self.command else { return Ok(None) };
+        let held = HeldChild::spawn(path.as_os_str(), arguments);
+        held.map(Some).with_context(|| format!("starting {}", self.name))
+    }
+}
+
+/// The file that a command's name means, as execvp(3) finds it.
+fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
+    if name.as_encoded_bytes().contains(&b'/') {
+        return Ok(name.into());
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(name));
+    let found =
+        paths.find(|path| path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0));
+    found.with_context(|| format!("there is no program {} in PATH", name.display()))
 }
 
 /// Writes lines until there is a reason to stop, and says which.

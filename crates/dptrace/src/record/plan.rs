@@ -161,7 +161,7 @@ impl Plan {
             match self.attachments.iter_mut().find(same) {
                 Some(known) => known.places.push(place),
                 None => {
-                    self.attachments.push(Attachment { program, path: file.opened().to_owned(), places: vec![place] })
+                    self.attachments.push(Attachment { program, path: file.opened().to_owned(), places: vec![place] });
                 }
             }
         }
