@@ -5,3 +5,12 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+pub mod diag;
+mod lexer;
+mod names;
+pub mod parser;
+
+pub use ast::Span;
+pub use diag::{Diagnostic, Severity};
+pub use names::nearest;
+pub use parser::{Options, Parsed, parse, parse_with};
