@@ -78,13 +78,11 @@ impl Parser<'_> {
 
     fn positional(&mut self) -> Parse<ExprKind> {
         let span = self.advance().span;
-        match self.text(span)[1..].parse() {
-            Ok(number @ 1..) => Ok(ExprKind::Positional(number)),
-            _ => {
-                self.error("the script's arguments are `$1`, `$2` and so on, and `$#` is their count", span);
-                Err(Failed)
-            }
+        if let Ok(number @ 1..) = self.text(span)[1..].parse() {
+            return Ok(ExprKind::Positional(number));
         }
+        self.error("the script's arguments are `$1`, `$2` and so on, and `$#` is their count", span);
+        Err(Failed)
     }
 
     fn map(&mut self) -> Parse<Expr> {
