@@ -94,7 +94,8 @@ impl Printer<'_> {
             ExprKind::Binary { op, left, right, .. } => {
                 self.operand(left, op.precedence());
                 self.push(&format!(" {} ", op.text()));
-                self.operand(right, op.precedence() + 1);
+                // A `/` before a block ends a predicate.
+                self.grouped_if('{', |printer| printer.operand(right, op.precedence() + 1));
             }
             ExprKind::Ternary { cond, then, otherwise } => {
                 self.operand(cond, 1);
@@ -112,13 +113,8 @@ impl Printer<'_> {
                 self.push("(");
                 self.ty(ty);
                 self.push(")");
-                let start = self.out.len();
-                self.operand(operand, UNARY);
                 // A block there would end the expression.
-                if self.out[start..].starts_with('{') {
-                    self.out.insert(start, '(');
-                    self.push(")");
-                }
+                self.grouped_if('{', |printer| printer.operand(operand, UNARY));
             }
             ExprKind::Comptime(operand) => {
                 self.push("comptime ");
@@ -143,6 +139,16 @@ impl Printer<'_> {
             }
             // All others are printed by the caller.
             _ => {}
+        }
+    }
+
+    /// In parentheses if what is printed begins with that character.
+    pub(super) fn grouped_if(&mut self, first: char, print: impl FnOnce(&mut Self)) {
+        let start = self.out.len();
+        print(self);
+        if self.out[start..].starts_with(first) {
+            self.out.insert(start, '(');
+            self.push(")");
         }
     }
 

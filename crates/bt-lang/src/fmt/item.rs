@@ -123,7 +123,8 @@ impl Printer<'_> {
         }
         if let Some(predicate) = &probe.predicate {
             self.push(if probe.points.len() > 1 { "\n/" } else { " /" });
-            self.expr(predicate);
+            // `/*` would begin a comment.
+            self.grouped_if('*', |printer| printer.expr(predicate));
             self.push("/");
         }
         self.push(" ");

@@ -130,6 +130,11 @@ impl Parser<'_> {
                 self.advance();
                 ExprKind::Bool(word == "true")
             }
+            "typeof" if called => {
+                let hint = "`typeof` names a type: in `let $x : typeof(...)`, a cast, `sizeof`, or a macro's argument";
+                self.sink.push(Diagnostic::error("a type isn't an expression", start).with_hint(hint));
+                return Err(Failed);
+            }
             _ if names::is_reserved(word) => return Err(self.expected("an expression")),
             _ if called => self.call()?,
             _ => {
