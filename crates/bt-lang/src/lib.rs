@@ -6,9 +6,12 @@
 
 pub mod ast;
 pub mod diag;
+pub mod dump;
+pub mod fmt;
 mod lexer;
 mod names;
 pub mod parser;
+pub mod render;
 
 pub use ast::Span;
 pub use diag::{Diagnostic, Severity};

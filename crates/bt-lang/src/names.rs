@@ -24,6 +24,14 @@ pub(crate) fn is_builtin(word: &str) -> bool {
     BUILTINS.contains(&word) || word.starts_with("__builtin_") || numbered("arg") || numbered("sarg")
 }
 
+/// The builtins that no parameter of a macro may be called by: those that aren't macros themselves in bpftrace 0.27.
+const FIXED: [&str; 7] = ["args", "ctx", "kstack", "nsecs", "pid", "tid", "ustack"];
+
+/// Whether no parameter of a macro may have the name.
+pub(crate) fn is_fixed(word: &str) -> bool {
+    FIXED.contains(&word) || (is_builtin(word) && !BUILTINS.contains(&word))
+}
+
 /// Words of which C makes the names of its arithmetic types.
 const C_WORDS: [&str; 9] = ["unsigned", "signed", "char", "short", "int", "long", "float", "double", "__signed__"];
 

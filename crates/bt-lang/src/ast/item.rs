@@ -75,11 +75,13 @@ pub enum ItemKind {
 /// `#define NAME value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Define {
-    /// The constant. For `NAME(x)` this is `NAME`.
+    /// The constant.
     pub name: Name,
+    /// Whether it takes parameters: `NAME(x)`. There is no value then, and the text begins with `(x)`.
+    pub has_params: bool,
     /// The value, where the text is one expression of the language.
     pub value: Option<Expr>,
-    /// The text after the name. For `NAME(x) ...` it begins with `(x)`, and there is no value.
+    /// The text after the name.
     pub text: String,
 }
 

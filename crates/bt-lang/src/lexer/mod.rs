@@ -106,10 +106,8 @@ impl<'a> Lexer<'a> {
 pub(crate) fn comment_length(text: &str) -> Option<usize> {
     if text.starts_with("//") {
         Some(text.find('\n').unwrap_or(text.len()))
-    } else if text.starts_with("/*") {
-        Some(text[2..].find("*/").map_or(text.len(), |at| at + 4))
     } else {
-        None
+        text.strip_prefix("/*").map(|inside| inside.find("*/").map_or(text.len(), |at| at + 4))
     }
 }
 

@@ -15,7 +15,7 @@ impl Parser<'_> {
         let open = self.token.span;
         let mark = self.mark();
         self.advance();
-        let is_cast = self.word() == "typeof" || self.scan_type_then_operand();
+        let is_cast = self.surely_type() || self.scan_type_then_operand();
         if !is_cast {
             self.reset(mark);
             return Ok(None);
@@ -27,6 +27,11 @@ impl Parser<'_> {
         let span = open.to(operand.span);
         self.raise(height.max(self.height), open)?;
         Ok(Some(Expr::new(ExprKind::Cast { ty: Box::new(ty), operand: Box::new(operand) }, span)))
+    }
+
+    /// Whether what stands here can be nothing but a type.
+    pub(super) fn surely_type(&self) -> bool {
+        self.word() == "typeof" || record_kind(self.word()).is_some()
     }
 
     /// The token after the type that stands here, if one may.
@@ -76,23 +81,30 @@ impl Parser<'_> {
     }
 }
 
+/// How many tokens are skimmed in brackets: each `(` may be looked at so, and a script may be long.
+const MAX_SKIMMED: usize = 256;
+
 /// Skips brackets and what is in them, and gives the token after them.
 fn skip_group(open: Token, lexer: &mut Lexer<'_>) -> Option<Token> {
-    let unseen = &mut Vec::new();
     let mut token = open;
+    let mut braces = 0_u32;
     let mut depth = 0_u32;
-    loop {
+    for _ in 0..MAX_SKIMMED {
         match token.kind {
             Kind::Sign("(" | "[") => depth += 1,
             Kind::Sign(")" | "]") => depth = depth.checked_sub(1)?,
-            Kind::Sign(";" | "{" | "}") | Kind::Eof => return None,
+            Kind::Sign("{") => braces += 1,
+            Kind::Sign("}") => braces = braces.checked_sub(1)?,
+            Kind::Sign(";") if braces == 0 => return None,
+            Kind::Eof => return None,
             _ => {}
         }
-        token = lexer.next(unseen);
-        if depth == 0 {
+        token = lexer.next(&mut Vec::new());
+        if depth == 0 && braces == 0 {
             return Some(token);
         }
     }
+    None
 }
 
 /// Whether an operand may begin so. (A block may too, but not the operand of a cast.)

@@ -8,7 +8,7 @@ use crate::lexer::Kind;
 
 /// What `__attribute__` says of a definition.
 #[derive(Debug, Default)]
-pub(super) struct Attributes {
+struct Attributes {
     packed: bool,
     aligned: Option<Box<Expr>>,
 }
@@ -121,8 +121,21 @@ impl Parser<'_> {
         Ok(variants)
     }
 
+    /// Attributes of a field or of its type. They would change the layout, and nobody heeds them.
+    pub(super) fn refuse_attributes(&mut self) -> Parse<()> {
+        let start = self.token.span;
+        let mut attributes = Attributes::default();
+        self.attributes(&mut attributes)?;
+        if attributes.packed || attributes.aligned.is_some() {
+            let hint = "`packed` and `aligned` of a whole struct are supported; a field can be padded by hand";
+            let span = self.since(start.start);
+            self.sink.push(Diagnostic::error("a field's layout can't be set by an attribute", span).with_hint(hint));
+        }
+        Ok(())
+    }
+
     /// `__attribute__((packed, aligned(4)))`, as often as it is there.
-    pub(super) fn attributes(&mut self, out: &mut Attributes) -> Parse<()> {
+    fn attributes(&mut self, out: &mut Attributes) -> Parse<()> {
         while ["__attribute__", "__attribute"].contains(&self.word()) {
             self.advance();
             let outer = self.expect("(", "twice after `__attribute__`")?.span;

@@ -1,6 +1,5 @@
 //! C declarations of fields: `unsigned int *names[4], bits : 3;`.
 
-use super::cdef::Attributes;
 use super::types::record_kind;
 use super::{Parse, Parser};
 use crate::ast::{CField, Expr, Name, RecordKind, Type, TypeKind};
@@ -28,7 +27,7 @@ impl Parser<'_> {
             let mut height = self.height;
             let bits = if self.take(":") { Some(self.expression()?) } else { None };
             height = height.max(if bits.is_some() { self.height } else { 0 });
-            self.attributes(&mut Attributes::default())?;
+            self.refuse_attributes()?;
             self.height = height;
             let span = self.since(if fields.is_empty() { start } else { from.min(self.last_end) });
             let nameless = declared.name.is_none() && bits.is_none();
@@ -40,13 +39,16 @@ impl Parser<'_> {
                 break;
             }
         }
-        self.expect(";", "after a field")?;
+        // C compilers let one leave out the last one.
+        if !self.at("}") {
+            self.expect(";", "after a field")?;
+        }
         Ok(())
     }
 
     /// The words before the names of a declaration.
     pub(super) fn specifiers(&mut self) -> Parse<Type> {
-        self.attributes(&mut Attributes::default())?;
+        self.refuse_attributes()?;
         while names::is_qualifier(self.word()) || self.word() == "static" {
             self.advance();
         }

@@ -140,12 +140,10 @@ impl Parser<'_> {
         let token = self.advance();
         let text = self.text(token.span);
         let span: Span = base.span.to(token.span);
-        match number::parse(text).ok().and_then(|lit| u32::try_from(lit.value).ok()) {
-            Some(index) => Ok(Expr::new(ExprKind::TupleField { base: Box::new(base), index }, span)),
-            None => {
-                self.error(format!("`{text}` isn't the number of an element"), token.span);
-                Err(Failed)
-            }
-        }
+        let Some(index) = number::parse(text).ok().and_then(|lit| u32::try_from(lit.value).ok()) else {
+            self.error(format!("`{text}` isn't the number of an element"), token.span);
+            return Err(Failed);
+        };
+        Ok(Expr::new(ExprKind::TupleField { base: Box::new(base), index }, span))
     }
 }

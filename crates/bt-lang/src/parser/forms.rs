@@ -31,8 +31,7 @@ fn shape(kind: ProbeKind) -> (usize, usize, &'static str) {
         ProbeKind::Rawtracepoint => (1, 2, ":event, :module:event"),
         ProbeKind::Interval => (1, 2, ":s:1, :ms:10, :hz:99, :10ms"),
         ProbeKind::Profile => (1, 2, ":hz:99, :ms:10, :10ms"),
-        ProbeKind::Software => (1, 2, ":event, :event:count"),
-        ProbeKind::Hardware => (1, 2, ":event, :event:count"),
+        ProbeKind::Software | ProbeKind::Hardware => (1, 2, ":event, :event:count"),
         ProbeKind::Watchpoint | ProbeKind::Asyncwatchpoint => (3, 3, ":address:length:mode"),
         ProbeKind::Iter => (1, 2, ":object, :object:pin"),
         ProbeKind::Pattern | ProbeKind::Unknown => (0, usize::MAX, ""),
@@ -72,86 +71,12 @@ impl Parser<'_> {
             self.sink.push(diagnostic);
             return PointForm::Parts(rest);
         }
-        match self.sorted(kind, &rest) {
+        match sorted(kind, &rest) {
             Ok(form) => form,
             Err(diagnostic) => {
                 self.sink.push(diagnostic);
                 PointForm::Parts(rest)
             }
-        }
-    }
-
-    fn sorted(&mut self, kind: ProbeKind, rest: &[Part]) -> Result<PointForm, Diagnostic> {
-        let mut rest = rest.iter().cloned();
-        let mut parts = [rest.next(), rest.next(), rest.next()];
-        let count = parts.iter().flatten().count();
-        // What may be left out comes first, so the last one is what is needed.
-        let last = count.checked_sub(1).and_then(|at| parts[at].take());
-        let [first, second, _] = parts;
-        let Some(last) = last else { return Ok(PointForm::Bare) };
-        match kind {
-            ProbeKind::Begin | ProbeKind::End | ProbeKind::Pattern | ProbeKind::Unknown => Ok(PointForm::Bare),
-            ProbeKind::SelfEvent | ProbeKind::Test | ProbeKind::Bench => Ok(match first {
-                Some(group) => PointForm::Own { group, name: Some(last) },
-                None => PointForm::Own { group: last, name: None },
-            }),
-            ProbeKind::Kprobe | ProbeKind::Uprobe | ProbeKind::Kretprobe | ProbeKind::Uretprobe => {
-                self.function_form(kind, first, second, last)
-            }
-            ProbeKind::Fentry | ProbeKind::Fexit => self.function_form(kind, first, second, last),
-            ProbeKind::Usdt => {
-                Ok(PointForm::Usdt { target: filled(first), provider: filled(second), name: needed(last, "name")? })
-            }
-            ProbeKind::Tracepoint | ProbeKind::Rawtracepoint => {
-                Ok(PointForm::Event { category: filled(first), name: needed(last, "event")? })
-            }
-            ProbeKind::Interval | ProbeKind::Profile => timer(first, &last),
-            ProbeKind::Software | ProbeKind::Hardware => sample(first, last),
-            ProbeKind::Watchpoint | ProbeKind::Asyncwatchpoint => watch(first, second, last),
-            ProbeKind::Iter => Ok(match first {
-                Some(object) => PointForm::Iter { object, pin: Some(last) },
-                None => PointForm::Iter { object: last, pin: None },
-            }),
-        }
-    }
-
-    fn function_form(
-        &mut self,
-        kind: ProbeKind,
-        target: Option<Part>,
-        lang: Option<Part>,
-        function: Part,
-    ) -> Result<PointForm, Diagnostic> {
-        let (target, lang) = match (target, lang) {
-            // `uprobe:cpp:function` is one of the process given with -p.
-            (Some(only), None) if only.text == "cpp" && kind != ProbeKind::Kprobe => (None, Some(only)),
-            other => other,
-        };
-        let (target, lang) = (filled(target), filled(lang));
-        let mut function = needed(function, "function")?;
-        let returns =
-            matches!(kind, ProbeKind::Kretprobe | ProbeKind::Uretprobe | ProbeKind::Fentry | ProbeKind::Fexit);
-        // A C++ name has blanks where it has an operator's `+`.
-        let plus = if lang.is_some() { None } else { function.text.rfind('+') };
-        if let Some(plus) = plus {
-            if returns {
-                let message = format!("`{}` takes no offset", kind.name());
-                return Err(Diagnostic::error(message, function.span));
-            }
-            let offset = number_of(function.text[plus + 1..].trim(), function.span, "an offset")?;
-            function.text.truncate(plus);
-            function.text.truncate(function.text.trim_end().len());
-            return Ok(PointForm::Function {
-                target,
-                lang,
-                function: Some(needed(function, "function")?),
-                offset,
-                address: None,
-            });
-        }
-        match number::parse(&function.text) {
-            Ok(lit) => Ok(PointForm::Function { target, lang, function: None, offset: 0, address: Some(lit.value) }),
-            Err(_) => Ok(PointForm::Function { target, lang, function: Some(function), offset: 0, address: None }),
         }
     }
 
@@ -173,6 +98,81 @@ impl Parser<'_> {
                 PointForm::Parts(rest)
             }
         }
+    }
+}
+
+/// The parts of a kind by what they mean.
+fn sorted(kind: ProbeKind, rest: &[Part]) -> Result<PointForm, Diagnostic> {
+    let mut rest = rest.iter().cloned();
+    let mut parts = [rest.next(), rest.next(), rest.next()];
+    let count = parts.iter().flatten().count();
+    // What may be left out comes first, so the last one is what is needed.
+    let last = count.checked_sub(1).and_then(|at| parts[at].take());
+    let [first, second, _] = parts;
+    let Some(last) = last else { return Ok(PointForm::Bare) };
+    match kind {
+        ProbeKind::Begin | ProbeKind::End | ProbeKind::Pattern | ProbeKind::Unknown => Ok(PointForm::Bare),
+        ProbeKind::SelfEvent | ProbeKind::Test | ProbeKind::Bench => Ok(match first {
+            Some(group) => PointForm::Own { group, name: Some(last) },
+            None => PointForm::Own { group: last, name: None },
+        }),
+        ProbeKind::Kprobe
+        | ProbeKind::Uprobe
+        | ProbeKind::Kretprobe
+        | ProbeKind::Uretprobe
+        | ProbeKind::Fentry
+        | ProbeKind::Fexit => function_form(kind, first, second, last),
+        ProbeKind::Usdt => {
+            Ok(PointForm::Usdt { target: filled(first), provider: filled(second), name: needed(last, "name")? })
+        }
+        ProbeKind::Tracepoint | ProbeKind::Rawtracepoint => {
+            Ok(PointForm::Event { category: filled(first), name: needed(last, "event")? })
+        }
+        ProbeKind::Interval | ProbeKind::Profile => timer(first, &last),
+        ProbeKind::Software | ProbeKind::Hardware => sample(first, last),
+        ProbeKind::Watchpoint | ProbeKind::Asyncwatchpoint => watch(first, second, last),
+        ProbeKind::Iter => Ok(match first {
+            Some(object) => PointForm::Iter { object, pin: Some(last) },
+            None => PointForm::Iter { object: last, pin: None },
+        }),
+    }
+}
+
+fn function_form(
+    kind: ProbeKind,
+    target: Option<Part>,
+    lang: Option<Part>,
+    function: Part,
+) -> Result<PointForm, Diagnostic> {
+    let (target, lang) = match (target, lang) {
+        // `uprobe:cpp:function` is one of the process given with -p.
+        (Some(only), None) if only.text == "cpp" && kind != ProbeKind::Kprobe => (None, Some(only)),
+        other => other,
+    };
+    let (target, lang) = (filled(target), filled(lang));
+    let mut function = needed(function, "function")?;
+    let returns = matches!(kind, ProbeKind::Kretprobe | ProbeKind::Uretprobe | ProbeKind::Fentry | ProbeKind::Fexit);
+    // A C++ name has blanks where it has an operator's `+`.
+    let plus = if lang.is_some() { None } else { function.text.rfind('+') };
+    if let Some(plus) = plus {
+        if returns {
+            let message = format!("`{}` takes no offset", kind.name());
+            return Err(Diagnostic::error(message, function.span));
+        }
+        let offset = number_of(function.text[plus + 1..].trim(), function.span, "an offset")?;
+        function.text.truncate(plus);
+        function.text.truncate(function.text.trim_end().len());
+        return Ok(PointForm::Function {
+            target,
+            lang,
+            function: Some(needed(function, "function")?),
+            offset,
+            address: None,
+        });
+    }
+    match number::parse(&function.text) {
+        Ok(lit) => Ok(PointForm::Function { target, lang, function: None, offset: 0, address: Some(lit.value) }),
+        Err(_) => Ok(PointForm::Function { target, lang, function: Some(function), offset: 0, address: None }),
     }
 }
 

@@ -151,7 +151,7 @@ impl Parser<'_> {
             Kind::Map => Ok(MacroParam::Map(self.sigiled(Kind::Map, "a map")?)),
             _ => {
                 let name = self.name("a parameter: `$variable`, `@map` or `expression`")?;
-                if names::is_builtin(&name.text) {
+                if names::is_fixed(&name.text) {
                     self.error(format!("`{}` is a builtin, and can't be a macro's parameter", name.text), name.span);
                 }
                 Ok(MacroParam::Expr(name))

@@ -146,10 +146,17 @@ impl Parser<'_> {
 fn split_alias(provider: Part) -> (Option<Name>, Part) {
     match provider.text.split_once('=') {
         Some((alias, kind)) if !kind.is_empty() && !alias.is_empty() => {
-            let middle = (provider.span.start + alias.len() as u32).min(provider.span.end);
-            let alias = Name::new(alias, Span::new(provider.span.start, middle));
-            let span = Span::new((middle + 1).min(provider.span.end), provider.span.end);
-            (Some(alias), Part { text: kind.to_owned(), span, wildcard: provider.wildcard })
+            let Span { start, end } = provider.span;
+            // With quotes or parameters in it, the text isn't the source's, and both stand at the same place.
+            let plain = provider.text.len() as u32 == end - start;
+            let middle = start + alias.len() as u32;
+            let (before, after) = if plain {
+                (Span::new(start, middle), Span::new(middle + 1, end))
+            } else {
+                (provider.span, provider.span)
+            };
+            let kind = Part { text: kind.to_owned(), span: after, wildcard: provider.wildcard };
+            (Some(Name::new(alias, before)), kind)
         }
         _ => (None, provider),
     }

@@ -53,9 +53,9 @@ impl Parser<'_> {
         }
         let rest = name.span.end as usize;
         let text = joined(&self.source[rest..end]);
-        let takes_parameters = self.source[rest..end].starts_with('(');
-        let value = if takes_parameters || text.is_empty() { None } else { self.value_within(rest, end) };
-        Ok(ItemKind::Define(Define { name, value, text }))
+        let has_params = self.source[rest..end].starts_with('(');
+        let value = if has_params || text.is_empty() { None } else { self.value_within(rest, end) };
+        Ok(ItemKind::Define(Define { name, has_params, value, text }))
     }
 
     /// The word in a part of the text, after blanks; empty if there is none.

@@ -78,13 +78,11 @@ impl Parser<'_> {
 
     fn positional(&mut self) -> Parse<ExprKind> {
         let span = self.advance().span;
-        match self.text(span)[1..].parse() {
-            Ok(number @ 1..) => Ok(ExprKind::Positional(number)),
-            _ => {
-                self.error("the script's arguments are `$1`, `$2` and so on, and `$#` is their count", span);
-                Err(Failed)
-            }
+        if let Ok(number @ 1..) = self.text(span)[1..].parse() {
+            return Ok(ExprKind::Positional(number));
         }
+        self.error("the script's arguments are `$1`, `$2` and so on, and `$#` is their count", span);
+        Err(Failed)
     }
 
     fn map(&mut self) -> Parse<Expr> {
@@ -131,6 +129,11 @@ impl Parser<'_> {
             "true" | "false" => {
                 self.advance();
                 ExprKind::Bool(word == "true")
+            }
+            "typeof" if called => {
+                let hint = "`typeof` names a type: in `let $x : typeof(...)`, a cast, `sizeof`, or a macro's argument";
+                self.sink.push(Diagnostic::error("a type isn't an expression", start).with_hint(hint));
+                return Err(Failed);
             }
             _ if names::is_reserved(word) => return Err(self.expected("an expression")),
             _ if called => self.call()?,

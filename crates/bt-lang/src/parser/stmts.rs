@@ -202,29 +202,28 @@ impl Parser<'_> {
     fn assignment_or_expression(&mut self) -> Parse<StmtKind> {
         let target = self.expression()?;
         let height = self.height;
-        let Some(op) = self.assignment_operator() else { return Ok(StmtKind::Expr(target)) };
+        if !self.at_assignment() {
+            return Ok(StmtKind::Expr(target));
+        }
+        let op = self.assignment_operator();
         let value = self.expression()?;
         self.raise(height.max(self.height), target.span)?;
         self.check_target(&target);
         Ok(StmtKind::Assign { target, op, value })
     }
 
-    /// Takes `=`, or `+=` and the like.
-    fn assignment_operator(&mut self) -> Option<Option<BinaryOp>> {
-        let Kind::Sign(sign) = self.token.kind else { return None };
-        let sign = sign.strip_suffix('=')?;
-        let op = if sign.is_empty() {
-            None
-        } else {
-            let arithmetic = |row: &&(BinaryOp, &str, u8)| row.1 == sign && row.2 > 2;
-            Some(BinaryOp::TABLE.iter().find(arithmetic)?.0)
-        };
-        // `==`, `<=` and `>=` never get here: the expression before took them, or they are a mistake.
-        if matches!(op, Some(BinaryOp::Lt | BinaryOp::Gt)) {
-            return None;
-        }
-        self.advance();
-        Some(op)
+    /// Whether this is `=`, or `+=` and the like.
+    fn at_assignment(&self) -> bool {
+        // The others with `=` at their end compare.
+        let Kind::Sign(sign) = self.token.kind else { return false };
+        sign.ends_with('=') && !["==", "!=", "<=", ">="].contains(&sign)
+    }
+
+    /// Takes such a sign, and gives the operator before the `=`.
+    fn assignment_operator(&mut self) -> Option<BinaryOp> {
+        let sign = self.advance().span;
+        let op = self.text(sign).trim_end_matches('=');
+        BinaryOp::TABLE.iter().find(|row| row.1 == op).map(|row| row.0)
     }
 
     fn check_target(&mut self, target: &Expr) {

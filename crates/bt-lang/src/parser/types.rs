@@ -96,7 +96,8 @@ impl Parser<'_> {
             let plain = parser.token.kind == Kind::Word
                 && !names::is_type(parser.word())
                 && matches!(parser.peek().kind, Kind::Sign(")" | ","));
-            if !plain && matches!(parser.scan_type(), Some(Kind::Sign(")" | ","))) {
+            let is_type = parser.surely_type() || matches!(parser.scan_type(), Some(Kind::Sign(")" | ",")));
+            if !plain && is_type {
                 return Ok(TypeOrExpr::Type(parser.ty()?));
             }
             Ok(TypeOrExpr::Expr(parser.expression()?))
