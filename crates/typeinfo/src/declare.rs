@@ -75,6 +75,7 @@ impl TypeStore<'_> {
                     }
                     at = target;
                 }
+                TypeKind::Typedef { target } if own.is_none() => at = target,
                 _ => return joined(&plain(own, kind), &name),
             }
         }

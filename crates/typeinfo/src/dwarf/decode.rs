@@ -95,15 +95,19 @@ impl<'data> Dwarf<'data> {
         let target = || self.type_of(unit, &entry);
         let qualified = |qualifier| Ok::<_, TypeError>(TypeKind::Qualified { qualifier, target: target()? });
         let size = number(&entry, gimli::DW_AT_byte_size).unwrap_or(0).max(0) as u64;
+        // A type unit has the definition: this is only its place in the unit that uses it.
+        if let Some(value) = entry.attr_value(gimli::DW_AT_signature) {
+            let target = self.follow(unit, &value);
+            let target = target.ok_or_else(|| broken(ty.id as usize, "expected a signature of a type unit"))?;
+            return Ok(Type { name: None, kind: TypeKind::Typedef { target: self.reference(target) } });
+        }
         let kind = match entry.tag() {
             gimli::DW_TAG_base_type => base(&entry, size as u32),
             gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
                 let size = if size == 0 { u32::from(unit.header.address_size()) } else { size as u32 };
                 TypeKind::Pointer { target: target()?, size }
             }
-            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
-                self.record(unit, &entry, size)
-            }
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => record(&entry, size),
             gimli::DW_TAG_enumeration_type if flag(&entry, gimli::DW_AT_declaration) => {
                 TypeKind::Forward { tag: Tag::Enum }
             }
@@ -122,15 +126,6 @@ impl<'data> Dwarf<'data> {
         };
         let named = name_kind(entry.tag()).is_some();
         Ok(Type { name: if named { self.name_of(ty.id)? } else { None }, kind })
-    }
-
-    /// A struct or union; the one behind its signature, where the definition is in a type unit.
-    fn record(&self, _unit: &Unit<'data>, entry: &Entry<'data>, size: u64) -> TypeKind {
-        let union = entry.tag() == gimli::DW_TAG_union_type;
-        if flag(entry, gimli::DW_AT_declaration) {
-            return TypeKind::Forward { tag: if union { Tag::Union } else { Tag::Struct } };
-        }
-        if union { TypeKind::Union { size } } else { TypeKind::Struct { size } }
     }
 
     /// C's enumerations have a type since DWARF 3; where there is none, a negative value tells.
@@ -285,6 +280,14 @@ impl<'data> Dwarf<'data> {
         })?;
         Ok(values)
     }
+}
+
+fn record(entry: &Entry<'_>, size: u64) -> TypeKind {
+    let union = entry.tag() == gimli::DW_TAG_union_type;
+    if flag(entry, gimli::DW_AT_declaration) {
+        return TypeKind::Forward { tag: if union { Tag::Union } else { Tag::Struct } };
+    }
+    if union { TypeKind::Union { size } } else { TypeKind::Struct { size } }
 }
 
 fn base(entry: &Entry<'_>, size: u32) -> TypeKind {

@@ -61,7 +61,7 @@ impl Index {
                 return Ok(true);
             };
             let declared = entry.attr_value(gimli::DW_AT_declaration) == Some(AttributeValue::Flag(true));
-            if declared {
+            if declared || entry.has_attr(gimli::DW_AT_signature) {
                 return Ok(true);
             }
             if kind == NameKind::Enum {
