@@ -7,6 +7,7 @@ mod changing;
 mod invariants;
 mod memory;
 mod script;
+pub mod types;
 
 pub use bases::{Base, Place, base, numbers};
 pub use changing::{Changing, Version};
