@@ -49,5 +49,5 @@ pub use tpoint::{ArgKind, ArgSpec, Relation, Tpoint};
 pub use trace_file::TraceFile;
 pub use workload::{
     BDEVS, Connection, FIRST_OWNER, Generated, InFlight, Kind, OWNER_BDEV, OWNER_TCP, Rng, Stage, Stages, Transport,
-    Workload,
+    Workload, host_nqn,
 };

@@ -16,7 +16,7 @@ use crate::era::Era;
 use crate::image::Image;
 use crate::survivor::Survivor;
 use crate::trace_file::TraceFile;
-pub use connection::Connection;
+pub use connection::{Connection, host_nqn};
 use lcore::LcoreRun;
 pub use request::InFlight;
 pub use rng::Rng;

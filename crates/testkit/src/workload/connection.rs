@@ -58,7 +58,7 @@ impl Connection {
 }
 
 /// Host NQNs as they occur: a UUID of 68 characters in all, one with `,` and `=`, and short ones.
-pub(super) fn host_nqn(rng: &mut Rng) -> String {
+pub fn host_nqn(rng: &mut Rng) -> String {
     match rng.below(8) {
         0 => format!("nqn.2014-08.com.example:rack={},slot={}", rng.below(40), rng.below(42)),
         1..=3 => format!("nqn.2014-08.org.nvmexpress:host{}", rng.below(16)),
