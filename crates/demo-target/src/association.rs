@@ -15,7 +15,7 @@ const CTRLRS: u64 = 0x6100_0000_0000;
 const QPAIR_SIZE: u64 = 0x630;
 const CTRLR_SIZE: u64 = 0x1180;
 /// Hosts whose connections use RDMA, of 1,000.
-const RDMA_PER_MILLE: u32 = 400;
+const RDMA_PER_MILLE: u32 = 500;
 
 /// A place for one controller after another.
 #[derive(Debug)]

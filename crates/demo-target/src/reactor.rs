@@ -24,8 +24,10 @@ use crate::truth::QpairTruth;
 pub(crate) const REACTORS: u32 = 2;
 /// Ticks a second of planned time: those of [`testkit::Stage::wait`].
 pub(crate) const PLANNED_RATE: u64 = 2_600_000_000;
-/// The scheduler runs so often, in planned ticks.
+/// The scheduler runs so often, in planned ticks: ten times a second.
 const SCHEDULE: u64 = PLANNED_RATE / 10;
+/// The same where nothing waits, and planned time is short: every few dozen requests.
+const SCHEDULE_FLAT_OUT: u64 = 200_000;
 /// Shorter waits are spent spinning: a sleep takes longer than the stages of a request.
 const SPIN: Duration = Duration::from_micros(150);
 /// No sleep is longer, so that the end is prompt.
@@ -120,7 +122,7 @@ impl<'a> Reactor<'a> {
             reactor.later(wait, Event::Open { seat });
         }
         if lcore == 0 {
-            reactor.later(SCHEDULE / 10, Event::Schedule);
+            reactor.later(reactor.schedule_period() / 10, Event::Schedule);
         }
         reactor
     }
@@ -128,6 +130,10 @@ impl<'a> Reactor<'a> {
     /// Id of the SPDK thread that runs here; thread 1 is the application's own.
     pub(crate) fn thread(&self) -> u64 {
         u64::from(self.lcore) + 2
+    }
+
+    fn schedule_period(&self) -> u64 {
+        if self.shared.options.flat_out { SCHEDULE_FLAT_OUT } else { SCHEDULE }
     }
 
     /// Plans an event.
@@ -149,7 +155,7 @@ impl<'a> Reactor<'a> {
                 Event::Stage { request } => self.advance(request),
                 Event::Schedule => {
                     self.schedule();
-                    self.later(SCHEDULE, Event::Schedule);
+                    self.later(self.schedule_period(), Event::Schedule);
                 }
             }
             if self.ring.is_broken() {
