@@ -52,6 +52,9 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Show what dptrace does, on a sample that it carries
     Demo(DemoArgs),
+    /// Behave like a small NVMe-oF target, to be traced: for tests and trials
+    #[command(hide = true)]
+    DemoTarget(Box<demo_target::Options>),
     /// Print the object specs that are built in, to read or to start one's own from
     #[command(after_help = OBJECTS_EXAMPLES)]
     Objects {

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(args),
         Command::Record(args) => record::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::DemoTarget(options) => demo_target::run(options).map_err(Into::into),
         Command::Objects { name } => meta::objects(name.as_deref()),
         Command::Completions { shell } => meta::completions(*shell),
         Command::Man { dir } => meta::man(dir),
