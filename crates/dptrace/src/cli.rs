@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::demo::DemoArgs;
+use crate::generate::GenerateArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
 use crate::trace::TraceArgs;
@@ -24,6 +25,7 @@ Data goes to standard output, everything else to standard error.";
 
 const OBJECTS_EXAMPLES: &str = "\
 Examples:
+  dptrace objects --list             which there are
   dptrace objects                    all of them
   dptrace objects qpair > own.toml   to change, then: trace --objects own.toml";
 
@@ -47,6 +49,8 @@ pub(crate) enum Command {
     Latency(Box<LatencyArgs>),
     /// List what can be attached to: USDT probes, functions, tracepoints
     List(ListArgs),
+    /// Print the bpftrace script that records objects, for those who must use bpftrace
+    Generate(GenerateArgs),
     /// Show what dptrace does, on a sample that it carries
     Demo(DemoArgs),
     /// Print the object specs that are built in, to read or to start one's own from
@@ -54,6 +58,9 @@ pub(crate) enum Command {
     Objects {
         /// Only this one (qpair, ...)
         name: Option<String>,
+        /// Only what each is called and about, a line each
+        #[arg(short, long)]
+        list: bool,
     },
     /// Print the completions for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]

@@ -6,12 +6,14 @@ mod cli;
 mod demo;
 mod digits;
 mod failure;
+mod generate;
 mod input;
 mod latency;
 mod list;
 mod meta;
 mod names;
 mod output;
+mod specs;
 mod trace;
 
 use std::process::ExitCode;
@@ -26,8 +28,9 @@ fn main() -> ExitCode {
         Command::Trace(args) => trace::run(args),
         Command::Latency(args) => latency::run(args),
         Command::List(args) => list::run(args),
+        Command::Generate(args) => generate::run(args),
         Command::Demo(args) => demo::run(args),
-        Command::Objects { name } => meta::objects(name.as_deref()),
+        Command::Objects { name, list } => meta::objects(name.as_deref(), *list),
         Command::Completions { shell } => meta::completions(*shell),
         Command::Man { dir } => meta::man(dir),
     };
