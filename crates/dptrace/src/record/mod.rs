@@ -3,7 +3,6 @@
 mod order;
 mod plan;
 mod recorder;
-mod wanted;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
@@ -14,16 +13,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use bpf_session::Features;
 use clap::Args;
-use objects::ObjectSpec;
+use objects::WantedProbe;
 use sys::process::HeldChild;
 
 use crate::failure::{note, usage};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::specs::SpecArgs;
 use crate::target::{Depth, Files, Watch, printable};
 use plan::Plan;
 use recorder::{Line, Recorder, Totals};
-use wanted::Wanted;
 
 /// `dptrace record`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -36,6 +35,9 @@ pub(crate) struct RecordArgs {
     /// A program to start, with its arguments: all is attached before its first instruction
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    specs: SpecArgs,
 
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -77,11 +79,11 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     if !args.buffer.is_power_of_two() {
         return Err(usage(format!("--buffer {} is no power of two", args.buffer)));
     }
-    let specs = objects::built_in()?;
-    let specs: Vec<ObjectSpec> = specs.into_iter().filter(|spec| spec.name == "qpair").collect();
+    let specs = args.specs.resolve()?;
+    let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
     let interrupt = Interrupt::catch()?;
     let subject = Subject::of(args)?;
-    let mut plan = Plan::new(Wanted::of(&specs), Features::detect()?, args.buffer << 20);
+    let mut plan = Plan::new(&wanted, Features::detect()?, args.buffer << 20);
     subject.files.for_each(Depth::Notes, |file| plan.look_into(file))?;
     tell_missing(&plan, &subject.name)?;
     if let Some(path) = &args.emit_object {

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use objects::{Annotator, Lifetimes, ObjectSpec, Recording, built_in, parse_specs};
+use objects::{Annotator, Lifetimes, ObjectSpec, Recording, built_in};
 use spdk_trace::TpointTable;
 
-use crate::failure::{note, usage};
+use crate::failure::note;
+use crate::specs::read_files;
 
 /// What names the objects that records point to.
 #[derive(Args, Clone, Debug)]
@@ -37,18 +38,7 @@ impl ObjectArgs {
 
     /// The user's specs, and the built-in ones that they don't replace.
     pub(crate) fn specs(&self) -> anyhow::Result<Vec<ObjectSpec>> {
-        let mut specs: Vec<ObjectSpec> = Vec::new();
-        for path in &self.objects {
-            let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-            let text = String::from_utf8(text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
-            let read = parse_specs(&text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
-            for spec in read {
-                if specs.iter().any(|s| s.name == spec.name) {
-                    return Err(usage(format!("{}: a second object is called {:?}", path.display(), spec.name)));
-                }
-                specs.push(spec);
-            }
-        }
+        let mut specs = read_files(self.objects.iter().map(PathBuf::as_path))?;
         for spec in built_in()? {
             if !specs.iter().any(|s| s.name == spec.name) {
                 specs.push(spec);
