@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use anyhow::bail;
 use bpf_codegen::event::{self, EventId, Setting, Source};
 use bpf_codegen::{FieldKind, Layout, Module, ProgramDef, ProgramKind};
 use bpf_session::{Features, UprobePlace};
@@ -11,6 +12,7 @@ use objects::{ProbeArg, WantedProbe};
 use probes::args::ArgSpec;
 use probes::usdt::{Place, Probe, UsdtProbes};
 
+use crate::failure::note;
 use crate::names;
 use crate::target::printable;
 
@@ -104,19 +106,34 @@ impl Plan {
     }
 
     /// The wanted probes that were in no file.
-    pub(crate) fn missing(&self) -> Vec<String> {
+    fn missing(&self) -> Vec<String> {
         let names = self.forms.iter().map(EventForm::full_name);
         names.filter(|name| !self.found.iter().any(|found| found.probe == *name)).collect()
     }
 
-    /// What is near to a probe that is missing, as words to follow its name.
-    pub(crate) fn hint(&self, missing: &str) -> String {
-        names::hint(missing, self.seen.iter().map(String::as_str))
+    /// Tells which probes are missing in `place`: all of them is an error.
+    pub(crate) fn tell_missing(&self, place: &str) -> anyhow::Result<()> {
+        let missing = self.missing();
+        if self.seen.is_empty() {
+            bail!("{place} has no USDT probes; SPDK has them if it was configured with --with-usdt");
+        }
+        if self.found.is_empty() {
+            let hint = missing.first().map_or_else(String::new, |first| self.hint(first));
+            bail!(
+                "{place} has none of the probes {}{hint}; SPDK has them if it was configured with --with-usdt; dptrace list \
+                 shows what is there",
+                missing.join(", ")
+            );
+        }
+        for name in &missing {
+            note(&format!("{place} has no probe {name}{}", self.hint(name)));
+        }
+        Ok(())
     }
 
-    /// Whether there is any USDT probe at all in what was looked into.
-    pub(crate) fn has_seen_probes(&self) -> bool {
-        !self.seen.is_empty()
+    /// What is near to a probe that is missing, as words to follow its name.
+    fn hint(&self, missing: &str) -> String {
+        names::hint(missing, self.seen.iter().map(String::as_str))
     }
 
     fn read(&mut self, file: &ElfFile) -> anyhow::Result<Vec<Probe>> {

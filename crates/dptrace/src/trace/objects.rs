@@ -16,7 +16,7 @@ use crate::specs::read_files;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Objects")]
 pub(crate) struct ObjectArgs {
-    /// A recording of the application's probes, made with bpftrace (see docs/objects.md): pointers are shown as the objects
+    /// A recording of the application's probes, made with dptrace record or bpftrace (see docs/objects.md): pointers are shown as the objects
     /// that lived there at that time
     #[arg(short = 'b', long = "recording", visible_alias = "bpftrace", value_name = "FILE")]
     recordings: Vec<PathBuf>,
@@ -52,6 +52,13 @@ impl ObjectArgs {
         if self.recordings.is_empty() {
             return Ok(None);
         }
+        let text = self.text()?;
+        let names: Vec<_> = self.recordings.iter().map(|path| path.display().to_string()).collect();
+        Ok(Some(annotate(&text, &names.join(", "), specs, tpoints)))
+    }
+
+    /// What is in the recordings, one behind the other.
+    pub(crate) fn text(&self) -> anyhow::Result<String> {
         let mut text = String::new();
         for path in &self.recordings {
             let bytes = fs::read(path).with_context(|| format!("reading the recording {}", path.display()))?;
@@ -64,15 +71,25 @@ impl ObjectArgs {
                 text.push_str(&more);
             }
         }
-        let names: Vec<_> = self.recordings.iter().map(|path| path.display().to_string()).collect();
-        Ok(Some(annotate(&text, &names.join(", "), specs, tpoints)))
+        Ok(text)
     }
+}
+
+/// Whether a probe of that name tells of an object.
+fn is_known(specs: &[ObjectSpec], probe: &str) -> bool {
+    specs.iter().any(|s| s.probes.iter().any(|p| p.name == probe))
+}
+
+/// An annotator from the text of a recording that goes on, of which nothing is to be told yet.
+pub(crate) fn annotate_quietly(text: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
+    let recording = Recording::parse(text, |probe| is_known(&specs, probe));
+    let lifetimes = Lifetimes::new(&specs, &recording);
+    Annotator::new(specs, lifetimes, tpoints)
 }
 
 /// An annotator from a recording's text; what is wrong with the text is told, under that name.
 pub(crate) fn annotate(text: &str, name: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
-    let known = |probe: &str| specs.iter().any(|s| s.probes.iter().any(|p| p.name == probe));
-    let recording = Recording::parse(text, known);
+    let recording = Recording::parse(text, |probe| is_known(&specs, probe));
     let lifetimes = Lifetimes::new(&specs, &recording);
     tell(name, &recording, &lifetimes, &specs);
     let annotator = Annotator::new(specs, lifetimes, tpoints);
