@@ -229,9 +229,8 @@ impl<'b> Record<'b, '_> {
         }
         let id = self.size_or_type()?;
         let proto = self.btf.record(id);
-        // A module's function can have a type of the kernel, but the tools that make BTF never write that: such a
-        // reference can't be followed from here.
-        let broken = TypeError::Btf { offset: self.at + 8, expected: "a function's type" };
+        // FIXME: a module's function can have a type that the base holds, which can't be reached from here: it is an error.
+        let broken = TypeError::Btf { offset: self.at + 8, expected: "a function's type in the same BTF" };
         proto.ok().filter(|proto| proto.kind == Kind::FuncProto).ok_or(broken)
     }
 
