@@ -8,6 +8,7 @@ mod elf;
 mod invariants;
 mod memory;
 mod script;
+pub mod types;
 
 pub use bases::{Base, Place, base, numbers};
 pub use changing::{Changing, Version};
