@@ -9,6 +9,7 @@ pub mod diag;
 pub mod dump;
 pub mod fmt;
 mod lexer;
+pub mod macros;
 mod names;
 pub mod parser;
 pub mod render;

@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::demo::DemoArgs;
+use crate::generate::GenerateArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
 use crate::record::RecordArgs;
@@ -25,6 +26,7 @@ Data goes to standard output, everything else to standard error.";
 
 const OBJECTS_EXAMPLES: &str = "\
 Examples:
+  dptrace objects --list             which there are
   dptrace objects                    all of them
   dptrace objects qpair > own.toml   to change, then: trace --objects own.toml";
 
@@ -50,13 +52,21 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Record what a live process's probes tell of its objects, for trace -b
     Record(RecordArgs),
+    /// Print the bpftrace script that records objects, for those who must use bpftrace
+    Generate(GenerateArgs),
     /// Show what dptrace does, on a sample that it carries
     Demo(DemoArgs),
+    /// Behave like a small NVMe-oF target, to be traced: for tests and trials
+    #[command(hide = true)]
+    DemoTarget(Box<demo_target::Options>),
     /// Print the object specs that are built in, to read or to start one's own from
     #[command(after_help = OBJECTS_EXAMPLES)]
     Objects {
         /// Only this one (qpair, ...)
         name: Option<String>,
+        /// Only what each is called and about, a line each
+        #[arg(short, long)]
+        list: bool,
     },
     /// Print the completions for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]

@@ -6,6 +6,7 @@ mod cli;
 mod demo;
 mod digits;
 mod failure;
+mod generate;
 mod input;
 mod interrupt;
 mod latency;
@@ -14,6 +15,7 @@ mod meta;
 mod names;
 mod output;
 mod record;
+mod specs;
 mod target;
 mod trace;
 
@@ -30,8 +32,10 @@ fn main() -> ExitCode {
         Command::Latency(args) => latency::run(args),
         Command::List(args) => list::run(args),
         Command::Record(args) => record::run(args),
+        Command::Generate(args) => generate::run(args),
         Command::Demo(args) => demo::run(args),
-        Command::Objects { name } => meta::objects(name.as_deref()),
+        Command::DemoTarget(options) => demo_target::run(options).map_err(Into::into),
+        Command::Objects { name, list } => meta::objects(name.as_deref(), *list),
         Command::Completions { shell } => meta::completions(*shell),
         Command::Man { dir } => meta::man(dir),
     };

@@ -1,4 +1,4 @@
-//! Writes SPDK trace files of every era, for tests and benchmarks.
+//! Writes SPDK trace files of every era, for tests, benchmarks and the demo target.
 //!
 //! The writer knows nothing of the reader crate: it follows SPDK's recorder (`lib/trace/trace.c`, read at the tags
 //! named in [`era`]) so that what a test reads back was laid out by somebody else. A test says what the traced
@@ -18,8 +18,8 @@
 //! assert_eq!(t.surviving().len(), 1);
 //! ```
 //!
-//! [`TraceFile`] lets a test damage the result, [`LiveTrace`] records into a file while it is read, [`any_trace`] draws
-//! arbitrary traces for property tests, and [`Workload`] generates a target under load (also as the program
+//! [`TraceFile`] lets a test damage the result, [`LiveTrace`] records into a file while it is read, the
+//! feature `strategy` has proptest draw arbitrary traces, and [`Workload`] generates a target under load (also as the program
 //! `gen-trace`). [`TraceBuilder::surviving`] and [`Workload::truth`] tell what a reader must find.
 #![forbid(unsafe_code)]
 
@@ -30,6 +30,7 @@ mod image;
 mod layout;
 mod live;
 mod record;
+#[cfg(feature = "strategy")]
 mod strategy;
 mod survivor;
 mod tpoint;
@@ -41,8 +42,12 @@ pub use era::{Era, EraSpec, HeaderFields, HistoryFields};
 pub use layout::{Layout, Section};
 pub use live::LiveTrace;
 pub use record::{Arg, Record};
+#[cfg(feature = "strategy")]
 pub use strategy::{any_trace, any_trace_of};
 pub use survivor::Survivor;
 pub use tpoint::{ArgKind, ArgSpec, Relation, Tpoint};
 pub use trace_file::TraceFile;
-pub use workload::{Connection, Generated, Transport, Workload};
+pub use workload::{
+    BDEVS, Connection, FIRST_OWNER, Generated, InFlight, Kind, OWNER_BDEV, OWNER_TCP, Rng, Stage, Stages, Transport,
+    Workload, host_nqn,
+};

@@ -27,13 +27,28 @@ impl LiveTrace {
     /// Creates (or replaces) the file, with all that `trace` declares and has recorded. Only the lcores that it has
     /// then can record.
     pub fn create(path: impl AsRef<Path>, trace: &TraceBuilder) -> io::Result<Self> {
-        let path = path.as_ref().to_owned();
         let mut image = trace.empty_image();
         image.keep_journal();
+        Self::of(path.as_ref(), trace, image)
+    }
+
+    /// The same without [`LiveTrace::surviving`], for long recordings.
+    pub fn create_without_truth(path: impl AsRef<Path>, trace: &TraceBuilder) -> io::Result<Self> {
+        Self::of(path.as_ref(), trace, trace.empty_image())
+    }
+
+    fn of(path: &Path, trace: &TraceBuilder, mut image: Image) -> io::Result<Self> {
+        let path = path.to_owned();
         trace.replay(&mut image);
         let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
         file.write_all_at(&image.file.bytes, 0)?;
         Ok(Self { path, file, image })
+    }
+
+    /// Another writer into the same file, for another thread: as in SPDK, each may record on lcores and register
+    /// owners that no other writer does.
+    pub fn another(&self) -> io::Result<Self> {
+        Ok(Self { path: self.path.clone(), file: self.file.try_clone()?, image: self.image.clone() })
     }
 
     /// Where the file is.
@@ -133,5 +148,25 @@ mod tests {
             assert_eq!(live.surviving(), trace.surviving(), "{era:?}");
             std::fs::remove_file(&path).unwrap();
         }
+    }
+
+    #[test]
+    fn two_writers_share_a_file() {
+        let path = std::env::temp_dir().join(format!("testkit-live-{}-two", std::process::id()));
+        let mut trace = TraceBuilder::new(Era::E).slots(8).owner_count(300);
+        trace.tpoint(Tpoint::new(64, "A").int("n", 4));
+        trace.lcore(0);
+        trace.lcore(1);
+        let mut first = LiveTrace::create_without_truth(&path, &trace).unwrap();
+        let mut second = first.another().unwrap();
+        for tsc in 1..20 {
+            let lcore = (tsc % 2) as u32;
+            let writer = if lcore == 0 { &mut first } else { &mut second };
+            writer.owner(256 + lcore as u16, 0x30, tsc, "text").unwrap();
+            writer.record(lcore, &Record::new(64, tsc).int(tsc)).unwrap();
+            trace.owner(256 + lcore as u16, 0x30, tsc, "text").record(lcore, Record::new(64, tsc).int(tsc));
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), trace.build());
+        std::fs::remove_file(&path).unwrap();
     }
 }

@@ -5,6 +5,7 @@
 
 mod connection;
 mod lcore;
+mod request;
 mod rng;
 mod stages;
 #[cfg(test)]
@@ -15,20 +16,20 @@ use crate::era::Era;
 use crate::image::Image;
 use crate::survivor::Survivor;
 use crate::trace_file::TraceFile;
-pub use connection::Connection;
+pub use connection::{Connection, host_nqn};
 use lcore::LcoreRun;
-use rng::Rng;
-use stages::Stages;
-pub use stages::Transport;
+pub use request::InFlight;
+pub use rng::Rng;
+pub use stages::{Kind, OWNER_BDEV, OWNER_TCP, Stage, Stages, Transport};
 
 /// When the load begins, in ticks.
 const START: u64 = 0x45a_0000_0000;
 /// SPDK gives owner ids from 256 on (`trace_flags_init`, v24.05 on).
-const FIRST_OWNER: usize = 256;
+pub const FIRST_OWNER: usize = 256;
 /// Tracepoint ids up to the end of the last group that the load uses, NVMe-oF over TCP.
 const COMPACT_TPOINTS: usize = 6 * 64;
 /// The bdevs behind the namespaces; one name fills its 39 bytes, and one is longer than them.
-const BDEVS: [&str; 4] = [
+pub const BDEVS: [&str; 4] = [
     "Malloc0",
     "Nvme0n1",
     "lvs_0/a-logical-volume-with-39-bytes-xx",
@@ -173,7 +174,7 @@ impl Workload {
             trace = trace.owner_count(self.owner_count);
             for (number, bdev) in BDEVS.iter().enumerate() {
                 let owner = (FIRST_OWNER + number) as u16;
-                trace.owner(owner, stages::OWNER_BDEV, START - 1_000, &format!("bdev_{bdev}"));
+                trace.owner(owner, OWNER_BDEV, START - 1_000, &format!("bdev_{bdev}"));
             }
         }
         for lcore in 0..self.lcores {

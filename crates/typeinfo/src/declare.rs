@@ -12,6 +12,8 @@ const MAX_TEXT: usize = 1 << 20;
 const MAX_NESTED: usize = 16;
 /// How many levels of functions that take functions are written out.
 const MAX_FUNCTIONS: usize = 4;
+/// How many parameters are written out, those of parameters among them: a broken file can have exponentially many.
+const MAX_PARAMS: usize = 256;
 
 impl TypeStore<'_> {
     /// The type's name as C writes it: `struct task_struct *`, `const char [16]`. Whatever is broken becomes `?`.
@@ -21,7 +23,7 @@ impl TypeStore<'_> {
 
     /// A declaration of a name with this type: `char comm[16]`, `int (*fn)(void *)`.
     pub fn declare(&self, ty: TypeRef, name: &str) -> String {
-        self.declarator(ty, name.to_owned(), 0)
+        self.declarator(ty, name.to_owned(), 0, &mut { MAX_PARAMS })
     }
 
     /// The whole definition of a struct, union or enum, members of anonymous structs among them, without a semicolon at the
@@ -39,7 +41,7 @@ impl TypeStore<'_> {
     }
 
     /// C writes a type around the name, from the inside out.
-    fn declarator(&self, ty: TypeRef, mut name: String, level: usize) -> String {
+    fn declarator(&self, ty: TypeRef, mut name: String, level: usize, budget: &mut usize) -> String {
         let mut at = ty;
         for _ in 0..MAX_CHAIN {
             let Ok(Type { name: own, kind }) = self.get(at) else {
@@ -60,7 +62,7 @@ impl TypeStore<'_> {
                     at = element;
                 }
                 TypeKind::Func { returns, variadic } => {
-                    let params = self.parameters(at, variadic, level);
+                    let params = self.parameters(at, variadic, level, budget);
                     let known = if name.is_empty() { own.unwrap_or_default() } else { name.as_str() };
                     name = format!("{known}({params})");
                     at = returns;
@@ -71,7 +73,7 @@ impl TypeStore<'_> {
                     if pointer && !word.is_empty() {
                         name = joined(word, &name);
                     } else if !word.is_empty() {
-                        return joined(word, &self.declarator_of(target, name, level));
+                        return joined(word, &self.declarator_of(target, name, level, budget));
                     }
                     at = target;
                 }
@@ -83,18 +85,23 @@ impl TypeStore<'_> {
     }
 
     /// What follows a leading qualifier. A chain of them ends, as all chains do here.
-    fn declarator_of(&self, ty: TypeRef, name: String, level: usize) -> String {
-        if level >= MAX_CHAIN { joined("?", &name) } else { self.declarator(ty, name, level + 1) }
+    fn declarator_of(&self, ty: TypeRef, name: String, level: usize, budget: &mut usize) -> String {
+        if level >= MAX_CHAIN { joined("?", &name) } else { self.declarator(ty, name, level + 1, budget) }
     }
 
-    fn parameters(&self, func: TypeRef, variadic: bool, level: usize) -> String {
+    fn parameters(&self, func: TypeRef, variadic: bool, level: usize, budget: &mut usize) -> String {
         if level >= MAX_FUNCTIONS {
             return "...".to_owned();
         }
         let params = self.source(func.source()).params(func).unwrap_or_default();
         let mut list: Vec<String> = Vec::new();
-        for param in params.iter().take(64) {
-            list.push(self.declarator(param.ty, param.name.unwrap_or_default().to_owned(), level + 1));
+        for param in params {
+            if *budget == 0 {
+                list.push("...".to_owned());
+                break;
+            }
+            *budget -= 1;
+            list.push(self.declarator(param.ty, param.name.unwrap_or_default().to_owned(), level + 1, budget));
         }
         if variadic {
             list.push("...".to_owned());

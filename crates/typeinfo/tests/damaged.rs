@@ -95,7 +95,9 @@ fn damaged_dwarf() {
     let Some(elf) = gcc(PROGRAM, &["-gdwarf-5", "-c"]) else { return };
     let mut whole = DwarfSections::default();
     let parts = DwarfSections::locate(&elf).unwrap();
-    parts.iter().for_each(|part| whole.set(part.name, part.data));
+    for part in &parts {
+        whole.set(part.name, part.data);
+    }
     let mut seed = 1_u64;
     let mut random = move |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

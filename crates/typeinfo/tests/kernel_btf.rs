@@ -40,7 +40,7 @@ fn fields(text: &str) -> HashMap<String, i64> {
     let pairs = text.split_whitespace().filter_map(|word| word.split_once('='));
     let number = |value: &str| {
         let value = value.trim_end_matches(['U', 'L']);
-        value.parse::<i64>().or_else(|_| value.parse::<u64>().map(|v| v as i64)).ok()
+        value.parse::<i64>().or_else(|_| value.parse::<u64>().map(u64::cast_signed)).ok()
     };
     pairs.filter_map(|(key, value)| Some((key.to_owned(), number(value)?))).collect()
 }
@@ -99,12 +99,12 @@ fn all_is_as_bpftool_says() {
         let field = |name: &str| theirs.fields.get(name).copied();
         match ours.kind {
             TypeKind::Struct { size } | TypeKind::Union { size } => {
-                assert_eq!(Some(size as i64), field("size"), "{number}");
+                assert_eq!(Some(size.cast_signed()), field("size"), "{number}");
                 let list = types.members(ty).unwrap();
                 assert_eq!(list.len(), theirs.parts.len());
                 for (member, (name, fields)) in list.iter().zip(&theirs.parts) {
                     assert_eq!(member.name.unwrap_or_default(), name);
-                    assert_eq!(member.bit_offset as i64, fields["bits_offset"], "{number} {name}");
+                    assert_eq!(member.bit_offset.cast_signed(), fields["bits_offset"], "{number} {name}");
                     assert_eq!(member.bit_size.map(i64::from), fields.get("bitfield_size").copied());
                     assert_eq!(id(&types, member.ty), fields["type_id"]);
                     queue.push(member.ty);
@@ -132,7 +132,7 @@ fn all_is_as_bpftool_says() {
                 }
             }
             TypeKind::Array { element, count } => {
-                assert_eq!(count.unwrap_or(0) as i64, theirs.fields["nr_elems"]);
+                assert_eq!(count.unwrap_or(0).cast_signed(), theirs.fields["nr_elems"]);
                 assert_eq!(id(&types, element), theirs.fields["type_id"]);
                 queue.push(element);
             }

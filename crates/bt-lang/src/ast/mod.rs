@@ -22,6 +22,7 @@ mod item;
 mod point;
 mod stmt;
 mod types;
+pub mod visit;
 
 pub use expr::{Base, BinaryOp, Expr, ExprKind, If, IntLit, IntSuffix, MapRef, RecordField, TypeOrExpr, UnaryOp};
 pub use item::{

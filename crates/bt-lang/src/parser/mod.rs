@@ -20,6 +20,8 @@ mod recover;
 mod stmts;
 mod types;
 
+pub(crate) use stmts::void_stmt;
+
 use crate::ast::{Comment, MAX_HEIGHT, Name, Program, Span};
 use crate::diag::{Diagnostic, Sink};
 use crate::lexer::{Kind, Lexer, Token};

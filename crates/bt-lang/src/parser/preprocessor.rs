@@ -2,7 +2,7 @@
 
 use super::{Failed, Parse, Parser};
 use crate::ast::{Define, ItemKind, Name, Span};
-use crate::lexer::{begins_word, comment_length};
+use crate::lexer::{begins_word, comment_length, quoted_length};
 
 impl Parser<'_> {
     /// A line that begins with `#`, and the lines after it while they end in `\`.
@@ -83,14 +83,17 @@ fn line_length(text: &str) -> usize {
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
-        if c == '\n'
-            || (c == '/'
-                && comment_length(rest)
-                    .is_some_and(|length| rest[length..].is_empty() || rest[length..].starts_with(['\n', '\r'])))
-        {
-            break;
-        }
-        at += if rest.starts_with("\\\n") { 2 } else { c.len_utf8() };
+        at += match c {
+            '\n' => break,
+            '\\' if rest.starts_with("\\\n") => 2,
+            '"' => quoted_length(rest, '"'),
+            _ => match comment_length(rest) {
+                Some(length) if rest[length..].trim_start_matches([' ', '\t', '\r']).starts_with('\n') => break,
+                Some(length) if rest[length..].trim().is_empty() => break,
+                Some(length) => length,
+                None => c.len_utf8(),
+            },
+        };
     }
     at
 }

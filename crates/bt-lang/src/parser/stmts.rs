@@ -248,8 +248,15 @@ impl Parser<'_> {
     }
 }
 
+/// A statement uses no value: those of its blocks become statements.
+pub(crate) fn void_stmt(stmt: &mut Stmt) {
+    if let StmtKind::Expr(expr) = &mut stmt.kind {
+        void_expr(expr);
+    }
+}
+
 /// Makes the value of a block, which nobody can use, its last statement.
-pub(crate) fn void_block(block: &mut Block) {
+fn void_block(block: &mut Block) {
     if let Some(value) = block.value.take() {
         let mut value = *value;
         void_expr(&mut value);

@@ -58,12 +58,12 @@ impl Connection {
 }
 
 /// Host NQNs as they occur: a UUID of 68 characters in all, one with `,` and `=`, and short ones.
-pub(super) fn host_nqn(rng: &mut Rng) -> String {
+pub fn host_nqn(rng: &mut Rng) -> String {
     match rng.below(8) {
         0 => format!("nqn.2014-08.com.example:rack={},slot={}", rng.below(40), rng.below(42)),
         1..=3 => format!("nqn.2014-08.org.nvmexpress:host{}", rng.below(16)),
         _ => {
-            let (high, low) = (rng.next(), rng.next());
+            let (high, low) = (rng.next_u64(), rng.next_u64());
             let (group, version) = ((high >> 16) & 0xffff, high & 0xfff);
             format!(
                 "nqn.2014-08.org.nvmexpress:uuid:{:08x}-{group:04x}-4{version:03x}-{:04x}-{:012x}",

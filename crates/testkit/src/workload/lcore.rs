@@ -5,11 +5,12 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::connection::{Connection, host_nqn};
+use super::request::InFlight;
 use super::rng::Rng;
-use super::stages::{BDEV_IO_DONE, BDEV_IO_START, Kind, OWNER_TCP, Stage, Stages, Transport};
+use super::stages::{Kind, OWNER_TCP, Stage, Stages, Transport};
 use super::{BDEVS, FIRST_OWNER, START, Workload};
 use crate::image::Image;
-use crate::record::{Arg, Record};
+use crate::record::Record;
 
 /// Where qpairs, requests and bdev I/Os lie; the lcore makes the bits from 32 on.
 const QPAIRS: u64 = 0x7f00_0000_0000;
@@ -198,12 +199,9 @@ impl<'a> LcoreRun<'a> {
 
     /// Records that the seat's connection came (0) or goes (1).
     fn record_connection(&mut self, seat: usize, which: usize) {
-        let connection = &self.connections[self.seats[seat].connection];
-        let id = self.stages.connection(connection.transport)[which];
-        let tcp = connection.transport == Transport::Tcp;
-        let record = Record::new(id, self.now).owner(if tcp { connection.owner } else { 0 });
-        let object = if tcp && self.stages.has_owners() { 0 } else { connection.qpair };
-        self.record(&record.object(object));
+        let Connection { transport, qpair, owner, .. } = self.connections[self.seats[seat].connection];
+        let record = self.stages.connection_record(transport, which, self.now, qpair, owner);
+        self.record(&record);
     }
 
     /// Records the stage that the request is in, and waits for the next one.
@@ -213,9 +211,9 @@ impl<'a> LcoreRun<'a> {
         let transport = self.connections[self.seats[request.seat].connection].transport;
         let way = stages.of(transport, request.write);
         match way[request.stage].kind {
-            Kind::Submit => self.submit(at),
-            Kind::Complete => self.complete(&request),
-            kind => self.record_state(&request, way[request.stage], kind),
+            Kind::Submit => self.submit(at, way[request.stage]),
+            Kind::Complete => self.complete(&request, way[request.stage]),
+            _ => self.record_stage(&request, way[request.stage], self.now),
         }
         self.requests[at].stage += 1;
         match way.get(request.stage + 1) {
@@ -231,26 +229,29 @@ impl<'a> LcoreRun<'a> {
         }
     }
 
-    fn record_state(&mut self, request: &Request, stage: Stage, kind: Kind) {
+    fn record_stage(&mut self, request: &Request, stage: Stage, tsc: u64) {
         let seat = &self.seats[request.seat];
         let connection = &self.connections[seat.connection];
-        let mut record = Record::new(stage.tpoint, self.now);
-        if connection.transport == Transport::Tcp {
-            record = record.owner(connection.owner);
-        }
-        record = if kind == Kind::Socket { record.size(72) } else { record.object(request.pointer) };
-        if self.stages.has_qpair(connection.transport) {
-            record = record.ptr(connection.qpair);
-        }
-        if kind == Kind::Depth && self.stages.has_owners() {
-            record = record.int(seat.in_flight);
-        }
+        let in_flight = InFlight {
+            pointer: request.pointer,
+            transport: connection.transport,
+            qpair: connection.qpair,
+            owner: connection.owner,
+            depth: seat.in_flight,
+            write: request.write,
+            bdev: request.bdev,
+            bdev_io: request.bdev_io,
+            bdev_depth: self.bdev_depth[request.bdev],
+            offset: request.offset,
+            blocks: request.blocks,
+        };
+        let record = self.stages.record(stage, tsc, &in_flight);
         self.record(&record);
     }
 
     /// The bdev layer's record carries the time at which the request was submitted, which may lie before that of the
     /// record before it.
-    fn submit(&mut self, at: usize) {
+    fn submit(&mut self, at: usize, stage: Stage) {
         let pointer = self.free_bdev_ios.pop().unwrap_or(self.fresh_bdev_io);
         if pointer == self.fresh_bdev_io {
             self.fresh_bdev_io += 0x400;
@@ -263,34 +264,15 @@ impl<'a> LcoreRun<'a> {
         }
         let early = if self.rng.chance(self.workload.early_starts_per_mille) { 1 + self.rng.below(1_500) } else { 0 };
         let tsc = (self.now - early).max(1);
-        let size = if self.stages.has_owners() { request.blocks } else { 0 };
-        let last = if self.stages.has_owners() { self.bdev_depth[request.bdev] } else { u64::from(request.blocks) };
-        let record = Record::new(BDEV_IO_START, tsc).owner(self.bdev_owner(request.bdev)).size(size);
-        self.record(&record.object(pointer).args([
-            Arg::Int(if request.write { 2 } else { 1 }),
-            Arg::Ptr(request.pointer),
-            Arg::Int(request.offset),
-            Arg::Int(last),
-            Arg::str(BDEVS[request.bdev]),
-        ]));
+        self.record_stage(&request, stage, tsc);
     }
 
-    fn complete(&mut self, request: &Request) {
+    fn complete(&mut self, request: &Request, stage: Stage) {
         self.bdev_depth[request.bdev] -= 1;
         self.free_bdev_ios.push(request.bdev_io);
-        if !self.workload.bdev {
-            return;
+        if self.workload.bdev {
+            self.record_stage(request, stage, self.now);
         }
-        let record = Record::new(BDEV_IO_DONE, self.now).owner(self.bdev_owner(request.bdev));
-        let mut record = record.object(request.bdev_io).ptr(request.pointer);
-        if self.stages.has_owners() {
-            record = record.int(self.bdev_depth[request.bdev]);
-        }
-        self.record(&record);
-    }
-
-    fn bdev_owner(&self, bdev: usize) -> u16 {
-        if self.stages.has_owners() { (FIRST_OWNER + bdev) as u16 } else { 0 }
     }
 
     /// The host sends the next request from the same place of its queue, or the connection ends.

@@ -2,14 +2,17 @@
 
 /// splitmix64 (Steele, Lea and Flood, 2014): 64 bits of state, any seed will do.
 #[derive(Debug, Clone)]
-pub(super) struct Rng(u64);
+pub struct Rng(u64);
 
 impl Rng {
-    pub(super) fn new(seed: u64) -> Self {
+    /// From a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    /// 64 random bits.
+    pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,25 +21,25 @@ impl Rng {
     }
 
     /// A number below `end`, which must not be 0. The bias is far below what a workload shows.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
+    pub fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.next_u64()) * u128::from(end)) >> 64) as u64
     }
 
     /// Whether something that happens `per_mille` times of a thousand happens now.
-    pub(super) fn chance(&mut self, per_mille: u32) -> bool {
+    pub fn chance(&mut self, per_mille: u32) -> bool {
         self.below(1000) < u64::from(per_mille)
     }
 
     /// A waiting time around `mean`: nearly exponential, by the leading zeros of a random number and a uniform rest.
-    pub(super) fn wait(&mut self, mean: u64) -> u64 {
-        let halvings = u64::from((self.next() | 1).leading_zeros());
+    pub fn wait(&mut self, mean: u64) -> u64 {
+        let halvings = u64::from((self.next_u64() | 1).leading_zeros());
         // Leading zeros and the rest have the means 1 and 1/2: two thirds of `mean` for each whole one.
         let unit = 2 * mean / 3;
         halvings * unit + self.below(unit.max(1))
     }
 
     /// A latency around `mean` with a tail: 1 in 100 takes eight times as long, 1 in 1,000 fifty times.
-    pub(super) fn latency(&mut self, mean: u64) -> u64 {
+    pub fn latency(&mut self, mean: u64) -> u64 {
         let scale = match self.below(1000) {
             0 => 50,
             1..=10 => 8,

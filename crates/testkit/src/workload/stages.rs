@@ -9,9 +9,10 @@ use crate::builder::TraceBuilder;
 use crate::era::Era;
 use crate::tpoint::Tpoint;
 
-/// `OWNER_BDEV` and `OWNER_NVMF_TCP`.
-pub(super) const OWNER_BDEV: u8 = 0x2;
-pub(super) const OWNER_TCP: u8 = 0x30;
+/// `OWNER_BDEV`: the owner type of bdevs.
+pub const OWNER_BDEV: u8 = 0x2;
+/// `OWNER_NVMF_TCP`: the owner type of TCP connections.
+pub const OWNER_TCP: u8 = 0x30;
 /// `OBJECT_BDEV_IO`, `OBJECT_NVMF_RDMA_IO` and `OBJECT_NVMF_TCP_IO`.
 const OBJECT_BDEV_IO: u8 = 0x2;
 const OBJECT_RDMA_IO: u8 = 0x40;
@@ -35,7 +36,7 @@ enum Way {
 
 /// What a stage records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Bytes came from the socket: no object yet.
     Socket,
     /// The request's state, with its `qpair` where the era has it.
@@ -61,11 +62,13 @@ struct Row {
 
 /// One stage of a request, as one era has it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stage {
-    pub(super) tpoint: u16,
-    pub(super) kind: Kind,
+pub struct Stage {
+    /// Id of its tracepoint.
+    pub tpoint: u16,
+    /// What it records.
+    pub kind: Kind,
     /// Ticks since the stage before, in the mean.
-    pub(super) wait: u64,
+    pub wait: u64,
 }
 
 const fn row(name: &'static str, index: [Option<u8>; 3], way: Way, kind: Kind, wait: u64) -> Row {
@@ -158,14 +161,16 @@ impl Transport {
 
 /// The stages and tracepoints of one era.
 #[derive(Debug, Clone)]
-pub(super) struct Stages {
+pub struct Stages {
     era: Era,
     /// By transport and direction: TCP read, TCP write, RDMA read, RDMA write.
     ways: [Vec<Stage>; 4],
 }
 
 impl Stages {
-    pub(super) fn new(era: Era) -> Self {
+    /// Those of that era.
+    #[must_use]
+    pub fn new(era: Era) -> Self {
         let ways = [
             stages(era, Transport::Tcp, Way::Read),
             stages(era, Transport::Tcp, Way::Write),
@@ -176,28 +181,28 @@ impl Stages {
     }
 
     /// The stages that a request passes.
-    pub(super) fn of(&self, transport: Transport, write: bool) -> &[Stage] {
+    pub fn of(&self, transport: Transport, write: bool) -> &[Stage] {
         &self.ways[2 * transport as usize + usize::from(write)]
     }
 
     /// Ids of the tracepoints that a connection leaves when it comes and when it goes.
-    pub(super) fn connection(&self, transport: Transport) -> [u16; 2] {
+    pub fn connection(&self, transport: Transport) -> [u16; 2] {
         let first = 2 * transport as usize;
         [0, 1].map(|at| transport.group().0 + u16::from(QP_ROWS[first + at].2[column(self.era)]))
     }
 
     /// Whether the file has owners, which the TCP tracepoints then name in place of the `qpair`.
-    pub(super) fn has_owners(&self) -> bool {
+    pub fn has_owners(&self) -> bool {
         self.era.spec().owners.is_some()
     }
 
     /// Whether a transport's request records carry the `qpair`.
-    pub(super) fn has_qpair(&self, transport: Transport) -> bool {
+    pub fn has_qpair(&self, transport: Transport) -> bool {
         transport == Transport::Rdma || !self.has_owners()
     }
 
     /// Declares every tracepoint, owner type and object type.
-    pub(super) fn declare(&self, trace: &mut TraceBuilder) {
+    pub fn declare(&self, trace: &mut TraceBuilder) {
         trace.owner_type(OWNER_BDEV, b'b').owner_type(OWNER_TCP, b't');
         trace.object_type(OBJECT_BDEV_IO, b'i');
         trace.object_type(OBJECT_TCP_IO, b'r').object_type(OBJECT_RDMA_IO, b'r');

@@ -195,13 +195,13 @@ impl<'b> Record<'b, '_> {
             Kind::Enum | Kind::Enum64 if self.parts() == 0 => TypeKind::Forward { tag: Tag::Enum },
             Kind::Enum | Kind::Enum64 => TypeKind::Enum { size: self.size_or_type()?, signed: self.flag() },
             Kind::Fwd => TypeKind::Forward { tag },
-            Kind::Typedef => TypeKind::Typedef { target: self.target()? },
+            // A variable is no type, and nothing that is asked for leads to one.
+            Kind::Typedef | Kind::Var => TypeKind::Typedef { target: self.target()? },
             Kind::Volatile => qualified(Qualifier::Volatile)?,
             Kind::Const => qualified(Qualifier::Const)?,
             Kind::Restrict => qualified(Qualifier::Restrict)?,
             Kind::TypeTag | Kind::DeclTag => qualified(Qualifier::Tag)?,
-            // A variable or a section is no type, and nothing that is asked for leads to one.
-            Kind::Var => TypeKind::Typedef { target: self.target()? },
+            // Nor is a section.
             Kind::Datasec => TypeKind::Void,
             Kind::Func | Kind::FuncProto => self.func()?,
         };
@@ -229,9 +229,8 @@ impl<'b> Record<'b, '_> {
         }
         let id = self.size_or_type()?;
         let proto = self.btf.record(id);
-        // A module's function can have a type of the kernel, but the tools that make BTF never write that: such a
-        // reference can't be followed from here.
-        let broken = TypeError::Btf { offset: self.at + 8, expected: "a function's type" };
+        // FIXME: a module's function can have a type that the base holds, which can't be reached from here: it is an error.
+        let broken = TypeError::Btf { offset: self.at + 8, expected: "a function's type in the same BTF" };
         proto.ok().filter(|proto| proto.kind == Kind::FuncProto).ok_or(broken)
     }
 
@@ -302,9 +301,9 @@ impl<'b> Record<'b, '_> {
     fn value(&self, at: usize) -> Result<i64, TypeError> {
         let low = self.word(at + 1)?;
         if self.kind == Kind::Enum64 {
-            return Ok((u64::from(self.word(at + 2)?) << 32 | u64::from(low)) as i64);
+            return Ok((u64::from(self.word(at + 2)?) << 32 | u64::from(low)).cast_signed());
         }
-        Ok(if self.flag() { i64::from(low as i32) } else { i64::from(low) })
+        Ok(if self.flag() { i64::from(low.cast_signed()) } else { i64::from(low) })
     }
 
     /// The value of the enumerator of this name, if this is an enumeration that has it.

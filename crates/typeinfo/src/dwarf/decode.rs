@@ -21,7 +21,7 @@ fn number(entry: &Entry<'_>, name: DwAt) -> Option<i64> {
         AttributeValue::Data1(value) => Some(value.into()),
         AttributeValue::Data2(value) => Some(value.into()),
         AttributeValue::Data4(value) => Some(value.into()),
-        AttributeValue::Data8(value) | AttributeValue::Udata(value) => Some(value as i64),
+        AttributeValue::Data8(value) | AttributeValue::Udata(value) => Some(value.cast_signed()),
         AttributeValue::Sdata(value) => Some(value),
         _ => None,
     }

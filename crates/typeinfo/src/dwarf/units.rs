@@ -38,8 +38,8 @@ pub(super) struct Units<'data> {
     sections: DwarfSections<'data>,
 }
 
-pub(super) fn broken(offset: usize, detail: impl ToString) -> TypeError {
-    TypeError::Dwarf { section: ".debug_info", offset, detail: detail.to_string() }
+pub(super) fn broken(offset: usize, detail: impl std::fmt::Display) -> TypeError {
+    TypeError::Dwarf { section: ".debug_info", offset, detail: format!("{detail}") }
 }
 
 impl<'data> Units<'data> {

@@ -56,7 +56,7 @@ impl TypeStore<'_> {
         let mut items = Vec::with_capacity(def.members.len());
         for (index, member) in def.members.iter().enumerate() {
             let last = index + 1 == def.members.len() && !def.union;
-            items.push(self.item(member, last).map_err(|problem| refuse(problem))?);
+            items.push(self.item(member, last).map_err(&refuse)?);
         }
         check_names(&def).map_err(refuse)?;
         let laid = lay_out(self.abi, def.union, def.packed, def.align, &items)

@@ -5,8 +5,8 @@ use crate::error::TypeError;
 use crate::model::{Field, TypeKind, TypeRef};
 use crate::names::Nearest;
 
-/// How many structs one search looks into: a broken file can nest exponentially many.
-const MAX_RECORDS: usize = 4096;
+/// How many members one search looks at: a broken file can nest exponentially many.
+const MAX_LOOKED_AT: usize = 1 << 16;
 /// How many near names a message offers.
 const HINTS: usize = 3;
 
@@ -46,7 +46,7 @@ impl TypeStore<'_> {
             TypeKind::Forward { .. } => return Err(TypeError::Incomplete { name: self.display(ty) }),
             _ => return Err(TypeError::WrongKind { name: self.display(ty), expected: "a struct or union" }),
         }
-        let mut budget = MAX_RECORDS;
+        let mut budget = MAX_LOOKED_AT;
         self.walk(ty, 0, &mut budget, MAX_CHAIN, look).map(|_| ())
     }
 
@@ -58,11 +58,12 @@ impl TypeStore<'_> {
         depth: usize,
         look: &mut dyn FnMut(&'s str, Field) -> bool,
     ) -> Result<bool, TypeError> {
-        *budget = budget.saturating_sub(1);
+        let members = self.members(ty)?;
+        *budget = budget.saturating_sub(members.len().max(1));
         if *budget == 0 || depth == 0 {
             return Err(self.too_deep(ty));
         }
-        for member in self.members(ty)? {
+        for member in members {
             let bit_offset = base.checked_add(member.bit_offset).ok_or_else(|| self.too_deep(ty))?;
             let go_on = match member.name {
                 Some(name) => look(name, Field { ty: member.ty, bit_offset, bit_size: member.bit_size }),

@@ -23,7 +23,7 @@ pub struct TypeStore<'data> {
     abi: Abi,
     own: Own,
     sources: Vec<Box<dyn Source + 'data>>,
-    /// The base that module BTF builds on: number of types, strings, and which source it is.
+    /// Each source, and whether module BTF can build on it.
     bases: Vec<(SourceId, bool)>,
 }
 
@@ -50,7 +50,7 @@ impl<'data> TypeStore<'data> {
     /// Adds BTF that stands by itself, such as the kernel's.
     pub fn add_btf(&mut self, btf: Btf<'data>) -> Result<SourceId, TypeError> {
         let id = self.next_source()?;
-        self.add(id, Box::new(btf.placed(id, id)), true)
+        Ok(self.add(id, Box::new(btf.placed(id, id)), true))
     }
 
     /// Adds a module's BTF, made by [`Btf::parse_split`], on top of the kernel's that was added before.
@@ -59,13 +59,13 @@ impl<'data> TypeStore<'data> {
             return Err(TypeError::WrongKind { name: "the base".to_owned(), expected: "BTF that was added before" });
         }
         let id = self.next_source()?;
-        self.add(id, Box::new(btf.placed(id, base)), false)
+        Ok(self.add(id, Box::new(btf.placed(id, base)), false))
     }
 
     /// Adds the DWARF of an executable or library.
     pub fn add_dwarf(&mut self, dwarf: Dwarf<'data>) -> Result<SourceId, TypeError> {
         let id = self.next_source()?;
-        self.add(id, Box::new(dwarf.placed(id)), false)
+        Ok(self.add(id, Box::new(dwarf.placed(id)), false))
     }
 
     fn next_source(&self) -> Result<SourceId, TypeError> {
@@ -75,10 +75,10 @@ impl<'data> TypeStore<'data> {
         Ok(SourceId(self.sources.len() as u16 + 1))
     }
 
-    fn add(&mut self, id: SourceId, source: Box<dyn Source + 'data>, base: bool) -> Result<SourceId, TypeError> {
+    fn add(&mut self, id: SourceId, source: Box<dyn Source + 'data>, base: bool) -> SourceId {
         self.sources.push(source);
         self.bases.push((id, base));
-        Ok(id)
+        id
     }
 
     /// The source of this id. An id that another store gave out may be answered by our own types.

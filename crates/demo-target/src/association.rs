@@ -1,0 +1,218 @@
+//! Hosts come and go: a controller with its admin queue and its I/O queues, each a connection (qpair) of its own.
+
+use testkit::{OWNER_TCP, Transport};
+
+use crate::functions::demo_connect_msg;
+use crate::reactor::{Event, PLANNED_RATE, Reactor};
+use crate::truth::QpairTruth;
+
+/// Connections of one controller, at most.
+const QPAIRS_EACH: u64 = 4;
+/// Where qpairs and controllers lie; the lcore makes the bits from 32 on.
+const QPAIRS: u64 = 0x7f00_0000_0000;
+const CTRLRS: u64 = 0x6100_0000_0000;
+/// Bytes of a qpair, and of a controller.
+const QPAIR_SIZE: u64 = 0x630;
+const CTRLR_SIZE: u64 = 0x1180;
+/// Hosts whose connections use RDMA, of 1,000.
+const RDMA_PER_MILLE: u32 = 500;
+
+/// A place for one controller after another.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    /// Connections that each controller here has.
+    size: u64,
+    pub(crate) controller: Option<Controller>,
+}
+
+/// One host's association with a subsystem.
+#[derive(Debug)]
+pub(crate) struct Controller {
+    pointer: u64,
+    subsystem: usize,
+    host: usize,
+    pub(crate) transport: Transport,
+    pub(crate) qpairs: Vec<Qpair>,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Qpair {
+    pub(crate) pointer: u64,
+    pub(crate) owner: u16,
+    qid: u16,
+    /// Requests that it has still to plan.
+    pub(crate) to_send: u64,
+    /// Requests that are planned or in flight.
+    pub(crate) outstanding: u64,
+    pub(crate) in_flight: u64,
+    /// Index of what is true about it, if somebody wants to know.
+    truth: Option<usize>,
+}
+
+impl Seat {
+    /// As many seats as it takes for so many connections at a time.
+    pub(crate) fn for_connections(mut connections: u64) -> Vec<Seat> {
+        let mut seats = Vec::new();
+        while connections > 0 {
+            let size = connections.min(QPAIRS_EACH);
+            seats.push(Seat { size, controller: None });
+            connections -= size;
+        }
+        seats
+    }
+}
+
+impl Controller {
+    /// Whether every connection has sent all that it wanted, and got it back.
+    pub(crate) fn is_over(&self) -> bool {
+        self.qpairs.iter().all(|qpair| qpair.to_send == 0 && qpair.outstanding == 0)
+    }
+}
+
+impl Reactor<'_> {
+    /// A host connects: its admin queue first, which makes the controller, then its I/O queues.
+    pub(crate) fn open(&mut self, seat: usize) {
+        if self.budget == Some(0) {
+            return;
+        }
+        let fresh = CTRLRS + (u64::from(self.lcore) << 32) + CTRLR_SIZE * self.ctrlrs;
+        self.ctrlrs += 1;
+        let mut controller = Controller {
+            pointer: self.free_ctrlrs.pop().unwrap_or(fresh),
+            subsystem: self.rng.below(self.shared.names.subsystems.len() as u64) as usize,
+            host: self.rng.below(self.shared.names.hosts.len() as u64) as usize,
+            transport: if self.rng.chance(RDMA_PER_MILLE) { Transport::Rdma } else { Transport::Tcp },
+            qpairs: Vec::new(),
+        };
+        for qid in 0..self.seats[seat].size {
+            let qpair = self.connect(&controller, qid as u16);
+            controller.qpairs.push(qpair);
+        }
+        self.seats[seat].controller = Some(controller);
+        self.send_first(seat);
+    }
+
+    /// One connection, from what its socket or its RDMA queue records to its name.
+    fn connect(&mut self, controller: &Controller, qid: u16) -> Qpair {
+        let fresh = QPAIRS + (u64::from(self.lcore) << 32) + QPAIR_SIZE * self.connections;
+        self.connections += 1;
+        let pointer = self.free_qpairs.pop().unwrap_or(fresh);
+        let owner = self.new_owner(controller);
+        self.record_connection(controller.transport, 0, pointer, owner);
+        let (added, named) = self.announce(controller, pointer, qid);
+        let truth = self.shared.options.truth.is_some().then_some(self.qpairs.len());
+        if truth.is_some() {
+            let known = &self.shared.names;
+            self.qpairs.push(QpairTruth {
+                pointer,
+                thread: self.thread(),
+                lcore: self.lcore,
+                qid,
+                ctrlr: controller.pointer,
+                transport: if controller.transport == Transport::Tcp { "tcp" } else { "rdma" }.to_owned(),
+                owner,
+                subnqn: known.subsystems[controller.subsystem].to_string_lossy().into_owned(),
+                hostnqn: known.hosts[controller.host].to_string_lossy().into_owned(),
+                added,
+                named,
+                removed: None,
+            });
+        }
+        let to_send = 1 + self.rng.wait(self.shared.options.life);
+        Qpair { pointer, owner, qid, to_send, outstanding: 0, in_flight: 0, truth }
+    }
+
+    /// The probes of a connection that comes, in the order of SPDK's steps; returns when it was added and named.
+    fn announce(&mut self, controller: &Controller, pointer: u64, qid: u16) -> (u64, u64) {
+        let known = &self.shared.names;
+        let (subnqn, hostnqn) = (&known.subsystems[controller.subsystem], &known.hosts[controller.host]);
+        let (number, thread) = (u64::from(qid), self.thread());
+        let added = self.stamps.next();
+        self.hits.nvmf_poll_group_add_qpair(added, pointer, thread);
+        self.hits.nvmf_transport_poll_group_add(self.stamps.next(), pointer, number, thread);
+        self.hits.msg_exec(self.stamps.next(), demo_connect_msg as *const () as u64, controller.pointer);
+        demo_connect_msg(controller.pointer);
+        let named;
+        if qid == 0 {
+            self.hits.nvmf_ctrlr_create(self.stamps.next(), controller.pointer, subnqn, thread);
+            self.hits.nvmf_subsystem_add_ctrlr(self.stamps.next(), subnqn, controller.pointer, hostnqn);
+            named = self.stamps.next();
+            self.hits.nvmf_ctrlr_add_qpair(named, pointer, number, subnqn, hostnqn);
+        } else {
+            self.hits.nvmf_ctrlr_add_io_qpair(self.stamps.next(), controller.pointer, pointer, number, thread);
+            named = self.stamps.next();
+            self.hits.nvmf_ctrlr_add_qpair(named, pointer, number, subnqn, hostnqn);
+        }
+        (added, named)
+    }
+
+    /// Registers the connection as an owner, as the TCP transport does (v24.05 on): 0 for RDMA, or when none is free.
+    fn new_owner(&mut self, controller: &Controller) -> u16 {
+        let port = 32_768 + self.rng.below(28_000);
+        if controller.transport == Transport::Rdma {
+            return 0;
+        }
+        let owner = self.free_owners.pop_front().unwrap_or(0);
+        if owner != 0 {
+            let subnqn = self.shared.names.subsystems[controller.subsystem].to_string_lossy();
+            let tsc = self.stamps.next();
+            self.ring.owner(owner, OWNER_TCP, tsc, &format!("127.0.0.1:{port} {subnqn}"));
+        }
+        owner
+    }
+
+    fn record_connection(&mut self, transport: Transport, which: usize, qpair: u64, owner: u16) {
+        let tsc = self.stamps.next();
+        let record = self.shared.stages.connection_record(transport, which, tsc, qpair, owner);
+        self.ring.record(&record);
+    }
+
+    /// A host leaves, and after a while another comes to its place.
+    pub(crate) fn close_and_reopen(&mut self, seat: usize) {
+        self.close(seat);
+        // A tenth of the time that a connection lasts.
+        let options = self.shared.options;
+        let pause = if options.flat_out { 20_000 } else { self.think_time() * options.life / 10 };
+        let wait = self.rng.wait(pause.clamp(20_000, PLANNED_RATE / 4));
+        self.later(wait, Event::Open { seat });
+    }
+
+    /// Disconnects a controller's connections, and destroys it. Inlined where a host leaves and where the target ends, so
+    /// that its probes stand in two places.
+    #[expect(clippy::inline_always, reason = "probes in several places are wanted in every build")]
+    #[inline(always)]
+    pub(crate) fn close(&mut self, seat: usize) {
+        let Some(controller) = self.seats[seat].controller.take() else { return };
+        for qpair in controller.qpairs.iter().rev() {
+            self.disconnect(qpair, controller.transport);
+        }
+        let names = &self.shared.names;
+        let (subnqn, hostnqn) = (&names.subsystems[controller.subsystem], &names.hosts[controller.host]);
+        self.hits.nvmf_subsystem_remove_ctrlr(self.stamps.next(), subnqn, controller.pointer, hostnqn);
+        self.hits.nvmf_ctrlr_destruct(self.stamps.next(), controller.pointer, self.thread());
+        self.free_ctrlrs.push(controller.pointer);
+    }
+
+    #[expect(clippy::inline_always, reason = "as above")]
+    #[inline(always)]
+    fn disconnect(&mut self, qpair: &Qpair, transport: Transport) {
+        let thread = self.thread();
+        self.hits.nvmf_qpair_disconnect(self.stamps.next(), qpair.pointer, thread);
+        if qpair.in_flight > 0 {
+            self.hits.nvmf_poll_group_drain_qpair(self.stamps.next(), qpair.pointer, thread);
+        }
+        self.hits.nvmf_transport_poll_group_remove(self.stamps.next(), qpair.pointer, qpair.qid.into(), thread);
+        let removed = self.stamps.next();
+        self.hits.nvmf_poll_group_remove_qpair(removed, qpair.pointer, thread);
+        if let Some(truth) = qpair.truth {
+            self.qpairs[truth].removed = Some(removed);
+        }
+        self.hits.nvmf_transport_qpair_fini(self.stamps.next(), qpair.pointer);
+        self.record_connection(transport, 1, qpair.pointer, qpair.owner);
+        self.free_qpairs.push(qpair.pointer);
+        if qpair.owner != 0 {
+            self.free_owners.push_back(qpair.owner);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Functions with plain names, to put uprobes and uretprobes on, and for the probes that tell which function runs.
+//!
+//! Each body is opaque to the optimizer and unlike the others, so that none is inlined, merged or relieved of an argument.
+#![expect(unsafe_code, reason = "a symbol without mangling must not be defined twice: these names are ours alone")]
+
+use std::hint::black_box;
+
+/// Called when a request starts; returns the request's pointer.
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn demo_request_start(request: u64, qpair: u64, blocks: u32) -> u64 {
+    black_box(qpair);
+    black_box(blocks);
+    black_box(request)
+}
+
+/// Called when a request completes; returns how many blocks were moved.
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn demo_request_complete(request: u64, status: i32, blocks: u32) -> u64 {
+    black_box(request);
+    if black_box(status) == 0 { u64::from(black_box(blocks)) } else { 0 }
+}
+
+/// The function of the probe `msg_exec`.
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn demo_connect_msg(ctrlr: u64) -> u64 {
+    black_box(ctrlr) + 1
+}
+
+/// The function of the probe `event_exec`.
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn demo_schedule_event(first: u64, second: u64) -> u64 {
+    black_box(first) + black_box(second)
+}
+
+/// The function of the probes `timerfd_exec` and `interrupt_fd_process`.
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn demo_poller(arg: u64) -> u64 {
+    black_box(arg) + 2
+}

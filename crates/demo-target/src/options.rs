@@ -1,0 +1,130 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+
+/// What the target does, and for how long.
+#[derive(Args, Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub struct Options {
+    /// Decides everything that is left to chance: the same seed gives the same sequence
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Run so long at most (500ms, 10s, 2m)
+    #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = duration)]
+    pub duration: Duration,
+
+    /// Stop after so many requests
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    pub requests: Option<u64>,
+
+    /// Requests a second, about
+    #[arg(long, value_name = "N", default_value_t = 1000,
+        value_parser = RangedU64ValueParser::<u64>::new().range(1..=10_000_000))]
+    pub rate: u64,
+
+    /// As fast as possible
+    #[arg(long, conflicts_with = "rate")]
+    pub flat_out: bool,
+
+    /// Connections (qpairs) at a time
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
+    pub connections: u32,
+
+    /// Requests that a connection sends before it goes, in the mean
+    #[arg(long, value_name = "N", default_value_t = 20,
+        value_parser = RangedU64ValueParser::<u64>::new().range(1..=1_000_000_000))]
+    pub life: u64,
+
+    /// Write what really happened into this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub truth: Option<PathBuf>,
+
+    /// Write no trace file
+    #[arg(long)]
+    pub no_trace_file: bool,
+
+    /// Leave the trace file there at the end
+    #[arg(long)]
+    pub keep: bool,
+
+    /// The application's name: the trace file is /dev/shm/NAME_trace.pidPID
+    #[arg(long, value_name = "NAME", default_value = "demo", value_parser = app_name)]
+    pub app: String,
+
+    /// Slots of each reactor's ring
+    #[arg(long, value_name = "N", default_value_t = 32 * 1024, value_parser = slots)]
+    pub slots: usize,
+
+    /// Begin only when a line, or the end, is read on standard input
+    #[arg(long)]
+    pub wait: bool,
+
+    /// At the end disconnect nobody, as a target that is killed
+    #[arg(long)]
+    pub no_teardown: bool,
+
+    /// Give the TSC to every probe, as SPDK did before v23.05, and not only to those that have it since then
+    #[arg(long)]
+    pub all_ticks: bool,
+
+    /// Only hit the probe nvmf_ctrlr_add_qpair so many times in a tight loop, and print what a hit costs
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    pub hits: Option<u64>,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let millis = match unit {
+        "ms" => 1,
+        "s" | "" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(format!("no unit {unit:?}: ms, s, m or h")),
+    };
+    let number: u64 = number.parse().map_err(|_| "it begins with a whole number, as in 10s".to_owned())?;
+    let limit = 24 * 3_600_000;
+    match number.checked_mul(millis) {
+        Some(millis @ 1..) if millis <= limit => Ok(Duration::from_millis(millis)),
+        _ => Err("from 1ms to 24h".to_owned()),
+    }
+}
+
+/// SPDK puts the name into a file name as it is.
+fn app_name(text: &str) -> Result<String, String> {
+    let fits = !text.is_empty() && text.len() <= 64 && !text.contains(['/', '\0']);
+    if fits { Ok(text.to_owned()) } else { Err("1 to 64 bytes without a slash".to_owned()) }
+}
+
+fn slots(text: &str) -> Result<usize, String> {
+    let slots: usize = text.parse().map_err(|_| "not a number".to_owned())?;
+    let fits = (64..=1 << 22).contains(&slots) && slots.is_power_of_two();
+    if fits { Ok(slots) } else { Err("a power of two from 64 to 4194304".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units_and_bounds() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("2m"), Ok(Duration::from_mins(2)));
+        for wrong in ["", "s", "0s", "1d", "-1s", "25h", "99999999999999999999s", "1.5s"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rings_are_powers_of_two() {
+        assert_eq!(slots("64"), Ok(64));
+        assert!(slots("65").is_err() && slots("32").is_err() && slots("").is_err());
+        assert!(app_name("a/b").is_err() && app_name("").is_err() && app_name("spdk_tgt").is_ok());
+    }
+}

@@ -1,0 +1,233 @@
+//! One reactor: a thread with its ring, its connections, and a clock of its own that decides what comes next.
+//!
+//! The order of events is decided in planned time, which counts ticks of 2.6 GHz from 0 as the stage tables do, so that
+//! it depends on the seed alone. The real clock only says how long to wait for the next event.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Barrier;
+use std::time::Duration;
+
+use testkit::{BDEVS, FIRST_OWNER, Rng, Stages};
+
+use crate::association::Seat;
+use crate::clock::{Stamps, ticks};
+use crate::names::Names;
+use crate::options::Options;
+use crate::probe_table::Hits;
+use crate::request::Request;
+use crate::stop::Stop;
+use crate::trace_file::Ring;
+use crate::truth::QpairTruth;
+
+/// How many there are.
+pub(crate) const REACTORS: u32 = 2;
+/// Ticks a second of planned time: those of [`testkit::Stage::wait`].
+pub(crate) const PLANNED_RATE: u64 = 2_600_000_000;
+/// The scheduler runs so often, in planned ticks: ten times a second.
+const SCHEDULE: u64 = PLANNED_RATE / 10;
+/// The same where nothing waits, and planned time is short: every few dozen requests.
+const SCHEDULE_FLAT_OUT: u64 = 200_000;
+/// Shorter waits are spent spinning: a sleep takes longer than the stages of a request.
+const SPIN: Duration = Duration::from_micros(150);
+/// No sleep is longer, so that the end is prompt.
+const NAP: Duration = Duration::from_millis(20);
+/// Owner ids of a file (`SPDK_TRACE_MAX_OWNER`, 16 Ki).
+const OWNERS: u16 = 16 * 1024;
+
+/// What all reactors have in common.
+#[derive(Debug)]
+pub(crate) struct Shared<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) stop: &'a Stop,
+    pub(crate) names: Names,
+    pub(crate) stages: Stages,
+    /// Lets the reactors begin and end each phase together.
+    pub(crate) phase: Barrier,
+    pub(crate) tick_rate: u64,
+    /// When the run began and when it must end, in ticks.
+    pub(crate) begin: u64,
+    pub(crate) deadline: u64,
+}
+
+/// What happens next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Event {
+    /// A host connects.
+    Open { seat: usize },
+    /// A host leaves.
+    Close { seat: usize },
+    /// A request reaches its next stage.
+    Stage { request: usize },
+    /// The scheduler balances the reactors.
+    Schedule,
+}
+
+/// Planned time, a number that tells simultaneous events apart, and the event.
+type Planned = Reverse<(u64, u64, Event)>;
+
+/// One reactor.
+#[derive(Debug)]
+pub(crate) struct Reactor<'a> {
+    pub(crate) shared: &'a Shared<'a>,
+    pub(crate) lcore: u32,
+    pub(crate) ring: Ring,
+    pub(crate) hits: Hits,
+    pub(crate) stamps: Stamps,
+    pub(crate) rng: Rng,
+    pub(crate) seats: Vec<Seat>,
+    pub(crate) requests: Vec<Request>,
+    /// What is true about each connection, if somebody wants to know.
+    pub(crate) qpairs: Vec<QpairTruth>,
+    /// Requests that are planned or in flight.
+    pub(crate) outstanding: u64,
+    /// Requests that may still be sent, if they are counted.
+    pub(crate) budget: Option<u64>,
+    pub(crate) bdev_depth: [u64; BDEVS.len()],
+    pub(crate) free_qpairs: Vec<u64>,
+    pub(crate) free_ctrlrs: Vec<u64>,
+    pub(crate) free_owners: VecDeque<u16>,
+    /// How many controllers there ever were, and how many connections.
+    pub(crate) ctrlrs: u64,
+    pub(crate) connections: u64,
+    events: BinaryHeap<Planned>,
+    planned: u64,
+    now: u64,
+}
+
+impl<'a> Reactor<'a> {
+    pub(crate) fn new(shared: &'a Shared<'a>, lcore: u32, ring: Ring) -> Self {
+        let owners = FIRST_OWNER as u16 + BDEVS.len() as u16..OWNERS;
+        let mut reactor = Self {
+            shared,
+            lcore,
+            ring,
+            hits: Hits::new(shared.options.all_ticks),
+            stamps: Stamps::default(),
+            rng: Rng::new(shared.options.seed ^ (u64::from(lcore) << 56)),
+            seats: Seat::for_connections(share(shared.options.connections.into(), lcore)),
+            requests: Vec::new(),
+            qpairs: Vec::new(),
+            outstanding: 0,
+            budget: shared.options.requests.map(|requests| budget(shared.options, requests, lcore)),
+            bdev_depth: [0; BDEVS.len()],
+            free_qpairs: Vec::new(),
+            free_ctrlrs: Vec::new(),
+            free_owners: owners.filter(|owner| u32::from(*owner) % REACTORS == lcore).collect(),
+            ctrlrs: 0,
+            connections: 0,
+            events: BinaryHeap::new(),
+            planned: 0,
+            now: 0,
+        };
+        for seat in 0..reactor.seats.len() {
+            let wait = reactor.rng.below(20_000);
+            reactor.later(wait, Event::Open { seat });
+        }
+        if lcore == 0 {
+            reactor.later(reactor.schedule_period() / 10, Event::Schedule);
+        }
+        reactor
+    }
+
+    /// Id of the SPDK thread that runs here; thread 1 is the application's own.
+    pub(crate) fn thread(&self) -> u64 {
+        u64::from(self.lcore) + 2
+    }
+
+    fn schedule_period(&self) -> u64 {
+        if self.shared.options.flat_out { SCHEDULE_FLAT_OUT } else { SCHEDULE }
+    }
+
+    /// Plans an event.
+    pub(crate) fn later(&mut self, wait: u64, event: Event) {
+        self.planned += 1;
+        self.events.push(Reverse((self.now + wait, self.planned, event)));
+    }
+
+    /// Runs until the time is over, the requests are sent, or somebody says so.
+    pub(crate) fn run(&mut self) {
+        while let Some(Reverse((at, _, event))) = self.events.pop() {
+            if self.is_done() || !self.reach(at) {
+                break;
+            }
+            self.now = at;
+            match event {
+                Event::Open { seat } => self.open(seat),
+                Event::Close { seat } => self.close_and_reopen(seat),
+                Event::Stage { request } => self.advance(request),
+                Event::Schedule => {
+                    self.schedule();
+                    self.later(self.schedule_period(), Event::Schedule);
+                }
+            }
+            if self.ring.is_broken() {
+                self.shared.stop.ask();
+            }
+        }
+    }
+
+    /// Whether the counted requests are all over.
+    pub(crate) fn is_done(&self) -> bool {
+        self.budget == Some(0) && self.outstanding == 0
+    }
+
+    /// Waits until the planned time is there; false when it is time to end instead.
+    fn reach(&self, planned: u64) -> bool {
+        let shared = self.shared;
+        let target = shared.begin.saturating_add(scale(planned, shared.tick_rate, PLANNED_RATE));
+        loop {
+            let now = ticks();
+            if shared.stop.is_asked() || now >= shared.deadline {
+                return false;
+            }
+            if shared.options.flat_out || now >= target {
+                return true;
+            }
+            let left = Duration::from_nanos(scale(target - now, 1_000_000_000, shared.tick_rate));
+            if left > SPIN {
+                std::thread::sleep(left.saturating_sub(SPIN / 2).min(NAP));
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+/// `value * times / of`, as far as it fits.
+pub(crate) fn scale(value: u64, times: u64, of: u64) -> u64 {
+    u64::try_from(u128::from(value) * u128::from(times) / u128::from(of.max(1))).unwrap_or(u64::MAX)
+}
+
+/// One reactor's share of what all reactors share out.
+fn share(all: u64, lcore: u32) -> u64 {
+    all / u64::from(REACTORS) + u64::from(u64::from(lcore) < all % u64::from(REACTORS))
+}
+
+/// One reactor's share of the requests: nothing where no connection is.
+fn budget(options: &Options, requests: u64, lcore: u32) -> u64 {
+    match (options.connections, lcore) {
+        (1, 0) => requests,
+        (1, _) => 0,
+        _ => share(requests, lcore),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up() {
+        for all in 0..10 {
+            assert_eq!((0..REACTORS).map(|lcore| share(all, lcore)).sum::<u64>(), all);
+        }
+    }
+
+    #[test]
+    fn planned_time_is_scaled_without_overflow() {
+        assert_eq!(scale(PLANNED_RATE, 1_000_000_000, PLANNED_RATE), 1_000_000_000);
+        assert_eq!(scale(u64::MAX, u64::MAX, 1), u64::MAX);
+        assert_eq!(scale(5, 5, 0), 25);
+    }
+}

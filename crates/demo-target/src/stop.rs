@@ -1,0 +1,61 @@
+//! When to begin and when to end: standard input, SIGINT and SIGTERM.
+
+use std::io::BufRead as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::error::DemoError;
+
+/// Whether somebody wants the target to end.
+#[derive(Debug, Clone)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+/// Something that ends the wait for the beginning: a signal, or standard input.
+#[derive(Debug)]
+pub(crate) struct Wakeups {
+    woken: Receiver<()>,
+    waker: Sender<()>,
+}
+
+/// Catches SIGINT, SIGTERM and SIGHUP from now on.
+pub(crate) fn listen() -> Result<(Stop, Wakeups), DemoError> {
+    let stop = Stop(Arc::new(AtomicBool::new(false)));
+    let (waker, woken) = channel();
+    let (asked, signal) = (stop.clone(), waker.clone());
+    let handler = move || {
+        asked.ask();
+        // Nobody waits any more once the run has begun.
+        let _ = signal.send(());
+    };
+    ctrlc::set_handler(handler).map_err(|source| DemoError::Signals { source })?;
+    Ok((stop, Wakeups { woken, waker }))
+}
+
+impl Wakeups {
+    /// Waits for a line, or the end, of standard input, or for a signal.
+    pub(crate) fn wait_for_input(&self) -> Result<(), DemoError> {
+        let input = self.waker.clone();
+        let read = move || {
+            // Whatever ends the line ends the wait, an error too.
+            let _ = std::io::stdin().lock().read_until(b'\n', &mut Vec::new());
+            let _ = input.send(());
+        };
+        let thread = std::thread::Builder::new().name("wait".to_owned()).spawn(read);
+        thread.map_err(|source| DemoError::Thread { name: "wait".to_owned(), source })?;
+        // We hold a sender, so this is never the end of the channel.
+        let _ = self.woken.recv();
+        Ok(())
+    }
+}
+
+impl Stop {
+    pub(crate) fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Lets all reactors end.
+    pub(crate) fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

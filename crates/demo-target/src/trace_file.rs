@@ -1,0 +1,110 @@
+//! The trace file: made at the start, written live by both reactors, removed at the end.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use testkit::{BDEVS, Era, FIRST_OWNER, LiveTrace, OWNER_BDEV, Record, Stages, TraceBuilder};
+
+use crate::clock;
+use crate::error::DemoError;
+use crate::options::Options;
+
+/// The era that is written: the newest SPDK release's but one.
+pub(crate) const ERA: Era = Era::E;
+/// Where SPDK's shared memory files are.
+const SHM: &str = "/dev/shm";
+
+/// The file itself. It goes away with this.
+#[derive(Debug)]
+pub(crate) struct TraceFile {
+    live: LiveTrace,
+    keep: bool,
+}
+
+impl TraceFile {
+    /// Makes the file, named as SPDK names it (`SPDK_TRACE_SHM_NAME_BASE` and the process id, `lib/event/app.c`).
+    pub(crate) fn create(options: &Options, tick_rate: u64, reactors: u32) -> Result<Self, DemoError> {
+        let path = Path::new(SHM).join(format!("{}_trace.pid{}", options.app, std::process::id()));
+        let mut trace = TraceBuilder::new(ERA).tsc_rate(tick_rate).slots(options.slots);
+        Stages::new(ERA).declare(&mut trace);
+        for (number, bdev) in BDEVS.iter().enumerate() {
+            trace.owner((FIRST_OWNER + number) as u16, OWNER_BDEV, clock::ticks(), &format!("bdev_{bdev}"));
+        }
+        for lcore in 0..reactors {
+            trace.lcore(lcore).thread_name(&format!("reactor_{lcore}"));
+        }
+        match LiveTrace::create_without_truth(&path, &trace) {
+            Ok(live) => Ok(Self { live, keep: options.keep }),
+            Err(source) => {
+                // A part of it may be there.
+                let _ = fs::remove_file(&path);
+                Err(DemoError::TraceFile { path, source })
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.live.path()
+    }
+
+    /// One reactor's way to write it.
+    pub(crate) fn ring(&self, lcore: u32) -> Result<Ring, DemoError> {
+        let failed = |source| DemoError::TraceFile { path: self.path().to_owned(), source };
+        Ok(Ring { live: Some(self.live.another().map_err(failed)?), lcore, error: None })
+    }
+}
+
+impl Drop for TraceFile {
+    fn drop(&mut self) {
+        if !self.keep {
+            // Somebody else may have removed it: then it is gone, as it should be.
+            let _ = fs::remove_file(self.path());
+        }
+    }
+}
+
+/// One reactor's ring, or nothing where no trace is wanted.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    live: Option<LiveTrace>,
+    lcore: u32,
+    error: Option<io::Error>,
+}
+
+impl Ring {
+    /// For a target without a trace file.
+    pub(crate) fn none(lcore: u32) -> Self {
+        Self { live: None, lcore, error: None }
+    }
+
+    pub(crate) fn record(&mut self, record: &Record) {
+        if let Some(live) = &mut self.live {
+            let written = live.record(self.lcore, record);
+            self.note(written);
+        }
+    }
+
+    pub(crate) fn owner(&mut self, id: u16, owner_type: u8, tsc: u64, description: &str) {
+        if let Some(live) = &mut self.live {
+            let written = live.owner(id, owner_type, tsc, description);
+            self.note(written);
+        }
+    }
+
+    fn note(&mut self, written: io::Result<()>) {
+        if let Err(error) = written {
+            self.live = None;
+            self.error = Some(error);
+        }
+    }
+
+    pub(crate) fn is_broken(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// Why writing stopped, if it did.
+    pub(crate) fn into_error(self, path: Option<PathBuf>) -> Option<DemoError> {
+        self.error.map(|source| DemoError::TraceFile { path: path.unwrap_or_default(), source })
+    }
+}
