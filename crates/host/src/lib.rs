@@ -5,9 +5,12 @@
 #![forbid(unsafe_code)]
 
 mod capabilities;
+pub mod cgroups;
 mod debug_file;
 mod error;
 mod file;
+mod kernel_symbols;
+pub mod libraries;
 mod perf_source;
 mod process;
 mod tracefs;
@@ -15,6 +18,7 @@ mod tracefs;
 pub use capabilities::{Capabilities, Capability};
 pub use error::HostError;
 pub use file::{ElfFile, FilePlace};
+pub use kernel_symbols::KernelSymbols;
 pub use perf_source::PerfSource;
 pub use process::{Pid, Process};
 pub use tracefs::{Tracefs, TracepointName};
