@@ -33,6 +33,13 @@ fn comments_stay() {
     );
 }
 
+/// Found by the fuzz target `script`.
+#[test]
+fn a_line_that_continues_nothing() {
+    check("#pragma x\\", "#pragma x\n");
+    check("#define A 1 \\\r\n + 2\r\n#undef B", "#define A 1   + 2\n#undef B\n");
+}
+
 #[test]
 fn a_statement_stays_one() {
     check("macro m() { if (1) { 2 }; }", "macro m() {\n  if (1) {\n    2;\n  };\n}\n");

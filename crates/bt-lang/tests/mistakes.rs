@@ -28,7 +28,7 @@ fn all_mistakes_in_one_go() {
             ("krobe", "there is no kind of probe `krobe`"),
         ],
     );
-    assert_eq!(hints(text), ["did you mean `kprobe`?"]);
+    assert_eq!(hints(text), ["did you mean `kprobe` or `uprobe`?"]);
     // What is right is there.
     let probes = parse(text).program.items;
     assert_eq!(probes.iter().filter(|item| matches!(item.kind, ItemKind::Probe(_))).count(), 3);

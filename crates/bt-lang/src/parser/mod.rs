@@ -1,6 +1,6 @@
 //! The parser: from text to a tree and diagnostics. It never fails.
 //!
-//! It goes down by hand, one function a rule. A rule that can't be read has told its diagnostic and gives [`Failed`];
+//! It goes down by hand, one function a rule. A rule that can't be read has told its diagnostic and gives `Failed`;
 //! the statement, field or item around it becomes an `Error` node, and reading goes on behind it. So each mistake is told
 //! once, and all of them in one go.
 //!
