@@ -63,6 +63,8 @@ fn statements() {
 #[test]
 fn attach_points() {
     check("kretprobe:f+4 { }", &[("f+4", "`kretprobe` takes no offset")]);
+    check("u:/bin/sh { }", &[("/bin/sh", "this is a file, and there is no function")]);
+    check("k:f /pid = 1/ { $x = ; }", &[("=", "a predicate sets nothing"), (";", "expected an expression, found `;`")]);
     check("t:a { }", &[("t:a", "`t` takes 2 parts after it, and 1 is found")]);
     check("i:x:1 { }", &[("x", "`x` isn't a unit of time")]);
     check("i:s:0 { }", &[("0", "a timer's count is at least 1")]);
