@@ -5,7 +5,7 @@ use bt_lang::ast::Program;
 use bt_lang::dump::dump;
 use bt_lang::fmt::format;
 use bt_lang::render::{Source, render};
-use bt_lang::{Diagnostic, Parsed, macros, parse};
+use bt_lang::{Diagnostic, Parsed, conditions, macros, parse};
 use dptrace_fuzz::within;
 use libfuzzer_sys::fuzz_target;
 
@@ -42,6 +42,7 @@ fuzz_target!(|text: &str| {
         let _ = format(&parsed.program, text);
     }
     let mut program: Program = parsed.program;
+    check_diagnostics(&conditions::apply(&mut program, &["BPFTRACE_HAVE_BTF"]), text);
     check_diagnostics(&macros::expand(&mut program), text);
     assert!(!dump(&program).is_empty());
 });

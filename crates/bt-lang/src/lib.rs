@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`ast`] | the tree, and [`ast::visit`] to walk it |
 //! | [`parser`] | from text to a tree and diagnostics; it never fails |
+//! | [`conditions`] | `#ifdef` and its like heeded |
 //! | [`macros`] | macros expanded |
 //! | [`fmt`] | a tree as a script, in one style |
 //! | [`dump`] | a tree as `(kind part part)` |
@@ -25,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+pub mod conditions;
 pub mod diag;
 pub mod dump;
 pub mod fmt;
