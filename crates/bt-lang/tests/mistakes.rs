@@ -85,6 +85,16 @@ fn items() {
     check("config = { a 1 }", &[("1", "expected `=` and the setting's value, found `1`")]);
 }
 
+/// Found by the fuzz target `script`.
+#[test]
+fn a_missing_semicolon_after_a_wide_character() {
+    check("k:f { \"よ\n}", &[("\"よ", "there is no `\"` at the end of this text, on its line")]);
+    check(
+        "import \"よ\nk:f { }",
+        &[("\"よ", "there is no `\"` at the end of this text, on its line"), ("よ", "expected `;` after an import")],
+    );
+}
+
 #[test]
 fn an_endless_number_of_mistakes_is_cut() {
     let told = parse(&"k:f { ; = ; }\n".repeat(5000)).diagnostics;

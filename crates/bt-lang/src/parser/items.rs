@@ -71,7 +71,7 @@ impl Parser<'_> {
     /// Takes the `;` of an item, or tells that it is missing, and goes on.
     pub(super) fn take_semicolon(&mut self, of: &str) {
         if !self.take(";") {
-            let at = Span::new(self.last_end.saturating_sub(1), self.last_end);
+            let at = self.last_character();
             self.error(format!("expected `;` after {of}"), at);
         }
     }

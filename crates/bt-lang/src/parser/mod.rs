@@ -179,6 +179,12 @@ impl<'a> Parser<'a> {
         Span::new(start, self.last_end.max(start))
     }
 
+    /// The last character taken, for what is missing behind it.
+    fn last_character(&self) -> Span {
+        let before = (self.last_end as usize).saturating_sub(1);
+        Span::new(self.source.floor_char_boundary(before) as u32, self.last_end)
+    }
+
     /// What is looked at, for a diagnostic.
     fn found(&self) -> String {
         match self.token.kind {
