@@ -141,7 +141,7 @@ fn classify(text: &str) -> (Kind, usize) {
 }
 
 /// The length of what `text` quotes at its beginning, to the end of the line at most.
-fn quoted_length(text: &str, quote: char) -> usize {
+pub(crate) fn quoted_length(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {

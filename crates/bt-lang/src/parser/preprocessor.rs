@@ -2,7 +2,7 @@
 
 use super::{Failed, Parse, Parser};
 use crate::ast::{Define, ItemKind, Name, Span};
-use crate::lexer::{begins_word, comment_length};
+use crate::lexer::{begins_word, comment_length, quoted_length};
 
 impl Parser<'_> {
     /// A line that begins with `#`, and the lines after it while they end in `\`.
@@ -69,7 +69,7 @@ impl Parser<'_> {
 
     /// The expression that a part of the text is, if it is one.
     fn value_within(&self, start: usize, end: usize) -> Option<crate::ast::Expr> {
-        if self.source[start..end].contains("\\\n") {
+        if self.source[start..end].contains('\\') {
             return None;
         }
         let mut parser = Parser::new(self.source, start, end, self.options);
@@ -83,19 +83,25 @@ fn line_length(text: &str) -> usize {
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
-        if c == '\n'
-            || (c == '/'
-                && comment_length(rest)
-                    .is_some_and(|length| rest[length..].is_empty() || rest[length..].starts_with(['\n', '\r'])))
-        {
-            break;
-        }
-        at += if rest.starts_with("\\\n") { 2 } else { c.len_utf8() };
+        at += match c {
+            '\n' => break,
+            '\\' if rest.starts_with("\\\n") => 2,
+            '\\' if rest.starts_with("\\\r\n") => 3,
+            '"' => quoted_length(rest, '"'),
+            _ => match comment_length(rest) {
+                Some(length) if rest[length..].trim_start_matches([' ', '\t', '\r']).starts_with('\n') => break,
+                Some(length) if rest[length..].trim().is_empty() => break,
+                Some(length) => length,
+                None => c.len_utf8(),
+            },
+        };
     }
     at
 }
 
 /// The text of a line, with continued lines joined.
 fn joined(text: &str) -> String {
-    text.replace("\\\n", " ").trim().to_owned()
+    let line = text.replace("\\\r\n", " ").replace("\\\n", " ");
+    // At the end of the script a `\` continues nothing.
+    line.trim_end_matches(|c: char| c == '\\' || c.is_whitespace()).trim_start().to_owned()
 }
