@@ -253,3 +253,6 @@ fn has_ended(process: Option<&PidFd>, child: Option<&mut Child>) -> bool {
     let child_ended = child.is_some_and(|child| child.try_wait().is_ok_and(|status| status.is_some()));
     child_ended || process.is_some_and(|process| process.has_ended().unwrap_or(true))
 }
+
+#[cfg(test)]
+mod tests;

@@ -107,6 +107,8 @@ pub trait TargetFacts {
     fn kernel_symbol(&self, name: &str) -> Option<u64>;
     /// The address of a symbol in a user file, as the file has it, and its size, for `uaddr`.
     fn user_symbol(&self, target: &str, name: &str) -> Option<(u64, u64)>;
+    /// The id of a cgroup by its path (its inode).
+    fn cgroup_id(&self, path: &str) -> Option<u64>;
     /// The process of `-p` or `-c`.
     fn pid(&self) -> Option<u32>;
     /// What stands behind the script's name on the command line.

@@ -82,7 +82,7 @@ pub enum MapValue {
 }
 
 /// How the values of one bucket of a time series become one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SeriesOp {
     /// The latest: meta is the time of `CLOCK_BOOTTIME` that it was seen at.
     Last,

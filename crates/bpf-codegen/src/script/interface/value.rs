@@ -191,15 +191,12 @@ impl ValueType {
         }
     }
 
-    /// Its place must be a multiple of this.
+    /// Its place in a tuple or record is a multiple of this. The fields of C structs lie where C puts them.
     pub fn align(&self) -> u32 {
         match self {
-            Self::None | Self::Bool | Self::Str { .. } | Self::MacAddress => 1,
+            Self::None | Self::Bool => 1,
             Self::Int { size, .. } | Self::Enum { size, .. } => u32::from(*size),
-            Self::Buffer { .. } | Self::Inet | Self::Username | Self::ErrorText => 4,
-            Self::Array { element, .. } => element.align(),
-            Self::Tuple(layout) if layout.kind == LayoutKind::Struct => 8,
-            Self::Tuple(layout) => layout.fields.iter().map(|field| field.ty.align()).max().unwrap_or(1),
+            Self::Username | Self::ErrorText => 4,
             _ => 8,
         }
     }
