@@ -44,18 +44,13 @@ impl<'a> Decoder<'a> {
     /// The value of a field of `bytes`.
     pub fn field(&self, field: &Field, bytes: &[u8]) -> Value {
         let bytes = part(bytes, field.offset as usize, field.ty.size() as usize);
-        match field.bits {
-            None => self.value(&field.ty, &bytes),
-            Some((shift, width)) => {
-                let whole = word(&bytes, 0) >> shift.min(63);
-                let kept = if width >= 64 { whole } else { whole & ((1 << width) - 1) };
-                let signed =
-                    matches!(field.ty, ValueType::Int { signed: true, .. } | ValueType::Enum { signed: true, .. });
-                let unused = 64 - u32::from(width.clamp(1, 64));
-                let kept = if signed { (kept << unused).cast_signed() >> unused } else { kept.cast_signed() };
-                self.value(&field.ty, &kept.to_le_bytes())
-            }
-        }
+        let Some((shift, width)) = field.bits else { return self.value(&field.ty, &bytes) };
+        let whole = word(&bytes, 0) >> shift.min(63);
+        let kept = if width >= 64 { whole } else { whole & ((1 << width) - 1) };
+        let signed = matches!(field.ty, ValueType::Int { signed: true, .. } | ValueType::Enum { signed: true, .. });
+        let unused = 64 - u32::from(width.clamp(1, 64));
+        let kept = if signed { (kept << unused).cast_signed() >> unused } else { kept.cast_signed() };
+        self.value(&field.ty, &kept.to_le_bytes())
     }
 
     /// A value. Bytes that are missing count as 0.

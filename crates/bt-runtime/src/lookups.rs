@@ -54,9 +54,9 @@ pub fn timestamp(lookups: &dyn Lookups, nanos: i64, format: &str) -> Option<Stri
         plain.push_str(&rest[..at]);
         let letter = rest[at + 1..].chars().next();
         match letter {
-            Some('f') => plain.push_str(&format!("{:06}", part / 1000)),
-            Some('l') => plain.push_str(&format!("{:03}", part / 1_000_000)),
-            Some('k') => plain.push_str(&format!("{part:09}")),
+            Some('f') => plain += &format!("{:06}", part / 1000),
+            Some('l') => plain += &format!("{:03}", part / 1_000_000),
+            Some('k') => plain += &format!("{part:09}"),
             Some(other) => plain.extend(['%', other]),
             None => plain.push_str("%%"),
         }

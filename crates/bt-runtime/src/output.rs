@@ -202,7 +202,9 @@ fn map_text(table: &Table) -> String {
     for (key, cell) in &table.rows {
         out.push_str(&table.name);
         if !table.is_scalar {
-            out.push_str(&format!("[{}]", text::key(key)));
+            out.push('[');
+            out.push_str(&text::key(key));
+            out.push(']');
         }
         // What takes several lines begins on its own.
         out.push_str(if matches!(cell, Cell::Value(_)) { ": " } else { ":\n" });

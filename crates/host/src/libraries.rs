@@ -48,7 +48,7 @@ pub fn is_called(soname: &str, name: &str) -> bool {
     soname == name
         || stem == name
         || stem.strip_prefix("lib") == Some(name)
-        || name.ends_with(".so") && soname.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'))
+        || soname.strip_prefix(name).is_some_and(|rest| rest.starts_with('.') && name.contains(".so"))
 }
 
 #[cfg(test)]

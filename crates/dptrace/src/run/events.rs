@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use bpf_codegen::script::Script;
 use bpf_codegen::script::interface::action::{ACTION, TIME};
-use bpf_codegen::script::interface::{Action, ActionKind, PrintTo, ValueType};
+use bpf_codegen::script::interface::{Action, ActionKind, PrintTo};
 use bpf_session::Session;
 use bt_runtime::table::{Table, Wish, element};
 use bt_runtime::{Decoder, Lookups as _, Printer, Value, printf};
@@ -60,14 +60,6 @@ impl Events<'_> {
     /// Looks up an event's values; says whether it asks for the end.
     pub(super) fn take(&self, event: Event) -> Option<(Ready, bool)> {
         let action = self.script.actions.get(event.action)?;
-        for field in &action.fields {
-            // The maps of a process are looked at while it is there.
-            if let ValueType::UserStack { .. } = field.ty {
-                let at = field.offset as usize;
-                let pid = event.bytes.get(at..at + 4).and_then(|bytes| bytes.first_chunk()).copied();
-                pid.into_iter().for_each(|pid| self.machine.remember(u32::from_le_bytes(pid)));
-            }
-        }
         let values = self.decoder.fields(&action.fields, &event.bytes);
         let is_exit = matches!(action.kind, ActionKind::Exit);
         Some((Ready { action: event.action, values, bytes: event.bytes }, is_exit))

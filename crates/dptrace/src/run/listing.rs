@@ -48,23 +48,16 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
     // A command that is only listed is not run.
     drop(held);
     let facts = Facts::new(subject, Vec::new(), false);
-    match Wanted::of(args)? {
-        Wanted::Patterns(patterns) => {
-            patterns.iter().for_each(|pattern| list_pattern(pattern, args, &facts, &mut lines))
-        }
+    for pattern in wanted(args)? {
+        list_pattern(&pattern, args, &facts, &mut lines);
     }
     let mut output = Output::open(args.output.as_deref())?;
     output.buffer.extend(lines.0.as_bytes());
     Ok(output.flush()?)
 }
 
-/// What to list.
-enum Wanted {
-    Patterns(Vec<String>),
-}
-
-impl Wanted {
-    fn of(args: &RunArgs) -> anyhow::Result<Self> {
+/// The patterns to list: as typed, or the attach points of a script.
+fn wanted(args: &RunArgs) -> anyhow::Result<Vec<String>> {
         let word = args.words.first();
         let is_file = word.is_some_and(|word| std::path::Path::new(word).is_file());
         if !args.programs.is_empty() || is_file {
@@ -75,16 +68,15 @@ impl Wanted {
                 _ => None,
             });
             let points = points.flat_map(|probe| &probe.points).map(|point| point.raw.clone());
-            return Ok(Self::Patterns(points.collect()));
+            return Ok(points.collect());
         }
-        let Some(word) = word else { return Ok(Self::Patterns(vec!["*:*".into()])) };
+        let Some(word) = word else { return Ok(vec!["*:*".into()]) };
         if std::path::Path::new(word).extension().is_some_and(|it| it == "bt") {
             note(&format!(
                 "It appears that '{word}' is a filename but the file does not exist. Treating '{word}' as a search pattern."
             ));
         }
-        Ok(Self::Patterns(word.split(',').map(|pattern| pattern.trim().to_owned()).collect()))
-    }
+        Ok(word.split(',').map(|pattern| pattern.trim().to_owned()).collect())
 }
 
 /// A kind of probe: its names, and how its probes are found.

@@ -202,8 +202,8 @@ impl<'a> Live<'a> {
     fn finish(mut self) -> anyhow::Result<u8> {
         let status = self.events.exit.take();
         self.run_all(|attach| matches!(attach, Attach::End))?;
-        let last = self.session.drain_now(RING, Event::of)?;
-        self.take(last);
+        let final_events = self.session.drain_now(RING, Event::of)?;
+        self.take(final_events);
         while let Some(ready) = self.order.pop_any() {
             self.show(&ready)?;
         }

@@ -16,10 +16,13 @@ pub(super) struct Machine {
     kernel: Rc<OnceCell<KernelSymbols>>,
     user: UserSymbols,
     users: OnceCell<HashMap<u32, String>>,
-    cgroups: RefCell<HashMap<(u64, String), Vec<(String, String)>>>,
+    cgroups: RefCell<HashMap<(u64, String), CgroupPaths>>,
     zone: OnceCell<TimeZone>,
     clocks: OnceCell<Clocks>,
 }
+
+/// A cgroup's hierarchies by name, each with its path there.
+type CgroupPaths = Vec<(String, String)>;
 
 /// What to add to a clock to get the time since 1970, in nanoseconds.
 #[derive(Clone, Copy)]

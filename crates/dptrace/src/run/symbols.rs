@@ -101,7 +101,7 @@ impl Table {
             .map(|function| (function.offset.0, function.size, function.name.clone().into_owned()))
             .collect();
         // Of several names of a place the last one found is shown: the longest, and among those the global ones.
-        functions.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)));
+        functions.sort_by_key(|function| (function.0, function.1));
         Some(Self { functions })
     }
 }

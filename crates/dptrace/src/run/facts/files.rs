@@ -78,55 +78,9 @@ impl UserFiles {
         match target {
             None | Some("" | "*") if !own.is_empty() => all_own(false),
             None | Some("" | OWN) => all_own(target == Some(OWN)),
-            Some(text) if text.contains(['*', '?']) => self.by_pattern(text, &own),
-            Some(text) => Ok(Targets { files: self.by_name(text, &own)?, first_only: false }),
+            Some(text) if text.contains(['*', '?']) => by_pattern(text, &own),
+            Some(text) => Ok(Targets { files: by_name(text, &own)?, first_only: false }),
         }
-    }
-
-    fn by_pattern(&self, text: &str, own: &[Found]) -> Result<Targets, NotFound> {
-        let fits = pattern(text)?;
-        let files: Vec<Found> = if own.is_empty() {
-            let paths = glob::glob(text).into_iter().flatten().flatten().filter(|path| path.is_file());
-            paths.take(MAX_FILES).map(|path| Found { shown: printable(&path), place: FilePlace::at(&path) }).collect()
-        } else {
-            own.iter().filter(|found| fits.matches(&found.shown)).cloned().collect()
-        };
-        let message = || format!("no file fits {text}");
-        if files.is_empty() {
-            Err(NotFound { message: message(), hints: Vec::new() })
-        } else {
-            Ok(Targets { files, first_only: false })
-        }
-    }
-
-    /// A path, a library of the process or of the machine, or a program of PATH.
-    fn by_name(&self, text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
-        let found = |path: &Path| Found { shown: printable(path), place: FilePlace::at(path) };
-        if text.contains('/') {
-            let path = Path::new(text);
-            let same = |own: &&Found| own.place.path() == path;
-            return match own.iter().find(same) {
-                Some(own) => Ok(vec![own.clone()]),
-                None if path.exists() => Ok(vec![Found { shown: text.to_owned(), ..found(path) }]),
-                None => Err(NotFound { message: format!("there is no file {text}"), hints: Vec::new() }),
-            };
-        }
-        let name = |found: &Found| found.place.path().file_name().map(|name| name.to_string_lossy().into_owned());
-        let of_process: Vec<Found> =
-            own.iter().filter(|own| name(own).is_some_and(|name| is_called(&name, text))).cloned().collect();
-        if !of_process.is_empty() {
-            return Ok(of_process);
-        }
-        if let Ok(program) = find_program(text.as_ref()) {
-            return Ok(vec![found(&program)]);
-        }
-        // The linker's cache has one for each machine that it knows: the first is this one's.
-        let library = host::libraries::library(text).into_iter().find(|path| path.exists());
-        let local = || Path::new(text).exists().then(|| PathBuf::from(text));
-        library.or_else(local).map(|path| vec![found(&path)]).ok_or_else(|| NotFound {
-            message: format!("there is no program in PATH and no library called {text}"),
-            hints: vec!["a path has a / in it: ./NAME".into()],
-        })
     }
 
     fn load(&self, found: &Found) -> Result<Rc<ElfFile>, NotFound> {
@@ -181,12 +135,12 @@ impl UserFiles {
                     size: function.size,
                     vaddr: function.vaddr.0,
                 };
-                let named = functions.all().iter().filter(|function| names.is_plain() || !function.indirect);
+                let candidates = functions.all().iter().filter(|function| names.is_plain() || !function.indirect);
                 let mut fitting: Vec<FunctionPlace> = Vec::new();
-                for function in named {
+                for function in candidates {
                     let shown = if cpp { function.display_name() } else { (&*function.name).into() };
-                    let bare = if cpp { shown.split('(').next().unwrap_or_default() } else { &shown };
-                    if names.matches(&shown) || cpp && names.matches(bare) {
+                    let without = if cpp { shown.split('(').next().unwrap_or_default() } else { &shown };
+                    if names.matches(&shown) || cpp && names.matches(without) {
                         fitting.push(place(&shown, function));
                     }
                 }
@@ -293,6 +247,52 @@ impl UserFiles {
         let file = own.map_or_else(|| FilePlace::at(Path::new(path)), |own| own.place).load().ok()?;
         Some(file.debug_file().unwrap_or(file))
     }
+}
+
+fn by_pattern(text: &str, own: &[Found]) -> Result<Targets, NotFound> {
+    let fits = pattern(text)?;
+    let files: Vec<Found> = if own.is_empty() {
+        let paths = glob::glob(text).into_iter().flatten().flatten().filter(|path| path.is_file());
+        paths.take(MAX_FILES).map(|path| Found { shown: printable(&path), place: FilePlace::at(&path) }).collect()
+    } else {
+        own.iter().filter(|found| fits.matches(&found.shown)).cloned().collect()
+    };
+    let message = || format!("no file fits {text}");
+    if files.is_empty() {
+        Err(NotFound { message: message(), hints: Vec::new() })
+    } else {
+        Ok(Targets { files, first_only: false })
+    }
+}
+
+/// A path, a library of the process or of the machine, or a program of PATH.
+fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
+    let found = |path: &Path| Found { shown: printable(path), place: FilePlace::at(path) };
+    if text.contains('/') {
+        let path = Path::new(text);
+        let same = |own: &&Found| own.place.path() == path;
+        return match own.iter().find(same) {
+            Some(own) => Ok(vec![own.clone()]),
+            None if path.exists() => Ok(vec![Found { shown: text.to_owned(), ..found(path) }]),
+            None => Err(NotFound { message: format!("there is no file {text}"), hints: Vec::new() }),
+        };
+    }
+    let name = |found: &Found| found.place.path().file_name().map(|name| name.to_string_lossy().into_owned());
+    let of_process: Vec<Found> =
+        own.iter().filter(|own| name(own).is_some_and(|name| is_called(&name, text))).cloned().collect();
+    if !of_process.is_empty() {
+        return Ok(of_process);
+    }
+    if let Ok(program) = find_program(text.as_ref()) {
+        return Ok(vec![found(&program)]);
+    }
+    // The linker's cache has one for each machine that it knows: the first is this one's.
+    let library = host::libraries::library(text).into_iter().find(|path| path.exists());
+    let local = || Path::new(text).exists().then(|| PathBuf::from(text));
+    library.or_else(local).map(|path| vec![found(&path)]).ok_or_else(|| NotFound {
+        message: format!("there is no program in PATH and no library called {text}"),
+        hints: vec!["a path has a / in it: ./NAME".into()],
+    })
 }
 
 fn with_functions<T>(file: &ElfFile, look: impl FnOnce(&Functions<'_>) -> T) -> Result<T, NotFound> {

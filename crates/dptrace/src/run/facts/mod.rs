@@ -112,6 +112,10 @@ impl TargetFacts for Facts {
         self.files.symbol(target, name)
     }
 
+    fn cgroup_id(&self, path: &str) -> Option<u64> {
+        host::cgroups::id(std::path::Path::new(path))
+    }
+
     fn pid(&self) -> Option<u32> {
         self.files.subject().pid()
     }

@@ -27,7 +27,7 @@ fn sends(action: i32, value: i32) -> bpf_insn::Code {
     let full = asm.label("full");
     asm.call(Helper::KTIME_GET_NS).mov(R6, R0).load_map(R1, RING).mov(R2, 24).mov(R3, 0);
     asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, full).mov(R7, R0);
-    asm.store(Size::DW, R7.at(TIME as i16), R6).store(Size::W, R7.at(ACTION as i16), action);
+    asm.store(Size::DW, R7.at(TIME.try_into().unwrap()), R6).store(Size::W, R7.at(ACTION.try_into().unwrap()), action);
     asm.store(Size::W, R7.at(12), 0).store(Size::DW, R7.at(16), value);
     asm.mov(R1, R7).mov(R2, 0).call(Helper::RINGBUF_SUBMIT).bind(full).mov(R0, 0).exit();
     asm.finish().unwrap()
@@ -39,7 +39,11 @@ fn counts() -> bpf_insn::Code {
     let new = asm.label("new");
     let done = asm.label("done");
     asm.store(Size::DW, R10.at(-8), 0).load_map(R1, "m").mov(R2, R10).add(R2, -8).call(Helper::MAP_LOOKUP_ELEM);
-    asm.jump_if(R0, JumpOp::Eq, 0, new).load(Size::DW, R1, R0.at(0)).add(R1, 1).store(Size::DW, R0.at(0), R1).jump(done);
+    asm.jump_if(R0, JumpOp::Eq, 0, new)
+        .load(Size::DW, R1, R0.at(0))
+        .add(R1, 1)
+        .store(Size::DW, R0.at(0), R1)
+        .jump(done);
     asm.bind(new).store(Size::DW, R10.at(-16), 1).load_map(R1, "m").mov(R2, R10).add(R2, -8).mov(R3, R10).add(R3, -16);
     asm.mov(bpf_insn::Reg::R4, 0).call(Helper::MAP_UPDATE_ELEM).bind(done).mov(R0, 0).exit();
     asm.finish().unwrap()
@@ -89,12 +93,7 @@ fn script() -> Script {
     };
     Script {
         module: Module { maps, programs },
-        probes: vec![
-            probe(0, Attach::Begin),
-            probe(1, every.clone()),
-            probe(2, every),
-            probe(3, Attach::End),
-        ],
+        probes: vec![probe(0, Attach::Begin), probe(1, every.clone()), probe(2, every), probe(3, Attach::End)],
         maps: vec![map],
         actions: vec![printf("said "), action(ActionKind::Exit)],
         ..Script::default()
@@ -147,7 +146,8 @@ fn what_is_only_begin_and_end_ends_by_itself() {
 fn nothing_is_shown_behind_an_exit() {
     let mut script = script();
     script.module.programs[1] = program("exit", ProgramKind::RawTracepoint, sends(1, 7));
-    script.probes = vec![probe(1, Attach::Begin), probe(0, Attach::Begin), probe(2, Attach::Interval { nanos: 1_000_000 })];
+    script.probes =
+        vec![probe(1, Attach::Begin), probe(0, Attach::Begin), probe(2, Attach::Interval { nanos: 1_000_000 })];
     let Some(shown) = output_of(&script, &[]) else { return };
     assert_eq!(shown, (7, "\n\n".into()));
 }
