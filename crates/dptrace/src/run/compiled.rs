@@ -19,10 +19,9 @@ pub(super) fn parse(text: &ScriptText, args: &RunArgs) -> anyhow::Result<Program
 
 /// The programs; all mistakes are told.
 pub(super) fn compile(text: &ScriptText, program: &Program, facts: &Facts, args: &RunArgs) -> anyhow::Result<Script> {
-    let _ = (program, facts);
-    let diagnostic = Diagnostic::error("the compiler is not there yet", bt_lang::Span::empty(0));
-    tell(text, &[diagnostic], args)?;
-    Ok(Script::default())
+    let compiled = bpf_codegen::script::compile(program, facts);
+    tell(text, &compiled.diagnostics, args)?;
+    compiled.script.ok_or_else(|| anyhow::anyhow!("{} was not compiled, for no reason that was told", text.name))
 }
 
 /// Tells diagnostics, and fails if there is an error among them.

@@ -58,25 +58,25 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
 
 /// The patterns to list: as typed, or the attach points of a script.
 fn wanted(args: &RunArgs) -> anyhow::Result<Vec<String>> {
-        let word = args.words.first();
-        let is_file = word.is_some_and(|word| std::path::Path::new(word).is_file());
-        if !args.programs.is_empty() || is_file {
-            let text = ScriptText::of(args)?;
-            let program = compiled::parse(&text, args)?;
-            let points = program.items.iter().filter_map(|item| match &item.kind {
-                bt_lang::ast::ItemKind::Probe(probe) => Some(probe),
-                _ => None,
-            });
-            let points = points.flat_map(|probe| &probe.points).map(|point| point.raw.clone());
-            return Ok(points.collect());
-        }
-        let Some(word) = word else { return Ok(vec!["*:*".into()]) };
-        if std::path::Path::new(word).extension().is_some_and(|it| it == "bt") {
-            note(&format!(
-                "It appears that '{word}' is a filename but the file does not exist. Treating '{word}' as a search pattern."
-            ));
-        }
-        Ok(word.split(',').map(|pattern| pattern.trim().to_owned()).collect())
+    let word = args.words.first();
+    let is_file = word.is_some_and(|word| std::path::Path::new(word).is_file());
+    if !args.programs.is_empty() || is_file {
+        let text = ScriptText::of(args)?;
+        let program = compiled::parse(&text, args)?;
+        let points = program.items.iter().filter_map(|item| match &item.kind {
+            bt_lang::ast::ItemKind::Probe(probe) => Some(probe),
+            _ => None,
+        });
+        let points = points.flat_map(|probe| &probe.points).map(|point| point.raw.clone());
+        return Ok(points.collect());
+    }
+    let Some(word) = word else { return Ok(vec!["*:*".into()]) };
+    if std::path::Path::new(word).extension().is_some_and(|it| it == "bt") {
+        note(&format!(
+            "It appears that '{word}' is a filename but the file does not exist. Treating '{word}' as a search pattern."
+        ));
+    }
+    Ok(word.split(',').map(|pattern| pattern.trim().to_owned()).collect())
 }
 
 /// A kind of probe: its names, and how its probes are found.

@@ -34,9 +34,7 @@ use super::interface::{Action, Config, TargetFacts};
 use super::probe::Context;
 use super::ty::{Agg, Ty};
 
-pub(crate) use builtins::BUILTINS;
-pub(crate) use calls::FUNCTIONS;
-pub(crate) use aggregates::AGGREGATES;
+pub(crate) use functions::signal_number;
 
 /// What is known of a map.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -5,7 +5,7 @@
 //! variables and temporary values of program and callbacks are. Values in memory are written where they are wanted; those
 //! that the stack has no room for lie in a scratch area, of which each CPU has a few (see [`scratch`]).
 
-mod aggregate;
+pub(crate) mod aggregate;
 mod event;
 mod funs;
 mod loops;
@@ -27,6 +27,8 @@ use super::hir::Ex;
 use super::probe::Context;
 use super::ty::Ty;
 use place::{Base, Place};
+
+pub(crate) use maps::{bpf_name, key_size};
 
 /// A piece of code that a helper calls back.
 #[derive(Clone, PartialEq, Debug)]

@@ -11,6 +11,8 @@ use crate::event::LOST;
 
 /// The scratch map's name.
 pub(crate) const MAP: &str = "scratch";
+/// How many counters [`LOST`] has.
+pub(crate) const COUNTERS: u32 = 3;
 /// How many areas each CPU has.
 pub(crate) const AREAS: u32 = 4;
 /// The word that says whether an area is taken.

@@ -50,7 +50,7 @@ fn counts() -> bpf_insn::Code {
 }
 
 fn program(name: &str, kind: ProgramKind, code: bpf_insn::Code) -> ProgramDef {
-    ProgramDef { name: name.into(), kind, target: None, sleepable: false, code }
+    ProgramDef { name: name.into(), kind, target: None, sleepable: false, code, subprograms: Vec::new() }
 }
 
 fn probe(program: usize, attach: Attach) -> ScriptProbe {
