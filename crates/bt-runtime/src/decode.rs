@@ -47,9 +47,7 @@ impl<'a> Decoder<'a> {
         let Some((shift, width)) = field.bits else { return self.value(&field.ty, &bytes) };
         let whole = word(&bytes, 0) >> shift.min(63);
         let kept = if width >= 64 { whole } else { whole & ((1 << width) - 1) };
-        let signed = matches!(field.ty, ValueType::Int { signed: true, .. } | ValueType::Enum { signed: true, .. });
-        let unused = 64 - u32::from(width.clamp(1, 64));
-        let kept = if signed { (kept << unused).cast_signed() >> unused } else { kept.cast_signed() };
+        // As bpftrace does, without a sign.
         self.value(&field.ty, &kept.to_le_bytes())
     }
 

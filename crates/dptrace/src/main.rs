@@ -48,9 +48,11 @@ fn main() -> ExitCode {
 fn words() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let name = words.first().map(Path::new).and_then(Path::file_name);
-    let says_so = words.get(1).is_some_and(|word| word == "run");
-    if name.is_some_and(|name| name == "bpftrace") && !says_so {
-        words.insert(1, "run".into());
+    if name.is_some_and(|name| name == "bpftrace") {
+        failure::speak_as_bpftrace();
+        if words.get(1).is_none_or(|word| word != "run") {
+            words.insert(1, "run".into());
+        }
     }
     words
 }

@@ -1,12 +1,14 @@
 //! Attaches a script's probes.
 
+use std::path::PathBuf;
+
 use bpf_codegen::module::ProgramKind;
 use bpf_codegen::script::Script;
 use bpf_codegen::script::interface::{Attach, MissingProbes, SampleRate, ScriptProbe};
 use bpf_session::{Scope, Session, SessionError, UprobePlace, Uprobes};
 
 use super::facts::online_cpus;
-use crate::failure::note;
+use crate::failure::{note, usage};
 
 /// `PERF_TYPE_SOFTWARE` and `PERF_COUNT_SW_CPU_CLOCK` of `linux/perf_event.h`: nanoseconds of a CPU's time.
 const CPU_CLOCK: (u32, u64) = (1, 0);
@@ -15,6 +17,27 @@ const CPU_CLOCK: (u32, u64) = (1, 0);
 pub(super) fn run_by_hand(script: &Script) -> usize {
     let by_hand = |probe: &&ScriptProbe| matches!(probe.attach, Attach::Begin | Attach::End | Attach::Signal { .. });
     script.probes.iter().filter(by_hand).map(|probe| probe.count).sum()
+}
+
+/// Takes out the probes whose names the expression is not found in, but for those that are run rather than attached.
+pub(super) fn filter(script: &mut Script, expression: &str) -> anyhow::Result<()> {
+    let regex = regex_lite::Regex::new(expression).map_err(|error| usage(format!("--probe-filter: {error}")))?;
+    let stays =
+        |probe: &ScriptProbe| matches!(probe.attach, Attach::Begin | Attach::End) || regex.is_match(&probe.name);
+    script.probes.retain(stays);
+    Ok(())
+}
+
+/// The files that user probes are in.
+pub(super) fn files(script: &Script) -> Vec<PathBuf> {
+    let path = |probe: &ScriptProbe| match &probe.attach {
+        Attach::Uprobe { path, .. } => Some(path.clone()),
+        _ => None,
+    };
+    let mut files: Vec<PathBuf> = script.probes.iter().filter_map(path).collect();
+    files.sort();
+    files.dedup();
+    files
 }
 
 /// Whether there is anything to attach or to wait for.

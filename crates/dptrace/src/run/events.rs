@@ -146,7 +146,9 @@ impl Events<'_> {
     fn cat(&self, path: &str) -> String {
         use std::io::Read as _;
         let mut bytes = Vec::new();
-        let read = std::fs::File::open(path).and_then(|file| file.take(MAX_CAT).read_to_end(&mut bytes));
+        let setting = self.script.config.others.iter().find(|(name, _)| name == "max_cat_bytes");
+        let most = setting.and_then(|(_, value)| value.parse().ok()).unwrap_or(MAX_CAT);
+        let read = std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
         if let Err(error) = read {
             note(&format!("cat: failed to open file '{path}': {error}"));
         }

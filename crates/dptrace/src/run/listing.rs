@@ -102,16 +102,18 @@ const KINDS: [Kind; 12] = [
 ];
 
 fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, lines: &mut Lines) {
-    let (kind, rest) = pattern.split_once(':').unwrap_or((pattern, "*"));
+    // A pattern in one part is over whole names, unless it is a kind's name.
+    let whole = !pattern.contains(':') && !KINDS.iter().any(|kind| fits(pattern, kind.name));
+    let pattern = if whole { format!("*:{pattern}") } else { pattern.to_owned() };
+    let (kind, rest) = pattern.split_once(':').unwrap_or((&pattern, "*"));
     let Ok(kinds) = probes::pattern::NamePattern::parse(kind) else { return };
-    let any = kind.contains('*') && !kind.trim_matches('*').is_empty() || kind == "*";
     for known in &KINDS {
         if !kinds.matches(known.name) && !known.short.contains(&kind) {
             continue;
         }
         // Without a file there is nothing to look through.
         let of_files = ["uprobe", "uretprobe", "usdt"].contains(&known.name);
-        if any && of_files && args.pid.is_none() {
+        if kind.contains('*') && of_files && args.pid.is_none() && !rest.contains('/') {
             continue;
         }
         for found in (known.list)(rest, facts) {
@@ -121,6 +123,11 @@ fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, lines: &mut Lines)
             }
         }
     }
+}
+
+/// Whether a name fits a pattern.
+fn fits(pattern: &str, name: &str) -> bool {
+    probes::pattern::NamePattern::parse(pattern).is_ok_and(|pattern| pattern.matches(name))
 }
 
 /// The arguments of a probe, a line each.

@@ -26,6 +26,15 @@ const AFTER_INTERRUPT: Duration = Duration::from_millis(500);
 /// Asks for a line on standard output once probes are attached; bpftrace's tests do.
 const NOTIFY: &str = "__BPFTRACE_NOTIFY_PROBES_ATTACHED";
 
+/// What the counters of [`LOST`] count: see the compiler's.
+const RING_FULL: u32 = 0;
+/// See [`RING_FULL`].
+const MAP_FULL: u32 = 1;
+/// See [`RING_FULL`].
+const BUSY: u32 = 2;
+/// What bpftrace says of it.
+const MAP_IS_FULL: &str = "Map full; can't update element. Try increasing max_map_keys config";
+
 /// What a script is run with.
 pub(super) struct Setting<'a> {
     pub(super) args: &'a RunArgs,
@@ -117,6 +126,8 @@ impl<'a> Live<'a> {
                 }
             }
         }
+        // Before programs are taken away: what `system` runs may want to see them, and it takes a while.
+        self.show_rest()?;
         self.session.detach();
         let mut rest = Vec::new();
         drain.finish(|batch| rest.extend(batch));
@@ -207,7 +218,7 @@ impl<'a> Live<'a> {
         while let Some(ready) = self.order.pop_any() {
             self.show(&ready)?;
         }
-        let lost = self.lost();
+        let lost = self.counted(RING_FULL);
         let printer = self.events.printer;
         if lost > 0 {
             self.output.buffer.extend(printer.lost_events(lost).as_bytes());
@@ -228,6 +239,8 @@ impl<'a> Live<'a> {
 
     fn tell_totals(&self, lost: u64) {
         let counts = [
+            (self.counted(MAP_FULL), MAP_IS_FULL),
+            (self.counted(BUSY), "hits were left out because programs interrupted one another too deeply"),
             (lost, "events were lost because the ring buffer was full (perf_rb_pages makes it larger)"),
             (self.session.misses(), "hits were skipped by the kernel because another program was running on that CPU"),
             (self.events.decoder.cut(), "strings were cut (max_strlen makes room)"),
@@ -236,13 +249,13 @@ impl<'a> Live<'a> {
         ];
         let warnings = self.events.warnings;
         for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0 && warnings) {
-            note(&format!("{count} {what}"));
+            note(&if what == MAP_IS_FULL { format!("{what} ({count} times)") } else { format!("{count} {what}") });
         }
     }
 
-    /// The events that did not fit into the ring.
-    fn lost(&self) -> u64 {
-        let counted = self.session.map(LOST).and_then(|map| map.lookup(&0_u32.to_ne_bytes()).ok().flatten());
+    /// What programs counted, of all CPUs.
+    fn counted(&self, what: u32) -> u64 {
+        let counted = self.session.map(LOST).and_then(|map| map.lookup(&what.to_ne_bytes()).ok().flatten());
         let (cpus, _) = counted.as_deref().unwrap_or_default().as_chunks::<8>();
         cpus.iter().copied().map(u64::from_ne_bytes).sum()
     }

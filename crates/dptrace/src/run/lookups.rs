@@ -2,6 +2,7 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use bpf_codegen::script::interface::Clock;
@@ -32,20 +33,15 @@ struct Clocks {
 }
 
 impl Machine {
-    pub(super) fn new(kernel: Rc<OnceCell<KernelSymbols>>, demangle: bool) -> Self {
+    pub(super) fn new(kernel: Rc<OnceCell<KernelSymbols>>, demangle: bool, files: Vec<PathBuf>) -> Self {
         Self {
             kernel,
-            user: UserSymbols::new(demangle),
+            user: UserSymbols::new(demangle, files),
             users: OnceCell::new(),
             cgroups: RefCell::default(),
             zone: OnceCell::new(),
             clocks: OnceCell::new(),
         }
-    }
-
-    /// Remembers what a process has mapped, since it may be gone when its symbols are asked for.
-    pub(super) fn remember(&self, pid: u32) {
-        self.user.remember(pid);
     }
 }
 

@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 use anyhow::Context as _;
 use bpf_codegen::script::Script;
 use bpf_session::Session;
-use bt_runtime::{Decoder, Form, Printer};
+use bt_runtime::{Decoder, Printer};
 use sys::process::{HeldChild, PidFd};
 
 use crate::interrupt::Interrupt;
@@ -39,6 +39,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if args.list {
         return listing::list(args).map(|()| 0);
     }
+    args.form()?;
     let text = ScriptText::of(args)?;
     let program = compiled::parse(&text, args)?;
     if args.fmt {
@@ -49,7 +50,10 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     let (subject, held) = subject(args)?;
     let facts = Facts::new(subject, text.params.clone(), args.r#unsafe);
-    let script = compiled::compile(&text, &program, &facts, args)?;
+    let mut script = compiled::compile(&text, &program, &facts, args)?;
+    if let Some(filter) = &args.probe_filter {
+        attach::filter(&mut script, filter)?;
+    }
     if args.check {
         return Ok(0);
     }
@@ -78,9 +82,9 @@ fn execute(
         attach::all(script, &mut session, args.verbose > 0)?;
         return Ok(0);
     }
-    let machine = Machine::new(facts.kernel_symbols(), script.config.cpp_demangle);
+    let machine = Machine::new(facts.kernel_symbols(), script.config.cpp_demangle, attach::files(script));
     let decoder = Decoder::new(&machine, &script.config.str_trunc_trailer);
-    let printer = Printer::new(Form::from(args.format));
+    let printer = Printer::new(args.form()?);
     let events = Events { script, text, machine: &machine, decoder, printer, warnings: !args.no_warnings, exit: None };
     let output = Output::open(args.output.as_deref())?;
     if args.mode.is_some() {

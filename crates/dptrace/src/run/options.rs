@@ -6,6 +6,8 @@ use std::time::Duration;
 use bt_runtime::Form;
 use clap::{ArgAction, Args, ValueEnum};
 
+use crate::failure::usage;
+
 /// `dptrace run`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
@@ -40,9 +42,17 @@ pub(crate) struct RunArgs {
     #[arg(long, hide = true)]
     usdt_file_activation: bool,
 
-    /// How output looks
+    /// Put `#include <FILE>` before the script
+    #[arg(long = "include", value_name = "FILE")]
+    pub(super) includes: Vec<String>,
+
+    /// Attach only the probes whose names this regular expression is found in; begin and end stay
+    #[arg(long, value_name = "REGEX")]
+    pub(super) probe_filter: Option<String>,
+
+    /// How output looks: text or json
     #[arg(short, long, value_name = "FORMAT", default_value = "text", help_heading = "Output")]
-    pub(super) format: FormName,
+    pub(super) format: String,
 
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -101,18 +111,13 @@ pub(crate) struct RunArgs {
     pub(super) mode: Option<String>,
 }
 
-/// How output looks.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum FormName {
-    Text,
-    Json,
-}
-
-impl From<FormName> for Form {
-    fn from(name: FormName) -> Self {
-        match name {
-            FormName::Text => Self::Text,
-            FormName::Json => Self::Json,
+impl RunArgs {
+    /// How output looks.
+    pub(super) fn form(&self) -> anyhow::Result<Form> {
+        match self.format.as_str() {
+            "text" => Ok(Form::Text),
+            "json" => Ok(Form::Json),
+            other => Err(usage(format!("invalid output format {other:?}"))),
         }
     }
 }

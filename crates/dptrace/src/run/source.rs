@@ -9,7 +9,7 @@ use bt_runtime::Place;
 
 use super::bundled;
 use super::options::RunArgs;
-use crate::failure::usage;
+use crate::failure::{capitalized, speaks_as_bpftrace, usage};
 use crate::target::printable;
 
 /// What bpftrace calls a program that has no file.
@@ -29,22 +29,41 @@ pub(super) struct ScriptText {
 impl ScriptText {
     /// What was asked for.
     pub(super) fn of(args: &RunArgs) -> anyhow::Result<Self> {
+        // As bpftrace does, files that are to be included stand before the script.
+        let includes: String = args.includes.iter().map(|file| format!("#include <{file}>\n")).collect();
         if !args.programs.is_empty() {
-            return Ok(Self { name: NO_FILE.into(), text: args.programs.join("\n"), params: args.words.clone() });
+            let text = includes + &args.programs.join("\n");
+            return Ok(Self { name: NO_FILE.into(), text, params: args.words.clone() });
         }
         let Some((script, params)) = args.words.split_first() else {
             return Err(usage("what to run is missing: a SCRIPT's file or name, or -e PROGRAM"));
         };
         let (name, text) = read(script)?;
-        Ok(Self { name, text, params: params.to_vec() })
+        Ok(Self { name, text: includes + &text, params: params.to_vec() })
     }
 
     /// Tells a diagnostic on standard error.
     pub(super) fn tell(&self, diagnostic: &Diagnostic) {
         use std::io::{IsTerminal as _, Write as _};
+        if speaks_as_bpftrace() {
+            let _ = write!(std::io::stderr(), "{}", self.as_bpftrace(diagnostic));
+            return;
+        }
         let shown = render(diagnostic, &Source::new(&self.name, &self.text), std::io::stderr().is_terminal());
         // Where standard error is gone, there is nobody to tell.
         let _ = write!(anstream::stderr(), "{shown}");
+    }
+
+    /// A diagnostic in bpftrace's form: `stdin:1:9-20: ERROR: Message`, the line, tildes under the place, hints.
+    fn as_bpftrace(&self, diagnostic: &Diagnostic) -> String {
+        let place = self.place(diagnostic.span);
+        let word = if diagnostic.is_error() { "ERROR" } else { "WARNING" };
+        let message = capitalized(&diagnostic.message);
+        let mut text = format!("{}: {word}: {message}\n{}\n", place.shown(), self.context(&place));
+        for hint in &diagnostic.hints {
+            text += &format!("HINT: {hint}\n");
+        }
+        text
     }
 
     /// Where a span is, in lines and columns.
@@ -84,5 +103,5 @@ fn no_script(path: &Path, error: &std::io::Error) -> String {
     let reason = error.to_string();
     let reason = reason.split(" (os error").next().unwrap_or_default();
     let near = crate::names::hint(&name, bundled::ALL.iter().map(|script| script.name));
-    format!("failed to open file '{name}': {reason}, and no bundled script has that name{near}")
+    format!("failed to open file '{name}': {reason}{near}")
 }

@@ -8,14 +8,20 @@ use std::rc::Rc;
 use bt_runtime::Symbol;
 use host::{FilePlace, Pid, Process};
 use probes::ProcAddr;
+use probes::elf::ElfKind;
 use probes::symbols::{Functions, demangle};
 
+/// Where the kernel puts position-independent programs of x86-64 that are not randomized: two thirds of the address
+/// space, `ELF_ET_DYN_BASE` of `arch/x86/include/asm/elf.h`.
+const PLAIN_BASE: u64 = 0x5555_5555_4000;
 /// How many processes are remembered.
 const MAX_PROCESSES: usize = 4096;
 
 /// Symbols of processes; files and processes are read when they are first asked for.
 pub(super) struct UserSymbols {
     demangle: bool,
+    /// The files that user probes are in: where the functions of processes are looked for that are gone.
+    probed: Vec<PathBuf>,
     processes: RefCell<HashMap<u32, Option<Rc<Process>>>>,
     files: RefCell<HashMap<PathBuf, Rc<Table>>>,
 }
@@ -27,20 +33,13 @@ struct Table {
 }
 
 impl UserSymbols {
-    pub(super) fn new(demangle: bool) -> Self {
-        Self { demangle, processes: RefCell::default(), files: RefCell::default() }
-    }
-
-    /// Looks at what a process has mapped.
-    pub(super) fn remember(&self, pid: u32) {
-        if self.processes.borrow().len() < MAX_PROCESSES {
-            self.process(pid);
-        }
+    pub(super) fn new(demangle: bool, probed: Vec<PathBuf>) -> Self {
+        Self { demangle, probed, processes: RefCell::default(), files: RefCell::default() }
     }
 
     /// The function at an address of a process.
     pub(super) fn at(&self, pid: u32, address: u64) -> Option<Symbol> {
-        let known = self.process(pid)?;
+        let Some(known) = self.process(pid) else { return self.in_probed(address) };
         self.in_process(&known, address).or_else(|| {
             // It may have mapped more since, or run another program.
             let fresh = Rc::new(Process::open(Pid(pid)).ok()?);
@@ -50,17 +49,41 @@ impl UserSymbols {
     }
 
     fn process(&self, pid: u32) -> Option<Rc<Process>> {
+        let mut processes = self.processes.borrow_mut();
+        if processes.len() >= MAX_PROCESSES {
+            processes.clear();
+        }
         let look = || Process::open(Pid(pid)).ok().map(Rc::new);
-        self.processes.borrow_mut().entry(pid).or_insert_with(look).clone()
+        processes.entry(pid).or_insert_with(look).clone()
+    }
+
+    /// The function at an address of a process that is gone, in the files that probes are in: where they are at fixed
+    /// addresses, by themselves or for want of randomization.
+    fn in_probed(&self, address: u64) -> Option<Symbol> {
+        self.probed.iter().find_map(|path| {
+            let file = FilePlace::at(path);
+            let (table, offset) = {
+                let loaded = file.load_notes().ok()?;
+                let image = loaded.image().ok()?;
+                let base = if image.kind() == ElfKind::Fixed { 0 } else { PLAIN_BASE };
+                let vaddr = probes::ElfVaddr(address.checked_sub(base)?);
+                (self.table_of(path, || Table::read(&file)), image.address_map().to_offset(vaddr).ok()?)
+            };
+            self.symbol(&table, offset.0, path)
+        })
     }
 
     fn in_process(&self, process: &Process, address: u64) -> Option<Symbol> {
         let (mapping, offset) = process.maps().to_file(ProcAddr(address))?;
         let path = mapping.file()?;
-        let table = self.table(process, path);
-        let above = table.functions.partition_point(|function| function.0 <= offset.0);
+        self.symbol(&self.table(process, path), offset.0, path)
+    }
+
+    /// The function of a file at an offset in it.
+    fn symbol(&self, table: &Table, offset: u64, path: &Path) -> Option<Symbol> {
+        let above = table.functions.partition_point(|function| function.0 <= offset);
         let (start, size, name) = table.functions[..above].last()?;
-        let distance = offset.0 - start;
+        let distance = offset - start;
         // A symbol without a length goes to the next one.
         if *size != 0 && distance >= *size {
             return None;
@@ -72,18 +95,24 @@ impl UserSymbols {
     }
 
     fn table(&self, process: &Process, path: &Path) -> Rc<Table> {
+        self.table_of(path, || {
+            let program = process.program();
+            let place = if program.path() == path {
+                Some(program)
+            } else {
+                process.libraries().into_iter().find(|place| place.path() == path)
+            };
+            let own = place.and_then(|place| Table::read(&place));
+            // The process may be gone, and its files with it in /proc; the path is most often still that file.
+            own.or_else(|| Table::read(&FilePlace::at(path)))
+        })
+    }
+
+    fn table_of(&self, path: &Path, read: impl FnOnce() -> Option<Table>) -> Rc<Table> {
         if let Some(known) = self.files.borrow().get(path) {
             return Rc::clone(known);
         }
-        let program = process.program();
-        let place = if program.path() == path {
-            Some(program)
-        } else {
-            process.libraries().into_iter().find(|place| place.path() == path)
-        };
-        let own = place.and_then(|place| Table::read(&place));
-        // The process may be gone, and its files with it in /proc; the path is most often still that file.
-        let table = Rc::new(own.or_else(|| Table::read(&FilePlace::at(path))).unwrap_or_default());
+        let table = Rc::new(read().unwrap_or_default());
         self.files.borrow_mut().insert(path.to_owned(), Rc::clone(&table));
         table
     }

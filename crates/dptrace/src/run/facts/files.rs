@@ -253,7 +253,12 @@ fn by_pattern(text: &str, own: &[Found]) -> Result<Targets, NotFound> {
     let fits = pattern(text)?;
     let files: Vec<Found> = if own.is_empty() {
         let paths = glob::glob(text).into_iter().flatten().flatten().filter(|path| path.is_file());
-        paths.take(MAX_FILES).map(|path| Found { shown: printable(&path), place: FilePlace::at(&path) }).collect()
+        // The crate leaves it out.
+        let prefix = if text.starts_with("./") { "./" } else { "" };
+        paths
+            .take(MAX_FILES)
+            .map(|path| Found { shown: format!("{prefix}{}", printable(&path)), place: FilePlace::at(&path) })
+            .collect()
     } else {
         own.iter().filter(|found| fits.matches(&found.shown)).cloned().collect()
     };

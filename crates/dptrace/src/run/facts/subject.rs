@@ -9,6 +9,9 @@ use sys::process::HeldChild;
 use crate::failure::usage;
 use crate::record::find_program;
 
+/// More processes there can't be: `PID_MAX_LIMIT` of `linux/threads.h`.
+const MOST: u32 = 4 << 20;
+
 /// Whom the script is about.
 pub(in crate::run) enum Subject {
     /// Everybody.
@@ -22,7 +25,17 @@ pub(in crate::run) enum Subject {
 impl Subject {
     /// The process of `-p`.
     pub(in crate::run) fn process(pid: &str) -> anyhow::Result<Self> {
-        let number: u32 = pid.parse().map_err(|_| usage(format!("-p {pid}: not the number of a process")))?;
+        let digits = pid.bytes().take_while(u8::is_ascii_digit).count();
+        let what = if digits == 0 { "invalid integer" } else { "invalid trailing bytes" };
+        let wrong = || usage(format!("failed to parse pid: {what}: {pid}"));
+        if digits < pid.len() || digits == 0 {
+            return Err(wrong());
+        }
+        let number = pid
+            .parse()
+            .ok()
+            .filter(|number| *number <= MOST)
+            .ok_or_else(|| usage(format!("pid out of range: {pid}")))?;
         Ok(Self::Process(Box::new(Process::open(Pid(number))?)))
     }
 
