@@ -15,6 +15,9 @@ use crate::features::Features;
 /// How many lines of the verifier's log are shown: the last ones say what it did not like.
 const LOG_LINES: usize = 12;
 
+/// The stack of a thread that closes a link.
+const CLOSER_STACK: usize = 32 * 1024;
+
 /// Maps, programs and links that live together.
 #[derive(Debug)]
 pub struct Session {
@@ -22,6 +25,8 @@ pub struct Session {
     maps: HashMap<String, Map>,
     programs: Vec<Loaded>,
     pub(crate) links: Vec<Link>,
+    /// Links whose programs run no more, and which are closed with the session.
+    resting: Vec<Link>,
     /// What was counted of programs that are gone.
     misses: u64,
 }
@@ -35,7 +40,14 @@ pub(crate) struct Loaded {
 impl Session {
     /// Makes the module's maps and loads its programs.
     pub fn load(module: &Module, features: Features) -> Result<Self, SessionError> {
-        let mut session = Self { features, maps: HashMap::new(), programs: Vec::new(), links: Vec::new(), misses: 0 };
+        let mut session = Self {
+            features,
+            maps: HashMap::new(),
+            programs: Vec::new(),
+            links: Vec::new(),
+            resting: Vec::new(),
+            misses: 0,
+        };
         for def in &module.maps {
             let spec = MapSpec {
                 name: &def.name,
@@ -80,7 +92,43 @@ impl Session {
 
     /// Ends all links. Programs that run at this moment still come to their end.
     pub fn detach(&mut self) {
-        self.links.clear();
+        self.rest();
+        self.close();
+        self.resting.clear();
+    }
+
+    /// Has the programs of those links run no more for which the kernel makes nobody wait: of perf events, which are
+    /// closed later, and of raw tracepoints, which end here. Says whether those were all.
+    pub fn rest(&mut self) -> bool {
+        for link in std::mem::take(&mut self.links) {
+            if link.is_quick() {
+                drop(link);
+            } else if link.rest() {
+                self.resting.push(link);
+            } else {
+                self.links.push(link);
+            }
+        }
+        self.links.is_empty()
+    }
+
+    /// Ends the links that do not rest. The kernel waits for each until no CPU runs its program any more: together they
+    /// wait but once.
+    pub fn close(&mut self) {
+        let mut links = std::mem::take(&mut self.links);
+        let last = links.pop();
+        std::thread::scope(|scope| {
+            for link in links {
+                // Where there is no room for a thread, the link is closed here and now.
+                let _ = std::thread::Builder::new().stack_size(CLOSER_STACK).spawn_scoped(scope, || drop(link));
+            }
+            drop(last);
+        });
+    }
+
+    /// Whether something is still to be closed.
+    pub fn has_links(&self) -> bool {
+        !self.links.is_empty() || !self.resting.is_empty()
     }
 
     pub(crate) fn loaded(&self, index: usize) -> &Loaded {
@@ -173,7 +221,8 @@ impl Session {
             (Reference::Call(name), _) => function(name).map(|distance| Insn::Call(Callee::Subprogram(distance))),
             _ => None,
         };
-        let unresolved = || SessionError::Unresolved { program: def.name.clone(), symbol: reference.symbol().to_owned() };
+        let unresolved =
+            || SessionError::Unresolved { program: def.name.clone(), symbol: reference.symbol().to_owned() };
         found.ok_or_else(unresolved)
     }
 }

@@ -140,6 +140,10 @@ impl PerfEvent {
         self.ioctl(IOC_ENABLE, 0)
     }
 
+    pub(crate) fn disable(&self) -> io::Result<()> {
+        self.ioctl(IOC_DISABLE, 0)
+    }
+
     pub(crate) fn set_program(&self, program: &Program) -> io::Result<()> {
         self.ioctl(IOC_SET_BPF, program.raw_fd())
     }
@@ -153,6 +157,8 @@ impl PerfEvent {
 
 /// `PERF_EVENT_IOC_ENABLE`, `_IO('$', 0)`.
 const IOC_ENABLE: libc::Ioctl = 0x2400;
+/// `PERF_EVENT_IOC_DISABLE`, `_IO('$', 1)`.
+const IOC_DISABLE: libc::Ioctl = 0x2401;
 /// `PERF_EVENT_IOC_SET_BPF`, `_IOW('$', 8, __u32)`.
 const IOC_SET_BPF: libc::Ioctl = 0x4004_2408;
 

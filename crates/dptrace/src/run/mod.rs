@@ -92,7 +92,11 @@ fn execute(
     }
     let process = facts.files.subject().pid().filter(|_| held.is_none()).map(PidFd::open).transpose()?;
     let setting = Setting { args, interrupt: &interrupt, held, process };
-    Live::new(session, events, output, &setting).run(setting)
+    let (status, session) = Live::new(session, events, output, &setting).run(setting)?;
+    if session.has_links() {
+        sys::process::exit_leaving_rest(status);
+    }
+    Ok(status)
 }
 
 /// Whom the script is about, and the command of `-c`, which waits.

@@ -15,8 +15,10 @@ use crate::perf::PerfEvent;
 #[derive(Debug)]
 pub struct Link {
     _fd: OwnedFd,
+    /// Whether the kernel closes it without a wait.
+    quick: bool,
     /// What the program is attached to, where that is an object of its own.
-    _event: Option<PerfEvent>,
+    event: Option<PerfEvent>,
 }
 
 /// Many places of one file.
@@ -98,7 +100,7 @@ impl Link {
         };
         // SAFETY: the arrays have `count` entries each (looked at above) and are only read; the path ends with a 0.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
-        Ok(Self { _fd: fd, _event: None })
+        Ok(Self { _fd: fd, quick: false, event: None })
     }
 
     /// Attaches to a perf event, which the link then keeps. Since Linux 5.15.
@@ -113,14 +115,25 @@ impl Link {
         // SAFETY: this form has no pointers.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
         event.enable()?;
-        Ok(Self { _fd: fd, _event: Some(event) })
+        Ok(Self { _fd: fd, quick: false, event: Some(event) })
     }
 
     /// Attaches to a perf event in the way of kernels before 5.15, which know no cookies: the event holds the program.
     pub fn perf_event_ioctl(program: &Program, event: PerfEvent) -> io::Result<Self> {
         event.set_program(program)?;
         event.enable()?;
-        Ok(Self { _fd: event.into_fd(), _event: None })
+        Ok(Self { _fd: event.into_fd(), quick: false, event: None })
+    }
+
+    /// Whether the kernel closes it without a wait: of raw tracepoints.
+    pub fn is_quick(&self) -> bool {
+        self.quick
+    }
+
+    /// Has the program run no more, where that can be had without closing the link, for which the kernel makes one wait:
+    /// of a perf event. Says whether it was.
+    pub fn rest(&self) -> bool {
+        self.event.as_ref().is_some_and(|event| event.disable().is_ok())
     }
 
     /// Attaches to a tracepoint by its name (since Linux 4.17), or, with no name, to what a [`super::ProgramType::Tracing`]
@@ -130,7 +143,7 @@ impl Link {
         let mut attr = RawTracepointAttr { name, prog_fd: program.raw_fd(), padding: 0 };
         // SAFETY: the name, if there is one, ends with a 0 and is only read.
         let fd = unsafe { make(Command::RawTracepointOpen, &mut attr) }?;
-        Ok(Self { _fd: fd, _event: None })
+        Ok(Self { _fd: fd, quick: true, event: None })
     }
 }
 

@@ -119,7 +119,7 @@ fn output_of(script: &Script, options: &[&str]) -> Option<(u8, String)> {
     let output = Output::open(args.output.as_deref()).unwrap();
     let interrupt = Interrupt::never();
     let setting = Setting { args: &args, interrupt: &interrupt, held: None, process: None };
-    let status = Live::new(session, events, output, &setting).run(setting).unwrap();
+    let (status, _) = Live::new(session, events, output, &setting).run(setting).unwrap();
     Some((status, std::fs::read_to_string(path).unwrap()))
 }
 
