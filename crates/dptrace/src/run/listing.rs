@@ -111,7 +111,9 @@ fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, types: &Types<'_>,
     let records = [("struct ", NameKind::Struct), ("union ", NameKind::Union), ("enum ", NameKind::Enum)];
     if let Some((name, kind)) = records.iter().find_map(|(word, kind)| Some((pattern.strip_prefix(word)?, *kind))) {
         let found = types.definition(kind, name.trim());
-        found.into_iter().for_each(|definition| lines.push(format_args!("vmlinux: {definition}")));
+        if let Some(definition) = found {
+            lines.push(format_args!("vmlinux: {definition}"));
+        }
         return;
     }
     // A pattern in one part is over whole names, unless it is a kind's name.
