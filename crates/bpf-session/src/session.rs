@@ -9,6 +9,8 @@ use bpf_insn::btf::{Btf, Linkage, Param};
 use bpf_insn::{Callee, Code, Imm64, Insn};
 use sys::bpf::{AttachType, FuncInfo, Link, Map, MapSpec, Program, ProgramSpec, ProgramType};
 
+use sys::perf::PerfEvent;
+
 use crate::error::SessionError;
 use crate::features::Features;
 
@@ -27,6 +29,8 @@ pub struct Session {
     pub(crate) links: Vec<Link>,
     /// Links whose programs run no more, and which are closed with the session.
     resting: Vec<Link>,
+    /// What links were to that have ended, likewise.
+    events: Vec<PerfEvent>,
     /// What was counted of programs that are gone.
     misses: u64,
 }
@@ -46,6 +50,7 @@ impl Session {
             programs: Vec::new(),
             links: Vec::new(),
             resting: Vec::new(),
+            events: Vec::new(),
             misses: 0,
         };
         for def in &module.maps {
@@ -95,6 +100,7 @@ impl Session {
         self.rest();
         self.close();
         self.resting.clear();
+        self.events.clear();
     }
 
     /// Has the programs of those links run no more for which the kernel makes nobody wait: of perf events, which are
@@ -113,22 +119,25 @@ impl Session {
     }
 
     /// Ends the links that do not rest. The kernel waits for each until no CPU runs its program any more: together they
-    /// wait but once.
+    /// wait but once. What they were to is closed with the session.
     pub fn close(&mut self) {
         let mut links = std::mem::take(&mut self.links);
         let last = links.pop();
-        std::thread::scope(|scope| {
-            for link in links {
-                // Where there is no room for a thread, the link is closed here and now.
-                let _ = std::thread::Builder::new().stack_size(CLOSER_STACK).spawn_scoped(scope, || drop(link));
-            }
-            drop(last);
+        let events = std::thread::scope(|scope| {
+            let closer = || std::thread::Builder::new().stack_size(CLOSER_STACK);
+            // Where there is no room for a thread, the link is closed here and now, all of it.
+            let start = |link: Link| closer().spawn_scoped(scope, move || link.end()).ok();
+            let closing: Vec<_> = links.into_iter().filter_map(start).collect();
+            let mut events: Vec<PerfEvent> = last.and_then(Link::end).into_iter().collect();
+            events.extend(closing.into_iter().filter_map(|thread| thread.join().ok().flatten()));
+            events
         });
+        self.events.extend(events);
     }
 
     /// Whether something is still to be closed.
     pub fn has_links(&self) -> bool {
-        !self.links.is_empty() || !self.resting.is_empty()
+        !(self.links.is_empty() && self.resting.is_empty() && self.events.is_empty())
     }
 
     pub(crate) fn loaded(&self, index: usize) -> &Loaded {

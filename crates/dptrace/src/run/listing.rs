@@ -51,7 +51,7 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
     let (subject, held) = subject(args)?;
     // A command that is only listed is not run.
     drop(held);
-    let facts = Facts::new(subject, Vec::new(), false);
+    let facts = Facts::new(subject, Vec::new(), args);
     let types = Types::new(&facts);
     for pattern in wanted(args)? {
         list_pattern(&pattern, args, &facts, &types, &mut lines);

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
         return print(args, &bt_lang::dump::dump(&program));
     }
     let (subject, held) = subject(args)?;
-    let facts = Facts::new(subject, text.params.clone(), args.r#unsafe);
+    let facts = Facts::new(subject, text.params.clone(), args);
     let mut script = compiled::compile(&text, &program, &facts, args)?;
     if let Some(filter) = &args.probe_filter {
         attach::filter(&mut script, filter)?;

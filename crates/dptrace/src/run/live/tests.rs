@@ -109,7 +109,7 @@ fn output_of(script: &Script, options: &[&str]) -> Option<(u8, String)> {
     let path = file.path().to_str().unwrap();
     let words = [&["dptrace", "run", "-q", "-e", "", "-o", path], options].concat();
     let crate::cli::Command::Run(args) = crate::cli::Cli::parse_from(words).command else { unreachable!() };
-    let facts = Facts::new(Subject::All, Vec::new(), false);
+    let facts = Facts::new(Subject::All, Vec::new(), &args);
     let session = Session::load(&script.module, facts.features()).unwrap();
     let text = ScriptText { name: "test".into(), text: String::new(), params: Vec::new() };
     let machine = Machine::new(facts.kernel_symbols(), true, Vec::new());
