@@ -1,4 +1,4 @@
-//! What this machine has: processes and the files that they map, separate debug files, tracepoints, capabilities.
+//! What this machine has: processes and the files that they map, separate debug files, tracepoints, capabilities, settings.
 //!
 //! This room reads `/proc`, `/proc/PID/root` and tracefs; what the bytes mean is the business of `probes`. It changes
 //! nothing: no mount, no signal, no ptrace.
@@ -10,6 +10,7 @@ mod error;
 mod file;
 mod perf_source;
 mod process;
+pub mod system;
 mod tracefs;
 
 pub use capabilities::{Capabilities, Capability};
