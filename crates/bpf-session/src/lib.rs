@@ -17,13 +17,13 @@
 mod attach;
 mod drain;
 mod error;
-mod features;
+pub mod features;
 mod session;
 
 pub use attach::{UprobePlace, Uprobes};
 pub use drain::Drain;
 pub use error::SessionError;
-pub use features::Features;
+pub use features::{Answer, Features};
 pub use session::Session;
 pub use sys::bpf::Map;
 pub use sys::perf::Scope;
