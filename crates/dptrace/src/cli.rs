@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::demo::DemoArgs;
+use crate::doctor::DoctorArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
 use crate::record::RecordArgs;
@@ -50,6 +51,8 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Record what a live process's probes tell of its objects, for trace -b
     Record(RecordArgs),
+    /// Tell what this kernel and this user may do, what for, and how to get it
+    Doctor(DoctorArgs),
     /// Show what dptrace does, on a sample that it carries
     Demo(DemoArgs),
     /// Behave like a small NVMe-oF target, to be traced: for tests and trials

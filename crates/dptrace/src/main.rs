@@ -5,6 +5,7 @@ mod application;
 mod cli;
 mod demo;
 mod digits;
+mod doctor;
 mod failure;
 mod input;
 mod interrupt;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Command::Latency(args) => latency::run(args),
         Command::List(args) => list::run(args),
         Command::Record(args) => record::run(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Demo(args) => demo::run(args),
         Command::DemoTarget(options) => demo_target::run(options).map_err(Into::into),
         Command::Objects { name } => meta::objects(name.as_deref()),

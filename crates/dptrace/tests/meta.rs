@@ -5,7 +5,7 @@ mod common;
 
 use common::{dptrace, printed};
 
-const COMMANDS: [&str; 7] = ["trace", "latency", "list", "demo", "objects", "completions", "man"];
+const COMMANDS: [&str; 8] = ["trace", "latency", "list", "doctor", "demo", "objects", "completions", "man"];
 
 #[test]
 fn every_shell_has_completions() {

@@ -45,7 +45,7 @@ impl Features {
         let uprobe_multi = cookies
             && trials::load(ProgramType::Kprobe, AttachType::UprobeMulti, &[])
                 .is_ok_and(|program| multi_is_sound(&program));
-        let sleepable_uprobes = trials::sleepable_program().is_ok();
+        let sleepable_uprobes = trials::sleepable_program(AttachType::None).is_ok();
         Ok(Self { cookies, uprobe_multi, sleepable_uprobes })
     }
 

@@ -115,7 +115,7 @@ pub fn loops() -> Answer {
 
 /// A place of a program, here of our own.
 pub fn uprobes() -> Answer {
-    with_program(ProgramType::Kprobe, AttachType::None, |program| attach(program, || own_uprobe(false)))
+    at_own_place(false, false, || ())
 }
 
 /// A semaphore is raised while somebody listens: ours is, and goes down again.
@@ -123,12 +123,7 @@ pub fn semaphores() -> Answer {
     let semaphore = Semaphore::hold();
     let before = semaphore.value();
     let mut during = before;
-    let done = with_program(ProgramType::Kprobe, AttachType::None, |program| {
-        let link = attach(program, || own_uprobe(true));
-        during = semaphore.value();
-        link
-    });
-    match done {
+    match at_own_place(false, true, || during = semaphore.value()) {
         Answer::Yes(_) if during != before + 1 => Answer::no("the probe was attached, its semaphore was not raised"),
         Answer::Yes(_) if semaphore.value() != before => Answer::no("the semaphore was raised and not lowered again"),
         done => done,
@@ -137,31 +132,20 @@ pub fn semaphores() -> Answer {
 
 /// A probe's program may wait for a page of the process's memory.
 pub fn sleepable_uprobes() -> Answer {
-    sleepable_program().map(|program| attach(&program, || own_uprobe(false)).into()).into()
-}
-
-/// A program that may wait, and does what only such a one may.
-pub(super) fn sleepable_program() -> Result<Program, LoadError> {
-    let mut asm = Asm::new();
-    asm.mov(Reg::R1, Reg::R10).add(Reg::R1, -8).mov(Reg::R2, 8).mov(Reg::R3, 0).call(Helper::COPY_FROM_USER);
-    asm.mov(Reg::R0, 0).exit();
-    load_spec(ProgramType::Kprobe, AttachType::None, 0, true, &bytes_of(asm))
+    at_own_place(true, false, || ())
 }
 
 /// Many places with one link, here one of our own program.
 pub fn uprobe_multi() -> Answer {
-    with_program(ProgramType::Kprobe, AttachType::UprobeMulti, |program| {
-        let places = OwnPlaces::find()?;
-        let to = UprobeMulti {
-            path: Path::new(PROGRAM),
-            offsets: &[places.function],
-            semaphores: &[],
-            cookies: &[1],
-            on_return: false,
-            pid: std::process::id(),
-        };
-        Link::uprobe_multi(program, &to)
-    })
+    with_program(ProgramType::Kprobe, AttachType::UprobeMulti, |program| own_multi(program, false))
+}
+
+/// A program that may wait, and does what only such a one may.
+pub(super) fn sleepable_program(attach: AttachType) -> Result<Program, LoadError> {
+    let mut asm = Asm::new();
+    asm.mov(Reg::R1, Reg::R10).add(Reg::R1, -8).mov(Reg::R2, 8).mov(Reg::R3, 0).call(Helper::COPY_FROM_USER);
+    asm.mov(Reg::R0, 0).exit();
+    load_spec(ProgramType::Kprobe, attach, 0, true, &bytes_of(asm))
 }
 
 /// Such a link's process filter means the process and not only its first thread.
@@ -262,18 +246,54 @@ fn tracepoint_id() -> Result<u64, String> {
     let found = match Tracefs::find() {
         Ok(found) => found,
         Err(error) => {
-            detached = sys::mount::detached("tracefs").map_err(|_| told(&error))?;
+            let missing = |_| format!("{}, and this user can't open it unmounted", brief(&error));
+            detached = sys::mount::detached("tracefs").map_err(missing)?;
             Tracefs::at(&PathBuf::from(format!("/proc/self/fd/{}", detached.as_raw_fd())))
         }
     };
     found.format(&name).map(|format| format.id).map_err(|error| told(&error))
 }
 
-fn own_uprobe(with_semaphore: bool) -> io::Result<PerfEvent> {
+/// Without the hint, which is another line's.
+fn brief(error: &HostError) -> String {
+    match error {
+        HostError::NoTracefs { .. } => "tracefs is not mounted".into(),
+        other => other.to_string(),
+    }
+}
+
+/// Attaches to a place of our own program in the way in which a session would: with a link for many places where there
+/// are such, with a perf event otherwise. The second asks for more rights on some kernels. `during` is called in between.
+fn at_own_place(sleepable: bool, semaphore: bool, during: impl FnOnce()) -> Answer {
+    let is_multi = uprobe_multi_filter().is_yes();
+    let way = if is_multi { AttachType::UprobeMulti } else { AttachType::None };
+    let program = if sleepable { sleepable_program(way) } else { load(ProgramType::Kprobe, way, &[]) };
+    let attached = program.map(|program| {
+        let link = if is_multi { own_multi(&program, semaphore) } else { attach(&program, || own_uprobe(semaphore)) };
+        during();
+        link.into()
+    });
+    attached.into()
+}
+
+fn own_multi(program: &Program, semaphore: bool) -> io::Result<Link> {
+    let places = OwnPlaces::find()?;
+    let to = UprobeMulti {
+        path: Path::new(PROGRAM),
+        offsets: &[places.function],
+        semaphores: if semaphore { &[places.semaphore] } else { &[] },
+        cookies: &[1],
+        on_return: false,
+        pid: std::process::id(),
+    };
+    Link::uprobe_multi(program, &to)
+}
+
+fn own_uprobe(semaphore: bool) -> io::Result<PerfEvent> {
     let missing = || io::Error::other("there is no perf event source called uprobe");
     let source = PerfSource::find("uprobe").ok_or_else(missing)?;
     let places = OwnPlaces::find()?;
-    let semaphore = if with_semaphore { places.semaphore } else { 0 };
+    let semaphore = if semaphore { places.semaphore } else { 0 };
     let (kind, path, offset) = (source.kind, Path::new(PROGRAM), places.function);
     PerfEvent::uprobe(&Uprobe { kind, return_bit: None, path, offset, semaphore }, ourselves())
 }
