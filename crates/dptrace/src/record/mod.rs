@@ -64,7 +64,7 @@ It ends when interrupted, when the time is over, or when the process ends. The p
 configured with --with-usdt.
 
 Examples:
-  dptrace record -p $(pidof nvmf_tgt) -o qpairs.txt   then: dptrace trace -s nvmf -p PID -b qpairs.txt
+  dptrace record -p $(pidof nvmf_tgt) -o qpairs.txt   for trace -b qpairs.txt
   dptrace record -p 4711 --objects all --for 30s
   dptrace record -o boot.txt -- build/bin/nvmf_tgt -m 0x3
   dptrace record -p 4711 --emit-object probes.o       then: llvm-objdump -d probes.o";
