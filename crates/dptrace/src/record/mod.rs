@@ -67,7 +67,7 @@ Examples:
   dptrace record -p $(pidof nvmf_tgt) -o qpairs.txt   for trace -b qpairs.txt
   dptrace record -p 4711 --objects all --for 30s
   dptrace record -o boot.txt -- build/bin/nvmf_tgt -m 0x3
-  dptrace record -p 4711 --emit-object probes.o       then: llvm-objdump -d probes.o";
+  dptrace record -p 4711 --emit-object probes.o       for llvm-objdump -d";
 
 /// The ring buffer's size where none is asked for.
 pub(crate) const RING_BYTES: u32 = 4 << 20;
