@@ -142,7 +142,6 @@ proptest! {
 
 #[test]
 fn deep_nesting_is_told() {
-    let count = 100_000;
     let openers = [
         "(",
         "{",
@@ -172,6 +171,7 @@ fn deep_nesting_is_told() {
         "let $x : typeof(",
     ];
     for opener in openers {
+        let count = if opener == "(" { 100_000 } else { 10_000 };
         let text = format!("BEGIN {{ $x = {} }}", opener.repeat(count));
         let parsed = parse(&text);
         assert!(!parsed.is_ok(), "{opener}");
@@ -182,7 +182,7 @@ fn deep_nesting_is_told() {
 
 #[test]
 fn long_chains_are_told() {
-    let count = 100_000;
+    let count = 20_000;
     let chains = [" + 1", ".b", "->b", "[1]", ".0", "++", " || 1", " ? 1 : 2", "*", " && $x.b"];
     for chain in chains {
         let parsed = parse(&format!("BEGIN {{ $x = $a{}; }}", chain.repeat(count)));

@@ -45,7 +45,7 @@ pub enum ItemKind {
     /// `#define NAME value`.
     Define(Define),
     /// Any other line of the C preprocessor (`#if`, `#ifndef`, `#else`, `#endif`, `#undef`): without its `#`, as it is
-    /// written. It is the compiler's to leave out the items between lines that don't hold.
+    /// written. [`crate::conditions::apply`] takes these lines out, with the items between those that don't hold.
     Directive(String),
     /// `struct name { }`, `union name { }`.
     Record(CRecord),

@@ -83,3 +83,28 @@ impl Name {
         Self { text: text.into(), span }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_in_the_order_of_their_table() {
+        for (at, row) in BinaryOp::TABLE.iter().enumerate() {
+            assert_eq!(row.0 as usize, at);
+            assert_eq!((row.0.text(), row.0.precedence()), (row.1, row.2));
+        }
+    }
+
+    #[test]
+    fn kinds_of_probe_have_their_names() {
+        for (kind, name, others) in ProbeKind::TABLE {
+            assert_eq!(kind.name(), *name);
+            assert!(others.iter().chain([name]).all(|name| ProbeKind::by_name(name) == Some(*kind)), "{name}");
+        }
+        assert_eq!(ProbeKind::by_name("BEGIN"), Some(ProbeKind::Begin));
+        assert_eq!(ProbeKind::by_name("U"), Some(ProbeKind::Usdt));
+        assert_eq!(ProbeKind::by_name("u"), Some(ProbeKind::Uprobe));
+        assert_eq!(ProbeKind::by_name("x"), None);
+    }
+}

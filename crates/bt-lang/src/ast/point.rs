@@ -40,7 +40,7 @@ pub enum PointForm {
         /// The file or library of a uprobe, the module of a kernel function. A uprobe without one means the process
         /// given with `-p`.
         target: Option<Part>,
-        /// `cpp`: the function is a C++ name.
+        /// `cpp`: the function is a C++ name. Of `fentry:bpf:ID:NAME`, the ID.
         lang: Option<Part>,
         /// The function. `None` if there is only an address.
         function: Option<Part>,

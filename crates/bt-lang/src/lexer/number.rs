@@ -26,7 +26,7 @@ pub(crate) fn parse(text: &str) -> Result<IntLit, String> {
     let (base, radix, body) = match lower.as_bytes() {
         [b'0', b'x', ..] => (Base::Hex, 16, &lower[2..]),
         [b'0', b'b', ..] => (Base::Binary, 2, &lower[2..]),
-        [b'0', b'0'..=b'9' | b'_', ..] => (Base::Octal, 8, &lower[1..]),
+        [b'0', b'0'..=b'9' | b'_', ..] => (Base::Octal, 8, lower.as_str()),
         _ => (Base::Decimal, 10, lower.as_str()),
     };
     let split = body.find(|c: char| !(c.is_digit(radix) || c == '_')).unwrap_or(body.len());

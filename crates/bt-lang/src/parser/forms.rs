@@ -151,6 +151,11 @@ fn function_form(
     };
     let (target, lang) = (filled(target), filled(lang));
     let mut function = needed(function, "function")?;
+    let user = matches!(kind, ProbeKind::Uprobe | ProbeKind::Uretprobe);
+    if user && target.is_none() && lang.is_none() && function.text.starts_with(['/', '.']) {
+        let hint = format!("it looks like `{}:{}:function`", kind.name(), function.text);
+        return Err(Diagnostic::error("this is a file, and there is no function", function.span).with_hint(hint));
+    }
     let returns = matches!(kind, ProbeKind::Kretprobe | ProbeKind::Uretprobe | ProbeKind::Fentry | ProbeKind::Fexit);
     // A C++ name has blanks where it has an operator's `+`.
     let plus = if lang.is_some() { None } else { function.text.rfind('+') };

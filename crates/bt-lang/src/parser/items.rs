@@ -2,8 +2,8 @@
 
 use super::{Failed, Parse, Parser};
 use crate::ast::{
-    Config, ConfigEntry, ConfigValue, Fn, FnParam, Item, ItemKind, Macro, MacroParam, MapDecl, Name, Probe, Program,
-    Span,
+    Config, ConfigEntry, ConfigValue, Expr, ExprKind, Fn, FnParam, Item, ItemKind, Macro, MacroParam, MapDecl, Name,
+    Probe, Program, Span,
 };
 use crate::diag::Diagnostic;
 use crate::lexer::Kind;
@@ -71,7 +71,7 @@ impl Parser<'_> {
     /// Takes the `;` of an item, or tells that it is missing, and goes on.
     pub(super) fn take_semicolon(&mut self, of: &str) {
         if !self.take(";") {
-            let at = Span::new(self.last_end.saturating_sub(1), self.last_end);
+            let at = self.last_character();
             self.error(format!("expected `;` after {of}"), at);
         }
     }
@@ -196,7 +196,7 @@ impl Parser<'_> {
             }
             points.push(self.point()?);
         }
-        let predicate = if self.at("/") { Some(self.predicate()?) } else { None };
+        let predicate = if self.at("/") { Some(self.predicate_or_error()) } else { None };
         if !self.at("{") {
             let what =
                 if predicate.is_some() { "`{` after the predicate" } else { "`{`, `/` or `,` after an attach point" };
@@ -206,9 +206,25 @@ impl Parser<'_> {
         Ok(ItemKind::Probe(Probe { points, predicate, body }))
     }
 
-    fn predicate(&mut self) -> Parse<crate::ast::Expr> {
+    /// The predicate. One that can't be read is an `Error`, so that the mistakes of the body are told too.
+    fn predicate_or_error(&mut self) -> Expr {
+        let start = self.token.span.start;
+        self.predicate().unwrap_or_else(|Failed| {
+            while !(self.at("{") || self.at_end() || self.begins_probe()) {
+                self.advance();
+            }
+            Expr::new(ExprKind::Error, self.since(start))
+        })
+    }
+
+    fn predicate(&mut self) -> Parse<Expr> {
         let open = self.advance().span;
         let expr = self.expression()?;
+        if self.at("=") {
+            let diagnostic = Diagnostic::error("a predicate sets nothing", self.token.span);
+            self.sink.push(diagnostic.with_hint("`==` compares"));
+            return Err(Failed);
+        }
         self.close("/", open)?;
         Ok(expr)
     }

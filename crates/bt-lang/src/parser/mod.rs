@@ -1,6 +1,6 @@
 //! The parser: from text to a tree and diagnostics. It never fails.
 //!
-//! It goes down by hand, one function a rule. A rule that can't be read has told its diagnostic and gives [`Failed`];
+//! It goes down by hand, one function a rule. A rule that can't be read has told its diagnostic and gives `Failed`;
 //! the statement, field or item around it becomes an `Error` node, and reading goes on behind it. So each mistake is told
 //! once, and all of them in one go.
 //!
@@ -177,6 +177,12 @@ impl<'a> Parser<'a> {
     /// From `start` to the end of the last token taken.
     fn since(&self, start: u32) -> Span {
         Span::new(start, self.last_end.max(start))
+    }
+
+    /// The last character taken, for what is missing behind it.
+    fn last_character(&self) -> Span {
+        let before = (self.last_end as usize).saturating_sub(1);
+        Span::new(self.source.floor_char_boundary(before) as u32, self.last_end)
     }
 
     /// What is looked at, for a diagnostic.

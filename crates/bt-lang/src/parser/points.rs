@@ -64,8 +64,12 @@ impl Parser<'_> {
         let message = format!("there is no kind of probe `{}`", provider.text);
         let mut diagnostic = Diagnostic::error(message, provider.span);
         let known = ProbeKind::TABLE.iter().map(|row| row.1);
-        for near in names::nearest(&provider.text.to_ascii_lowercase(), known) {
-            diagnostic = diagnostic.with_hint(format!("did you mean `{near}`?"));
+        let near: Vec<String> = names::nearest(&provider.text.to_ascii_lowercase(), known)
+            .into_iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        if !near.is_empty() {
+            diagnostic = diagnostic.with_hint(format!("did you mean {}?", near.join(" or ")));
         }
         self.sink.push(diagnostic);
         ProbeKind::Unknown

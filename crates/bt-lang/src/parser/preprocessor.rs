@@ -69,7 +69,7 @@ impl Parser<'_> {
 
     /// The expression that a part of the text is, if it is one.
     fn value_within(&self, start: usize, end: usize) -> Option<crate::ast::Expr> {
-        if self.source[start..end].contains("\\\n") {
+        if self.source[start..end].contains('\\') {
             return None;
         }
         let mut parser = Parser::new(self.source, start, end, self.options);
@@ -86,6 +86,7 @@ fn line_length(text: &str) -> usize {
         at += match c {
             '\n' => break,
             '\\' if rest.starts_with("\\\n") => 2,
+            '\\' if rest.starts_with("\\\r\n") => 3,
             '"' => quoted_length(rest, '"'),
             _ => match comment_length(rest) {
                 Some(length) if rest[length..].trim_start_matches([' ', '\t', '\r']).starts_with('\n') => break,
@@ -100,5 +101,7 @@ fn line_length(text: &str) -> usize {
 
 /// The text of a line, with continued lines joined.
 fn joined(text: &str) -> String {
-    text.replace("\\\n", " ").trim().to_owned()
+    let line = text.replace("\\\r\n", " ").replace("\\\n", " ");
+    // At the end of the script a `\` continues nothing.
+    line.trim_end_matches(|c: char| c == '\\' || c.is_whitespace()).trim_start().to_owned()
 }

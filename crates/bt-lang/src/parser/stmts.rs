@@ -1,7 +1,7 @@
 //! Blocks and statements.
 
 use super::{Failed, Parse, Parser};
-use crate::ast::{BinaryOp, Block, Expr, ExprKind, ForIter, Name, Span, Stmt, StmtKind};
+use crate::ast::{BinaryOp, Block, Expr, ExprKind, ForIter, Name, Stmt, StmtKind};
 use crate::diag::Diagnostic;
 use crate::lexer::Kind;
 
@@ -85,7 +85,7 @@ impl Parser<'_> {
         if self.take(";") || self.at("}") || self.at_end() {
             return;
         }
-        let at = Span::new(self.last_end.saturating_sub(1), self.last_end);
+        let at = self.last_character();
         if self.token.first || self.begins_statement() {
             self.error("expected `;` after this statement", at);
             return;

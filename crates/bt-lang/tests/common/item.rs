@@ -102,14 +102,10 @@ impl Chance {
             let ty = Type::new(TypeKind::Inline(Box::new(record)), span);
             return CField { name: self.maybe(Self::name), ty, bits: None, span };
         }
-        let bits = if self.below(4) == 0 { Some(self.small()) } else { None };
+        let bits = if self.below(4) == 0 { Some(small()) } else { None };
         let ty = if bits.is_some() { self.c_type(0) } else { self.c_type(3) };
         let name = if bits.is_some() && self.coin() { None } else { Some(self.name()) };
         CField { name, ty, bits, span }
-    }
-
-    fn small(&mut self) -> Expr {
-        Expr::new(ExprKind::Ident("BITS".to_owned()), Span::default())
     }
 
     /// A type that C can declare with one group of parentheses.
@@ -127,9 +123,13 @@ impl Chance {
                 grouped |= array;
                 TypeKind::Pointer(inner)
             } else {
-                TypeKind::Array(inner, self.maybe(|chance| Box::new(chance.small())))
+                TypeKind::Array(inner, self.maybe(|_| Box::new(small())))
             };
         }
         Type::new(kind, Span::default())
     }
+}
+
+fn small() -> Expr {
+    Expr::new(ExprKind::Ident("BITS".to_owned()), Span::default())
 }

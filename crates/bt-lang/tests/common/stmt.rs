@@ -14,7 +14,7 @@ impl Chance {
 
     fn stmt(&mut self, depth: u32) -> StmtKind {
         let depth = depth.saturating_sub(1);
-        let simple = if depth == 0 { 8 } else { 13 };
+        let simple = if depth == 0 { 9 } else { 14 };
         match self.below(simple) {
             0 => StmtKind::Let { var: self.name(), ty: self.maybe(|c| c.ty(2)), value: self.maybe(|c| c.expr(depth)) },
             1 | 2 => {
@@ -23,14 +23,13 @@ impl Chance {
                     .filter(|op| !matches!(op.precedence(), 1 | 2 | 6 | 7));
                 StmtKind::Assign { target: self.place(depth), op, value: self.expr(depth) }
             }
-            3 | 4 => self.effect(depth),
             5 => StmtKind::Discard(self.expr(depth)),
             6 => self.of(&[StmtKind::Break, StmtKind::Continue].each_ref()).clone(),
             7 => StmtKind::Return(self.maybe(|chance| chance.expr(depth))),
-            8 => StmtKind::While { cond: self.expr(depth), body: self.block(depth, false) },
-            9 => StmtKind::Unroll { count: self.expr(depth), body: self.block(depth, false) },
-            10 => StmtKind::For { var: self.name(), iter: self.walk(depth), body: self.block(depth, false) },
-            11 => StmtKind::Import(Name::new("stdlib/x.bpf.c", Span::default())),
+            9 => StmtKind::While { cond: self.expr(depth), body: self.block(depth, false) },
+            10 => StmtKind::Unroll { count: self.expr(depth), body: self.block(depth, false) },
+            11 => StmtKind::For { var: self.name(), iter: self.walk(depth), body: self.block(depth, false) },
+            12 => StmtKind::Import(Name::new("stdlib/x.bpf.c", Span::default())),
             _ => self.effect(depth),
         }
     }
