@@ -4,12 +4,15 @@
 
 mod bases;
 mod changing;
+mod elf;
 mod invariants;
 mod memory;
 mod script;
+pub mod types;
 
 pub use bases::{Base, Place, base, numbers};
 pub use changing::{Changing, Version};
+pub use elf::with_notes;
 pub use invariants::{check_follower, check_raw};
 pub use memory::within;
 pub use script::apply;

@@ -46,8 +46,8 @@ pub(crate) struct Qpair {
     /// Requests that are planned or in flight.
     pub(crate) outstanding: u64,
     pub(crate) in_flight: u64,
-    /// Index of what is true about it.
-    truth: usize,
+    /// Index of what is true about it, if somebody wants to know.
+    truth: Option<usize>,
 }
 
 impl Seat {
@@ -93,16 +93,41 @@ impl Reactor<'_> {
         self.send_first(seat);
     }
 
-    /// One connection: what its socket or its RDMA queue records, then the probes in the order of SPDK's steps.
+    /// One connection, from what its socket or its RDMA queue records to its name.
     fn connect(&mut self, controller: &Controller, qid: u16) -> Qpair {
-        let shared = self.shared;
-        let (subnqn, hostnqn) = (&shared.names.subsystems[controller.subsystem], &shared.names.hosts[controller.host]);
-        let (number, thread) = (u64::from(qid), self.thread());
-        let fresh = QPAIRS + (u64::from(self.lcore) << 32) + QPAIR_SIZE * self.qpairs.len() as u64;
+        let fresh = QPAIRS + (u64::from(self.lcore) << 32) + QPAIR_SIZE * self.connections;
+        self.connections += 1;
         let pointer = self.free_qpairs.pop().unwrap_or(fresh);
         let owner = self.new_owner(controller);
         self.record_connection(controller.transport, 0, pointer, owner);
+        let (added, named) = self.announce(controller, pointer, qid);
+        let truth = self.shared.options.truth.is_some().then_some(self.qpairs.len());
+        if truth.is_some() {
+            let known = &self.shared.names;
+            self.qpairs.push(QpairTruth {
+                pointer,
+                thread: self.thread(),
+                lcore: self.lcore,
+                qid,
+                ctrlr: controller.pointer,
+                transport: if controller.transport == Transport::Tcp { "tcp" } else { "rdma" }.to_owned(),
+                owner,
+                subnqn: known.subsystems[controller.subsystem].to_string_lossy().into_owned(),
+                hostnqn: known.hosts[controller.host].to_string_lossy().into_owned(),
+                added,
+                named,
+                removed: None,
+            });
+        }
+        let to_send = 1 + self.rng.wait(self.shared.options.life);
+        Qpair { pointer, owner, qid, to_send, outstanding: 0, in_flight: 0, truth }
+    }
 
+    /// The probes of a connection that comes, in the order of SPDK's steps; returns when it was added and named.
+    fn announce(&mut self, controller: &Controller, pointer: u64, qid: u16) -> (u64, u64) {
+        let known = &self.shared.names;
+        let (subnqn, hostnqn) = (&known.subsystems[controller.subsystem], &known.hosts[controller.host]);
+        let (number, thread) = (u64::from(qid), self.thread());
         let added = self.stamps.next();
         self.hits.nvmf_poll_group_add_qpair(added, pointer, thread);
         self.hits.nvmf_transport_poll_group_add(self.stamps.next(), pointer, number, thread);
@@ -119,24 +144,7 @@ impl Reactor<'_> {
             named = self.stamps.next();
             self.hits.nvmf_ctrlr_add_qpair(named, pointer, number, subnqn, hostnqn);
         }
-
-        let truth = self.qpairs.len();
-        self.qpairs.push(QpairTruth {
-            pointer,
-            thread,
-            lcore: self.lcore,
-            qid,
-            ctrlr: controller.pointer,
-            transport: if controller.transport == Transport::Tcp { "tcp" } else { "rdma" }.to_owned(),
-            owner,
-            subnqn: subnqn.to_string_lossy().into_owned(),
-            hostnqn: hostnqn.to_string_lossy().into_owned(),
-            added,
-            named,
-            removed: None,
-        });
-        let to_send = 1 + self.rng.wait(self.shared.options.life);
-        Qpair { pointer, owner, qid, to_send, outstanding: 0, in_flight: 0, truth }
+        (added, named)
     }
 
     /// Registers the connection as an owner, as the TCP transport does (v24.05 on): 0 for RDMA, or when none is free.
@@ -197,7 +205,9 @@ impl Reactor<'_> {
         self.hits.nvmf_transport_poll_group_remove(self.stamps.next(), qpair.pointer, qpair.qid.into(), thread);
         let removed = self.stamps.next();
         self.hits.nvmf_poll_group_remove_qpair(removed, qpair.pointer, thread);
-        self.qpairs[qpair.truth].removed = Some(removed);
+        if let Some(truth) = qpair.truth {
+            self.qpairs[truth].removed = Some(removed);
+        }
         self.hits.nvmf_transport_qpair_fini(self.stamps.next(), qpair.pointer);
         self.record_connection(transport, 1, qpair.pointer, qpair.owner);
         self.free_qpairs.push(qpair.pointer);

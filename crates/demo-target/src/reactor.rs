@@ -77,6 +77,7 @@ pub(crate) struct Reactor<'a> {
     pub(crate) rng: Rng,
     pub(crate) seats: Vec<Seat>,
     pub(crate) requests: Vec<Request>,
+    /// What is true about each connection, if somebody wants to know.
     pub(crate) qpairs: Vec<QpairTruth>,
     /// Requests that are planned or in flight.
     pub(crate) outstanding: u64,
@@ -86,8 +87,9 @@ pub(crate) struct Reactor<'a> {
     pub(crate) free_qpairs: Vec<u64>,
     pub(crate) free_ctrlrs: Vec<u64>,
     pub(crate) free_owners: VecDeque<u16>,
-    /// How many controllers there ever were.
+    /// How many controllers there ever were, and how many connections.
     pub(crate) ctrlrs: u64,
+    pub(crate) connections: u64,
     events: BinaryHeap<Planned>,
     planned: u64,
     now: u64,
@@ -113,6 +115,7 @@ impl<'a> Reactor<'a> {
             free_ctrlrs: Vec::new(),
             free_owners: owners.filter(|owner| u32::from(*owner) % REACTORS == lcore).collect(),
             ctrlrs: 0,
+            connections: 0,
             events: BinaryHeap::new(),
             planned: 0,
             now: 0,

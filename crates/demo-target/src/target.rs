@@ -42,30 +42,33 @@ pub fn run(options: &Options) -> Result<(), DemoError> {
     if options.wait {
         wakeups.wait_for_input()?;
     }
-    let first_tsc = ticks();
+    let begun = ticks();
     let outcome = match options.hits {
         Some(wanted) => measure(options, wanted, &stop)?,
         None => behave(options, &stop, trace.as_ref(), tick_rate)?,
     };
-    if let Some(path) = &options.truth {
-        let truth = Truth {
-            version: VERSION,
-            pid: std::process::id(),
-            seed: options.seed,
-            tsc_rate: tick_rate,
-            trace_file: trace.as_ref().map(|trace| trace.path().display().to_string()),
-            ended: outcome.ended,
-            first_tsc,
-            last_tsc: ticks(),
-            requests_started: outcome.hits.started(),
-            requests_completed: outcome.hits.completed(),
-            nanos_per_hit: outcome.nanos_per_hit,
-            hits: counts(options, &outcome.hits),
-            qpairs: outcome.qpairs,
-        };
-        truth.write(path)?;
+    match &options.truth {
+        Some(path) => truth(options, trace.as_ref(), tick_rate, begun, outcome).write(path),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+fn truth(options: &Options, trace: Option<&TraceFile>, tsc_rate: u64, first_tsc: u64, outcome: Outcome) -> Truth {
+    Truth {
+        version: VERSION,
+        pid: std::process::id(),
+        seed: options.seed,
+        tsc_rate,
+        trace_file: trace.map(|trace| trace.path().display().to_string()),
+        ended: outcome.ended,
+        first_tsc,
+        last_tsc: ticks(),
+        requests_started: outcome.hits.started(),
+        requests_completed: outcome.hits.completed(),
+        nanos_per_hit: outcome.nanos_per_hit,
+        hits: counts(options, &outcome.hits),
+        qpairs: outcome.qpairs,
+    }
 }
 
 /// The one line at the start, by which a test knows that everything is there to attach to.
@@ -141,6 +144,17 @@ fn behave(options: &Options, stop: &Stop, trace: Option<&TraceFile>, tick_rate: 
     Ok(outcome)
 }
 
+/// Reactors wait for each other, so one that panics must not leave the other waiting.
+struct AllOrNone;
+
+impl Drop for AllOrNone {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
 /// Each reactor on its own thread. Threads are only started when all can be: they wait for each other.
 fn live(reactors: Vec<Reactor<'_>>) -> Result<Vec<Reactor<'_>>, DemoError> {
     let go = std::sync::OnceLock::new();
@@ -151,6 +165,7 @@ fn live(reactors: Vec<Reactor<'_>>) -> Result<Vec<Reactor<'_>>, DemoError> {
             let name = reactor_name(reactor.lcore);
             let go = &go;
             let body = move || {
+                let _together = AllOrNone;
                 if *go.wait() {
                     reactor.start_up();
                     reactor.run();

@@ -72,6 +72,11 @@ impl Process {
     }
 }
 
+/// Whether a process has the file mapped or open, as far as we may look.
+pub(crate) fn writes(pid: u32, path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| holds(pid, &file) == Some(true))
+}
+
 /// Whether a process has the file mapped or open; `None` where we may not look.
 fn holds(pid: u32, file: &fs::Metadata) -> Option<bool> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
+use crate::generate::GenerateArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
 use crate::record::RecordArgs;
@@ -26,6 +27,7 @@ Data goes to standard output, everything else to standard error.";
 
 const OBJECTS_EXAMPLES: &str = "\
 Examples:
+  dptrace objects --list             which there are
   dptrace objects                    all of them
   dptrace objects qpair > own.toml   to change, then: trace --objects own.toml";
 
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Tell what this kernel and this user may do, what for, and how to get it
     Doctor(DoctorArgs),
+    /// Print the bpftrace script that records objects, for those who must use bpftrace
+    Generate(GenerateArgs),
     /// Show what dptrace does, on a sample that it carries
     Demo(DemoArgs),
     /// Behave like a small NVMe-oF target, to be traced: for tests and trials
@@ -63,6 +67,9 @@ pub(crate) enum Command {
     Objects {
         /// Only this one (qpair, ...)
         name: Option<String>,
+        /// Only what each is called and about, a line each
+        #[arg(short, long)]
+        list: bool,
     },
     /// Print the completions for a shell
     #[command(after_help = COMPLETIONS_EXAMPLES)]

@@ -1,16 +1,23 @@
-//! `dptrace demo`: what dptrace does, on a sample that it carries.
+//! `dptrace demo`: what dptrace does, on a target that it starts, or on a sample that it carries.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context as _;
+use bpf_session::Features;
 use clap::Args;
-use objects::built_in;
+use objects::{ObjectSpec, WantedProbe, built_in};
 use spdk_trace::{RawTrace, Trace};
 
 use crate::failure::note;
 use crate::input::Loaded;
 use crate::output::Output;
+use crate::record::plan::Plan;
+use crate::record::recorder::Recorder;
+use crate::record::{RING_BYTES, tell_totals};
+use crate::target::{Depth, Files};
 use crate::trace::objects::annotate;
 use crate::{latency, trace};
 
@@ -20,8 +27,12 @@ const TRACE: &[u8] = include_bytes!("../sample/demo.trace");
 const RECORDING: &str = include_str!("../sample/demo.recording");
 
 const EXAMPLES: &str = "\
+With the right to use BPF (root) it starts a small NVMe-oF target of its own for about a second, records it, and shows
+what it did; without, it shows a sample that it carries.
+
 Examples:
   dptrace demo                 a listing and its latency table
+  dptrace demo --sample        the sample, whatever is allowed here
   dptrace demo --write /tmp    then: dptrace latency -i /tmp/demo.trace";
 
 /// `dptrace demo`, as typed.
@@ -32,35 +43,127 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "N", default_value_t = 32)]
     head: u64,
 
+    /// Show the sample, and start nothing
+    #[arg(long)]
+    sample: bool,
+
     /// Write the sample, demo.trace and demo.recording, into this directory instead, to try other commands on
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 }
 
+/// What is shown: a trace, the recording of its objects, and how a user gets the same.
+struct Shown {
+    loaded: Loaded,
+    recording: String,
+    name: &'static str,
+    commands: [String; 2],
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
     if let Some(dir) = &args.write {
-        for (name, bytes) in [("demo.trace", TRACE), ("demo.recording", RECORDING.as_bytes())] {
-            let path = dir.join(name);
-            fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
-            note(&format!("wrote {}", path.display()));
-        }
-        return Ok(());
+        return write_sample(dir);
     }
-    let raw = RawTrace::read(TRACE).context("reading the sample")?;
-    let loaded = Loaded { trace: Trace::Raw(raw), name: "the sample".to_owned() };
-    let annotator = annotate(RECORDING, "the sample", built_in()?, loaded.trace.tpoints());
+    let shown = if args.sample {
+        sample()?
+    } else {
+        live().or_else(|error| {
+            note(&format!("showing a sample, since nothing could be recorded here: {error:#}"));
+            sample()
+        })?
+    };
+    show(&shown, args.head)
+}
+
+fn write_sample(dir: &Path) -> anyhow::Result<()> {
+    for (name, bytes) in [("demo.trace", TRACE), ("demo.recording", RECORDING.as_bytes())] {
+        let path = dir.join(name);
+        fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
+        note(&format!("wrote {}", path.display()));
+    }
+    Ok(())
+}
+
+fn show(shown: &Shown, head: u64) -> anyhow::Result<()> {
+    let Shown { loaded, recording, name, commands } = shown;
+    let annotator = annotate(recording, name, built_in()?, loaded.trace.tpoints());
     let mut output = Output::open(None)?;
+    output.buffer.extend_from_slice(format!("$ {} --head {head}\n", commands[0]).as_bytes());
+    trace::first_records(loaded, Some(&annotator), head, &mut output)?;
+    output.buffer.extend_from_slice(format!("\n$ {}\n", commands[1]).as_bytes());
+    output.buffer.extend_from_slice(latency::tables(loaded, Some(&annotator))?.as_bytes());
+    output.flush()?;
+    note("a sample to try more on: dptrace demo --write DIR");
+    Ok(())
+}
+
+fn sample() -> anyhow::Result<Shown> {
+    let raw = RawTrace::read(TRACE).context("reading the sample")?;
     note(
         "a sample: two reactors of an NVMe-oF target, TCP connections known by their owners, RDMA ones by a recording",
     );
-    output.buffer.extend_from_slice(
-        format!("$ dptrace trace -i demo.trace -b demo.recording --head {}\n", args.head).as_bytes(),
-    );
-    trace::first_records(&loaded, Some(&annotator), args.head, &mut output)?;
-    output.buffer.extend_from_slice(b"\n$ dptrace latency -i demo.trace\n");
-    output.buffer.extend_from_slice(latency::tables(&loaded, Some(&annotator))?.as_bytes());
-    output.flush()?;
-    note("the same files, to try more on: dptrace demo --write DIR");
-    Ok(())
+    Ok(Shown {
+        loaded: Loaded { trace: Trace::Raw(raw), name: "the sample".to_owned() },
+        recording: RECORDING.to_owned(),
+        name: "the sample",
+        commands: ["trace -i demo.trace -b demo.recording", "latency -i demo.trace"].map(|it| format!("dptrace {it}")),
+    })
+}
+
+/// How often the target is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// Requests of the target that is started: enough for a table, done in about a second.
+const REQUESTS: &str = "1000";
+/// After which it ends in any case.
+const AT_MOST: &str = "5s";
+
+/// Starts a target, records it from its first connection to its end, and reads the trace that it leaves.
+fn live() -> anyhow::Result<Shown> {
+    let mut child = Command::new("/proc/self/exe")
+        .args(["demo-target", "--wait", "--keep", "--requests", REQUESTS, "--for", AT_MOST])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("starting the target")?;
+    let recorded = record_all(&mut child);
+    // Its input is closed by now, so it ends by itself; where attaching failed it has not begun.
+    if recorded.is_err() {
+        // SANITY: that it has ended already is the only way in which this can fail.
+        let _ = child.kill();
+    }
+    child.wait().context("waiting for the target")?;
+    let path = PathBuf::from(format!("/dev/shm/demo_trace.pid{}", child.id()));
+    let bytes = fs::read(&path).with_context(|| format!("reading {}", path.display()));
+    // SANITY: whether it can be removed or not, nothing more can be done about it.
+    let _ = fs::remove_file(&path);
+    let recording = recorded?;
+    let raw = RawTrace::read(&bytes?).context("reading the target's trace")?;
+    note("live: a small NVMe-oF target (dptrace demo-target) was started, recorded and read");
+    Ok(Shown {
+        loaded: Loaded { trace: Trace::Raw(raw), name: "the target's trace".to_owned() },
+        recording,
+        name: "the recording",
+        commands: ["trace", "latency"].map(|command| format!("dptrace {command} -p {}", child.id())),
+    })
+}
+
+/// Attaches to a target that waits, lets it go, and gives what it told until its end.
+fn record_all(child: &mut Child) -> anyhow::Result<String> {
+    let specs: Vec<ObjectSpec> = built_in()?.into_iter().filter(|spec| spec.name == "qpair").collect();
+    let mut plan = Plan::new(&WantedProbe::of(&specs)?, Features::detect()?, RING_BYTES);
+    let (files, place) = Files::of_process(child.id())?;
+    files.for_each(Depth::Notes, |file| plan.look_into(file))?;
+    plan.tell_missing(&place)?;
+    let mut recorder = Recorder::start(&plan, child.id())?;
+    drop(child.stdin.take());
+    let mut text = String::new();
+    let mut keep = |lines: Vec<String>| lines.iter().for_each(|line| text.extend([line, "\n"]));
+    while child.try_wait().context("waiting for the target")?.is_none() {
+        keep(recorder.next(LOOK));
+    }
+    let (rest, totals) = recorder.finish();
+    keep(rest);
+    tell_totals("recorded", &totals);
+    Ok(text)
 }

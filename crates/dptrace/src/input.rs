@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use host::{Pid, Process};
 use spdk_trace::{JsonTrace, RawTrace, ReadAt, Trace};
 
+use crate::application;
 use crate::failure::{note, usage};
 
 /// Where applications put their trace files.
@@ -33,8 +35,9 @@ pub(crate) struct InputArgs {
     #[arg(short = 's', long = "app", value_name = "APP", conflicts_with = "input")]
     app: Option<String>,
 
-    /// The application's process id
-    #[arg(short, long, requires = "app", conflicts_with = "shm_id", value_name = "PID")]
+    /// The application's process id; without -s the trace file is whichever it has open, and dptrace trace records the
+    /// application's objects and goes on with what it writes
+    #[arg(short, long, conflicts_with_all = ["shm_id", "input", "file"], value_name = "PID")]
     pid: Option<u32>,
 
     /// The application's shared memory id, where it was started with one (--shm-id)
@@ -59,6 +62,11 @@ pub(crate) enum Place {
 }
 
 impl InputArgs {
+    /// The process that was named in place of a trace.
+    pub(crate) fn process(&self) -> Option<u32> {
+        self.pid.filter(|_| self.app.is_none())
+    }
+
     /// Finds out what is meant.
     pub(crate) fn place(&self) -> anyhow::Result<Place> {
         if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
@@ -81,6 +89,9 @@ impl InputArgs {
                 bail!("there is no {path}; {}", what_is_there()?);
             }
             return Ok(Place::File(path.into()));
+        }
+        if let Some(pid) = self.process() {
+            return Ok(Place::File(trace_of(pid)?));
         }
         if is_piped() {
             let bytes = read_stdin()?;
@@ -226,6 +237,18 @@ fn traces() -> anyhow::Result<Vec<PathBuf>> {
     }
     found.sort();
     Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+/// The trace file that a process writes.
+fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
+    Process::open(Pid(pid))?;
+    let own = format!("{NAME_BASE}pid{pid}");
+    let writes = |path: &PathBuf| path.to_string_lossy().ends_with(&own) || application::writes(pid, path);
+    let mut found = traces()?.into_iter().filter(writes);
+    found.next_back().with_context(|| {
+        let there = what_is_there().unwrap_or_default();
+        format!("process {pid} has no trace file: SPDK makes one when it is started with -e or --tpoint-group; {there}")
+    })
 }
 
 fn what_is_there() -> anyhow::Result<String> {

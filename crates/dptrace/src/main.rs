@@ -7,6 +7,7 @@ mod demo;
 mod digits;
 mod doctor;
 mod failure;
+mod generate;
 mod input;
 mod interrupt;
 mod latency;
@@ -15,6 +16,7 @@ mod meta;
 mod names;
 mod output;
 mod record;
+mod specs;
 mod target;
 mod trace;
 
@@ -32,9 +34,10 @@ fn main() -> ExitCode {
         Command::List(args) => list::run(args),
         Command::Record(args) => record::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Generate(args) => generate::run(args),
         Command::Demo(args) => demo::run(args),
         Command::DemoTarget(options) => demo_target::run(options).map_err(Into::into),
-        Command::Objects { name } => meta::objects(name.as_deref()),
+        Command::Objects { name, list } => meta::objects(name.as_deref(), *list),
         Command::Completions { shell } => meta::completions(*shell),
         Command::Man { dir } => meta::man(dir),
     };

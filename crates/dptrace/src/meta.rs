@@ -11,8 +11,8 @@ use crate::failure::usage;
 use crate::names;
 use crate::output::Output;
 
-/// Prints the built-in object specs, or one of them.
-pub(crate) fn objects(name: Option<&str>) -> anyhow::Result<()> {
+/// Prints the built-in object specs, or one of them; or just tells what they are.
+pub(crate) fn objects(name: Option<&str>, list: bool) -> anyhow::Result<()> {
     let known = objects::BUILT_IN;
     let stem = |file: &'static str| file.trim_end_matches(".toml");
     let wanted: Vec<_> = known.iter().filter(|(file, _)| name.is_none_or(|n| n == stem(file))).collect();
@@ -22,8 +22,21 @@ pub(crate) fn objects(name: Option<&str>) -> anyhow::Result<()> {
         let hint = names::hint(name, all.iter().copied());
         return Err(usage(format!("no object spec is called {name:?}{hint}; there is {}", all.join(", "))));
     }
+    if list {
+        let width = wanted.iter().map(|(file, _)| stem(file).len()).max().unwrap_or_default();
+        let lines: Vec<_> =
+            wanted.iter().map(|(file, text)| format!("{:width$}  {}\n", stem(file), about(text))).collect();
+        return print(lines.concat().into_bytes());
+    }
     let text: Vec<_> = wanted.iter().map(|(_, text)| *text).collect();
     print(text.join("\n").into_bytes())
+}
+
+/// What a spec's first comment says: its first sentence, which may go on over lines.
+fn about(text: &str) -> String {
+    let lines = text.lines().map_while(|line| line.strip_prefix("# "));
+    let comment = lines.collect::<Vec<_>>().join(" ");
+    comment.split_once(". ").map_or(comment.as_str(), |(first, _)| first).trim_end_matches('.').to_owned()
 }
 
 fn print(text: Vec<u8>) -> anyhow::Result<()> {

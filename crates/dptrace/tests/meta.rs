@@ -5,7 +5,8 @@ mod common;
 
 use common::{dptrace, printed};
 
-const COMMANDS: [&str; 8] = ["trace", "latency", "list", "doctor", "demo", "objects", "completions", "man"];
+const COMMANDS: [&str; 10] =
+    ["trace", "latency", "list", "record", "generate", "doctor", "demo", "objects", "completions", "man"];
 
 #[test]
 fn every_shell_has_completions() {
@@ -51,7 +52,28 @@ fn man_pages_need_their_directory() {
 fn built_in_specs_are_printed() {
     let qpair = printed(["objects", "qpair"]);
     assert_eq!(qpair, include_str!("../../../objects/qpair.toml"));
-    assert!(printed(["objects"]).contains(&qpair));
+    let all = printed(["objects"]);
+    assert!(all.contains(&qpair));
+    let list = printed(["objects", "--list"]);
+    assert_eq!(
+        list.lines().next(),
+        Some("qpair            An NVMe-oF queue pair: one connection of a host to a subsystem")
+    );
+    assert_eq!(list.lines().count(), all.matches("[[object]]").count());
+    for line in list.lines() {
+        let name = line.split(' ').next().expect("a name");
+        let spec = printed(["objects", name]);
+        assert!(spec.contains(&format!("name = \"{name}\"\n")) && all.contains(&spec), "{line}");
+        assert_eq!(printed(["objects", "--list", name]).split_whitespace().next(), Some(name));
+    }
+    // All of them together are a file of specs.
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("all.toml");
+    std::fs::write(&file, all).expect("written");
+    assert_eq!(
+        printed(["generate".as_ref(), "--objects".as_ref(), file.as_os_str()]),
+        printed(["generate", "--objects", "all"])
+    );
     let done = dptrace().args(["objects", "qpiar"]).assert().code(2);
     assert!(String::from_utf8_lossy(&done.get_output().stderr).contains("near: qpair"));
 }
@@ -79,7 +101,7 @@ fn the_demo_shows_an_annotated_record_at_once() {
 fn the_demos_files_can_be_tried() {
     let dir = tempfile::tempdir().expect("a directory");
     assert_eq!(printed(["demo".as_ref(), "--write".as_ref(), dir.path().as_os_str()]), "");
-    let demo = printed(["demo"]);
+    let demo = printed(["demo", "--sample"]);
     for command in demo.lines().filter_map(|line| line.strip_prefix("$ dptrace ")) {
         let done = dptrace().args(command.split(' ')).current_dir(dir.path()).assert().success();
         let shown = String::from_utf8_lossy(&done.get_output().stdout).into_owned();

@@ -112,6 +112,18 @@ impl Annotator {
         self.references.get(usize::from(tpoint_id)).is_some_and(|r| !r.is_empty())
     }
 
+    /// Whether an argument of the record points to an object of which nothing is known: it was there before the recording
+    /// began, or it belongs to somebody else.
+    pub fn is_unknown(&self, record: &Record<'_>) -> bool {
+        let Some(references) = self.references.get(usize::from(record.tpoint.id)) else { return false };
+        let args = record.args.iter().enumerate();
+        let mut values = args.filter(|(arg, _)| references.iter().any(|r| r.arg == *arg));
+        values.any(|(arg, (_, value))| {
+            let is_null = matches!(value, ArgValue::Int(0) | ArgValue::Pointer(0));
+            !is_null && self.object(record.tpoint.id, arg, value, record.tsc).is_none()
+        })
+    }
+
     /// The first object of the named spec that the record points to.
     pub fn find<'a>(&'a self, record: &Record<'_>, spec_name: &str) -> Option<&'a Lifetime> {
         if !self.refers(record.tpoint.id) {

@@ -10,6 +10,7 @@ mod lifetimes;
 mod owner;
 mod recording;
 mod spec;
+mod wanted;
 
 pub use annotate::{Annotator, Found};
 pub use lifetimes::{Key, Lifetime, Lifetimes};
@@ -18,3 +19,4 @@ pub use recording::{BrokenLine, Event, Recording, Value, write_line};
 pub use spec::{
     BUILT_IN, ObjectSpec, ProbeArg, ProbeSpec, PropertySpec, Role, Show, SpecError, TSC, built_in, parse_specs,
 };
+pub use wanted::WantedProbe;

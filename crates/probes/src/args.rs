@@ -126,7 +126,8 @@ pub fn parse_args(arch: Arch, text: &str) -> Result<Vec<ArgSpec>, NoteFault> {
 fn argument(arch: Arch, token: &str) -> ArgSpec {
     let (ty, text) = match split::size(token) {
         Some((ty, operand)) => (Some(ty), operand.trim()),
-        None => (None, token),
+        // Blanks within a bracket that is never closed reach to the end of the string.
+        None => (None, token.trim()),
     };
     let (operand, natural_size) = match arch {
         Arch::X86_64 => x86::operand(text),

@@ -1,6 +1,5 @@
 //! What the tests share: the target as a process of its own, and the truth that it leaves.
 #![allow(dead_code, reason = "no test needs all of it")]
-#![expect(clippy::allow_attributes, reason = "which part is dead differs from test to test")]
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,8 @@
 //! `dptrace record`: what a live process's probes tell of its objects.
 
 mod order;
-mod plan;
-mod recorder;
-mod wanted;
+pub(crate) mod plan;
+pub(crate) mod recorder;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
@@ -11,19 +10,19 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use bpf_session::Features;
 use clap::Args;
-use objects::ObjectSpec;
+use objects::WantedProbe;
 use sys::process::HeldChild;
 
 use crate::failure::{note, usage};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::specs::SpecArgs;
 use crate::target::{Depth, Files, Watch, printable};
 use plan::Plan;
-use recorder::{Line, Recorder, Totals};
-use wanted::Wanted;
+use recorder::{Recorder, Totals};
 
 /// `dptrace record`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -36,6 +35,9 @@ pub(crate) struct RecordArgs {
     /// A program to start, with its arguments: all is attached before its first instruction
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+
+    #[command(flatten)]
+    specs: SpecArgs,
 
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -62,11 +64,13 @@ It ends when interrupted, when the time is over, or when the process ends. The p
 configured with --with-usdt.
 
 Examples:
-  dptrace record -p $(pidof nvmf_tgt) -o qpairs.txt   then: dptrace trace -s nvmf -p PID -b qpairs.txt
+  dptrace record -p $(pidof nvmf_tgt) -o qpairs.txt   for trace -b qpairs.txt
   dptrace record -p 4711 --objects all --for 30s
   dptrace record -o boot.txt -- build/bin/nvmf_tgt -m 0x3
-  dptrace record -p 4711 --emit-object probes.o       then: llvm-objdump -d probes.o";
+  dptrace record -p 4711 --emit-object probes.o       for llvm-objdump -d";
 
+/// The ring buffer's size where none is asked for.
+pub(crate) const RING_BYTES: u32 = 4 << 20;
 /// How often the process is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 /// The longest wait for events.
@@ -77,13 +81,13 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     if !args.buffer.is_power_of_two() {
         return Err(usage(format!("--buffer {} is no power of two", args.buffer)));
     }
-    let specs = objects::built_in()?;
-    let specs: Vec<ObjectSpec> = specs.into_iter().filter(|spec| spec.name == "qpair").collect();
+    let specs = args.specs.resolve()?;
+    let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
     let interrupt = Interrupt::catch()?;
     let subject = Subject::of(args)?;
-    let mut plan = Plan::new(Wanted::of(&specs), Features::detect()?, args.buffer << 20);
+    let mut plan = Plan::new(&wanted, Features::detect()?, args.buffer << 20);
     subject.files.for_each(Depth::Notes, |file| plan.look_into(file))?;
-    tell_missing(&plan, &subject.name)?;
+    plan.tell_missing(&subject.name)?;
     if let Some(path) = &args.emit_object {
         let bytes = plan.module.to_object().build()?;
         return std::fs::write(path, bytes).with_context(|| format!("writing {}", path.display()));
@@ -177,48 +181,33 @@ fn record(
     Ok((why, totals))
 }
 
-fn write(output: &mut Output, lines: &[Line]) -> anyhow::Result<()> {
+fn write(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
     for line in lines {
-        writeln!(output.buffer, "{}", line.text)?;
+        writeln!(output.buffer, "{line}")?;
     }
     Ok(output.flush()?)
 }
 
-/// That probes are missing: all of them is an error, some of them is told.
-fn tell_missing(plan: &Plan, place: &str) -> anyhow::Result<()> {
-    let missing = plan.missing();
-    if plan.found.is_empty() {
-        let first = missing.first().map_or("", String::as_str);
-        if !plan.has_seen_probes() {
-            bail!("{place} has no USDT probes; SPDK has them if it was configured with --with-usdt");
-        }
-        bail!(
-            "{place} has none of the probes {}{}; SPDK has them if it was configured with --with-usdt; \
-             dptrace list shows what is there",
-            missing.join(", "),
-            plan.hint(first)
-        );
-    }
-    for name in &missing {
-        note(&format!("{place} has no probe {name}{}", plan.hint(name)));
-    }
-    Ok(())
-}
-
-fn tell_attached(plan: &Plan, pid: u32) {
+/// Tells what the user should know of the probes that were found.
+pub(crate) fn tell_remarks(plan: &Plan) {
     for remark in &plan.remarks {
         note(remark);
     }
+}
+
+fn tell_attached(plan: &Plan, pid: u32) {
+    tell_remarks(plan);
     for found in &plan.found {
         let places = if found.places == 1 { "1 place".to_owned() } else { format!("{} places", found.places) };
         note(&format!("attached to {} in {} ({places}) of process {pid}", found.probe, found.file));
     }
 }
 
-fn tell_totals(why: &str, totals: &Totals) {
+/// Says why it ended, and what was lost.
+pub(crate) fn tell_totals(why: &str, totals: &Totals) {
     let Totals { events, lost, skipped, unreadable, cut, late } = *totals;
     let mut parts = vec![format!("{events} events")];
     let mut add = |count: u64, what: &str| {

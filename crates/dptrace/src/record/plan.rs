@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use anyhow::bail;
 use bpf_codegen::event::{self, EventId, Setting, Source};
 use bpf_codegen::{FieldKind, Layout, Module, ProgramDef, ProgramKind};
 use bpf_session::{Features, UprobePlace};
 use host::ElfFile;
-use objects::ProbeArg;
+use objects::{ProbeArg, WantedProbe};
 use probes::args::ArgSpec;
 use probes::usdt::{Place, Probe, UsdtProbes};
 
-use super::wanted::Wanted;
+use crate::failure::note;
 use crate::names;
 use crate::target::printable;
 
@@ -22,6 +23,7 @@ const STRING_BYTES: u32 = 1024;
 /// A probe as it arrives and as it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct EventForm {
+    provider: String,
     pub(crate) probe: String,
     pub(crate) args: Vec<ProbeArg>,
     pub(crate) layout: Layout,
@@ -47,7 +49,6 @@ pub(crate) struct Found {
 /// Programs, and where they go.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    wanted: Vec<Wanted>,
     features: Features,
     ring_bytes: u32,
     programs: HashMap<ProgramKey, usize>,
@@ -72,10 +73,9 @@ struct ProgramKey {
 
 impl Plan {
     /// A plan with nothing in it yet. `ring_bytes` is the ring buffer's size, a power of two.
-    pub(crate) fn new(wanted: Vec<Wanted>, features: Features, ring_bytes: u32) -> Self {
+    pub(crate) fn new(wanted: &[WantedProbe<'_>], features: Features, ring_bytes: u32) -> Self {
         let forms = wanted.iter().map(EventForm::of).collect();
         Self {
-            wanted,
             features,
             ring_bytes,
             programs: HashMap::new(),
@@ -97,11 +97,8 @@ impl Plan {
     pub(crate) fn look_into(&mut self, file: &ElfFile) -> anyhow::Result<()> {
         let probes = self.read(file)?;
         for probe in &probes {
-            for id in 0..self.wanted.len() {
-                let wanted = &self.wanted[id];
-                if *wanted.provider == *probe.provider && *wanted.name == *probe.name {
-                    self.add(id, probe, file)?;
-                }
+            if let Some(id) = self.forms.iter().position(|form| form.is_of(probe)) {
+                self.add(id, probe, file)?;
             }
         }
         self.seen.extend(probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)));
@@ -109,32 +106,41 @@ impl Plan {
     }
 
     /// The wanted probes that were in no file.
-    pub(crate) fn missing(&self) -> Vec<String> {
-        let missing = self.wanted.iter().map(Wanted::full_name);
-        let mut missing: Vec<String> =
-            missing.filter(|name| !self.found.iter().any(|found| found.probe == *name)).collect();
-        missing.dedup();
-        missing
+    fn missing(&self) -> Vec<String> {
+        let names = self.forms.iter().map(EventForm::full_name);
+        names.filter(|name| !self.found.iter().any(|found| found.probe == *name)).collect()
+    }
+
+    /// Tells which probes are missing in `place`: all of them is an error.
+    pub(crate) fn tell_missing(&self, place: &str) -> anyhow::Result<()> {
+        let missing = self.missing();
+        if self.seen.is_empty() {
+            bail!("{place} has no USDT probes; SPDK has them if it was configured with --with-usdt");
+        }
+        if self.found.is_empty() {
+            let hint = missing.first().map_or_else(String::new, |first| self.hint(first));
+            bail!(
+                "{place} has none of the probes {}{hint}; SPDK has them if it was configured with --with-usdt; dptrace list \
+                 shows what is there",
+                missing.join(", ")
+            );
+        }
+        for name in &missing {
+            note(&format!("{place} has no probe {name}{}", self.hint(name)));
+        }
+        Ok(())
     }
 
     /// What is near to a probe that is missing, as words to follow its name.
-    pub(crate) fn hint(&self, missing: &str) -> String {
+    fn hint(&self, missing: &str) -> String {
         names::hint(missing, self.seen.iter().map(String::as_str))
-    }
-
-    /// Whether there is any USDT probe at all in what was looked into.
-    pub(crate) fn has_seen_probes(&self) -> bool {
-        !self.seen.is_empty()
     }
 
     fn read(&mut self, file: &ElfFile) -> anyhow::Result<Vec<Probe>> {
         let mut probes = UsdtProbes::read(&file.image()?);
-        let wanted = &self.wanted;
-        let is_wanted = |probe: &Probe| {
-            wanted.iter().any(|wanted| *wanted.provider == *probe.provider && *wanted.name == *probe.name)
-        };
-        let symbols = probes.probes.iter().filter(|probe| is_wanted(probe)).flat_map(|probe| &probe.places);
-        let needs_symbols = symbols.flat_map(|place| &place.args).any(|arg| arg.wanted_symbol().is_some());
+        let is_wanted = |probe: &&Probe| self.forms.iter().any(|form| form.is_of(probe));
+        let places = probes.probes.iter().filter(is_wanted).flat_map(|probe| &probe.places);
+        let needs_symbols = places.flat_map(|place| &place.args).any(|arg| arg.wanted_symbol().is_some());
         if needs_symbols {
             let whole = file.whole()?;
             let debug = whole.debug_file();
@@ -149,7 +155,7 @@ impl Plan {
     }
 
     fn add(&mut self, id: usize, probe: &Probe, file: &ElfFile) -> anyhow::Result<()> {
-        let name = self.wanted[id].full_name();
+        let name = self.forms[id].full_name();
         for place in &probe.places {
             let program = self.program(id, place, &name)?;
             let place = UprobePlace {
@@ -194,7 +200,7 @@ impl Plan {
         let setting = Setting { id: key.id, sleepable, ring_bytes: self.ring_bytes };
         let code = event::program(&key.layout, &key.sources, setting)?;
         let number = self.module.programs.len();
-        let name = format!("{}_{number}", self.wanted[id].name);
+        let name = format!("{}_{number}", self.forms[id].probe);
         self.module.programs.push(ProgramDef { name, kind: ProgramKind::Uprobe, target: None, sleepable, code });
         self.programs.insert(key, number);
         Ok(number)
@@ -202,11 +208,20 @@ impl Plan {
 }
 
 impl EventForm {
-    fn of(wanted: &Wanted) -> Self {
+    fn of(wanted: &WantedProbe<'_>) -> Self {
         let kind = |arg: &ProbeArg| {
             if arg.string { FieldKind::Text { capacity: STRING_BYTES } } else { FieldKind::Number }
         };
         let kinds: Vec<FieldKind> = wanted.args.iter().map(kind).collect();
-        Self { probe: wanted.name.clone(), args: wanted.args.clone(), layout: Layout::new(&kinds) }
+        let (provider, probe) = (wanted.provider.to_owned(), wanted.name.to_owned());
+        Self { provider, probe, args: wanted.args.to_vec(), layout: Layout::new(&kinds) }
+    }
+
+    fn is_of(&self, probe: &Probe) -> bool {
+        *self.provider == *probe.provider && *self.probe == *probe.name
+    }
+
+    fn full_name(&self) -> String {
+        format!("{}:{}", self.provider, self.probe)
     }
 }

@@ -1,7 +1,7 @@
 //! A recording that goes on: programs attached, events as lines in the order of time.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bpf_codegen::event::{LOST, RING};
 use bpf_codegen::payload::{Payload, Value};
@@ -14,14 +14,6 @@ use super::plan::{EventForm, Plan};
 /// How far a probe's own ticks may be from the kernel's time of its hit, in ticks, to be believed: a thread that was held
 /// up in between for some minutes at most. A value further off is no time.
 const PLAUSIBLE: u64 = 1 << 40;
-
-/// A line of the recording, without its newline.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Line {
-    /// When, in ticks.
-    pub(crate) tsc: u64,
-    pub(crate) text: String,
-}
 
 /// What came of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -81,8 +73,8 @@ impl Recorder {
         Ok(Self { session, drain: Some(drain), forms, order, clock, totals })
     }
 
-    /// The lines whose time has come; waits for more at most so long.
-    pub(crate) fn next(&mut self, at_most: Duration) -> Vec<Line> {
+    /// The recording's lines (without their newlines) whose time has come; waits for more at most so long.
+    pub(crate) fn next(&mut self, at_most: Duration) -> Vec<String> {
         let events = self.drain.as_ref().map(|drain| drain.next(at_most)).unwrap_or_default();
         self.take(events);
         let now = Moment::now();
@@ -93,23 +85,43 @@ impl Recorder {
         lines
     }
 
+    /// As [`Self::next`], but gives all that has come, in no order, and waits all the time.
+    pub(crate) fn next_unordered(&mut self, wait: Duration) -> Vec<String> {
+        let deadline = Instant::now() + wait;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let events = self.drain.as_ref().map(|drain| drain.next(left)).unwrap_or_default();
+            let is_over = left.is_zero() && events.is_empty();
+            self.take(events);
+            if is_over {
+                return self.rest();
+            }
+        }
+    }
+
     /// Takes the programs away, and gives the rest.
-    pub(crate) fn finish(mut self) -> (Vec<Line>, Totals) {
+    pub(crate) fn finish(mut self) -> (Vec<String>, Totals) {
         self.session.detach();
         let mut rest = Vec::new();
         if let Some(drain) = self.drain.take() {
             drain.finish(|batch| rest.extend(batch));
         }
         self.take(rest);
+        let lines = self.rest();
+        self.totals.lost = self.lost();
+        self.totals.skipped = self.session.misses();
+        self.totals.late = self.order.late;
+        (lines, self.totals)
+    }
+
+    /// All events that wait, in order.
+    fn rest(&mut self) -> Vec<String> {
         let now = Moment::now();
         let mut lines = Vec::new();
         while let Some(event) = self.order.pop_any() {
             lines.push(self.line(&event, now));
         }
-        self.totals.lost = self.lost();
-        self.totals.skipped = self.session.misses();
-        self.totals.late = self.order.late;
-        (lines, self.totals)
+        lines
     }
 
     fn take(&mut self, events: Vec<Event>) {
@@ -131,7 +143,7 @@ impl Recorder {
         own.filter(|&own| own.abs_diff(told) < PLAUSIBLE).unwrap_or(told)
     }
 
-    fn line(&mut self, event: &Event, now: Moment) -> Line {
+    fn line(&mut self, event: &Event, now: Moment) -> String {
         let tsc = self.tsc(event, now);
         let form = &self.forms[event.form];
         let texts: Vec<_> = event.values.iter().map(Owned::text).collect();
@@ -153,7 +165,7 @@ impl Recorder {
             self.totals.unreadable += u64::from(matches!(value, Owned::Unreadable));
             self.totals.cut += u64::from(matches!(value, Owned::Text { cut: true, .. }));
         }
-        Line { tsc, text }
+        text
     }
 
     fn lost(&self) -> u64 {

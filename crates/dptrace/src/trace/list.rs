@@ -50,10 +50,11 @@ pub(crate) fn list(
         show_delta: look.delta,
         annotator,
     });
-    lister.tail = look.tail.map(|most| Tail { most, lines: VecDeque::new() });
+    if let Some(most) = look.tail {
+        lister.keep_last(most);
+    }
     lister.head = look.head.unwrap_or(u64::MAX);
-    lister.start = if look.common { trace.common_start() } else { Ticks(0) };
-    lister.base = Some(lister.start).filter(|&start| look.from_common_start && start > Ticks(0));
+    lister.start_at(if look.common { trace.common_start() } else { Ticks(0) }, look.from_common_start);
     format.begin(&mut output.buffer, head, &lister.view);
     let mut failed = None;
     let problems = trace.for_each(|record| {
@@ -89,6 +90,25 @@ pub(crate) struct Lister<'a> {
 impl<'a> Lister<'a> {
     pub(crate) fn new(view: View<'a>) -> Self {
         Self { view, base: None, start: Ticks(0), head: u64::MAX, tail: None, read: 0, shown: 0 }
+    }
+
+    /// The same listing with another annotator.
+    pub(crate) fn annotated_by(self, annotator: Option<&Annotator>) -> Lister<'_> {
+        let View { rate, base, previous, show_tsc, show_delta, .. } = self.view;
+        let view = View { rate, base, previous, show_tsc, show_delta, annotator };
+        let Self { base, start, head, tail, read, shown, .. } = self;
+        Lister { view, base, start, head, tail, read, shown }
+    }
+
+    /// Leaves out what is before `start`; times count from there if `from_start`, else from the first record shown.
+    pub(crate) fn start_at(&mut self, start: Ticks, from_start: bool) {
+        self.start = start;
+        self.base = Some(start).filter(|&start| from_start && start > Ticks(0));
+    }
+
+    /// Keeps only the last so many records, and writes them at the end.
+    pub(crate) fn keep_last(&mut self, most: usize) {
+        self.tail = Some(Tail { most, lines: VecDeque::new() });
     }
 
     /// Whether all that was asked for was shown.

@@ -7,21 +7,26 @@ mod follow;
 pub(crate) mod format;
 mod info;
 mod list;
+mod live;
 pub(crate) mod objects;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ::objects::{Annotator, ObjectSpec};
 use anyhow::{Context as _, bail};
 use clap::Args;
-use spdk_trace::{Follower, Problems, TickRate, TpointTable, Trace};
+use spdk_trace::{Follower, Problems, RawTrace, TickRate, Ticks, TpointTable, Trace};
 
 use crate::failure::{note, usage};
 use crate::input::{FileSource, InputArgs, Loaded, Place};
+use crate::interrupt::Interrupt;
 use crate::output::Output;
 use filter::{Filter, FilterArgs};
+use follow::{Following, Stop};
 use format::{FormatName, Head};
 use list::Look;
+use live::Objects;
 use objects::ObjectArgs;
 
 /// `dptrace trace`, as typed.
@@ -67,6 +72,10 @@ pub(crate) struct TraceArgs {
     #[arg(short = 'F', long, conflicts_with_all = ["tail", "common", "list_tpoints", "info"], help_heading = "Output")]
     follow: bool,
 
+    /// With -F, or -p without -s: stop after so long (10s, 500ms, 1m30s)
+    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration, help_heading = "Output")]
+    duration: Option<Duration>,
+
     /// Show the tracepoints that the trace can have, instead of its records
     #[arg(long, conflicts_with = "info", help_heading = "Instead of records")]
     list_tpoints: bool,
@@ -82,6 +91,7 @@ Examples:
   dptrace trace -i nvmf_trace.pid4711 -b qpairs.txt     connections named
   spdk_trace -f FILE -j | dptrace trace -b qpairs.txt   the same from JSON
   dptrace trace -s nvmf -p 4711 --tpoint 'TCP_REQ_*' --tail 20
+  dptrace trace -p 4711 --for 10s                       live, connections named
   dptrace trace -i FILE --where 'owner.subnqn=*cnode1' --where 'time>1000'
   dptrace trace -i FILE --format ndjson | jq 'select(.size > 65536)'";
 
@@ -89,8 +99,12 @@ Examples:
 pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     let place = args.input.place()?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
-    if args.follow {
-        return follow_file(args, &place);
+    let live = args.input.process().filter(|_| !args.info && !args.list_tpoints);
+    if args.follow || live.is_some() {
+        return follow_file(args, &place, live);
+    }
+    if args.duration.is_some() {
+        return Err(usage("--for needs a live trace: --follow, or -p PID without -s"));
     }
     let loaded = place.load()?;
     if args.info || args.list_tpoints {
@@ -171,7 +185,7 @@ pub(crate) fn first_records(
     Ok(())
 }
 
-fn follow_file(args: &TraceArgs, place: &Place) -> anyhow::Result<()> {
+fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Result<()> {
     let Place::File(path) = place else {
         return Err(usage("--follow needs a trace file, not standard input"));
     };
@@ -181,9 +195,19 @@ fn follow_file(args: &TraceArgs, place: &Place) -> anyhow::Result<()> {
         return Err(usage(format!("--follow needs a raw trace file, and {} is text", path.display())));
     }
     let follower = Follower::new(&source).with_context(reading)?;
-    let Understood { annotator, mut filter, .. } = args.understand(follower.tpoints(), follower.tick_rate())?;
+    let Understood { annotator, mut filter, specs } = args.understand(follower.tpoints(), follower.tick_rate())?;
+    let stop = Stop { interrupt: Interrupt::catch()?, after: args.duration };
+    let mut objects = match live {
+        None => Objects::Known(annotator),
+        Some(pid) => Objects::start(pid, specs, args.objects.text()?, follower.tpoints()),
+    };
+    let start =
+        if args.filter.common { RawTrace::read(&source).with_context(reading)?.common_start() } else { Ticks(0) };
     let mut output = Output::open(args.output.as_deref())?;
-    follow::follow(follower, path, annotator.as_ref(), &mut filter, (args.format, args.look()), &mut output)
+    let what = Following { path, start, format: args.format, look: args.look(), stop };
+    follow::follow(follower, &what, &mut objects, &mut filter, &mut output)?;
+    objects.tell();
+    Ok(())
 }
 
 /// Kinds of damage that are told one by one: a broken file can have some for each of 65,535 lcores.

@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use objects::{Annotator, Lifetimes, ObjectSpec, Recording, built_in, parse_specs};
+use objects::{Annotator, Lifetimes, ObjectSpec, Recording, built_in};
 use spdk_trace::TpointTable;
 
-use crate::failure::{note, usage};
+use crate::failure::note;
+use crate::specs::read_files;
 
 /// What names the objects that records point to.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Objects")]
 pub(crate) struct ObjectArgs {
-    /// A recording of the application's probes, made with bpftrace (see docs/objects.md): pointers are shown as the objects
+    /// A recording of the application's probes, made with dptrace record or bpftrace (see docs/objects.md): pointers are shown as the objects
     /// that lived there at that time
     #[arg(short = 'b', long = "recording", visible_alias = "bpftrace", value_name = "FILE")]
     recordings: Vec<PathBuf>,
@@ -37,18 +38,7 @@ impl ObjectArgs {
 
     /// The user's specs, and the built-in ones that they don't replace.
     pub(crate) fn specs(&self) -> anyhow::Result<Vec<ObjectSpec>> {
-        let mut specs: Vec<ObjectSpec> = Vec::new();
-        for path in &self.objects {
-            let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-            let text = String::from_utf8(text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
-            let read = parse_specs(&text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
-            for spec in read {
-                if specs.iter().any(|s| s.name == spec.name) {
-                    return Err(usage(format!("{}: a second object is called {:?}", path.display(), spec.name)));
-                }
-                specs.push(spec);
-            }
-        }
+        let mut specs = read_files(self.objects.iter().map(PathBuf::as_path))?;
         for spec in built_in()? {
             if !specs.iter().any(|s| s.name == spec.name) {
                 specs.push(spec);
@@ -62,6 +52,13 @@ impl ObjectArgs {
         if self.recordings.is_empty() {
             return Ok(None);
         }
+        let text = self.text()?;
+        let names: Vec<_> = self.recordings.iter().map(|path| path.display().to_string()).collect();
+        Ok(Some(annotate(&text, &names.join(", "), specs, tpoints)))
+    }
+
+    /// What is in the recordings, one behind the other.
+    pub(crate) fn text(&self) -> anyhow::Result<String> {
         let mut text = String::new();
         for path in &self.recordings {
             let bytes = fs::read(path).with_context(|| format!("reading the recording {}", path.display()))?;
@@ -74,15 +71,25 @@ impl ObjectArgs {
                 text.push_str(&more);
             }
         }
-        let names: Vec<_> = self.recordings.iter().map(|path| path.display().to_string()).collect();
-        Ok(Some(annotate(&text, &names.join(", "), specs, tpoints)))
+        Ok(text)
     }
+}
+
+/// Whether a probe of that name tells of an object.
+fn is_known(specs: &[ObjectSpec], probe: &str) -> bool {
+    specs.iter().any(|s| s.probes.iter().any(|p| p.name == probe))
+}
+
+/// An annotator from the text of a recording that goes on, of which nothing is to be told yet.
+pub(crate) fn annotate_quietly(text: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
+    let recording = Recording::parse(text, |probe| is_known(&specs, probe));
+    let lifetimes = Lifetimes::new(&specs, &recording);
+    Annotator::new(specs, lifetimes, tpoints)
 }
 
 /// An annotator from a recording's text; what is wrong with the text is told, under that name.
 pub(crate) fn annotate(text: &str, name: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
-    let known = |probe: &str| specs.iter().any(|s| s.probes.iter().any(|p| p.name == probe));
-    let recording = Recording::parse(text, known);
+    let recording = Recording::parse(text, |probe| is_known(&specs, probe));
     let lifetimes = Lifetimes::new(&specs, &recording);
     tell(name, &recording, &lifetimes, &specs);
     let annotator = Annotator::new(specs, lifetimes, tpoints);

@@ -1,0 +1,110 @@
+//! The syntax tree of a script.
+//!
+//! A tree is made of owned values, with [`Box`] where a type holds itself. Every node has a [`Span`]: the bytes of the
+//! source that it was read from. After macro expansion, the nodes of a macro's body have the spans of the macro's body.
+//!
+//! What holds of every tree that the parser gives:
+//! - The height of a tree is at most [`MAX_HEIGHT`], counted over every chain of expressions, statements and types, so a
+//!   pass may recurse over it.
+//! - Where something could not be read there is an `Error` node, and an error among the diagnostics. A tree that came
+//!   with no error has no `Error` node.
+//! - Parentheses that only group are not in the tree. `@m[1, 2]` and `@m[(1, 2)]` differ in the tree (two keys, and one
+//!   that is a tuple), and mean the same.
+//! - A predicate `/e/` is kept apart from the probe's body. It means `if (e) { body }`.
+//! - Names are as written: `$x` is `Var("x")`, `@x` is a map `x`, and the anonymous map `@` is a map with an empty name.
+//! - Old and new spelling give one tree where they mean one thing (`BEGIN` and `begin`: [`ProbeKind::Begin`];
+//!   `kfunc` and `fentry`: [`ProbeKind::Fentry`]; `for $x : @m` and `for ($x : @m)`).
+//! - Builtins (`pid`, `args`, `comm`) are [`ExprKind::Ident`], as are enum constants, `#define` constants and the
+//!   parameters of a macro: which it is depends on what is in scope.
+
+mod expr;
+mod item;
+mod point;
+mod stmt;
+mod types;
+pub mod visit;
+
+pub use expr::{Base, BinaryOp, Expr, ExprKind, If, IntLit, IntSuffix, MapRef, RecordField, TypeOrExpr, UnaryOp};
+pub use item::{
+    CEnum, CField, CRecord, CVariant, Comment, Config, ConfigEntry, ConfigValue, Define, Fn, FnParam, Item, ItemKind,
+    Macro, MacroParam, MapDecl, Probe, Program,
+};
+pub use point::{AttachPoint, Part, PointForm, ProbeKind, SourceLine};
+pub use stmt::{Block, ForIter, Stmt, StmtKind};
+pub use types::{RecordKind, ScalarType, Type, TypeKind, scalar};
+
+/// The greatest height of a tree that the parser gives.
+pub const MAX_HEIGHT: u32 = 256;
+
+/// A range of bytes of the source: from `start` up to, and without, `end`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset after the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The bytes from `start` up to `end`.
+    pub const fn new(start: u32, end: u32) -> Self {
+        Self { start, end }
+    }
+
+    /// No bytes, at `at`.
+    pub const fn empty(at: u32) -> Self {
+        Self { start: at, end: at }
+    }
+
+    /// From the start of the earlier to the end of the later.
+    #[must_use]
+    pub fn to(self, other: Self) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// The text in `source`, empty where the span isn't one of `source`.
+    pub fn text(self, source: &str) -> &str {
+        source.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
+/// A name, and where it stands. Without its `$` or `@`, whose bytes are in the span.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Name {
+    /// The name.
+    pub text: String,
+    /// Where.
+    pub span: Span,
+}
+
+impl Name {
+    /// A name at a place.
+    pub fn new(text: impl Into<String>, span: Span) -> Self {
+        Self { text: text.into(), span }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_in_the_order_of_their_table() {
+        for (at, row) in BinaryOp::TABLE.iter().enumerate() {
+            assert_eq!(row.0 as usize, at);
+            assert_eq!((row.0.text(), row.0.precedence()), (row.1, row.2));
+        }
+    }
+
+    #[test]
+    fn kinds_of_probe_have_their_names() {
+        for (kind, name, others) in ProbeKind::TABLE {
+            assert_eq!(kind.name(), *name);
+            assert!(others.iter().chain([name]).all(|name| ProbeKind::by_name(name) == Some(*kind)), "{name}");
+        }
+        assert_eq!(ProbeKind::by_name("BEGIN"), Some(ProbeKind::Begin));
+        assert_eq!(ProbeKind::by_name("U"), Some(ProbeKind::Usdt));
+        assert_eq!(ProbeKind::by_name("u"), Some(ProbeKind::Uprobe));
+        assert_eq!(ProbeKind::by_name("x"), None);
+    }
+}

@@ -1,0 +1,89 @@
+//! The tree as text, for `--dump ast` and for tests: `(kind part part)`.
+//!
+//! It says all that a tree holds but its spans and comments and the spelling of numbers, so two trees mean the same if
+//! their texts are the same. Items and statements have lines of their own.
+
+mod expr;
+mod item;
+mod stmt;
+
+use crate::ast::{Expr, Program};
+
+/// The tree of a script.
+pub fn dump(program: &Program) -> String {
+    let mut out = Dump::default();
+    if let Some(header) = &program.header {
+        out.leaf("header", &quoted(&header.text));
+        out.line();
+    }
+    for item in &program.items {
+        out.item(item);
+        out.line();
+    }
+    out.out.trim().to_owned() + "\n"
+}
+
+/// The tree of an expression.
+pub fn dump_expr(expr: &Expr) -> String {
+    let mut out = Dump::default();
+    out.expr(expr);
+    out.out
+}
+
+#[derive(Default)]
+struct Dump {
+    out: String,
+    indent: usize,
+}
+
+impl Dump {
+    fn push(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    /// Begins a new line.
+    fn line(&mut self) {
+        self.out.push('\n');
+        self.out.extend(std::iter::repeat_n("  ", self.indent));
+    }
+
+    /// `(word rest)`, where `rest` prints its own blanks.
+    fn node(&mut self, word: &str, rest: impl FnOnce(&mut Self)) {
+        self.push("(");
+        self.push(word);
+        rest(self);
+        self.push(")");
+    }
+
+    /// `(word text)`.
+    fn leaf(&mut self, word: &str, text: &str) {
+        self.push(&format!("({word} {text})"));
+    }
+
+    /// A part of a node.
+    fn part(&mut self, print: impl FnOnce(&mut Self)) {
+        self.push(" ");
+        print(self);
+    }
+
+    /// A word that is a part of a node.
+    fn word(&mut self, text: &str) {
+        self.push(" ");
+        self.push(text);
+    }
+
+    /// Parts that have lines of their own.
+    fn lines<T>(&mut self, list: &[T], mut print: impl FnMut(&mut Self, &T)) {
+        self.indent += 1;
+        for part in list {
+            self.line();
+            print(self, part);
+        }
+        self.indent -= 1;
+    }
+}
+
+/// Text in quotes, without control characters.
+fn quoted(text: &str) -> String {
+    crate::lexer::text::quote(text.as_bytes())
+}

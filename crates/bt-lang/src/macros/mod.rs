@@ -1,0 +1,163 @@
+//! Macros: calls are replaced by the macro's body, a block.
+//!
+//! As bpftrace does it (its manual, "Macros"):
+//! - `$x` is the caller's variable and `@x` the caller's map; `x` is an expression, put in wherever the name stands. A
+//!   variable or map handed over as `x` can be read, and not changed: it becomes a block whose value it is.
+//! - Other variables of the body are the macro's own. They get names that no script can write (`$name_1_x` for the first
+//!   expansion of `name`), so they never meet the caller's, nor those of another expansion of the same macro.
+//! - Other maps in the body are an error.
+//! - Of several macros of one name the one is taken whose parameters fit. A macro without parameters needs no `()`.
+//! - Within `sizeof` and the like, a parameter may stand for a type, handed over as `typeof(...)`, or as a bare name.
+//!
+//! After [`expand`] a tree has no macros and no [`ExprKind::TypeArg`], and is at most twice [`MAX_HEIGHT`] high.
+
+mod body;
+mod registry;
+mod size;
+mod types;
+
+use crate::ast::visit::{VisitMut, walk_expr, walk_item, walk_stmt};
+use crate::ast::{Expr, ExprKind, ItemKind, MAX_HEIGHT, Macro, Program, Stmt, TypeOrExpr};
+use crate::diag::{Diagnostic, Sink};
+use crate::parser::void_stmt;
+use body::Body;
+use registry::Registry;
+
+/// How many nodes all expansions of a script may have: `a(a(a(...)))` doubles with each level.
+const MAX_NODES: usize = 200_000;
+
+/// Replaces the calls of the script's macros, and takes out the macros.
+pub fn expand(program: &mut Program) -> Vec<Diagnostic> {
+    expand_with(program, &[])
+}
+
+/// Does so with further macros, which those of the script come before.
+pub fn expand_with(program: &mut Program, library: &[Macro]) -> Vec<Diagnostic> {
+    let mut sink = Sink::default();
+    let mut own = Vec::new();
+    let mut items = Vec::new();
+    for item in std::mem::take(&mut program.items) {
+        match item.kind {
+            ItemKind::Macro(definition) => own.push(definition),
+            _ => items.push(item),
+        }
+    }
+    program.items = items;
+    let registry = Registry::new(own, library, &mut sink);
+    let mut expander = Expander { registry: &registry, sink, stack: Vec::new(), count: 0, nodes: 0, depth: 0 };
+    for item in &mut program.items {
+        walk_item(&mut expander, item);
+    }
+    expander.sink.finish()
+}
+
+/// Looks for calls of macros.
+struct Expander<'a> {
+    registry: &'a Registry<'a>,
+    sink: Sink,
+    /// The macros being expanded, from the outermost.
+    stack: Vec<&'a Macro>,
+    /// How many expansions there were.
+    count: usize,
+    /// How many nodes they have.
+    nodes: usize,
+    /// How deep the walk is.
+    depth: u32,
+}
+
+impl VisitMut for Expander<'_> {
+    fn expr(&mut self, expr: &mut Expr) {
+        if self.enter(expr) {
+            walk_expr(self, expr);
+            self.leave(expr);
+        }
+    }
+
+    fn stmt(&mut self, stmt: &mut Stmt) {
+        walk_stmt(self, stmt);
+        void_stmt(stmt);
+    }
+
+    fn type_or_expr(&mut self, of: &mut TypeOrExpr) {
+        match of {
+            TypeOrExpr::Type(ty) => self.ty(ty),
+            // A bare name is a type's here, and not a macro's.
+            TypeOrExpr::Expr(Expr { kind: ExprKind::Ident(_), .. }) => {}
+            TypeOrExpr::Expr(expr) => self.expr(expr),
+        }
+    }
+}
+
+impl Expander<'_> {
+    /// Before what an expression holds is walked. Not so where that would go too deep.
+    fn enter(&mut self, expr: &mut Expr) -> bool {
+        if self.depth >= 2 * MAX_HEIGHT {
+            self.too_much(expr);
+            return false;
+        }
+        self.depth += 1;
+        true
+    }
+
+    /// And after.
+    fn leave(&mut self, expr: &mut Expr) {
+        self.expand(expr);
+        self.refuse_type(expr);
+        self.depth -= 1;
+    }
+
+    fn too_much(&mut self, expr: &mut Expr) {
+        let message = "the macros of this script make too much of it: too deeply nested, or too long";
+        self.give_up(expr, Diagnostic::error(message, expr.span));
+    }
+
+    /// Replaces the expression if it calls a macro. What it holds is expanded already.
+    fn expand(&mut self, expr: &mut Expr) {
+        let (name, args) = match &mut expr.kind {
+            ExprKind::Ident(name) => (name.as_str(), &mut Vec::new()),
+            ExprKind::Call { func, args } => (func.text.as_str(), args),
+            _ => return,
+        };
+        let definition = match self.registry.find(name, args, expr.span) {
+            Ok(Some(definition)) => definition,
+            Ok(None) => return,
+            Err(diagnostic) => return self.give_up(expr, *diagnostic),
+        };
+        if let Some(at) = self.stack.iter().position(|other| std::ptr::eq(*other, definition)) {
+            let chain: Vec<&str> = self.stack[at..].iter().map(|other| other.name.text.as_str()).collect();
+            let message = format!("a macro can't call itself: {} > {}", chain.join(" > "), definition.name.text);
+            return self.give_up(expr, Diagnostic::error(message, expr.span));
+        }
+        if self.nodes > MAX_NODES {
+            return self.too_much(expr);
+        }
+        let args = std::mem::take(args);
+        self.count += 1;
+        self.stack.push(definition);
+        let mut block = Body::new(definition, args, self.count).put_in(self);
+        self.stack.pop();
+        let size = size::of_block(&mut block);
+        self.nodes += size.nodes;
+        expr.kind = ExprKind::Block(block);
+        if size.height > MAX_HEIGHT || self.nodes > MAX_NODES {
+            self.too_much(expr);
+        }
+    }
+
+    fn give_up(&mut self, expr: &mut Expr, diagnostic: Diagnostic) {
+        self.sink.push(diagnostic);
+        expr.kind = ExprKind::Error;
+    }
+
+    /// `typeof(...)` as an argument of what isn't a macro.
+    fn refuse_type(&mut self, expr: &mut Expr) {
+        let ExprKind::Call { args, .. } = &mut expr.kind else { return };
+        for arg in args {
+            if matches!(arg.kind, ExprKind::TypeArg(_)) {
+                let message = "only a macro takes a type as an argument";
+                self.sink.push(Diagnostic::error(message, arg.span));
+                arg.kind = ExprKind::Error;
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Attach points: finding where one ends, and taking its text apart.
+//!
+//! An attach point isn't made of tokens (`uprobe:/lib/x.so-1.2:f*`). It goes on to a blank, `,` or `{` outside of quotes,
+//! or to the `/` of a predicate. That one is hard to tell from a path's: a `/` belongs to the point if the kind's points
+//! have paths, and a `:` came before.
+
+use super::forms::Parts;
+use super::{Parse, Parser};
+use crate::ast::{AttachPoint, Name, Part, ProbeKind, Span};
+use crate::diag::Diagnostic;
+use crate::lexer::begins_word;
+use crate::names;
+
+/// The kinds whose points have paths in them.
+const WITH_PATHS: [ProbeKind; 6] = [
+    ProbeKind::Uprobe,
+    ProbeKind::Uretprobe,
+    ProbeKind::Usdt,
+    ProbeKind::Watchpoint,
+    ProbeKind::Asyncwatchpoint,
+    ProbeKind::Iter,
+];
+
+/// A character of a point, with the place of what it came from.
+#[derive(Clone, Copy)]
+struct Piece {
+    c: char,
+    span: Span,
+}
+
+impl Parser<'_> {
+    /// The attach point that stands here.
+    pub(super) fn point(&mut self) -> Parse<AttachPoint> {
+        let start = self.token.span.start as usize;
+        let length = point_length(&self.source[start..]);
+        if length == 0 || self.at_end() {
+            return Err(self.expected("a probe (as `kprobe:function`), or a `macro`, `fn`, `struct`, `config`"));
+        }
+        let span = Span::new(start as u32, (start + length) as u32);
+        if !self.source[start..].starts_with(|c: char| begins_word(c) || "*?[\"$".contains(c)) {
+            return Err(self.expected("a probe (as `kprobe:function`)"));
+        }
+        self.jump_to(start + length);
+        let mut parts = self.split(span);
+        let provider = parts.remove(0);
+        let (alias, provider) = split_alias(provider);
+        let kind = self.kind(&provider);
+        let open = self.options.params.is_none() && self.source[start..start + length].contains('$');
+        let form = self.form(Parts { kind, provider: &provider, rest: parts, open, span });
+        let raw = self.text(span).to_owned();
+        Ok(AttachPoint { raw, alias, kind, provider: Name::new(provider.text, provider.span), form, span })
+    }
+
+    fn kind(&mut self, provider: &Part) -> ProbeKind {
+        if let Some(kind) = ProbeKind::by_name(&provider.text) {
+            return kind;
+        }
+        if provider.wildcard {
+            return ProbeKind::Pattern;
+        }
+        if self.options.params.is_none() && provider.text.starts_with('$') {
+            return ProbeKind::Unknown;
+        }
+        let message = format!("there is no kind of probe `{}`", provider.text);
+        let mut diagnostic = Diagnostic::error(message, provider.span);
+        let known = ProbeKind::TABLE.iter().map(|row| row.1);
+        let near: Vec<String> = names::nearest(&provider.text.to_ascii_lowercase(), known)
+            .into_iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        if !near.is_empty() {
+            diagnostic = diagnostic.with_hint(format!("did you mean {}?", near.join(" or ")));
+        }
+        self.sink.push(diagnostic);
+        ProbeKind::Unknown
+    }
+
+    /// The parts between `:`, with quotes taken off. A part `@` of its own begins a line of a source file.
+    fn split(&mut self, span: Span) -> Vec<Part> {
+        let pieces = self.pieces(span);
+        let mut parts = Vec::new();
+        let mut text = String::new();
+        let mut start = span.start;
+        let mut quoted = false;
+        let mut wildcard = false;
+        let mut at = 0;
+        let sources = |parts: &[Part]| parts.len() == 1;
+        while let Some(Piece { c, span: here }) = pieces.get(at).copied() {
+            let next = pieces.get(at + 1).map(|piece| piece.c);
+            match c {
+                '"' => quoted = !quoted,
+                '\\' if next.is_some() && (quoted || next == Some(':')) => {
+                    text.extend(next);
+                    at += 1;
+                }
+                ':' if !quoted => {
+                    let part_span = Span::new(start, here.start.max(start));
+                    parts.push(Part { text: std::mem::take(&mut text), span: part_span, wildcard });
+                    (start, wildcard) = (here.end, false);
+                }
+                '@' if !quoted && sources(&parts) => {
+                    let part_span = Span::new(start, here.start.max(start));
+                    parts.push(Part { text: std::mem::take(&mut text), span: part_span, wildcard });
+                    parts.push(Part { text: "@".to_owned(), span: here, wildcard: false });
+                    (start, wildcard) = (here.end, false);
+                }
+                _ => {
+                    // In quotes too: `usdt:"/lib/*":x` is a pattern.
+                    wildcard |= "*?[".contains(c);
+                    text.push(c);
+                }
+            }
+            at += 1;
+        }
+        if quoted {
+            self.error("there is no `\"` at the end of this quoted part", Span::new(start, span.end));
+        }
+        parts.push(Part { text, span: Span::new(start.min(span.end), span.end), wildcard });
+        parts
+    }
+
+    /// The characters of a point, with its positional parameters put in.
+    fn pieces(&self, span: Span) -> Vec<Piece> {
+        let text = self.text(span);
+        let mut pieces = Vec::with_capacity(text.len());
+        let mut quoted = false;
+        let mut at = 0;
+        while let Some(c) = text[at..].chars().next() {
+            let rest = &text[at + c.len_utf8()..];
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            let params = self.options.params.filter(|_| c == '$' && !quoted && digits > 0);
+            let length = c.len_utf8() + if params.is_some() { digits } else { 0 };
+            let here = Span::new(span.start + at as u32, span.start + (at + length) as u32);
+            match params {
+                Some(params) => {
+                    let number: usize = rest[..digits].parse().unwrap_or(0);
+                    let value = number.checked_sub(1).and_then(|number| params.get(number));
+                    pieces.extend(value.iter().flat_map(|value| value.chars()).map(|c| Piece { c, span: here }));
+                }
+                None => pieces.push(Piece { c, span: here }),
+            }
+            quoted ^= c == '"';
+            at += length;
+        }
+        pieces
+    }
+}
+
+/// `name=kind`: the name, and the kind.
+fn split_alias(provider: Part) -> (Option<Name>, Part) {
+    match provider.text.split_once('=') {
+        Some((alias, kind)) if !kind.is_empty() && !alias.is_empty() => {
+            let Span { start, end } = provider.span;
+            // With quotes or parameters in it, the text isn't the source's, and both stand at the same place.
+            let plain = provider.text.len() as u32 == end - start;
+            let middle = start + alias.len() as u32;
+            let (before, after) = if plain {
+                (Span::new(start, middle), Span::new(middle + 1, end))
+            } else {
+                (provider.span, provider.span)
+            };
+            let kind = Part { text: kind.to_owned(), span: after, wildcard: provider.wildcard };
+            (Some(Name::new(alias, before)), kind)
+        }
+        _ => (None, provider),
+    }
+}
+
+/// How long the attach point at the beginning of `text` is.
+fn point_length(text: &str) -> usize {
+    let mut quoted = false;
+    let mut escaped = false;
+    let mut paths = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\n' => return at,
+            '"' => quoted = !quoted,
+            '\\' => escaped = true,
+            _ if quoted => {}
+            ':' if !paths => paths = has_paths(&text[..at]),
+            '/' if !paths && at > 0 => return at,
+            '{' | '}' | ',' | ';' => return at,
+            _ if c.is_whitespace() => return at,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Whether points of this kind may have paths.
+fn has_paths(provider: &str) -> bool {
+    let provider = provider.rsplit('=').next().unwrap_or(provider);
+    ProbeKind::by_name(provider).is_none_or(|kind| WITH_PATHS.contains(&kind))
+}

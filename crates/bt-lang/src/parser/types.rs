@@ -1,0 +1,111 @@
+//! Types as scripts write them, and what `sizeof` and the like take.
+
+use super::{Parse, Parser};
+use crate::ast::{ExprKind, Name, RecordKind, Type, TypeKind, TypeOrExpr};
+use crate::lexer::Kind;
+use crate::names;
+
+impl Parser<'_> {
+    /// `name`, `struct name`, `typeof(x)`, with `*` and `[N]` behind it.
+    pub(super) fn ty(&mut self) -> Parse<Type> {
+        let base = self.base_type()?;
+        self.type_suffixes(base)
+    }
+
+    fn base_type(&mut self) -> Parse<Type> {
+        while names::is_qualifier(self.word()) {
+            self.advance();
+        }
+        let start = self.token.span;
+        self.height = 1;
+        let word = self.word();
+        let kind = if let Some(kind) = record_kind(word) {
+            self.advance();
+            TypeKind::Tagged(kind, self.name(&format!("the {word}'s name"))?)
+        } else if word == "typeof" {
+            TypeKind::Typeof(Box::new(self.of_type()?))
+        } else if names::is_c_word(word) {
+            TypeKind::Name(self.c_words())
+        } else {
+            TypeKind::Name(self.name("a type")?.text)
+        };
+        Ok(Type::new(kind, self.since(start.start)))
+    }
+
+    /// The words of a C arithmetic type, as one name.
+    pub(super) fn c_words(&mut self) -> String {
+        let mut words = Vec::new();
+        while names::is_c_word(self.word()) || names::is_qualifier(self.word()) {
+            words.push(self.word());
+            self.advance();
+        }
+        names::c_type_name(&words)
+    }
+
+    fn type_suffixes(&mut self, mut ty: Type) -> Parse<Type> {
+        loop {
+            let start = ty.span.start;
+            let below = self.height;
+            let kind = if self.take("*") {
+                while names::is_qualifier(self.word()) {
+                    self.advance();
+                }
+                TypeKind::Pointer(Box::new(ty))
+            } else if self.at("[") {
+                let open = self.advance().span;
+                self.height = 0;
+                let length = if self.at("]") { None } else { Some(Box::new(self.expression()?)) };
+                self.close("]", open)?;
+                TypeKind::Array(Box::new(ty), length)
+            } else {
+                return Ok(ty);
+            };
+            let span = self.since(start);
+            self.raise(below.max(self.height), span)?;
+            ty = Type::new(kind, span);
+        }
+    }
+
+    /// `sizeof(x)` and its like: the word, and what is in its parentheses.
+    pub(super) fn of_type(&mut self) -> Parse<TypeOrExpr> {
+        let word = self.advance().span;
+        let open = self.expect("(", "and a type or an expression")?.span;
+        let of = self.type_or_expr()?;
+        self.close(")", open)?;
+        self.raise(self.height, word)?;
+        Ok(of)
+    }
+
+    /// `offsetof(type or expression, field.field)`.
+    pub(super) fn offsetof(&mut self) -> Parse<ExprKind> {
+        let word = self.advance().span;
+        let open = self.expect("(", "and a struct")?.span;
+        let of = self.type_or_expr()?;
+        self.expect(",", "and a field")?;
+        let mut path: Vec<Name> = vec![self.name("a field")?];
+        while self.take(".") {
+            path.push(self.name("a field")?);
+        }
+        self.close(")", open)?;
+        self.raise(self.height, word)?;
+        Ok(ExprKind::Offsetof { of: Box::new(of), path })
+    }
+
+    fn type_or_expr(&mut self) -> Parse<TypeOrExpr> {
+        self.nested(|parser| {
+            let plain = parser.token.kind == Kind::Word
+                && !names::is_type(parser.word())
+                && matches!(parser.peek().kind, Kind::Sign(")" | ","));
+            let is_type = parser.surely_type() || matches!(parser.scan_type(), Some(Kind::Sign(")" | ",")));
+            if !plain && is_type {
+                return Ok(TypeOrExpr::Type(parser.ty()?));
+            }
+            Ok(TypeOrExpr::Expr(parser.expression()?))
+        })
+    }
+}
+
+/// The kind that a keyword says.
+pub(super) fn record_kind(word: &str) -> Option<RecordKind> {
+    [RecordKind::Struct, RecordKind::Union, RecordKind::Enum].into_iter().find(|kind| kind.text() == word)
+}

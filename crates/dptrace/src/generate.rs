@@ -1,0 +1,64 @@
+//! `dptrace generate`: the bpftrace script that records what `dptrace trace -b` reads.
+//!
+//! Its form is that of SPDK's own `scripts/bpf/trace.py -g`, a probe a line, for SPDK's `scripts/bpftrace.sh`, which puts
+//! the program's path in the place of `__EXE__`.
+
+use clap::Args;
+use objects::{ProbeArg, WantedProbe};
+
+use crate::failure::{note, usage};
+use crate::output::Output;
+use crate::specs::SpecArgs;
+
+/// `dptrace generate`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct GenerateArgs {
+    #[command(flatten)]
+    specs: SpecArgs,
+}
+
+const EXAMPLES: &str = "\
+__EXE__ stands for the traced program's path; SPDK's scripts/bpftrace.sh puts it in.
+
+Examples:
+  dptrace generate > qpair.bt                        connections
+  scripts/bpftrace.sh $(pidof nvmf_tgt) qpair.bt > qpairs.txt
+  dptrace generate --objects all                     every built-in kind
+  dptrace generate --objects ctrlr,thread,own.toml   some, and your own
+  dptrace generate | sed 's|__EXE__|/opt/spdk/bin/nvmf_tgt|' > qpair.bt
+  BPFTRACE_STRLEN=150 bpftrace -p 4711 qpair.bt > qpairs.txt";
+
+/// The provider of SPDK's probes. Its script leaves it out, and so do we.
+const SPDK: &str = "spdk";
+
+/// Runs the command.
+pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
+    let specs = args.specs.resolve()?;
+    let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
+    let mut output = Output::open(None)?;
+    for probe in &wanted {
+        output.buffer.extend_from_slice(line(probe).as_bytes());
+        output.buffer.push(b'\n');
+    }
+    output.flush()?;
+    let untimed: Vec<_> = wanted.iter().filter(|probe| !probe.ticks).map(|probe| probe.name).collect();
+    if !untimed.is_empty() {
+        note(&format!(
+            "SPDK v23.05 and later give no time with {} (tsc=0x0): dptrace trace -b places such a hit where its line is",
+            untimed.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// The action of a probe: it prints a line of the recording.
+fn line(probe: &WantedProbe<'_>) -> String {
+    let WantedProbe { provider, name, args, .. } = probe;
+    let place = if *provider == SPDK { (*name).to_owned() } else { format!("{provider}:{name}") };
+    let form = |arg: &ProbeArg| if arg.string { format!("{}='%s'", arg.name) } else { format!("{}=0x%lx", arg.name) };
+    let value = |(at, arg): (usize, &ProbeArg)| if arg.string { format!("str(arg{at})") } else { format!("arg{at}") };
+    let forms: Vec<_> = args.iter().map(form).collect();
+    let values: Vec<_> = args.iter().enumerate().map(value).collect();
+    format!("usdt:__EXE__:{place} {{printf(\"{name}: {}\\n\", {});}}", forms.join(", "), values.join(", "))
+}

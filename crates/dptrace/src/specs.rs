@@ -1,0 +1,110 @@
+//! `--objects SPEC,...`: which kinds of object a command is about, and the files of specs that a user wrote.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::Args;
+use objects::{ObjectSpec, built_in, parse_specs};
+
+use crate::failure::usage;
+use crate::names;
+
+/// The word for all that is built in.
+const ALL: &str = "all";
+
+/// The kinds of object that are asked for.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SpecArgs {
+    /// The kinds of object: built-in names (dptrace objects --list shows them), all, or files of specs (.toml)
+    #[arg(long, value_name = "SPEC", value_delimiter = ',', default_value = "qpair")]
+    objects: Vec<OsString>,
+}
+
+impl SpecArgs {
+    /// The specs asked for, each once; one of a file replaces the built-in one of that name.
+    pub(crate) fn resolve(&self) -> anyhow::Result<Vec<ObjectSpec>> {
+        let known = built_in()?;
+        let files = self.objects.iter().filter(|word| is_file(word)).map(AsRef::as_ref);
+        let own = read_files(files)?;
+        let mut specs: Vec<ObjectSpec> = Vec::new();
+        for word in self.objects.iter().filter(|word| !is_file(word)) {
+            let of_that_name = |spec: &&ObjectSpec| word == ALL || *word == *spec.name;
+            if !known.iter().any(|spec| of_that_name(&spec)) {
+                return Err(unknown(&word.to_string_lossy(), &known));
+            }
+            for spec in known.iter().filter(of_that_name) {
+                if !own.iter().chain(&specs).any(|s| s.name == spec.name) {
+                    specs.push(spec.clone());
+                }
+            }
+        }
+        specs.extend(own);
+        Ok(specs)
+    }
+}
+
+/// Whether it is the path of a file, and not a name.
+fn is_file(word: &OsStr) -> bool {
+    let path = Path::new(word);
+    path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("toml")) || path.components().count() > 1
+}
+
+fn unknown(word: &str, known: &[ObjectSpec]) -> anyhow::Error {
+    let names: Vec<_> = known.iter().map(|spec| spec.name.as_str()).chain([ALL]).collect();
+    let hint = names::hint(word, names.iter().copied());
+    usage(format!("no object spec is called {word:?}{hint}; there is {}, or a file (.toml)", names.join(", ")))
+}
+
+/// The specs of a user's files. No two may be of one name.
+pub(crate) fn read_files<'a>(paths: impl IntoIterator<Item = &'a Path>) -> anyhow::Result<Vec<ObjectSpec>> {
+    let mut specs: Vec<ObjectSpec> = Vec::new();
+    for path in paths {
+        let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        let text = String::from_utf8(text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
+        let read = parse_specs(&text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
+        for spec in read {
+            if specs.iter().any(|s| s.name == spec.name) {
+                return Err(usage(format!("{}: a second object is called {:?}", path.display(), spec.name)));
+            }
+            specs.push(spec);
+        }
+    }
+    Ok(specs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(words: &[&str]) -> anyhow::Result<Vec<String>> {
+        let specs = SpecArgs { objects: words.iter().map(OsString::from).collect() }.resolve()?;
+        Ok(specs.into_iter().map(|spec| spec.name).collect())
+    }
+
+    #[test]
+    fn names_all_and_files() {
+        let all = resolve(&[ALL]).unwrap();
+        assert_eq!(all.len(), objects::BUILT_IN.len());
+        assert_eq!(resolve(&["thread", "qpair", "thread"]).unwrap(), ["thread", "qpair"]);
+        assert_eq!(resolve(&["qpair", ALL]).unwrap(), all, "each once");
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("own.toml");
+        let probe = "[[object.probe]]\nname = \"p\"\nrole = \"begin\"\nargs = [\"tsc\", \"k\"]\n";
+        let spec = |name: &str| format!("[[object]]\nname = \"{name}\"\nkey = \"k\"\n{probe}");
+        fs::write(&file, spec("qpair") + &spec("mine")).unwrap();
+        let file = file.to_str().unwrap();
+        assert_eq!(resolve(&[file, "thread", "qpair"]).unwrap(), ["thread", "qpair", "mine"]);
+        assert!(resolve(&[file, file]).unwrap_err().to_string().contains("a second object is called \"qpair\""));
+    }
+
+    #[test]
+    fn a_slip_is_told_with_what_is_near() {
+        let told = |word| resolve(&[word]).unwrap_err().to_string();
+        assert!(told("qpiar").starts_with("no object spec is called \"qpiar\"; near: qpair"), "{}", told("qpiar"));
+        assert!(told("zz").contains("there is qpair, ctrlr,") && told("").contains("thread, all, or a file (.toml)"));
+        assert!(told("no/such/file").starts_with("reading no/such/file"));
+        assert!(told("own.toml").starts_with("reading own.toml"));
+    }
+}

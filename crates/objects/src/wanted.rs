@@ -1,0 +1,90 @@
+//! Which probes a recording of some specs needs: each once, however many specs it tells of.
+
+use crate::spec::{ObjectSpec, ProbeArg, SpecError};
+
+/// A probe that is to be recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedProbe<'a> {
+    /// Its provider.
+    pub provider: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its arguments, as many as any of the specs knows.
+    pub args: &'a [ProbeArg],
+    /// Whether it has a time of its own: see [`crate::ProbeSpec::ticks`].
+    pub ticks: bool,
+}
+
+impl<'a> WantedProbe<'a> {
+    /// The probes of these specs, in the order of the specs and of the probes there.
+    ///
+    /// A recording names a hit only by its probe, and an argument only by its name; so specs that share a probe must agree
+    /// about it.
+    pub fn of(specs: &'a [ObjectSpec]) -> Result<Vec<Self>, SpecError> {
+        let mut wanted: Vec<Self> = Vec::new();
+        for spec in specs {
+            for probe in &spec.probes {
+                let new = Self { provider: &spec.provider, name: &probe.name, args: &probe.args, ticks: probe.ticks };
+                match wanted.iter_mut().find(|known| known.name == new.name) {
+                    Some(known) => known.merge(&new).map_err(|what| {
+                        let object = spec.name.clone();
+                        SpecError::Contradiction { object, what: format!("probe {:?}: {what}", probe.name) }
+                    })?,
+                    None => wanted.push(new),
+                }
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn merge(&mut self, other: &Self) -> Result<(), String> {
+        if self.provider != other.provider {
+            return Err(format!("another spec has it of the provider {:?}", self.provider));
+        }
+        if let Some((mine, _)) = self.args.iter().zip(other.args).find(|(mine, other)| mine != other) {
+            let kind = if mine.string { ": string" } else { "" };
+            return Err(format!("another spec has \"{}{kind}\" among its arguments here", mine.name));
+        }
+        if other.args.len() > self.args.len() {
+            self.args = other.args;
+        }
+        self.ticks &= other.ticks;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{built_in, parse_specs};
+
+    #[test]
+    fn a_probe_of_two_specs_is_recorded_once() {
+        let specs = built_in().unwrap();
+        let wanted = WantedProbe::of(&specs).unwrap();
+        let mut names: Vec<_> = wanted.iter().map(|w| w.name).collect();
+        names.sort_unstable();
+        assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+        assert!(names.contains(&"nvmf_create_poll_group"));
+    }
+
+    #[test]
+    fn specs_must_agree_about_a_probe() {
+        let spec = |name: &str, head: &str, args: &str| {
+            format!(
+                "[[object]]\nname = \"{name}\"\nkey = \"p\"\n{head}\n[[object.probe]]\nname = \"b\"\nrole = \"begin\"\n\
+                 args = [\"tsc\", \"p\"{args}]\n"
+            )
+        };
+        let both =
+            |head: &str, args: &str| parse_specs(&(spec("one", "", ", \"q\"") + &spec("two", head, args))).unwrap();
+        let longer = both("", ", \"q\", \"r\"");
+        assert_eq!(WantedProbe::of(&longer).unwrap()[0].args.len(), 4);
+        let wrong = |head, args| WantedProbe::of(&both(head, args)).unwrap_err().to_string();
+        assert_eq!(
+            wrong("", ", \"q: string\""),
+            "object \"two\": probe \"b\": another spec has \"q\" among its arguments here"
+        );
+        assert!(wrong("provider = \"x\"", "").contains("of the provider \"spdk\""));
+    }
+}

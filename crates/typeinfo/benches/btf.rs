@@ -1,0 +1,48 @@
+//! Kernel BTF: finding the records, finding the names, asking. Beside it what aya needs to parse the same bytes.
+
+use std::hint::black_box;
+
+use divan::Bencher;
+use typeinfo::{Abi, Btf, NameKind, TypeStore};
+
+fn main() {
+    divan::main();
+}
+
+/// This machine's kernel BTF; nothing on a kernel that has none.
+fn kernel() -> Vec<u8> {
+    std::fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default()
+}
+
+#[divan::bench]
+fn records(bencher: Bencher<'_, '_>) {
+    let bytes = kernel();
+    bencher.bench(|| Btf::parse(black_box(&bytes)).map(|btf| btf.type_count()));
+}
+
+#[divan::bench]
+fn records_names_and_one_struct(bencher: Bencher<'_, '_>) {
+    let bytes = kernel();
+    bencher.bench(|| {
+        let mut types = TypeStore::new(Abi::X86_64);
+        types.add_btf(Btf::parse(black_box(&bytes))?)?;
+        types.require(NameKind::Struct, "task_struct")
+    });
+}
+
+#[divan::bench]
+fn a_member(bencher: Bencher<'_, '_>) {
+    let bytes = kernel();
+    let mut types = TypeStore::new(Abi::X86_64);
+    let Ok(btf) = Btf::parse(&bytes) else {
+        return;
+    };
+    let task = types.add_btf(btf).and_then(|_| types.require(NameKind::Struct, "task_struct"));
+    bencher.bench(|| types.member(black_box(task.clone()?), "comm"));
+}
+
+#[divan::bench]
+fn aya_parses_all(bencher: Bencher<'_, '_>) {
+    let bytes = kernel();
+    bencher.bench(|| aya_obj::btf::Btf::parse(black_box(&bytes), object::Endianness::Little).is_ok());
+}

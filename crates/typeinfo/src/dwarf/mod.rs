@@ -1,0 +1,100 @@
+//! DWARF 2 to 5, the description of its types that a compiler leaves in a program with `-g`.
+//!
+//! Format from the DWARF 5 standard (chapters 3, 5 and 7) and, for `.debug_types` and old bit-fields, DWARF 4. Nothing is
+//! read until the first name is asked for; then the names of all top-level entries are, once. Not read: split DWARF,
+//! supplementary files (dwz), big-endian files, and the unrelocated sections of object files.
+
+mod decode;
+mod index;
+mod sections;
+mod units;
+
+use std::sync::OnceLock;
+
+use crate::error::TypeError;
+use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Type, TypeRef};
+use crate::source::{Source, Visit};
+use index::Index;
+pub use sections::{DebugSection, DwarfSections, SectionFormat};
+use units::Units;
+
+/// The types of one executable, library or separate debug file.
+#[derive(Debug)]
+pub struct Dwarf<'data> {
+    sections: DwarfSections<'data>,
+    units: Units<'data>,
+    index: OnceLock<Index>,
+    here: SourceId,
+}
+
+impl<'data> Dwarf<'data> {
+    /// Finds the units. Those behind a broken one are lost; none at all is an error.
+    pub fn new(sections: DwarfSections<'data>) -> Result<Self, TypeError> {
+        let units = Units::find(&sections)?;
+        Ok(Self { sections, units, index: OnceLock::new(), here: SourceId::OWN })
+    }
+
+    pub(crate) fn placed(mut self, here: SourceId) -> Self {
+        self.here = here;
+        self
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::new(self))
+    }
+
+    fn reference(&self, id: u32) -> TypeRef {
+        TypeRef::new(self.here, id)
+    }
+}
+
+impl Source for Dwarf<'_> {
+    fn get(&self, ty: TypeRef) -> Result<Type<'_>, TypeError> {
+        self.decode(ty)
+    }
+
+    fn members(&self, ty: TypeRef) -> Result<Vec<Member<'_>>, TypeError> {
+        self.decode_members(ty.id)
+    }
+
+    fn enumerators(&self, ty: TypeRef) -> Result<Vec<Enumerator<'_>>, TypeError> {
+        self.decode_enumerators(ty.id)
+    }
+
+    fn params(&self, ty: TypeRef) -> Result<Vec<Param<'_>>, TypeError> {
+        self.decode_params(ty.id)
+    }
+
+    fn find(&self, kind: NameKind, name: &str) -> Result<Option<TypeRef>, TypeError> {
+        // A C++ name's last part is in the strings, the whole is not.
+        let last = name.rsplit("::").next().unwrap_or(name);
+        if last.is_empty() || (self.index.get().is_none() && !self.sections.mention(last.as_bytes())) {
+            return Ok(None);
+        }
+        Ok(self.index().find(kind, name).map(|id| self.reference(id)))
+    }
+
+    fn visit<'s>(&'s self, kind: NameKind, visit: Visit<'_, 's>) -> Result<(), TypeError> {
+        for id in self.index().of_kind(kind) {
+            if let Some(name) = self.name_of(id)?
+                && !visit(name, self.reference(id))
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn find_enumerator(&self, name: &str) -> Result<Option<(TypeRef, i64)>, TypeError> {
+        if name.is_empty() || !self.sections.mention(name.as_bytes()) {
+            return Ok(None);
+        }
+        for id in self.index().enums() {
+            let found = self.decode_enumerators(id)?.into_iter().find(|known| known.name == name);
+            if let Some(found) = found {
+                return Ok(Some((self.reference(id), found.value)));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,202 @@
+//! The units of DWARF, and their entries by offset.
+//!
+//! An entry's id is its offset in `.debug_info`, or, past that section's length, in `.debug_types`.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use gimli::{
+    Abbreviations, AttributeValue, DebugAbbrev, DebugAbbrevOffset, DebugInfo, DebugLineStr, DebugStr, DebugStrOffsets,
+    DebugStrOffsetsBase, DebuggingInformationEntry, EndianSlice, LittleEndian, UnitHeader, UnitOffset, UnitType,
+};
+
+use super::sections::DwarfSections;
+use crate::error::TypeError;
+
+pub(super) type Slice<'data> = EndianSlice<'data, LittleEndian>;
+pub(super) type Entry<'data> = DebuggingInformationEntry<Slice<'data>>;
+
+/// One unit.
+#[derive(Debug)]
+pub(super) struct Unit<'data> {
+    pub(super) header: UnitHeader<Slice<'data>>,
+    pub(super) start: u32,
+    end: u32,
+    /// Up to where its abbreviations may be: the next table. Without this, many units of a broken file could each read
+    /// the whole section.
+    abbrev_end: usize,
+    abbrevs: OnceLock<Option<Abbreviations>>,
+    string_base: OnceLock<usize>,
+}
+
+/// All units, in order.
+#[derive(Debug)]
+pub(super) struct Units<'data> {
+    all: Vec<Unit<'data>>,
+    /// Type units' types by their signatures.
+    signatures: HashMap<u64, u32>,
+    sections: DwarfSections<'data>,
+}
+
+pub(super) fn broken(offset: usize, detail: impl std::fmt::Display) -> TypeError {
+    TypeError::Dwarf { section: ".debug_info", offset, detail: format!("{detail}") }
+}
+
+impl<'data> Units<'data> {
+    pub(super) fn find(sections: &DwarfSections<'data>) -> Result<Self, TypeError> {
+        let base = sections.info.len();
+        if u32::try_from(base + sections.types.len()).is_err() {
+            return Err(TypeError::TooMany { what: "bytes of debug information", limit: u32::MAX.into() });
+        }
+        let (mut all, mut first_error) = (Vec::new(), None);
+        let mut infos = DebugInfo::new(sections.info, LittleEndian).units();
+        let mut at = 0;
+        loop {
+            match infos.next() {
+                Ok(Some(header)) => at = push(&mut all, header, at),
+                Ok(None) => break,
+                Err(error) => {
+                    first_error = Some(broken(at as usize, error));
+                    break;
+                }
+            }
+        }
+        let mut types = gimli::DebugTypes::new(sections.types, LittleEndian).units();
+        let mut at = base as u32;
+        while let Ok(Some(header)) = types.next() {
+            at = push(&mut all, header, at);
+        }
+        if let (true, Some(error)) = (all.is_empty(), first_error) {
+            return Err(error);
+        }
+        limit_abbrevs(&mut all, sections.abbrev.len());
+        let signatures = all.iter().filter_map(signature).collect();
+        Ok(Self { all, signatures, sections: *sections })
+    }
+
+    pub(super) fn all(&self) -> &[Unit<'data>] {
+        &self.all
+    }
+
+    /// The unit that an entry is in.
+    pub(super) fn of(&self, id: u32) -> Result<&Unit<'data>, TypeError> {
+        let index = self.all.partition_point(|unit| unit.start <= id).checked_sub(1);
+        let unit = index.and_then(|index| self.all.get(index)).filter(|unit| id < unit.end);
+        unit.ok_or_else(|| broken(id as usize, "expected a unit that holds this offset"))
+    }
+
+    pub(super) fn by_signature(&self, signature: u64) -> Option<u32> {
+        self.signatures.get(&signature).copied()
+    }
+
+    /// A unit's abbreviations; none if they are broken.
+    pub(super) fn abbrevs<'u>(&self, unit: &'u Unit<'data>) -> Result<&'u Abbreviations, TypeError> {
+        let read = || {
+            let table = self.sections.abbrev.get(unit.header.debug_abbrev_offset().0..unit.abbrev_end)?;
+            DebugAbbrev::new(table, LittleEndian).abbreviations(DebugAbbrevOffset(0)).ok()
+        };
+        let abbrevs = unit.abbrevs.get_or_init(read).as_ref();
+        abbrevs.ok_or_else(|| broken(unit.start as usize, "expected the offset of a table of abbreviations"))
+    }
+
+    /// An entry by its id.
+    pub(super) fn entry(&self, id: u32) -> Result<(&Unit<'data>, Entry<'data>), TypeError> {
+        let unit = self.of(id)?;
+        let offset = UnitOffset((id - unit.start) as usize);
+        let entry = unit.header.entry(self.abbrevs(unit)?, offset).map_err(|error| broken(id as usize, error))?;
+        Ok((unit, entry))
+    }
+
+    /// Calls the function with each child of an entry and the child's id; it returns false to stop.
+    pub(super) fn children(
+        &self,
+        id: u32,
+        look: &mut dyn FnMut(&Unit<'data>, u32, &Entry<'data>) -> Result<bool, TypeError>,
+    ) -> Result<(), TypeError> {
+        let unit = self.of(id)?;
+        let error = |error| broken(id as usize, error);
+        let offset = UnitOffset((id - unit.start) as usize);
+        let mut cursor = unit.header.entries_at_offset(self.abbrevs(unit)?, offset).map_err(error)?;
+        let parent = cursor.next_dfs().map_err(error)?;
+        if !parent.is_some_and(DebuggingInformationEntry::has_children) {
+            return Ok(());
+        }
+        if cursor.next_dfs().map_err(error)?.is_none() {
+            return Ok(());
+        }
+        while let Some(child) = cursor.current() {
+            let child_id = unit.start + child.offset().0 as u32;
+            if !look(unit, child_id, child)? || cursor.next_sibling().map_err(error)?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A string, whichever way it is stored. None if it is elsewhere or broken.
+    pub(super) fn text(&self, unit: &Unit<'data>, value: &AttributeValue<Slice<'data>>) -> Option<&'data str> {
+        let strings = DebugStr::new(self.sections.strings, LittleEndian);
+        let bytes = match *value {
+            AttributeValue::String(text) => text,
+            AttributeValue::DebugStrRef(at) => strings.get_str(at).ok()?,
+            AttributeValue::DebugLineStrRef(at) => {
+                DebugLineStr::new(self.sections.line_strings, LittleEndian).get_str(at).ok()?
+            }
+            AttributeValue::DebugStrOffsetsIndex(index) => {
+                let offsets = DebugStrOffsets::from(EndianSlice::new(self.sections.string_offsets, LittleEndian));
+                let base = DebugStrOffsetsBase(self.string_base(unit));
+                let at = offsets.get_str_offset(unit.header.format(), base, index).ok()?;
+                strings.get_str(at).ok()?
+            }
+            _ => return None,
+        };
+        std::str::from_utf8(bytes.slice()).ok().filter(|text| !text.is_empty())
+    }
+
+    /// Where the unit's string offsets begin (`DW_AT_str_offsets_base` of its first entry).
+    fn string_base(&self, unit: &Unit<'data>) -> usize {
+        *unit.string_base.get_or_init(|| {
+            let root =
+                self.entry(unit.root()).ok().and_then(|(_, root)| root.attr_value(gimli::DW_AT_str_offsets_base));
+            match root {
+                Some(AttributeValue::DebugStrOffsetsBase(base)) => base.0,
+                // Without one: behind the table's header, which has 8 bytes in the 32-bit format.
+                _ => 8,
+            }
+        })
+    }
+}
+
+impl Unit<'_> {
+    /// The id of the unit's own entry.
+    pub(super) fn root(&self) -> u32 {
+        self.start + self.header.root_offset().0 as u32
+    }
+}
+
+fn push<'data>(all: &mut Vec<Unit<'data>>, header: UnitHeader<Slice<'data>>, start: u32) -> u32 {
+    let end = start + header.length_including_self() as u32;
+    let unit = Unit { header, start, end, abbrev_end: 0, abbrevs: OnceLock::new(), string_base: OnceLock::new() };
+    all.push(unit);
+    end
+}
+
+fn limit_abbrevs(all: &mut [Unit<'_>], len: usize) {
+    let mut starts: Vec<usize> = all.iter().map(|unit| unit.header.debug_abbrev_offset().0).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    for unit in all {
+        let next = starts.partition_point(|start| *start <= unit.header.debug_abbrev_offset().0);
+        unit.abbrev_end = starts.get(next).copied().unwrap_or(len).min(len);
+    }
+}
+
+fn signature(unit: &Unit<'_>) -> Option<(u64, u32)> {
+    match unit.header.type_() {
+        UnitType::Type { type_signature, type_offset } => {
+            let id = unit.start.checked_add(u32::try_from(type_offset.0).ok()?)?;
+            Some((type_signature.0, id))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,100 @@
+//! Functions, tracepoints and enumerators by name, and names that are like another.
+
+use super::TypeStore;
+use crate::error::TypeError;
+use crate::model::{Function, NameKind, RawTracepoint, SourceId, TypeKind, TypeRef};
+use crate::names::Nearest;
+
+/// How many near names a message offers.
+const HINTS: usize = 3;
+/// Functions that the kernel has for each tracepoint and whose parameters have names, which those of `btf_trace_NAME`
+/// have not (`include/linux/tracepoint.h` and `include/trace/bpf_probe.h`); the first is there since Linux 6.4.
+const NAMING: [&str; 3] = ["__probestub_", "__bpf_trace_", "__traceiter_"];
+
+impl TypeStore<'_> {
+    /// As [`TypeStore::find`], with an error that has the nearest names.
+    pub fn require(&self, kind: NameKind, name: &str) -> Result<TypeRef, TypeError> {
+        match self.find(kind, name)? {
+            Some(ty) => Ok(ty),
+            None => {
+                Err(TypeError::NoName { kind: kind.words(), name: name.to_owned(), nearest: self.nearest(kind, name) })
+            }
+        }
+    }
+
+    /// The names of this kind that are most like the given one, nearest first.
+    pub fn nearest(&self, kind: NameKind, name: &str) -> Vec<String> {
+        let mut nearest = Nearest::new(name, HINTS);
+        for id in self.ids() {
+            // A broken source has no hints; asking it for the type itself has told so.
+            let _ = self.each_name(id, kind, &mut |known, _| {
+                nearest.offer(known);
+                true
+            });
+        }
+        nearest.names()
+    }
+
+    /// Every definition of this kind in a source that has a name; the function returns false to stop.
+    pub fn each_name<'s>(
+        &'s self,
+        source: SourceId,
+        kind: NameKind,
+        look: &mut dyn FnMut(&'s str, TypeRef) -> bool,
+    ) -> Result<(), TypeError> {
+        self.source(source).visit(kind, look)
+    }
+
+    /// A function of a source by its name, in DWARF also by its linkage name.
+    pub fn function<'s>(&'s self, source: SourceId, name: &'s str) -> Result<Option<Function<'s>>, TypeError> {
+        let Some(ty) = self.find_in(source, NameKind::Func, name)? else {
+            return Ok(None);
+        };
+        let TypeKind::Func { returns, variadic } = self.get(ty)?.kind else {
+            return Ok(None);
+        };
+        Ok(Some(Function { ty, name, params: self.params(ty)?, returns, variadic }))
+    }
+
+    /// A tracepoint of the kernel, or of a module, as `raw_tp` and `tp_btf` programs see it.
+    pub fn raw_tracepoint(&self, name: &str) -> Result<Option<RawTracepoint<'_>>, TypeError> {
+        let Some(ty) = self.find(NameKind::Typedef, &format!("btf_trace_{name}"))? else {
+            return Ok(None);
+        };
+        let mut params = self.params(ty)?;
+        for prefix in NAMING {
+            let Some(function) = self.find_in(ty.source, NameKind::Func, &format!("{prefix}{name}"))? else {
+                continue;
+            };
+            let named = self.params(function)?;
+            if named.len() == params.len() {
+                params.iter_mut().zip(named).for_each(|(param, named)| param.name = named.name);
+                break;
+            }
+        }
+        if !params.is_empty() {
+            params.remove(0);
+        }
+        Ok(Some(RawTracepoint { ty, params }))
+    }
+
+    /// The value of a name of an enumeration.
+    pub fn enum_value(&self, ty: TypeRef, name: &str) -> Result<Option<i64>, TypeError> {
+        Ok(self.enumerators(ty)?.iter().find(|e| e.name == name).map(|e| e.value))
+    }
+
+    /// The first name of an enumeration that has this value.
+    pub fn enum_name(&self, ty: TypeRef, value: i64) -> Result<Option<&str>, TypeError> {
+        Ok(self.enumerators(ty)?.iter().find(|e| e.value == value).map(|e| e.name))
+    }
+
+    /// An enumerator by its name alone, as C scripts use it: the enumeration, and the value.
+    pub fn find_enumerator(&self, name: &str) -> Result<Option<(TypeRef, i64)>, TypeError> {
+        for id in self.ids() {
+            if let Some(found) = self.source(id).find_enumerator(name)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,48 @@
+//! Any text as a script: parsed, told of, formatted, its macros expanded.
+#![no_main]
+
+use bt_lang::ast::Program;
+use bt_lang::dump::dump;
+use bt_lang::fmt::format;
+use bt_lang::render::{Source, render};
+use bt_lang::{Diagnostic, Parsed, conditions, macros, parse};
+use dptrace_fuzz::within;
+use libfuzzer_sys::fuzz_target;
+
+/// A node of the tree for a byte or two, a few hundred bytes each.
+const TIMES: usize = 600;
+
+fn check_diagnostics(diagnostics: &[Diagnostic], text: &str) {
+    let source = Source::new("script.bt", text);
+    for diagnostic in diagnostics {
+        let spans = diagnostic.labels.iter().map(|label| label.0).chain([diagnostic.span]);
+        for span in spans {
+            assert!(text.get(span.start as usize..span.end as usize).is_some(), "{diagnostic:?}");
+        }
+        let shown = render(diagnostic, &source, false);
+        assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
+    }
+}
+
+fn check_format(parsed: &Parsed, text: &str) {
+    let tree = dump(&parsed.program);
+    assert!(!tree.contains("(error)"), "an error node, and no error: {tree}");
+    let formatted = format(&parsed.program, text);
+    let again = parse(&formatted);
+    assert_eq!(dump(&again.program), tree, "{formatted}");
+    assert_eq!(format(&again.program, &formatted), formatted);
+}
+
+fuzz_target!(|text: &str| {
+    let parsed = within(text.len(), TIMES, || parse(text));
+    check_diagnostics(&parsed.diagnostics, text);
+    if parsed.is_ok() {
+        check_format(&parsed, text);
+    } else {
+        let _ = format(&parsed.program, text);
+    }
+    let mut program: Program = parsed.program;
+    check_diagnostics(&conditions::apply(&mut program, &["BPFTRACE_HAVE_BTF"]), text);
+    check_diagnostics(&macros::expand(&mut program), text);
+    assert!(!dump(&program).is_empty());
+});
