@@ -140,7 +140,8 @@ impl Recorder {
             Owned::Number(ticks) if arg.name == TSC => Some(*ticks),
             _ => None,
         });
-        own.filter(|&own| own.abs_diff(told) < PLAUSIBLE).unwrap_or(told)
+        // On a machine that has just been started a 0 is near to the ticks of now, too.
+        own.filter(|&own| own != 0 && own.abs_diff(told) < PLAUSIBLE).unwrap_or(told)
     }
 
     fn line(&mut self, event: &Event, now: Moment) -> String {
