@@ -34,7 +34,7 @@ pub struct Features {
     /// One link for many places of a file. Since Linux 6.6.
     pub uprobe_multi: bool,
     /// Uprobes' programs may wait for a page of memory. Since Linux 6.0.
-    pub sleepable_uprobes: bool,
+    pub sleepable: bool,
 }
 
 impl Features {
@@ -45,13 +45,18 @@ impl Features {
         let uprobe_multi = cookies
             && trials::load(ProgramType::Kprobe, AttachType::UprobeMulti, &[])
                 .is_ok_and(|program| multi_is_sound(&program));
-        let sleepable_uprobes = trials::sleepable_program(AttachType::None).is_ok();
-        Ok(Self { cookies, uprobe_multi, sleepable_uprobes })
+        let sleepable = trials::sleepable_program(AttachType::None).is_ok();
+        Ok(Self { cookies, uprobe_multi, sleepable })
+    }
+
+    /// Whether uprobes' programs may wait for a page of memory, in whichever way they are attached.
+    pub fn sleepable_uprobes(self) -> bool {
+        self.sleepable
     }
 
     /// The least that there can be, for tests of the ways of older kernels.
     pub fn none() -> Self {
-        Self { cookies: false, uprobe_multi: false, sleepable_uprobes: false }
+        Self { cookies: false, uprobe_multi: false, sleepable: false }
     }
 }
 

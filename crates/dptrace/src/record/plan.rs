@@ -196,7 +196,7 @@ impl Plan {
         if let Some(&known) = self.programs.get(&key) {
             return Ok(known);
         }
-        let sleepable = self.features.sleepable_uprobes;
+        let sleepable = self.features.sleepable_uprobes();
         let setting = Setting { id: key.id, sleepable, ring_bytes: self.ring_bytes };
         let code = event::program(&key.layout, &key.sources, setting)?;
         let number = self.module.programs.len();
