@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use bpf_session::Features;
 use clap::Args;
+use host::{Pid, Process};
 use objects::WantedProbe;
 use sys::process::HeldChild;
 
@@ -121,6 +122,7 @@ impl<'a> Subject<'a> {
     fn of(args: &'a RecordArgs) -> anyhow::Result<Self> {
         if let Some(pid) = args.pid {
             let (files, name) = Files::of_process(pid)?;
+            Process::open(Pid(pid))?.is_first_thread()?;
             return Ok(Self { files, name, command: None });
         }
         let Some((program, arguments)) = args.command.split_first() else {
