@@ -1,6 +1,8 @@
 //! `dptrace record` of the demo target, held against the target's own truth.
 #![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
+#[path = "common/code.rs"]
+mod code;
 #[path = "common/kernel.rs"]
 mod kernel;
 
@@ -177,7 +179,7 @@ fn it_ends_when_it_is_told_to() {
     }
     let tracer = attached(demo.process.pid(), ["--for", "10ms"]);
     assert_eq!(recorded(tracer).last, "note: the time is over: 0 events, none lost");
-    kernel::assert_code_is_the_files(demo.process.pid());
+    code::assert_code_is_the_files(demo.process.pid());
     drop(demo);
 }
 

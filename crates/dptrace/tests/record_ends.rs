@@ -1,6 +1,8 @@
 //! `dptrace record` when the process that it records goes away or becomes another, and when dptrace itself is killed.
 #![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
+#[path = "common/code.rs"]
+mod code;
 #[expect(dead_code, reason = "this test does not need all of it")]
 #[path = "common/kernel.rs"]
 mod kernel;
@@ -10,7 +12,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use kernel::{Demo, Process, assert_code_is_the_files, attached, kernel, needs, recorded};
+use code::assert_code_is_the_files;
+use kernel::{Demo, Process, attached, kernel, needs, recorded};
 use tempfile::TempDir;
 
 const SPEC: &str = r#"
