@@ -1,4 +1,4 @@
-//! A process that hits its probes all the time is attached to and left a thousand times, in every way that there is, and
+//! A process that hits its probes all the time is attached to and left again and again, in every way that there is, and
 //! does not notice; nor is anything left of it, with us or in the kernel.
 //!
 //! Without root or BPF it says `SKIPPED (kernel): reason` and passes; with `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a
@@ -26,10 +26,13 @@ use probes::usdt::UsdtProbes;
 
 /// So many at a time, since the kernel has each wait for all CPUs when it leaves: a tenth of a second and more.
 const WORKERS: usize = 20;
-/// Rounds of each of them.
-const ROUNDS: usize = 50;
+/// The rounds, of all workers: uprobes of perf events leave one after the other.
+const MANY: usize = 1000;
+const FEW: usize = 60;
+/// Says how many instead.
+const ROUNDS: &str = "DPTRACE_TEST_ROUNDS";
 /// In one round of so many we wait until something arrives.
-const LISTEN: usize = 10;
+const LISTEN: usize = 3;
 const RING_BYTES: u32 = 1 << 16;
 /// Tells this program that it is the process to trace.
 const TARGET: &str = "BPF_SESSION_TEST_TARGET";
@@ -230,7 +233,9 @@ fn round(pid: u32, features: Features, module: &Module, places: &[Vec<UprobePlac
     heard
 }
 
-fn thousand(features: Features) {
+fn rounds(features: Features, number: usize) {
+    let told = std::env::var(ROUNDS).ok();
+    let each = told.map_or(number, |told| told.parse().expect("a number")).div_ceil(WORKERS);
     let target = Target::start();
     let pid = target.child.id();
     let (module, places) = plan(features);
@@ -238,16 +243,16 @@ fn thousand(features: Features) {
     round(pid, features, &module, &places, true);
     let descriptors = own_descriptors();
     let target_descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
-    let rounds = || {
+    let work = || {
         let mut heard = [0; 3];
-        for number in 0..ROUNDS {
+        for number in 0..each {
             let here = round(pid, features, &module, &places, number % LISTEN == 0);
             (0..3).for_each(|probe| heard[probe] += here[probe]);
         }
         heard
     };
     let heard = std::thread::scope(|scope| {
-        let workers = [(); WORKERS].map(|()| scope.spawn(rounds));
+        let workers = [(); WORKERS].map(|()| scope.spawn(work));
         workers.map(|worker| worker.join().unwrap()).into_iter().reduce(|a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2]])
     });
     let heard = heard.unwrap();
@@ -278,7 +283,7 @@ fn uprobe_events() -> String {
 #[test]
 fn with_the_best_that_the_kernel_has() {
     let Some((_guard, features)) = kernel() else { return };
-    thousand(features);
+    rounds(features, MANY);
 }
 
 /// Linux 5.15 to 6.5.
@@ -288,12 +293,12 @@ fn with_links_of_perf_events() {
     if !features.cookies {
         return println!("SKIPPED: the kernel has no links of perf events");
     }
-    thousand(Features { uprobe_multi: false, ..features });
+    rounds(Features { uprobe_multi: false, ..features }, FEW);
 }
 
 /// Before Linux 5.15.
 #[test]
 fn with_perf_events_alone() {
     let Some((_guard, _)) = kernel() else { return };
-    thousand(Features::none());
+    rounds(Features::none(), FEW);
 }
