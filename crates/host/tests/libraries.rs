@@ -1,5 +1,4 @@
 //! The libraries of real programs, found without running them.
-#![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
 
 use std::path::Path;
 
