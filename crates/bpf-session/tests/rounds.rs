@@ -13,8 +13,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bpf_codegen::event::{self, EventId, RING, Setting, Source};
@@ -23,6 +23,7 @@ use bpf_session::{Drain, Features, Session, UprobePlace, Uprobes};
 use host::FilePlace;
 use probe::{probe, probe_lazy};
 use probes::usdt::UsdtProbes;
+use testkit::kernel::{may_run, skip};
 
 /// So many at a time, since the kernel has each wait for all CPUs when it leaves: a tenth of a second and more.
 const WORKERS: usize = 20;
@@ -38,25 +39,13 @@ const RING_BYTES: u32 = 1 << 16;
 const TARGET: &str = "BPF_SESSION_TEST_TARGET";
 const PATIENCE: Duration = Duration::from_mins(1);
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn skip(reason: &str) {
-    let required = std::env::var_os("DPTRACE_REQUIRE_KERNEL_TESTS").is_some_and(|value| value == "1");
-    assert!(!required, "kernel tests are required, but: {reason}");
-    println!("SKIPPED (kernel): {reason}");
-}
-
 /// The right to run a kernel test and what the kernel can do, if there is one.
 fn kernel() -> Option<(MutexGuard<'static, ()>, Features)> {
-    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if !std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
-        skip("not root");
-        return None;
-    }
+    let guard = may_run("kernel")?;
     match Features::detect() {
         Ok(features) => Some((guard, features)),
         Err(error) => {
-            skip(&format!("BPF is refused: {error}"));
+            skip("kernel", &format!("BPF is refused: {error}"));
             None
         }
     }

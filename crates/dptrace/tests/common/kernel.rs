@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::MutexGuard;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,24 +19,12 @@ pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_dptrace");
 /// Long enough for anything that comes at all.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// Says that a test did not run, or panics if it had to.
-#[track_caller]
-pub(crate) fn skip(what: &str, reason: &str) {
-    let required = std::env::var_os("DPTRACE_REQUIRE_KERNEL_TESTS").is_some_and(|value| value == "1");
-    assert!(!required, "kernel tests are required, but: {reason}");
-    println!("SKIPPED ({what}): {reason}");
-}
+pub(crate) use testkit::kernel::skip;
 
 /// The right to run a kernel test, if there is one.
 #[track_caller]
 pub(crate) fn kernel() -> Option<MutexGuard<'static, ()>> {
-    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if !std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
-        skip("kernel", "not root");
-        return None;
-    }
+    let guard = testkit::kernel::may_run("kernel")?;
     match bpf_session::Features::detect() {
         Ok(_) => Some(guard),
         Err(error) => {
