@@ -10,12 +10,14 @@
 //! | [`payload`] | what an event looks like in the ring buffer, for the program that writes and for us who read |
 //! | [`event`] | the program of a probe that sends an event |
 //! | [`operand`] | the instructions that fetch a USDT probe's argument |
+//! | [`script`] | the compiler of the bpftrace language |
 #![forbid(unsafe_code)]
 
 pub mod event;
 pub mod module;
 pub mod operand;
 pub mod payload;
+pub mod script;
 
 pub use event::{EventId, Setting, Source};
 pub use module::{BtfTarget, Module, ProgramDef, ProgramKind};

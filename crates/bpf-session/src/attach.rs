@@ -131,6 +131,18 @@ impl Session {
         self.keep(program, event, || format!("the perf event {kind}:{config}"))
     }
 
+    /// As [`Session::attach_counter`], so many times a second.
+    pub fn attach_frequency(
+        &mut self,
+        program: usize,
+        (kind, config): (u32, u64),
+        hertz: u64,
+        scope: Scope,
+    ) -> Result<(), SessionError> {
+        let event = PerfEvent::frequency(kind, config, hertz, scope);
+        self.keep(program, event, || format!("the perf event {kind}:{config} at {hertz} Hz"))
+    }
+
     /// Runs a [`ProgramKind::RawTracepoint`] program once, here and now. Since Linux 5.10.
     pub fn run(&self, program: usize, arguments: &[u64]) -> Result<(), SessionError> {
         let done = self.loaded(program).program.run(arguments);

@@ -60,6 +60,22 @@ impl<T: Send + 'static> Drain<T> {
     }
 }
 
+impl Session {
+    /// Takes what is in the ring of this name at this moment, here and now. Not while a [`Drain`] empties it.
+    pub fn drain_now<T>(
+        &self,
+        ring: &str,
+        mut convert: impl FnMut(&[u8]) -> Option<T>,
+    ) -> Result<Vec<T>, SessionError> {
+        let failed = |source| SessionError::Ring { name: ring.to_owned(), source };
+        let map = self.map(ring).ok_or_else(|| failed(not_found()))?;
+        let mut buffer = RingBuffer::new(map).map_err(failed)?;
+        let mut taken = Vec::new();
+        while buffer.drain(BATCH, |bytes| taken.extend(convert(bytes))).more {}
+        Ok(taken)
+    }
+}
+
 fn not_found() -> std::io::Error {
     std::io::ErrorKind::NotFound.into()
 }

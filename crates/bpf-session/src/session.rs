@@ -1,11 +1,13 @@
 //! Maps and programs, from a module to the kernel.
 
 use std::collections::HashMap;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use bpf_codegen::{Module, ProgramDef, ProgramKind};
 use bpf_insn::asm::Reference;
-use bpf_insn::{Code, Imm64, Insn};
-use sys::bpf::{AttachType, Link, Map, MapSpec, Program, ProgramSpec, ProgramType};
+use bpf_insn::btf::{Btf, Linkage, Param};
+use bpf_insn::{Callee, Code, Imm64, Insn};
+use sys::bpf::{AttachType, FuncInfo, Link, Map, MapSpec, Program, ProgramSpec, ProgramType};
 
 use crate::error::SessionError;
 use crate::features::Features;
@@ -86,7 +88,8 @@ impl Session {
     }
 
     fn program(&self, def: &ProgramDef) -> Result<Program, SessionError> {
-        let insns = self.link_up(def)?;
+        let (insns, places) = self.link_up(def)?;
+        let types = if def.subprograms.is_empty() { None } else { Some(function_types(def, &places)?) };
         let (kind, attach) = self.kernel_kind(def.kind);
         let spec = ProgramSpec {
             name: &def.name,
@@ -95,7 +98,7 @@ impl Session {
             attach_btf_id: def.target.as_ref().map_or(0, |target| target.btf_id),
             sleepable: def.sleepable,
             insns: &insns,
-            functions: None,
+            functions: types.as_ref().map(|(btf, functions)| (btf, functions.as_slice())),
         };
         Program::load(&spec).map_err(|error| {
             let refused =
@@ -122,29 +125,75 @@ impl Session {
         }
     }
 
-    /// The program's bytes with the maps' descriptors where it names maps.
-    fn link_up(&self, def: &ProgramDef) -> Result<Vec<u8>, SessionError> {
-        use std::os::fd::{AsFd as _, AsRawFd as _};
-        let mut bytes = Vec::with_capacity(code_bytes(&def.code));
-        for line in def.code.lines() {
-            let insn = match (&line.reference, line.insn) {
-                (None, insn) => insn,
-                (Some(Reference::Map(name)), Insn::LoadImm64 { dst, .. }) if self.maps.contains_key(name) => {
-                    Insn::LoadImm64 { dst, imm: Imm64::MapFd(self.maps[name].as_fd().as_raw_fd()) }
-                }
-                (Some(reference), _) => {
-                    let (program, symbol) = (def.name.clone(), reference.symbol().to_owned());
-                    return Err(SessionError::Unresolved { program, symbol });
-                }
-            };
-            insn.encode_into(&mut bytes);
+    /// The bytes of the program and its subprograms behind it, with the maps' descriptors and the subprograms' distances
+    /// where they are named; and where each function begins.
+    fn link_up(&self, def: &ProgramDef) -> Result<(Vec<u8>, Vec<u32>), SessionError> {
+        let codes: Vec<&Code> = std::iter::once(&def.code).chain(def.subprograms.iter().map(|sub| &sub.code)).collect();
+        let mut places = Vec::with_capacity(codes.len());
+        let mut end = 0;
+        for code in &codes {
+            places.push(end);
+            end += code.slots();
         }
-        Ok(bytes)
+        let mut bytes = Vec::with_capacity(end as usize * bpf_insn::insn::INSN_BYTES);
+        for (code, start) in codes.iter().zip(&places) {
+            for line in code.lines() {
+                let insn = match &line.reference {
+                    None => line.insn,
+                    Some(reference) => self.resolve(def, reference, line.insn, start + line.slot, &places)?,
+                };
+                insn.encode_into(&mut bytes);
+            }
+        }
+        Ok((bytes, places))
+    }
+
+    /// The instruction at `slot` with what it refers to.
+    fn resolve(
+        &self,
+        def: &ProgramDef,
+        reference: &Reference,
+        insn: Insn,
+        slot: u32,
+        places: &[u32],
+    ) -> Result<Insn, SessionError> {
+        let function = |name: &str| {
+            let index = def.subprograms.iter().position(|sub| sub.name == name)? + 1;
+            // Counted from the instruction behind this one's first slot.
+            Some(places[index].cast_signed() - slot.cast_signed() - 1)
+        };
+        let found = match (reference, insn) {
+            (Reference::Map(name), Insn::LoadImm64 { dst, .. }) => {
+                let map = self.maps.get(name);
+                map.map(|map| Insn::LoadImm64 { dst, imm: Imm64::MapFd(map.as_fd().as_raw_fd()) })
+            }
+            (Reference::Function(name), Insn::LoadImm64 { dst, .. }) => {
+                function(name).map(|distance| Insn::LoadImm64 { dst, imm: Imm64::Func(distance) })
+            }
+            (Reference::Call(name), _) => function(name).map(|distance| Insn::Call(Callee::Subprogram(distance))),
+            _ => None,
+        };
+        let unresolved = || SessionError::Unresolved { program: def.name.clone(), symbol: reference.symbol().to_owned() };
+        found.ok_or_else(unresolved)
     }
 }
 
-fn code_bytes(code: &Code) -> usize {
-    code.slots() as usize * bpf_insn::insn::INSN_BYTES
+/// The types that the kernel wants of a program with callbacks: of each function that it exists, and where it begins.
+fn function_types(def: &ProgramDef, places: &[u32]) -> Result<(sys::bpf::Btf, Vec<FuncInfo>), SessionError> {
+    let mut btf = Btf::new();
+    let number = btf.int("long", 8, true);
+    let names = std::iter::once(&def.name).chain(def.subprograms.iter().map(|sub| &sub.name));
+    let functions = names.zip(places).enumerate().map(|(index, (name, &slot))| {
+        // The program's own function gets its context; callbacks get up to four numbers or addresses.
+        let params = ["a", "b", "c", "d"].map(|name| Param { name, ty: number });
+        let prototype = btf.prototype(number, if index == 0 { &params[..1] } else { &params });
+        let linkage = if index == 0 { Linkage::Global } else { Linkage::Static };
+        FuncInfo { slot, type_id: btf.function(name, prototype, linkage).number() }
+    });
+    let functions = functions.collect();
+    let loaded = sys::bpf::Btf::load(&btf.to_bytes());
+    let refused = |source| SessionError::Refused { program: def.name.clone(), log: String::new(), source };
+    Ok((loaded.map_err(|error| SessionError::permission_or(error, refused))?, functions))
 }
 
 fn last_lines(log: &str) -> String {

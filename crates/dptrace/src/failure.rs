@@ -1,6 +1,7 @@
 //! How a command can fail, as exit status and words.
 
 use std::io::{ErrorKind, IsTerminal as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 use host::HostError;
@@ -72,6 +73,25 @@ fn io_kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {
     error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)
 }
 
+/// Whether messages have bpftrace's form: where the program goes by its name, those who read its messages expect that.
+static AS_BPFTRACE: AtomicBool = AtomicBool::new(false);
+
+/// From now on messages have bpftrace's form.
+pub(crate) fn speak_as_bpftrace() {
+    AS_BPFTRACE.store(true, Ordering::Relaxed);
+}
+
+/// Whether messages have bpftrace's form.
+pub(crate) fn speaks_as_bpftrace() -> bool {
+    AS_BPFTRACE.load(Ordering::Relaxed)
+}
+
+/// A message as bpftrace begins it: with a capital letter.
+pub(crate) fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
 /// Tells an error on standard error.
 pub(crate) fn tell_error(error: &anyhow::Error) {
     tell("error", AnsiColor::Red, &format!("{error:#}"));
@@ -84,6 +104,12 @@ pub(crate) fn note(text: &str) {
 
 fn tell(word: &str, colour: AnsiColor, text: &str) {
     use std::io::Write as _;
+    if speaks_as_bpftrace() {
+        let word = if word == "error" { "ERROR" } else { "WARNING" };
+        // Where standard error is gone, there is nobody to tell.
+        let _ = writeln!(std::io::stderr(), "{word}: {}", capitalized(text));
+        return;
+    }
     let style =
         if std::io::stderr().is_terminal() { Style::new().bold().fg_color(Some(colour.into())) } else { Style::new() };
     // Where standard error is gone, there is nobody to tell. `anstream` strips the colour for NO_COLOR.

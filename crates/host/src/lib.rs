@@ -5,10 +5,13 @@
 #![forbid(unsafe_code)]
 
 mod capabilities;
+pub mod cgroups;
 mod debug_file;
 mod error;
 mod file;
+mod kernel_symbols;
 mod libraries;
+pub mod library_cache;
 mod perf_source;
 mod process;
 pub mod system;
@@ -17,6 +20,7 @@ mod tracefs;
 pub use capabilities::{Capabilities, Capability};
 pub use error::HostError;
 pub use file::{ElfFile, FilePlace};
+pub use kernel_symbols::KernelSymbols;
 pub use libraries::needed_by;
 pub use perf_source::PerfSource;
 pub use process::{Pid, Process};

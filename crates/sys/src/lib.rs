@@ -11,6 +11,8 @@
 //! | [`perf`] | perf events to attach programs to (`perf_event_open(2)`) |
 //! | [`mount`] | file systems that are mounted nowhere |
 //! | [`clock`] | the kernel's clock and the processor's |
+//! | [`mount`] | a tracefs of our own |
+//! | [`signal`] | signals that are noted |
 //! | [`process`] | whether a process lives, and children that wait before they run their program |
 //!
 //! [`bpf-session`]: ../bpf_session/index.html
@@ -21,3 +23,4 @@ pub mod mount;
 pub mod perf;
 pub mod process;
 pub mod ring;
+pub mod signal;

@@ -1,8 +1,8 @@
 //! `dptrace record`: what a live process's probes tell of its objects.
 
-mod order;
 pub(crate) mod plan;
 pub(crate) mod recorder;
+mod ticks;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
@@ -143,7 +143,7 @@ impl<'a> Subject<'a> {
 }
 
 /// The file that a command's name means, as execvp(3) finds it.
-fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
+pub(crate) fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
     if name.as_encoded_bytes().contains(&b'/') {
         return Ok(name.into());
     }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use bpf_codegen::event::{LOST, RING};
 use bpf_codegen::payload::{Payload, Value};
-use bpf_session::{Drain, Session, SessionError, Uprobes};
+use bpf_session::{Drain, Reorder, Session, SessionError, Uprobes};
 use objects::TSC;
 
-use super::order::{Moment, Reorder, TickClock};
 use super::plan::{EventForm, Plan};
+use super::ticks::{Moment, TickClock};
 
 /// How far a probe's own ticks may be from the kernel's time of its hit, in ticks, to be believed: a thread that was held
 /// up in between for some minutes at most. A value further off is no time.
@@ -113,7 +113,7 @@ impl Recorder {
         let lines = self.rest();
         self.totals.lost = self.lost();
         self.totals.skipped = self.session.misses();
-        self.totals.late = self.order.late;
+        self.totals.late = self.order.late();
         (lines, self.totals)
     }
 

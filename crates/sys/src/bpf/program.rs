@@ -209,7 +209,8 @@ impl Program {
     pub fn run(&self, arguments: &[u64]) -> io::Result<u32> {
         let mut attr = RunAttr::new_zeroed();
         attr.prog_fd = self.fd.as_raw_fd() as u32;
-        attr.ctx_in = address(arguments);
+        // A pointer without a size is refused (bpf_prog_test_run in kernel/bpf/syscall.c).
+        attr.ctx_in = if arguments.is_empty() { 0 } else { address(arguments) };
         attr.ctx_size_in = size_of_val(arguments) as u32;
         // SAFETY: the context and its size are those of `arguments`, which is only read; nothing else is pointed to.
         unsafe { call(Command::ProgramRun, &mut attr) }?;
