@@ -173,7 +173,8 @@ impl Session {
             (Reference::Call(name), _) => function(name).map(|distance| Insn::Call(Callee::Subprogram(distance))),
             _ => None,
         };
-        let unresolved = || SessionError::Unresolved { program: def.name.clone(), symbol: reference.symbol().to_owned() };
+        let unresolved =
+            || SessionError::Unresolved { program: def.name.clone(), symbol: reference.symbol().to_owned() };
         found.ok_or_else(unresolved)
     }
 }
