@@ -27,7 +27,7 @@ impl Emitter<'_> {
         self.callbacks -= 1;
         let asm = std::mem::replace(&mut self.asm, outer.0);
         (self.frame, self.held) = (outer.1, outer.2);
-        match asm.finish() {
+        match asm.finish_reachable() {
             Ok(code) => self.subs[index].code = code,
             // Told through the code that is missing: the caller refers to it.
             Err(_) => self.too_large = true,
