@@ -10,11 +10,11 @@ mod live;
 mod lookups;
 mod manual;
 mod maps;
+mod name_tables;
 mod options;
 mod process_id;
 mod show;
 mod source;
-mod spdk_tables;
 mod symbols;
 
 use std::fmt::Write as _;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let (subject, held) = subject(args)?;
     let facts = Facts::new(subject, text.params.clone(), args.r#unsafe);
     process_id::put_in(&mut program, facts.files.subject().pid())?;
-    spdk_tables::put_in(&mut program, |name| facts.files.enumeration(name));
+    name_tables::put_in(&mut program, |name| facts.files.enumeration(name));
     let mut script = compiled::compile(&text, &program, &facts, args)?;
     if let Some(filter) = &args.probe_filter {
         attach::filter(&mut script, filter)?;

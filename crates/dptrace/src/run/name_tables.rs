@@ -1,6 +1,7 @@
-//! The tables of names that SPDK's scripts expect: `@target[state]`, `@subsystem[state]`.
+//! Tables of names that a script may read as if it had filled them: `@target[state]` and `@subsystem[state]`, which SPDK's
+//! scripts expect, and `@syscall[number]`.
 //!
-//! SPDK generates them as maps that a `BEGIN` fills, from the target's debug information (`scripts/bpf/gen_enums.sh`). Here
+//! SPDK generates the first two as maps that a `BEGIN` fills, from the target's debug information (`scripts/bpf/gen_enums.sh`). Here
 //! a read of a table that the script itself never fills becomes a cast to an enumeration, whose values print as their
 //! names: no map, nothing to run first, nothing to print at the end.
 
@@ -21,18 +22,26 @@ struct Table {
     source: &'static str,
     /// What its names begin with; a script sees the rest.
     prefix: &'static str,
-    /// The names, from 0 on, for targets without debug information: those of SPDK's newest version.
-    names: &'static [&'static str],
+    /// The names for targets without debug information.
+    names: Names,
+}
+
+/// Names that are known beforehand.
+enum Names {
+    /// From 0 on: those of SPDK's newest version.
+    Listed(&'static [&'static str]),
+    /// The system calls of the machine that we run on.
+    Syscalls,
 }
 
 /// All of them.
-const TABLES: [Table; 2] = [
+const TABLES: [Table; 3] = [
     Table {
         map: "target",
         source: "nvmf_tgt_state",
         prefix: "NVMF_TGT_",
         // module/event/subsystems/nvmf/nvmf_tgt.c after v26.05. Up to RUNNING all versions agree.
-        names: &[
+        names: Names::Listed(&[
             "INIT_NONE",
             "INIT_CREATE_TARGET",
             "INIT_CREATE_POLL_GROUPS",
@@ -45,15 +54,16 @@ const TABLES: [Table; 2] = [
             "FINI_DESTROY_TARGET",
             "STOPPED",
             "ERROR",
-        ],
+        ]),
     },
     Table {
         map: "subsystem",
         source: "spdk_nvmf_subsystem_state",
         prefix: "SPDK_NVMF_SUBSYSTEM_",
         // include/spdk/nvmf.h, the same in all versions from v21.01 on.
-        names: &["INACTIVE", "ACTIVATING", "ACTIVE", "PAUSING", "PAUSED", "RESUMING", "DEACTIVATING"],
+        names: Names::Listed(&["INACTIVE", "ACTIVATING", "ACTIVE", "PAUSING", "PAUSED", "RESUMING", "DEACTIVATING"]),
     },
+    Table { map: "syscall", source: "syscall", prefix: "", names: Names::Syscalls },
 ];
 
 /// Puts enumerations in the place of the tables that the script reads and never fills. `known` gives the names and values
@@ -65,11 +75,21 @@ pub(crate) fn put_in(program: &mut Program, mut known: impl FnMut(&str) -> Optio
         if !uses.read.contains(table.map) || uses.filled.contains(table.map) {
             continue;
         }
-        let values = known(table.source)
-            .unwrap_or_else(|| table.names.iter().zip(0..).map(|(name, value)| ((*name).to_owned(), value)).collect());
+        let values = known(table.source).unwrap_or_else(|| table.names.values());
         let mut casts = Casts { table };
         program.items.iter_mut().for_each(|item| walk_item(&mut casts, item));
         program.items.push(table.definition(&values));
+    }
+}
+
+impl Names {
+    fn values(&self) -> Vec<(String, i64)> {
+        match self {
+            Self::Listed(names) => names.iter().zip(0..).map(|(name, value)| ((*name).to_owned(), value)).collect(),
+            Self::Syscalls => {
+                syscalls::Sysno::iter().map(|call| (call.name().to_owned(), i64::from(call.id()))).collect()
+            }
+        }
     }
 }
 
@@ -170,6 +190,14 @@ mod tests {
         let known = vec![("NVMF_TGT_INIT_NONE".to_owned(), 0), ("NVMF_TGT_OTHER".to_owned(), -7)];
         let text = after("usdt:/x:y { printf(\"%s\", @target[arg1]); }", Some(known));
         assert!(text.contains("OTHER = -7") && !text.contains("RUNNING"), "{text}");
+    }
+
+    #[test]
+    fn system_calls_have_their_names() {
+        let text = after("tracepoint:raw_syscalls:sys_enter { @[@syscall[args.id]] = count(); }", None);
+        assert!(text.contains("(enum dptrace_syscall)args.id"), "{text}");
+        let read = if cfg!(target_arch = "aarch64") { "read = 63" } else { "read = 0" };
+        assert!(text.contains(read), "{text}");
     }
 
     #[test]
