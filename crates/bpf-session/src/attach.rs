@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use bpf_codegen::ProgramKind;
-use host::PerfSource;
+use host::{Capability, PerfSource};
 use sys::bpf::{Link, UprobeMulti};
 use sys::perf::{PerfEvent, Scope, Uprobe};
 
@@ -76,7 +76,7 @@ impl Session {
         for place in to.places {
             let (offset, semaphore) = (place.offset, place.semaphore.unwrap_or(0));
             let uprobe = Uprobe { kind: source.kind, return_bit, path: to.path, offset, semaphore };
-            let event = PerfEvent::uprobe(&uprobe, scope).map_err(|source| failed(to.path, vec![offset], source))?;
+            let event = PerfEvent::uprobe(&uprobe, scope).map_err(|source| event_failed(to.path, offset, source))?;
             let link = self.perf_link(program, event, place.cookie);
             let link = link.map_err(|source| failed(to.path, vec![offset], source))?;
             self.links.push(link);
@@ -172,6 +172,13 @@ impl Session {
 
 fn failed(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {
     SessionError::permission_or(source, |source| SessionError::Uprobe { path: path.to_owned(), places, source })
+}
+
+/// Since 2025 a probe's perf event takes more than CAP_PERFMON ("perf: Revert to requiring CAP_SYS_ADMIN for uprobes",
+/// Linux 6.16 and the stable releases of that time).
+fn event_failed(path: &Path, place: u64, source: io::Error) -> SessionError {
+    let other = |source| SessionError::Uprobe { path: path.to_owned(), places: vec![place], source };
+    SessionError::lacking_or(&[Capability::SysAdmin], source, other)
 }
 
 fn attach_error(what: String, source: io::Error) -> SessionError {

@@ -18,14 +18,14 @@
 mod attach;
 mod drain;
 mod error;
-mod features;
+pub mod features;
 mod order;
 mod session;
 
 pub use attach::{UprobePlace, Uprobes};
 pub use drain::Drain;
 pub use error::SessionError;
-pub use features::Features;
+pub use features::{Answer, Features};
 pub use order::Reorder;
 pub use session::Session;
 pub use sys::bpf::Map;

@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::demo::DemoArgs;
+use crate::doctor::DoctorArgs;
 use crate::generate::GenerateArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
@@ -60,6 +61,8 @@ pub(crate) enum Command {
     },
     /// Record what a live process's probes tell of its objects, for trace -b
     Record(RecordArgs),
+    /// Tell what this kernel and this user may do, what for, and how to get it
+    Doctor(DoctorArgs),
     /// Print the bpftrace script that records objects, for those who must use bpftrace
     Generate(GenerateArgs),
     /// Show what dptrace does, on a sample that it carries

@@ -57,7 +57,7 @@ struct Shown {
     loaded: Loaded,
     recording: String,
     name: &'static str,
-    commands: [&'static str; 2],
+    commands: [String; 2],
 }
 
 /// Runs the command.
@@ -107,7 +107,7 @@ fn sample() -> anyhow::Result<Shown> {
         loaded: Loaded { trace: Trace::Raw(raw), name: "the sample".to_owned() },
         recording: RECORDING.to_owned(),
         name: "the sample",
-        commands: ["dptrace trace -i demo.trace -b demo.recording", "dptrace latency -i demo.trace"],
+        commands: ["trace -i demo.trace -b demo.recording", "latency -i demo.trace"].map(|it| format!("dptrace {it}")),
     })
 }
 
@@ -144,7 +144,7 @@ fn live() -> anyhow::Result<Shown> {
         loaded: Loaded { trace: Trace::Raw(raw), name: "the target's trace".to_owned() },
         recording,
         name: "the recording",
-        commands: ["dptrace trace -p PID", "dptrace latency -p PID"],
+        commands: ["trace", "latency"].map(|command| format!("dptrace {command} -p {}", child.id())),
     })
 }
 

@@ -32,6 +32,23 @@ pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(Usage(message.into()))
 }
 
+/// Something that this machine or this user's rights stand in the way of.
+#[derive(Debug)]
+struct Unsupported(String);
+
+impl std::fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+/// Something that this machine or this user's rights stand in the way of, as an error.
+pub(crate) fn unsupported(message: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Unsupported(message.into()))
+}
+
 /// Whether nobody is there to read the output any more: then there is nothing left to do, and nothing wrong.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io_kinds(error).any(|kind| kind == ErrorKind::BrokenPipe)
@@ -49,7 +66,7 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
 }
 
 fn is_unsupported(error: &anyhow::Error) -> bool {
-    error.chain().filter_map(|cause| cause.downcast_ref::<HostError>()).any(HostError::is_unsupported)
+    error.chain().any(|cause| cause.is::<Unsupported>() || cause.downcast_ref().is_some_and(HostError::is_unsupported))
 }
 
 fn io_kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {

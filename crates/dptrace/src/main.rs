@@ -5,6 +5,7 @@ mod application;
 mod cli;
 mod demo;
 mod digits;
+mod doctor;
 mod failure;
 mod generate;
 mod input;
@@ -65,6 +66,7 @@ fn other_command(command: &Command) -> anyhow::Result<()> {
         Command::Latency(args) => latency::run(args),
         Command::List(args) => list::run(args),
         Command::Record(args) => record::run(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Demo(args) => demo::run(args),
         Command::DemoTarget(options) => demo_target::run(options).map_err(Into::into),

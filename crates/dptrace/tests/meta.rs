@@ -5,7 +5,8 @@ mod common;
 
 use common::{dptrace, printed};
 
-const COMMANDS: [&str; 8] = ["trace", "latency", "list", "generate", "demo", "objects", "completions", "man"];
+const COMMANDS: [&str; 10] =
+    ["trace", "latency", "list", "record", "generate", "doctor", "demo", "objects", "completions", "man"];
 
 #[test]
 fn every_shell_has_completions() {
@@ -100,7 +101,7 @@ fn the_demo_shows_an_annotated_record_at_once() {
 fn the_demos_files_can_be_tried() {
     let dir = tempfile::tempdir().expect("a directory");
     assert_eq!(printed(["demo".as_ref(), "--write".as_ref(), dir.path().as_os_str()]), "");
-    let demo = printed(["demo"]);
+    let demo = printed(["demo", "--sample"]);
     for command in demo.lines().filter_map(|line| line.strip_prefix("$ dptrace ")) {
         let done = dptrace().args(command.split(' ')).current_dir(dir.path()).assert().success();
         let shown = String::from_utf8_lossy(&done.get_output().stdout).into_owned();

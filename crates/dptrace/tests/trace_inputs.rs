@@ -70,9 +70,9 @@ fn an_application_that_is_not_there_is_told_with_those_that_are() {
 }
 
 #[test]
-fn an_application_alone_is_not_enough() {
+fn an_application_is_one_process_or_one_id() {
     dptrace().args(["trace", "-s", "nvmf"]).assert().code(2);
-    dptrace().args(["trace", "-p", "4711"]).assert().code(2);
+    dptrace().args(["trace", "-p", "99999999"]).assert().code(1);
     dptrace().args(["trace", "-s", "nvmf", "-p", "1", "--shm-id", "1"]).assert().code(2);
     dptrace().args(["trace", "-s", "nvmf", "-p", "1", "-i", "x"]).assert().code(2);
 }

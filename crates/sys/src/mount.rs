@@ -1,14 +1,15 @@
-//! A tracefs of our own: mounted nowhere, so that the machine's mounts stay as they are, and gone with its descriptor.
+//! A file system that is mounted nowhere: for us alone, and gone when we let go of it.
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-/// Makes a tracefs that is reached only through the descriptor (`/proc/self/fd/N`). For root; since Linux 5.2
-/// (`fsopen(2)`).
-pub fn detached_tracefs() -> io::Result<OwnedFd> {
-    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+/// A mount of this kind of file system, as a directory that is in nobody's tree (`fsopen(2)`, since Linux 5.2). It needs
+/// `CAP_SYS_ADMIN`. Files in it are reached through `/proc/self/fd/N`.
+pub fn detached(kind: &str) -> io::Result<OwnedFd> {
+    let context = fsopen(CString::new(kind)?, FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;
-    Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?)
+    Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::MOUNT_ATTR_RDONLY)?)
 }

@@ -27,6 +27,7 @@ pub mod era;
 
 mod builder;
 mod image;
+pub mod kernel;
 mod layout;
 mod live;
 mod record;

@@ -147,7 +147,10 @@ fn units<'p>(shared: &mut Shared<'_>, program: &'p Program) -> Vec<Unit<'p>> {
         let first = units.len();
         for (target, span) in resolve::targets(shared, probe) {
             let same = |unit: &&mut Unit<'_>| {
-                unit.kind == target.kind && unit.btf == target.btf && unit.context == target.context && target.btf.is_none()
+                unit.kind == target.kind
+                    && unit.btf == target.btf
+                    && unit.context == target.context
+                    && target.btf.is_none()
             };
             match units[first..].iter_mut().find(same) {
                 Some(unit) => unit.targets.push((target, span)),
@@ -194,7 +197,11 @@ fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Option<Script> {
         let emitted = match emit::emit(shared, &unit.context, &unit.body, &name) {
             Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
             Ok(emitted) => {
-                let message = format!("this probe needs {} bytes of memory at once, and at most {} are possible", emitted.scratch, scratch::MOST);
+                let message = format!(
+                    "this probe needs {} bytes of memory at once, and at most {} are possible",
+                    emitted.scratch,
+                    scratch::MOST
+                );
                 let hint = "use shorter strings: str(address, length), or config = { max_strlen = N }";
                 shared.diagnostics.push(Diagnostic::error(message, unit.probe.body.span).with_hint(hint));
                 continue;
@@ -264,7 +271,13 @@ fn maps(shared: &Shared<'_>, scratch_bytes: u32) -> Vec<MapDef> {
         MapDef::new(LOST, MapKind::PercpuArray, 4, 8, scratch::COUNTERS),
     ];
     if scratch_bytes > 0 {
-        maps.push(MapDef::new(scratch::MAP, MapKind::PercpuArray, 4, scratch_bytes.next_multiple_of(8), scratch::AREAS));
+        maps.push(MapDef::new(
+            scratch::MAP,
+            MapKind::PercpuArray,
+            4,
+            scratch_bytes.next_multiple_of(8),
+            scratch::AREAS,
+        ));
     }
     let mut zeros = 0;
     for map in &shared.maps {

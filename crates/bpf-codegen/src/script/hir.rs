@@ -28,47 +28,110 @@ pub(crate) enum ExKind {
     Int(u64),
     Str(Vec<u8>),
     Var(VarId),
-    MapGet { map: MapId, key: Box<Ex> },
+    MapGet {
+        map: MapId,
+        key: Box<Ex>,
+    },
     /// All CPUs' values as one number.
-    AggGet { map: MapId, key: Box<Ex> },
+    AggGet {
+        map: MapId,
+        key: Box<Ex>,
+    },
     Neg(Box<Ex>),
     Not(Box<Ex>),
     BitNot(Box<Ex>),
     /// Of two numbers or pointers; `signed` says which kind of division, shift and comparison.
-    Binary { op: BinaryOp, left: Box<Ex>, right: Box<Ex>, signed: bool },
+    Binary {
+        op: BinaryOp,
+        left: Box<Ex>,
+        right: Box<Ex>,
+        signed: bool,
+    },
     /// Whether two values in memory are equal: strings, arrays, tuples. `left` and `right` have types of one form.
-    Same { left: Box<Ex>, right: Box<Ex>, negate: bool },
+    Same {
+        left: Box<Ex>,
+        right: Box<Ex>,
+        negate: bool,
+    },
     /// Whether the first `count` bytes of two strings differ.
-    StrnCmp { left: Box<Ex>, right: Box<Ex>, count: u32 },
-    Cond { cond: Box<Ex>, then: Box<Ex>, otherwise: Box<Ex> },
+    StrnCmp {
+        left: Box<Ex>,
+        right: Box<Ex>,
+        count: u32,
+    },
+    Cond {
+        cond: Box<Ex>,
+        then: Box<Ex>,
+        otherwise: Box<Ex>,
+    },
     /// To the type of this expression, from one number to another.
     Convert(Box<Ex>),
     /// The low bytes of memory (an array) as a number, or a number as an array.
     Reinterpret(Box<Ex>),
     /// A number at an address.
-    Load { addr: Box<Ex>, space: Space, bits: Option<BitAccess> },
+    Load {
+        addr: Box<Ex>,
+        space: Space,
+        bits: Option<BitAccess>,
+    },
     /// A value in memory at an address: not read before it is used.
-    At { addr: Box<Ex>, space: Space },
+    At {
+        addr: Box<Ex>,
+        space: Space,
+    },
     /// A part of a value in our own memory, `offset` bytes into it.
-    Part { base: Box<Ex>, offset: u32, bits: Option<BitAccess> },
+    Part {
+        base: Box<Ex>,
+        offset: u32,
+        bits: Option<BitAccess>,
+    },
     /// An element of an array in our own memory.
-    Elem { base: Box<Ex>, index: Box<Ex> },
+    Elem {
+        base: Box<Ex>,
+        index: Box<Ex>,
+    },
     /// So many bytes of the context, read directly.
-    Ctx { offset: u32, size: u8 },
+    Ctx {
+        offset: u32,
+        size: u8,
+    },
     /// The address of something in the context.
-    CtxAddr { offset: u32 },
+    CtxAddr {
+        offset: u32,
+    },
     /// The place that a `__data_loc` word of a tracepoint's record points to: its low half is an offset, from the record's
     /// beginning, or (`relative`) from the word's end.
-    DataLoc { offset: u32, relative: bool },
+    DataLoc {
+        offset: u32,
+        relative: bool,
+    },
     UsdtArg(Box<ArgSpec>),
     Tuple(Vec<Ex>),
-    Block { stmts: Vec<St>, value: Box<Ex> },
+    Block {
+        stmts: Vec<St>,
+        value: Box<Ex>,
+    },
     /// `++` and `--`: adds `by`; the value is the one before where `post`.
-    StepVar { var: VarId, by: i64, post: bool },
-    StepMap { map: MapId, key: Box<Ex>, by: i64, post: bool },
+    StepVar {
+        var: VarId,
+        by: i64,
+        post: bool,
+    },
+    StepMap {
+        map: MapId,
+        key: Box<Ex>,
+        by: i64,
+        post: bool,
+    },
     Fun(Fun, Vec<Ex>),
-    HasKey { map: MapId, key: Box<Ex> },
-    Delete { map: MapId, key: Box<Ex> },
+    HasKey {
+        map: MapId,
+        key: Box<Ex>,
+    },
+    Delete {
+        map: MapId,
+        key: Box<Ex>,
+    },
     Len(MapId),
 }
 
@@ -123,22 +186,56 @@ pub(crate) enum Fun {
 pub(crate) enum St {
     /// For its effect.
     Expr(Ex),
-    SetVar { var: VarId, value: Ex },
-    SetMap { map: MapId, key: Ex, value: Ex },
+    SetVar {
+        var: VarId,
+        value: Ex,
+    },
+    SetMap {
+        map: MapId,
+        key: Ex,
+        value: Ex,
+    },
     /// `@map[key] = count()` and the like. The agg is the map's.
-    Aggregate { map: MapId, key: Ex, args: Vec<Ex> },
-    If { cond: Ex, then: Vec<St>, otherwise: Vec<St> },
-    While { cond: Ex, body: Vec<St> },
-    Range { var: VarId, start: Ex, end: Ex, body: Vec<St> },
+    Aggregate {
+        map: MapId,
+        key: Ex,
+        args: Vec<Ex>,
+    },
+    If {
+        cond: Ex,
+        then: Vec<St>,
+        otherwise: Vec<St>,
+    },
+    While {
+        cond: Ex,
+        body: Vec<St>,
+    },
+    Range {
+        var: VarId,
+        start: Ex,
+        end: Ex,
+        body: Vec<St>,
+    },
     /// The variable is a tuple of key and value.
-    EachKey { var: VarId, map: MapId, body: Vec<St> },
+    EachKey {
+        var: VarId,
+        map: MapId,
+        body: Vec<St>,
+    },
     Break,
     Continue,
     Return,
     /// Sends an event. The arguments' types are the fields'.
-    Event { action: usize, args: Vec<Ex> },
+    Event {
+        action: usize,
+        args: Vec<Ex>,
+    },
     /// `join(argv)`: an event of strings that pointers point to, up to a null pointer.
-    Join { action: usize, argv: Ex, space: Space },
+    Join {
+        action: usize,
+        argv: Ex,
+        space: Space,
+    },
     /// Frees a copy of a body that was written out several times (`unroll`): `break` leaves all, `continue` one.
     Unrolled(Vec<Vec<St>>),
 }

@@ -23,7 +23,10 @@ pub(crate) enum Args {
     /// A tracepoint's record.
     Record(Arc<TracepointFormat>),
     /// Words, one behind the other: names and types, and whether a returned value follows.
-    Words { params: Vec<(String, TypeRef)>, returns: Option<TypeRef> },
+    Words {
+        params: Vec<(String, TypeRef)>,
+        returns: Option<TypeRef>,
+    },
 }
 
 /// What a body is compiled for.
@@ -55,10 +58,7 @@ impl Context {
 
     /// Whether the context is that of a perf event, which has the registers, too.
     pub(crate) fn is_sample(&self) -> bool {
-        matches!(
-            self.kind,
-            ProbeKind::Profile | ProbeKind::Interval | ProbeKind::Software | ProbeKind::Hardware
-        )
+        matches!(self.kind, ProbeKind::Profile | ProbeKind::Interval | ProbeKind::Software | ProbeKind::Hardware)
     }
 }
 
@@ -75,13 +75,8 @@ pub(crate) struct Registers {
 
 const X86_64: Registers =
     Registers { args: &[112, 104, 96, 88, 72, 64], result: 80, stack: 152, instruction: 128, stack_args: 8 };
-const AARCH64: Registers = Registers {
-    args: &[0, 8, 16, 24, 32, 40, 48, 56],
-    result: 0,
-    stack: 248,
-    instruction: 256,
-    stack_args: 0,
-};
+const AARCH64: Registers =
+    Registers { args: &[0, 8, 16, 24, 32, 40, 48, 56], result: 0, stack: 248, instruction: 256, stack_args: 0 };
 
 /// The registers of a machine.
 pub(crate) fn registers(arch: Arch) -> &'static Registers {

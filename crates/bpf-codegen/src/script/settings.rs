@@ -52,9 +52,19 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
 
 /// Settings that change how much bpftrace does, and nothing here.
 const IGNORED: [&str; 13] = [
-    "cache_user_symbols", "lazy_symbolication", "max_bpf_progs", "max_cat_bytes", "max_probes", "log_size",
-    "max_type_res_iterations", "use_blazesym", "unstable_import", "unstable_map_decl", "unstable_tseries",
-    "unstable_addr", "unstable_typeinfo",
+    "cache_user_symbols",
+    "lazy_symbolication",
+    "max_bpf_progs",
+    "max_cat_bytes",
+    "max_probes",
+    "log_size",
+    "max_type_res_iterations",
+    "use_blazesym",
+    "unstable_import",
+    "unstable_map_decl",
+    "unstable_tseries",
+    "unstable_addr",
+    "unstable_typeinfo",
 ];
 
 fn number(text: &str) -> Option<u64> {

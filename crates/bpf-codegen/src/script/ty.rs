@@ -37,18 +37,38 @@ pub(crate) enum Ty {
     /// Not known: not yet, or something is wrong and told.
     Unknown,
     Void,
-    Int { size: u8, signed: bool },
+    Int {
+        size: u8,
+        signed: bool,
+    },
     Bool,
-    Enum { ty: TypeRef, size: u8, signed: bool },
-    Ptr { to: TypeRef, space: Space },
+    Enum {
+        ty: TypeRef,
+        size: u8,
+        signed: bool,
+    },
+    Ptr {
+        to: TypeRef,
+        space: Space,
+    },
     Str(u32),
     Buf(u32),
-    Array { elem: Box<Ty>, count: u32 },
+    Array {
+        elem: Box<Ty>,
+        count: u32,
+    },
     Tuple(Vec<Ty>),
     Record(Vec<(String, Ty)>),
     /// A struct or union.
-    C { ty: TypeRef, size: u32 },
-    Stack { user: bool, mode: StackMode, depth: u32 },
+    C {
+        ty: TypeRef,
+        size: u32,
+    },
+    Stack {
+        user: bool,
+        mode: StackMode,
+        depth: u32,
+    },
     Ksym,
     Usym,
     Inet,
@@ -56,7 +76,10 @@ pub(crate) enum Ty {
     CgroupPath(Arc<str>),
     Username,
     ErrorText,
-    Time { clock: Clock, format: Arc<str> },
+    Time {
+        clock: Clock,
+        format: Arc<str>,
+    },
     /// What `count()` and the like give: only a map can hold it.
     Agg(Agg),
 }

@@ -45,6 +45,8 @@ pub(crate) struct Recorder {
 #[derive(Debug)]
 struct Event {
     time: u64,
+    /// Its place and, where it tells none itself, its ticks: set when it is taken from the ring.
+    tsc: u64,
     form: usize,
     values: Vec<Owned>,
 }
@@ -76,11 +78,12 @@ impl Recorder {
     /// The recording's lines (without their newlines) whose time has come; waits for more at most so long.
     pub(crate) fn next(&mut self, at_most: Duration) -> Vec<String> {
         let events = self.drain.as_ref().map(|drain| drain.next(at_most)).unwrap_or_default();
+        // Where the ring is far behind, the time that counts is that of what has come out of it.
+        let now = events.iter().map(|event| event.time).max().unwrap_or_else(sys::clock::monotonic_nanos);
         self.take(events);
-        let now = Moment::now();
         let mut lines = Vec::new();
-        while let Some(event) = self.order.pop(now.nanos) {
-            lines.push(self.line(&event, now));
+        while let Some(event) = self.order.pop(now) {
+            lines.push(self.line(&event));
         }
         lines
     }
@@ -116,19 +119,18 @@ impl Recorder {
 
     /// All events that wait, in order.
     fn rest(&mut self) -> Vec<String> {
-        let now = Moment::now();
         let mut lines = Vec::new();
         while let Some(event) = self.order.pop_any() {
-            lines.push(self.line(&event, now));
+            lines.push(self.line(&event));
         }
         lines
     }
 
     fn take(&mut self, events: Vec<Event>) {
         let now = Moment::now();
-        for event in events {
-            let place = self.tsc(&event, now);
-            self.order.push(place, event.time, event);
+        for mut event in events {
+            event.tsc = self.tsc(&event, now);
+            self.order.push(event.tsc, event.time, event);
         }
     }
 
@@ -140,16 +142,17 @@ impl Recorder {
             Owned::Number(ticks) if arg.name == TSC => Some(*ticks),
             _ => None,
         });
-        own.filter(|&own| own.abs_diff(told) < PLAUSIBLE).unwrap_or(told)
+        // On a machine that has just been started a 0 is near to the ticks of now, too.
+        own.filter(|&own| own != 0 && own.abs_diff(told) < PLAUSIBLE).unwrap_or(told)
     }
 
-    fn line(&mut self, event: &Event, now: Moment) -> String {
-        let tsc = self.tsc(event, now);
+    fn line(&mut self, event: &Event) -> String {
+        let tsc = event.tsc;
         let form = &self.forms[event.form];
         let texts: Vec<_> = event.values.iter().map(Owned::text).collect();
         let values = form.args.iter().zip(&event.values).zip(&texts).map(|((arg, value), text)| {
             let value = match (value, text) {
-                (Owned::Number(0), _) if arg.name == TSC => objects::Value::Int(tsc),
+                (Owned::Number(_), _) if arg.name == TSC => objects::Value::Int(tsc),
                 (Owned::Number(number), _) => objects::Value::Int(*number),
                 (_, Some(text)) => objects::Value::Str(text),
                 (_, None) if arg.string => objects::Value::Str(""),
@@ -181,7 +184,7 @@ impl Event {
         let form = payload.id() as usize;
         let layout = &forms.get(form)?.layout;
         let values = payload.values(layout).map(Owned::of).collect();
-        Some(Self { time: payload.time(), form, values })
+        Some(Self { time: payload.time(), tsc: 0, form, values })
     }
 }
 

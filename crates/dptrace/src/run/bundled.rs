@@ -19,7 +19,22 @@ macro_rules! bundled {
 }
 
 /// All of them.
-pub(super) const ALL: &[Bundled] = &bundled!["syslat"];
+pub(super) const ALL: &[Bundled] = &bundled![
+    "nvmf",
+    "nvme",
+    "nvmf_timeout",
+    "sched",
+    "send_msg",
+    "intr-wakeups",
+    "readv",
+    "syscalls",
+    "bridge_loop",
+    "upcalls",
+    "offcpu",
+    "runqlat",
+    "syslat",
+    "usdt-count",
+];
 
 impl Bundled {
     /// What it is for: the first line of its first comment.

@@ -10,7 +10,9 @@ mod live;
 mod lookups;
 mod manual;
 mod maps;
+mod name_tables;
 mod options;
+mod process_id;
 mod show;
 mod source;
 mod symbols;
@@ -41,7 +43,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     args.form()?;
     let text = ScriptText::of(args)?;
-    let program = compiled::parse(&text, args)?;
+    let mut program = compiled::parse(&text, args)?;
     if args.fmt {
         return print(args, &bt_lang::fmt::format(&program, &text.text));
     }
@@ -50,6 +52,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     let (subject, held) = subject(args)?;
     let facts = Facts::new(subject, text.params.clone(), args);
+    process_id::put_in(&mut program, facts.files.subject().pid())?;
+    name_tables::put_in(&mut program, |name| facts.files.enumeration(name));
     let mut script = compiled::compile(&text, &program, &facts, args)?;
     if let Some(filter) = &args.probe_filter {
         attach::filter(&mut script, filter)?;

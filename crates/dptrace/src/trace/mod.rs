@@ -91,7 +91,7 @@ Examples:
   dptrace trace -i nvmf_trace.pid4711 -b qpairs.txt     connections named
   spdk_trace -f FILE -j | dptrace trace -b qpairs.txt   the same from JSON
   dptrace trace -s nvmf -p 4711 --tpoint 'TCP_REQ_*' --tail 20
-  dptrace trace -p 4711 --for 10s                       live: objects recorded, records as they come
+  dptrace trace -p 4711 --for 10s                       live, connections named
   dptrace trace -i FILE --where 'owner.subnqn=*cnode1' --where 'time>1000'
   dptrace trace -i FILE --format ndjson | jq 'select(.size > 65536)'";
 

@@ -60,6 +60,20 @@ struct UprobeMultiAttr {
 
 #[derive(IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
+struct KprobeMultiAttr {
+    prog_fd: u32,
+    target_fd: u32,
+    attach_type: u32,
+    flags: u32,
+    multi_flags: u32,
+    count: u32,
+    symbols: u64,
+    addresses: u64,
+    cookies: u64,
+}
+
+#[derive(IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
 struct PerfLinkAttr {
     prog_fd: u32,
     target_fd: u32,
@@ -101,6 +115,29 @@ impl Link {
         // SAFETY: the arrays have `count` entries each (looked at above) and are only read; the path ends with a 0.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
         Ok(Self { fd, quick: false, event: None })
+    }
+
+    /// Attaches to the entries of many kernel functions at once, with a cookie for each. Since Linux 5.18.
+    pub fn kprobe_multi(program: &Program, functions: &[&str], cookies: &[u64]) -> io::Result<Self> {
+        if cookies.len() != functions.len() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let names: Vec<CString> = functions.iter().map(|&name| CString::new(name)).collect::<Result<_, _>>()?;
+        let symbols: Vec<u64> = names.iter().map(|name| address(name.as_ptr())).collect();
+        let mut attr = KprobeMultiAttr {
+            prog_fd: program.raw_fd(),
+            target_fd: 0,
+            attach_type: AttachType::KprobeMulti as u32,
+            flags: 0,
+            multi_flags: 0,
+            count: u32::try_from(symbols.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
+            symbols: address(symbols.as_slice()),
+            addresses: 0,
+            cookies: address(cookies),
+        };
+        // SAFETY: the arrays have `count` entries each and are only read; each name ends with a 0 and outlives the call.
+        let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
+        Ok(Self { _fd: fd, _event: None })
     }
 
     /// Attaches to a perf event, which the link then keeps. Since Linux 5.15.

@@ -76,7 +76,10 @@ impl Check<'_, '_> {
                 let type_name = self.type_name(&ty);
                 self.wrong(
                     span,
-                    format!("can't access field '{}' of a value of type '{type_name}': it is no struct, union or record", name.text),
+                    format!(
+                        "can't access field '{}' of a value of type '{type_name}': it is no struct, union or record",
+                        name.text
+                    ),
                 )
             }
         }
@@ -161,7 +164,8 @@ impl Check<'_, '_> {
         }
         if !matches!(base.ty, Ty::Tuple(_)) {
             let name = self.type_name(&base.ty);
-            return self.wrong(span, format!("can't access element {index} of a value of type '{name}': it is no tuple"));
+            return self
+                .wrong(span, format!("can't access element {index} of a value of type '{name}': it is no tuple"));
         }
         let parts = base.ty.parts();
         let Some((_, offset, ty)) = parts.get(index as usize) else {

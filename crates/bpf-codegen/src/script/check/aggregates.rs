@@ -21,15 +21,69 @@ pub(crate) struct Aggregate {
 
 /// All of them.
 pub(crate) const AGGREGATES: &[Aggregate] = &[
-    Aggregate { name: "count", signature: "count()", doc: "How often it was called.", args: (0, 0), make: |_, _, _, _| Some(Agg::Count) },
-    Aggregate { name: "sum", signature: "sum(n)", doc: "The sum.", args: (1, 1), make: |_, _, _, signed| Some(Agg::Sum { signed }) },
-    Aggregate { name: "min", signature: "min(n)", doc: "The least.", args: (1, 1), make: |_, _, _, signed| Some(Agg::Min { signed }) },
-    Aggregate { name: "max", signature: "max(n)", doc: "The greatest.", args: (1, 1), make: |_, _, _, signed| Some(Agg::Max { signed }) },
-    Aggregate { name: "avg", signature: "avg(n)", doc: "The average.", args: (1, 1), make: |_, _, _, signed| Some(Agg::Avg { signed }) },
-    Aggregate { name: "stats", signature: "stats(n)", doc: "Count, average and total.", args: (1, 1), make: |_, _, _, signed| Some(Agg::Stats { signed }) },
-    Aggregate { name: "hist", signature: "hist(n[, bits])", doc: "A histogram by powers of two, each in 2^bits parts (0 to 5).", args: (1, 2), make: hist },
-    Aggregate { name: "lhist", signature: "lhist(n, min, max, step)", doc: "A histogram in steps of one width.", args: (4, 4), make: lhist },
-    Aggregate { name: "tseries", signature: "tseries(n, interval, buckets[, agg])", doc: "A series in time: the last of each interval, or its avg, max, min or sum.", args: (3, 4), make: series },
+    Aggregate {
+        name: "count",
+        signature: "count()",
+        doc: "How often it was called.",
+        args: (0, 0),
+        make: |_, _, _, _| Some(Agg::Count),
+    },
+    Aggregate {
+        name: "sum",
+        signature: "sum(n)",
+        doc: "The sum.",
+        args: (1, 1),
+        make: |_, _, _, signed| Some(Agg::Sum { signed }),
+    },
+    Aggregate {
+        name: "min",
+        signature: "min(n)",
+        doc: "The least.",
+        args: (1, 1),
+        make: |_, _, _, signed| Some(Agg::Min { signed }),
+    },
+    Aggregate {
+        name: "max",
+        signature: "max(n)",
+        doc: "The greatest.",
+        args: (1, 1),
+        make: |_, _, _, signed| Some(Agg::Max { signed }),
+    },
+    Aggregate {
+        name: "avg",
+        signature: "avg(n)",
+        doc: "The average.",
+        args: (1, 1),
+        make: |_, _, _, signed| Some(Agg::Avg { signed }),
+    },
+    Aggregate {
+        name: "stats",
+        signature: "stats(n)",
+        doc: "Count, average and total.",
+        args: (1, 1),
+        make: |_, _, _, signed| Some(Agg::Stats { signed }),
+    },
+    Aggregate {
+        name: "hist",
+        signature: "hist(n[, bits])",
+        doc: "A histogram by powers of two, each in 2^bits parts (0 to 5).",
+        args: (1, 2),
+        make: hist,
+    },
+    Aggregate {
+        name: "lhist",
+        signature: "lhist(n, min, max, step)",
+        doc: "A histogram in steps of one width.",
+        args: (4, 4),
+        make: lhist,
+    },
+    Aggregate {
+        name: "tseries",
+        signature: "tseries(n, interval, buckets[, agg])",
+        doc: "A series in time: the last of each interval, or its avg, max, min or sum.",
+        args: (3, 4),
+        make: series,
+    },
 ];
 
 /// The names of their types, in casts and declarations.
@@ -58,12 +112,25 @@ pub(super) fn find(name: &str) -> Option<&'static Aggregate> {
 
 impl Check<'_, '_> {
     /// `@map[key] = count()` and the like.
-    pub(super) fn aggregate(&mut self, aggregate: &Aggregate, map: MapId, key: Ex, args: &[Expr], span: Span) -> Option<St> {
+    pub(super) fn aggregate(
+        &mut self,
+        aggregate: &Aggregate,
+        map: MapId,
+        key: Ex,
+        args: &[Expr],
+        span: Span,
+    ) -> Option<St> {
         let (least, most) = aggregate.args;
         if args.len() < least || args.len() > most {
             self.wrong_hint(
                 span,
-                format!("{}() takes {} argument{}, not {}", aggregate.name, counts(least, most), if most == 1 { "" } else { "s" }, args.len()),
+                format!(
+                    "{}() takes {} argument{}, not {}",
+                    aggregate.name,
+                    counts(least, most),
+                    if most == 1 { "" } else { "s" },
+                    args.len()
+                ),
                 format!("as in {}", aggregate.signature),
             );
             return None;

@@ -118,7 +118,8 @@ impl Check<'_, '_> {
             let (least, most) = function.args;
             if args.len() < least || args.len() > most {
                 let hint = format!("as in {}", function.signature);
-                let message = format!("{name}() can't have {} argument{}", args.len(), if args.len() == 1 { "" } else { "s" });
+                let message =
+                    format!("{name}() can't have {} argument{}", args.len(), if args.len() == 1 { "" } else { "s" });
                 return self.wrong_hint(span, message, hint);
             }
             return (function.make)(self, &Call { name, args, span });
@@ -138,7 +139,11 @@ impl Check<'_, '_> {
             return self.wrong_hint(func.span, format!("{name}() is not supported"), *instead);
         }
         let near = bt_lang::nearest(name, FUNCTIONS.iter().map(|function| function.name)).join(", ");
-        let hint = if near.is_empty() { "macros must be defined in the script".into() } else { format!("did you mean {near}?") };
+        let hint = if near.is_empty() {
+            "macros must be defined in the script".into()
+        } else {
+            format!("did you mean {near}?")
+        };
         self.wrong_hint(func.span, format!("unknown function: '{name}'"), hint)
     }
 }

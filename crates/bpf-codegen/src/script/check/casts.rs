@@ -53,7 +53,9 @@ impl Check<'_, '_> {
                 _ => self.no_cast(&value.ty.clone(), &to, span),
             },
             (Ty::Int { size, .. }, Ty::Array { .. } | Ty::Str(_) | Ty::Buf(_)) if value.ty.size() <= 8 => {
-                if value.ty.size() != u32::from(*size) && !matches!(value.ty, Ty::Str(_)) && value.ty.size() > u32::from(*size)
+                if value.ty.size() != u32::from(*size)
+                    && !matches!(value.ty, Ty::Str(_))
+                    && value.ty.size() > u32::from(*size)
                 {
                     return self.no_cast(&value.ty.clone(), &to, span);
                 }
@@ -78,7 +80,9 @@ impl Check<'_, '_> {
             (Ty::Array { elem, count: 0 }, Ty::Str(size)) if elem.size() == 1 => {
                 Ex { ty: Ty::Array { elem: elem.clone(), count: *size }, span, ..value }
             }
-            (Ty::Array { .. }, Ty::Array { .. } | Ty::Str(_)) if to.size() == value.ty.size() => Ex { ty: to, span, ..value },
+            (Ty::Array { .. }, Ty::Array { .. } | Ty::Str(_)) if to.size() == value.ty.size() => {
+                Ex { ty: to, span, ..value }
+            }
             (Ty::C { .. }, from) if from.is_scalar() => self.wrong_hint(
                 span,
                 format!("cannot cast to a struct: {}", self.type_name(&to)),

@@ -69,9 +69,7 @@ impl Check<'_, '_> {
             other => &self.type_name(other),
         };
         let full = self.type_name(&ty);
-        let text = |text: &str| {
-            Ex::new(Ty::Str(text.len() as u32 + 1), ExKind::Str(text.as_bytes().to_vec()), span)
-        };
+        let text = |text: &str| Ex::new(Ty::Str(text.len() as u32 + 1), ExKind::Str(text.as_bytes().to_vec()), span);
         let items = vec![Ex::int(0, smallest(0), span), text(base), text(&full)];
         let names = ["btf_id", "base_type", "full_type"];
         let fields = names.iter().zip(&items).map(|(name, item)| ((*name).to_owned(), item.ty.clone())).collect();

@@ -1,7 +1,7 @@
 //! The script's own structs, unions, enums, typedefs and constants.
 
-use bt_lang::ast::{self, CEnum, CField, CRecord, ExprKind, RecordKind, Span, TypeKind as AstKind, UnaryOp};
 use bt_lang::Diagnostic;
+use bt_lang::ast::{self, CEnum, CField, CRecord, ExprKind, RecordKind, Span, TypeKind as AstKind, UnaryOp};
 use typeinfo::{EnumDef, MemberDef, NameKind, RecordDef, TypeRef};
 
 use super::Shared;

@@ -62,7 +62,10 @@ impl Check<'_, '_> {
             let problem = if value.ty.is_unknown() { Ok(()) } else { format::accepts(spec, &value.ty) };
             if let Err(expected) = problem {
                 let (name, letter) = (self.type_name(&value.ty), spec.conversion);
-                self.wrong(arg.span, format!("{}: %{letter} specifier expects a value of type {expected} ({name} supplied)", call.name));
+                self.wrong(
+                    arg.span,
+                    format!("{}: %{letter} specifier expects a value of type {expected} ({name} supplied)", call.name),
+                );
             }
             if matches!(value.ty, Ty::Agg(_) | Ty::Void) {
                 let name = self.type_name(&value.ty);
@@ -71,7 +74,11 @@ impl Check<'_, '_> {
         }
         if wanted != values.len() {
             let enough = if wanted > values.len() { "not enough" } else { "too many" };
-            let message = format!("{}: {enough} arguments for format string ({wanted} expected, {} supplied)", call.name, values.len());
+            let message = format!(
+                "{}: {enough} arguments for format string ({wanted} expected, {} supplied)",
+                call.name,
+                values.len()
+            );
             self.wrong(call.span, message);
             return None;
         }
@@ -93,7 +100,11 @@ impl Check<'_, '_> {
 
     pub(super) fn cat(&mut self, call: &Call<'_>) -> Ex {
         if call.name == "system" && !self.shared.facts.allows_unsafe() {
-            return self.wrong_hint(call.span, "system() is an unsafe function being used in safe mode", "add --unsafe to allow it");
+            return self.wrong_hint(
+                call.span,
+                "system() is an unsafe function being used in safe mode",
+                "add --unsafe to allow it",
+            );
         }
         match self.formatted(call) {
             Some((format, args)) if call.name == "system" => self.event(ActionKind::System { format }, args, call.span),

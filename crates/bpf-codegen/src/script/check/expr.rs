@@ -9,11 +9,8 @@ use crate::script::ty::{Ty, U64};
 impl Check<'_, '_> {
     pub(super) fn expr(&mut self, expr: &Expr) -> Ex {
         self.depth += 1;
-        let value = if self.depth > MAX_DEPTH {
-            self.wrong(expr.span, "this nests too deep")
-        } else {
-            self.expr_within(expr)
-        };
+        let value =
+            if self.depth > MAX_DEPTH { self.wrong(expr.span, "this nests too deep") } else { self.expr_within(expr) };
         self.depth -= 1;
         value
     }

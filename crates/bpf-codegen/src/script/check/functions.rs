@@ -16,10 +16,37 @@ const MAX_FRAMES: u64 = 127;
 
 /// Signals by name: signal(7).
 const SIGNALS: [(&str, u64); 31] = [
-    ("HUP", 1), ("INT", 2), ("QUIT", 3), ("ILL", 4), ("TRAP", 5), ("ABRT", 6), ("BUS", 7), ("FPE", 8), ("KILL", 9),
-    ("USR1", 10), ("SEGV", 11), ("USR2", 12), ("PIPE", 13), ("ALRM", 14), ("TERM", 15), ("STKFLT", 16), ("CHLD", 17),
-    ("CONT", 18), ("STOP", 19), ("TSTP", 20), ("TTIN", 21), ("TTOU", 22), ("URG", 23), ("XCPU", 24), ("XFSZ", 25),
-    ("VTALRM", 26), ("PROF", 27), ("WINCH", 28), ("IO", 29), ("PWR", 30), ("SYS", 31),
+    ("HUP", 1),
+    ("INT", 2),
+    ("QUIT", 3),
+    ("ILL", 4),
+    ("TRAP", 5),
+    ("ABRT", 6),
+    ("BUS", 7),
+    ("FPE", 8),
+    ("KILL", 9),
+    ("USR1", 10),
+    ("SEGV", 11),
+    ("USR2", 12),
+    ("PIPE", 13),
+    ("ALRM", 14),
+    ("TERM", 15),
+    ("STKFLT", 16),
+    ("CHLD", 17),
+    ("CONT", 18),
+    ("STOP", 19),
+    ("TSTP", 20),
+    ("TTIN", 21),
+    ("TTOU", 22),
+    ("URG", 23),
+    ("XCPU", 24),
+    ("XFSZ", 25),
+    ("VTALRM", 26),
+    ("PROF", 27),
+    ("WINCH", 28),
+    ("IO", 29),
+    ("PWR", 30),
+    ("SYS", 31),
 ];
 
 /// The number of a signal by its name, with or without `SIG`.
@@ -52,7 +79,11 @@ impl Check<'_, '_> {
                 continue;
             }
             if let ExprKind::Ident(name) = &arg.kind {
-                return self.wrong_hint(arg.span, format!("unknown stack mode: {name}"), "known are bpftrace, perf, raw and build_id");
+                return self.wrong_hint(
+                    arg.span,
+                    format!("unknown stack mode: {name}"),
+                    "known are bpftrace, perf, raw and build_id",
+                );
             }
             let value = self.integer(arg);
             match value.constant() {
@@ -64,7 +95,11 @@ impl Check<'_, '_> {
             }
         }
         if mode == StackMode::BuildId {
-            return self.wrong_hint(span, "stack mode build_id is not supported", "use perf, which shows the file of each address");
+            return self.wrong_hint(
+                span,
+                "stack mode build_id is not supported",
+                "use perf, which shows the file of each address",
+            );
         }
         Ex::new(Ty::Stack { user, mode, depth: depth.max(1) as u32 }, ExKind::Fun(Fun::Stack, Vec::new()), span)
     }
@@ -166,7 +201,11 @@ impl Check<'_, '_> {
 
     pub(super) fn signal(&mut self, call: &Call<'_>) -> Ex {
         if !self.shared.facts.allows_unsafe() {
-            return self.wrong_hint(call.span, "signal() is an unsafe function being used in safe mode", "add --unsafe to allow it");
+            return self.wrong_hint(
+                call.span,
+                "signal() is an unsafe function being used in safe mode",
+                "add --unsafe to allow it",
+            );
         }
         let value = self.expr(&call.args[0]);
         let number = match &value.kind {
@@ -186,7 +225,13 @@ impl Check<'_, '_> {
                 "boot" => Clock::Boot,
                 "monotonic" => Clock::Monotonic,
                 "tai" | "sw_tai" => Clock::Tai,
-                _ => return self.wrong_hint(span, format!("invalid timestamp mode: {name}"), "known are boot, monotonic, tai and sw_tai"),
+                _ => {
+                    return self.wrong_hint(
+                        span,
+                        format!("invalid timestamp mode: {name}"),
+                        "known are boot, monotonic, tai and sw_tai",
+                    );
+                }
             },
             Some((_, span)) => return self.wrong(span, "nsecs() expects the name of a clock"),
         };
@@ -198,16 +243,19 @@ impl Check<'_, '_> {
             None => false,
             Some(ExprKind::Ident(name)) if name == "init" => true,
             Some(ExprKind::Ident(name)) if name == "curr_ns" => false,
-            Some(_) => return self.wrong_hint(call.args[0].span, format!("invalid PID namespace mode for {}()", call.name), "known are init and curr_ns"),
+            Some(_) => {
+                return self.wrong_hint(
+                    call.args[0].span,
+                    format!("invalid PID namespace mode for {}()", call.name),
+                    "known are init and curr_ns",
+                );
+            }
         };
         let process = call.name == "pid";
         if first {
             let both = Ex::new(U64, ExKind::Fun(Fun::PidTid, Vec::new()), call.span);
-            let value = if process {
-                arithmetic(BinaryOp::Shr, both, Ex::int(32, U64, call.span), call.span)
-            } else {
-                both
-            };
+            let value =
+                if process { arithmetic(BinaryOp::Shr, both, Ex::int(32, U64, call.span), call.span) } else { both };
             return Ex::new(U32, ExKind::Convert(Box::new(value)), call.span);
         }
         let fun = if process { Fun::Pid } else { Fun::Tid };

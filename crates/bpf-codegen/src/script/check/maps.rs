@@ -88,7 +88,8 @@ impl Check<'_, '_> {
         if self.map(id).value.is_none() {
             // Keys are looked at for their own mistakes.
             map.keys.iter().for_each(|key| drop(self.expr(key)));
-            let known: Vec<&str> = self.shared.maps.iter().filter(|m| m.value.is_some()).map(|m| m.name.as_str()).collect();
+            let known: Vec<&str> =
+                self.shared.maps.iter().filter(|m| m.value.is_some()).map(|m| m.name.as_str()).collect();
             let near = bt_lang::nearest(name, known.iter().copied());
             let hint = match near.first() {
                 Some(near) => format!("did you mean @{near}?"),
@@ -107,7 +108,11 @@ impl Check<'_, '_> {
                 Some(ty) => Ex::new(ty, ExKind::AggGet { map: id, key }, span),
                 None => {
                     let holds = agg.name();
-                    self.wrong_hint(span, format!("a value of type '{holds}' can't be used in an expression"), "print() can show it")
+                    self.wrong_hint(
+                        span,
+                        format!("a value of type '{holds}' can't be used in an expression"),
+                        "print() can show it",
+                    )
                 }
             },
             None => Ex::error(span),
@@ -115,7 +120,14 @@ impl Check<'_, '_> {
     }
 
     /// `@map[keys] = value`, and with an operator.
-    pub(super) fn assign_map(&mut self, map: &MapRef, span: Span, op: Option<BinaryOp>, value: &Expr, out: &mut Vec<St>) {
+    pub(super) fn assign_map(
+        &mut self,
+        map: &MapRef,
+        span: Span,
+        op: Option<BinaryOp>,
+        value: &Expr,
+        out: &mut Vec<St>,
+    ) {
         let id = self.map_id(&map.name.text, map.name.span);
         if op.is_none()
             && let ExprKind::Call { func, args } = &value.kind
@@ -168,7 +180,13 @@ impl Check<'_, '_> {
             Some(MapHolds::Agg(agg)) => {
                 let holds = agg.name();
                 let new = self.type_name(ty);
-                self.wrong(span, format!("map value '{holds}' cannot be assigned from '{new}': @{name} holds what {} gives", holds.trim_end_matches("_t")));
+                self.wrong(
+                    span,
+                    format!(
+                        "map value '{holds}' cannot be assigned from '{new}': @{name} holds what {} gives",
+                        holds.trim_end_matches("_t")
+                    ),
+                );
                 return;
             }
         };

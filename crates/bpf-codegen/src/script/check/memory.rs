@@ -62,7 +62,10 @@ impl Check<'_, '_> {
         }
         let Some((addr, space)) = self.address(value.clone()) else {
             let name = self.type_name(&value.ty);
-            return self.wrong(span, format!("{}() expects an integer or a pointer type as first argument ('{name}' provided)", call.name));
+            return self.wrong(
+                span,
+                format!("{}() expects an integer or a pointer type as first argument ('{name}' provided)", call.name),
+            );
         };
         let space = if call.name == "kstr" { Space::Kernel } else { space };
         let args = std::iter::once(addr).chain(limit).collect();
@@ -203,7 +206,9 @@ impl Check<'_, '_> {
         let bytes = match text.parse::<std::net::IpAddr>() {
             Ok(std::net::IpAddr::V4(address)) => address.octets().to_vec(),
             Ok(std::net::IpAddr::V6(address)) => address.octets().to_vec(),
-            Err(_) => return self.wrong(call.args[0].span, format!("pton() expects an IPv4 or IPv6 address, got '{text}'")),
+            Err(_) => {
+                return self.wrong(call.args[0].span, format!("pton() expects an IPv4 or IPv6 address, got '{text}'"));
+            }
         };
         let elem = Box::new(Ty::Int { size: 1, signed: false });
         Ex::new(Ty::Array { elem, count: bytes.len() as u32 }, ExKind::Str(bytes), call.span)
@@ -220,7 +225,10 @@ impl Check<'_, '_> {
             ty if ty.size() == 6 => Ex { ty: Ty::Mac, span: call.span, ..value },
             ty => {
                 let name = self.type_name(ty);
-                self.wrong(call.span, format!("macaddr() argument must be 6 bytes in size, not a '{name}' of {}", value.ty.size()))
+                self.wrong(
+                    call.span,
+                    format!("macaddr() argument must be 6 bytes in size, not a '{name}' of {}", value.ty.size()),
+                )
             }
         }
     }

@@ -63,7 +63,9 @@ impl Check<'_, '_> {
                     self.mismatch(op, &left.ty.clone(), &right.ty.clone(), span)
                 }
             }
-            (a, b) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) && a.join(b).is_some() => self.same(op, left, right, span),
+            (a, b) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) && a.join(b).is_some() => {
+                self.same(op, left, right, span)
+            }
             (a, b) => {
                 let (a, b) = (a.clone(), b.clone());
                 self.mismatch(op, &a, &b, span)

@@ -195,7 +195,7 @@ impl Check<'_, '_> {
     fn for_stmt(&mut self, var: &Name, iter: &ForIter, body: &Block, out: &mut Vec<St>) {
         match iter {
             ForIter::Map(map) => self.for_map(var, map, body, out),
-            ForIter::Range { start, end, } => {
+            ForIter::Range { start, end } => {
                 let (start, end) = (self.integer(start), self.integer(end));
                 if self.find_var(&var.text).is_some() {
                     self.wrong(var.span, format!("loop declaration shadows existing variable: ${}", var.text));
@@ -219,12 +219,16 @@ impl Check<'_, '_> {
         let (key, value) = (self.map(id).key.clone(), self.map_read_type(id));
         let ty = match (key, value) {
             (Some(Ty::Void), _) => {
-                self.wrong(map.span, format!("@{} has no explicit keys (scalar map), and can't be used for iteration", map.text));
+                self.wrong(
+                    map.span,
+                    format!("@{} has no explicit keys (scalar map), and can't be used for iteration", map.text),
+                );
                 Ty::Unknown
             }
             (Some(key), Some(value)) => Ty::Tuple(vec![key, value]),
             (Some(_), None) if self.map(id).value.is_some() => {
-                let message = format!("values of @{} can't be read in a loop: they are histograms or statistics", map.text);
+                let message =
+                    format!("values of @{} can't be read in a loop: they are histograms or statistics", map.text);
                 self.wrong(map.span, message);
                 Ty::Unknown
             }

@@ -68,7 +68,9 @@ impl Check<'_, '_> {
                 let near = bt_lang::nearest(name, known.iter().map(String::as_str));
                 let hint = match near.first() {
                     Some(near) => format!("did you mean ${near}?"),
-                    None => "variables live in the block that they are first set in; set it before, or use a map".into(),
+                    None => {
+                        "variables live in the block that they are first set in; set it before, or use a map".into()
+                    }
                 };
                 self.wrong_hint(span, format!("undefined or undeclared variable: ${name}"), hint)
             }
@@ -105,7 +107,9 @@ impl Check<'_, '_> {
                 let name = self.vars[var].name.clone();
                 self.wrong(
                     span,
-                    format!("type mismatch for ${name}: it is of type '{old}', and can't be set to a value of type '{new}'"),
+                    format!(
+                        "type mismatch for ${name}: it is of type '{old}', and can't be set to a value of type '{new}'"
+                    ),
                 );
             }
         }
@@ -114,9 +118,7 @@ impl Check<'_, '_> {
     /// Whether a value fits a type that was written down: a constant by its value.
     pub(super) fn fits(&self, value: &Ex, ty: &Ty) -> bool {
         match (value.constant(), ty) {
-            (Some(number), Ty::Int { size, signed }) => {
-                crate::script::fold::narrow(number, *size, *signed) == number
-            }
+            (Some(number), Ty::Int { size, signed }) => crate::script::fold::narrow(number, *size, *signed) == number,
             _ => matches!((&value.ty, ty), (Ty::Int { size: a, .. }, Ty::Int { size: b, .. }) if a <= b),
         }
     }

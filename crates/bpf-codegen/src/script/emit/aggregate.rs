@@ -121,7 +121,13 @@ impl Emitter<'_> {
         self.asm.mov(R1, R0).mov(R2, 0);
         for shift in [32, 16, 8, 4, 2, 1] {
             let below = self.asm.label("below");
-            self.asm.mov(R3, R1).rsh(R3, shift).jump_if(R3, JumpOp::Eq, 0, below).mov(R1, R3).add(R2, shift).bind(below);
+            self.asm
+                .mov(R3, R1)
+                .rsh(R3, shift)
+                .jump_if(R3, JumpOp::Eq, 0, below)
+                .mov(R1, R3)
+                .add(R2, shift)
+                .bind(below);
         }
         self.asm.sub(R2, bits).rsh(R0, R2).sub(R0, 1 << bits).add(R2, 1).lsh(R2, bits).add(R0, R2);
         self.asm.bind(small).add(R0, 1).bind(done);
@@ -191,7 +197,12 @@ impl Emitter<'_> {
         self.asm.store(Size::DW, frame.at(second), 0).bind(again);
         self.address(key, R2);
         self.load_map(map);
-        self.asm.load(Size::DW, R3, frame.at(cpu)).call(Helper::MAP_LOOKUP_PERCPU_ELEM).jump_if(R0, JumpOp::Eq, 0, next);
+        self.asm.load(Size::DW, R3, frame.at(cpu)).call(Helper::MAP_LOOKUP_PERCPU_ELEM).jump_if(
+            R0,
+            JumpOp::Eq,
+            0,
+            next,
+        );
         self.asm.load(Size::DW, R1, R0.at(0)).load(Size::DW, R2, frame.at(first));
         match agg {
             Agg::Min { signed } | Agg::Max { signed } => {

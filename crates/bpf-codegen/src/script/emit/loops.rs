@@ -27,7 +27,7 @@ impl Emitter<'_> {
         self.callbacks -= 1;
         let asm = std::mem::replace(&mut self.asm, outer.0);
         (self.frame, self.held) = (outer.1, outer.2);
-        match asm.finish() {
+        match asm.finish_reachable() {
             Ok(code) => self.subs[index].code = code,
             // Told through the code that is missing: the caller refers to it.
             Err(_) => self.too_large = true,
@@ -98,7 +98,11 @@ impl Emitter<'_> {
         let turns = self.slot();
         let (skip, few) = (self.asm.label("none"), self.asm.label("few"));
         self.asm.load(Size::DW, R1, frame.at(first)).jump_if(R0, JumpOp::SLe, R1, skip).sub(R0, R1);
-        self.asm.jump_if(R0, JumpOp::Le, MAX_TURNS, few).mov(R0, MAX_TURNS).bind(few).store(Size::DW, frame.at(turns), R0);
+        self.asm.jump_if(R0, JumpOp::Le, MAX_TURNS, few).mov(R0, MAX_TURNS).bind(few).store(
+            Size::DW,
+            frame.at(turns),
+            R0,
+        );
         let mut name = String::new();
         let returns = self.noting_returns(|emitter| {
             name = emitter.callback(R2, |emitter| {
@@ -207,12 +211,24 @@ impl Emitter<'_> {
     }
 
     /// Compares the string at `other` with the one at r8, which is r7 bytes into one of `size`.
-    fn match_text(&mut self, other: super::place::Place, room: u32, size: u32, no: bpf_insn::Label, yes: bpf_insn::Label) {
+    fn match_text(
+        &mut self,
+        other: super::place::Place,
+        room: u32,
+        size: u32,
+        no: bpf_insn::Label,
+        yes: bpf_insn::Label,
+    ) {
         let again = self.asm.label("again");
         self.address(other, R3);
         self.asm.mov(R4, 0).bind(again);
         self.asm.load(Size::B, R1, R3.at(0)).jump_if(R1, JumpOp::Eq, 0, yes);
-        self.asm.jump_if(R7, JumpOp::Ge, size.cast_signed(), no).load(Size::B, R2, R8.at(0)).jump_if(R1, JumpOp::Ne, R2, no);
+        self.asm.jump_if(R7, JumpOp::Ge, size.cast_signed(), no).load(Size::B, R2, R8.at(0)).jump_if(
+            R1,
+            JumpOp::Ne,
+            R2,
+            no,
+        );
         self.asm.add(R3, 1).add(R8, 1).add(R7, 1).add(R4, 1);
         self.asm.jump_if(R4, JumpOp::Lt, room.cast_signed(), again);
     }

@@ -123,7 +123,7 @@ pub(crate) fn emit(shared: &Shared<'_>, context: &Context, body: &Body, name: &s
             continue;
         }
         let scratch = emitter.scratch_most;
-        return Ok(Emitted { code: emitter.asm.finish()?, subs: emitter.subs, scratch });
+        return Ok(Emitted { code: emitter.asm.finish_reachable()?, subs: emitter.subs, scratch });
     }
 }
 

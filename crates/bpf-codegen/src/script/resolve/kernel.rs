@@ -49,7 +49,8 @@ pub(super) fn raw_tracepoints(
         if mentions.args {
             shared.load_kernel_types();
             if let Ok(Some(found)) = shared.types.raw_tracepoint(&name) {
-                params = found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect();
+                params =
+                    found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect();
             }
         }
         context.args = Args::Words { params, returns: None };

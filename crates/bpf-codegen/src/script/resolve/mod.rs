@@ -4,8 +4,8 @@ mod kernel;
 mod timers;
 mod user;
 
-use bt_lang::ast::{AttachPoint, PointForm, Probe, ProbeKind};
 use bt_lang::Diagnostic;
+use bt_lang::ast::{AttachPoint, PointForm, Probe, ProbeKind};
 
 use super::check::Shared;
 use super::interface::{Attach, MissingProbes, NotFound};
@@ -80,7 +80,8 @@ fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mention
         (Kind::End, _) => Ok(vec![own(shared, point.kind, Attach::End, "end".into())]),
         (Kind::SelfEvent, PointForm::Own { name: Some(name), .. }) => {
             let signal = super::check::signal_number(&name.text);
-            let signal = signal.ok_or_else(|| refused(format!("{} is no signal", name.text), "as in self:signal:SIGUSR1"))?;
+            let signal =
+                signal.ok_or_else(|| refused(format!("{} is no signal", name.text), "as in self:signal:SIGUSR1"))?;
             let name = format!("self:signal:{}", name.text);
             Ok(vec![own(shared, point.kind, Attach::Signal { signal: signal as i32 }, name)])
         }

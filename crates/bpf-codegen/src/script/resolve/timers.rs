@@ -8,7 +8,8 @@ use crate::script::check::Shared;
 use crate::script::interface::{Attach, NotFound, SampleRate};
 
 /// Units by name, in nanoseconds.
-const UNITS: [(&str, u64); 5] = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1), ("m", 60_000_000_000)];
+const UNITS: [(&str, u64); 5] =
+    [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1), ("m", 60_000_000_000)];
 
 /// `interval:s:1`, `profile:hz:99`.
 pub(super) fn timer(
@@ -25,7 +26,9 @@ pub(super) fn timer(
         Some("hz") => (1_000_000_000 / count).max(1),
         Some(unit) => {
             let size = UNITS.iter().find(|(known, _)| *known == unit).map(|(_, size)| *size);
-            let size = size.ok_or_else(|| refused(format!("{unit} is an invalid unit for {}", kind.name()), "use hz, s, ms or us"))?;
+            let size = size.ok_or_else(|| {
+                refused(format!("{unit} is an invalid unit for {}", kind.name()), "use hz, s, ms or us")
+            })?;
             count.saturating_mul(size)
         }
         None => count,
@@ -85,7 +88,11 @@ pub(super) fn counter(
     let Some((_, config, usual)) = table.iter().find(|(names, ..)| names.contains(&event)) else {
         let known: Vec<&str> = table.iter().map(|(names, ..)| names[0]).collect();
         let near = bt_lang::nearest(event, known.iter().copied());
-        let hint = if near.is_empty() { format!("known are {}", known.join(", ")) } else { format!("did you mean {}?", near.join(", ")) };
+        let hint = if near.is_empty() {
+            format!("known are {}", known.join(", "))
+        } else {
+            format!("did you mean {}?", near.join(", "))
+        };
         return Err(refused(format!("{event} is not a {} probe", kind.name()), hint));
     };
     let period = period.unwrap_or(*usual).max(1);

@@ -20,7 +20,9 @@ pub(super) fn functions(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<
     let places = match (function, address) {
         (_, Some(address)) => vec![facts.address(target, *address)?],
         (Some(function), None) => facts.functions(target, &function.text, lang.is_some())?,
-        (None, None) => return Err(refused("a uprobe needs a function or an address", "as in uprobe:/bin/bash:readline")),
+        (None, None) => {
+            return Err(refused("a uprobe needs a function or an address", "as in uprobe:/bin/bash:readline"));
+        }
     };
     let returns = point.kind == ProbeKind::Uretprobe;
     if returns && *offset != 0 {

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use bpf_codegen::script::interface::{FunctionPlace, NotFound, UsdtPlaces};
-use host::libraries::is_called;
+use host::library_cache::is_called;
 use host::{ElfFile, FilePlace};
 use probes::ElfVaddr;
 use probes::symbols::Functions;
 use probes::usdt::UsdtProbes;
+
+use typeinfo::{Abi, Dwarf, DwarfSections, NameKind, TypeStore};
 
 use super::subject::Subject;
 use super::{missing, pattern};
@@ -31,6 +33,8 @@ pub(in crate::run) struct UserFiles {
     /// Where debug information is looked for as well.
     debug_folders: Vec<PathBuf>,
     debug: [OnceCell<(String, Option<ElfFile>)>; MAX_DEBUG],
+    /// The USDT probes of files, and where each file was opened.
+    usdt: RefCell<HashMap<PathBuf, Rc<(UsdtProbes, PathBuf)>>>,
 }
 
 /// A file that a target means.
@@ -48,7 +52,13 @@ struct Targets {
 
 impl UserFiles {
     pub(super) fn new(subject: Subject, debug_folders: Vec<PathBuf>) -> Self {
-        Self { subject, whole: RefCell::default(), debug_folders, debug: [const { OnceCell::new() }; MAX_DEBUG] }
+        Self {
+            subject,
+            whole: RefCell::default(),
+            debug_folders,
+            debug: [const { OnceCell::new() }; MAX_DEBUG],
+            usdt: RefCell::default(),
+        }
     }
 
     pub(in crate::run) fn subject(&self) -> &Subject {
@@ -101,12 +111,11 @@ impl UserFiles {
     fn each<T>(
         &self,
         targets: &Targets,
-        mut look: impl FnMut(&Found, &ElfFile) -> Result<Vec<T>, NotFound>,
+        mut look: impl FnMut(&Found) -> Result<Vec<T>, NotFound>,
     ) -> Result<Vec<T>, NotFound> {
         let mut all = Vec::new();
         for found in &targets.files {
-            let looked = self.load(found).and_then(|file| look(found, &file));
-            match looked {
+            match look(found) {
                 Ok(some) => all.extend(some),
                 Err(error) if targets.files.len() == 1 => return Err(error),
                 Err(_) => {}
@@ -127,8 +136,9 @@ impl UserFiles {
         let names = pattern(function)?;
         let targets = self.targets(target)?;
         let mut known: Vec<String> = Vec::new();
-        let all = self.each(&targets, |found, file| {
-            let of_file = with_functions(file, |functions| {
+        let all = self.each(&targets, |found| {
+            let file = self.load(found)?;
+            let of_file = with_functions(&file, |functions| {
                 let place = |name: &str, function: &probes::symbols::Function<'_>| FunctionPlace {
                     path: file.opened().to_owned(),
                     shown: found.shown.clone(),
@@ -166,13 +176,14 @@ impl UserFiles {
 
     pub(super) fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound> {
         let targets = self.targets(target)?;
-        let found = self.each(&targets, |found, file| {
+        let found = self.each(&targets, |found| {
+            let file = self.load(found)?;
             let image = file.image().map_err(|error| not_read(&error))?;
             let offset = image.address_map().to_offset(ElfVaddr(vaddr));
             let message = || format!("{} has nothing at {vaddr:#x}", found.shown);
             let offset = offset.map_err(|_| NotFound { message: message(), hints: Vec::new() })?.0;
             let (path, shown) = (file.opened().to_owned(), found.shown.clone());
-            let (name, size) = with_functions(file, |functions| {
+            let (name, size) = with_functions(&file, |functions| {
                 let holds =
                     |it: &&probes::symbols::Function<'_>| it.vaddr.0 <= vaddr && vaddr < it.vaddr.0 + it.size.max(1);
                 functions.all().iter().find(holds).map(|it| (it.name.clone().into_owned(), it.size))
@@ -194,24 +205,19 @@ impl UserFiles {
         let providers = provider.filter(|text| !text.is_empty()).map(pattern).transpose()?;
         let targets = self.targets(target)?;
         let mut known = Vec::new();
-        let all = self.each(&targets, |found, file| {
-            let image = file.image().map_err(|error| not_read(&error))?;
-            let mut probes = UsdtProbes::read(&image);
-            let mut args = probes.probes.iter().flat_map(|probe| &probe.places).flat_map(|place| &place.args);
-            if args.any(|arg| arg.wanted_symbol().is_some()) {
-                let debug = file.debug_file();
-                probes.resolve(&image, debug.as_ref().and_then(|debug| debug.image().ok()).as_ref());
-            }
+        let all = self.each(&targets, |found| {
+            let file = self.usdt_of(found)?;
+            let (probes, opened) = &*file;
             known.extend(probes.probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)));
             let fits = |probe: &probes::usdt::Probe| {
                 names.matches(&probe.name) && providers.as_ref().is_none_or(|pattern| pattern.matches(&probe.provider))
             };
-            let fitting = probes.probes.into_iter().filter(fits).map(|probe| UsdtPlaces {
-                path: file.opened().to_owned(),
+            let fitting = probes.probes.iter().filter(|probe| fits(probe)).map(|probe| UsdtPlaces {
+                path: opened.clone(),
                 shown: found.shown.clone(),
-                provider: probe.provider.into(),
-                name: probe.name.into(),
-                places: probe.places,
+                provider: probe.provider.to_string(),
+                name: probe.name.to_string(),
+                places: probe.places.clone(),
             });
             Ok(fitting.collect())
         })?;
@@ -224,9 +230,29 @@ impl UserFiles {
         Ok(all)
     }
 
+    /// A file's probes, of which only the notes are read: scripts name many probes of one large file.
+    fn usdt_of(&self, found: &Found) -> Result<Rc<(UsdtProbes, PathBuf)>, NotFound> {
+        let key = found.place.path();
+        if let Some(known) = self.usdt.borrow().get(key) {
+            return Ok(Rc::clone(known));
+        }
+        let file = found.place.load_notes().map_err(|error| not_read(&error))?;
+        let mut probes = UsdtProbes::read(&file.image().map_err(|error| not_read(&error))?);
+        if !probes.wanted_symbols().is_empty() {
+            let whole = self.load(found)?;
+            let debug = whole.debug_file();
+            let image = whole.image().map_err(|error| not_read(&error))?;
+            probes.resolve(&image, debug.as_ref().and_then(|debug| debug.image().ok()).as_ref());
+        }
+        let known = Rc::new((probes, file.opened().to_owned()));
+        self.usdt.borrow_mut().insert(key.to_owned(), Rc::clone(&known));
+        Ok(known)
+    }
+
     pub(super) fn symbol(&self, target: &str, name: &str) -> Option<(u64, u64)> {
         let targets = self.targets(Some(target)).ok()?;
-        let found = self.each(&targets, |_, file| {
+        let found = self.each(&targets, |found| {
+            let file = self.load(found)?;
             let image = file.image().map_err(|error| not_read(&error))?;
             Ok(probes::symbols::find(&image, name).into_iter().map(|(vaddr, size)| (vaddr.0, size)).collect())
         });
@@ -242,6 +268,17 @@ impl UserFiles {
             }
         }
         None
+    }
+
+    /// The names and values of an enumeration, if the program's debug information has it.
+    pub(in crate::run) fn enumeration(&self, name: &str) -> Option<Vec<(String, i64)>> {
+        let program = self.of_subject().into_iter().next()?;
+        let bytes = self.debug(program.place.path().to_str()?)?;
+        let mut types = TypeStore::new(if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 });
+        types.add_dwarf(Dwarf::new(DwarfSections::from_elf(bytes).ok()?).ok()?).ok()?;
+        let found = types.find(NameKind::Enum, name).ok()??;
+        let names = types.enumerators(found).ok()?;
+        Some(names.into_iter().map(|it| (it.name.to_owned(), it.value)).collect())
     }
 
     fn debug_file(&self, path: &str) -> Option<ElfFile> {
@@ -302,7 +339,7 @@ fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
         return Ok(vec![found(&program)]);
     }
     // The linker's cache has one for each machine that it knows: the first is this one's.
-    let library = host::libraries::library(text).into_iter().find(|path| path.exists());
+    let library = host::library_cache::library(text).into_iter().find(|path| path.exists());
     let local = || Path::new(text).exists().then(|| PathBuf::from(text));
     library.or_else(local).map(|path| vec![found(&path)]).ok_or_else(|| NotFound {
         message: format!("there is no program in PATH and no library called {text}"),

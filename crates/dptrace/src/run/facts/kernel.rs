@@ -40,7 +40,7 @@ impl OurTracefs {
             Ok(tracefs) => Ok(Self { tracefs, _mount: None }),
             Err(error @ HostError::NoTracefs { .. }) => {
                 // It is not mounted: one of our own leaves the machine's mounts as they are.
-                let mount = sys::mount::detached_tracefs().map_err(|_| error.to_string())?;
+                let mount = sys::mount::detached("tracefs").map_err(|_| error.to_string())?;
                 let path = PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd()));
                 Ok(Self { tracefs: Tracefs::at(&path), _mount: Some(mount) })
             }
@@ -162,5 +162,5 @@ pub(super) fn release() -> (u32, u32) {
 /// What a kernel has that is new enough for all of it: no trial is needed then. An older number says nothing, since
 /// distributions take features back.
 pub(super) fn known_features() -> Option<Features> {
-    (release() >= (6, 10)).then_some(Features { cookies: true, uprobe_multi: true })
+    (release() >= (6, 10)).then_some(Features { cookies: true, uprobe_multi: true, sleepable: true })
 }
