@@ -156,7 +156,14 @@ fn plan(features: Features) -> (Module, Vec<Vec<UprobePlace>>) {
             let code =
                 event::program(&Layout::new(&kinds), &sources, Setting { id, sleepable, ring_bytes: RING_BYTES });
             let (kind, name) = (ProgramKind::Uprobe, format!("rounds_{}", module.programs.len()));
-            module.programs.push(ProgramDef { name, kind, target: None, sleepable, code: code.unwrap() });
+            module.programs.push(ProgramDef {
+                name,
+                kind,
+                target: None,
+                sleepable,
+                code: code.unwrap(),
+                subprograms: Vec::new(),
+            });
             let semaphore = place.semaphore.map(|semaphore| semaphore.offset.0);
             assert_eq!(semaphore.is_some(), &*probe.name == "lazy");
             places.push(vec![UprobePlace { offset: place.offset.0, semaphore, cookie: u64::from(number) }]);

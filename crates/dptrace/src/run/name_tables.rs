@@ -171,6 +171,7 @@ impl VisitMut for Casts {
 mod tests {
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "it is made where it is given")]
     fn after(script: &str, known: Option<Vec<(String, i64)>>) -> String {
         let mut program = bt_lang::parse(script).program;
         put_in(&mut program, |_| known.clone());

@@ -109,7 +109,6 @@ impl UserFiles {
 
     /// Looks into each file; errors count only where there is one file.
     fn each<T>(
-        &self,
         targets: &Targets,
         mut look: impl FnMut(&Found) -> Result<Vec<T>, NotFound>,
     ) -> Result<Vec<T>, NotFound> {
@@ -136,7 +135,7 @@ impl UserFiles {
         let names = pattern(function)?;
         let targets = self.targets(target)?;
         let mut known: Vec<String> = Vec::new();
-        let all = self.each(&targets, |found| {
+        let all = Self::each(&targets, |found| {
             let file = self.load(found)?;
             let of_file = with_functions(&file, |functions| {
                 let place = |name: &str, function: &probes::symbols::Function<'_>| FunctionPlace {
@@ -176,7 +175,7 @@ impl UserFiles {
 
     pub(super) fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound> {
         let targets = self.targets(target)?;
-        let found = self.each(&targets, |found| {
+        let found = Self::each(&targets, |found| {
             let file = self.load(found)?;
             let image = file.image().map_err(|error| not_read(&error))?;
             let offset = image.address_map().to_offset(ElfVaddr(vaddr));
@@ -205,7 +204,7 @@ impl UserFiles {
         let providers = provider.filter(|text| !text.is_empty()).map(pattern).transpose()?;
         let targets = self.targets(target)?;
         let mut known = Vec::new();
-        let all = self.each(&targets, |found| {
+        let all = Self::each(&targets, |found| {
             let file = self.usdt_of(found)?;
             let (probes, opened) = &*file;
             known.extend(probes.probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)));
@@ -251,7 +250,7 @@ impl UserFiles {
 
     pub(super) fn symbol(&self, target: &str, name: &str) -> Option<(u64, u64)> {
         let targets = self.targets(Some(target)).ok()?;
-        let found = self.each(&targets, |found| {
+        let found = Self::each(&targets, |found| {
             let file = self.load(found)?;
             let image = file.image().map_err(|error| not_read(&error))?;
             Ok(probes::symbols::find(&image, name).into_iter().map(|(vaddr, size)| (vaddr.0, size)).collect())
