@@ -9,11 +9,16 @@ use bpf_insn::btf::{Btf, Linkage, Param};
 use bpf_insn::{Callee, Code, Imm64, Insn};
 use sys::bpf::{AttachType, FuncInfo, Link, Map, MapSpec, Program, ProgramSpec, ProgramType};
 
+use sys::perf::PerfEvent;
+
 use crate::error::SessionError;
 use crate::features::Features;
 
 /// How many lines of the verifier's log are shown: the last ones say what it did not like.
 const LOG_LINES: usize = 12;
+
+/// The stack of a thread that closes a link.
+const CLOSER_STACK: usize = 32 * 1024;
 
 /// Maps, programs and links that live together.
 #[derive(Debug)]
@@ -22,6 +27,10 @@ pub struct Session {
     maps: HashMap<String, Map>,
     programs: Vec<Loaded>,
     pub(crate) links: Vec<Link>,
+    /// Links whose programs run no more, and which are closed with the session.
+    resting: Vec<Link>,
+    /// What links were to that have ended, likewise.
+    events: Vec<PerfEvent>,
     /// What was counted of programs that are gone.
     misses: u64,
 }
@@ -35,7 +44,15 @@ pub(crate) struct Loaded {
 impl Session {
     /// Makes the module's maps and loads its programs.
     pub fn load(module: &Module, features: Features) -> Result<Self, SessionError> {
-        let mut session = Self { features, maps: HashMap::new(), programs: Vec::new(), links: Vec::new(), misses: 0 };
+        let mut session = Self {
+            features,
+            maps: HashMap::new(),
+            programs: Vec::new(),
+            links: Vec::new(),
+            resting: Vec::new(),
+            events: Vec::new(),
+            misses: 0,
+        };
         for def in &module.maps {
             let spec = MapSpec {
                 name: &def.name,
@@ -80,7 +97,47 @@ impl Session {
 
     /// Ends all links. Programs that run at this moment still come to their end.
     pub fn detach(&mut self) {
-        self.links.clear();
+        self.rest();
+        self.close();
+        self.resting.clear();
+        self.events.clear();
+    }
+
+    /// Has the programs of those links run no more for which the kernel makes nobody wait: of perf events, which are
+    /// closed later, and of raw tracepoints, which end here. Says whether those were all.
+    pub fn rest(&mut self) -> bool {
+        for link in std::mem::take(&mut self.links) {
+            if link.is_quick() {
+                drop(link);
+            } else if link.rest() {
+                self.resting.push(link);
+            } else {
+                self.links.push(link);
+            }
+        }
+        self.links.is_empty()
+    }
+
+    /// Ends the links that do not rest. The kernel waits for each until no CPU runs its program any more: together they
+    /// wait but once. What they were to is closed with the session.
+    pub fn close(&mut self) {
+        let mut links = std::mem::take(&mut self.links);
+        let last = links.pop();
+        let events = std::thread::scope(|scope| {
+            let closer = || std::thread::Builder::new().stack_size(CLOSER_STACK);
+            // Where there is no room for a thread, the link is closed here and now, all of it.
+            let start = |link: Link| closer().spawn_scoped(scope, move || link.end()).ok();
+            let closing: Vec<_> = links.into_iter().filter_map(start).collect();
+            let mut events: Vec<PerfEvent> = last.and_then(Link::end).into_iter().collect();
+            events.extend(closing.into_iter().filter_map(|thread| thread.join().ok().flatten()));
+            events
+        });
+        self.events.extend(events);
+    }
+
+    /// Whether something is still to be closed.
+    pub fn has_links(&self) -> bool {
+        !(self.links.is_empty() && self.resting.is_empty() && self.events.is_empty())
     }
 
     pub(crate) fn loaded(&self, index: usize) -> &Loaded {

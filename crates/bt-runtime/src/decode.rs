@@ -98,14 +98,12 @@ impl<'a> Decoder<'a> {
     }
 
     fn string(&self, bytes: &[u8]) -> Value {
-        match bytes.iter().position(|&byte| byte == 0) {
-            Some(end) => Value::Text(bytes[..end].to_vec()),
-            // No end in all its room: the rest did not fit.
-            None => {
-                self.cut.set(self.cut.get() + 1);
-                Value::Text([bytes, self.trailer.as_bytes()].concat())
-            }
+        if let Some(end) = bytes.iter().position(|&byte| byte == 0) {
+            return Value::Text(bytes[..end].to_vec());
         }
+        // No end in all its room: the rest did not fit.
+        self.cut.set(self.cut.get() + 1);
+        Value::Text([bytes, self.trailer.as_bytes()].concat())
     }
 
     fn array(&self, element: &ValueType, count: u32, bytes: &[u8]) -> Value {

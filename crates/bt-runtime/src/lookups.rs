@@ -53,13 +53,14 @@ pub fn timestamp(lookups: &dyn Lookups, nanos: i64, format: &str) -> Option<Stri
     while let Some(at) = rest.find('%') {
         plain.push_str(&rest[..at]);
         let letter = rest[at + 1..].chars().next();
-        match letter {
-            Some('f') => plain += &format!("{:06}", part / 1000),
-            Some('l') => plain += &format!("{:03}", part / 1_000_000),
-            Some('k') => plain += &format!("{part:09}"),
-            Some(other) => plain.extend(['%', other]),
-            None => plain.push_str("%%"),
-        }
+        let shown = match letter {
+            Some('f') => format!("{:06}", part / 1000),
+            Some('l') => format!("{:03}", part / 1_000_000),
+            Some('k') => format!("{part:09}"),
+            Some(other) => format!("%{other}"),
+            None => "%%".to_owned(),
+        };
+        plain.push_str(&shown);
         rest = &rest[at + 1 + letter.map_or(0, char::len_utf8)..];
     }
     plain.push_str(rest);

@@ -86,8 +86,11 @@ pub(crate) fn speaks_as_bpftrace() -> bool {
     AS_BPFTRACE.load(Ordering::Relaxed)
 }
 
-/// A message as bpftrace begins it: with a capital letter.
+/// A message as bpftrace begins it: with a capital letter, but for a name of the language.
 pub(crate) fn capitalized(text: &str) -> String {
+    if !text.split(' ').next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_alphabetic())) {
+        return text.to_owned();
+    }
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -5,6 +5,9 @@ use std::io;
 /// Where the kernel tells its symbols. Without the right to see them (`kptr_restrict`) all addresses are 0.
 const KALLSYMS: &str = "/proc/kallsyms";
 
+/// Symbols of code that is no function: padding before functions, static calls, checks of control flow.
+const NO_FUNCTIONS: [&str; 3] = ["__pfx_", "__SCT__", "__cfi_"];
+
 /// All symbols of the kernel and its modules, by address.
 #[derive(Clone, Debug, Default)]
 pub struct KernelSymbols {
@@ -61,7 +64,9 @@ impl KernelSymbols {
             let kind = self.text.as_bytes().get(from.checked_sub(2)?)?;
             let rest = self.text[to..].lines().next().unwrap_or_default();
             let module = rest.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-            b"tTwW".contains(kind).then_some((&self.text[from..to], module))
+            let name = &self.text[from..to];
+            let is_code = b"tTwW".contains(kind) && !NO_FUNCTIONS.iter().any(|prefix| name.starts_with(prefix));
+            is_code.then_some((name, module))
         })
     }
 }
@@ -72,7 +77,7 @@ mod tests {
 
     #[test]
     fn symbols_are_found_by_address_and_name() {
-        let text = "ffffffff81000010 T second\nffffffff81000000 T first\nffffffff81000000 t also\nffffffffc0000000 t own\t[mod]\n";
+        let text = "ffffffff81000010 T second\nffffffff81000000 T first\nffffffff81000000 t also\nffffffff81000020 t __pfx_x\nffffffffc0000000 t own\t[mod]\n";
         let symbols = KernelSymbols::parse(text.into());
         assert_eq!(symbols.at(0xffff_ffff_8100_0014), Some(("second", 4)));
         assert_eq!(symbols.at(0xffff_ffff_8100_0001), Some(("first", 1)));

@@ -53,11 +53,19 @@ pub(super) fn all(script: &Script, session: &mut Session, verbose: bool) -> anyh
     // order of their attachment, all others in it: so blocks run in the script's order.
     let forward = script.probes.iter().filter(|probe| !runs_in_reverse(script, probe));
     let backward = script.probes.iter().rev().filter(|probe| runs_in_reverse(script, probe));
+    let mut groups: Vec<Vec<&ScriptProbe>> = Vec::new();
     for probe in forward.chain(backward) {
-        match one(session, probe) {
+        match groups.last_mut() {
+            Some(group) if group.first().is_some_and(|first| share_a_link(first, probe)) => group.push(probe),
+            _ => groups.push(vec![probe]),
+        }
+    }
+    for group in &groups {
+        let Some(probe) = group.first() else { continue };
+        match several(session, group) {
             Ok(()) => {
-                count += attached(probe);
-                if verbose && attached(probe) > 0 {
+                count += group.iter().map(|probe| attached(probe)).sum::<usize>();
+                for probe in group.iter().filter(|probe| verbose && attached(probe) > 0) {
                     note(&format!("attached {}", probe.name));
                 }
             }
@@ -70,6 +78,33 @@ pub(super) fn all(script: &Script, session: &mut Session, verbose: bool) -> anyh
         }
     }
     Ok(count)
+}
+
+/// Whether both are user probes of one program in one file: one link does for all such.
+fn share_a_link(one: &ScriptProbe, other: &ScriptProbe) -> bool {
+    match (&one.attach, &other.attach) {
+        (Attach::Uprobe { path, pid, .. }, Attach::Uprobe { path: other_path, pid: other_pid, .. }) => {
+            one.program == other.program && path == other_path && pid == other_pid
+        }
+        _ => false,
+    }
+}
+
+/// Attaches probes that share a link.
+fn several(session: &mut Session, group: &[&ScriptProbe]) -> Result<(), SessionError> {
+    let Some(first) = group.first() else { return Ok(()) };
+    let Attach::Uprobe { path, pid, .. } = &first.attach else { return one(session, first) };
+    let mut places: Vec<UprobePlace> = Vec::new();
+    for probe in group {
+        if let Attach::Uprobe { places: own, .. } = &probe.attach {
+            places.extend(own.iter().map(|place| UprobePlace {
+                offset: place.offset,
+                semaphore: place.semaphore,
+                cookie: place.cookie,
+            }));
+        }
+    }
+    session.attach_uprobes(first.program, &Uprobes { path, places: &places, pid: *pid })
 }
 
 fn attached(probe: &ScriptProbe) -> usize {
@@ -89,15 +124,7 @@ fn one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionError> {
     let program = probe.program;
     match &probe.attach {
         Attach::Begin | Attach::End | Attach::Signal { .. } | Attach::Manual { .. } => Ok(()),
-        Attach::Uprobe { path, places, pid } => {
-            let place = |place: &bpf_codegen::script::interface::UprobePlace| UprobePlace {
-                offset: place.offset,
-                semaphore: place.semaphore,
-                cookie: place.cookie,
-            };
-            let places: Vec<UprobePlace> = places.iter().map(place).collect();
-            session.attach_uprobes(program, &Uprobes { path, places: &places, pid: *pid })
-        }
+        Attach::Uprobe { .. } => several(session, &[probe]),
         Attach::Kprobe { function, offset } => session.attach_kprobe(program, function, *offset),
         Attach::Tracepoint { id, name } => session.attach_tracepoint(program, name, *id),
         Attach::RawTracepoint { name } => session.attach_raw_tracepoint(program, name),

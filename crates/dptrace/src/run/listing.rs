@@ -1,6 +1,9 @@
 //! `-l`: what can be attached to, as bpftrace lists it.
 
+mod types;
+
 use bpf_codegen::script::interface::TargetFacts as _;
+use typeinfo::NameKind;
 
 use super::facts::Facts;
 use super::options::RunArgs;
@@ -8,6 +11,7 @@ use super::source::ScriptText;
 use super::{Lines, compiled, subject};
 use crate::failure::note;
 use crate::output::Output;
+use types::Types;
 
 /// Software events by name (`linux/perf_event.h`, `enum perf_sw_ids`), as bpftrace calls them.
 const SOFTWARE: [&str; 11] = [
@@ -47,9 +51,10 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
     let (subject, held) = subject(args)?;
     // A command that is only listed is not run.
     drop(held);
-    let facts = Facts::new(subject, Vec::new(), false);
+    let facts = Facts::new(subject, Vec::new(), args);
+    let types = Types::new(&facts);
     for pattern in wanted(args)? {
-        list_pattern(&pattern, args, &facts, &mut lines);
+        list_pattern(&pattern, args, &facts, &types, &mut lines);
     }
     let mut output = Output::open(args.output.as_deref())?;
     output.buffer.extend(lines.0.as_bytes());
@@ -86,7 +91,7 @@ struct Kind {
     list: fn(&str, &Facts) -> Vec<String>,
 }
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 13] = [
     Kind { name: "hardware", short: &["h"], list: |rest, _| events(&[&HARDWARE], rest) },
     Kind { name: "interval", short: &["i"], list: |rest, _| events(&[&UNITS], rest) },
     Kind { name: "kprobe", short: &["k"], list: kernel_functions },
@@ -99,9 +104,18 @@ const KINDS: [Kind; 12] = [
     Kind { name: "uretprobe", short: &["ur"], list: user_functions },
     Kind { name: "usdt", short: &["U"], list: usdt },
     Kind { name: "fentry", short: &["f", "kfunc"], list: vmlinux_functions },
+    Kind { name: "fexit", short: &["fr", "kretfunc"], list: vmlinux_functions },
 ];
 
-fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, lines: &mut Lines) {
+fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, types: &Types<'_>, lines: &mut Lines) {
+    let records = [("struct ", NameKind::Struct), ("union ", NameKind::Union), ("enum ", NameKind::Enum)];
+    if let Some((name, kind)) = records.iter().find_map(|(word, kind)| Some((pattern.strip_prefix(word)?, *kind))) {
+        let found = types.definition(kind, name.trim());
+        if let Some(definition) = found {
+            lines.push(format_args!("vmlinux: {definition}"));
+        }
+        return;
+    }
     // A pattern in one part is over whole names, unless it is a kind's name.
     let whole = !pattern.contains(':') && !KINDS.iter().any(|kind| fits(pattern, kind.name));
     let pattern = if whole { format!("*:{pattern}") } else { pattern.to_owned() };
@@ -119,7 +133,9 @@ fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, lines: &mut Lines)
         for found in (known.list)(rest, facts) {
             lines.push(format_args!("{}:{found}", known.name));
             if args.verbose > 0 {
-                arguments(known.name, &found, facts, lines);
+                for argument in types.arguments(known.name, &found) {
+                    lines.push(format_args!("    {argument}"));
+                }
             }
         }
     }
@@ -128,16 +144,6 @@ fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, lines: &mut Lines)
 /// Whether a name fits a pattern.
 fn fits(pattern: &str, name: &str) -> bool {
     probes::pattern::NamePattern::parse(pattern).is_ok_and(|pattern| pattern.matches(name))
-}
-
-/// The arguments of a probe, a line each.
-fn arguments(kind: &str, probe: &str, facts: &Facts, lines: &mut Lines) {
-    if kind == "tracepoint"
-        && let Some((category, name)) = probe.split_once(':')
-        && let Ok(format) = facts.tracepoint(category, name)
-    {
-        format.own_fields().for_each(|field| lines.push(format_args!("    {} {}", field.type_text, field.name)));
-    }
 }
 
 /// Names of a table that fit, with a colon for the period behind.

@@ -63,8 +63,8 @@ impl<'a> Live<'a> {
         Self { script, session, events, output, order: Reorder::new(), interrupt, ordered, ends: false }
     }
 
-    /// Runs the script; gives the status that it asked for.
-    pub(super) fn run(mut self, mut setting: Setting<'_>) -> anyhow::Result<u8> {
+    /// Runs the script; gives the status that it asked for, and the session, which may still have links to close.
+    pub(super) fn run(mut self, mut setting: Setting<'_>) -> anyhow::Result<(u8, Session)> {
         self.run_all(|attach| matches!(attach, Attach::Begin))?;
         let first = self.session.drain_now(RING, Event::of)?;
         self.take(first);
@@ -128,7 +128,10 @@ impl<'a> Live<'a> {
         }
         // Before programs are taken away: what `system` runs may want to see them, and it takes a while.
         self.show_rest()?;
-        self.session.detach();
+        // END must be the last to change maps. Without it nobody sees the difference, and the wait is saved.
+        if !self.session.rest() && self.script.probes.iter().any(|probe| probe.attach == Attach::End) {
+            self.session.close();
+        }
         let mut rest = Vec::new();
         drain.finish(|batch| rest.extend(batch));
         self.take(rest);
@@ -210,7 +213,7 @@ impl<'a> Live<'a> {
     }
 
     /// END, the maps, and what was lost.
-    fn finish(mut self) -> anyhow::Result<u8> {
+    fn finish(mut self) -> anyhow::Result<(u8, Session)> {
         let status = self.events.exit.take();
         self.run_all(|attach| matches!(attach, Attach::End))?;
         let final_events = self.session.drain_now(RING, Event::of)?;
@@ -234,7 +237,7 @@ impl<'a> Live<'a> {
         }
         self.output.flush()?;
         self.tell_totals(lost);
-        Ok(self.events.exit.or(status).unwrap_or_default())
+        Ok((self.events.exit.or(status).unwrap_or_default(), self.session))
     }
 
     fn tell_totals(&self, lost: u64) {

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
         return print(args, &bt_lang::dump::dump(&program));
     }
     let (subject, held) = subject(args)?;
-    let facts = Facts::new(subject, text.params.clone(), args.r#unsafe);
+    let facts = Facts::new(subject, text.params.clone(), args);
     process_id::put_in(&mut program, facts.files.subject().pid())?;
     name_tables::put_in(&mut program, |name| facts.files.enumeration(name));
     let mut script = compiled::compile(&text, &program, &facts, args)?;
@@ -94,9 +94,14 @@ fn execute(
     if args.mode.is_some() {
         return manual::bench(script, &session, printer, output).map(|()| 0);
     }
-    let process = facts.files.subject().pid().filter(|_| held.is_none()).map(PidFd::open).transpose()?;
+    let process = facts.files.subject().pid().filter(|_| held.is_none());
+    let process = process.map(|pid| PidFd::open(pid).with_context(|| format!("process {pid}"))).transpose()?;
     let setting = Setting { args, interrupt: &interrupt, held, process };
-    Live::new(session, events, output, &setting).run(setting)
+    let (status, session) = Live::new(session, events, output, &setting).run(setting)?;
+    if session.has_links() {
+        sys::process::exit_leaving_rest(status);
+    }
+    Ok(status)
 }
 
 /// Whom the script is about, and the command of `-c`, which waits.

@@ -46,6 +46,10 @@ pub(crate) struct RunArgs {
     #[arg(long = "include", value_name = "FILE")]
     pub(super) includes: Vec<String>,
 
+    /// Look for files' debug information in this directory too
+    #[arg(long = "debuginfo", value_name = "DIR")]
+    pub(super) debug_dirs: Vec<PathBuf>,
+
     /// Attach only the probes whose names this regular expression is found in; begin and end stay
     #[arg(long, value_name = "REGEX")]
     pub(super) probe_filter: Option<String>,

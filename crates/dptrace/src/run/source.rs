@@ -30,7 +30,8 @@ impl ScriptText {
     /// What was asked for.
     pub(super) fn of(args: &RunArgs) -> anyhow::Result<Self> {
         // As bpftrace does, files that are to be included stand before the script.
-        let includes: String = args.includes.iter().map(|file| format!("#include <{file}>\n")).collect();
+        let includes: Vec<String> = args.includes.iter().map(|file| ["#include <", file, ">\n"].concat()).collect();
+        let includes = includes.concat();
         if !args.programs.is_empty() {
             let text = includes + &args.programs.join("\n");
             return Ok(Self { name: NO_FILE.into(), text, params: args.words.clone() });
@@ -59,11 +60,9 @@ impl ScriptText {
         let place = self.place(diagnostic.span);
         let word = if diagnostic.is_error() { "ERROR" } else { "WARNING" };
         let message = capitalized(&diagnostic.message);
-        let mut text = format!("{}: {word}: {message}\n{}\n", place.shown(), self.context(&place));
-        for hint in &diagnostic.hints {
-            text += &format!("HINT: {hint}\n");
-        }
-        text
+        let hints = diagnostic.hints.iter().map(|hint| format!("HINT: {hint}"));
+        let lines = [format!("{}: {word}: {message}", place.shown()), self.context(&place)];
+        lines.into_iter().chain(hints).map(|line| line + "\n").collect()
     }
 
     /// Where a span is, in lines and columns.

@@ -14,9 +14,11 @@ use crate::perf::PerfEvent;
 /// An attachment. Dropping it ends it, and so does the end of this process, however it comes.
 #[derive(Debug)]
 pub struct Link {
-    _fd: OwnedFd,
+    fd: OwnedFd,
+    /// Whether the kernel closes it without a wait.
+    quick: bool,
     /// What the program is attached to, where that is an object of its own.
-    _event: Option<PerfEvent>,
+    event: Option<PerfEvent>,
 }
 
 /// Many places of one file.
@@ -112,7 +114,7 @@ impl Link {
         };
         // SAFETY: the arrays have `count` entries each (looked at above) and are only read; the path ends with a 0.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
-        Ok(Self { _fd: fd, _event: None })
+        Ok(Self { fd, quick: false, event: None })
     }
 
     /// Attaches to the entries of many kernel functions at once, with a cookie for each. Since Linux 5.18.
@@ -150,14 +152,31 @@ impl Link {
         // SAFETY: this form has no pointers.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
         event.enable()?;
-        Ok(Self { _fd: fd, _event: Some(event) })
+        Ok(Self { fd, quick: false, event: Some(event) })
     }
 
     /// Attaches to a perf event in the way of kernels before 5.15, which know no cookies: the event holds the program.
     pub fn perf_event_ioctl(program: &Program, event: PerfEvent) -> io::Result<Self> {
         event.set_program(program)?;
         event.enable()?;
-        Ok(Self { _fd: event.into_fd(), _event: None })
+        Ok(Self { fd: event.into_fd(), quick: false, event: None })
+    }
+
+    /// Whether the kernel closes it without a wait: of raw tracepoints.
+    pub fn is_quick(&self) -> bool {
+        self.quick
+    }
+
+    /// Has the program run no more, where that can be had without closing the link, for which the kernel makes one wait:
+    /// of a perf event that samples. Says whether it was.
+    pub fn rest(&self) -> bool {
+        self.event.as_ref().is_some_and(PerfEvent::rest)
+    }
+
+    /// Ends the attachment, and gives what it was to: closing that as well takes the kernel as long again.
+    pub fn end(self) -> Option<PerfEvent> {
+        drop(self.fd);
+        self.event
     }
 
     /// Attaches to a tracepoint by its name (since Linux 4.17), or, with no name, to what a [`super::ProgramType::Tracing`]
@@ -167,7 +186,7 @@ impl Link {
         let mut attr = RawTracepointAttr { name, prog_fd: program.raw_fd(), padding: 0 };
         // SAFETY: the name, if there is one, ends with a 0 and is only read.
         let fd = unsafe { make(Command::RawTracepointOpen, &mut attr) }?;
-        Ok(Self { _fd: fd, _event: None })
+        Ok(Self { fd, quick: true, event: None })
     }
 }
 

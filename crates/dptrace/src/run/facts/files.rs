@@ -30,6 +30,8 @@ const MAX_FILES: usize = 4096;
 pub(in crate::run) struct UserFiles {
     subject: Subject,
     whole: RefCell<HashMap<PathBuf, Rc<ElfFile>>>,
+    /// Where debug information is looked for as well.
+    debug_folders: Vec<PathBuf>,
     debug: [OnceCell<(String, Option<ElfFile>)>; MAX_DEBUG],
     /// The USDT probes of files, and where each file was opened.
     usdt: RefCell<HashMap<PathBuf, Rc<(UsdtProbes, PathBuf)>>>,
@@ -49,10 +51,11 @@ struct Targets {
 }
 
 impl UserFiles {
-    pub(super) fn new(subject: Subject) -> Self {
+    pub(super) fn new(subject: Subject, debug_folders: Vec<PathBuf>) -> Self {
         Self {
             subject,
             whole: RefCell::default(),
+            debug_folders,
             debug: [const { OnceCell::new() }; MAX_DEBUG],
             usdt: RefCell::default(),
         }
@@ -281,7 +284,15 @@ impl UserFiles {
     fn debug_file(&self, path: &str) -> Option<ElfFile> {
         let own = self.of_subject().into_iter().find(|own| own.place.path() == Path::new(path));
         let file = own.map_or_else(|| FilePlace::at(Path::new(path)), |own| own.place).load().ok()?;
-        Some(file.debug_file().unwrap_or(file))
+        let name = file.path().file_name()?.to_owned();
+        let in_folders = || {
+            self.debug_folders.iter().find_map(|folder| {
+                let mut named = name.clone();
+                named.push(".debug");
+                FilePlace::at(&folder.join(named)).load().ok()
+            })
+        };
+        Some(file.debug_file().or_else(in_folders).unwrap_or(file))
     }
 }
 

@@ -15,6 +15,8 @@ use probes::pattern::{NamePattern, nearest};
 use probes::registers::Arch;
 use probes::tracefs::TracepointFormat;
 
+use super::options::RunArgs;
+
 pub(super) use files::UserFiles;
 pub(super) use kernel::Kernel;
 pub(super) use subject::Subject;
@@ -33,10 +35,10 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn new(subject: Subject, params: Vec<String>, allows_unsafe: bool) -> Self {
+    pub(super) fn new(subject: Subject, params: Vec<String>, args: &RunArgs) -> Self {
         let start = sys::clock::boot_nanos();
-        let (kernel, files) = (Kernel::default(), UserFiles::new(subject));
-        Self { kernel, files, features: OnceCell::new(), params, allows_unsafe, start }
+        let (kernel, files) = (Kernel::default(), UserFiles::new(subject, args.debug_dirs.clone()));
+        Self { kernel, files, features: OnceCell::new(), params, allows_unsafe: args.r#unsafe, start }
     }
 
     /// What links may use.

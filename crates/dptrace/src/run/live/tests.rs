@@ -109,7 +109,7 @@ fn output_of(script: &Script, options: &[&str]) -> Option<(u8, String)> {
     let path = file.path().to_str().unwrap();
     let words = [&["dptrace", "run", "-q", "-e", "", "-o", path], options].concat();
     let crate::cli::Command::Run(args) = crate::cli::Cli::parse_from(words).command else { unreachable!() };
-    let facts = Facts::new(Subject::All, Vec::new(), false);
+    let facts = Facts::new(Subject::All, Vec::new(), &args);
     let session = Session::load(&script.module, facts.features()).unwrap();
     let text = ScriptText { name: "test".into(), text: String::new(), params: Vec::new() };
     let machine = Machine::new(facts.kernel_symbols(), true, Vec::new());
@@ -119,7 +119,7 @@ fn output_of(script: &Script, options: &[&str]) -> Option<(u8, String)> {
     let output = Output::open(args.output.as_deref()).unwrap();
     let interrupt = Interrupt::never();
     let setting = Setting { args: &args, interrupt: &interrupt, held: None, process: None };
-    let status = Live::new(session, events, output, &setting).run(setting).unwrap();
+    let (status, _) = Live::new(session, events, output, &setting).run(setting).unwrap();
     Some((status, std::fs::read_to_string(path).unwrap()))
 }
 
