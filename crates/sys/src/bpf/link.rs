@@ -137,7 +137,7 @@ impl Link {
         };
         // SAFETY: the arrays have `count` entries each and are only read; each name ends with a 0 and outlives the call.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
-        Ok(Self { _fd: fd, _event: None })
+        Ok(Self { fd, quick: false, event: None })
     }
 
     /// Attaches to a perf event, which the link then keeps. Since Linux 5.15.
