@@ -59,7 +59,7 @@ fn bundled_scripts_are_listed_and_printed() {
     assert!(run(&["scripts"]).0.contains("syslat  "));
     let (text, _, _) = run(&["scripts", "syslat"]);
     assert!(text.starts_with("#!"));
-    assert_eq!(run(&["run", "--check", "syslat"]).2, 0);
+    assert_eq!(run(&["run", "--fmt", "syslat"]).2, 0);
 }
 
 #[test]

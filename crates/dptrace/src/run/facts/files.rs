@@ -283,14 +283,12 @@ impl UserFiles {
     fn debug_file(&self, path: &str) -> Option<ElfFile> {
         let own = self.of_subject().into_iter().find(|own| own.place.path() == Path::new(path));
         let file = own.map_or_else(|| FilePlace::at(Path::new(path)), |own| own.place).load().ok()?;
-        let name = file.path().file_name()?.to_owned();
-        let in_folders = || {
-            self.debug_folders.iter().find_map(|folder| {
-                let mut named = name.clone();
-                named.push(".debug");
-                FilePlace::at(&folder.join(named)).load().ok()
-            })
-        };
+        let mut name = file.path().file_name()?.to_owned();
+        name.push(".debug");
+        let beside = file.path().parent().unwrap_or(Path::new("")).to_owned();
+        // A folder that is not absolute may be meant from the file's own, as in other tools.
+        let folders = self.debug_folders.iter().flat_map(|folder| [folder.clone(), beside.join(folder)]);
+        let in_folders = || folders.into_iter().find_map(|folder| FilePlace::at(&folder.join(&name)).load().ok());
         Some(file.debug_file().or_else(in_folders).unwrap_or(file))
     }
 }
