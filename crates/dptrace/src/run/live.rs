@@ -53,6 +53,8 @@ pub(super) struct Live<'a> {
     order: Reorder<Ready>,
     interrupt: &'a Interrupt,
     ordered: bool,
+    /// Whether output is written only when there is much of it.
+    gathers: bool,
     /// Whether an event that asks for the end has come; it may wait for its turn.
     ends: bool,
 }
@@ -60,7 +62,8 @@ pub(super) struct Live<'a> {
 impl<'a> Live<'a> {
     pub(super) fn new(session: Session, events: Events<'a>, output: Output, setting: &Setting<'a>) -> Self {
         let (script, interrupt, ordered) = (events.script, setting.interrupt, !setting.args.no_order);
-        Self { script, session, events, output, order: Reorder::new(), interrupt, ordered, ends: false }
+        let gathers = setting.args.buffering.as_deref() == Some("full");
+        Self { script, session, events, output, order: Reorder::new(), interrupt, ordered, gathers, ends: false }
     }
 
     /// Runs the script; gives the status that it asked for, and the session, which may still have links to close.
@@ -183,6 +186,9 @@ impl<'a> Live<'a> {
             if self.interrupt.is_wished() {
                 break;
             }
+        }
+        if self.gathers {
+            return Ok(self.output.drain()?);
         }
         Ok(self.output.flush()?)
     }

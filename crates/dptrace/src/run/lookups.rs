@@ -119,3 +119,44 @@ fn users() -> HashMap<u32, String> {
     }
     users
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        Machine::new(Rc::default(), true, Vec::new())
+    }
+
+    /// Where an address of ours is: `main` of a test is in the file that runs.
+    #[test]
+    fn functions_of_this_process_are_found() {
+        let address = functions_of_this_process_are_found as fn() as usize as u64;
+        let found = machine().user(std::process::id(), address + 1);
+        assert!(found[0].name.ends_with("functions_of_this_process_are_found"), "{found:?}");
+        assert_eq!(found[0].offset, 1);
+        assert!(found[0].module.as_ref().is_some_and(|module| module.contains("dptrace")));
+        assert_eq!(machine().user(std::process::id(), 1), Vec::new());
+        assert_eq!(machine().user(u32::MAX, address), Vec::new());
+    }
+
+    #[test]
+    fn names_and_texts() {
+        assert_eq!(machine().user_name(0).as_deref(), Some("root"));
+        assert_eq!(machine().user_name(u32::MAX), None);
+        assert_eq!(machine().error_text(7), "Argument list too long");
+        assert_eq!(machine().cgroup_paths(u64::MAX, ""), Vec::new());
+    }
+
+    #[test]
+    fn clocks_are_told_in_the_local_time_zone() {
+        let machine = machine();
+        // A year that is the same in all time zones.
+        let middle_of_2001 = 993_945_600_000_000_000;
+        assert_eq!(machine.local_time(middle_of_2001, "%Y %%").as_deref(), Some("2001 %"));
+        let now = sys::clock::boot_nanos().cast_signed() + machine.since_epoch(Clock::Boot);
+        let real = sys::clock::real_nanos().cast_signed();
+        // However slow this machine is: not another day.
+        assert!((real - now).abs() < 86_400_000_000_000, "{real} {now}");
+    }
+}

@@ -25,6 +25,7 @@ use bpf_session::Session;
 use bt_runtime::{Decoder, Printer};
 use sys::process::{HeldChild, PidFd};
 
+use crate::failure::note;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use events::Events;
@@ -42,6 +43,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
         return listing::list(args).map(|()| 0);
     }
     args.form()?;
+    if args.helper_errors > 0 {
+        note("-k: errors of helpers are not told yet");
+    }
     let text = ScriptText::of(args)?;
     let mut program = compiled::parse(&text, args)?;
     if args.fmt {
