@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use bpf_codegen::script::interface::Clock;
+use bpf_codegen::script::interface::{Clock, Config};
 use bt_runtime::{Lookups, Symbol};
 use host::KernelSymbols;
 use jiff::tz::TimeZone;
@@ -33,10 +33,10 @@ struct Clocks {
 }
 
 impl Machine {
-    pub(super) fn new(kernel: Rc<OnceCell<KernelSymbols>>, demangle: bool, files: Vec<PathBuf>) -> Self {
+    pub(super) fn new(kernel: Rc<OnceCell<KernelSymbols>>, config: &Config, files: Vec<PathBuf>) -> Self {
         Self {
             kernel,
-            user: UserSymbols::new(demangle, files),
+            user: UserSymbols::new(config.cpp_demangle, config.show_debug_info, files),
             users: OnceCell::new(),
             cgroups: RefCell::default(),
             zone: OnceCell::new(),
@@ -62,7 +62,7 @@ impl Lookups for Machine {
     }
 
     fn user(&self, pid: u32, address: u64) -> Vec<Symbol> {
-        self.user.at(pid, address).into_iter().collect()
+        self.user.at(pid, address).unwrap_or_default()
     }
 
     fn user_name(&self, uid: u32) -> Option<String> {
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn machine() -> Machine {
-        Machine::new(Rc::default(), true, Vec::new())
+        Machine::new(Rc::default(), &Config::default(), Vec::new())
     }
 
     /// Where an address of ours is: `main` of a test is in the file that runs.
@@ -138,6 +138,16 @@ mod tests {
         assert!(found[0].module.as_ref().is_some_and(|module| module.contains("dptrace")));
         assert_eq!(machine().user(std::process::id(), 1), Vec::new());
         assert_eq!(machine().user(u32::MAX, address), Vec::new());
+    }
+
+    #[test]
+    fn source_lines_are_told_where_they_are_wanted() {
+        let config = Config { show_debug_info: true, ..Config::default() };
+        let machine = Machine::new(Rc::default(), &config, Vec::new());
+        let address = source_lines_are_told_where_they_are_wanted as fn() as usize as u64;
+        let found = machine.user(std::process::id(), address);
+        let place = found.last().and_then(|symbol| symbol.place.as_ref()).unwrap();
+        assert!(place.file.ends_with("lookups.rs") && place.line > 100, "{found:?}");
     }
 
     #[test]

@@ -112,7 +112,7 @@ fn output_of(script: &Script, options: &[&str]) -> Option<(u8, String)> {
     let facts = Facts::new(Subject::All, Vec::new(), &args);
     let session = Session::load(&script.module, facts.features()).unwrap();
     let text = ScriptText { name: "test".into(), text: String::new(), params: Vec::new() };
-    let machine = Machine::new(facts.kernel_symbols(), true, Vec::new());
+    let machine = Machine::new(facts.kernel_symbols(), &script.config, Vec::new());
     let decoder = Decoder::new(&machine, "..");
     let printer = Printer::new(Form::Text);
     let events = Events { script, text: &text, machine: &machine, decoder, printer, warnings: true, exit: None };
