@@ -40,8 +40,10 @@ pub(super) struct Setting<'a> {
     pub(super) args: &'a RunArgs,
     pub(super) interrupt: &'a Interrupt,
     pub(super) held: Option<HeldChild>,
-    /// The process whose end is the end.
+    /// The process whose end is the end, and its number.
     pub(super) process: Option<PidFd>,
+    /// See `process`.
+    pub(super) pid: Option<u32>,
 }
 
 /// A script at work.
@@ -110,6 +112,9 @@ impl<'a> Live<'a> {
         self.show_rest()?;
         self.tell_attached(setting.args, attached + attach::run_by_hand(self.script))?;
         let mut child = setting.held.take().map(HeldChild::go).transpose().context("running the command")?;
+        if let Some(pid) = child.as_ref().map(Child::id).or(setting.pid) {
+            self.events.machine.remember(pid);
+        }
         let deadline = setting.args.duration.map(|duration| Instant::now() + duration);
         while !self.ends {
             let events = drain.next(WAIT);

@@ -45,6 +45,13 @@ impl Machine {
     }
 }
 
+impl Machine {
+    /// Looks at a process while it is there: its symbols may be asked for when it is gone.
+    pub(super) fn remember(&self, pid: u32) {
+        self.user.remember(pid);
+    }
+}
+
 impl Clocks {
     fn now() -> Self {
         let real = sys::clock::real_nanos().cast_signed();

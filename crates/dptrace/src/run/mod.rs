@@ -98,9 +98,9 @@ fn execute(
     if args.mode.is_some() {
         return manual::bench(script, &session, printer, output).map(|()| 0);
     }
-    let process = facts.files.subject().pid().filter(|_| held.is_none());
-    let process = process.map(|pid| PidFd::open(pid).with_context(|| format!("process {pid}"))).transpose()?;
-    let setting = Setting { args, interrupt: &interrupt, held, process };
+    let pid = facts.files.subject().pid().filter(|_| held.is_none());
+    let process = pid.map(|pid| PidFd::open(pid).with_context(|| format!("process {pid}"))).transpose()?;
+    let setting = Setting { args, interrupt: &interrupt, held, process, pid };
     let (status, session) = Live::new(session, events, output, &setting).run(setting)?;
     if session.has_links() {
         sys::process::exit_leaving_rest(status);

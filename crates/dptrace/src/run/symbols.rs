@@ -68,6 +68,14 @@ impl UserSymbols {
         })
     }
 
+    /// Looks at a process while it is there.
+    pub(super) fn remember(&self, pid: u32) {
+        let known = Process::open(Pid(pid)).ok().map(Rc::new);
+        if known.is_some() {
+            self.processes.borrow_mut().insert(pid, known);
+        }
+    }
+
     fn process(&self, pid: u32) -> Option<Rc<Process>> {
         let mut processes = self.processes.borrow_mut();
         if processes.len() >= MAX_PROCESSES {
