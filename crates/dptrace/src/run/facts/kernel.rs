@@ -139,7 +139,11 @@ impl Kernel {
 fn no_tracepoint(category: &str, name: &str, all: &[TracepointName]) -> NotFound {
     let full: Vec<String> = all.iter().map(|it| format!("{}:{}", it.category, it.name)).collect();
     let wanted = format!("{category}:{name}");
-    missing(format!("the kernel has no tracepoint {wanted}"), &wanted, full.iter().map(String::as_str))
+    missing(
+        format!("no matches for tracepoint {wanted}: the kernel has none of that name"),
+        &wanted,
+        full.iter().map(String::as_str),
+    )
 }
 
 /// The raw tracepoints that BTF's strings name: all, or one if it is there.
