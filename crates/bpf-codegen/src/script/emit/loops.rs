@@ -3,6 +3,7 @@
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8};
 use bpf_insn::{Asm, Helper, JumpOp, Reg, Size};
 
+use super::place::size_of;
 use super::{Emitter, RETURNED, Sub, Turn};
 use crate::script::check::MapHolds;
 use crate::script::hir::{Ex, ExKind, MapId, St, VarId};
@@ -83,9 +84,31 @@ impl Emitter<'_> {
                 emitter.asm.mov(R0, 0).exit().bind(stop).mov(R0, 1).exit();
             });
         });
+        self.forget_numbers();
         self.asm.mov(R1, MAX_TURNS);
         self.call_loop(&name);
         self.after_loop(returns);
+    }
+
+    /// Makes the verifier forget what it knows of the numbers in variables. It goes through a loop until a turn brings
+    /// nothing new; a variable that counts from a known number brings something new each time, and with some branches in the
+    /// loop it gives up after a million instructions.
+    fn forget_numbers(&mut self) {
+        let scalar = |var: &usize| self.body.vars[*var].ty.is_scalar();
+        let vars: Vec<VarId> = (0..self.vars.len()).filter(scalar).collect();
+        if vars.is_empty() {
+            return;
+        }
+        // A number less itself is 0, of which the verifier does not know.
+        self.asm.note("numbers are to be unknown").call(Helper::KTIME_GET_NS).mov(R2, R0);
+        self.asm.alu(bpf_insn::AluOp::Xor, R2, R0);
+        for var in vars {
+            let (place, ty) = (self.vars[var], self.body.vars[var].ty.clone());
+            let size = size_of(ty.size());
+            self.load(place, &ty, R0);
+            self.asm.add(R0, R2);
+            self.store(place, size, R0);
+        }
     }
 
     pub(super) fn range_loop(&mut self, var: VarId, start: &Ex, end: &Ex, body: &[St]) {

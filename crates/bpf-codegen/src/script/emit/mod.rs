@@ -181,12 +181,15 @@ impl<'a> Emitter<'a> {
         self.asm.mov(R0, 0).exit();
     }
 
-    /// Gives each variable its place.
+    /// Gives each variable its place. Numbers begin as 0, so that loops may look at all of them.
     fn place_vars(&mut self) {
         for var in &self.body.vars {
             let size = if var.ty.is_scalar() { 8 } else { var.ty.size() };
             // The first dozen numbers lie on the stack; temporary values need the rest.
             let place = if size <= 8 && self.used < STACK / 2 { self.stack(8) } else { self.scratch_mem(size) };
+            if var.ty.is_scalar() {
+                self.store(place, Size::DW, 0);
+            }
             self.vars.push(place);
         }
     }
