@@ -15,7 +15,7 @@ use super::ty::Ty;
 use super::{probe::Context, settings};
 use crate::event::{LOST, RING};
 use crate::module::Subprogram;
-use crate::{BtfTarget, Module, ProgramDef, ProgramKind};
+use crate::{BtfTarget, ProgramDef, ProgramKind};
 
 /// What compiling gives.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     let mut units = units(&mut shared, &program);
     check(&mut shared, &mut units);
     let wrong = |shared: &Shared<'_>| shared.diagnostics.iter().any(Diagnostic::is_error);
-    let script = if wrong(&shared) { None } else { build(&mut shared, &units) };
+    let script = if wrong(&shared) { None } else { Some(build(&mut shared, &units)) };
     let script = script.filter(|_| !wrong(&shared));
     let mut diagnostics = shared.diagnostics;
     diagnostics.sort_by_key(|diagnostic| diagnostic.span);
@@ -189,7 +189,7 @@ fn check(shared: &mut Shared<'_>, units: &mut [Unit<'_>]) {
 }
 
 /// Emits everything.
-fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Option<Script> {
+fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
     let mut script = Script::default();
     let mut scratch_bytes = 0;
     for (number, unit) in units.iter().enumerate() {
@@ -228,7 +228,7 @@ fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Option<Script> {
     script.module.maps = maps(shared, scratch_bytes);
     script.actions = std::mem::take(&mut shared.actions);
     script.config = shared.config.clone();
-    Some(script)
+    script
 }
 
 fn attach(script: &mut Script, unit: &Unit<'_>) {

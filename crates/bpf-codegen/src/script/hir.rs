@@ -177,7 +177,6 @@ pub(crate) enum Fun {
     StrLen,
     /// `strcontains(text, literal)`
     Contains,
-    OverrideReturn,
     /// Whether this is user code, of a perf sample.
     UserMode,
 }

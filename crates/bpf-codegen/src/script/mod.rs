@@ -3,12 +3,16 @@
 //! | module | pass or data |
 //! |---|---|
 //! | [`interface`] | what goes in and comes out |
+//! | [`language`] | the names that it knows |
 //! | `settings` | the script's settings |
 //! | `resolve` | attach points to places |
 //! | `check` | types; the tables of builtins and functions |
 //! | `fold` | constants |
 //! | `hir`, `ty` | the typed tree |
 //! | `emit` | instructions |
+#![expect(clippy::cast_possible_wrap, reason = "sizes, offsets and counts are bounded far below: see scratch::MOST")]
+#![expect(clippy::match_same_arms, reason = "an arm says what is done for its kind, with its own reason")]
+#![expect(clippy::struct_excessive_bools, reason = "they are facts and wishes of their own, not states")]
 
 mod check;
 mod compile;
@@ -16,6 +20,7 @@ mod emit;
 mod fold;
 mod hir;
 pub mod interface;
+pub mod language;
 mod mentions;
 mod probe;
 mod resolve;

@@ -127,17 +127,12 @@ impl Check<'_, '_> {
             let addr = Box::new(addr.offset(bits.byte_offset, U64));
             return Ex::new(ty, ExKind::Load { addr, space, bits: Some(bits) }, span);
         }
-        let space = self.field_space(field.ty, space);
         let addr = addr.offset(field.byte_offset(), U64);
         // A flexible array has no size of its own: it is known by where it begins.
         if let Ok(TypeKind::Array { element, count: None | Some(0) }) = self.shared.types.kind(field.ty) {
             return Ex { ty: Ty::Ptr { to: element, space }, span, ..addr };
         }
         self.read_as(addr, ty, space, span)
-    }
-
-    fn field_space(&self, _ty: TypeRef, space: Space) -> Space {
-        space
     }
 
     fn no_member(&mut self, ty: TypeRef, name: &Name, error: &typeinfo::TypeError) -> Ex {
@@ -242,11 +237,10 @@ fn part_of(base: Ex, index: usize, offset: u32, ty: Ty, span: Span) -> Ex {
 /// The address of an element.
 fn moved(addr: Ex, index: Ex, size: u64, span: Span) -> Ex {
     let step = arithmetic(BinaryOp::Mul, index, Ex::int(size, U64, span), span);
-    match step.constant() {
-        Some(bytes) => addr.offset(bytes, U64),
-        None => {
-            let kind = ExKind::Binary { op: BinaryOp::Add, left: Box::new(addr), right: Box::new(step), signed: false };
-            Ex::new(U64, kind, span)
-        }
+    if let Some(bytes) = step.constant() {
+        addr.offset(bytes, U64)
+    } else {
+        let kind = ExKind::Binary { op: BinaryOp::Add, left: Box::new(addr), right: Box::new(step), signed: false };
+        Ex::new(U64, kind, span)
     }
 }

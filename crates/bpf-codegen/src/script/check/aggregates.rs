@@ -144,21 +144,20 @@ impl Check<'_, '_> {
             Some(MapHolds::Agg(known)) => known.join(&agg),
             Some(MapHolds::Scalar(_)) => None,
         };
-        match joined {
-            Some(agg) => self.shared.maps[map].value = Some(MapHolds::Agg(agg)),
-            None => {
-                let old = match &self.map(map).value {
-                    Some(MapHolds::Agg(known)) => known.name().to_owned(),
-                    Some(MapHolds::Scalar(ty)) => self.type_name(ty),
-                    None => String::new(),
-                };
-                let message = format!(
-                    "type mismatch for @{name}: trying to assign value of type '{}_t' when map already has a type '{old}'",
-                    aggregate.name
-                );
-                self.wrong(span, message);
-                return None;
-            }
+        if let Some(agg) = joined {
+            self.shared.maps[map].value = Some(MapHolds::Agg(agg))
+        } else {
+            let old = match &self.map(map).value {
+                Some(MapHolds::Agg(known)) => known.name().to_owned(),
+                Some(MapHolds::Scalar(ty)) => self.type_name(ty),
+                None => String::new(),
+            };
+            let message = format!(
+                "type mismatch for @{name}: trying to assign value of type '{}_t' when map already has a type '{old}'",
+                aggregate.name
+            );
+            self.wrong(span, message);
+            return None;
         }
         Some(St::Aggregate { map, key, args: value.into_iter().collect() })
     }

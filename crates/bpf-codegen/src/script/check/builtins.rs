@@ -211,9 +211,10 @@ impl Check<'_, '_> {
     pub(super) fn argument(&mut self, number: u32, span: Span) -> Ex {
         let regs = registers(self.context.arch);
         match &self.context.args {
-            Args::Call => match regs.args.get(number as usize) {
-                Some(&offset) => Ex::new(U64, ExKind::Ctx { offset, size: 8 }, span),
-                None => {
+            Args::Call => {
+                if let Some(&offset) = regs.args.get(number as usize) {
+                    Ex::new(U64, ExKind::Ctx { offset, size: 8 }, span)
+                } else {
                     let last = regs.args.len() - 1;
                     self.wrong_hint(
                         span,
@@ -221,17 +222,16 @@ impl Check<'_, '_> {
                         format!("arg0 to arg{last} are in registers; those behind are sarg0 and so on"),
                     )
                 }
-            },
-            Args::Usdt(specs) => match specs.get(number as usize) {
-                Some(spec) => {
+            }
+            Args::Usdt(specs) => {
+                if let Some(spec) = specs.get(number as usize) {
                     let ty = Ty::Int { size: 8, signed: spec.ty.signed && !spec.ty.float };
                     Ex::new(ty, ExKind::UsdtArg(Box::new(spec.clone())), span)
-                }
-                None => {
+                } else {
                     let (count, name) = (specs.len(), self.context.name.clone());
                     self.wrong(span, format!("{name} has {count} arguments, so no arg{number}"))
                 }
-            },
+            }
             Args::Words { .. } => {
                 if self.context.kind == ProbeKind::Rawtracepoint {
                     return Ex::new(U64, ExKind::Ctx { offset: number * 8, size: 8 }, span);

@@ -5,7 +5,7 @@ use bt_lang::ast::{Expr, ExprKind, Name};
 
 use super::calls::Call;
 use super::{Check, MapHolds, format};
-use crate::script::hir::{Ex, ExKind, Fun, St};
+use crate::script::hir::{Ex, ExKind, St};
 use crate::script::interface::{Action, ActionKind, FormatPiece, FormatSize, PrintTo};
 use crate::script::ty::{I64, Ty, U64};
 
@@ -278,7 +278,7 @@ impl Check<'_, '_> {
             let id = self.map_id(&map.name.text, map.name.span);
             let keyed = self.map(id).key.as_ref().is_some_and(|key| *key != Ty::Void);
             let stack = matches!(&self.map(id).value, Some(MapHolds::Scalar(Ty::Stack { .. })));
-            if !(stack && !keyed) {
+            if !stack || keyed {
                 if !self.require_map(id, call.args[0].span) {
                     return Ex::new(I64, ExKind::Error, call.span);
                 }
@@ -307,9 +307,4 @@ impl Check<'_, '_> {
 /// The kind of a key, for an expression of the map's own key type.
 fn cast_kind(key: Ex) -> ExKind {
     if key.ty.is_scalar() && key.constant().is_none() { ExKind::Convert(Box::new(key)) } else { key.kind }
-}
-
-/// Helpers that only exist for their effect.
-pub(crate) fn has_effect(fun: Fun) -> bool {
-    fun == Fun::Signal
 }

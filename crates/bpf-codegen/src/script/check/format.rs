@@ -3,6 +3,9 @@
 use crate::script::interface::{FormatPiece, FormatSize, FormatSpec};
 use crate::script::ty::Ty;
 
+/// How many bytes of a number count, by the word before the letter.
+const LENGTHS: [(&[u8], u8); 6] = [(b"hh", 1), (b"h", 2), (b"ll", 8), (b"l", 8), (b"j", 8), (b"z", 8)];
+
 /// A format taken apart, or what is wrong with it.
 pub(super) fn parse(format: &[u8]) -> Result<Vec<FormatPiece>, String> {
     let mut pieces = Vec::new();
@@ -64,7 +67,6 @@ fn spec(format: &[u8], mut at: usize) -> Result<(FormatSpec, usize), String> {
         at += 1;
         spec.precision = size(&mut at).or(Some(FormatSize::Fixed(0)));
     }
-    const LENGTHS: [(&[u8], u8); 6] = [(b"hh", 1), (b"h", 2), (b"ll", 8), (b"l", 8), (b"j", 8), (b"z", 8)];
     let rest = format.get(at..).unwrap_or_default();
     if let Some((word, bytes)) = LENGTHS.iter().find(|(word, _)| rest.starts_with(word)) {
         spec.length = Some(*bytes);

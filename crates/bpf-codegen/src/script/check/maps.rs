@@ -104,9 +104,10 @@ impl Check<'_, '_> {
         let key = Box::new(key);
         match self.map(id).value.clone() {
             Some(MapHolds::Scalar(ty)) => Ex::new(ty, ExKind::MapGet { map: id, key }, span),
-            Some(MapHolds::Agg(agg)) => match agg.read_type() {
-                Some(ty) => Ex::new(ty, ExKind::AggGet { map: id, key }, span),
-                None => {
+            Some(MapHolds::Agg(agg)) => {
+                if let Some(ty) = agg.read_type() {
+                    Ex::new(ty, ExKind::AggGet { map: id, key }, span)
+                } else {
                     let holds = agg.name();
                     self.wrong_hint(
                         span,
@@ -114,7 +115,7 @@ impl Check<'_, '_> {
                         "print() can show it",
                     )
                 }
-            },
+            }
             None => Ex::error(span),
         }
     }
@@ -190,18 +191,15 @@ impl Check<'_, '_> {
                 return;
             }
         };
-        match joined {
-            Some(ty) => {
-                if self.map(map).value.is_none() {
-                    self.shared.maps[map].span = span;
-                }
-                self.shared.maps[map].value = Some(MapHolds::Scalar(ty));
+        if let Some(ty) = joined {
+            if self.map(map).value.is_none() {
+                self.shared.maps[map].span = span;
             }
-            None => {
-                let old = self.map_read_type(map).map(|ty| self.type_name(&ty)).unwrap_or_default();
-                let new = self.type_name(ty);
-                self.wrong(span, format!("type mismatch for @{name}: trying to assign value of type '{new}' when map already has a type '{old}'"));
-            }
+            self.shared.maps[map].value = Some(MapHolds::Scalar(ty));
+        } else {
+            let old = self.map_read_type(map).map(|ty| self.type_name(&ty)).unwrap_or_default();
+            let new = self.type_name(ty);
+            self.wrong(span, format!("type mismatch for @{name}: trying to assign value of type '{new}' when map already has a type '{old}'"));
         }
     }
 
@@ -224,12 +222,11 @@ impl Check<'_, '_> {
 
     /// A map named as an argument: its number, and its keys.
     pub(super) fn map_argument<'e>(&mut self, arg: &'e Expr, what: &str) -> Option<(MapId, &'e MapRef)> {
-        match &arg.kind {
-            ExprKind::Map(map) => Some((self.map_id(&map.name.text, map.name.span), map)),
-            _ => {
-                self.wrong(arg.span, format!("{what}() expects a map to be provided"));
-                None
-            }
+        if let ExprKind::Map(map) = &arg.kind {
+            Some((self.map_id(&map.name.text, map.name.span), map))
+        } else {
+            self.wrong(arg.span, format!("{what}() expects a map to be provided"));
+            None
         }
     }
 

@@ -41,10 +41,9 @@ impl Check<'_, '_> {
             return self.string(text, span);
         }
         let value = self.expr(&call.args[0]);
-        // The length does not count the end.
-        let (room, limit) = match self.length(call.args.get(1), most - 1, call.name) {
-            (room, limit) => (room + 1, limit),
-        };
+        // As in bpftrace, a length that is given counts the end; the setting's does not.
+        let (length, limit) = self.length(call.args.get(1), most - 1, call.name);
+        let room = if call.args.len() > 1 && limit.is_none() { length.max(1) } else { length + 1 };
         let ty = Ty::Str(room);
         match &value.ty {
             Ty::Unknown => return Ex::new(ty, ExKind::Error, span),
@@ -281,16 +280,13 @@ impl Check<'_, '_> {
         };
         let found = params.iter().position(|(known, _)| *known == name.text);
         let regs = registers(self.context.arch);
-        match found.and_then(|index| Some((*regs.args.get(index)?, params[index].1))) {
-            Some((offset, ty)) => {
-                let ty = self.ty_in(ty, Space::User);
-                self.word(offset, ty, span)
-            }
-            None => {
-                let known: Vec<&str> = params.iter().map(|(name, _)| name.as_str()).collect();
-                let hint = format!("its arguments are {}", known.join(", "));
-                self.wrong_hint(name.span, format!("there is no argument named '{}'", name.text), hint)
-            }
+        if let Some((offset, ty)) = found.and_then(|index| Some((*regs.args.get(index)?, params[index].1))) {
+            let ty = self.ty_in(ty, Space::User);
+            self.word(offset, ty, span)
+        } else {
+            let known: Vec<&str> = params.iter().map(|(name, _)| name.as_str()).collect();
+            let hint = format!("its arguments are {}", known.join(", "));
+            self.wrong_hint(name.span, format!("there is no argument named '{}'", name.text), hint)
         }
     }
 

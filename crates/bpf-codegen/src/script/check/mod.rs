@@ -3,6 +3,7 @@
 //! What a map holds shows in all probes together, and a variable may be used before the assignment that widens it. So all
 //! bodies are checked in rounds, until the types of maps and variables no longer change; mistakes are told in the last
 //! round only, all of them.
+#![expect(clippy::unused_self, reason = "what makes an expression is asked of the checker, whatever it needs to know")]
 
 mod access;
 mod aggregates;
@@ -34,6 +35,9 @@ use super::interface::{Action, Config, TargetFacts};
 use super::probe::Context;
 use super::ty::{Agg, Ty};
 
+pub(crate) use aggregates::AGGREGATES;
+pub(crate) use builtins::BUILTINS;
+pub(crate) use calls::{FUNCTIONS, REFUSED};
 pub(crate) use functions::signal_number;
 
 /// What is known of a map.

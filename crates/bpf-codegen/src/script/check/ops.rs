@@ -113,7 +113,7 @@ impl Check<'_, '_> {
                 };
                 let by = match &value.ty {
                     Ty::Ptr { to, .. } if !to.is_void() => {
-                        by * self.shared.types.size_of(*to).map_or(1, |size| size.max(1) as i64)
+                        by * self.shared.types.size_of(*to).map_or(1, |size| size.max(1).cast_signed())
                     }
                     Ty::Int { .. } | Ty::Ptr { .. } => by,
                     ty => {

@@ -110,12 +110,11 @@ impl Check<'_, '_> {
         let count = match count {
             Some(count) => {
                 let number = self.expr(count);
-                match number.constant().filter(|number| *number <= MAX_ARRAY) {
-                    Some(number) => number as u32,
-                    None => {
-                        self.wrong(count.span, "an array's length must be a number that is known when compiling");
-                        return Ty::Unknown;
-                    }
+                if let Some(number) = number.constant().filter(|number| *number <= MAX_ARRAY) {
+                    number as u32
+                } else {
+                    self.wrong(count.span, "an array's length must be a number that is known when compiling");
+                    return Ty::Unknown;
                 }
             }
             None => 0,
@@ -144,12 +143,11 @@ impl Check<'_, '_> {
         if let Some((_, aggregate)) = super::aggregates::TYPES.iter().find(|(known, _)| *known == name) {
             return Ty::Agg(aggregate.clone());
         }
-        match self.c_name(name) {
-            Some(ty) => self.ty_in(ty, self.context.space),
-            None => {
-                self.unknown_type(NameKind::Typedef, name, span);
-                Ty::Unknown
-            }
+        if let Some(ty) = self.c_name(name) {
+            self.ty_in(ty, self.context.space)
+        } else {
+            self.unknown_type(NameKind::Typedef, name, span);
+            Ty::Unknown
         }
     }
 

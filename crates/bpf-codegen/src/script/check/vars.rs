@@ -55,25 +55,20 @@ impl Check<'_, '_> {
 
     /// The variable's value.
     pub(super) fn variable(&mut self, name: &str, span: Span) -> Ex {
-        match self.find_var(name) {
-            Some(var) => {
-                let ty = self.vars[var].ty.clone();
-                if ty == Ty::Unknown {
-                    return self.wrong(span, format!("${name} has no value yet, so its type is not known"));
-                }
-                Ex::new(ty, ExKind::Var(var), span)
+        if let Some(var) = self.find_var(name) {
+            let ty = self.vars[var].ty.clone();
+            if ty == Ty::Unknown {
+                return self.wrong(span, format!("${name} has no value yet, so its type is not known"));
             }
-            None => {
-                let known: Vec<String> = self.scopes.iter().flat_map(|scope| scope.keys().cloned()).collect();
-                let near = bt_lang::nearest(name, known.iter().map(String::as_str));
-                let hint = match near.first() {
-                    Some(near) => format!("did you mean ${near}?"),
-                    None => {
-                        "variables live in the block that they are first set in; set it before, or use a map".into()
-                    }
-                };
-                self.wrong_hint(span, format!("undefined or undeclared variable: ${name}"), hint)
-            }
+            Ex::new(ty, ExKind::Var(var), span)
+        } else {
+            let known: Vec<String> = self.scopes.iter().flat_map(|scope| scope.keys().cloned()).collect();
+            let near = bt_lang::nearest(name, known.iter().map(String::as_str));
+            let hint = match near.first() {
+                Some(near) => format!("did you mean ${near}?"),
+                None => "variables live in the block that they are first set in; set it before, or use a map".into(),
+            };
+            self.wrong_hint(span, format!("undefined or undeclared variable: ${name}"), hint)
         }
     }
 

@@ -15,9 +15,10 @@ impl Emitter<'_> {
     /// r0 = whether two values are equal, or not.
     pub(super) fn same(&mut self, left: &Ex, right: &Ex, negate: bool) {
         let (differ, done) = (self.asm.label("differ"), self.asm.label("compared"));
-        self.temporary(|emitter| match (&left.ty, &right.ty) {
-            (Ty::Str(_), Ty::Str(_)) => emitter.same_text(left, right, u32::MAX, differ),
-            _ => {
+        self.temporary(|emitter| {
+            if let (Ty::Str(_), Ty::Str(_)) = (&left.ty, &right.ty) {
+                emitter.same_text(left, right, u32::MAX, differ)
+            } else {
                 let ty = left.ty.join(&right.ty).unwrap_or_else(|| left.ty.clone());
                 let (a, b) = (emitter.as_type(left, &ty), emitter.as_type(right, &ty));
                 emitter.same_value(&ty, a, b, differ);

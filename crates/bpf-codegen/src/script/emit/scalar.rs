@@ -180,12 +180,11 @@ impl Emitter<'_> {
 
     /// Goes to a label if a comparison holds.
     pub(super) fn compare(&mut self, left: &Ex, right: &Ex, op: JumpOp, to: Label) {
-        self.temporary(|emitter| match small(right) {
-            Some(number) => {
+        self.temporary(|emitter| {
+            if let Some(number) = small(right) {
                 emitter.scalar(left);
                 emitter.asm.jump_if(R0, op, number, to);
-            }
-            None => {
+            } else {
                 emitter.pair(left, right);
                 emitter.asm.jump_if(R0, op, R1, to);
             }

@@ -61,10 +61,11 @@ fn forget(context: &mut Context, mentions: Mentions) {
     if !mentions.name {
         context.name.clear();
     }
-    if !mentions.function && !(mentions.args && context.kind == ProbeKind::Uprobe) {
+    let args_of_function = mentions.args && context.kind == ProbeKind::Uprobe;
+    if !mentions.function && !args_of_function {
         context.function = None;
     }
-    if !mentions.path && !(mentions.args && context.kind == ProbeKind::Uprobe) {
+    if !mentions.path && !args_of_function {
         context.path = None;
     }
     let asked = mentions.args || mentions.numbered || mentions.retval;
