@@ -123,7 +123,9 @@ pub(crate) fn emit(shared: &Shared<'_>, context: &Context, body: &Body, name: &s
             continue;
         }
         let scratch = emitter.scratch_most;
-        return Ok(Emitted { code: emitter.asm.finish_reachable()?, subs: emitter.subs, scratch });
+        let code = emitter.asm.finish_reachable()?;
+        let subs = referenced(&code, emitter.subs);
+        return Ok(Emitted { code, subs, scratch });
     }
 }
 
@@ -284,4 +286,22 @@ impl<'a> Emitter<'a> {
     fn room(ty: &Ty) -> u32 {
         if ty.is_scalar() { 8 } else { ty.size().next_multiple_of(8) }
     }
+}
+
+/// The callbacks that something still refers to: the code that would call the others was left out.
+fn referenced(code: &Code, mut subs: Vec<Sub>) -> Vec<Sub> {
+    let names = |code: &Code| -> Vec<String> {
+        code.lines().iter().filter_map(|line| line.reference.as_ref()).map(|it| it.symbol().to_owned()).collect()
+    };
+    let mut wanted = names(code);
+    let mut kept = Vec::new();
+    // Those that callbacks themselves call come behind them in no particular order.
+    while let Some(name) = wanted.pop() {
+        if let Some(index) = subs.iter().position(|sub| sub.name == name) {
+            let sub = subs.remove(index);
+            wanted.extend(names(&sub.code));
+            kept.push(sub);
+        }
+    }
+    kept
 }

@@ -1,0 +1,81 @@
+//! Scripts, compiled and run on this kernel: what arrives is what the language says.
+//!
+//! Needs root; see [`testkit::kernel`] for what happens without.
+#![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
+
+mod decode;
+mod facts;
+mod language;
+mod random;
+
+use bpf_codegen::event::RING;
+use bpf_codegen::script::interface::{Attach, Script};
+use bpf_session::{Drain, Features, Session};
+use facts::Facts;
+
+/// Compiles a script, or says what is wrong with it.
+pub fn compile(source: &str, facts: &Facts) -> Result<Script, String> {
+    let parsed = bt_lang::parser::parse_with(source, bt_lang::parser::Options { params: Some(&facts.params) });
+    let told = |diagnostics: &[bt_lang::Diagnostic]| {
+        diagnostics
+            .iter()
+            .map(|found| format!("{}: {}", found.span.text(source), found.message))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    if !parsed.is_ok() {
+        return Err(told(&parsed.diagnostics));
+    }
+    let compiled = bpf_codegen::script::compile(&parsed.program, facts);
+    compiled.script.ok_or_else(|| told(&compiled.diagnostics))
+}
+
+/// What a script sent, and what its maps hold.
+pub struct Outcome {
+    pub events: Vec<String>,
+    pub maps: Vec<(String, Vec<String>)>,
+}
+
+/// The turn of a test, if this machine lets us.
+pub fn allowed() -> Option<std::sync::MutexGuard<'static, ()>> {
+    testkit::kernel::may_run("scripts")
+}
+
+/// Loads a script and runs its `begin` and `end` probes.
+pub fn run_with(source: &str, facts: &Facts) -> Outcome {
+    let script = compile(source, facts).unwrap_or_else(|wrong| panic!("{source}\n{wrong}"));
+    let features = Features::detect().unwrap();
+    let session = Session::load(&script.module, features).unwrap_or_else(|error| panic!("{source}\n{error}"));
+    let drain = Drain::start(&session, RING, |bytes| Some(bytes.to_vec())).unwrap();
+    for probe in &script.probes {
+        if matches!(probe.attach, Attach::Begin | Attach::End) {
+            session.run(probe.program, &[]).unwrap();
+        }
+    }
+    let mut events = Vec::new();
+    drain.finish(|batch| events.extend(batch.iter().map(|bytes| decode::event(&script, bytes))));
+    let maps = script.maps.iter().map(|map| (map.name.clone(), decode::map(&session, map))).collect();
+    Outcome { events, maps }
+}
+
+pub fn run(source: &str) -> Outcome {
+    run_with(source, &Facts::default())
+}
+
+/// Checks what a script prints, each event a line.
+#[track_caller]
+pub fn prints(source: &str, expected: &[&str]) {
+    if let Some(_alone) = allowed() {
+        assert_eq!(run(source).events, expected, "{source}");
+    }
+}
+
+/// Checks what a script's map holds in the end.
+#[track_caller]
+pub fn holds(source: &str, name: &str, expected: &[&str]) {
+    if let Some(_alone) = allowed() {
+        let outcome = run(source);
+        let map = outcome.maps.iter().find(|(known, _)| known == name).unwrap();
+        assert_eq!(map.1, expected, "{source}");
+    }
+}
