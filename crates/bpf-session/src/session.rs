@@ -132,6 +132,13 @@ impl Session {
                 (Some(Reference::Map(name)), Insn::LoadImm64 { dst, .. }) if self.maps.contains_key(name) => {
                     Insn::LoadImm64 { dst, imm: Imm64::MapFd(self.maps[name].as_fd().as_raw_fd()) }
                 }
+                // A map of one element whose value the program addresses directly. Since Linux 5.2.
+                (Some(Reference::Data(name)), Insn::LoadImm64 { dst, imm: Imm64::Value(off) })
+                    if self.maps.contains_key(name) =>
+                {
+                    let fd = self.maps[name].as_fd().as_raw_fd();
+                    Insn::LoadImm64 { dst, imm: Imm64::MapValue { fd, off: off as i32 } }
+                }
                 (Some(reference), _) => {
                     let (program, symbol) = (def.name.clone(), reference.symbol().to_owned());
                     return Err(SessionError::Unresolved { program, symbol });
