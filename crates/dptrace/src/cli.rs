@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use crate::demo::DemoArgs;
 use crate::generate::GenerateArgs;
+use crate::kernel_delay::KernelDelayArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
 use crate::record::RecordArgs;
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Record what a live process's probes tell of its objects, for trace -b
     Record(RecordArgs),
+    /// Tell where each thread's time went: its own code, calls, waiting for a CPU, interrupts
+    KernelDelay(Box<KernelDelayArgs>),
     /// Print the bpftrace script that records objects, for those who must use bpftrace
     Generate(GenerateArgs),
     /// Show what dptrace does, on a sample that it carries

@@ -9,6 +9,7 @@ mod failure;
 mod generate;
 mod input;
 mod interrupt;
+mod kernel_delay;
 mod latency;
 mod list;
 mod meta;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Latency(args) => latency::run(args),
         Command::List(args) => list::run(args),
         Command::Record(args) => record::run(args),
+        Command::KernelDelay(args) => kernel_delay::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Demo(args) => demo::run(args),
         Command::DemoTarget(options) => demo_target::run(options).map_err(Into::into),

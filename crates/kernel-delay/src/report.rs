@@ -15,6 +15,8 @@ use crate::sample::{Interrupt, Sample, Stat, ThreadSample};
 pub struct Header {
     /// Whether a trigger made the sample.
     pub triggered: bool,
+    /// When the report is made, as the lines before it say the time.
+    pub stamp: String,
 }
 
 /// Where a section's columns begin.
@@ -32,9 +34,9 @@ pub fn report(sample: &Sample, header: &Header) -> String {
 
 fn write_all(text: &mut String, sample: &Sample, header: &Header) -> std::fmt::Result {
     if header.triggered {
-        writeln!(text, "# Triggered sample dump, stop-start delta {} ns", grouped(sample.window.length()))?;
+        writeln!(text, "# Triggered sample dump, stop-start delta {} ns {}", grouped(sample.window.length()), header.stamp)?;
     } else {
-        writeln!(text, "# Sample dump")?;
+        writeln!(text, "# Sample dump {}", header.stamp)?;
     }
     writeln!(text, "{:10} {:16} <RESOURCE SPECIFIC>", "TID", "THREAD")?;
     writeln!(text, "{:-<10} {:-<16} {:-<RULE$}", "", "", "")?;
@@ -87,7 +89,7 @@ impl Section<'_> {
             writeln!(self.text)?;
         }
         self.first = false;
-        writeln!(self.text, "{tid:<10} {name:16} [{section}]")?;
+        writeln!(self.text, "{tid:>10} {name:16} [{section}]")?;
         self.row(columns)
     }
 

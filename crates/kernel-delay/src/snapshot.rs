@@ -1,6 +1,6 @@
 //! A thread's value, as it was read from the map.
 
-use bpf_codegen::delay::layout::{HISTOGRAM, call, entry_of, value};
+use bpf_codegen::delay::layout::{HISTOGRAM, call, entry_of, state, value};
 
 /// A thread's value. One that is too short has zeros behind it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -17,6 +17,11 @@ impl Snapshot {
     /// Until when its time is accounted for.
     pub fn mark(&self) -> u64 {
         self.wide(value::MARK)
+    }
+
+    /// Whether the thread is gone.
+    pub fn is_dead(&self) -> bool {
+        self.narrow(value::STATE) == state::DEAD
     }
 
     /// A 64-bit number at an offset of [`value`].

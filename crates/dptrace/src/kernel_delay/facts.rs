@@ -1,0 +1,62 @@
+//! What the programs must know of this kernel, from its BTF.
+
+use std::collections::HashMap;
+
+use anyhow::Context as _;
+use bpf_codegen::delay::{self, TaskFacts};
+use typeinfo::{Abi, Btf, NameKind, TypeRef, TypeStore};
+
+/// The kernel's own types (Documentation/bpf/btf.rst, section 4).
+const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
+/// `TS_COMPAT` of `arch/x86/include/asm/thread_info.h`: the task makes a 32-bit system call.
+const TS_COMPAT: i32 = 2;
+
+/// The facts.
+pub(super) struct Facts {
+    pub(super) task: TaskFacts,
+    /// The tracepoints' ids.
+    pub(super) tracepoints: HashMap<&'static str, u32>,
+}
+
+impl Facts {
+    /// Reads the kernel's types.
+    pub(super) fn read() -> anyhow::Result<Self> {
+        let bytes = std::fs::read(KERNEL_BTF)
+            .with_context(|| format!("this kernel tells nothing of its types: {KERNEL_BTF} (CONFIG_DEBUG_INFO_BTF)"))?;
+        let abi = if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 };
+        let mut types = TypeStore::new(abi);
+        types.add_btf(Btf::parse(&bytes)?)?;
+        let mut tracepoints = HashMap::new();
+        for name in delay::tracepoints() {
+            let id = types.raw_tracepoint(name)?.and_then(|tracepoint| types.btf_id(tracepoint.ty));
+            tracepoints.extend(id.map(|id| (name, id.id)));
+        }
+        Ok(Self { task: task(&types)?, tracepoints })
+    }
+}
+
+fn task(types: &TypeStore<'_>) -> anyhow::Result<TaskFacts> {
+    let task = types.require(NameKind::Struct, "task_struct")?;
+    let at = |path: &str| offset(types, task, path);
+    let optional = |path: &str| types.find_member(task, path).ok().flatten().and_then(|_| at(path).ok());
+    let registers = types.require(NameKind::Struct, "pt_regs")?;
+    let number = if cfg!(target_arch = "aarch64") { "syscallno" } else { "orig_ax" };
+    // The fourth argument came with Linux 5.18; `__state` was called `state` before 5.14.
+    let arguments = types.raw_tracepoint("sched_switch")?.map_or(0, |tracepoint| tracepoint.params.len());
+    let state = if arguments >= 4 { None } else { Some(at("__state").or_else(|_| at("state"))?) };
+    let compat = at("thread_info.status").ok().filter(|_| cfg!(target_arch = "x86_64")).map(|at| (at, TS_COMPAT));
+    Ok(TaskFacts {
+        tgid: at("tgid")?,
+        pid: at("pid")?,
+        comm: at("comm")?,
+        on_cpu: optional("on_cpu"),
+        state,
+        compat,
+        call_number: offset(types, registers, number)?,
+    })
+}
+
+fn offset(types: &TypeStore<'_>, ty: TypeRef, path: &str) -> anyhow::Result<i16> {
+    let field = types.path(ty, path)?;
+    i16::try_from(field.byte_offset()).with_context(|| format!("{path} is too far from its structure's beginning"))
+}

@@ -1,0 +1,238 @@
+//! `dptrace kernel-delay`: where each thread's time went, and whether the kernel is to blame.
+
+mod facts;
+mod proc_thread;
+mod stamp;
+mod subject;
+mod tracer;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bpf_codegen::delay::{self, Setting};
+use clap::Args;
+use kernel_delay::{Header, Sample, Window, json, poll_numbers, report, verdict};
+use sys::clock::monotonic_nanos;
+use sys::process::{HeldChild, PidFd};
+
+use crate::failure::{note, usage};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use facts::Facts;
+use stamp::stamp;
+use tracer::{Lost, Tracer};
+
+/// `dptrace kernel-delay`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+pub(crate) struct KernelDelayArgs {
+    /// A running process
+    #[arg(short, long, value_name = "PID", conflicts_with_all = ["name", "command"])]
+    pid: Option<u32>,
+
+    /// The one process with this name [default: ovs-vswitchd]
+    #[arg(long, value_name = "NAME", conflicts_with = "command")]
+    name: Option<String>,
+
+    /// A program to start, with its arguments: all is attached before its first instruction
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+
+    /// How long a sample is, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.5, help_heading = "Samples")]
+    sample_time: f64,
+
+    /// How many samples are made
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Samples")]
+    sample_count: u32,
+
+    /// How long to wait between samples, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, help_heading = "Samples")]
+    sample_interval: f64,
+
+    /// How many threads there is room for
+    #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "Samples",
+        value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    max_threads: u32,
+
+    /// Only these threads, by their name
+    #[arg(long, value_name = "GLOB", help_heading = "Output")]
+    thread: Option<String>,
+
+    /// A JSON object for each sample
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Only the verdict: a line a thread, worst first
+    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    summary: bool,
+
+    /// Tell what is attached, and how long that took
+    #[arg(short = 'D', long, help_heading = "Output")]
+    debug: bool,
+}
+
+const USAGE: &str = "dptrace kernel-delay [OPTIONS] [-p <PID> | --name <NAME>]
+       dptrace kernel-delay [OPTIONS] -- <COMMAND> [ARG]...";
+
+const EXAMPLES: &str = "\
+Each thread's time budget adds up to the sample: its own code, system calls, blocked, waiting for a CPU (and who ran
+instead), interrupts, stopped. The other sections have what lies wholly in the sample.
+
+Examples:
+  dptrace kernel-delay                               half a second of ovs-vswitchd
+  dptrace kernel-delay -p 4711 --summary             a line a thread, worst first
+  dptrace kernel-delay --name nvmf_tgt --sample-time 5 --thread 'reactor_*'
+  dptrace kernel-delay -p 4711 --sample-count 10 --sample-interval 60 --json
+  dptrace kernel-delay -- build/bin/nvmf_tgt -m 0x3  from its first instruction";
+
+/// The longest sample: what the clocks in the maps can hold.
+const LONGEST: f64 = 24.0 * 3600.0;
+/// How often the process and our own signals are looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Runs the command.
+pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
+    let length = nanos("--sample-time", args.sample_time)?;
+    let interval = nanos("--sample-interval", args.sample_interval)?;
+    let threads = args.thread.as_deref().map(glob::Pattern::new).transpose();
+    let threads = threads.map_err(|error| usage(format!("--thread: {error}")))?;
+    let interrupt = Interrupt::catch()?;
+    let subject = subject::Subject::of(args)?;
+    let begun = monotonic_nanos();
+    let facts = Facts::read()?;
+    let held = PidFd::open(subject.pid).with_context(|| format!("no process has the pid {}", subject.pid))?;
+    let setting = Setting {
+        tgid: subject.pid,
+        task: facts.task,
+        polls: poll_numbers(),
+        threads: args.max_threads,
+        events: None,
+    };
+    let module = delay::module(&setting, |name| facts.tracepoints.get(name).copied())?;
+    let tracer = Tracer::start(&setting, &facts, &module)?;
+    if args.debug {
+        note(&format!("{} programs attached in {} us", module.programs.len(), (monotonic_nanos() - begun) / 1000));
+    }
+    let mut run = Run { args, tracer, process: held, interrupt, threads, length, output: Output::open(None)? };
+    let child = run.samples(subject.held, interval)?;
+    tell_lost(&run.tracer.lost()?);
+    subject::leave(child)
+}
+
+fn nanos(option: &str, seconds: f64) -> anyhow::Result<u64> {
+    if (0.0..=LONGEST).contains(&seconds) {
+        Ok((seconds * 1e9) as u64)
+    } else {
+        Err(usage(format!("{option} {seconds} is not between 0 and {LONGEST} seconds")))
+    }
+}
+
+/// Samples in the making.
+struct Run<'a> {
+    args: &'a KernelDelayArgs,
+    tracer: Tracer,
+    process: PidFd,
+    interrupt: Interrupt,
+    threads: Option<glob::Pattern>,
+    length: u64,
+    output: Output,
+}
+
+impl Run<'_> {
+    /// Makes the samples; the process that waits to be started is let go in the first one.
+    fn samples(&mut self, held: Option<HeldChild>, interval: u64) -> anyhow::Result<Option<std::process::Child>> {
+        let mut held = held;
+        let mut child = None;
+        for number in 0..self.args.sample_count {
+            if number > 0 {
+                self.wait_until(monotonic_nanos() + interval)?;
+            }
+            if self.is_over()? && held.is_none() {
+                break;
+            }
+            self.tracer.prepare()?;
+            let opened = self.tracer.open(Some(self.length), 0)?;
+            self.line(&format!("# Start sampling {}", stamp()))?;
+            if let Some(held) = held.take() {
+                child = Some(held.go().context("starting the command")?);
+            }
+            let whole = self.wait_until(opened.stop)?;
+            let window = if whole { opened } else { self.tracer.cut()? };
+            self.wait_for(&window);
+            self.line(&format!("# Stop sampling {}", stamp()))?;
+            self.report(window)?;
+        }
+        Ok(child)
+    }
+
+    fn is_over(&self) -> anyhow::Result<bool> {
+        Ok(self.interrupt.is_wished() || self.process.has_ended()?)
+    }
+
+    /// Waits for a moment; false if there is a reason not to.
+    fn wait_until(&self, moment: u64) -> anyhow::Result<bool> {
+        loop {
+            let left = moment.saturating_sub(monotonic_nanos());
+            if left == 0 {
+                return Ok(true);
+            }
+            if self.is_over()? {
+                return Ok(false);
+            }
+            std::thread::sleep(LOOK.min(Duration::from_nanos(left)));
+        }
+    }
+
+    /// Waits the little that a window that was cut still has.
+    fn wait_for(&self, window: &Window) {
+        std::thread::sleep(Duration::from_nanos(window.stop.saturating_sub(monotonic_nanos())));
+    }
+
+    /// A line that the text has and JSON has not.
+    fn line(&mut self, text: &str) -> anyhow::Result<()> {
+        if !self.args.json && !self.args.summary {
+            writeln!(self.output.buffer, "{text}")?;
+            self.output.flush()?;
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, window: Window) -> anyhow::Result<()> {
+        let mut sample = Sample::of(&self.tracer.look(window)?);
+        if let Some(threads) = &self.threads {
+            sample.threads.retain(|thread| threads.matches(&thread.name));
+        }
+        let buffer = &mut self.output.buffer;
+        if self.args.json {
+            writeln!(buffer, "{}", json(&sample))?;
+        } else {
+            for line in verdict(&sample) {
+                writeln!(buffer, "{}{line}", if self.args.summary { "" } else { "# " })?;
+            }
+            if !self.args.summary {
+                write!(buffer, "{}", report(&sample, &Header { triggered: false, stamp: stamp() }))?;
+            }
+        }
+        Ok(self.output.flush()?)
+    }
+}
+
+/// Says what is missing in the report.
+fn tell_lost(lost: &Lost) {
+    let Lost { threads, rivals, interrupts, events, triggers, skipped } = *lost;
+    for (count, what) in [
+        (threads, "threads found no room (--max-threads makes more)"),
+        (rivals, "times found no room for who ran instead (--max-threads makes more)"),
+        (interrupts, "interrupts found no room (--max-threads makes more)"),
+        (events, "system call events found no room in the ring (--buffer-page-count makes it larger)"),
+        (triggers, "start triggers came while a report was made"),
+        (skipped, "programs were skipped by the kernel because another one was running on that CPU"),
+    ] {
+        if count > 0 {
+            note(&format!("{count} {what}"));
+        }
+    }
+}

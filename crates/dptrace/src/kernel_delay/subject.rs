@@ -1,0 +1,67 @@
+//! Which process is looked at.
+
+use anyhow::{Context as _, anyhow};
+use std::process::Child;
+use sys::process::HeldChild;
+
+use super::KernelDelayArgs;
+use super::proc_thread::{name, processes};
+use crate::failure::{note, usage};
+
+/// The process that people ask about who name none.
+const DEFAULT_NAME: &str = "ovs-vswitchd";
+
+/// The process.
+pub(super) struct Subject {
+    pub(super) pid: u32,
+    /// It, where it waits to run its program.
+    pub(super) held: Option<HeldChild>,
+}
+
+impl Subject {
+    pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Self> {
+        if let Some((program, arguments)) = args.command.split_first() {
+            let held = HeldChild::spawn(program, arguments)
+                .with_context(|| format!("starting {}", crate::target::printable(program.as_ref())))?;
+            return Ok(Self { pid: held.pid(), held: Some(held) });
+        }
+        let pid = match args.pid {
+            Some(pid) => pid,
+            None => named(args.name.as_deref().unwrap_or(DEFAULT_NAME))?,
+        };
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))
+            .with_context(|| format!("no process has the pid {pid}"))?;
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        let group = field("Tgid:").and_then(|group| group.parse().ok()).unwrap_or(pid);
+        if group != pid {
+            return Err(usage(format!("{pid} is a thread of process {group}: give that, and --thread for its name")));
+        }
+        Ok(Self { pid, held: None })
+    }
+}
+
+/// The one process of this name.
+fn named(wanted: &str) -> anyhow::Result<u32> {
+    let found = processes(wanted);
+    match found.as_slice() {
+        [one] => Ok(*one),
+        [] => Err(anyhow!("no process is called {wanted} (-p takes a number, --name another name)")),
+        several => {
+            let list: Vec<String> = several
+                .iter()
+                .map(|&pid| format!("{pid} ({})", name(pid, pid).unwrap_or_default()))
+                .collect();
+            Err(usage(format!("{} processes are called {wanted}: {}; choose with -p", several.len(), list.join(", "))))
+        }
+    }
+}
+
+/// Leaves the process that we started to itself.
+pub(super) fn leave(child: Option<Child>) -> anyhow::Result<()> {
+    if let Some(mut child) = child
+        && child.try_wait().context("looking at the command")?.is_none()
+    {
+        note(&format!("process {} goes on without us", child.id()));
+    }
+    Ok(())
+}
