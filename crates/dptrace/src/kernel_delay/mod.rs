@@ -155,17 +155,26 @@ impl Run<'_> {
             }
             self.tracer.prepare()?;
             let opened = self.tracer.open(Some(self.length), 0)?;
+            // What is let go, or told to, must find the window open.
+            sleep_until(opened.start);
             self.line(&format!("# Start sampling {}", stamp()))?;
             if let Some(held) = held.take() {
                 child = Some(held.go().context("starting the command")?);
             }
+            self.debug("a window is open");
             let whole = self.wait_until(opened.stop)?;
             let window = if whole { opened } else { self.tracer.cut()? };
-            self.wait_for(&window);
+            sleep_until(window.stop);
             self.line(&format!("# Stop sampling {}", stamp()))?;
             self.report(window)?;
         }
         Ok(child)
+    }
+
+    fn debug(&self, text: &str) {
+        if self.args.debug {
+            note(text);
+        }
     }
 
     fn is_over(&self) -> anyhow::Result<bool> {
@@ -184,11 +193,6 @@ impl Run<'_> {
             }
             std::thread::sleep(LOOK.min(Duration::from_nanos(left)));
         }
-    }
-
-    /// Waits the little that a window that was cut still has.
-    fn wait_for(&self, window: &Window) {
-        std::thread::sleep(Duration::from_nanos(window.stop.saturating_sub(monotonic_nanos())));
     }
 
     /// A line that the text has and JSON has not.
@@ -218,6 +222,11 @@ impl Run<'_> {
         }
         Ok(self.output.flush()?)
     }
+}
+
+/// Waits for a moment that is very near.
+fn sleep_until(moment: u64) {
+    std::thread::sleep(Duration::from_nanos(moment.saturating_sub(monotonic_nanos())));
 }
 
 /// Says what is missing in the report.

@@ -1,0 +1,380 @@
+//! `kernel-delay` against programs of known truth, on this kernel.
+//!
+//! The program is this very file, started again: [`truth`] does what it is told and says what it did. Nothing here is held
+//! against a clock: what is compared is two accounts of the same time.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, getppid, getuid, kill_process};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde_json::Value;
+
+/// What the program is told to be, in its environment.
+const PART: &str = "DPTRACE_DELAY_TRUTH";
+
+/// Calls that are made in the window.
+const CALLS: u64 = 1000;
+const OTHER_CALLS: u64 = 321;
+const SLEEPS: u32 = 20;
+const SLEEP: Duration = Duration::from_millis(3);
+
+/// The program: it says that it is ready, waits for a line, does its part, says that it is done, and waits for its end.
+#[test]
+#[ignore = "it is the program that the other tests look at"]
+fn truth() {
+    let Ok(part) = std::env::var(PART) else { return };
+    match part.as_str() {
+        "calls" => calls(),
+        "spin" => spin(),
+        _ => idle(),
+    }
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+}
+
+fn say(text: &str) {
+    // The harness has written something in front.
+    println!("\n{text}");
+    std::io::stdout().flush().unwrap();
+}
+
+fn wait_for_go() {
+    say("ready");
+    std::io::stdin().lock().read_line(&mut String::new()).unwrap();
+}
+
+/// A thread that has its name when this returns: it gives it to itself.
+fn named(name: &str, run: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle<()> {
+    let (started, wait) = std::sync::mpsc::channel();
+    let thread = move || {
+        started.send(()).unwrap();
+        run();
+    };
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(thread).unwrap();
+    wait.recv().unwrap();
+    thread
+}
+
+fn make_calls() {
+    for _ in 0..CALLS {
+        let _ = getppid();
+    }
+    for _ in 0..OTHER_CALLS {
+        let _ = getuid();
+    }
+}
+
+/// Counted calls, known sleeps, a thread that was there before and ends, and one that is born and ends.
+fn calls() {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let old = named("old", move || {
+        let _ = wait.recv();
+        make_calls();
+    });
+    named("blocked", || {
+        let (from, _to) = rustix::pipe::pipe().unwrap();
+        let _ = rustix::io::read(&from, &mut [0; 1]);
+    });
+    wait_for_go();
+    let born = named("born", make_calls);
+    go.send(()).unwrap();
+    let sleeper = named("sleeper", || {
+        let begun = Instant::now();
+        for _ in 0..SLEEPS {
+            std::thread::sleep(SLEEP);
+        }
+        say(&format!("slept {}", begun.elapsed().as_nanos()));
+    });
+    for thread in [old, born, sleeper] {
+        thread.join().unwrap();
+    }
+    say("done");
+}
+
+/// One thread that makes no call at all, and two that share a CPU.
+fn spin() {
+    let pinned = || {
+        let mut cpus = CpuSet::new();
+        cpus.set(0);
+        sched_setaffinity(None, &cpus).unwrap();
+        loop {
+            std::hint::spin_loop();
+        }
+    };
+    named("spinner", || {
+        loop {
+            std::hint::spin_loop();
+        }
+    });
+    named("left", pinned);
+    named("right", pinned);
+    wait_for_go();
+}
+
+/// Threads that wait.
+fn idle() {
+    wait_for_go();
+}
+
+/// The program, running.
+struct Target {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Target {
+    fn start(part: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "truth", "--ignored", "--nocapture", "--test-threads=2"])
+            .env(PART, part)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut target = Self { child, input, output: BufReader::new(output) };
+        target.wait_for("ready");
+        target
+    }
+
+    /// The line that begins like this.
+    fn wait_for(&mut self, beginning: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it ended before it said {beginning}");
+            if line.starts_with(beginning) {
+                return line.trim().to_owned();
+            }
+        }
+    }
+
+    fn go(&mut self) {
+        writeln!(self.input, "go").unwrap();
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `dptrace kernel-delay --json`, whose window is open.
+struct Sampling {
+    child: Child,
+    messages: BufReader<std::process::ChildStderr>,
+}
+
+impl Sampling {
+    /// None where the kernel is not for us.
+    fn start(arguments: &[&str]) -> Option<Self> {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_dptrace"))
+            .args(["kernel-delay", "-D", "--json"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut messages = BufReader::new(child.stderr.take().unwrap());
+        loop {
+            let mut line = String::new();
+            let read = messages.read_line(&mut line).unwrap();
+            if line.contains("window is open") {
+                return Some(Self { child, messages });
+            }
+            if read == 0 || line.contains("not permitted") {
+                assert!(line.contains("not permitted"), "no window: {line:?} {:?}", child.wait());
+                eprintln!("skipped: {line}");
+                return None;
+            }
+        }
+    }
+
+    /// Ends the window now, and gives the sample and what was told beside it.
+    fn end(mut self) -> (Value, String) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        let mut text = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        let mut told = String::new();
+        self.messages.read_to_string(&mut told).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{told}");
+        (serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text:?} {told}")), told)
+    }
+}
+
+fn thread<'v>(sample: &'v Value, name: &str) -> &'v Value {
+    let mut found = sample["threads"].as_array().unwrap().iter().filter(|thread| thread["name"] == name);
+    let thread = found.next().unwrap_or_else(|| panic!("no thread {name} in {sample:#}"));
+    assert!(found.next().is_none(), "two threads {name}");
+    thread
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn call<'v>(thread: &'v Value, list: &'v Value, name: &str) -> &'v Value {
+    list.as_array().unwrap().iter().find(|call| call["name"] == name).unwrap_or_else(|| panic!("no {name}: {thread:#}"))
+}
+
+fn budget(thread: &Value, part: &str) -> u64 {
+    number(&thread["budget"][part])
+}
+
+/// Every thread's budget is its window, within a thousandth.
+fn adds_up(sample: &Value) {
+    for thread in sample["threads"].as_array().unwrap() {
+        let (sum, window) = (budget(thread, "sum_ns"), budget(thread, "window_ns"));
+        assert!(sum.abs_diff(window) * 1000 <= window, "{sum} of {window}: {thread:#}");
+    }
+}
+
+#[test]
+fn calls_are_counted_exactly() {
+    let mut target = Target::start("calls");
+    let pid = target.child.id().to_string();
+    let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "60"]) else { return };
+    target.go();
+    let slept: u64 = target.wait_for("slept").split_whitespace().nth(1).unwrap().parse().unwrap();
+    target.wait_for("done");
+    let (sample, told) = sampling.end();
+    adds_up(&sample);
+    for name in ["old", "born"] {
+        let thread = thread(&sample, name);
+        assert_eq!(call(thread, &thread["syscalls"], "getppid")["count"], CALLS, "{name}");
+        assert_eq!(call(thread, &thread["syscalls"], "getuid")["count"], OTHER_CALLS, "{name}");
+        assert_eq!((&thread["ended"], &thread["born"]), (&true.into(), &(name == "born").into()), "{name}");
+    }
+    let sleeper = thread(&sample, "sleeper");
+    let sleeps = call(sleeper, &sleeper["syscalls"], "clock_nanosleep");
+    assert_eq!(sleeps["count"], SLEEPS);
+    let (total, wanted) = (number(&sleeps["total_ns"]), SLEEP.as_nanos() as u64 * u64::from(SLEEPS));
+    assert!((wanted..=slept).contains(&total), "{wanted} <= {total} <= {slept}");
+    assert!(number(&sleeps["max_ns"]) >= SLEEP.as_nanos() as u64);
+    let blocked = number(&call(sleeper, &sleeper["budget"]["calls"], "clock_nanosleep")["blocked_ns"]);
+    assert!(blocked <= total && total - blocked <= budget(sleeper, "ready_ns") + budget(sleeper, "syscalls_ns")
+        + budget(sleeper, "hard_irq_ns") + budget(sleeper, "soft_irq_ns"), "{sleeper:#}");
+    // It was there before, and did nothing: no event tells of it.
+    let still = thread(&sample, "blocked");
+    let window = number(&sample["stop_ns"]) - number(&sample["start_ns"]);
+    assert_eq!(call(still, &still["budget"]["calls"], "read")["blocked_ns"], window);
+    assert!(still["syscalls"].as_array().unwrap().is_empty());
+    assert!(!told.contains("found no room") && !told.contains("skipped"), "{told}");
+}
+
+/// On a CPU, and waiting for one, as the scheduler's own books have it (Documentation/scheduler/sched-stats.rst).
+fn books(pid: u32, tid: u64) -> (u64, u64) {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).unwrap();
+    let mut numbers = text.split_ascii_whitespace().map(|number| number.parse().unwrap());
+    (numbers.next().unwrap(), numbers.next().unwrap())
+}
+
+fn tid_of(pid: u32, name: &str) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let named = |path: &std::path::Path| std::fs::read_to_string(path.join("comm")).unwrap().trim_end() == name;
+    let path = tasks.map(|entry| entry.unwrap().path()).find(|path| named(path)).unwrap();
+    path.file_name().unwrap().to_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn spinners_have_a_whole_budget_and_rivals() {
+    let target = Target::start("spin");
+    let pid = target.child.id();
+    let names = ["spinner", "left", "right"];
+    let before = names.map(|name| books(pid, tid_of(pid, name)));
+    let begun = Instant::now();
+    let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else { return };
+    std::thread::sleep(Duration::from_millis(500));
+    let (sample, _) = sampling.end();
+    let after = names.map(|name| books(pid, tid_of(pid, name)));
+    let outside = begun.elapsed().as_nanos() as u64 - (number(&sample["stop_ns"]) - number(&sample["start_ns"]));
+    adds_up(&sample);
+    for ((name, before), after) in names.iter().zip(before).zip(after) {
+        let thread = thread(&sample, name);
+        assert_eq!((budget(thread, "syscalls_ns"), budget(thread, "blocked_ns")), (0, 0), "{thread:#}");
+        let (waited, booked) = (budget(thread, "ready_ns"), after.1 - before.1);
+        // A wait is booked when it ends.
+        let open = number(&thread["longest_wait_ns"]).max(50_000_000);
+        assert!(waited <= booked + open, "{name} waited {waited}, booked {booked}");
+        assert!(waited + outside + open >= booked, "{name} waited {waited}, booked {booked}, {outside} outside");
+        let ran = budget(thread, "user_ns") + budget(thread, "hard_irq_ns") + budget(thread, "soft_irq_ns");
+        // What runs is booked at the ticks.
+        assert!(ran <= after.0 - before.0 + 20_000_000, "{name} ran {ran}, booked {}", after.0 - before.0);
+    }
+    let left = thread(&sample, "left");
+    let rivals = left["ran_instead"].as_array().unwrap();
+    assert!(rivals.iter().any(|rival| rival["name"] == "right" && number(&rival["ns"]) > 0), "{left:#}");
+    let told: u64 = rivals.iter().map(|rival| number(&rival["ns"])).sum();
+    assert!(told <= budget(left, "ready_ns"), "{left:#}");
+}
+
+#[test]
+fn a_stop_is_as_long_as_it_was() {
+    let target = Target::start("idle");
+    let Some(sampling) = Sampling::start(&["-p", &target.child.id().to_string(), "--sample-time", "60"]) else { return };
+    let sent = Instant::now();
+    target.signal(Signal::STOP);
+    let status = || std::fs::read_to_string(format!("/proc/{}/stat", target.child.id())).unwrap();
+    while !status().contains(") T ") {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let stopped = Instant::now();
+    std::thread::sleep(Duration::from_millis(200));
+    let least = stopped.elapsed().as_nanos() as u64;
+    target.signal(Signal::CONT);
+    while status().contains(") T ") {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let most = sent.elapsed().as_nanos() as u64;
+    let (sample, _) = sampling.end();
+    adds_up(&sample);
+    let main = sample["threads"].as_array().unwrap().iter().find(|thread| thread["tid"] == target.child.id()).unwrap();
+    assert_eq!(main["stopped"]["count"], 1, "{main:#}");
+    for nanos in [number(&main["stopped"]["total_ns"]), budget(main, "stopped_ns")] {
+        assert!((least..=most).contains(&nanos), "{least} <= {nanos} <= {most}");
+    }
+}
+
+#[test]
+fn a_process_that_ends_is_reported() {
+    let target = Target::start("idle");
+    let pid = target.child.id();
+    let Some(mut sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else { return };
+    drop(target);
+    let mut text = String::new();
+    sampling.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert!(sampling.child.wait().unwrap().success());
+    let sample: Value = serde_json::from_str(&text).unwrap();
+    adds_up(&sample);
+    let threads = sample["threads"].as_array().unwrap();
+    assert!(!threads.is_empty() && threads.iter().all(|thread| thread["ended"] == true), "{sample:#}");
+}
+
+#[test]
+fn a_command_is_seen_from_its_first_instruction() {
+    let output = Command::new(env!("CARGO_BIN_EXE_dptrace"))
+        .args(["kernel-delay", "--json", "--sample-time", "60", "--", "sleep", "0.1"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    if told.contains("not permitted") {
+        eprintln!("skipped: {told}");
+        return;
+    }
+    let sample: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{told}"));
+    adds_up(&sample);
+    let thread = thread(&sample, "sleep");
+    let sleep = call(thread, &thread["syscalls"], "clock_nanosleep");
+    assert_eq!(sleep["count"], 1);
+    assert!(number(&sleep["total_ns"]) >= 100_000_000);
+    // One for each folder of the path until the program was found.
+    assert!(number(&call(thread, &thread["syscalls"], "execve")["count"]) >= 1, "{thread:#}");
+}
