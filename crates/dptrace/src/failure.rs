@@ -26,6 +26,18 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// What this machine can't do.
+#[derive(Debug)]
+pub(crate) struct Unsupported(pub(crate) String);
+
+impl std::fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
 /// A mistake in what was asked for, as an error.
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(Usage(message.into()))
@@ -48,7 +60,8 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
 }
 
 fn is_unsupported(error: &anyhow::Error) -> bool {
-    error.chain().filter_map(|cause| cause.downcast_ref::<HostError>()).any(HostError::is_unsupported)
+    error.chain().any(<dyn std::error::Error>::is::<Unsupported>)
+        || error.chain().filter_map(|cause| cause.downcast_ref::<HostError>()).any(HostError::is_unsupported)
 }
 
 fn io_kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {

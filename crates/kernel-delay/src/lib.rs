@@ -54,7 +54,7 @@ mod verdict;
 
 pub use budget::{Budget, CallTime};
 pub use json::json;
-pub use names::{call_name, poll_numbers, soft_name};
+pub use names::{call_name, call_number, poll_numbers, soft_name};
 pub use report::{Header, report};
 pub use sample::{CallStat, Hint, Interrupt, Look, Rival, Sample, Stat, ThreadLook, ThreadSample, Window};
 pub use snapshot::Snapshot;

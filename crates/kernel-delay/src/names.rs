@@ -16,10 +16,14 @@ pub fn call_name(slot: u32) -> String {
     }
 }
 
+/// The number of the system call of this name.
+pub fn call_number(name: &str) -> Option<u32> {
+    name.parse::<Sysno>().ok().map(|call| call.id().cast_unsigned())
+}
+
 /// The numbers of the call that programs make for `poll(2)`: on machines without `poll` the C library makes `ppoll` of it.
 pub fn poll_numbers() -> Vec<u32> {
-    let named = |name: &str| name.parse::<Sysno>().ok().map(|call| call.id().cast_unsigned());
-    named("poll").or_else(|| named("ppoll")).into_iter().collect()
+    call_number("poll").or_else(|| call_number("ppoll")).into_iter().collect()
 }
 
 /// The soft interrupts in order (`enum` of `include/linux/interrupt.h`), as `/proc/softirqs` calls them, in lower case.

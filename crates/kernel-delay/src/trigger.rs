@@ -88,6 +88,19 @@ impl std::str::FromStr for Trigger {
     }
 }
 
+impl std::fmt::Display for Trigger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Usdt { provider, probe } => write!(f, "u:{provider}:{probe}"),
+            Self::Tracepoint { system, event } => write!(f, "t:{system}:{event}"),
+            Self::Kernel { function, on_return: false } => write!(f, "k:{function}"),
+            Self::Kernel { function, on_return: true } => write!(f, "kr:{function}"),
+            Self::User { function, on_return: false } => write!(f, "up:{function}"),
+            Self::User { function, on_return: true } => write!(f, "ur:{function}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -181,9 +181,9 @@ pub mod armed {
     pub const NO: u32 = 0;
     /// The start trigger's.
     pub const FOR_START: u32 = 1;
-    /// The stop trigger's.
+    /// The stop trigger's, or the clock's.
     pub const FOR_STOP: u32 = 2;
-    /// User space's, and a trigger fired.
+    /// User space's: the stop trigger fired.
     pub const FIRED: u32 = 3;
 }
 

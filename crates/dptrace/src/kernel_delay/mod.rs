@@ -5,14 +5,18 @@ mod proc_thread;
 mod stamp;
 mod subject;
 mod tracer;
+mod triggers;
 
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bpf_codegen::delay::{self, Setting};
+use bpf_codegen::delay::layout::armed;
+use bpf_codegen::delay::{self, Setting, TriggerUse};
+use bpf_session::Features;
 use clap::Args;
+use kernel_delay::trigger::Trigger;
 use kernel_delay::{Header, Sample, Window, json, poll_numbers, report, verdict};
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
@@ -52,6 +56,18 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, help_heading = "Samples")]
     sample_interval: f64,
 
+    /// What starts a sample, instead of the clock
+    #[arg(long, value_name = "TRIGGER", help_heading = "Triggers")]
+    start_trigger: Option<Trigger>,
+
+    /// What stops a sample, instead of the clock
+    #[arg(long, value_name = "TRIGGER", help_heading = "Triggers")]
+    stop_trigger: Option<Trigger>,
+
+    /// Skip samples shorter than so many nanoseconds; they do not count
+    #[arg(long, value_name = "NS", default_value_t = 0, help_heading = "Triggers", requires = "stop_trigger")]
+    trigger_delta: u64,
+
     /// How many threads there is room for
     #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "Samples",
         value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
@@ -81,11 +97,18 @@ const EXAMPLES: &str = "\
 Each thread's time budget adds up to the sample: its own code, system calls, blocked, waiting for a CPU (and who ran
 instead), interrupts, stopped. The other sections have what lies wholly in the sample.
 
+Triggers: u:PROVIDER:PROBE (usdt:), t:SYSTEM:EVENT (trace:), k:FUNCTION (kprobe:), kr:FUNCTION (kretprobe:),
+up:FUNCTION (uprobe:), ur:FUNCTION (upr:, uretprobe:). Probes, functions and system calls of the process fire for it
+only; other tracepoints and the kernel's functions for any process. With a start trigger only, a sample takes the sample
+time.
+
 Examples:
   dptrace kernel-delay                               half a second of ovs-vswitchd
   dptrace kernel-delay -p 4711 --summary             a line a thread, worst first
   dptrace kernel-delay --name nvmf_tgt --sample-time 5 --thread 'reactor_*'
   dptrace kernel-delay -p 4711 --sample-count 10 --sample-interval 60 --json
+  dptrace kernel-delay --start-trigger up:udpif_revalidator --stop-trigger ur:udpif_revalidator --trigger-delta 1000000
+  dptrace kernel-delay -p 4711 --start-trigger t:syscalls:sys_enter_fdatasync --sample-time 0.05
   dptrace kernel-delay -- build/bin/nvmf_tgt -m 0x3  from its first instruction";
 
 /// The longest sample: what the clocks in the maps can hold.
@@ -102,24 +125,39 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     let interrupt = Interrupt::catch()?;
     let subject = subject::Subject::of(args)?;
     let begun = monotonic_nanos();
-    let facts = Facts::read()?;
+    let wanted: Vec<&Trigger> = [&args.start_trigger, &args.stop_trigger].into_iter().flatten().collect();
+    let facts = Facts::read(&wanted)?;
     let held = PidFd::open(subject.pid).with_context(|| format!("no process has the pid {}", subject.pid))?;
-    let setting = Setting {
-        tgid: subject.pid,
-        task: facts.task,
-        polls: poll_numbers(),
-        threads: args.max_threads,
-        events: None,
-    };
-    let module = delay::module(&setting, |name| facts.tracepoints.get(name).copied())?;
-    let tracer = Tracer::start(&setting, &facts, &module)?;
+    let tracer = attach(args, &subject, &facts).map_err(|error| triggers::explain(error, &wanted))?;
     if args.debug {
-        note(&format!("{} programs attached in {} us", module.programs.len(), (monotonic_nanos() - begun) / 1000));
+        note(&format!("attached in {} us", (monotonic_nanos() - begun) / 1000));
     }
     let mut run = Run { args, tracer, process: held, interrupt, threads, length, output: Output::open(None)? };
     let child = run.samples(subject.held, interval)?;
     tell_lost(&run.tracer.lost()?);
     subject::leave(child)
+}
+
+/// Makes the programs, of triggers too, and attaches them all.
+fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> anyhow::Result<Tracer> {
+    let pid = subject.pid;
+    let (task, polls, threads) = (facts.task, poll_numbers(), args.max_threads);
+    let setting = Setting { tgid: pid, task, polls, threads, events: None };
+    let mut module = delay::module(&setting, |name| facts.tracepoints.get(name).copied())?;
+    let own = module.programs.len();
+    let finder = triggers::Finder { pid, files: &subject.files, facts };
+    let mut prepared = Vec::new();
+    for (trigger, to) in [(&args.start_trigger, TriggerUse::Start), (&args.stop_trigger, TriggerUse::Stop)] {
+        if let Some(trigger) = trigger {
+            prepared.push((trigger, finder.add(trigger, to, &mut module)?));
+        }
+    }
+    let mut tracer = Tracer::start(pid, &module, own, Features::detect()?)?;
+    for (trigger, prepared) in &prepared {
+        prepared.attach(tracer.session(), pid, trigger)?;
+        note(&format!("the trigger {trigger} fires for {}", prepared.whose));
+    }
+    Ok(tracer)
 }
 
 fn nanos(option: &str, seconds: f64) -> anyhow::Result<u64> {
@@ -146,29 +184,85 @@ impl Run<'_> {
     fn samples(&mut self, held: Option<HeldChild>, interval: u64) -> anyhow::Result<Option<std::process::Child>> {
         let mut held = held;
         let mut child = None;
-        for number in 0..self.args.sample_count {
-            if number > 0 {
+        let mut made = 0;
+        while made < self.args.sample_count {
+            if made > 0 {
                 self.wait_until(monotonic_nanos() + interval)?;
             }
             if self.is_over()? && held.is_none() {
                 break;
             }
             self.tracer.prepare()?;
-            let opened = self.tracer.open(Some(self.length), 0)?;
-            // What is let go, or told to, must find the window open.
-            sleep_until(opened.start);
-            self.line(&format!("# Start sampling {}", stamp()))?;
+            let begun = self.begin()?;
             if let Some(held) = held.take() {
                 child = Some(held.go().context("starting the command")?);
             }
-            self.debug("a window is open");
-            let whole = self.wait_until(opened.stop)?;
-            let window = if whole { opened } else { self.tracer.cut()? };
-            sleep_until(window.stop);
-            self.line(&format!("# Stop sampling {}", stamp()))?;
+            let Some(window) = self.window(begun)? else { break };
+            self.tracer.close(&window)?;
+            if window.length() < self.args.trigger_delta {
+                self.line(&format!("# Sample dump skipped, delta {} ns {}", window.length(), stamp()))?;
+                continue;
+            }
+            made += 1;
             self.report(window)?;
         }
         Ok(child)
+    }
+
+    /// Opens a window, or gives that to the start trigger.
+    fn begin(&mut self) -> anyhow::Result<Option<Window>> {
+        let length = self.args.stop_trigger.is_none().then_some(self.length);
+        if self.args.start_trigger.is_some() {
+            self.tracer.arm(length)?;
+            self.debug("waiting for the start trigger");
+            return Ok(None);
+        }
+        let armed = if length.is_none() { armed::FOR_STOP } else { armed::NO };
+        let opened = self.tracer.open(length, armed)?;
+        // What is let go, or told to, must find the window open.
+        sleep_until(opened.start);
+        self.line(&format!("# Start sampling {}", stamp()))?;
+        self.debug("a window is open");
+        Ok(Some(opened))
+    }
+
+    /// Waits for the end of a window, and for its begin if a trigger has that; none if no trigger came.
+    fn window(&mut self, begun: Option<Window>) -> anyhow::Result<Option<Window>> {
+        if begun.is_none() {
+            let started = self.until(|window, _| window.start != u64::MAX)?;
+            let (window, _) = self.tracer.window()?;
+            if !started && window.start == u64::MAX {
+                note("the start trigger did not fire");
+                return Ok(None);
+            }
+            self.line(&format!("# Start sampling (trigger@{}) {}", window.start, stamp()))?;
+        }
+        let stops = self.args.stop_trigger.is_some();
+        let whole = match begun.filter(|_| !stops) {
+            Some(opened) => self.wait_until(opened.stop)?,
+            None => self.until(|window, turn| {
+                if stops { turn == armed::FIRED } else { window.stop <= monotonic_nanos() }
+            })?,
+        };
+        let window = if whole { self.tracer.window()?.0 } else { self.tracer.cut()? };
+        sleep_until(window.stop);
+        let trigger = if whole && stops { format!("(trigger@{}) ", window.stop) } else { String::new() };
+        self.line(&format!("# Stop sampling {trigger}{}", stamp()))?;
+        Ok(Some(window))
+    }
+
+    /// Waits until something is so; false if there is a reason not to.
+    fn until(&self, is_so: impl Fn(&Window, u32) -> bool) -> anyhow::Result<bool> {
+        loop {
+            let (window, turn) = self.tracer.window()?;
+            if is_so(&window, turn) {
+                return Ok(true);
+            }
+            if self.is_over()? {
+                return Ok(false);
+            }
+            std::thread::sleep(LOOK);
+        }
     }
 
     fn debug(&self, text: &str) {
@@ -209,6 +303,7 @@ impl Run<'_> {
         if let Some(threads) = &self.threads {
             sample.threads.retain(|thread| threads.matches(&thread.name));
         }
+        let triggered = self.args.start_trigger.is_some() || self.args.stop_trigger.is_some();
         let buffer = &mut self.output.buffer;
         if self.args.json {
             writeln!(buffer, "{}", json(&sample))?;
@@ -217,7 +312,7 @@ impl Run<'_> {
                 writeln!(buffer, "{}{line}", if self.args.summary { "" } else { "# " })?;
             }
             if !self.args.summary {
-                write!(buffer, "{}", report(&sample, &Header { triggered: false, stamp: stamp() }))?;
+                write!(buffer, "{}", report(&sample, &Header { triggered, stamp: stamp() }))?;
             }
         }
         Ok(self.output.flush()?)

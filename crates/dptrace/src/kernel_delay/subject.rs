@@ -7,6 +7,8 @@ use sys::process::HeldChild;
 use super::KernelDelayArgs;
 use super::proc_thread::{name, processes};
 use crate::failure::{note, usage};
+use crate::record::find_program;
+use crate::target::Files;
 
 /// The process that people ask about who name none.
 const DEFAULT_NAME: &str = "ovs-vswitchd";
@@ -14,6 +16,8 @@ const DEFAULT_NAME: &str = "ovs-vswitchd";
 /// The process.
 pub(super) struct Subject {
     pub(super) pid: u32,
+    /// Its files, for triggers: of a command the program only, since its libraries are not loaded yet.
+    pub(super) files: Files,
     /// It, where it waits to run its program.
     pub(super) held: Option<HeldChild>,
 }
@@ -21,9 +25,11 @@ pub(super) struct Subject {
 impl Subject {
     pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Self> {
         if let Some((program, arguments)) = args.command.split_first() {
-            let held = HeldChild::spawn(program, arguments)
+            let path = find_program(program)?;
+            let held = HeldChild::spawn(path.as_os_str(), arguments)
                 .with_context(|| format!("starting {}", crate::target::printable(program.as_ref())))?;
-            return Ok(Self { pid: held.pid(), held: Some(held) });
+            let files = Files::of_path(&path);
+            return Ok(Self { pid: held.pid(), files, held: Some(held) });
         }
         let pid = match args.pid {
             Some(pid) => pid,
@@ -36,7 +42,8 @@ impl Subject {
         if group != pid {
             return Err(usage(format!("{pid} is a thread of process {group}: give that, and --thread for its name")));
         }
-        Ok(Self { pid, held: None })
+        let files = Files::of_process(pid)?.0;
+        Ok(Self { pid, files, held: None })
     }
 }
 

@@ -6,12 +6,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bpf_codegen::Module;
 use bpf_codegen::delay::layout::{self, COUNTS, INTERRUPTS, RIVALS, TEMPLATE, THREADS, WINDOW, armed, counts, window};
-use bpf_codegen::delay::{self, Setting};
+use bpf_codegen::delay;
 use bpf_session::{Features, Map, Session};
 use kernel_delay::{Hint, Look, Snapshot, ThreadLook, Window};
 use sys::clock::monotonic_nanos;
 
-use super::facts::Facts;
 use super::proc_thread::{self, ProcThread};
 
 /// How far ahead of now a time is set: whoever reads it must have seen it before it comes.
@@ -46,19 +45,16 @@ pub(super) struct Tracer {
 }
 
 impl Tracer {
-    /// Loads the programs and attaches them. `module` is [`delay::module`]'s, with more programs behind its own.
-    pub(super) fn start(setting: &Setting, facts: &Facts, module: &Module) -> anyhow::Result<Self> {
-        let mut session = Session::load(module, Features::detect()?)?;
-        let own = module.programs.iter().take_while(|program| program.target.is_some());
+    /// Loads the programs and attaches the first `own` of them; others are triggers, which are attached by what they are.
+    pub(super) fn start(tgid: u32, module: &Module, own: usize, features: Features) -> anyhow::Result<Self> {
+        let mut session = Session::load(module, features)?;
         let tracer_maps = |name: &str| session.map(name).context("a map is missing");
         tracer_maps(TEMPLATE)?.update(&0_u32.to_ne_bytes(), &delay::new_thread())?;
         put_window(tracer_maps(WINDOW)?, &Times { start: NEVER, stop: NEVER, ..Times::default() })?;
-        let own: Vec<(usize, &str)> = own.enumerate().map(|(index, program)| (index, program.name.as_str())).collect();
-        for (index, name) in own {
-            session.attach_loaded_target(index, &format!("the tracepoint {name}"))?;
+        for (index, program) in module.programs.iter().enumerate().take(own) {
+            session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
         }
-        debug_assert!(!facts.tracepoints.is_empty());
-        let mut tracer = Self { session, pid: setting.tgid, number: 0, before: HashMap::new() };
+        let mut tracer = Self { session, pid: tgid, number: 0, before: HashMap::new() };
         tracer.seed()?;
         Ok(tracer)
     }

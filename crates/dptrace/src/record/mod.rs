@@ -141,7 +141,7 @@ impl<'a> Subject<'a> {
 }
 
 /// The file that a command's name means, as execvp(3) finds it.
-fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
+pub(crate) fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
     if name.as_encoded_bytes().contains(&b'/') {
         return Ok(name.into());
     }
