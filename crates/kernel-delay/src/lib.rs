@@ -34,6 +34,7 @@
 //! | `sample` | a window's threads, from two looks |
 //! | `budget` | where a thread's time went |
 //! | `names` | what system calls and soft interrupts are called |
+//! | `events` | single system calls with their stacks |
 //! | `report` | the text |
 //! | `json` | the same for programs |
 //! | `verdict` | a line a thread, worst first |
@@ -43,6 +44,7 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+mod events;
 mod json;
 mod names;
 mod number;
@@ -53,7 +55,9 @@ pub mod trigger;
 mod verdict;
 
 pub use budget::{Budget, CallTime};
+pub use events::{Events, Limits, Symbols};
 pub use json::json;
+pub use number::grouped;
 pub use names::{call_name, call_number, poll_numbers, soft_name};
 pub use report::{Header, report};
 pub use sample::{CallStat, Hint, Interrupt, Look, Rival, Sample, Stat, ThreadLook, ThreadSample, Window};

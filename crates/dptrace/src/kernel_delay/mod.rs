@@ -1,9 +1,11 @@
 //! `dptrace kernel-delay`: where each thread's time went, and whether the kernel is to blame.
 
+mod collector;
 mod facts;
 mod proc_thread;
 mod stamp;
 mod subject;
+mod symbols;
 mod tracer;
 mod triggers;
 
@@ -17,15 +19,17 @@ use bpf_codegen::delay::{self, Setting, TriggerUse};
 use bpf_session::Features;
 use clap::Args;
 use kernel_delay::trigger::Trigger;
-use kernel_delay::{Header, Sample, Window, json, poll_numbers, report, verdict};
+use kernel_delay::{Header, Sample, Window, grouped, json, poll_numbers, report, verdict};
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
 
 use crate::failure::{note, usage};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use collector::Collector;
 use facts::Facts;
 use stamp::stamp;
+use symbols::Names;
 use tracer::{Lost, Tracer};
 
 /// `dptrace kernel-delay`, as typed.
@@ -67,6 +71,23 @@ pub(crate) struct KernelDelayArgs {
     /// Skip samples shorter than so many nanoseconds; they do not count
     #[arg(long, value_name = "NS", default_value_t = 0, help_heading = "Triggers", requires = "stop_trigger")]
     trigger_delta: u64,
+
+    /// Show each system call, or each that took so many nanoseconds, with the stacks that led to it
+    #[arg(short, long, value_name = "NS", num_args = 0..=1, default_missing_value = "0", help_heading = "System call events")]
+    syscall_events: Option<u64>,
+
+    /// Not those of poll, which is made to wait
+    #[arg(long, help_heading = "System call events", requires = "syscall_events")]
+    skip_syscall_poll_events: bool,
+
+    /// How many different stacks are kept; 0 for none
+    #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "System call events")]
+    stack_trace_size: usize,
+
+    /// The ring between the kernel and dptrace, in pages of 4 KiB, rounded up to a power of two
+    #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "System call events",
+        value_parser = clap::value_parser!(u32).range(1..=1 << 18))]
+    buffer_page_count: u32,
 
     /// How many threads there is room for
     #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "Samples",
@@ -142,7 +163,13 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
 fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> anyhow::Result<Tracer> {
     let pid = subject.pid;
     let (task, polls, threads) = (facts.task, poll_numbers(), args.max_threads);
-    let setting = Setting { tgid: pid, task, polls, threads, events: None };
+    let events = args.syscall_events.map(|at_least| delay::Events {
+        at_least,
+        skip_polls: args.skip_syscall_poll_events,
+        stacks: args.stack_trace_size > 0,
+        ring_bytes: args.buffer_page_count.next_power_of_two() * 4096,
+    });
+    let setting = Setting { tgid: pid, task, polls, threads, events };
     let mut module = delay::module(&setting, |name| facts.tracepoints.get(name).copied())?;
     let own = module.programs.len();
     let finder = triggers::Finder { pid, files: &subject.files, facts };
@@ -193,6 +220,7 @@ impl Run<'_> {
                 break;
             }
             self.tracer.prepare()?;
+            let collector = self.collector()?;
             let begun = self.begin()?;
             if let Some(held) = held.take() {
                 child = Some(held.go().context("starting the command")?);
@@ -200,13 +228,21 @@ impl Run<'_> {
             let Some(window) = self.window(begun)? else { break };
             self.tracer.close(&window)?;
             if window.length() < self.args.trigger_delta {
-                self.line(&format!("# Sample dump skipped, delta {} ns {}", window.length(), stamp()))?;
+                self.line(&format!("# Sample dump skipped, delta {} ns {}", grouped(window.length()), stamp()))?;
                 continue;
             }
             made += 1;
-            self.report(window)?;
+            self.report(window, collector)?;
         }
         Ok(child)
+    }
+
+    /// Who takes the events out of the ring, where they are wanted.
+    fn collector(&mut self) -> anyhow::Result<Option<Collector>> {
+        if self.args.syscall_events.is_none() {
+            return Ok(None);
+        }
+        Collector::start(self.tracer.session(), self.args.stack_trace_size).map(Some)
     }
 
     /// Opens a window, or gives that to the start trigger.
@@ -298,21 +334,29 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn report(&mut self, window: Window) -> anyhow::Result<()> {
+    fn report(&mut self, window: Window, collector: Option<Collector>) -> anyhow::Result<()> {
         let mut sample = Sample::of(&self.tracer.look(window)?);
-        if let Some(threads) = &self.threads {
-            sample.threads.retain(|thread| threads.matches(&thread.name));
-        }
+        let threads = self.threads.clone();
+        let wanted = |name: &str| threads.as_ref().is_none_or(|pattern| pattern.matches(name));
+        sample.threads.retain(|thread| wanted(&thread.name));
+        let events = collector.map(|collector| (collector.finish(), Names::read(self.tracer.pid())));
         let triggered = self.args.start_trigger.is_some() || self.args.stop_trigger.is_some();
         let buffer = &mut self.output.buffer;
         if self.args.json {
-            writeln!(buffer, "{}", json(&sample))?;
-        } else {
-            for line in verdict(&sample) {
-                writeln!(buffer, "{}{line}", if self.args.summary { "" } else { "# " })?;
+            let mut object = json(&sample);
+            if let Some((mut events, names)) = events {
+                object["syscall_events"] = events.json(&names, wanted);
             }
-            if !self.args.summary {
-                write!(buffer, "{}", report(&sample, &Header { triggered, stamp: stamp() }))?;
+            writeln!(buffer, "{object}")?;
+            return Ok(self.output.flush()?);
+        }
+        for line in verdict(&sample) {
+            writeln!(buffer, "{}{line}", if self.args.summary { "" } else { "# " })?;
+        }
+        if !self.args.summary {
+            write!(buffer, "{}", report(&sample, &Header { triggered, stamp: stamp() }))?;
+            if let Some((mut events, names)) = events {
+                write!(buffer, "{}", events.text(&names, wanted))?;
             }
         }
         Ok(self.output.flush()?)

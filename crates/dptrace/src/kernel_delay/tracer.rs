@@ -64,6 +64,11 @@ impl Tracer {
         &mut self.session
     }
 
+    /// The process.
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
     fn map(&self, name: &str) -> anyhow::Result<&Map> {
         self.session.map(name).with_context(|| format!("the map {name} is missing"))
     }

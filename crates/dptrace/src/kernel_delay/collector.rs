@@ -1,0 +1,37 @@
+//! Takes the events of a window out of the ring, and keeps a bounded part of them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bpf_codegen::event::RING;
+use bpf_session::{Drain, Session};
+use kernel_delay::{Events, Limits};
+
+/// How many events are kept of a window: 24 MiB of them.
+const EVENTS: usize = 1 << 18;
+
+/// The thread that takes them out, and what it keeps.
+pub(super) struct Collector {
+    drain: Drain<()>,
+    events: Arc<Mutex<Events>>,
+}
+
+impl Collector {
+    /// Starts it. There is room for so many different stacks.
+    pub(super) fn start(session: &Session, stacks: usize) -> anyhow::Result<Self> {
+        let events = Arc::new(Mutex::new(Events::new(Limits { events: EVENTS, stacks })));
+        let into = Arc::clone(&events);
+        // Kept where they are read: nothing waits in a queue, which would be one more thing to bound.
+        let keep = move |bytes: &[u8]| -> Option<()> {
+            into.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
+            None
+        };
+        Ok(Self { drain: Drain::start(session, RING, keep)?, events })
+    }
+
+    /// Takes the rest: after the window's end the kernel sends no more, so that there is one.
+    pub(super) fn finish(self) -> Events {
+        self.drain.finish(drop);
+        let none = Events::new(Limits { events: 0, stacks: 0 });
+        std::mem::replace(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner), none)
+    }
+}

@@ -1,0 +1,244 @@
+//! System calls as single events, with the stacks that led to them. What is kept is bounded, whatever comes.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use bpf_codegen::delay::layout::{event, slot_of};
+use serde_json::{Value, json};
+
+use crate::names::call_name;
+use crate::number::grouped;
+use crate::snapshot::name;
+
+/// A stack's number among those that are kept.
+type StackId = u32;
+
+/// A system call that came to its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Event {
+    entry: u64,
+    exit: u64,
+    tid: u32,
+    slot: u32,
+    comm: [u8; 16],
+    kernel: Option<StackId>,
+    user: Option<StackId>,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Events.
+    pub events: usize,
+    /// Different stacks; none means that there are no stacks.
+    pub stacks: usize,
+}
+
+/// The events of a window.
+#[derive(Clone, Debug)]
+pub struct Events {
+    limits: Limits,
+    events: Vec<Event>,
+    stacks: Vec<Vec<u64>>,
+    ids: HashMap<Vec<u64>, StackId>,
+    /// Events beyond the limit.
+    dropped: u64,
+    /// Events one of whose stacks is not there: it could not be read, or there are too many.
+    lost_stacks: u64,
+}
+
+/// Says what an address is: one line for each function that is at work there, the innermost first.
+pub trait Symbols {
+    /// Of the kernel.
+    fn kernel(&self, address: u64) -> Vec<String>;
+    /// Of the process.
+    fn user(&self, address: u64) -> Vec<String>;
+}
+
+impl Events {
+    /// Nothing yet.
+    pub fn new(limits: Limits) -> Self {
+        let (events, stacks, ids) = (Vec::new(), Vec::new(), HashMap::new());
+        Self { limits, events, stacks, ids, dropped: 0, lost_stacks: 0 }
+    }
+
+    /// Takes an event's bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        if self.events.len() >= self.limits.events {
+            self.dropped += 1;
+            return;
+        }
+        let wide = |at: i16| number::<8>(bytes, at.cast_unsigned().into()).map_or(0, u64::from_ne_bytes);
+        let narrow = |at: i16| number::<4>(bytes, at.cast_unsigned().into()).map_or(0, u32::from_ne_bytes);
+        let with_stacks = self.limits.stacks > 0;
+        let kernel = if with_stacks { self.stack(bytes, event::KERNEL, wide(event::KERNEL_BYTES)) } else { None };
+        let user = if with_stacks { self.stack(bytes, event::USER, wide(event::USER_BYTES)) } else { None };
+        if with_stacks && (kernel.is_none() || user.is_none()) {
+            self.lost_stacks += 1;
+        }
+        self.events.push(Event {
+            entry: wide(event::ENTRY),
+            exit: wide(event::EXIT),
+            tid: narrow(event::TID),
+            slot: slot_of(narrow(event::CALL)),
+            comm: number::<16>(bytes, event::COMM.cast_unsigned().into()).unwrap_or_default(),
+            kernel,
+            user,
+        });
+    }
+
+    /// A stack's number, if it could be read and there is room.
+    fn stack(&mut self, bytes: &[u8], at: i16, length: u64) -> Option<StackId> {
+        let length = usize::try_from(length.cast_signed()).ok().filter(|length| *length > 0)?;
+        let at = usize::from(at.cast_unsigned());
+        let words = bytes.get(at..at + length)?.chunks_exact(8);
+        let stack: Vec<u64> = words.map(|word| number::<8>(word, 0).map_or(0, u64::from_ne_bytes)).collect();
+        if let Some(&known) = self.ids.get(&stack) {
+            return Some(known);
+        }
+        if self.stacks.len() >= self.limits.stacks {
+            return None;
+        }
+        let id = self.stacks.len() as StackId;
+        self.stacks.push(stack.clone());
+        self.ids.insert(stack, id);
+        Some(id)
+    }
+
+    /// Events that were not kept.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The text: each call with its stacks under it, in the order in which they began. `wanted` says which threads.
+    pub fn text(&mut self, symbols: &dyn Symbols, wanted: impl Fn(&str) -> bool) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write(&mut text, symbols, wanted);
+        text
+    }
+
+    fn write(
+        &mut self,
+        text: &mut String,
+        symbols: &dyn Symbols,
+        wanted: impl Fn(&str) -> bool,
+    ) -> std::fmt::Result {
+        self.events.sort_by_key(|event| event.entry);
+        writeln!(text, "\n\n# SYSCALL EVENTS:")?;
+        let (entry, exit, delta) = ("ENTRY (ns)", "EXIT (ns)", "DELTA (us)");
+        writeln!(text, "  {entry:>19} {exit:>19} {:>10} {:16} {delta:>10}  SYSCALL", "TID", "COMM")?;
+        writeln!(text, "  {:-<19} {:-<19} {:-<10} {:-<16} {:-<10}  {:-<16}", "", "", "", "", "", "")?;
+        let mut shown = Shown::default();
+        for event in &self.events {
+            let comm = name(&event.comm);
+            if !wanted(&comm) {
+                continue;
+            }
+            let delta = grouped((event.exit - event.entry) / 1000);
+            let Event { entry, exit, tid, slot, .. } = event;
+            writeln!(text, "  {entry:19} {exit:19} {tid:10} {comm:16} {delta:>10}  {}", call_name(*slot))?;
+            for line in shown.of(event, self, symbols) {
+                writeln!(text, "          {line}")?;
+            }
+        }
+        if self.lost_stacks > 0 {
+            writeln!(text, "\n# WARNING: {} events have a stack that could not be read or found no room:", self.lost_stacks)?;
+            writeln!(text, "#          --stack-trace-size makes room for more than {}.", self.limits.stacks)?;
+        }
+        if self.dropped > 0 {
+            writeln!(text, "\n# WARNING: {} events are not shown: the first {} are.", self.dropped, self.events.len())?;
+        }
+        Ok(())
+    }
+
+    /// The same for programs.
+    pub fn json(&mut self, symbols: &dyn Symbols, wanted: impl Fn(&str) -> bool) -> Value {
+        self.events.sort_by_key(|event| event.entry);
+        let mut shown = Shown::default();
+        let events = self.events.iter().filter(|event| wanted(&name(&event.comm))).map(|event| {
+            json!({
+                "entry_ns": event.entry, "exit_ns": event.exit, "tid": event.tid, "name": name(&event.comm),
+                "syscall": call_name(event.slot), "stack": shown.of(event, self, symbols),
+            })
+        });
+        let events: Vec<Value> = events.collect();
+        json!({ "events": events, "dropped": self.dropped, "lost_stacks": self.lost_stacks })
+    }
+}
+
+/// What stacks look like, each once.
+#[derive(Default)]
+struct Shown {
+    kernel: HashMap<StackId, Vec<String>>,
+    user: HashMap<StackId, Vec<String>>,
+}
+
+impl Shown {
+    fn of(&mut self, event: &Event, events: &Events, symbols: &dyn Symbols) -> Vec<String> {
+        let stack = |id: StackId| events.stacks.get(id as usize).map_or(&[][..], Vec::as_slice);
+        let mut lines = Vec::new();
+        if let Some(id) = event.kernel {
+            let shown = self.kernel.entry(id).or_insert_with(|| lines_of(stack(id), |at| symbols.kernel(at)));
+            lines.extend_from_slice(shown);
+        }
+        if let Some(id) = event.user {
+            let shown = self.user.entry(id).or_insert_with(|| lines_of(stack(id), |at| symbols.user(at)));
+            lines.extend_from_slice(shown);
+        }
+        lines
+    }
+}
+
+fn lines_of(stack: &[u64], line: impl Fn(u64) -> Vec<String>) -> Vec<String> {
+    stack.iter().flat_map(|&address| line(address)).collect()
+}
+
+fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<[u8; BYTES]> {
+    bytes.get(at..at + BYTES)?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Plain;
+
+    impl Symbols for Plain {
+        fn kernel(&self, address: u64) -> Vec<String> {
+            vec![format!("k{address}")]
+        }
+        fn user(&self, address: u64) -> Vec<String> {
+            vec![format!("u{address}")]
+        }
+    }
+
+    fn event(entry: u64, stack: u64) -> Vec<u8> {
+        let mut bytes = vec![0; event::SIZE as usize];
+        let mut put = |at: i16, word: u64| {
+            bytes[usize::from(at.cast_unsigned())..][..8].copy_from_slice(&word.to_ne_bytes());
+        };
+        put(event::ENTRY, entry);
+        put(event::EXIT, entry + 5000);
+        put(event::KERNEL_BYTES, 8);
+        put(event::KERNEL, stack);
+        put(event::USER_BYTES, (-14_i64).cast_unsigned());
+        bytes
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_the_rest_is_told() {
+        let mut events = Events::new(Limits { events: 3, stacks: 1 });
+        for (entry, stack) in [(30, 7), (10, 8), (20, 7), (40, 7)] {
+            events.add(&event(entry, stack));
+        }
+        let text = events.text(&Plain, |_| true);
+        let order: Vec<usize> = ["10 ", "20 ", "30 "].map(|at| text.find(at).unwrap()).into();
+        assert!(order.is_sorted(), "{text}");
+        assert_eq!((text.matches("k7").count(), text.matches("k8").count(), events.dropped()), (2, 0, 1), "{text}");
+        assert!(text.contains("3 events have a stack that could not be read"), "{text}");
+        assert!(text.contains("1 events are not shown"), "{text}");
+        events.add(&[]);
+        assert_eq!(events.dropped(), 2);
+    }
+}
