@@ -175,6 +175,7 @@ struct Sampling {
 
 impl Sampling {
     /// None where the kernel is not for us.
+    #[expect(clippy::zombie_processes, reason = "it is waited for when the sample ends, or the test has failed")]
     fn start(arguments: &[&str]) -> Option<Self> {
         let mut child = Command::new(env!("CARGO_BIN_EXE_dptrace"))
             .args(["kernel-delay", "-D", "--json"])
@@ -191,7 +192,8 @@ impl Sampling {
                 return Some(Self { child, messages });
             }
             if read == 0 || line.contains("not permitted") {
-                assert!(line.contains("not permitted"), "no window: {line:?} {:?}", child.wait());
+                let status = child.wait();
+                assert!(line.contains("not permitted"), "no window: {line:?} {status:?}");
                 eprintln!("skipped: {line}");
                 return None;
             }
@@ -260,8 +262,15 @@ fn calls_are_counted_exactly() {
     assert!((wanted..=slept).contains(&total), "{wanted} <= {total} <= {slept}");
     assert!(number(&sleeps["max_ns"]) >= SLEEP.as_nanos() as u64);
     let blocked = number(&call(sleeper, &sleeper["budget"]["calls"], "clock_nanosleep")["blocked_ns"]);
-    assert!(blocked <= total && total - blocked <= budget(sleeper, "ready_ns") + budget(sleeper, "syscalls_ns")
-        + budget(sleeper, "hard_irq_ns") + budget(sleeper, "soft_irq_ns"), "{sleeper:#}");
+    assert!(
+        blocked <= total
+            && total - blocked
+                <= budget(sleeper, "ready_ns")
+                    + budget(sleeper, "syscalls_ns")
+                    + budget(sleeper, "hard_irq_ns")
+                    + budget(sleeper, "soft_irq_ns"),
+        "{sleeper:#}"
+    );
     // It was there before, and did nothing: no event tells of it.
     let still = thread(&sample, "blocked");
     let window = number(&sample["stop_ns"]) - number(&sample["start_ns"]);
@@ -319,7 +328,9 @@ fn spinners_have_a_whole_budget_and_rivals() {
 #[test]
 fn a_stop_is_as_long_as_it_was() {
     let target = Target::start("idle");
-    let Some(sampling) = Sampling::start(&["-p", &target.child.id().to_string(), "--sample-time", "60"]) else { return };
+    let Some(sampling) = Sampling::start(&["-p", &target.child.id().to_string(), "--sample-time", "60"]) else {
+        return;
+    };
     let sent = Instant::now();
     target.signal(Signal::STOP);
     let status = || std::fs::read_to_string(format!("/proc/{}/stat", target.child.id())).unwrap();

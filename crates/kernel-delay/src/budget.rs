@@ -1,8 +1,6 @@
 //! Where a thread's time went.
 
-use bpf_codegen::delay::layout::{
-    SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, call, first, slot_of, state, value,
-};
+use bpf_codegen::delay::layout::{SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, call, first, slot_of, state, value};
 
 use crate::sample::{Hint, Window};
 use crate::snapshot::Snapshot;
@@ -148,8 +146,7 @@ impl Raw {
     fn into_budget(mut self, window: u64) -> Budget {
         let (user, blocked_in_faults) = std::mem::take(&mut self.calls[SLOT_NONE as usize]);
         let calls = (0..).zip(&self.calls).filter(|(_, time)| **time != (0, 0));
-        let mut calls: Vec<CallTime> =
-            calls.map(|(slot, &(cpu, blocked))| CallTime { slot, cpu, blocked }).collect();
+        let mut calls: Vec<CallTime> = calls.map(|(slot, &(cpu, blocked))| CallTime { slot, cpu, blocked }).collect();
         calls.sort_by_key(|call| std::cmp::Reverse(call.cpu + call.blocked));
         let Self { ready, stopped, hard, soft, .. } = self;
         Budget { window, user, calls, blocked_in_faults, ready, hard, soft, stopped }

@@ -38,7 +38,7 @@ pub struct Limits {
 #[derive(Clone, Debug)]
 pub struct Events {
     limits: Limits,
-    events: Vec<Event>,
+    kept: Vec<Event>,
     stacks: Vec<Vec<u64>>,
     ids: HashMap<Vec<u64>, StackId>,
     /// Events beyond the limit.
@@ -47,7 +47,8 @@ pub struct Events {
     lost_stacks: u64,
 }
 
-/// Says what an address is: one line for each function that is at work there, the innermost first.
+/// Says what an address is: one line for each function that is at work there, the innermost first; none for what is not
+/// worth a line.
 pub trait Symbols {
     /// Of the kernel.
     fn kernel(&self, address: u64) -> Vec<String>;
@@ -58,13 +59,13 @@ pub trait Symbols {
 impl Events {
     /// Nothing yet.
     pub fn new(limits: Limits) -> Self {
-        let (events, stacks, ids) = (Vec::new(), Vec::new(), HashMap::new());
-        Self { limits, events, stacks, ids, dropped: 0, lost_stacks: 0 }
+        let (kept, stacks, ids) = (Vec::new(), Vec::new(), HashMap::new());
+        Self { limits, kept, stacks, ids, dropped: 0, lost_stacks: 0 }
     }
 
     /// Takes an event's bytes.
     pub fn add(&mut self, bytes: &[u8]) {
-        if self.events.len() >= self.limits.events {
+        if self.kept.len() >= self.limits.events {
             self.dropped += 1;
             return;
         }
@@ -76,7 +77,7 @@ impl Events {
         if with_stacks && (kernel.is_none() || user.is_none()) {
             self.lost_stacks += 1;
         }
-        self.events.push(Event {
+        self.kept.push(Event {
             entry: wide(event::ENTRY),
             exit: wide(event::EXIT),
             tid: narrow(event::TID),
@@ -110,53 +111,42 @@ impl Events {
         self.dropped
     }
 
-    /// The text: each call with its stacks under it, in the order in which they began. `wanted` says which threads.
-    pub fn text(&mut self, symbols: &dyn Symbols, wanted: impl Fn(&str) -> bool) -> String {
-        let mut text = String::new();
-        // Writing to a string does not fail.
-        let _ = self.write(&mut text, symbols, wanted);
-        text
-    }
-
-    fn write(
+    /// The text, piece by piece: each call with its stacks under it, in the order in which they began. `wanted` says which
+    /// threads. It can be long, so that nobody should have it in one piece.
+    pub fn text<E>(
         &mut self,
-        text: &mut String,
         symbols: &dyn Symbols,
         wanted: impl Fn(&str) -> bool,
-    ) -> std::fmt::Result {
-        self.events.sort_by_key(|event| event.entry);
-        writeln!(text, "\n\n# SYSCALL EVENTS:")?;
-        let (entry, exit, delta) = ("ENTRY (ns)", "EXIT (ns)", "DELTA (us)");
-        writeln!(text, "  {entry:>19} {exit:>19} {:>10} {:16} {delta:>10}  SYSCALL", "TID", "COMM")?;
-        writeln!(text, "  {:-<19} {:-<19} {:-<10} {:-<16} {:-<10}  {:-<16}", "", "", "", "", "", "")?;
+        mut take: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.kept.sort_by_key(|event| event.entry);
+        take(&head())?;
         let mut shown = Shown::default();
-        for event in &self.events {
+        for event in &self.kept {
             let comm = name(&event.comm);
-            if !wanted(&comm) {
-                continue;
-            }
-            let delta = grouped((event.exit - event.entry) / 1000);
-            let Event { entry, exit, tid, slot, .. } = event;
-            writeln!(text, "  {entry:19} {exit:19} {tid:10} {comm:16} {delta:>10}  {}", call_name(*slot))?;
-            for line in shown.of(event, self, symbols) {
-                writeln!(text, "          {line}")?;
+            if wanted(&comm) {
+                take(&line(event, &comm, &shown.of(event, self, symbols)))?;
             }
         }
         if self.lost_stacks > 0 {
-            writeln!(text, "\n# WARNING: {} events have a stack that could not be read or found no room:", self.lost_stacks)?;
-            writeln!(text, "#          --stack-trace-size makes room for more than {}.", self.limits.stacks)?;
+            let (lost, room) = (self.lost_stacks, self.limits.stacks);
+            take(&format!(
+                "\n# WARNING: {lost} events have a stack that could not be read or found no room:\n\
+                 #          --stack-trace-size makes room for more than {room}.\n"
+            ))?;
         }
         if self.dropped > 0 {
-            writeln!(text, "\n# WARNING: {} events are not shown: the first {} are.", self.dropped, self.events.len())?;
+            let (dropped, kept) = (self.dropped, self.kept.len());
+            take(&format!("\n# WARNING: {dropped} events are not shown: the first {kept} are.\n"))?;
         }
         Ok(())
     }
 
     /// The same for programs.
     pub fn json(&mut self, symbols: &dyn Symbols, wanted: impl Fn(&str) -> bool) -> Value {
-        self.events.sort_by_key(|event| event.entry);
+        self.kept.sort_by_key(|event| event.entry);
         let mut shown = Shown::default();
-        let events = self.events.iter().filter(|event| wanted(&name(&event.comm))).map(|event| {
+        let events = self.kept.iter().filter(|event| wanted(&name(&event.comm))).map(|event| {
             json!({
                 "entry_ns": event.entry, "exit_ns": event.exit, "tid": event.tid, "name": name(&event.comm),
                 "syscall": call_name(event.slot), "stack": shown.of(event, self, symbols),
@@ -165,6 +155,25 @@ impl Events {
         let events: Vec<Value> = events.collect();
         json!({ "events": events, "dropped": self.dropped, "lost_stacks": self.lost_stacks })
     }
+}
+
+fn head() -> String {
+    let (entry, exit, delta) = ("ENTRY (ns)", "EXIT (ns)", "DELTA (us)");
+    let mut text = String::from("\n\n# SYSCALL EVENTS:\n");
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "  {entry:>19} {exit:>19} {:>10} {:16} {delta:>10}  SYSCALL", "TID", "COMM");
+    let _ = writeln!(text, "  {:-<19} {:-<19} {:-<10} {:-<16} {:-<10}  {:-<16}", "", "", "", "", "", "");
+    text
+}
+
+fn line(event: &Event, comm: &str, stack: &[String]) -> String {
+    let Event { entry, exit, tid, slot, .. } = event;
+    let delta = grouped((exit - entry) / 1000);
+    let mut text = format!("  {entry:19} {exit:19} {tid:10} {comm:16} {delta:>10}  {}\n", call_name(*slot));
+    for line in stack {
+        let _ = writeln!(text, "          {line}");
+    }
+    text
 }
 
 /// What stacks look like, each once.
@@ -232,7 +241,16 @@ mod tests {
         for (entry, stack) in [(30, 7), (10, 8), (20, 7), (40, 7)] {
             events.add(&event(entry, stack));
         }
-        let text = events.text(&Plain, |_| true);
+        let mut text = String::new();
+        let taken: Result<(), ()> = events.text(
+            &Plain,
+            |_| true,
+            |piece| {
+                text.push_str(piece);
+                Ok(())
+            },
+        );
+        taken.unwrap();
         let order: Vec<usize> = ["10 ", "20 ", "30 "].map(|at| text.find(at).unwrap()).into();
         assert!(order.is_sorted(), "{text}");
         assert_eq!((text.matches("k7").count(), text.matches("k8").count(), events.dropped()), (2, 0, 1), "{text}");

@@ -27,8 +27,7 @@ pub fn poll_numbers() -> Vec<u32> {
 }
 
 /// The soft interrupts in order (`enum` of `include/linux/interrupt.h`), as `/proc/softirqs` calls them, in lower case.
-const SOFT: [&str; 10] =
-    ["hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu"];
+const SOFT: [&str; 10] = ["hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu"];
 
 /// The name of a soft interrupt.
 pub fn soft_name(vector: u32) -> String {

@@ -34,7 +34,12 @@ pub fn report(sample: &Sample, header: &Header) -> String {
 
 fn write_all(text: &mut String, sample: &Sample, header: &Header) -> std::fmt::Result {
     if header.triggered {
-        writeln!(text, "# Triggered sample dump, stop-start delta {} ns {}", grouped(sample.window.length()), header.stamp)?;
+        writeln!(
+            text,
+            "# Triggered sample dump, stop-start delta {} ns {}",
+            grouped(sample.window.length()),
+            header.stamp
+        )?;
     } else {
         writeln!(text, "# Sample dump {}", header.stamp)?;
     }
@@ -64,17 +69,24 @@ impl Section<'_> {
         self.calls()?;
         if thread.polls.count > 0 {
             let Stat { count, total, min, max } = thread.polls;
-            self.head("LONG POLL STATISTICS", &format!("{:10}  {:>16}  {:>16}  {:>16}", "COUNT", "AVERAGE ns", "MIN ns", "MAX ns"))?;
+            self.head(
+                "LONG POLL STATISTICS",
+                &format!("{:10}  {:>16}  {:>16}  {:>16}", "COUNT", "AVERAGE ns", "MIN ns", "MAX ns"),
+            )?;
             self.row(&times(count, &[total / count, min, max]))?;
         }
         if thread.runs.count > 0 {
             let Stat { count, total, min, max } = thread.runs;
-            self.head("THREAD RUN STATISTICS", &format!("{:10}  {:>16}  {:>16}  {:>16}", "SCHED_CNT", "TOTAL ns", "MIN ns", "MAX ns"))?;
+            self.head(
+                "THREAD RUN STATISTICS",
+                &format!("{:10}  {:>16}  {:>16}  {:>16}", "SCHED_CNT", "TOTAL ns", "MIN ns", "MAX ns"),
+            )?;
             self.row(&times(count, &[total, min, max]))?;
         }
-        for (section, column, stat) in
-            [("THREAD READY STATISTICS", "SCHED_CNT", thread.waits), ("THREAD STOPPED STATISTICS", "STOP_CNT", thread.stops)]
-        {
+        for (section, column, stat) in [
+            ("THREAD READY STATISTICS", "SCHED_CNT", thread.waits),
+            ("THREAD STOPPED STATISTICS", "STOP_CNT", thread.stops),
+        ] {
             if stat.count > 0 {
                 self.head(section, &format!("{column:10}  {:>16}  {:>16}", "TOTAL ns", "MAX ns"))?;
                 self.row(&times(stat.count, &[stat.total, stat.max]))?;
@@ -84,7 +96,8 @@ impl Section<'_> {
     }
 
     fn head(&mut self, section: &str, columns: &str) -> std::fmt::Result {
-        let (tid, name) = if self.first { (self.thread.tid.to_string(), self.thread.name.as_str()) } else { Default::default() };
+        let (tid, name) =
+            if self.first { (self.thread.tid.to_string(), self.thread.name.as_str()) } else { Default::default() };
         if !self.first {
             writeln!(self.text)?;
         }
@@ -104,7 +117,12 @@ impl Section<'_> {
             let part = percent(nanos, budget.window);
             self.row(&format!("{what:34.34}  {:>16}  {part:7.2}", grouped(nanos)))?;
         }
-        self.row(&format!("{:34}  {:>16}  {:7.2}", "SUM, of the thread's window:", grouped(budget.sum()), percent(budget.sum(), budget.window)))
+        self.row(&format!(
+            "{:34}  {:>16}  {:7.2}",
+            "SUM, of the thread's window:",
+            grouped(budget.sum()),
+            percent(budget.sum(), budget.window)
+        ))
     }
 
     fn calls(&mut self) -> std::fmt::Result {
@@ -118,7 +136,12 @@ impl Section<'_> {
         for call in &self.thread.calls {
             let number = if call.slot < SLOT_OTHER { call.slot.to_string() } else { String::new() };
             let Stat { count: calls, total: nanos, max, .. } = call.stat;
-            self.row(&format!("{:20.20} {number:>6}  {calls:10}  {:>16}  {:>16}", call_name(call.slot), grouped(nanos), grouped(max)))?;
+            self.row(&format!(
+                "{:20.20} {number:>6}  {calls:10}  {:>16}  {:>16}",
+                call_name(call.slot),
+                grouped(nanos),
+                grouped(max)
+            ))?;
             if !polls.contains(&call.slot) {
                 count += calls;
                 total += nanos;
@@ -133,17 +156,33 @@ impl Section<'_> {
     fn interrupts(&mut self) -> std::fmt::Result {
         let thread = self.thread;
         if !thread.hard.is_empty() {
-            self.head("HARD IRQ STATISTICS", &format!("{:20}  {:>10}  {:>16}  {:>16}", "NAME", "COUNT", "TOTAL ns", "MAX ns"))?;
+            self.head(
+                "HARD IRQ STATISTICS",
+                &format!("{:20}  {:>10}  {:>16}  {:>16}", "NAME", "COUNT", "TOTAL ns", "MAX ns"),
+            )?;
             for Interrupt { name, stat, .. } in &thread.hard {
-                self.row(&format!("{name:20.20}  {:10}  {:>16}  {:>16}", stat.count, grouped(stat.total), grouped(stat.max)))?;
+                self.row(&format!(
+                    "{name:20.20}  {:10}  {:>16}  {:>16}",
+                    stat.count,
+                    grouped(stat.total),
+                    grouped(stat.max)
+                ))?;
             }
             let (count, total) = sums(&thread.hard);
             self.row(&format!("{:20}  {count:10}  {:>16}", "TOTAL:", grouped(total)))?;
         }
         if !thread.soft.is_empty() {
-            self.head("SOFT IRQ STATISTICS", &format!("{:20} {:>7}  {:>10}  {:>16}  {:>16}", "NAME", "VECT_NR", "COUNT", "TOTAL ns", "MAX ns"))?;
+            self.head(
+                "SOFT IRQ STATISTICS",
+                &format!("{:20} {:>7}  {:>10}  {:>16}  {:>16}", "NAME", "VECT_NR", "COUNT", "TOTAL ns", "MAX ns"),
+            )?;
             for Interrupt { name, number, stat } in &thread.soft {
-                self.row(&format!("{name:20.20} {number:>7}  {:10}  {:>16}  {:>16}", stat.count, grouped(stat.total), grouped(stat.max)))?;
+                self.row(&format!(
+                    "{name:20.20} {number:>7}  {:10}  {:>16}  {:>16}",
+                    stat.count,
+                    grouped(stat.total),
+                    grouped(stat.max)
+                ))?;
             }
             let (count, total) = sums(&thread.soft);
             self.row(&format!("{:20} {:7}  {count:10}  {:>16}", "TOTAL:", "", grouped(total)))?;

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use bpf_codegen::delay::layout::{SLOT_COMPAT, SLOT_OTHER, TIME_MASK, WINDOW_SHIFT, call, interrupt, rival, stat, value};
+use bpf_codegen::delay::layout::{
+    SLOT_COMPAT, SLOT_OTHER, TIME_MASK, WINDOW_SHIFT, call, interrupt, rival, stat, value,
+};
 
 use crate::budget::Budget;
 use crate::names::soft_name;
@@ -227,8 +229,7 @@ impl Pair<'_> {
     }
 
     fn calls(&self) -> Vec<CallStat> {
-        let grown =
-            |slot, part| self.after.call(slot, part).wrapping_sub(self.before.call(slot, part));
+        let grown = |slot, part| self.after.call(slot, part).wrapping_sub(self.before.call(slot, part));
         let stat = |slot| Stat {
             count: grown(slot, call::COUNT),
             total: grown(slot, call::TOTAL),

@@ -37,7 +37,8 @@ fn line(thread: &ThreadSample) -> String {
         }
     }
     if parts.is_empty() {
-        let most = if budget.ready > 0 { format!(" (waited {} for the CPU)", time(budget.ready)) } else { String::new() };
+        let most =
+            if budget.ready > 0 { format!(" (waited {} for the CPU)", time(budget.ready)) } else { String::new() };
         parts.push(format!("nothing was taken from it{most}"));
     }
     parts.push(rest(budget));
@@ -52,15 +53,16 @@ fn line(thread: &ThreadSample) -> String {
 
 fn late(thread: &ThreadSample) -> String {
     let (ready, window) = (thread.budget.ready, thread.budget.window);
-    let mut text =
-        format!("late for the CPU {} of {} ({:.0} %)", time(ready), time(window), percent(ready, window));
+    let mut text = format!("late for the CPU {} of {} ({:.0} %)", time(ready), time(window), percent(ready, window));
     let rivals: Vec<String> =
         thread.rivals.iter().take(NAMED).map(|rival| format!("{} {}", rival.name, time(rival.nanos))).collect();
     if !rivals.is_empty() {
-        text += &format!(", ran instead: {}", rivals.join(", "));
+        text.push_str(", ran instead: ");
+        text.push_str(&rivals.join(", "));
     }
     if thread.longest_wait > 0 {
-        text += &format!("; longest wait {}", time(thread.longest_wait));
+        text.push_str("; longest wait ");
+        text.push_str(&time(thread.longest_wait));
     }
     text
 }
@@ -68,12 +70,8 @@ fn late(thread: &ThreadSample) -> String {
 /// What the thread did with the rest.
 fn rest(budget: &Budget) -> String {
     let of = |part| percent(part, budget.window);
-    let mut text = format!("own code {:.0} %, in calls {:.0} %", of(budget.user), of(budget.in_calls()));
-    text += &format!(", blocked {:.0} %", of(budget.blocked()));
-    if let Some(call) = budget.calls.iter().max_by_key(|call| call.blocked)
-        && of(call.blocked) >= WORTH_A_WORD
-    {
-        text += &format!(" (most in {})", call_name(call.slot));
-    }
-    text
+    let most = budget.calls.iter().max_by_key(|call| call.blocked).filter(|call| of(call.blocked) >= WORTH_A_WORD);
+    let most = most.map_or_else(String::new, |call| format!(" (most in {})", call_name(call.slot)));
+    let (user, in_calls, blocked) = (of(budget.user), of(budget.in_calls()), of(budget.blocked()));
+    format!("own code {user:.0} %, in calls {in_calls:.0} %, blocked {blocked:.0} %{most}")
 }

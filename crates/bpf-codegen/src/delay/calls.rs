@@ -99,7 +99,11 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     resolve(&mut asm, setting);
     asm.bind(left).note("now it is in its own code");
     asm.store(Size::W, R7.at(value::CALL), entry_of(SLOT_NONE).cast_signed()).store(Size::DW, R7.at(value::ENTERED), 0);
-    asm.store(Size::W, R7.at(value::BUCKET), (entry_of(SLOT_NONE) + u32::from(call::CPU.cast_unsigned())).cast_signed());
+    asm.store(
+        Size::W,
+        R7.at(value::BUCKET),
+        (entry_of(SLOT_NONE) + u32::from(call::CPU.cast_unsigned())).cast_signed(),
+    );
     asm.store(Size::W, R7.at(value::STATE), state::RUNNING.cast_signed());
     asm.bind(others);
     emit::end(&mut asm);

@@ -105,7 +105,12 @@ fn share(asm: &mut Asm) {
     asm.load(Size::DW, R1, R10.at(SHARE)).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).jump(done);
     asm.bind(new);
     key(asm);
-    asm.mov(R3, R10).add(R3, i32::from(SHARE)).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM).jump_if(R0, JumpOp::Eq, 0, done);
+    asm.mov(R3, R10).add(R3, i32::from(SHARE)).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM).jump_if(
+        R0,
+        JumpOp::Eq,
+        0,
+        done,
+    );
     emit::add_to(asm, counts::NO_RIVAL, 1);
     asm.bind(done);
 }

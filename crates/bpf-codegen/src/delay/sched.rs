@@ -88,8 +88,13 @@ fn waits(asm: &mut Asm) {
 
 /// The stack's place for the state that `sched_switch` tells of the task r9; the context is r6.
 fn next_state(asm: &mut Asm, setting: &Setting) {
-    let (ready, blocked, stopped, dead, known) =
-        (asm.label("to_ready"), asm.label("to_blocked"), asm.label("to_stopped"), asm.label("to_dead"), asm.label("to"));
+    let (ready, blocked, stopped, dead, known) = (
+        asm.label("to_ready"),
+        asm.label("to_blocked"),
+        asm.label("to_stopped"),
+        asm.label("to_dead"),
+        asm.label("to"),
+    );
     asm.note("why it leaves").load(Size::DW, R1, R6.at(0)).and(R1, 1).jump_if(R1, JumpOp::Ne, 0, ready);
     match setting.task.state {
         None => asm.load(Size::DW, R1, R6.at(24)),

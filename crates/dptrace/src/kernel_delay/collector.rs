@@ -6,8 +6,8 @@ use bpf_codegen::event::RING;
 use bpf_session::{Drain, Session};
 use kernel_delay::{Events, Limits};
 
-/// How many events are kept of a window: 24 MiB of them.
-const EVENTS: usize = 1 << 18;
+/// How many events are kept of a window: 6 MiB of them, and more than anyone reads.
+const EVENTS: usize = 1 << 16;
 
 /// The thread that takes them out, and what it keeps.
 pub(super) struct Collector {

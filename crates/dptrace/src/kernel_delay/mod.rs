@@ -1,5 +1,6 @@
 //! `dptrace kernel-delay`: where each thread's time went, and whether the kernel is to blame.
 
+mod args;
 mod collector;
 mod facts;
 mod proc_thread;
@@ -9,7 +10,6 @@ mod symbols;
 mod tracer;
 mod triggers;
 
-use std::ffi::OsString;
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -17,7 +17,6 @@ use anyhow::Context as _;
 use bpf_codegen::delay::layout::armed;
 use bpf_codegen::delay::{self, Setting, TriggerUse};
 use bpf_session::Features;
-use clap::Args;
 use kernel_delay::trigger::Trigger;
 use kernel_delay::{Header, Sample, Window, grouped, json, poll_numbers, report, verdict};
 use sys::clock::monotonic_nanos;
@@ -26,111 +25,12 @@ use sys::process::{HeldChild, PidFd};
 use crate::failure::{note, usage};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+pub(crate) use args::KernelDelayArgs;
 use collector::Collector;
 use facts::Facts;
 use stamp::stamp;
 use symbols::Names;
 use tracer::{Lost, Tracer};
-
-/// `dptrace kernel-delay`, as typed.
-#[derive(Args, Clone, Debug)]
-#[command(after_help = EXAMPLES, override_usage = USAGE)]
-pub(crate) struct KernelDelayArgs {
-    /// A running process
-    #[arg(short, long, value_name = "PID", conflicts_with_all = ["name", "command"])]
-    pid: Option<u32>,
-
-    /// The one process with this name [default: ovs-vswitchd]
-    #[arg(long, value_name = "NAME", conflicts_with = "command")]
-    name: Option<String>,
-
-    /// A program to start, with its arguments: all is attached before its first instruction
-    #[arg(last = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
-
-    /// How long a sample is, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.5, help_heading = "Samples")]
-    sample_time: f64,
-
-    /// How many samples are made
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Samples")]
-    sample_count: u32,
-
-    /// How long to wait between samples, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, help_heading = "Samples")]
-    sample_interval: f64,
-
-    /// What starts a sample, instead of the clock
-    #[arg(long, value_name = "TRIGGER", help_heading = "Triggers")]
-    start_trigger: Option<Trigger>,
-
-    /// What stops a sample, instead of the clock
-    #[arg(long, value_name = "TRIGGER", help_heading = "Triggers")]
-    stop_trigger: Option<Trigger>,
-
-    /// Skip samples shorter than so many nanoseconds; they do not count
-    #[arg(long, value_name = "NS", default_value_t = 0, help_heading = "Triggers", requires = "stop_trigger")]
-    trigger_delta: u64,
-
-    /// Show each system call, or each that took so many nanoseconds, with the stacks that led to it
-    #[arg(short, long, value_name = "NS", num_args = 0..=1, default_missing_value = "0", help_heading = "System call events")]
-    syscall_events: Option<u64>,
-
-    /// Not those of poll, which is made to wait
-    #[arg(long, help_heading = "System call events", requires = "syscall_events")]
-    skip_syscall_poll_events: bool,
-
-    /// How many different stacks are kept; 0 for none
-    #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "System call events")]
-    stack_trace_size: usize,
-
-    /// The ring between the kernel and dptrace, in pages of 4 KiB, rounded up to a power of two
-    #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "System call events",
-        value_parser = clap::value_parser!(u32).range(1..=1 << 18))]
-    buffer_page_count: u32,
-
-    /// How many threads there is room for
-    #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "Samples",
-        value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
-    max_threads: u32,
-
-    /// Only these threads, by their name
-    #[arg(long, value_name = "GLOB", help_heading = "Output")]
-    thread: Option<String>,
-
-    /// A JSON object for each sample
-    #[arg(long, help_heading = "Output")]
-    json: bool,
-
-    /// Only the verdict: a line a thread, worst first
-    #[arg(long, help_heading = "Output", conflicts_with = "json")]
-    summary: bool,
-
-    /// Tell what is attached, and how long that took
-    #[arg(short = 'D', long, help_heading = "Output")]
-    debug: bool,
-}
-
-const USAGE: &str = "dptrace kernel-delay [OPTIONS] [-p <PID> | --name <NAME>]
-       dptrace kernel-delay [OPTIONS] -- <COMMAND> [ARG]...";
-
-const EXAMPLES: &str = "\
-Each thread's time budget adds up to the sample: its own code, system calls, blocked, waiting for a CPU (and who ran
-instead), interrupts, stopped. The other sections have what lies wholly in the sample.
-
-Triggers: u:PROVIDER:PROBE (usdt:), t:SYSTEM:EVENT (trace:), k:FUNCTION (kprobe:), kr:FUNCTION (kretprobe:),
-up:FUNCTION (uprobe:), ur:FUNCTION (upr:, uretprobe:). Probes, functions and system calls of the process fire for it
-only; other tracepoints and the kernel's functions for any process. With a start trigger only, a sample takes the sample
-time.
-
-Examples:
-  dptrace kernel-delay                               half a second of ovs-vswitchd
-  dptrace kernel-delay -p 4711 --summary             a line a thread, worst first
-  dptrace kernel-delay --name nvmf_tgt --sample-time 5 --thread 'reactor_*'
-  dptrace kernel-delay -p 4711 --sample-count 10 --sample-interval 60 --json
-  dptrace kernel-delay --start-trigger up:udpif_revalidator --stop-trigger ur:udpif_revalidator --trigger-delta 1000000
-  dptrace kernel-delay -p 4711 --start-trigger t:syscalls:sys_enter_fdatasync --sample-time 0.05
-  dptrace kernel-delay -- build/bin/nvmf_tgt -m 0x3  from its first instruction";
 
 /// The longest sample: what the clocks in the maps can hold.
 const LONGEST: f64 = 24.0 * 3600.0;
@@ -163,11 +63,11 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
 fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> anyhow::Result<Tracer> {
     let pid = subject.pid;
     let (task, polls, threads) = (facts.task, poll_numbers(), args.max_threads);
-    let events = args.syscall_events.map(|at_least| delay::Events {
+    let events = args.events.syscall_events.map(|at_least| delay::Events {
         at_least,
-        skip_polls: args.skip_syscall_poll_events,
-        stacks: args.stack_trace_size > 0,
-        ring_bytes: args.buffer_page_count.next_power_of_two() * 4096,
+        skip_polls: args.events.skip_syscall_poll_events,
+        stacks: args.events.stack_trace_size > 0,
+        ring_bytes: args.events.buffer_page_count.next_power_of_two() * 4096,
     });
     let setting = Setting { tgid: pid, task, polls, threads, events };
     let mut module = delay::module(&setting, |name| facts.tracepoints.get(name).copied())?;
@@ -239,10 +139,10 @@ impl Run<'_> {
 
     /// Who takes the events out of the ring, where they are wanted.
     fn collector(&mut self) -> anyhow::Result<Option<Collector>> {
-        if self.args.syscall_events.is_none() {
+        if self.args.events.syscall_events.is_none() {
             return Ok(None);
         }
-        Collector::start(self.tracer.session(), self.args.stack_trace_size).map(Some)
+        Collector::start(self.tracer.session(), self.args.events.stack_trace_size).map(Some)
     }
 
     /// Opens a window, or gives that to the start trigger.
@@ -276,9 +176,9 @@ impl Run<'_> {
         let stops = self.args.stop_trigger.is_some();
         let whole = match begun.filter(|_| !stops) {
             Some(opened) => self.wait_until(opened.stop)?,
-            None => self.until(|window, turn| {
-                if stops { turn == armed::FIRED } else { window.stop <= monotonic_nanos() }
-            })?,
+            None => {
+                self.until(|window, turn| if stops { turn == armed::FIRED } else { window.stop <= monotonic_nanos() })?
+            }
         };
         let window = if whole { self.tracer.window()?.0 } else { self.tracer.cut()? };
         sleep_until(window.stop);
@@ -356,7 +256,11 @@ impl Run<'_> {
         if !self.args.summary {
             write!(buffer, "{}", report(&sample, &Header { triggered, stamp: stamp() }))?;
             if let Some((mut events, names)) = events {
-                write!(buffer, "{}", events.text(&names, wanted))?;
+                let output = &mut self.output;
+                events.text(&names, wanted, |piece| {
+                    output.buffer.extend_from_slice(piece.as_bytes());
+                    output.drain()
+                })?;
             }
         }
         Ok(self.output.flush()?)

@@ -28,8 +28,7 @@ impl ProcThread {
         let read = |name: &str| fs::read_to_string(format!("{folder}/{name}")).unwrap_or_default();
         let stat = read("stat");
         // The name, in parentheses, may itself hold some.
-        let fields: Vec<&str> =
-            stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace().collect();
+        let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace().collect();
         let number = |index: usize| fields.get(index).and_then(|field| field.parse().ok()).unwrap_or(0);
         let ran = read("schedstat").split_ascii_whitespace().next().and_then(|field| field.parse().ok());
         Self {

@@ -4,7 +4,7 @@ use anyhow::{Context as _, anyhow};
 use std::process::Child;
 use sys::process::HeldChild;
 
-use super::KernelDelayArgs;
+use super::args::KernelDelayArgs;
 use super::proc_thread::{name, processes};
 use crate::failure::{note, usage};
 use crate::record::find_program;
@@ -54,10 +54,8 @@ fn named(wanted: &str) -> anyhow::Result<u32> {
         [one] => Ok(*one),
         [] => Err(anyhow!("no process is called {wanted} (-p takes a number, --name another name)")),
         several => {
-            let list: Vec<String> = several
-                .iter()
-                .map(|&pid| format!("{pid} ({})", name(pid, pid).unwrap_or_default()))
-                .collect();
+            let list: Vec<String> =
+                several.iter().map(|&pid| format!("{pid} ({})", name(pid, pid).unwrap_or_default())).collect();
             Err(usage(format!("{} processes are called {wanted}: {}; choose with -p", several.len(), list.join(", "))))
         }
     }

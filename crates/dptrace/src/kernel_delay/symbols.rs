@@ -13,9 +13,12 @@ pub(super) struct Names {
     kernel: Vec<(u64, String)>,
     mappings: Vec<Mapped>,
     files: Vec<(String, FilePlace)>,
-    /// The functions of a file, read when they are first asked for: offset, length, name.
-    functions: RefCell<HashMap<usize, Vec<(u64, u64, String)>>>,
+    /// The functions of a file, read when they are first asked for.
+    functions: RefCell<HashMap<usize, Vec<Named>>>,
 }
+
+/// A function: its offset in its file, its length, its name.
+type Named = (u64, u64, String);
 
 /// A piece of a process's memory that is a file's.
 struct Mapped {
@@ -28,7 +31,8 @@ struct Mapped {
 impl Names {
     /// Reads the kernel's names, and what the process has mapped now.
     pub(super) fn read(pid: u32) -> Self {
-        let mut names = Self { kernel: kernel(), mappings: Vec::new(), files: Vec::new(), functions: RefCell::default() };
+        let mut names =
+            Self { kernel: kernel(), mappings: Vec::new(), files: Vec::new(), functions: RefCell::default() };
         if let Ok(process) = Process::open(Pid(pid)) {
             names.map(&process);
         }
@@ -58,10 +62,16 @@ impl Names {
     }
 }
 
+/// How the functions begin that stand between a tracepoint and us in a stack: they tell nothing.
+const OURS: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"];
+
 impl Symbols for Names {
     fn kernel(&self, address: u64) -> Vec<String> {
         let after = self.kernel.partition_point(|(start, _)| *start <= address);
         let found = after.checked_sub(1).and_then(|index| self.kernel.get(index));
+        if found.is_some_and(|(_, name)| OURS.iter().any(|ours| name.starts_with(ours))) {
+            return Vec::new();
+        }
         vec![found.map_or_else(
             || format!("[unknown] {address:#x} [kernel]"),
             |(start, name)| match name.split_once('\t') {
@@ -100,7 +110,7 @@ fn kernel() -> Vec<(u64, String)> {
     names
 }
 
-fn functions(place: &FilePlace) -> Vec<(u64, u64, String)> {
+fn functions(place: &FilePlace) -> Vec<Named> {
     let Ok(file) = place.load() else { return Vec::new() };
     let Ok(image) = file.image() else { return Vec::new() };
     let debug = file.debug_file();

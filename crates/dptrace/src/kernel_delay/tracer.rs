@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bpf_codegen::Module;
-use bpf_codegen::delay::layout::{self, COUNTS, INTERRUPTS, RIVALS, TEMPLATE, THREADS, WINDOW, armed, counts, window};
 use bpf_codegen::delay;
+use bpf_codegen::delay::layout::{self, COUNTS, INTERRUPTS, RIVALS, TEMPLATE, THREADS, WINDOW, armed, counts, window};
 use bpf_session::{Features, Map, Session};
 use kernel_delay::{Hint, Look, Snapshot, ThreadLook, Window};
 use sys::clock::monotonic_nanos;

@@ -110,8 +110,11 @@ impl Finder<'_> {
             let debug = file.debug_file();
             let debug = debug.as_ref().and_then(|debug| debug.image().ok());
             let functions = Functions::read(&file.image()?, debug.as_ref());
-            let place =
-                |function: &probes::symbols::Function<'_>| UprobePlace { offset: function.offset.0, semaphore: None, cookie: 0 };
+            let place = |function: &probes::symbols::Function<'_>| UprobePlace {
+                offset: function.offset.0,
+                semaphore: None,
+                cookie: 0,
+            };
             let places: Vec<UprobePlace> = functions.named(name).map(place).collect();
             if places.is_empty() {
                 known.extend(functions.all().iter().map(|function| function.display_name().into_owned()));
