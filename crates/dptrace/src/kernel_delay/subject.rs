@@ -26,6 +26,8 @@ impl Subject {
     pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Self> {
         if let Some((program, arguments)) = args.command.split_first() {
             let path = find_program(program)?;
+            std::fs::metadata(&path)
+                .with_context(|| format!("there is no program {}", crate::target::printable(&path)))?;
             let held = HeldChild::spawn(path.as_os_str(), arguments)
                 .with_context(|| format!("starting {}", crate::target::printable(program.as_ref())))?;
             let files = Files::of_path(&path);
