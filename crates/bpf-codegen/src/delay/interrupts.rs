@@ -1,5 +1,8 @@
 //! Interrupts: `irq_handler_entry(irq, action)`, `irq_handler_exit(irq, action, result)`, `softirq_entry(vector)` and
 //! `softirq_exit(vector)` of `include/trace/events/irq.h`. They take the time of whichever thread they interrupt.
+//!
+//! On x86 the processor's own interrupts (the timer's tick, other CPUs' calls) are none of these but have tracepoints each
+//! (`arch/x86/include/asm/trace/irq_vectors.h`). They count as hard interrupts in the budget, and are not listed.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R7, R8, R9, R10};
 use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Size};
@@ -15,21 +18,25 @@ pub(super) struct Kind {
     bucket: i16,
     saved: i16,
     since: i16,
-    /// What its numbers are marked with.
-    mark: i32,
+    /// What its numbers are marked with; nothing where it is not listed.
+    mark: Option<i32>,
 }
 
 /// Hard interrupts.
 pub(super) const HARD: Kind =
-    Kind { bit: 1, bucket: value::HARD, saved: value::SAVED_HARD, since: value::HARD_SINCE, mark: 0 };
+    Kind { bit: 1, bucket: value::HARD, saved: value::SAVED_HARD, since: value::HARD_SINCE, mark: Some(0) };
 /// Soft interrupts.
 pub(super) const SOFT: Kind = Kind {
     bit: 2,
     bucket: value::SOFT,
     saved: value::SAVED_SOFT,
     since: value::SOFT_SINCE,
-    mark: interrupt::SOFT.cast_signed(),
+    mark: Some(interrupt::SOFT.cast_signed()),
 };
+
+/// The processor's own.
+pub(super) const VECTOR: Kind =
+    Kind { bit: 4, bucket: value::HARD, saved: value::SAVED_VECTOR, since: value::VECTOR_SINCE, mark: None };
 
 /// The program of an interrupt's begin.
 pub(super) fn entry(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
@@ -66,9 +73,14 @@ pub(super) fn exit(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     asm.jump_if(R2, JumpOp::Eq, 0, others).and(R1, !kind.bit).store(Size::W, R7.at(value::INSIDE), R1);
     emit::account(&mut asm);
     asm.load(Size::W, R1, R7.at(kind.saved)).store(Size::W, R7.at(value::BUCKET), R1);
+    let Some(mark) = kind.mark else {
+        asm.bind(others);
+        emit::end(&mut asm);
+        return asm.finish();
+    };
     asm.load(Size::DW, R4, R7.at(kind.since));
     emit::inside(&mut asm, R4, others);
-    asm.note("count it").load(Size::DW, R9, R9.at(0)).lsh(R9, 32).rsh(R9, 32).or(R9, kind.mark);
+    asm.note("count it").load(Size::DW, R9, R9.at(0)).lsh(R9, 32).rsh(R9, 32).or(R9, mark);
     asm.load(Size::W, R1, R10.at(KEY)).store(Size::W, R10.at(TID), R1).store(Size::W, R10.at(NUMBER), R9);
     lookup(&mut asm);
     asm.jump_if(R0, JumpOp::Ne, 0, found);

@@ -27,7 +27,7 @@ pub mod value {
     pub const CALL: i16 = 12;
     /// One of [`super::state`].
     pub const STATE: i16 = 16;
-    /// Bits: 1 in a hard interrupt, 2 in a soft interrupt.
+    /// Bits: 1 in a hard interrupt, 2 in a soft interrupt, 4 in one of the processor's own.
     pub const INSIDE: i16 = 20;
     /// What the first event told of the time before it: one of [`super::first`].
     pub const FIRST: i16 = 24;
@@ -39,6 +39,8 @@ pub mod value {
     pub const SAVED_SOFT: i16 = 36;
     /// 1 while it is one of [`super::counts::WAITING`].
     pub const WAITS: i16 = 40;
+    /// The bucket that an interrupt of the processor's own interrupted.
+    pub const SAVED_VECTOR: i16 = 44;
     /// When it entered the call; 0 where that was before it was seen.
     pub const ENTERED: i16 = 48;
     /// When its state began; 0 where that was before it was seen.
@@ -79,6 +81,8 @@ pub mod value {
     pub const READY_HISTOGRAM: i16 = 296;
     /// Times blocked, likewise.
     pub const BLOCKED_HISTOGRAM: i16 = 456;
+    /// When an interrupt of the processor's own began.
+    pub const VECTOR_SINCE: i16 = 616;
     /// An entry ([`super::call`]) for each system call.
     pub const CALLS: i16 = 640;
     /// The bytes of the whole.

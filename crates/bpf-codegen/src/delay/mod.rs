@@ -85,7 +85,7 @@ struct Hook {
 }
 
 /// What is attached, in this order: what tells a state comes before what a state is needed for.
-const HOOKS: [Hook; 9] = [
+const HOOKS: [Hook; 15] = [
     Hook { tracepoint: "sched_switch", code: sched::switch },
     Hook { tracepoint: "sched_wakeup", code: |setting| sched::wakeup(setting, false) },
     Hook { tracepoint: "sched_wakeup_new", code: |setting| sched::wakeup(setting, true) },
@@ -93,6 +93,12 @@ const HOOKS: [Hook; 9] = [
     Hook { tracepoint: "irq_handler_exit", code: |setting| interrupts::exit(setting, &interrupts::HARD) },
     Hook { tracepoint: "softirq_entry", code: |setting| interrupts::entry(setting, &interrupts::SOFT) },
     Hook { tracepoint: "softirq_exit", code: |setting| interrupts::exit(setting, &interrupts::SOFT) },
+    Hook { tracepoint: "local_timer_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
+    Hook { tracepoint: "local_timer_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
+    Hook { tracepoint: "call_function_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
+    Hook { tracepoint: "call_function_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
+    Hook { tracepoint: "call_function_single_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
+    Hook { tracepoint: "call_function_single_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
     Hook { tracepoint: "sys_enter", code: calls::enter },
     Hook { tracepoint: "sys_exit", code: calls::exit },
 ];
