@@ -47,13 +47,25 @@ pub struct Events {
     lost_stacks: u64,
 }
 
+/// A process's stack as it was copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CopiedStack<'a> {
+    /// Instruction pointer, stack pointer, frame pointer, link register (where there is one).
+    pub registers: [u64; event::REGISTER_COUNT as usize],
+    /// The bytes from the stack pointer on.
+    pub bytes: &'a [u8],
+}
+
+/// Finds the addresses of a copied stack, the innermost first.
+pub type Unwind<'a> = &'a mut dyn FnMut(CopiedStack<'_>) -> Vec<u64>;
+
 /// Says what an address is: one line for each function that is at work there, the innermost first; none for what is not
 /// worth a line.
 pub trait Symbols {
     /// Of the kernel.
     fn kernel(&self, address: u64) -> Vec<String>;
-    /// Of the process.
-    fn user(&self, address: u64) -> Vec<String>;
+    /// Of the process. A caller's address is the one that it will go on at, which may be another function's.
+    fn user(&self, address: u64, caller: bool) -> Vec<String>;
 }
 
 impl Events {
@@ -63,8 +75,8 @@ impl Events {
         Self { limits, kept, stacks, ids, dropped: 0, lost_stacks: 0 }
     }
 
-    /// Takes an event's bytes.
-    pub fn add(&mut self, bytes: &[u8]) {
+    /// Takes an event's bytes. Where stacks are copied, `unwind` walks them.
+    pub fn add(&mut self, bytes: &[u8], unwind: Option<Unwind<'_>>) {
         if self.kept.len() >= self.limits.events {
             self.dropped += 1;
             return;
@@ -72,8 +84,15 @@ impl Events {
         let wide = |at: i16| number::<8>(bytes, at.cast_unsigned().into()).map_or(0, u64::from_ne_bytes);
         let narrow = |at: i16| number::<4>(bytes, at.cast_unsigned().into()).map_or(0, u32::from_ne_bytes);
         let with_stacks = self.limits.stacks > 0;
-        let kernel = if with_stacks { self.stack(bytes, event::KERNEL, wide(event::KERNEL_BYTES)) } else { None };
-        let user = if with_stacks { self.stack(bytes, event::USER, wide(event::USER_BYTES)) } else { None };
+        let kernel = part(bytes, event::KERNEL, wide(event::KERNEL_BYTES)).map(words);
+        let user = part(bytes, event::USER, wide(event::USER_BYTES)).map(|bytes| match unwind {
+            Some(unwind) => {
+                let registers = [0, 8, 16, 24].map(|at| wide(event::REGISTERS + at));
+                unwind(CopiedStack { registers, bytes })
+            }
+            None => words(bytes),
+        });
+        let [kernel, user] = [kernel, user].map(|stack| self.stack(stack.filter(|_| with_stacks)?));
         if with_stacks && (kernel.is_none() || user.is_none()) {
             self.lost_stacks += 1;
         }
@@ -88,12 +107,8 @@ impl Events {
         });
     }
 
-    /// A stack's number, if it could be read and there is room.
-    fn stack(&mut self, bytes: &[u8], at: i16, length: u64) -> Option<StackId> {
-        let length = usize::try_from(length.cast_signed()).ok().filter(|length| *length > 0)?;
-        let at = usize::from(at.cast_unsigned());
-        let words = bytes.get(at..at + length)?.chunks_exact(8);
-        let stack: Vec<u64> = words.map(|word| number::<8>(word, 0).map_or(0, u64::from_ne_bytes)).collect();
+    /// A stack's number, if there is room for it.
+    fn stack(&mut self, stack: Vec<u64>) -> Option<StackId> {
         if let Some(&known) = self.ids.get(&stack) {
             return Some(known);
         }
@@ -188,19 +203,31 @@ impl Shown {
         let stack = |id: StackId| events.stacks.get(id as usize).map_or(&[][..], Vec::as_slice);
         let mut lines = Vec::new();
         if let Some(id) = event.kernel {
-            let shown = self.kernel.entry(id).or_insert_with(|| lines_of(stack(id), |at| symbols.kernel(at)));
+            let shown = self.kernel.entry(id).or_insert_with(|| lines_of(stack(id), |at, _| symbols.kernel(at)));
             lines.extend_from_slice(shown);
         }
         if let Some(id) = event.user {
-            let shown = self.user.entry(id).or_insert_with(|| lines_of(stack(id), |at| symbols.user(at)));
+            let shown =
+                self.user.entry(id).or_insert_with(|| lines_of(stack(id), |at, caller| symbols.user(at, caller)));
             lines.extend_from_slice(shown);
         }
         lines
     }
 }
 
-fn lines_of(stack: &[u64], line: impl Fn(u64) -> Vec<String>) -> Vec<String> {
-    stack.iter().flat_map(|&address| line(address)).collect()
+fn lines_of(stack: &[u64], line: impl Fn(u64, bool) -> Vec<String>) -> Vec<String> {
+    stack.iter().enumerate().flat_map(|(depth, &address)| line(address, depth > 0)).collect()
+}
+
+/// So many bytes from an offset on; nothing if they could not be had, for which the length is an error.
+fn part(bytes: &[u8], at: i16, length: u64) -> Option<&[u8]> {
+    let length = usize::try_from(length.cast_signed()).ok().filter(|length| *length > 0)?;
+    let at = usize::from(at.cast_unsigned());
+    bytes.get(at..at + length)
+}
+
+fn words(bytes: &[u8]) -> Vec<u64> {
+    bytes.chunks_exact(8).map(|word| number::<8>(word, 0).map_or(0, u64::from_ne_bytes)).collect()
 }
 
 fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<[u8; BYTES]> {
@@ -217,13 +244,13 @@ mod tests {
         fn kernel(&self, address: u64) -> Vec<String> {
             vec![format!("k{address}")]
         }
-        fn user(&self, address: u64) -> Vec<String> {
+        fn user(&self, address: u64, _: bool) -> Vec<String> {
             vec![format!("u{address}")]
         }
     }
 
     fn event(entry: u64, stack: u64) -> Vec<u8> {
-        let mut bytes = vec![0; event::SIZE as usize];
+        let mut bytes = vec![0; event::size(0) as usize];
         let mut put = |at: i16, word: u64| {
             bytes[usize::from(at.cast_unsigned())..][..8].copy_from_slice(&word.to_ne_bytes());
         };
@@ -239,7 +266,7 @@ mod tests {
     fn what_is_kept_is_bounded_and_the_rest_is_told() {
         let mut events = Events::new(Limits { events: 3, stacks: 1 });
         for (entry, stack) in [(30, 7), (10, 8), (20, 7), (40, 7)] {
-            events.add(&event(entry, stack));
+            events.add(&event(entry, stack), None);
         }
         let mut text = String::new();
         let taken: Result<(), ()> = events.text(
@@ -256,7 +283,7 @@ mod tests {
         assert_eq!((text.matches("k7").count(), text.matches("k8").count(), events.dropped()), (2, 0, 1), "{text}");
         assert!(text.contains("3 events have a stack that could not be read"), "{text}");
         assert!(text.contains("1 events are not shown"), "{text}");
-        events.add(&[]);
+        events.add(&[], None);
         assert_eq!(events.dropped(), 2);
     }
 }

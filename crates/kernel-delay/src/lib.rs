@@ -55,7 +55,7 @@ pub mod trigger;
 mod verdict;
 
 pub use budget::{Budget, CallTime};
-pub use events::{Events, Limits, Symbols};
+pub use events::{CopiedStack, Events, Limits, Symbols, Unwind};
 pub use json::json;
 pub use names::{call_name, call_number, poll_numbers, soft_name};
 pub use number::grouped;

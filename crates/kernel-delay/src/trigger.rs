@@ -114,7 +114,7 @@ mod tests {
         assert_eq!("up:f".parse(), Ok(function(false)));
         assert_eq!("kprobe:f".parse(), Ok(Trigger::Kernel { function: "f".into(), on_return: false }));
         let usdt = Trigger::Usdt { provider: "p".into(), probe: "q".into() };
-        assert_eq!(["u:p:q", "usdt:p:q"].map(|text| text.parse().unwrap()), [usdt.clone(), usdt]);
+        assert_eq!(["u:p:q", "usdt:p:q"].map(str::parse), [Ok(usdt.clone()), Ok(usdt)]);
         let event = Trigger::Tracepoint { system: "irq".into(), event: "x".into() };
         assert_eq!("trace:irq:x".parse(), Ok(event));
         assert!(matches!("u:p".parse::<Trigger>(), Err(TriggerError::Part { .. })));

@@ -8,12 +8,10 @@ use super::layout::{
     SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, call, counts, entry_of, event, state, value,
 };
 use super::{Events, Setting};
-use crate::event::RING;
+use crate::event::{RING, submit};
 
 /// `BPF_F_USER_STACK` of `linux/bpf.h`.
 const USER_STACK: i32 = 1 << 8;
-/// `BPF_RB_NO_WAKEUP`: the reader looks often enough.
-const NO_WAKEUP: i32 = 1;
 
 /// The program of a call's begin.
 pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
@@ -140,7 +138,7 @@ fn send(asm: &mut Asm, setting: &Setting, events: &Events, done: Label) {
         }
     }
     let full = asm.label("full");
-    let size = if events.stacks { event::SIZE } else { event::SIZE_PLAIN };
+    let size = if events.stacks { event::size(events.copied) } else { event::SIZE_PLAIN };
     asm.note("an event").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0).call(Helper::RINGBUF_RESERVE);
     asm.jump_if(R0, JumpOp::Eq, 0, full);
     asm.load(Size::DW, R1, R7.at(value::ENTERED)).store(Size::DW, R0.at(event::ENTRY), R1);
@@ -152,9 +150,14 @@ fn send(asm: &mut Asm, setting: &Setting, events: &Events, done: Label) {
     asm.mov(R9, R0);
     if events.stacks {
         stack(asm, event::KERNEL, event::KERNEL_BYTES, 0);
-        stack(asm, event::USER, event::USER_BYTES, USER_STACK);
+        if events.copied == 0 {
+            stack(asm, event::USER, event::USER_BYTES, USER_STACK);
+        } else {
+            copy_stack(asm, setting, events.copied);
+        }
     }
-    asm.mov(R1, R9).mov(R2, NO_WAKEUP).call(Helper::RINGBUF_SUBMIT).jump(done);
+    submit(asm, R9, events.ring_bytes);
+    asm.jump(done);
     asm.bind(full);
     emit::add_to(asm, counts::NO_EVENT, 1);
 }
@@ -164,6 +167,23 @@ fn stack(asm: &mut Asm, at: i16, length: i16, flags: i32) {
     asm.load(Size::DW, R1, R10.at(CONTEXT)).mov(R2, R9).add(R2, i32::from(at));
     asm.mov(R3, (event::DEPTH * 8).cast_signed()).mov(R4, flags).call(Helper::GET_STACK);
     asm.store(Size::DW, R9.at(length), R0);
+}
+
+/// The user's registers and the upper part of its stack into the event r9.
+fn copy_stack(asm: &mut Asm, setting: &Setting, copied: u32) {
+    let done = asm.label("copied");
+    asm.note("the user's registers").load(Size::DW, R1, R10.at(CONTEXT)).load(Size::DW, R1, R1.at(0));
+    for (at, from) in (event::REGISTERS..).step_by(8).zip(setting.task.user_registers) {
+        asm.load(Size::DW, R2, R1.at(from)).store(Size::DW, R9.at(at), R2);
+    }
+    asm.note("and stack");
+    for piece in (0..copied).step_by(event::PIECE as usize) {
+        asm.mov(R1, R9).add(R1, i32::from(event::USER) + piece.cast_signed()).mov(R2, event::PIECE.cast_signed());
+        asm.load(Size::DW, R3, R9.at(event::REGISTERS + 8)).add(R3, piece.cast_signed());
+        asm.call(Helper::PROBE_READ_USER).jump_if(R0, JumpOp::Ne, 0, done);
+        asm.store(Size::DW, R9.at(event::USER_BYTES), (piece + event::PIECE).cast_signed());
+    }
+    asm.bind(done);
 }
 
 /// The stack's place of the context, in programs that send events.

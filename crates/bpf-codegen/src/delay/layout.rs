@@ -274,10 +274,20 @@ pub mod event {
     pub const KERNEL: i16 = 64;
     /// How many addresses of a stack are kept.
     pub const DEPTH: u32 = 64;
-    /// The user's stack.
-    pub const USER: i16 = KERNEL + (DEPTH * 8) as i16;
-    /// The bytes of an event with stacks.
-    pub const SIZE: u32 = USER as u32 + DEPTH * 8;
+    /// The process's registers at the call, as [`super::super::TaskFacts::user_registers`] names them.
+    pub const REGISTERS: i16 = KERNEL + (DEPTH * 8) as i16;
+    /// How many registers.
+    pub const REGISTER_COUNT: u8 = 4;
+    /// The user's stack: a copy of its bytes from the stack pointer on, or addresses where none is made.
+    pub const USER: i16 = REGISTERS + 8 * REGISTER_COUNT as i16;
+    /// The pieces in which a stack is copied: one that can't be read ends the copy.
+    pub const PIECE: u32 = 1024;
+    /// The most that is copied of a stack.
+    pub const MOST_COPIED: u32 = 24 * PIECE;
+    /// The bytes of an event with stacks, and so many bytes of the user's copied.
+    pub const fn size(copied: u32) -> u32 {
+        USER as u32 + if copied == 0 { DEPTH * 8 } else { copied }
+    }
     /// The bytes of one without.
     pub const SIZE_PLAIN: u32 = KERNEL as u32;
 }

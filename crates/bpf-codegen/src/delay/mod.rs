@@ -48,6 +48,9 @@ pub struct TaskFacts {
     pub compat: Option<(i16, i32)>,
     /// The system call's number in `pt_regs`: `orig_ax`, or `syscallno` on aarch64.
     pub call_number: i16,
+    /// The registers in `pt_regs` that a stack is walked with: instruction pointer, stack pointer, frame pointer, and link
+    /// register where there is one.
+    pub user_registers: [i16; layout::event::REGISTER_COUNT as usize],
 }
 
 /// What is wanted of the programs.
@@ -74,6 +77,9 @@ pub struct Events {
     pub skip_polls: bool,
     /// Whether stacks come with them.
     pub stacks: bool,
+    /// How many bytes of the user's stack are copied, a multiple of [`layout::event::PIECE`]; 0 to walk it by frame pointers
+    /// in the kernel.
+    pub copied: u32,
     /// The bytes of the ring.
     pub ring_bytes: u32,
 }

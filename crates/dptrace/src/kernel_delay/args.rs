@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use bpf_codegen::delay::layout::event::MOST_COPIED;
 use clap::Args;
 use kernel_delay::trigger::Trigger;
 
@@ -105,6 +106,12 @@ pub(crate) struct EventArgs {
     /// How many different stacks are kept; 0 for none
     #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "System call events")]
     pub(super) stack_trace_size: usize,
+
+    /// How much of the process's stack is copied to be walked by its unwind tables, in bytes, a multiple of 1024; 0 to
+    /// walk it by frame pointers, which costs less
+    #[arg(long, value_name = "BYTES", default_value_t = 8192, help_heading = "System call events",
+        value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_COPIED)))]
+    pub(super) stack_copy: u32,
 
     /// The ring between the kernel and dptrace, in pages of 4 KiB, rounded up to a power of two
     #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "System call events",

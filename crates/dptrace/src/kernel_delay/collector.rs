@@ -6,6 +6,8 @@ use bpf_codegen::event::RING;
 use bpf_session::{Drain, Session};
 use kernel_delay::{Events, Limits};
 
+use super::unwind::StackWalker;
+
 /// How many events are kept of a window: 6 MiB of them, and more than anyone reads.
 const EVENTS: usize = 1 << 16;
 
@@ -16,13 +18,17 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Starts it. There is room for so many different stacks.
-    pub(super) fn start(session: &Session, stacks: usize) -> anyhow::Result<Self> {
+    /// Starts it. There is room for so many different stacks; copied ones are walked as they come.
+    pub(super) fn start(session: &Session, stacks: usize, mut walker: Option<StackWalker>) -> anyhow::Result<Self> {
         let events = Arc::new(Mutex::new(Events::new(Limits { events: EVENTS, stacks })));
         let into = Arc::clone(&events);
         // Kept where they are read: nothing waits in a queue, which would be one more thing to bound.
         let keep = move |bytes: &[u8]| -> Option<()> {
-            into.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);
+            let mut events = into.lock().unwrap_or_else(PoisonError::into_inner);
+            match &mut walker {
+                Some(walker) => events.add(bytes, Some(&mut |stack| walker.walk(stack))),
+                None => events.add(bytes, None),
+            }
             None
         };
         Ok(Self { drain: Drain::start(session, RING, keep)?, events })

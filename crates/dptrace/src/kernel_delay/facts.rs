@@ -83,7 +83,15 @@ fn task(types: &TypeStore<'_>) -> anyhow::Result<TaskFacts> {
     let arguments = types.raw_tracepoint("sched_switch")?.map_or(0, |tracepoint| tracepoint.params.len());
     let state = if arguments >= 4 { None } else { Some(at("__state").or_else(|_| at("state"))?) };
     let compat = at("thread_info.status").ok().filter(|_| cfg!(target_arch = "x86_64")).map(|at| (at, TS_COMPAT));
+    // The stack is walked with these (x86-64 has no link register: the first one again).
+    let walked =
+        if cfg!(target_arch = "aarch64") { ["pc", "sp", "regs[29]", "regs[30]"] } else { ["ip", "sp", "bp", "ip"] };
+    let mut user_registers = [0; 4];
+    for (at, name) in user_registers.iter_mut().zip(walked) {
+        *at = offset(types, registers, name)?;
+    }
     Ok(TaskFacts {
+        user_registers,
         tgid: at("tgid")?,
         pid: at("pid")?,
         comm: at("comm")?,

@@ -9,12 +9,13 @@ mod subject;
 mod symbols;
 mod tracer;
 mod triggers;
+mod unwind;
 
 use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bpf_codegen::delay::layout::armed;
+use bpf_codegen::delay::layout::{armed, event};
 use bpf_codegen::delay::{self, Setting, TriggerUse};
 use bpf_session::Features;
 use kernel_delay::trigger::Trigger;
@@ -31,6 +32,7 @@ use facts::Facts;
 use stamp::stamp;
 use symbols::Names;
 use tracer::{Lost, Tracer};
+use unwind::StackWalker;
 
 /// The longest sample: what the clocks in the maps can hold.
 const LONGEST: f64 = 24.0 * 3600.0;
@@ -67,6 +69,7 @@ fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> 
         at_least,
         skip_polls: args.events.skip_syscall_poll_events,
         stacks: args.events.stack_trace_size > 0,
+        copied: args.events.stack_copy.next_multiple_of(event::PIECE),
         ring_bytes: args.events.buffer_page_count.next_power_of_two() * 4096,
     });
     let setting = Setting { tgid: pid, task, polls, threads, events };
@@ -142,7 +145,9 @@ impl Run<'_> {
         if self.args.events.syscall_events.is_none() {
             return Ok(None);
         }
-        Collector::start(self.tracer.session(), self.args.events.stack_trace_size).map(Some)
+        let (pid, events) = (self.tracer.pid(), &self.args.events);
+        let unwinder = (events.stack_copy > 0).then(|| StackWalker::new(pid));
+        Collector::start(self.tracer.session(), events.stack_trace_size, unwinder).map(Some)
     }
 
     /// Opens a window, or gives that to the start trigger.
@@ -180,6 +185,9 @@ impl Run<'_> {
                 self.until(|window, turn| if stops { turn == armed::FIRED } else { window.stop <= monotonic_nanos() })?
             }
         };
+        if self.process.has_ended()? {
+            self.tracer.wait_for_last()?;
+        }
         let window = if whole { self.tracer.window()?.0 } else { self.tracer.cut()? };
         sleep_until(window.stop);
         let trigger = if whole && stops { format!("(trigger@{}) ", window.stop) } else { String::new() };

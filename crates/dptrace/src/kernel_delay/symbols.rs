@@ -52,13 +52,14 @@ impl Names {
         }
     }
 
-    fn in_file(&self, file: usize, offset: u64) -> Option<String> {
+    /// The function at an offset, shown for a place so much further.
+    fn in_file(&self, file: usize, offset: u64, further: u64) -> Option<String> {
         let mut all = self.functions.borrow_mut();
         let functions = all.entry(file).or_insert_with(|| functions(&self.files[file].1));
         let after = functions.partition_point(|(start, _, _)| *start <= offset);
         let (start, length, name) = functions.get(after.checked_sub(1)?)?;
         let inside = offset - start < (*length).max(1);
-        inside.then(|| format!("{name}+{:#x}", offset - start))
+        inside.then(|| format!("{name}+{:#x}", offset - start + further))
     }
 }
 
@@ -81,17 +82,18 @@ impl Symbols for Names {
         )]
     }
 
-    fn user(&self, address: u64) -> Vec<String> {
-        let inside = |mapped: &&Mapped| (mapped.start..mapped.end).contains(&address);
+    fn user(&self, address: u64, caller: bool) -> Vec<String> {
+        let at = if caller { address.saturating_sub(1) } else { address };
+        let inside = |mapped: &&Mapped| (mapped.start..mapped.end).contains(&at);
         let Some(mapped) = self.mappings.iter().find(inside) else {
             return vec![format!("[unknown] {address:#x}")];
         };
         let path = &self.files[mapped.file].0;
         let module = spdk_trace::printable(path.rsplit('/').next().unwrap_or(path).as_bytes()).into_owned();
-        let offset = address - mapped.start + mapped.offset;
-        vec![match self.in_file(mapped.file, offset) {
+        let offset = at - mapped.start + mapped.offset;
+        vec![match self.in_file(mapped.file, offset, address - at) {
             Some(name) => format!("{name} [{module}]"),
-            None => format!("[unknown] {address:#x} [{module}+{offset:#x}]"),
+            None => format!("[unknown] {address:#x} [{module}+{:#x}]", offset + (address - at)),
         }]
     }
 }
@@ -118,6 +120,8 @@ fn functions(place: &FilePlace) -> Vec<Named> {
     let functions = Functions::read(&image, debug.as_ref());
     let one = |function: &probes::symbols::Function<'_>| {
         let name = function.display_name();
+        // A version of a symbol is for the linker.
+        let name = name.split_once('@').map_or(&*name, |(name, _)| name);
         (function.offset.0, function.size, spdk_trace::printable(name.as_bytes()).into_owned())
     };
     functions.all().iter().map(one).collect()

@@ -19,6 +19,9 @@ const AHEAD: u64 = 200_000;
 const NEVER: u64 = u64::MAX;
 /// How often a thread's value is read anew when it changes while it is read.
 const LOOKS: usize = 64;
+/// How often, and how far apart, it is looked whether the threads of a process that has ended are gone.
+const LAST_LOOKS: usize = 50;
+const LAST_STEP: Duration = Duration::from_millis(2);
 /// How long after a window's end programs may still be at work for a time in it.
 const SETTLE: Duration = Duration::from_micros(200);
 
@@ -130,6 +133,18 @@ impl Tracer {
         let window =
             Window { start: wide(&bytes, window::START), stop: wide(&bytes, window::STOP), number: self.number };
         Ok((window, wide(&bytes, window::ARMED) as u32))
+    }
+
+    /// Waits a little for the last steps of a process that has ended: its end is told before its last thread is switched
+    /// off its CPU for good.
+    pub(super) fn wait_for_last(&self) -> anyhow::Result<()> {
+        for _ in 0..LAST_LOOKS {
+            if self.snapshots(0)?.iter().all(|(_, thread)| thread.is_dead()) {
+                break;
+            }
+            std::thread::sleep(LAST_STEP);
+        }
+        Ok(())
     }
 
     /// Ends the window very soon, unless it has ended or never began.

@@ -58,9 +58,8 @@ fn a_start_trigger_opens_a_window_of_the_sample_time() {
 fn every_call_is_an_event_with_its_stacks() {
     let mut target = Target::start("calls");
     let pid = target.child.id().to_string();
-    let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "60", "-s", "--thread", "born"]) else {
-        return;
-    };
+    let arguments = ["-p", &pid, "--sample-time", "60", "-s", "--thread", "born", "--buffer-page-count", "16384"];
+    let Some(sampling) = Sampling::start(&arguments) else { return };
     target.go();
     target.wait_for("done");
     let (sample, told) = sampling.end();
@@ -74,6 +73,11 @@ fn every_call_is_an_event_with_its_stacks() {
     assert_eq!(total, counted);
     let stack: Vec<&str> = calls[0]["stack"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
     assert!(stack.iter().any(|line| line.starts_with("do_syscall_64+") || line.starts_with("el0_svc")), "{stack:?}");
+    // Down to the thread's begin, through code that has no frame pointers.
+    assert!(
+        ["make_calls+", "thread_start+"].iter().all(|name| stack.iter().any(|line| line.contains(name))),
+        "{stack:?}"
+    );
 }
 
 /// The window ends when it should, and what is kept is bounded, whatever comes.
