@@ -135,8 +135,8 @@ impl Raw {
         let (cpu, blocked) = std::mem::take(&mut self.calls[unknown]);
         let (on_cpu, off_cpu) = match (after.narrow(value::RESOLVED), hint.call) {
             (0, Some(call)) => (call, call),
-            (0, None) if hint.system > hint.user => (SLOT_OTHER, SLOT_OTHER),
-            (0, None) => (SLOT_NONE, SLOT_NONE),
+            (0, None) if hint.system > hint.user => (SLOT_OTHER, SLOT_UNKNOWN),
+            (0, None) => (SLOT_NONE, SLOT_UNKNOWN),
             (entry, _) => (slot_of(entry), slot_of(entry)),
         };
         self.calls[(on_cpu as usize).min(unknown)].0 += cpu;
@@ -150,5 +150,82 @@ impl Raw {
         calls.sort_by_key(|call| std::cmp::Reverse(call.cpu + call.blocked));
         let Self { ready, stopped, hard, soft, .. } = self;
         Budget { window, user, calls, blocked_in_faults, ready, hard, soft, stopped }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bpf_codegen::delay::found_thread;
+    use bpf_codegen::delay::layout::entry_of;
+
+    const WINDOW: Window = Window { start: 1000, stop: 2000, number: 1 };
+
+    /// A thread's value with these numbers in it.
+    fn value(narrow: &[(i16, u32)], wide: &[(usize, u64)]) -> Snapshot {
+        let mut bytes = found_thread();
+        for &(at, number) in narrow {
+            bytes[usize::from(at.cast_unsigned())..][..4].copy_from_slice(&number.to_le_bytes());
+        }
+        for &(at, number) in wide {
+            bytes[at..][..8].copy_from_slice(&number.to_le_bytes());
+        }
+        Snapshot::new(bytes)
+    }
+
+    fn budget(after: &Snapshot, hint: Hint) -> Budget {
+        let budget = Budget::of(&Snapshot::new(found_thread()), after, &hint, &WINDOW);
+        assert_eq!(budget.sum(), budget.window, "{budget:?}");
+        budget
+    }
+
+    /// Nothing happened in the whole window: it is what `/proc` says.
+    #[test]
+    fn a_thread_without_events_has_a_whole_budget() {
+        let silent = value(&[], &[]);
+        let of = |state, call, ran, user, system| budget(&silent, Hint { state, call, user, system, ran });
+        assert_eq!(of('R', None, 990, 5, 0).user, 1000);
+        assert_eq!(of('R', None, 990, 0, 5).in_calls(), 1000);
+        assert_eq!(of('R', None, 10, 0, 0).ready, 1000);
+        assert_eq!(of('T', None, 0, 0, 0).stopped, 1000);
+        let call = |slot| vec![CallTime { slot, cpu: 0, blocked: 1000 }];
+        assert_eq!(of('S', Some(7), 0, 0, 0).calls, call(7));
+        assert_eq!(of('S', None, 0, 0, 0).calls, call(SLOT_UNKNOWN));
+        assert_eq!(of('D', Some(SLOT_NONE), 0, 0, 0).blocked_in_faults, 1000);
+    }
+
+    /// The first event tells what the time before it was, and the first call's event which call it was.
+    #[test]
+    fn the_first_event_tells_of_the_time_before_it() {
+        let running = state::RUNNING;
+        let own = entry_of(SLOT_NONE) + u32::from(call::CPU.cast_unsigned());
+        let seen = |told: u32, resolved: u32| {
+            let narrow =
+                [(value::FIRST, told), (value::RESOLVED, resolved), (value::STATE, running), (value::BUCKET, own)];
+            value(&narrow, &[(value::MARK as usize, 1400), (value::UNSURE as usize, 400)])
+        };
+        let hint = Hint { state: 'S', ..Hint::default() };
+        assert_eq!(budget(&seen(first::RUNNING, entry_of(SLOT_NONE)), hint).user, 1000);
+        let in_call = budget(&seen(first::RUNNING, entry_of(3)), hint);
+        assert_eq!((in_call.user, in_call.in_calls()), (600, 400));
+        let late = budget(&seen(first::READY, 0), hint);
+        assert_eq!((late.user, late.ready), (600, 400));
+        let woken = budget(&seen(first::ASLEEP, entry_of(202)), hint);
+        assert_eq!(woken.calls, [CallTime { slot: 202, cpu: 0, blocked: 400 }]);
+        assert_eq!(budget(&seen(first::ASLEEP, 0), Hint { state: 'T', ..hint }).stopped, 400);
+    }
+
+    /// Sums only grow: a second window is the difference. A thread that ended or was born has a window of its own.
+    #[test]
+    fn a_window_is_the_difference_of_two_looks() {
+        let narrow = [(value::STATE, state::DEAD), (value::FIRST, first::RUNNING)];
+        let user = entry_of(SLOT_NONE) as usize + call::CPU as usize;
+        let died = [(value::MARK as usize, 1700), (value::DIED as usize, 1700)];
+        let before = value(&narrow, &[(user, 5000)]);
+        let after = value(&narrow, &[&[(user, 5300), (value::READY as usize, 200)], died.as_slice()].concat());
+        let budget = Budget::of(&before, &after, &Hint::default(), &WINDOW);
+        assert_eq!((budget.window, budget.user, budget.ready), (700, 300, 200));
+        let born = value(&narrow, &[&[(value::BORN as usize, 1500)], died.as_slice()].concat());
+        assert_eq!(Budget::of(&Snapshot::default(), &born, &Hint::default(), &WINDOW).window, 200);
     }
 }

@@ -1,5 +1,6 @@
 //! A sample for programs: one object. Times are nanoseconds.
 
+use bpf_codegen::delay::layout::SLOT_COMPAT;
 use serde_json::{Value, json};
 
 use crate::names::call_name;
@@ -35,7 +36,7 @@ fn thread(thread: &ThreadSample) -> Value {
             "stopped_ns": budget.stopped,
             "page_faults_blocked_ns": budget.blocked_in_faults,
             "calls": calls.map(|call| json!({
-                "name": call_name(call.slot), "number": call.slot, "cpu_ns": call.cpu, "blocked_ns": call.blocked,
+                "name": call_name(call.slot), "number": number(call.slot), "cpu_ns": call.cpu, "blocked_ns": call.blocked,
             })).collect::<Vec<_>>(),
         },
         "longest_wait_ns": thread.longest_wait,
@@ -43,7 +44,7 @@ fn thread(thread: &ThreadSample) -> Value {
             .map(|rival| json!({ "name": rival.name, "ns": rival.nanos })).collect::<Vec<_>>(),
         "syscalls": thread.calls.iter().map(|call| {
             let Stat { count, total, max, .. } = call.stat;
-            json!({ "name": call_name(call.slot), "number": call.slot, "count": count, "total_ns": total, "max_ns": max })
+            json!({ "name": call_name(call.slot), "number": number(call.slot), "count": count, "total_ns": total, "max_ns": max })
         }).collect::<Vec<_>>(),
         "long_poll": with_shortest(&thread.polls),
         "run": with_shortest(&thread.runs),
@@ -54,6 +55,11 @@ fn thread(thread: &ThreadSample) -> Value {
         "ready_histogram": histogram(&thread.wait_histogram),
         "blocked_histogram": histogram(&thread.blocked_histogram),
     })
+}
+
+/// A call's number; none for a slot that stands for several.
+fn number(slot: u32) -> Option<u32> {
+    Some(slot).filter(|slot| *slot < SLOT_COMPAT)
 }
 
 fn stat(stat: &Stat) -> Value {

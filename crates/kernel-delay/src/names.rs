@@ -9,7 +9,7 @@ pub fn call_name(slot: u32) -> String {
         SLOT_COMPAT => "32-bit calls".to_owned(),
         SLOT_OTHER => "other calls".to_owned(),
         SLOT_NONE => "no call".to_owned(),
-        SLOT_UNKNOWN => "unknown".to_owned(),
+        SLOT_UNKNOWN => "unknown call".to_owned(),
         number => {
             Sysno::new(number as usize).map_or_else(|| format!("syscall:{number}"), |call| call.name().to_owned())
         }

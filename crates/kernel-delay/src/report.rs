@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use bpf_codegen::delay::layout::SLOT_OTHER;
+use bpf_codegen::delay::layout::SLOT_COMPAT;
 
 use crate::budget::Budget;
 use crate::names::{call_name, poll_numbers};
@@ -134,7 +134,7 @@ impl Section<'_> {
         let polls = poll_numbers();
         let (mut count, mut total) = (0, 0);
         for call in &self.thread.calls {
-            let number = if call.slot < SLOT_OTHER { call.slot.to_string() } else { String::new() };
+            let number = if call.slot < SLOT_COMPAT { call.slot.to_string() } else { String::new() };
             let Stat { count: calls, total: nanos, max, .. } = call.stat;
             self.row(&format!(
                 "{:20.20} {number:>6}  {calls:10}  {:>16}  {:>16}",

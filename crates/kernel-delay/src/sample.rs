@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bpf_codegen::delay::layout::{
-    SLOT_COMPAT, SLOT_OTHER, TIME_MASK, WINDOW_SHIFT, call, interrupt, rival, stat, value,
+    SLOT_COMPAT, SLOT_OTHER, TIME_MASK, WINDOW_SHIFT, call, interrupt, rival, stat, state, value,
 };
 
 use crate::budget::Budget;
@@ -195,7 +195,7 @@ impl ThreadSample {
             runs: pair.stat(value::RUNS, true),
             waits: pair.stat(value::WAITED, false),
             stops: pair.stat(value::STOPS, false),
-            longest_wait: tagged(after.wide(value::LONGEST), window.number),
+            longest_wait: tagged(after.wide(value::LONGEST), window.number).max(still_waits(after, hint, window)),
             hard: interrupts(*tid, look, false),
             soft: interrupts(*tid, look, true),
             rivals,
@@ -246,6 +246,17 @@ impl Pair<'_> {
         let (before, after) = (self.before.histogram(at), self.after.histogram(at));
         after.iter().zip(&before).map(|(after, before)| after.wrapping_sub(*before)).collect()
     }
+}
+
+/// How long a thread that waits for a CPU at the window's end has done so in it.
+fn still_waits(after: &Snapshot, hint: &Hint, window: &Window) -> u64 {
+    let waits = match after.narrow(value::STATE) {
+        state::READY => true,
+        // No event in the whole window: it ran all the time, or never.
+        state::UNSURE => hint.state == 'R' && hint.ran < window.length() / 2,
+        _ => false,
+    };
+    if waits { window.stop.saturating_sub(window.start.max(after.wide(value::SINCE))) } else { 0 }
 }
 
 /// A time that carries its window's number; 0 if it is another window's.

@@ -9,6 +9,7 @@ use kernel_delay::trigger::Trigger;
 /// `dptrace kernel-delay`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct KernelDelayArgs {
     /// A running process
     #[arg(short, long, value_name = "PID", conflicts_with_all = ["name", "command"])]
@@ -57,6 +58,10 @@ pub(crate) struct KernelDelayArgs {
     /// Only these threads, by their name
     #[arg(long, value_name = "GLOB", help_heading = "Output")]
     pub(super) thread: Option<String>,
+
+    /// Say nothing of the upcalls of the kernel's Open vSwitch module, which are not counted yet
+    #[arg(long, help_heading = "Output")]
+    pub(super) skip_upcall_stats: bool,
 
     /// A JSON object for each sample
     #[arg(long, help_heading = "Output")]

@@ -12,6 +12,7 @@ mod triggers;
 mod unwind;
 
 use std::io::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -36,6 +37,8 @@ use unwind::StackWalker;
 
 /// The longest sample: what the clocks in the maps can hold.
 const LONGEST: f64 = 24.0 * 3600.0;
+/// What is there where the kernel's part of Open vSwitch is.
+const UPCALLS: &str = "/sys/module/openvswitch";
 /// How often the process and our own signals are looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -47,6 +50,11 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     let threads = threads.map_err(|error| usage(format!("--thread: {error}")))?;
     let interrupt = Interrupt::catch()?;
     let subject = subject::Subject::of(args)?;
+    if !args.skip_upcall_stats && Path::new(UPCALLS).exists() {
+        note(
+            "the kernel's openvswitch module is loaded: its upcalls are not counted yet (--skip-upcall-stats says no more)",
+        );
+    }
     let begun = monotonic_nanos();
     let wanted: Vec<&Trigger> = [&args.start_trigger, &args.stop_trigger].into_iter().flatten().collect();
     let facts = Facts::read(&wanted)?;
@@ -75,7 +83,7 @@ fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> 
     let setting = Setting { tgid: pid, task, polls, threads, events };
     let mut module = delay::module(&setting, |name| facts.tracepoints.get(name).copied())?;
     let own = module.programs.len();
-    let finder = triggers::Finder { pid, files: &subject.files, facts };
+    let finder = triggers::Finder { pid, subject, facts };
     let mut prepared = Vec::new();
     for (trigger, to) in [(&args.start_trigger, TriggerUse::Start), (&args.stop_trigger, TriggerUse::Stop)] {
         if let Some(trigger) = trigger {
@@ -252,6 +260,7 @@ impl Run<'_> {
         let buffer = &mut self.output.buffer;
         if self.args.json {
             let mut object = json(&sample);
+            object["lost"] = self.tracer.lost()?.json();
             if let Some((mut events, names)) = events {
                 object["syscall_events"] = events.json(&names, wanted);
             }

@@ -1,7 +1,10 @@
 //! Which process is looked at.
 
 use anyhow::{Context as _, anyhow};
+use std::path::PathBuf;
 use std::process::Child;
+
+use host::{HostError, Pid, Process};
 use sys::process::HeldChild;
 
 use super::args::KernelDelayArgs;
@@ -16,8 +19,8 @@ const DEFAULT_NAME: &str = "ovs-vswitchd";
 /// The process.
 pub(super) struct Subject {
     pub(super) pid: u32,
-    /// Its files, for triggers: of a command the program only, since its libraries are not loaded yet.
-    pub(super) files: Files,
+    /// The program of a command.
+    program: Option<PathBuf>,
     /// It, where it waits to run its program.
     pub(super) held: Option<HeldChild>,
 }
@@ -30,8 +33,7 @@ impl Subject {
                 .with_context(|| format!("there is no program {}", crate::target::printable(&path)))?;
             let held = HeldChild::spawn(path.as_os_str(), arguments)
                 .with_context(|| format!("starting {}", crate::target::printable(program.as_ref())))?;
-            let files = Files::of_path(&path);
-            return Ok(Self { pid: held.pid(), files, held: Some(held) });
+            return Ok(Self { pid: held.pid(), program: Some(path), held: Some(held) });
         }
         let pid = match args.pid {
             Some(pid) => pid,
@@ -44,8 +46,19 @@ impl Subject {
         if group != pid {
             return Err(usage(format!("{pid} is a thread of process {group}: give that, and --thread for its name")));
         }
-        let files = Files::of_process(pid)?.0;
-        Ok(Self { pid, files, held: None })
+        // All else that can be wrong with the process's files is of no interest here.
+        if let Err(error @ HostError::KernelThread { .. }) = Process::open(Pid(pid)) {
+            return Err(error.into());
+        }
+        Ok(Self { pid, program: None, held: None })
+    }
+
+    /// Its files, for triggers: of a command the program only, since its libraries are not loaded yet.
+    pub(super) fn files(&self) -> anyhow::Result<Files> {
+        match &self.program {
+            Some(program) => Ok(Files::of_path(program)),
+            None => Ok(Files::of_process(self.pid)?.0),
+        }
     }
 }
 

@@ -38,6 +38,17 @@ pub(super) struct Lost {
     pub(super) skipped: u64,
 }
 
+impl Lost {
+    /// For programs.
+    pub(super) fn json(&self) -> serde_json::Value {
+        let Self { threads, rivals, interrupts, events, triggers, skipped } = *self;
+        serde_json::json!({
+            "threads": threads, "rivals": rivals, "interrupts": interrupts, "events": events, "triggers": triggers,
+            "programs_skipped": skipped,
+        })
+    }
+}
+
 /// The programs, attached.
 pub(super) struct Tracer {
     session: Session,

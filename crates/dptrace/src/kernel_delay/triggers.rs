@@ -14,8 +14,9 @@ use probes::symbols::Functions;
 use probes::usdt::UsdtProbes;
 
 use super::facts::Facts;
+use super::subject::Subject;
 use crate::failure::{Unsupported, usage};
-use crate::target::{Depth, Files};
+use crate::target::Depth;
 
 /// What a trigger's program is attached to.
 enum Place {
@@ -40,7 +41,7 @@ pub(super) struct Prepared {
 /// What is needed to look for a trigger's place.
 pub(super) struct Finder<'a> {
     pub(super) pid: u32,
-    pub(super) files: &'a Files,
+    pub(super) subject: &'a Subject,
     pub(super) facts: &'a Facts,
 }
 
@@ -78,7 +79,7 @@ impl Finder<'_> {
     /// A probe's places in all files of the process that have it.
     fn usdt(&self, provider: &str, probe: &str) -> anyhow::Result<Vec<(PathBuf, Vec<UprobePlace>)>> {
         let (mut found, mut known) = (Vec::new(), Vec::new());
-        self.files.for_each(Depth::Notes, |file| {
+        self.subject.files()?.for_each(Depth::Notes, |file| {
             let probes = UsdtProbes::read(&file.image()?);
             let places = probes.get(provider, probe).map_or(&[][..], |probe| &probe.places);
             let place = |place: &probes::usdt::Place| UprobePlace {
@@ -103,7 +104,7 @@ impl Finder<'_> {
     /// A function's places in the files of the process: the first file that has it.
     fn function(&self, name: &str) -> anyhow::Result<Vec<(PathBuf, Vec<UprobePlace>)>> {
         let (mut found, mut known) = (Vec::new(), Vec::new());
-        self.files.for_each(Depth::Whole, |file: &ElfFile| {
+        self.subject.files()?.for_each(Depth::Whole, |file: &ElfFile| {
             if !found.is_empty() {
                 return Ok(());
             }
