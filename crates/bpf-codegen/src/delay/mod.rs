@@ -91,10 +91,11 @@ struct Hook {
 }
 
 /// What is attached, in this order: what tells a state comes before what a state is needed for.
-const HOOKS: [Hook; 15] = [
+const HOOKS: [Hook; 16] = [
     Hook { tracepoint: "sched_switch", code: sched::switch },
     Hook { tracepoint: "sched_wakeup", code: |setting| sched::wakeup(setting, false) },
     Hook { tracepoint: "sched_wakeup_new", code: |setting| sched::wakeup(setting, true) },
+    Hook { tracepoint: "sched_process_exec", code: sched::exec },
     Hook { tracepoint: "irq_handler_entry", code: |setting| interrupts::entry(setting, &interrupts::HARD) },
     Hook { tracepoint: "irq_handler_exit", code: |setting| interrupts::exit(setting, &interrupts::HARD) },
     Hook { tracepoint: "softirq_entry", code: |setting| interrupts::entry(setting, &interrupts::SOFT) },

@@ -208,3 +208,36 @@ fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
     asm.store(Size::DW, R7.at(value::SINCE), R8);
     waits(asm);
 }
+
+/// The stack's places of the call that a thread is in, and of when it entered it.
+const CALL: i16 = -24;
+const ENTERED: i16 = -32;
+
+/// The program of `sched_process_exec(task, old_pid, binary)`: a thread that runs a new program takes the number of its
+/// process's first thread, which is gone by then. What it did so far stays with its old number.
+pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
+    let TaskFacts { tgid, pid, .. } = setting.task;
+    let mut asm = Asm::new();
+    let end = asm.label("end");
+    asm.note("ours?").load(Size::DW, R6, R1.at(0)).load(Size::DW, R9, R1.at(8)).load(Size::W, R1, R6.at(tgid));
+    asm.jump_if32(R1, JumpOp::Ne, setting.tgid.cast_signed(), end);
+    asm.note("the first thread itself?").load(Size::W, R1, R6.at(pid)).jump_if32(R1, JumpOp::Eq, R9, end);
+    asm.store(Size::W, R10.at(KEY), R9);
+    emit::now(&mut asm);
+    emit::find(&mut asm, end);
+    emit::account(&mut asm);
+    asm.load(Size::W, R1, R7.at(value::CALL)).store(Size::DW, R10.at(CALL), R1);
+    asm.load(Size::DW, R1, R7.at(value::ENTERED)).store(Size::DW, R10.at(ENTERED), R1);
+    asm.store(Size::W, R7.at(value::STATE), state::DEAD.cast_signed()).store(Size::DW, R7.at(value::DIED), R8);
+    asm.note("its new number").load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
+    emit::find(&mut asm, end);
+    emit::account(&mut asm);
+    asm.load(Size::DW, R1, R10.at(CALL)).store(Size::W, R7.at(value::CALL), R1);
+    asm.load(Size::DW, R1, R10.at(ENTERED)).store(Size::DW, R7.at(value::ENTERED), R1);
+    asm.store(Size::W, R7.at(value::STATE), state::RUNNING.cast_signed()).store(Size::DW, R7.at(value::DIED), 0);
+    asm.store(Size::DW, R7.at(value::SINCE), 0);
+    emit::on_cpu_bucket(&mut asm);
+    asm.bind(end);
+    emit::end(&mut asm);
+    asm.finish()
+}

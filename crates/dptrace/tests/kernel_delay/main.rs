@@ -167,3 +167,20 @@ fn a_command_is_seen_from_its_first_instruction() {
     assert!(number(&sleep["total_ns"]) >= 100_000_000);
     assert_eq!(call(thread, &thread["syscalls"], "execve")["count"], 1, "{thread:#}");
 }
+
+#[test]
+fn a_thread_that_runs_another_program_takes_the_first_ones_number() {
+    let mut target = Target::start("exec");
+    let pid = target.child.id();
+    let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else { return };
+    target.go();
+    let (samples, told) = sampling.samples();
+    assert_eq!(samples.len(), 1, "{told}");
+    adds_up(&samples[0]);
+    let thread = thread(&samples[0], "sleep");
+    assert_eq!(thread["tid"], pid, "{thread:#}");
+    assert_eq!(call(thread, &thread["syscalls"], "clock_nanosleep")["count"], 1, "{thread:#}");
+    assert_eq!(call(thread, &thread["syscalls"], "execve")["count"], 1, "{thread:#}");
+    let threads = samples[0]["threads"].as_array().unwrap();
+    assert!(threads.len() > 1 && threads.iter().all(|thread| thread["ended"] == true), "{:#}", samples[0]);
+}

@@ -25,6 +25,7 @@ fn truth() {
         "spin" => spin(),
         "rounds" => rounds(),
         "storm" => storm(),
+        "exec" => exec(),
         _ => idle(),
     }
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
@@ -121,6 +122,14 @@ fn rounds() {
         let _ = getgid();
         std::thread::sleep(SLEEP);
     }
+}
+
+/// A thread that is not the first runs another program.
+fn exec() {
+    use std::os::unix::process::CommandExt as _;
+    wait_for_go();
+    let error = std::process::Command::new("/bin/sleep").arg("0.2").exec();
+    panic!("no sleep: {error}");
 }
 
 /// Calls without end.
