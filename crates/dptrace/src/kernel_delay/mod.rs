@@ -297,7 +297,7 @@ fn tell_lost(lost: &Lost) {
         (rivals, "times found no room for who ran instead (--max-threads makes more)"),
         (interrupts, "interrupts found no room (--max-threads makes more)"),
         (events, "system call events found no room in the ring (--buffer-page-count makes it larger)"),
-        (triggers, "start triggers came while a report was made"),
+        (triggers, "start triggers came between samples, while a report was made or --sample-interval passed"),
         (skipped, "programs were skipped by the kernel because another one was running on that CPU"),
     ] {
         if count > 0 {

@@ -32,7 +32,7 @@ pub(super) struct Lost {
     pub(super) rivals: u64,
     pub(super) interrupts: u64,
     pub(super) events: u64,
-    /// Start triggers while a report was made.
+    /// Start triggers between samples.
     pub(super) triggers: u64,
     /// Programs that the kernel skipped.
     pub(super) skipped: u64,
@@ -54,6 +54,8 @@ pub(super) struct Tracer {
     session: Session,
     pid: u32,
     number: u16,
+    /// Threads that found no room at the start.
+    no_room: u64,
     /// What each thread had when the window was prepared.
     before: HashMap<u32, (Snapshot, ProcThread)>,
 }
@@ -68,7 +70,7 @@ impl Tracer {
         for (index, program) in module.programs.iter().enumerate().take(own) {
             session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
         }
-        let mut tracer = Self { session, pid: tgid, number: 0, before: HashMap::new() };
+        let mut tracer = Self { session, pid: tgid, number: 0, no_room: 0, before: HashMap::new() };
         tracer.seed()?;
         Ok(tracer)
     }
@@ -91,16 +93,13 @@ impl Tracer {
     fn seed(&mut self) -> anyhow::Result<()> {
         let map = self.map(THREADS)?;
         let value = delay::found_thread();
+        let mut no_room = 0;
         for tid in proc_thread::threads(self.pid) {
             if map.lookup(&tid.to_ne_bytes())?.is_none() && map.update(&tid.to_ne_bytes(), &value).is_err() {
-                let counts = self.map(COUNTS)?;
-                let mut bytes = counts.lookup(&0_u32.to_ne_bytes())?.unwrap_or_default();
-                let at = usize::from(counts::NO_THREAD.cast_unsigned());
-                let number = wide(&bytes, counts::NO_THREAD) + 1;
-                bytes[at..at + 8].copy_from_slice(&number.to_ne_bytes());
-                counts.update(&0_u32.to_ne_bytes(), &bytes)?;
+                no_room += 1;
             }
         }
+        self.no_room = no_room;
         Ok(())
     }
 
@@ -198,7 +197,7 @@ impl Tracer {
     pub(super) fn lost(&self) -> anyhow::Result<Lost> {
         let bytes = self.map(COUNTS)?.lookup(&0_u32.to_ne_bytes())?.unwrap_or_default();
         Ok(Lost {
-            threads: wide(&bytes, counts::NO_THREAD),
+            threads: self.no_room + wide(&bytes, counts::NO_THREAD),
             rivals: wide(&bytes, counts::NO_RIVAL),
             interrupts: wide(&bytes, counts::NO_INTERRUPT),
             events: wide(&bytes, counts::NO_EVENT),

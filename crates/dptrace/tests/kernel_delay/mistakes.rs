@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::target::Target;
+use super::target::{Sampling, Target, adds_up, number};
 
 /// Status and words.
 fn refused(arguments: &[&str]) -> (i32, String) {
@@ -52,4 +52,20 @@ fn times_that_make_no_sense() {
         let (status, told) = refused(&[arguments.as_slice(), &["-p", "1"]].concat());
         assert_eq!(status, 2, "{told}");
     }
+}
+
+#[test]
+fn threads_without_room_are_told() {
+    let mut target = Target::start("calls");
+    let pid = target.child.id().to_string();
+    let arguments = ["-p", &pid, "--sample-time", "60", "--max-threads", "2"];
+    let Some(sampling) = Sampling::start(&arguments) else { return };
+    target.go();
+    target.wait_for("done");
+    let (sample, told) = sampling.end();
+    adds_up(&sample);
+    assert!(sample["threads"].as_array().unwrap().len() <= 2, "{sample:#}");
+    // Beside the main thread and the harness's: `old`, `blocked`; and `born` and `sleeper`, which come later.
+    assert!(number(&sample["lost"]["threads"]) >= 4, "{sample:#}");
+    assert!(told.contains("threads found no room (--max-threads"), "{told}");
 }

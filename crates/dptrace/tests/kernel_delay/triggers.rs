@@ -1,5 +1,7 @@
 //! Windows between triggers, and system calls as single events.
 
+use std::process::Stdio;
+
 use super::target::{Sampling, Target, adds_up, budget, call, number, thread};
 use super::truth::{CALLS, SLEEP};
 
@@ -98,4 +100,29 @@ fn events_beyond_all_measure_are_dropped_and_told() {
     let counted: u64 = thread["syscalls"].as_array().unwrap().iter().map(|call| number(&call["count"])).sum();
     assert_eq!(events + dropped + lost, counted, "{told}");
     assert!(lost > 0, "{told}");
+}
+
+/// Functions and USDT probes of a process, one of them with a semaphore that must be raised.
+#[test]
+fn probes_and_functions_of_a_process_are_triggers() {
+    let program = env!("CARGO_BIN_EXE_dptrace");
+    let run = std::process::Command::new(program).args(["demo-target", "--for", "60s"]).stdout(Stdio::null()).spawn();
+    let mut child = run.unwrap();
+    let pid = child.id().to_string();
+    let ends = [
+        ["--start-trigger", "up:demo_request_start", "--stop-trigger", "upr:demo_request_complete"],
+        ["--start-trigger", "u:demo:request_lazy", "--sample-time", "0.01"],
+    ];
+    let samples: Vec<_> = ends
+        .iter()
+        .filter_map(|ends| Sampling::start(&[&["-p", &pid, "--sample-count", "2"], ends.as_slice()].concat()))
+        .map(Sampling::samples)
+        .collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for (samples, told) in samples {
+        assert_eq!(samples.len(), 2, "{told}");
+        samples.iter().for_each(adds_up);
+        assert!(told.contains("fires for this process"), "{told}");
+    }
 }
