@@ -123,6 +123,5 @@ fn probes_and_functions_of_a_process_are_triggers() {
     for (samples, told) in samples {
         assert_eq!(samples.len(), 2, "{told}");
         samples.iter().for_each(adds_up);
-        assert!(told.contains("fires for this process"), "{told}");
     }
 }
