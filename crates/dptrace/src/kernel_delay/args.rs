@@ -80,20 +80,20 @@ const USAGE: &str = "dptrace kernel-delay [OPTIONS] [-p <PID> | --name <NAME>]
        dptrace kernel-delay [OPTIONS] -- <COMMAND> [ARG]...";
 
 const EXAMPLES: &str = "\
-Each thread's time budget adds up to the sample: its own code, system calls, blocked, waiting for a CPU (and who ran
+Each thread's time budget adds up to the sample: its own code, system calls, blocked, waiting for a CPU (and who ran \
 instead), interrupts, stopped. The other sections have what lies wholly in the sample.
 
-Triggers: u:PROVIDER:PROBE (usdt:), t:SYSTEM:EVENT (trace:), k:FUNCTION (kprobe:), kr:FUNCTION (kretprobe:),
-up:FUNCTION (uprobe:), ur:FUNCTION (upr:, uretprobe:). Probes, functions and system calls of the process fire for it
-only; other tracepoints and the kernel's functions for any process. With a start trigger only, a sample takes the sample
-time.
+Triggers: u:PROVIDER:PROBE (usdt:), t:SYSTEM:EVENT (trace:), k:FUNCTION (kprobe:), kr:FUNCTION (kretprobe:), \
+up:FUNCTION (uprobe:), ur:FUNCTION (upr:, uretprobe:). Probes, functions and system calls of the process fire for it \
+only; other tracepoints and the kernel's functions for any process. With a start trigger only, a sample takes the \
+sample time.
 
 Examples:
   dptrace kernel-delay                               half a second of ovs-vswitchd
   dptrace kernel-delay -p 4711 --summary             a line a thread, worst first
   dptrace kernel-delay --name nvmf_tgt --sample-time 5 --thread 'reactor_*'
   dptrace kernel-delay -p 4711 --sample-count 10 --sample-interval 60 --json
-  dptrace kernel-delay --start-trigger up:udpif_revalidator --stop-trigger ur:udpif_revalidator --trigger-delta 1000000
+  dptrace kernel-delay --start-trigger up:bridge_run --stop-trigger ur:bridge_run
   dptrace kernel-delay -p 4711 --start-trigger t:syscalls:sys_enter_fdatasync --sample-time 0.05
   dptrace kernel-delay -- build/bin/nvmf_tgt -m 0x3  from its first instruction";
 

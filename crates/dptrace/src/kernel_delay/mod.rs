@@ -85,7 +85,13 @@ fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> 
     let own = module.programs.len();
     let finder = triggers::Finder { pid, subject, facts };
     let mut prepared = Vec::new();
-    for (trigger, to) in [(&args.start_trigger, TriggerUse::Start), (&args.stop_trigger, TriggerUse::Stop)] {
+    // Two programs at one place would start and stop at the same hit.
+    let uses = if args.start_trigger == args.stop_trigger {
+        vec![(&args.start_trigger, TriggerUse::Both)]
+    } else {
+        vec![(&args.start_trigger, TriggerUse::Start), (&args.stop_trigger, TriggerUse::Stop)]
+    };
+    for (trigger, to) in uses {
         if let Some(trigger) = trigger {
             prepared.push((trigger, finder.add(trigger, to, &mut module)?));
         }

@@ -9,7 +9,7 @@ use sys::process::HeldChild;
 
 use super::args::KernelDelayArgs;
 use super::proc_thread::{name, processes};
-use crate::failure::{note, usage};
+use crate::failure::{Unsupported, note, usage};
 use crate::record::find_program;
 use crate::target::Files;
 
@@ -25,8 +25,24 @@ pub(super) struct Subject {
     pub(super) held: Option<HeldChild>,
 }
 
+/// What the link of the first namespace of processes leads to (`PROC_PID_INIT_INO` of `include/linux/proc_ns.h`).
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+
+/// The kernel's programs know processes by their numbers in the first namespace; ours would be others elsewhere.
+fn check_namespace() -> anyhow::Result<()> {
+    match std::fs::read_link("/proc/self/ns/pid") {
+        Ok(ours) if ours.as_os_str() != FIRST_NAMESPACE => Err(anyhow!(Unsupported(
+            "dptrace runs in a container's namespace of process numbers, where kernel-delay can't tell processes apart; \
+             run it on the host (or with --pid=host)"
+                .to_owned()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 impl Subject {
     pub(super) fn of(args: &KernelDelayArgs) -> anyhow::Result<Self> {
+        check_namespace()?;
         if let Some((program, arguments)) = args.command.split_first() {
             let path = find_program(program)?;
             std::fs::metadata(&path)

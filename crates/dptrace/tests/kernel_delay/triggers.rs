@@ -28,6 +28,23 @@ fn a_window_lies_between_its_triggers() {
     assert!(samples.windows(2).all(|pair| number(&pair[0]["stop_ns"]) < number(&pair[1]["start_ns"])));
 }
 
+/// One trigger for both ends: from one hit to the next.
+#[test]
+fn a_window_lies_between_two_hits_of_one_trigger() {
+    let mut target = Target::start("rounds");
+    let pid = target.child.id().to_string();
+    let arguments = ["-p", &pid, "--start-trigger", START, "--stop-trigger", START, "--sample-count", "2"];
+    let Some(sampling) = Sampling::start(&arguments) else { return };
+    target.go();
+    for sample in &sampling.samples().0 {
+        adds_up(sample);
+        let thread = thread(sample, "truth::truth");
+        for (name, count) in [("getppid", CALLS), ("getgid", 1), ("clock_nanosleep", 2)] {
+            assert_eq!(call(thread, &thread["syscalls"], name)["count"], count, "{thread:#}");
+        }
+    }
+}
+
 #[test]
 fn short_windows_are_skipped_and_do_not_count() {
     let mut target = Target::start("rounds");
