@@ -31,6 +31,9 @@ pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
     asm.note("now it is in the call").mul(R9, call::SIZE.cast_signed()).add(R9, i32::from(value::CALLS));
     asm.store(Size::W, R7.at(value::CALL), R9).store(Size::DW, R7.at(value::ENTERED), R8);
     emit::on_cpu_bucket(&mut asm);
+    if setting.has_stacks() {
+        asm.store(Size::DW, R7.at(value::BLOCKED_BYTES), 0);
+    }
     asm.bind(others);
     emit::end(&mut asm);
     asm.finish()
@@ -149,7 +152,7 @@ fn send(asm: &mut Asm, setting: &Setting, events: &Events, done: Label) {
     // What is needed after these calls is the context, which was lost to the entry: the event takes its place.
     asm.mov(R9, R0);
     if events.stacks {
-        stack(asm, event::KERNEL, event::KERNEL_BYTES, 0);
+        kernel_stack(asm);
         if events.copied == 0 {
             stack(asm, event::USER, event::USER_BYTES, USER_STACK);
         } else {
@@ -160,6 +163,18 @@ fn send(asm: &mut Asm, setting: &Setting, events: &Events, done: Label) {
     asm.jump(done);
     asm.bind(full);
     emit::add_to(asm, counts::NO_EVENT, 1);
+}
+
+/// The kernel's stack into the event r9: where the call last blocked, which says more than where it ends.
+fn kernel_stack(asm: &mut Asm) {
+    let (here, done) = (asm.label("here"), asm.label("kernel_stack"));
+    asm.note("where it blocked").load(Size::DW, R1, R7.at(value::BLOCKED_BYTES)).jump_if(R1, JumpOp::SLe, 0, here);
+    asm.store(Size::DW, R9.at(event::KERNEL_BYTES), R1).mov(R1, R9).add(R1, i32::from(event::KERNEL));
+    asm.mov(R2, (event::DEPTH * 8).cast_signed()).mov(R3, R7).add(R3, i32::from(value::BLOCKED_STACK));
+    asm.call(Helper::PROBE_READ_KERNEL).jump(done);
+    asm.bind(here);
+    stack(asm, event::KERNEL, event::KERNEL_BYTES, 0);
+    asm.bind(done);
 }
 
 /// A stack of the current task into the event r9.

@@ -85,8 +85,12 @@ pub mod value {
     pub const VECTOR_SINCE: i16 = 616;
     /// An entry ([`super::call`]) for each system call.
     pub const CALLS: i16 = 640;
+    /// Where events are wanted: the bytes of the kernel's stack where it last blocked in its call; 0 where it did not.
+    pub const BLOCKED_BYTES: i16 = CALLS + (super::SLOTS * super::call::SIZE) as i16;
+    /// That stack.
+    pub const BLOCKED_STACK: i16 = BLOCKED_BYTES + 8;
     /// The bytes of the whole.
-    pub const SIZE: u32 = CALLS as u32 + super::SLOTS * super::call::SIZE;
+    pub const SIZE: u32 = BLOCKED_STACK as u32 + super::event::DEPTH * 8;
 }
 
 /// What is kept of a system call.

@@ -68,6 +68,13 @@ pub struct Setting {
     pub events: Option<Events>,
 }
 
+impl Setting {
+    /// Whether events come with stacks.
+    fn has_stacks(&self) -> bool {
+        self.events.as_ref().is_some_and(|events| events.stacks)
+    }
+}
+
 /// Which system calls are sent as events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Events {

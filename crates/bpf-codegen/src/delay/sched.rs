@@ -8,7 +8,7 @@ use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label, Size};
 
 use super::calls::copy_comm;
 use super::emit::{self, KEY, Parts};
-use super::layout::{COUNTS, TEMPLATE, THREADS, call, counts, first, state, value};
+use super::layout::{COUNTS, TEMPLATE, THREADS, call, counts, event, first, state, value};
 use super::rivals;
 use super::{Setting, TaskFacts};
 
@@ -62,7 +62,19 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     asm.bind(uncounted).store(Size::DW, R7.at(value::SINCE), R8);
     asm.note("where its time goes now").load(Size::DW, R1, R10.at(NEXT_STATE)).store(Size::W, R7.at(value::STATE), R1);
     by_state(asm, settled);
-    asm.bind(settled).bind(done);
+    asm.bind(settled);
+    if setting.has_stacks() {
+        blocked_stack(asm, done);
+    }
+    asm.bind(done);
+}
+
+/// Keeps the kernel's stack of the thread r7 if it blocks: it is the one that is still on this CPU.
+fn blocked_stack(asm: &mut Asm, done: Label) {
+    asm.note("where it blocks").load(Size::DW, R1, R10.at(NEXT_STATE));
+    asm.jump_if(R1, JumpOp::Ne, state::BLOCKED.cast_signed(), done);
+    asm.mov(R1, R6).mov(R2, R7).add(R2, i32::from(value::BLOCKED_STACK)).mov(R3, (event::DEPTH * 8).cast_signed());
+    asm.mov(R4, 0).call(Helper::GET_STACK).store(Size::DW, R7.at(value::BLOCKED_BYTES), R0);
 }
 
 /// Sets the bucket of the thread r7 for the state r1 that it goes to off the CPU.

@@ -2,6 +2,8 @@
 
 use std::process::Stdio;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::target::{Sampling, Target, adds_up, budget, call, number, thread};
 use super::truth::{CALLS, SLEEP};
 
@@ -54,8 +56,7 @@ fn short_windows_are_skipped_and_do_not_count() {
     let Some(sampling) = Sampling::start(&arguments) else { return };
     target.go();
     std::thread::sleep(SLEEP * 10);
-    rustix::process::kill_process(rustix::process::Pid::from_child(&sampling.child), rustix::process::Signal::INT)
-        .unwrap();
+    kill_process(Pid::from_child(&sampling.child), Signal::INT).unwrap();
     let (samples, _) = sampling.samples();
     assert!(samples.is_empty(), "{samples:?}");
 }
@@ -77,7 +78,7 @@ fn a_start_trigger_opens_a_window_of_the_sample_time() {
 fn every_call_is_an_event_with_its_stacks() {
     let mut target = Target::start("calls");
     let pid = target.child.id().to_string();
-    let arguments = ["-p", &pid, "--sample-time", "60", "-s", "--thread", "born", "--buffer-page-count", "16384"];
+    let arguments = ["-p", &pid, "--sample-time", "60", "-s", "--thread", "[bs]*", "--buffer-page-count", "16384"];
     let Some(sampling) = Sampling::start(&arguments) else { return };
     target.go();
     target.wait_for("done");
@@ -90,6 +91,10 @@ fn every_call_is_an_event_with_its_stacks() {
     let counted = number(&call(counted, counted, "getppid")["total_ns"]);
     let total: u64 = calls.iter().map(|event| number(&event["exit_ns"]) - number(&event["entry_ns"])).sum();
     assert_eq!(total, counted);
+    let lines = |event: &serde_json::Value| event["stack"].to_string();
+    // A call that blocked has the kernel's stack of where it did.
+    let mut sleeps = events.iter().filter(|event| event["syscall"] == "clock_nanosleep");
+    assert!(sleeps.clone().count() > 0 && sleeps.all(|event| lines(event).contains("do_nanosleep+")), "{events:#?}");
     let stack: Vec<&str> = calls[0]["stack"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
     assert!(stack.iter().any(|line| line.starts_with("do_syscall_64+") || line.starts_with("el0_svc")), "{stack:?}");
     // Down to the thread's begin, through code that has no frame pointers.
@@ -135,7 +140,8 @@ fn probes_and_functions_of_a_process_are_triggers() {
         .filter_map(|ends| Sampling::start(&[&["-p", &pid, "--sample-count", "2"], ends.as_slice()].concat()))
         .map(Sampling::samples)
         .collect();
-    child.kill().unwrap();
+    // Asked to, it takes its trace file away.
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     child.wait().unwrap();
     for (samples, told) in samples {
         assert_eq!(samples.len(), 2, "{told}");
