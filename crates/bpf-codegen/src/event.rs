@@ -3,11 +3,11 @@
 //! Nothing is built elsewhere and copied: there is no limit but the ring's, and no memory that two hits could share.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
-use bpf_insn::{Addr, Asm, AsmError, AtomicOp, Code, Helper, JumpOp, MapDef, MapKind, Reg, Size, Width};
+use bpf_insn::{Addr, Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, MapDef, MapKind, Reg, Size, Width};
 use probes::args::ArgSpec;
 
 use crate::operand;
-use crate::payload::{FAULTS, FieldKind, ID, Layout, PID_TGID, TIME};
+use crate::payload::{FAULTS, FieldKind, Form, ID, Layout, PID_TGID, SMALL, TIME};
 
 /// The ring buffer's name.
 pub const RING: &str = "events";
@@ -61,36 +61,70 @@ pub struct Setting {
 
 /// Makes the program of a USDT probe's place. `sources` are in the layout's order.
 pub fn program(layout: &Layout, sources: &[Source], setting: Setting) -> Result<Code, AsmError> {
-    let Setting { id, sleepable, ring_bytes } = setting;
     let mut asm = Asm::new();
     let full = asm.label("full");
     // r6: the registers. r7: the event. r8: the time. r9: a bit for each field that could not be read.
     asm.note("when").mov(R6, R1).call(Helper::KTIME_GET_NS).mov(R8, R0);
-    asm.note("room in the ring").load_map(R1, RING).mov(R2, layout.size().cast_signed()).mov(R3, 0);
-    asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, full).mov(R7, R0).mov(R9, 0);
-    asm.store(Size::DW, R7.at(TIME), R8);
-    asm.note("who").call(Helper::GET_CURRENT_PID_TGID).store(Size::DW, R7.at(PID_TGID), R0);
-    event_id(&mut asm, id);
-    for (number, ((kind, offset), source)) in layout.fields().zip(sources).enumerate() {
-        field(&mut asm, number as u32, (kind, R7.at(offset)), source, sleepable);
+    if let Some(small) = layout.small() {
+        let too_small = asm.label("too_small");
+        attempt(&mut asm, small, sources, setting, Exits { full, cut: Some(too_small) });
+        asm.bind(too_small).note("a text is longer: once more").mov(R1, R7).mov(R2, NO_WAKEUP);
+        asm.call(Helper::RINGBUF_DISCARD);
     }
-    asm.note("what could not be read").store(Size::W, R7.at(FAULTS), R9);
-    submit(&mut asm, R7, ring_bytes);
-    asm.mov(R0, 0).exit();
+    attempt(&mut asm, layout.whole(), sources, setting, Exits { full, cut: None });
     asm.bind(full);
     count_lost(&mut asm);
     asm.finish()
 }
 
-fn event_id(asm: &mut Asm, id: EventId) {
+/// Where an attempt to make an event goes when it can't.
+#[derive(Clone, Copy)]
+struct Exits {
+    /// The ring is full.
+    full: Label,
+    /// A text does not fit, and there is a larger form.
+    cut: Option<Label>,
+}
+
+/// Makes an event in one of its forms and submits it.
+fn attempt(asm: &mut Asm, form: &Form, sources: &[Source], setting: Setting, exits: Exits) {
+    asm.note("room in the ring").load_map(R1, RING).mov(R2, form.size.cast_signed()).mov(R3, 0);
+    asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, exits.full).mov(R7, R0).mov(R9, 0);
+    asm.store(Size::DW, R7.at(TIME), R8);
+    asm.note("who").call(Helper::GET_CURRENT_PID_TGID).store(Size::DW, R7.at(PID_TGID), R0);
+    event_id(asm, setting.id, if exits.cut.is_some() { SMALL } else { 0 });
+    for (number, ((kind, offset), source)) in form.fields().zip(sources).enumerate() {
+        field(asm, number as u32, (kind, R7.at(offset)), source, (setting.sleepable, exits.cut));
+    }
+    asm.note("what could not be read").store(Size::W, R7.at(FAULTS), R9);
+    submit(asm, R7, setting.ring_bytes);
+    asm.mov(R0, 0).exit();
+}
+
+fn event_id(asm: &mut Asm, id: EventId, flag: u32) {
+    let flag = flag.cast_signed();
     match id {
-        EventId::Cookie => asm.note("which").mov(R1, R6).call(Helper::GET_ATTACH_COOKIE).store(Size::W, R7.at(ID), R0),
-        EventId::Fixed(id) => asm.note("which").store(Size::W, R7.at(ID), id.cast_signed()),
-    };
+        EventId::Cookie => {
+            asm.note("which").mov(R1, R6).call(Helper::GET_ATTACH_COOKIE);
+            if flag != 0 {
+                asm.or(R0, flag);
+            }
+            asm.store(Size::W, R7.at(ID), R0);
+        }
+        EventId::Fixed(id) => {
+            asm.note("which").store(Size::W, R7.at(ID), id.cast_signed() | flag);
+        }
+    }
 }
 
 /// One field at its slot. A text's pointer is put where its length will be.
-fn field(asm: &mut Asm, number: u32, (kind, slot): (FieldKind, Addr), source: &Source, sleepable: bool) {
+fn field(
+    asm: &mut Asm,
+    number: u32,
+    (kind, slot): (FieldKind, Addr),
+    source: &Source,
+    (sleepable, cut): (bool, Option<Label>),
+) {
     let fault = (1_u32 << number).cast_signed();
     asm.note(format!("field {number}"));
     let arg = match source {
@@ -111,6 +145,10 @@ fn field(asm: &mut Asm, number: u32, (kind, slot): (FieldKind, Addr), source: &S
             read_text(asm, slot, capacity);
         }
         asm.bind(read).store(Size::DW, slot, R0);
+        if let Some(cut) = cut {
+            // As many bytes as there is room for, the end included: there may be more.
+            asm.jump_if(R0, JumpOp::SGt, capacity.cast_signed(), cut);
+        }
     }
     if operand::can_fail(arg) {
         asm.jump(done).bind(failed).or(R9, fault).bind(done);

@@ -11,6 +11,7 @@
 //! | [`delay`] | the programs that account for the time of threads |
 //! | [`event`] | the program of a probe that sends an event |
 //! | [`operand`] | the instructions that fetch a USDT probe's argument |
+//! | [`script`] | the compiler of the bpftrace language |
 #![forbid(unsafe_code)]
 
 pub mod delay;
@@ -18,6 +19,7 @@ pub mod event;
 pub mod module;
 pub mod operand;
 pub mod payload;
+pub mod script;
 
 pub use event::{EventId, Setting, Source};
 pub use module::{BtfTarget, Module, ProgramDef, ProgramKind};

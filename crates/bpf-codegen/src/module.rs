@@ -65,7 +65,18 @@ pub struct ProgramDef {
     pub target: Option<BtfTarget>,
     /// Whether it may wait for a page of memory. Since Linux 5.10; for [`ProgramKind::Uprobe`] since 6.0.
     pub sleepable: bool,
-    /// What it does. References are to this module's maps.
+    /// What it does. References are to this module's maps and to its own subprograms.
+    pub code: Code,
+    /// What helpers call back. Since Linux 5.13.
+    pub subprograms: Vec<Subprogram>,
+}
+
+/// A piece of a program that a helper calls back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Subprogram {
+    /// A C identifier, by which the program refers to it.
+    pub name: String,
+    /// What it does.
     pub code: Code,
 }
 

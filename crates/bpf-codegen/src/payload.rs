@@ -1,16 +1,22 @@
 //! What an event looks like in the ring buffer.
 //!
 //! A head of 24 bytes, then the fields in order: a number takes 8 bytes; a text 8 bytes for its length and room for its
-//! longest form. Every event of a probe has the same size, which the verifier wants to know when the program reserves it.
+//! longest form. The verifier wants to know an event's size when the program reserves it, so room for the longest texts
+//! would have to be there in every event. Most texts are short, and the ring holds several times as many events if these
+//! take little: an event with texts has a small form, too, and is made in the other only where that cuts one.
 
 /// `u64` nanoseconds of `CLOCK_MONOTONIC`.
 pub(crate) const TIME: i16 = 0;
 /// `u64` process and thread: `bpf_get_current_pid_tgid`.
 pub(crate) const PID_TGID: i16 = 8;
-/// `u32` which of the session's events it is.
+/// `u32` which of the session's events it is, with [`SMALL`].
 pub(crate) const ID: i16 = 16;
 /// `u32` a bit for each field that could not be read.
 pub(crate) const FAULTS: i16 = 20;
+/// The bit of the id that says that the event has the small form.
+pub(crate) const SMALL: u32 = 1 << 31;
+/// The longest text of the small form. Most NQNs fit: those with a UUID have 68 bytes.
+const SMALL_TEXT: u32 = 127;
 /// Where the fields begin.
 const HEAD_BYTES: u32 = 24;
 /// `RINGBUF_MAX_RECORD_SZ` is far higher, but a store's offset has 15 bits.
@@ -31,41 +37,69 @@ pub enum FieldKind {
 /// Where the fields of an event are.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Layout {
+    whole: Form,
+    small: Option<Form>,
+}
+
+/// Where the fields are in one of an event's forms.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Form {
     fields: Vec<(FieldKind, u32)>,
-    size: u32,
+    pub(crate) size: u32,
 }
 
 impl Layout {
     /// Lays out fields in this order: 32 at most, and no more than fit; those behind are left out and not in the layout.
     pub fn new(kinds: &[FieldKind]) -> Self {
-        let mut layout = Self { fields: Vec::new(), size: HEAD_BYTES };
-        for &kind in kinds.iter().take(u32::BITS as usize) {
-            let bytes = match kind {
-                FieldKind::Number => 8,
-                FieldKind::Text { capacity } => 8 + room(capacity),
-            };
-            if layout.size + bytes > MAX_BYTES {
-                break;
-            }
-            layout.fields.push((kind, layout.size));
-            layout.size += bytes;
-        }
-        layout
+        let whole = Form::new(kinds.iter().copied());
+        let fields = whole.fields.iter().map(|&(kind, _)| kind);
+        let small = Form::new(fields.map(|kind| match kind {
+            FieldKind::Text { capacity } => FieldKind::Text { capacity: capacity.min(SMALL_TEXT) },
+            FieldKind::Number => FieldKind::Number,
+        }));
+        let small = Some(small).filter(|small| small.size < whole.size);
+        Self { whole, small }
     }
 
     /// How many fields it has.
     pub fn len(&self) -> usize {
-        self.fields.len()
+        self.whole.fields.len()
     }
 
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.fields.is_empty()
+        self.whole.fields.is_empty()
     }
 
-    /// The bytes of an event.
+    /// The bytes of an event with the longest texts.
     pub fn size(&self) -> u32 {
-        self.size
+        self.whole.size
+    }
+
+    pub(crate) fn whole(&self) -> &Form {
+        &self.whole
+    }
+
+    pub(crate) fn small(&self) -> Option<&Form> {
+        self.small.as_ref()
+    }
+}
+
+impl Form {
+    fn new(kinds: impl Iterator<Item = FieldKind>) -> Self {
+        let mut form = Self { fields: Vec::new(), size: HEAD_BYTES };
+        for kind in kinds.take(u32::BITS as usize) {
+            let bytes = match kind {
+                FieldKind::Number => 8,
+                FieldKind::Text { capacity } => 8 + room(capacity),
+            };
+            if form.size + bytes > MAX_BYTES {
+                break;
+            }
+            form.fields.push((kind, form.size));
+            form.size += bytes;
+        }
+        form
     }
 
     pub(crate) fn fields(&self) -> impl Iterator<Item = (FieldKind, i16)> {
@@ -124,13 +158,15 @@ impl<'a> Payload<'a> {
 
     /// Which of the session's events it is.
     pub fn id(self) -> u32 {
-        self.word(ID as usize) as u32
+        self.word(ID as usize) as u32 & !SMALL
     }
 
     /// The fields' values.
     pub fn values(self, layout: &Layout) -> impl Iterator<Item = Value<'a>> {
         let faults = self.word(ID as usize) >> 32;
-        layout.fields().enumerate().map(move |(number, (kind, offset))| {
+        let is_small = self.word(ID as usize) as u32 & SMALL != 0;
+        let form = layout.small().filter(|_| is_small).unwrap_or(layout.whole());
+        form.fields().enumerate().map(move |(number, (kind, offset))| {
             let offset = offset as usize;
             match kind {
                 _ if faults >> number & 1 != 0 => Value::Unreadable,
@@ -162,10 +198,29 @@ mod tests {
         let text = FieldKind::Text { capacity: 1024 };
         let layout = Layout::new(&[FieldKind::Number, text, FieldKind::Number]);
         assert_eq!(
-            layout.fields().collect::<Vec<_>>(),
+            layout.whole().fields().collect::<Vec<_>>(),
             [(FieldKind::Number, 24), (text, 32), (FieldKind::Number, 32 + 8 + 1032)]
         );
         assert_eq!(layout.size(), 32 + 8 + 1032 + 8);
+    }
+
+    #[test]
+    fn texts_have_a_small_form() {
+        let text = |capacity| FieldKind::Text { capacity };
+        let layout = Layout::new(&[text(1024), FieldKind::Number]);
+        let small = layout.small().unwrap();
+        assert_eq!(small.fields().collect::<Vec<_>>(), [(text(127), 24), (FieldKind::Number, 24 + 8 + 128)]);
+        assert_eq!(Layout::new(&[FieldKind::Number, text(100)]).small(), None);
+        let mut bytes = vec![0; 16];
+        bytes.extend((7 | SMALL).to_ne_bytes());
+        bytes.extend([0; 4]);
+        bytes.extend(4_u64.to_ne_bytes());
+        bytes.extend([b"abc", [0; 125].as_slice()].concat());
+        bytes.extend(9_u64.to_ne_bytes());
+        let payload = Payload::new(&bytes).unwrap();
+        assert_eq!(payload.id(), 7);
+        let values: Vec<_> = payload.values(&layout).collect();
+        assert_eq!(values, [Value::Text { bytes: b"abc", cut: false }, Value::Number(9)]);
     }
 
     #[test]

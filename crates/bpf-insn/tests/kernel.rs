@@ -13,30 +13,16 @@ use aya::{Btf, Ebpf, EbpfLoader};
 use bpf_insn::Reg::*;
 use bpf_insn::*;
 use std::error::Error;
-use std::os::unix::fs::MetadataExt as _;
 use std::process::{self, Command};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
+use testkit::kernel::{may_run, skip};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-/// Says that a test did not run, or panics if it had to.
-fn skip(what: &str, reason: &str) {
-    let required = std::env::var_os("DPTRACE_REQUIRE_KERNEL_TESTS").is_some_and(|value| value == "1");
-    assert!(!required, "kernel tests are required, but: {reason}");
-    println!("SKIPPED ({what}): {reason}");
-}
-
 /// The right to run a kernel test, if there is one.
 fn kernel() -> Option<MutexGuard<'static, ()>> {
-    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_root = std::fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0);
-    if !is_root {
-        skip("kernel", "not root");
-        return None;
-    }
+    let guard = may_run("kernel")?;
     let mut asm = Asm::new();
     asm.mov(R0, 0).exit();
     let mut object = ObjectBuilder::new("GPL");

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use bpf_codegen::ProgramKind;
-use host::PerfSource;
+use host::{Capability, PerfSource};
 use sys::bpf::{Link, UprobeMulti};
 use sys::perf::{PerfEvent, Scope, Uprobe};
 
@@ -76,7 +76,7 @@ impl Session {
         for place in to.places {
             let (offset, semaphore) = (place.offset, place.semaphore.unwrap_or(0));
             let uprobe = Uprobe { kind: source.kind, return_bit, path: to.path, offset, semaphore };
-            let event = PerfEvent::uprobe(&uprobe, scope).map_err(|source| failed(to.path, vec![offset], source))?;
+            let event = PerfEvent::uprobe(&uprobe, scope).map_err(|source| event_failed(to.path, offset, source))?;
             let link = self.perf_link(program, event, place.cookie);
             let link = link.map_err(|source| failed(to.path, vec![offset], source))?;
             self.links.push(link);
@@ -131,6 +131,18 @@ impl Session {
         self.keep(program, event, || format!("the perf event {kind}:{config}"))
     }
 
+    /// As [`Session::attach_counter`], so many times a second.
+    pub fn attach_frequency(
+        &mut self,
+        program: usize,
+        (kind, config): (u32, u64),
+        hertz: u64,
+        scope: Scope,
+    ) -> Result<(), SessionError> {
+        let event = PerfEvent::frequency(kind, config, hertz, scope);
+        self.keep(program, event, || format!("the perf event {kind}:{config} at {hertz} Hz"))
+    }
+
     /// Runs a [`ProgramKind::RawTracepoint`] program once, here and now. Since Linux 5.10.
     pub fn run(&self, program: usize, arguments: &[u64]) -> Result<(), SessionError> {
         let done = self.loaded(program).program.run(arguments);
@@ -160,6 +172,13 @@ impl Session {
 
 fn failed(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {
     SessionError::permission_or(source, |source| SessionError::Uprobe { path: path.to_owned(), places, source })
+}
+
+/// Since 2025 a probe's perf event takes more than CAP_PERFMON ("perf: Revert to requiring CAP_SYS_ADMIN for uprobes",
+/// Linux 6.16 and the stable releases of that time).
+fn event_failed(path: &Path, place: u64, source: io::Error) -> SessionError {
+    let other = |source| SessionError::Uprobe { path: path.to_owned(), places: vec![place], source };
+    SessionError::lacking_or(&[Capability::SysAdmin], source, other)
 }
 
 fn attach_error(what: String, source: io::Error) -> SessionError {

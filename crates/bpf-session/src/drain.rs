@@ -16,6 +16,8 @@ use crate::session::Session;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How many events are handed over at once.
 const BATCH: usize = 512;
+/// The least that an event takes in the ring, its header included.
+const LEAST_EVENT: usize = 16;
 /// How many batches wait for a slow reader. When these are full the ring fills, and what does not fit there is counted.
 const WAITING: usize = 16;
 
@@ -24,6 +26,8 @@ const WAITING: usize = 16;
 pub struct Drain<T> {
     batches: Receiver<Vec<T>>,
     stop: Arc<AtomicBool>,
+    /// Closing it wakes the thread.
+    wake: std::io::PipeWriter,
     thread: JoinHandle<()>,
 }
 
@@ -41,9 +45,11 @@ impl<T: Send + 'static> Drain<T> {
         let descriptor = map.as_fd().try_clone_to_owned().map_err(mapped)?;
         let (sender, batches) = sync_channel(WAITING);
         let stop = Arc::new(AtomicBool::new(false));
-        let worker = Worker { buffer, descriptor, sender, stop: Arc::clone(&stop) };
+        let (woken, wake) = std::io::pipe().map_err(mapped)?;
+        let left = map.max_entries() as usize / LEAST_EVENT / BATCH + 1;
+        let worker = Worker { buffer, descriptor, woken, left, sender, stop: Arc::clone(&stop) };
         let thread = std::thread::Builder::new().name("drain".into()).spawn(move || worker.run(convert));
-        Ok(Self { batches, stop, thread: thread.map_err(|source| SessionError::Thread { source })? })
+        Ok(Self { batches, stop, wake, thread: thread.map_err(|source| SessionError::Thread { source })? })
     }
 
     /// Waits for events; none if none came in time.
@@ -51,12 +57,29 @@ impl<T: Send + 'static> Drain<T> {
         self.batches.recv_timeout(at_most).unwrap_or_default()
     }
 
-    /// Takes all that is left. The session's links must be gone, or it may never end.
+    /// Takes all that is left; of a ring that programs still write to, what was there and not much more.
     pub fn finish(self, mut take: impl FnMut(Vec<T>)) {
         self.stop.store(true, Ordering::Release);
+        drop(self.wake);
         self.batches.iter().for_each(&mut take);
         // SANITY: the thread only panics where `convert` does; what it had read until then was taken above.
         let _ = self.thread.join();
+    }
+}
+
+impl Session {
+    /// Takes what is in the ring of this name at this moment, here and now. Not while a [`Drain`] empties it.
+    pub fn drain_now<T>(
+        &self,
+        ring: &str,
+        mut convert: impl FnMut(&[u8]) -> Option<T>,
+    ) -> Result<Vec<T>, SessionError> {
+        let failed = |source| SessionError::Ring { name: ring.to_owned(), source };
+        let map = self.map(ring).ok_or_else(|| failed(not_found()))?;
+        let mut buffer = RingBuffer::new(map).map_err(failed)?;
+        let mut taken = Vec::new();
+        while buffer.drain(BATCH, |bytes| taken.extend(convert(bytes))).more {}
+        Ok(taken)
     }
 }
 
@@ -67,6 +90,10 @@ fn not_found() -> std::io::Error {
 struct Worker<T> {
     buffer: RingBuffer,
     descriptor: OwnedFd,
+    /// Readable when there is a wish to stop.
+    woken: std::io::PipeReader,
+    /// How many batches are still taken after the wish to stop: more than the ring can hold.
+    left: usize,
     sender: SyncSender<Vec<T>>,
     stop: Arc<AtomicBool>,
 }
@@ -82,14 +109,17 @@ impl<T> Worker<T> {
             if !batch.is_empty() && self.sender.send(batch).is_err() {
                 return;
             }
+            if last {
+                self.left = self.left.saturating_sub(1);
+                if !drained.more || self.left == 0 {
+                    return;
+                }
+            }
             if drained.more {
                 continue;
             }
-            if last {
-                return;
-            }
             // An error would be the descriptor's; then looking again at once would be all that is left to do.
-            if sys::process::wait_readable(self.descriptor.as_fd(), LOOK_EVERY).is_err() {
+            if sys::process::wait_readable_either([self.descriptor.as_fd(), self.woken.as_fd()], LOOK_EVERY).is_err() {
                 std::thread::sleep(LOOK_EVERY);
             }
         }

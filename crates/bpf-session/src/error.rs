@@ -11,8 +11,9 @@ use thiserror::Error;
 pub enum SessionError {
     /// BPF is not for this user.
     #[error(
-        "not permitted to use BPF: {} missing; run dptrace as root, or: setcap cap_bpf,cap_perfmon+ep dptrace",
-        named(missing)
+        "not permitted to use BPF: {} missing; run dptrace as root, or: setcap {}+ep dptrace",
+        named(missing),
+        to_set(missing)
     )]
     NotPermitted {
         /// What this process would need.
@@ -94,7 +95,12 @@ impl SessionError {
 
     /// That a call failed: for want of a right, where it is one that we don't have.
     pub(crate) fn permission_or(source: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
-        let missing = Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon]);
+        Self::lacking_or(&[Capability::Bpf, Capability::Perfmon], source, other)
+    }
+
+    /// That a call failed: for want of one of these rights, where we don't have it.
+    pub(crate) fn lacking_or(wanted: &[Capability], source: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
+        let missing = Capabilities::own().missing(wanted);
         if source.kind() == io::ErrorKind::PermissionDenied && !missing.is_empty() {
             Self::NotPermitted { missing, source }
         } else {
@@ -108,8 +114,30 @@ fn named(missing: &[Capability]) -> String {
     names.join(" and ") + if names.len() == 1 { " is" } else { " are" }
 }
 
+/// What to give to the program's file. `CAP_SYS_ADMIN` stands for the other two.
+fn to_set(missing: &[Capability]) -> &'static str {
+    if missing.contains(&Capability::SysAdmin) { "cap_sys_admin" } else { "cap_bpf,cap_perfmon" }
+}
+
 fn offsets(places: &[u64]) -> String {
     let shown: Vec<String> = places.iter().take(4).map(|offset| format!("{offset:#x}")).collect();
     let more = places.len() - shown.len();
     shown.join(", ") + &if more > 0 { format!(" and {more} more places") } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hint_gives_what_is_missing() {
+        let told = |missing: &[Capability]| {
+            let source = io::ErrorKind::PermissionDenied.into();
+            SessionError::NotPermitted { missing: missing.to_vec(), source }.to_string()
+        };
+        let both = told(&[Capability::Bpf, Capability::Perfmon]);
+        assert!(both.contains("CAP_BPF and CAP_PERFMON are missing") && both.contains("setcap cap_bpf,cap_perfmon+ep"));
+        let admin = told(&[Capability::SysAdmin]);
+        assert!(admin.contains("CAP_SYS_ADMIN is missing") && admin.contains("setcap cap_sys_admin+ep"));
+    }
 }

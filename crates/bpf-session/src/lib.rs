@@ -12,18 +12,21 @@
 //! | `session` | maps and programs |
 //! | `attach` | links of every kind |
 //! | `drain` | the thread that empties the ring |
+//! | `order` | events in the order of time |
 #![forbid(unsafe_code)]
 
 mod attach;
 mod drain;
 mod error;
-mod features;
+pub mod features;
+mod order;
 mod session;
 
 pub use attach::{UprobePlace, Uprobes};
 pub use drain::Drain;
 pub use error::SessionError;
-pub use features::Features;
+pub use features::{Answer, Features};
+pub use order::Reorder;
 pub use session::Session;
 pub use sys::bpf::Map;
 pub use sys::perf::Scope;

@@ -1,17 +1,24 @@
 //! Maps and programs, from a module to the kernel.
 
 use std::collections::HashMap;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use bpf_codegen::{Module, ProgramDef, ProgramKind};
 use bpf_insn::asm::Reference;
-use bpf_insn::{Code, Imm64, Insn};
-use sys::bpf::{AttachType, Link, Map, MapSpec, Program, ProgramSpec, ProgramType};
+use bpf_insn::btf::{Btf, Linkage, Param};
+use bpf_insn::{Callee, Code, Imm64, Insn};
+use sys::bpf::{AttachType, FuncInfo, Link, Map, MapSpec, Program, ProgramSpec, ProgramType};
+
+use sys::perf::PerfEvent;
 
 use crate::error::SessionError;
 use crate::features::Features;
 
 /// How many lines of the verifier's log are shown: the last ones say what it did not like.
 const LOG_LINES: usize = 12;
+
+/// The stack of a thread that closes a link.
+const CLOSER_STACK: usize = 32 * 1024;
 
 /// Maps, programs and links that live together.
 #[derive(Debug)]
@@ -20,6 +27,10 @@ pub struct Session {
     maps: HashMap<String, Map>,
     programs: Vec<Loaded>,
     pub(crate) links: Vec<Link>,
+    /// Links whose programs run no more, and which are closed with the session.
+    resting: Vec<Link>,
+    /// What links were to that have ended, likewise.
+    events: Vec<PerfEvent>,
     /// What was counted of programs that are gone.
     misses: u64,
 }
@@ -33,7 +44,15 @@ pub(crate) struct Loaded {
 impl Session {
     /// Makes the module's maps and loads its programs.
     pub fn load(module: &Module, features: Features) -> Result<Self, SessionError> {
-        let mut session = Self { features, maps: HashMap::new(), programs: Vec::new(), links: Vec::new(), misses: 0 };
+        let mut session = Self {
+            features,
+            maps: HashMap::new(),
+            programs: Vec::new(),
+            links: Vec::new(),
+            resting: Vec::new(),
+            events: Vec::new(),
+            misses: 0,
+        };
         for def in &module.maps {
             let spec = MapSpec {
                 name: &def.name,
@@ -78,7 +97,47 @@ impl Session {
 
     /// Ends all links. Programs that run at this moment still come to their end.
     pub fn detach(&mut self) {
-        self.links.clear();
+        self.rest();
+        self.close();
+        self.resting.clear();
+        self.events.clear();
+    }
+
+    /// Has the programs of those links run no more for which the kernel makes nobody wait: of perf events, which are
+    /// closed later, and of raw tracepoints, which end here. Says whether those were all.
+    pub fn rest(&mut self) -> bool {
+        for link in std::mem::take(&mut self.links) {
+            if link.is_quick() {
+                drop(link);
+            } else if link.rest() {
+                self.resting.push(link);
+            } else {
+                self.links.push(link);
+            }
+        }
+        self.links.is_empty()
+    }
+
+    /// Ends the links that do not rest. The kernel waits for each until no CPU runs its program any more: together they
+    /// wait but once. What they were to is closed with the session.
+    pub fn close(&mut self) {
+        let mut links = std::mem::take(&mut self.links);
+        let last = links.pop();
+        let events = std::thread::scope(|scope| {
+            let closer = || std::thread::Builder::new().stack_size(CLOSER_STACK);
+            // Where there is no room for a thread, the link is closed here and now, all of it.
+            let start = |link: Link| closer().spawn_scoped(scope, move || link.end()).ok();
+            let closing: Vec<_> = links.into_iter().filter_map(start).collect();
+            let mut events: Vec<PerfEvent> = last.and_then(Link::end).into_iter().collect();
+            events.extend(closing.into_iter().filter_map(|thread| thread.join().ok().flatten()));
+            events
+        });
+        self.events.extend(events);
+    }
+
+    /// Whether something is still to be closed.
+    pub fn has_links(&self) -> bool {
+        !(self.links.is_empty() && self.resting.is_empty() && self.events.is_empty())
     }
 
     pub(crate) fn loaded(&self, index: usize) -> &Loaded {
@@ -86,7 +145,8 @@ impl Session {
     }
 
     fn program(&self, def: &ProgramDef) -> Result<Program, SessionError> {
-        let insns = self.link_up(def)?;
+        let (insns, places) = self.link_up(def)?;
+        let types = if def.subprograms.is_empty() { None } else { Some(function_types(def, &places)?) };
         let (kind, attach) = self.kernel_kind(def.kind);
         let spec = ProgramSpec {
             name: &def.name,
@@ -95,7 +155,7 @@ impl Session {
             attach_btf_id: def.target.as_ref().map_or(0, |target| target.btf_id),
             sleepable: def.sleepable,
             insns: &insns,
-            functions: None,
+            functions: types.as_ref().map(|(btf, functions)| (btf, functions.as_slice())),
         };
         Program::load(&spec).map_err(|error| {
             let refused =
@@ -122,36 +182,81 @@ impl Session {
         }
     }
 
-    /// The program's bytes with the maps' descriptors where it names maps.
-    fn link_up(&self, def: &ProgramDef) -> Result<Vec<u8>, SessionError> {
-        use std::os::fd::{AsFd as _, AsRawFd as _};
-        let mut bytes = Vec::with_capacity(code_bytes(&def.code));
-        for line in def.code.lines() {
-            let insn = match (&line.reference, line.insn) {
-                (None, insn) => insn,
-                (Some(Reference::Map(name)), Insn::LoadImm64 { dst, .. }) if self.maps.contains_key(name) => {
-                    Insn::LoadImm64 { dst, imm: Imm64::MapFd(self.maps[name].as_fd().as_raw_fd()) }
-                }
-                // A map of one element whose value the program addresses directly. Since Linux 5.2.
-                (Some(Reference::Data(name)), Insn::LoadImm64 { dst, imm: Imm64::Value(off) })
-                    if self.maps.contains_key(name) =>
-                {
-                    let fd = self.maps[name].as_fd().as_raw_fd();
-                    Insn::LoadImm64 { dst, imm: Imm64::MapValue { fd, off: off as i32 } }
-                }
-                (Some(reference), _) => {
-                    let (program, symbol) = (def.name.clone(), reference.symbol().to_owned());
-                    return Err(SessionError::Unresolved { program, symbol });
-                }
-            };
-            insn.encode_into(&mut bytes);
+    /// The bytes of the program and its subprograms behind it, with the maps' descriptors and the subprograms' distances
+    /// where they are named; and where each function begins.
+    fn link_up(&self, def: &ProgramDef) -> Result<(Vec<u8>, Vec<u32>), SessionError> {
+        let codes: Vec<&Code> = std::iter::once(&def.code).chain(def.subprograms.iter().map(|sub| &sub.code)).collect();
+        let mut places = Vec::with_capacity(codes.len());
+        let mut end = 0;
+        for code in &codes {
+            places.push(end);
+            end += code.slots();
         }
-        Ok(bytes)
+        let mut bytes = Vec::with_capacity(end as usize * bpf_insn::insn::INSN_BYTES);
+        for (code, start) in codes.iter().zip(&places) {
+            for line in code.lines() {
+                let insn = match &line.reference {
+                    None => line.insn,
+                    Some(reference) => self.resolve(def, reference, line.insn, start + line.slot, &places)?,
+                };
+                insn.encode_into(&mut bytes);
+            }
+        }
+        Ok((bytes, places))
+    }
+
+    /// The instruction at `slot` with what it refers to.
+    fn resolve(
+        &self,
+        def: &ProgramDef,
+        reference: &Reference,
+        insn: Insn,
+        slot: u32,
+        places: &[u32],
+    ) -> Result<Insn, SessionError> {
+        let function = |name: &str| {
+            let index = def.subprograms.iter().position(|sub| sub.name == name)? + 1;
+            // Counted from the instruction behind this one's first slot.
+            Some(places[index].cast_signed() - slot.cast_signed() - 1)
+        };
+        let found = match (reference, insn) {
+            (Reference::Map(name), Insn::LoadImm64 { dst, .. }) => {
+                let map = self.maps.get(name);
+                map.map(|map| Insn::LoadImm64 { dst, imm: Imm64::MapFd(map.as_fd().as_raw_fd()) })
+            }
+            // A map of one element whose value the program addresses directly. Since Linux 5.2.
+            (Reference::Data(name), Insn::LoadImm64 { dst, imm: Imm64::Value(off) }) => {
+                let value = |map: &Map| Imm64::MapValue { fd: map.as_fd().as_raw_fd(), off: off as i32 };
+                self.maps.get(name).map(|map| Insn::LoadImm64 { dst, imm: value(map) })
+            }
+            (Reference::Function(name), Insn::LoadImm64 { dst, .. }) => {
+                function(name).map(|distance| Insn::LoadImm64 { dst, imm: Imm64::Func(distance) })
+            }
+            (Reference::Call(name), _) => function(name).map(|distance| Insn::Call(Callee::Subprogram(distance))),
+            _ => None,
+        };
+        let unresolved =
+            || SessionError::Unresolved { program: def.name.clone(), symbol: reference.symbol().to_owned() };
+        found.ok_or_else(unresolved)
     }
 }
 
-fn code_bytes(code: &Code) -> usize {
-    code.slots() as usize * bpf_insn::insn::INSN_BYTES
+/// The types that the kernel wants of a program with callbacks: of each function that it exists, and where it begins.
+fn function_types(def: &ProgramDef, places: &[u32]) -> Result<(sys::bpf::Btf, Vec<FuncInfo>), SessionError> {
+    let mut btf = Btf::new();
+    let number = btf.int("long", 8, true);
+    let names = std::iter::once(&def.name).chain(def.subprograms.iter().map(|sub| &sub.name));
+    let functions = names.zip(places).enumerate().map(|(index, (name, &slot))| {
+        // The program's own function gets its context; callbacks get up to four numbers or addresses.
+        let params = ["a", "b", "c", "d"].map(|name| Param { name, ty: number });
+        let prototype = btf.prototype(number, if index == 0 { &params[..1] } else { &params });
+        let linkage = if index == 0 { Linkage::Global } else { Linkage::Static };
+        FuncInfo { slot, type_id: btf.function(name, prototype, linkage).number() }
+    });
+    let functions = functions.collect();
+    let loaded = sys::bpf::Btf::load(&btf.to_bytes());
+    let refused = |source| SessionError::Refused { program: def.name.clone(), log: String::new(), source };
+    Ok((loaded.map_err(|error| SessionError::permission_or(error, refused))?, functions))
 }
 
 fn last_lines(log: &str) -> String {

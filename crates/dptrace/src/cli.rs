@@ -6,11 +6,13 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::demo::DemoArgs;
+use crate::doctor::DoctorArgs;
 use crate::generate::GenerateArgs;
 use crate::kernel_delay::KernelDelayArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
 use crate::record::RecordArgs;
+use crate::run::RunArgs;
 use crate::trace::TraceArgs;
 
 /// Shows where a userspace data plane's time goes, on both sides of the system call
@@ -51,10 +53,19 @@ pub(crate) enum Command {
     Latency(Box<LatencyArgs>),
     /// List what can be attached to: USDT probes, functions, tracepoints
     List(ListArgs),
+    /// Run a script in bpftrace's language: live, with nothing but the kernel
+    Run(Box<RunArgs>),
+    /// List the scripts that are built in, or print one
+    Scripts {
+        /// Only this one
+        name: Option<String>,
+    },
     /// Record what a live process's probes tell of its objects, for trace -b
     Record(RecordArgs),
     /// Tell where each thread's time went: its own code, calls, waiting for a CPU, interrupts
     KernelDelay(Box<KernelDelayArgs>),
+    /// Tell what this kernel and this user may do, what for, and how to get it
+    Doctor(DoctorArgs),
     /// Print the bpftrace script that records objects, for those who must use bpftrace
     Generate(GenerateArgs),
     /// Show what dptrace does, on a sample that it carries

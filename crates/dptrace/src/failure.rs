@@ -1,6 +1,7 @@
 //! How a command can fail, as exit status and words.
 
 use std::io::{ErrorKind, IsTerminal as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 use host::HostError;
@@ -26,9 +27,14 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// What this machine can't do.
+/// A mistake in what was asked for, as an error.
+pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Usage(message.into()))
+}
+
+/// Something that this machine or this user's rights stand in the way of.
 #[derive(Debug)]
-pub(crate) struct Unsupported(pub(crate) String);
+struct Unsupported(String);
 
 impl std::fmt::Display for Unsupported {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -38,9 +44,9 @@ impl std::fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// A mistake in what was asked for, as an error.
-pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
-    anyhow::Error::new(Usage(message.into()))
+/// Something that this machine or this user's rights stand in the way of, as an error.
+pub(crate) fn unsupported(message: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Unsupported(message.into()))
 }
 
 /// Whether nobody is there to read the output any more: then there is nothing left to do, and nothing wrong.
@@ -60,12 +66,33 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
 }
 
 fn is_unsupported(error: &anyhow::Error) -> bool {
-    error.chain().any(<dyn std::error::Error>::is::<Unsupported>)
-        || error.chain().filter_map(|cause| cause.downcast_ref::<HostError>()).any(HostError::is_unsupported)
+    error.chain().any(|cause| cause.is::<Unsupported>() || cause.downcast_ref().is_some_and(HostError::is_unsupported))
 }
 
 fn io_kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {
     error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)
+}
+
+/// Whether messages have bpftrace's form: where the program goes by its name, those who read its messages expect that.
+static AS_BPFTRACE: AtomicBool = AtomicBool::new(false);
+
+/// From now on messages have bpftrace's form.
+pub(crate) fn speak_as_bpftrace() {
+    AS_BPFTRACE.store(true, Ordering::Relaxed);
+}
+
+/// Whether messages have bpftrace's form.
+pub(crate) fn speaks_as_bpftrace() -> bool {
+    AS_BPFTRACE.load(Ordering::Relaxed)
+}
+
+/// A message as bpftrace begins it: with a capital letter, but for a name of the language.
+pub(crate) fn capitalized(text: &str) -> String {
+    if !text.split(' ').next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_alphabetic())) {
+        return text.to_owned();
+    }
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// Tells an error on standard error.
@@ -80,6 +107,12 @@ pub(crate) fn note(text: &str) {
 
 fn tell(word: &str, colour: AnsiColor, text: &str) {
     use std::io::Write as _;
+    if speaks_as_bpftrace() {
+        let word = if word == "error" { "ERROR" } else { "WARNING" };
+        // Where standard error is gone, there is nobody to tell.
+        let _ = writeln!(std::io::stderr(), "{word}: {}", capitalized(text));
+        return;
+    }
     let style =
         if std::io::stderr().is_terminal() { Style::new().bold().fg_color(Some(colour.into())) } else { Style::new() };
     // Where standard error is gone, there is nobody to tell. `anstream` strips the colour for NO_COLOR.

@@ -20,6 +20,12 @@ impl Interrupt {
         Ok(Self { wished })
     }
 
+    /// One that never comes.
+    #[cfg(test)]
+    pub(crate) fn never() -> Self {
+        Self { wished: Arc::new(AtomicBool::new(false)) }
+    }
+
     /// Whether one came.
     pub(crate) fn is_wished(&self) -> bool {
         self.wished.load(Ordering::Relaxed)

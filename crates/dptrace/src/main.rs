@@ -5,6 +5,7 @@ mod application;
 mod cli;
 mod demo;
 mod digits;
+mod doctor;
 mod failure;
 mod generate;
 mod input;
@@ -16,10 +17,13 @@ mod meta;
 mod names;
 mod output;
 mod record;
+mod run;
 mod specs;
 mod target;
 mod trace;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
@@ -27,26 +31,49 @@ use clap::Parser as _;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(words());
     let done = match &cli.command {
-        Command::Trace(args) => trace::run(args),
-        Command::Latency(args) => latency::run(args),
-        Command::List(args) => list::run(args),
-        Command::Record(args) => record::run(args),
-        Command::KernelDelay(args) => kernel_delay::run(args),
-        Command::Generate(args) => generate::run(args),
-        Command::Demo(args) => demo::run(args),
-        Command::DemoTarget(options) => demo_target::run(options).map_err(Into::into),
-        Command::Objects { name, list } => meta::objects(name.as_deref(), *list),
-        Command::Completions { shell } => meta::completions(*shell),
-        Command::Man { dir } => meta::man(dir),
+        Command::Run(args) => run::run(args),
+        other => other_command(other).map(|()| failure::DONE),
     };
     ExitCode::from(match done {
-        Ok(()) => failure::DONE,
+        Ok(status) => status,
         Err(error) if failure::is_broken_pipe(&error) => failure::DONE,
         Err(error) => {
             failure::tell_error(&error);
             failure::status(&error)
         }
     })
+}
+
+/// What was typed. Under the name `bpftrace` the program is what it stands in for: `dptrace run`.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let name = words.first().map(Path::new).and_then(Path::file_name);
+    if name.is_some_and(|name| name == "bpftrace") {
+        failure::speak_as_bpftrace();
+        if words.get(1).is_none_or(|word| word != "run") {
+            words.insert(1, "run".into());
+        }
+    }
+    words
+}
+
+fn other_command(command: &Command) -> anyhow::Result<()> {
+    match command {
+        Command::Run(_) => Ok(()),
+        Command::Scripts { name } => run::scripts(name.as_deref()),
+        Command::Trace(args) => trace::run(args),
+        Command::Latency(args) => latency::run(args),
+        Command::List(args) => list::run(args),
+        Command::Record(args) => record::run(args),
+        Command::KernelDelay(args) => kernel_delay::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Generate(args) => generate::run(args),
+        Command::Demo(args) => demo::run(args),
+        Command::DemoTarget(options) => demo_target::run(options).map_err(Into::into),
+        Command::Objects { name, list } => meta::objects(name.as_deref(), *list),
+        Command::Completions { shell } => meta::completions(*shell),
+        Command::Man { dir } => meta::man(dir),
+    }
 }

@@ -40,6 +40,12 @@ impl Files {
         Self { first: FilePlace::at(path), libraries: Vec::new() }
     }
 
+    /// A program that is going to be started, and the libraries that it will load.
+    pub(crate) fn of_program(path: &Path) -> Self {
+        let libraries = host::needed_by(path, std::env::var_os("LD_LIBRARY_PATH").as_deref());
+        Self { first: FilePlace::at(path), libraries }
+    }
+
     /// Reads the files one after the other, so that no two are in memory at once. What can't be read of the first is an
     /// error; a library that can't be read is told.
     pub(crate) fn for_each(
@@ -75,7 +81,8 @@ pub(crate) fn printable(path: &Path) -> String {
 /// A process that is watched for the end of what we attached to.
 pub(crate) struct Watch {
     pid: u32,
-    held: PidFd,
+    /// Nothing where it had ended before it could be held.
+    held: Option<PidFd>,
     /// The files that we are attached to, by device and inode.
     attached: Vec<Identity>,
     program: Option<Identity>,
@@ -83,10 +90,17 @@ pub(crate) struct Watch {
 
 type Identity = (u64, u64);
 
+/// `ESRCH`, which has no kind of its own.
+const NO_SUCH_PROCESS: i32 = 3;
+
 impl Watch {
     /// Watches a process in which these files (by names that we can open) are attached to.
     pub(crate) fn new<'a>(pid: u32, files: impl Iterator<Item = &'a Path>) -> std::io::Result<Self> {
-        let held = PidFd::open(pid)?;
+        let held = match PidFd::open(pid) {
+            Ok(held) => Some(held),
+            Err(error) if error.raw_os_error() == Some(NO_SUCH_PROCESS) => None,
+            Err(error) => return Err(error),
+        };
         let mut attached: Vec<Identity> = files.filter_map(identity).collect();
         attached.sort_unstable();
         attached.dedup();
@@ -94,22 +108,26 @@ impl Watch {
     }
 
     /// Why there is nothing left to watch, if so.
-    pub(crate) fn over(&mut self) -> Option<String> {
+    pub(crate) fn over(&self) -> Option<String> {
         let pid = self.pid;
-        if self.held.has_ended().unwrap_or(true) {
+        if self.held.as_ref().is_none_or(|held| held.has_ended().unwrap_or(true)) {
             return Some(format!("process {pid} has ended"));
         }
         let program = identity(&exe(pid))?;
-        if self.program.replace(program).is_some_and(|before| before != program) && !self.is_mapped()? {
+        if self.is_mapped(program)? {
+            return None;
+        }
+        // Compared with the first program, since a look in the middle of exec(2) may see the new program and no maps.
+        if self.program.is_some_and(|before| before != program) {
             let path = fs::read_link(exe(pid)).unwrap_or_default();
             return Some(format!("process {pid} runs another program now, {}", printable(&path)));
         }
-        (!self.is_mapped()?).then(|| format!("process {pid} has unmapped what was attached to"))
+        Some(format!("process {pid} has unmapped what was attached to"))
     }
 
     /// Whether the process still has one of the files; nothing where that can't be seen.
-    fn is_mapped(&self) -> Option<bool> {
-        if self.program.is_some_and(|program| self.attached.contains(&program)) {
+    fn is_mapped(&self, program: Identity) -> Option<bool> {
+        if self.attached.contains(&program) {
             return Some(true);
         }
         let process = Process::open(Pid(self.pid)).ok()?;

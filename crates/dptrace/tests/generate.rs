@@ -100,11 +100,8 @@ fn compiled(source: &str, dir: &Path) -> Option<String> {
     works.then(|| program.to_str().expect("UTF-8").to_owned())
 }
 
-/// Says that a test did not run, or fails if it had to (see .ci/run).
 fn skip(reason: &str) {
-    let required = std::env::var_os("DPTRACE_REQUIRE_KERNEL_TESTS").is_some_and(|value| value == "1");
-    assert!(!required, "the script must be tried, but: {reason}");
-    println!("SKIPPED: {reason}");
+    testkit::kernel::skip("bpftrace", reason);
 }
 
 /// bpftrace compiles the script for a program that has the probes; nothing is attached.

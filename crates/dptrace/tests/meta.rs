@@ -5,7 +5,8 @@ mod common;
 
 use common::{dptrace, printed};
 
-const COMMANDS: [&str; 9] = ["trace", "latency", "list", "record", "generate", "demo", "objects", "completions", "man"];
+const COMMANDS: [&str; 10] =
+    ["trace", "latency", "list", "record", "generate", "doctor", "demo", "objects", "completions", "man"];
 
 #[test]
 fn every_shell_has_completions() {

@@ -49,8 +49,13 @@ impl Capabilities {
     /// Whether it has this one. The kernel takes `CAP_SYS_ADMIN` for both of the newer ones (`bpf_capable`,
     /// `perfmon_capable` in `linux/capability.h`).
     pub fn has(self, capability: Capability) -> bool {
-        let has = |capability: Capability| self.bits >> capability as u8 & 1 != 0;
-        has(capability) || matches!(capability, Capability::Bpf | Capability::Perfmon) && has(Capability::SysAdmin)
+        let stands_for_it = matches!(capability, Capability::Bpf | Capability::Perfmon);
+        self.has_itself(capability) || stands_for_it && self.has_itself(Capability::SysAdmin)
+    }
+
+    /// Whether it has this very one.
+    pub fn has_itself(self, capability: Capability) -> bool {
+        self.bits >> capability as u8 & 1 != 0
     }
 
     /// Those of `wanted` that it does not have.

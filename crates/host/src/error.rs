@@ -18,7 +18,9 @@ pub enum HostError {
         pid: Pid,
     },
     /// The kernel's own threads have no program and no memory of their own.
-    #[error("pid {pid} ({name}) is a thread of the kernel: it runs no program file (--tracepoints lists the kernel's)")]
+    #[error(
+        "pid {pid} ({name}) is a thread of the kernel: it runs no program file (dptrace list --tracepoints lists the kernel's)"
+    )]
     KernelThread {
         /// The number.
         pid: Pid,
@@ -32,6 +34,14 @@ pub enum HostError {
         pid: Pid,
         /// What it was called.
         name: String,
+    },
+    /// A thread that is not its process's first, where a process is needed.
+    #[error("{thread} is a thread of process {process}: -p {process} is for all of its threads")]
+    Thread {
+        /// The number.
+        thread: Pid,
+        /// Its process.
+        process: Pid,
     },
     /// The process is another user's, or protected.
     #[error("not permitted to look at pid {pid} ({path}): it needs the same user, or root, or CAP_SYS_PTRACE")]

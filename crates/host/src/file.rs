@@ -63,6 +63,11 @@ impl FilePlace {
         self.load_with(Parts::Notes)
     }
 
+    /// As [`FilePlace::load_notes`], with the dynamic section.
+    pub(crate) fn load_dynamic(&self) -> Result<ElfFile, HostError> {
+        self.load_with(Parts::Dynamic)
+    }
+
     fn load_with(&self, parts: Parts) -> Result<ElfFile, HostError> {
         let mut failed = None;
         for readable in &self.readable_at {
@@ -105,6 +110,7 @@ impl FilePlace {
 enum Parts {
     All,
     Notes,
+    Dynamic,
 }
 
 fn read_elf(readable: &Readable, parts: Parts) -> Result<Vec<u8>, HostError> {
@@ -122,8 +128,8 @@ fn read_elf(readable: &Readable, parts: Parts) -> Result<Vec<u8>, HostError> {
     let mut bytes = Vec::new();
     file.by_ref().take(4096).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.starts_with(b"\x7fELF") {
-        if parts == Parts::Notes
-            && let Some(sparse) = read_notes(&file, &bytes, metadata.len()).map_err(failed)?
+        if parts != Parts::All
+            && let Some(sparse) = read_parts(&file, &bytes, metadata.len(), parts).map_err(failed)?
         {
             return Ok(sparse);
         }
@@ -140,8 +146,8 @@ fn read_elf(readable: &Readable, parts: Parts) -> Result<Vec<u8>, HostError> {
 /// More than any program has.
 const LARGEST: u64 = 8 << 30;
 
-/// The tables and the notes of a file, at their places among zeros; nothing if the whole is to be read.
-fn read_notes(file: &File, first: &[u8], length: u64) -> io::Result<Option<Vec<u8>>> {
+/// The tables and the notes of a file, and its dynamic section where that is wanted, at their places among zeros; nothing if the whole is to be read.
+fn read_parts(file: &File, first: &[u8], length: u64, parts: Parts) -> io::Result<Option<Vec<u8>>> {
     let Some(tables) = probes::elf::table_ranges(first) else { return Ok(None) };
     // Fresh zeroed memory is not there until it is written to; but the kernel may refuse it where it is very much.
     if length > LARGEST {
@@ -163,6 +169,12 @@ fn read_notes(file: &File, first: &[u8], length: u64) -> io::Result<Option<Vec<u
     let Ok(image) = ElfImage::parse(&bytes) else { return Ok(None) };
     let notes = image.note_ranges();
     read(&mut bytes, notes)?;
+    if parts == Parts::Dynamic {
+        let section = ElfImage::parse(&bytes).ok().and_then(|image| image.dynamic_range());
+        read(&mut bytes, section.into_iter().collect())?;
+        let strings = ElfImage::parse(&bytes).ok().and_then(|image| image.dynamic_strings());
+        read(&mut bytes, strings.into_iter().collect())?;
+    }
     Ok(Some(bytes))
 }
 

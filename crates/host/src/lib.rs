@@ -1,20 +1,27 @@
-//! What this machine has: processes and the files that they map, separate debug files, tracepoints, capabilities.
+//! What this machine has: processes and the files that they map, separate debug files, tracepoints, capabilities, settings.
 //!
 //! This room reads `/proc`, `/proc/PID/root` and tracefs; what the bytes mean is the business of `probes`. It changes
 //! nothing: no mount, no signal, no ptrace.
 #![forbid(unsafe_code)]
 
 mod capabilities;
+pub mod cgroups;
 mod debug_file;
 mod error;
 mod file;
+mod kernel_symbols;
+mod libraries;
+pub mod library_cache;
 mod perf_source;
 mod process;
+pub mod system;
 mod tracefs;
 
 pub use capabilities::{Capabilities, Capability};
 pub use error::HostError;
 pub use file::{ElfFile, FilePlace};
+pub use kernel_symbols::KernelSymbols;
+pub use libraries::needed_by;
 pub use perf_source::PerfSource;
 pub use process::{Pid, Process};
 pub use tracefs::{Tracefs, TracepointName};

@@ -55,6 +55,17 @@ impl Process {
         self.pid
     }
 
+    /// Makes sure that the number is a process's, and not that of another of its threads, whose `/proc` looks the same.
+    pub fn is_first_thread(&self) -> Result<(), HostError> {
+        let path = folder(self.pid).join("status");
+        let status = std::fs::read_to_string(&path).map_err(|error| failed(self.pid, "", path, error))?;
+        let number = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+        match number.map(Pid) {
+            Some(process) if process != self.pid => Err(HostError::Thread { thread: self.pid, process }),
+            _ => Ok(()),
+        }
+    }
+
     /// All that it has mapped.
     pub fn maps(&self) -> &ProcMaps {
         &self.maps

@@ -46,6 +46,11 @@ impl Tracefs {
         Self { events: mounted.join("events") }
     }
 
+    /// Where it is mounted.
+    pub fn mounted(&self) -> &Path {
+        self.events.parent().unwrap_or(&self.events)
+    }
+
     /// The names of all tracepoints, sorted.
     pub fn names(&self) -> Result<Vec<TracepointName>, HostError> {
         let mut names = Vec::new();

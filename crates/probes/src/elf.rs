@@ -3,6 +3,7 @@
 //! Formats from the System V gABI, chapters 4 and 5, and `/usr/include/elf.h`. Only 64-bit little-endian files of x86-64
 //! and aarch64 are taken: those are the machines whose registers [`crate::registers`] knows.
 
+mod dynamic;
 mod identity;
 mod map;
 pub(crate) mod notes;
@@ -16,6 +17,7 @@ use crate::address::{ElfVaddr, FileOffset};
 use crate::error::ProbesError;
 use crate::registers::Arch;
 
+pub use dynamic::Dynamic;
 pub use identity::{BuildId, DebugLink};
 pub use map::{AddressMap, Segment};
 use notes::NoteArea;

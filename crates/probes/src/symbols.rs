@@ -9,7 +9,7 @@ mod table;
 
 use std::borrow::Cow;
 
-use object::elf::{STT_FUNC, STT_GNU_IFUNC};
+use object::elf::{STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_SECTION, STT_TLS};
 
 use crate::address::{ElfVaddr, FileOffset};
 use crate::elf::{AddressMap, ElfImage};
@@ -33,6 +33,13 @@ pub struct Function<'data> {
     /// Whether it is not the function but the code that chooses it when the program starts (`STT_GNU_IFUNC`), as for
     /// `memcpy` in glibc: a probe on it is hit once or never.
     pub indirect: bool,
+}
+
+/// The address and the length of a function or a variable, a global one rather than a local one.
+pub fn find(image: &ElfImage<'_>, name: &str) -> Option<(ElfVaddr, u64)> {
+    let named = table::symbols(image).filter(|symbol| symbol.name == name.as_bytes());
+    let real = named.filter(|symbol| !matches!(symbol.kind, STT_SECTION | STT_FILE | STT_TLS));
+    real.max_by_key(|symbol| symbol.global).map(|symbol| (symbol.vaddr, symbol.size))
 }
 
 impl Function<'_> {

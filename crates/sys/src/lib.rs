@@ -9,13 +9,18 @@
 //! | [`bpf`] | maps, programs, links (`bpf(2)`) |
 //! | [`ring`] | the consumer's side of a BPF ring buffer |
 //! | [`perf`] | perf events to attach programs to (`perf_event_open(2)`) |
+//! | [`mount`] | file systems that are mounted nowhere |
 //! | [`clock`] | the kernel's clock and the processor's |
+//! | [`mount`] | a tracefs of our own |
+//! | [`signal`] | signals that are noted |
 //! | [`process`] | whether a process lives, and children that wait before they run their program |
 //!
 //! [`bpf-session`]: ../bpf_session/index.html
 
 pub mod bpf;
 pub mod clock;
+pub mod mount;
 pub mod perf;
 pub mod process;
 pub mod ring;
+pub mod signal;

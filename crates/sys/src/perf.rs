@@ -71,6 +71,9 @@ pub struct Uprobe<'a> {
 #[derive(Debug)]
 pub struct PerfEvent {
     fd: OwnedFd,
+    /// Whether programs run at its samples. Those of a tracepoint, kprobe or uprobe run whenever that is hit, whether the
+    /// event is switched on or off (`perf_trace_run_bpf_submit` in `kernel/events/core.c`).
+    samples: bool,
 }
 
 /// Where an uprobe's `config` holds its semaphore (`PERF_UPROBE_REF_CTR_OFFSET_SHIFT` in `kernel/events/core.c`).
@@ -117,7 +120,8 @@ impl PerfEvent {
         let mut attr = Attr::of(kind);
         (attr.config, attr.sample) = (config, period);
         // SAFETY: this kind has no pointers.
-        unsafe { open(&attr, scope) }
+        let event = unsafe { open(&attr, scope) }?;
+        Ok(Self { samples: true, ..event })
     }
 
     /// As [`PerfEvent::counter`], so many times a second.
@@ -125,7 +129,8 @@ impl PerfEvent {
         let mut attr = Attr::of(kind);
         (attr.config, attr.sample, attr.flags) = (config, hertz, attr.flags | FREQUENCY);
         // SAFETY: this kind has no pointers.
-        unsafe { open(&attr, scope) }
+        let event = unsafe { open(&attr, scope) }?;
+        Ok(Self { samples: true, ..event })
     }
 
     pub(crate) fn raw_fd(&self) -> u32 {
@@ -138,6 +143,11 @@ impl PerfEvent {
 
     pub(crate) fn enable(&self) -> io::Result<()> {
         self.ioctl(IOC_ENABLE, 0)
+    }
+
+    /// Switches it off, if programs then run no more.
+    pub(crate) fn rest(&self) -> bool {
+        self.samples && self.ioctl(IOC_DISABLE, 0).is_ok()
     }
 
     pub(crate) fn set_program(&self, program: &Program) -> io::Result<()> {
@@ -153,6 +163,8 @@ impl PerfEvent {
 
 /// `PERF_EVENT_IOC_ENABLE`, `_IO('$', 0)`.
 const IOC_ENABLE: libc::Ioctl = 0x2400;
+/// `PERF_EVENT_IOC_DISABLE`, `_IO('$', 1)`.
+const IOC_DISABLE: libc::Ioctl = 0x2401;
 /// `PERF_EVENT_IOC_SET_BPF`, `_IOW('$', 8, __u32)`.
 const IOC_SET_BPF: libc::Ioctl = 0x4004_2408;
 
@@ -180,5 +192,5 @@ unsafe fn open(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has just made this descriptor for us.
-    Ok(PerfEvent { fd: unsafe { OwnedFd::from_raw_fd(fd as i32) } })
+    Ok(PerfEvent { fd: unsafe { OwnedFd::from_raw_fd(fd as i32) }, samples: false })
 }

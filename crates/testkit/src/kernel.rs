@@ -1,22 +1,32 @@
-//! The right to run a test on the live kernel.
+//! The right to run a test on the live kernel, or with a program that may not be here.
+//!
+//! A test that can't run says `SKIPPED (what): reason` and passes; with `DPTRACE_REQUIRE_KERNEL_TESTS=1`, as in CI, that is a
+//! failure.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Lets one kernel test of a test program run at a time: programs that meet on a CPU may be passed over by the kernel. Where
-/// there is no root, it says that `what` was skipped; where `DPTRACE_REQUIRE_KERNEL_TESTS` is 1, that is a failure.
+/// Says that a test did not run.
 ///
 /// # Panics
-/// As just said.
+/// If it had to.
+#[track_caller]
+pub fn skip(what: &str, reason: &str) {
+    let required = std::env::var_os("DPTRACE_REQUIRE_KERNEL_TESTS").is_some_and(|value| value == "1");
+    assert!(!required, "kernel tests are required, but: {reason}");
+    println!("SKIPPED ({what}): {reason}");
+}
+
+/// The turn of a kernel test, of which one of a test program runs at a time: programs that meet on a CPU may be passed over
+/// by the kernel. Nothing without root.
+#[track_caller]
 pub fn may_run(what: &str) -> Option<MutexGuard<'static, ()>> {
     use std::os::unix::fs::MetadataExt as _;
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
         return Some(guard);
     }
-    let required = std::env::var_os("DPTRACE_REQUIRE_KERNEL_TESTS").is_some_and(|value| value == "1");
-    assert!(!required, "kernel tests are required, but {what} needs root");
-    println!("SKIPPED (kernel): {what} needs root");
+    skip(what, "not root");
     None
 }

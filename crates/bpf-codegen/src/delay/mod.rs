@@ -136,6 +136,7 @@ pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result
             target: Some(BtfTarget { name: (*tracepoint).to_owned(), btf_id }),
             sleepable: false,
             code: code(setting)?,
+            subprograms: Vec::new(),
         });
     }
     Ok(module)

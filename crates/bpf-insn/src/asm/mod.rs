@@ -18,6 +18,7 @@
 
 mod code;
 mod emit;
+mod reach;
 
 pub use code::{Code, Line, Reference};
 

@@ -9,7 +9,7 @@ use sys::process::HeldChild;
 
 use super::args::KernelDelayArgs;
 use super::proc_thread::{name, processes};
-use crate::failure::{Unsupported, note, usage};
+use crate::failure::{note, unsupported, usage};
 use crate::record::find_program;
 use crate::target::Files;
 
@@ -31,11 +31,10 @@ const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 /// The kernel's programs know processes by their numbers in the first namespace; ours would be others elsewhere.
 fn check_namespace() -> anyhow::Result<()> {
     match std::fs::read_link("/proc/self/ns/pid") {
-        Ok(ours) if ours.as_os_str() != FIRST_NAMESPACE => Err(anyhow!(Unsupported(
+        Ok(ours) if ours.as_os_str() != FIRST_NAMESPACE => Err(unsupported(
             "dptrace runs in a container's namespace of process numbers, where kernel-delay can't tell processes apart; \
-             run it on the host (or with --pid=host)"
-                .to_owned()
-        ))),
+             run it on the host (or with --pid=host)",
+        )),
         _ => Ok(()),
     }
 }

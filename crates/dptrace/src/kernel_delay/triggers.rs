@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use bpf_codegen::delay::{TriggerKind, TriggerUse, trigger};
 use bpf_codegen::{BtfTarget, Module, ProgramDef, ProgramKind};
 use bpf_session::{Session, UprobePlace, Uprobes};
@@ -15,7 +15,7 @@ use probes::usdt::UsdtProbes;
 
 use super::facts::Facts;
 use super::subject::Subject;
-use crate::failure::{Unsupported, usage};
+use crate::failure::{unsupported, usage};
 use crate::target::Depth;
 
 /// What a trigger's program is attached to.
@@ -71,7 +71,14 @@ impl Finder<'_> {
         let name = if to == TriggerUse::Stop { "stop_trigger" } else { "start_trigger" };
         let code = trigger(kind, to)?;
         let program = module.programs.len();
-        module.programs.push(ProgramDef { name: name.into(), kind: program_kind, target, sleepable: false, code });
+        module.programs.push(ProgramDef {
+            name: name.into(),
+            kind: program_kind,
+            target,
+            sleepable: false,
+            code,
+            subprograms: Vec::new(),
+        });
         let whose = if kind == TriggerKind::Anyone { "any process" } else { "this process" };
         Ok(Prepared { name: wanted.to_string(), place, program, whose })
     }
@@ -174,7 +181,7 @@ pub(super) fn explain(error: anyhow::Error, triggers: &[&Trigger]) -> anyhow::Er
                  fentry either (CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS); a tracepoint \
                  (t:) or a probe of the process (u:, up:) needs neither"
             );
-            anyhow!(Unsupported(text))
+            unsupported(text)
         }
         _ => error,
     }

@@ -39,7 +39,9 @@ pub(super) fn list(
     match pattern {
         _ if shown > 0 => {}
         Some(_) => return Err(nothing_fits("USDT probe", &request.typed, &request.place, &known)),
-        None => note(&format!("{} has no USDT probes", request.place)),
+        None => {
+            note(&format!("{} has no USDT probes; SPDK has them if it was configured with --with-usdt", request.place));
+        }
     }
     Ok(())
 }

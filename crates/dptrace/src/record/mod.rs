@@ -1,8 +1,8 @@
 //! `dptrace record`: what a live process's probes tell of its objects.
 
-mod order;
 pub(crate) mod plan;
 pub(crate) mod recorder;
+mod ticks;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use bpf_session::Features;
 use clap::Args;
+use host::{Pid, Process};
 use objects::WantedProbe;
 use sys::process::HeldChild;
 
@@ -100,7 +101,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
     let watch = Watch::new(pid, plan.attachments.iter().map(|it| it.path.as_path()))?;
     let deadline = args.duration.map(|duration| Instant::now() + duration);
-    let (why, totals) = record(recorder, watch, deadline, &interrupt, &mut output)?;
+    let (why, totals) = record(recorder, &watch, deadline, &interrupt, &mut output)?;
     tell_totals(&why, &totals);
     if let Some(mut child) = child
         && child.try_wait().context("looking at the command")?.is_none()
@@ -123,13 +124,14 @@ impl<'a> Subject<'a> {
     fn of(args: &'a RecordArgs) -> anyhow::Result<Self> {
         if let Some(pid) = args.pid {
             let (files, name) = Files::of_process(pid)?;
+            Process::open(Pid(pid))?.is_first_thread()?;
             return Ok(Self { files, name, command: None });
         }
         let Some((program, arguments)) = args.command.split_first() else {
             return Err(usage("what to record is missing: -p PID, or -- COMMAND"));
         };
         let path = find_program(program)?;
-        Ok(Self { files: Files::of_path(&path), name: printable(&path), command: Some((path, arguments)) })
+        Ok(Self { files: Files::of_program(&path), name: printable(&path), command: Some((path, arguments)) })
     }
 
     /// Makes the command's process, which waits until it is let go.
@@ -155,7 +157,7 @@ pub(crate) fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
 /// Writes lines until there is a reason to stop, and says which.
 fn record(
     mut recorder: Recorder,
-    mut watch: Watch,
+    watch: &Watch,
     deadline: Option<Instant>,
     interrupt: &Interrupt,
     output: &mut Output,

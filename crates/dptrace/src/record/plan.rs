@@ -201,7 +201,14 @@ impl Plan {
         let code = event::program(&key.layout, &key.sources, setting)?;
         let number = self.module.programs.len();
         let name = format!("{}_{number}", self.forms[id].probe);
-        self.module.programs.push(ProgramDef { name, kind: ProgramKind::Uprobe, target: None, sleepable, code });
+        self.module.programs.push(ProgramDef {
+            name,
+            kind: ProgramKind::Uprobe,
+            target: None,
+            sleepable,
+            code,
+            subprograms: Vec::new(),
+        });
         self.programs.insert(key, number);
         Ok(number)
     }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use bpf_codegen::event::{LOST, RING};
 use bpf_codegen::payload::{Payload, Value};
-use bpf_session::{Drain, Session, SessionError, Uprobes};
+use bpf_session::{Drain, Reorder, Session, SessionError, Uprobes};
 use objects::TSC;
 
-use super::order::{Moment, Reorder, TickClock};
 use super::plan::{EventForm, Plan};
+use super::ticks::{Moment, TickClock};
 
 /// How far a probe's own ticks may be from the kernel's time of its hit, in ticks, to be believed: a thread that was held
 /// up in between for some minutes at most. A value further off is no time.
@@ -45,6 +45,8 @@ pub(crate) struct Recorder {
 #[derive(Debug)]
 struct Event {
     time: u64,
+    /// Its place and, where it tells none itself, its ticks: set when it is taken from the ring.
+    tsc: u64,
     form: usize,
     values: Vec<Owned>,
 }
@@ -76,11 +78,12 @@ impl Recorder {
     /// The recording's lines (without their newlines) whose time has come; waits for more at most so long.
     pub(crate) fn next(&mut self, at_most: Duration) -> Vec<String> {
         let events = self.drain.as_ref().map(|drain| drain.next(at_most)).unwrap_or_default();
+        // Where the ring is far behind, the time that counts is that of what has come out of it.
+        let now = events.iter().map(|event| event.time).max().unwrap_or_else(sys::clock::monotonic_nanos);
         self.take(events);
-        let now = Moment::now();
         let mut lines = Vec::new();
-        while let Some(event) = self.order.pop(now.nanos) {
-            lines.push(self.line(&event, now));
+        while let Some(event) = self.order.pop(now) {
+            lines.push(self.line(&event));
         }
         lines
     }
@@ -110,25 +113,24 @@ impl Recorder {
         let lines = self.rest();
         self.totals.lost = self.lost();
         self.totals.skipped = self.session.misses();
-        self.totals.late = self.order.late;
+        self.totals.late = self.order.late();
         (lines, self.totals)
     }
 
     /// All events that wait, in order.
     fn rest(&mut self) -> Vec<String> {
-        let now = Moment::now();
         let mut lines = Vec::new();
         while let Some(event) = self.order.pop_any() {
-            lines.push(self.line(&event, now));
+            lines.push(self.line(&event));
         }
         lines
     }
 
     fn take(&mut self, events: Vec<Event>) {
         let now = Moment::now();
-        for event in events {
-            let place = self.tsc(&event, now);
-            self.order.push(place, event.time, event);
+        for mut event in events {
+            event.tsc = self.tsc(&event, now);
+            self.order.push(event.tsc, event.time, event);
         }
     }
 
@@ -140,16 +142,17 @@ impl Recorder {
             Owned::Number(ticks) if arg.name == TSC => Some(*ticks),
             _ => None,
         });
-        own.filter(|&own| own.abs_diff(told) < PLAUSIBLE).unwrap_or(told)
+        // On a machine that has just been started a 0 is near to the ticks of now, too.
+        own.filter(|&own| own != 0 && own.abs_diff(told) < PLAUSIBLE).unwrap_or(told)
     }
 
-    fn line(&mut self, event: &Event, now: Moment) -> String {
-        let tsc = self.tsc(event, now);
+    fn line(&mut self, event: &Event) -> String {
+        let tsc = event.tsc;
         let form = &self.forms[event.form];
         let texts: Vec<_> = event.values.iter().map(Owned::text).collect();
         let values = form.args.iter().zip(&event.values).zip(&texts).map(|((arg, value), text)| {
             let value = match (value, text) {
-                (Owned::Number(0), _) if arg.name == TSC => objects::Value::Int(tsc),
+                (Owned::Number(_), _) if arg.name == TSC => objects::Value::Int(tsc),
                 (Owned::Number(number), _) => objects::Value::Int(*number),
                 (_, Some(text)) => objects::Value::Str(text),
                 (_, None) if arg.string => objects::Value::Str(""),
@@ -181,7 +184,7 @@ impl Event {
         let form = payload.id() as usize;
         let layout = &forms.get(form)?.layout;
         let values = payload.values(layout).map(Owned::of).collect();
-        Some(Self { time: payload.time(), form, values })
+        Some(Self { time: payload.time(), tsc: 0, form, values })
     }
 }
 

@@ -46,11 +46,13 @@ pub(super) fn check_ident(data: &[u8]) -> Result<(), ProbesError> {
     if !data.starts_with(b"\x7fELF") {
         return Err(ProbesError::NotElf { found: first_bytes(data) });
     }
-    if data.len() < HEADER_SIZE {
+    // A 32-bit file's header is shorter, and that it is one says more than that it is short.
+    let needed = if data.get(EI_CLASS) == Some(&1) { E_MACHINE + 2 } else { HEADER_SIZE };
+    if data.len() < needed {
         return Err(ProbesError::Truncated {
             what: "file header",
             offset: FileOffset(0),
-            needed: HEADER_SIZE as u64,
+            needed: needed as u64,
             len: data.len() as u64,
         });
     }

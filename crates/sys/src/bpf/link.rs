@@ -14,9 +14,11 @@ use crate::perf::PerfEvent;
 /// An attachment. Dropping it ends it, and so does the end of this process, however it comes.
 #[derive(Debug)]
 pub struct Link {
-    _fd: OwnedFd,
+    fd: OwnedFd,
+    /// Whether the kernel closes it without a wait.
+    quick: bool,
     /// What the program is attached to, where that is an object of its own.
-    _event: Option<PerfEvent>,
+    event: Option<PerfEvent>,
 }
 
 /// Many places of one file.
@@ -54,6 +56,20 @@ struct UprobeMultiAttr {
     multi_flags: u32,
     pid: u32,
     padding: u32,
+}
+
+#[derive(IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct KprobeMultiAttr {
+    prog_fd: u32,
+    target_fd: u32,
+    attach_type: u32,
+    flags: u32,
+    multi_flags: u32,
+    count: u32,
+    symbols: u64,
+    addresses: u64,
+    cookies: u64,
 }
 
 #[derive(IntoBytes, Immutable, KnownLayout)]
@@ -98,7 +114,30 @@ impl Link {
         };
         // SAFETY: the arrays have `count` entries each (looked at above) and are only read; the path ends with a 0.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
-        Ok(Self { _fd: fd, _event: None })
+        Ok(Self { fd, quick: false, event: None })
+    }
+
+    /// Attaches to the entries of many kernel functions at once, with a cookie for each. Since Linux 5.18.
+    pub fn kprobe_multi(program: &Program, functions: &[&str], cookies: &[u64]) -> io::Result<Self> {
+        if cookies.len() != functions.len() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let names: Vec<CString> = functions.iter().map(|&name| CString::new(name)).collect::<Result<_, _>>()?;
+        let symbols: Vec<u64> = names.iter().map(|name| address(name.as_ptr())).collect();
+        let mut attr = KprobeMultiAttr {
+            prog_fd: program.raw_fd(),
+            target_fd: 0,
+            attach_type: AttachType::KprobeMulti as u32,
+            flags: 0,
+            multi_flags: 0,
+            count: u32::try_from(symbols.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
+            symbols: address(symbols.as_slice()),
+            addresses: 0,
+            cookies: address(cookies),
+        };
+        // SAFETY: the arrays have `count` entries each and are only read; each name ends with a 0 and outlives the call.
+        let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
+        Ok(Self { fd, quick: false, event: None })
     }
 
     /// Attaches to a perf event, which the link then keeps. Since Linux 5.15.
@@ -113,14 +152,31 @@ impl Link {
         // SAFETY: this form has no pointers.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
         event.enable()?;
-        Ok(Self { _fd: fd, _event: Some(event) })
+        Ok(Self { fd, quick: false, event: Some(event) })
     }
 
     /// Attaches to a perf event in the way of kernels before 5.15, which know no cookies: the event holds the program.
     pub fn perf_event_ioctl(program: &Program, event: PerfEvent) -> io::Result<Self> {
         event.set_program(program)?;
         event.enable()?;
-        Ok(Self { _fd: event.into_fd(), _event: None })
+        Ok(Self { fd: event.into_fd(), quick: false, event: None })
+    }
+
+    /// Whether the kernel closes it without a wait: of raw tracepoints.
+    pub fn is_quick(&self) -> bool {
+        self.quick
+    }
+
+    /// Has the program run no more, where that can be had without closing the link, for which the kernel makes one wait:
+    /// of a perf event that samples. Says whether it was.
+    pub fn rest(&self) -> bool {
+        self.event.as_ref().is_some_and(PerfEvent::rest)
+    }
+
+    /// Ends the attachment, and gives what it was to: closing that as well takes the kernel as long again.
+    pub fn end(self) -> Option<PerfEvent> {
+        drop(self.fd);
+        self.event
     }
 
     /// Attaches to a tracepoint by its name (since Linux 4.17), or, with no name, to what a [`super::ProgramType::Tracing`]
@@ -130,7 +186,7 @@ impl Link {
         let mut attr = RawTracepointAttr { name, prog_fd: program.raw_fd(), padding: 0 };
         // SAFETY: the name, if there is one, ends with a 0 and is only read.
         let fd = unsafe { make(Command::RawTracepointOpen, &mut attr) }?;
-        Ok(Self { _fd: fd, _event: None })
+        Ok(Self { fd, quick: true, event: None })
     }
 }
 

@@ -14,6 +14,7 @@ pub use program::{AttachType, FuncInfo, LoadError, Program, ProgramSpec, Program
 use std::io;
 use std::os::fd::{FromRawFd as _, OwnedFd};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use zerocopy::{Immutable, IntoBytes, KnownLayout};
 
 /// What is asked for: `enum bpf_cmd` of `linux/bpf.h`.
@@ -58,9 +59,27 @@ unsafe fn call<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &
 /// As [`call`]'s.
 unsafe fn make<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &mut A) -> io::Result<OwnedFd> {
     // SAFETY: the caller's promise is the same.
-    let fd = unsafe { call(command, attr) }?;
+    let fd = match unsafe { call(command, attr) } {
+        // Before Linux 5.11 maps and programs count as locked memory, and the limit is 64 KiB as a rule.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && raise_memory_limit() => {
+            // SAFETY: as above.
+            unsafe { call(command, attr) }?
+        }
+        made => made?,
+    };
     // SAFETY: the kernel has just made this descriptor for us, and closes it on exec.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Raises this process's limit of locked memory as far as it may be; says whether that changed anything, which it can do
+/// only once.
+fn raise_memory_limit() -> bool {
+    let limit = getrlimit(Resource::Memlock);
+    let to = |maximum| Rlimit { current: maximum, maximum };
+    // Only CAP_SYS_RESOURCE raises the maximum, too.
+    limit.current.is_some()
+        && (setrlimit(Resource::Memlock, to(None)).is_ok()
+            || limit.current != limit.maximum && setrlimit(Resource::Memlock, to(limit.maximum)).is_ok())
 }
 
 /// An address as the kernel wants it in its 64-bit fields.

@@ -39,6 +39,8 @@ pub enum AttachType {
     FunctionExit = 25,
     /// A perf event's link. Since Linux 5.15.
     PerfEvent = 41,
+    /// Many kernel functions in one link. Since Linux 5.18.
+    KprobeMulti = 42,
     /// Many places of one file in one link. Since Linux 6.6.
     UprobeMulti = 48,
 }
@@ -128,6 +130,8 @@ pub struct Program {
 pub struct ProgramStats {
     /// How often it was skipped because a program was running already. Since Linux 5.12; for perf events since 6.7.
     pub misses: u64,
+    /// The bytes of machine instructions that it was translated to; 0 where it is interpreted, or that is not for us.
+    pub translated_bytes: u32,
     /// How many instructions the verifier walked. Since Linux 5.16.
     pub verified_insns: u32,
 }
@@ -136,7 +140,10 @@ pub struct ProgramStats {
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 struct Info {
-    unused: [u64; 26],
+    kind_id_tag: [u64; 2],
+    jited_prog_len: u32,
+    xlated_prog_len: u32,
+    unused: [u64; 23],
     recursion_misses: u64,
     verified_insns: u32,
     attach_btf_obj_id: u32,
@@ -191,14 +198,19 @@ impl Program {
             InfoAttr { fd: self.fd.as_raw_fd() as u32, length: size_of::<Info>() as u32, info: address(&raw mut info) };
         // SAFETY: `info` is writable and as long as said; all its bytes may be anything. It asks for no arrays.
         unsafe { call(Command::InfoByFd, &mut attr) }?;
-        Ok(ProgramStats { misses: info.recursion_misses, verified_insns: info.verified_insns })
+        Ok(ProgramStats {
+            misses: info.recursion_misses,
+            translated_bytes: info.jited_prog_len,
+            verified_insns: info.verified_insns,
+        })
     }
 
     /// Runs a [`ProgramType::RawTracepoint`] program once, here and now, with these arguments. Since Linux 5.10.
     pub fn run(&self, arguments: &[u64]) -> io::Result<u32> {
         let mut attr = RunAttr::new_zeroed();
         attr.prog_fd = self.fd.as_raw_fd() as u32;
-        attr.ctx_in = address(arguments);
+        // A pointer without a size is refused (bpf_prog_test_run in kernel/bpf/syscall.c).
+        attr.ctx_in = if arguments.is_empty() { 0 } else { address(arguments) };
         attr.ctx_size_in = size_of_val(arguments) as u32;
         // SAFETY: the context and its size are those of `arguments`, which is only read; nothing else is pointed to.
         unsafe { call(Command::ProgramRun, &mut attr) }?;

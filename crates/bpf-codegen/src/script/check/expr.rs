@@ -1,0 +1,215 @@
+//! Expressions: which rule is whose.
+
+use bt_lang::ast::{BinaryOp, Expr, ExprKind, If, IntSuffix, UnaryOp};
+
+use super::{Check, MAX_DEPTH};
+use crate::script::hir::{Ex, ExKind, St};
+use crate::script::ty::{Ty, U64};
+
+impl Check<'_, '_> {
+    pub(super) fn expr(&mut self, expr: &Expr) -> Ex {
+        self.depth += 1;
+        let value =
+            if self.depth > MAX_DEPTH { self.wrong(expr.span, "this nests too deep") } else { self.expr_within(expr) };
+        self.depth -= 1;
+        value
+    }
+
+    fn expr_within(&mut self, expr: &Expr) -> Ex {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Error => Ex::error(span),
+            ExprKind::Int(literal) => {
+                let ty = match literal.suffix {
+                    IntSuffix::None | IntSuffix::Time => smallest(literal.value),
+                    IntSuffix::U => Ty::Int { size: 4, signed: false },
+                    IntSuffix::Ul | IntSuffix::Ull => U64,
+                    IntSuffix::L | IntSuffix::Ll => Ty::Int { size: 8, signed: true },
+                };
+                Ex::int(literal.value, ty, span)
+            }
+            ExprKind::Str(bytes) => self.string(bytes.clone(), span),
+            ExprKind::Bool(value) => Ex::int(u64::from(*value), Ty::Bool, span),
+            ExprKind::Ident(name) => self.ident(name, span),
+            ExprKind::Var(name) => self.variable(name, span),
+            ExprKind::Positional(number) => self.positional(*number, span),
+            ExprKind::ParamCount => {
+                let count = self.shared.facts.params().len() as u64;
+                Ex::int(count, smallest(count), span)
+            }
+            ExprKind::Map(map) => self.map_read(map, span),
+            ExprKind::Call { func, args } => self.call(func, args, span),
+            ExprKind::TypeArg(_) => self.wrong(span, "a type can't be used as a value"),
+            ExprKind::Unary { op, operand } => self.unary(*op, operand, span),
+            ExprKind::Binary { op: op @ (BinaryOp::LogAnd | BinaryOp::LogOr), left, right, .. } => {
+                let (left, right) = (self.condition(left), self.condition(right));
+                self.logic(*op, left, right, span)
+            }
+            ExprKind::Binary { op, left, right, .. } => {
+                let (left, right) = (self.expr(left), self.expr(right));
+                self.binary(*op, left, right, span)
+            }
+            ExprKind::Ternary { cond, then, otherwise } => self.ternary(cond, then.as_deref(), otherwise, span),
+            ExprKind::If(chain) => self.if_value(chain, span),
+            ExprKind::Block(block) => self.scoped(|check| {
+                let stmts = check.stmts(&block.stmts);
+                match &block.value {
+                    Some(value) => {
+                        let value = check.expr(value);
+                        block_of(stmts, value)
+                    }
+                    None => Ex::statement(stmts, span),
+                }
+            }),
+            ExprKind::Cast { ty, operand } => self.cast(ty, operand, span),
+            ExprKind::Sizeof(what) => self.size_of(what, span),
+            ExprKind::Offsetof { of, path } => self.offset_of(of, path, span),
+            ExprKind::Typeinfo(what) => self.typeinfo(what, span),
+            ExprKind::Field { base, name, arrow: _ } => self.field(base, name, span),
+            ExprKind::TupleField { base, index } => self.tuple_field(base, *index, span),
+            ExprKind::Index { base, index } => self.index(base, index, span),
+            ExprKind::Tuple(items) => {
+                let items: Vec<Ex> = items.iter().map(|item| self.part(item)).collect();
+                let ty = Ty::Tuple(items.iter().map(|item| item.ty.clone()).collect());
+                Ex::new(ty, ExKind::Tuple(items), span)
+            }
+            ExprKind::Record(fields) => {
+                let items: Vec<Ex> = fields.iter().map(|field| self.part(&field.value)).collect();
+                let types = fields.iter().zip(&items).map(|(field, item)| (field.name.text.clone(), item.ty.clone()));
+                Ex::new(Ty::Record(types.collect()), ExKind::Tuple(items), span)
+            }
+            ExprKind::Comptime(operand) => self.comptime(operand, span),
+        }
+    }
+
+    /// An element of a tuple.
+    fn part(&mut self, expr: &Expr) -> Ex {
+        let value = self.expr(expr);
+        match &value.ty {
+            Ty::Agg(_) | Ty::Void => {
+                let name = self.type_name(&value.ty);
+                self.wrong(expr.span, format!("a value of type '{name}' can't be part of a tuple"))
+            }
+            _ => value,
+        }
+    }
+
+    fn ternary(&mut self, cond: &Expr, then: Option<&Expr>, otherwise: &Expr, span: bt_lang::Span) -> Ex {
+        let value = self.expr(cond);
+        // `a ?: b` works `a` out twice in the tree; it has no effect unless it is a call that sends something.
+        let then = match then {
+            Some(then) => self.expr(then),
+            None => value.clone(),
+        };
+        let cond = self.truth(value);
+        let otherwise = self.expr(otherwise);
+        self.choose(cond, then, otherwise, span)
+    }
+
+    pub(super) fn choose(&mut self, cond: Ex, then: Ex, otherwise: Ex, span: bt_lang::Span) -> Ex {
+        if then.ty == Ty::Void && otherwise.ty == Ty::Void {
+            let stmts = vec![St::If { cond, then: vec![St::Expr(then)], otherwise: vec![St::Expr(otherwise)] }];
+            return Ex::statement(stmts, span);
+        }
+        match then.ty.join(&otherwise.ty) {
+            Some(_) if cond.constant() == Some(0) => otherwise,
+            Some(_) if cond.constant().is_some() => then,
+            Some(ty) if !matches!(ty, Ty::Agg(_) | Ty::Void) => {
+                let kind = ExKind::Cond { cond: Box::new(cond), then: Box::new(then), otherwise: Box::new(otherwise) };
+                Ex::new(ty, kind, span)
+            }
+            _ => {
+                let (a, b) = (self.type_name(&then.ty), self.type_name(&otherwise.ty));
+                self.wrong(span, format!("both branches must have the same type, not '{a}' and '{b}'"))
+            }
+        }
+    }
+
+    /// An `if` with a value: a block in each branch.
+    fn if_value(&mut self, chain: &If, span: bt_lang::Span) -> Ex {
+        let has_value = chain.arms.iter().any(|(_, block)| block.value.is_some());
+        if !has_value {
+            let stmts = self.if_stmt(chain);
+            return Ex::statement(stmts, span);
+        }
+        let mut arms = Vec::new();
+        let mut last = None;
+        for (cond, block) in &chain.arms {
+            let comptime = matches!(cond.kind, ExprKind::Comptime(_));
+            let cond = self.condition(cond);
+            let as_block = |block: &bt_lang::ast::Block| Expr::new(ExprKind::Block(block.clone()), block.span);
+            match cond.constant().filter(|_| comptime) {
+                Some(0) => {}
+                Some(_) => {
+                    last = Some(self.expr(&as_block(block)));
+                    break;
+                }
+                None => {
+                    let value = self.expr(&as_block(block));
+                    arms.push((cond, value));
+                }
+            }
+        }
+        if let (None, Some(block)) = (&last, &chain.otherwise) {
+            last = Some(self.expr(&Expr::new(ExprKind::Block(block.clone()), block.span)));
+        }
+        let Some(last) = last else {
+            return self.wrong(span, "an if with a value needs an else");
+        };
+        arms.into_iter().rev().fold(last, |otherwise, (cond, then)| self.choose(cond, then, otherwise, span))
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: &Expr, span: bt_lang::Span) -> Ex {
+        match op {
+            UnaryOp::PreInc => self.step(operand, 1, false, span),
+            UnaryOp::PreDec => self.step(operand, -1, false, span),
+            UnaryOp::PostInc => self.step(operand, 1, true, span),
+            UnaryOp::PostDec => self.step(operand, -1, true, span),
+            UnaryOp::Deref => self.deref(operand, span),
+            UnaryOp::AddrOf => self.wrong_hint(
+                span,
+                "addresses of variables and maps are not supported",
+                "use the value itself; C code (`import` of a .c file) is not supported either",
+            ),
+            UnaryOp::Not => {
+                let value = self.condition(operand);
+                match value.constant() {
+                    Some(number) => Ex::int(u64::from(number == 0), Ty::Bool, span),
+                    None => Ex::new(Ty::Bool, ExKind::Not(Box::new(value)), span),
+                }
+            }
+            UnaryOp::Neg | UnaryOp::BitNot => {
+                let value = self.expr(operand);
+                self.negate(op, value, span)
+            }
+        }
+    }
+}
+
+/// A block of statements with a value; no block if there are no statements.
+fn block_of(stmts: Vec<St>, value: Ex) -> Ex {
+    if stmts.is_empty() {
+        return value;
+    }
+    let (ty, span) = (value.ty.clone(), value.span);
+    Ex::new(ty, ExKind::Block { stmts, value: Box::new(value) }, span)
+}
+
+impl Ex {
+    /// Statements without a value.
+    pub(super) fn statement(stmts: Vec<St>, span: bt_lang::Span) -> Self {
+        let value = Box::new(Self::int(0, Ty::Void, span));
+        Self::new(Ty::Void, ExKind::Block { stmts, value }, span)
+    }
+}
+
+/// The smallest type that holds a number.
+pub(super) fn smallest(value: u64) -> Ty {
+    let size = match value {
+        0..=0xff => 1,
+        0x100..=0xffff => 2,
+        0x1_0000..=0xffff_ffff => 4,
+        _ => 8,
+    };
+    Ty::Int { size, signed: false }
+}

@@ -1,0 +1,386 @@
+//! Functions that give numbers, and those that are answered when compiling.
+
+use bt_lang::Span;
+use bt_lang::ast::{BinaryOp, Expr, ExprKind};
+
+use super::Check;
+use super::calls::Call;
+use super::ops::arithmetic;
+use crate::script::hir::{Ex, ExKind, Fun, St};
+use crate::script::interface::{Clock, StackMode};
+use crate::script::probe::registers;
+use crate::script::ty::{I64, Space, Ty, U32, U64};
+
+/// `PERF_MAX_STACK_DEPTH` of `linux/perf_event.h`: the depth that the kernel allows unless it is told otherwise.
+const MAX_FRAMES: u64 = 127;
+
+/// Signals by name: signal(7).
+const SIGNALS: [(&str, u64); 31] = [
+    ("HUP", 1),
+    ("INT", 2),
+    ("QUIT", 3),
+    ("ILL", 4),
+    ("TRAP", 5),
+    ("ABRT", 6),
+    ("BUS", 7),
+    ("FPE", 8),
+    ("KILL", 9),
+    ("USR1", 10),
+    ("SEGV", 11),
+    ("USR2", 12),
+    ("PIPE", 13),
+    ("ALRM", 14),
+    ("TERM", 15),
+    ("STKFLT", 16),
+    ("CHLD", 17),
+    ("CONT", 18),
+    ("STOP", 19),
+    ("TSTP", 20),
+    ("TTIN", 21),
+    ("TTOU", 22),
+    ("URG", 23),
+    ("XCPU", 24),
+    ("XFSZ", 25),
+    ("VTALRM", 26),
+    ("PROF", 27),
+    ("WINCH", 28),
+    ("IO", 29),
+    ("PWR", 30),
+    ("SYS", 31),
+];
+
+/// The number of a signal by its name, with or without `SIG`.
+pub(crate) fn signal_number(name: &str) -> Option<u64> {
+    let name = name.strip_prefix("SIG").unwrap_or(name);
+    SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
+}
+
+impl Check<'_, '_> {
+    /// The text of a string that is written down.
+    pub(super) fn literal(&mut self, arg: &Expr, what: &str) -> Option<String> {
+        let value = self.expr(arg);
+        match value.kind {
+            ExKind::Str(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            ExKind::Error => None,
+            _ => {
+                self.wrong(arg.span, format!("{what}() expects a string literal"));
+                None
+            }
+        }
+    }
+
+    pub(super) fn stack(&mut self, user: bool, args: &[Expr], span: Span) -> Ex {
+        let (mut mode, mut depth) = (self.shared.config.stack_mode, MAX_FRAMES);
+        for arg in args {
+            if let ExprKind::Ident(name) = &arg.kind
+                && let Some((_, found)) = StackMode::NAMES.iter().find(|(known, _)| known == name)
+            {
+                mode = *found;
+                continue;
+            }
+            if let ExprKind::Ident(name) = &arg.kind {
+                return self.wrong_hint(
+                    arg.span,
+                    format!("unknown stack mode: {name}"),
+                    "known are bpftrace, perf, raw and build_id",
+                );
+            }
+            let value = self.integer(arg);
+            match value.constant() {
+                Some(number) if number <= MAX_FRAMES => depth = number,
+                Some(number) => {
+                    return self.wrong(arg.span, format!("a stack has at most {MAX_FRAMES} frames, not {number}"));
+                }
+                None => return self.wrong(arg.span, "the depth of a stack must be a literal number"),
+            }
+        }
+        if mode == StackMode::BuildId {
+            return self.wrong_hint(
+                span,
+                "stack mode build_id is not supported",
+                "use perf, which shows the file of each address",
+            );
+        }
+        Ex::new(Ty::Stack { user, mode, depth: depth.max(1) as u32 }, ExKind::Fun(Fun::Stack, Vec::new()), span)
+    }
+
+    pub(super) fn ksym(&mut self, call: &Call<'_>) -> Ex {
+        let value = self.expr(&call.args[0]);
+        self.retyped(value, Ty::Ksym, call)
+    }
+
+    fn retyped(&mut self, value: Ex, ty: Ty, call: &Call<'_>) -> Ex {
+        if value.ty.is_unknown() {
+            return Ex::new(ty, ExKind::Error, call.span);
+        }
+        if !value.ty.is_scalar() {
+            let name = self.type_name(&value.ty);
+            return self.wrong(call.span, format!("{}() expects an integer, not a value of type '{name}'", call.name));
+        }
+        Ex::new(ty, ExKind::Convert(Box::new(value)), call.span)
+    }
+
+    pub(super) fn usym(&mut self, call: &Call<'_>) -> Ex {
+        let value = self.expr(&call.args[0]);
+        let value = self.retyped(value, U64, call);
+        Ex::new(Ty::Usym, ExKind::Fun(Fun::Usym, vec![value]), call.span)
+    }
+
+    pub(super) fn kaddr(&mut self, call: &Call<'_>) -> Ex {
+        let Some(name) = self.literal(&call.args[0], "kaddr") else {
+            return Ex::new(U64, ExKind::Error, call.span);
+        };
+        match self.shared.facts.kernel_symbol(&name) {
+            Some(address) => Ex::int(address, U64, call.span),
+            None => self.wrong(call.args[0].span, format!("failed to resolve kernel symbol: {name}")),
+        }
+    }
+
+    pub(super) fn uaddr(&mut self, call: &Call<'_>) -> Ex {
+        let Some(name) = self.literal(&call.args[0], "uaddr") else {
+            return Ex::new(U64, ExKind::Error, call.span);
+        };
+        let Some(path) = self.context.path.clone() else {
+            return self.not_here("uaddr", "uprobes, uretprobes and usdt probes", call.span);
+        };
+        let Some((address, size)) = self.shared.facts.user_symbol(&path, &name) else {
+            return self.wrong(call.args[0].span, format!("could not resolve symbol: {path}:{name}"));
+        };
+        let int = match size {
+            1 | 2 | 4 => format!("uint{}", size * 8),
+            _ => "uint64".to_owned(),
+        };
+        match self.shared.types.base(&int) {
+            Ok(Some(to)) => Ex::int(address, Ty::Ptr { to, space: Space::User }, call.span),
+            _ => Ex::int(address, U64, call.span),
+        }
+    }
+
+    pub(super) fn reg(&mut self, call: &Call<'_>) -> Ex {
+        let Some(name) = self.literal(&call.args[0], "reg") else {
+            return Ex::new(U64, ExKind::Error, call.span);
+        };
+        if !self.context.has_registers() {
+            return self.not_here("reg", "kprobes, uprobes and usdt probes", call.span);
+        }
+        match register(&name, self.context) {
+            Some(offset) => Ex::new(U64, ExKind::Ctx { offset, size: 8 }, call.span),
+            None => self.wrong(call.args[0].span, format!("'{name}' is not a valid register on {}", self.context.arch)),
+        }
+    }
+
+    pub(super) fn in_space(&mut self, call: &Call<'_>) -> Ex {
+        let space = if call.name == "kptr" { Space::Kernel } else { Space::User };
+        let value = self.expr(&call.args[0]);
+        match value.ty {
+            Ty::Ptr { to, .. } => Ex { ty: Ty::Ptr { to, space }, ..value },
+            Ty::Int { .. } => {
+                let to = typeinfo::TypeRef::VOID;
+                Ex::new(Ty::Ptr { to, space }, ExKind::Convert(Box::new(value)), call.span)
+            }
+            Ty::Unknown => value,
+            ref ty => {
+                let name = self.type_name(ty);
+                self.wrong(call.span, format!("{}() expects a pointer, not a value of type '{name}'", call.name))
+            }
+        }
+    }
+
+    pub(super) fn bswap(&mut self, call: &Call<'_>) -> Ex {
+        let value = self.integer(&call.args[0]);
+        let Ty::Int { size, .. } = value.ty else {
+            return value;
+        };
+        let ty = Ty::Int { size, signed: false };
+        if let Some(number) = value.constant() {
+            let turned = number.swap_bytes() >> (64 - 8 * u32::from(size));
+            return Ex::int(turned, ty, call.span);
+        }
+        Ex::new(ty, ExKind::Fun(Fun::Bswap(size), vec![value]), call.span)
+    }
+
+    pub(super) fn signal(&mut self, call: &Call<'_>) -> Ex {
+        if !self.shared.facts.allows_unsafe() {
+            return self.wrong_hint(
+                call.span,
+                "signal() is an unsafe function being used in safe mode",
+                "add --unsafe to allow it",
+            );
+        }
+        let value = self.expr(&call.args[0]);
+        let number = match &value.kind {
+            ExKind::Str(name) => match signal_number(&String::from_utf8_lossy(name)) {
+                Some(number) => Self::number(number, call.span),
+                None => return self.wrong(call.args[0].span, "this is no signal"),
+            },
+            _ => value,
+        };
+        Ex::new(Ty::Void, ExKind::Fun(Fun::Signal, vec![number]), call.span)
+    }
+
+    pub(super) fn nsecs(&mut self, call: &Call<'_>) -> Ex {
+        let clock = match call.args.first().map(|arg| (&arg.kind, arg.span)) {
+            None => Clock::Boot,
+            Some((ExprKind::Ident(name), span)) => match name.as_str() {
+                "boot" => Clock::Boot,
+                "monotonic" => Clock::Monotonic,
+                "tai" | "sw_tai" => Clock::Tai,
+                _ => {
+                    return self.wrong_hint(
+                        span,
+                        format!("invalid timestamp mode: {name}"),
+                        "known are boot, monotonic, tai and sw_tai",
+                    );
+                }
+            },
+            Some((_, span)) => return self.wrong(span, "nsecs() expects the name of a clock"),
+        };
+        Ex::new(U64, ExKind::Fun(Fun::Now(clock), Vec::new()), call.span)
+    }
+
+    pub(super) fn pid(&mut self, call: &Call<'_>) -> Ex {
+        let first = match call.args.first().map(|arg| &arg.kind) {
+            None => false,
+            Some(ExprKind::Ident(name)) if name == "init" => true,
+            Some(ExprKind::Ident(name)) if name == "curr_ns" => false,
+            Some(_) => {
+                return self.wrong_hint(
+                    call.args[0].span,
+                    format!("invalid PID namespace mode for {}()", call.name),
+                    "known are init and curr_ns",
+                );
+            }
+        };
+        let process = call.name == "pid";
+        if first {
+            let both = Ex::new(U64, ExKind::Fun(Fun::PidTid, Vec::new()), call.span);
+            let value =
+                if process { arithmetic(BinaryOp::Shr, both, Ex::int(32, U64, call.span), call.span) } else { both };
+            return Ex::new(U32, ExKind::Convert(Box::new(value)), call.span);
+        }
+        let fun = if process { Fun::Pid } else { Fun::Tid };
+        Ex::new(U32, ExKind::Fun(fun, Vec::new()), call.span)
+    }
+
+    pub(super) fn is_err(&mut self, call: &Call<'_>) -> Ex {
+        let value = self.expr(&call.args[0]);
+        let value = self.convert(value, U64, call.span);
+        let limit = Ex::int((-4095_i64).cast_unsigned(), U64, call.span);
+        arithmetic(BinaryOp::Ge, value, limit, call.span)
+    }
+
+    pub(super) fn strerror(&mut self, call: &Call<'_>) -> Ex {
+        let value = self.expr(&call.args[0]);
+        self.retyped(value, Ty::ErrorText, call)
+    }
+
+    pub(super) fn strftime(&mut self, call: &Call<'_>) -> Ex {
+        let format = self.literal(&call.args[0], "strftime").unwrap_or_default();
+        let value = self.expr(&call.args[1]);
+        let mut clock = Clock::Boot;
+        value.walk(&mut |ex| {
+            if let ExKind::Fun(Fun::Now(found), _) = ex.kind {
+                clock = found;
+            }
+        });
+        self.retyped(value, Ty::Time { clock, format: format.into() }, call)
+    }
+
+    pub(super) fn cgroupid(&mut self, call: &Call<'_>) -> Ex {
+        let Some(path) = self.literal(&call.args[0], "cgroupid") else {
+            return Ex::new(U64, ExKind::Error, call.span);
+        };
+        match self.shared.facts.cgroup_id(&path) {
+            Some(id) => Ex::int(id, U64, call.span),
+            None => self.wrong(call.args[0].span, format!("failed to find the cgroup {path}")),
+        }
+    }
+
+    pub(super) fn cgroup_path(&mut self, call: &Call<'_>) -> Ex {
+        let hierarchy = match call.args.get(1) {
+            Some(arg) => self.literal(arg, "cgroup_path").unwrap_or_default(),
+            None => String::new(),
+        };
+        let value = self.expr(&call.args[0]);
+        self.retyped(value, Ty::CgroupPath(hierarchy.into()), call)
+    }
+
+    /// `getopt(name, default)`: what `--name=value` says.
+    pub(super) fn getopt(&mut self, call: &Call<'_>) -> Ex {
+        let Some(name) = self.literal(&call.args[0], "getopt") else {
+            return Ex::error(call.span);
+        };
+        let default = match call.args.get(1) {
+            Some(default) => self.expr(default),
+            None => Ex::int(0, Ty::Bool, call.span),
+        };
+        let given = self.shared.facts.params().iter().rev().find_map(|param| {
+            let rest = param.strip_prefix("--")?.strip_prefix(name.as_str())?;
+            if rest.is_empty() { Some(None) } else { rest.strip_prefix('=').map(|value| Some(value.to_owned())) }
+        });
+        let Some(given) = given else {
+            return Ex { span: call.span, ..default };
+        };
+        match (&default.kind, &default.ty, given) {
+            (ExKind::Int(_), Ty::Bool, None) => Ex::int(1, Ty::Bool, call.span),
+            (ExKind::Int(_), Ty::Bool, Some(text)) => match text.as_str() {
+                "true" | "1" => Ex::int(1, Ty::Bool, call.span),
+                "false" | "0" => Ex::int(0, Ty::Bool, call.span),
+                _ => self.wrong(call.span, format!("the option --{name} is true or false, not {text}")),
+            },
+            (ExKind::Int(_), _, Some(text)) => match super::literals::number(&text) {
+                Some(number) => Ex::int(number, I64, call.span),
+                None => self.wrong(call.span, format!("the option --{name} is a number, not {text}")),
+            },
+            (ExKind::Int(_), _, None) => self.wrong(call.span, format!("the option --{name} needs a value")),
+            (ExKind::Str(_), _, text) => self.string(text.unwrap_or_default().into_bytes(), call.span),
+            _ => self.wrong(call.args[1].span, "getopt() needs a literal for its default"),
+        }
+    }
+
+    pub(super) fn static_assert(&mut self, call: &Call<'_>) -> Ex {
+        let cond = self.condition(&call.args[0]);
+        let message = self.literal(&call.args[1], "static_assert").unwrap_or_default();
+        match cond.constant() {
+            Some(0) => self.wrong(call.span, message),
+            Some(_) => Ex::statement(Vec::new(), call.span),
+            None => self.wrong(call.span, "static_assert() needs a condition that is known when compiling"),
+        }
+    }
+
+    pub(super) fn fail(&mut self, call: &Call<'_>) -> Ex {
+        let message = self.literal(&call.args[0], "fail").unwrap_or_default();
+        self.wrong(call.span, message)
+    }
+
+    pub(super) fn assert(&mut self, call: &Call<'_>) -> Ex {
+        let cond = self.condition(&call.args[0]);
+        let message = self.expr(&call.args[1]);
+        let told = self.assertion(message, call.span);
+        let end = self.exit(&Call { name: "exit", args: &[], span: call.span });
+        let code = St::Expr(end);
+        let otherwise = vec![told, code];
+        Ex::statement(vec![St::If { cond, then: Vec::new(), otherwise }], call.span)
+    }
+}
+
+/// Where a register is in the context.
+fn register(name: &str, context: &super::Context) -> Option<u32> {
+    let regs = registers(context.arch);
+    match name {
+        "ip" | "pc" => return Some(regs.instruction),
+        "sp" => return Some(regs.stack),
+        _ => {}
+    }
+    if context.arch == probes::registers::Arch::Aarch64 {
+        let number: u32 = name.strip_prefix(['r', 'x'])?.parse().ok()?;
+        return (number < 31).then_some(number * 8);
+    }
+    // The kernel's names of x86-64 registers in pt_regs have no r in front.
+    let long = match name {
+        "ax" | "bx" | "cx" | "dx" | "si" | "di" | "bp" => format!("r{name}"),
+        _ => name.to_owned(),
+    };
+    let (register, _) = probes::registers::X86Register::parse(&long)?;
+    Some(u32::from(register.pt_regs_offset()))
+}

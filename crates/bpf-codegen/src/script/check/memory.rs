@@ -1,0 +1,389 @@
+//! Functions that read and make values in memory, and the fields of `args`.
+
+use bt_lang::Span;
+use bt_lang::ast::{Expr, ExprKind, Name, ProbeKind};
+use probes::tracefs::{Array, Field, Location};
+
+use super::Check;
+use super::calls::Call;
+use crate::script::hir::{Ex, ExKind, Fun};
+use crate::script::probe::{Args, registers};
+use crate::script::ty::{I64, Space, Ty, U64};
+
+/// The longest string that can be asked for: a per-CPU value has 32 KiB, and an event's offsets 15 bits.
+const MAX_STR: u32 = 16 << 10;
+
+impl Check<'_, '_> {
+    /// A length that is written down limits the room; any other limits what is read.
+    fn length(&mut self, arg: Option<&Expr>, most: u32, what: &str) -> (u32, Option<Ex>) {
+        let Some(arg) = arg else {
+            return (most, None);
+        };
+        let value = self.integer(arg);
+        match value.constant() {
+            Some(number) if number <= u64::from(most) => (number as u32, None),
+            Some(number) if value.ty.is_signed() && number.cast_signed() < 0 => {
+                self.wrong(arg.span, format!("{what}() length cannot be negative"));
+                (most, None)
+            }
+            Some(_) => (most, None),
+            None => (most, Some(value)),
+        }
+    }
+
+    pub(super) fn str_call(&mut self, call: &Call<'_>) -> Ex {
+        let (span, most) = (call.span, self.shared.config.max_strlen.min(MAX_STR));
+        // `str($1)`: a parameter's text, whatever it looks like.
+        if let ExprKind::Positional(number) = call.args[0].kind {
+            let mut text = self.param(number).unwrap_or_default().into_bytes();
+            let (room, _) = self.length(call.args.get(1), most, call.name);
+            text.truncate(room as usize);
+            return self.string(text, span);
+        }
+        let value = self.expr(&call.args[0]);
+        // The length does not count the end.
+        let (room, limit) = match self.length(call.args.get(1), most - 1, call.name) {
+            (room, limit) => (room + 1, limit),
+        };
+        let ty = Ty::Str(room);
+        match &value.ty {
+            Ty::Unknown => return Ex::new(ty, ExKind::Error, span),
+            Ty::Str(size) => {
+                let ty = Ty::Str(room.min(*size));
+                let args = std::iter::once(value).chain(limit).collect();
+                return Ex::new(ty, ExKind::Fun(Fun::CutStr, args), span);
+            }
+            Ty::Array { elem, count } if elem.size() == 1 => {
+                let ty = Ty::Str(room.min(*count + 1));
+                let args = std::iter::once(value).chain(limit).collect();
+                return Ex::new(ty, ExKind::Fun(Fun::CutStr, args), span);
+            }
+            _ => {}
+        }
+        let Some((addr, space)) = self.address(value.clone()) else {
+            let name = self.type_name(&value.ty);
+            return self.wrong(
+                span,
+                format!("{}() expects an integer or a pointer type as first argument ('{name}' provided)", call.name),
+            );
+        };
+        let space = if call.name == "kstr" { Space::Kernel } else { space };
+        let args = std::iter::once(addr).chain(limit).collect();
+        Ex::new(ty, ExKind::Fun(Fun::ReadStr(space), args), span)
+    }
+
+    pub(super) fn buf(&mut self, call: &Call<'_>) -> Ex {
+        let span = call.span;
+        let value = self.expr(&call.args[0]);
+        if value.ty.is_unknown() {
+            return Ex::error(span);
+        }
+        let known = match &value.ty {
+            Ty::Array { .. } | Ty::Str(_) | Ty::C { .. } => Some(value.ty.size()),
+            _ => None,
+        };
+        let most = self.shared.config.max_strlen.min(MAX_STR);
+        let (room, limit) = match (call.args.get(1), known) {
+            (None, Some(size)) => (size.min(most), None),
+            (None, None) => {
+                let name = self.type_name(&value.ty);
+                return self.wrong(span, format!("buf() expects a length argument for non-array type {name}"));
+            }
+            (arg, _) => self.length(arg, most, "buf"),
+        };
+        let own = !matches!(value.kind, ExKind::At { .. }) && !value.ty.is_scalar();
+        if own {
+            let args = std::iter::once(value).chain(limit).collect();
+            return Ex::new(Ty::Buf(room.min(known.unwrap_or(room))), ExKind::Fun(Fun::CutStr, args), span);
+        }
+        let Some((addr, space)) = self.address(value) else {
+            return self.wrong(span, "buf() expects an integer, pointer or array argument");
+        };
+        let args = std::iter::once(addr).chain(limit).collect();
+        Ex::new(Ty::Buf(room), ExKind::Fun(Fun::ReadBuf(space), args), span)
+    }
+
+    fn text_argument(&mut self, arg: &Expr, what: &str) -> Option<Ex> {
+        let value = self.expr(arg);
+        match value.ty.clone() {
+            Ty::Str(_) => Some(value),
+            Ty::Unknown => None,
+            Ty::Ptr { space, .. } => {
+                let most = self.shared.config.max_strlen.min(MAX_STR);
+                Some(Ex::new(Ty::Str(most), ExKind::Fun(Fun::ReadStr(space), vec![value]), arg.span))
+            }
+            Ty::Array { elem, count } if elem.size() == 1 => {
+                Some(Ex::new(Ty::Str(count + 1), ExKind::Fun(Fun::CutStr, vec![value]), arg.span))
+            }
+            ty => {
+                let name = self.type_name(&ty);
+                self.wrong(arg.span, format!("{what}() only accepts string types ('{name}' provided)"));
+                None
+            }
+        }
+    }
+
+    pub(super) fn strncmp(&mut self, call: &Call<'_>) -> Ex {
+        let left = self.text_argument(&call.args[0], "strncmp");
+        let right = self.text_argument(&call.args[1], "strncmp");
+        let length = self.integer(&call.args[2]);
+        let (Some(left), Some(right)) = (left, right) else {
+            return Ex::new(I64, ExKind::Error, call.span);
+        };
+        let Some(count) = length.constant() else {
+            return self.wrong(call.args[2].span, "strncmp() needs a literal length");
+        };
+        if let (ExKind::Str(l), ExKind::Str(r)) = (&left.kind, &right.kind) {
+            let end = |text: &[u8]| text.iter().copied().chain([0]).take(count as usize).collect::<Vec<u8>>();
+            return Ex::int(u64::from(end(l) != end(r)), I64, call.span);
+        }
+        let count = u32::try_from(count).unwrap_or(u32::MAX).min(left.ty.size().max(right.ty.size()));
+        let kind = ExKind::StrnCmp { left: Box::new(left), right: Box::new(right), count };
+        Ex::new(I64, kind, call.span)
+    }
+
+    pub(super) fn strcontains(&mut self, call: &Call<'_>) -> Ex {
+        let text = self.text_argument(&call.args[0], "strcontains");
+        let part = self.text_argument(&call.args[1], "strcontains");
+        let (Some(text), Some(part)) = (text, part) else {
+            return Ex::new(Ty::Bool, ExKind::Error, call.span);
+        };
+        if let (ExKind::Str(text), ExKind::Str(part)) = (&text.kind, &part.kind) {
+            let found = part.is_empty() || text.windows(part.len()).any(|window| window == part.as_slice());
+            return Ex::int(u64::from(found), Ty::Bool, call.span);
+        }
+        Ex::new(Ty::Bool, ExKind::Fun(Fun::Contains, vec![text, part]), call.span)
+    }
+
+    pub(super) fn strlen(&mut self, call: &Call<'_>) -> Ex {
+        let Some(text) = self.text_argument(&call.args[0], "strlen") else {
+            return Ex::new(U64, ExKind::Error, call.span);
+        };
+        match &text.kind {
+            ExKind::Str(bytes) => Ex::int(bytes.len() as u64, U64, call.span),
+            _ => Ex::new(U64, ExKind::Fun(Fun::StrLen, vec![text]), call.span),
+        }
+    }
+
+    pub(super) fn strcap(&mut self, call: &Call<'_>) -> Ex {
+        let value = self.expr(&call.args[0]);
+        match &value.ty {
+            Ty::Str(size) => Ex::int(u64::from(*size), I64, call.span),
+            Ty::Array { count, .. } => Ex::int(u64::from(*count), I64, call.span),
+            Ty::Unknown => value,
+            _ => Ex::int(u64::from(self.shared.config.max_strlen), I64, call.span),
+        }
+    }
+
+    pub(super) fn ntop(&mut self, call: &Call<'_>) -> Ex {
+        let values: Vec<Ex> = call.args.iter().map(|arg| self.expr(arg)).collect();
+        let mut values = values.into_iter();
+        let (family, value) = match (values.next(), values.next()) {
+            (Some(family), Some(value)) => (Some(family), value),
+            (Some(value), None) => (None, value),
+            _ => return Ex::error(call.span),
+        };
+        let fun = match &value.ty {
+            Ty::Unknown => return Ex::new(Ty::Inet, ExKind::Error, call.span),
+            Ty::Int { .. } if family.is_none() => Fun::Inet4,
+            Ty::Int { .. } => Fun::InetFamily,
+            Ty::Array { elem, count: 4 | 16 } if elem.size() == 1 => Fun::InetBytes,
+            Ty::Str(4 | 16) => Fun::InetBytes,
+            ty if ty.size() == 4 || ty.size() == 16 => Fun::InetBytes,
+            ty => {
+                let name = self.type_name(ty);
+                return self.wrong(call.span, format!("ntop() expects an integer or array argument, not '{name}'"));
+            }
+        };
+        let args = if fun == Fun::InetFamily { family.into_iter().chain([value]).collect() } else { vec![value] };
+        Ex::new(Ty::Inet, ExKind::Fun(fun, args), call.span)
+    }
+
+    pub(super) fn pton(&mut self, call: &Call<'_>) -> Ex {
+        let Some(text) = self.literal(&call.args[0], "pton") else {
+            return Ex::error(call.span);
+        };
+        let bytes = match text.parse::<std::net::IpAddr>() {
+            Ok(std::net::IpAddr::V4(address)) => address.octets().to_vec(),
+            Ok(std::net::IpAddr::V6(address)) => address.octets().to_vec(),
+            Err(_) => {
+                return self.wrong(call.args[0].span, format!("pton() expects an IPv4 or IPv6 address, got '{text}'"));
+            }
+        };
+        let elem = Box::new(Ty::Int { size: 1, signed: false });
+        Ex::new(Ty::Array { elem, count: bytes.len() as u32 }, ExKind::Str(bytes), call.span)
+    }
+
+    pub(super) fn macaddr(&mut self, call: &Call<'_>) -> Ex {
+        let value = self.expr(&call.args[0]);
+        match &value.ty {
+            Ty::Unknown => Ex::new(Ty::Mac, ExKind::Error, call.span),
+            ty if ty.is_scalar() => {
+                let space = self.space_of(&value);
+                Ex::new(Ty::Mac, ExKind::Fun(Fun::Mac(space), vec![value]), call.span)
+            }
+            ty if ty.size() == 6 => Ex { ty: Ty::Mac, span: call.span, ..value },
+            ty => {
+                let name = self.type_name(ty);
+                self.wrong(
+                    call.span,
+                    format!("macaddr() argument must be 6 bytes in size, not a '{name}' of {}", value.ty.size()),
+                )
+            }
+        }
+    }
+
+    /// `args.name`
+    pub(super) fn args_field(&mut self, name: &Name, span: Span) -> Ex {
+        match self.context.args.clone() {
+            Args::Record(format) => {
+                let Some(field) = format.field(&name.text) else {
+                    let known: Vec<&str> = format.own_fields().map(|field| field.name.as_str()).collect();
+                    let hint = format!("its fields are {}", known.join(", "));
+                    let message = format!("the tracepoint {} has no field named '{}'", format.name, name.text);
+                    return self.wrong_hint(name.span, message, hint);
+                };
+                self.record_value(field, span)
+            }
+            Args::Words { params, returns } => {
+                let found = params.iter().position(|(known, _)| *known == name.text);
+                match (found, returns) {
+                    (Some(index), _) => {
+                        let ty = self.ty_in(params[index].1, Space::Kernel);
+                        self.word(index as u32 * 8, ty, span)
+                    }
+                    (None, Some(returns)) if name.text == "$retval" || name.text == "retval" => {
+                        let ty = self.ty_in(returns, Space::Kernel);
+                        self.word(params.len() as u32 * 8, ty, span)
+                    }
+                    _ => {
+                        let known: Vec<&str> = params.iter().map(|(name, _)| name.as_str()).collect();
+                        let hint = format!("its arguments are {}", known.join(", "));
+                        self.wrong_hint(name.span, format!("there is no argument named '{}'", name.text), hint)
+                    }
+                }
+            }
+            Args::Call if self.context.kind == ProbeKind::Uprobe => self.user_argument(name, span),
+            _ => self.not_here("args", "tracepoint, rawtracepoint, fentry, fexit and uprobe probes", span),
+        }
+    }
+
+    /// An argument of a user function by its name in the debug information.
+    fn user_argument(&mut self, name: &Name, span: Span) -> Ex {
+        let (path, function) = (self.context.path.clone(), self.context.function.clone());
+        let params = path.zip(function).and_then(|(path, function)| self.shared.user_params(&path, &function));
+        let Some(params) = params else {
+            return self.wrong_hint(
+                span,
+                "the function's arguments are not known: its file has no debug information for it",
+                "use arg0, arg1 and so on, or build the program with -g",
+            );
+        };
+        let found = params.iter().position(|(known, _)| *known == name.text);
+        let regs = registers(self.context.arch);
+        match found.and_then(|index| Some((*regs.args.get(index)?, params[index].1))) {
+            Some((offset, ty)) => {
+                let ty = self.ty_in(ty, Space::User);
+                self.word(offset, ty, span)
+            }
+            None => {
+                let known: Vec<&str> = params.iter().map(|(name, _)| name.as_str()).collect();
+                let hint = format!("its arguments are {}", known.join(", "));
+                self.wrong_hint(name.span, format!("there is no argument named '{}'", name.text), hint)
+            }
+        }
+    }
+
+    /// A field of a tracepoint's record.
+    fn record_value(&mut self, field: &Field, span: Span) -> Ex {
+        let (offset, size) = (field.offset, field.size);
+        let space = self.context.space;
+        let chars = matches!(bare_type(&field.type_text), "char" | "unsigned char" | "signed char" | "u8" | "__u8");
+        match (field.location, field.array) {
+            (Location::DataLoc | Location::RelLoc, _) => {
+                let relative = field.location == Location::RelLoc;
+                let elem = self.element_type(field);
+                let ty = Ty::Ptr { to: elem, space: Space::Kernel };
+                Ex::new(ty, ExKind::DataLoc { offset, relative }, span)
+            }
+            (Location::Inline, Some(_)) => {
+                let addr = Box::new(Ex::new(U64, ExKind::CtxAddr { offset }, span));
+                let ty = match field.array {
+                    Some(Array::Count(count)) if chars && field.element_size() == 1 && count > 0 => Ty::Str(count),
+                    _ if bare_type(&field.type_text) == "char" => Ty::Str(size),
+                    Some(Array::Count(count)) if count > 0 => {
+                        let elem = Box::new(self.number_type(field, field.element_size()));
+                        Ty::Array { elem, count }
+                    }
+                    _ => Ty::Array { elem: Box::new(Ty::Int { size: 1, signed: false }), count: size },
+                };
+                Ex::new(ty, ExKind::At { addr, space: Space::Kernel }, span)
+            }
+            (Location::Inline, None) if matches!(size, 1 | 2 | 4 | 8) => {
+                let ty = match self.text_type(&field.type_text, space) {
+                    Some(ty) if ty.is_scalar() && ty.size() == size => ty,
+                    _ => self.number_type(field, size),
+                };
+                Ex::new(ty, ExKind::Ctx { offset, size: size as u8 }, span)
+            }
+            (Location::Inline, None) => {
+                let addr = Box::new(Ex::new(U64, ExKind::CtxAddr { offset }, span));
+                let known = self.text_type(&field.type_text, space).filter(|ty| ty.size() == size);
+                let bytes = Ty::Array { elem: Box::new(Ty::Int { size: 1, signed: false }), count: size };
+                Ex::new(known.unwrap_or(bytes), ExKind::At { addr, space: Space::Kernel }, span)
+            }
+        }
+    }
+
+    fn number_type(&self, field: &Field, size: u32) -> Ty {
+        Ty::Int { size: size.clamp(1, 8) as u8, signed: field.signed }
+    }
+
+    fn element_type(&mut self, field: &Field) -> typeinfo::TypeRef {
+        let name = bare_type(&field.type_text);
+        let known = self.shared.types.base(name).ok().flatten();
+        known.unwrap_or(typeinfo::TypeRef::VOID)
+    }
+
+    /// A type by its text in C.
+    fn text_type(&mut self, text: &str, space: Space) -> Option<Ty> {
+        let text = bare_type(text);
+        if let Some(target) = text.strip_suffix('*') {
+            let to = self.text_ref(bare_type(target)).unwrap_or(typeinfo::TypeRef::VOID);
+            return Some(Ty::Ptr { to, space });
+        }
+        let found = self.text_ref(text)?;
+        Some(self.ty_in(found, space))
+    }
+
+    fn text_ref(&mut self, text: &str) -> Option<typeinfo::TypeRef> {
+        use typeinfo::NameKind;
+        if let Some(target) = text.strip_suffix('*') {
+            let target = self.text_ref(bare_type(target)).unwrap_or(typeinfo::TypeRef::VOID);
+            return self.shared.types.pointer_to(target).ok();
+        }
+        for (word, kind) in [("struct ", NameKind::Struct), ("union ", NameKind::Union), ("enum ", NameKind::Enum)] {
+            if let Some(name) = text.strip_prefix(word) {
+                return self.shared.find_type(kind, name.trim());
+            }
+        }
+        if let Ok(Some(base)) = self.shared.types.base(text) {
+            return Some(base);
+        }
+        self.shared.find_type(NameKind::Typedef, text)
+    }
+}
+
+/// A type's text without words that say nothing about its layout.
+fn bare_type(text: &str) -> &str {
+    let mut text = text.trim();
+    for word in ["const ", "volatile ", "__user "] {
+        text = text.strip_prefix(word).unwrap_or(text).trim();
+    }
+    for word in [" const", "*const"] {
+        if let Some(rest) = text.strip_suffix(word) {
+            text = if word.starts_with('*') { &text[..=rest.len()] } else { rest };
+        }
+    }
+    text.trim()
+}

@@ -1,0 +1,171 @@
+//! The type checker: from the syntax tree of a probe's body to the typed tree.
+//!
+//! What a map holds shows in all probes together, and a variable may be used before the assignment that widens it. So all
+//! bodies are checked in rounds, until the types of maps and variables no longer change; mistakes are told in the last
+//! round only, all of them.
+
+mod access;
+mod aggregates;
+mod builtins;
+mod calls;
+mod casts;
+mod comptime;
+mod definitions;
+mod events;
+mod expr;
+mod format;
+mod functions;
+mod literals;
+mod maps;
+mod memory;
+mod ops;
+mod stmt;
+mod types;
+mod vars;
+
+use std::collections::HashMap;
+
+use bt_lang::ast::Expr;
+use bt_lang::{Diagnostic, Span};
+use typeinfo::TypeStore;
+
+use super::hir::{Ex, MapId, St, VarId};
+use super::interface::{Action, Config, TargetFacts};
+use super::probe::Context;
+use super::ty::{Agg, Ty};
+
+pub(crate) use functions::signal_number;
+
+/// What is known of a map.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct MapInfo {
+    pub(crate) name: String,
+    /// [`Ty::Void`] where there is none; nothing while it is not known.
+    pub(crate) key: Option<Ty>,
+    pub(crate) value: Option<MapHolds>,
+    /// Of `let @map = kind(entries)`.
+    pub(crate) declared: Option<(DeclaredKind, u32)>,
+    /// Where it was first given a value.
+    pub(crate) span: Span,
+}
+
+/// What a map holds.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum MapHolds {
+    Scalar(Ty),
+    Agg(Agg),
+}
+
+/// The kinds of map that a script can ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DeclaredKind {
+    Hash,
+    LruHash,
+    PercpuHash,
+    PercpuLruHash,
+    PercpuArray,
+}
+
+impl DeclaredKind {
+    /// By the names that scripts use.
+    pub(crate) const NAMES: [(&'static str, Self); 5] = [
+        ("hash", Self::Hash),
+        ("lruhash", Self::LruHash),
+        ("percpuhash", Self::PercpuHash),
+        ("percpulruhash", Self::PercpuLruHash),
+        ("percpuarray", Self::PercpuArray),
+    ];
+}
+
+/// What all probes of a script share.
+pub(crate) struct Shared<'f> {
+    pub(crate) facts: &'f dyn TargetFacts,
+    pub(crate) types: TypeStore<'f>,
+    pub(crate) kernel_types: Option<typeinfo::SourceId>,
+    pub(crate) kernel_asked: bool,
+    /// Files whose debug information was asked for, and where it is.
+    pub(crate) debug_asked: Vec<(String, Option<typeinfo::SourceId>)>,
+    pub(crate) config: Config,
+    /// `#define` constants.
+    pub(crate) defines: HashMap<String, Expr>,
+    pub(crate) maps: Vec<MapInfo>,
+    pub(crate) actions: Vec<Action>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Whether this round's mistakes count.
+    pub(crate) last_round: bool,
+}
+
+/// What is known of a variable.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct VarInfo {
+    pub(crate) name: String,
+    pub(crate) ty: Ty,
+    /// Whether the type was written down, so that it does not grow.
+    pub(crate) fixed: bool,
+}
+
+/// A checked body.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Body {
+    pub(crate) stmts: Vec<St>,
+    pub(crate) vars: Vec<VarInfo>,
+}
+
+/// Checks one program's body, in one round.
+pub(crate) struct Check<'c, 'f> {
+    pub(crate) shared: &'c mut Shared<'f>,
+    pub(crate) context: &'c Context,
+    /// All variables of the program, in the order of their declarations, which is the same in each round.
+    vars: Vec<VarInfo>,
+    /// How many variables were met in this round.
+    met: usize,
+    scopes: Vec<HashMap<String, VarId>>,
+    loops: u32,
+    depth: u32,
+}
+
+/// How deep calls, macros' bodies and unrolled loops may nest.
+const MAX_DEPTH: u32 = 200;
+
+impl<'c, 'f> Check<'c, 'f> {
+    /// Begins a round. `vars` are those of the round before.
+    pub(crate) fn new(shared: &'c mut Shared<'f>, context: &'c Context, vars: Vec<VarInfo>) -> Self {
+        Self { shared, context, vars, met: 0, scopes: vec![HashMap::new()], loops: 0, depth: 0 }
+    }
+
+    /// Checks a probe.
+    pub(crate) fn probe(mut self, predicate: Option<&Expr>, body: &bt_lang::ast::Block) -> Body {
+        let mut stmts = self.block(body);
+        if let Some(predicate) = predicate {
+            let cond = self.condition(predicate);
+            stmts = vec![St::If { cond, then: stmts, otherwise: Vec::new() }];
+        }
+        Body { stmts, vars: self.vars }
+    }
+
+    /// Tells a mistake, and gives an expression in place of what is wrong.
+    fn wrong(&mut self, span: Span, message: impl Into<String>) -> Ex {
+        self.shared.tell(Diagnostic::error(message, span));
+        Ex::error(span)
+    }
+
+    /// As [`Check::wrong`], with something that would help.
+    fn wrong_hint(&mut self, span: Span, message: impl Into<String>, hint: impl Into<String>) -> Ex {
+        self.shared.tell(Diagnostic::error(message, span).with_hint(hint));
+        Ex::error(span)
+    }
+
+    fn map(&self, map: MapId) -> &MapInfo {
+        &self.shared.maps[map]
+    }
+}
+
+impl Shared<'_> {
+    /// Keeps a diagnostic, unless this round is not the last or one was told of its place.
+    pub(crate) fn tell(&mut self, diagnostic: Diagnostic) {
+        let told = |other: &Diagnostic| other.span == diagnostic.span && other.severity == diagnostic.severity;
+        if self.last_round && !self.diagnostics.iter().any(told) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The passes in their order.
+
+use std::collections::HashMap;
+
+use bpf_insn::{MapDef, MapKind};
+use bt_lang::ast::{ItemKind, MapDecl, Name, Probe, Program};
+use bt_lang::{Diagnostic, Span, conditions, macros};
+use typeinfo::{Abi, TypeStore};
+
+use super::check::{Body, Check, DeclaredKind, MapHolds, MapInfo, Shared};
+use super::emit::{self, aggregate, scratch};
+use super::interface::{Config, MapValue, Script, ScriptMap, ScriptProbe, TargetFacts, ValueType};
+use super::resolve::{self, Target};
+use super::ty::Ty;
+use super::{probe::Context, settings};
+use crate::event::{LOST, RING};
+use crate::module::Subprogram;
+use crate::{BtfTarget, Module, ProgramDef, ProgramKind};
+
+/// What compiling gives.
+#[derive(Debug)]
+pub struct Compiled {
+    /// The script, if nothing is wrong.
+    pub script: Option<Script>,
+    /// What is wrong, or worth a word, by place.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// How often all bodies are checked before types must be known.
+const MAX_ROUNDS: usize = 16;
+/// `BPF_F_NO_PREALLOC`: memory for entries is taken when they come.
+const NO_PREALLOC: u32 = 1;
+/// Entries larger than this are not set aside beforehand.
+const LARGE_ENTRY: u32 = 256;
+
+/// A body for one context, and all that it is attached to.
+struct Unit<'p> {
+    probe: &'p Probe,
+    context: Context,
+    kind: ProgramKind,
+    btf: Option<BtfTarget>,
+    targets: Vec<(Target, Span)>,
+    body: Body,
+}
+
+/// Compiles a script.
+pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
+    let mut program = program.clone();
+    let mut diagnostics = conditions::apply(&mut program, &[]);
+    diagnostics.extend(macros::expand(&mut program));
+    let abi = match facts.arch() {
+        probes::registers::Arch::X86_64 => Abi::X86_64,
+        probes::registers::Arch::Aarch64 => Abi::Aarch64,
+    };
+    let mut shared = Shared {
+        facts,
+        types: TypeStore::new(abi),
+        kernel_types: None,
+        kernel_asked: false,
+        debug_asked: Vec::new(),
+        config: Config::default(),
+        defines: HashMap::new(),
+        maps: Vec::new(),
+        actions: Vec::new(),
+        diagnostics,
+        last_round: false,
+    };
+    take_settings(&mut shared, &program);
+    take_definitions(&mut shared, &program);
+    let mut units = units(&mut shared, &program);
+    check(&mut shared, &mut units);
+    let wrong = |shared: &Shared<'_>| shared.diagnostics.iter().any(Diagnostic::is_error);
+    let script = if wrong(&shared) { None } else { build(&mut shared, &units) };
+    let script = script.filter(|_| !wrong(&shared));
+    let mut diagnostics = shared.diagnostics;
+    diagnostics.sort_by_key(|diagnostic| diagnostic.span);
+    Compiled { script, diagnostics }
+}
+
+fn take_settings(shared: &mut Shared<'_>, program: &Program) {
+    for fact in shared.facts.environment() {
+        if let Err(diagnostic) =
+            settings::set(&mut shared.config, &fact.name, &fact.value, Span::default(), Span::default())
+        {
+            shared.diagnostics.push(*diagnostic);
+        }
+    }
+    for item in &program.items {
+        if let ItemKind::Config(config) = &item.kind {
+            for entry in &config.entries {
+                settings::entry(&mut shared.config, entry, &mut shared.diagnostics);
+            }
+        }
+    }
+}
+
+fn take_definitions(shared: &mut Shared<'_>, program: &Program) {
+    for item in &program.items {
+        match &item.kind {
+            ItemKind::Record(record) => drop(shared.define_record(record)),
+            ItemKind::Enum(def) => drop(shared.define_enum(def)),
+            ItemKind::Typedef { name, ty } => shared.define_typedef(name, ty),
+            ItemKind::Define(define) => {
+                if let Some(value) = &define.value {
+                    shared.defines.insert(define.name.text.clone(), value.clone());
+                }
+            }
+            ItemKind::MapDecl(decl) => declare_map(shared, decl),
+            ItemKind::Fn(function) => refuse(shared, &function.name, "functions of scripts are", "use a macro"),
+            ItemKind::Import(name) if !name.text.starts_with("stdlib") => {
+                refuse(shared, name, "imports are", "put the code into the script");
+            }
+            _ => {}
+        }
+    }
+}
+
+fn refuse(shared: &mut Shared<'_>, name: &Name, what: &str, instead: &str) {
+    shared.diagnostics.push(Diagnostic::error(format!("{what} not supported"), name.span).with_hint(instead));
+}
+
+/// `let @map = kind(entries);`
+fn declare_map(shared: &mut Shared<'_>, decl: &MapDecl) {
+    let known = DeclaredKind::NAMES.iter().find(|(name, _)| *name == decl.kind.text);
+    let Some((_, kind)) = known else {
+        let names: Vec<&str> = DeclaredKind::NAMES.iter().map(|(name, _)| *name).collect();
+        let hint = format!("valid map types: {}", names.join(", "));
+        let message = format!("invalid bpf map type: {}", decl.kind.text);
+        shared.diagnostics.push(Diagnostic::error(message, decl.kind.span).with_hint(hint));
+        return;
+    };
+    let Some(entries) = shared.constant(&decl.entries) else {
+        return;
+    };
+    let entries = u32::try_from(entries).unwrap_or(u32::MAX).max(1);
+    let name = decl.map.text.clone();
+    shared.maps.push(MapInfo { name, declared: Some((*kind, entries)), span: decl.map.span, ..MapInfo::default() });
+}
+
+/// What there is to compile: bodies that are the same for several targets once.
+fn units<'p>(shared: &mut Shared<'_>, program: &'p Program) -> Vec<Unit<'p>> {
+    let mut units: Vec<Unit<'p>> = Vec::new();
+    for item in &program.items {
+        let ItemKind::Probe(probe) = &item.kind else {
+            continue;
+        };
+        let first = units.len();
+        for (target, span) in resolve::targets(shared, probe) {
+            let same = |unit: &&mut Unit<'_>| {
+                unit.kind == target.kind
+                    && unit.btf == target.btf
+                    && unit.context == target.context
+                    && target.btf.is_none()
+            };
+            match units[first..].iter_mut().find(same) {
+                Some(unit) => unit.targets.push((target, span)),
+                None => units.push(Unit {
+                    probe,
+                    context: target.context.clone(),
+                    kind: target.kind,
+                    btf: target.btf.clone(),
+                    targets: vec![(target, span)],
+                    body: Body::default(),
+                }),
+            }
+        }
+    }
+    units
+}
+
+/// Checks all bodies until no type changes, and then once more for their mistakes.
+fn check(shared: &mut Shared<'_>, units: &mut [Unit<'_>]) {
+    for round in 0..=MAX_ROUNDS {
+        let before = shared.maps.clone();
+        shared.actions.clear();
+        let mut changed = false;
+        for unit in units.iter_mut() {
+            let vars = unit.body.vars.clone();
+            let check = Check::new(shared, &unit.context, vars);
+            let body = check.probe(unit.probe.predicate.as_ref(), &unit.probe.body);
+            changed |= body.vars != unit.body.vars;
+            unit.body = body;
+        }
+        if shared.last_round {
+            return;
+        }
+        shared.last_round = (!changed && before == shared.maps) || round + 1 == MAX_ROUNDS;
+    }
+}
+
+/// Emits everything.
+fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Option<Script> {
+    let mut script = Script::default();
+    let mut scratch_bytes = 0;
+    for (number, unit) in units.iter().enumerate() {
+        let name = format!("{}_{}", unit.context.kind.name(), number + 1);
+        let emitted = match emit::emit(shared, &unit.context, &unit.body, &name) {
+            Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
+            Ok(emitted) => {
+                let message = format!(
+                    "this probe needs {} bytes of memory at once, and at most {} are possible",
+                    emitted.scratch,
+                    scratch::MOST
+                );
+                let hint = "use shorter strings: str(address, length), or config = { max_strlen = N }";
+                shared.diagnostics.push(Diagnostic::error(message, unit.probe.body.span).with_hint(hint));
+                continue;
+            }
+            Err(error) => {
+                let message = format!("this probe is too long: {error}");
+                shared.diagnostics.push(Diagnostic::error(message, unit.probe.body.span).with_hint("split it"));
+                continue;
+            }
+        };
+        scratch_bytes = scratch_bytes.max(emitted.scratch);
+        let subprograms = emitted.subs.into_iter().map(|sub| Subprogram { name: sub.name, code: sub.code });
+        script.module.programs.push(ProgramDef {
+            name,
+            kind: unit.kind,
+            target: unit.btf.clone(),
+            sleepable: false,
+            code: emitted.code,
+            subprograms: subprograms.collect(),
+        });
+        attach(&mut script, unit);
+    }
+    script.maps = shared.maps.iter().map(|map| script_map(shared, map)).collect();
+    script.module.maps = maps(shared, scratch_bytes);
+    script.actions = std::mem::take(&mut shared.actions);
+    script.config = shared.config.clone();
+    Some(script)
+}
+
+fn attach(script: &mut Script, unit: &Unit<'_>) {
+    let program = script.module.programs.len() - 1;
+    for (target, span) in &unit.targets {
+        script.probes.push(ScriptProbe {
+            program,
+            attach: target.attach.clone(),
+            name: target.name.clone(),
+            count: 1,
+            span: *span,
+        });
+    }
+}
+
+fn script_map(shared: &Shared<'_>, map: &MapInfo) -> ScriptMap {
+    let key = map.key.clone().unwrap_or(Ty::Void);
+    let value = match &map.value {
+        Some(MapHolds::Agg(agg)) => agg.value(),
+        Some(MapHolds::Scalar(ty)) => MapValue::Scalar(shared.value_type(ty)),
+        None => MapValue::Scalar(ValueType::None),
+    };
+    ScriptMap {
+        name: format!("@{}", map.name),
+        bpf_name: emit::bpf_name(&map.name),
+        key: shared.value_type(&key),
+        key_size: emit::key_size(&key),
+        per_cpu: is_per_cpu(map),
+        value,
+    }
+}
+
+fn is_per_cpu(map: &MapInfo) -> bool {
+    matches!(map.value, Some(MapHolds::Agg(_)))
+}
+
+fn maps(shared: &Shared<'_>, scratch_bytes: u32) -> Vec<MapDef> {
+    let mut maps = vec![
+        MapDef::ring_buffer(RING, shared.config.ring_bytes),
+        MapDef::new(LOST, MapKind::PercpuArray, 4, 8, scratch::COUNTERS),
+    ];
+    if scratch_bytes > 0 {
+        maps.push(MapDef::new(
+            scratch::MAP,
+            MapKind::PercpuArray,
+            4,
+            scratch_bytes.next_multiple_of(8),
+            scratch::AREAS,
+        ));
+    }
+    let mut zeros = 0;
+    for map in &shared.maps {
+        let def = map_def(shared, map);
+        if is_per_cpu(map) {
+            zeros = zeros.max(def.value_size);
+        }
+        maps.push(def);
+    }
+    if zeros > 0 {
+        maps.push(MapDef::new(aggregate::ZEROS, MapKind::Array, 4, zeros, 1));
+    }
+    maps
+}
+
+fn map_def(shared: &Shared<'_>, map: &MapInfo) -> MapDef {
+    let value_size = match &map.value {
+        Some(MapHolds::Agg(agg)) => agg.value().size(),
+        Some(MapHolds::Scalar(ty)) => ty.size().next_multiple_of(8).max(8),
+        None => 8,
+    };
+    let key = map.key.clone().unwrap_or(Ty::Void);
+    let key_size = emit::key_size(&key);
+    let (declared, entries) = map.declared.unwrap_or((DeclaredKind::Hash, shared.config.max_map_keys));
+    let entries = if key == Ty::Void { 1 } else { entries };
+    let lru = matches!(declared, DeclaredKind::LruHash | DeclaredKind::PercpuLruHash);
+    let kind = match (is_per_cpu(map), lru) {
+        (true, true) => MapKind::LruPercpuHash,
+        (true, false) => MapKind::PercpuHash,
+        (false, true) => MapKind::LruHash,
+        (false, false) => MapKind::Hash,
+    };
+    let large = key_size + value_size > LARGE_ENTRY || is_per_cpu(map);
+    let flags = if large && !lru && entries > 1 { NO_PREALLOC } else { 0 };
+    MapDef::new(&emit::bpf_name(&map.name), kind, key_size, value_size, entries).with_flags(flags)
+}

@@ -1,0 +1,247 @@
+//! The functions that only a map can hold, on values that each CPU has for itself; no atomics.
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R4};
+use bpf_insn::{Helper, JumpOp, Size};
+
+use super::place::Place;
+use super::{Emitter, Held};
+use crate::script::check::MapHolds;
+use crate::script::hir::{Ex, MapId};
+use crate::script::interface::SeriesOp;
+use crate::script::interface::map::{hist_buckets, lhist_buckets};
+use crate::script::ty::Agg;
+
+/// A map of one value, never written: what a new value of a per-CPU map is copied from.
+pub(crate) const ZEROS: &str = "zeros";
+/// `BPF_NOEXIST`: another program on this CPU may have been faster.
+const IF_NEW: i32 = 1;
+
+impl Emitter<'_> {
+    fn agg(&self, map: MapId) -> Agg {
+        match &self.shared.maps[map].value {
+            Some(MapHolds::Agg(agg)) => agg.clone(),
+            _ => Agg::Count,
+        }
+    }
+
+    /// `@map[key] = sum(value)` and the like.
+    pub(super) fn aggregate(&mut self, map: MapId, key: &Ex, value: Option<&Ex>) {
+        let agg = self.agg(map);
+        if let Some(value) = value {
+            self.of(value);
+            self.scalar(value);
+            match agg {
+                Agg::Hist { bits } => self.hist_bucket(bits, value.ty.is_signed()),
+                Agg::Lhist { min, max, step } => self.lhist_bucket(min, max, step),
+                _ => {}
+            }
+        }
+        let held = value.map(|_| self.hold());
+        let key = self.key(map, key);
+        let (there, done) = (self.asm.label("there"), self.asm.label("aggregated"));
+        self.lookup(map, key);
+        self.asm.jump_if(R0, JumpOp::Ne, 0, there);
+        self.new_value(map, key, done);
+        self.asm.bind(there);
+        self.apply(&agg, held);
+        self.asm.bind(done);
+        if let Some(held) = held {
+            self.release(held);
+        }
+    }
+
+    /// Puts a zero value in, and r0 is its address; goes to `failed` if the map is full.
+    fn new_value(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
+        let (full, found) = (self.asm.label("full"), self.asm.label("made"));
+        let index = self.slot();
+        let frame = self.frame;
+        self.asm.note("a new key").store(Size::W, frame.at(index), 0).load_map(R1, ZEROS);
+        self.asm.mov(R2, frame).add(R2, i32::from(index)).call(Helper::MAP_LOOKUP_ELEM);
+        self.asm.jump_if(R0, JumpOp::Eq, 0, failed).mov(R3, R0);
+        self.address(key, R2);
+        self.load_map(map);
+        self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM);
+        self.lookup(map, key);
+        self.asm.jump_if(R0, JumpOp::Eq, 0, full).jump(found).bind(full);
+        self.count(super::scratch::MAP_FULL);
+        self.asm.jump(failed).bind(found);
+    }
+
+    /// Adds to the word at r0, `offset` bytes on.
+    fn add_word(&mut self, offset: i16, by: impl Into<bpf_insn::Src>) {
+        self.asm.load(Size::DW, R2, R0.at(offset)).add(R2, by).store(Size::DW, R0.at(offset), R2);
+    }
+
+    /// Lets the value at r0 take part.
+    fn apply(&mut self, agg: &Agg, held: Option<Held>) {
+        if let Some(held) = held {
+            self.fetch(held, R1);
+        }
+        match *agg {
+            Agg::Count => self.add_word(0, 1),
+            Agg::Sum { .. } => self.add_word(0, R1),
+            Agg::Min { signed } => self.extreme(if signed { JumpOp::SLe } else { JumpOp::Le }),
+            Agg::Max { signed } => self.extreme(if signed { JumpOp::SGe } else { JumpOp::Ge }),
+            Agg::Avg { .. } | Agg::Stats { .. } => {
+                self.add_word(0, R1);
+                self.add_word(8, 1);
+            }
+            Agg::Hist { bits } => self.bump(hist_buckets(bits)),
+            Agg::Lhist { min, max, step } => self.bump(lhist_buckets(min, max, step)),
+            Agg::Series { interval, buckets, op, signed } => self.series(interval, buckets, op, signed),
+        }
+    }
+
+    /// Keeps r1 where it is the first or `keep` does not hold for the one that is kept.
+    fn extreme(&mut self, keep: JumpOp) {
+        let (set, done) = (self.asm.label("set"), self.asm.label("kept"));
+        self.asm.load(Size::DW, R2, R0.at(8)).jump_if(R2, JumpOp::Eq, 0, set);
+        self.asm.load(Size::DW, R2, R0.at(0)).jump_if(R2, keep, R1, done).bind(set);
+        self.asm.store(Size::DW, R0.at(0), R1).store(Size::DW, R0.at(8), 1).bind(done);
+    }
+
+    /// Counts in bucket r1.
+    fn bump(&mut self, buckets: u32) {
+        let outside = self.asm.label("outside");
+        self.asm.jump_if(R1, JumpOp::Ge, buckets.cast_signed(), outside).lsh(R1, 3).add(R0, R1);
+        self.add_word(0, 1);
+        self.asm.bind(outside);
+    }
+
+    /// r0 = the bucket of the number r0, as `hist_bucket` of the interface says.
+    fn hist_bucket(&mut self, bits: u8, signed: bool) {
+        let (small, done) = (self.asm.label("small"), self.asm.label("bucket"));
+        let bits = i32::from(bits);
+        if signed {
+            let positive = self.asm.label("positive");
+            self.asm.jump_if(R0, JumpOp::SGe, 0, positive).mov(R0, 0).jump(done).bind(positive);
+        }
+        self.asm.jump_if(R0, JumpOp::Lt, 1 << bits, small);
+        // r2 = the power of two, by halves.
+        self.asm.mov(R1, R0).mov(R2, 0);
+        for shift in [32, 16, 8, 4, 2, 1] {
+            let below = self.asm.label("below");
+            self.asm
+                .mov(R3, R1)
+                .rsh(R3, shift)
+                .jump_if(R3, JumpOp::Eq, 0, below)
+                .mov(R1, R3)
+                .add(R2, shift)
+                .bind(below);
+        }
+        self.asm.sub(R2, bits).rsh(R0, R2).sub(R0, 1 << bits).add(R2, 1).lsh(R2, bits).add(R0, R2);
+        self.asm.bind(small).add(R0, 1).bind(done);
+    }
+
+    /// r0 = the bucket of the number r0.
+    fn lhist_bucket(&mut self, min: i64, max: i64, step: u64) {
+        let (below, above, done) = (self.asm.label("below"), self.asm.label("above"), self.asm.label("bucket"));
+        let last = lhist_buckets(min, max, step).cast_signed() - 1;
+        self.asm.constant(R1, min.cast_unsigned()).jump_if(R0, JumpOp::SLt, R1, below);
+        self.asm.constant(R2, max.cast_unsigned()).jump_if(R0, JumpOp::SGe, R2, above);
+        self.asm.sub(R0, R1).constant(R1, step).alu(bpf_insn::AluOp::Div, R0, R1).add(R0, 1).jump(done);
+        self.asm.bind(below).mov(R0, 0).jump(done).bind(above).mov(R0, last).bind(done);
+    }
+
+    /// Lets r1 take part in its interval's slot of the series at r0.
+    fn series(&mut self, interval: u64, buckets: u32, op: SeriesOp, signed: bool) {
+        let value = self.slot();
+        let frame = self.frame;
+        self.asm.store(Size::DW, frame.at(value), R1);
+        let map_value = self.hold();
+        self.asm.call(Helper::KTIME_GET_BOOT_NS);
+        self.asm.mov(R4, R0).constant(R1, interval).div(R0, R1).mov(R2, R0).rem(R0, buckets.cast_signed());
+        // r2 the epoch, r4 the time, r3 the slot. The verifier does not draw the bounds from a remainder.
+        let (same, done) = (self.asm.label("same"), self.asm.label("noted"));
+        self.asm.jump_if(R0, JumpOp::Ge, buckets.cast_signed(), done).mul(R0, 24);
+        self.fetch(map_value, R3);
+        self.release(map_value);
+        self.asm.add(R3, R0).load(Size::DW, R1, frame.at(value));
+        self.asm.load(Size::DW, R0, R3.at(16)).jump_if(R0, JumpOp::Eq, R2, same);
+        self.asm.store(Size::DW, R3.at(16), R2).store(Size::DW, R3.at(0), R1);
+        match op {
+            SeriesOp::Last => self.asm.store(Size::DW, R3.at(8), R4),
+            _ => self.asm.store(Size::DW, R3.at(8), 1),
+        };
+        self.asm.jump(done).bind(same);
+        if op != SeriesOp::Last {
+            self.asm.load(Size::DW, R0, R3.at(8)).add(R0, 1).store(Size::DW, R3.at(8), R0);
+        }
+        match op {
+            SeriesOp::Last => {
+                self.asm.store(Size::DW, R3.at(0), R1).store(Size::DW, R3.at(8), R4);
+            }
+            SeriesOp::Sum | SeriesOp::Avg => {
+                self.asm.load(Size::DW, R0, R3.at(0)).add(R0, R1).store(Size::DW, R3.at(0), R0);
+            }
+            SeriesOp::Min | SeriesOp::Max => {
+                let keep = match (op, signed) {
+                    (SeriesOp::Min, true) => JumpOp::SLe,
+                    (SeriesOp::Min, false) => JumpOp::Le,
+                    (_, true) => JumpOp::SGe,
+                    (_, false) => JumpOp::Ge,
+                };
+                self.asm.load(Size::DW, R0, R3.at(0)).jump_if(R0, keep, R1, done).store(Size::DW, R3.at(0), R1);
+            }
+        }
+        self.asm.bind(done);
+    }
+
+    /// r0 = all CPUs' values of a key as one number.
+    pub(super) fn read_aggregate(&mut self, map: MapId, key: Place) {
+        let agg = self.agg(map);
+        let (cpu, first, second) = (self.slot(), self.slot(), self.slot());
+        let frame = self.frame;
+        let (again, next, out) = (self.asm.label("cpu"), self.asm.label("next"), self.asm.label("out"));
+        self.asm.store(Size::DW, frame.at(cpu), 0).store(Size::DW, frame.at(first), 0);
+        self.asm.store(Size::DW, frame.at(second), 0).bind(again);
+        self.address(key, R2);
+        self.load_map(map);
+        self.asm.load(Size::DW, R3, frame.at(cpu)).call(Helper::MAP_LOOKUP_PERCPU_ELEM).jump_if(
+            R0,
+            JumpOp::Eq,
+            0,
+            next,
+        );
+        self.asm.load(Size::DW, R1, R0.at(0)).load(Size::DW, R2, frame.at(first));
+        match agg {
+            Agg::Min { signed } | Agg::Max { signed } => {
+                let least = matches!(agg, Agg::Min { .. });
+                let keep = match (least, signed) {
+                    (true, true) => JumpOp::SLe,
+                    (true, false) => JumpOp::Le,
+                    (false, true) => JumpOp::SGe,
+                    (false, false) => JumpOp::Ge,
+                };
+                let take = self.asm.label("take");
+                self.asm.load(Size::DW, R3, R0.at(8)).jump_if(R3, JumpOp::Eq, 0, next);
+                self.asm.load(Size::DW, R3, frame.at(second)).jump_if(R3, JumpOp::Eq, 0, take);
+                self.asm.jump_if(R2, keep, R1, next).bind(take);
+                self.asm.store(Size::DW, frame.at(first), R1).store(Size::DW, frame.at(second), 1);
+            }
+            _ => {
+                self.asm.add(R2, R1).store(Size::DW, frame.at(first), R2);
+                if matches!(agg, Agg::Avg { .. }) {
+                    self.asm.load(Size::DW, R1, R0.at(8)).load(Size::DW, R2, frame.at(second)).add(R2, R1);
+                    self.asm.store(Size::DW, frame.at(second), R2);
+                }
+            }
+        }
+        let cpus = self.shared.facts.possible_cpus().max(1).cast_signed();
+        self.asm.bind(next).load(Size::DW, R1, frame.at(cpu)).add(R1, 1).store(Size::DW, frame.at(cpu), R1);
+        self.asm.jump_if(R1, JumpOp::Lt, cpus, again).bind(out).load(Size::DW, R0, frame.at(first));
+        if matches!(agg, Agg::Avg { .. }) {
+            self.asm.load(Size::DW, R1, frame.at(second));
+            self.divide_total(matches!(agg, Agg::Avg { signed: true }));
+        }
+    }
+
+    /// r0 = r0 / r1, r1 being a count.
+    fn divide_total(&mut self, signed: bool) {
+        let (positive, done) = (self.asm.label("positive"), self.asm.label("average"));
+        if signed {
+            self.asm.jump_if(R0, JumpOp::SGe, 0, positive).neg(R0).div(R0, R1).neg(R0).jump(done).bind(positive);
+        }
+        self.asm.div(R0, R1).bind(done);
+    }
+}

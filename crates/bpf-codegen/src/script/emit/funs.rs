@@ -1,0 +1,213 @@
+//! What helpers give: numbers in r0, values in memory.
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R4};
+use bpf_insn::{ByteOrder, Helper, JumpOp, Size, SwapBits};
+
+use super::Emitter;
+use super::place::Place;
+use crate::script::hir::{Ex, Fun};
+use crate::script::interface::Clock;
+use crate::script::ty::Ty;
+
+/// `BPF_F_USER_STACK` of `linux/bpf.h`.
+const USER_STACK: i32 = 256;
+/// Where `struct pt_regs` of x86-64 has the code segment, whose low two bits are 3 in a process's code.
+const X86_CODE_SEGMENT: i16 = 136;
+/// Where arm64's registers have `pstate`, whose low four bits are 0 in a process's code.
+const ARM_STATE: i16 = 264;
+
+impl Emitter<'_> {
+    /// r0 = a number that a helper gives.
+    pub(super) fn fun(&mut self, fun: Fun, args: &[Ex], ty: &Ty) {
+        match fun {
+            Fun::Pid | Fun::Tid => self.own_id(fun == Fun::Pid),
+            Fun::PidTid => self.helper(Helper::GET_CURRENT_PID_TGID),
+            Fun::Uid => {
+                self.asm.call(Helper::GET_CURRENT_UID_GID).mov32(R0, R0);
+            }
+            Fun::Gid => {
+                self.asm.call(Helper::GET_CURRENT_UID_GID).rsh(R0, 32);
+            }
+            Fun::Cpu => self.helper(Helper::GET_SMP_PROCESSOR_ID),
+            Fun::Now(Clock::Boot) => self.helper(Helper::KTIME_GET_BOOT_NS),
+            Fun::Now(Clock::Monotonic) => self.helper(Helper::KTIME_GET_NS),
+            Fun::Now(Clock::Tai) => self.helper(Helper::KTIME_GET_TAI_NS),
+            Fun::Jiffies => self.helper(Helper::JIFFIES64),
+            Fun::CurTask => self.helper(Helper::GET_CURRENT_TASK),
+            Fun::Cgroup => self.helper(Helper::GET_CURRENT_CGROUP_ID),
+            Fun::Random => self.helper(Helper::GET_PRANDOM_U32),
+            Fun::NumaNode => self.helper(Helper::GET_NUMA_NODE_ID),
+            Fun::Context => self.context_number(),
+            Fun::FuncIp => {
+                let context = self.context_in(R1);
+                self.asm.mov(R1, context).call(Helper::GET_FUNC_IP);
+            }
+            Fun::UserMode => self.user_mode(),
+            Fun::Bswap(size) => self.swap(args, size),
+            Fun::Signal => {
+                self.argument(args);
+                self.asm.mov(R1, R0).call(Helper::SEND_SIGNAL);
+            }
+            Fun::StrLen => {
+                if let Some(text) = args.first() {
+                    self.strlen(text);
+                }
+            }
+            Fun::Contains => {
+                if let [text, part] = args {
+                    self.contains(text, part);
+                }
+            }
+            _ => {
+                let _ = ty;
+                self.asm.mov(R0, 0);
+            }
+        }
+    }
+
+    fn helper(&mut self, helper: Helper) {
+        self.asm.call(helper);
+    }
+
+    fn argument(&mut self, args: &[Ex]) {
+        match args.first() {
+            Some(arg) => self.scalar(arg),
+            None => {
+                self.asm.mov(R0, 0);
+            }
+        }
+    }
+
+    /// The process's or thread's id, as our PID namespace has it.
+    fn own_id(&mut self, process: bool) {
+        let Some((device, inode)) = self.shared.facts.pid_namespace() else {
+            self.asm.call(Helper::GET_CURRENT_PID_TGID);
+            if process {
+                self.asm.rsh(R0, 32);
+            } else {
+                self.asm.mov32(R0, R0);
+            }
+            return;
+        };
+        self.temporary(|emitter| {
+            // struct bpf_pidns_info: u32 pid (the thread), u32 tgid (the process).
+            let info = emitter.stack(8);
+            emitter.zero(info, 8);
+            emitter.asm.constant(R1, device).constant(R2, inode);
+            emitter.address(info, R3);
+            emitter.asm.mov(R4, 8).call(Helper::GET_NS_CURRENT_PID_TGID);
+            let part = if process { info.at(4) } else { info };
+            emitter.load(part, &Ty::Int { size: 4, signed: false }, R0);
+        });
+    }
+
+    /// The context's address as a number: the verifier lets nobody do arithmetic with the pointer itself.
+    fn context_number(&mut self) {
+        self.temporary(|emitter| {
+            let (from, to) = (emitter.stack(8), emitter.stack(8));
+            let context = emitter.context_in(R0);
+            emitter.store(from, Size::DW, context);
+            emitter.address(to, R1);
+            emitter.asm.mov(R2, 8);
+            emitter.address(from, R3);
+            emitter.asm.call(Helper::PROBE_READ_KERNEL);
+            emitter.load(to, &Ty::Int { size: 8, signed: false }, R0);
+        });
+    }
+
+    fn user_mode(&mut self) {
+        let (yes, done) = (self.asm.label("user"), self.asm.label("mode"));
+        let context = self.context_in(R1);
+        match self.context.arch {
+            probes::registers::Arch::X86_64 => {
+                self.asm.load(Size::DW, R0, context.at(X86_CODE_SEGMENT)).and(R0, 3).jump_if(R0, JumpOp::Ne, 0, yes);
+            }
+            probes::registers::Arch::Aarch64 => {
+                self.asm.load(Size::DW, R0, context.at(ARM_STATE)).and(R0, 15).jump_if(R0, JumpOp::Eq, 0, yes);
+            }
+        }
+        self.asm.mov(R0, 0).jump(done).bind(yes).mov(R0, 1).bind(done);
+    }
+
+    fn swap(&mut self, args: &[Ex], size: u8) {
+        self.argument(args);
+        let bits = match size {
+            2 => SwapBits::B16,
+            4 => SwapBits::B32,
+            8 => SwapBits::B64,
+            _ => return,
+        };
+        self.asm.swap(ByteOrder::Big, bits, R0);
+    }
+
+    /// A value in memory that a helper gives.
+    pub(super) fn fun_value(&mut self, fun: Fun, args: &[Ex], to: &Ty, place: Place) {
+        match fun {
+            Fun::Comm => {
+                self.pad(place, 16, to.size());
+                self.address(place, R1);
+                self.asm.mov(R2, 16).call(Helper::GET_CURRENT_COMM);
+            }
+            Fun::ReadStr(space) => self.read_str(args, space, to, place),
+            Fun::CutStr => self.cut(args, to, place),
+            Fun::ReadBuf(space) => self.read_buf(args, space, to, place),
+            Fun::Stack => self.stack_trace(to, place),
+            Fun::Usym => {
+                self.argument(args);
+                self.store(place, Size::DW, R0);
+                self.who(place.at(8));
+            }
+            Fun::Inet4 | Fun::InetBytes | Fun::InetFamily => self.inet(fun, args, place),
+            Fun::Mac(space) => {
+                if let Some(addr) = args.first() {
+                    self.read_value(addr, space, 6, place);
+                }
+            }
+            _ => self.zero(place, to.size()),
+        }
+    }
+
+    /// `u32` process, `u32` thread.
+    fn who(&mut self, place: Place) {
+        self.asm.call(Helper::GET_CURRENT_PID_TGID).mov(R2, R0).rsh(R0, 32);
+        self.store(place, Size::W, R0);
+        self.asm.mov(R0, R2);
+        self.store(place.at(4), Size::W, R0);
+    }
+
+    fn stack_trace(&mut self, to: &Ty, place: Place) {
+        let Ty::Stack { user, depth, .. } = to else {
+            return;
+        };
+        let head = if *user {
+            self.who(place);
+            8
+        } else {
+            0
+        };
+        let context = self.context_in(R1);
+        self.asm.mov(R1, context);
+        self.address(place.at(head + 8), R2);
+        self.asm.mov(R3, (depth * 8).cast_signed()).mov(R4, if *user { USER_STACK } else { 0 });
+        self.asm.call(Helper::GET_STACK);
+        self.store(place.at(head), Size::DW, R0);
+    }
+
+    /// `u32` version, then the address.
+    fn inet(&mut self, fun: Fun, args: &[Ex], place: Place) {
+        self.zero(place, 20);
+        match (fun, args) {
+            (Fun::InetBytes, [value]) => {
+                let size = value.ty.size().min(16);
+                self.store(place, Size::W, if size > 4 { 6 } else { 4 });
+                self.write_bytes(value, size, place.at(4));
+            }
+            (Fun::InetFamily, [_, value]) | (Fun::Inet4, [value]) => {
+                self.store(place, Size::W, 4);
+                self.scalar(value);
+                self.store(place.at(4), Size::W, R0);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Loops: pieces of code that a helper calls back, so that the verifier looks at them a few times, however often they run.
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8};
+use bpf_insn::{Asm, Helper, JumpOp, Reg, Size};
+
+use super::place::size_of;
+use super::{Emitter, RETURNED, Sub, Turn};
+use crate::script::check::MapHolds;
+use crate::script::hir::{Ex, ExKind, MapId, St, VarId};
+use crate::script::ty::Ty;
+
+/// `BPF_MAX_LOOPS` of the kernel: `bpf_loop` does no more turns.
+const MAX_TURNS: i32 = 1 << 23;
+
+impl Emitter<'_> {
+    /// Emits a callback. It gets the program's frame in the register `frame`; says its name.
+    pub(super) fn callback(&mut self, frame: Reg, body: impl FnOnce(&mut Self)) -> String {
+        self.needed.callbacks = true;
+        let name = format!("{}_{}", self.name, self.subs.len() + 1);
+        let index = self.subs.len();
+        self.subs.push(Sub { name: name.clone(), code: bpf_insn::Code::default() });
+        let outer = (std::mem::replace(&mut self.asm, Asm::new()), self.frame, self.held);
+        (self.frame, self.held) = (R6, [false; 3]);
+        self.callbacks += 1;
+        // r6 is kept by calls; each function has registers of its own.
+        self.asm.mov(R6, frame);
+        body(self);
+        self.callbacks -= 1;
+        let asm = std::mem::replace(&mut self.asm, outer.0);
+        (self.frame, self.held) = (outer.1, outer.2);
+        match asm.finish_reachable() {
+            Ok(code) => self.subs[index].code = code,
+            // Told through the code that is missing: the caller refers to it.
+            Err(_) => self.too_large = true,
+        }
+        name
+    }
+
+    /// Leaves where a callback wants the program to end.
+    fn after_loop(&mut self, returns: bool) {
+        if !returns {
+            return;
+        }
+        let on = self.asm.label("on");
+        let frame = self.frame;
+        self.asm.load(Size::DW, R1, frame.at(RETURNED)).jump_if(R1, JumpOp::Eq, 0, on);
+        if self.callbacks == 0 {
+            let end = self.end;
+            self.asm.jump(end);
+        } else {
+            self.asm.mov(R0, 1).exit();
+        }
+        self.asm.bind(on);
+    }
+
+    /// Runs with a note of whether a callback has the program end.
+    fn noting_returns(&mut self, run: impl FnOnce(&mut Self)) -> bool {
+        let before = std::mem::replace(&mut self.returns, false);
+        run(self);
+        let returns = self.returns;
+        self.returns |= before;
+        returns
+    }
+
+    fn loop_body(&mut self, body: &[St]) {
+        self.turns.push(Turn::Callback);
+        self.stmts(body);
+        self.turns.pop();
+    }
+
+    /// Calls a callback up to r1 times.
+    fn call_loop(&mut self, name: &str) {
+        let frame = self.frame;
+        self.asm.load_function(R2, name).mov(R3, frame).mov(R4, 0).call(Helper::LOOP);
+    }
+
+    pub(super) fn while_loop(&mut self, cond: &Ex, body: &[St]) {
+        let mut name = String::new();
+        let returns = self.noting_returns(|emitter| {
+            name = emitter.callback(R2, |emitter| {
+                let stop = emitter.asm.label("stop");
+                emitter.jump_unless(cond, stop);
+                emitter.loop_body(body);
+                emitter.asm.mov(R0, 0).exit().bind(stop).mov(R0, 1).exit();
+            });
+        });
+        self.forget_numbers();
+        self.asm.mov(R1, MAX_TURNS);
+        self.call_loop(&name);
+        self.after_loop(returns);
+    }
+
+    /// Makes the verifier forget what it knows of the numbers in variables. It goes through a loop until a turn brings
+    /// nothing new; a variable that counts from a known number brings something new each time, and with some branches in the
+    /// loop it gives up after a million instructions.
+    fn forget_numbers(&mut self) {
+        let scalar = |var: &usize| self.body.vars[*var].ty.is_scalar();
+        let vars: Vec<VarId> = (0..self.vars.len()).filter(scalar).collect();
+        if vars.is_empty() {
+            return;
+        }
+        // A number less itself is 0, of which the verifier does not know.
+        self.asm.note("numbers are to be unknown").call(Helper::KTIME_GET_NS).mov(R2, R0);
+        self.asm.alu(bpf_insn::AluOp::Xor, R2, R0);
+        for var in vars {
+            let (place, ty) = (self.vars[var], self.body.vars[var].ty.clone());
+            let size = size_of(ty.size());
+            self.load(place, &ty, R0);
+            self.asm.add(R0, R2);
+            self.store(place, size, R0);
+        }
+    }
+
+    pub(super) fn range_loop(&mut self, var: VarId, start: &Ex, end: &Ex, body: &[St]) {
+        let place = self.vars[var];
+        let first = self.slot();
+        self.scalar(start);
+        let frame = self.frame;
+        self.asm.store(Size::DW, frame.at(first), R0);
+        self.scalar(end);
+        let turns = self.slot();
+        let (skip, few) = (self.asm.label("none"), self.asm.label("few"));
+        self.asm.load(Size::DW, R1, frame.at(first)).jump_if(R0, JumpOp::SLe, R1, skip).sub(R0, R1);
+        self.asm.jump_if(R0, JumpOp::Le, MAX_TURNS, few).mov(R0, MAX_TURNS).bind(few).store(
+            Size::DW,
+            frame.at(turns),
+            R0,
+        );
+        let mut name = String::new();
+        let returns = self.noting_returns(|emitter| {
+            name = emitter.callback(R2, |emitter| {
+                emitter.asm.mov(R0, R1).load(Size::DW, R1, R6.at(first)).add(R0, R1);
+                emitter.store(place, Size::DW, R0);
+                emitter.loop_body(body);
+                emitter.asm.mov(R0, 0).exit();
+            });
+        });
+        self.asm.load(Size::DW, R1, frame.at(turns));
+        self.call_loop(&name);
+        self.asm.bind(skip);
+        self.after_loop(returns);
+    }
+
+    pub(super) fn map_loop(&mut self, var: VarId, map: MapId, body: &[St]) {
+        let place = self.vars[var];
+        let parts = self.body.vars[var].ty.parts();
+        let parts: Vec<(u32, Ty)> = parts.into_iter().map(|(_, offset, ty)| (offset, ty.clone())).collect();
+        let [(key_offset, key), (value_offset, value)] = parts.as_slice() else {
+            return;
+        };
+        let mut name = String::new();
+        let returns = self.noting_returns(|emitter| {
+            name = emitter.callback(R4, |emitter| {
+                emitter.held = [true, true, false];
+                emitter.asm.mov(R7, R2).mov(R8, R3);
+                let whole = emitter.body.vars[var].ty.size();
+                emitter.zero(place, whole);
+                emitter.copy(place.at(*key_offset), Self::behind(R7), key.size());
+                let target = place.at(*value_offset);
+                if let Some(MapHolds::Agg(_)) = emitter.shared.maps[map].value {
+                    emitter.temporary(|emitter| emitter.read_aggregate(map, Self::behind(R7)));
+                    emitter.store(target, Size::DW, R0);
+                } else {
+                    emitter.copy(target, Self::behind(R8), value.size());
+                }
+                emitter.held = [false; 3];
+                emitter.loop_body(body);
+                emitter.asm.mov(R0, 0).exit();
+            });
+        });
+        let frame = self.frame;
+        self.load_map(map);
+        self.asm.load_function(R2, &name).mov(R3, frame).mov(R4, 0).call(Helper::FOR_EACH_MAP_ELEM);
+        self.after_loop(returns);
+    }
+
+    /// r0 = how many keys a map has.
+    pub(super) fn map_len(&mut self, map: MapId) {
+        self.temporary(|emitter| {
+            let name = emitter.callback(R4, |emitter| {
+                emitter.asm.mov(R0, 0).exit();
+            });
+            let frame = emitter.frame;
+            emitter.load_map(map);
+            // The helper says how many it has seen.
+            emitter.asm.load_function(R2, &name).mov(R3, frame).mov(R4, 0).call(Helper::FOR_EACH_MAP_ELEM);
+        });
+    }
+
+    /// r0 = whether a string contains another.
+    pub(super) fn contains(&mut self, text: &Ex, part: &Ex) {
+        self.temporary(|emitter| {
+            let found = emitter.slot();
+            let frame = emitter.frame;
+            let place = emitter.own(text);
+            let size = text.ty.size();
+            let literal = match &part.kind {
+                ExKind::Str(bytes) => Some(bytes.clone()),
+                _ => None,
+            };
+            let other = if literal.is_none() { Some(emitter.own(part)) } else { None };
+            let least = literal.as_ref().map_or(0, |bytes| bytes.len() as u32);
+            if least > size {
+                emitter.asm.mov(R0, 0);
+                return;
+            }
+            emitter.asm.store(Size::DW, frame.at(found), 0);
+            let (turns, room) = ((size - least + 1).cast_signed(), part.ty.size());
+            let name = emitter.callback(R2, |emitter| {
+                let (no, yes, end) = (emitter.asm.label("no"), emitter.asm.label("yes"), emitter.asm.label("end"));
+                emitter.asm.jump_if(R1, JumpOp::Ge, turns, end).mov(R7, R1);
+                emitter.held = [true; 3];
+                emitter.address(place, R8);
+                emitter.asm.add(R8, R7);
+                match (&literal, other) {
+                    (Some(bytes), _) => emitter.match_literal(bytes, no),
+                    (None, Some(other)) => emitter.match_text(other, room, size, no, yes),
+                    (None, None) => {}
+                }
+                emitter.asm.bind(yes).store(Size::DW, R6.at(found), 1).bind(end).mov(R0, 1).exit();
+                // Behind its end a string has nothing.
+                emitter.asm.bind(no).load(Size::B, R1, R8.at(0)).jump_if(R1, JumpOp::Eq, 0, end).mov(R0, 0).exit();
+            });
+            emitter.asm.mov(R1, turns);
+            emitter.call_loop(&name);
+            emitter.asm.load(Size::DW, R0, frame.at(found));
+        });
+    }
+
+    fn match_literal(&mut self, bytes: &[u8], no: bpf_insn::Label) {
+        for (at, byte) in bytes.iter().enumerate() {
+            self.asm.load(Size::B, R1, R8.at(at as i16)).jump_if(R1, JumpOp::Ne, i32::from(*byte), no);
+        }
+    }
+
+    /// Compares the string at `other` with the one at r8, which is r7 bytes into one of `size`.
+    fn match_text(
+        &mut self,
+        other: super::place::Place,
+        room: u32,
+        size: u32,
+        no: bpf_insn::Label,
+        yes: bpf_insn::Label,
+    ) {
+        let again = self.asm.label("again");
+        self.address(other, R3);
+        self.asm.mov(R4, 0).bind(again);
+        self.asm.load(Size::B, R1, R3.at(0)).jump_if(R1, JumpOp::Eq, 0, yes);
+        self.asm.jump_if(R7, JumpOp::Ge, size.cast_signed(), no).load(Size::B, R2, R8.at(0)).jump_if(
+            R1,
+            JumpOp::Ne,
+            R2,
+            no,
+        );
+        self.asm.add(R3, 1).add(R8, 1).add(R7, 1).add(R4, 1);
+        self.asm.jump_if(R4, JumpOp::Lt, room.cast_signed(), again);
+    }
+}

@@ -1,0 +1,58 @@
+//! Scratch memory: what the stack has no room for.
+//!
+//! Each CPU has a few areas, since a program can be interrupted by another one (or by the same one for another thread) on
+//! its CPU, and these need not end in the order in which they began. So an area is taken by an exchange of its first word.
+
+use bpf_insn::Reg::{R0, R1, R2, R10};
+use bpf_insn::{AtomicOp, Helper, JumpOp, Label, Size, Width};
+
+use super::{Emitter, SCRATCH};
+use crate::event::LOST;
+
+/// The scratch map's name.
+pub(crate) const MAP: &str = "scratch";
+/// How many counters [`LOST`] has.
+pub(crate) const COUNTERS: u32 = 3;
+/// How many areas each CPU has.
+pub(crate) const AREAS: u32 = 4;
+/// The word that says whether an area is taken.
+pub(super) const HEAD: u32 = 8;
+/// The most that an area can have: the largest value of a per-CPU map (`PCPU_MIN_UNIT_SIZE`).
+pub(crate) const MOST: u32 = 32 << 10;
+
+/// Indices into [`LOST`]: events that did not fit into the ring, updates that a map did not take, programs that found no
+/// scratch memory.
+pub(crate) const RING_FULL: i32 = 0;
+/// See [`RING_FULL`].
+pub(crate) const MAP_FULL: i32 = 1;
+/// See [`RING_FULL`].
+pub(crate) const BUSY: i32 = 2;
+
+impl Emitter<'_> {
+    pub(super) fn take_scratch(&mut self, busy: Label) {
+        let (taken, found) = (self.asm.label("area"), self.asm.label("found"));
+        let index = self.slot();
+        self.asm.note("scratch memory").store(Size::DW, R10.at(index), 0);
+        self.asm.bind(taken).load_map(R1, MAP).mov(R2, R10).add(R2, i32::from(index));
+        self.asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, busy);
+        self.asm.mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(0), R1).jump_if(R1, JumpOp::Eq, 0, found);
+        self.asm.load(Size::DW, R1, R10.at(index)).add(R1, 1).store(Size::DW, R10.at(index), R1);
+        self.asm.jump_if(R1, JumpOp::Lt, AREAS.cast_signed(), taken).jump(busy);
+        self.asm.bind(found).store(Size::DW, R10.at(SCRATCH), R0);
+    }
+
+    pub(super) fn give_scratch(&mut self) {
+        self.asm.load(Size::DW, R1, R10.at(SCRATCH)).store(Size::DW, R1.at(0), 0);
+    }
+
+    /// Adds one to a counter of what was lost. Uses r0 to r2.
+    pub(super) fn count(&mut self, index: i32) {
+        let gone = self.asm.label("counted");
+        let slot = self.slot();
+        let frame = self.frame;
+        self.asm.note("count what is lost").store(Size::W, frame.at(slot), index).load_map(R1, LOST);
+        self.asm.mov(R2, frame).add(R2, i32::from(slot)).call(Helper::MAP_LOOKUP_ELEM);
+        self.asm.jump_if(R0, JumpOp::Eq, 0, gone).mov(R1, 1).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1);
+        self.asm.bind(gone);
+    }
+}

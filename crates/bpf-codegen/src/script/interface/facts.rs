@@ -1,0 +1,130 @@
+//! What the compiler needs to know of the machine and the target. It is asked for only when a script needs it: reading
+//! the kernel's BTF takes longer than compiling.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use probes::registers::Arch;
+use probes::tracefs::TracepointFormat;
+use probes::usdt::Place;
+
+/// What the kernel can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KernelFacts {
+    /// Attach cookies. Since Linux 5.15.
+    pub cookies: bool,
+    /// `bpf_loop`. Since Linux 5.17.
+    pub bpf_loop: bool,
+    /// `bpf_for_each_map_elem`. Since Linux 5.13.
+    pub for_each: bool,
+    /// `bpf_map_lookup_percpu_elem`. Since Linux 5.19.
+    pub lookup_percpu: bool,
+}
+
+impl KernelFacts {
+    /// All of it.
+    pub const ALL: Self = Self { cookies: true, bpf_loop: true, for_each: true, lookup_percpu: true };
+}
+
+/// A function in a file that processes run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FunctionPlace {
+    /// The file, by a name that we can open.
+    pub path: PathBuf,
+    /// The file, as it is to be told to people (what the script says, mostly).
+    pub shown: String,
+    /// The function's name as matched (demangled where `cpp:` asked for that).
+    pub name: String,
+    /// Its first instruction, as an offset in the file.
+    pub offset: u64,
+    /// Its bytes, 0 if not known.
+    pub size: u64,
+    /// Its address in the file's own terms.
+    pub vaddr: u64,
+}
+
+/// A USDT probe in a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UsdtPlaces {
+    /// The file, by a name that we can open.
+    pub path: PathBuf,
+    /// The file, as it is to be told to people.
+    pub shown: String,
+    /// Who defines it.
+    pub provider: String,
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub places: Vec<Place>,
+}
+
+/// What was looked for and not found, or could not be looked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NotFound {
+    /// What is wrong: lowercase, no full stop.
+    pub message: String,
+    /// What would help (the nearest names, the file where it would be).
+    pub hints: Vec<String>,
+}
+
+/// A setting that was given outside of the script.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConfigFact {
+    /// The setting's name, lower case, without `BPFTRACE_`.
+    pub name: String,
+    /// Its text.
+    pub value: String,
+}
+
+/// The machine and the target, as data. Implementations do the reading; all methods may be called many times with the same
+/// question.
+pub trait TargetFacts {
+    /// The machine.
+    fn arch(&self) -> Arch;
+    /// What the kernel can do.
+    fn kernel(&self) -> KernelFacts;
+    /// The kernel's BTF (`/sys/kernel/btf/vmlinux`).
+    fn kernel_btf(&self) -> Option<&[u8]>;
+    /// A file with DWARF that has the target's types (an ELF file's bytes), for types that are not the kernel's: asked for
+    /// the files of uprobes and USDT probes.
+    fn debug_elf(&self, path: &str) -> Option<&[u8]>;
+    /// Functions in user files. `target` is as the script has it: a path, a pattern of paths, a library's name, `*`, or
+    /// nothing for the process of `-p`. `function` may be a pattern; with `cpp` it is matched against demangled names.
+    fn functions(&self, target: Option<&str>, function: &str, cpp: bool) -> Result<Vec<FunctionPlace>, NotFound>;
+    /// The place of an address in a user file, as an offset in it.
+    fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound>;
+    /// USDT probes. Any of the three may be a pattern; no provider means any.
+    fn usdt(&self, target: Option<&str>, provider: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound>;
+    /// Tracepoints as category and name; both may be patterns.
+    fn tracepoints(&self, category: &str, name: &str) -> Result<Vec<(String, String)>, NotFound>;
+    /// A tracepoint's record.
+    fn tracepoint(&self, category: &str, name: &str) -> Result<Arc<TracepointFormat>, NotFound>;
+    /// Raw tracepoints by name, which may be a pattern.
+    fn raw_tracepoints(&self, name: &str) -> Result<Vec<String>, NotFound>;
+    /// Kernel functions that can be probed, by name, which may be a pattern.
+    fn kernel_functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound>;
+    /// The address of a kernel symbol, for `kaddr`.
+    fn kernel_symbol(&self, name: &str) -> Option<u64>;
+    /// The address of a symbol in a user file, as the file has it, and its size, for `uaddr`.
+    fn user_symbol(&self, target: &str, name: &str) -> Option<(u64, u64)>;
+    /// The id of a cgroup by its path (its inode).
+    fn cgroup_id(&self, path: &str) -> Option<u64>;
+    /// The process of `-p` or `-c`.
+    fn pid(&self) -> Option<u32>;
+    /// What stands behind the script's name on the command line.
+    fn params(&self) -> &[String];
+    /// Settings from the environment (`BPFTRACE_*`), which a script's own `config` overrides.
+    fn environment(&self) -> Vec<ConfigFact>;
+    /// How many CPUs the machine can have.
+    fn possible_cpus(&self) -> u32;
+    /// How many are online.
+    fn online_cpus(&self) -> u32;
+    /// When tracing began, in nanoseconds of `CLOCK_BOOTTIME`: what `elapsed` counts from.
+    fn start_time(&self) -> u64;
+    /// The process of `-c`, for `cpid`.
+    fn child(&self) -> Option<u32>;
+    /// The device and inode of our own PID namespace, where it isn't the kernel's first: `pid` and `tid` are as we see them.
+    fn pid_namespace(&self) -> Option<(u64, u64)>;
+    /// Whether `--unsafe` was given.
+    fn allows_unsafe(&self) -> bool;
+}

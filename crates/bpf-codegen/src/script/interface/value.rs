@@ -1,0 +1,203 @@
+//! The types of values as they lie in events, keys and maps. All numbers are little-endian; fields lie at their natural
+//! alignment, 8 bytes at most.
+
+use std::sync::Arc;
+
+/// A type of value with its bytes.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum ValueType {
+    /// No value at all: the key of a map without keys (whose bytes are a `u64` 0).
+    None,
+    /// An integer of `size` bytes: 1, 2, 4 or 8.
+    Int {
+        /// Bytes.
+        size: u8,
+        /// Whether it is in two's complement.
+        signed: bool,
+    },
+    /// `u8`: `true` unless 0.
+    Bool,
+    /// An integer that stands for a name. A value without a name prints as a number.
+    Enum {
+        /// Bytes.
+        size: u8,
+        /// Whether it can be negative.
+        signed: bool,
+        /// The names.
+        names: Arc<EnumNames>,
+    },
+    /// `u64`: an address, printed as `0x` and hexadecimal digits.
+    Pointer,
+    /// `size` bytes; the text ends at the first 0, or with the last byte.
+    Str {
+        /// Room.
+        size: u32,
+    },
+    /// `u32` length, then `size` bytes of which the first `length` count. Aligned to 4; all in all `4 + size` bytes.
+    Buffer {
+        /// Room for data.
+        size: u32,
+    },
+    /// `count` elements one behind the other.
+    Array {
+        /// What each is.
+        element: Box<ValueType>,
+        /// How many.
+        count: u32,
+    },
+    /// `(a, b)`, a record `(x=a, y=b)` (whose fields have names), or a C struct.
+    Tuple(Arc<Layout>),
+    /// `i64` length in bytes or a negative error (`bpf_get_stack`), then `depth` addresses of 8 bytes.
+    KernelStack {
+        /// How it is to be shown.
+        mode: StackMode,
+        /// How many frames there is room for.
+        depth: u32,
+    },
+    /// `u32` process (as the kernel's first PID namespace has it), `u32` thread, then as [`ValueType::KernelStack`].
+    UserStack {
+        /// How it is to be shown.
+        mode: StackMode,
+        /// How many frames there is room for.
+        depth: u32,
+    },
+    /// `u64` address: a symbol of the kernel.
+    KernelSymbol,
+    /// `u64` address, `u32` process, `u32` thread: a symbol of a process.
+    UserSymbol,
+    /// `u32` 4 or 6 (`AF_INET` is 2 and `AF_INET6` 10; what is here is the version), then 16 bytes, of which version 4 uses
+    /// the first four. 20 bytes, aligned to 4.
+    Inet,
+    /// 6 bytes.
+    MacAddress,
+    /// `u64` cgroup id: shown as the paths of that cgroup in the hierarchies whose names fit.
+    CgroupPath {
+        /// Which hierarchies, as a pattern; empty for all.
+        hierarchy: Arc<str>,
+    },
+    /// `u32` user id: shown as the user's name.
+    Username,
+    /// `i32` error number: shown as the text of `strerror(3)`.
+    ErrorText,
+    /// `u64` nanoseconds of a clock, shown through `strftime(3)`, `%f` meaning microseconds.
+    Timestamp {
+        /// Since when.
+        clock: Clock,
+        /// The format.
+        format: Arc<str>,
+    },
+}
+
+/// The names of an enumeration.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct EnumNames {
+    /// The enumeration's own name, if it has one.
+    pub name: String,
+    /// Values, of an unsigned one as its bits, in the order of the definition.
+    pub values: Vec<(i64, String)>,
+}
+
+impl EnumNames {
+    /// The first name of a value.
+    pub fn get(&self, value: i64) -> Option<&str> {
+        self.values.iter().find(|(known, _)| *known == value).map(|(_, name)| name.as_str())
+    }
+}
+
+/// What kind of thing has fields.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LayoutKind {
+    /// `(1, 2)`
+    Tuple,
+    /// `(x=1, y=2)`
+    Record,
+    /// A C struct or union: `{ .x = 1, .y = 2 }`.
+    Struct,
+}
+
+/// Fields and where they lie.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Layout {
+    /// What it is.
+    pub kind: LayoutKind,
+    /// All bytes, padding included.
+    pub size: u32,
+    /// In order. Only those of tuples have no name.
+    pub fields: Vec<Field>,
+}
+
+/// A field.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Field {
+    /// Its name; those of a tuple have none.
+    pub name: Option<String>,
+    /// Its first byte.
+    pub offset: u32,
+    /// What it is.
+    pub ty: ValueType,
+    /// Of a bit-field: shift the integer at `offset` right by so many bits, and keep so many.
+    pub bits: Option<(u8, u8)>,
+}
+
+/// How a stack is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum StackMode {
+    /// `symbol+offset`, indented by 4 blanks, a frame a line.
+    #[default]
+    Bpftrace,
+    /// `address symbol+offset (module)`, as `perf script` does.
+    Perf,
+    /// Addresses only.
+    Raw,
+    /// Build id and offset.
+    BuildId,
+}
+
+impl StackMode {
+    /// The modes, by the names that scripts use.
+    pub const NAMES: [(&'static str, Self); 4] =
+        [("bpftrace", Self::Bpftrace), ("perf", Self::Perf), ("raw", Self::Raw), ("build_id", Self::BuildId)];
+}
+
+/// Since when a time counts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Clock {
+    /// `CLOCK_BOOTTIME`: what `nsecs` gives.
+    #[default]
+    Boot,
+    /// `CLOCK_MONOTONIC`.
+    Monotonic,
+    /// `CLOCK_TAI`.
+    Tai,
+}
+
+impl ValueType {
+    /// How many bytes a value has, padding at its end included.
+    pub fn size(&self) -> u32 {
+        match self {
+            Self::None | Self::Bool => 1,
+            Self::Int { size, .. } | Self::Enum { size, .. } => u32::from(*size),
+            Self::Pointer | Self::KernelSymbol | Self::CgroupPath { .. } | Self::Timestamp { .. } => 8,
+            Self::Str { size } => *size,
+            Self::Buffer { size } => (4 + size).next_multiple_of(4),
+            Self::Array { element, count } => element.size() * count,
+            Self::Tuple(layout) => layout.size,
+            Self::KernelStack { depth, .. } => 8 + 8 * depth,
+            Self::UserStack { depth, .. } => 16 + 8 * depth,
+            Self::UserSymbol => 16,
+            Self::Inet => 20,
+            Self::MacAddress => 6,
+            Self::Username | Self::ErrorText => 4,
+        }
+    }
+
+    /// Its place in a tuple or record is a multiple of this. The fields of C structs lie where C puts them.
+    pub fn align(&self) -> u32 {
+        match self {
+            Self::None | Self::Bool => 1,
+            Self::Int { size, .. } | Self::Enum { size, .. } => u32::from(*size),
+            Self::Username | Self::ErrorText => 4,
+            _ => 8,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! From attach points to places: what a probe is attached to, and what its body is compiled for.
+
+mod kernel;
+mod timers;
+mod user;
+
+use bt_lang::Diagnostic;
+use bt_lang::ast::{AttachPoint, PointForm, Probe, ProbeKind};
+
+use super::check::Shared;
+use super::interface::{Attach, MissingProbes, NotFound};
+use super::mentions::Mentions;
+use super::probe::{Args, Context};
+use super::ty::Space;
+use crate::{BtfTarget, ProgramKind};
+
+/// One thing to attach to, with what the body is compiled for there.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Target {
+    pub(crate) context: Context,
+    pub(crate) kind: ProgramKind,
+    pub(crate) btf: Option<BtfTarget>,
+    pub(crate) attach: Attach,
+    pub(crate) name: String,
+}
+
+/// The most places of one probe: a pattern that fits more is told.
+const MAX_TARGETS: usize = 4096;
+
+/// All that a probe's points name. What is wrong is told.
+pub(crate) fn targets(shared: &mut Shared<'_>, probe: &Probe) -> Vec<(Target, bt_lang::Span)> {
+    let mentions = Mentions::of(probe);
+    let mut found = Vec::new();
+    for point in &probe.points {
+        match point_targets(shared, point, mentions) {
+            Ok(targets) => {
+                let alias = point.alias.as_ref().map(|alias| alias.text.clone());
+                for mut target in targets {
+                    if let Some(alias) = &alias {
+                        target.name.clone_from(alias);
+                        target.context.name.clone_from(alias);
+                    }
+                    forget(&mut target.context, mentions);
+                    found.push((target, point.span));
+                }
+            }
+            Err(missing) => shared.tell_missing(point, missing),
+        }
+    }
+    if found.len() > MAX_TARGETS {
+        let span = probe.points.first().map(|point| point.span).unwrap_or_default();
+        let message = format!("can't attach to {} probes: at most {MAX_TARGETS} are allowed", found.len());
+        shared.diagnostics.push(Diagnostic::error(message, span).with_hint("use a narrower pattern"));
+        found.clear();
+    }
+    found
+}
+
+/// Leaves out of a context what the body does not ask for.
+fn forget(context: &mut Context, mentions: Mentions) {
+    if !mentions.name {
+        context.name.clear();
+    }
+    if !mentions.function && !(mentions.args && context.kind == ProbeKind::Uprobe) {
+        context.function = None;
+    }
+    if !mentions.path && !(mentions.args && context.kind == ProbeKind::Uprobe) {
+        context.path = None;
+    }
+    let asked = mentions.args || mentions.numbered || mentions.retval;
+    if !asked && matches!(context.args, Args::Usdt(_) | Args::Record(_) | Args::Words { .. }) {
+        context.args = Args::None;
+    }
+}
+
+fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mentions) -> Result<Vec<Target>, NotFound> {
+    use ProbeKind as Kind;
+    match (point.kind, &point.form) {
+        (Kind::Begin, _) => Ok(vec![own(shared, point.kind, Attach::Begin, "begin".into())]),
+        (Kind::End, _) => Ok(vec![own(shared, point.kind, Attach::End, "end".into())]),
+        (Kind::SelfEvent, PointForm::Own { name: Some(name), .. }) => {
+            let signal = super::check::signal_number(&name.text);
+            let signal =
+                signal.ok_or_else(|| refused(format!("{} is no signal", name.text), "as in self:signal:SIGUSR1"))?;
+            let name = format!("self:signal:{}", name.text);
+            Ok(vec![own(shared, point.kind, Attach::Signal { signal: signal as i32 }, name)])
+        }
+        (Kind::Test | Kind::Bench, PointForm::Own { group, .. }) => {
+            let name = format!("{}:{}", point.kind.name(), group.text);
+            Ok(vec![own(shared, point.kind, Attach::Manual { name: group.text.clone() }, name)])
+        }
+        (Kind::Uprobe | Kind::Uretprobe, PointForm::Function { .. }) => user::functions(shared, point),
+        (Kind::Usdt, PointForm::Usdt { target, provider, name }) => {
+            user::usdt(shared, target.as_ref(), provider.as_ref(), name)
+        }
+        (Kind::Tracepoint, PointForm::Event { category: Some(category), name }) => {
+            kernel::tracepoints(shared, &category.text, &name.text, mentions)
+        }
+        (Kind::Rawtracepoint, PointForm::Event { name, .. }) => kernel::raw_tracepoints(shared, &name.text, mentions),
+        (Kind::Kprobe | Kind::Kretprobe, PointForm::Function { .. }) => kernel::kprobes(shared, point),
+        (Kind::Fentry | Kind::Fexit, PointForm::Function { .. }) => kernel::fentries(shared, point),
+        (Kind::Interval | Kind::Profile, PointForm::Timer { unit, count }) => {
+            timers::timer(shared, point.kind, unit.as_ref().map(|unit| unit.text.as_str()), *count)
+        }
+        (Kind::Software | Kind::Hardware, PointForm::Sample { event, period }) => {
+            timers::counter(shared, point.kind, &event.text, *period)
+        }
+        (Kind::Pattern, _) => Err(refused(
+            format!("a pattern in place of the kind of probe is not supported: {}", point.provider.text),
+            "name the kind: uprobe, tracepoint, usdt",
+        )),
+        (kind, _) => Err(refused(format!("{} probes are not supported", kind.name()), alternative(kind))),
+    }
+}
+
+fn alternative(kind: ProbeKind) -> &'static str {
+    match kind {
+        ProbeKind::Watchpoint | ProbeKind::Asyncwatchpoint => "use a uprobe at the code that changes the memory",
+        ProbeKind::Iter => "use tracepoints of the objects' life",
+        _ => "use a uprobe, usdt or tracepoint probe",
+    }
+}
+
+/// Something that can't be done, and what to do in its place.
+pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> NotFound {
+    NotFound { message: message.into(), hints: vec![hint.into()] }
+}
+
+/// A context without arguments.
+pub(super) fn context(shared: &Shared<'_>, kind: ProbeKind, name: &str) -> Context {
+    Context {
+        kind,
+        arch: shared.facts.arch(),
+        name: name.to_owned(),
+        function: None,
+        args: Args::None,
+        space: Space::Any,
+        path: None,
+        filters_pid: false,
+    }
+}
+
+/// Programs that we run ourselves.
+fn own(shared: &Shared<'_>, kind: ProbeKind, attach: Attach, name: String) -> Target {
+    Target { context: context(shared, kind, &name), kind: ProgramKind::RawTracepoint, btf: None, attach, name }
+}
+
+impl Shared<'_> {
+    /// That a probe is not there: a mistake, or as the script's setting wants it.
+    fn tell_missing(&mut self, point: &AttachPoint, missing: NotFound) {
+        let user = matches!(point.kind, ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt);
+        let kernel = matches!(point.kind, ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Tracepoint);
+        let diagnostic = match self.config.missing_probes {
+            MissingProbes::Ignore if user || kernel => return,
+            MissingProbes::Warn if user || kernel => Diagnostic::warning(missing.message, point.span),
+            _ => Diagnostic::error(missing.message, point.span),
+        };
+        let diagnostic = missing.hints.into_iter().fold(diagnostic, Diagnostic::with_hint);
+        self.diagnostics.push(diagnostic);
+    }
+}

@@ -1,0 +1,91 @@
+//! Probes in files that processes run.
+
+use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind};
+use probes::args::ArgSpec;
+
+use super::{Target, context, refused};
+use crate::ProgramKind;
+use crate::script::check::Shared;
+use crate::script::interface::{Attach, FunctionPlace, NotFound, UprobePlace};
+use crate::script::probe::Args;
+use crate::script::ty::Space;
+
+/// `uprobe:file:function+offset`, `uprobe:file:0x1234`, and uretprobes.
+pub(super) fn functions(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
+    let PointForm::Function { target, lang, function, offset, address } = &point.form else {
+        return Ok(Vec::new());
+    };
+    let target = target.as_ref().map(|part| part.text.as_str());
+    let facts = shared.facts;
+    let places = match (function, address) {
+        (_, Some(address)) => vec![facts.address(target, *address)?],
+        (Some(function), None) => facts.functions(target, &function.text, lang.is_some())?,
+        (None, None) => {
+            return Err(refused("a uprobe needs a function or an address", "as in uprobe:/bin/bash:readline"));
+        }
+    };
+    let returns = point.kind == ProbeKind::Uretprobe;
+    if returns && *offset != 0 {
+        return Err(refused("a uretprobe can't be put within a function", "leave the offset out, or use a uprobe"));
+    }
+    for place in &places {
+        if *offset != 0 && place.size != 0 && *offset >= place.size {
+            return Err(refused(
+                format!("the offset {offset} is outside of {}, which has {} bytes", place.name, place.size),
+                "offsets are in bytes, from the function's first",
+            ));
+        }
+    }
+    let lang = lang.as_ref().map(|part| format!("{}:", part.text)).unwrap_or_default();
+    Ok(places.into_iter().map(|place| at_function(shared, point.kind, &place, *offset, &lang)).collect())
+}
+
+fn at_function(shared: &Shared<'_>, kind: ProbeKind, place: &FunctionPlace, offset: u64, lang: &str) -> Target {
+    let behind = if offset == 0 { String::new() } else { format!("+{offset}") };
+    let name = format!("{}:{}:{lang}{}{behind}", kind.name(), place.shown, place.name);
+    let returns = kind == ProbeKind::Uretprobe;
+    let mut context = context(shared, kind, &name);
+    context.function = Some(place.name.clone());
+    context.args = if returns { Args::Return } else { Args::Call };
+    context.space = Space::User;
+    context.path = Some(place.shown.clone());
+    let place_in_file = UprobePlace { offset: place.offset + offset, semaphore: None, cookie: 0 };
+    let attach = Attach::Uprobe { path: place.path.clone(), places: vec![place_in_file], pid: shared.facts.pid() };
+    let kind = if returns { ProgramKind::UprobeReturn } else { ProgramKind::Uprobe };
+    Target { context, kind, btf: None, attach, name }
+}
+
+/// `usdt:file:provider:name`: a program for each way in which places have their arguments.
+pub(super) fn usdt(
+    shared: &mut Shared<'_>,
+    target: Option<&Part>,
+    provider: Option<&Part>,
+    name: &Part,
+) -> Result<Vec<Target>, NotFound> {
+    let text = |part: Option<&Part>| part.map(|part| part.text.clone());
+    let (target, provider) = (text(target), text(provider));
+    let found = shared.facts.usdt(target.as_deref(), provider.as_deref(), &name.text)?;
+    let mut targets = Vec::new();
+    for probe in found {
+        let name = format!("usdt:{}:{}:{}", probe.shown, probe.provider, probe.name);
+        let mut groups: Vec<(&[ArgSpec], Vec<UprobePlace>)> = Vec::new();
+        for place in &probe.places {
+            let semaphore = place.semaphore.map(|semaphore| semaphore.offset.0);
+            let at = UprobePlace { offset: place.offset.0, semaphore, cookie: 0 };
+            match groups.iter_mut().find(|(args, _)| *args == place.args.as_slice()) {
+                Some((_, places)) => places.push(at),
+                None => groups.push((&place.args, vec![at])),
+            }
+        }
+        for (args, places) in groups {
+            let mut context = context(shared, ProbeKind::Usdt, &name);
+            context.args = Args::Usdt(args.to_vec());
+            context.space = Space::User;
+            context.path = Some(probe.shown.clone());
+            context.function = Some(probe.name.clone());
+            let attach = Attach::Uprobe { path: probe.path.clone(), places, pid: shared.facts.pid() };
+            targets.push(Target { context, kind: ProgramKind::Uprobe, btf: None, attach, name: name.clone() });
+        }
+    }
+    Ok(targets)
+}

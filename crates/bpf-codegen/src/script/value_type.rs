@@ -1,0 +1,82 @@
+//! The compiler's types as the runtime's.
+
+use std::sync::Arc;
+
+use typeinfo::TypeRef;
+
+use super::check::Shared;
+use super::interface::{EnumNames, Field, Layout, LayoutKind, ValueType};
+use super::ty::{Space, Ty};
+
+/// How deep structs within structs are described.
+const MAX_NESTING: u32 = 8;
+
+impl Shared<'_> {
+    /// The same type for the runtime.
+    pub(crate) fn value_type(&self, ty: &Ty) -> ValueType {
+        self.value_type_within(ty, MAX_NESTING)
+    }
+
+    fn value_type_within(&self, ty: &Ty, depth: u32) -> ValueType {
+        match ty {
+            Ty::Unknown | Ty::Void | Ty::Agg(_) => ValueType::None,
+            Ty::Int { size, signed } => ValueType::Int { size: *size, signed: *signed },
+            Ty::Bool => ValueType::Bool,
+            Ty::Enum { ty, size, signed } => {
+                ValueType::Enum { size: *size, signed: *signed, names: Arc::new(self.enum_names(*ty)) }
+            }
+            Ty::Ptr { .. } => ValueType::Pointer,
+            Ty::Str(size) => ValueType::Str { size: *size },
+            Ty::Buf(size) => ValueType::Buffer { size: *size },
+            Ty::Array { elem, count } => {
+                ValueType::Array { element: Box::new(self.value_type_within(elem, depth)), count: *count }
+            }
+            Ty::Tuple(_) | Ty::Record(_) => {
+                let kind = if matches!(ty, Ty::Tuple(_)) { LayoutKind::Tuple } else { LayoutKind::Record };
+                let fields = ty.parts().into_iter().map(|(name, offset, ty)| Field {
+                    name: name.map(str::to_owned),
+                    offset,
+                    ty: self.value_type_within(ty, depth),
+                    bits: None,
+                });
+                ValueType::Tuple(Arc::new(Layout { kind, size: ty.size(), fields: fields.collect() }))
+            }
+            Ty::C { ty, size } => ValueType::Tuple(Arc::new(self.layout(*ty, *size, depth))),
+            Ty::Stack { user: false, mode, depth } => ValueType::KernelStack { mode: *mode, depth: *depth },
+            Ty::Stack { user: true, mode, depth } => ValueType::UserStack { mode: *mode, depth: *depth },
+            Ty::Ksym => ValueType::KernelSymbol,
+            Ty::Usym => ValueType::UserSymbol,
+            Ty::Inet => ValueType::Inet,
+            Ty::Mac => ValueType::MacAddress,
+            Ty::CgroupPath(hierarchy) => ValueType::CgroupPath { hierarchy: Arc::clone(hierarchy) },
+            Ty::Username => ValueType::Username,
+            Ty::ErrorText => ValueType::ErrorText,
+            Ty::Time { clock, format } => ValueType::Timestamp { clock: *clock, format: Arc::clone(format) },
+        }
+    }
+
+    fn enum_names(&self, ty: TypeRef) -> EnumNames {
+        let name = self.types.get(ty).ok().and_then(|ty| ty.name).unwrap_or_default().to_owned();
+        let values = self.types.enumerators(ty).unwrap_or_default();
+        EnumNames { name, values: values.iter().map(|known| (known.value, known.name.to_owned())).collect() }
+    }
+
+    fn layout(&self, ty: TypeRef, size: u32, depth: u32) -> Layout {
+        let mut fields = Vec::new();
+        if depth > 0 {
+            let _ = self.types.each_member(ty, &mut |name, field| {
+                let (offset, bits) = match field.bit_access() {
+                    Some(bits) => (bits.byte_offset, Some((bits.shift as u8, bits.bits as u8))),
+                    None => (field.byte_offset(), None),
+                };
+                let inner = self.ty_in(field.ty, Space::Any);
+                let inner = self.value_type_within(&inner, depth - 1);
+                if offset + u64::from(inner.size()) <= u64::from(size) {
+                    fields.push(Field { name: Some(name.to_owned()), offset: offset as u32, ty: inner, bits });
+                }
+                true
+            });
+        }
+        Layout { kind: LayoutKind::Struct, size, fields }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a trial tells.
+
+use std::io;
+
+use sys::bpf::LoadError;
+
+/// Whether something can be done here.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// It was done. What there is to say of it, or nothing.
+    Yes(String),
+    /// It was tried, and refused.
+    No {
+        /// What the kernel said.
+        why: String,
+        /// Whether it is a right that is missing: then what the kernel itself can do is not known.
+        denied: bool,
+    },
+    /// It could not be tried.
+    Unknown(String),
+}
+
+impl Answer {
+    /// Done, with nothing to say of it.
+    pub const YES: Self = Self::Yes(String::new());
+
+    /// Not there, for a reason that has nothing to do with rights.
+    pub fn no(why: impl Into<String>) -> Self {
+        Self::No { why: why.into(), denied: false }
+    }
+
+    /// Whether it was done.
+    pub fn is_yes(&self) -> bool {
+        matches!(self, Self::Yes(_))
+    }
+
+    /// What a call's failure says.
+    pub fn of_error(error: &io::Error) -> Self {
+        // The text without Rust's "(os error 1)" behind it.
+        let text = error.to_string();
+        let why = text.split(" (os error").next().unwrap_or_default().to_lowercase();
+        Self::No { why, denied: error.kind() == io::ErrorKind::PermissionDenied }
+    }
+}
+
+impl<T> From<io::Result<T>> for Answer {
+    fn from(done: io::Result<T>) -> Self {
+        match done {
+            Ok(_) => Self::YES,
+            Err(error) => Self::of_error(&error),
+        }
+    }
+}
+
+impl From<Result<Self, LoadError>> for Answer {
+    /// The verifier's own words are shown where it was reached.
+    fn from(done: Result<Self, LoadError>) -> Self {
+        let error = match done {
+            Ok(answer) => return answer,
+            Err(error) => error,
+        };
+        let mut lines = error.log.lines().map(str::trim);
+        let said = lines.rfind(|line| !line.is_empty() && !line.starts_with("processed "));
+        match (Self::of_error(&error.source), said) {
+            (Self::No { why, denied }, Some(said)) => Self::No { why: format!("{why}: {said}"), denied },
+            (answer, _) => answer,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What this kernel can do, asked by trying: a version number does not tell what a distribution took into its kernel.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`trials`] | each thing, tried: for `dptrace doctor` |
+//! | `answer` | what a trial tells |
+//! | `place` | places of our own program to try on |
+//! | `kernel_btf` | a type's number in the kernel's BTF |
+
+mod answer;
+mod kernel_btf;
+mod place;
+pub mod trials;
+
+use std::path::Path;
+
+use bpf_insn::Helper;
+use sys::bpf::{AttachType, Link, LoadError, Program, ProgramType, UprobeMulti};
+
+pub use answer::Answer;
+
+use crate::error::SessionError;
+
+/// `EINVAL`, which has no kind of its own that tells it from others.
+const EINVAL: i32 = 22;
+/// `EBADF`: what a link that is to be for a directory's places is refused with.
+const EBADF: i32 = 9;
+
+/// What programs and links may use.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Features {
+    /// Attach cookies, and links for perf events. Since Linux 5.15.
+    pub cookies: bool,
+    /// One link for many places of a file. Since Linux 6.6.
+    pub uprobe_multi: bool,
+    /// Uprobes' programs may wait for a page of memory. Since Linux 6.0.
+    pub sleepable: bool,
+}
+
+impl Features {
+    /// Tries each.
+    pub fn detect() -> Result<Self, SessionError> {
+        trials::load(ProgramType::Kprobe, AttachType::None, &[]).map_err(refused)?;
+        let cookies = trials::load(ProgramType::Kprobe, AttachType::None, &[Helper::GET_ATTACH_COOKIE]).is_ok();
+        let uprobe_multi = cookies
+            && trials::load(ProgramType::Kprobe, AttachType::UprobeMulti, &[])
+                .is_ok_and(|program| multi_is_sound(&program));
+        let sleepable = trials::sleepable_program(AttachType::None).is_ok();
+        Ok(Self { cookies, uprobe_multi, sleepable })
+    }
+
+    /// Whether uprobes' programs may wait for a page of memory, in whichever way they are attached.
+    pub fn sleepable_uprobes(self) -> bool {
+        self.sleepable
+    }
+
+    /// The least that there can be, for tests of the ways of older kernels.
+    pub fn none() -> Self {
+        Self { cookies: false, uprobe_multi: false, sleepable: false }
+    }
+}
+
+/// Whether there are such links, and their process filter is one for the process. At first it was for its first thread
+/// only; the commit that mended it, "bpf: fix multi-uprobe PID filtering logic" (Linux 6.10, and stable 6.6.33 and 6.9.4),
+/// also refuses negative numbers before it looks at the path: that is how libbpf tells them apart, too.
+///
+/// Kernels that have no such links load a program for them all the same, and then refuse the link with the error that the
+/// mended ones have for the number: hence the first question, for a path that only those who look at it refuse so.
+fn multi_is_sound(program: &Program) -> bool {
+    let nobody = u32::MAX;
+    multi_refusal(program, 0) == Some(EBADF) && multi_refusal(program, nobody) == Some(EINVAL)
+}
+
+/// The error with which a link to a place of a directory is refused.
+fn multi_refusal(program: &Program, pid: u32) -> Option<i32> {
+    let to = UprobeMulti { path: Path::new("/"), offsets: &[0], semaphores: &[], cookies: &[0], on_return: false, pid };
+    Link::uprobe_multi(program, &to).err().and_then(|error| error.raw_os_error())
+}
+
+fn refused(error: LoadError) -> SessionError {
+    SessionError::permission_or(error.source, |source| SessionError::Refused {
+        program: "a trial".into(),
+        log: error.log,
+        source,
+    })
+}

@@ -1,0 +1,366 @@
+//! Each thing that the kernel may or may not let us do, tried.
+//!
+//! A trial loads a program that does nothing, attaches it at most to this process or to a place of the kernel's that
+//! nobody passes meanwhile, and takes it away again. It mounts nothing, changes no setting, and leaves nothing behind.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
+
+use bpf_insn::btf::{Btf as BtfWriter, Linkage, Param, TypeId};
+use bpf_insn::{Asm, Helper, Imm64, Reg};
+use host::{HostError, PerfSource, Tracefs, TracepointName};
+use sys::bpf::{
+    AttachType, Btf, FuncInfo, Link, LoadError, Map, MapSpec, Program, ProgramSpec, ProgramType, UprobeMulti,
+};
+use sys::perf::{PerfEvent, Scope, Uprobe};
+
+use super::answer::Answer;
+use super::kernel_btf::{KernelBtf, Kind};
+use super::multi_is_sound;
+use super::place::{OwnPlaces, PROGRAM, Semaphore};
+
+/// `BPF_MAP_TYPE_RINGBUF`.
+const RING_BUFFER: u32 = 27;
+/// The ring that `dptrace record` makes when nothing else is asked for.
+const RING_BYTES: u32 = 4 << 20;
+/// A tracepoint that every kernel has and that only a thread which changes its name passes (`trace/events/task.h`).
+const TRACEPOINT: (&str, &str) = ("task", "task_rename");
+/// A function that is there to be attached to: only BPF's own test runs call it (`net/bpf/test_run.c`, Linux 5.5).
+const FUNCTION: &str = "bpf_fentry_test1";
+/// `PERF_TYPE_HARDWARE` and `PERF_COUNT_HW_CPU_CYCLES`.
+const CYCLES: (u32, u64) = (0, 0);
+/// `PERF_TYPE_SOFTWARE` and `PERF_COUNT_SW_CPU_CLOCK`.
+const CPU_CLOCK: (u32, u64) = (1, 0);
+/// So many events that a sample is not taken while we try: seconds of time, or of cycles.
+const PERIOD: u64 = 1 << 40;
+
+/// `bpf(2)`: a program of the kind that probes need is loaded.
+pub fn bpf_call() -> Answer {
+    load(ProgramType::Kprobe, AttachType::None, &[]).map(|_| Answer::YES).into()
+}
+
+/// Programs are translated for the processor, not interpreted.
+pub fn jit() -> Answer {
+    let program = match load(ProgramType::Kprobe, AttachType::None, &[]) {
+        Ok(program) => program,
+        Err(error) => return Answer::from(Err(error)),
+    };
+    match program.stats() {
+        Ok(stats) if stats.translated_bytes > 0 => Answer::YES,
+        Ok(_) => Answer::no("a program was loaded and not translated"),
+        Err(error) => Answer::of_error(&error),
+    }
+}
+
+/// A ring buffer as large as a recording's.
+pub fn ring_buffer() -> Answer {
+    let spec =
+        MapSpec { name: "try", kind: RING_BUFFER, key_size: 0, value_size: 0, max_entries: RING_BYTES, flags: 0 };
+    Map::create(&spec).into()
+}
+
+/// Programs may read the kernel's memory.
+pub fn kernel_memory() -> Answer {
+    let arguments = |asm: &mut Asm| {
+        asm.mov(Reg::R1, Reg::R10).add(Reg::R1, -8).mov(Reg::R2, 8).mov(Reg::R3, 0).call(Helper::PROBE_READ_KERNEL);
+    };
+    load_code(ProgramType::Kprobe, AttachType::None, arguments).map(|_| Answer::YES).into()
+}
+
+/// A program is told which of its places was hit.
+pub fn attach_cookies() -> Answer {
+    load(ProgramType::Kprobe, AttachType::None, &[Helper::GET_ATTACH_COOKIE]).map(|_| Answer::YES).into()
+}
+
+/// A link holds a program at a perf event.
+pub fn perf_links() -> Answer {
+    with_program(ProgramType::PerfEvent, AttachType::None, |program| {
+        counter(CPU_CLOCK).and_then(|event| Link::perf_event(program, event, 0))
+    })
+}
+
+/// A program with a loop of any length: its body is a function of its own, with types.
+pub fn loops() -> Answer {
+    let mut writer = BtfWriter::new();
+    let int = writer.int("int", 4, true);
+    let context = writer.pointer(TypeId::VOID);
+    let main = writer.prototype(int, &[Param { name: "context", ty: context }]);
+    let main = writer.function("main", main, Linkage::Global);
+    let body = writer.prototype(int, &[Param { name: "index", ty: int }, Param { name: "context", ty: context }]);
+    let body = writer.function("body", body, Linkage::Static);
+    let types = match Btf::load(&writer.to_bytes()) {
+        Ok(types) => types,
+        Err(error) => return Answer::of_error(&error),
+    };
+    let mut asm = Asm::new();
+    // The body begins at slot 8: a constant of two slots stands at slot 1, and the distance is counted from behind its first.
+    asm.mov(Reg::R1, 1).load_imm64(Reg::R2, Imm64::Func(6)).mov(Reg::R3, 0).mov(Reg::R4, 0).call(Helper::LOOP);
+    asm.mov(Reg::R0, 0).exit();
+    asm.mov(Reg::R0, 0).exit();
+    let functions = [FuncInfo { slot: 0, type_id: main.number() }, FuncInfo { slot: 8, type_id: body.number() }];
+    let insns = bytes_of(asm);
+    let spec = ProgramSpec {
+        name: "try",
+        kind: ProgramType::Kprobe,
+        attach: AttachType::None,
+        attach_btf_id: 0,
+        sleepable: false,
+        insns: &insns,
+        functions: Some((&types, &functions)),
+    };
+    Program::load(&spec).map(|_| Answer::YES).into()
+}
+
+/// A place of a program, here of our own.
+pub fn uprobes() -> Answer {
+    at_own_place(false, false, || ())
+}
+
+/// A semaphore is raised while somebody listens: ours is, and goes down again.
+pub fn semaphores() -> Answer {
+    let semaphore = Semaphore::hold();
+    let before = semaphore.value();
+    let mut during = before;
+    match at_own_place(false, true, || during = semaphore.value()) {
+        Answer::Yes(_) if during != before + 1 => Answer::no("the probe was attached, its semaphore was not raised"),
+        Answer::Yes(_) if semaphore.value() != before => Answer::no("the semaphore was raised and not lowered again"),
+        done => done,
+    }
+}
+
+/// A probe's program may wait for a page of the process's memory.
+pub fn sleepable_uprobes() -> Answer {
+    at_own_place(true, false, || ())
+}
+
+/// Many places with one link, here one of our own program.
+pub fn uprobe_multi() -> Answer {
+    with_program(ProgramType::Kprobe, AttachType::UprobeMulti, |program| own_multi(program, false))
+}
+
+/// A program that may wait, and does what only such a one may.
+pub(super) fn sleepable_program(attach: AttachType) -> Result<Program, LoadError> {
+    let mut asm = Asm::new();
+    asm.mov(Reg::R1, Reg::R10).add(Reg::R1, -8).mov(Reg::R2, 8).mov(Reg::R3, 0).call(Helper::COPY_FROM_USER);
+    asm.mov(Reg::R0, 0).exit();
+    load_spec(ProgramType::Kprobe, attach, 0, true, &bytes_of(asm))
+}
+
+/// Such a link's process filter means the process and not only its first thread.
+pub fn uprobe_multi_filter() -> Answer {
+    match load(ProgramType::Kprobe, AttachType::UprobeMulti, &[]) {
+        Ok(program) if multi_is_sound(&program) => Answer::YES,
+        Ok(_) => Answer::no("there are no such links, or their filter is for one thread: dptrace does without"),
+        Err(error) => Answer::from(Err(error)),
+    }
+}
+
+/// A tracepoint's record.
+pub fn tracepoints() -> Answer {
+    let id = match tracepoint_id() {
+        Ok(id) => id,
+        Err(why) => return Answer::Unknown(why),
+    };
+    with_program(ProgramType::Tracepoint, AttachType::None, |program| {
+        attach(program, || PerfEvent::tracepoint(id, ourselves()))
+    })
+}
+
+/// A tracepoint's arguments.
+pub fn raw_tracepoints() -> Answer {
+    with_program(ProgramType::RawTracepoint, AttachType::None, |program| {
+        Link::raw_tracepoint(program, Some(&CString::new(TRACEPOINT.1)?))
+    })
+}
+
+/// A tracepoint's arguments with their types.
+pub fn btf_tracepoints() -> Answer {
+    with_target(AttachType::RawTracepoint, Kind::Typedef, &format!("btf_trace_{}", TRACEPOINT.1))
+}
+
+/// A kernel function's entry, without a breakpoint.
+pub fn fentry() -> Answer {
+    with_target(AttachType::FunctionEntry, Kind::Function, FUNCTION)
+}
+
+/// A kernel function's return, without a breakpoint.
+pub fn fexit() -> Answer {
+    with_target(AttachType::FunctionExit, Kind::Function, FUNCTION)
+}
+
+/// Any kernel function, by a breakpoint.
+pub fn kprobes() -> Answer {
+    let Some(source) = PerfSource::find("kprobe") else {
+        return Answer::no("there is no perf event source called kprobe");
+    };
+    with_program(ProgramType::Kprobe, AttachType::None, |program| {
+        attach(program, || PerfEvent::kprobe(source.kind, None, FUNCTION, 0, Scope::Cpu(0)))
+    })
+}
+
+/// Many kernel functions with one link.
+pub fn kprobe_multi() -> Answer {
+    with_program(ProgramType::Kprobe, AttachType::KprobeMulti, |program| Link::kprobe_multi(program, &[FUNCTION], &[0]))
+}
+
+/// What the kernel counts: the time that this process uses.
+pub fn software_events() -> Answer {
+    with_program(ProgramType::PerfEvent, AttachType::None, |program| attach(program, || counter(CPU_CLOCK)))
+}
+
+/// What the processor counts: the cycles that this process uses.
+pub fn hardware_events() -> Answer {
+    counter(CYCLES).into()
+}
+
+/// The kernel's own types.
+pub fn kernel_types() -> Answer {
+    match KernelBtf::read() {
+        Ok(types) if types.id(Kind::Typedef, &format!("btf_trace_{}", TRACEPOINT.1)).is_some() => Answer::YES,
+        Ok(_) => Answer::no("it is there, without a type that every kernel has"),
+        Err(error) => Answer::of_error(&error),
+    }
+}
+
+/// The kernel's descriptions of tracepoints.
+pub fn tracefs() -> Answer {
+    match Tracefs::find() {
+        Ok(found) => Answer::Yes(format!("at {}", found.mounted().display())),
+        Err(HostError::TracefsForbidden { path, .. }) => {
+            Answer::No { why: format!("not permitted to read {}", path.display()), denied: true }
+        }
+        Err(_) => Answer::no(match sys::mount::detached("tracefs") {
+            Ok(_) => "it is not mounted, though this kernel has it",
+            Err(_) => "it is not mounted",
+        }),
+    }
+}
+
+fn tracepoint_id() -> Result<u64, String> {
+    let name = TracepointName { category: TRACEPOINT.0.into(), name: TRACEPOINT.1.into() };
+    let told = |error: &dyn std::error::Error| error.to_string();
+    // The mount is nowhere but in this descriptor, and ends with it.
+    let detached;
+    let found = match Tracefs::find() {
+        Ok(found) => found,
+        Err(error) => {
+            let missing = |_| format!("{}, and this user can't open it unmounted", brief(&error));
+            detached = sys::mount::detached("tracefs").map_err(missing)?;
+            Tracefs::at(&PathBuf::from(format!("/proc/self/fd/{}", detached.as_raw_fd())))
+        }
+    };
+    found.format(&name).map(|format| format.id).map_err(|error| told(&error))
+}
+
+/// Without the hint, which is another line's.
+fn brief(error: &HostError) -> String {
+    match error {
+        HostError::NoTracefs { .. } => "tracefs is not mounted".into(),
+        other => other.to_string(),
+    }
+}
+
+/// Attaches to a place of our own program in the way in which a session would: with a link for many places where there
+/// are such, with a perf event otherwise. The second asks for more rights on some kernels. `during` is called in between.
+fn at_own_place(sleepable: bool, semaphore: bool, during: impl FnOnce()) -> Answer {
+    let is_multi = uprobe_multi_filter().is_yes();
+    let way = if is_multi { AttachType::UprobeMulti } else { AttachType::None };
+    let program = if sleepable { sleepable_program(way) } else { load(ProgramType::Kprobe, way, &[]) };
+    let attached = program.map(|program| {
+        let link = if is_multi { own_multi(&program, semaphore) } else { attach(&program, || own_uprobe(semaphore)) };
+        during();
+        link.into()
+    });
+    attached.into()
+}
+
+fn own_multi(program: &Program, semaphore: bool) -> io::Result<Link> {
+    let places = OwnPlaces::find()?;
+    let to = UprobeMulti {
+        path: Path::new(PROGRAM),
+        offsets: &[places.function],
+        semaphores: if semaphore { &[places.semaphore] } else { &[] },
+        cookies: &[1],
+        on_return: false,
+        pid: std::process::id(),
+    };
+    Link::uprobe_multi(program, &to)
+}
+
+fn own_uprobe(semaphore: bool) -> io::Result<PerfEvent> {
+    let missing = || io::Error::other("there is no perf event source called uprobe");
+    let source = PerfSource::find("uprobe").ok_or_else(missing)?;
+    let places = OwnPlaces::find()?;
+    let semaphore = if semaphore { places.semaphore } else { 0 };
+    let (kind, path, offset) = (source.kind, Path::new(PROGRAM), places.function);
+    PerfEvent::uprobe(&Uprobe { kind, return_bit: None, path, offset, semaphore }, ourselves())
+}
+
+fn counter((kind, config): (u32, u64)) -> io::Result<PerfEvent> {
+    PerfEvent::counter(kind, config, PERIOD, ourselves())
+}
+
+fn ourselves() -> Scope {
+    Scope::Process(std::process::id())
+}
+
+/// With a link, or in the way of kernels that have none for perf events.
+fn attach(program: &Program, event: impl Fn() -> io::Result<PerfEvent>) -> io::Result<Link> {
+    match Link::perf_event(program, event()?, 0) {
+        Ok(link) => Ok(link),
+        Err(_) => Link::perf_event_ioctl(program, event()?),
+    }
+}
+
+/// Does something with a program that does nothing.
+fn with_program(kind: ProgramType, attach: AttachType, mut trial: impl FnMut(&Program) -> io::Result<Link>) -> Answer {
+    load(kind, attach, &[]).map(|program| trial(&program).into()).into()
+}
+
+/// Attaches a program to something that the kernel's types name.
+fn with_target(attach: AttachType, kind: Kind, name: &str) -> Answer {
+    let id = match KernelBtf::read() {
+        Ok(types) => types.id(kind, name),
+        Err(error) => return Answer::no(format!("the kernel does not tell its types: {error}")),
+    };
+    let Some(id) = id else {
+        return Answer::Unknown(format!("this kernel's types have no {name} to try it on"));
+    };
+    let mut asm = Asm::new();
+    asm.mov(Reg::R0, 0).exit();
+    let program = load_spec(ProgramType::Tracing, attach, id, false, &bytes_of(asm));
+    program.map(|program| Link::raw_tracepoint(&program, None).into()).into()
+}
+
+/// Loads a program that calls these helpers with its context and does nothing else.
+pub(super) fn load(kind: ProgramType, attach: AttachType, helpers: &[Helper]) -> Result<Program, LoadError> {
+    load_code(kind, attach, |asm| {
+        for &helper in helpers {
+            asm.call(helper);
+        }
+    })
+}
+
+fn load_code(kind: ProgramType, attach: AttachType, code: impl FnOnce(&mut Asm)) -> Result<Program, LoadError> {
+    let mut asm = Asm::new();
+    code(&mut asm);
+    asm.mov(Reg::R0, 0).exit();
+    load_spec(kind, attach, 0, false, &bytes_of(asm))
+}
+
+fn load_spec(
+    kind: ProgramType,
+    attach: AttachType,
+    attach_btf_id: u32,
+    sleepable: bool,
+    insns: &[u8],
+) -> Result<Program, LoadError> {
+    Program::load(&ProgramSpec { name: "try", kind, attach, attach_btf_id, sleepable, insns, functions: None })
+}
+
+fn bytes_of(asm: Asm) -> Vec<u8> {
+    // SANITY: a few instructions without labels always assemble; were they not to, nothing would load, and that is told.
+    asm.finish().map(|code| code.to_bytes()).unwrap_or_default()
+}

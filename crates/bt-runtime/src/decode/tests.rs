@@ -1,0 +1,124 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::lookups::tests::Nowhere;
+use crate::text;
+
+fn shown(ty: &ValueType, bytes: &[u8]) -> String {
+    text::value(&Decoder::new(&Nowhere, "..").value(ty, bytes))
+}
+
+fn field(name: Option<&str>, offset: u32, ty: ValueType, bits: Option<(u8, u8)>) -> Field {
+    Field { name: name.map(str::to_owned), offset, ty, bits }
+}
+
+const I32: ValueType = ValueType::Int { size: 4, signed: true };
+
+#[test]
+fn numbers() {
+    let of = |size, signed| shown(&ValueType::Int { size, signed }, &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+    assert_eq!([1, 2, 4, 8].map(|size| of(size, true)), ["-2", "-2", "-2", "-2"]);
+    assert_eq!([1, 2, 4, 8].map(|size| of(size, false)), ["254", "65534", "4294967294", "18446744073709551614"]);
+    assert_eq!(shown(&ValueType::Bool, &[2]), "true");
+    assert_eq!(shown(&ValueType::Pointer, &[0x32]), "0x32");
+    assert_eq!(shown(&ValueType::None, &[]), "null");
+}
+
+#[test]
+fn enumerators_have_names() {
+    let names = Arc::new(EnumNames { name: "Foo".into(), values: vec![(1, "ONE".into()), (-1, "NEG".into())] });
+    let ty = |signed| ValueType::Enum { size: 4, signed, names: Arc::clone(&names) };
+    assert_eq!(shown(&ty(false), &[1, 0, 0, 0]), "ONE");
+    assert_eq!(shown(&ty(true), &[0xff; 4]), "NEG");
+    assert_eq!(shown(&ty(false), &[100, 0, 0, 0]), "100");
+}
+
+#[test]
+fn strings_end_at_their_zero_and_say_when_they_were_cut() {
+    let decoder = Decoder::new(&Nowhere, "..");
+    assert_eq!(decoder.value(&ValueType::Str { size: 4 }, b"ab\0d"), Value::text("ab"));
+    assert_eq!(decoder.cut(), 0);
+    assert_eq!(decoder.value(&ValueType::Str { size: 3 }, b"abcd"), Value::text("abc.."));
+    assert_eq!(decoder.cut(), 1);
+    assert_eq!(shown(&ValueType::Str { size: 8 }, b"a\x1b[31m\xff\0"), "a\\x1b[31m\\xff");
+    assert_eq!(shown(&ValueType::Buffer { size: 4 }, &[2, 0, 0, 0, 0, b'a', b'b']), "\\x00a");
+    // A length that can't be is cut to the room.
+    assert_eq!(shown(&ValueType::Buffer { size: 1 }, &[0xff, 0xff, 0xff, 0xff, b'a', b'b']), "a");
+}
+
+#[test]
+fn parts_of_structs() {
+    let layout = |kind, names: [Option<&str>; 2]| {
+        let fields = vec![field(names[0], 0, I32, None), field(names[1], 4, I32, None)];
+        ValueType::Tuple(Arc::new(Layout { kind, size: 8, fields }))
+    };
+    let bytes = [2, 0, 0, 0, 3, 0, 0, 0];
+    assert_eq!(shown(&layout(LayoutKind::Tuple, [None, None]), &bytes), "(2, 3)");
+    assert_eq!(shown(&layout(LayoutKind::Struct, [Some("m"), Some("n")]), &bytes), "{ .m = 2, .n = 3 }");
+    let array = ValueType::Array { element: Box::new(I32), count: 2 };
+    assert_eq!(shown(&array, &bytes), "[2,3]");
+    let bits = |signed, bits| {
+        let ty = ValueType::Int { size: 4, signed };
+        Decoder::new(&Nowhere, "").field(&field(None, 0, ty, Some(bits)), &[0b1011_0110, 0, 0, 0])
+    };
+    assert_eq!(bits(false, (1, 3)), Value::Uint(3));
+    assert_eq!(bits(true, (4, 4)), Value::Int(11));
+}
+
+#[test]
+fn addresses_of_the_net() {
+    let mut bytes = [0; 20];
+    (bytes[0], bytes[4], bytes[7]) = (4, 127, 1);
+    assert_eq!(shown(&ValueType::Inet, &bytes), "127.0.0.1");
+    let mut bytes = [0; 20];
+    (bytes[0], bytes[19]) = (6, 1);
+    assert_eq!(shown(&ValueType::Inet, &bytes), "::1");
+    assert_eq!(shown(&ValueType::MacAddress, &[5, 4, 3, 2, 1, 0xab]), "05:04:03:02:01:AB");
+}
+
+#[test]
+fn symbols_and_stacks() {
+    let mut bytes = 16_i64.to_le_bytes().to_vec();
+    bytes.extend(0x1004_u64.to_le_bytes());
+    bytes.extend(7_u64.to_le_bytes());
+    let kernel = |mode| shown(&ValueType::KernelStack { mode, depth: 2 }, &bytes);
+    assert_eq!(kernel(StackMode::Bpftrace), "\n        known+4\n        0x7\n");
+    assert_eq!(kernel(StackMode::Perf), "\n\t1004 known+4\n\t7 0x7 ([unknown])\n");
+    assert_eq!(kernel(StackMode::Raw), "\n1004\n7\n");
+    let user = [&[9, 0, 0, 0, 9, 0, 0, 0], bytes.as_slice()].concat();
+    assert_eq!(
+        shown(&ValueType::UserStack { mode: StackMode::Perf, depth: 2 }, &user),
+        "\n\t1004 own9+4 (/bin/a)\n\t7 0x7 ([unknown])\n"
+    );
+    assert_eq!(shown(&ValueType::KernelSymbol, &0x1004_u64.to_le_bytes()), "known");
+    assert_eq!(shown(&ValueType::KernelSymbol, &[7]), "0x7");
+    assert_eq!(shown(&ValueType::UserSymbol, &[&0x1004_u64.to_le_bytes()[..], &[9, 0, 0, 0]].concat()), "own9");
+    // An error and no length.
+    let decoder = Decoder::new(&Nowhere, "");
+    let missing = decoder.value(&ValueType::KernelStack { mode: StackMode::Raw, depth: 2 }, &(-14_i64).to_le_bytes());
+    assert_eq!((missing, decoder.missing_stacks()), (Value::text("\n"), 1));
+}
+
+#[test]
+fn no_bytes_are_no_panic() {
+    let types = [
+        I32,
+        ValueType::Str { size: 9 },
+        ValueType::Buffer { size: 9 },
+        ValueType::Inet,
+        ValueType::UserStack { mode: StackMode::BuildId, depth: 3 },
+        ValueType::Array { element: Box::new(I32), count: u32::MAX },
+        ValueType::MacAddress,
+    ];
+    for ty in types {
+        shown(&ty, &[]);
+        shown(&ty, &[0xff; 21]);
+    }
+}
+
+#[test]
+fn times_have_parts_of_seconds() {
+    let ty =
+        ValueType::Timestamp { clock: bpf_codegen::script::interface::Clock::Boot, format: "%S %f %l %k %%f%".into() };
+    assert_eq!(shown(&ty, &1_002_003_004_u64.to_le_bytes()), "%S 002003 002 002003004 %%f%%");
+}

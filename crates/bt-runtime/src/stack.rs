@@ -1,0 +1,82 @@
+//! Stacks as text.
+
+use std::fmt::Write as _;
+
+use bpf_codegen::script::interface::StackMode;
+
+use crate::lookups::Symbol;
+
+/// How far frames are indented.
+const INDENT: &str = "        ";
+
+/// A stack. `symbols` tells the functions of an address.
+pub(crate) fn text(
+    addresses: impl Iterator<Item = u64>,
+    mode: StackMode,
+    symbols: impl Fn(u64) -> Vec<Symbol>,
+) -> String {
+    let mut out = String::from("\n");
+    for address in addresses {
+        // SANITY: writing to a string doesn't fail, here and below.
+        match mode {
+            StackMode::Raw | StackMode::BuildId => {
+                let _ = writeln!(out, "{address:x}");
+            }
+            StackMode::Bpftrace | StackMode::Perf => frame(&mut out, address, mode, &symbols(address)),
+        }
+    }
+    out
+}
+
+fn frame(out: &mut String, address: u64, mode: StackMode, symbols: &[Symbol]) {
+    let perf = mode == StackMode::Perf;
+    if symbols.is_empty() {
+        let _ = if perf {
+            writeln!(out, "\t{address:x} 0x{address:x} ([unknown])")
+        } else {
+            writeln!(out, "{INDENT}0x{address:x}")
+        };
+    }
+    for symbol in symbols {
+        let name = name(symbol, perf);
+        let _ = if perf { writeln!(out, "\t{address:x} {name}") } else { writeln!(out, "{INDENT}{name}") };
+    }
+}
+
+/// A frame's function: `name+offset`, with the module in perf's form and with the source's line in bpftrace's.
+fn name(symbol: &Symbol, perf: bool) -> String {
+    let Symbol { name, offset, module, place, inlined } = symbol;
+    match (perf, inlined) {
+        (true, true) => format!("{name} (inlined)"),
+        (true, false) => match module {
+            Some(module) => format!("{name}+{offset} ({module})"),
+            None => format!("{name}+{offset}"),
+        },
+        (false, _) => {
+            let mut out = if *inlined { format!("[inlined] {name}") } else { format!("{name}+{offset}") };
+            if let Some(place) = place {
+                let _ = write!(out, "@{}:{}", place.file, place.line);
+            }
+            out
+        }
+    }
+}
+
+/// Frames of build ids: `struct bpf_stack_build_id` of `linux/bpf.h`, 32 bytes each.
+pub(crate) fn build_ids(frames: &[u8]) -> String {
+    /// `BPF_STACK_BUILD_ID_VALID`.
+    const VALID: u32 = 1;
+    let mut out = String::from("\n");
+    for frame in frames.as_chunks::<32>().0 {
+        let word = |at: usize| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| frame[at + byte]));
+        if word(0) as u32 == VALID {
+            frame[4..24].iter().for_each(|byte| {
+                let _ = write!(out, "{byte:02x}");
+            });
+            let _ = writeln!(out, " 0x{:02x}", word(24));
+        } else {
+            let _ = writeln!(out, "{:x}", word(24));
+        }
+    }
+    out
+}

@@ -1,0 +1,73 @@
+//! Values, decoded.
+
+use std::cmp::Ordering;
+
+/// A value of a script.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// What has no form that can be shown.
+    Nothing,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A signed number.
+    Int(i64),
+    /// An unsigned number.
+    Uint(u64),
+    /// A string; it need not be UTF-8.
+    Text(Vec<u8>),
+    /// Raw bytes.
+    Buffer(Vec<u8>),
+    /// An array.
+    Array(Vec<Value>),
+    /// A tuple.
+    Tuple(Vec<Value>),
+    /// A record or a C struct.
+    Record(Vec<(String, Value)>),
+    /// A number that is shown as a word: an enumerator, a pointer, the bound of a histogram's bucket. JSON has the number.
+    Symbol {
+        /// The word.
+        text: String,
+        /// The number.
+        number: i128,
+    },
+}
+
+impl Value {
+    /// A string.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into().into_bytes())
+    }
+
+    /// The number that it is, if it is one.
+    pub fn number(&self) -> Option<i128> {
+        match self {
+            Self::Bool(truth) => Some(i128::from(*truth)),
+            Self::Int(number) => Some(i128::from(*number)),
+            Self::Uint(number) => Some(i128::from(*number)),
+            Self::Symbol { number, .. } => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl Ord for Value {
+    /// Numbers by size, strings by bytes, the rest part by part: the order in which maps are shown.
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Text(a), Self::Text(b)) | (Self::Buffer(a), Self::Buffer(b)) => a.cmp(b),
+            (Self::Array(a), Self::Array(b)) | (Self::Tuple(a), Self::Tuple(b)) => a.cmp(b),
+            (Self::Record(a), Self::Record(b)) => {
+                let values =
+                    |fields: &[(String, Value)]| fields.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>();
+                values(a).cmp(&values(b))
+            }
+            _ => self.number().cmp(&other.number()),
+        }
+    }
+}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}

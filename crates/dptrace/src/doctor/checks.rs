@@ -1,0 +1,133 @@
+//! The list of checks: to add one, add a row.
+
+use bpf_session::Answer;
+use bpf_session::features::trials;
+use host::Capability;
+
+use super::facts;
+
+/// Something that may be possible here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Check {
+    /// What it belongs to, a headline.
+    pub(super) group: &'static str,
+    pub(super) name: &'static str,
+    /// What without it is not to be had.
+    pub(super) needed_for: &'static str,
+    /// How to get it: a kernel's version and configuration, or a command.
+    pub(super) how: &'static str,
+    /// Whether `record` and `run` can't work without it.
+    pub(super) required: bool,
+    pub(super) ask: fn() -> Answer,
+}
+
+/// All of them, in the order of the report.
+pub(super) fn all() -> impl Iterator<Item = &'static Check> {
+    CHECKS.iter()
+}
+
+/// A row: group, name, needed for, how to get it, and how it is asked for.
+const fn check(
+    group: &'static str,
+    name: &'static str,
+    needed_for: &'static str,
+    how: &'static str,
+    ask: fn() -> Answer,
+) -> Check {
+    Check { group, name, needed_for, how, required: false, ask }
+}
+
+/// As [`check`]; `record` and `run` can't work without it.
+const fn required(
+    group: &'static str,
+    name: &'static str,
+    needed_for: &'static str,
+    how: &'static str,
+    ask: fn() -> Answer,
+) -> Check {
+    Check { required: true, ..check(group, name, needed_for, how, ask) }
+}
+
+const BPF: &str = "BPF";
+const USER: &str = "Processes";
+const KERNEL: &str = "Kernel";
+const RIGHTS: &str = "Rights";
+const SETTINGS: &str = "Settings";
+
+/// Releases are those in which Linux first had the thing; each is tried, so a kernel into which it was taken later has it.
+#[rustfmt::skip]
+const CHECKS: &[Check] = &[
+    // First, for the limit as it was given: the trials raise it where it is in their way.
+    check(BPF, "RLIMIT_MEMLOCK", "the ring buffer before Linux 5.11",
+        "ulimit -l unlimited, or CAP_SYS_RESOURCE", facts::locked_memory),
+    required(BPF, "bpf() programs", "record, run: everything",
+        "Linux 4.1 with CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y", trials::bpf_call),
+    required(BPF, "ring buffer", "record, run: everything that is printed per event",
+        "Linux 5.8", trials::ring_buffer),
+    check(BPF, "JIT compiler", "cheap probes: without it programs are interpreted",
+        "CONFIG_BPF_JIT=y; sysctl net.core.bpf_jit_enable=1", trials::jit),
+    check(BPF, "attach cookies", "one program for many probes; without, one for each probe",
+        "Linux 5.15", trials::attach_cookies),
+    check(BPF, "bpf_loop", "run: loops whose length is not known beforehand",
+        "Linux 5.17", trials::loops),
+    check(BPF, "reading kernel memory", "run: members of the kernel's structures, kernel strings",
+        "lockdown off, or in integrity mode", trials::kernel_memory),
+    required(USER, "uprobes", "record; run: usdt, uprobe, uretprobe",
+        "Linux 4.17 with CONFIG_UPROBES=y", trials::uprobes),
+    check(USER, "USDT semaphores", "probes that work only while someone listens (PostgreSQL's)",
+        "Linux 4.20", trials::semaphores),
+    check(USER, "uprobe_multi", "hundreds of places attached in milliseconds; without, one by one",
+        "Linux 6.6", trials::uprobe_multi),
+    check(USER, "uprobe_multi PID filter", "uprobe_multi with -p: for all threads of the process",
+        "Linux 6.10, 6.9.4 or 6.6.33", trials::uprobe_multi_filter),
+    check(USER, "sleepable uprobes", "strings that the process has not touched yet",
+        "Linux 6.0", trials::sleepable_uprobes),
+    check(KERNEL, "tracepoints", "run: tracepoint",
+        "tracefs (below), and a kernel with CONFIG_TRACEPOINTS=y and CONFIG_PERF_EVENTS=y", trials::tracepoints),
+    check(KERNEL, "raw tracepoints", "run: rawtracepoint",
+        "Linux 4.17", trials::raw_tracepoints),
+    check(KERNEL, "typed tracepoints (tp_btf)", "run: rawtracepoint with the arguments' types",
+        "Linux 5.5 with CONFIG_DEBUG_INFO_BTF=y", trials::btf_tracepoints),
+    check(KERNEL, "kprobes", "run: kprobe, kretprobe",
+        "CONFIG_KPROBES=y and CONFIG_KPROBE_EVENTS=y", trials::kprobes),
+    check(KERNEL, "kprobe_multi", "run: kprobe with a pattern, attached at once",
+        "Linux 5.18 with CONFIG_FPROBE=y", trials::kprobe_multi),
+    check(KERNEL, "fentry", "run: fentry",
+        "Linux 5.5 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off", trials::fentry),
+    check(KERNEL, "fexit", "run: fexit",
+        "Linux 5.5 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off", trials::fexit),
+    check(KERNEL, "perf links", "cookies at perf events; without, the event holds the program",
+        "Linux 5.15", trials::perf_links),
+    check(KERNEL, "perf software events", "run: interval, profile, software",
+        "CONFIG_PERF_EVENTS=y", trials::software_events),
+    check(KERNEL, "perf hardware events", "run: hardware",
+        "a processor with counters; a virtual machine must be given them (QEMU: -cpu host,pmu=on)", trials::hardware_events),
+    check(KERNEL, "BTF", "the kernel's types in scripts; typed tracepoints, fentry, fexit",
+        "CONFIG_DEBUG_INFO_BTF=y", trials::kernel_types),
+    check(KERNEL, "tracefs", "list --tracepoints; run: tracepoint",
+        "as root: mount -t tracefs tracefs /sys/kernel/tracing", trials::tracefs),
+    check(RIGHTS, "CAP_BPF", "loading programs, making maps: record, run",
+        "run as root, or: setcap cap_bpf,cap_perfmon+ep dptrace", || facts::has(Capability::Bpf)),
+    check(RIGHTS, "CAP_PERFMON", "attaching to anything: record, run",
+        "run as root, or: setcap cap_bpf,cap_perfmon+ep dptrace", || facts::has(Capability::Perfmon)),
+    check(RIGHTS, "CAP_SYS_PTRACE", "processes of other users: list -p, record -p",
+        "run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep dptrace", || facts::has(Capability::SysPtrace)),
+    check(RIGHTS, "CAP_SYS_ADMIN", "tracefs where it is not mounted; BPF before Linux 5.8",
+        "run as root", || facts::has(Capability::SysAdmin)),
+    check(RIGHTS, "the machine's user namespace", "BPF at all",
+        "run outside of the container, or in one that shares the machine's user namespace", facts::first_user_namespace),
+    check(RIGHTS, "the machine's PID namespace", "PIDs as the machine counts them",
+        "run outside of the container, or in one with --pid=host", facts::first_pid_namespace),
+    check(SETTINGS, "kernel release", "what the lines above name", "", facts::release),
+    check(SETTINGS, "lockdown off", "fentry, fexit, kprobes; in confidentiality mode all reading of memory",
+        "boot without Secure Boot and without lockdown=; to see it: mount -t securityfs securityfs /sys/kernel/security",
+        facts::lockdown),
+    check(SETTINGS, "BPF without rights", "nothing in dptrace: what probes need is for CAP_BPF anyway",
+        "leave it off", facts::unprivileged_bpf),
+    check(SETTINGS, "perf_event_paranoid", "perf events of other processes and of the kernel",
+        "CAP_PERFMON, or: sysctl kernel.perf_event_paranoid=-1", facts::perf_paranoid),
+    check(SETTINGS, "kernel addresses", "run: names in kernel stacks",
+        "CAP_SYSLOG with kernel.kptr_restrict at 1 or 0, or: sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1", facts::kernel_addresses),
+    check(SETTINGS, "ptrace_scope", "nothing in dptrace: it does without ptrace; other tools beside it",
+        "CAP_SYS_PTRACE, or: sysctl kernel.yama.ptrace_scope=0", facts::ptrace_scope),
+];

@@ -1,0 +1,48 @@
+//! `dptrace doctor`: what this kernel and this user may do, and what for.
+
+mod checks;
+mod facts;
+mod report;
+
+use clap::Args;
+use host::system;
+
+use crate::failure::unsupported;
+use crate::output::Output;
+use report::Finding;
+
+/// `dptrace doctor`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct DoctorArgs {
+    /// An object a line
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+It tries each thing on itself, and leaves nothing behind: it mounts nothing and
+changes no setting. Exit status: 0 if record and run can work here, 3 if not.
+
+Examples:
+  sudo dptrace doctor        what root may do here
+  dptrace doctor             what you may do
+  dptrace doctor --json | jq -r 'select(.answer == \"no\") | .name'";
+
+/// Runs the command.
+pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
+    let findings: Vec<Finding> = checks::all().map(Finding::of).collect();
+    let mut output = Output::open(None)?;
+    if args.json {
+        report::json(&findings, &mut output.buffer)?;
+    } else {
+        let release = system::kernel_release().unwrap_or_else(|| "of unknown release".into());
+        report::text(&findings, &release, &mut output.buffer)?;
+    }
+    output.flush()?;
+    let lacking: Vec<&str> = findings.iter().filter(|it| it.stops_us()).map(|it| it.check.name).collect();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(unsupported(format!("dptrace record and run can't work here: they need {}", lacking.join(", "))))
+}

@@ -1,0 +1,149 @@
+//! Attaches a script's probes.
+
+use std::path::PathBuf;
+
+use bpf_codegen::module::ProgramKind;
+use bpf_codegen::script::Script;
+use bpf_codegen::script::interface::{Attach, MissingProbes, SampleRate, ScriptProbe};
+use bpf_session::{Scope, Session, SessionError, UprobePlace, Uprobes};
+
+use super::facts::online_cpus;
+use crate::failure::{note, usage};
+
+/// `PERF_TYPE_SOFTWARE` and `PERF_COUNT_SW_CPU_CLOCK` of `linux/perf_event.h`: nanoseconds of a CPU's time.
+const CPU_CLOCK: (u32, u64) = (1, 0);
+
+/// How many probes there are of those that are run rather than attached.
+pub(super) fn run_by_hand(script: &Script) -> usize {
+    let by_hand = |probe: &&ScriptProbe| matches!(probe.attach, Attach::Begin | Attach::End | Attach::Signal { .. });
+    script.probes.iter().filter(by_hand).map(|probe| probe.count).sum()
+}
+
+/// Takes out the probes whose names the expression is not found in, but for those that are run rather than attached.
+pub(super) fn filter(script: &mut Script, expression: &str) -> anyhow::Result<()> {
+    let regex = regex_lite::Regex::new(expression).map_err(|error| usage(format!("--probe-filter: {error}")))?;
+    let stays =
+        |probe: &ScriptProbe| matches!(probe.attach, Attach::Begin | Attach::End) || regex.is_match(&probe.name);
+    script.probes.retain(stays);
+    Ok(())
+}
+
+/// The files that user probes are in.
+pub(super) fn files(script: &Script) -> Vec<PathBuf> {
+    let path = |probe: &ScriptProbe| match &probe.attach {
+        Attach::Uprobe { path, .. } => Some(path.clone()),
+        _ => None,
+    };
+    let mut files: Vec<PathBuf> = script.probes.iter().filter_map(path).collect();
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// Whether there is anything to attach or to wait for.
+pub(super) fn is_live(script: &Script) -> bool {
+    let live = |probe: &ScriptProbe| !matches!(probe.attach, Attach::Begin | Attach::End | Attach::Manual { .. });
+    script.probes.iter().any(live)
+}
+
+/// Attaches all, and says how many probes that are.
+pub(super) fn all(script: &Script, session: &mut Session, verbose: bool) -> anyhow::Result<usize> {
+    let mut count = 0;
+    // Where several programs stand at one place, the kernel runs those of uprobes, kprobes and fentry in the reverse
+    // order of their attachment, all others in it: so blocks run in the script's order.
+    let forward = script.probes.iter().filter(|probe| !runs_in_reverse(script, probe));
+    let backward = script.probes.iter().rev().filter(|probe| runs_in_reverse(script, probe));
+    let mut groups: Vec<Vec<&ScriptProbe>> = Vec::new();
+    for probe in forward.chain(backward) {
+        match groups.last_mut() {
+            Some(group) if group.first().is_some_and(|first| share_a_link(first, probe)) => group.push(probe),
+            _ => groups.push(vec![probe]),
+        }
+    }
+    for group in &groups {
+        let Some(probe) = group.first() else { continue };
+        match several(session, group) {
+            Ok(()) => {
+                count += group.iter().map(|probe| attached(probe)).sum::<usize>();
+                for probe in group.iter().filter(|probe| verbose && attached(probe) > 0) {
+                    note(&format!("attached {}", probe.name));
+                }
+            }
+            Err(error) if error.is_unsupported() => return Err(error.into()),
+            Err(error) => match script.config.missing_probes {
+                MissingProbes::Error => return Err(anyhow::Error::new(error).context(probe.name.clone())),
+                MissingProbes::Warn => note(&format!("{}: {:#}", probe.name, anyhow::Error::new(error))),
+                MissingProbes::Ignore => {}
+            },
+        }
+    }
+    Ok(count)
+}
+
+/// Whether both are user probes of one program in one file: one link does for all such.
+fn share_a_link(one: &ScriptProbe, other: &ScriptProbe) -> bool {
+    match (&one.attach, &other.attach) {
+        (Attach::Uprobe { path, pid, .. }, Attach::Uprobe { path: other_path, pid: other_pid, .. }) => {
+            one.program == other.program && path == other_path && pid == other_pid
+        }
+        _ => false,
+    }
+}
+
+/// Attaches probes that share a link.
+fn several(session: &mut Session, group: &[&ScriptProbe]) -> Result<(), SessionError> {
+    let Some(first) = group.first() else { return Ok(()) };
+    let Attach::Uprobe { path, pid, .. } = &first.attach else { return one(session, first) };
+    let mut places: Vec<UprobePlace> = Vec::new();
+    for probe in group {
+        if let Attach::Uprobe { places: own, .. } = &probe.attach {
+            places.extend(own.iter().map(|place| UprobePlace {
+                offset: place.offset,
+                semaphore: place.semaphore,
+                cookie: place.cookie,
+            }));
+        }
+    }
+    session.attach_uprobes(first.program, &Uprobes { path, places: &places, pid: *pid })
+}
+
+fn attached(probe: &ScriptProbe) -> usize {
+    match probe.attach {
+        Attach::Begin | Attach::End | Attach::Signal { .. } | Attach::Manual { .. } => 0,
+        _ => probe.count,
+    }
+}
+
+fn runs_in_reverse(script: &Script, probe: &ScriptProbe) -> bool {
+    use ProgramKind::{Fentry, Fexit, Kprobe, Uprobe, UprobeReturn};
+    let kind = script.module.programs.get(probe.program).map(|program| program.kind);
+    matches!(kind, Some(Uprobe | UprobeReturn | Kprobe | Fentry | Fexit))
+}
+
+fn one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionError> {
+    let program = probe.program;
+    match &probe.attach {
+        Attach::Begin | Attach::End | Attach::Signal { .. } | Attach::Manual { .. } => Ok(()),
+        Attach::Uprobe { .. } => several(session, &[probe]),
+        Attach::Kprobe { function, offset } => session.attach_kprobe(program, function, *offset),
+        Attach::Tracepoint { id, name } => session.attach_tracepoint(program, name, *id),
+        Attach::RawTracepoint { name } => session.attach_raw_tracepoint(program, name),
+        Attach::LoadedTarget => session.attach_loaded_target(program, &probe.name),
+        Attach::Interval { nanos } => session.attach_counter(program, CPU_CLOCK, *nanos, Scope::Cpu(first_cpu())),
+        Attach::Profile { every } => on_all(|scope| match every {
+            SampleRate::Nanos(nanos) => session.attach_counter(program, CPU_CLOCK, *nanos, scope),
+            SampleRate::Hertz(hertz) => session.attach_frequency(program, CPU_CLOCK, *hertz, scope),
+        }),
+        Attach::Counter { kind, config, period } => {
+            on_all(|scope| session.attach_counter(program, (*kind, *config), *period, scope))
+        }
+    }
+}
+
+fn first_cpu() -> u32 {
+    online_cpus().first().copied().unwrap_or_default()
+}
+
+fn on_all(mut attach: impl FnMut(Scope) -> Result<(), SessionError>) -> Result<(), SessionError> {
+    online_cpus().into_iter().try_for_each(|cpu| attach(Scope::Cpu(cpu)))
+}

@@ -1,0 +1,365 @@
+//! Facts about files that processes run: their functions, USDT probes, symbols.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use bpf_codegen::script::interface::{FunctionPlace, NotFound, UsdtPlaces};
+use host::library_cache::is_called;
+use host::{ElfFile, FilePlace};
+use probes::ElfVaddr;
+use probes::symbols::Functions;
+use probes::usdt::UsdtProbes;
+
+use typeinfo::{Abi, Dwarf, DwarfSections, NameKind, TypeStore};
+
+use super::subject::Subject;
+use super::{missing, pattern};
+use crate::record::find_program;
+use crate::target::printable;
+
+/// What a script calls the process's own program.
+const OWN: &str = "__EXE__";
+/// How many files' debug information is kept.
+const MAX_DEBUG: usize = 32;
+/// How many files a pattern may mean.
+const MAX_FILES: usize = 4096;
+
+/// The files.
+pub(in crate::run) struct UserFiles {
+    subject: Subject,
+    whole: RefCell<HashMap<PathBuf, Rc<ElfFile>>>,
+    /// Where debug information is looked for as well.
+    debug_folders: Vec<PathBuf>,
+    debug: [OnceCell<(String, Option<ElfFile>)>; MAX_DEBUG],
+    /// The USDT probes of files, and where each file was opened.
+    usdt: RefCell<HashMap<PathBuf, Rc<(UsdtProbes, PathBuf)>>>,
+}
+
+/// A file that a target means.
+#[derive(Clone)]
+struct Found {
+    place: FilePlace,
+    shown: String,
+}
+
+/// The files that a target means, and whether only the first that has what is looked for counts.
+struct Targets {
+    files: Vec<Found>,
+    first_only: bool,
+}
+
+impl UserFiles {
+    pub(super) fn new(subject: Subject, debug_folders: Vec<PathBuf>) -> Self {
+        Self {
+            subject,
+            whole: RefCell::default(),
+            debug_folders,
+            debug: [const { OnceCell::new() }; MAX_DEBUG],
+            usdt: RefCell::default(),
+        }
+    }
+
+    pub(in crate::run) fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// The program and the libraries of the process.
+    fn of_subject(&self) -> Vec<Found> {
+        let found = |place: FilePlace| Found { shown: printable(place.path()), place };
+        match &self.subject {
+            Subject::All => Vec::new(),
+            Subject::Process(process) => {
+                std::iter::once(process.program()).chain(process.libraries()).map(found).collect()
+            }
+            Subject::Command { program, .. } => vec![found(FilePlace::at(program))],
+        }
+    }
+
+    fn targets(&self, target: Option<&str>) -> Result<Targets, NotFound> {
+        let own = self.of_subject();
+        let all_own = |first_only| {
+            let message = "there is no process to look into: -p PID or -c COMMAND".to_owned();
+            if own.is_empty() {
+                Err(NotFound { message, hints: Vec::new() })
+            } else {
+                Ok(Targets { files: own.clone(), first_only })
+            }
+        };
+        match target {
+            None | Some("" | "*") if !own.is_empty() => all_own(false),
+            None | Some("" | OWN) => all_own(target == Some(OWN)),
+            Some(text) if text.contains(['*', '?']) => by_pattern(text, &own),
+            Some(text) => Ok(Targets { files: by_name(text, &own)?, first_only: false }),
+        }
+    }
+
+    fn load(&self, found: &Found) -> Result<Rc<ElfFile>, NotFound> {
+        let key = found.place.path().to_owned();
+        if let Some(known) = self.whole.borrow().get(&key) {
+            return Ok(Rc::clone(known));
+        }
+        let file = found.place.load();
+        let file = file.map_err(|error| not_read(&error))?;
+        let file = Rc::new(file);
+        self.whole.borrow_mut().insert(key, Rc::clone(&file));
+        Ok(file)
+    }
+
+    /// Looks into each file; errors count only where there is one file.
+    fn each<T>(
+        targets: &Targets,
+        mut look: impl FnMut(&Found) -> Result<Vec<T>, NotFound>,
+    ) -> Result<Vec<T>, NotFound> {
+        let mut all = Vec::new();
+        for found in &targets.files {
+            match look(found) {
+                Ok(some) => all.extend(some),
+                Err(error) if targets.files.len() == 1 => return Err(error),
+                Err(_) => {}
+            }
+            if targets.first_only && !all.is_empty() {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    pub(super) fn functions(
+        &self,
+        target: Option<&str>,
+        function: &str,
+        cpp: bool,
+    ) -> Result<Vec<FunctionPlace>, NotFound> {
+        let names = pattern(function)?;
+        let targets = self.targets(target)?;
+        let mut known: Vec<String> = Vec::new();
+        let all = Self::each(&targets, |found| {
+            let file = self.load(found)?;
+            let of_file = with_functions(&file, |functions| {
+                let place = |name: &str, function: &probes::symbols::Function<'_>| FunctionPlace {
+                    path: file.opened().to_owned(),
+                    shown: found.shown.clone(),
+                    name: name.to_owned(),
+                    offset: function.offset.0,
+                    size: function.size,
+                    vaddr: function.vaddr.0,
+                };
+                let candidates = functions.all().iter().filter(|function| names.is_plain() || !function.indirect);
+                let mut fitting: Vec<FunctionPlace> = Vec::new();
+                for function in candidates {
+                    let shown = if cpp { function.display_name() } else { (&*function.name).into() };
+                    let without = if cpp { shown.split('(').next().unwrap_or_default() } else { &shown };
+                    if names.matches(&shown) || cpp && names.matches(without) {
+                        fitting.push(place(&shown, function));
+                    }
+                }
+                if fitting.is_empty() && known.len() < 200_000 {
+                    known.extend(functions.all().iter().map(|function| function.name.clone().into_owned()));
+                }
+                fitting
+            })?;
+            Ok(of_file)
+        })?;
+        if all.is_empty() {
+            let place = place_text(target, &targets);
+            return Err(missing(
+                format!("{place} has no function {function}"),
+                function,
+                known.iter().map(String::as_str),
+            ));
+        }
+        Ok(all)
+    }
+
+    pub(super) fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound> {
+        let targets = self.targets(target)?;
+        let found = Self::each(&targets, |found| {
+            let file = self.load(found)?;
+            let image = file.image().map_err(|error| not_read(&error))?;
+            let offset = image.address_map().to_offset(ElfVaddr(vaddr));
+            let message = || format!("{} has nothing at {vaddr:#x}", found.shown);
+            let offset = offset.map_err(|_| NotFound { message: message(), hints: Vec::new() })?.0;
+            let (path, shown) = (file.opened().to_owned(), found.shown.clone());
+            let (name, size) = with_functions(&file, |functions| {
+                let holds =
+                    |it: &&probes::symbols::Function<'_>| it.vaddr.0 <= vaddr && vaddr < it.vaddr.0 + it.size.max(1);
+                functions.all().iter().find(holds).map(|it| (it.name.clone().into_owned(), it.size))
+            })?
+            .unwrap_or_default();
+            Ok(vec![FunctionPlace { path, shown, name, offset, size, vaddr }])
+        })?;
+        let message = || format!("no file has anything at {vaddr:#x}");
+        found.into_iter().next().ok_or_else(|| NotFound { message: message(), hints: Vec::new() })
+    }
+
+    pub(super) fn usdt(
+        &self,
+        target: Option<&str>,
+        provider: Option<&str>,
+        name: &str,
+    ) -> Result<Vec<UsdtPlaces>, NotFound> {
+        let names = pattern(name)?;
+        let providers = provider.filter(|text| !text.is_empty()).map(pattern).transpose()?;
+        let targets = self.targets(target)?;
+        let mut known = Vec::new();
+        let all = Self::each(&targets, |found| {
+            let file = self.usdt_of(found)?;
+            let (probes, opened) = &*file;
+            known.extend(probes.probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)));
+            let fits = |probe: &probes::usdt::Probe| {
+                names.matches(&probe.name) && providers.as_ref().is_none_or(|pattern| pattern.matches(&probe.provider))
+            };
+            let fitting = probes.probes.iter().filter(|probe| fits(probe)).map(|probe| UsdtPlaces {
+                path: opened.clone(),
+                shown: found.shown.clone(),
+                provider: probe.provider.to_string(),
+                name: probe.name.to_string(),
+                places: probe.places.clone(),
+            });
+            Ok(fitting.collect())
+        })?;
+        if all.is_empty() {
+            let place = place_text(target, &targets);
+            let wanted = format!("{}:{name}", provider.unwrap_or("*"));
+            let near = known.iter().map(String::as_str);
+            return Err(missing(format!("{place} has no USDT probe {wanted}"), &wanted, near));
+        }
+        Ok(all)
+    }
+
+    /// A file's probes, of which only the notes are read: scripts name many probes of one large file.
+    fn usdt_of(&self, found: &Found) -> Result<Rc<(UsdtProbes, PathBuf)>, NotFound> {
+        let key = found.place.path();
+        if let Some(known) = self.usdt.borrow().get(key) {
+            return Ok(Rc::clone(known));
+        }
+        let file = found.place.load_notes().map_err(|error| not_read(&error))?;
+        let mut probes = UsdtProbes::read(&file.image().map_err(|error| not_read(&error))?);
+        if !probes.wanted_symbols().is_empty() {
+            let whole = self.load(found)?;
+            let debug = whole.debug_file();
+            let image = whole.image().map_err(|error| not_read(&error))?;
+            probes.resolve(&image, debug.as_ref().and_then(|debug| debug.image().ok()).as_ref());
+        }
+        let known = Rc::new((probes, file.opened().to_owned()));
+        self.usdt.borrow_mut().insert(key.to_owned(), Rc::clone(&known));
+        Ok(known)
+    }
+
+    pub(super) fn symbol(&self, target: &str, name: &str) -> Option<(u64, u64)> {
+        let targets = self.targets(Some(target)).ok()?;
+        let found = Self::each(&targets, |found| {
+            let file = self.load(found)?;
+            let image = file.image().map_err(|error| not_read(&error))?;
+            Ok(probes::symbols::find(&image, name).into_iter().map(|(vaddr, size)| (vaddr.0, size)).collect())
+        });
+        found.ok()?.into_iter().next()
+    }
+
+    /// The file that has a file's debug information: itself, or the one that it was moved to.
+    pub(super) fn debug(&self, path: &str) -> Option<&[u8]> {
+        for slot in &self.debug {
+            let (known, file) = slot.get_or_init(|| (path.to_owned(), self.debug_file(path)));
+            if known == path {
+                return file.as_ref().and_then(|file| file.image().ok()).map(|image| image.data());
+            }
+        }
+        None
+    }
+
+    /// The names and values of an enumeration, if the program's debug information has it.
+    pub(in crate::run) fn enumeration(&self, name: &str) -> Option<Vec<(String, i64)>> {
+        let program = self.of_subject().into_iter().next()?;
+        let bytes = self.debug(program.place.path().to_str()?)?;
+        let mut types = TypeStore::new(if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 });
+        types.add_dwarf(Dwarf::new(DwarfSections::from_elf(bytes).ok()?).ok()?).ok()?;
+        let found = types.find(NameKind::Enum, name).ok()??;
+        let names = types.enumerators(found).ok()?;
+        Some(names.into_iter().map(|it| (it.name.to_owned(), it.value)).collect())
+    }
+
+    fn debug_file(&self, path: &str) -> Option<ElfFile> {
+        let own = self.of_subject().into_iter().find(|own| own.place.path() == Path::new(path));
+        let file = own.map_or_else(|| FilePlace::at(Path::new(path)), |own| own.place).load().ok()?;
+        let mut name = file.path().file_name()?.to_owned();
+        name.push(".debug");
+        let beside = file.path().parent().unwrap_or(Path::new("")).to_owned();
+        // A folder that is not absolute may be meant from the file's own, as in other tools.
+        let folders = self.debug_folders.iter().flat_map(|folder| [folder.clone(), beside.join(folder)]);
+        let in_folders = || folders.into_iter().find_map(|folder| FilePlace::at(&folder.join(&name)).load().ok());
+        Some(file.debug_file().or_else(in_folders).unwrap_or(file))
+    }
+}
+
+fn by_pattern(text: &str, own: &[Found]) -> Result<Targets, NotFound> {
+    let fits = pattern(text)?;
+    let files: Vec<Found> = if own.is_empty() {
+        let paths = glob::glob(text).into_iter().flatten().flatten().filter(|path| path.is_file());
+        // The crate leaves it out.
+        let prefix = if text.starts_with("./") { "./" } else { "" };
+        paths
+            .take(MAX_FILES)
+            .map(|path| Found { shown: format!("{prefix}{}", printable(&path)), place: FilePlace::at(&path) })
+            .collect()
+    } else {
+        own.iter().filter(|found| fits.matches(&found.shown)).cloned().collect()
+    };
+    let message = || format!("no file fits {text}");
+    if files.is_empty() {
+        Err(NotFound { message: message(), hints: Vec::new() })
+    } else {
+        Ok(Targets { files, first_only: false })
+    }
+}
+
+/// A path, a library of the process or of the machine, or a program of PATH.
+fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
+    let found = |path: &Path| Found { shown: printable(path), place: FilePlace::at(path) };
+    if text.contains('/') {
+        let path = Path::new(text);
+        let same = |own: &&Found| own.place.path() == path;
+        return match own.iter().find(same) {
+            Some(own) => Ok(vec![own.clone()]),
+            None if path.exists() => Ok(vec![Found { shown: text.to_owned(), ..found(path) }]),
+            None => Err(NotFound { message: format!("there is no file {text}"), hints: Vec::new() }),
+        };
+    }
+    let name = |found: &Found| found.place.path().file_name().map(|name| name.to_string_lossy().into_owned());
+    let of_process: Vec<Found> =
+        own.iter().filter(|own| name(own).is_some_and(|name| is_called(&name, text))).cloned().collect();
+    if !of_process.is_empty() {
+        return Ok(of_process);
+    }
+    if let Ok(program) = find_program(text.as_ref()) {
+        return Ok(vec![found(&program)]);
+    }
+    // The linker's cache has one for each machine that it knows: the first is this one's.
+    let library = host::library_cache::library(text).into_iter().find(|path| path.exists());
+    let local = || Path::new(text).exists().then(|| PathBuf::from(text));
+    library.or_else(local).map(|path| vec![found(&path)]).ok_or_else(|| NotFound {
+        message: format!("there is no program in PATH and no library called {text}"),
+        hints: vec!["a path has a / in it: ./NAME".into()],
+    })
+}
+
+fn with_functions<T>(file: &ElfFile, look: impl FnOnce(&Functions<'_>) -> T) -> Result<T, NotFound> {
+    let debug = file.debug_file();
+    let debug = debug.as_ref().and_then(|debug| debug.image().ok());
+    let image = file.image().map_err(|error| not_read(&error))?;
+    Ok(look(&Functions::read(&image, debug.as_ref())))
+}
+
+fn place_text(target: Option<&str>, targets: &Targets) -> String {
+    match (target, targets.files.as_slice()) {
+        (_, [only]) => only.shown.clone(),
+        (Some(target), _) if target != OWN => target.to_owned(),
+        (_, files) => files.first().map_or_else(String::new, |file| format!("{} with its libraries", file.shown)),
+    }
+}
+
+fn not_read(error: &host::HostError) -> NotFound {
+    let source = std::error::Error::source(error).map_or_else(String::new, |source| format!(": {source}"));
+    NotFound { message: format!("{error}{source}"), hints: Vec::new() }
+}

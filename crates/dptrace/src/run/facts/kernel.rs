@@ -1,0 +1,170 @@
+//! Facts about the kernel: its BTF, its tracepoints, its functions.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bpf_codegen::script::interface::NotFound;
+use bpf_session::Features;
+use host::{HostError, KernelSymbols, Tracefs, TracepointName};
+use probes::tracefs::TracepointFormat;
+
+use super::{missing, pattern};
+
+/// Where the kernel tells its types.
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+/// What a raw tracepoint's type is called in BTF (`include/trace/bpf_probe.h`).
+const RAW_PREFIX: &[u8] = b"btf_trace_";
+
+/// The kernel's facts.
+#[derive(Default)]
+pub(in crate::run) struct Kernel {
+    symbols: Rc<OnceCell<KernelSymbols>>,
+    btf: OnceCell<Option<Vec<u8>>>,
+    tracefs: OnceCell<Result<OurTracefs, String>>,
+    formats: RefCell<HashMap<TracepointName, Arc<TracepointFormat>>>,
+}
+
+/// A tracefs, and what keeps it where it is nobody else's.
+struct OurTracefs {
+    tracefs: Tracefs,
+    _mount: Option<OwnedFd>,
+}
+
+impl OurTracefs {
+    fn find() -> Result<Self, String> {
+        match Tracefs::find() {
+            Ok(tracefs) => Ok(Self { tracefs, _mount: None }),
+            Err(error @ HostError::NoTracefs { .. }) => {
+                // It is not mounted: one of our own leaves the machine's mounts as they are.
+                let mount = sys::mount::detached("tracefs").map_err(|_| error.to_string())?;
+                let path = PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd()));
+                Ok(Self { tracefs: Tracefs::at(&path), _mount: Some(mount) })
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Kernel {
+    pub(super) fn symbols(&self) -> Rc<OnceCell<KernelSymbols>> {
+        Rc::clone(&self.symbols)
+    }
+
+    pub(super) fn btf(&self) -> Option<&[u8]> {
+        self.btf.get_or_init(|| std::fs::read(BTF).ok()).as_deref()
+    }
+
+    fn tracefs(&self) -> Result<&Tracefs, NotFound> {
+        let found = self.tracefs.get_or_init(OurTracefs::find).as_ref();
+        found.map(|ours| &ours.tracefs).map_err(|message| NotFound { message: message.clone(), hints: Vec::new() })
+    }
+
+    /// Tracepoints whose names fit.
+    pub(in crate::run) fn tracepoints(&self, category: &str, name: &str) -> Result<Vec<(String, String)>, NotFound> {
+        let (categories, names) = (pattern(category)?, pattern(name)?);
+        if categories.is_plain() && names.is_plain() {
+            self.tracepoint(category, name)?;
+            return Ok(vec![(category.to_owned(), name.to_owned())]);
+        }
+        let all = self.tracepoint_names()?;
+        let fitting: Vec<_> = all
+            .iter()
+            .filter(|it| categories.matches(&it.category) && names.matches(&it.name))
+            .map(|it| (it.category.clone(), it.name.clone()))
+            .collect();
+        if fitting.is_empty() { Err(no_tracepoint(category, name, &all)) } else { Ok(fitting) }
+    }
+
+    fn tracepoint_names(&self) -> Result<Vec<TracepointName>, NotFound> {
+        self.tracefs()?.names().map_err(|error| NotFound { message: error.to_string(), hints: Vec::new() })
+    }
+
+    /// A tracepoint's record.
+    pub(in crate::run) fn tracepoint(&self, category: &str, name: &str) -> Result<Arc<TracepointFormat>, NotFound> {
+        let key = TracepointName { category: category.to_owned(), name: name.to_owned() };
+        if let Some(known) = self.formats.borrow().get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        // A path in place of a name would leave tracefs.
+        let is_name = |text: &str| !text.is_empty() && !text.contains('/') && !text.starts_with('.');
+        let format = if is_name(category) && is_name(name) { self.tracefs()?.format(&key).ok() } else { None };
+        let Some(format) = format else {
+            return Err(no_tracepoint(category, name, &self.tracepoint_names()?));
+        };
+        let format = Arc::new(format);
+        self.formats.borrow_mut().insert(key, Arc::clone(&format));
+        Ok(format)
+    }
+
+    /// Raw tracepoints whose names fit: those of BTF, or else the names of tracepoints, which are mostly the same.
+    pub(in crate::run) fn raw_tracepoints(&self, name: &str) -> Result<Vec<String>, NotFound> {
+        let names = pattern(name)?;
+        let mut known: Vec<String> = match self.btf() {
+            Some(btf) => raw_names(btf, names.is_plain().then_some(name)),
+            None => self.tracepoint_names()?.into_iter().map(|it| it.name).collect(),
+        };
+        known.sort();
+        known.dedup();
+        let fitting: Vec<String> = known.iter().filter(|known| names.matches(known)).cloned().collect();
+        if !fitting.is_empty() {
+            return Ok(fitting);
+        }
+        let all = self.btf().map_or(known, |btf| raw_names(btf, None));
+        Err(missing(format!("the kernel has no raw tracepoint {name}"), name, all.iter().map(String::as_str)))
+    }
+
+    /// Functions whose names fit.
+    pub(in crate::run) fn functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
+        let names = pattern(name)?;
+        let modules = module.map(pattern).transpose()?;
+        let symbols = self.symbols();
+        let symbols = symbols.get_or_init(|| KernelSymbols::read().unwrap_or_default());
+        let in_module = |of: Option<&str>| modules.as_ref().is_none_or(|it| it.matches(of.unwrap_or("vmlinux")));
+        let fitting = symbols.functions().filter(|(function, of)| names.matches(function) && in_module(*of));
+        let mut fitting: Vec<String> = fitting.map(|(function, _)| function.to_owned()).collect();
+        fitting.sort();
+        fitting.dedup();
+        if !fitting.is_empty() {
+            return Ok(fitting);
+        }
+        let all = symbols.functions().map(|(function, _)| function);
+        Err(missing(format!("the kernel has no function {name} that can be probed"), name, all))
+    }
+}
+
+fn no_tracepoint(category: &str, name: &str, all: &[TracepointName]) -> NotFound {
+    let full: Vec<String> = all.iter().map(|it| format!("{}:{}", it.category, it.name)).collect();
+    let wanted = format!("{category}:{name}");
+    missing(
+        format!("no matches for tracepoint {wanted}: the kernel has none of that name"),
+        &wanted,
+        full.iter().map(String::as_str),
+    )
+}
+
+/// The raw tracepoints that BTF's strings name: all, or one if it is there.
+fn raw_names(btf: &[u8], only: Option<&str>) -> Vec<String> {
+    let strings = btf.split(|&byte| byte == 0).filter_map(|text| text.strip_prefix(RAW_PREFIX));
+    let names = strings.filter_map(|name| std::str::from_utf8(name).ok());
+    match only {
+        Some(only) => names.filter(|name| *name == only).take(1).map(str::to_owned).collect(),
+        None => names.map(str::to_owned).collect(),
+    }
+}
+
+/// The kernel's version, as major and minor number.
+pub(super) fn release() -> (u32, u32) {
+    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+/// What a kernel has that is new enough for all of it: no trial is needed then. An older number says nothing, since
+/// distributions take features back.
+pub(super) fn known_features() -> Option<Features> {
+    (release() >= (6, 10)).then_some(Features { cookies: true, uprobe_multi: true, sleepable: true })
+}

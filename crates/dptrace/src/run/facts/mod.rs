@@ -1,0 +1,188 @@
+//! What the compiler asks of the machine and the target, read when it is first asked for.
+
+mod files;
+mod kernel;
+mod subject;
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bpf_codegen::script::interface::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, UsdtPlaces};
+use bpf_session::Features;
+use host::KernelSymbols;
+use probes::pattern::{NamePattern, nearest};
+use probes::registers::Arch;
+use probes::tracefs::TracepointFormat;
+
+use super::options::RunArgs;
+
+pub(super) use files::UserFiles;
+pub(super) use kernel::Kernel;
+pub(super) use subject::Subject;
+
+/// The inode of the kernel's first PID namespace, `PROC_PID_INIT_INO` of `linux/proc_ns.h`.
+const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// The facts.
+pub(super) struct Facts {
+    pub(super) kernel: Kernel,
+    pub(super) files: UserFiles,
+    features: OnceCell<Features>,
+    params: Vec<String>,
+    allows_unsafe: bool,
+    start: u64,
+}
+
+impl Facts {
+    pub(super) fn new(subject: Subject, params: Vec<String>, args: &RunArgs) -> Self {
+        let start = sys::clock::boot_nanos();
+        let (kernel, files) = (Kernel::default(), UserFiles::new(subject, args.debug_dirs.clone()));
+        Self { kernel, files, features: OnceCell::new(), params, allows_unsafe: args.r#unsafe, start }
+    }
+
+    /// What links may use.
+    pub(super) fn features(&self) -> Features {
+        // Where nothing can be tried, loading says why.
+        *self
+            .features
+            .get_or_init(|| kernel::known_features().unwrap_or_else(|| Features::detect().unwrap_or(Features::none())))
+    }
+
+    /// The kernel's symbols, to share.
+    pub(super) fn kernel_symbols(&self) -> Rc<OnceCell<KernelSymbols>> {
+        self.kernel.symbols()
+    }
+}
+
+impl TargetFacts for Facts {
+    fn arch(&self) -> Arch {
+        if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 }
+    }
+
+    fn kernel(&self) -> KernelFacts {
+        let since = |major, minor| kernel::release() >= (major, minor);
+        KernelFacts {
+            cookies: self.features().cookies,
+            bpf_loop: since(5, 17),
+            for_each: since(5, 13),
+            lookup_percpu: since(5, 19),
+        }
+    }
+
+    fn kernel_btf(&self) -> Option<&[u8]> {
+        self.kernel.btf()
+    }
+
+    fn debug_elf(&self, path: &str) -> Option<&[u8]> {
+        self.files.debug(path)
+    }
+
+    fn functions(&self, target: Option<&str>, function: &str, cpp: bool) -> Result<Vec<FunctionPlace>, NotFound> {
+        self.files.functions(target, function, cpp)
+    }
+
+    fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound> {
+        self.files.address(target, vaddr)
+    }
+
+    fn usdt(&self, target: Option<&str>, provider: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound> {
+        self.files.usdt(target, provider, name)
+    }
+
+    fn tracepoints(&self, category: &str, name: &str) -> Result<Vec<(String, String)>, NotFound> {
+        self.kernel.tracepoints(category, name)
+    }
+
+    fn tracepoint(&self, category: &str, name: &str) -> Result<Arc<TracepointFormat>, NotFound> {
+        self.kernel.tracepoint(category, name)
+    }
+
+    fn raw_tracepoints(&self, name: &str) -> Result<Vec<String>, NotFound> {
+        self.kernel.raw_tracepoints(name)
+    }
+
+    fn kernel_functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
+        self.kernel.functions(module, name)
+    }
+
+    fn kernel_symbol(&self, name: &str) -> Option<u64> {
+        self.kernel.symbols().get_or_init(|| KernelSymbols::read().unwrap_or_default()).address(name)
+    }
+
+    fn user_symbol(&self, target: &str, name: &str) -> Option<(u64, u64)> {
+        self.files.symbol(target, name)
+    }
+
+    fn cgroup_id(&self, path: &str) -> Option<u64> {
+        host::cgroups::id(std::path::Path::new(path))
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.files.subject().pid()
+    }
+
+    fn params(&self) -> &[String] {
+        &self.params
+    }
+
+    fn environment(&self) -> Vec<ConfigFact> {
+        let ours =
+            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let known = ours.filter_map(|(name, value)| {
+            let name = name.strip_prefix("BPFTRACE_")?.to_ascii_lowercase();
+            Some(ConfigFact { name, value })
+        });
+        known.collect()
+    }
+
+    fn possible_cpus(&self) -> u32 {
+        sys::bpf::possible_cpus().map_or(1, |cpus| cpus as u32)
+    }
+
+    fn online_cpus(&self) -> u32 {
+        online_cpus().len() as u32
+    }
+
+    fn start_time(&self) -> u64 {
+        self.start
+    }
+
+    fn child(&self) -> Option<u32> {
+        self.files.subject().child()
+    }
+
+    fn pid_namespace(&self) -> Option<(u64, u64)> {
+        use std::os::unix::fs::MetadataExt as _;
+        let own = std::fs::metadata("/proc/self/ns/pid").ok()?;
+        (own.ino() != FIRST_PID_NAMESPACE).then(|| (own.dev(), own.ino()))
+    }
+
+    fn allows_unsafe(&self) -> bool {
+        self.allows_unsafe
+    }
+}
+
+/// The numbers of the CPUs that are online (Documentation/admin-guide/cputopology.rst: `0-3,7`).
+pub(super) fn online_cpus() -> Vec<u32> {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let ranges = text.trim().split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    });
+    let cpus: Vec<u32> = ranges.flatten().collect();
+    if cpus.is_empty() { vec![0] } else { cpus }
+}
+
+/// A pattern, or what is wrong with it.
+fn pattern(text: &str) -> Result<NamePattern, NotFound> {
+    NamePattern::parse(text).map_err(|error| NotFound { message: error.to_string(), hints: Vec::new() })
+}
+
+/// That something is not there, with the nearest names that are.
+fn missing<'a>(message: String, wanted: &str, known: impl IntoIterator<Item = &'a str>) -> NotFound {
+    let plain = wanted.replace(['*', '?'], "");
+    let near = nearest(&plain, known, 3);
+    let hints = if near.is_empty() { Vec::new() } else { vec![format!("near: {}", near.join(", "))] };
+    NotFound { message, hints }
+}

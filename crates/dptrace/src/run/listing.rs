@@ -1,0 +1,214 @@
+//! `-l`: what can be attached to, as bpftrace lists it.
+
+mod types;
+
+use bpf_codegen::script::interface::TargetFacts as _;
+use typeinfo::NameKind;
+
+use super::facts::Facts;
+use super::options::RunArgs;
+use super::source::ScriptText;
+use super::{Lines, compiled, subject};
+use crate::failure::note;
+use crate::output::Output;
+use types::Types;
+
+/// Software events by name (`linux/perf_event.h`, `enum perf_sw_ids`), as bpftrace calls them.
+const SOFTWARE: [&str; 11] = [
+    "alignment-faults",
+    "bpf-output",
+    "context-switches",
+    "cpu-clock",
+    "cpu-migrations",
+    "dummy",
+    "emulation-faults",
+    "major-faults",
+    "minor-faults",
+    "page-faults",
+    "task-clock",
+];
+/// Hardware events, likewise (`enum perf_hw_id`).
+const HARDWARE: [&str; 10] = [
+    "backend-stalls",
+    "branch-instructions",
+    "branch-misses",
+    "bus-cycles",
+    "cache-misses",
+    "cache-references",
+    "cpu-cycles",
+    "frontend-stalls",
+    "instructions",
+    "ref-cycles",
+];
+/// Short names that are listed too.
+const SOFTWARE_SHORT: [&str; 4] = ["cpu", "cs", "faults", "dummy"];
+/// The units of timers.
+const UNITS: [&str; 4] = ["hz", "ms", "s", "us"];
+
+/// Lists.
+pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
+    let mut lines = Lines::default();
+    let (subject, held) = subject(args)?;
+    // A command that is only listed is not run.
+    drop(held);
+    let facts = Facts::new(subject, Vec::new(), args);
+    let types = Types::new(&facts);
+    for pattern in wanted(args)? {
+        list_pattern(&pattern, args, &facts, &types, &mut lines);
+    }
+    let mut output = Output::open(args.output.as_deref())?;
+    output.buffer.extend(lines.0.as_bytes());
+    Ok(output.flush()?)
+}
+
+/// The patterns to list: as typed, or the attach points of a script.
+fn wanted(args: &RunArgs) -> anyhow::Result<Vec<String>> {
+    let word = args.words.first();
+    let is_file = word.is_some_and(|word| std::path::Path::new(word).is_file());
+    if !args.programs.is_empty() || is_file {
+        let text = ScriptText::of(args)?;
+        let program = compiled::parse(&text, args)?;
+        let points = program.items.iter().filter_map(|item| match &item.kind {
+            bt_lang::ast::ItemKind::Probe(probe) => Some(probe),
+            _ => None,
+        });
+        let points = points.flat_map(|probe| &probe.points).map(|point| point.raw.clone());
+        return Ok(points.collect());
+    }
+    let Some(word) = word else { return Ok(vec!["*:*".into()]) };
+    if std::path::Path::new(word).extension().is_some_and(|it| it == "bt") {
+        note(&format!(
+            "It appears that '{word}' is a filename but the file does not exist. Treating '{word}' as a search pattern."
+        ));
+    }
+    Ok(word.split(',').map(|pattern| pattern.trim().to_owned()).collect())
+}
+
+/// A kind of probe: its names, and how its probes are found.
+struct Kind {
+    name: &'static str,
+    short: &'static [&'static str],
+    list: fn(&str, &Facts) -> Vec<String>,
+}
+
+const KINDS: [Kind; 13] = [
+    Kind { name: "hardware", short: &["h"], list: |rest, _| events(&[&HARDWARE], rest) },
+    Kind { name: "interval", short: &["i"], list: |rest, _| events(&[&UNITS], rest) },
+    Kind { name: "kprobe", short: &["k"], list: kernel_functions },
+    Kind { name: "kretprobe", short: &["kr"], list: kernel_functions },
+    Kind { name: "profile", short: &["p"], list: |rest, _| events(&[&UNITS], rest) },
+    Kind { name: "rawtracepoint", short: &["rt"], list: raw_tracepoints },
+    Kind { name: "software", short: &["s"], list: |rest, _| events(&[&SOFTWARE, &SOFTWARE_SHORT], rest) },
+    Kind { name: "tracepoint", short: &["t"], list: tracepoints },
+    Kind { name: "uprobe", short: &["u"], list: user_functions },
+    Kind { name: "uretprobe", short: &["ur"], list: user_functions },
+    Kind { name: "usdt", short: &["U"], list: usdt },
+    Kind { name: "fentry", short: &["f", "kfunc"], list: vmlinux_functions },
+    Kind { name: "fexit", short: &["fr", "kretfunc"], list: vmlinux_functions },
+];
+
+fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, types: &Types<'_>, lines: &mut Lines) {
+    let records = [("struct ", NameKind::Struct), ("union ", NameKind::Union), ("enum ", NameKind::Enum)];
+    if let Some((name, kind)) = records.iter().find_map(|(word, kind)| Some((pattern.strip_prefix(word)?, *kind))) {
+        let found = types.definition(kind, name.trim());
+        if let Some(definition) = found {
+            lines.push(format_args!("vmlinux: {definition}"));
+        }
+        return;
+    }
+    // A pattern in one part is over whole names, unless it is a kind's name.
+    let whole = !pattern.contains(':') && !KINDS.iter().any(|kind| fits(pattern, kind.name));
+    let pattern = if whole { format!("*:{pattern}") } else { pattern.to_owned() };
+    let (kind, rest) = pattern.split_once(':').unwrap_or((&pattern, "*"));
+    let Ok(kinds) = probes::pattern::NamePattern::parse(kind) else { return };
+    for known in &KINDS {
+        if !kinds.matches(known.name) && !known.short.contains(&kind) {
+            continue;
+        }
+        // Without a file there is nothing to look through.
+        let of_files = ["uprobe", "uretprobe", "usdt"].contains(&known.name);
+        if kind.contains('*') && of_files && args.pid.is_none() && !rest.contains('/') {
+            continue;
+        }
+        for found in (known.list)(rest, facts) {
+            lines.push(format_args!("{}:{found}", known.name));
+            if args.verbose > 0 {
+                for argument in types.arguments(known.name, &found) {
+                    lines.push(format_args!("    {argument}"));
+                }
+            }
+        }
+    }
+}
+
+/// Whether a name fits a pattern.
+fn fits(pattern: &str, name: &str) -> bool {
+    probes::pattern::NamePattern::parse(pattern).is_ok_and(|pattern| pattern.matches(name))
+}
+
+/// Names of a table that fit, with a colon for the period behind.
+fn events(tables: &[&[&str]], rest: &str) -> Vec<String> {
+    let wanted = rest.split(':').next().unwrap_or_default();
+    let Ok(names) = probes::pattern::NamePattern::parse(if wanted.is_empty() { "*" } else { wanted }) else {
+        return Vec::new();
+    };
+    let mut all: Vec<&str> = tables.iter().flat_map(|table| table.iter().copied()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all.into_iter().filter(|name| names.matches(name)).map(|name| format!("{name}:")).collect()
+}
+
+/// The parts before the last colon, and the last.
+fn split(rest: &str) -> (Option<&str>, &str) {
+    rest.rsplit_once(':').map_or((None, rest), |(target, name)| (Some(target), name))
+}
+
+fn kernel_functions(rest: &str, facts: &Facts) -> Vec<String> {
+    let (module, name) = split(rest);
+    facts.kernel_functions(module, name).unwrap_or_default()
+}
+
+fn vmlinux_functions(rest: &str, facts: &Facts) -> Vec<String> {
+    let (module, name) = split(rest);
+    let named = |name: String| format!("{}:{name}", module.filter(|it| !it.contains('*')).unwrap_or("vmlinux"));
+    facts.kernel_functions(module, name).unwrap_or_default().into_iter().map(named).collect()
+}
+
+fn raw_tracepoints(rest: &str, facts: &Facts) -> Vec<String> {
+    facts.raw_tracepoints(split(rest).1).unwrap_or_default()
+}
+
+fn tracepoints(rest: &str, facts: &Facts) -> Vec<String> {
+    let (category, name) = split(rest);
+    let found = facts.tracepoints(category.unwrap_or("*"), name).unwrap_or_default();
+    let mut names: Vec<String> = found.into_iter().map(|(category, name)| format!("{category}:{name}")).collect();
+    names.sort();
+    names
+}
+
+fn user_functions(rest: &str, facts: &Facts) -> Vec<String> {
+    let (target, name) = split(rest);
+    let (target, cpp) = match target.and_then(|target| target.strip_suffix(":cpp")) {
+        Some(target) => (Some(target), true),
+        None => (target, false),
+    };
+    let found = facts.functions(target, name, cpp).unwrap_or_default();
+    let mut names: Vec<String> = found.into_iter().map(|place| format!("{}:{}", place.shown, place.name)).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn usdt(rest: &str, facts: &Facts) -> Vec<String> {
+    let (target, name) = split(rest);
+    let (target, provider) = match target.and_then(|target| target.rsplit_once(':')) {
+        Some((file, provider)) => (Some(file), Some(provider)),
+        None => (target, None),
+    };
+    let found = facts.usdt(target, provider, name).unwrap_or_default();
+    let mut names: Vec<String> =
+        found.into_iter().map(|it| format!("{}:{}:{}", it.shown, it.provider, it.name)).collect();
+    names.sort();
+    names.dedup();
+    names
+}

@@ -1,0 +1,109 @@
+//! `-lv`: the arguments of probes and the fields of structs.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use bpf_codegen::script::interface::TargetFacts as _;
+use typeinfo::{Abi, Btf, Dwarf, DwarfSections, NameKind, Param, SourceId, TypeRef, TypeStore};
+
+use crate::run::facts::Facts;
+
+/// The types of the kernel and of files, read when they are first asked for.
+pub(super) struct Types<'a> {
+    facts: &'a Facts,
+    kernel: OnceCell<Option<Known<'a>>>,
+    files: RefCell<HashMap<String, Option<Rc<Known<'a>>>>>,
+}
+
+/// One source's types.
+struct Known<'a> {
+    store: TypeStore<'a>,
+    source: SourceId,
+}
+
+impl<'a> Types<'a> {
+    pub(super) fn new(facts: &'a Facts) -> Self {
+        Self { facts, kernel: OnceCell::new(), files: RefCell::default() }
+    }
+
+    /// The arguments of a probe, a declaration each.
+    pub(super) fn arguments(&self, kind: &str, probe: &str) -> Vec<String> {
+        let (target, name) = probe.rsplit_once(':').unwrap_or(("", probe));
+        match kind {
+            "tracepoint" => {
+                let format = self.facts.tracepoint(target, name);
+                let fields = format.iter().flat_map(|format| format.own_fields());
+                fields.map(|field| declared(&field.type_text, &field.name)).collect()
+            }
+            "rawtracepoint" => self.kernel().map_or_else(Vec::new, |known| {
+                let found = known.store.raw_tracepoint(name).ok().flatten();
+                found.map_or_else(Vec::new, |found| known.params(&found.params))
+            }),
+            "kprobe" | "kretprobe" | "fentry" | "fexit" => {
+                self.kernel().map_or_else(Vec::new, |known| known.function(name, kind == "fexit"))
+            }
+            "uprobe" | "uretprobe" => self.file(target).map_or_else(Vec::new, |known| known.function(name, false)),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The definition of a struct of the kernel.
+    pub(super) fn definition(&self, kind: NameKind, name: &str) -> Option<String> {
+        let known = self.kernel()?;
+        let ty = known.store.find(kind, name).ok().flatten()?;
+        known.store.definition(ty, false).ok()
+    }
+
+    fn kernel(&self) -> Option<&Known<'a>> {
+        let read = || {
+            let mut store = TypeStore::new(abi());
+            let source = store.add_btf(Btf::parse(self.facts.kernel_btf()?).ok()?).ok()?;
+            Some(Known { store, source })
+        };
+        self.kernel.get_or_init(read).as_ref()
+    }
+
+    fn file(&self, path: &str) -> Option<Rc<Known<'a>>> {
+        if let Some(known) = self.files.borrow().get(path) {
+            return known.clone();
+        }
+        let read = || {
+            let mut store = TypeStore::new(abi());
+            let sections = DwarfSections::from_elf(self.facts.debug_elf(path)?).ok()?;
+            let source = store.add_dwarf(Dwarf::new(sections).ok()?).ok()?;
+            Some(Rc::new(Known { store, source }))
+        };
+        let known = read();
+        self.files.borrow_mut().insert(path.to_owned(), known.clone());
+        known
+    }
+}
+
+impl Known<'_> {
+    fn function(&self, name: &str, returns: bool) -> Vec<String> {
+        let Some(function) = self.store.function(self.source, name).ok().flatten() else { return Vec::new() };
+        let mut all = self.params(&function.params);
+        if returns {
+            all.push(self.declare(function.returns, "retval"));
+        }
+        all
+    }
+
+    fn params(&self, params: &[Param<'_>]) -> Vec<String> {
+        params.iter().map(|param| self.declare(param.ty, param.name.unwrap_or("?"))).collect()
+    }
+
+    fn declare(&self, ty: TypeRef, name: &str) -> String {
+        declared(&self.store.display(ty), name)
+    }
+}
+
+/// A declaration as bpftrace writes it: the stars stand with the type.
+fn declared(ty: &str, name: &str) -> String {
+    format!("{} {name}", ty.replace(" *", "*"))
+}
+
+fn abi() -> Abi {
+    if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 }
+}

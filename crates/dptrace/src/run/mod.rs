@@ -1,0 +1,136 @@
+//! `dptrace run`: scripts in bpftrace's language.
+
+mod attach;
+mod bundled;
+mod compiled;
+mod events;
+mod facts;
+mod listing;
+mod live;
+mod lookups;
+mod manual;
+mod maps;
+mod name_tables;
+mod options;
+mod process_id;
+mod show;
+mod source;
+mod symbols;
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use bpf_codegen::script::Script;
+use bpf_session::Session;
+use bt_runtime::{Decoder, Printer};
+use sys::process::{HeldChild, PidFd};
+
+use crate::failure::note;
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use events::Events;
+use facts::{Facts, Subject};
+use live::{Live, Setting};
+use lookups::Machine;
+use source::ScriptText;
+
+pub(crate) use bundled::scripts;
+pub(crate) use options::RunArgs;
+
+/// Runs the command; gives the exit status that the script asked for.
+pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
+    if args.list {
+        return listing::list(args).map(|()| 0);
+    }
+    args.form()?;
+    if args.helper_errors > 0 {
+        note("-k: errors of helpers are not told yet");
+    }
+    let text = ScriptText::of(args)?;
+    let mut program = compiled::parse(&text, args)?;
+    if args.fmt {
+        return print(args, &bt_lang::fmt::format(&program, &text.text));
+    }
+    if args.dump == Some(options::DumpName::Ast) {
+        return print(args, &bt_lang::dump::dump(&program));
+    }
+    let (subject, held) = subject(args)?;
+    let facts = Facts::new(subject, text.params.clone(), args);
+    process_id::put_in(&mut program, facts.files.subject().pid())?;
+    name_tables::put_in(&mut program, |name| facts.files.enumeration(name));
+    let mut script = compiled::compile(&text, &program, &facts, args)?;
+    if let Some(filter) = &args.probe_filter {
+        attach::filter(&mut script, filter)?;
+    }
+    if args.check {
+        return Ok(0);
+    }
+    if let Some(path) = &args.emit_object {
+        let bytes = script.module.to_object().build()?;
+        std::fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))?;
+        return Ok(0);
+    }
+    if let Some(what) = args.dump {
+        return show::dump(&script, what, args).map(|()| 0);
+    }
+    execute(&script, &text, &facts, args, held)
+}
+
+/// Loads and runs it.
+fn execute(
+    script: &Script,
+    text: &ScriptText,
+    facts: &Facts,
+    args: &RunArgs,
+    held: Option<HeldChild>,
+) -> anyhow::Result<u8> {
+    let interrupt = Interrupt::catch()?;
+    let mut session = Session::load(&script.module, facts.features())?;
+    if args.dry_run {
+        attach::all(script, &mut session, args.verbose > 0)?;
+        return Ok(0);
+    }
+    let machine = Machine::new(facts.kernel_symbols(), &script.config, attach::files(script));
+    let decoder = Decoder::new(&machine, &script.config.str_trunc_trailer);
+    let printer = Printer::new(args.form()?);
+    let events = Events { script, text, machine: &machine, decoder, printer, warnings: !args.no_warnings, exit: None };
+    let output = Output::open(args.output.as_deref())?;
+    if args.mode.is_some() {
+        return manual::bench(script, &session, printer, output).map(|()| 0);
+    }
+    let pid = facts.files.subject().pid().filter(|_| held.is_none());
+    let process = pid.map(|pid| PidFd::open(pid).with_context(|| format!("process {pid}"))).transpose()?;
+    let setting = Setting { args, interrupt: &interrupt, held, process, pid };
+    let (status, session) = Live::new(session, events, output, &setting).run(setting)?;
+    if session.has_links() {
+        sys::process::exit_leaving_rest(status);
+    }
+    Ok(status)
+}
+
+/// Whom the script is about, and the command of `-c`, which waits.
+fn subject(args: &RunArgs) -> anyhow::Result<(Subject, Option<HeldChild>)> {
+    match (&args.pid, &args.command) {
+        (Some(pid), _) => Ok((Subject::process(pid)?, None)),
+        (_, Some(command)) => Subject::command(command).map(|(subject, held)| (subject, Some(held))),
+        (None, None) => Ok((Subject::All, None)),
+    }
+}
+
+fn print(args: &RunArgs, text: &str) -> anyhow::Result<u8> {
+    let mut output = Output::open(args.output.as_deref())?;
+    output.buffer.extend(text.as_bytes());
+    output.flush()?;
+    Ok(0)
+}
+
+/// Lines of text.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn push(&mut self, line: impl std::fmt::Display) {
+        // SANITY: writing to a string doesn't fail.
+        let _ = writeln!(self.0, "{line}");
+    }
+}

@@ -1,0 +1,106 @@
+//! The script: its text and the name that messages call it by, and its arguments.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use bt_lang::Diagnostic;
+use bt_lang::render::{Source, render};
+use bt_runtime::Place;
+
+use super::bundled;
+use super::options::RunArgs;
+use crate::failure::{capitalized, speaks_as_bpftrace, usage};
+use crate::target::printable;
+
+/// What bpftrace calls a program that has no file.
+const NO_FILE: &str = "stdin";
+
+/// A script's text.
+#[derive(Clone, Debug)]
+pub(super) struct ScriptText {
+    /// What messages call it.
+    pub(super) name: String,
+    /// All of it.
+    pub(super) text: String,
+    /// What stands behind it on the command line.
+    pub(super) params: Vec<String>,
+}
+
+impl ScriptText {
+    /// What was asked for.
+    pub(super) fn of(args: &RunArgs) -> anyhow::Result<Self> {
+        // As bpftrace does, files that are to be included stand before the script.
+        let includes: Vec<String> = args.includes.iter().map(|file| ["#include <", file, ">\n"].concat()).collect();
+        let includes = includes.concat();
+        if !args.programs.is_empty() {
+            let text = includes + &args.programs.join("\n");
+            return Ok(Self { name: NO_FILE.into(), text, params: args.words.clone() });
+        }
+        let Some((script, params)) = args.words.split_first() else {
+            return Err(usage("what to run is missing: a SCRIPT's file or name, or -e PROGRAM"));
+        };
+        let (name, text) = read(script)?;
+        Ok(Self { name, text: includes + &text, params: params.to_vec() })
+    }
+
+    /// Tells a diagnostic on standard error.
+    pub(super) fn tell(&self, diagnostic: &Diagnostic) {
+        use std::io::{IsTerminal as _, Write as _};
+        if speaks_as_bpftrace() {
+            let _ = write!(std::io::stderr(), "{}", self.as_bpftrace(diagnostic));
+            return;
+        }
+        let shown = render(diagnostic, &Source::new(&self.name, &self.text), std::io::stderr().is_terminal());
+        // Where standard error is gone, there is nobody to tell.
+        let _ = write!(anstream::stderr(), "{shown}");
+    }
+
+    /// A diagnostic in bpftrace's form: `stdin:1:9-20: ERROR: Message`, the line, tildes under the place, hints.
+    fn as_bpftrace(&self, diagnostic: &Diagnostic) -> String {
+        let place = self.place(diagnostic.span);
+        let word = if diagnostic.is_error() { "ERROR" } else { "WARNING" };
+        let message = capitalized(&diagnostic.message);
+        let hints = diagnostic.hints.iter().map(|hint| format!("HINT: {hint}"));
+        let lines = [format!("{}: {word}: {message}", place.shown()), self.context(&place)];
+        lines.into_iter().chain(hints).map(|line| line + "\n").collect()
+    }
+
+    /// Where a span is, in lines and columns.
+    pub(super) fn place(&self, span: bt_lang::Span) -> Place {
+        let source = Source::new(&self.name, &self.text);
+        Place { file: self.name.clone(), start: source.position(span.start), end: source.position(span.end) }
+    }
+
+    /// The line that a place is in, and a mark under it, as bpftrace shows them.
+    pub(super) fn context(&self, place: &Place) -> String {
+        let line = self.text.lines().nth(place.start.0.saturating_sub(1)).unwrap_or_default();
+        let width = if place.start.0 == place.end.0 { place.end.1.saturating_sub(place.start.1).max(1) } else { 1 };
+        format!("{}\n{}{}", line, " ".repeat(place.start.1.saturating_sub(1)), "~".repeat(width))
+    }
+}
+
+fn read(script: &str) -> anyhow::Result<(String, String)> {
+    let path = Path::new(script);
+    let bytes = if script == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes)?;
+        bytes
+    } else {
+        match (std::fs::read(path), bundled::find(script)) {
+            (Ok(bytes), _) => bytes,
+            (Err(_), Some(bundled)) => return Ok((format!("{}.bt", bundled.name), bundled.text.to_owned())),
+            (Err(error), None) => return Err(usage(no_script(path, &error))),
+        }
+    };
+    let name = if script == "-" { NO_FILE.to_owned() } else { printable(path) };
+    let text = String::from_utf8(bytes).map_err(|_| usage(format!("{name} is not UTF-8")))?;
+    Ok((name, text))
+}
+
+fn no_script(path: &Path, error: &std::io::Error) -> String {
+    let name = printable(path);
+    let reason = error.to_string();
+    let reason = reason.split(" (os error").next().unwrap_or_default();
+    let near = crate::names::hint(&name, bundled::ALL.iter().map(|script| script.name));
+    format!("failed to open file '{name}': {reason}{near}")
+}

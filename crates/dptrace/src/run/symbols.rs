@@ -1,0 +1,185 @@
+//! The functions behind addresses of processes: from what a process has mapped and from its files' symbol tables.
+
+use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use addr2line::Loader;
+use bt_runtime::{SourcePlace, Symbol};
+use host::{FilePlace, Pid, Process};
+use probes::ProcAddr;
+use probes::elf::ElfKind;
+use probes::symbols::{Functions, demangle};
+
+/// Where the kernel puts position-independent programs of x86-64 that are not randomized: two thirds of the address
+/// space, `ELF_ET_DYN_BASE` of `arch/x86/include/asm/elf.h`.
+const PLAIN_BASE: u64 = 0x5555_5555_4000;
+/// How many processes are remembered.
+const MAX_PROCESSES: usize = 4096;
+
+/// Symbols of processes; files and processes are read when they are first asked for.
+pub(super) struct UserSymbols {
+    demangle: bool,
+    /// Whether source files and lines are wanted.
+    lines: bool,
+    /// The files that user probes are in: where the functions of processes are looked for that are gone.
+    probed: Vec<PathBuf>,
+    processes: RefCell<HashMap<u32, Option<Rc<Process>>>>,
+    files: RefCell<HashMap<PathBuf, Rc<Table>>>,
+}
+
+/// A file's functions.
+#[derive(Default)]
+struct Table {
+    /// In the order of their places.
+    functions: Vec<Function>,
+    /// The file, by a name that we can open.
+    opened: PathBuf,
+    /// Its source lines, read when they are first asked for.
+    lines: OnceCell<Option<Loader>>,
+}
+
+/// A function of a file.
+struct Function {
+    /// Where it begins, as an offset in the file.
+    offset: u64,
+    /// Its address in the file's own terms.
+    vaddr: u64,
+    /// Its bytes; 0 if that is not known.
+    size: u64,
+    name: String,
+}
+
+impl UserSymbols {
+    pub(super) fn new(demangle: bool, lines: bool, probed: Vec<PathBuf>) -> Self {
+        Self { demangle, lines, probed, processes: RefCell::default(), files: RefCell::default() }
+    }
+
+    /// The functions at an address of a process, the innermost first.
+    pub(super) fn at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
+        let Some(known) = self.process(pid) else { return self.in_probed(address) };
+        self.in_process(&known, address).or_else(|| {
+            // It may have mapped more since, or run another program.
+            let fresh = Rc::new(Process::open(Pid(pid)).ok()?);
+            self.processes.borrow_mut().insert(pid, Some(Rc::clone(&fresh)));
+            self.in_process(&fresh, address)
+        })
+    }
+
+    /// Looks at a process while it is there.
+    pub(super) fn remember(&self, pid: u32) {
+        let known = Process::open(Pid(pid)).ok().map(Rc::new);
+        if known.is_some() {
+            self.processes.borrow_mut().insert(pid, known);
+        }
+    }
+
+    fn process(&self, pid: u32) -> Option<Rc<Process>> {
+        let mut processes = self.processes.borrow_mut();
+        if processes.len() >= MAX_PROCESSES {
+            processes.clear();
+        }
+        let look = || Process::open(Pid(pid)).ok().map(Rc::new);
+        processes.entry(pid).or_insert_with(look).clone()
+    }
+
+    /// The function at an address of a process that is gone, in the files that probes are in: where they are at fixed
+    /// addresses, by themselves or for want of randomization.
+    fn in_probed(&self, address: u64) -> Option<Vec<Symbol>> {
+        self.probed.iter().find_map(|path| {
+            let file = FilePlace::at(path);
+            let (table, offset) = {
+                let loaded = file.load_notes().ok()?;
+                let image = loaded.image().ok()?;
+                let base = if image.kind() == ElfKind::Fixed { 0 } else { PLAIN_BASE };
+                let vaddr = probes::ElfVaddr(address.checked_sub(base)?);
+                (self.table_of(path, || Table::read(&file)), image.address_map().to_offset(vaddr).ok()?)
+            };
+            self.symbol(&table, offset.0, path)
+        })
+    }
+
+    fn in_process(&self, process: &Process, address: u64) -> Option<Vec<Symbol>> {
+        let (mapping, offset) = process.maps().to_file(ProcAddr(address))?;
+        let path = mapping.file()?;
+        self.symbol(&self.table(process, path), offset.0, path)
+    }
+
+    /// The functions of a file at an offset in it: one, and those that were inlined there where lines are wanted.
+    fn symbol(&self, table: &Table, offset: u64, path: &Path) -> Option<Vec<Symbol>> {
+        let above = table.functions.partition_point(|function| function.offset <= offset);
+        let Function { offset: start, vaddr, size, name } = table.functions[..above].last()?;
+        let distance = offset - start;
+        // A symbol without a length goes to the next one.
+        if *size != 0 && distance >= *size {
+            return None;
+        }
+        let shown = if self.demangle { demangle(name) } else { None };
+        let name = shown.unwrap_or_else(|| name.clone());
+        let module = Some(path.display().to_string());
+        let own = Symbol { name, offset: distance, module, ..Symbol::default() };
+        if self.lines { Some(table.with_lines(own, vaddr + distance)) } else { Some(vec![own]) }
+    }
+
+    fn table(&self, process: &Process, path: &Path) -> Rc<Table> {
+        self.table_of(path, || {
+            let program = process.program();
+            let place = if program.path() == path {
+                Some(program)
+            } else {
+                process.libraries().into_iter().find(|place| place.path() == path)
+            };
+            let own = place.and_then(|place| Table::read(&place));
+            // The process may be gone, and its files with it in /proc; the path is most often still that file.
+            own.or_else(|| Table::read(&FilePlace::at(path)))
+        })
+    }
+
+    fn table_of(&self, path: &Path, read: impl FnOnce() -> Option<Table>) -> Rc<Table> {
+        if let Some(known) = self.files.borrow().get(path) {
+            return Rc::clone(known);
+        }
+        let table = Rc::new(read().unwrap_or_default());
+        self.files.borrow_mut().insert(path.to_owned(), Rc::clone(&table));
+        table
+    }
+}
+
+impl Table {
+    fn read(place: &FilePlace) -> Option<Self> {
+        let file = place.load().ok()?;
+        let debug = file.debug_file();
+        let debug_image = debug.as_ref().and_then(|debug| debug.image().ok());
+        let functions = Functions::read(&file.image().ok()?, debug_image.as_ref());
+        let function = |function: &probes::symbols::Function<'_>| Function {
+            offset: function.offset.0,
+            vaddr: function.vaddr.0,
+            size: function.size,
+            name: function.name.clone().into_owned(),
+        };
+        let mut functions: Vec<Function> = functions.all().iter().map(function).collect();
+        // Of several names of a place the last one is shown: that of the longest function.
+        functions.sort_by_key(|function| (function.offset, function.size));
+        Some(Self { functions, opened: file.opened().to_owned(), lines: OnceCell::new() })
+    }
+
+    /// A function with its source's line, behind those that were inlined at this address.
+    fn with_lines(&self, mut own: Symbol, vaddr: u64) -> Vec<Symbol> {
+        let loader = self.lines.get_or_init(|| Loader::new(&self.opened).ok());
+        let mut frames = Vec::new();
+        if let Some(mut found) = loader.as_ref().and_then(|loader| loader.find_frames(vaddr).ok()) {
+            while let Ok(Some(frame)) = found.next() {
+                let place = frame.location.and_then(|location| {
+                    Some(SourcePlace { file: location.file?.to_owned(), line: location.line.unwrap_or_default() })
+                });
+                let name = frame.function.as_ref().and_then(|function| function.demangle().ok().map(Cow::into_owned));
+                frames.push((name.unwrap_or_default(), place));
+            }
+        }
+        own.place = frames.pop().and_then(|(_, place)| place);
+        let inlined = |(name, place)| Symbol { name, place, inlined: true, ..Symbol::default() };
+        frames.into_iter().map(inlined).chain([own]).collect()
+    }
+}

@@ -1,0 +1,24 @@
+//! Whether a process's code is as its file has it: a probe stands there as a breakpoint (`int3`).
+
+/// Panics if the code that a process has mapped from its program is not the file's: a probe's breakpoint was left.
+#[track_caller]
+pub(crate) fn assert_code_is_the_files(pid: u32) {
+    use std::os::unix::fs::FileExt as _;
+    let exe = std::fs::canonicalize(format!("/proc/{pid}/exe")).expect("it lives");
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it lives");
+    let memory = std::fs::File::open(format!("/proc/{pid}/mem")).expect("we may");
+    let file = std::fs::read(&exe).expect("its program");
+    let mut compared = 0;
+    for line in maps.lines().filter(|line| line.contains(" r-xp ") && line.ends_with(&exe.display().to_string())) {
+        let mut fields = line.split_whitespace();
+        let hex = |text: &str| usize::from_str_radix(text, 16).expect("hex");
+        let (start, end) = fields.next().and_then(|range| range.split_once('-')).expect("a range");
+        let (start, end, offset) = (hex(start), hex(end), hex(fields.nth(1).expect("an offset")));
+        let mut bytes = vec![0; (end - start).min(file.len() - offset)];
+        memory.read_exact_at(&mut bytes, start as u64).expect("its memory");
+        let differs = bytes.iter().zip(&file[offset..]).position(|(a, b)| a != b);
+        assert_eq!(differs.map(|at| format!("{:#x} differs", offset + at)), None);
+        compared += bytes.len();
+    }
+    assert!(compared > 0, "{maps}");
+}

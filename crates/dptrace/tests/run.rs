@@ -1,0 +1,110 @@
+//! `dptrace run` and `dptrace scripts`, as typed.
+#![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
+
+use std::path::Path;
+
+use assert_cmd::Command;
+use host::{Capabilities, Capability};
+
+fn dptrace(words: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("dptrace").unwrap();
+    command.args(words);
+    command
+}
+
+/// What a command writes to standard output and standard error, and its exit status.
+fn run(words: &[&str]) -> (String, String, i32) {
+    let output = dptrace(words).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr), output.status.code().unwrap())
+}
+
+/// Whether scripts can be run here; says so where they can't.
+fn may_trace() -> bool {
+    let may = Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon]).is_empty();
+    if !may {
+        eprintln!("skipped: it needs CAP_BPF and CAP_PERFMON");
+    }
+    may
+}
+
+#[test]
+fn without_root_a_script_is_checked_and_formatted() {
+    let (out, _, status) = run(&["run", "--fmt", "-e", "begin{printf(\"%d\",1)}"]);
+    assert_eq!((out.as_str(), status), ("begin {\n  printf(\"%d\", 1);\n}\n", 0));
+    let (_, err, status) = run(&["run", "--check", "-e", "begin { print(nothing); }"]);
+    assert_eq!(status, 2);
+    assert!(err.contains("--> stdin:1:15") && err.contains("nothing"), "{err}");
+    assert_eq!(run(&["run", "--check", "-e", "begin { @[comm] = count(); }"]).2, 0);
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    let cases: [(&[&str], &str); 5] = [
+        (&["run"], "what to run is missing"),
+        (&["run", "no-such-script"], "failed to open file 'no-such-script'"),
+        (&["run", "-p", "1x", "-e", "begin {}"], "failed to parse pid: invalid trailing bytes: 1x"),
+        (&["run", "-f", "xml", "-e", "begin {}"], "invalid output format \"xml\""),
+        (&["scripts", "sysla"], "near: syslat"),
+    ];
+    for (words, expected) in cases {
+        let (_, err, status) = run(words);
+        assert_eq!(status, 2, "{words:?}: {err}");
+        assert!(err.contains(expected), "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn bundled_scripts_are_listed_and_printed() {
+    assert!(run(&["scripts"]).0.contains("syslat  "));
+    let (text, _, _) = run(&["scripts", "syslat"]);
+    assert!(text.starts_with("#!"));
+    assert_eq!(run(&["run", "--fmt", "syslat"]).2, 0);
+}
+
+#[test]
+fn begin_and_end_and_maps() {
+    if !may_trace() {
+        return;
+    }
+    let (out, err, status) =
+        run(&["run", "-e", "begin { printf(\"hi %s\\n\", \"you\"); @a[1] = 2; } end { exit(7); }"]);
+    assert_eq!((out.as_str(), err.as_str(), status), ("hi you\n\n\n@a[1]: 2\n", "Attached 2 probes\n", 7));
+    let (out, err, _) = run(&["run", "-f", "json", "-e", "begin { @a[1] = 2; }"]);
+    let expected = "{\"type\": \"attached_probes\", \"count\": 1, \"data\": {\"probes\": 1}}\n\
+                    {\"type\": \"map\", \"data\": {\"@a\": {\"1\": 2}}}\n";
+    assert_eq!((out.as_str(), err.as_str()), (expected, ""));
+}
+
+#[test]
+fn a_command_is_traced_from_its_first_instruction_and_its_end_is_the_end() {
+    if !may_trace() {
+        return;
+    }
+    let script = "tracepoint:syscalls:sys_enter_execve /pid == cpid/ { @[str(args.filename)] = count(); }";
+    let (out, err, status) = run(&["run", "-e", script, "-c", "/bin/true"]);
+    assert_eq!((out.as_str(), status), ("\n\n@[/bin/true]: 1\n", 0), "{err}");
+}
+
+#[test]
+fn probes_of_a_file_and_of_the_kernel_are_listed() {
+    let own = env!("CARGO_BIN_EXE_dptrace");
+    let (out, _, _) = run(&["run", "-l", &format!("uprobe:{own}:main")]);
+    assert_eq!(out, format!("uprobe:{own}:main\n"));
+    assert_eq!(run(&["run", "-l", "interval:*"]).0, "interval:hz:\ninterval:ms:\ninterval:s:\ninterval:us:\n");
+    if Path::new("/sys/kernel/btf/vmlinux").exists() {
+        let (out, _, _) = run(&["run", "-lv", "rawtracepoint:sched_switch"]);
+        assert!(out.starts_with("rawtracepoint:sched_switch\n") && out.contains("struct task_struct* prev"), "{out}");
+    }
+}
+
+#[test]
+fn by_the_name_bpftrace_it_is_dptrace_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("bpftrace");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dptrace"), &link).unwrap();
+    let output = Command::new(&link).args(["--check", "-e", "begin { print(nothing); }"]).output().unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert!(err.starts_with("stdin:1:15-22: ERROR: "), "{err}");
+    assert!(err.contains("\nbegin { print(nothing); }\n              ~~~~~~~\n"), "{err}");
+}

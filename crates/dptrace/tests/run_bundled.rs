@@ -1,0 +1,211 @@
+//! The bundled scripts at work: what they print of the demo target is what it says of itself.
+
+#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
+
+#[path = "common/kernel.rs"]
+mod kernel;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use demo_target::Truth;
+use kernel::{Demo, PROGRAM, Process, kernel, needs};
+
+/// A bundled script at work.
+fn tracer(script: &str, args: &[&str]) -> Process {
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", script]).args(args).env("NO_COLOR", "1").stdout(Stdio::piped());
+    Process::start(&mut command)
+}
+
+/// What a script prints of the whole life of a target, and the truth.
+#[track_caller]
+fn told_of_demo(script: &str, demo_args: &[&str], script_args: &[&str]) -> (String, Truth) {
+    let mut demo = Demo::start(demo_args);
+    let pid = demo.process.pid().to_string();
+    let mut tracer = tracer(script, &[script_args, &["-p", &pid]].concat());
+    tracer.wait_for("Attached");
+    demo.go();
+    let (status, output, told) = tracer.end();
+    assert!(status.success(), "{script}: {status}: {told:#?}");
+    (output, demo.truth())
+}
+
+/// How many of the lines have this in them.
+fn count(output: &str, part: &str) -> u64 {
+    output.lines().filter(|line| line.contains(part)).count() as u64
+}
+
+#[track_caller]
+fn assert_counts(output: &str, truth: &Truth, parts: &[(&str, &str)]) {
+    for (part, probe) in parts {
+        let hits = truth.hits[&format!("spdk:{probe}")];
+        assert_eq!(count(output, part), hits, "{probe}, by {part:?}:\n{output}");
+    }
+}
+
+#[test]
+fn nvmf_tells_the_control_plane() {
+    let Some(_alone) = kernel() else { return };
+    let (output, truth) = told_of_demo("nvmf", &["--requests", "300"], &[]);
+    assert!(output.contains(": nvmf_tgt reached state RUNNING\n"), "{output}");
+    assert!(output.contains(": nqn.2016-06.io.spdk:cnode1 change state from INACTIVE to ACTIVE start\n"), "{output}");
+    assert!(output.contains(": nqn.2016-06.io.spdk:cnode1 on thread 2 state to ACTIVE done\n"), "{output}");
+    let parts = [
+        ("to poll group on thread", "nvmf_poll_group_add_qpair"),
+        ("from poll group on thread", "nvmf_poll_group_remove_qpair"),
+        (": disconnect qpair", "nvmf_qpair_disconnect"),
+        (": create controller", "nvmf_ctrlr_create"),
+        (": destruct controller", "nvmf_ctrlr_destruct"),
+        (", qid ", "nvmf_ctrlr_add_qpair"),
+        (" add namespace ", "nvmf_subsystem_add_ns"),
+        (" add host ", "nvmf_subsystem_add_host"),
+        (" add listener ", "nvmf_subsystem_add_listener"),
+    ];
+    // Of the two that tell a qpair's id, one tells its controller.
+    let without: String =
+        output.lines().filter(|line| !line.contains(": controller")).flat_map(|it| [it, "\n"]).collect();
+    assert_counts(&without, &truth, &parts);
+    for qpair in &truth.qpairs {
+        let line =
+            format!("{} add qpair {:#x}, qid {}, for host {}\n", qpair.subnqn, qpair.pointer, qpair.qid, qpair.hostnqn);
+        assert!(output.contains(&line), "{line} is not in:\n{output}");
+    }
+    // As in bpftrace, an empty line stands between events and maps.
+    let lines = output.lines().filter(|line| !line.is_empty());
+    let times = lines.map(|line| line.split(':').next().and_then(|time| time.parse::<f64>().ok()));
+    let times: Vec<f64> = times.map(|time| time.expect("a line begins with its time")).collect();
+    assert!(times.is_sorted(), "{output}");
+}
+
+#[test]
+fn nvme_and_timeouts_tell_the_controllers() {
+    let Some(_alone) = kernel() else { return };
+    let (output, truth) = told_of_demo("nvme", &["--requests", "300"], &[]);
+    let parts = [
+        (" create qpair ", "bdev_nvme_create_qpair"),
+        (": delete controller ", "bdev_nvme_ctrlr_delete"),
+        (": remove disk ", "bdev_nvme_destruct"),
+    ];
+    assert_counts(&output, &truth, &parts);
+    let (output, truth) = told_of_demo("nvmf_timeout", &["--requests", "300"], &[]);
+    let parts = [
+        (" is reset", "bdev_nvme_ctrlr_reset"),
+        (" waits before it connects again", "bdev_nvme_ctrlr_reconnect_delay"),
+        (" connects again", "bdev_nvme_ctrlr_reconnect"),
+    ];
+    // The words of the last are in both.
+    let without: String = output.replace(" waits before it connects again", " waits");
+    assert_counts(&output, &truth, &parts[..2]);
+    assert_counts(&without, &truth, &parts[2..]);
+}
+
+#[test]
+fn sched_tells_cores_and_moves() {
+    let Some(_alone) = kernel() else { return };
+    let (output, truth) = told_of_demo("sched", &["--for", "2s"], &[]);
+    let parts = [
+        ("balance of 2 cores", "dynsched_balance"),
+        ("core  ", "dynsched_core_info"),
+        (" of its core", "dynsched_move"),
+    ];
+    let cores: String = output.lines().filter(|line| !line.contains(" -> ")).flat_map(|it| [it, "\n"]).collect();
+    assert_counts(&output, &truth, &parts[..1]);
+    assert_counts(&cores, &truth, &parts[1..2]);
+    assert_counts(&output, &truth, &parts[2..]);
+    let shares = output.lines().filter_map(|line| line.split("busy ").nth(1)?.split(' ').find(|word| !word.is_empty()));
+    let shares: Vec<u32> = shares.map(|share| share.parse().expect("a percentage")).collect();
+    assert!(!shares.is_empty() && shares.iter().all(|&share| share <= 100), "{output}");
+}
+
+#[test]
+fn usdt_count_counts_every_probe() {
+    let Some(_alone) = kernel() else { return };
+    let (output, truth) = told_of_demo("usdt-count", &["--requests", "300"], &[]);
+    let told: BTreeMap<String, u64> = output
+        .lines()
+        .filter_map(|line| line.strip_prefix("@hits[usdt:")?.split_once("]: "))
+        .map(|(probe, hits)| (probe.rsplitn(3, ':').collect::<Vec<_>>(), hits))
+        .map(|(parts, hits)| (format!("{}:{}", parts[1], parts[0]), hits.parse().expect("a number")))
+        .collect();
+    let functions = ["demo_request_start", "demo_request_complete"];
+    let hit = truth.hits.iter().filter(|(name, hits)| **hits > 0 && !functions.contains(&name.as_str()));
+    let hit: BTreeMap<String, u64> = hit.map(|(name, hits)| (name.clone(), *hits)).collect();
+    assert_eq!(told, hit);
+}
+
+#[test]
+fn intr_wakeups_names_functions() {
+    let Some(_alone) = kernel() else { return };
+    let (output, _) = told_of_demo("intr-wakeups", &["--for", "2s"], &["all"]);
+    assert!(output.contains("message: demo_connect_msg("), "{output}");
+    assert!(output.contains("reactor_0 sleeps"), "{output}");
+}
+
+#[test]
+fn what_the_kernel_did_is_told() {
+    let Some(_alone) = kernel() else { return };
+    for (script, part) in [
+        ("syscalls", "@calls[clock_nanosleep]: "),
+        ("syslat", "@us[clock_nanosleep]:"),
+        ("offcpu", "@us[reactor_"),
+        ("runqlat", "@us:"),
+    ] {
+        let (output, _) = told_of_demo(script, &["--for", "2500ms"], &[]);
+        assert!(output.contains(part), "{script} does not tell {part:?}:\n{output}");
+    }
+}
+
+/// A program with functions of these names, which it calls; the path of a C file's program.
+fn compiled(source: &str, dir: &Path) -> String {
+    let (file, program) = (dir.join("program.c"), dir.join("program"));
+    std::fs::write(&file, source).expect("written");
+    let done = Command::new("cc").args(["-O0", "-rdynamic", "-o"]).args([&program, &file]).status().expect("cc runs");
+    assert!(done.success());
+    program.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn functions_of_other_programs_are_found() {
+    let Some(_alone) = kernel() else { return };
+    if !needs("cc") {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let program = compiled(
+        r#"
+        #include <sys/uio.h>
+        #include <fcntl.h>
+        #include <unistd.h>
+        void one(void *x) {}
+        void two(void *x) {}
+        int spdk_thread_send_msg(void *thread, void (*fn)(void *), void *ctx) { return 0; }
+        void spdk_for_each_channel(void *device, void (*fn)(void *), void *ctx) {}
+        void bridge_run(void) { for (volatile int i = 0; i < 1000; i++) {} }
+        int main(void) {
+            for (int i = 0; i < 5; i++) spdk_thread_send_msg(0, i < 3 ? one : two, 0);
+            for (int i = 0; i < 7; i++) spdk_for_each_channel(0, two, 0);
+            for (int i = 0; i < 11; i++) bridge_run();
+            char bytes[8192];
+            struct iovec vector = {bytes, sizeof bytes};
+            int zeros = open("/dev/zero", O_RDONLY);
+            for (int i = 0; i < 13; i++) readv(zeros, &vector, 1);
+            readv(-1, &vector, 1);
+            usleep(500000);
+        }
+        "#,
+        dir.path(),
+    );
+    for (script, lines) in [
+        ("send_msg", &["@send_msg[two]: 2", "@send_msg[one]: 3", "@for_each_channel[two]: 7"][..]),
+        ("readv", &["[8K, 16K)             13 |", "@failed[Bad file descriptor]: 1"]),
+        ("bridge_loop", &["@us:"]),
+    ] {
+        let (status, output, told) = tracer(script, &["-c", &program]).end();
+        assert!(status.success(), "{script}: {told:#?}");
+        for line in lines {
+            assert!(output.contains(line), "{script}: no {line:?} in:\n{output}\n{told:#?}");
+        }
+    }
+}

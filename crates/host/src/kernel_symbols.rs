@@ -1,0 +1,97 @@
+//! The kernel's own symbols, from `/proc/kallsyms`.
+
+use std::io;
+
+/// Where the kernel tells its symbols. Without the right to see them (`kptr_restrict`) all addresses are 0.
+const KALLSYMS: &str = "/proc/kallsyms";
+
+/// Symbols of code that is no function: padding before functions, static calls, checks of control flow.
+const NO_FUNCTIONS: [&str; 3] = ["__pfx_", "__SCT__", "__cfi_"];
+
+/// All symbols of the kernel and its modules, by address.
+#[derive(Clone, Debug, Default)]
+pub struct KernelSymbols {
+    text: String,
+    /// Address, and where its line's name begins and ends.
+    symbols: Vec<(u64, u32, u32)>,
+}
+
+impl KernelSymbols {
+    /// Reads them: some 200,000 lines.
+    pub fn read() -> io::Result<Self> {
+        Ok(Self::parse(std::fs::read_to_string(KALLSYMS)?))
+    }
+
+    /// Understands the text: a line is address, kind, name, and a module in brackets (`s_show` in `kernel/kallsyms.c`).
+    pub fn parse(text: String) -> Self {
+        let mut symbols = Vec::new();
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            let mut words = line.split_ascii_whitespace();
+            if let (Some(address), Some(_), Some(name)) = (words.next(), words.next(), words.next())
+                && let Ok(address) = u64::from_str_radix(address, 16)
+            {
+                let at = start + (name.as_ptr() as usize - line.as_ptr() as usize);
+                symbols.push((address, at as u32, (at + name.len()) as u32));
+            }
+            start += line.len();
+        }
+        symbols.sort_by_key(|symbol| symbol.0);
+        Self { text, symbols }
+    }
+
+    /// The symbol that an address is in, and how far behind its beginning.
+    pub fn at(&self, address: u64) -> Option<(&str, u64)> {
+        let above = self.symbols.partition_point(|symbol| symbol.0 <= address);
+        let (start, ..) = *self.symbols[..above].last().filter(|symbol| symbol.0 != 0)?;
+        // Of several names of an address, the first that the kernel tells.
+        let first = self.symbols.partition_point(|symbol| symbol.0 < start);
+        let (_, from, to) = self.symbols[first];
+        Some((&self.text[from as usize..to as usize], address - start))
+    }
+
+    /// The address of a symbol.
+    pub fn address(&self, name: &str) -> Option<u64> {
+        let of = |symbol: &&(u64, u32, u32)| &self.text[symbol.1 as usize..symbol.2 as usize] == name;
+        self.symbols.iter().find(of).map(|symbol| symbol.0).filter(|&address| address != 0)
+    }
+
+    /// All functions, in order of address, each with its module if it is not the kernel's own.
+    pub fn functions(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.symbols.iter().filter_map(|&(_, from, to)| {
+            let (from, to) = (from as usize, to as usize);
+            // The kind stands before the name; these are of code (nm(1)).
+            let kind = self.text.as_bytes().get(from.checked_sub(2)?)?;
+            let rest = self.text[to..].lines().next().unwrap_or_default();
+            let module = rest.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+            let name = &self.text[from..to];
+            let is_code = b"tTwW".contains(kind) && !NO_FUNCTIONS.iter().any(|prefix| name.starts_with(prefix));
+            is_code.then_some((name, module))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_are_found_by_address_and_name() {
+        let text = "ffffffff81000010 T second\nffffffff81000000 T first\nffffffff81000000 t also\nffffffff81000020 t __pfx_x\nffffffffc0000000 t own\t[mod]\n";
+        let symbols = KernelSymbols::parse(text.into());
+        assert_eq!(symbols.at(0xffff_ffff_8100_0014), Some(("second", 4)));
+        assert_eq!(symbols.at(0xffff_ffff_8100_0001), Some(("first", 1)));
+        assert_eq!(symbols.at(0xffff_ffff_c000_0000), Some(("own", 0)));
+        assert_eq!(symbols.at(1), None);
+        assert_eq!(symbols.address("also"), Some(0xffff_ffff_8100_0000));
+        assert_eq!(symbols.address("none"), None);
+        let all: Vec<_> = symbols.functions().collect();
+        assert_eq!(all, [("first", None), ("also", None), ("second", None), ("own", Some("mod"))]);
+    }
+
+    #[test]
+    fn hidden_addresses_are_no_symbols() {
+        let symbols = KernelSymbols::parse("0000000000000000 T a\n0000000000000000 T b\nnonsense\n".into());
+        assert_eq!((symbols.at(7), symbols.address("a")), (None, None));
+    }
+}

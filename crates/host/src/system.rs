@@ -1,0 +1,94 @@
+//! The machine's settings that decide what may be traced: `/proc/sys`, lockdown, limits, namespaces.
+
+use std::fs;
+use std::path::Path;
+
+/// The inode numbers of the machine's first namespaces (`PROC_PID_INIT_INO`, `PROC_USER_INIT_INO` of the kernel's
+/// `include/linux/proc_ns.h`).
+const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+const FIRST_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
+
+/// The kernel's release, as `uname -r` has it.
+pub fn kernel_release() -> Option<String> {
+    Some(fs::read_to_string("/proc/sys/kernel/osrelease").ok()?.trim().to_owned())
+}
+
+/// A setting below `/proc/sys/kernel`, as a number. Nothing if the kernel has no such setting.
+pub fn setting(name: &str) -> Option<i64> {
+    fs::read_to_string(Path::new("/proc/sys/kernel").join(name)).ok()?.trim().parse().ok()
+}
+
+/// Which of the kernel's own doors are locked for root, too (kernel_lockdown(7)): `none`, `integrity` or
+/// `confidentiality`. Nothing if the kernel does not tell: securityfs is not mounted, or not readable, or there is no
+/// lockdown in it.
+pub fn lockdown() -> Option<String> {
+    chosen(&fs::read_to_string("/sys/kernel/security/lockdown").ok()?)
+}
+
+/// The word in brackets, of those that can be chosen: `none [integrity] confidentiality`.
+fn chosen(line: &str) -> Option<String> {
+    Some(line.split_once('[')?.1.split_once(']')?.0.to_owned())
+}
+
+/// The bytes of memory that this process may lock; nothing for no limit (getrlimit(2), `RLIMIT_MEMLOCK`).
+pub fn lockable_memory() -> Option<u64> {
+    soft_limit(&fs::read_to_string("/proc/self/limits").unwrap_or_default(), "Max locked memory")
+}
+
+/// The soft limit of a line of `/proc/PID/limits`; nothing for `unlimited`.
+fn soft_limit(limits: &str, name: &str) -> Option<u64> {
+    limits.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
+}
+
+/// Whether this process is in the machine's first PID namespace, not in a container's.
+pub fn in_first_pid_namespace() -> Option<bool> {
+    Some(namespace("pid")? == FIRST_PID_NAMESPACE)
+}
+
+/// Whether this process is in the machine's first user namespace: capabilities of another are none for BPF.
+pub fn in_first_user_namespace() -> Option<bool> {
+    Some(namespace("user")? == FIRST_USER_NAMESPACE)
+}
+
+/// The number of one of our namespaces (namespaces(7): the link's text is `kind:[number]`).
+fn namespace(kind: &str) -> Option<u64> {
+    let link = fs::read_link(Path::new("/proc/self/ns").join(kind)).ok()?;
+    chosen(link.to_str()?)?.parse().ok()
+}
+
+/// Whether the kernel shows us its addresses (`kernel.kptr_restrict`): where it does not, all are 0.
+pub fn sees_kernel_addresses() -> Option<bool> {
+    use std::io::{BufRead as _, BufReader};
+    let symbols = BufReader::new(fs::File::open("/proc/kallsyms").ok()?);
+    // Some may be 0 in truth (per-CPU variables), but not the first hundred and all.
+    Some(symbols.lines().map_while(Result::ok).take(100).any(|line| !line.starts_with("0000000000000000")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chosen_one_is_in_brackets() {
+        assert_eq!(chosen("none [integrity] confidentiality\n").as_deref(), Some("integrity"));
+        assert_eq!(chosen("pid:[4026531836]").as_deref(), Some("4026531836"));
+        assert_eq!(chosen("none"), None);
+    }
+
+    #[test]
+    fn limits_are_read() {
+        let text = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                    Max locked memory         65536                65536                bytes     \n";
+        assert_eq!(soft_limit(text, "Max locked memory"), Some(65536));
+        let text = "Max locked memory         unlimited            unlimited            bytes     \n";
+        assert_eq!(soft_limit(text, "Max locked memory"), None);
+    }
+
+    #[test]
+    fn this_machine_tells() {
+        assert!(kernel_release().is_some_and(|release| release.contains('.')));
+        assert!(in_first_pid_namespace().is_some() && in_first_user_namespace().is_some());
+        assert_eq!(setting("no_such_setting"), None);
+        assert!(setting("perf_event_paranoid").is_some());
+    }
+}

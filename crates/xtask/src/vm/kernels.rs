@@ -1,0 +1,173 @@
+//! Debian's cloud kernels, from the mirror that this machine's own apt uses.
+//!
+//! apt works in a folder of its own here (apt.conf(5), `Dir`): the machine's lists and packages stay as they are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
+
+/// The releases that are tested: before attach cookies and links of perf events (5.15), before uprobe_multi (6.6), after.
+pub(super) const RELEASES: [&str; 3] = ["5.10", "6.1", "6.12"];
+/// The suites that hold them (Debian 11, 12, 13).
+const SUITES: [&str; 3] = ["bullseye", "bookworm", "trixie"];
+/// The package that depends on each suite's newest cloud kernel.
+const META_PACKAGE: &str = "linux-image-cloud-amd64";
+/// What Debian's archives are signed with (package debian-archive-keyring).
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// A kernel that can be booted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Kernel {
+    /// What was asked for: `5.10`.
+    pub(super) release: String,
+    /// The package.
+    pub(super) package: String,
+    /// The compressed kernel.
+    pub(super) image: PathBuf,
+}
+
+/// The kernels whose releases begin so. What is in the folder from an earlier run is not fetched again.
+pub(super) fn fetch(folder: &Path, releases: &[String]) -> anyhow::Result<Vec<Kernel>> {
+    let mut apt = None;
+    let mut kernels = Vec::new();
+    for release in releases {
+        let place = folder.join(release);
+        if let Some(known) = kernel_in(&place, release)? {
+            kernels.push(known);
+            continue;
+        }
+        let apt = match &apt {
+            Some(apt) => apt,
+            None => apt.insert(Apt::set_up(&folder.join("apt"))?),
+        };
+        let package = apt.kernel_package(release)?;
+        println!("fetching {package}");
+        fs::create_dir_all(&place).with_context(|| format!("creating {}", place.display()))?;
+        apt.run("apt-get", &["download", "--quiet", &package], &place)?;
+        let file = only_file(&place, ".deb")?.with_context(|| format!("apt-get made no file for {package}"))?;
+        run(Command::new("dpkg").arg("-x").arg(&file).arg(place.join("root")))?;
+        fs::remove_file(&file).with_context(|| format!("removing {}", file.display()))?;
+        fs::write(place.join("package"), &package)?;
+        kernels.push(kernel_in(&place, release)?.with_context(|| format!("{package} has no boot/vmlinuz"))?);
+    }
+    Ok(kernels)
+}
+
+/// The kernel that was unpacked here.
+fn kernel_in(place: &Path, release: &str) -> anyhow::Result<Option<Kernel>> {
+    let Ok(package) = fs::read_to_string(place.join("package")) else { return Ok(None) };
+    let boot = place.join("root/boot");
+    let image = entries(&boot)?.into_iter().find(|(name, _)| name.starts_with("vmlinuz-")).map(|(_, path)| path);
+    Ok(image.map(|image| Kernel { release: release.to_owned(), package, image }))
+}
+
+fn only_file(folder: &Path, ending: &str) -> anyhow::Result<Option<PathBuf>> {
+    Ok(entries(folder)?.into_iter().find(|(name, _)| name.ends_with(ending)).map(|(_, path)| path))
+}
+
+fn entries(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
+    let read = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    Ok(read.flatten().map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path())).collect())
+}
+
+/// apt, with a configuration of its own.
+struct Apt {
+    configuration: PathBuf,
+}
+
+impl Apt {
+    fn set_up(folder: &Path) -> anyhow::Result<Self> {
+        for below in ["lists/partial", "cache/archives/partial"] {
+            fs::create_dir_all(folder.join(below)).with_context(|| format!("creating {}", folder.display()))?;
+        }
+        let mirror = mirror()?;
+        let sources: Vec<_> =
+            SUITES.iter().map(|suite| format!("deb [signed-by={KEYRING}] {mirror} {suite} main\n")).collect();
+        fs::write(folder.join("sources.list"), sources.concat())?;
+        fs::write(folder.join("status"), "")?;
+        let configuration = folder.join("apt.conf");
+        fs::write(&configuration, configuration_text(folder))?;
+        let apt = Self { configuration };
+        apt.run("apt-get", &["update", "--quiet"], folder)?;
+        Ok(apt)
+    }
+
+    /// The package of the newest kernel of a release: what the suites' metapackage of that version depends on.
+    fn kernel_package(&self, release: &str) -> anyhow::Result<String> {
+        let here = Path::new(".");
+        let versions = self.run("apt-cache", &["madison", META_PACKAGE], here)?;
+        let version = version_of(&versions, release)
+            .with_context(|| format!("no Debian suite of {SUITES:?} has Linux {release}; there is:\n{versions}"))?;
+        let shown = self.run("apt-cache", &["show", &format!("{META_PACKAGE}={version}")], here)?;
+        let package = dependency_of(&shown).with_context(|| format!("{META_PACKAGE} {version} names no kernel"))?;
+        Ok(package.to_owned())
+    }
+
+    fn run(&self, program: &str, arguments: &[&str], folder: &Path) -> anyhow::Result<String> {
+        run(Command::new(program).args(arguments).env("APT_CONFIG", &self.configuration).current_dir(folder))
+    }
+}
+
+/// Everything that apt reads and writes is in `folder`.
+fn configuration_text(folder: &Path) -> String {
+    let at = folder.display();
+    format!(
+        "Dir::State \"{at}\";\nDir::State::Lists \"{at}/lists\";\nDir::State::status \"{at}/status\";\n\
+         Dir::Cache \"{at}/cache\";\nDir::Etc::SourceList \"{at}/sources.list\";\nDir::Etc::SourceParts \"/dev/null\";\n\
+         Acquire::Languages \"none\";\nAcquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
+         APT::Sandbox::User \"root\";\n"
+    )
+}
+
+/// Where this machine's apt gets Debian from (apt-get(8), `indextargets`).
+fn mirror() -> anyhow::Result<String> {
+    let asked = ["indextargets", "--format", "$(SITE) $(RELEASE)", "Created-By: Packages", "Origin: Debian"];
+    let targets = run(Command::new("apt-get").args(asked))?;
+    let main = targets.lines().filter_map(|line| line.split_once(' ')).find(|(_, suite)| SUITES.contains(suite));
+    match main {
+        Some((site, _)) => Ok(site.to_owned()),
+        None => bail!("apt on this machine has no Debian suite of {SUITES:?}; its targets: {targets:?}"),
+    }
+}
+
+/// The version in `apt-cache madison`'s lines (`package | version | source`) that is of this release.
+fn version_of<'text>(lines: &'text str, release: &str) -> Option<&'text str> {
+    let versions = lines.lines().filter_map(|line| line.split('|').nth(1)).map(str::trim);
+    let mut versions = versions.filter(|version| {
+        version.strip_prefix(release).is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+    });
+    versions.next()
+}
+
+/// The first package of the line `Depends:`.
+fn dependency_of(shown: &str) -> Option<&str> {
+    shown.lines().find_map(|line| line.strip_prefix("Depends: "))?.split([' ', ',']).next()
+}
+
+fn run(command: &mut Command) -> anyhow::Result<String> {
+    let done = command.output().with_context(|| format!("running {}", command.get_program().display()))?;
+    let told = String::from_utf8_lossy(&done.stderr);
+    ensure!(done.status.success(), "{:?} failed: {}", command, told.trim());
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_is_not_the_beginning_of_another_number() {
+        let lines = "p | 6.12.107-1 | m trixie/main\n p |  6.1.176-1 | m bookworm/main\n p | 5.10.223-1 | m\n";
+        assert_eq!(version_of(lines, "6.1"), Some("6.1.176-1"));
+        assert_eq!(version_of(lines, "6.12"), Some("6.12.107-1"));
+        assert_eq!(version_of(lines, "5.1"), None);
+    }
+
+    #[test]
+    fn the_kernel_is_the_first_dependency() {
+        let shown = "Package: x\nDepends: linux-image-6.1.0-50-cloud-amd64 (= 6.1.176-1)\n";
+        assert_eq!(dependency_of(shown), Some("linux-image-6.1.0-50-cloud-amd64"));
+    }
+}

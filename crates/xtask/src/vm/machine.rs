@@ -1,0 +1,64 @@
+//! The virtual machine: booted, waited for, and what it wrote read.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use xtask::GuestAnswer;
+
+/// A guest that has not switched itself off by then hangs: most need less than half a minute, on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(4);
+/// How often we look whether it has ended.
+const LOOK: Duration = Duration::from_millis(100);
+/// How many lines of the kernel's words are shown where something went wrong.
+const CONSOLE_LINES: usize = 30;
+
+/// Boots a kernel with these files, and gives the answers to the commands in them.
+///
+/// The processor is emulated (`tcg`): a guest in hardware virtualization hangs where this machine is itself a guest.
+pub(super) fn boot(kernel: &Path, initrd: &Path, work: &Path) -> anyhow::Result<Vec<GuestAnswer>> {
+    let (console, answers) = (work.join("console"), work.join("answers"));
+    for file in [&console, &answers] {
+        std::fs::write(file, "").with_context(|| format!("writing {}", file.display()))?;
+    }
+    let mut machine = Command::new("qemu-system-x86_64");
+    machine.args(["-accel", "tcg", "-cpu", "max", "-smp", "2", "-m", "768"]);
+    machine.args(["-display", "none", "-monitor", "none", "-nodefaults", "-no-reboot"]);
+    machine.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd);
+    // A panic restarts at once, and no-reboot makes that an end.
+    machine.args(["-append", "console=ttyS0 loglevel=4 panic=-1"]);
+    for port in [&console, &answers] {
+        machine.arg("-serial").arg(format!("file:{}", port.display()));
+    }
+    let started = machine.stdin(Stdio::null()).spawn();
+    let ended = wait(started.context("running qemu-system-x86_64 (package qemu-system-x86)")?)?;
+    let text = std::fs::read(&answers).with_context(|| format!("reading {}", answers.display()))?;
+    let text = String::from_utf8_lossy(&text);
+    let parsed: Result<Vec<GuestAnswer>, _> = text.lines().map(serde_json::from_str).collect();
+    match parsed {
+        Ok(answers) if ended && !answers.is_empty() => Ok(answers),
+        _ => {
+            let said = std::fs::read(&console).unwrap_or_default();
+            let said = String::from_utf8_lossy(&said);
+            let lines: Vec<&str> = said.lines().collect();
+            let last = lines[lines.len().saturating_sub(CONSOLE_LINES)..].join("\n");
+            let how = if ended { "ended without its answers" } else { "did not end" };
+            bail!("the guest {how}; its answers: {text:?}; its console ends with\n{last}")
+        }
+    }
+}
+
+/// Waits for the machine; says whether it ended by itself.
+fn wait(mut machine: Child) -> anyhow::Result<bool> {
+    let deadline = Instant::now() + PATIENCE;
+    while machine.try_wait().context("waiting for the guest")?.is_none() {
+        if Instant::now() > deadline {
+            machine.kill().context("ending the guest")?;
+            machine.wait().context("ending the guest")?;
+            return Ok(false);
+        }
+        std::thread::sleep(LOOK);
+    }
+    Ok(true)
+}
