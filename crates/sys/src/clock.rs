@@ -17,15 +17,6 @@ pub fn real_nanos() -> u64 {
     nanos(ClockId::Realtime)
 }
 
-/// How far local time is ahead of UTC at this second since 1970, in seconds.
-pub fn local_offset(seconds: i64) -> i64 {
-    // SAFETY: all zeros are a valid `tm`: numbers, and a pointer that may be null.
-    let mut local: libc::tm = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to variables of this function; the call reads one and writes the other.
-    let known = unsafe { libc::localtime_r(&raw const seconds, &raw mut local) };
-    if known.is_null() { 0 } else { local.tm_gmtoff }
-}
-
 fn nanos(clock: ClockId) -> u64 {
     let now = clock_gettime(clock);
     (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
