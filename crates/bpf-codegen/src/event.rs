@@ -3,7 +3,7 @@
 //! Nothing is built elsewhere and copied: there is no limit but the ring's, and no memory that two hits could share.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
-use bpf_insn::{Addr, Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, MapDef, MapKind, Size, Width};
+use bpf_insn::{Addr, Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, MapDef, MapKind, Reg, Size, Width};
 use probes::args::ArgSpec;
 
 use crate::operand;
@@ -97,7 +97,7 @@ fn attempt(asm: &mut Asm, form: &Form, sources: &[Source], setting: Setting, exi
         field(asm, number as u32, (kind, R7.at(offset)), source, (setting.sleepable, exits.cut));
     }
     asm.note("what could not be read").store(Size::W, R7.at(FAULTS), R9);
-    submit(asm, setting.ring_bytes);
+    submit(asm, R7, setting.ring_bytes);
     asm.mov(R0, 0).exit();
 }
 
@@ -169,12 +169,12 @@ fn fetch_pages(asm: &mut Asm, slot: Addr) {
     asm.call(Helper::COPY_FROM_USER);
 }
 
-/// Submits r7. The reader looks at the ring many times a second; it is woken only when that may be too late, since a
+/// Submits an event. The reader looks at the ring many times a second; it is woken only when that may be too late, since a
 /// wake-up at each event costs the traced process more than the event.
-fn submit(asm: &mut Asm, ring_bytes: u32) {
+pub(crate) fn submit(asm: &mut Asm, event: Reg, ring_bytes: u32) {
     let send = asm.label("send");
     asm.note("is the reader late?").load_map(R1, RING).mov(R2, AVAILABLE).call(Helper::RINGBUF_QUERY);
-    asm.mov(R1, R7).mov(R2, NO_WAKEUP).jump_if(R0, JumpOp::Lt, (ring_bytes / 4).cast_signed(), send);
+    asm.mov(R1, event).mov(R2, NO_WAKEUP).jump_if(R0, JumpOp::Lt, (ring_bytes / 4).cast_signed(), send);
     asm.mov(R2, FORCE_WAKEUP);
     asm.bind(send).call(Helper::RINGBUF_SUBMIT);
 }

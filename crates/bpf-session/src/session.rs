@@ -224,6 +224,11 @@ impl Session {
                 let map = self.maps.get(name);
                 map.map(|map| Insn::LoadImm64 { dst, imm: Imm64::MapFd(map.as_fd().as_raw_fd()) })
             }
+            // A map of one element whose value the program addresses directly. Since Linux 5.2.
+            (Reference::Data(name), Insn::LoadImm64 { dst, imm: Imm64::Value(off) }) => {
+                let value = |map: &Map| Imm64::MapValue { fd: map.as_fd().as_raw_fd(), off: off as i32 };
+                self.maps.get(name).map(|map| Insn::LoadImm64 { dst, imm: value(map) })
+            }
             (Reference::Function(name), Insn::LoadImm64 { dst, .. }) => {
                 function(name).map(|distance| Insn::LoadImm64 { dst, imm: Imm64::Func(distance) })
             }

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::generate::GenerateArgs;
+use crate::kernel_delay::KernelDelayArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
 use crate::record::RecordArgs;
@@ -61,6 +62,8 @@ pub(crate) enum Command {
     },
     /// Record what a live process's probes tell of its objects, for trace -b
     Record(RecordArgs),
+    /// Tell where each thread's time went: its own code, calls, waiting for a CPU, interrupts
+    KernelDelay(Box<KernelDelayArgs>),
     /// Tell what this kernel and this user may do, what for, and how to get it
     Doctor(DoctorArgs),
     /// Print the bpftrace script that records objects, for those who must use bpftrace

@@ -10,6 +10,7 @@ mod failure;
 mod generate;
 mod input;
 mod interrupt;
+mod kernel_delay;
 mod latency;
 mod list;
 mod meta;
@@ -66,6 +67,7 @@ fn other_command(command: &Command) -> anyhow::Result<()> {
         Command::Latency(args) => latency::run(args),
         Command::List(args) => list::run(args),
         Command::Record(args) => record::run(args),
+        Command::KernelDelay(args) => kernel_delay::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Demo(args) => demo::run(args),

@@ -1,0 +1,213 @@
+//! System calls: `sys_enter(regs, number)` and `sys_exit(regs, result)` of `include/trace/events/syscalls.h`.
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use bpf_insn::{Addr, Asm, AsmError, Code, Helper, JumpOp, Label, Size};
+
+use super::emit::{self, KEY, Parts};
+use super::layout::{
+    SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, call, counts, entry_of, event, state, value,
+};
+use super::{Events, Setting};
+use crate::event::{RING, submit};
+
+/// `BPF_F_USER_STACK` of `linux/bpf.h`.
+const USER_STACK: i32 = 1 << 8;
+
+/// The program of a call's begin.
+pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
+    let mut asm = Asm::new();
+    let (others, known) = (asm.label("others"), asm.label("known"));
+    asm.mov(R9, R1);
+    emit::current(&mut asm, setting, others);
+    emit::find(&mut asm, others);
+    emit::now(&mut asm);
+    emit::account(&mut asm);
+    emit::settle_running(&mut asm);
+    asm.note("it was in its own code").load(Size::W, R1, R7.at(value::CALL));
+    asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_UNKNOWN).cast_signed(), known);
+    asm.store(Size::W, R7.at(value::RESOLVED), entry_of(SLOT_NONE).cast_signed()).bind(known);
+    slot(&mut asm, setting);
+    long_poll(&mut asm, setting);
+    asm.note("now it is in the call").mul(R9, call::SIZE.cast_signed()).add(R9, i32::from(value::CALLS));
+    asm.store(Size::W, R7.at(value::CALL), R9).store(Size::DW, R7.at(value::ENTERED), R8);
+    emit::on_cpu_bucket(&mut asm);
+    if setting.has_stacks() {
+        asm.store(Size::DW, R7.at(value::BLOCKED_BYTES), 0);
+    }
+    asm.bind(others);
+    emit::end(&mut asm);
+    asm.finish()
+}
+
+/// r9 = the slot of the call, whose number the context in r9 has.
+fn slot(asm: &mut Asm, setting: &Setting) {
+    let (own, numbered) = (asm.label("own"), asm.label("numbered"));
+    asm.note("the call's slot").load(Size::DW, R9, R9.at(8));
+    if let Some((at, bits)) = setting.task.compat {
+        asm.load(Size::W, R1, R6.at(at)).and(R1, bits).jump_if(R1, JumpOp::Eq, 0, own);
+        asm.mov(R9, SLOT_COMPAT.cast_signed()).jump(numbered).bind(own);
+    }
+    asm.jump_if(R9, JumpOp::Lt, SLOT_COMPAT.cast_signed(), numbered).mov(R9, SLOT_OTHER.cast_signed());
+    asm.bind(numbered);
+}
+
+/// If r9 is a `poll`: the time since the last one ended.
+fn long_poll(asm: &mut Asm, setting: &Setting) {
+    let done = asm.label("no_poll");
+    skip_unless_poll(asm, setting, done);
+    asm.note("since the last poll").load(Size::DW, R4, R7.at(value::POLL_END)).jump_if(R4, JumpOp::Eq, 0, done);
+    emit::inside(asm, R4, done);
+    asm.mov(R1, R8).sub(R1, R4);
+    emit::count(asm, R7, value::POLLS, Parts::Both);
+    asm.bind(done);
+}
+
+/// Goes to `other` unless r9 is the slot of a `poll`.
+fn skip_unless_poll(asm: &mut Asm, setting: &Setting, other: Label) {
+    let poll = asm.label("poll");
+    for &number in &setting.polls {
+        asm.jump_if(R9, JumpOp::Eq, number.cast_signed(), poll);
+    }
+    asm.jump(other).bind(poll);
+}
+
+/// The program of a call's end.
+pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
+    let mut asm = Asm::new();
+    let (others, unseen, left) = (asm.label("others"), asm.label("unseen"), asm.label("left"));
+    asm.mov(R9, R1);
+    if setting.events.is_some() {
+        asm.store(Size::DW, R10.at(CONTEXT), R1);
+    }
+    emit::current(&mut asm, setting, others);
+    emit::find(&mut asm, others);
+    emit::now(&mut asm);
+    emit::account(&mut asm);
+    emit::settle_running(&mut asm);
+    asm.note("which call").load(Size::W, R1, R7.at(value::CALL));
+    asm.jump_if(R1, JumpOp::Eq, entry_of(SLOT_UNKNOWN).cast_signed(), unseen);
+    asm.mov(R9, R1).load(Size::DW, R4, R7.at(value::ENTERED)).jump_if(R4, JumpOp::Eq, 0, left);
+    poll_end(&mut asm, setting);
+    emit::inside(&mut asm, R4, left);
+    asm.jump_if(R9, JumpOp::Gt, entry_of(SLOTS - 1).cast_signed(), left);
+    asm.mov(R1, R8).sub(R1, R4).mov(R0, R9).add(R0, R7);
+    emit::count(&mut asm, R0, call::COUNT, Parts::Longest);
+    if let Some(events) = &setting.events {
+        send(&mut asm, setting, events, left);
+    }
+    asm.jump(left);
+    asm.bind(unseen);
+    resolve(&mut asm, setting);
+    asm.bind(left).note("now it is in its own code");
+    asm.store(Size::W, R7.at(value::CALL), entry_of(SLOT_NONE).cast_signed()).store(Size::DW, R7.at(value::ENTERED), 0);
+    asm.store(
+        Size::W,
+        R7.at(value::BUCKET),
+        (entry_of(SLOT_NONE) + u32::from(call::CPU.cast_unsigned())).cast_signed(),
+    );
+    asm.store(Size::W, R7.at(value::STATE), state::RUNNING.cast_signed());
+    asm.bind(others);
+    emit::end(&mut asm);
+    asm.finish()
+}
+
+/// The call that ends was begun before the thread was seen: its registers have the number. The context is in r9.
+fn resolve(asm: &mut Asm, setting: &Setting) {
+    let (known, numbered) = (asm.label("known"), asm.label("numbered"));
+    asm.note("a call from before").load(Size::W, R1, R7.at(value::RESOLVED)).jump_if(R1, JumpOp::Ne, 0, known);
+    asm.load(Size::DW, R9, R9.at(0)).load(Size::W, R9, R9.at(setting.task.call_number));
+    asm.jump_if(R9, JumpOp::Lt, SLOT_COMPAT.cast_signed(), numbered).mov(R9, SLOT_OTHER.cast_signed());
+    asm.bind(numbered).mul(R9, call::SIZE.cast_signed()).add(R9, i32::from(value::CALLS));
+    asm.store(Size::W, R7.at(value::RESOLVED), R9).bind(known);
+}
+
+/// If r9 is the entry of a `poll`: it ends now.
+fn poll_end(asm: &mut Asm, setting: &Setting) {
+    let (poll, done) = (asm.label("poll"), asm.label("no_poll"));
+    for &number in setting.polls.iter().filter(|&&number| number < SLOT_COMPAT) {
+        asm.jump_if(R9, JumpOp::Eq, entry_of(number).cast_signed(), poll);
+    }
+    asm.jump(done).bind(poll).store(Size::DW, R7.at(value::POLL_END), R8).bind(done);
+}
+
+/// Sends an event of the call that took r1 nanoseconds, began at r4 and has its entry at r9.
+fn send(asm: &mut Asm, setting: &Setting, events: &Events, done: Label) {
+    if events.at_least > 0 {
+        asm.constant(R2, events.at_least).jump_if(R1, JumpOp::Lt, R2, done);
+    }
+    if events.skip_polls {
+        for &number in setting.polls.iter().filter(|&&number| number < SLOT_COMPAT) {
+            asm.jump_if(R9, JumpOp::Eq, entry_of(number).cast_signed(), done);
+        }
+    }
+    let full = asm.label("full");
+    let size = if events.stacks { event::size(events.copied) } else { event::SIZE_PLAIN };
+    asm.note("an event").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0).call(Helper::RINGBUF_RESERVE);
+    asm.jump_if(R0, JumpOp::Eq, 0, full);
+    asm.load(Size::DW, R1, R7.at(value::ENTERED)).store(Size::DW, R0.at(event::ENTRY), R1);
+    asm.store(Size::DW, R0.at(event::EXIT), R8).store(Size::W, R0.at(event::CALL), R9);
+    asm.load(Size::W, R1, R10.at(KEY)).store(Size::W, R0.at(event::TID), R1).store(Size::DW, R0.at(event::NUMBER), 0);
+    copy_comm(asm, R6.at(setting.task.comm), R0.at(event::COMM));
+    asm.store(Size::DW, R0.at(event::KERNEL_BYTES), 0).store(Size::DW, R0.at(event::USER_BYTES), 0);
+    // What is needed after these calls is the context, which was lost to the entry: the event takes its place.
+    asm.mov(R9, R0);
+    if events.stacks {
+        kernel_stack(asm);
+        if events.copied == 0 {
+            stack(asm, event::USER, event::USER_BYTES, USER_STACK);
+        } else {
+            copy_stack(asm, setting, events.copied);
+        }
+    }
+    submit(asm, R9, events.ring_bytes);
+    asm.jump(done);
+    asm.bind(full);
+    emit::add_to(asm, counts::NO_EVENT, 1);
+}
+
+/// The kernel's stack into the event r9: where the call last blocked, which says more than where it ends.
+fn kernel_stack(asm: &mut Asm) {
+    let (here, done) = (asm.label("here"), asm.label("kernel_stack"));
+    asm.note("where it blocked").load(Size::DW, R1, R7.at(value::BLOCKED_BYTES)).jump_if(R1, JumpOp::SLe, 0, here);
+    asm.store(Size::DW, R9.at(event::KERNEL_BYTES), R1).mov(R1, R9).add(R1, i32::from(event::KERNEL));
+    asm.mov(R2, (event::DEPTH * 8).cast_signed()).mov(R3, R7).add(R3, i32::from(value::BLOCKED_STACK));
+    asm.call(Helper::PROBE_READ_KERNEL).jump(done);
+    asm.bind(here);
+    stack(asm, event::KERNEL, event::KERNEL_BYTES, 0);
+    asm.bind(done);
+}
+
+/// A stack of the current task into the event r9.
+fn stack(asm: &mut Asm, at: i16, length: i16, flags: i32) {
+    asm.load(Size::DW, R1, R10.at(CONTEXT)).mov(R2, R9).add(R2, i32::from(at));
+    asm.mov(R3, (event::DEPTH * 8).cast_signed()).mov(R4, flags).call(Helper::GET_STACK);
+    asm.store(Size::DW, R9.at(length), R0);
+}
+
+/// The user's registers and the upper part of its stack into the event r9.
+fn copy_stack(asm: &mut Asm, setting: &Setting, copied: u32) {
+    let done = asm.label("copied");
+    asm.note("the user's registers").load(Size::DW, R1, R10.at(CONTEXT)).load(Size::DW, R1, R1.at(0));
+    for (at, from) in (event::REGISTERS..).step_by(8).zip(setting.task.user_registers) {
+        asm.load(Size::DW, R2, R1.at(from)).store(Size::DW, R9.at(at), R2);
+    }
+    asm.note("and stack");
+    for piece in (0..copied).step_by(event::PIECE as usize) {
+        asm.mov(R1, R9).add(R1, i32::from(event::USER) + piece.cast_signed()).mov(R2, event::PIECE.cast_signed());
+        asm.load(Size::DW, R3, R9.at(event::REGISTERS + 8)).add(R3, piece.cast_signed());
+        asm.call(Helper::PROBE_READ_USER).jump_if(R0, JumpOp::Ne, 0, done);
+        asm.store(Size::DW, R9.at(event::USER_BYTES), (piece + event::PIECE).cast_signed());
+    }
+    asm.bind(done);
+}
+
+/// The stack's place of the context, in programs that send events.
+const CONTEXT: i16 = -16;
+
+/// Copies a task's name.
+pub(super) fn copy_comm(asm: &mut Asm, from: Addr, to: Addr) {
+    for half in [0, 8] {
+        let at = |addr: Addr| addr.base.at(addr.off + half);
+        asm.load(Size::DW, R1, at(from)).store(Size::DW, at(to), R1);
+    }
+}

@@ -1,0 +1,131 @@
+//! What all programs do: find the thread, account for its time, count.
+//!
+//! In all of them r7 is the thread's value and r8 the time; r6 and r9 are the program's own.
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R7, R8, R10};
+use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width};
+
+use super::Setting;
+use super::layout::{COUNTS, HISTOGRAM, THREADS, TIME_MASK, WINDOW, call, first, stat, state, value, window};
+
+/// The stack's place of a thread's number, the key of [`THREADS`].
+pub(super) const KEY: i16 = -8;
+
+/// The largest offset that a bucket can have, as a mask; it keeps the alignment that atomic operations want.
+const BUCKET_MASK: i32 = 0x7ff8;
+
+/// Goes to `others` unless the current task is the process's; r6 is the task.
+pub(super) fn current(asm: &mut Asm, setting: &Setting, others: Label) {
+    asm.note("ours?").call(Helper::GET_CURRENT_TASK_BTF).load(Size::W, R1, R0.at(setting.task.tgid));
+    asm.jump_if32(R1, JumpOp::Ne, setting.tgid.cast_signed(), others);
+    asm.mov(Reg::R6, R0).load(Size::W, R1, R0.at(setting.task.pid)).store(Size::W, R10.at(KEY), R1);
+}
+
+/// r8 = now.
+pub(super) fn now(asm: &mut Asm) {
+    asm.note("when").call(Helper::KTIME_GET_NS).mov(R8, R0);
+}
+
+/// r7 = the value of the thread whose number is at [`KEY`], or goes to `missing`.
+pub(super) fn find(asm: &mut Asm, missing: Label) {
+    asm.note("the thread").load_map(R1, THREADS).mov(R2, R10).add(R2, i32::from(KEY));
+    asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, missing).mov(R7, R0);
+}
+
+/// The time from the mark until now goes to the bucket. An interrupt may come at any point, and account for the same
+/// thread: so the mark is exchanged in one step, and a mark that is later than our time is put back.
+pub(super) fn account(asm: &mut Asm) {
+    let (forward, from_mark, to_now, done) =
+        (asm.label("forward"), asm.label("from_mark"), asm.label("to_now"), asm.label("accounted"));
+    asm.note("time since the mark").mov(R1, R8).atomic(AtomicOp::Xchg, Width::W64, R7.at(value::MARK), R1);
+    asm.jump_if(R1, JumpOp::Le, R8, forward).store(Size::DW, R7.at(value::MARK), R1).jump(done);
+    asm.bind(forward).load_data(R2, WINDOW, 0).load(Size::DW, R3, R2.at(window::START));
+    asm.jump_if(R1, JumpOp::Ge, R3, from_mark).mov(R1, R3);
+    asm.bind(from_mark).load(Size::DW, R3, R2.at(window::STOP)).mov(R4, R8);
+    asm.jump_if(R4, JumpOp::Le, R3, to_now).mov(R4, R3);
+    asm.bind(to_now).jump_if(R4, JumpOp::Le, R1, done).sub(R4, R1);
+    asm.note("into the bucket").load(Size::W, R3, R7.at(value::BUCKET)).and(R3, BUCKET_MASK);
+    asm.jump_if(R3, JumpOp::Gt, value::SIZE.cast_signed() - 8, done);
+    asm.add(R3, R7).atomic(AtomicOp::Add, Width::W64, R3.at(0), R4).bind(done);
+}
+
+/// The thread is on a CPU. If that is the first that is heard of it, it was before.
+pub(super) fn settle_running(asm: &mut Asm) {
+    let known = asm.label("known");
+    asm.load(Size::W, R1, R7.at(value::STATE)).jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), known);
+    asm.store(Size::W, R7.at(value::STATE), state::RUNNING.cast_signed());
+    asm.store(Size::W, R7.at(value::FIRST), first::RUNNING.cast_signed());
+    on_cpu_bucket(asm);
+    asm.bind(known);
+}
+
+/// Time on the CPU goes to the call that the thread is in, or to its own code.
+pub(super) fn on_cpu_bucket(asm: &mut Asm) {
+    call_bucket(asm, call::CPU);
+}
+
+/// Time goes to this part of the entry of the call that the thread is in.
+pub(super) fn call_bucket(asm: &mut Asm, part: i16) {
+    asm.load(Size::W, R1, R7.at(value::CALL)).add(R1, i32::from(part)).store(Size::W, R7.at(value::BUCKET), R1);
+}
+
+/// Goes to `outside` unless the time from `since` until now lies wholly in the window; r2 is the window.
+pub(super) fn inside(asm: &mut Asm, since: Reg, outside: Label) {
+    asm.load_data(R2, WINDOW, 0).load(Size::DW, R3, R2.at(window::START)).jump_if(since, JumpOp::Lt, R3, outside);
+    asm.load(Size::DW, R3, R2.at(window::STOP)).jump_if(R8, JumpOp::Gt, R3, outside);
+}
+
+/// Which parts of a [`stat`] there are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parts {
+    /// Count, sum, longest.
+    Longest,
+    /// The shortest, too.
+    Both,
+}
+
+/// Counts r1 nanoseconds in the [`stat`] at `base`; r2 is the window. r1 is kept.
+pub(super) fn count(asm: &mut Asm, base: Reg, off: i16, parts: Parts) {
+    let done = asm.label("counted");
+    asm.load(Size::DW, R3, base.at(off + stat::COUNT)).add(R3, 1).store(Size::DW, base.at(off + stat::COUNT), R3);
+    asm.load(Size::DW, R3, base.at(off + stat::TOTAL)).add(R3, R1).store(Size::DW, base.at(off + stat::TOTAL), R3);
+    longest(asm, base, off + stat::MAX);
+    if parts == Parts::Both {
+        asm.constant(R4, TIME_MASK).sub(R4, R1).load(Size::DW, R3, R2.at(window::NUMBER)).or(R3, R4);
+        asm.load(Size::DW, R4, base.at(off + stat::MIN)).jump_if(R3, JumpOp::Le, R4, done);
+        asm.store(Size::DW, base.at(off + stat::MIN), R3);
+    }
+    asm.bind(done);
+}
+
+/// Keeps r1 nanoseconds at `base` if they are the longest of the window, which r2 is.
+pub(super) fn longest(asm: &mut Asm, base: Reg, off: i16) {
+    let shorter = asm.label("shorter");
+    asm.load(Size::DW, R3, R2.at(window::NUMBER)).or(R3, R1);
+    asm.load(Size::DW, R4, base.at(off)).jump_if(R3, JumpOp::Le, R4, shorter);
+    asm.store(Size::DW, base.at(off), R3).bind(shorter);
+}
+
+/// Adds one to the count in the histogram that r1 nanoseconds belong to. r1 is kept.
+pub(super) fn histogram(asm: &mut Asm, at: i16) {
+    let enough = asm.label("enough");
+    asm.note("the logarithm").mov(R2, R1).mov(R3, 0);
+    for shift in [32_i32, 16, 8, 4, 2, 1] {
+        let small = asm.label("small");
+        asm.mov(R4, R2).rsh(R4, shift).jump_if(R4, JumpOp::Eq, 0, small);
+        asm.mov(R2, R4).add(R3, shift).bind(small);
+    }
+    let last = HISTOGRAM.cast_signed() - 1;
+    asm.jump_if(R3, JumpOp::Le, last, enough).mov(R3, last).bind(enough);
+    asm.lsh(R3, 2).add(R3, R7).load(Size::W, R4, R3.at(at)).add(R4, 1).store(Size::W, R3.at(at), R4);
+}
+
+/// Adds `amount` to one of the programs' own counts.
+pub(super) fn add_to(asm: &mut Asm, which: i16, amount: i32) {
+    asm.load_data(R1, COUNTS, 0).mov(R2, amount).atomic(AtomicOp::Add, Width::W64, R1.at(which), R2);
+}
+
+/// The end of a program.
+pub(super) fn end(asm: &mut Asm) {
+    asm.mov(R0, 0).exit();
+}

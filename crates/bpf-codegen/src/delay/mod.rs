@@ -1,0 +1,167 @@
+//! The programs that account for the time of a process's threads.
+//!
+//! Each thread has one value, found by one lookup an event. It holds a mark (until when time is accounted for) and a
+//! bucket (where time goes at present). Whatever happens to the thread, the time from the mark until now goes to the bucket,
+//! cut to the window; then the mark is now, and the bucket is the new one. So all of a thread's time is somewhere, once.
+//! Nothing is reset when a window starts: sums only grow, and user space takes the difference.
+//!
+//! All programs are typed tracepoints (`tp_btf`), which read the tasks that they are given without a helper, and leave at
+//! the first comparison if the task is none of the process's.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`layout`] | what lies where in the maps |
+//! | `emit` | what all programs do: find the thread, account, count |
+//! | `calls` | system calls |
+//! | `sched` | the scheduler: switches, wake-ups |
+//! | `rivals` | who ran instead |
+//! | `interrupts` | hard and soft interrupts |
+//! | `trigger` | programs that start or stop a window |
+
+mod calls;
+mod emit;
+mod interrupts;
+pub mod layout;
+mod rivals;
+mod sched;
+mod trigger;
+
+use bpf_insn::{AsmError, Code, MapDef};
+
+use crate::module::{BtfTarget, Module, ProgramDef, ProgramKind};
+pub use trigger::{TriggerKind, TriggerUse, trigger};
+
+/// Where things are in the kernel's structures: bytes from their beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TaskFacts {
+    /// `task_struct.tgid`.
+    pub tgid: i16,
+    /// `task_struct.pid`.
+    pub pid: i16,
+    /// `task_struct.comm`.
+    pub comm: i16,
+    /// `task_struct.on_cpu`, which kernels for one CPU lack.
+    pub on_cpu: Option<i16>,
+    /// `task_struct.__state`, where `sched_switch` does not pass it (before Linux 5.18).
+    pub state: Option<i16>,
+    /// Where, and in which bits, it is marked that a task makes a 32-bit system call.
+    pub compat: Option<(i16, i32)>,
+    /// The system call's number in `pt_regs`: `orig_ax`, or `syscallno` on aarch64.
+    pub call_number: i16,
+    /// The registers in `pt_regs` that a stack is walked with: instruction pointer, stack pointer, frame pointer, and link
+    /// register where there is one.
+    pub user_registers: [i16; layout::event::REGISTER_COUNT as usize],
+}
+
+/// What is wanted of the programs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Setting {
+    /// The process: its thread group.
+    pub tgid: u32,
+    /// Where things are.
+    pub task: TaskFacts,
+    /// The numbers of `poll` and what stands for it.
+    pub polls: Vec<u32>,
+    /// How many threads there is room for.
+    pub threads: u32,
+    /// Whether and which calls are sent as events.
+    pub events: Option<Events>,
+}
+
+impl Setting {
+    /// Whether events come with stacks.
+    fn has_stacks(&self) -> bool {
+        self.events.as_ref().is_some_and(|events| events.stacks)
+    }
+}
+
+/// Which system calls are sent as events.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Events {
+    /// Those that took at least so many nanoseconds.
+    pub at_least: u64,
+    /// Whether `poll` and what stands for it are left out.
+    pub skip_polls: bool,
+    /// Whether stacks come with them.
+    pub stacks: bool,
+    /// How many bytes of the user's stack are copied, a multiple of [`layout::event::PIECE`]; 0 to walk it by frame pointers
+    /// in the kernel.
+    pub copied: u32,
+    /// The bytes of the ring.
+    pub ring_bytes: u32,
+}
+
+/// A tracepoint and its program.
+struct Hook {
+    tracepoint: &'static str,
+    code: fn(&Setting) -> Result<Code, AsmError>,
+}
+
+/// What is attached, in this order: what tells a state comes before what a state is needed for.
+const HOOKS: [Hook; 16] = [
+    Hook { tracepoint: "sched_switch", code: sched::switch },
+    Hook { tracepoint: "sched_wakeup", code: |setting| sched::wakeup(setting, false) },
+    Hook { tracepoint: "sched_wakeup_new", code: |setting| sched::wakeup(setting, true) },
+    Hook { tracepoint: "sched_process_exec", code: sched::exec },
+    Hook { tracepoint: "irq_handler_entry", code: |setting| interrupts::entry(setting, &interrupts::HARD) },
+    Hook { tracepoint: "irq_handler_exit", code: |setting| interrupts::exit(setting, &interrupts::HARD) },
+    Hook { tracepoint: "softirq_entry", code: |setting| interrupts::entry(setting, &interrupts::SOFT) },
+    Hook { tracepoint: "softirq_exit", code: |setting| interrupts::exit(setting, &interrupts::SOFT) },
+    Hook { tracepoint: "local_timer_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
+    Hook { tracepoint: "local_timer_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
+    Hook { tracepoint: "call_function_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
+    Hook { tracepoint: "call_function_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
+    Hook { tracepoint: "call_function_single_entry", code: |setting| interrupts::entry(setting, &interrupts::VECTOR) },
+    Hook { tracepoint: "call_function_single_exit", code: |setting| interrupts::exit(setting, &interrupts::VECTOR) },
+    Hook { tracepoint: "sys_enter", code: calls::enter },
+    Hook { tracepoint: "sys_exit", code: calls::exit },
+];
+
+/// The tracepoints that programs are attached to.
+pub fn tracepoints() -> impl Iterator<Item = &'static str> {
+    HOOKS.iter().map(|hook| hook.tracepoint)
+}
+
+/// Makes the programs. `btf_id` gives a tracepoint's id in the kernel's BTF; a program whose tracepoint has none is left out.
+pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result<Module, AsmError> {
+    let mut module = Module { maps: layout::maps(setting.threads), programs: Vec::new() };
+    if let Some(events) = &setting.events {
+        module.maps.push(MapDef::ring_buffer(crate::event::RING, events.ring_bytes));
+    }
+    for Hook { tracepoint, code } in &HOOKS {
+        let Some(btf_id) = btf_id(tracepoint) else { continue };
+        module.programs.push(ProgramDef {
+            name: (*tracepoint).to_owned(),
+            kind: ProgramKind::BtfTracepoint,
+            target: Some(BtfTarget { name: (*tracepoint).to_owned(), btf_id }),
+            sleepable: false,
+            code: code(setting)?,
+            subprograms: Vec::new(),
+        });
+    }
+    Ok(module)
+}
+
+/// The value of a thread that was found in the process's list: its first event tells what it was doing.
+pub fn found_thread() -> Vec<u8> {
+    thread(layout::state::UNSURE, layout::value::UNSURE)
+}
+
+/// The value that a thread is born with.
+pub fn new_thread() -> Vec<u8> {
+    thread(layout::state::READY, layout::value::READY)
+}
+
+fn thread(state: u32, bucket: i16) -> Vec<u8> {
+    let mut bytes = vec![0; layout::value::SIZE as usize];
+    let unknown = layout::entry_of(layout::SLOT_UNKNOWN);
+    for (at, number) in [
+        (layout::value::STATE, state),
+        (layout::value::BUCKET, bucket.cast_unsigned().into()),
+        (layout::value::CALL, unknown),
+    ] {
+        let at = usize::from(at.cast_unsigned());
+        bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+    }
+    bytes
+}

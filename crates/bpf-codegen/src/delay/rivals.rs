@@ -1,0 +1,116 @@
+//! Who ran instead: a log of each CPU's last tasks, and its evaluation when a thread that waited gets the CPU.
+//!
+//! The log is only written while one of the process's threads waits. All that ran on a CPU while a thread waited is then in
+//! that CPU's log; the thread is told about the CPU that it got at last, also if it waited at another one first.
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Size, Width};
+
+use super::Setting;
+use super::calls::copy_comm;
+use super::emit::{self, KEY};
+use super::layout::{LOG, RIVALS, WINDOW, counts, log, rival, value, window};
+
+/// The stack's places: the log's index, the times between which the thread waited, the key, what goes there.
+const INDEX: i16 = -24;
+const FROM: i16 = -32;
+const TO: i16 = -40;
+const LEFT: i16 = -48;
+const RIVAL: i16 = -72;
+const SHARE: i16 = -80;
+const HEAD: i16 = -88;
+const SAVED_CONTEXT: i16 = -96;
+
+/// r0 = this CPU's log, or goes to `none`.
+fn find_log(asm: &mut Asm, none: Label) {
+    asm.store(Size::W, R10.at(INDEX), 0).load_map(R1, LOG).mov(R2, R10).add(R2, i32::from(INDEX));
+    asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, none);
+}
+
+/// Notes that the task r9 ran until now.
+pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
+    asm.note("the log of who ran");
+    find_log(asm, none);
+    asm.load(Size::DW, R1, R0.at(log::HEAD)).mov(R2, R1).add(R2, 1).store(Size::DW, R0.at(log::HEAD), R2);
+    asm.and(R1, log::LENGTH.cast_signed() - 1).lsh(R1, log::ENTRY_SHIFT).add(R0, R1);
+    asm.store(Size::DW, R0.at(log::ENTRIES + log::END), R8);
+    asm.load(Size::W, R1, R9.at(setting.task.pid)).store(Size::DW, R0.at(log::ENTRIES + log::TID), R1);
+    copy_comm(asm, R9.at(setting.task.comm), R0.at(log::ENTRIES + log::COMM));
+}
+
+/// The thread r7 waited from its [`value::SINCE`] until now: gives the part of it in the window to those that ran.
+/// It walks the log from the newest entry, which is of the task that has just left the CPU, to the one that ran when the
+/// wait began.
+pub(super) fn attribute(asm: &mut Asm) {
+    let (done, out) = (asm.label("told"), asm.label("walked"));
+    span(asm, done);
+    asm.note("who ran").store(Size::DW, R10.at(SAVED_CONTEXT), R6);
+    find_log(asm, done);
+    asm.mov(R6, R0).load(Size::DW, R1, R6.at(log::HEAD)).sub(R1, 1).store(Size::DW, R10.at(HEAD), R1);
+    asm.load(Size::W, R1, R10.at(KEY)).store(Size::DW, R10.at(RIVAL + rival::WAITER), R1);
+    asm.store(Size::DW, R10.at(LEFT), log::LENGTH.cast_signed() - 1);
+    let walk = asm.label("walk");
+    asm.bind(walk);
+    step(asm, out);
+    asm.load(Size::DW, R1, R10.at(LEFT)).sub(R1, 1).store(Size::DW, R10.at(LEFT), R1);
+    asm.jump_if(R1, JumpOp::Ne, 0, walk);
+    asm.bind(out).load(Size::DW, R6, R10.at(SAVED_CONTEXT)).bind(done);
+}
+
+/// The part of the wait that lies in the window, between [`FROM`] and [`TO`]; goes to `none` where there is none. The
+/// longest wait is kept.
+fn span(asm: &mut Asm, none: Label) {
+    let (from, to) = (asm.label("from_start"), asm.label("to_stop"));
+    asm.load_data(R2, WINDOW, 0).load(Size::DW, R4, R7.at(value::SINCE)).load(Size::DW, R3, R2.at(window::START));
+    asm.jump_if(R4, JumpOp::Ge, R3, from).mov(R4, R3).bind(from).store(Size::DW, R10.at(FROM), R4);
+    asm.load(Size::DW, R3, R2.at(window::STOP)).mov(R1, R8).jump_if(R1, JumpOp::Le, R3, to).mov(R1, R3).bind(to);
+    asm.store(Size::DW, R10.at(TO), R1).jump_if(R1, JumpOp::Le, R4, none).sub(R1, R4);
+    emit::longest(asm, R7, value::LONGEST);
+}
+
+/// One entry: the task ran from the end of the one before it, or from the wait's begin.
+fn step(asm: &mut Asm, out: Label) {
+    let (from, to, later) = (asm.label("since_before"), asm.label("until"), asm.label("later"));
+    entry(asm, R9, 0);
+    entry(asm, R3, 1);
+    asm.load(Size::DW, R3, R3.at(log::ENTRIES + log::END)).load(Size::DW, R2, R10.at(FROM));
+    asm.mov(R4, R3).jump_if(R4, JumpOp::Ge, R2, from).mov(R4, R2).bind(from);
+    asm.load(Size::DW, R1, R9.at(log::ENTRIES + log::END)).load(Size::DW, R2, R10.at(TO));
+    asm.jump_if(R1, JumpOp::Le, R2, to).mov(R1, R2).bind(to).jump_if(R1, JumpOp::Le, R4, later).sub(R1, R4);
+    asm.store(Size::DW, R10.at(SHARE), R1).store(Size::DW, R10.at(LOG_END), R3);
+    copy_comm(asm, R9.at(log::ENTRIES + log::COMM), R10.at(RIVAL + rival::COMM));
+    share(asm);
+    asm.load(Size::DW, R3, R10.at(LOG_END));
+    asm.bind(later).load(Size::DW, R2, R10.at(FROM)).jump_if(R3, JumpOp::Le, R2, out);
+    asm.load(Size::DW, R1, R10.at(HEAD)).sub(R1, 1).store(Size::DW, R10.at(HEAD), R1);
+}
+
+/// The stack's place of the end of the entry before.
+const LOG_END: i16 = -104;
+
+/// `dst` = an entry of the log r6, `back` before the present one, less [`log::ENTRIES`].
+fn entry(asm: &mut Asm, dst: bpf_insn::Reg, back: i32) {
+    asm.load(Size::DW, dst, R10.at(HEAD)).sub(dst, back).and(dst, log::LENGTH.cast_signed() - 1);
+    asm.lsh(dst, log::ENTRY_SHIFT).add(dst, R6);
+}
+
+/// Adds [`SHARE`] to the [`RIVAL`].
+fn share(asm: &mut Asm) {
+    let (new, done) = (asm.label("new_rival"), asm.label("shared"));
+    let key = |asm: &mut Asm| {
+        asm.load_map(R1, RIVALS).mov(R2, R10).add(R2, i32::from(RIVAL));
+    };
+    key(asm);
+    asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, new);
+    asm.load(Size::DW, R1, R10.at(SHARE)).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).jump(done);
+    asm.bind(new);
+    key(asm);
+    asm.mov(R3, R10).add(R3, i32::from(SHARE)).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM).jump_if(
+        R0,
+        JumpOp::Eq,
+        0,
+        done,
+    );
+    emit::add_to(asm, counts::NO_RIVAL, 1);
+    asm.bind(done);
+}

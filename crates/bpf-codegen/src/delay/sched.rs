@@ -1,0 +1,255 @@
+//! The scheduler: `sched_switch(preempt, prev, next, prev_state)`, `sched_wakeup(task)` and `sched_wakeup_new(task)` of
+//! `include/trace/events/sched.h`.
+//!
+//! The kernel calls these under the lock of the CPU's queue of tasks, so that those of one thread never overlap.
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label, Size};
+
+use super::calls::copy_comm;
+use super::emit::{self, KEY, Parts};
+use super::layout::{COUNTS, TEMPLATE, THREADS, call, counts, event, first, state, value};
+use super::rivals;
+use super::{Setting, TaskFacts};
+
+/// `__TASK_STOPPED` and `__TASK_TRACED` of `include/linux/sched.h`.
+const STOPPED_BITS: i32 = 4 | 8;
+/// `EXIT_DEAD | EXIT_ZOMBIE | TASK_DEAD` there.
+const DEAD_BITS: i32 = 0x10 | 0x20 | 0x80;
+
+/// The stack's place of the state that a thread goes to.
+const NEXT_STATE: i16 = -16;
+
+/// The program of a switch.
+pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
+    let TaskFacts { tgid, .. } = setting.task;
+    let mut asm = Asm::new();
+    let (ours, in_, end) = (asm.label("ours"), asm.label("in"), asm.label("end"));
+    asm.mov(R6, R1).note("ours?").load(Size::DW, R9, R6.at(8)).load(Size::W, R1, R9.at(tgid));
+    asm.jump_if32(R1, JumpOp::Eq, setting.tgid.cast_signed(), ours);
+    asm.load(Size::DW, R2, R6.at(16)).load(Size::W, R1, R2.at(tgid));
+    asm.jump_if32(R1, JumpOp::Eq, setting.tgid.cast_signed(), ours);
+    asm.note("does one of ours wait?").load_data(R1, COUNTS, 0).load(Size::DW, R1, R1.at(counts::WAITING));
+    asm.jump_if(R1, JumpOp::Eq, 0, end);
+    asm.bind(ours);
+    emit::now(&mut asm);
+    off_cpu(&mut asm, setting);
+    rivals::log(&mut asm, setting, in_);
+    asm.bind(in_);
+    on_cpu(&mut asm, setting, end);
+    asm.bind(end);
+    emit::end(&mut asm);
+    asm.finish()
+}
+
+/// The task r9 leaves the CPU.
+fn off_cpu(asm: &mut Asm, setting: &Setting) {
+    let (done, settled) = (asm.label("left"), asm.label("settled"));
+    let TaskFacts { tgid, pid, comm, .. } = setting.task;
+    asm.note("who leaves").load(Size::W, R1, R9.at(tgid));
+    asm.jump_if32(R1, JumpOp::Ne, setting.tgid.cast_signed(), done);
+    asm.load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(KEY), R1);
+    next_state(asm, setting);
+    emit::find(asm, done);
+    emit::account(asm);
+    emit::settle_running(asm);
+    copy_comm(asm, R9.at(comm), R7.at(value::COMM));
+    let uncounted = asm.label("uncounted");
+    asm.note("a run").load(Size::DW, R1, R7.at(value::SINCE)).jump_if(R1, JumpOp::Eq, 0, uncounted);
+    emit::inside(asm, R1, uncounted);
+    asm.mov(R4, R1).mov(R1, R8).sub(R1, R4);
+    emit::count(asm, R7, value::RUNS, Parts::Both);
+    asm.bind(uncounted).store(Size::DW, R7.at(value::SINCE), R8);
+    asm.note("where its time goes now").load(Size::DW, R1, R10.at(NEXT_STATE)).store(Size::W, R7.at(value::STATE), R1);
+    by_state(asm, settled);
+    asm.bind(settled);
+    if setting.has_stacks() {
+        blocked_stack(asm, done);
+    }
+    asm.bind(done);
+}
+
+/// Keeps the kernel's stack of the thread r7 if it blocks: it is the one that is still on this CPU.
+fn blocked_stack(asm: &mut Asm, done: Label) {
+    asm.note("where it blocks").load(Size::DW, R1, R10.at(NEXT_STATE));
+    asm.jump_if(R1, JumpOp::Ne, state::BLOCKED.cast_signed(), done);
+    asm.mov(R1, R6).mov(R2, R7).add(R2, i32::from(value::BLOCKED_STACK)).mov(R3, (event::DEPTH * 8).cast_signed());
+    asm.mov(R4, 0).call(Helper::GET_STACK).store(Size::DW, R7.at(value::BLOCKED_BYTES), R0);
+}
+
+/// Sets the bucket of the thread r7 for the state r1 that it goes to off the CPU.
+fn by_state(asm: &mut Asm, done: Label) {
+    let (blocked, stopped, dead) = (asm.label("blocked"), asm.label("stopped"), asm.label("dead"));
+    asm.jump_if(R1, JumpOp::Eq, state::BLOCKED.cast_signed(), blocked);
+    asm.jump_if(R1, JumpOp::Eq, state::STOPPED.cast_signed(), stopped);
+    asm.jump_if(R1, JumpOp::Eq, state::DEAD.cast_signed(), dead);
+    waits(asm);
+    asm.jump(done);
+    asm.bind(blocked);
+    emit::call_bucket(asm, call::BLOCKED);
+    asm.jump(done);
+    asm.bind(stopped).store(Size::W, R7.at(value::BUCKET), i32::from(value::STOPPED)).jump(done);
+    asm.bind(dead).store(Size::DW, R7.at(value::DIED), R8);
+}
+
+/// The thread r7 waits for a CPU from now on.
+fn waits(asm: &mut Asm) {
+    asm.store(Size::W, R7.at(value::BUCKET), i32::from(value::READY)).store(Size::W, R7.at(value::WAITS), 1);
+    emit::add_to(asm, counts::WAITING, 1);
+}
+
+/// The stack's place for the state that `sched_switch` tells of the task r9; the context is r6.
+fn next_state(asm: &mut Asm, setting: &Setting) {
+    let (ready, blocked, stopped, dead, known) = (
+        asm.label("to_ready"),
+        asm.label("to_blocked"),
+        asm.label("to_stopped"),
+        asm.label("to_dead"),
+        asm.label("to"),
+    );
+    asm.note("why it leaves").load(Size::DW, R1, R6.at(0)).and(R1, 1).jump_if(R1, JumpOp::Ne, 0, ready);
+    match setting.task.state {
+        None => asm.load(Size::DW, R1, R6.at(24)),
+        Some(at) => asm.load(Size::W, R1, R9.at(at)),
+    };
+    asm.lsh(R1, 32).rsh(R1, 32).jump_if(R1, JumpOp::Eq, 0, ready).jump_if(R1, JumpOp::Set, STOPPED_BITS, stopped);
+    asm.jump_if(R1, JumpOp::Set, DEAD_BITS, dead).bind(blocked);
+    for (label, state) in [(None, state::BLOCKED), (Some(stopped), state::STOPPED), (Some(dead), state::DEAD)] {
+        if let Some(label) = label {
+            asm.bind(label);
+        }
+        asm.store(Size::DW, R10.at(NEXT_STATE), state.cast_signed()).jump(known);
+    }
+    asm.bind(ready).store(Size::DW, R10.at(NEXT_STATE), state::READY.cast_signed()).bind(known);
+}
+
+/// The task that the context r6 has as the next one gets the CPU.
+fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
+    let TaskFacts { tgid, pid, .. } = setting.task;
+    asm.note("who comes").load(Size::DW, R9, R6.at(16)).load(Size::W, R1, R9.at(tgid));
+    asm.jump_if32(R1, JumpOp::Ne, setting.tgid.cast_signed(), end);
+    asm.load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(KEY), R1);
+    emit::find(asm, end);
+    emit::account(asm);
+    let (seen, running) = (asm.label("seen"), asm.label("running"));
+    asm.load(Size::W, R1, R7.at(value::STATE)).jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), seen);
+    asm.store(Size::W, R7.at(value::FIRST), first::READY.cast_signed()).jump(running);
+    asm.bind(seen).jump_if(R1, JumpOp::Ne, state::READY.cast_signed(), running);
+    waited(asm);
+    asm.bind(running).store(Size::W, R7.at(value::STATE), state::RUNNING.cast_signed());
+    asm.store(Size::DW, R7.at(value::SINCE), R8);
+    emit::on_cpu_bucket(asm);
+}
+
+/// The thread r7 waited for a CPU until now.
+fn waited(asm: &mut Asm) {
+    let (known, outside, uncounted) = (asm.label("known"), asm.label("outside"), asm.label("uncounted"));
+    asm.note("it waited").load(Size::W, R1, R7.at(value::WAITS)).jump_if(R1, JumpOp::Eq, 0, uncounted);
+    asm.store(Size::W, R7.at(value::WAITS), 0);
+    emit::add_to(asm, counts::WAITING, -1);
+    asm.bind(uncounted).load(Size::DW, R4, R7.at(value::SINCE)).jump_if(R4, JumpOp::Eq, 0, known);
+    emit::inside(asm, R4, outside);
+    asm.mov(R1, R8).sub(R1, R4);
+    emit::count(asm, R7, value::WAITED, Parts::Longest);
+    emit::histogram(asm, value::READY_HISTOGRAM);
+    asm.bind(outside);
+    rivals::attribute(asm);
+    asm.bind(known);
+}
+
+/// The program of a wake-up; `new` is for a thread's first.
+pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
+    let TaskFacts { tgid, pid, .. } = setting.task;
+    let mut asm = Asm::new();
+    let (end, missing) = (asm.label("end"), asm.label("missing"));
+    asm.note("ours?").load(Size::DW, R6, R1.at(0)).load(Size::W, R1, R6.at(tgid));
+    asm.jump_if32(R1, JumpOp::Ne, setting.tgid.cast_signed(), end);
+    asm.load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
+    emit::now(&mut asm);
+    if new {
+        born(&mut asm, end, missing);
+    } else {
+        emit::find(&mut asm, end);
+        woken(&mut asm, setting, end);
+    }
+    asm.bind(end);
+    emit::end(&mut asm);
+    if new {
+        asm.bind(missing);
+        emit::add_to(&mut asm, counts::NO_THREAD, 1);
+        emit::end(&mut asm);
+    }
+    asm.finish()
+}
+
+/// A thread's value, from the template. One that had its number before is gone, and is written over.
+fn born(asm: &mut Asm, end: Label, missing: Label) {
+    let key = |asm: &mut Asm, reg| {
+        asm.mov(reg, R10).add(reg, i32::from(KEY));
+    };
+    asm.note("a new thread").load_map(R1, THREADS);
+    key(asm, R2);
+    asm.load_data(R3, TEMPLATE, 0).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM).jump_if(R0, JumpOp::Ne, 0, missing);
+    emit::find(asm, end);
+    for at in [value::MARK, value::BORN, value::SINCE] {
+        asm.store(Size::DW, R7.at(at), R8);
+    }
+    waits(asm);
+}
+
+/// The thread r7, whose task is r6, was woken. One that has not left the CPU yet goes on as if nothing were.
+fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
+    let (known, asleep, ready, stopped) =
+        (asm.label("known"), asm.label("asleep"), asm.label("ready"), asm.label("stopped"));
+    asm.load(Size::W, R9, R7.at(value::STATE)).jump_if(R9, JumpOp::Ne, state::UNSURE.cast_signed(), known);
+    if let Some(on_cpu) = setting.task.on_cpu {
+        asm.load(Size::W, R1, R6.at(on_cpu)).jump_if(R1, JumpOp::Ne, 0, end);
+    }
+    asm.store(Size::W, R7.at(value::FIRST), first::ASLEEP.cast_signed()).jump(asleep);
+    asm.bind(known).jump_if(R9, JumpOp::Eq, state::STOPPED.cast_signed(), asleep);
+    asm.jump_if(R9, JumpOp::Ne, state::BLOCKED.cast_signed(), end);
+    asm.bind(asleep);
+    emit::account(asm);
+    asm.load(Size::DW, R4, R7.at(value::SINCE)).jump_if(R4, JumpOp::Eq, 0, ready);
+    emit::inside(asm, R4, ready);
+    asm.mov(R1, R8).sub(R1, R4).jump_if(R9, JumpOp::Eq, state::STOPPED.cast_signed(), stopped);
+    emit::histogram(asm, value::BLOCKED_HISTOGRAM);
+    asm.jump(ready).bind(stopped);
+    emit::count(asm, R7, value::STOPS, Parts::Longest);
+    asm.bind(ready).store(Size::W, R7.at(value::STATE), state::READY.cast_signed());
+    asm.store(Size::DW, R7.at(value::SINCE), R8);
+    waits(asm);
+}
+
+/// The stack's places of the call that a thread is in, and of when it entered it.
+const CALL: i16 = -24;
+const ENTERED: i16 = -32;
+
+/// The program of `sched_process_exec(task, old_pid, binary)`: a thread that runs a new program takes the number of its
+/// process's first thread, which is gone by then. What it did so far stays with its old number.
+pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
+    let TaskFacts { tgid, pid, .. } = setting.task;
+    let mut asm = Asm::new();
+    let end = asm.label("end");
+    asm.note("ours?").load(Size::DW, R6, R1.at(0)).load(Size::DW, R9, R1.at(8)).load(Size::W, R1, R6.at(tgid));
+    asm.jump_if32(R1, JumpOp::Ne, setting.tgid.cast_signed(), end);
+    asm.note("the first thread itself?").load(Size::W, R1, R6.at(pid)).jump_if32(R1, JumpOp::Eq, R9, end);
+    asm.store(Size::W, R10.at(KEY), R9);
+    emit::now(&mut asm);
+    emit::find(&mut asm, end);
+    emit::account(&mut asm);
+    asm.load(Size::W, R1, R7.at(value::CALL)).store(Size::DW, R10.at(CALL), R1);
+    asm.load(Size::DW, R1, R7.at(value::ENTERED)).store(Size::DW, R10.at(ENTERED), R1);
+    asm.store(Size::W, R7.at(value::STATE), state::DEAD.cast_signed()).store(Size::DW, R7.at(value::DIED), R8);
+    asm.note("its new number").load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
+    emit::find(&mut asm, end);
+    emit::account(&mut asm);
+    asm.load(Size::DW, R1, R10.at(CALL)).store(Size::W, R7.at(value::CALL), R1);
+    asm.load(Size::DW, R1, R10.at(ENTERED)).store(Size::DW, R7.at(value::ENTERED), R1);
+    asm.store(Size::W, R7.at(value::STATE), state::RUNNING.cast_signed()).store(Size::DW, R7.at(value::DIED), 0);
+    asm.store(Size::DW, R7.at(value::SINCE), 0);
+    emit::on_cpu_bucket(&mut asm);
+    asm.bind(end);
+    emit::end(&mut asm);
+    asm.finish()
+}

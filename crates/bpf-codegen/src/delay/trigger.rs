@@ -1,0 +1,107 @@
+//! Programs that start or stop a window, at the trigger and in the kernel.
+
+use bpf_insn::Reg::{R0, R1, R2, R6, R8};
+use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Size, Width};
+
+use super::emit;
+use super::layout::{WINDOW, armed, counts, window};
+
+/// What a trigger does.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TriggerUse {
+    /// It starts a window. One that comes while none can start is counted as missed.
+    Start,
+    /// It stops a window.
+    Stop,
+    /// One hit starts a window, the next one stops it.
+    Both,
+}
+
+/// For whom a trigger fires.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum TriggerKind {
+    /// For this process: its thread group.
+    Process(u32),
+    /// Whoever it happens to.
+    Anyone,
+    /// For this process, and at this system call only: for programs at `sys_enter` and `sys_exit`.
+    Call {
+        /// The process's thread group.
+        tgid: u32,
+        /// The call's number.
+        number: u32,
+        /// Where `pt_regs` has the number, for `sys_exit`, which is not told it.
+        in_registers: Option<i16>,
+    },
+}
+
+/// The program of a trigger.
+pub fn trigger(kind: TriggerKind, to: TriggerUse) -> Result<Code, AsmError> {
+    let mut asm = Asm::new();
+    let (end, missed) = (asm.label("end"), asm.label("missed"));
+    whose(&mut asm, kind, end);
+    emit::now(&mut asm);
+    asm.load_data(R6, WINDOW, 0);
+    match to {
+        TriggerUse::Start => {
+            start(&mut asm, missed);
+            asm.jump(end).bind(missed);
+            // Within a window it is none of our business.
+            let late = asm.label("late");
+            asm.jump_if(R0, JumpOp::Ne, armed::FOR_STOP.cast_signed(), late);
+            asm.load(Size::DW, R1, R6.at(window::STOP)).jump_if(R8, JumpOp::Le, R1, end).bind(late);
+            emit::add_to(&mut asm, counts::MISSED, 1);
+        }
+        TriggerUse::Stop => stop(&mut asm, end),
+        TriggerUse::Both => {
+            let stops = asm.label("stops");
+            start(&mut asm, stops);
+            asm.jump(end).bind(stops);
+            stop(&mut asm, missed);
+            asm.jump(end).bind(missed);
+            emit::add_to(&mut asm, counts::MISSED, 1);
+        }
+    }
+    asm.bind(end);
+    emit::end(&mut asm);
+    asm.finish()
+}
+
+/// Goes to `others` unless the trigger is for the one that it happens to.
+fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
+    let tgid = match kind {
+        TriggerKind::Anyone => return,
+        TriggerKind::Process(tgid) => tgid,
+        TriggerKind::Call { tgid, number, in_registers } => {
+            match in_registers {
+                None => asm.load(Size::DW, R2, R1.at(8)),
+                Some(at) => asm.load(Size::DW, R2, R1.at(0)).load(Size::DW, R2, R2.at(at)),
+            };
+            asm.jump_if32(R2, JumpOp::Ne, number.cast_signed(), others);
+            tgid
+        }
+    };
+    asm.note("ours?").call(Helper::GET_CURRENT_PID_TGID).rsh(R0, 32);
+    asm.jump_if32(R0, JumpOp::Ne, tgid.cast_signed(), others);
+}
+
+/// Starts a window, or goes to `not` if it is not the time for that.
+fn start(asm: &mut Asm, not: Label) {
+    exchange(asm, armed::FOR_START, armed::FOR_STOP, not);
+    // Programs on other CPUs see the stop first: a window that has none yet would have no end.
+    asm.note("it stops").load(Size::DW, R1, R6.at(window::DURATION)).add(R1, R8);
+    asm.store(Size::DW, R6.at(window::STOP), R1).note("it starts").store(Size::DW, R6.at(window::START), R8);
+}
+
+/// Stops a window, or goes to `not` if there is none.
+fn stop(asm: &mut Asm, not: Label) {
+    exchange(asm, armed::FOR_STOP, armed::FIRED, not);
+    asm.note("it stops").store(Size::DW, R6.at(window::STOP), R8);
+}
+
+/// It is the trigger's turn once, whatever the CPUs that it comes on; goes to `other` where it is not.
+fn exchange(asm: &mut Asm, from: u32, to: u32, other: Label) {
+    asm.note("is it our turn?").mov(R0, from.cast_signed()).mov(R2, to.cast_signed());
+    asm.atomic(AtomicOp::CmpXchg, Width::W64, R6.at(window::ARMED), R2);
+    asm.jump_if(R0, JumpOp::Ne, from.cast_signed(), other);
+}

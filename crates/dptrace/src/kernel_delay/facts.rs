@@ -1,0 +1,108 @@
+//! What the programs must know of this kernel, from its BTF.
+
+use std::collections::HashMap;
+
+use anyhow::Context as _;
+use bpf_codegen::delay::{self, TaskFacts};
+use kernel_delay::trigger::Trigger;
+use typeinfo::{Abi, Btf, NameKind, SourceId, TypeRef, TypeStore};
+
+use crate::failure::usage;
+
+/// The kernel's own types (Documentation/bpf/btf.rst, section 4).
+const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
+/// `TS_COMPAT` of `arch/x86/include/asm/thread_info.h`: the task makes a 32-bit system call.
+const TS_COMPAT: i32 = 2;
+
+/// The facts.
+pub(super) struct Facts {
+    pub(super) task: TaskFacts,
+    /// The tracepoints' ids, of ours and of the triggers'.
+    pub(super) tracepoints: HashMap<String, u32>,
+    /// The ids of the functions that triggers name.
+    pub(super) functions: HashMap<String, u32>,
+}
+
+impl Facts {
+    /// Reads the kernel's types.
+    pub(super) fn read(triggers: &[&Trigger]) -> anyhow::Result<Self> {
+        let bytes = std::fs::read(KERNEL_BTF)
+            .with_context(|| format!("this kernel tells nothing of its types: {KERNEL_BTF} (CONFIG_DEBUG_INFO_BTF)"))?;
+        let abi = if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 };
+        let mut types = TypeStore::new(abi);
+        let kernel = types.add_btf(Btf::parse(&bytes)?)?;
+        let mut tracepoints = HashMap::new();
+        for name in delay::tracepoints() {
+            let id = types.raw_tracepoint(name)?.and_then(|tracepoint| types.btf_id(tracepoint.ty));
+            tracepoints.extend(id.map(|id| (name.to_owned(), id.id)));
+        }
+        let mut facts = Self { task: task(&types)?, tracepoints, functions: HashMap::new() };
+        for trigger in triggers {
+            facts.add(trigger, &types, kernel)?;
+        }
+        Ok(facts)
+    }
+
+    /// The ids of what a trigger names.
+    fn add(&mut self, trigger: &Trigger, types: &TypeStore<'_>, kernel: SourceId) -> anyhow::Result<()> {
+        match trigger {
+            // These are made of the two that all calls have.
+            Trigger::Tracepoint { system, .. } if system == "syscalls" => {}
+            Trigger::Tracepoint { event, .. } => {
+                let found = types.raw_tracepoint(event)?.and_then(|found| types.btf_id(found.ty));
+                let near = || names_near(types, NameKind::Typedef, "btf_trace_", event);
+                let id = found.ok_or_else(|| usage(format!("the kernel has no tracepoint {event}{}", near())))?;
+                self.tracepoints.insert(event.clone(), id.id);
+            }
+            Trigger::Kernel { function, .. } => {
+                let found = types.function(kernel, function)?.and_then(|found| types.btf_id(found.ty));
+                let near = || names_near(types, NameKind::Func, "", function);
+                let id = found.ok_or_else(|| usage(format!("the kernel has no function {function}{}", near())))?;
+                self.functions.insert(function.clone(), id.id);
+            }
+            Trigger::Usdt { .. } | Trigger::User { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+/// What is near to a name that is not there.
+fn names_near(types: &TypeStore<'_>, kind: NameKind, prefix: &str, name: &str) -> String {
+    let near = types.nearest(kind, &format!("{prefix}{name}"));
+    let near: Vec<&str> = near.iter().filter_map(|near| near.strip_prefix(prefix)).collect();
+    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+}
+
+fn task(types: &TypeStore<'_>) -> anyhow::Result<TaskFacts> {
+    let task = types.require(NameKind::Struct, "task_struct")?;
+    let at = |path: &str| offset(types, task, path);
+    let optional = |path: &str| types.find_member(task, path).ok().flatten().and_then(|_| at(path).ok());
+    let registers = types.require(NameKind::Struct, "pt_regs")?;
+    let number = if cfg!(target_arch = "aarch64") { "syscallno" } else { "orig_ax" };
+    // The fourth argument came with Linux 5.18; `__state` was called `state` before 5.14.
+    let arguments = types.raw_tracepoint("sched_switch")?.map_or(0, |tracepoint| tracepoint.params.len());
+    let state = if arguments >= 4 { None } else { Some(at("__state").or_else(|_| at("state"))?) };
+    let compat = at("thread_info.status").ok().filter(|_| cfg!(target_arch = "x86_64")).map(|at| (at, TS_COMPAT));
+    // The stack is walked with these (x86-64 has no link register: the first one again).
+    let walked =
+        if cfg!(target_arch = "aarch64") { ["pc", "sp", "regs[29]", "regs[30]"] } else { ["ip", "sp", "bp", "ip"] };
+    let mut user_registers = [0; 4];
+    for (at, name) in user_registers.iter_mut().zip(walked) {
+        *at = offset(types, registers, name)?;
+    }
+    Ok(TaskFacts {
+        user_registers,
+        tgid: at("tgid")?,
+        pid: at("pid")?,
+        comm: at("comm")?,
+        on_cpu: optional("on_cpu"),
+        state,
+        compat,
+        call_number: offset(types, registers, number)?,
+    })
+}
+
+fn offset(types: &TypeStore<'_>, ty: TypeRef, path: &str) -> anyhow::Result<i16> {
+    let field = types.path(ty, path)?;
+    i16::try_from(field.byte_offset()).with_context(|| format!("{path} is too far from its structure's beginning"))
+}

@@ -1,0 +1,313 @@
+//! `dptrace kernel-delay`: where each thread's time went, and whether the kernel is to blame.
+
+mod args;
+mod collector;
+mod facts;
+mod proc_thread;
+mod stamp;
+mod subject;
+mod symbols;
+mod tracer;
+mod triggers;
+mod unwind;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bpf_codegen::delay::layout::{armed, event};
+use bpf_codegen::delay::{self, Setting, TriggerUse};
+use bpf_session::Features;
+use kernel_delay::trigger::Trigger;
+use kernel_delay::{Header, Sample, Window, grouped, json, poll_numbers, report, verdict};
+use sys::clock::monotonic_nanos;
+use sys::process::{HeldChild, PidFd};
+
+use crate::failure::{note, usage};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+pub(crate) use args::KernelDelayArgs;
+use collector::Collector;
+use facts::Facts;
+use stamp::stamp;
+use symbols::Names;
+use tracer::{Lost, Tracer};
+use unwind::StackWalker;
+
+/// The longest sample: what the clocks in the maps can hold.
+const LONGEST: f64 = 24.0 * 3600.0;
+/// What is there where the kernel's part of Open vSwitch is.
+const UPCALLS: &str = "/sys/module/openvswitch";
+/// How often the process and our own signals are looked at.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Runs the command.
+pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
+    let length = nanos("--sample-time", args.sample_time)?;
+    let interval = nanos("--sample-interval", args.sample_interval)?;
+    let threads = args.thread.as_deref().map(glob::Pattern::new).transpose();
+    let threads = threads.map_err(|error| usage(format!("--thread: {error}")))?;
+    let interrupt = Interrupt::catch()?;
+    let subject = subject::Subject::of(args)?;
+    if !args.skip_upcall_stats && Path::new(UPCALLS).exists() {
+        note(
+            "the kernel's openvswitch module is loaded: its upcalls are not counted yet (--skip-upcall-stats says no more)",
+        );
+    }
+    let begun = monotonic_nanos();
+    let wanted: Vec<&Trigger> = [&args.start_trigger, &args.stop_trigger].into_iter().flatten().collect();
+    let facts = Facts::read(&wanted)?;
+    let held = PidFd::open(subject.pid).with_context(|| format!("no process has the pid {}", subject.pid))?;
+    let tracer = attach(args, &subject, &facts).map_err(|error| triggers::explain(error, &wanted))?;
+    if args.debug {
+        note(&format!("attached in {} us", (monotonic_nanos() - begun) / 1000));
+    }
+    let mut run = Run { args, tracer, process: held, interrupt, threads, length, output: Output::open(None)? };
+    let child = run.samples(subject.held, interval)?;
+    tell_lost(&run.tracer.lost()?);
+    subject::leave(child)
+}
+
+/// Makes the programs, of triggers too, and attaches them all.
+fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> anyhow::Result<Tracer> {
+    let pid = subject.pid;
+    let (task, polls, threads) = (facts.task, poll_numbers(), args.max_threads);
+    let events = args.events.syscall_events.map(|at_least| delay::Events {
+        at_least,
+        skip_polls: args.events.skip_syscall_poll_events,
+        stacks: args.events.stack_trace_size > 0,
+        copied: args.events.stack_copy.next_multiple_of(event::PIECE),
+        ring_bytes: args.events.buffer_page_count.next_power_of_two() * 4096,
+    });
+    let setting = Setting { tgid: pid, task, polls, threads, events };
+    let mut module = delay::module(&setting, |name| facts.tracepoints.get(name).copied())?;
+    let own = module.programs.len();
+    let finder = triggers::Finder { pid, subject, facts };
+    let mut prepared = Vec::new();
+    // Two programs at one place would start and stop at the same hit.
+    let uses = if args.start_trigger == args.stop_trigger {
+        vec![(&args.start_trigger, TriggerUse::Both)]
+    } else {
+        vec![(&args.start_trigger, TriggerUse::Start), (&args.stop_trigger, TriggerUse::Stop)]
+    };
+    for (trigger, to) in uses {
+        if let Some(trigger) = trigger {
+            prepared.push((trigger, finder.add(trigger, to, &mut module)?));
+        }
+    }
+    let mut tracer = Tracer::start(pid, &module, own, Features::detect()?)?;
+    for (trigger, prepared) in &prepared {
+        prepared.attach(tracer.session(), pid, trigger)?;
+        note(&format!("the trigger {trigger} fires for {}", prepared.whose));
+    }
+    Ok(tracer)
+}
+
+fn nanos(option: &str, seconds: f64) -> anyhow::Result<u64> {
+    if (0.0..=LONGEST).contains(&seconds) {
+        Ok((seconds * 1e9) as u64)
+    } else {
+        Err(usage(format!("{option} {seconds} is not between 0 and {LONGEST} seconds")))
+    }
+}
+
+/// Samples in the making.
+struct Run<'a> {
+    args: &'a KernelDelayArgs,
+    tracer: Tracer,
+    process: PidFd,
+    interrupt: Interrupt,
+    threads: Option<glob::Pattern>,
+    length: u64,
+    output: Output,
+}
+
+impl Run<'_> {
+    /// Makes the samples; the process that waits to be started is let go in the first one.
+    fn samples(&mut self, held: Option<HeldChild>, interval: u64) -> anyhow::Result<Option<std::process::Child>> {
+        let mut held = held;
+        let mut child = None;
+        let mut made = 0;
+        while made < self.args.sample_count {
+            if made > 0 {
+                self.wait_until(monotonic_nanos() + interval)?;
+            }
+            if self.is_over()? && held.is_none() {
+                break;
+            }
+            self.tracer.prepare()?;
+            let collector = self.collector()?;
+            let begun = self.begin()?;
+            if let Some(held) = held.take() {
+                child = Some(held.go().context("starting the command")?);
+            }
+            let Some(window) = self.window(begun)? else { break };
+            self.tracer.close(&window)?;
+            if window.length() < self.args.trigger_delta {
+                self.line(&format!("# Sample dump skipped, delta {} ns {}", grouped(window.length()), stamp()))?;
+                continue;
+            }
+            made += 1;
+            self.report(window, collector)?;
+        }
+        Ok(child)
+    }
+
+    /// Who takes the events out of the ring, where they are wanted.
+    fn collector(&mut self) -> anyhow::Result<Option<Collector>> {
+        if self.args.events.syscall_events.is_none() {
+            return Ok(None);
+        }
+        let (pid, events) = (self.tracer.pid(), &self.args.events);
+        let unwinder = (events.stack_copy > 0).then(|| StackWalker::new(pid));
+        Collector::start(self.tracer.session(), events.stack_trace_size, unwinder).map(Some)
+    }
+
+    /// Opens a window, or gives that to the start trigger.
+    fn begin(&mut self) -> anyhow::Result<Option<Window>> {
+        let length = self.args.stop_trigger.is_none().then_some(self.length);
+        if self.args.start_trigger.is_some() {
+            self.tracer.arm(length)?;
+            self.debug("waiting for the start trigger");
+            return Ok(None);
+        }
+        let armed = if length.is_none() { armed::FOR_STOP } else { armed::NO };
+        let opened = self.tracer.open(length, armed)?;
+        // What is let go, or told to, must find the window open.
+        sleep_until(opened.start);
+        self.line(&format!("# Start sampling {}", stamp()))?;
+        self.debug("a window is open");
+        Ok(Some(opened))
+    }
+
+    /// Waits for the end of a window, and for its begin if a trigger has that; none if no trigger came.
+    fn window(&mut self, begun: Option<Window>) -> anyhow::Result<Option<Window>> {
+        if begun.is_none() {
+            let started = self.until(|window, _| window.start != u64::MAX)?;
+            let (window, _) = self.tracer.window()?;
+            if !started && window.start == u64::MAX {
+                note("the start trigger did not fire");
+                return Ok(None);
+            }
+            self.line(&format!("# Start sampling (trigger@{}) {}", window.start, stamp()))?;
+        }
+        let stops = self.args.stop_trigger.is_some();
+        let whole = match begun.filter(|_| !stops) {
+            Some(opened) => self.wait_until(opened.stop)?,
+            None => {
+                self.until(|window, turn| if stops { turn == armed::FIRED } else { window.stop <= monotonic_nanos() })?
+            }
+        };
+        if self.process.has_ended()? {
+            self.tracer.wait_for_last()?;
+        }
+        let window = if whole { self.tracer.window()?.0 } else { self.tracer.cut()? };
+        sleep_until(window.stop);
+        let trigger = if whole && stops { format!("(trigger@{}) ", window.stop) } else { String::new() };
+        self.line(&format!("# Stop sampling {trigger}{}", stamp()))?;
+        Ok(Some(window))
+    }
+
+    /// Waits until something is so; false if there is a reason not to.
+    fn until(&self, is_so: impl Fn(&Window, u32) -> bool) -> anyhow::Result<bool> {
+        loop {
+            let (window, turn) = self.tracer.window()?;
+            if is_so(&window, turn) {
+                return Ok(true);
+            }
+            if self.is_over()? {
+                return Ok(false);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn debug(&self, text: &str) {
+        if self.args.debug {
+            note(text);
+        }
+    }
+
+    fn is_over(&self) -> anyhow::Result<bool> {
+        Ok(self.interrupt.is_wished() || self.process.has_ended()?)
+    }
+
+    /// Waits for a moment; false if there is a reason not to.
+    fn wait_until(&self, moment: u64) -> anyhow::Result<bool> {
+        loop {
+            let left = moment.saturating_sub(monotonic_nanos());
+            if left == 0 {
+                return Ok(true);
+            }
+            if self.is_over()? {
+                return Ok(false);
+            }
+            std::thread::sleep(LOOK.min(Duration::from_nanos(left)));
+        }
+    }
+
+    /// A line that the text has and JSON has not.
+    fn line(&mut self, text: &str) -> anyhow::Result<()> {
+        if !self.args.json && !self.args.summary {
+            writeln!(self.output.buffer, "{text}")?;
+            self.output.flush()?;
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, window: Window, collector: Option<Collector>) -> anyhow::Result<()> {
+        let mut sample = Sample::of(&self.tracer.look(window)?);
+        let threads = self.threads.clone();
+        let wanted = |name: &str| threads.as_ref().is_none_or(|pattern| pattern.matches(name));
+        sample.threads.retain(|thread| wanted(&thread.name));
+        let events = collector.map(|collector| (collector.finish(), Names::read(self.tracer.pid())));
+        let triggered = self.args.start_trigger.is_some() || self.args.stop_trigger.is_some();
+        let buffer = &mut self.output.buffer;
+        if self.args.json {
+            let mut object = json(&sample);
+            object["lost"] = self.tracer.lost()?.json();
+            if let Some((mut events, names)) = events {
+                object["syscall_events"] = events.json(&names, wanted);
+            }
+            writeln!(buffer, "{object}")?;
+            return Ok(self.output.flush()?);
+        }
+        for line in verdict(&sample) {
+            writeln!(buffer, "{}{line}", if self.args.summary { "" } else { "# " })?;
+        }
+        if !self.args.summary {
+            write!(buffer, "{}", report(&sample, &Header { triggered, stamp: stamp() }))?;
+            if let Some((mut events, names)) = events {
+                let output = &mut self.output;
+                events.text(&names, wanted, |piece| {
+                    output.buffer.extend_from_slice(piece.as_bytes());
+                    output.drain()
+                })?;
+            }
+        }
+        Ok(self.output.flush()?)
+    }
+}
+
+/// Waits for a moment that is very near.
+fn sleep_until(moment: u64) {
+    std::thread::sleep(Duration::from_nanos(moment.saturating_sub(monotonic_nanos())));
+}
+
+/// Says what is missing in the report.
+fn tell_lost(lost: &Lost) {
+    let Lost { threads, rivals, interrupts, events, triggers, skipped } = *lost;
+    for (count, what) in [
+        (threads, "threads found no room (--max-threads makes more)"),
+        (rivals, "times found no room for who ran instead (--max-threads makes more)"),
+        (interrupts, "interrupts found no room (--max-threads makes more)"),
+        (events, "system call events found no room in the ring (--buffer-page-count makes it larger)"),
+        (triggers, "start triggers came between samples, while a report was made or --sample-interval passed"),
+        (skipped, "programs were skipped by the kernel because another one was running on that CPU"),
+    ] {
+        if count > 0 {
+            note(&format!("{count} {what}"));
+        }
+    }
+}

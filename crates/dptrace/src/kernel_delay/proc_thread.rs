@@ -1,0 +1,110 @@
+//! What `/proc` says of processes and their threads.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use bpf_codegen::delay::layout::{SLOT_NONE, SLOT_OTHER, SLOTS};
+
+/// A thread, as it was when we looked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct ProcThread {
+    /// proc_pid_stat(5), field 3.
+    pub(super) state: char,
+    /// proc_pid_syscall(5): the call that it is blocked in, as a slot.
+    pub(super) call: Option<u32>,
+    /// proc_pid_stat(5), field 14.
+    pub(super) user_ticks: u64,
+    /// proc_pid_stat(5), field 15.
+    pub(super) system_ticks: u64,
+    /// Documentation/scheduler/sched-stats.rst: nanoseconds on a CPU.
+    pub(super) ran: u64,
+}
+
+impl ProcThread {
+    /// Looks at a thread; one that is gone has nothing to tell.
+    pub(super) fn read(pid: u32, tid: u32) -> Self {
+        let folder = format!("/proc/{pid}/task/{tid}");
+        let read = |name: &str| fs::read_to_string(format!("{folder}/{name}")).unwrap_or_default();
+        let stat = read("stat");
+        // The name, in parentheses, may itself hold some.
+        let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace().collect();
+        let number = |index: usize| fields.get(index).and_then(|field| field.parse().ok()).unwrap_or(0);
+        let ran = read("schedstat").split_ascii_whitespace().next().and_then(|field| field.parse().ok());
+        Self {
+            state: fields.first().and_then(|field| field.chars().next()).unwrap_or('?'),
+            call: call(&read("syscall")),
+            user_ticks: number(11),
+            system_ticks: number(12),
+            ran: ran.unwrap_or(0),
+        }
+    }
+}
+
+/// `running`, or a number and arguments, or -1 where it is blocked in no call.
+fn call(text: &str) -> Option<u32> {
+    let number: i64 = text.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(match u32::try_from(number) {
+        Ok(number) if number < SLOTS - 4 => number,
+        Ok(_) => SLOT_OTHER,
+        Err(_) => SLOT_NONE,
+    })
+}
+
+/// The numbers of a process's threads.
+pub(super) fn threads(pid: u32) -> Vec<u32> {
+    numbers(&format!("/proc/{pid}/task"))
+}
+
+/// A thread's name.
+pub(super) fn name(pid: u32, tid: u32) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+    Some(spdk_trace::printable(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned())
+}
+
+/// What the hard interrupts are called (Documentation/ABI/testing/sysfs-kernel-irq).
+pub(super) fn interrupt_names() -> HashMap<u32, String> {
+    let mut names = HashMap::new();
+    for number in numbers("/sys/kernel/irq") {
+        let actions = fs::read_to_string(format!("/sys/kernel/irq/{number}/actions")).unwrap_or_default();
+        let actions = actions.trim();
+        if !actions.is_empty() {
+            names.insert(number, actions.to_owned());
+        }
+    }
+    names
+}
+
+/// The processes whose name, program or first word is this.
+pub(super) fn processes(name: &str) -> Vec<u32> {
+    numbers("/proc").into_iter().filter(|&pid| pid != std::process::id() && is_called(pid, name)).collect()
+}
+
+fn is_called(pid: u32, name: &str) -> bool {
+    let folder = Path::new("/proc").join(pid.to_string());
+    let comm = fs::read_to_string(folder.join("comm")).unwrap_or_default();
+    let exe = fs::read_link(folder.join("exe")).ok();
+    comm.trim_end() == name || exe.is_some_and(|exe| exe.file_name().is_some_and(|file| file == name))
+}
+
+/// The entries of a folder that are numbers.
+fn numbers(folder: &str) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut numbers: Vec<u32> =
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_a_number_or_none() {
+        assert_eq!(call("202 0x7f 0x0 0x0\n"), Some(202));
+        assert_eq!(call("-1 0x7ffe 0x7f\n"), Some(SLOT_NONE));
+        assert_eq!(call("running\n"), None);
+        assert_eq!(call(""), None);
+    }
+}

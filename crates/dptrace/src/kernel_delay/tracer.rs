@@ -1,0 +1,278 @@
+//! The programs in the kernel, and windows made with them.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bpf_codegen::Module;
+use bpf_codegen::delay;
+use bpf_codegen::delay::layout::{self, COUNTS, INTERRUPTS, RIVALS, TEMPLATE, THREADS, WINDOW, armed, counts, window};
+use bpf_session::{Features, Map, Session};
+use kernel_delay::{Hint, Look, Snapshot, ThreadLook, Window};
+use sys::clock::monotonic_nanos;
+
+use super::proc_thread::{self, ProcThread};
+
+/// How far ahead of now a time is set: whoever reads it must have seen it before it comes.
+const AHEAD: u64 = 200_000;
+/// The greatest time: not yet.
+const NEVER: u64 = u64::MAX;
+/// How often a thread's value is read anew when it changes while it is read.
+const LOOKS: usize = 64;
+/// How often, and how far apart, it is looked whether the threads of a process that has ended are gone.
+const LAST_LOOKS: usize = 50;
+const LAST_STEP: Duration = Duration::from_millis(2);
+/// How long after a window's end programs may still be at work for a time in it.
+const SETTLE: Duration = Duration::from_micros(200);
+
+/// What was counted as lost since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Lost {
+    pub(super) threads: u64,
+    pub(super) rivals: u64,
+    pub(super) interrupts: u64,
+    pub(super) events: u64,
+    /// Start triggers between samples.
+    pub(super) triggers: u64,
+    /// Programs that the kernel skipped.
+    pub(super) skipped: u64,
+}
+
+impl Lost {
+    /// For programs.
+    pub(super) fn json(&self) -> serde_json::Value {
+        let Self { threads, rivals, interrupts, events, triggers, skipped } = *self;
+        serde_json::json!({
+            "threads": threads, "rivals": rivals, "interrupts": interrupts, "events": events, "triggers": triggers,
+            "programs_skipped": skipped,
+        })
+    }
+}
+
+/// The programs, attached.
+pub(super) struct Tracer {
+    session: Session,
+    pid: u32,
+    number: u16,
+    /// Threads that found no room at the start.
+    no_room: u64,
+    /// What each thread had when the window was prepared.
+    before: HashMap<u32, (Snapshot, ProcThread)>,
+}
+
+impl Tracer {
+    /// Loads the programs and attaches the first `own` of them; others are triggers, which are attached by what they are.
+    pub(super) fn start(tgid: u32, module: &Module, own: usize, features: Features) -> anyhow::Result<Self> {
+        let mut session = Session::load(module, features)?;
+        let tracer_maps = |name: &str| session.map(name).context("a map is missing");
+        tracer_maps(TEMPLATE)?.update(&0_u32.to_ne_bytes(), &delay::new_thread())?;
+        put_window(tracer_maps(WINDOW)?, &Times { start: NEVER, stop: NEVER, ..Times::default() })?;
+        for (index, program) in module.programs.iter().enumerate().take(own) {
+            session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
+        }
+        let mut tracer = Self { session, pid: tgid, number: 0, no_room: 0, before: HashMap::new() };
+        tracer.seed()?;
+        Ok(tracer)
+    }
+
+    /// The session, to attach triggers.
+    pub(super) fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// The process.
+    pub(super) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    fn map(&self, name: &str) -> anyhow::Result<&Map> {
+        self.session.map(name).with_context(|| format!("the map {name} is missing"))
+    }
+
+    /// Enters the threads that there are; what they are doing is told by their first event.
+    fn seed(&mut self) -> anyhow::Result<()> {
+        let map = self.map(THREADS)?;
+        let value = delay::found_thread();
+        let mut no_room = 0;
+        for tid in proc_thread::threads(self.pid) {
+            if map.lookup(&tid.to_ne_bytes())?.is_none() && map.update(&tid.to_ne_bytes(), &value).is_err() {
+                no_room += 1;
+            }
+        }
+        self.no_room = no_room;
+        Ok(())
+    }
+
+    /// Makes ready for a window: what is kept for one window only is cleared, and the threads are looked at.
+    pub(super) fn prepare(&mut self) -> anyhow::Result<()> {
+        self.number += 1;
+        for name in [RIVALS, INTERRUPTS] {
+            let map = self.map(name)?;
+            for key in map.keys()? {
+                map.delete(&key)?;
+            }
+        }
+        let mut before = HashMap::new();
+        for (tid, snapshot) in self.snapshots(0)? {
+            before.insert(tid, (snapshot, ProcThread::read(self.pid, tid)));
+        }
+        self.before = before;
+        Ok(())
+    }
+
+    /// Announces a window of this length, which starts at once.
+    pub(super) fn open(&self, length: Option<u64>, armed: u32) -> anyhow::Result<Window> {
+        let start = monotonic_nanos() + AHEAD;
+        let stop = length.map_or(NEVER, |length| start.saturating_add(length));
+        let times = Times { start, stop, number: self.number, armed, duration: 0 };
+        put_window(self.map(WINDOW)?, &times)?;
+        Ok(Window { start, stop, number: self.number })
+    }
+
+    /// Gives the start to a trigger; the window is then of this length, or ends by a trigger.
+    pub(super) fn arm(&self, length: Option<u64>) -> anyhow::Result<()> {
+        // So large that it is later than any time, and that a time added to it is no small number.
+        let duration = length.unwrap_or(NEVER / 2);
+        let times = Times { start: NEVER, stop: NEVER, number: self.number, armed: armed::FOR_START, duration };
+        put_window(self.map(WINDOW)?, &times)
+    }
+
+    /// The window as it is now, and whose turn it is.
+    pub(super) fn window(&self) -> anyhow::Result<(Window, u32)> {
+        let bytes = self.map(WINDOW)?.lookup(&0_u32.to_ne_bytes())?.unwrap_or_default();
+        let window =
+            Window { start: wide(&bytes, window::START), stop: wide(&bytes, window::STOP), number: self.number };
+        Ok((window, wide(&bytes, window::ARMED) as u32))
+    }
+
+    /// Waits a little for the last steps of a process that has ended: its end is told before its last thread is switched
+    /// off its CPU for good.
+    pub(super) fn wait_for_last(&self) -> anyhow::Result<()> {
+        for _ in 0..LAST_LOOKS {
+            if self.snapshots(0)?.iter().all(|(_, thread)| thread.is_dead()) {
+                break;
+            }
+            std::thread::sleep(LAST_STEP);
+        }
+        Ok(())
+    }
+
+    /// Ends the window very soon, unless it has ended or never began.
+    pub(super) fn cut(&self) -> anyhow::Result<Window> {
+        let (mut window, _) = self.window()?;
+        let stop = monotonic_nanos() + AHEAD;
+        window.stop = window.stop.min(stop.max(window.start));
+        let Window { start, stop, number } = window;
+        put_window(self.map(WINDOW)?, &Times { start, stop, number, armed: armed::NO, duration: 0 })?;
+        Ok(window)
+    }
+
+    /// Takes the turn from the triggers once a window is over, so that those that come now are missed.
+    pub(super) fn close(&self, window: &Window) -> anyhow::Result<()> {
+        let Window { start, stop, number } = *window;
+        put_window(self.map(WINDOW)?, &Times { start, stop, number, armed: armed::NO, duration: 0 })
+    }
+
+    /// Reads what a window that is over brought. Threads that are gone are forgotten.
+    pub(super) fn look(&mut self, window: Window) -> anyhow::Result<Look> {
+        std::thread::sleep(SETTLE);
+        let mut threads = Vec::new();
+        let map = self.map(THREADS)?;
+        for (tid, after) in self.snapshots(window.stop)? {
+            let (before, was) = self.before.get(&tid).cloned().unwrap_or_default();
+            let hint = hint(was, ProcThread::read(self.pid, tid));
+            let name = proc_thread::name(self.pid, tid);
+            if after.is_dead() {
+                map.delete(&tid.to_ne_bytes())?;
+            }
+            // A number that was given to another thread meanwhile starts from nothing.
+            let before = if after.mark() < before.mark() { Snapshot::default() } else { before };
+            threads.push(ThreadLook { tid, before, after, hint, name });
+        }
+        let (rivals, interrupts) = (self.pairs(RIVALS)?, self.pairs(INTERRUPTS)?);
+        Ok(Look { window, threads, rivals, interrupts, hard_names: proc_thread::interrupt_names() })
+    }
+
+    /// What was lost.
+    pub(super) fn lost(&self) -> anyhow::Result<Lost> {
+        let bytes = self.map(COUNTS)?.lookup(&0_u32.to_ne_bytes())?.unwrap_or_default();
+        Ok(Lost {
+            threads: self.no_room + wide(&bytes, counts::NO_THREAD),
+            rivals: wide(&bytes, counts::NO_RIVAL),
+            interrupts: wide(&bytes, counts::NO_INTERRUPT),
+            events: wide(&bytes, counts::NO_EVENT),
+            triggers: wide(&bytes, counts::MISSED),
+            skipped: self.session.misses(),
+        })
+    }
+
+    /// All threads' values, each from one moment: its sums and its mark belong together.
+    fn snapshots(&self, stop: u64) -> anyhow::Result<Vec<(u32, Snapshot)>> {
+        let map = self.map(THREADS)?;
+        let mut all = Vec::new();
+        for key in map.keys()? {
+            let Ok(tid) = <[u8; 4]>::try_from(key.as_slice()).map(u32::from_ne_bytes) else { continue };
+            let read = || anyhow::Ok(map.lookup(&key)?.map(Snapshot::new));
+            let Some(mut last) = read()? else { continue };
+            for _ in 0..LOOKS {
+                let Some(next) = read()? else { break };
+                let same = last.mark() == next.mark() || (stop > 0 && last.mark() >= stop);
+                last = next;
+                if same {
+                    break;
+                }
+            }
+            all.push((tid, last));
+        }
+        Ok(all)
+    }
+
+    fn pairs(&self, name: &str) -> anyhow::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let map = self.map(name)?;
+        let mut pairs = Vec::new();
+        for key in map.keys()? {
+            pairs.extend(map.lookup(&key)?.map(|value| (key, value)));
+        }
+        Ok(pairs)
+    }
+}
+
+fn hint(before: ProcThread, after: ProcThread) -> Hint {
+    Hint {
+        state: before.state,
+        call: before.call,
+        user: after.user_ticks.saturating_sub(before.user_ticks),
+        system: after.system_ticks.saturating_sub(before.system_ticks),
+        ran: after.ran.saturating_sub(before.ran),
+    }
+}
+
+/// What the window's map holds.
+#[derive(Clone, Copy, Default)]
+struct Times {
+    start: u64,
+    stop: u64,
+    number: u16,
+    armed: u32,
+    duration: u64,
+}
+
+fn put_window(map: &Map, times: &Times) -> anyhow::Result<()> {
+    let mut bytes = vec![0; window::SIZE as usize];
+    for (at, number) in [
+        (window::START, times.start),
+        (window::STOP, times.stop),
+        (window::NUMBER, u64::from(times.number) << layout::WINDOW_SHIFT),
+        (window::ARMED, times.armed.into()),
+        (window::DURATION, times.duration),
+    ] {
+        let at = usize::from(at.cast_unsigned());
+        bytes[at..at + 8].copy_from_slice(&number.to_ne_bytes());
+    }
+    Ok(map.update(&0_u32.to_ne_bytes(), &bytes)?)
+}
+
+fn wide(bytes: &[u8], at: i16) -> u64 {
+    let at = usize::from(at.cast_unsigned());
+    bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
+}

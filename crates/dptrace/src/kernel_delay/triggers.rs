@@ -1,0 +1,208 @@
+//! The programs of triggers, and what they are attached to.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use bpf_codegen::delay::{TriggerKind, TriggerUse, trigger};
+use bpf_codegen::{BtfTarget, Module, ProgramDef, ProgramKind};
+use bpf_session::{Session, UprobePlace, Uprobes};
+use host::{ElfFile, PerfSource};
+use kernel_delay::call_number;
+use kernel_delay::trigger::Trigger;
+use probes::pattern::nearest;
+use probes::symbols::Functions;
+use probes::usdt::UsdtProbes;
+
+use super::facts::Facts;
+use super::subject::Subject;
+use crate::failure::{unsupported, usage};
+use crate::target::Depth;
+
+/// What a trigger's program is attached to.
+enum Place {
+    /// Places of files of the process.
+    User(Vec<(PathBuf, Vec<UprobePlace>)>),
+    /// What the program was loaded for.
+    Loaded,
+    /// A kernel function.
+    Kernel,
+}
+
+/// A trigger with its program.
+pub(super) struct Prepared {
+    name: String,
+    place: Place,
+    /// The program's index in the module.
+    program: usize,
+    /// For whom it fires.
+    pub(super) whose: &'static str,
+}
+
+/// What is needed to look for a trigger's place.
+pub(super) struct Finder<'a> {
+    pub(super) pid: u32,
+    pub(super) subject: &'a Subject,
+    pub(super) facts: &'a Facts,
+}
+
+impl Finder<'_> {
+    /// Finds a trigger's place, and adds its program to the module.
+    pub(super) fn add(&self, wanted: &Trigger, to: TriggerUse, module: &mut Module) -> anyhow::Result<Prepared> {
+        let own = TriggerKind::Process(self.pid);
+        let (kind, program_kind, target, place) = match wanted {
+            Trigger::Usdt { provider, probe } => {
+                (own, ProgramKind::Uprobe, None, Place::User(self.usdt(provider, probe)?))
+            }
+            Trigger::User { function, on_return } => {
+                let kind = if *on_return { ProgramKind::UprobeReturn } else { ProgramKind::Uprobe };
+                (own, kind, None, Place::User(self.function(function)?))
+            }
+            Trigger::Tracepoint { system, event } => {
+                let (kind, name) = self.tracepoint(system, event)?;
+                let btf_id = *self.facts.tracepoints.get(name).context("the kernel lacks the tracepoint")?;
+                let target = BtfTarget { name: name.to_owned(), btf_id };
+                (kind, ProgramKind::BtfTracepoint, Some(target), Place::Loaded)
+            }
+            Trigger::Kernel { function, on_return } => {
+                let (kind, target, place) = self.kernel(function, *on_return);
+                (TriggerKind::Anyone, kind, target, place)
+            }
+        };
+        let name = if to == TriggerUse::Stop { "stop_trigger" } else { "start_trigger" };
+        let code = trigger(kind, to)?;
+        let program = module.programs.len();
+        module.programs.push(ProgramDef {
+            name: name.into(),
+            kind: program_kind,
+            target,
+            sleepable: false,
+            code,
+            subprograms: Vec::new(),
+        });
+        let whose = if kind == TriggerKind::Anyone { "any process" } else { "this process" };
+        Ok(Prepared { name: wanted.to_string(), place, program, whose })
+    }
+
+    /// A probe's places in all files of the process that have it.
+    fn usdt(&self, provider: &str, probe: &str) -> anyhow::Result<Vec<(PathBuf, Vec<UprobePlace>)>> {
+        let (mut found, mut known) = (Vec::new(), Vec::new());
+        self.subject.files()?.for_each(Depth::Notes, |file| {
+            let probes = UsdtProbes::read(&file.image()?);
+            let places = probes.get(provider, probe).map_or(&[][..], |probe| &probe.places);
+            let place = |place: &probes::usdt::Place| UprobePlace {
+                offset: place.offset.0,
+                semaphore: place.semaphore.map(|semaphore| semaphore.offset.0),
+                cookie: 0,
+            };
+            if !places.is_empty() {
+                found.push((file.opened().to_owned(), places.iter().map(place).collect()));
+            }
+            known.extend(probes.probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)));
+            Ok(())
+        })?;
+        if found.is_empty() {
+            let none = if known.is_empty() { "; it has no USDT probes at all" } else { "" };
+            let wanted = format!("{provider}:{probe}");
+            return Err(usage(format!("the process has no USDT probe {wanted}{none}{}", hint(&wanted, &known))));
+        }
+        Ok(found)
+    }
+
+    /// A function's places in the files of the process: the first file that has it.
+    fn function(&self, name: &str) -> anyhow::Result<Vec<(PathBuf, Vec<UprobePlace>)>> {
+        let (mut found, mut known) = (Vec::new(), Vec::new());
+        self.subject.files()?.for_each(Depth::Whole, |file: &ElfFile| {
+            if !found.is_empty() {
+                return Ok(());
+            }
+            let debug = file.debug_file();
+            let debug = debug.as_ref().and_then(|debug| debug.image().ok());
+            let functions = Functions::read(&file.image()?, debug.as_ref());
+            let place = |function: &probes::symbols::Function<'_>| UprobePlace {
+                offset: function.offset.0,
+                semaphore: None,
+                cookie: 0,
+            };
+            let places: Vec<UprobePlace> = functions.named(name).map(place).collect();
+            if places.is_empty() {
+                known.extend(functions.all().iter().map(|function| function.display_name().into_owned()));
+            } else {
+                found.push((file.opened().to_owned(), places));
+            }
+            Ok(())
+        })?;
+        if found.is_empty() {
+            let none = if known.is_empty() { "; its files are stripped" } else { "" };
+            return Err(usage(format!("the process has no function {name}{none}{}", hint(name, &known))));
+        }
+        Ok(found)
+    }
+
+    /// For whom a tracepoint is a trigger, and the tracepoint that it is made of.
+    fn tracepoint<'t>(&self, system: &str, event: &'t str) -> anyhow::Result<(TriggerKind, &'t str)> {
+        if system != "syscalls" {
+            return Ok((TriggerKind::Anyone, event));
+        }
+        let (entry, call) = match (event.strip_prefix("sys_enter_"), event.strip_prefix("sys_exit_")) {
+            (Some(call), _) => (true, call),
+            (_, Some(call)) => (false, call),
+            _ => return Err(usage(format!("no tracepoint is called syscalls:{event}: sys_enter_NAME, sys_exit_NAME"))),
+        };
+        let number = call_number(call).ok_or_else(|| usage(format!("no system call is called {call}")))?;
+        let in_registers = (!entry).then_some(self.facts.task.call_number);
+        let kind = TriggerKind::Call { tgid: self.pid, number, in_registers };
+        Ok((kind, if entry { "sys_enter" } else { "sys_exit" }))
+    }
+
+    /// A kernel function: a kprobe, or where the kernel has none, what it can attach to functions by its BTF.
+    fn kernel(&self, function: &str, on_return: bool) -> (ProgramKind, Option<BtfTarget>, Place) {
+        if PerfSource::find("kprobe").is_some() {
+            let kind = if on_return { ProgramKind::KprobeReturn } else { ProgramKind::Kprobe };
+            return (kind, None, Place::Kernel);
+        }
+        let btf_id = self.facts.functions.get(function).copied().unwrap_or_default();
+        let kind = if on_return { ProgramKind::Fexit } else { ProgramKind::Fentry };
+        (kind, Some(BtfTarget { name: function.to_owned(), btf_id }), Place::Loaded)
+    }
+}
+
+fn hint(wanted: &str, known: &[String]) -> String {
+    let near = nearest(wanted, known.iter().map(String::as_str), 3);
+    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+}
+
+/// Whether a trigger needs what this kernel may not have, for an error that says so.
+pub(super) fn explain(error: anyhow::Error, triggers: &[&Trigger]) -> anyhow::Error {
+    let kernel = triggers.iter().find(|trigger| matches!(trigger, Trigger::Kernel { .. }));
+    match kernel {
+        Some(trigger) if PerfSource::find("kprobe").is_none() => {
+            let text = format!(
+                "the trigger {trigger} needs kprobes (CONFIG_KPROBES), which this kernel lacks, and it does not take \
+                 fentry either (CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS); a tracepoint \
+                 (t:) or a probe of the process (u:, up:) needs neither"
+            );
+            unsupported(text)
+        }
+        _ => error,
+    }
+}
+
+impl Prepared {
+    /// Attaches it.
+    pub(super) fn attach(&self, session: &mut Session, pid: u32, trigger: &Trigger) -> anyhow::Result<()> {
+        match &self.place {
+            Place::Loaded => session.attach_loaded_target(self.program, &self.name)?,
+            Place::User(files) => {
+                for (path, places) in files {
+                    session.attach_uprobes(self.program, &Uprobes { path, places, pid: Some(pid) })?;
+                }
+            }
+            Place::Kernel => {
+                if let Trigger::Kernel { function, .. } = trigger {
+                    session.attach_kprobe(self.program, function, 0)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

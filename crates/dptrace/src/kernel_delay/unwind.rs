@@ -1,0 +1,125 @@
+//! Walks copied stacks by the unwind tables of the process's files (`.eh_frame`), which compilers write for code without
+//! frame pointers too.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use bpf_codegen::delay::layout::event::DEPTH;
+use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
+use host::{ElfFile, Pid, Process};
+use kernel_delay::CopiedStack;
+use object::elf::PF_X;
+use object::{Object as _, ObjectSection as _, ObjectSegment as _, SegmentFlags};
+use probes::maps::Mapping;
+
+#[cfg(target_arch = "aarch64")]
+use framehop::aarch64::{CacheAarch64 as Cache, UnwindRegsAarch64 as Registers, UnwinderAarch64 as Unwinder};
+#[cfg(target_arch = "x86_64")]
+use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder};
+
+/// How often the process is asked what it has mapped, at most.
+const ASK_EVERY: Duration = Duration::from_millis(100);
+
+/// A process's unwind tables.
+pub(super) struct StackWalker {
+    pid: u32,
+    unwinder: Unwinder<Vec<u8>>,
+    cache: Cache,
+    /// Where its files are mapped: start, end, and the file's name with its inode.
+    known: Vec<(Range<u64>, u64)>,
+    asked: Instant,
+}
+
+impl StackWalker {
+    /// Reads what the process has mapped now; what it maps later is read when an address of it comes.
+    pub(super) fn new(pid: u32) -> Self {
+        let asked = Instant::now();
+        let mut walker = Self { pid, unwinder: Unwinder::new(), cache: Cache::new(), known: Vec::new(), asked };
+        walker.ask();
+        walker
+    }
+
+    /// The addresses of a stack, the innermost first.
+    pub(super) fn walk(&mut self, stack: CopiedStack<'_>) -> Vec<u64> {
+        let [ip, sp, ..] = stack.registers;
+        if !self.known.iter().any(|(range, _)| range.contains(&ip)) && self.asked.elapsed() > ASK_EVERY {
+            self.ask();
+        }
+        let mut read = |address: u64| {
+            let at = address.checked_sub(sp).and_then(|at| usize::try_from(at).ok()).ok_or(())?;
+            let word = at.checked_add(8).and_then(|end| stack.bytes.get(at..end)).ok_or(())?;
+            word.try_into().map(u64::from_ne_bytes).map_err(|_| ())
+        };
+        let mut frames = self.unwinder.iter_frames(ip, registers(stack.registers), &mut self.cache, &mut read);
+        let mut addresses = Vec::new();
+        // A stack that goes on beyond what was copied ends with an error: what was found until then is right.
+        while addresses.len() < DEPTH as usize
+            && let Ok(Some(frame)) = frames.next()
+        {
+            addresses.push(frame.address());
+        }
+        addresses
+    }
+
+    /// Adds the files that are mapped and not known yet.
+    fn ask(&mut self) {
+        self.asked = Instant::now();
+        let Ok(process) = Process::open(Pid(self.pid)) else { return };
+        for place in std::iter::once(process.program()).chain(process.libraries()) {
+            let code = process.maps().all().iter().filter(|mapping| mapping.permissions.execute);
+            let code: Vec<_> = code.filter(|mapping| mapping.file() == Some(place.path())).collect();
+            let known = |mapping: &&Mapping| {
+                self.known.iter().any(|(range, inode)| range.start == mapping.start.0 && *inode == mapping.inode)
+            };
+            let new: Vec<&Mapping> = code.into_iter().filter(|mapping| !known(mapping)).collect();
+            // Programs may map anything as code: what is no ELF file is walked over by frame pointers.
+            let Some(file) = Some(&place).filter(|_| !new.is_empty()).and_then(|place| place.load().ok()) else {
+                continue;
+            };
+            for mapping in new {
+                let range = mapping.start.0..mapping.end.0;
+                self.add(&file, range.clone(), mapping.offset.0);
+                self.known.push((range, mapping.inode));
+            }
+        }
+    }
+
+    fn add(&mut self, file: &ElfFile, range: Range<u64>, offset: u64) {
+        let Ok(image) = file.image() else { return };
+        let Ok(elf) = object::File::parse(image.data()) else { return };
+        // A mapping begins at a page, which the end of the segment before may share: only that of code counts.
+        let code = |segment: &object::Segment<'_, '_>| {
+            let (start, length) = segment.file_range();
+            let executable = matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & PF_X != 0);
+            executable && start < offset + (range.end - range.start) && offset < start + length
+        };
+        let Some(segment) = elf.segments().find(code) else { return };
+        // Where the file's address 0 is in the process.
+        let base =
+            range.start.wrapping_sub(offset).wrapping_add(segment.file_range().0).wrapping_sub(segment.address());
+        let section = |name: &str| elf.section_by_name(name);
+        let span = |name: &str| section(name).map(|it| it.address()..it.address() + it.size());
+        let bytes = |name: &str| section(name).and_then(|it| it.data().ok().map(<[u8]>::to_vec));
+        let sections = ExplicitModuleSectionInfo {
+            base_svma: 0,
+            text_svma: span(".text"),
+            eh_frame_svma: span(".eh_frame"),
+            eh_frame: bytes(".eh_frame"),
+            eh_frame_hdr_svma: span(".eh_frame_hdr"),
+            eh_frame_hdr: bytes(".eh_frame_hdr"),
+            got_svma: span(".got"),
+            ..Default::default()
+        };
+        self.unwinder.add_module(Module::new(file.path().display().to_string(), range, base, sections));
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn registers([ip, sp, fp, _]: [u64; 4]) -> Registers {
+    Registers::new(ip, sp, fp)
+}
+
+#[cfg(target_arch = "aarch64")]
+fn registers([_, sp, fp, lr]: [u64; 4]) -> Registers {
+    Registers::new(lr, sp, fp)
+}

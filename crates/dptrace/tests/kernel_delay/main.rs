@@ -1,0 +1,186 @@
+//! `kernel-delay` against programs of known truth, on this kernel.
+//!
+//! The program is this very test, started again ([`truth`]). Nothing here is held against a clock: what is compared is two
+//! accounts of the same time.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
+mod mistakes;
+mod target;
+mod triggers;
+mod truth;
+
+use std::io::Read as _;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+use target::{Sampling, Target, adds_up, budget, call, number, thread};
+use truth::{CALLS, OTHER_CALLS, SLEEP, SLEEPS};
+
+#[test]
+fn calls_are_counted_exactly() {
+    let mut target = Target::start("calls");
+    let pid = target.child.id().to_string();
+    let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "60"]) else { return };
+    target.go();
+    let slept: u64 = target.wait_for("slept").split_whitespace().nth(1).unwrap().parse().unwrap();
+    target.wait_for("done");
+    let (sample, told) = sampling.end();
+    adds_up(&sample);
+    for name in ["old", "born"] {
+        let thread = thread(&sample, name);
+        assert_eq!(call(thread, &thread["syscalls"], "getppid")["count"], CALLS, "{name}");
+        assert_eq!(call(thread, &thread["syscalls"], "getuid")["count"], OTHER_CALLS, "{name}");
+        assert_eq!((&thread["ended"], &thread["born"]), (&true.into(), &(name == "born").into()), "{name}");
+    }
+    let sleeper = thread(&sample, "sleeper");
+    let sleeps = call(sleeper, &sleeper["syscalls"], "clock_nanosleep");
+    assert_eq!(sleeps["count"], SLEEPS);
+    let (total, wanted) = (number(&sleeps["total_ns"]), SLEEP.as_nanos() as u64 * u64::from(SLEEPS));
+    assert!((wanted..=slept).contains(&total), "{wanted} <= {total} <= {slept}");
+    assert!(number(&sleeps["max_ns"]) >= SLEEP.as_nanos() as u64);
+    let blocked = number(&call(sleeper, &sleeper["budget"]["calls"], "clock_nanosleep")["blocked_ns"]);
+    assert!(
+        blocked <= total
+            && total - blocked
+                <= budget(sleeper, "ready_ns")
+                    + budget(sleeper, "syscalls_ns")
+                    + budget(sleeper, "hard_irq_ns")
+                    + budget(sleeper, "soft_irq_ns"),
+        "{sleeper:#}"
+    );
+    // It was there before, and did nothing: no event tells of it.
+    let still = thread(&sample, "blocked");
+    let window = number(&sample["stop_ns"]) - number(&sample["start_ns"]);
+    assert_eq!(call(still, &still["budget"]["calls"], "read")["blocked_ns"], window);
+    assert!(still["syscalls"].as_array().unwrap().is_empty());
+    assert!(!told.contains("found no room") && !told.contains("skipped"), "{told}");
+}
+
+/// On a CPU, and waiting for one, as the scheduler's own books have it (Documentation/scheduler/sched-stats.rst).
+fn books(pid: u32, tid: u64) -> (u64, u64) {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).unwrap();
+    let mut numbers = text.split_ascii_whitespace().map(|number| number.parse().unwrap());
+    (numbers.next().unwrap(), numbers.next().unwrap())
+}
+
+fn tid_of(pid: u32, name: &str) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let named = |path: &std::path::Path| std::fs::read_to_string(path.join("comm")).unwrap().trim_end() == name;
+    let path = tasks.map(|entry| entry.unwrap().path()).find(|path| named(path)).unwrap();
+    path.file_name().unwrap().to_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn spinners_have_a_whole_budget_and_rivals() {
+    let target = Target::start("spin");
+    let pid = target.child.id();
+    let names = ["spinner", "left", "right"];
+    let before = names.map(|name| books(pid, tid_of(pid, name)));
+    let begun = Instant::now();
+    let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else { return };
+    std::thread::sleep(Duration::from_millis(500));
+    let (sample, _) = sampling.end();
+    let after = names.map(|name| books(pid, tid_of(pid, name)));
+    let outside = begun.elapsed().as_nanos() as u64 - (number(&sample["stop_ns"]) - number(&sample["start_ns"]));
+    adds_up(&sample);
+    for ((name, before), after) in names.iter().zip(before).zip(after) {
+        let thread = thread(&sample, name);
+        assert_eq!((budget(thread, "syscalls_ns"), budget(thread, "blocked_ns")), (0, 0), "{thread:#}");
+        let (waited, booked) = (budget(thread, "ready_ns"), after.1 - before.1);
+        // A wait is booked when it ends.
+        let open = number(&thread["longest_wait_ns"]).max(50_000_000);
+        assert!(waited <= booked + open, "{name} waited {waited}, booked {booked}");
+        assert!(waited + outside + open >= booked, "{name} waited {waited}, booked {booked}, {outside} outside");
+        let ran = budget(thread, "user_ns") + budget(thread, "hard_irq_ns") + budget(thread, "soft_irq_ns");
+        // What runs is booked at the ticks.
+        assert!(ran <= after.0 - before.0 + 20_000_000, "{name} ran {ran}, booked {}", after.0 - before.0);
+    }
+    let left = thread(&sample, "left");
+    let rivals = left["ran_instead"].as_array().unwrap();
+    assert!(rivals.iter().any(|rival| rival["name"] == "right" && number(&rival["ns"]) > 0), "{left:#}");
+    let told: u64 = rivals.iter().map(|rival| number(&rival["ns"])).sum();
+    assert!(told <= budget(left, "ready_ns"), "{left:#}");
+}
+
+#[test]
+fn a_stop_is_as_long_as_it_was() {
+    let target = Target::start("idle");
+    let Some(sampling) = Sampling::start(&["-p", &target.child.id().to_string(), "--sample-time", "60"]) else {
+        return;
+    };
+    let sent = Instant::now();
+    target.signal(Signal::STOP);
+    let status = || std::fs::read_to_string(format!("/proc/{}/stat", target.child.id())).unwrap();
+    while !status().contains(") T ") {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let stopped = Instant::now();
+    std::thread::sleep(Duration::from_millis(200));
+    let least = stopped.elapsed().as_nanos() as u64;
+    target.signal(Signal::CONT);
+    while status().contains(") T ") {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let most = sent.elapsed().as_nanos() as u64;
+    let (sample, _) = sampling.end();
+    adds_up(&sample);
+    let main = sample["threads"].as_array().unwrap().iter().find(|thread| thread["tid"] == target.child.id()).unwrap();
+    assert_eq!(main["stopped"]["count"], 1, "{main:#}");
+    for nanos in [number(&main["stopped"]["total_ns"]), budget(main, "stopped_ns")] {
+        assert!((least..=most).contains(&nanos), "{least} <= {nanos} <= {most}");
+    }
+}
+
+#[test]
+fn a_process_that_ends_is_reported() {
+    let target = Target::start("idle");
+    let pid = target.child.id();
+    let Some(mut sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else { return };
+    drop(target);
+    let mut text = String::new();
+    sampling.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert!(sampling.child.wait().unwrap().success());
+    let sample: Value = serde_json::from_str(&text).unwrap();
+    adds_up(&sample);
+    let threads = sample["threads"].as_array().unwrap();
+    assert!(!threads.is_empty() && threads.iter().all(|thread| thread["ended"] == true), "{sample:#}");
+}
+
+#[test]
+fn a_command_is_seen_from_its_first_instruction() {
+    let output = Command::new(env!("CARGO_BIN_EXE_dptrace"))
+        .args(["kernel-delay", "--json", "--sample-time", "60", "--", "sleep", "0.1"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    if told.contains("not permitted") {
+        eprintln!("skipped: {told}");
+        return;
+    }
+    let sample: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{told}"));
+    adds_up(&sample);
+    let thread = thread(&sample, "sleep");
+    let sleep = call(thread, &thread["syscalls"], "clock_nanosleep");
+    assert_eq!(sleep["count"], 1);
+    assert!(number(&sleep["total_ns"]) >= 100_000_000);
+    assert_eq!(call(thread, &thread["syscalls"], "execve")["count"], 1, "{thread:#}");
+}
+
+#[test]
+fn a_thread_that_runs_another_program_takes_the_first_ones_number() {
+    let mut target = Target::start("exec");
+    let pid = target.child.id();
+    let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else { return };
+    target.go();
+    let (samples, told) = sampling.samples();
+    assert_eq!(samples.len(), 1, "{told}");
+    adds_up(&samples[0]);
+    let thread = thread(&samples[0], "sleep");
+    assert_eq!(thread["tid"], pid, "{thread:#}");
+    assert_eq!(call(thread, &thread["syscalls"], "clock_nanosleep")["count"], 1, "{thread:#}");
+    assert_eq!(call(thread, &thread["syscalls"], "execve")["count"], 1, "{thread:#}");
+    let threads = samples[0]["threads"].as_array().unwrap();
+    assert!(threads.len() > 1 && threads.iter().all(|thread| thread["ended"] == true), "{:#}", samples[0]);
+}

@@ -1,0 +1,71 @@
+//! What can't be done is said, with what could be.
+
+use std::process::Command;
+
+use super::target::{Sampling, Target, adds_up, number};
+
+/// Status and words.
+fn refused(arguments: &[&str]) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn processes_that_are_not_there() {
+    let (status, told) = refused(&["-p", "4194304"]);
+    assert_eq!((status, told.contains("no process has the pid 4194304")), (1, true), "{told}");
+    let (status, told) = refused(&["--name", "no-such-program"]);
+    assert_eq!((status, told.contains("no process is called no-such-program")), (1, true), "{told}");
+    let (_, told) = refused(&["--", "/no/such/program"]);
+    assert!(told.contains("/no/such/program"), "{told}");
+}
+
+#[test]
+fn several_processes_of_one_name_are_listed() {
+    let targets = [Target::start("idle"), Target::start("idle")];
+    let name = std::env::current_exe().unwrap();
+    let (status, told) = refused(&["--name", name.file_name().unwrap().to_str().unwrap()]);
+    assert_eq!(status, 2, "{told}");
+    assert!(targets.iter().all(|target| told.contains(&target.child.id().to_string())), "{told}");
+}
+
+#[test]
+fn triggers_that_do_not_exist_have_near_names() {
+    let target = Target::start("idle");
+    let pid = target.child.id().to_string();
+    for (trigger, words) in [
+        ("x:y", "u:PROVIDER:PROBE"),
+        ("t:sched:sched_swich", "near: sched_switch"),
+        ("t:syscalls:sys_enter_getpidd", "no system call is called getpidd"),
+        ("u:a:b", "no USDT probe a:b"),
+        ("up:no_such_function_here", "no function no_such_function_here"),
+        ("k:vfs_reed", "near: vfs_read"),
+    ] {
+        let (status, told) = refused(&["-p", &pid, "--start-trigger", trigger]);
+        assert_eq!((status, told.contains(words)), (2, true), "{trigger}: {told}");
+    }
+}
+
+#[test]
+fn times_that_make_no_sense() {
+    for arguments in [["--sample-time", "-1"], ["--sample-time", "1e9"], ["--sample-interval", "nan"]] {
+        let (status, told) = refused(&[arguments.as_slice(), &["-p", "1"]].concat());
+        assert_eq!(status, 2, "{told}");
+    }
+}
+
+#[test]
+fn threads_without_room_are_told() {
+    let mut target = Target::start("calls");
+    let pid = target.child.id().to_string();
+    let arguments = ["-p", &pid, "--sample-time", "60", "--max-threads", "2"];
+    let Some(sampling) = Sampling::start(&arguments) else { return };
+    target.go();
+    target.wait_for("done");
+    let (sample, told) = sampling.end();
+    adds_up(&sample);
+    assert!(sample["threads"].as_array().unwrap().len() <= 2, "{sample:#}");
+    // Beside the main thread and the harness's: `old`, `blocked`; and `born` and `sleeper`, which come later.
+    assert!(number(&sample["lost"]["threads"]) >= 4, "{sample:#}");
+    assert!(told.contains("threads found no room (--max-threads"), "{told}");
+}

@@ -1,0 +1,136 @@
+//! The program of known truth, running, and `kernel-delay` looking at it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::truth::PART;
+
+/// The program, running.
+pub(super) struct Target {
+    pub(super) child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Target {
+    pub(super) fn start(part: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "truth::truth", "--ignored", "--nocapture", "--test-threads=2"])
+            .env(PART, part)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut target = Self { child, input, output: BufReader::new(output) };
+        target.wait_for("ready");
+        target
+    }
+
+    /// The line that begins like this.
+    pub(super) fn wait_for(&mut self, beginning: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it ended before it said {beginning}");
+            if line.starts_with(beginning) {
+                return line.trim().to_owned();
+            }
+        }
+    }
+
+    pub(super) fn go(&mut self) {
+        writeln!(self.input, "go").unwrap();
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `dptrace kernel-delay --json`, whose window is open.
+pub(super) struct Sampling {
+    pub(super) child: Child,
+    messages: BufReader<std::process::ChildStderr>,
+}
+
+impl Sampling {
+    /// None where the kernel is not for us.
+    #[expect(clippy::zombie_processes, reason = "it is waited for when the sample ends, or the test has failed")]
+    pub(super) fn start(arguments: &[&str]) -> Option<Self> {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_dptrace"))
+            .args(["kernel-delay", "-D", "--json"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut messages = BufReader::new(child.stderr.take().unwrap());
+        loop {
+            let mut line = String::new();
+            let read = messages.read_line(&mut line).unwrap();
+            if line.contains("window is open") || line.contains("waiting for the start trigger") {
+                return Some(Self { child, messages });
+            }
+            if read == 0 || line.contains("not permitted") {
+                let status = child.wait();
+                assert!(line.contains("not permitted"), "no window: {line:?} {status:?}");
+                eprintln!("skipped: {line}");
+                return None;
+            }
+        }
+    }
+
+    /// Waits for its end, and gives its samples and what was told beside them.
+    pub(super) fn samples(mut self) -> (Vec<Value>, String) {
+        let (mut text, mut told) = (String::new(), String::new());
+        self.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        self.messages.read_to_string(&mut told).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{told}");
+        (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), told)
+    }
+
+    /// Ends the window now, and gives the sample and what was told beside it.
+    pub(super) fn end(self) -> (Value, String) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+        let (mut samples, told) = self.samples();
+        assert_eq!(samples.len(), 1, "{told}");
+        (samples.remove(0), told)
+    }
+}
+
+pub(super) fn thread<'v>(sample: &'v Value, name: &str) -> &'v Value {
+    let mut found = sample["threads"].as_array().unwrap().iter().filter(|thread| thread["name"] == name);
+    let thread = found.next().unwrap_or_else(|| panic!("no thread {name} in {sample:#}"));
+    assert!(found.next().is_none(), "two threads {name}");
+    thread
+}
+
+pub(super) fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+pub(super) fn call<'v>(thread: &'v Value, list: &'v Value, name: &str) -> &'v Value {
+    list.as_array().unwrap().iter().find(|call| call["name"] == name).unwrap_or_else(|| panic!("no {name}: {thread:#}"))
+}
+
+pub(super) fn budget(thread: &Value, part: &str) -> u64 {
+    number(&thread["budget"][part])
+}
+
+/// Every thread's budget is its window, within a thousandth.
+pub(super) fn adds_up(sample: &Value) {
+    for thread in sample["threads"].as_array().unwrap() {
+        let (sum, window) = (budget(thread, "sum_ns"), budget(thread, "window_ns"));
+        assert!(sum.abs_diff(window) * 1000 <= window, "{sum} of {window}: {thread:#}");
+    }
+}

@@ -1,0 +1,150 @@
+//! Windows between triggers, and system calls as single events.
+
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::target::{Sampling, Target, adds_up, budget, call, number, thread};
+use super::truth::{CALLS, SLEEP};
+
+const START: &str = "t:syscalls:sys_enter_getuid";
+const STOP: &str = "t:syscalls:sys_exit_getgid";
+
+#[test]
+fn a_window_lies_between_its_triggers() {
+    let mut target = Target::start("rounds");
+    let pid = target.child.id().to_string();
+    let arguments = ["-p", &pid, "--start-trigger", START, "--stop-trigger", STOP, "--sample-count", "3"];
+    let Some(sampling) = Sampling::start(&arguments) else { return };
+    target.go();
+    let (samples, _) = sampling.samples();
+    assert_eq!(samples.len(), 3);
+    for sample in &samples {
+        adds_up(sample);
+        let thread = thread(sample, "truth::truth");
+        for (name, count) in [("getppid", CALLS), ("getgid", 1), ("clock_nanosleep", 1)] {
+            assert_eq!(call(thread, &thread["syscalls"], name)["count"], count, "{thread:#}");
+        }
+        assert!(budget(thread, "window_ns") >= SLEEP.as_nanos() as u64);
+    }
+    assert!(samples.windows(2).all(|pair| number(&pair[0]["stop_ns"]) < number(&pair[1]["start_ns"])));
+}
+
+/// One trigger for both ends: from one hit to the next.
+#[test]
+fn a_window_lies_between_two_hits_of_one_trigger() {
+    let mut target = Target::start("rounds");
+    let pid = target.child.id().to_string();
+    let arguments = ["-p", &pid, "--start-trigger", START, "--stop-trigger", START, "--sample-count", "2"];
+    let Some(sampling) = Sampling::start(&arguments) else { return };
+    target.go();
+    for sample in &sampling.samples().0 {
+        adds_up(sample);
+        let thread = thread(sample, "truth::truth");
+        for (name, count) in [("getppid", CALLS), ("getgid", 1), ("clock_nanosleep", 2)] {
+            assert_eq!(call(thread, &thread["syscalls"], name)["count"], count, "{thread:#}");
+        }
+    }
+}
+
+#[test]
+fn short_windows_are_skipped_and_do_not_count() {
+    let mut target = Target::start("rounds");
+    let pid = target.child.id().to_string();
+    // Longer than any round: nothing is left but to be interrupted.
+    let arguments = ["-p", &pid, "--start-trigger", START, "--stop-trigger", STOP, "--trigger-delta", "60000000000"];
+    let Some(sampling) = Sampling::start(&arguments) else { return };
+    target.go();
+    std::thread::sleep(SLEEP * 10);
+    kill_process(Pid::from_child(&sampling.child), Signal::INT).unwrap();
+    let (samples, _) = sampling.samples();
+    assert!(samples.is_empty(), "{samples:?}");
+}
+
+#[test]
+fn a_start_trigger_opens_a_window_of_the_sample_time() {
+    let mut target = Target::start("rounds");
+    let pid = target.child.id().to_string();
+    let Some(sampling) = Sampling::start(&["-p", &pid, "--start-trigger", START, "--sample-time", "0.1"]) else {
+        return;
+    };
+    target.go();
+    let (samples, _) = sampling.samples();
+    assert_eq!(number(&samples[0]["stop_ns"]) - number(&samples[0]["start_ns"]), 100_000_000);
+    adds_up(&samples[0]);
+}
+
+#[test]
+fn every_call_is_an_event_with_its_stacks() {
+    let mut target = Target::start("calls");
+    let pid = target.child.id().to_string();
+    let arguments = ["-p", &pid, "--sample-time", "60", "-s", "--thread", "[bs]*", "--buffer-page-count", "16384"];
+    let Some(sampling) = Sampling::start(&arguments) else { return };
+    target.go();
+    target.wait_for("done");
+    let (sample, told) = sampling.end();
+    let events = sample["syscall_events"]["events"].as_array().unwrap();
+    let calls: Vec<_> = events.iter().filter(|event| event["syscall"] == "getppid").collect();
+    assert_eq!(calls.len() as u64, CALLS, "{told}");
+    assert!(events.is_sorted_by_key(|event| number(&event["entry_ns"])));
+    let counted = &thread(&sample, "born")["syscalls"];
+    let counted = number(&call(counted, counted, "getppid")["total_ns"]);
+    let total: u64 = calls.iter().map(|event| number(&event["exit_ns"]) - number(&event["entry_ns"])).sum();
+    assert_eq!(total, counted);
+    let lines = |event: &serde_json::Value| event["stack"].to_string();
+    // A call that blocked has the kernel's stack of where it did.
+    let mut sleeps = events.iter().filter(|event| event["syscall"] == "clock_nanosleep");
+    assert!(sleeps.clone().count() > 0 && sleeps.all(|event| lines(event).contains("do_nanosleep+")), "{events:#?}");
+    let stack: Vec<&str> = calls[0]["stack"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    assert!(stack.iter().any(|line| line.starts_with("do_syscall_64+") || line.starts_with("el0_svc")), "{stack:?}");
+    // Down to the thread's begin, through code that has no frame pointers.
+    assert!(
+        ["make_calls+", "thread_start+"].iter().all(|name| stack.iter().any(|line| line.contains(name))),
+        "{stack:?}"
+    );
+}
+
+/// The window ends when it should, and what is kept is bounded, whatever comes.
+#[test]
+fn events_beyond_all_measure_are_dropped_and_told() {
+    let mut target = Target::start("storm");
+    let pid = target.child.id().to_string();
+    let arguments = ["-p", &pid, "--sample-time", "0.5", "-s", "--buffer-page-count", "3", "--stack-trace-size", "0"];
+    let Some(sampling) = Sampling::start(&arguments) else { return };
+    target.go();
+    let (samples, told) = sampling.samples();
+    let events = samples[0]["syscall_events"]["events"].as_array().unwrap().len() as u64;
+    let dropped = number(&samples[0]["syscall_events"]["dropped"]);
+    let lost =
+        told.lines().find_map(|line| line.strip_prefix("note: ")?.split_once(" system call events found no room"));
+    let lost: u64 = lost.map_or(0, |(count, _)| count.parse().unwrap());
+    let thread = thread(&samples[0], "truth::truth");
+    let counted: u64 = thread["syscalls"].as_array().unwrap().iter().map(|call| number(&call["count"])).sum();
+    assert_eq!(events + dropped + lost, counted, "{told}");
+    assert!(lost > 0, "{told}");
+}
+
+/// Functions and USDT probes of a process, one of them with a semaphore that must be raised.
+#[test]
+fn probes_and_functions_of_a_process_are_triggers() {
+    let program = env!("CARGO_BIN_EXE_dptrace");
+    let run = std::process::Command::new(program).args(["demo-target", "--for", "60s"]).stdout(Stdio::null()).spawn();
+    let mut child = run.unwrap();
+    let pid = child.id().to_string();
+    let ends = [
+        ["--start-trigger", "up:demo_request_start", "--stop-trigger", "upr:demo_request_complete"],
+        ["--start-trigger", "u:demo:request_lazy", "--sample-time", "0.01"],
+    ];
+    let samples: Vec<_> = ends
+        .iter()
+        .filter_map(|ends| Sampling::start(&[&["-p", &pid, "--sample-count", "2"], ends.as_slice()].concat()))
+        .map(Sampling::samples)
+        .collect();
+    // Asked to, it takes its trace file away.
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    child.wait().unwrap();
+    for (samples, told) in samples {
+        assert_eq!(samples.len(), 2, "{told}");
+        samples.iter().for_each(adds_up);
+    }
+}

@@ -1,0 +1,146 @@
+//! The program of known truth: it does what it is told, and says what it did.
+
+use std::io::{BufRead as _, Read as _, Write as _};
+use std::time::{Duration, Instant};
+
+use rustix::process::{getgid, getppid, getuid};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+/// What the program is told to be, in its environment.
+pub(super) const PART: &str = "DPTRACE_DELAY_TRUTH";
+
+/// Calls that are made in the window.
+pub(super) const CALLS: u64 = 1000;
+pub(super) const OTHER_CALLS: u64 = 321;
+pub(super) const SLEEPS: u32 = 20;
+pub(super) const SLEEP: Duration = Duration::from_millis(3);
+
+/// The program: it says that it is ready, waits for a line, does its part, says that it is done, and waits for its end.
+#[test]
+#[ignore = "it is the program that the other tests look at"]
+fn truth() {
+    let Ok(part) = std::env::var(PART) else { return };
+    match part.as_str() {
+        "calls" => calls(),
+        "spin" => spin(),
+        "rounds" => rounds(),
+        "storm" => storm(),
+        "exec" => exec(),
+        _ => idle(),
+    }
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+}
+
+fn say(text: &str) {
+    // The harness has written something in front.
+    println!("\n{text}");
+    std::io::stdout().flush().unwrap();
+}
+
+fn wait_for_go() {
+    say("ready");
+    std::io::stdin().lock().read_line(&mut String::new()).unwrap();
+}
+
+/// A thread that has its name when this returns: it gives it to itself.
+fn named(name: &str, run: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle<()> {
+    let (started, wait) = std::sync::mpsc::channel();
+    let thread = move || {
+        started.send(()).unwrap();
+        run();
+    };
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(thread).unwrap();
+    wait.recv().unwrap();
+    thread
+}
+
+fn make_calls() {
+    for _ in 0..CALLS {
+        let _ = getppid();
+    }
+    for _ in 0..OTHER_CALLS {
+        let _ = getuid();
+    }
+}
+
+/// Counted calls, known sleeps, a thread that was there before and ends, and one that is born and ends.
+fn calls() {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let old = named("old", move || {
+        let _ = wait.recv();
+        make_calls();
+    });
+    named("blocked", || {
+        let (from, _to) = rustix::pipe::pipe().unwrap();
+        let _ = rustix::io::read(&from, &mut [0; 1]);
+    });
+    wait_for_go();
+    let born = named("born", make_calls);
+    go.send(()).unwrap();
+    let sleeper = named("sleeper", || {
+        let begun = Instant::now();
+        for _ in 0..SLEEPS {
+            std::thread::sleep(SLEEP);
+        }
+        say(&format!("slept {}", begun.elapsed().as_nanos()));
+    });
+    for thread in [old, born, sleeper] {
+        thread.join().unwrap();
+    }
+    say("done");
+}
+
+/// One thread that makes no call at all, and two that share a CPU.
+fn spin() {
+    let pinned = || {
+        let mut cpus = CpuSet::new();
+        cpus.set(0);
+        sched_setaffinity(None, &cpus).unwrap();
+        loop {
+            std::hint::spin_loop();
+        }
+    };
+    named("spinner", || {
+        loop {
+            std::hint::spin_loop();
+        }
+    });
+    named("left", pinned);
+    named("right", pinned);
+    wait_for_go();
+}
+
+/// One round after the other until it is killed: a call that begins it, counted calls and a sleep, a call that ends it.
+fn rounds() {
+    wait_for_go();
+    loop {
+        let _ = getuid();
+        for _ in 0..CALLS {
+            let _ = getppid();
+        }
+        std::thread::sleep(SLEEP);
+        let _ = getgid();
+        std::thread::sleep(SLEEP);
+    }
+}
+
+/// A thread that is not the first runs another program.
+fn exec() {
+    use std::os::unix::process::CommandExt as _;
+    wait_for_go();
+    let error = std::process::Command::new("/bin/sleep").arg("0.2").exec();
+    panic!("no sleep: {error}");
+}
+
+/// Calls without end.
+fn storm() {
+    wait_for_go();
+    loop {
+        let _ = getppid();
+    }
+}
+
+/// Threads that wait.
+fn idle() {
+    wait_for_go();
+}

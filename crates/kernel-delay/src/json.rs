@@ -1,0 +1,83 @@
+//! A sample for programs: one object. Times are nanoseconds.
+
+use bpf_codegen::delay::layout::SLOT_COMPAT;
+use serde_json::{Value, json};
+
+use crate::names::call_name;
+use crate::sample::{Interrupt, Sample, Stat, ThreadSample};
+
+/// A sample as one JSON object.
+pub fn json(sample: &Sample) -> Value {
+    json!({
+        "start_ns": sample.window.start,
+        "stop_ns": sample.window.stop,
+        "sample": sample.window.number,
+        "threads": sample.threads.iter().map(thread).collect::<Vec<_>>(),
+    })
+}
+
+fn thread(thread: &ThreadSample) -> Value {
+    let budget = &thread.budget;
+    let calls = budget.calls.iter();
+    json!({
+        "tid": thread.tid,
+        "name": thread.name,
+        "born": thread.born,
+        "ended": thread.ended,
+        "budget": {
+            "window_ns": budget.window,
+            "sum_ns": budget.sum(),
+            "user_ns": budget.user,
+            "syscalls_ns": budget.in_calls(),
+            "blocked_ns": budget.blocked(),
+            "ready_ns": budget.ready,
+            "hard_irq_ns": budget.hard,
+            "soft_irq_ns": budget.soft,
+            "stopped_ns": budget.stopped,
+            "page_faults_blocked_ns": budget.blocked_in_faults,
+            "calls": calls.map(|call| json!({
+                "name": call_name(call.slot), "number": number(call.slot), "cpu_ns": call.cpu, "blocked_ns": call.blocked,
+            })).collect::<Vec<_>>(),
+        },
+        "longest_wait_ns": thread.longest_wait,
+        "ran_instead": thread.rivals.iter()
+            .map(|rival| json!({ "name": rival.name, "ns": rival.nanos })).collect::<Vec<_>>(),
+        "syscalls": thread.calls.iter().map(|call| {
+            let Stat { count, total, max, .. } = call.stat;
+            json!({ "name": call_name(call.slot), "number": number(call.slot), "count": count, "total_ns": total, "max_ns": max })
+        }).collect::<Vec<_>>(),
+        "long_poll": with_shortest(&thread.polls),
+        "run": with_shortest(&thread.runs),
+        "ready": stat(&thread.waits),
+        "stopped": stat(&thread.stops),
+        "hard_irqs": thread.hard.iter().map(interrupt).collect::<Vec<_>>(),
+        "soft_irqs": thread.soft.iter().map(interrupt).collect::<Vec<_>>(),
+        "ready_histogram": histogram(&thread.wait_histogram),
+        "blocked_histogram": histogram(&thread.blocked_histogram),
+    })
+}
+
+/// A call's number; none for a slot that stands for several.
+fn number(slot: u32) -> Option<u32> {
+    Some(slot).filter(|slot| *slot < SLOT_COMPAT)
+}
+
+fn stat(stat: &Stat) -> Value {
+    json!({ "count": stat.count, "total_ns": stat.total, "max_ns": stat.max })
+}
+
+fn with_shortest(stat: &Stat) -> Value {
+    json!({ "count": stat.count, "total_ns": stat.total, "min_ns": stat.min, "max_ns": stat.max })
+}
+
+fn interrupt(interrupt: &Interrupt) -> Value {
+    let Interrupt { number, name, stat } = interrupt;
+    json!({ "name": name, "number": number, "count": stat.count, "total_ns": stat.total, "max_ns": stat.max })
+}
+
+/// The counts that are not zero, each with the least time that belongs to it.
+fn histogram(counts: &[u32]) -> Value {
+    let filled = (0_u32..).zip(counts).filter(|&(_, &count)| count > 0);
+    let from = |power: u32| if power == 0 { 0_u64 } else { 1 << power };
+    Value::Array(filled.map(|(power, count)| json!({ "from_ns": from(power), "count": count })).collect())
+}

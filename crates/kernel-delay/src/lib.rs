@@ -1,0 +1,65 @@
+//! A time budget for every thread of a process: where each nanosecond of a window went, and whether the kernel is to blame.
+//!
+//! # How time is accounted for
+//!
+//! The programs of [`bpf_codegen::delay`] keep one value for each thread, found by one lookup an event: until when its time
+//! is accounted for (the *mark*), and where its time goes at present (the *bucket*). Each event gives the time since the
+//! mark, cut to the window, to the bucket. Thus a thread's time is a chain without gaps, and its budget adds up to the
+//! window by construction, not by luck. When the window is over, we give the time from the last mark to the window's end
+//! to the bucket that was current: this is how a thread without any event has a whole budget.
+//!
+//! The *window* is two numbers in a map: its start and its stop, in the kernel's clock. A timed window is announced with
+//! both of them in advance; a trigger writes them in the kernel, at the trigger. So nothing depends on when we get to run.
+//!
+//! Sums only grow and are never reset: a sample is the difference of two looks, which takes no lock and loses nothing.
+//! Only longest and shortest times can't be subtracted; they carry the window's number in their upper bits, so that the
+//! first time of a new window is always beyond the last one's.
+//!
+//! # What a thread was doing when we came
+//!
+//! No look at a thread from outside is exact: it goes on while we look. So threads are entered in the map as *unsure*
+//! when the programs are attached already, and their first event tells what they had been doing: who is switched off a CPU
+//! was on one, who is switched onto one waited for it, who is woken was blocked; the first end of a call says which
+//! call it was, and the first begin of one says that there was none. Where there is no event in the whole window, the
+//! thread did not change, and `/proc` may be asked at any moment in it ([`Hint`]).
+//!
+//! # What the columns mean
+//!
+//! The sections that users of Open vSwitch's script know keep their meaning: only calls, runs, waits, stops and interrupts
+//! that lie wholly in the window. The budget has everything, cut at the window's edges.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `snapshot` | a thread's value, as it was read |
+//! | `sample` | a window's threads, from two looks |
+//! | `budget` | where a thread's time went |
+//! | `names` | what system calls and soft interrupts are called |
+//! | `events` | single system calls with their stacks |
+//! | `report` | the text |
+//! | `json` | the same for programs |
+//! | `verdict` | a line a thread, worst first |
+//! | [`trigger`] | what starts and stops a window |
+//!
+//! It is pure: bytes and numbers in, text out. Who loads, attaches and looks is the program.
+#![forbid(unsafe_code)]
+
+mod budget;
+mod events;
+mod json;
+mod names;
+mod number;
+mod report;
+mod sample;
+mod snapshot;
+pub mod trigger;
+mod verdict;
+
+pub use budget::{Budget, CallTime};
+pub use events::{CopiedStack, Events, Limits, Symbols, Unwind};
+pub use json::json;
+pub use names::{call_name, call_number, poll_numbers, soft_name};
+pub use number::grouped;
+pub use report::{Header, report};
+pub use sample::{CallStat, Hint, Interrupt, Look, Rival, Sample, Stat, ThreadLook, ThreadSample, Window};
+pub use snapshot::Snapshot;
+pub use verdict::verdict;

@@ -1,0 +1,53 @@
+//! What system calls and soft interrupts are called.
+
+use bpf_codegen::delay::layout::{SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN};
+use syscalls::Sysno;
+
+/// The name of a call's slot; a number that has no name is shown as it is.
+pub fn call_name(slot: u32) -> String {
+    match slot {
+        SLOT_COMPAT => "32-bit calls".to_owned(),
+        SLOT_OTHER => "other calls".to_owned(),
+        SLOT_NONE => "no call".to_owned(),
+        SLOT_UNKNOWN => "unknown call".to_owned(),
+        number => {
+            Sysno::new(number as usize).map_or_else(|| format!("syscall:{number}"), |call| call.name().to_owned())
+        }
+    }
+}
+
+/// The number of the system call of this name.
+pub fn call_number(name: &str) -> Option<u32> {
+    name.parse::<Sysno>().ok().map(|call| call.id().cast_unsigned())
+}
+
+/// The numbers of the call that programs make for `poll(2)`: on machines without `poll` the C library makes `ppoll` of it.
+pub fn poll_numbers() -> Vec<u32> {
+    call_number("poll").or_else(|| call_number("ppoll")).into_iter().collect()
+}
+
+/// The soft interrupts in order (`enum` of `include/linux/interrupt.h`), as `/proc/softirqs` calls them, in lower case.
+const SOFT: [&str; 10] = ["hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu"];
+
+/// The name of a soft interrupt.
+pub fn soft_name(vector: u32) -> String {
+    SOFT.get(vector as usize).map_or_else(|| format!("softirq:{vector}"), |name| (*name).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_have_their_names_or_their_numbers() {
+        assert_eq!(call_name(libc_getppid()), "getppid");
+        assert_eq!(call_name(507), "syscall:507");
+        assert_eq!(call_name(SLOT_COMPAT), "32-bit calls");
+        assert_eq!((soft_name(3), soft_name(12)), ("net_rx".to_owned(), "softirq:12".to_owned()));
+        assert_eq!(poll_numbers().len(), 1);
+    }
+
+    fn libc_getppid() -> u32 {
+        if cfg!(target_arch = "x86_64") { 110 } else { 173 }
+    }
+}

@@ -1,0 +1,71 @@
+//! A thread's value, as it was read from the map.
+
+use bpf_codegen::delay::layout::{HISTOGRAM, call, entry_of, state, value};
+
+/// A thread's value. One that is too short has zeros behind it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Snapshot {
+    bytes: Vec<u8>,
+}
+
+impl Snapshot {
+    /// Of the map's bytes.
+    pub fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
+    /// Until when its time is accounted for.
+    pub fn mark(&self) -> u64 {
+        self.wide(value::MARK)
+    }
+
+    /// Whether the thread is gone.
+    pub fn is_dead(&self) -> bool {
+        self.narrow(value::STATE) == state::DEAD
+    }
+
+    /// A 64-bit number at an offset of [`value`].
+    pub(crate) fn wide(&self, at: i16) -> u64 {
+        self.number::<8>(at.cast_unsigned().into()).map_or(0, u64::from_le_bytes)
+    }
+
+    /// A 32-bit number at an offset of [`value`].
+    pub(crate) fn narrow(&self, at: i16) -> u32 {
+        self.number::<4>(at.cast_unsigned().into()).map_or(0, u32::from_le_bytes)
+    }
+
+    /// A part ([`call`]) of a system call's entry.
+    pub(crate) fn call(&self, slot: u32, part: i16) -> u64 {
+        let at = entry_of(slot) as usize + usize::from(part.cast_unsigned());
+        self.number::<8>(at).map_or(0, u64::from_le_bytes)
+    }
+
+    /// The slot and part of a call that a bucket is, if it is one.
+    pub(crate) fn call_of_bucket(bucket: u32) -> Option<(u32, i16)> {
+        let offset = bucket.checked_sub(value::CALLS.cast_unsigned().into())?;
+        let part = if offset % call::SIZE == u32::from(call::CPU.cast_unsigned()) { call::CPU } else { call::BLOCKED };
+        Some((offset / call::SIZE, part))
+    }
+
+    /// A histogram.
+    pub(crate) fn histogram(&self, at: i16) -> Vec<u32> {
+        (0..HISTOGRAM as i16).map(|index| self.narrow(at + index * 4)).collect()
+    }
+
+    /// Its name; what is not UTF-8, and control characters, are shown as question marks.
+    pub fn comm(&self) -> String {
+        let at = usize::from(value::COMM.cast_unsigned());
+        name(self.bytes.get(at..at + 16).unwrap_or_default())
+    }
+
+    fn number<const BYTES: usize>(&self, at: usize) -> Option<[u8; BYTES]> {
+        self.bytes.get(at..at + BYTES)?.try_into().ok()
+    }
+}
+
+/// A task's name from its 16 bytes.
+pub(crate) fn name(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    let text = String::from_utf8_lossy(&bytes[..end]);
+    text.chars().map(|c| if c.is_control() || c == char::REPLACEMENT_CHARACTER { '?' } else { c }).collect()
+}

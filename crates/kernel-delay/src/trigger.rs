@@ -1,0 +1,124 @@
+//! What starts and stops a window: the forms of Open vSwitch's script, in both spellings of its documents.
+
+use thiserror::Error;
+
+/// A trigger, as typed.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Trigger {
+    /// A USDT probe of the process.
+    Usdt {
+        /// Its provider.
+        provider: String,
+        /// Its name.
+        probe: String,
+    },
+    /// A tracepoint of the kernel.
+    Tracepoint {
+        /// The part of the kernel that it belongs to.
+        system: String,
+        /// Its name.
+        event: String,
+    },
+    /// A function of the kernel: its entry, or its return.
+    Kernel {
+        /// Its name.
+        function: String,
+        /// Whether it is the return.
+        on_return: bool,
+    },
+    /// A function of the process: its entry, or its return.
+    User {
+        /// Its name.
+        function: String,
+        /// Whether it is the return.
+        on_return: bool,
+    },
+}
+
+/// A trigger that nothing can be made of.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TriggerError {
+    /// It has no form that we know.
+    #[error("{text:?} is no trigger; the forms are {}", FORMS.join(", "))]
+    Form {
+        /// What was typed.
+        text: String,
+    },
+    /// A part is missing.
+    #[error("the trigger {text:?} lacks a part: it should be {form}")]
+    Part {
+        /// What was typed.
+        text: String,
+        /// The form.
+        form: &'static str,
+    },
+}
+
+/// The forms, each with all its spellings.
+pub const FORMS: [&str; 6] = [
+    "u:PROVIDER:PROBE (usdt:)",
+    "t:SYSTEM:EVENT (trace:)",
+    "k:FUNCTION (kprobe:)",
+    "kr:FUNCTION (kretprobe:)",
+    "up:FUNCTION (uprobe:)",
+    "ur:FUNCTION (upr:, uretprobe:)",
+];
+
+impl std::str::FromStr for Trigger {
+    type Err = TriggerError;
+
+    fn from_str(text: &str) -> Result<Self, TriggerError> {
+        let unknown = || TriggerError::Form { text: text.to_owned() };
+        let (kind, rest) = text.split_once(':').ok_or_else(unknown)?;
+        let lacks = |form| TriggerError::Part { text: text.to_owned(), form: FORMS[form] };
+        let two = |form: usize| {
+            let parts = rest.split_once(':').filter(|(first, second)| !first.is_empty() && !second.is_empty());
+            parts.map(|(first, second)| (first.to_owned(), second.to_owned())).ok_or_else(|| lacks(form))
+        };
+        let one = |form: usize| if rest.is_empty() { Err(lacks(form)) } else { Ok(rest.to_owned()) };
+        Ok(match kind {
+            "u" | "usdt" => two(0).map(|(provider, probe)| Self::Usdt { provider, probe })?,
+            "t" | "trace" => two(1).map(|(system, event)| Self::Tracepoint { system, event })?,
+            "k" | "kprobe" => Self::Kernel { function: one(2)?, on_return: false },
+            "kr" | "kretprobe" => Self::Kernel { function: one(3)?, on_return: true },
+            "up" | "uprobe" => Self::User { function: one(4)?, on_return: false },
+            "ur" | "upr" | "uretprobe" => Self::User { function: one(5)?, on_return: true },
+            _ => return Err(unknown()),
+        })
+    }
+}
+
+impl std::fmt::Display for Trigger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Usdt { provider, probe } => write!(f, "u:{provider}:{probe}"),
+            Self::Tracepoint { system, event } => write!(f, "t:{system}:{event}"),
+            Self::Kernel { function, on_return: false } => write!(f, "k:{function}"),
+            Self::Kernel { function, on_return: true } => write!(f, "kr:{function}"),
+            Self::User { function, on_return: false } => write!(f, "up:{function}"),
+            Self::User { function, on_return: true } => write!(f, "ur:{function}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_spellings_are_read_and_others_refused() {
+        let function = |on_return| Trigger::User { function: "f".into(), on_return };
+        for text in ["ur:f", "upr:f", "uretprobe:f"] {
+            assert_eq!(text.parse(), Ok(function(true)));
+        }
+        assert_eq!("up:f".parse(), Ok(function(false)));
+        assert_eq!("kprobe:f".parse(), Ok(Trigger::Kernel { function: "f".into(), on_return: false }));
+        let usdt = Trigger::Usdt { provider: "p".into(), probe: "q".into() };
+        assert_eq!(["u:p:q", "usdt:p:q"].map(str::parse), [Ok(usdt.clone()), Ok(usdt)]);
+        let event = Trigger::Tracepoint { system: "irq".into(), event: "x".into() };
+        assert_eq!("trace:irq:x".parse(), Ok(event));
+        assert!(matches!("u:p".parse::<Trigger>(), Err(TriggerError::Part { .. })));
+        assert!(matches!("x:y".parse::<Trigger>(), Err(TriggerError::Form { .. })));
+        assert!(matches!("f".parse::<Trigger>(), Err(TriggerError::Form { .. })));
+    }
+}
