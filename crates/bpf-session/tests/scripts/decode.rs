@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
+pub(crate) fn value(ty: &ValueType, bytes: &[u8]) -> String {
     match ty {
         ValueType::None => String::new(),
         ValueType::Int { size, signed } => word(bytes, usize::from(*size), *signed).to_string(),
@@ -71,7 +71,7 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
 }
 
 /// An event as `printf` text, or as the action's name and its fields.
-pub fn event(script: &Script, bytes: &[u8]) -> String {
+pub(crate) fn event(script: &Script, bytes: &[u8]) -> String {
     let number = word(&bytes[action::ACTION..], 4, false) as usize;
     let action: &Action = &script.actions[number];
     assert!(bytes.len() >= action.size as usize);
@@ -99,7 +99,7 @@ pub fn event(script: &Script, bytes: &[u8]) -> String {
 }
 
 /// A map's entries, each `[key]: value`, sorted.
-pub fn map(session: &Session, map: &ScriptMap) -> Vec<String> {
+pub(crate) fn map(session: &Session, map: &ScriptMap) -> Vec<String> {
     let kernel = session.map(&map.bpf_name).unwrap();
     let mut entries = Vec::new();
     for key in kernel.keys().unwrap() {

@@ -7,7 +7,7 @@ use probes::registers::Arch;
 use probes::tracefs::TracepointFormat;
 
 #[derive(Default)]
-pub struct Facts {
+pub(crate) struct Facts {
     pub params: Vec<String>,
     pub functions: Vec<FunctionPlace>,
     pub usdt: Vec<UsdtPlaces>,

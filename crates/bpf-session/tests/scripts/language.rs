@@ -107,7 +107,7 @@ fn strings() {
         &["false", "true", "true", "false"],
     );
     prints(r#"begin { $a = "hello"; $n = "ell"; print(strcontains($a, $n)); print(strlen($a)); }"#, &["true", "5"]);
-    prints(r#"begin { $x = str($1); print($x); print($#); }"#, &["", "0"]);
+    prints(r"begin { $x = str($1); print($x); print($#); }", &["", "0"]);
     prints(r#"begin { @["a"] = 1; print(@["a"]); print(@["b"]); }"#, &["@[a]: 1", "@[b]: 0"]);
     prints(
         r#"begin { $s = "x"; $s = "a longer one, which does not fit the stack any more, for it has many bytes"; print($s); }"#,

@@ -14,7 +14,7 @@ use bpf_session::{Drain, Features, Session};
 use facts::Facts;
 
 /// Compiles a script, or says what is wrong with it.
-pub fn compile(source: &str, facts: &Facts) -> Result<Script, String> {
+pub(crate) fn compile(source: &str, facts: &Facts) -> Result<Script, String> {
     let parsed = bt_lang::parser::parse_with(source, bt_lang::parser::Options { params: Some(&facts.params) });
     let told = |diagnostics: &[bt_lang::Diagnostic]| {
         diagnostics
@@ -31,18 +31,18 @@ pub fn compile(source: &str, facts: &Facts) -> Result<Script, String> {
 }
 
 /// What a script sent, and what its maps hold.
-pub struct Outcome {
-    pub events: Vec<String>,
-    pub maps: Vec<(String, Vec<String>)>,
+pub(crate) struct Outcome {
+    pub(crate) events: Vec<String>,
+    pub(crate) maps: Vec<(String, Vec<String>)>,
 }
 
 /// The turn of a test, if this machine lets us.
-pub fn allowed() -> Option<std::sync::MutexGuard<'static, ()>> {
+pub(crate) fn allowed() -> Option<std::sync::MutexGuard<'static, ()>> {
     testkit::kernel::may_run("scripts")
 }
 
 /// Loads a script and runs its `begin` and `end` probes.
-pub fn run_with(source: &str, facts: &Facts) -> Outcome {
+pub(crate) fn run_with(source: &str, facts: &Facts) -> Outcome {
     let script = compile(source, facts).unwrap_or_else(|wrong| panic!("{source}\n{wrong}"));
     let features = Features::detect().unwrap();
     let session = Session::load(&script.module, features).unwrap_or_else(|error| panic!("{source}\n{error}"));
@@ -58,13 +58,13 @@ pub fn run_with(source: &str, facts: &Facts) -> Outcome {
     Outcome { events, maps }
 }
 
-pub fn run(source: &str) -> Outcome {
+pub(crate) fn run(source: &str) -> Outcome {
     run_with(source, &Facts::default())
 }
 
 /// Checks what a script prints, each event a line.
 #[track_caller]
-pub fn prints(source: &str, expected: &[&str]) {
+pub(crate) fn prints(source: &str, expected: &[&str]) {
     if let Some(_alone) = allowed() {
         assert_eq!(run(source).events, expected, "{source}");
     }
@@ -72,7 +72,7 @@ pub fn prints(source: &str, expected: &[&str]) {
 
 /// Checks what a script's map holds in the end.
 #[track_caller]
-pub fn holds(source: &str, name: &str, expected: &[&str]) {
+pub(crate) fn holds(source: &str, name: &str, expected: &[&str]) {
     if let Some(_alone) = allowed() {
         let outcome = run(source);
         let map = outcome.maps.iter().find(|(known, _)| known == name).unwrap();

@@ -145,7 +145,7 @@ impl Check<'_, '_> {
             Some(MapHolds::Scalar(_)) => None,
         };
         if let Some(agg) = joined {
-            self.shared.maps[map].value = Some(MapHolds::Agg(agg))
+            self.shared.maps[map].value = Some(MapHolds::Agg(agg));
         } else {
             let old = match &self.map(map).value {
                 Some(MapHolds::Agg(known)) => known.name().to_owned(),

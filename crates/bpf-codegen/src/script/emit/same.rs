@@ -17,7 +17,7 @@ impl Emitter<'_> {
         let (differ, done) = (self.asm.label("differ"), self.asm.label("compared"));
         self.temporary(|emitter| {
             if let (Ty::Str(_), Ty::Str(_)) = (&left.ty, &right.ty) {
-                emitter.same_text(left, right, u32::MAX, differ)
+                emitter.same_text(left, right, u32::MAX, differ);
             } else {
                 let ty = left.ty.join(&right.ty).unwrap_or_else(|| left.ty.clone());
                 let (a, b) = (emitter.as_type(left, &ty), emitter.as_type(right, &ty));
