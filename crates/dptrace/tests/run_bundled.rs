@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
 #[path = "common/kernel.rs"]
+#[expect(dead_code, reason = "recordings are of no interest here")]
 mod kernel;
 
 use std::collections::BTreeMap;

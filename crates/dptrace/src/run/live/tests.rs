@@ -118,7 +118,7 @@ fn output_of(script: &Script, options: &[&str]) -> Option<(u8, String)> {
     let events = Events { script, text: &text, machine: &machine, decoder, printer, warnings: true, exit: None };
     let output = Output::open(args.output.as_deref()).unwrap();
     let interrupt = Interrupt::never();
-    let setting = Setting { args: &args, interrupt: &interrupt, held: None, process: None };
+    let setting = Setting { args: &args, interrupt: &interrupt, held: None, process: None, pid: None };
     let (status, _) = Live::new(session, events, output, &setting).run(setting).unwrap();
     Some((status, std::fs::read_to_string(path).unwrap()))
 }
