@@ -195,7 +195,7 @@ impl Default for Config {
         Self {
             max_strlen: 1024,
             max_map_keys: 4096,
-            ring_bytes: 1 << 22,
+            ring_bytes: 1 << 20,
             stack_mode: StackMode::Bpftrace,
             cpp_demangle: true,
             print_maps_on_exit: true,
