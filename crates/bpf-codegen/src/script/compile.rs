@@ -175,10 +175,9 @@ fn check(shared: &mut Shared<'_>, units: &mut [Unit<'_>]) {
         shared.actions.clear();
         let mut changed = false;
         for unit in units.iter_mut() {
-            let vars = unit.body.vars.clone();
-            let check = Check::new(shared, &unit.context, vars);
+            let check = Check::new(shared, &unit.context, &unit.body);
             let body = check.probe(unit.probe.predicate.as_ref(), &unit.probe.body);
-            changed |= body.vars != unit.body.vars;
+            changed |= body.vars != unit.body.vars || body.hoisted != unit.body.hoisted;
             unit.body = body;
         }
         if shared.last_round {

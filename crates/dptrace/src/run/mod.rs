@@ -39,6 +39,7 @@ pub(crate) use options::RunArgs;
 
 /// Runs the command; gives the exit status that the script asked for.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
+    let args = &args.understood();
     if args.list {
         return listing::list(args).map(|()| 0);
     }

@@ -116,6 +116,18 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// The same with SPDK's order understood: its `bpftrace.sh` takes a process's number, then the script.
+    pub(super) fn understood(&self) -> Self {
+        let mut args = self.clone();
+        let is_number = |word: &String| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        let leads =
+            self.words.len() >= 2 && is_number(&self.words[0]) && !std::path::Path::new(&self.words[0]).exists();
+        if leads && self.programs.is_empty() && self.pid.is_none() && self.command.is_none() && !self.list {
+            args.pid = Some(args.words.remove(0));
+        }
+        args
+    }
+
     /// How output looks.
     pub(super) fn form(&self) -> anyhow::Result<Form> {
         match self.format.as_str() {

@@ -22,7 +22,15 @@ pub(super) fn parse(format: &[u8]) -> Result<Vec<FormatPiece>, String> {
             at += 1;
             continue;
         }
-        let (spec, end) = spec(format, at)?;
+        let (spec, end) = match spec(format, at) {
+            Ok(found) => found,
+            // A percent sign that stands alone (`%d% busy`), as SPDK's sched.bt has it, is one.
+            Err(_) if !format.get(at).is_some_and(u8::is_ascii_graphic) => {
+                text.push(b'%');
+                continue;
+            }
+            Err(wrong) => return Err(wrong),
+        };
         if !text.is_empty() {
             pieces.push(FormatPiece::Text(std::mem::take(&mut text)));
         }
@@ -44,7 +52,6 @@ fn spec(format: &[u8], mut at: usize) -> Result<(FormatSpec, usize), String> {
             b'-' => spec.left = true,
             b'0' => spec.zero = true,
             b'+' => spec.plus = true,
-            b' ' => spec.space = true,
             b'#' => spec.alternate = true,
             _ => break,
         }
@@ -139,7 +146,9 @@ mod tests {
     fn text_and_percents() {
         assert_eq!(parse(b"100%% of %d\n").unwrap().len(), 3);
         assert_eq!(parse(b"100%%").unwrap(), [FormatPiece::Text(b"100%".to_vec())]);
-        assert!(parse(b"%").is_err());
+        assert_eq!(parse(b"%d% busy\n").unwrap()[1], FormatPiece::Text(b"% busy\n".to_vec()));
+        assert_eq!(parse(b"%").unwrap(), [FormatPiece::Text(b"%".to_vec())]);
+        assert!(parse(b"%5").is_err());
         assert!(parse(b"%y").unwrap_err().contains("%y"));
     }
 }

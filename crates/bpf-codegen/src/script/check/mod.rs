@@ -24,7 +24,7 @@ mod stmt;
 mod types;
 mod vars;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bt_lang::ast::Expr;
 use bt_lang::{Diagnostic, Span};
@@ -113,6 +113,8 @@ pub(crate) struct VarInfo {
 pub(crate) struct Body {
     pub(crate) stmts: Vec<St>,
     pub(crate) vars: Vec<VarInfo>,
+    /// Variables that are first set in a block and used behind it, as bpftrace had it up to 0.21: they live in the whole body.
+    pub(crate) hoisted: HashSet<String>,
 }
 
 /// Checks one program's body, in one round.
@@ -123,6 +125,8 @@ pub(crate) struct Check<'c, 'f> {
     vars: Vec<VarInfo>,
     /// How many variables were met in this round.
     met: usize,
+    /// See [`Body::hoisted`].
+    hoisted: HashSet<String>,
     scopes: Vec<HashMap<String, VarId>>,
     loops: u32,
     depth: u32,
@@ -132,9 +136,10 @@ pub(crate) struct Check<'c, 'f> {
 const MAX_DEPTH: u32 = 200;
 
 impl<'c, 'f> Check<'c, 'f> {
-    /// Begins a round. `vars` are those of the round before.
-    pub(crate) fn new(shared: &'c mut Shared<'f>, context: &'c Context, vars: Vec<VarInfo>) -> Self {
-        Self { shared, context, vars, met: 0, scopes: vec![HashMap::new()], loops: 0, depth: 0 }
+    /// Begins a round, with what the round before knew.
+    pub(crate) fn new(shared: &'c mut Shared<'f>, context: &'c Context, before: &Body) -> Self {
+        let (vars, hoisted) = (before.vars.clone(), before.hoisted.clone());
+        Self { shared, context, vars, met: 0, hoisted, scopes: vec![HashMap::new()], loops: 0, depth: 0 }
     }
 
     /// Checks a probe.
@@ -144,7 +149,7 @@ impl<'c, 'f> Check<'c, 'f> {
             let cond = self.condition(predicate);
             stmts = vec![St::If { cond, then: stmts, otherwise: Vec::new() }];
         }
-        Body { stmts, vars: self.vars }
+        Body { stmts, vars: self.vars, hoisted: self.hoisted }
     }
 
     /// Tells a mistake, and gives an expression in place of what is wrong.

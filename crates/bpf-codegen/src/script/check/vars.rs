@@ -38,7 +38,9 @@ impl Check<'_, '_> {
             self.vars[id].ty = known.join(&ty).unwrap_or(ty);
             self.vars[id].fixed = fixed;
         }
-        if let Some(scope) = self.scopes.last_mut() {
+        let is_hoisted = self.hoisted.contains(name);
+        let scope = if is_hoisted { self.scopes.first_mut() } else { self.scopes.last_mut() };
+        if let Some(scope) = scope {
             scope.insert(name.to_owned(), id);
         }
         id
@@ -61,6 +63,9 @@ impl Check<'_, '_> {
                 return self.wrong(span, format!("${name} has no value yet, so its type is not known"));
             }
             Ex::new(ty, ExKind::Var(var), span)
+        } else if self.vars[..self.met].iter().any(|var| var.name == name) && self.hoisted.insert(name.to_owned()) {
+            // The next round has it.
+            Ex::error(span)
         } else {
             let known: Vec<String> = self.scopes.iter().flat_map(|scope| scope.keys().cloned()).collect();
             let near = bt_lang::nearest(name, known.iter().map(String::as_str));
