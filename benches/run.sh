@@ -52,6 +52,8 @@ row "" dptrace bpftrace ratio
 for script in exit fifty; do
     for ((round = 0; round < rounds; round++)); do
         for tool in dptrace bpftrace; do
+            # What a run before has left to the kernel to take away must be gone: the next one would wait for it.
+            sleep 4
             case $tool in dptrace) command=("$dptrace" run) ;; bpftrace) command=(bpftrace) ;; esac
             began=${EPOCHREALTIME/./}
             /usr/bin/time -o "$dir/memory" -f %M "${command[@]}" "$dir/$script.bt" >/dev/null 2>&1 || true
@@ -75,7 +77,7 @@ one() {
     : >"$dir/told"
     case $tool in
     dptrace) "$dptrace" run -e "BEGIN { printf(\"begun\\n\"); } $script" >"$dir/told" 2>&1 & tracer=$! ;;
-    bpftrace) bpftrace -B line -e "BEGIN { printf(\"begun\\n\"); } $script" 2>&1 > >(grep -m1 begun >"$dir/told"; exec cat >/dev/null) & tracer=$! ;;
+    bpftrace) bpftrace -B line -e "BEGIN { printf(\"begun\\n\"); } $script" > >(grep -m1 begun >"$dir/told"; exec cat >/dev/null) 2>/dev/null & tracer=$! ;;
     esac
     if [[ $tool != none ]]; then
         until grep -q -e Attached -e begun "$dir/told"; do sleep 0.01; done
