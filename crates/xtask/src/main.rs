@@ -1,8 +1,14 @@
-//! Development only: what cargo itself does not do. `cargo xtask vm` runs dptrace on other kernels.
+//! Development only: what cargo itself does not do. `cargo xtask vm` runs dptrace on other kernels, `cargo xtask dist`
+//! makes what is handed out.
 #![forbid(unsafe_code)]
 
+mod dist;
 mod vm;
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 
 /// Tasks of dptrace's development.
@@ -17,10 +23,24 @@ struct Cli {
 enum Task {
     /// Run dptrace in virtual machines with other kernels
     Vm(vm::VmArgs),
+    /// Make the folder of what is handed out: the static program, its manual, packages, checksums
+    Dist(dist::DistArgs),
 }
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
         Task::Vm(args) => vm::run(&args),
+        Task::Dist(args) => dist::run(&args),
     }
+}
+
+/// The cargo that runs this program.
+fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// The target directory of this workspace: this program lies in its folder of a profile.
+fn target_dir() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe().context("looking for the target directory")?;
+    own.ancestors().nth(2).map(Path::to_owned).context("the target directory is not above this program")
 }

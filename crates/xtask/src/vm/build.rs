@@ -1,7 +1,6 @@
 //! The programs that go into the guest: statically linked, since there is no library.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
 
@@ -21,10 +20,9 @@ pub(super) struct Built {
 /// Builds both, as `cargo static` does but without its optimization, which takes minutes. Debug information is left out:
 /// it would be most of the guest's memory.
 pub(super) fn static_programs() -> anyhow::Result<Built> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let target_dir = target_dir()?;
+    let target_dir = crate::target_dir()?;
     let built_in = target_dir.join("vm/build");
-    let mut build = Command::new(cargo);
+    let mut build = crate::cargo();
     build.args(["build", "--quiet", "-p", "dptrace", "-p", "xtask", "--bin", "dptrace", "--bin", "vm-init"]);
     build.args(["--target", TARGET, "--config", "profile.dev.debug=0", "--config", "profile.dev.strip='debuginfo'"]);
     build.arg("--config").arg(format!("target.{TARGET}.rustflags=['-C', 'target-feature=+crt-static']"));
@@ -33,10 +31,4 @@ pub(super) fn static_programs() -> anyhow::Result<Built> {
     ensure!(done.success(), "the static programs could not be built");
     let folder = built_in.join(TARGET).join("debug");
     Ok(Built { target_dir, init: folder.join("vm-init"), dptrace: folder.join("dptrace") })
-}
-
-/// The target directory of this workspace: this program lies in its folder of a profile.
-fn target_dir() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe().context("looking for the target directory")?;
-    own.ancestors().nth(2).map(Path::to_owned).context("the target directory is not above this program")
 }
