@@ -5,6 +5,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Instant;
 
 use addr2line::Loader;
 use bt_runtime::{SourcePlace, Symbol};
@@ -18,6 +19,9 @@ use probes::symbols::{Functions, demangle};
 const PLAIN_BASE: u64 = 0x5555_5555_4000;
 /// How many processes are remembered.
 const MAX_PROCESSES: usize = 4096;
+/// A process is looked at again for an address that it did not have after so many times what the last look took: stacks
+/// without frame pointers are full of such addresses, and a process of thousands of threads takes milliseconds to look at.
+const LOOK_AGAIN: u32 = 10;
 
 /// Symbols of processes; files and processes are read when they are first asked for.
 pub(super) struct UserSymbols {
@@ -26,8 +30,25 @@ pub(super) struct UserSymbols {
     lines: bool,
     /// The files that user probes are in: where the functions of processes are looked for that are gone.
     probed: Vec<PathBuf>,
-    processes: RefCell<HashMap<u32, Option<Rc<Process>>>>,
+    processes: RefCell<HashMap<u32, Rc<Look>>>,
     files: RefCell<HashMap<PathBuf, Rc<Table>>>,
+}
+
+/// What was seen of a process.
+struct Look {
+    /// None if it was gone.
+    process: Option<Process>,
+    /// When it is worth another look.
+    stale: Instant,
+}
+
+impl Look {
+    fn at(pid: u32) -> Self {
+        let began = Instant::now();
+        let process = Process::open(Pid(pid)).ok();
+        let now = Instant::now();
+        Self { process, stale: now + (now - began) * LOOK_AGAIN }
+    }
 }
 
 /// A file's functions.
@@ -59,30 +80,35 @@ impl UserSymbols {
 
     /// The functions at an address of a process, the innermost first.
     pub(super) fn at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
-        let Some(known) = self.process(pid) else { return self.in_probed(address) };
-        self.in_process(&known, address).or_else(|| {
+        let look = self.look(pid);
+        let Some(known) = &look.process else { return self.in_probed(address) };
+        self.in_process(known, address).or_else(|| {
             // It may have mapped more since, or run another program.
-            let fresh = Rc::new(Process::open(Pid(pid)).ok()?);
-            self.processes.borrow_mut().insert(pid, Some(Rc::clone(&fresh)));
-            self.in_process(&fresh, address)
+            if Instant::now() < look.stale {
+                return None;
+            }
+            let fresh = Rc::new(Look::at(pid));
+            if fresh.process.is_some() {
+                self.processes.borrow_mut().insert(pid, Rc::clone(&fresh));
+            }
+            self.in_process(fresh.process.as_ref()?, address)
         })
     }
 
     /// Looks at a process while it is there.
     pub(super) fn remember(&self, pid: u32) {
-        let known = Process::open(Pid(pid)).ok().map(Rc::new);
-        if known.is_some() {
-            self.processes.borrow_mut().insert(pid, known);
+        let look = Look::at(pid);
+        if look.process.is_some() {
+            self.processes.borrow_mut().insert(pid, Rc::new(look));
         }
     }
 
-    fn process(&self, pid: u32) -> Option<Rc<Process>> {
+    fn look(&self, pid: u32) -> Rc<Look> {
         let mut processes = self.processes.borrow_mut();
         if processes.len() >= MAX_PROCESSES {
             processes.clear();
         }
-        let look = || Process::open(Pid(pid)).ok().map(Rc::new);
-        processes.entry(pid).or_insert_with(look).clone()
+        Rc::clone(processes.entry(pid).or_insert_with(|| Rc::new(Look::at(pid))))
     }
 
     /// The function at an address of a process that is gone, in the files that probes are in: where they are at fixed
