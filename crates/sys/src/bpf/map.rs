@@ -183,10 +183,14 @@ pub fn possible_cpus() -> io::Result<usize> {
     if let Some(&known) = KNOWN.get() {
         return Ok(known);
     }
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let text = std::fs::read_to_string(POSSIBLE).map_err(|error| {
+        io::Error::new(error.kind(), format!("{POSSIBLE}, which tells the number of CPUs: {error}"))
+    })?;
     let count = last_cpu(&text).ok_or(io::ErrorKind::InvalidData)? + 1;
     Ok(*KNOWN.get_or_init(|| count))
 }
+
+const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 
 /// The highest number in a list of ranges, `0-3,7` (Documentation/admin-guide/cputopology.rst).
 fn last_cpu(text: &str) -> Option<usize> {
