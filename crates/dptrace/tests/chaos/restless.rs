@@ -1,0 +1,66 @@
+//! The target that never rests: `restless.c`.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use super::kernel::Process;
+use tempfile::TempDir;
+
+const SPEC: &str = r#"
+[[object]]
+name = "tick"
+provider = "restless"
+key = "n"
+[[object.probe]]
+name = "tick"
+role = "seen"
+args = ["tsc", "n"]
+"#;
+
+/// The program, its library and the spec of its probe.
+pub(crate) struct Restless {
+    dir: TempDir,
+}
+
+impl Restless {
+    pub(crate) fn build() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chaos/restless.c");
+        let builds: [&[&str]; 2] =
+            [&["-DLIBRARY", "-shared", "-fPIC", "-o", "librestless.so"], &["-o", "restless", "-ldl", "-lpthread"]];
+        for arguments in builds {
+            let mut compiler = Command::new("gcc");
+            compiler.args(["-O1", "-Wall", "-Werror", source]).args(arguments).current_dir(&dir);
+            assert!(compiler.status().expect("gcc runs").success());
+        }
+        std::fs::write(dir.path().join("spec.toml"), SPEC).expect("it is ours");
+        Self { dir }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn spec(&self) -> String {
+        self.path("spec.toml").display().to_string()
+    }
+
+    /// Starts it with so many threads that only sleep.
+    pub(crate) fn start(&self, sleepers: u32) -> Process {
+        let mut command = Command::new(self.path("restless"));
+        command.arg(self.path("librestless.so")).arg(sleepers.to_string()).stdout(Stdio::piped());
+        let mut process = Process::start(&mut command);
+        process.wait_for("ready");
+        process
+    }
+}
+
+/// Ends it. It looks after itself, and says by its status whether anything was not as it should be.
+#[track_caller]
+pub(crate) fn ends_well(process: Process) {
+    process.signal("TERM");
+    let (status, counts, told) = process.end();
+    assert!(status.success(), "{status}: {told:#?}");
+    let counts: Vec<u64> = counts.split_whitespace().map(|it| it.parse().expect("a number")).collect();
+    assert!(counts.len() == 4 && counts.iter().all(|it| *it > 0), "it did all of that: {counts:?}");
+}
