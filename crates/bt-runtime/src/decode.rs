@@ -90,6 +90,9 @@ impl<'a> Decoder<'a> {
             }
             ValueType::Username => Value::text(self.lookups.user_name(word(bytes, 0) as u32).unwrap_or_default()),
             ValueType::ErrorText => Value::text(self.lookups.error_text((word(bytes, 0) as u32).cast_signed())),
+            ValueType::SignalText => {
+                Value::text(bpf_codegen::script::signals::text(i64::from((word(bytes, 0) as u32).cast_signed())))
+            }
             ValueType::Timestamp { clock, format } => {
                 let nanos = word(bytes, 0).cast_signed().wrapping_add(self.lookups.since_epoch(*clock));
                 Value::text(timestamp(self.lookups, nanos, format).unwrap_or_else(|| "(?)".into()))

@@ -47,7 +47,7 @@ struct Unit<'p> {
 pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     let mut program = program.clone();
     let mut diagnostics = conditions::apply(&mut program, &[]);
-    diagnostics.extend(macros::expand(&mut program));
+    diagnostics.extend(macros::expand_with(&mut program, &[], &super::check::is_word));
     let abi = match facts.arch() {
         probes::registers::Arch::X86_64 => Abi::X86_64,
         probes::registers::Arch::Aarch64 => Abi::Aarch64,
@@ -69,6 +69,7 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     take_definitions(&mut shared, &program);
     let mut units = units(&mut shared, &program);
     check(&mut shared, &mut units);
+    tell_unused(&mut shared);
     let wrong = |shared: &Shared<'_>| shared.diagnostics.iter().any(Diagnostic::is_error);
     let script = if wrong(&shared) { None } else { Some(build(&mut shared, &units)) };
     let script = script.filter(|_| !wrong(&shared));
@@ -78,19 +79,16 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
 }
 
 fn take_settings(shared: &mut Shared<'_>, program: &Program) {
-    for fact in shared.facts.environment() {
-        if let Err(diagnostic) =
-            settings::set(&mut shared.config, &fact.name, &fact.value, Span::default(), Span::default())
-        {
-            shared.diagnostics.push(*diagnostic);
-        }
-    }
     for item in &program.items {
         if let ItemKind::Config(config) = &item.kind {
             for entry in &config.entries {
                 settings::entry(&mut shared.config, entry, &mut shared.diagnostics);
             }
         }
+    }
+    // The environment comes last: it changes what a script was written with.
+    for fact in shared.facts.environment() {
+        settings::environment(&mut shared.config, &fact.name, &fact.value, &mut shared.diagnostics);
     }
 }
 
@@ -185,6 +183,14 @@ fn check(shared: &mut Shared<'_>, units: &mut [Unit<'_>]) {
         }
         shared.last_round = (!changed && before == shared.maps) || round + 1 == MAX_ROUNDS;
     }
+}
+
+/// Maps that are declared and never given a value.
+fn tell_unused(shared: &mut Shared<'_>) {
+    let unused = shared.maps.iter().filter(|map| map.declared.is_some() && map.value.is_none());
+    let told: Vec<Diagnostic> =
+        unused.map(|map| Diagnostic::warning(format!("unused map: @{}", map.name), map.span)).collect();
+    shared.diagnostics.extend(told);
 }
 
 /// Emits everything.

@@ -85,6 +85,13 @@ pub(crate) enum ExKind {
         offset: u32,
         bits: Option<BitAccess>,
     },
+    /// The address of a variable.
+    VarAddr(VarId),
+    /// The address of a map's value; 0 if there is none.
+    MapAddr {
+        map: MapId,
+        key: Box<Ex>,
+    },
     /// An element of an array in our own memory.
     Elem {
         base: Box<Ex>,
@@ -295,6 +302,7 @@ impl Ex {
         match &self.kind {
             ExKind::MapGet { key: one, .. }
             | ExKind::AggGet { key: one, .. }
+            | ExKind::MapAddr { key: one, .. }
             | ExKind::Neg(one)
             | ExKind::Not(one)
             | ExKind::BitNot(one)

@@ -8,6 +8,7 @@
 //! | `resolve` | attach points to places |
 //! | `check` | types; the tables of builtins and functions |
 //! | `fold` | constants |
+//! | [`signals`] | signals' names and texts |
 //! | `hir`, `ty` | the typed tree |
 //! | `emit` | instructions |
 #![expect(clippy::cast_possible_wrap, reason = "sizes, offsets and counts are bounded far below: see scratch::MOST")]
@@ -25,6 +26,7 @@ mod mentions;
 mod probe;
 mod resolve;
 mod settings;
+pub mod signals;
 mod ty;
 mod value_type;
 

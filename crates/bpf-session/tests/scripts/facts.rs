@@ -16,7 +16,7 @@ pub(crate) struct Facts {
 }
 
 fn none<T>(what: &str) -> Result<T, NotFound> {
-    Err(NotFound { message: format!("no {what}"), hints: Vec::new() })
+    Err(NotFound { message: format!("no {what}"), absent: true, hints: Vec::new() })
 }
 
 impl TargetFacts for Facts {
@@ -61,7 +61,7 @@ impl TargetFacts for Facts {
         found.map_or_else(|| none("such tracepoint"), |(_, format)| Ok(Arc::new(format.clone())))
     }
 
-    fn raw_tracepoints(&self, name: &str) -> Result<Vec<String>, NotFound> {
+    fn raw_tracepoints(&self, _: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
         Ok(vec![name.to_owned()])
     }
 

@@ -46,6 +46,10 @@ pub(crate) struct RunArgs {
     #[arg(long = "include", value_name = "FILE")]
     pub(super) includes: Vec<String>,
 
+    /// Take the kernel's functions that can be probed from this file: a name a line
+    #[arg(long, value_name = "FILE")]
+    pub(super) traceable_functions: Option<PathBuf>,
+
     /// Look for files' debug information in this directory too
     #[arg(long = "debuginfo", value_name = "DIR")]
     pub(super) debug_dirs: Vec<PathBuf>,

@@ -5,6 +5,7 @@ use bt_lang::ast::{Expr, ExprKind, Name, TypeOrExpr};
 use typeinfo::TypeKind;
 
 use super::Check;
+use super::calls::Call;
 use super::expr::smallest;
 use crate::script::hir::{Ex, ExKind};
 use crate::script::ty::{Ty, U64};
@@ -15,7 +16,10 @@ impl Check<'_, '_> {
         if ty.is_unknown() {
             return Ex::new(U64, ExKind::Error, span);
         }
-        Ex::int(u64::from(ty.size()), U64, span)
+        // A constant of an enumeration is a number, and numbers have 8 bytes; values of the enumeration's type have theirs.
+        let is_constant = matches!(what, TypeOrExpr::Expr(Expr { kind: ExprKind::Ident(name), .. })
+            if matches!(ty, Ty::Enum { .. }) && self.c_name(name).is_none());
+        Ex::int(if is_constant { 8 } else { u64::from(ty.size()) }, U64, span)
     }
 
     /// `offsetof(struct name, a.b)`
@@ -49,6 +53,28 @@ impl Check<'_, '_> {
             }
         }
         Ex::int(offset, U64, span)
+    }
+
+    /// `container_of(pointer, type, member)`
+    pub(super) fn container_of(&mut self, call: &Call<'_>) -> Ex {
+        let pointer = self.expr(&call.args[0]);
+        let ExprKind::TypeArg(of) = &call.args[1].kind else {
+            return self.wrong(call.args[1].span, "container_of() expects a type here: typeof(struct name)");
+        };
+        let Some(path) = member_path(&call.args[2]) else {
+            return self.wrong(call.args[2].span, "container_of() expects a member's name here");
+        };
+        let offset = self.offset_of(of, &path, call.span);
+        let ty = self.type_of(of);
+        let (Some(to), Some(offset)) = (self.c_of(&ty), offset.constant()) else {
+            return Ex::error(call.span);
+        };
+        if pointer.ty.is_unknown() || !pointer.ty.is_scalar() {
+            let name = self.type_name(&pointer.ty);
+            return self.wrong(call.args[0].span, format!("container_of() expects a pointer, not a value of type '{name}'"));
+        }
+        let space = self.space_of(&pointer);
+        Ex { span: call.span, ..pointer.offset(offset.wrapping_neg(), Ty::Ptr { to, space }) }
     }
 
     /// `typeinfo(x)`: the number of its BTF type, the kind of type, and its name.
@@ -96,5 +122,18 @@ impl Check<'_, '_> {
 
     pub(super) fn is_literal(&self, arg: &Expr) -> bool {
         matches!(arg.kind, ExprKind::Int(_) | ExprKind::Str(_) | ExprKind::Bool(_) | ExprKind::Positional(_))
+    }
+}
+
+/// `a.b.c` as names.
+fn member_path(expr: &Expr) -> Option<Vec<Name>> {
+    match &expr.kind {
+        ExprKind::Ident(name) => Some(vec![Name::new(name.clone(), expr.span)]),
+        ExprKind::Field { base, name, .. } => {
+            let mut path = member_path(base)?;
+            path.push(name.clone());
+            Some(path)
+        }
+        _ => None,
     }
 }

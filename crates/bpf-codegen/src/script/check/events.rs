@@ -126,7 +126,12 @@ impl Check<'_, '_> {
             None => Ex::int(0, I64, call.span),
         };
         let code = self.convert(code, I64, call.span);
-        let mut sent = self.event(ActionKind::Exit, vec![code], call.span);
+        self.leave(code, call.span)
+    }
+
+    /// Ends the script with a status.
+    pub(super) fn leave(&mut self, code: Ex, span: Span) -> Ex {
+        let mut sent = self.event(ActionKind::Exit, vec![code], span);
         if let ExKind::Block { stmts, .. } = &mut sent.kind {
             stmts.push(St::Return);
         }

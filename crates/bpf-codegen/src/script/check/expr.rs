@@ -166,11 +166,7 @@ impl Check<'_, '_> {
             UnaryOp::PostInc => self.step(operand, 1, true, span),
             UnaryOp::PostDec => self.step(operand, -1, true, span),
             UnaryOp::Deref => self.deref(operand, span),
-            UnaryOp::AddrOf => self.wrong_hint(
-                span,
-                "addresses of variables and maps are not supported",
-                "use the value itself; C code (`import` of a .c file) is not supported either",
-            ),
+            UnaryOp::AddrOf => self.address_of(operand, span),
             UnaryOp::Not => {
                 let value = self.condition(operand);
                 match value.constant() {

@@ -20,6 +20,9 @@ impl Check<'_, '_> {
         if let Some(builtin) = BUILTINS.iter().find(|builtin| builtin.name == plain || builtin.name == name) {
             return (builtin.make)(self, span);
         }
+        if name == "args" {
+            return self.args_value(span);
+        }
         if let Some(value) = self.numbered(name, span) {
             return value;
         }

@@ -7,6 +7,7 @@
 
 mod access;
 mod aggregates;
+mod args;
 mod builtins;
 mod calls;
 mod casts;
@@ -37,8 +38,7 @@ use super::ty::{Agg, Ty};
 
 pub(crate) use aggregates::AGGREGATES;
 pub(crate) use builtins::BUILTINS;
-pub(crate) use calls::{FUNCTIONS, REFUSED};
-pub(crate) use functions::signal_number;
+pub(crate) use calls::{FUNCTIONS, REFUSED, is_word};
 
 /// What is known of a map.
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -9,7 +9,7 @@ use crate::script::check::MapHolds;
 use crate::script::hir::{Ex, MapId};
 use crate::script::interface::SeriesOp;
 use crate::script::interface::map::{hist_buckets, lhist_buckets};
-use crate::script::ty::Agg;
+use crate::script::ty::{Agg, Ty};
 
 /// A map of one value, never written: what a new value of a per-CPU map is copied from.
 pub(crate) const ZEROS: &str = "zeros";
@@ -149,7 +149,7 @@ impl Emitter<'_> {
         let frame = self.frame;
         self.asm.store(Size::DW, frame.at(value), R1);
         let map_value = self.hold();
-        self.asm.call(Helper::KTIME_GET_BOOT_NS);
+        self.series_time();
         self.asm.mov(R4, R0).constant(R1, interval).div(R0, R1).mov(R2, R0).rem(R0, buckets.cast_signed());
         // r2 the epoch, r4 the time, r3 the slot. The verifier does not draw the bounds from a remainder.
         let (same, done) = (self.asm.label("same"), self.asm.label("noted"));
@@ -185,6 +185,18 @@ impl Emitter<'_> {
             }
         }
         self.asm.bind(done);
+    }
+
+    /// r0 = the time of a series: the clock's, or a number that the script itself keeps.
+    fn series_time(&mut self) {
+        let name = self.shared.config.series_clock.as_deref();
+        let map = name.and_then(|name| self.shared.maps.iter().position(|map| map.name == name));
+        match map {
+            Some(map) => self.get_scalar(map, &Ex::int(0, Ty::Void, bt_lang::Span::default())),
+            None => {
+                self.asm.call(Helper::KTIME_GET_BOOT_NS);
+            }
+        }
     }
 
     /// r0 = all CPUs' values of a key as one number.

@@ -1,16 +1,18 @@
 //! What helpers give: numbers in r0, values in memory.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
-use bpf_insn::{ByteOrder, Helper, JumpOp, Size, SwapBits};
+use bpf_insn::{ByteOrder, Helper, JumpOp, Reg, Size, SwapBits};
 
 use super::Emitter;
 use super::place::Place;
 use crate::script::hir::{Ex, Fun};
-use crate::script::interface::Clock;
+use crate::script::interface::{Clock, StackMode};
 use crate::script::ty::Ty;
 
 /// `BPF_F_USER_STACK` of `linux/bpf.h`.
 const USER_STACK: i32 = 256;
+/// `BPF_F_USER_BUILD_ID`.
+const USER_BUILD_ID: i32 = 2048;
 /// Where `struct pt_regs` of x86-64 has the code segment, whose low two bits are 3 in a process's code.
 const X86_CODE_SEGMENT: i16 = 136;
 /// Where arm64's registers have `pstate`, whose low four bits are 0 in a process's code.
@@ -101,12 +103,17 @@ impl Emitter<'_> {
         });
     }
 
-    /// The context's address as a number: the verifier lets nobody do arithmetic with the pointer itself.
+    /// The context's address as a number.
     fn context_number(&mut self) {
+        let context = self.context_in(R0);
+        self.number_of(context);
+    }
+
+    /// r0 = an address of ours as a number: the verifier lets nobody do arithmetic with the pointer itself.
+    pub(super) fn number_of(&mut self, pointer: Reg) {
         self.temporary(|emitter| {
             let (from, to) = (emitter.stack(8), emitter.stack(8));
-            let context = emitter.context_in(R0);
-            emitter.store(from, Size::DW, context);
+            emitter.store(from, Size::DW, pointer);
             emitter.address(to, R1);
             emitter.asm.mov(R2, 8);
             emitter.address(from, R3);
@@ -176,7 +183,7 @@ impl Emitter<'_> {
     }
 
     fn stack_trace(&mut self, to: &Ty, place: Place) {
-        let Ty::Stack { user, depth, .. } = to else {
+        let Ty::Stack { user, mode, depth } = to else {
             return;
         };
         let head = if *user {
@@ -188,7 +195,12 @@ impl Emitter<'_> {
         let context = self.context_in(R1);
         self.asm.mov(R1, context);
         self.address(place.at(head + 8), R2);
-        self.asm.mov(R3, (depth * 8).cast_signed()).mov(R4, if *user { USER_STACK } else { 0 });
+        let flags = match (user, mode) {
+            (true, StackMode::BuildId) => USER_STACK | USER_BUILD_ID,
+            (true, _) => USER_STACK,
+            (false, _) => 0,
+        };
+        self.asm.mov(R3, (depth * mode.frame_bytes()).cast_signed()).mov(R4, flags);
         self.asm.call(Helper::GET_STACK);
         self.store(place.at(head), Size::DW, R0);
     }

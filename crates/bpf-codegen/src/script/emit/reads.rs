@@ -47,22 +47,20 @@ impl Emitter<'_> {
                 None => emitter.load(place, ty, R0),
                 Some(bits) => {
                     emitter.load(place, &Ty::Int { size: size as u8, signed: false }, R0);
-                    emitter.cut_bits(bits, ty);
+                    emitter.cut_bits(bits);
                 }
             }
         });
     }
 
-    /// r0 = the bits of a bit-field in r0.
-    fn cut_bits(&mut self, bits: BitAccess, ty: &Ty) {
+    /// r0 = the bits of a bit-field in r0; as bpftrace does, without a sign.
+    fn cut_bits(&mut self, bits: BitAccess) {
         let left = 64 - (bits.shift + bits.bits).min(64);
         let right = 64 - bits.bits.clamp(1, 64);
         if left > 0 {
             self.asm.lsh(R0, left.cast_signed());
         }
-        if ty.is_signed() {
-            self.asm.arsh(R0, right.cast_signed());
-        } else if right > 0 {
+        if right > 0 {
             self.asm.rsh(R0, right.cast_signed());
         }
     }
@@ -76,7 +74,7 @@ impl Emitter<'_> {
                 Some(bits) => {
                     let word = Ty::Int { size: bits.load_size as u8, signed: false };
                     emitter.load(place, &word, R0);
-                    emitter.cut_bits(bits, ty);
+                    emitter.cut_bits(bits);
                 }
             }
         });

@@ -56,6 +56,11 @@ impl Emitter<'_> {
                 let key = emitter.key(*map, key);
                 emitter.read_aggregate(*map, key);
             }),
+            ExKind::VarAddr(var) => {
+                self.address(self.vars[*var], R0);
+                self.number_of(R0);
+            }
+            ExKind::MapAddr { map, key } => self.map_address(*map, key),
             ExKind::Neg(inner) => {
                 self.scalar(inner);
                 self.asm.neg(R0);

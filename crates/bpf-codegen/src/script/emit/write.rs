@@ -38,7 +38,12 @@ impl Emitter<'_> {
                 self.read_value(addr, *space, size, place);
                 self.end_text(&ex.ty, to, place);
             }
-            ExKind::Fun(fun, args) => self.fun_value(*fun, args, to, place),
+            ExKind::Fun(fun, args) => {
+                // A larger room than it asked for changes nothing in how much is read.
+                let own = if ex.ty.size() < to.size() { &ex.ty } else { to };
+                self.pad(place, own.size(), to.size());
+                self.fun_value(*fun, args, own, place);
+            }
             ExKind::Elem { base, index } => self.write_element(base, index, to, place),
             ExKind::Reinterpret(inner) => {
                 self.scalar(inner);

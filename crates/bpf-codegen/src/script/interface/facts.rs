@@ -63,6 +63,8 @@ pub struct UsdtPlaces {
 pub struct NotFound {
     /// What is wrong: lowercase, no full stop.
     pub message: String,
+    /// Whether it was looked for, and is not there: the script's setting says whether that is a mistake.
+    pub absent: bool,
     /// What would help (the nearest names, the file where it would be).
     pub hints: Vec<String>,
 }
@@ -99,8 +101,8 @@ pub trait TargetFacts {
     fn tracepoints(&self, category: &str, name: &str) -> Result<Vec<(String, String)>, NotFound>;
     /// A tracepoint's record.
     fn tracepoint(&self, category: &str, name: &str) -> Result<Arc<TracepointFormat>, NotFound>;
-    /// Raw tracepoints by name, which may be a pattern.
-    fn raw_tracepoints(&self, name: &str) -> Result<Vec<String>, NotFound>;
+    /// Raw tracepoints by module (`vmlinux`: the kernel itself) and name; both may be patterns.
+    fn raw_tracepoints(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound>;
     /// Kernel functions that can be probed, by name, which may be a pattern.
     fn kernel_functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound>;
     /// The address of a kernel symbol, for `kaddr`.
@@ -113,7 +115,7 @@ pub trait TargetFacts {
     fn pid(&self) -> Option<u32>;
     /// What stands behind the script's name on the command line.
     fn params(&self) -> &[String];
-    /// Settings from the environment (`BPFTRACE_*`), which a script's own `config` overrides.
+    /// Settings from the environment (`BPFTRACE_*`), which come before a script's own `config`.
     fn environment(&self) -> Vec<ConfigFact>;
     /// How many CPUs the machine can have.
     fn possible_cpus(&self) -> u32;

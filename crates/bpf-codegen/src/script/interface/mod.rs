@@ -174,6 +174,9 @@ pub struct Config {
     pub license: String,
     /// How many bytes of a map key or value go on the stack.
     pub on_stack_limit: u32,
+    /// The map whose number `tseries` takes for the time, where it is not to look at a clock: `BPFTRACE_DUMMY_TS_MAP`,
+    /// for tests of what prints time series.
+    pub series_clock: Option<String>,
     /// Settings that only the runtime knows, as they were given.
     pub others: Vec<(String, String)>,
 }
@@ -204,6 +207,7 @@ impl Default for Config {
             str_trunc_trailer: "..".to_owned(),
             license: "GPL".to_owned(),
             on_stack_limit: 32,
+            series_clock: None,
             others: Vec::new(),
         }
     }

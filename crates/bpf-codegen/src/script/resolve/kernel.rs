@@ -36,12 +36,13 @@ pub(super) fn tracepoints(
 
 pub(super) fn raw_tracepoints(
     shared: &mut Shared<'_>,
+    module: Option<&str>,
     name: &str,
     mentions: Mentions,
 ) -> Result<Vec<Target>, NotFound> {
     let facts = shared.facts;
     let mut targets = Vec::new();
-    for name in facts.raw_tracepoints(name)? {
+    for name in facts.raw_tracepoints(module, name)? {
         let full = format!("rawtracepoint:{name}");
         let mut context = context(shared, ProbeKind::Rawtracepoint, &full);
         context.space = Space::Any;

@@ -31,7 +31,7 @@ pub(super) fn functions(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<
     for place in &places {
         if *offset != 0 && place.size != 0 && *offset >= place.size {
             return Err(refused(
-                format!("the offset {offset} is outside of {}, which has {} bytes", place.name, place.size),
+                format!("offset outside the function bounds ('{}' size is {})", place.name, place.size),
                 "offsets are in bytes, from the function's first",
             ));
         }
@@ -49,6 +49,7 @@ fn at_function(shared: &Shared<'_>, kind: ProbeKind, place: &FunctionPlace, offs
     context.args = if returns { Args::Return } else { Args::Call };
     context.space = Space::User;
     context.path = Some(place.shown.clone());
+    context.vaddr = Some(place.vaddr + offset);
     let place_in_file = UprobePlace { offset: place.offset + offset, semaphore: None, cookie: 0 };
     let attach = Attach::Uprobe { path: place.path.clone(), places: vec![place_in_file], pid: shared.facts.pid() };
     let kind = if returns { ProgramKind::UprobeReturn } else { ProgramKind::Uprobe };
@@ -83,6 +84,9 @@ pub(super) fn usdt(
             context.space = Space::User;
             context.path = Some(probe.shown.clone());
             context.function = Some(probe.name.clone());
+            if let [place] = probe.places.as_slice() {
+                context.vaddr = Some(place.vaddr.0);
+            }
             let attach = Attach::Uprobe { path: probe.path.clone(), places, pid: shared.facts.pid() };
             targets.push(Target { context, kind: ProgramKind::Uprobe, btf: None, attach, name: name.clone() });
         }

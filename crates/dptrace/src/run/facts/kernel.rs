@@ -1,7 +1,7 @@
 //! Facts about the kernel: its BTF, its tracepoints, its functions.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -26,6 +26,8 @@ pub(in crate::run) struct Kernel {
     btf: OnceCell<Option<Vec<u8>>>,
     tracefs: OnceCell<Result<OurTracefs, String>>,
     formats: RefCell<HashMap<TracepointName, Arc<TracepointFormat>>>,
+    /// The file that lists the functions which can be probed, where one was given.
+    traceable_functions: Option<PathBuf>,
 }
 
 /// A tracefs, and what keeps it where it is nobody else's.
@@ -50,6 +52,10 @@ impl OurTracefs {
 }
 
 impl Kernel {
+    pub(super) fn new(traceable_functions: Option<PathBuf>) -> Self {
+        Self { traceable_functions, ..Self::default() }
+    }
+
     pub(super) fn symbols(&self) -> Rc<OnceCell<KernelSymbols>> {
         Rc::clone(&self.symbols)
     }
@@ -60,7 +66,7 @@ impl Kernel {
 
     fn tracefs(&self) -> Result<&Tracefs, NotFound> {
         let found = self.tracefs.get_or_init(OurTracefs::find).as_ref();
-        found.map(|ours| &ours.tracefs).map_err(|message| NotFound { message: message.clone(), hints: Vec::new() })
+        found.map(|ours| &ours.tracefs).map_err(|message| NotFound { message: message.clone(), absent: false, hints: Vec::new() })
     }
 
     /// Tracepoints whose names fit.
@@ -80,7 +86,7 @@ impl Kernel {
     }
 
     fn tracepoint_names(&self) -> Result<Vec<TracepointName>, NotFound> {
-        self.tracefs()?.names().map_err(|error| NotFound { message: error.to_string(), hints: Vec::new() })
+        self.tracefs()?.names().map_err(|error| NotFound { message: error.to_string(), absent: false, hints: Vec::new() })
     }
 
     /// A tracepoint's record.
@@ -101,8 +107,14 @@ impl Kernel {
     }
 
     /// Raw tracepoints whose names fit: those of BTF, or else the names of tracepoints, which are mostly the same.
-    pub(in crate::run) fn raw_tracepoints(&self, name: &str) -> Result<Vec<String>, NotFound> {
+    /// Those of modules are not looked for: the kernel's BTF has its own only.
+    pub(in crate::run) fn raw_tracepoints(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
         let names = pattern(name)?;
+        if let Some(module) = module
+            && !pattern(module)?.matches("vmlinux")
+        {
+            return Err(missing(format!("only those of vmlinux are known, not those of {module}"), module, ["vmlinux"]));
+        }
         let mut known: Vec<String> = match self.btf() {
             Some(btf) => raw_names(btf, names.is_plain().then_some(name)),
             None => self.tracepoint_names()?.into_iter().map(|it| it.name).collect(),
@@ -117,6 +129,18 @@ impl Kernel {
         Err(missing(format!("the kernel has no raw tracepoint {name}"), name, all.iter().map(String::as_str)))
     }
 
+    /// The functions of the file that lists those which can be probed, if there is one. Its lines are those of tracefs's
+    /// `available_filter_functions`: a name, and a module's in brackets.
+    fn traceable(&self) -> Result<Option<HashSet<String>>, NotFound> {
+        let Some(path) = &self.traceable_functions else { return Ok(None) };
+        let text = std::fs::read_to_string(path).map_err(|error| NotFound {
+            message: format!("{}: {error}", path.display()),
+            absent: false,
+            hints: Vec::new(),
+        })?;
+        Ok(Some(text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()))
+    }
+
     /// Functions whose names fit.
     pub(in crate::run) fn functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
         let names = pattern(name)?;
@@ -125,6 +149,8 @@ impl Kernel {
         let symbols = symbols.get_or_init(|| KernelSymbols::read().unwrap_or_default());
         let in_module = |of: Option<&str>| modules.as_ref().is_none_or(|it| it.matches(of.unwrap_or("vmlinux")));
         let fitting = symbols.functions().filter(|(function, of)| names.matches(function) && in_module(*of));
+        let traceable = self.traceable()?;
+        let fitting = fitting.filter(|(function, _)| traceable.as_ref().is_none_or(|known| known.contains(*function)));
         let mut fitting: Vec<String> = fitting.map(|(function, _)| function.to_owned()).collect();
         fitting.sort();
         fitting.dedup();
@@ -140,7 +166,7 @@ fn no_tracepoint(category: &str, name: &str, all: &[TracepointName]) -> NotFound
     let full: Vec<String> = all.iter().map(|it| format!("{}:{}", it.category, it.name)).collect();
     let wanted = format!("{category}:{name}");
     missing(
-        format!("no matches for tracepoint {wanted}: the kernel has none of that name"),
+        "the kernel has none of that name".to_owned(),
         &wanted,
         full.iter().map(String::as_str),
     )

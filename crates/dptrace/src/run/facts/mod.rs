@@ -37,7 +37,7 @@ pub(super) struct Facts {
 impl Facts {
     pub(super) fn new(subject: Subject, params: Vec<String>, args: &RunArgs) -> Self {
         let start = sys::clock::boot_nanos();
-        let (kernel, files) = (Kernel::default(), UserFiles::new(subject, args.debug_dirs.clone()));
+        let (kernel, files) = (Kernel::new(args.traceable_functions.clone()), UserFiles::new(subject, args.debug_dirs.clone()));
         Self { kernel, files, features: OnceCell::new(), params, allows_unsafe: args.r#unsafe, start }
     }
 
@@ -98,8 +98,8 @@ impl TargetFacts for Facts {
         self.kernel.tracepoint(category, name)
     }
 
-    fn raw_tracepoints(&self, name: &str) -> Result<Vec<String>, NotFound> {
-        self.kernel.raw_tracepoints(name)
+    fn raw_tracepoints(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
+        self.kernel.raw_tracepoints(module, name)
     }
 
     fn kernel_functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
@@ -176,7 +176,7 @@ pub(super) fn online_cpus() -> Vec<u32> {
 
 /// A pattern, or what is wrong with it.
 fn pattern(text: &str) -> Result<NamePattern, NotFound> {
-    NamePattern::parse(text).map_err(|error| NotFound { message: error.to_string(), hints: Vec::new() })
+    NamePattern::parse(text).map_err(|error| NotFound { message: error.to_string(), absent: false, hints: Vec::new() })
 }
 
 /// That something is not there, with the nearest names that are.
@@ -184,5 +184,5 @@ fn missing<'a>(message: String, wanted: &str, known: impl IntoIterator<Item = &'
     let plain = wanted.replace(['*', '?'], "");
     let near = nearest(&plain, known, 3);
     let hints = if near.is_empty() { Vec::new() } else { vec![format!("near: {}", near.join(", "))] };
-    NotFound { message, hints }
+    NotFound { message, absent: true, hints }
 }
