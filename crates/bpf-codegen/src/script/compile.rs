@@ -59,8 +59,10 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
         kernel_asked: false,
         debug_asked: Vec::new(),
         config: Config::default(),
+        includes: program.items.iter().any(|item| matches!(item.kind, ItemKind::Include(_))),
         defines: HashMap::new(),
         maps: Vec::new(),
+        options: Vec::new(),
         actions: Vec::new(),
         diagnostics,
         last_round: false,
@@ -70,6 +72,8 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     let mut units = units(&mut shared, &program);
     check(&mut shared, &mut units);
     tell_unused(&mut shared);
+    tell_options(&mut shared);
+    tell_series_clock(&mut shared);
     let wrong = |shared: &Shared<'_>| shared.diagnostics.iter().any(Diagnostic::is_error);
     let script = if wrong(&shared) { None } else { Some(build(&mut shared, &units)) };
     let script = script.filter(|_| !wrong(&shared));
@@ -191,6 +195,45 @@ fn tell_unused(shared: &mut Shared<'_>) {
     let told: Vec<Diagnostic> =
         unused.map(|map| Diagnostic::warning(format!("unused map: @{}", map.name), map.span)).collect();
     shared.diagnostics.extend(told);
+}
+
+/// Options of the command line that the script does not ask for, with those that it does.
+fn tell_options(shared: &mut Shared<'_>) {
+    let given = shared.facts.params().iter().filter_map(|param| param.strip_prefix("--"));
+    let given = given.map(|option| option.split('=').next().unwrap_or_default());
+    let unknown: Vec<&str> = given.filter(|name| !shared.options.iter().any(|(known, _)| known == name)).collect();
+    if unknown.is_empty() {
+        return;
+    }
+    let options = shared.options.iter().map(|(name, about)| match about {
+        Some(about) => format!("\n  --{name}: {about}"),
+        None => format!("\n  --{name}"),
+    });
+    let known: String = options.collect();
+    let hint = match known.as_str() {
+        "" => "the script has no options of its own: it asks for them with getopt()".to_owned(),
+        known => format!("expected program options:{known}"),
+    };
+    let message = match unknown.as_slice() {
+        ["help"] => "--help: the script does not run".to_owned(),
+        unknown => format!("unexpected program options: --{}", unknown.join(", --")),
+    };
+    shared.diagnostics.push(Diagnostic::error(message, Span::default()).with_hint(hint));
+}
+
+/// That the map which time series are to take their times from is not one number without a sign.
+fn tell_series_clock(shared: &mut Shared<'_>) {
+    let Some(name) = shared.config.series_clock.as_deref() else {
+        return;
+    };
+    let map = shared.maps.iter().find(|map| map.name == name);
+    let number = |ty: &Ty| matches!(ty, Ty::Int { signed: false, .. });
+    let fits =
+        |map: &MapInfo| map.key == Some(Ty::Void) && matches!(&map.value, Some(MapHolds::Scalar(ty)) if number(ty));
+    if !map.is_some_and(fits) {
+        let message = format!("BPFTRACE_DUMMY_TS_MAP: @{name} is not a map of one number without a sign");
+        shared.diagnostics.push(Diagnostic::error(message, Span::default()));
+    }
 }
 
 /// Emits everything.

@@ -8,6 +8,7 @@
 //! | `resolve` | attach points to places |
 //! | `check` | types; the tables of builtins and functions |
 //! | `fold` | constants |
+//! | `headers` | constants of C's headers |
 //! | [`signals`] | signals' names and texts |
 //! | `hir`, `ty` | the typed tree |
 //! | `emit` | instructions |
@@ -19,6 +20,7 @@ mod check;
 mod compile;
 mod emit;
 mod fold;
+mod headers;
 mod hir;
 pub mod interface;
 pub mod language;

@@ -60,7 +60,14 @@ impl Context {
 
     /// Whether the context is that of a perf event, which has the registers, too.
     pub(crate) fn is_sample(&self) -> bool {
-        matches!(self.kind, ProbeKind::Profile | ProbeKind::Interval | ProbeKind::Software | ProbeKind::Hardware)
+        matches!(
+            self.kind,
+            ProbeKind::Profile
+                | ProbeKind::Interval
+                | ProbeKind::Software
+                | ProbeKind::Hardware
+                | ProbeKind::Watchpoint
+        )
     }
 }
 

@@ -134,10 +134,24 @@ fn one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionError> {
             SampleRate::Nanos(nanos) => session.attach_counter(program, CPU_CLOCK, *nanos, scope),
             SampleRate::Hertz(hertz) => session.attach_frequency(program, CPU_CLOCK, *hertz, scope),
         }),
+        Attach::Watchpoint { address, length, access, pid } => {
+            let mut watch = |scope| session.attach_breakpoint(program, (*address, *length), *access, scope);
+            match pid {
+                Some(pid) => threads(*pid).into_iter().try_for_each(|thread| watch(Scope::Process(thread))),
+                None => on_all(watch),
+            }
+        }
         Attach::Counter { kind, config, period } => {
             on_all(|scope| session.attach_counter(program, (*kind, *config), *period, scope))
         }
     }
+}
+
+/// The threads of a process; those that begin later are the kernel's to find.
+fn threads(pid: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let threads: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    if threads.is_empty() { vec![pid] } else { threads }
 }
 
 fn first_cpu() -> u32 {

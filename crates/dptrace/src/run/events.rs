@@ -107,6 +107,10 @@ impl Events<'_> {
             let place = self.text.place(action.span);
             if !self.printer.is_json() {
                 tell(&format!("{}: {word}: {}", place.shown(), words.trim_end_matches('\n')));
+                for caller in &action.callers {
+                    let place = self.text.place(*caller);
+                    tell(&format!("{}: {word}: expanded from\n{}", place.shown(), self.text.context(&place)));
+                }
             }
             self.printer.complaint(kind, words, &place)
         };

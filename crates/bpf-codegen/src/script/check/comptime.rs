@@ -71,7 +71,8 @@ impl Check<'_, '_> {
         };
         if pointer.ty.is_unknown() || !pointer.ty.is_scalar() {
             let name = self.type_name(&pointer.ty);
-            return self.wrong(call.args[0].span, format!("container_of() expects a pointer, not a value of type '{name}'"));
+            return self
+                .wrong(call.args[0].span, format!("container_of() expects a pointer, not a value of type '{name}'"));
         }
         let space = self.space_of(&pointer);
         Ex { span: call.span, ..pointer.offset(offset.wrapping_neg(), Ty::Ptr { to, space }) }

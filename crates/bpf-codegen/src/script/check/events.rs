@@ -18,7 +18,8 @@ impl Check<'_, '_> {
     /// A statement that sends an event.
     fn event(&mut self, kind: ActionKind, args: Vec<Ex>, span: Span) -> Ex {
         let types: Vec<_> = args.iter().map(|arg| self.shared.value_type(&arg.ty)).collect();
-        let action = Action::new(kind, &types, span);
+        let mut action = Action::new(kind, &types, span);
+        action.callers = self.callers.iter().rev().copied().collect();
         if action.size > MAX_EVENT {
             let message = format!("this event has {} bytes, and at most {MAX_EVENT} are possible", action.size);
             return self.wrong_hint(span, message, "print fewer or shorter strings: str(address, length)");

@@ -51,16 +51,7 @@ impl Check<'_, '_> {
             }
             ExprKind::Ternary { cond, then, otherwise } => self.ternary(cond, then.as_deref(), otherwise, span),
             ExprKind::If(chain) => self.if_value(chain, span),
-            ExprKind::Block(block) => self.scoped(|check| {
-                let stmts = check.stmts(&block.stmts);
-                match &block.value {
-                    Some(value) => {
-                        let value = check.expr(value);
-                        block_of(stmts, value)
-                    }
-                    None => Ex::statement(stmts, span),
-                }
-            }),
+            ExprKind::Block(block) => self.within(span, block.span, |check| check.block_value(block, span)),
             ExprKind::Cast { ty, operand } => self.cast(ty, operand, span),
             ExprKind::Sizeof(what) => self.size_of(what, span),
             ExprKind::Offsetof { of, path } => self.offset_of(of, path, span),
@@ -80,6 +71,19 @@ impl Check<'_, '_> {
             }
             ExprKind::Comptime(operand) => self.comptime(operand, span),
         }
+    }
+
+    fn block_value(&mut self, block: &bt_lang::ast::Block, span: bt_lang::Span) -> Ex {
+        self.scoped(|check| {
+            let stmts = check.stmts(&block.stmts);
+            match &block.value {
+                Some(value) => {
+                    let value = check.expr(value);
+                    block_of(stmts, value)
+                }
+                None => Ex::statement(stmts, span),
+            }
+        })
     }
 
     /// An element of a tuple.

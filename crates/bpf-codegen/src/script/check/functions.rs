@@ -132,8 +132,9 @@ impl Check<'_, '_> {
         let Some(name) = self.literal(&call.args[0], "reg") else {
             return Ex::new(U64, ExKind::Error, call.span);
         };
-        if !self.context.has_registers() {
-            return self.not_here("reg", "kprobes, uprobes and usdt probes", call.span);
+        // The context of a sample begins with the registers, too.
+        if !self.context.has_registers() && !self.context.is_sample() {
+            return self.not_here("reg", "kprobes, uprobes, usdt probes and samples", call.span);
         }
         match register(&name, self.context) {
             Some(offset) => Ex::new(U64, ExKind::Ctx { offset, size: 8 }, call.span),
@@ -287,6 +288,10 @@ impl Check<'_, '_> {
         let Some(name) = self.literal(&call.args[0], "getopt") else {
             return Ex::error(call.span);
         };
+        let about = call.args.get(2).and_then(|about| self.literal(about, "getopt"));
+        if !self.shared.options.iter().any(|(known, _)| *known == name) {
+            self.shared.options.push((name.clone(), about));
+        }
         let default = match call.args.get(1) {
             Some(default) => self.expr(default),
             None => Ex::int(0, Ty::Bool, call.span),
@@ -306,7 +311,7 @@ impl Check<'_, '_> {
                 _ => self.wrong(call.span, format!("the option --{name} is true or false, not {text}")),
             },
             (ExKind::Int(_), _, Some(text)) => match super::literals::number(&text) {
-                Some(number) => Ex::int(number, I64, call.span),
+                Some(number) => Ex::int(number, if text.starts_with('-') { I64 } else { U64 }, call.span),
                 None => self.wrong(call.span, format!("the option --{name} is a number, not {text}")),
             },
             (ExKind::Int(_), _, None) => self.wrong(call.span, format!("the option --{name} needs a value")),

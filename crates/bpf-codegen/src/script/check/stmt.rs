@@ -21,7 +21,7 @@ impl Check<'_, '_> {
         let mut left = false;
         for stmt in stmts {
             if std::mem::take(&mut left) {
-                self.shared.tell(Diagnostic::warning("unreachable statement", stmt.span));
+                self.tell(Diagnostic::warning("unreachable statement", stmt.span));
             }
             self.stmt(stmt, &mut done);
             left = leaves(stmt);
@@ -127,7 +127,7 @@ impl Check<'_, '_> {
         match &expr.kind {
             ExprKind::If(chain) => out.extend(self.if_stmt(chain)),
             ExprKind::Block(block) => {
-                let stmts = self.block(block);
+                let stmts = self.within(expr.span, block.span, |check| check.block(block));
                 out.extend(stmts);
             }
             ExprKind::Tuple(_) | ExprKind::Record(_) => {

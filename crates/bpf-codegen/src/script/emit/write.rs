@@ -40,7 +40,8 @@ impl Emitter<'_> {
             }
             ExKind::Fun(fun, args) => {
                 // A larger room than it asked for changes nothing in how much is read.
-                let own = if ex.ty.size() < to.size() { &ex.ty } else { to };
+                let same_form = std::mem::discriminant(&ex.ty) == std::mem::discriminant(to);
+                let own = if same_form && ex.ty.size() <= to.size() { &ex.ty } else { to };
                 self.pad(place, own.size(), to.size());
                 self.fun_value(*fun, args, own, place);
             }

@@ -35,6 +35,8 @@ pub struct Action {
     pub size: u32,
     /// Where in the script it stands, for messages.
     pub span: Span,
+    /// The calls of macros that it came from, from the innermost.
+    pub callers: Vec<Span>,
 }
 
 /// The kinds of action. "Fields" are those of the [`Action`], in the order said here.
@@ -167,6 +169,6 @@ impl Action {
             fields.push(Field { name: None, offset, ty: ty.clone(), bits: None });
             size = offset + ty.size();
         }
-        Self { kind, fields, size: size.next_multiple_of(8), span }
+        Self { kind, fields, size: size.next_multiple_of(8), span, callers: Vec::new() }
     }
 }

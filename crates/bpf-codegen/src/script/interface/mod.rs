@@ -118,6 +118,17 @@ pub enum Attach {
         /// How often.
         every: SampleRate,
     },
+    /// Accesses to memory.
+    Watchpoint {
+        /// Where.
+        address: u64,
+        /// How many bytes.
+        length: u64,
+        /// 1 for reads, 2 for writes, 4 for execution (`linux/hw_breakpoint.h`).
+        access: u32,
+        /// The process, all of whose threads are watched; none for the kernel's memory, on every CPU.
+        pid: Option<u32>,
+    },
     /// A software or hardware event of perf, on every CPU.
     Counter {
         /// `perf_event_attr.type`: 0 hardware, 1 software.

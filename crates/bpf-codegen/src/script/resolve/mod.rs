@@ -3,6 +3,7 @@
 mod kernel;
 mod timers;
 mod user;
+mod watch;
 
 use bt_lang::Diagnostic;
 use bt_lang::ast::{AttachPoint, Part, PointForm, Probe, ProbeKind};
@@ -69,7 +70,7 @@ fn is_pattern(point: &AttachPoint) -> bool {
         PointForm::Function { target, function, .. } => is(target) || is(function),
         PointForm::Usdt { target, provider, name } => is(target) || is(provider) || name.wildcard,
         PointForm::Event { category, name } => {
-            point.kind == ProbeKind::Rawtracepoint || is(category) || name.wildcard
+            point.kind == ProbeKind::Rawtracepoint && category.is_none() || is(category) || name.wildcard
         }
         _ => false,
     }
@@ -130,6 +131,9 @@ fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mention
         (Kind::Software | Kind::Hardware, PointForm::Sample { event, period }) => {
             timers::counter(shared, point.kind, &event.text, *period)
         }
+        (Kind::Watchpoint | Kind::Asyncwatchpoint, PointForm::Watch { place, length, mode }) => {
+            watch::watchpoint(shared, &place.text, *length, &mode.text)
+        }
         (Kind::Pattern, _) => Err(refused(
             format!("a pattern in place of the kind of probe is not supported: {}", point.provider.text),
             "name the kind: uprobe, tracepoint, usdt",
@@ -140,7 +144,6 @@ fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mention
 
 fn alternative(kind: ProbeKind) -> &'static str {
     match kind {
-        ProbeKind::Watchpoint | ProbeKind::Asyncwatchpoint => "use a uprobe at the code that changes the memory",
         ProbeKind::Iter => "use tracepoints of the objects' life",
         _ => "use a uprobe, usdt or tracepoint probe",
     }

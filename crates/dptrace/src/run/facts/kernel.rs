@@ -66,7 +66,11 @@ impl Kernel {
 
     fn tracefs(&self) -> Result<&Tracefs, NotFound> {
         let found = self.tracefs.get_or_init(OurTracefs::find).as_ref();
-        found.map(|ours| &ours.tracefs).map_err(|message| NotFound { message: message.clone(), absent: false, hints: Vec::new() })
+        found.map(|ours| &ours.tracefs).map_err(|message| NotFound {
+            message: message.clone(),
+            absent: false,
+            hints: Vec::new(),
+        })
     }
 
     /// Tracepoints whose names fit.
@@ -86,7 +90,11 @@ impl Kernel {
     }
 
     fn tracepoint_names(&self) -> Result<Vec<TracepointName>, NotFound> {
-        self.tracefs()?.names().map_err(|error| NotFound { message: error.to_string(), absent: false, hints: Vec::new() })
+        self.tracefs()?.names().map_err(|error| NotFound {
+            message: error.to_string(),
+            absent: false,
+            hints: Vec::new(),
+        })
     }
 
     /// A tracepoint's record.
@@ -113,7 +121,11 @@ impl Kernel {
         if let Some(module) = module
             && !pattern(module)?.matches("vmlinux")
         {
-            return Err(missing(format!("only those of vmlinux are known, not those of {module}"), module, ["vmlinux"]));
+            return Err(missing(
+                format!("only those of vmlinux are known, not those of {module}"),
+                module,
+                ["vmlinux"],
+            ));
         }
         let mut known: Vec<String> = match self.btf() {
             Some(btf) => raw_names(btf, names.is_plain().then_some(name)),
@@ -165,11 +177,7 @@ impl Kernel {
 fn no_tracepoint(category: &str, name: &str, all: &[TracepointName]) -> NotFound {
     let full: Vec<String> = all.iter().map(|it| format!("{}:{}", it.category, it.name)).collect();
     let wanted = format!("{category}:{name}");
-    missing(
-        "the kernel has none of that name".to_owned(),
-        &wanted,
-        full.iter().map(String::as_str),
-    )
+    missing("the kernel has none of that name".to_owned(), &wanted, full.iter().map(String::as_str))
 }
 
 /// The raw tracepoints that BTF's strings name: all, or one if it is there.

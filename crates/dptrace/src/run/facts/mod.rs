@@ -37,7 +37,8 @@ pub(super) struct Facts {
 impl Facts {
     pub(super) fn new(subject: Subject, params: Vec<String>, args: &RunArgs) -> Self {
         let start = sys::clock::boot_nanos();
-        let (kernel, files) = (Kernel::new(args.traceable_functions.clone()), UserFiles::new(subject, args.debug_dirs.clone()));
+        let (kernel, files) =
+            (Kernel::new(args.traceable_functions.clone()), UserFiles::new(subject, args.debug_dirs.clone()));
         Self { kernel, files, features: OnceCell::new(), params, allows_unsafe: args.r#unsafe, start }
     }
 

@@ -59,7 +59,7 @@ fn probe(program: usize, attach: Attach) -> ScriptProbe {
 
 fn action(kind: ActionKind) -> Action {
     let field = Field { name: None, offset: 16, ty: U64, bits: None };
-    Action { kind, fields: vec![field], size: 24, span: Span::empty(0) }
+    Action { kind, fields: vec![field], size: 24, span: Span::empty(0), callers: Vec::new() }
 }
 
 fn printf(text: &str) -> Action {
