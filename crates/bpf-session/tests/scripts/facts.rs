@@ -46,6 +46,10 @@ impl TargetFacts for Facts {
         none("addresses")
     }
 
+    fn source_line(&self, _: &str, _: &str, _: u32, _: Option<u32>) -> Result<FunctionPlace, NotFound> {
+        none("line")
+    }
+
     fn usdt(&self, _: Option<&str>, _: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound> {
         let found: Vec<_> = self.usdt.iter().filter(|probe| probe.name == name).cloned().collect();
         if found.is_empty() { none("such probe") } else { Ok(found) }

@@ -95,6 +95,9 @@ pub trait TargetFacts {
     fn functions(&self, target: Option<&str>, function: &str, cpp: bool) -> Result<Vec<FunctionPlace>, NotFound>;
     /// The place of an address in a user file, as an offset in it.
     fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound>;
+    /// The place of a line of the source, by the file's debug information: the file's name or the end of its path, the
+    /// line, and the column.
+    fn source_line(&self, target: &str, file: &str, line: u32, column: Option<u32>) -> Result<FunctionPlace, NotFound>;
     /// USDT probes. Any of the three may be a pattern; no provider means any.
     fn usdt(&self, target: Option<&str>, provider: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound>;
     /// Tracepoints as category and name; both may be patterns.

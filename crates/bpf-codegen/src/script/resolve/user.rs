@@ -1,6 +1,6 @@
 //! Probes in files that processes run.
 
-use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind};
+use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind, SourceLine};
 use probes::args::ArgSpec;
 
 use super::{Target, context, refused};
@@ -38,6 +38,16 @@ pub(super) fn functions(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<
     }
     let lang = lang.as_ref().map(|part| format!("{}:", part.text)).unwrap_or_default();
     Ok(places.into_iter().map(|place| at_function(shared, point.kind, &place, *offset, &lang)).collect())
+}
+
+/// `uprobe:file@source.c:line:column`
+pub(super) fn line(shared: &mut Shared<'_>, target: &str, line: &SourceLine) -> Result<Vec<Target>, NotFound> {
+    let place = shared.facts.source_line(target, &line.file.text, line.line, line.column)?;
+    let column = line.column.map(|column| format!(":{column}")).unwrap_or_default();
+    let name = format!("uprobe:{}@{}:{}{column}", place.shown, line.file.text, line.line);
+    let mut at = at_function(shared, ProbeKind::Uprobe, &place, 0, "");
+    at.context.name.clone_from(&name);
+    Ok(vec![Target { name, ..at }])
 }
 
 fn at_function(shared: &Shared<'_>, kind: ProbeKind, place: &FunctionPlace, offset: u64, lang: &str) -> Target {

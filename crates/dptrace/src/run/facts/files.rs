@@ -12,7 +12,7 @@ use probes::ElfVaddr;
 use probes::symbols::Functions;
 use probes::usdt::UsdtProbes;
 
-use typeinfo::{Abi, Dwarf, DwarfSections, NameKind, TypeStore};
+use typeinfo::{Abi, Dwarf, DwarfSections, NameKind, SourceLine, TypeStore};
 
 use super::subject::Subject;
 use super::{missing, pattern};
@@ -192,6 +192,20 @@ impl UserFiles {
         })?;
         let message = || format!("no file has anything at {vaddr:#x}");
         found.into_iter().next().ok_or_else(|| NotFound { message: message(), absent: false, hints: Vec::new() })
+    }
+
+    /// The place of a line of the source.
+    pub(super) fn source_line(&self, target: &str, wanted: &SourceLine<'_>) -> Result<FunctionPlace, NotFound> {
+        let targets = self.targets(Some(target))?;
+        for found in &targets.files {
+            let sections = self.debug(&found.shown).and_then(|elf| DwarfSections::from_elf(elf).ok());
+            if let Some(vaddr) = sections.and_then(|sections| sections.line_address(wanted)) {
+                return self.address(Some(target), vaddr);
+            }
+        }
+        let message = format!("{target} has no code of {}:{}", wanted.file, wanted.line);
+        let hint = "lines are known of programs that were built with -g, and not all of them have code".to_owned();
+        Err(NotFound { message, absent: true, hints: vec![hint] })
     }
 
     pub(super) fn usdt(

@@ -14,6 +14,7 @@ use host::KernelSymbols;
 use probes::pattern::{NamePattern, nearest};
 use probes::registers::Arch;
 use probes::tracefs::TracepointFormat;
+use typeinfo::SourceLine;
 
 use super::options::RunArgs;
 
@@ -85,6 +86,10 @@ impl TargetFacts for Facts {
 
     fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound> {
         self.files.address(target, vaddr)
+    }
+
+    fn source_line(&self, target: &str, file: &str, line: u32, column: Option<u32>) -> Result<FunctionPlace, NotFound> {
+        self.files.source_line(target, &SourceLine { file, line, column })
     }
 
     fn usdt(&self, target: Option<&str>, provider: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound> {
