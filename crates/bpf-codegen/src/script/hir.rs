@@ -236,6 +236,11 @@ pub(crate) enum St {
         action: usize,
         args: Vec<Ex>,
     },
+    /// `debugf`: a format of the kernel's, with its end.
+    TracePipe {
+        format: Vec<u8>,
+        args: Vec<Ex>,
+    },
     /// `join(argv)`: an event of strings that pointers point to, up to a null pointer.
     Join {
         action: usize,

@@ -119,10 +119,6 @@ impl Events<'_> {
             PrintTo::Error => complain("errorf", "ERROR"),
             PrintTo::Warning if self.warnings => complain("warnf", "WARNING"),
             PrintTo::Warning => String::new(),
-            PrintTo::Debug => {
-                tell(words.trim_end_matches('\n'));
-                String::new()
-            }
         }
     }
 

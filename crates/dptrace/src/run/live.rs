@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use bpf_codegen::event::{LOST, RING};
 use bpf_codegen::script::Script;
-use bpf_codegen::script::interface::{Attach, ScriptProbe};
+use bpf_codegen::script::interface::{ActionKind, Attach, ScriptProbe};
 use bpf_session::{Drain, Reorder, Session};
 use bt_runtime::table::{Table, Wish};
 use sys::process::{HeldChild, PidFd};
@@ -134,7 +134,10 @@ impl<'a> Live<'a> {
                 }
             }
         }
-        // Before programs are taken away: what `system` runs may want to see them, and it takes a while.
+        // What `system` runs may want to see the programs, and it takes a while; nothing else does.
+        if !self.script.actions.iter().any(|action| matches!(action.kind, ActionKind::System { .. })) {
+            self.session.rest();
+        }
         self.show_rest()?;
         // END must be the last to change maps. Without it nobody sees the difference, and the wait is saved.
         if !self.session.rest() && self.script.probes.iter().any(|probe| probe.attach == Attach::End) {

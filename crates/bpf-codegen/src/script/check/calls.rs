@@ -40,7 +40,7 @@ functions! {
     "printf" "printf(format, ...)" "Prints to standard output." (1, ANY) |check, call| check.printf(call);
     "errorf" "errorf(format, ...)" "Prints to standard error, as an error." (1, ANY) |check, call| check.printf(call);
     "warnf" "warnf(format, ...)" "Prints to standard error, as a warning." (1, ANY) |check, call| check.printf(call);
-    "debugf" "debugf(format, ...)" "Prints to standard error." (1, ANY) |check, call| check.printf(call);
+    "debugf" "debugf(format, ...)" "Prints to the kernel's trace pipe (tracefs, trace_pipe)." (1, ANY) |check, call| check.debugf(call);
     "print" "print(value), print(@map[, top[, div]])" "Prints a value, or a map." (1, 3) |check, call| check.print(call);
     "clear" "clear(@map)" "Takes all keys out." (1, 1) |check, call| check.clear(call);
     "zero" "zero(@map)" "Sets all values to 0." (1, 1) |check, call| check.clear(call);

@@ -30,7 +30,7 @@ impl Check<'_, '_> {
     }
 
     /// The format and the values that it shows.
-    fn formatted(&mut self, call: &Call<'_>) -> Option<(Vec<FormatPiece>, Vec<Ex>)> {
+    pub(super) fn formatted(&mut self, call: &Call<'_>) -> Option<(Vec<FormatPiece>, Vec<Ex>)> {
         let text = self.expr(&call.args[0]);
         let ExKind::Str(text) = &text.kind else {
             self.wrong(call.args[0].span, format!("{}() expects a string literal as its format", call.name));
@@ -90,7 +90,6 @@ impl Check<'_, '_> {
         let to = match call.name {
             "errorf" => PrintTo::Error,
             "warnf" => PrintTo::Warning,
-            "debugf" => PrintTo::Debug,
             _ => PrintTo::Output,
         };
         match self.formatted(call) {

@@ -22,6 +22,7 @@ mod maps;
 mod memory;
 mod ops;
 mod stmt;
+mod trace_pipe;
 mod types;
 mod vars;
 

@@ -205,6 +205,30 @@ impl Emitter<'_> {
         self.store(place.at(head), Size::DW, R0);
     }
 
+    /// A line for the kernel's trace pipe: the format, and a word for each value; of a string its address.
+    pub(super) fn trace_pipe(&mut self, format: &[u8], args: &[Ex]) {
+        let values = self.stack(8 * (args.len() as u32).max(1));
+        for (index, arg) in args.iter().enumerate() {
+            if arg.ty.is_scalar() {
+                self.temporary(|emitter| emitter.scalar(arg));
+            } else {
+                let text = self.own(arg);
+                self.address(text, R0);
+            }
+            self.store(values.at(index as u32 * 8), Size::DW, R0);
+        }
+        let text = self.mem(format.len() as u32);
+        self.literal(text, format, format.len() as u32);
+        self.address(text, R1);
+        self.asm.mov(R2, format.len() as i32);
+        if args.is_empty() {
+            self.asm.mov(R3, 0);
+        } else {
+            self.address(values, R3);
+        }
+        self.asm.mov(R4, 8 * args.len() as i32).call(Helper::TRACE_VPRINTK);
+    }
+
     /// `u32` version, then the address.
     fn inet(&mut self, fun: Fun, args: &[Ex], place: Place) {
         self.zero(place, 20);

@@ -28,6 +28,7 @@ impl Emitter<'_> {
             St::Continue => self.turn(false),
             St::Return => self.leave(),
             St::Event { action, args } => self.event(*action, args),
+            St::TracePipe { format, args } => self.trace_pipe(format, args),
             St::Join { action, argv, space } => self.join(*action, argv, *space),
             St::Unrolled(turns) => self.unrolled(turns),
         }

@@ -110,8 +110,6 @@ pub enum PrintTo {
     Error,
     /// `warnf`: standard error, with `WARNING: `.
     Warning,
-    /// `debugf`: the kernel's trace pipe in bpftrace; standard error, here.
-    Debug,
 }
 
 /// A piece of a format.
