@@ -87,11 +87,8 @@ pub(crate) enum ExKind {
     },
     /// The address of a variable.
     VarAddr(VarId),
-    /// The address of a map's value; 0 if there is none.
-    MapAddr {
-        map: MapId,
-        key: Box<Ex>,
-    },
+    /// The address of a map itself.
+    MapAddr(MapId),
     /// An element of an array in our own memory.
     Elem {
         base: Box<Ex>,
@@ -307,7 +304,6 @@ impl Ex {
         match &self.kind {
             ExKind::MapGet { key: one, .. }
             | ExKind::AggGet { key: one, .. }
-            | ExKind::MapAddr { key: one, .. }
             | ExKind::Neg(one)
             | ExKind::Not(one)
             | ExKind::BitNot(one)

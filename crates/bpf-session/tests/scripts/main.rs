@@ -6,6 +6,7 @@
 mod decode;
 mod facts;
 mod language;
+mod memory;
 mod random;
 
 use bpf_codegen::event::RING;

@@ -32,20 +32,18 @@ impl Check<'_, '_> {
         }
     }
 
-    /// `&$variable` and `&@map[key]`
+    /// `&$variable`, where its value is, and `&@map`, which is the map itself: nothing is behind that for a script.
     pub(super) fn address_of(&mut self, operand: &Expr, span: Span) -> Ex {
+        if let ExprKind::Map(map) = &operand.kind {
+            let id = self.map_id(&map.name.text, map.name.span);
+            self.require_map(id, operand.span);
+            return Ex::new(Ty::Ptr { to: TypeRef::VOID, space: Space::Kernel }, ExKind::MapAddr(id), span);
+        }
         let value = self.expr(operand);
         let kind = match value.kind {
             ExKind::Error => return value,
             ExKind::Var(var) => ExKind::VarAddr(var),
-            ExKind::MapGet { map, key } => ExKind::MapAddr { map, key },
-            _ => {
-                return self.wrong_hint(
-                    span,
-                    "the & operator can only be used with variables and maps",
-                    "put the value into a variable",
-                );
-            }
+            _ => return self.wrong(span, "the & operator can only be used with variables and maps"),
         };
         let ty = match self.c_of(&value.ty) {
             Some(to) => Ty::Ptr { to, space: Space::Kernel },

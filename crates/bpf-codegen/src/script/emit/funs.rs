@@ -1,6 +1,6 @@
 //! What helpers give: numbers in r0, values in memory.
 
-use bpf_insn::Reg::{R0, R1, R2, R3, R4};
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R10};
 use bpf_insn::{ByteOrder, Helper, JumpOp, Reg, Size, SwapBits};
 
 use super::Emitter;
@@ -13,6 +13,8 @@ use crate::script::ty::Ty;
 const USER_STACK: i32 = 256;
 /// `BPF_F_USER_BUILD_ID`.
 const USER_BUILD_ID: i32 = 2048;
+/// The first word of a callback's own frame.
+const OWN_FRAME: i16 = -8;
 /// Where `struct pt_regs` of x86-64 has the code segment, whose low two bits are 3 in a process's code.
 const X86_CODE_SEGMENT: i16 = 136;
 /// Where arm64's registers have `pstate`, whose low four bits are 0 in a process's code.
@@ -112,12 +114,12 @@ impl Emitter<'_> {
     /// r0 = an address of ours as a number: the verifier lets nobody do arithmetic with the pointer itself.
     pub(super) fn number_of(&mut self, pointer: Reg) {
         self.temporary(|emitter| {
-            let (from, to) = (emitter.stack(8), emitter.stack(8));
-            emitter.store(from, Size::DW, pointer);
+            let to = emitter.stack(8);
+            // The frame of a callback is its own: it may put no pointer into that of the program, and has no other use.
+            let from = if emitter.callbacks > 0 { OWN_FRAME } else { emitter.slot() };
+            emitter.asm.store(Size::DW, R10.at(from), pointer);
             emitter.address(to, R1);
-            emitter.asm.mov(R2, 8);
-            emitter.address(from, R3);
-            emitter.asm.call(Helper::PROBE_READ_KERNEL);
+            emitter.asm.mov(R2, 8).mov(R3, R10).add(R3, i32::from(from)).call(Helper::PROBE_READ_KERNEL);
             emitter.load(to, &Ty::Int { size: 8, signed: false }, R0);
         });
     }

@@ -64,18 +64,6 @@ impl Emitter<'_> {
         });
     }
 
-    /// r0 = the address of a map's value as a number.
-    pub(super) fn map_address(&mut self, map: MapId, key: &Ex) {
-        self.temporary(|emitter| {
-            let none = emitter.asm.label("none");
-            let key = emitter.key(map, key);
-            emitter.lookup(map, key);
-            emitter.asm.jump_if(R0, JumpOp::Eq, 0, none);
-            emitter.number_of(R0);
-            emitter.asm.bind(none);
-        });
-    }
-
     /// A map's value in memory; zeros if there is none.
     pub(super) fn get_value(&mut self, map: MapId, key: &Ex, to: &Ty, place: Place) {
         let (none, done) = (self.asm.label("none"), self.asm.label("got"));

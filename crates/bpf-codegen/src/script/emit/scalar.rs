@@ -60,7 +60,10 @@ impl Emitter<'_> {
                 self.address(self.vars[*var], R0);
                 self.number_of(R0);
             }
-            ExKind::MapAddr { map, key } => self.map_address(*map, key),
+            ExKind::MapAddr(map) => {
+                self.load_map(*map);
+                self.number_of(R1);
+            }
             ExKind::Neg(inner) => {
                 self.scalar(inner);
                 self.asm.neg(R0);
