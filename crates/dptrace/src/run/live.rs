@@ -140,13 +140,19 @@ impl<'a> Live<'a> {
         }
         self.show_rest()?;
         // END must be the last to change maps. Without it nobody sees the difference, and the wait is saved.
-        if !self.session.rest() && self.script.probes.iter().any(|probe| probe.attach == Attach::End) {
+        if !self.session.rest() && self.has_end() {
             self.session.close();
         }
         let mut rest = Vec::new();
         drain.finish(|batch| rest.extend(batch));
         self.take(rest);
         Ok(())
+    }
+
+    /// Whether anything runs at the end. Where nothing does, probes may still be there then, and what they send is no
+    /// longer wanted.
+    fn has_end(&self) -> bool {
+        self.script.probes.iter().any(|probe| probe.attach == Attach::End)
     }
 
     fn signals(&self) -> Vec<i32> {
@@ -229,11 +235,13 @@ impl<'a> Live<'a> {
     /// END, the maps, and what was lost.
     fn finish(mut self) -> anyhow::Result<(u8, Session)> {
         let status = self.events.exit.take();
-        self.run_all(|attach| matches!(attach, Attach::End))?;
-        let final_events = self.session.drain_now(RING, Event::of)?;
-        self.take(final_events);
-        while let Some(ready) = self.order.pop_any() {
-            self.show(&ready)?;
+        if self.has_end() {
+            self.run_all(|attach| matches!(attach, Attach::End))?;
+            let final_events = self.session.drain_now(RING, Event::of)?;
+            self.take(final_events);
+            while let Some(ready) = self.order.pop_any() {
+                self.show(&ready)?;
+            }
         }
         let lost = self.counted(RING_FULL);
         let printer = self.events.printer;
