@@ -60,7 +60,13 @@ fn a_line_of_the_source_is_a_place() {
     let line = marked();
     let exe = std::env::current_exe().unwrap();
     let script = format!("uprobe:{}@run_places.rs:{line} {{ print(\"there\"); exit(); }}", exe.display());
-    assert_eq!(run_while(&script, || drop(std::hint::black_box(marked()))).trim(), "there");
+    assert_eq!(
+        run_while(&script, || {
+            std::hint::black_box(marked());
+        })
+        .trim(),
+        "there"
+    );
 }
 
 #[test]

@@ -178,6 +178,7 @@ pub(crate) enum Fun {
     Mac(Space),
     Bswap(u8),
     Signal,
+    SignalThread,
     StrLen,
     /// `strcontains(text, literal)`
     Contains,

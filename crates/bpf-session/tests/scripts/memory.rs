@@ -60,6 +60,15 @@ fn numbers_by_name() {
 }
 
 #[test]
+fn settings_can_be_read() {
+    prints(
+        r#"config = { max_strlen = 77; stack_mode = perf } begin { print((config.max_strlen, config.stack_mode)); }"#,
+        &["(77, perf)"],
+    );
+    prints("begin { if (config.max_map_keys > 1) { print(config.missing_probes); } }", &["error"]);
+}
+
+#[test]
 fn parts_of_strings_and_buffers() {
     prints(r#"begin { $a = nsecs ? buf("hi", 2) : buf("bye", 3); print($a); }"#, &["hi"]);
     let facts = Facts { params: vec!["hello".into()], ..Facts::default() };

@@ -91,6 +91,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
         doc: "The longest string that str() reads.",
         make: |check, span| Ex::int(u64::from(check.shared.config.max_strlen), U64, span),
     },
+    Builtin { name: "config", doc: "The script's settings, as a record.", make: |check, span| check.config(span) },
     Builtin {
         name: "safe_mode",
         doc: "Whether --unsafe was not given.",

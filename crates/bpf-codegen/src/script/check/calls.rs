@@ -75,6 +75,7 @@ functions! {
     "uptr" "uptr(pointer)" "The pointer, as one into the process's memory." (1, 1) |check, call| check.in_space(call);
     "bswap" "bswap(n)" "The bytes of a number turned round." (1, 1) |check, call| check.bswap(call);
     "signal" "signal(name or number)" "Sends a signal to the process. Needs --unsafe." (1, 1) |check, call| check.signal(call);
+    "signal_thread" "signal_thread(name or number)" "Sends a signal to the thread. Needs --unsafe." (1, 1) |check, call| check.signal(call);
     "nsecs" "nsecs([clock])" "The time of a clock: monotonic, boot, tai or sw_tai." (0, 1) |check, call| check.nsecs(call);
     "pid" "pid([namespace])" "The process's id: of our namespace (curr_ns), or of the first (init)." (0, 1) |check, call| check.pid(call);
     "tid" "tid([namespace])" "The thread's id, likewise." (0, 1) |check, call| check.pid(call);
@@ -106,13 +107,11 @@ pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("path", "read the dentry's name: str(args.file.f_path.dentry.d_name.name)"),
     ("override", "dptrace changes nothing in what it traces"),
     ("write_user", "dptrace changes nothing in what it traces"),
-    ("signal_thread", "signal() sends to the process"),
     ("skboutput", "print the fields that matter"),
     ("percpu_kaddr", "there is none"),
     ("socket_cookie", "use the address of the socket as a key"),
     ("str_concat", "print both with printf"),
     ("memcmp", "compare with =="),
-    ("config", "settings can be set, not read"),
 ];
 
 /// Whether the language has a builtin or function of that name.

@@ -8,6 +8,7 @@ use super::Check;
 use super::calls::Call;
 use super::expr::smallest;
 use crate::script::hir::{Ex, ExKind};
+use crate::script::interface::{MissingProbes, StackMode};
 use crate::script::ty::{Ty, U64};
 
 impl Check<'_, '_> {
@@ -100,6 +101,35 @@ impl Check<'_, '_> {
         let items = vec![Ex::int(0, smallest(0), span), text(base), text(&full)];
         let names = ["btf_id", "base_type", "full_type"];
         let fields = names.iter().zip(&items).map(|(name, item)| ((*name).to_owned(), item.ty.clone())).collect();
+        Ex::new(Ty::Record(fields), ExKind::Tuple(items), span)
+    }
+
+    /// The settings by name, those that make a difference here.
+    pub(super) fn config(&mut self, span: Span) -> Ex {
+        let config = self.shared.config.clone();
+        let number = |value: u32| Ex::int(u64::from(value), U64, span);
+        let flag = |value: bool| Ex::int(u64::from(value), Ty::Bool, span);
+        let text = |text: &str| Ex::new(Ty::Str(text.len() as u32 + 1), ExKind::Str(text.as_bytes().to_vec()), span);
+        let modes = StackMode::NAMES.iter().find(|(_, mode)| *mode == config.stack_mode);
+        let missing = match config.missing_probes {
+            MissingProbes::Error => "error",
+            MissingProbes::Warn => "warn",
+            MissingProbes::Ignore => "ignore",
+        };
+        let items = [
+            ("cpp_demangle", flag(config.cpp_demangle)),
+            ("print_maps_on_exit", flag(config.print_maps_on_exit)),
+            ("show_debug_info", flag(config.show_debug_info)),
+            ("max_map_keys", number(config.max_map_keys)),
+            ("max_strlen", number(config.max_strlen)),
+            ("on_stack_limit", number(config.on_stack_limit)),
+            ("str_trunc_trailer", text(&config.str_trunc_trailer)),
+            ("license", text(&config.license)),
+            ("missing_probes", text(missing)),
+            ("stack_mode", text(modes.map_or("", |(name, _)| name))),
+        ];
+        let fields = items.iter().map(|(name, item)| ((*name).to_owned(), item.ty.clone())).collect();
+        let items = items.into_iter().map(|(_, item)| item).collect();
         Ex::new(Ty::Record(fields), ExKind::Tuple(items), span)
     }
 

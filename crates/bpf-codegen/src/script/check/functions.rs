@@ -176,7 +176,7 @@ impl Check<'_, '_> {
         if !self.shared.facts.allows_unsafe() {
             return self.wrong_hint(
                 call.span,
-                "signal() is an unsafe function being used in safe mode",
+                format!("{}() is an unsafe function being used in safe mode", call.name),
                 "add --unsafe to allow it",
             );
         }
@@ -188,7 +188,8 @@ impl Check<'_, '_> {
             },
             _ => value,
         };
-        Ex::new(Ty::Void, ExKind::Fun(Fun::Signal, vec![number]), call.span)
+        let fun = if call.name == "signal_thread" { Fun::SignalThread } else { Fun::Signal };
+        Ex::new(Ty::Void, ExKind::Fun(fun, vec![number]), call.span)
     }
 
     pub(super) fn nsecs(&mut self, call: &Call<'_>) -> Ex {

@@ -48,9 +48,10 @@ impl Emitter<'_> {
             }
             Fun::UserMode => self.user_mode(),
             Fun::Bswap(size) => self.swap(args, size),
-            Fun::Signal => {
+            Fun::Signal | Fun::SignalThread => {
                 self.argument(args);
-                self.asm.mov(R1, R0).call(Helper::SEND_SIGNAL);
+                let helper = if fun == Fun::Signal { Helper::SEND_SIGNAL } else { Helper::SEND_SIGNAL_THREAD };
+                self.asm.mov(R1, R0).call(helper);
             }
             Fun::StrLen => {
                 if let Some(text) = args.first() {

@@ -140,7 +140,7 @@ pub struct FormatSpec {
     pub precision: Option<FormatSize>,
     /// How many bytes of an integer count, from `hh`, `h`, `l`, `ll`, `j`, `z`; none if not said.
     pub length: Option<u8>,
-    /// The letter: one of `d i u x X o c p s r`; `r` is a buffer with its bytes escaped (`rx`: in hexadecimal, `rh`: too,
+    /// The letter: one of `d i u x X o c p s r g`; `g` (with an `r` behind it) is flags of the kernel's page allocator; `r` is a buffer with its bytes escaped (`rx`: in hexadecimal, `rh`: too,
     /// without `\x` and with blanks between).
     pub conversion: char,
     /// What follows an `r`: `x` or `h`.

@@ -67,7 +67,14 @@ pub(super) fn kprobes(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<Ve
     };
     let module = target.as_ref().map(|part| part.text.as_str());
     let returns = point.kind == ProbeKind::Kretprobe;
-    let names = shared.facts.kernel_functions(module, &function.text)?;
+    let names = shared.facts.kernel_functions(module, &function.text).map_err(|missing| match module {
+        // It was not the function that was missed.
+        Some(module) if !missing.absent => {
+            let place = format!("{}:{module}:{}", point.kind.name(), function.text);
+            NotFound { message: format!("specified module {module} in probe {place} is not loaded"), ..missing }
+        }
+        _ => missing,
+    })?;
     let targets = names.into_iter().map(|function| {
         let name = format!("{}:{function}", point.kind.name());
         let mut context = context(shared, point.kind, &name);

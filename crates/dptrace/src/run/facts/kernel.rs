@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bpf_codegen::script::interface::NotFound;
 use bpf_session::Features;
 use host::{HostError, KernelSymbols, Tracefs, TracepointName};
+use probes::pattern::NamePattern;
 use probes::tracefs::TracepointFormat;
 
 use super::{missing, pattern};
@@ -157,6 +158,13 @@ impl Kernel {
     pub(in crate::run) fn functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
         let names = pattern(name)?;
         let modules = module.map(pattern).transpose()?;
+        if let (Some(module), true) = (module, modules.as_ref().is_some_and(NamePattern::is_plain))
+            && module != "vmlinux"
+            && !std::path::Path::new("/sys/module").join(module).exists()
+        {
+            let message = format!("the module {module} is not loaded");
+            return Err(NotFound { message, absent: false, hints: Vec::new() });
+        }
         let symbols = self.symbols();
         let symbols = symbols.get_or_init(|| KernelSymbols::read().unwrap_or_default());
         let in_module = |of: Option<&str>| modules.as_ref().is_none_or(|it| it.matches(of.unwrap_or("vmlinux")));
