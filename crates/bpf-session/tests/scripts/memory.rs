@@ -27,6 +27,10 @@ fn structs_over_values() {
          $p = container_of($n, typeof(struct pair), n); print(($p.m, $p.n, $p == (struct pair *)&$v)); }",
         &["(2, 3, true)"],
     );
+    prints(
+        r#"struct F { char s[5]; } begin { $v = (uint64)0x6f6c6c6568; $f = (struct F *)&$v; $s = $f.s; print($s); printf("%s", $f.s); print($s == "hello"); }"#,
+        &["hello", "hello", "true"],
+    );
     prints("struct S { int x[4]; } begin { $t = ((int32)1, ((struct S *)0).x); print(sizeof($t)); }", &["20"]);
 }
 

@@ -17,6 +17,7 @@ const JOIN_STRINGS: u32 = 16;
 impl Check<'_, '_> {
     /// A statement that sends an event.
     fn event(&mut self, kind: ActionKind, args: Vec<Ex>, span: Span) -> Ex {
+        let args: Vec<Ex> = args.into_iter().map(Ex::ended).collect();
         let types: Vec<_> = args.iter().map(|arg| self.shared.value_type(&arg.ty)).collect();
         let mut action = Action::new(kind, &types, span);
         action.callers = self.callers.iter().rev().copied().collect();

@@ -3,7 +3,7 @@
 use bt_lang::ast::{BinaryOp, Expr, ExprKind, If, IntSuffix, UnaryOp};
 
 use super::{Check, MAX_DEPTH};
-use crate::script::hir::{Ex, ExKind, St};
+use crate::script::hir::{Ex, ExKind, Fun, St};
 use crate::script::ty::{Ty, U64};
 
 impl Check<'_, '_> {
@@ -196,6 +196,18 @@ fn block_of(stmts: Vec<St>, value: Ex) -> Ex {
 }
 
 impl Ex {
+    /// A text in C's memory with room for an end: an array of characters may be full, and what has no end in its room counts
+    /// as cut.
+    pub(super) fn ended(self) -> Self {
+        match (&self.kind, &self.ty) {
+            (ExKind::At { .. }, Ty::Str(size)) => {
+                let (ty, span) = (Ty::Str(size.saturating_add(1)), self.span);
+                Self::new(ty, ExKind::Fun(Fun::CutStr, vec![self]), span)
+            }
+            _ => self,
+        }
+    }
+
     /// Statements without a value.
     pub(super) fn statement(stmts: Vec<St>, span: bt_lang::Span) -> Self {
         let value = Box::new(Self::int(0, Ty::Void, span));

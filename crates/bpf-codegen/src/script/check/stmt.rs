@@ -112,6 +112,7 @@ impl Check<'_, '_> {
                     self.wrong(value.span, "this has no value");
                     return;
                 }
+                let value = value.ended();
                 let var = self.assign_var(&Name::new(name.clone(), target.span), &value);
                 out.push(St::SetVar { var, value });
             }
