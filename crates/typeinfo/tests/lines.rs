@@ -1,5 +1,4 @@
 //! Lines of this very file, which is built with debug information.
-#![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
 
 use typeinfo::{DwarfSections, SourceLine};
 

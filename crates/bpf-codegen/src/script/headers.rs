@@ -38,8 +38,8 @@ const HEADERS: &[Header] = &[
     ("fcntl.h", &[
         ("O_RDONLY", 0), ("O_WRONLY", 1), ("O_RDWR", 2), ("O_ACCMODE", 3), ("O_CREAT", 0o100), ("O_EXCL", 0o200),
         ("O_NOCTTY", 0o400), ("O_TRUNC", 0o1000), ("O_APPEND", 0o2000), ("O_NONBLOCK", 0o4000),
-        ("O_DSYNC", 0o10000), ("O_SYNC", 0o4010000), ("O_CLOEXEC", 0o2000000), ("O_PATH", 0o10000000),
-        ("O_NOATIME", 0o1000000), ("AT_FDCWD", -100),
+        ("O_DSYNC", 0o10000), ("O_SYNC", 0o4_010_000), ("O_CLOEXEC", 0o2_000_000), ("O_PATH", 0o10_000_000),
+        ("O_NOATIME", 0o1_000_000), ("AT_FDCWD", -100),
     ]),
     ("in.h", &[
         ("IPPROTO_IP", 0), ("IPPROTO_ICMP", 1), ("IPPROTO_IGMP", 2), ("IPPROTO_TCP", 6), ("IPPROTO_UDP", 17),
@@ -57,10 +57,10 @@ const HEADERS: &[Header] = &[
     ]),
     ("socket.h", &[
         ("SOCK_STREAM", 1), ("SOCK_DGRAM", 2), ("SOCK_RAW", 3), ("SOCK_RDM", 4), ("SOCK_SEQPACKET", 5),
-        ("SOCK_CLOEXEC", 0o2000000), ("SOCK_NONBLOCK", 0o4000),
+        ("SOCK_CLOEXEC", 0o2_000_000), ("SOCK_NONBLOCK", 0o4000),
     ]),
     ("stat.h", &[
-        ("S_IFMT", 0o170000), ("S_IFSOCK", 0o140000), ("S_IFLNK", 0o120000), ("S_IFREG", 0o100000),
+        ("S_IFMT", 0o170_000), ("S_IFSOCK", 0o140_000), ("S_IFLNK", 0o120_000), ("S_IFREG", 0o100_000),
         ("S_IFBLK", 0o60000), ("S_IFDIR", 0o40000), ("S_IFCHR", 0o20000), ("S_IFIFO", 0o10000), ("S_ISUID", 0o4000),
         ("S_ISGID", 0o2000), ("S_ISVTX", 0o1000),
     ]),

@@ -123,7 +123,7 @@ impl Check<'_, '_> {
     /// A field that the thread's `task_struct` leads to.
     fn task(&mut self, path: &[&str], span: Span) -> Ex {
         let task = self.curtask(span);
-        self.from_task(task, path, span)
+        self.task_path(task, path, span)
     }
 
     /// The same of a task that is given.
@@ -131,13 +131,13 @@ impl Check<'_, '_> {
         match call.args.first() {
             Some(task) => {
                 let task = self.expr(task);
-                self.from_task(task, path, call.span)
+                self.task_path(task, path, call.span)
             }
             None => self.task(path, call.span),
         }
     }
 
-    fn from_task(&mut self, mut at: Ex, path: &[&str], span: Span) -> Ex {
+    fn task_path(&mut self, mut at: Ex, path: &[&str], span: Span) -> Ex {
         for name in path {
             if at.ty == Ty::Unknown {
                 return at;

@@ -25,13 +25,13 @@ impl Check<'_, '_> {
                     b'%' => vec![b'%', b'%'],
                     byte => vec![*byte],
                 })),
-                FormatPiece::Value(spec) => match kernel_spec(spec) {
-                    Some(spec) => format.extend(spec.into_bytes()),
-                    None => {
+                FormatPiece::Value(spec) => {
+                    let Some(spec) = kernel_spec(spec) else {
                         let message = format!("debugf() can't print %{}: the kernel does not know it", spec.conversion);
                         return self.wrong(call.args[0].span, message);
-                    }
-                },
+                    };
+                    format.extend(spec.into_bytes());
+                }
             }
         }
         let plain = |arg: &Ex| arg.ty.is_unknown() || arg.ty.is_scalar() || matches!(arg.ty, Ty::Str(_));

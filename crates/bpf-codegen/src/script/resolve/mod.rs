@@ -52,7 +52,9 @@ pub(crate) fn targets(shared: &mut Shared<'_>, probe: &Probe) -> Vec<(Target, bt
         }
     }
     if found.is_empty() {
-        unmatched.into_iter().for_each(|(point, missing)| shared.tell_missing(point, missing));
+        for (point, missing) in unmatched {
+            shared.tell_missing(point, missing);
+        }
     }
     if found.len() > MAX_TARGETS {
         let span = probe.points.first().map(|point| point.span).unwrap_or_default();
