@@ -193,12 +193,14 @@ pub(crate) enum St {
         map: MapId,
         key: Ex,
         value: Ex,
+        span: Span,
     },
     /// `@map[key] = count()` and the like. The agg is the map's.
     Aggregate {
         map: MapId,
         key: Ex,
         args: Vec<Ex>,
+        span: Span,
     },
     If {
         cond: Ex,
