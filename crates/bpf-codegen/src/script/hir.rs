@@ -90,6 +90,11 @@ pub(crate) enum ExKind {
         base: Box<Ex>,
         index: Box<Ex>,
     },
+    /// An index of an array with so many elements; one that it does not have is told, and stays as it is.
+    Index {
+        index: Box<Ex>,
+        count: u32,
+    },
     /// So many bytes of the context, read directly.
     Ctx {
         offset: u32,
@@ -302,6 +307,7 @@ impl Ex {
             | ExKind::BitNot(one)
             | ExKind::Convert(one)
             | ExKind::Reinterpret(one)
+            | ExKind::Index { index: one, .. }
             | ExKind::Load { addr: one, .. }
             | ExKind::At { addr: one, .. }
             | ExKind::Part { base: one, .. }

@@ -217,6 +217,7 @@ impl Check<'_, '_> {
             _ => self.hold(id, if signed { &I64 } else { &U64 }, span),
         }
         let ty = self.map_read_type(id).unwrap_or(I64);
+        let by = by * self.step_of(&ty);
         Ex::new(ty, ExKind::StepMap { map: id, key: Box::new(key), by, post }, span)
     }
 

@@ -93,6 +93,13 @@ impl Emitter<'_> {
             }),
             ExKind::Load { addr, space, bits } => self.load_foreign(addr, *space, &ex.ty, *bits),
             ExKind::Part { base, offset, bits } => self.part(base, *offset, *bits, &ex.ty),
+            ExKind::Index { index, count } => {
+                self.scalar(index);
+                let within = self.asm.label("within");
+                self.asm.jump_if(R0, JumpOp::Lt, count.cast_signed(), within);
+                self.failed(FailureKind::OutOfBounds);
+                self.asm.bind(within);
+            }
             ExKind::Elem { base, index } => self.element(base, index, &ex.ty),
             ExKind::CtxAddr { offset } => {
                 let context = self.context_in(R0);
