@@ -1,5 +1,5 @@
 //! What a script loses is counted and told, and strings of memory that nobody has looked at are there.
-#![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
 #[path = "common/kernel.rs"]
 #[expect(dead_code, reason = "nothing is recorded here")]

@@ -218,15 +218,12 @@ impl Emitter<'_> {
             }
             // A shift by a constant of 64 or more is refused by the verifier; the machine takes the low six bits.
             let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
-            match small(right) {
-                Some(number) => {
-                    emitter.scalar(left);
-                    emitter.asm.alu(operation, R0, if shift { number & 63 } else { number });
-                }
-                None => {
-                    emitter.pair(left, right);
-                    emitter.asm.alu(operation, R0, R1);
-                }
+            if let Some(number) = small(right) {
+                emitter.scalar(left);
+                emitter.asm.alu(operation, R0, if shift { number & 63 } else { number });
+            } else {
+                emitter.pair(left, right);
+                emitter.asm.alu(operation, R0, R1);
             }
         });
     }
