@@ -130,7 +130,9 @@ fn what_can_not_be_read_is_told_with_its_place_if_that_is_wanted() {
     ];
     let columns = regex_lite::Regex::new(r"stdin:1:\d+-\d+: ").unwrap();
     let told = columns.replace_all(&err, "stdin:1:N: ").into_owned();
-    expected.into_iter().for_each(|words| assert_eq!(told.matches(words).count(), 1, "{words}{err}"));
+    for words in expected {
+        assert_eq!(told.matches(words).count(), 1, "{words}{err}");
+    }
     assert!(told.contains("note: stdin:1:N: 33 calls of the helper failed\n"), "{err}");
     assert!(told.contains("note: stdin:1:N: 33 look-ups found no such key\n"), "{err}");
     // Each warning has the line, and a mark under the place.

@@ -278,7 +278,9 @@ impl<'a> Live<'a> {
             (self.order.late(), "line", "not in place: too late for the order of time"),
         ];
         if self.events.warnings {
-            totals.into_iter().for_each(|(count, noun, what)| note_count(count, noun, what));
+            for (count, noun, what) in totals {
+                note_count(count, noun, what);
+            }
             self.failures.tell_totals();
         }
     }
