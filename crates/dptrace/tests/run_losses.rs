@@ -106,7 +106,7 @@ fn strings_that_are_cut_are_counted_and_those_that_just_fit_are_not() {
         teller.run(&[], "config = { max_strlen = 14 }", r#"if (arg1 >= 0) { printf("%s\n", str(arg0)); }"#);
     assert!(out.contains("text number 9\n") && out.contains("text number 31..\n"), "{out}");
     assert!(
-        err.starts_with("note: 22 strings cut: max_strlen has no room for all of it (config = { max_strlen = N }"),
+        err.starts_with("note: 22 strings cut: longer than max_strlen allows (config = { max_strlen = N }"),
         "{err}"
     );
     // A length that is asked for cuts nothing that was wanted, computed or not.

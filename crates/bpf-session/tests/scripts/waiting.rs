@@ -15,7 +15,7 @@ fn waiting(body: &str) -> Vec<bool> {
         size: 16,
         vaddr: 64,
     };
-    let facts = Facts { functions: vec![place], ..Facts::default() };
+    let facts = Facts { functions: vec![place], sleepable: Some(true), ..Facts::default() };
     let script: Script = compile(body, &facts).unwrap_or_else(|wrong| panic!("{body}\n{wrong}"));
     script.module.programs.iter().map(|program| program.sleepable).collect()
 }

@@ -18,7 +18,7 @@ const FULL: i64 = -7;
 const MAP_IS_FULL: &str = "Map full; can't update element. Try increasing max_map_keys config or manually setting the max \
                            entries in a map declaration e.g. `let @a = hash(5000)`";
 /// What is told of strings.
-const TEXT_CUT: &str = "cut: max_strlen has no room for all of it (config = { max_strlen = N } or BPFTRACE_MAX_STRLEN=N makes it \
+const TEXT_CUT: &str = "cut: longer than max_strlen allows (config = { max_strlen = N } or BPFTRACE_MAX_STRLEN=N makes it \
                         larger)";
 /// See [`TEXT_CUT`].
 const TEXT_UNREADABLE: &str = "empty: nothing could be read at the address (-k tells where in the script)";
