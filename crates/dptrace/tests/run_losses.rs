@@ -7,9 +7,9 @@ mod kernel;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use kernel::{PROGRAM, kernel, needs};
+use kernel::{PROGRAM, Process, kernel, needs};
 use tempfile::TempDir;
 
 /// Hands a function the addresses of texts in a file's mapping, none of which it has looked at itself: each begins 6 bytes
@@ -176,4 +176,18 @@ fn events_that_do_not_fit_are_counted() {
     let shown = out.lines().filter(|line| !line.is_empty()).count();
     assert!(shown < 100_000, "all fit");
     assert!(err.starts_with(&format!("note: {} events lost: the ring buffer was full", 100_000 - shown)), "{err}");
+}
+
+#[test]
+fn what_fails_is_told_while_the_script_runs() {
+    let Some(_alone) = kernel() else { return };
+    let script = "begin { @zero = 0; } interval:ms:20 { @one = 5 / (uint64)@zero; }";
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", "-e", script]).env("NO_COLOR", "1").stdout(Stdio::piped());
+    let mut process = Process::start(&mut command);
+    process.wait_for("stdin:1:46-63: WARNING: Divide or modulo by 0 detected.");
+    process.signal("INT");
+    let (status, out, err) = process.end();
+    assert!(status.success() && out.contains("@one: 1\n"), "{out}{err:?}");
+    assert_eq!(err.iter().filter(|line| line.contains("WARNING")).count(), 1, "{err:?}");
 }

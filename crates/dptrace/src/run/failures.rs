@@ -1,6 +1,8 @@
 //! What failed while a script ran: programs count it at its place, here it is told. The first time at a place is told when
 //! it is seen, how often it was at the end.
 
+use std::time::{Duration, Instant};
+
 use bpf_codegen::script::Script;
 use bpf_codegen::script::interface::failure::{FAILURE_BYTES, FAILURES};
 use bpf_codegen::script::interface::{Failure, FailureKind};
@@ -12,6 +14,8 @@ use super::lookups::Machine;
 use super::source::ScriptText;
 use crate::failure::note;
 
+/// How often is looked for what failed, while a script runs.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// `E2BIG` of a map that has no room for another key.
 const FULL: i64 = -7;
 /// What bpftrace says of it.
@@ -30,16 +34,23 @@ pub(super) struct Failures<'a> {
     printer: Printer,
     /// How often each failure was.
     counts: Vec<u64>,
+    looked: Instant,
 }
 
 impl<'a> Failures<'a> {
     pub(super) fn new(script: &'a Script, text: &'a ScriptText, printer: Printer) -> Self {
-        Self { script, text, printer, counts: vec![0; script.failures.len()] }
+        Self { script, text, printer, counts: vec![0; script.failures.len()], looked: Instant::now() }
+    }
+
+    /// Whether the last look was a while ago.
+    pub(super) fn is_time_to_look(&self) -> bool {
+        self.looked.elapsed() >= LOOK_EVERY
     }
 
     /// Looks, and tells what is new; what is for standard output comes back.
     pub(super) fn look(&mut self, session: &Session, machine: &Machine) -> String {
         let mut shown = String::new();
+        self.looked = Instant::now();
         if self.counts.is_empty() {
             return shown;
         }

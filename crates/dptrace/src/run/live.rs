@@ -34,8 +34,6 @@ const BUSY: u32 = 1;
 /// What is told of events that did not fit.
 const RING_IS_FULL: &str = "lost: the ring buffer was full (config = { perf_rb_pages = N } or BPFTRACE_PERF_RB_PAGES=N \
                             makes it larger)";
-/// How often is looked for what failed.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// What a script is run with.
 pub(super) struct Setting<'a> {
@@ -121,11 +119,9 @@ impl<'a> Live<'a> {
             self.events.machine.remember(pid);
         }
         let deadline = setting.args.duration.map(|duration| Instant::now() + duration);
-        let mut looked = Instant::now();
         while !self.ends {
-            if looked.elapsed() >= LOOK_EVERY {
+            if self.failures.is_time_to_look() {
                 self.look_for_failures();
-                looked = Instant::now();
             }
             let events = drain.next(WAIT);
             let is_idle = events.is_empty();
