@@ -3,10 +3,10 @@
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R10};
 use bpf_insn::{ByteOrder, Helper, JumpOp, Reg, Size, SwapBits};
 
-use super::Emitter;
 use super::place::Place;
+use super::{Emitter, failures};
 use crate::script::hir::{Ex, Fun};
-use crate::script::interface::{Clock, StackMode};
+use crate::script::interface::{Clock, FailureKind, StackMode};
 use crate::script::ty::Ty;
 
 /// `BPF_F_USER_STACK` of `linux/bpf.h`.
@@ -52,6 +52,7 @@ impl Emitter<'_> {
                 self.argument(args);
                 let helper = if fun == Fun::Signal { Helper::SEND_SIGNAL } else { Helper::SEND_SIGNAL_THREAD };
                 self.asm.mov(R1, R0).call(helper);
+                self.failed_if_negative(failures::of(helper));
             }
             Fun::StrLen => {
                 if let Some(text) = args.first() {
@@ -206,6 +207,7 @@ impl Emitter<'_> {
         self.asm.mov(R3, (depth * mode.frame_bytes()).cast_signed()).mov(R4, flags);
         self.asm.call(Helper::GET_STACK);
         self.store(place.at(head), Size::DW, R0);
+        self.failed_if_negative(if *user { FailureKind::UserStack } else { FailureKind::KernelStack });
     }
 
     /// A line for the kernel's trace pipe: the format, and a word for each value; of a string its address.

@@ -6,11 +6,16 @@ use bpf_insn::{JumpOp, Size};
 use super::Emitter;
 use super::place::{Place, size_of};
 use crate::script::hir::{Ex, ExKind};
+use crate::script::interface::FailureKind;
 use crate::script::ty::Ty;
 
 impl Emitter<'_> {
     /// Writes a value as one of type `to`, all of whose bytes are then known.
     pub(super) fn write(&mut self, ex: &Ex, to: &Ty, place: Place) {
+        self.within(ex.span, |emitter| emitter.write_value(ex, to, place));
+    }
+
+    fn write_value(&mut self, ex: &Ex, to: &Ty, place: Place) {
         if to.is_scalar() {
             self.write_scalar(ex, to, place);
             return;
@@ -165,6 +170,7 @@ impl Emitter<'_> {
         self.address(place, R1);
         self.asm.mov(bpf_insn::Reg::R2, size.cast_signed()).call(bpf_insn::Helper::PROBE_READ_KERNEL);
         self.asm.jump(done).bind(none);
+        self.failed(FailureKind::OutOfBounds);
         self.zero(place, size);
         self.asm.bind(done);
     }
