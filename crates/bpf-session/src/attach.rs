@@ -143,6 +143,19 @@ impl Session {
         self.keep(program, event, || format!("the perf event {kind}:{config} at {hertz} Hz"))
     }
 
+    /// Attaches a [`ProgramKind::PerfEvent`] program to accesses to memory: at this address, so many bytes, `access` as
+    /// [`PerfEvent::breakpoint`] has it. The processor has few of them, four on x86-64.
+    pub fn attach_breakpoint(
+        &mut self,
+        program: usize,
+        (address, length): (u64, u64),
+        access: u32,
+        scope: Scope,
+    ) -> Result<(), SessionError> {
+        let event = PerfEvent::breakpoint(address, length, access, scope);
+        self.keep(program, event, || format!("the memory at {address:#x} ({length} bytes)"))
+    }
+
     /// Runs a [`ProgramKind::RawTracepoint`] program once, here and now. Since Linux 5.10.
     pub fn run(&self, program: usize, arguments: &[u64]) -> Result<(), SessionError> {
         let done = self.loaded(program).program.run(arguments);

@@ -1,35 +1,21 @@
 //! From a type and its bytes to a value.
 
-use std::cell::Cell;
-
 use bpf_codegen::script::interface::{EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
 
 use crate::lookups::{Lookups, timestamp};
 use crate::stack;
 use crate::value::Value;
 
-/// Decodes values, and counts what is worth telling.
+/// Decodes values.
 pub struct Decoder<'a> {
     lookups: &'a dyn Lookups,
     trailer: &'a str,
-    cut: Cell<u64>,
-    no_stack: Cell<u64>,
 }
 
 impl<'a> Decoder<'a> {
     /// A decoder; `trailer` is what cut strings end with.
     pub fn new(lookups: &'a dyn Lookups, trailer: &'a str) -> Self {
-        Self { lookups, trailer, cut: Cell::new(0), no_stack: Cell::new(0) }
-    }
-
-    /// How many strings were cut.
-    pub fn cut(&self) -> u64 {
-        self.cut.get()
-    }
-
-    /// How many stacks were missing.
-    pub fn missing_stacks(&self) -> u64 {
-        self.no_stack.get()
+        Self { lookups, trailer }
     }
 
     pub(crate) fn lookups(&self) -> &dyn Lookups {
@@ -69,10 +55,10 @@ impl<'a> Decoder<'a> {
             }
             ValueType::Array { element, count } => self.array(element, *count, bytes),
             ValueType::Tuple(layout) => self.layout(layout, bytes),
-            ValueType::KernelStack { mode, .. } => self.stack(bytes, 0, *mode, |address| self.lookups.kernel(address)),
+            ValueType::KernelStack { mode, .. } => stack_of(bytes, 0, *mode, |address| self.lookups.kernel(address)),
             ValueType::UserStack { mode, .. } => {
                 let pid = word(bytes, 0) as u32;
-                self.stack(bytes, 8, *mode, |address| self.lookups.user(pid, address))
+                stack_of(bytes, 8, *mode, |address| self.lookups.user(pid, address))
             }
             ValueType::KernelSymbol => symbol(word(bytes, 0), |address| self.lookups.kernel(address)),
             ValueType::UserSymbol => {
@@ -90,6 +76,9 @@ impl<'a> Decoder<'a> {
             }
             ValueType::Username => Value::text(self.lookups.user_name(word(bytes, 0) as u32).unwrap_or_default()),
             ValueType::ErrorText => Value::text(self.lookups.error_text((word(bytes, 0) as u32).cast_signed())),
+            ValueType::SignalText => {
+                Value::text(bpf_codegen::script::signals::text(i64::from((word(bytes, 0) as u32).cast_signed())))
+            }
             ValueType::Timestamp { clock, format } => {
                 let nanos = word(bytes, 0).cast_signed().wrapping_add(self.lookups.since_epoch(*clock));
                 Value::text(timestamp(self.lookups, nanos, format).unwrap_or_else(|| "(?)".into()))
@@ -102,7 +91,6 @@ impl<'a> Decoder<'a> {
             return Value::Text(bytes[..end].to_vec());
         }
         // No end in all its room: the rest did not fit.
-        self.cut.set(self.cut.get() + 1);
         Value::Text([bytes, self.trailer.as_bytes()].concat())
     }
 
@@ -123,26 +111,17 @@ impl<'a> Decoder<'a> {
         let names = layout.fields.iter().map(|field| field.name.clone().unwrap_or_default());
         Value::Record(names.zip(values).collect())
     }
+}
 
-    /// A stack whose length stands at `at`.
-    fn stack(
-        &self,
-        bytes: &[u8],
-        at: usize,
-        mode: StackMode,
-        symbols: impl Fn(u64) -> Vec<crate::lookups::Symbol>,
-    ) -> Value {
-        let length = word(bytes, at).cast_signed();
-        if length <= 0 {
-            self.no_stack.set(self.no_stack.get() + 1);
-        }
-        let frames = part(bytes, at + 8, usize::try_from(length).unwrap_or(0).min(bytes.len()));
-        if mode == StackMode::BuildId {
-            return Value::text(stack::build_ids(&frames));
-        }
-        let addresses = frames.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        Value::text(stack::text(addresses, mode, symbols))
+/// A stack whose length stands at `at`.
+fn stack_of(bytes: &[u8], at: usize, mode: StackMode, symbols: impl Fn(u64) -> Vec<crate::lookups::Symbol>) -> Value {
+    let length = word(bytes, at).cast_signed();
+    let frames = part(bytes, at + 8, usize::try_from(length).unwrap_or(0).min(bytes.len()));
+    if mode == StackMode::BuildId {
+        return Value::text(stack::build_ids(&frames));
     }
+    let addresses = frames.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+    Value::text(stack::text(addresses, mode, symbols))
 }
 
 /// `length` bytes from `at` on, as many as there are.

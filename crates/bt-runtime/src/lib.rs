@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod decode;
+mod gfp;
 pub mod histogram;
 pub mod json;
 pub mod lookups;

@@ -1,7 +1,9 @@
-//! `printf`: formats and their values. What the pieces mean is C's (`printf(3)`), with `%r` for buffers.
+//! `printf`: formats and their values. What the pieces mean is C's (`printf(3)`), with `%r` for buffers and `%gr` for the flags of
+//! the kernel's page allocator.
 
 use bpf_codegen::script::interface::{FormatPiece, FormatSize, FormatSpec};
 
+use crate::gfp;
 use crate::text;
 use crate::value::Value;
 
@@ -54,6 +56,10 @@ fn one(spec: &FormatSpec, width: Option<i64>, precision: Option<i64>, value: &Va
             None => return misfit(value),
         },
         'r' => (String::new(), buffer(spec, value)),
+        'g' => match value.number() {
+            Some(number) => (String::new(), gfp::names(number as u64)),
+            None => return misfit(value),
+        },
         _ => {
             let text = text::value(value);
             (String::new(), precision.map_or(text.clone(), |most| text.chars().take(most).collect()))

@@ -86,8 +86,14 @@ pub(crate) fn speaks_as_bpftrace() -> bool {
     AS_BPFTRACE.load(Ordering::Relaxed)
 }
 
+/// How those of bpftrace's messages begin that begin with a small letter.
+const SMALL: [&str; 4] = ["call to ", "failed to open ", "the index ", "unroll "];
+
 /// A message as bpftrace begins it: with a capital letter, but for a name of the language.
 pub(crate) fn capitalized(text: &str) -> String {
+    if SMALL.iter().any(|small| text.starts_with(small)) {
+        return text.to_owned();
+    }
     if !text.split(' ').next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_alphabetic())) {
         return text.to_owned();
     }

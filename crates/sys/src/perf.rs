@@ -38,6 +38,10 @@ struct Attr {
     reserved: u16,
 }
 
+/// The flag `inherit`, the second bit: threads that begin later are counted, too.
+const INHERIT: u64 = 1 << 1;
+/// `PERF_TYPE_BREAKPOINT`.
+const TYPE_BREAKPOINT: u32 = 5;
 /// The flag `freq`: the 11th of the flags' bits.
 const FREQUENCY: u64 = 1 << 10;
 /// `PERF_FLAG_FD_CLOEXEC`.
@@ -129,6 +133,19 @@ impl PerfEvent {
         let mut attr = Attr::of(kind);
         (attr.config, attr.sample, attr.flags) = (config, hertz, attr.flags | FREQUENCY);
         // SAFETY: this kind has no pointers.
+        let event = unsafe { open(&attr, scope) }?;
+        Ok(Self { samples: true, ..event })
+    }
+
+    /// Accesses to memory, which the processor looks for: `access` is made of the bits of `linux/hw_breakpoint.h`, 1 for
+    /// reads, 2 for writes, 4 for execution. Of a process one thread is watched, and those that it begins later.
+    pub fn breakpoint(address: u64, length: u64, access: u32, scope: Scope) -> io::Result<Self> {
+        let mut attr = Attr::of(TYPE_BREAKPOINT);
+        (attr.config1, attr.config2, attr.breakpoint_type, attr.sample) = (address, length, access, 1);
+        if let Scope::Process(_) = scope {
+            attr.flags |= INHERIT;
+        }
+        // SAFETY: this kind has no pointers of ours.
         let event = unsafe { open(&attr, scope) }?;
         Ok(Self { samples: true, ..event })
     }

@@ -58,7 +58,7 @@ mod source;
 mod store;
 
 pub use btf::Btf;
-pub use dwarf::{DebugSection, Dwarf, DwarfSections, SectionFormat};
+pub use dwarf::{DebugSection, Dwarf, DwarfSections, SectionFormat, SourceLine};
 pub use error::TypeError;
 pub use layout::Abi;
 pub use model::{

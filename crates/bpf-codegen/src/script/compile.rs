@@ -9,6 +9,7 @@ use typeinfo::{Abi, TypeStore};
 
 use super::check::{Body, Check, DeclaredKind, MapHolds, MapInfo, Shared};
 use super::emit::{self, aggregate, scratch};
+use super::interface::failure::{FAILURE_BYTES, FAILURES, Failures};
 use super::interface::{Config, MapValue, Script, ScriptMap, ScriptProbe, TargetFacts, ValueType};
 use super::resolve::{self, Target};
 use super::ty::Ty;
@@ -47,7 +48,7 @@ struct Unit<'p> {
 pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     let mut program = program.clone();
     let mut diagnostics = conditions::apply(&mut program, &[]);
-    diagnostics.extend(macros::expand(&mut program));
+    diagnostics.extend(macros::expand_with(&mut program, &[], &super::check::is_word));
     let abi = match facts.arch() {
         probes::registers::Arch::X86_64 => Abi::X86_64,
         probes::registers::Arch::Aarch64 => Abi::Aarch64,
@@ -59,8 +60,10 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
         kernel_asked: false,
         debug_asked: Vec::new(),
         config: Config::default(),
+        includes: program.items.iter().any(|item| matches!(item.kind, ItemKind::Include(_))),
         defines: HashMap::new(),
         maps: Vec::new(),
+        options: Vec::new(),
         actions: Vec::new(),
         diagnostics,
         last_round: false,
@@ -69,6 +72,9 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     take_definitions(&mut shared, &program);
     let mut units = units(&mut shared, &program);
     check(&mut shared, &mut units);
+    tell_unused(&mut shared);
+    tell_options(&mut shared);
+    tell_series_clock(&mut shared);
     let wrong = |shared: &Shared<'_>| shared.diagnostics.iter().any(Diagnostic::is_error);
     let script = if wrong(&shared) { None } else { Some(build(&mut shared, &units)) };
     let script = script.filter(|_| !wrong(&shared));
@@ -78,19 +84,16 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
 }
 
 fn take_settings(shared: &mut Shared<'_>, program: &Program) {
-    for fact in shared.facts.environment() {
-        if let Err(diagnostic) =
-            settings::set(&mut shared.config, &fact.name, &fact.value, Span::default(), Span::default())
-        {
-            shared.diagnostics.push(*diagnostic);
-        }
-    }
     for item in &program.items {
         if let ItemKind::Config(config) = &item.kind {
             for entry in &config.entries {
                 settings::entry(&mut shared.config, entry, &mut shared.diagnostics);
             }
         }
+    }
+    // The environment comes last: it changes what a script was written with.
+    for fact in shared.facts.environment() {
+        settings::environment(&mut shared.config, &fact.name, &fact.value, &mut shared.diagnostics);
     }
 }
 
@@ -187,13 +190,61 @@ fn check(shared: &mut Shared<'_>, units: &mut [Unit<'_>]) {
     }
 }
 
+/// Maps that are declared and never given a value.
+fn tell_unused(shared: &mut Shared<'_>) {
+    let unused = shared.maps.iter().filter(|map| map.declared.is_some() && map.value.is_none());
+    let told: Vec<Diagnostic> =
+        unused.map(|map| Diagnostic::warning(format!("unused map: @{}", map.name), map.span)).collect();
+    shared.diagnostics.extend(told);
+}
+
+/// Options of the command line that the script does not ask for, with those that it does.
+fn tell_options(shared: &mut Shared<'_>) {
+    let given = shared.facts.params().iter().filter_map(|param| param.strip_prefix("--"));
+    let given = given.map(|option| option.split('=').next().unwrap_or_default());
+    let unknown: Vec<&str> = given.filter(|name| !shared.options.iter().any(|(known, _)| known == name)).collect();
+    if unknown.is_empty() {
+        return;
+    }
+    let options = shared.options.iter().map(|(name, about)| match about {
+        Some(about) => format!("\n  --{name}: {about}"),
+        None => format!("\n  --{name}"),
+    });
+    let known: String = options.collect();
+    let hint = match known.as_str() {
+        "" => "the script has no options of its own: it asks for them with getopt()".to_owned(),
+        known => format!("expected program options:{known}"),
+    };
+    let message = match unknown.as_slice() {
+        ["help"] => "--help: the script does not run".to_owned(),
+        unknown => format!("unexpected program options: --{}", unknown.join(", --")),
+    };
+    shared.diagnostics.push(Diagnostic::error(message, Span::default()).with_hint(hint));
+}
+
+/// That the map which time series are to take their times from is not one number without a sign.
+fn tell_series_clock(shared: &mut Shared<'_>) {
+    let Some(name) = shared.config.series_clock.as_deref() else {
+        return;
+    };
+    let map = shared.maps.iter().find(|map| map.name == name);
+    let number = |ty: &Ty| matches!(ty, Ty::Int { signed: false, .. });
+    let fits =
+        |map: &MapInfo| map.key == Some(Ty::Void) && matches!(&map.value, Some(MapHolds::Scalar(ty)) if number(ty));
+    if !map.is_some_and(fits) {
+        let message = format!("BPFTRACE_DUMMY_TS_MAP: @{name} is not a map of one number without a sign");
+        shared.diagnostics.push(Diagnostic::error(message, Span::default()));
+    }
+}
+
 /// Emits everything.
 fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
     let mut script = Script::default();
     let mut scratch_bytes = 0;
+    let mut failures = Failures::default();
     for (number, unit) in units.iter().enumerate() {
         let name = format!("{}_{}", unit.context.kind.name(), number + 1);
-        let emitted = match emit::emit(shared, &unit.context, &unit.body, &name) {
+        let emitted = match emit::emit(shared, &unit.context, &unit.body, &name, &mut failures) {
             Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
             Ok(emitted) => {
                 let message = format!(
@@ -217,7 +268,7 @@ fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
             name,
             kind: unit.kind,
             target: unit.btf.clone(),
-            sleepable: false,
+            sleepable: emitted.sleepable,
             code: emitted.code,
             subprograms: subprograms.collect(),
         });
@@ -225,6 +276,11 @@ fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
     }
     script.maps = shared.maps.iter().map(|map| script_map(shared, map)).collect();
     script.module.maps = maps(shared, scratch_bytes);
+    if !failures.all.is_empty() {
+        let size = failures.all.len() as u32 * FAILURE_BYTES;
+        script.module.maps.push(MapDef::new(FAILURES, MapKind::Array, 4, size, 1));
+    }
+    script.failures = failures.all;
     script.actions = std::mem::take(&mut shared.actions);
     script.config = shared.config.clone();
     script

@@ -85,10 +85,19 @@ pub(crate) enum ExKind {
         offset: u32,
         bits: Option<BitAccess>,
     },
+    /// The address of a variable.
+    VarAddr(VarId),
+    /// The address of a map itself.
+    MapAddr(MapId),
     /// An element of an array in our own memory.
     Elem {
         base: Box<Ex>,
         index: Box<Ex>,
+    },
+    /// An index of an array with so many elements; one that it does not have is told, and stays as it is.
+    Index {
+        index: Box<Ex>,
+        count: u32,
     },
     /// So many bytes of the context, read directly.
     Ctx {
@@ -174,6 +183,7 @@ pub(crate) enum Fun {
     Mac(Space),
     Bswap(u8),
     Signal,
+    SignalThread,
     StrLen,
     /// `strcontains(text, literal)`
     Contains,
@@ -193,12 +203,14 @@ pub(crate) enum St {
         map: MapId,
         key: Ex,
         value: Ex,
+        span: Span,
     },
     /// `@map[key] = count()` and the like. The agg is the map's.
     Aggregate {
         map: MapId,
         key: Ex,
         args: Vec<Ex>,
+        span: Span,
     },
     If {
         cond: Ex,
@@ -227,6 +239,11 @@ pub(crate) enum St {
     /// Sends an event. The arguments' types are the fields'.
     Event {
         action: usize,
+        args: Vec<Ex>,
+    },
+    /// `debugf`: a format of the kernel's, with its end.
+    TracePipe {
+        format: Vec<u8>,
         args: Vec<Ex>,
     },
     /// `join(argv)`: an event of strings that pointers point to, up to a null pointer.
@@ -300,6 +317,7 @@ impl Ex {
             | ExKind::BitNot(one)
             | ExKind::Convert(one)
             | ExKind::Reinterpret(one)
+            | ExKind::Index { index: one, .. }
             | ExKind::Load { addr: one, .. }
             | ExKind::At { addr: one, .. }
             | ExKind::Part { base: one, .. }

@@ -1,7 +1,7 @@
 //! What a body asks about its probe: what it does not ask for can't make two probes' programs different.
 
-use bt_lang::ast::visit::{VisitMut, walk_expr};
-use bt_lang::ast::{Expr, ExprKind, Probe};
+use bt_lang::ast::visit::{VisitMut, walk_expr, walk_type};
+use bt_lang::ast::{Expr, ExprKind, Probe, Type, TypeKind};
 
 /// What is mentioned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -16,11 +16,22 @@ pub(crate) struct Mentions {
     pub(crate) numbered: bool,
     /// `retval`
     pub(crate) retval: bool,
-    /// `uaddr`
+    /// `uaddr`, and types, which may be those of the traced file.
     pub(crate) path: bool,
+    /// `uaddr`
+    pub(crate) address: bool,
 }
 
 impl VisitMut for Mentions {
+    fn ty(&mut self, ty: &mut Type) {
+        self.path |= match &ty.kind {
+            TypeKind::Tagged(..) => true,
+            TypeKind::Name(name) => !is_own_type(name),
+            _ => false,
+        };
+        walk_type(self, ty);
+    }
+
     fn expr(&mut self, expr: &mut Expr) {
         let name = match &expr.kind {
             ExprKind::Ident(name) => name.as_str(),
@@ -32,7 +43,7 @@ impl VisitMut for Mentions {
             "func" => self.function = true,
             "args" => self.args = true,
             "retval" => self.retval = true,
-            "uaddr" => self.path = true,
+            "uaddr" => (self.path, self.address) = (true, true),
             other => self.numbered |= other.starts_with("arg") || other.starts_with("sarg"),
         }
         walk_expr(self, expr);
@@ -49,4 +60,9 @@ impl Mentions {
         mentions.block(&mut probe.body);
         mentions
     }
+}
+
+/// Whether a type is the language's own, so that no file has a say in it.
+fn is_own_type(name: &str) -> bool {
+    name.trim_start_matches('u').starts_with("int") || matches!(name, "bool" | "char" | "string" | "buffer" | "void")
 }

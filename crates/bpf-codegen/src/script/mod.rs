@@ -8,6 +8,8 @@
 //! | `resolve` | attach points to places |
 //! | `check` | types; the tables of builtins and functions |
 //! | `fold` | constants |
+//! | `headers` | constants of C's headers |
+//! | [`signals`] | signals' names and texts |
 //! | `hir`, `ty` | the typed tree |
 //! | `emit` | instructions |
 #![expect(clippy::cast_possible_wrap, reason = "sizes, offsets and counts are bounded far below: see scratch::MOST")]
@@ -18,6 +20,7 @@ mod check;
 mod compile;
 mod emit;
 mod fold;
+mod headers;
 mod hir;
 pub mod interface;
 pub mod language;
@@ -25,6 +28,7 @@ mod mentions;
 mod probe;
 mod resolve;
 mod settings;
+pub mod signals;
 mod ty;
 mod value_type;
 

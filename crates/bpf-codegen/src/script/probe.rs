@@ -43,6 +43,8 @@ pub(crate) struct Context {
     pub(crate) space: Space,
     /// The file of a user probe.
     pub(crate) path: Option<String>,
+    /// Where the probe stands in the file's own terms, where that is one place.
+    pub(crate) vaddr: Option<u64>,
     /// Whether the program itself must let other processes than the one of `-p` go.
     pub(crate) filters_pid: bool,
 }
@@ -58,7 +60,14 @@ impl Context {
 
     /// Whether the context is that of a perf event, which has the registers, too.
     pub(crate) fn is_sample(&self) -> bool {
-        matches!(self.kind, ProbeKind::Profile | ProbeKind::Interval | ProbeKind::Software | ProbeKind::Hardware)
+        matches!(
+            self.kind,
+            ProbeKind::Profile
+                | ProbeKind::Interval
+                | ProbeKind::Software
+                | ProbeKind::Hardware
+                | ProbeKind::Watchpoint
+        )
     }
 }
 

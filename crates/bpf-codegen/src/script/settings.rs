@@ -1,4 +1,4 @@
-//! Settings: of the script's `config = { }`, and of the environment, which comes first.
+//! Settings: of the script's `config = { }`, and of the environment, which has the last word.
 
 use bt_lang::Diagnostic;
 use bt_lang::ast::{ConfigEntry, ConfigValue, Span};
@@ -87,9 +87,26 @@ pub(crate) fn entry(config: &mut Config, entry: &ConfigEntry, diagnostics: &mut 
         ConfigValue::Word(word) => word.clone(),
         ConfigValue::Str(bytes) => String::from_utf8_lossy(bytes).into_owned(),
     };
-    if let Err(diagnostic) = set(config, &entry.key.text, &text, entry.key.span, entry.value_span) {
+    let whole = entry.key.span.to(entry.value_span);
+    if let Err(diagnostic) = set(config, &entry.key.text, &text, whole, entry.value_span) {
         diagnostics.push(*diagnostic);
     }
+}
+
+/// Takes over a setting of the environment, where those that are not known are nobody's mistake: they may be for another
+/// version.
+pub(crate) fn environment(config: &mut Config, name: &str, text: &str, diagnostics: &mut Vec<Diagnostic>) {
+    if name == "dummy_ts_map" {
+        config.series_clock = Some(text.trim_start_matches('@').to_owned());
+    } else if is_known(name)
+        && let Err(diagnostic) = set(config, name, text, Span::default(), Span::default())
+    {
+        diagnostics.push(*diagnostic);
+    }
+}
+
+fn is_known(name: &str) -> bool {
+    SETTINGS.iter().any(|(known, ..)| *known == name) || IGNORED.contains(&name)
 }
 
 /// Takes over a setting by name; those of the environment have no place in the script.
@@ -108,6 +125,6 @@ pub(crate) fn set(config: &mut Config, key: &str, text: &str, at: Span, value_at
         return Ok(());
     }
     let near = bt_lang::nearest(name, SETTINGS.iter().map(|(known, ..)| *known)).join(", ");
-    let diagnostic = Diagnostic::error(format!("unrecognized config variable: {key}"), at);
+    let diagnostic = Diagnostic::error(format!("{key}: not a known configuration option"), at);
     Err(Box::new(if near.is_empty() { diagnostic } else { diagnostic.with_hint(format!("did you mean {near}?")) }))
 }

@@ -51,6 +51,8 @@ pub(crate) enum Ty {
         to: TypeRef,
         space: Space,
     },
+    /// A pointer to a value of our own, of a type that C may not have.
+    Ref(Box<Ty>),
     Str(u32),
     Buf(u32),
     Array {
@@ -76,6 +78,7 @@ pub(crate) enum Ty {
     CgroupPath(Arc<str>),
     Username,
     ErrorText,
+    SignalText,
     Time {
         clock: Clock,
         format: Arc<str>,
@@ -97,10 +100,12 @@ impl Ty {
                 | Self::Bool
                 | Self::Enum { .. }
                 | Self::Ptr { .. }
+                | Self::Ref(_)
                 | Self::Ksym
                 | Self::CgroupPath(_)
                 | Self::Username
                 | Self::ErrorText
+                | Self::SignalText
                 | Self::Time { .. }
         )
     }
@@ -113,7 +118,7 @@ impl Ty {
     pub(crate) fn is_signed(&self) -> bool {
         match self {
             Self::Int { signed, .. } | Self::Enum { signed, .. } => *signed,
-            Self::ErrorText => true,
+            Self::ErrorText | Self::SignalText => true,
             _ => false,
         }
     }
@@ -134,18 +139,18 @@ impl Ty {
             Self::Unknown | Self::Void | Self::Agg(_) => 0,
             Self::Int { size, .. } | Self::Enum { size, .. } => u32::from(*size),
             Self::Bool => 1,
-            Self::Ptr { .. } | Self::Ksym | Self::CgroupPath(_) | Self::Time { .. } => 8,
+            Self::Ptr { .. } | Self::Ref(_) | Self::Ksym | Self::CgroupPath(_) | Self::Time { .. } => 8,
             Self::Str(size) | Self::C { size, .. } => *size,
             Self::Buf(size) => (4 + size).next_multiple_of(4),
             Self::Array { elem, count } => elem.size().saturating_mul(*count),
             Self::Tuple(items) => lay_out(items.iter()).1,
             Self::Record(fields) => lay_out(fields.iter().map(|(_, ty)| ty)).1,
             Self::Stack { user: false, depth, .. } => 8 + 8 * depth,
-            Self::Stack { user: true, depth, .. } => 16 + 8 * depth,
+            Self::Stack { user: true, mode, depth } => 16 + mode.frame_bytes() * depth,
             Self::Usym => 16,
             Self::Inet => 20,
             Self::Mac => 6,
-            Self::Username | Self::ErrorText => 4,
+            Self::Username | Self::ErrorText | Self::SignalText => 4,
         }
     }
 
@@ -154,7 +159,8 @@ impl Ty {
         match self {
             Self::Int { size, .. } | Self::Enum { size, .. } => u32::from(*size),
             Self::Bool => 1,
-            Self::Username | Self::ErrorText => 4,
+            Self::Username | Self::ErrorText | Self::SignalText => 4,
+            Self::Array { elem, .. } => elem.align(),
             _ => 8,
         }
     }
@@ -193,7 +199,11 @@ impl Ty {
                 Some(Self::Ptr { to, space: if a == b { *a } else { Space::Any } })
             }
             (Self::Ptr { .. }, Self::Int { .. }) => Some(self.clone()),
-            (Self::Int { .. }, Self::Ptr { .. }) => Some(other.clone()),
+            (Self::Int { .. }, Self::Ptr { .. } | Self::Ref(_)) => Some(other.clone()),
+            (Self::Ref(_), Self::Int { .. }) => Some(self.clone()),
+            (Self::Ref(_), Self::Ptr { .. } | Self::Ref(_)) | (Self::Ptr { .. }, Self::Ref(_)) => {
+                Some(Self::Ptr { to: TypeRef::VOID, space: Space::Any })
+            }
             (Self::Array { elem, count }, Self::Array { elem: other_elem, count: other_count }) => {
                 let elem = Box::new(elem.join(other_elem)?);
                 (count == other_count).then_some(Self::Array { elem, count: *count })
@@ -202,7 +212,9 @@ impl Ty {
                 a.iter().zip(b).map(|(a, b)| a.join(b)).collect::<Option<_>>().map(Self::Tuple)
             }
             (Self::Record(a), Self::Record(b)) if a.len() == b.len() => join_records(a, b),
-            (Self::Stack { user, mode, depth: a }, Self::Stack { user: u, depth: b, .. }) if user == u => {
+            (Self::Stack { user, mode, depth: a }, Self::Stack { user: u, mode: m, depth: b })
+                if user == u && mode.frame_bytes() == m.frame_bytes() =>
+            {
                 Some(Self::Stack { user: *user, mode: *mode, depth: *a.max(b) })
             }
             _ => None,

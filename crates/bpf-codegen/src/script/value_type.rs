@@ -25,7 +25,7 @@ impl Shared<'_> {
             Ty::Enum { ty, size, signed } => {
                 ValueType::Enum { size: *size, signed: *signed, names: Arc::new(self.enum_names(*ty)) }
             }
-            Ty::Ptr { .. } => ValueType::Pointer,
+            Ty::Ptr { .. } | Ty::Ref(_) => ValueType::Pointer,
             Ty::Str(size) => ValueType::Str { size: *size },
             Ty::Buf(size) => ValueType::Buffer { size: *size },
             Ty::Array { elem, count } => {
@@ -51,6 +51,7 @@ impl Shared<'_> {
             Ty::CgroupPath(hierarchy) => ValueType::CgroupPath { hierarchy: Arc::clone(hierarchy) },
             Ty::Username => ValueType::Username,
             Ty::ErrorText => ValueType::ErrorText,
+            Ty::SignalText => ValueType::SignalText,
             Ty::Time { clock, format } => ValueType::Timestamp { clock: *clock, format: Arc::clone(format) },
         }
     }

@@ -66,7 +66,7 @@ pub(crate) fn value(ty: &ValueType, bytes: &[u8]) -> String {
         }
         ValueType::MacAddress => bytes[..6].iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":"),
         ValueType::CgroupPath { .. } | ValueType::Timestamp { .. } => word(bytes, 8, false).to_string(),
-        ValueType::Username | ValueType::ErrorText => word(bytes, 4, true).to_string(),
+        ValueType::Username | ValueType::ErrorText | ValueType::SignalText => word(bytes, 4, true).to_string(),
     }
 }
 

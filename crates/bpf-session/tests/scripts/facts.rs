@@ -13,10 +13,19 @@ pub(crate) struct Facts {
     pub usdt: Vec<UsdtPlaces>,
     pub formats: Vec<(String, TracepointFormat)>,
     pub settings: Vec<ConfigFact>,
+    pub tells_reads: bool,
+    /// Whether user probes' programs may wait for memory; as the kernel has it, if not said.
+    pub sleepable: Option<bool>,
+}
+
+/// Whether this kernel lets user probes' programs wait for memory.
+pub(crate) fn can_wait() -> bool {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    *KNOWN.get_or_init(|| bpf_session::Features::detect().is_ok_and(bpf_session::Features::sleepable_uprobes))
 }
 
 fn none<T>(what: &str) -> Result<T, NotFound> {
-    Err(NotFound { message: format!("no {what}"), hints: Vec::new() })
+    Err(NotFound { message: format!("no {what}"), absent: true, hints: Vec::new() })
 }
 
 impl TargetFacts for Facts {
@@ -25,7 +34,7 @@ impl TargetFacts for Facts {
     }
 
     fn kernel(&self) -> KernelFacts {
-        KernelFacts::ALL
+        KernelFacts { sleepable: self.sleepable.unwrap_or_else(can_wait), ..KernelFacts::ALL }
     }
 
     fn kernel_btf(&self) -> Option<&[u8]> {
@@ -46,6 +55,10 @@ impl TargetFacts for Facts {
         none("addresses")
     }
 
+    fn source_line(&self, _: &str, _: &str, _: u32, _: Option<u32>) -> Result<FunctionPlace, NotFound> {
+        none("line")
+    }
+
     fn usdt(&self, _: Option<&str>, _: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound> {
         let found: Vec<_> = self.usdt.iter().filter(|probe| probe.name == name).cloned().collect();
         if found.is_empty() { none("such probe") } else { Ok(found) }
@@ -61,7 +74,7 @@ impl TargetFacts for Facts {
         found.map_or_else(|| none("such tracepoint"), |(_, format)| Ok(Arc::new(format.clone())))
     }
 
-    fn raw_tracepoints(&self, name: &str) -> Result<Vec<String>, NotFound> {
+    fn raw_tracepoints(&self, _: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
         Ok(vec![name.to_owned()])
     }
 
@@ -111,6 +124,10 @@ impl TargetFacts for Facts {
 
     fn pid_namespace(&self) -> Option<(u64, u64)> {
         None
+    }
+
+    fn tells_reads(&self) -> bool {
+        self.tells_reads
     }
 
     fn allows_unsafe(&self) -> bool {

@@ -6,7 +6,9 @@
 mod decode;
 mod facts;
 mod language;
+mod memory;
 mod random;
+mod waiting;
 
 use bpf_codegen::event::RING;
 use bpf_codegen::script::interface::{Attach, Script};

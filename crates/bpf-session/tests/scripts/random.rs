@@ -2,32 +2,52 @@
 
 use std::fmt::Write as _;
 
+use bpf_codegen::script::interface::FunctionPlace;
 use bpf_session::{Features, Session};
 
-use crate::facts::Facts;
+use crate::facts::{Facts, can_wait};
 use crate::{allowed, compile};
 
 /// How many are tried, where not said otherwise. Each takes some milliseconds of the verifier's time.
 const SCRIPTS: u64 = 2000;
 /// Says how many instead.
 const VARIABLE: &str = "DPTRACE_TEST_SCRIPTS";
+/// What user probes are of; nothing is attached.
+const FILE: &str = "/bin/program";
+/// See [`FILE`].
+const FUNCTION: &str = "function";
 
 #[test]
 fn the_verifier_takes_what_the_compiler_accepts() {
     let Some(_alone) = allowed() else { return };
     let features = Features::detect().unwrap();
     let count = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(SCRIPTS);
-    let mut accepted = 0;
+    let (mut accepted, mut waiting) = (0, 0);
     for seed in 0..count {
         let source = Generator::new(seed).script();
         // What the compiler refuses is no matter here: most is valid, and that most is, is looked at below.
-        let Ok(script) = compile(&source, &Facts::default()) else { continue };
+        let Ok(script) = compile(&source, &facts(seed)) else { continue };
         accepted += 1;
+        waiting += u64::from(script.module.programs.iter().any(|program| program.sleepable));
         if let Err(error) = Session::load(&script.module, features) {
             panic!("seed {seed}:\n{source}\n{error}");
         }
     }
     assert!(accepted * 10 >= count * 9, "only {accepted} of {count} were accepted");
+    assert!(!can_wait() || waiting * 10 >= count, "only {waiting} of {count} may wait for memory");
+}
+
+/// A machine with a function to probe; every other tells what could not be read.
+fn facts(seed: u64) -> Facts {
+    let place = FunctionPlace {
+        path: "/proc/self/exe".into(),
+        shown: FILE.into(),
+        name: FUNCTION.into(),
+        offset: 64,
+        size: 16,
+        vaddr: 64,
+    };
+    Facts { functions: vec![place], tells_reads: seed.is_multiple_of(2), ..Facts::default() }
 }
 
 /// Makes scripts. Types are kept apart by names: `$iN` and `@iN` are integers, `$sN` and `@sN` strings, `@cN` counts.
@@ -38,11 +58,20 @@ struct Generator {
     strings: u32,
     depth: u32,
     in_loop: bool,
+    /// Whether the probe is a user's: its arguments are addresses of strings.
+    in_user: bool,
 }
 
 impl Generator {
     fn new(seed: u64) -> Self {
-        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, integers: 0, strings: 0, depth: 0, in_loop: false }
+        Self {
+            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            integers: 0,
+            strings: 0,
+            depth: 0,
+            in_loop: false,
+            in_user: false,
+        }
     }
 
     /// A number below `limit` (xorshift64).
@@ -60,9 +89,16 @@ impl Generator {
     fn script(&mut self) -> String {
         // A map that is nowhere filled is a mistake.
         let mut text = "begin { @i0[1] = 1; @i1[1] = 1; @i2[1] = 1; }\n".to_owned();
-        for probe in ["begin", "interval:s:1", "profile:hz:99", "end"] {
+        // Strings in keys and variables take scratch memory, of which there is not enough for all that are thought of here.
+        if self.below(4) != 0 {
+            text.insert_str(0, "config = { max_strlen = 200 }\n");
+        }
+        let user = format!("uprobe:{FILE}:{FUNCTION}");
+        let returns = format!("uretprobe:{FILE}:{FUNCTION}");
+        for probe in ["begin", "interval:s:1", "profile:hz:99", "end", &user, &returns] {
             if probe == "begin" || self.below(3) == 0 {
                 (self.integers, self.strings) = (0, 0);
+                self.in_user = probe.starts_with('u');
                 let body = self.block();
                 writeln!(text, "{probe} {body}").unwrap();
             }
@@ -85,7 +121,7 @@ impl Generator {
 
     fn statement(&mut self) -> String {
         let deep = self.depth > 3;
-        match self.below(if deep { 9 } else { 14 }) {
+        match self.below(if deep { 9 } else { 15 }) {
             0 | 1 => {
                 let value = self.integer(2);
                 self.integers += 1;
@@ -120,6 +156,13 @@ impl Generator {
                 let body = self.block();
                 format!("{counter} = 0; while ({counter} < {}) {{ {counter}++; {body} }}", 1 + self.below(30))
             }
+            13 => {
+                let outer = std::mem::replace(&mut self.in_loop, true);
+                let body = self.block();
+                self.in_loop = outer;
+                let map = self.below(3);
+                format!("for ($kv{} : @i{map}) {body}", self.depth)
+            }
             12 => format!("unroll ({}) {}", 1 + self.below(4), self.block()),
             _ if self.in_loop => format!("if ({}) {{ {} }}", self.condition(), self.pick(&["break;", "continue;"])),
             _ => format!("if ({}) {{ return; }}", self.condition()),
@@ -143,6 +186,7 @@ impl Generator {
                 2 => format!("(uint8)({right})"),
                 3 => format!("(~({left}))"),
                 4 => format!("(({left}) / 3)"),
+                5 => format!("(({left}) {} ({right}))", self.pick(&["/", "%"])),
                 _ => format!("({left} {} {right})", self.pick(&["+", "-", "*", "&", "|", "^", "<<", ">>"])),
             };
         }
@@ -156,6 +200,14 @@ impl Generator {
     }
 
     fn string(&mut self) -> String {
+        if self.in_user && self.below(3) == 0 {
+            let address = self.pick(&["(uint8 *)reg(\"ip\")", "reg(\"ip\")", "pid"]);
+            return match self.below(3) {
+                0 => format!("str({address})"),
+                1 => format!("str({address}, 5000)"),
+                _ => format!("str({address}, {})", self.integer(1)),
+            };
+        }
         match self.below(4) {
             0 => "comm".into(),
             1 => format!("str({}, 16)", self.pick(&["0", "pid", "nsecs"])),

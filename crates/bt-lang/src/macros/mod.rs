@@ -9,7 +9,7 @@
 //! - Of several macros of one name the one is taken whose parameters fit. A macro without parameters needs no `()`.
 //! - Within `sizeof` and the like, a parameter may stand for a type, handed over as `typeof(...)`, or as a bare name.
 //!
-//! After [`expand`] a tree has no macros and no [`ExprKind::TypeArg`], and is at most twice [`MAX_HEIGHT`] high.
+//! After [`expand`] a tree has no macros and no [`ExprKind::TypeArg`] but for the functions that take types, and is at most twice [`MAX_HEIGHT`] high.
 
 mod body;
 mod registry;
@@ -26,13 +26,17 @@ use registry::Registry;
 /// How many nodes all expansions of a script may have: `a(a(a(...)))` doubles with each level.
 const MAX_NODES: usize = 200_000;
 
+/// Functions that take a type.
+const TYPE_TAKERS: [&str; 1] = ["container_of"];
+
 /// Replaces the calls of the script's macros, and takes out the macros.
 pub fn expand(program: &mut Program) -> Vec<Diagnostic> {
-    expand_with(program, &[])
+    expand_with(program, &[], &|_| false)
 }
 
-/// Does so with further macros, which those of the script come before.
-pub fn expand_with(program: &mut Program, library: &[Macro]) -> Vec<Diagnostic> {
+/// Does so with further macros, which those of the script come before; `is_word` says whether a name is one of the
+/// language's own, which it stays for calls that no macro of that name fits.
+pub fn expand_with(program: &mut Program, library: &[Macro], is_word: &dyn Fn(&str) -> bool) -> Vec<Diagnostic> {
     let mut sink = Sink::default();
     let mut own = Vec::new();
     let mut items = Vec::new();
@@ -43,7 +47,7 @@ pub fn expand_with(program: &mut Program, library: &[Macro]) -> Vec<Diagnostic> 
         }
     }
     program.items = items;
-    let registry = Registry::new(own, library, &mut sink);
+    let registry = Registry::new(own, library, is_word, &mut sink);
     let mut expander = Expander { registry: &registry, sink, stack: Vec::new(), count: 0, nodes: 0, depth: 0 };
     for item in &mut program.items {
         walk_item(&mut expander, item);
@@ -151,9 +155,10 @@ impl Expander<'_> {
 
     /// `typeof(...)` as an argument of what isn't a macro.
     fn refuse_type(&mut self, expr: &mut Expr) {
-        let ExprKind::Call { args, .. } = &mut expr.kind else { return };
+        let ExprKind::Call { func, args } = &mut expr.kind else { return };
+        let takes_type = TYPE_TAKERS.contains(&func.text.as_str());
         for arg in args {
-            if matches!(arg.kind, ExprKind::TypeArg(_)) {
+            if matches!(arg.kind, ExprKind::TypeArg(_)) && !takes_type {
                 let message = "only a macro takes a type as an argument";
                 self.sink.push(Diagnostic::error(message, arg.span));
                 arg.kind = ExprKind::Error;

@@ -4,15 +4,21 @@ use crate::ast::{Expr, ExprKind, Macro, MacroParam, Span};
 use crate::diag::{Diagnostic, Sink};
 
 /// The macros that there are.
-#[derive(Debug, Default)]
 pub(super) struct Registry<'a> {
     own: Vec<Macro>,
     library: &'a [Macro],
+    /// Whether the language has a builtin or function of a name.
+    is_word: &'a dyn Fn(&str) -> bool,
 }
 
 impl<'a> Registry<'a> {
     /// Those of the script, and those of a library. Tells of those that can't be told apart.
-    pub(super) fn new(all: Vec<Macro>, library: &'a [Macro], sink: &mut Sink) -> Self {
+    pub(super) fn new(
+        all: Vec<Macro>,
+        library: &'a [Macro],
+        is_word: &'a dyn Fn(&str) -> bool,
+        sink: &mut Sink,
+    ) -> Self {
         let mut own: Vec<Macro> = Vec::new();
         for definition in all {
             let kinds: Vec<_> = definition.params.iter().map(|param| Some(param.clone())).collect();
@@ -25,7 +31,7 @@ impl<'a> Registry<'a> {
             }
             own.push(definition);
         }
-        Self { own, library }
+        Self { own, library, is_word }
     }
 
     /// The macro that a call means; none if no macro has the name.
@@ -38,6 +44,10 @@ impl<'a> Registry<'a> {
         let Some(near) = named().min_by_key(|definition| definition.params.len().abs_diff(args.len())) else {
             return Ok(None);
         };
+        // The language's own word of that name stays what it is for other arguments.
+        if near.params.len() != args.len() && (self.is_word)(name) {
+            return Ok(None);
+        }
         Err(Box::new(mismatch(near, args, &kinds, span)))
     }
 }

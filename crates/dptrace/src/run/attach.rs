@@ -134,10 +134,34 @@ fn one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionError> {
             SampleRate::Nanos(nanos) => session.attach_counter(program, CPU_CLOCK, *nanos, scope),
             SampleRate::Hertz(hertz) => session.attach_frequency(program, CPU_CLOCK, *hertz, scope),
         }),
+        Attach::Watchpoint { address, length, access, pid } => {
+            let mut watch = |scope| session.attach_breakpoint(program, (*address, *length), *access, scope);
+            match pid {
+                Some(pid) => on_threads(*pid, |thread| watch(Scope::Process(thread))),
+                None => on_all(watch),
+            }
+        }
         Attach::Counter { kind, config, period } => {
             on_all(|scope| session.attach_counter(program, (*kind, *config), *period, scope))
         }
     }
+}
+
+/// Attaches to the threads of a process; those that begin later are the kernel's to find, and those that end meanwhile are
+/// no loss.
+fn on_threads(pid: u32, mut attach: impl FnMut(u32) -> Result<(), SessionError>) -> Result<(), SessionError> {
+    let folder = std::path::PathBuf::from(format!("/proc/{pid}/task"));
+    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let threads = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let others: Vec<u32> = threads.filter(|thread| *thread != pid).collect();
+    attach(pid)?;
+    for thread in others {
+        match attach(thread) {
+            Err(error) if folder.join(thread.to_string()).exists() => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn first_cpu() -> u32 {

@@ -175,7 +175,7 @@ fn vmlinux_functions(rest: &str, facts: &Facts) -> Vec<String> {
 }
 
 fn raw_tracepoints(rest: &str, facts: &Facts) -> Vec<String> {
-    facts.raw_tracepoints(split(rest).1).unwrap_or_default()
+    facts.raw_tracepoints(None, split(rest).1).unwrap_or_default()
 }
 
 fn tracepoints(rest: &str, facts: &Facts) -> Vec<String> {

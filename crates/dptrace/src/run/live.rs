@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use bpf_codegen::event::{LOST, RING};
 use bpf_codegen::script::Script;
-use bpf_codegen::script::interface::{Attach, ScriptProbe};
+use bpf_codegen::script::interface::{ActionKind, Attach, ScriptProbe};
 use bpf_session::{Drain, Reorder, Session};
 use bt_runtime::table::{Table, Wish};
 use sys::process::{HeldChild, PidFd};
 
 use super::attach;
 use super::events::{Event, Events, Ready};
+use super::failures::{Failures, note_count};
 use super::maps;
 use super::options::RunArgs;
 use crate::failure::note;
@@ -29,11 +30,10 @@ const NOTIFY: &str = "__BPFTRACE_NOTIFY_PROBES_ATTACHED";
 /// What the counters of [`LOST`] count: see the compiler's.
 const RING_FULL: u32 = 0;
 /// See [`RING_FULL`].
-const MAP_FULL: u32 = 1;
-/// See [`RING_FULL`].
-const BUSY: u32 = 2;
-/// What bpftrace says of it.
-const MAP_IS_FULL: &str = "Map full; can't update element. Try increasing max_map_keys config";
+const BUSY: u32 = 1;
+/// What is told of events that did not fit.
+const RING_IS_FULL: &str = "lost: the ring buffer was full (config = { perf_rb_pages = N } or BPFTRACE_PERF_RB_PAGES=N \
+                            makes it larger)";
 
 /// What a script is run with.
 pub(super) struct Setting<'a> {
@@ -54,6 +54,7 @@ pub(super) struct Live<'a> {
     output: Output,
     order: Reorder<Ready>,
     interrupt: &'a Interrupt,
+    failures: Failures<'a>,
     ordered: bool,
     /// Whether output is written only when there is much of it.
     gathers: bool,
@@ -65,7 +66,9 @@ impl<'a> Live<'a> {
     pub(super) fn new(session: Session, events: Events<'a>, output: Output, setting: &Setting<'a>) -> Self {
         let (script, interrupt, ordered) = (events.script, setting.interrupt, !setting.args.no_order);
         let gathers = setting.args.buffering.as_deref() == Some("full");
-        Self { script, session, events, output, order: Reorder::new(), interrupt, ordered, gathers, ends: false }
+        let failures = Failures::new(script, events.text, events.printer);
+        let order = Reorder::new();
+        Self { script, session, events, output, order, interrupt, failures, ordered, gathers, ends: false }
     }
 
     /// Runs the script; gives the status that it asked for, and the session, which may still have links to close.
@@ -117,6 +120,9 @@ impl<'a> Live<'a> {
         }
         let deadline = setting.args.duration.map(|duration| Instant::now() + duration);
         while !self.ends {
+            if self.failures.is_time_to_look() {
+                self.look_for_failures();
+            }
             let events = drain.next(WAIT);
             let is_idle = events.is_empty();
             self.take(events);
@@ -134,16 +140,25 @@ impl<'a> Live<'a> {
                 }
             }
         }
-        // Before programs are taken away: what `system` runs may want to see them, and it takes a while.
+        // What `system` runs may want to see the programs, and it takes a while; nothing else does.
+        if !self.script.actions.iter().any(|action| matches!(action.kind, ActionKind::System { .. })) {
+            self.session.rest();
+        }
         self.show_rest()?;
         // END must be the last to change maps. Without it nobody sees the difference, and the wait is saved.
-        if !self.session.rest() && self.script.probes.iter().any(|probe| probe.attach == Attach::End) {
+        if !self.session.rest() && self.has_end() {
             self.session.close();
         }
         let mut rest = Vec::new();
         drain.finish(|batch| rest.extend(batch));
         self.take(rest);
         Ok(())
+    }
+
+    /// Whether anything runs at the end. Where nothing does, probes may still be there then, and what they send is no
+    /// longer wanted.
+    fn has_end(&self) -> bool {
+        self.script.probes.iter().any(|probe| probe.attach == Attach::End)
     }
 
     fn signals(&self) -> Vec<i32> {
@@ -226,12 +241,15 @@ impl<'a> Live<'a> {
     /// END, the maps, and what was lost.
     fn finish(mut self) -> anyhow::Result<(u8, Session)> {
         let status = self.events.exit.take();
-        self.run_all(|attach| matches!(attach, Attach::End))?;
-        let final_events = self.session.drain_now(RING, Event::of)?;
-        self.take(final_events);
-        while let Some(ready) = self.order.pop_any() {
-            self.show(&ready)?;
+        if self.has_end() {
+            self.run_all(|attach| matches!(attach, Attach::End))?;
+            let final_events = self.session.drain_now(RING, Event::of)?;
+            self.take(final_events);
+            while let Some(ready) = self.order.pop_any() {
+                self.show(&ready)?;
+            }
         }
+        self.look_for_failures();
         let lost = self.counted(RING_FULL);
         let printer = self.events.printer;
         if lost > 0 {
@@ -251,19 +269,26 @@ impl<'a> Live<'a> {
         Ok((self.events.exit.or(status).unwrap_or_default(), self.session))
     }
 
+    /// Tells what has failed for the first time.
+    fn look_for_failures(&mut self) {
+        if self.events.warnings {
+            let shown = self.failures.look(&self.session, self.events.machine);
+            self.output.buffer.extend(shown.as_bytes());
+        }
+    }
+
     fn tell_totals(&self, lost: u64) {
-        let counts = [
-            (self.counted(MAP_FULL), MAP_IS_FULL),
-            (self.counted(BUSY), "hits were left out because programs interrupted one another too deeply"),
-            (lost, "events were lost because the ring buffer was full (perf_rb_pages makes it larger)"),
-            (self.session.misses(), "hits were skipped by the kernel because another program was running on that CPU"),
-            (self.events.decoder.cut(), "strings were cut (max_strlen makes room)"),
-            (self.events.decoder.missing_stacks(), "stacks could not be read"),
-            (self.order.late(), "lines are not in their place in time"),
+        let totals = [
+            (self.counted(BUSY), "hit", "left out: programs interrupted one another too deeply"),
+            (lost, "event", RING_IS_FULL),
+            (self.session.misses(), "hit", "skipped by the kernel: another program was running on that CPU"),
+            (self.order.late(), "line", "not in place: too late for the order of time"),
         ];
-        let warnings = self.events.warnings;
-        for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0 && warnings) {
-            note(&if what == MAP_IS_FULL { format!("{what} ({count} times)") } else { format!("{count} {what}") });
+        if self.events.warnings {
+            for (count, noun, what) in totals {
+                note_count(count, noun, what);
+            }
+            self.failures.tell_totals();
         }
     }
 

@@ -20,6 +20,8 @@ pub(super) struct Machine {
     cgroups: RefCell<HashMap<(u64, String), CgroupPaths>>,
     zone: OnceCell<TimeZone>,
     clocks: OnceCell<Clocks>,
+    /// Whether times are a map's numbers, and count from 1970.
+    own_times: bool,
 }
 
 /// A cgroup's hierarchies by name, each with its path there.
@@ -41,6 +43,7 @@ impl Machine {
             cgroups: RefCell::default(),
             zone: OnceCell::new(),
             clocks: OnceCell::new(),
+            own_times: config.series_clock.is_some(),
         }
     }
 }
@@ -97,6 +100,9 @@ impl Lookups for Machine {
     fn since_epoch(&self, clock: Clock) -> i64 {
         /// `CLOCK_TAI` is ahead by the leap seconds, 37 since 2017 (IERS Bulletin C).
         const LEAP_SECONDS: i64 = 37;
+        if self.own_times {
+            return 0;
+        }
         let clocks = self.clocks.get_or_init(Clocks::now);
         match clock {
             Clock::Boot => clocks.boot,

@@ -46,6 +46,10 @@ pub(crate) struct RunArgs {
     #[arg(long = "include", value_name = "FILE")]
     pub(super) includes: Vec<String>,
 
+    /// Take the kernel's functions that can be probed from this file: a name a line
+    #[arg(long, value_name = "FILE")]
+    pub(super) traceable_functions: Option<PathBuf>,
+
     /// Look for files' debug information in this directory too
     #[arg(long = "debuginfo", value_name = "DIR")]
     pub(super) debug_dirs: Vec<PathBuf>,
@@ -82,7 +86,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Output")]
     pub(super) no_warnings: bool,
 
-    /// Tell of helpers that fail in the kernel
+    /// Warn of reads and look-ups that fail, too
     #[arg(short = 'k', action = ArgAction::Count, help_heading = "Output")]
     pub(super) helper_errors: u8,
 

@@ -6,6 +6,7 @@
 
 mod decode;
 mod index;
+mod lines;
 mod sections;
 mod units;
 
@@ -15,6 +16,7 @@ use crate::error::TypeError;
 use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Type, TypeRef};
 use crate::source::{Source, Visit};
 use index::Index;
+pub use lines::SourceLine;
 pub use sections::{DebugSection, DwarfSections, SectionFormat};
 use units::Units;
 

@@ -45,11 +45,19 @@ pub struct DwarfSections<'data> {
     pub(super) strings: &'data [u8],
     pub(super) line_strings: &'data [u8],
     pub(super) string_offsets: &'data [u8],
+    pub(super) lines: &'data [u8],
 }
 
 /// The names of the sections.
-const NAMES: [&str; 6] =
-    [".debug_info", ".debug_types", ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets"];
+const NAMES: [&str; 7] = [
+    ".debug_info",
+    ".debug_types",
+    ".debug_abbrev",
+    ".debug_str",
+    ".debug_line_str",
+    ".debug_str_offsets",
+    ".debug_line",
+];
 
 impl<'data> DwarfSections<'data> {
     /// The sections of an executable, a library or a separate debug file. Compressed ones are an error that names the first.
@@ -120,6 +128,7 @@ impl<'data> DwarfSections<'data> {
             ".debug_str" => self.strings = data,
             ".debug_line_str" => self.line_strings = data,
             ".debug_str_offsets" => self.string_offsets = data,
+            ".debug_line" => self.lines = data,
             _ => {}
         }
     }

@@ -16,6 +16,10 @@ impl Check<'_, '_> {
         match pointer.ty {
             Ty::Ptr { to, space } => self.read(pointer, to, space, span),
             Ty::Unknown => pointer,
+            Ty::Ref(ref to) => {
+                let to = (**to).clone();
+                self.read_as(pointer, to, Space::Kernel, span)
+            }
             // bpftrace reads 8 bytes where a number is followed.
             Ty::Int { .. } => {
                 let space = self.space_of(&pointer);
@@ -28,10 +32,31 @@ impl Check<'_, '_> {
         }
     }
 
+    /// `&$variable`, where its value is, and `&@map`, which is the map itself: nothing is behind that for a script.
+    pub(super) fn address_of(&mut self, operand: &Expr, span: Span) -> Ex {
+        if let ExprKind::Map(map) = &operand.kind {
+            let id = self.map_id(&map.name.text, map.name.span);
+            self.require_map(id, operand.span);
+            return Ex::new(Ty::Ptr { to: TypeRef::VOID, space: Space::Kernel }, ExKind::MapAddr(id), span);
+        }
+        let value = self.expr(operand);
+        let kind = match value.kind {
+            ExKind::Error => return value,
+            ExKind::Var(var) => ExKind::VarAddr(var),
+            _ => return self.wrong(span, "the & operator can only be used with variables and maps"),
+        };
+        let ty = match self.c_of(&value.ty) {
+            Some(to) => Ty::Ptr { to, space: Space::Kernel },
+            None => Ty::Ref(Box::new(value.ty)),
+        };
+        Ex::new(ty, kind, span)
+    }
+
     /// Whose memory a number that is used as an address is of.
     pub(super) fn space_of(&self, address: &Ex) -> Space {
         match address.ty {
             Ty::Ptr { space, .. } => space,
+            Ty::Ref(_) => Space::Kernel,
             _ => self.context.space,
         }
     }
@@ -162,13 +187,18 @@ impl Check<'_, '_> {
             return self
                 .wrong(span, format!("can't access element {index} of a value of type '{name}': it is no tuple"));
         }
+        self.tuple_part(base, u64::from(index), span)
+    }
+
+    fn tuple_part(&mut self, base: Ex, index: u64, span: Span) -> Ex {
         let parts = base.ty.parts();
-        let Some((_, offset, ty)) = parts.get(index as usize) else {
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        let Some((_, offset, ty)) = parts.get(index) else {
             let count = parts.len();
             return self.wrong(span, format!("invalid tuple index: {index}; the tuple has {count} elements, from 0"));
         };
         let (offset, ty) = (*offset, (*ty).clone());
-        part_of(base, index as usize, offset, ty, span)
+        part_of(base, index, offset, ty, span)
     }
 
     /// `array[index]` and `pointer[index]`.
@@ -186,6 +216,10 @@ impl Check<'_, '_> {
                 self.read(addr, to, space, span)
             }
             Ty::Array { elem, count } => self.element(base, *elem, count, index, span),
+            Ty::Tuple(_) => match index.constant() {
+                Some(number) => self.tuple_part(base, number, span),
+                None => self.wrong(index.span, "the index of a tuple must be known when compiling"),
+            },
             Ty::Str(size) => self.element(base, Ty::Int { size: 1, signed: true }, size, index, span),
             ty => {
                 let name = self.type_name(&ty);
@@ -201,11 +235,17 @@ impl Check<'_, '_> {
         {
             return self.wrong(
                 index.span,
-                format!("the index {} is out of bounds for an array of {count} elements", number.cast_signed()),
+                format!("the index {} is out of bounds for array of size {count}", number.cast_signed()),
             );
         }
         match base.kind {
             ExKind::At { addr, space } => {
+                // A flexible array has no end that is known.
+                let index = if index.constant().is_some() || count == 0 {
+                    index
+                } else {
+                    Ex::new(index.ty.clone(), ExKind::Index { index: Box::new(index), count }, span)
+                };
                 let addr = moved(*addr, index, u64::from(elem.size()), span);
                 self.read_as(addr, elem, space, span)
             }

@@ -57,7 +57,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     Builtin { name: "username", doc: "The user's name.", make: |_, span| fun(Ty::Username, Fun::Uid, span) },
     Builtin {
         name: "usermode",
-        doc: "1 if the sampled code is the process's, 0 if the kernel's.",
+        doc: "1 if the traced code is the process's, 0 if the kernel's.",
         make: |check, span| check.usermode(span),
     },
     Builtin {
@@ -91,6 +91,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
         doc: "The longest string that str() reads.",
         make: |check, span| Ex::int(u64::from(check.shared.config.max_strlen), U64, span),
     },
+    Builtin { name: "config", doc: "The script's settings, as a record.", make: |check, span| check.config(span) },
     Builtin {
         name: "safe_mode",
         doc: "Whether --unsafe was not given.",
@@ -121,10 +122,32 @@ impl Check<'_, '_> {
 
     /// A field that the thread's `task_struct` leads to.
     fn task(&mut self, path: &[&str], span: Span) -> Ex {
-        let mut at = self.curtask(span);
+        let task = self.curtask(span);
+        self.task_path(task, path, span)
+    }
+
+    /// The same of a task that is given.
+    pub(super) fn of_task(&mut self, call: &super::calls::Call<'_>, path: &[&str]) -> Ex {
+        match call.args.first() {
+            Some(task) => {
+                let task = self.expr(task);
+                self.task_path(task, path, call.span)
+            }
+            None => self.task(path, call.span),
+        }
+    }
+
+    fn task_path(&mut self, mut at: Ex, path: &[&str], span: Span) -> Ex {
         for name in path {
+            if at.ty == Ty::Unknown {
+                return at;
+            }
             let Ty::Ptr { to, space } = at.ty else {
-                return self.wrong(span, "this kernel has no type information (/sys/kernel/btf/vmlinux)");
+                return self.wrong_hint(
+                    span,
+                    "a pointer to a struct task_struct is wanted here",
+                    "curtask is one where the kernel has type information (/sys/kernel/btf/vmlinux)",
+                );
             };
             let field = match self.shared.types.member(to, name) {
                 Ok(field) => field,
@@ -145,7 +168,12 @@ impl Check<'_, '_> {
     }
 
     fn probe_type(&mut self, span: Span) -> Ex {
-        self.string(self.context.kind.name().as_bytes().to_vec(), span)
+        let name = match self.context.kind {
+            // The language's reference calls probes of the script itself so.
+            ProbeKind::Begin | ProbeKind::End | ProbeKind::SelfEvent => "special",
+            kind => kind.name(),
+        };
+        self.string(name.as_bytes().to_vec(), span)
     }
 
     fn func(&mut self, span: Span) -> Ex {
@@ -201,10 +229,13 @@ impl Check<'_, '_> {
     }
 
     fn usermode(&mut self, span: Span) -> Ex {
-        if self.context.is_sample() {
-            return fun(Ty::Int { size: 1, signed: false }, Fun::UserMode, span);
+        let ty = Ty::Int { size: 1, signed: false };
+        if self.context.is_sample() || self.context.has_registers() {
+            return fun(ty, Fun::UserMode, span);
         }
-        self.not_here("usermode", "profile, interval, software and hardware probes", span)
+        // Where there are no registers it is known: the script's own probes run for us, all others in the kernel.
+        let own = matches!(self.context.kind, ProbeKind::Begin | ProbeKind::End | ProbeKind::SelfEvent);
+        Ex::int(u64::from(own), ty, span)
     }
 
     /// `arg0` and so on.

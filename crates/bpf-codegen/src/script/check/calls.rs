@@ -40,7 +40,7 @@ functions! {
     "printf" "printf(format, ...)" "Prints to standard output." (1, ANY) |check, call| check.printf(call);
     "errorf" "errorf(format, ...)" "Prints to standard error, as an error." (1, ANY) |check, call| check.printf(call);
     "warnf" "warnf(format, ...)" "Prints to standard error, as a warning." (1, ANY) |check, call| check.printf(call);
-    "debugf" "debugf(format, ...)" "Prints to standard error." (1, ANY) |check, call| check.printf(call);
+    "debugf" "debugf(format, ...)" "Prints to the kernel's trace pipe (tracefs, trace_pipe)." (1, ANY) |check, call| check.debugf(call);
     "print" "print(value), print(@map[, top[, div]])" "Prints a value, or a map." (1, 3) |check, call| check.print(call);
     "clear" "clear(@map)" "Takes all keys out." (1, 1) |check, call| check.clear(call);
     "zero" "zero(@map)" "Sets all values to 0." (1, 1) |check, call| check.clear(call);
@@ -52,6 +52,7 @@ functions! {
     "str" "str(address[, length])" "The string at an address." (1, 2) |check, call| check.str_call(call);
     "kstr" "kstr(address[, length])" "The string at an address of the kernel." (1, 2) |check, call| check.str_call(call);
     "buf" "buf(data[, length])" "Bytes." (1, 2) |check, call| check.buf(call);
+    "signal_name" "signal_name(number)" "A signal's number as text." (1, 1) |check, call| check.signal_name(call);
     "strftime" "strftime(format, nsecs)" "A time as text." (2, 2) |check, call| check.strftime(call);
     "strerror" "strerror(error)" "An error number as text." (1, 1) |check, call| check.strerror(call);
     "strncmp" "strncmp(a, b, length)" "0 if the strings begin alike." (3, 3) |check, call| check.strncmp(call);
@@ -74,6 +75,7 @@ functions! {
     "uptr" "uptr(pointer)" "The pointer, as one into the process's memory." (1, 1) |check, call| check.in_space(call);
     "bswap" "bswap(n)" "The bytes of a number turned round." (1, 1) |check, call| check.bswap(call);
     "signal" "signal(name or number)" "Sends a signal to the process. Needs --unsafe." (1, 1) |check, call| check.signal(call);
+    "signal_thread" "signal_thread(name or number)" "Sends a signal to the thread. Needs --unsafe." (1, 1) |check, call| check.signal(call);
     "nsecs" "nsecs([clock])" "The time of a clock: monotonic, boot, tai or sw_tai." (0, 1) |check, call| check.nsecs(call);
     "pid" "pid([namespace])" "The process's id: of our namespace (curr_ns), or of the first (init)." (0, 1) |check, call| check.pid(call);
     "tid" "tid([namespace])" "The thread's id, likewise." (0, 1) |check, call| check.pid(call);
@@ -85,6 +87,11 @@ functions! {
     "assert" "assert(condition, message)" "Ends the script if something does not hold." (2, 2) |check, call| check.assert(call);
     "static_assert" "static_assert(condition, message)" "Refuses to compile if something does not hold." (2, 2) |check, call| check.static_assert(call);
     "fail" "fail(format, ...)" "Refuses to compile." (1, ANY) |check, call| check.fail(call);
+    "container_of" "container_of(pointer, type, member)" "The struct that a pointer points to a member of." (3, 3) |check, call| check.container_of(call);
+    "ppid" "ppid(task)" "The parent's id of a `struct task_struct`; without it, as the builtin." (0, 1) |check, call| check.of_task(call, &["real_parent", "tgid"]);
+    "pcomm" "pcomm(task)" "The parent's name, likewise." (0, 1) |check, call| check.of_task(call, &["real_parent", "comm"]);
+    "leader_tid" "leader_tid(task)" "The id of the process's first thread, likewise." (0, 1) |check, call| check.of_task(call, &["group_leader", "pid"]);
+    "leader_comm" "leader_comm(task)" "The name of the process's first thread, likewise." (0, 1) |check, call| check.of_task(call, &["group_leader", "comm"]);
     "is_err" "is_err(pointer)" "Whether a pointer of the kernel stands for an error." (1, 1) |check, call| check.is_err(call);
     "is_str" "is_str(value)" "Whether it is a string." (1, 1) |check, call| check.is_kind(&call.args[0], call.span, |ty| matches!(ty, Ty::Str(_)));
     "is_ptr" "is_ptr(value)" "Whether it is a pointer." (1, 1) |check, call| check.is_kind(&call.args[0], call.span, |ty| matches!(ty, Ty::Ptr { .. }));
@@ -100,16 +107,17 @@ pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("path", "read the dentry's name: str(args.file.f_path.dentry.d_name.name)"),
     ("override", "dptrace changes nothing in what it traces"),
     ("write_user", "dptrace changes nothing in what it traces"),
-    ("signal_thread", "signal() sends to the process"),
     ("skboutput", "print the fields that matter"),
     ("percpu_kaddr", "there is none"),
     ("socket_cookie", "use the address of the socket as a key"),
     ("str_concat", "print both with printf"),
     ("memcmp", "compare with =="),
-    ("signal_name", "print the number"),
-    ("container_of", "subtract offsetof() and cast"),
-    ("config", "settings can be set, not read"),
 ];
+
+/// Whether the language has a builtin or function of that name.
+pub(crate) fn is_word(name: &str) -> bool {
+    FUNCTIONS.iter().any(|function| function.name == name) || BUILTINS.iter().any(|builtin| builtin.name == name)
+}
 
 impl Check<'_, '_> {
     pub(super) fn call(&mut self, func: &Name, args: &[Expr], span: Span) -> Ex {

@@ -42,6 +42,13 @@ impl Check<'_, '_> {
             (Ty::Ptr { to: target, .. }, from) if from.is_scalar() => {
                 let space = self.space_of(&value);
                 let to = Ty::Ptr { to: *target, space };
+                // An address has no sign: a number's own bits are kept.
+                let value = match value.ty {
+                    Ty::Int { size, signed: true } if size < 8 => {
+                        self.convert(value, Ty::Int { size, signed: false }, span)
+                    }
+                    _ => value,
+                };
                 match value.constant() {
                     Some(number) => Ex::int(number, to, span),
                     None => Ex::new(to, ExKind::Convert(Box::new(value)), span),

@@ -5,8 +5,10 @@ use bt_lang::ast::{Expr, ExprKind, Name, TypeOrExpr};
 use typeinfo::TypeKind;
 
 use super::Check;
+use super::calls::Call;
 use super::expr::smallest;
 use crate::script::hir::{Ex, ExKind};
+use crate::script::interface::{MissingProbes, StackMode};
 use crate::script::ty::{Ty, U64};
 
 impl Check<'_, '_> {
@@ -15,7 +17,10 @@ impl Check<'_, '_> {
         if ty.is_unknown() {
             return Ex::new(U64, ExKind::Error, span);
         }
-        Ex::int(u64::from(ty.size()), U64, span)
+        // A constant of an enumeration is a number, and numbers have 8 bytes; values of the enumeration's type have theirs.
+        let is_constant = matches!(what, TypeOrExpr::Expr(Expr { kind: ExprKind::Ident(name), .. })
+            if matches!(ty, Ty::Enum { .. }) && self.c_name(name).is_none());
+        Ex::int(if is_constant { 8 } else { u64::from(ty.size()) }, U64, span)
     }
 
     /// `offsetof(struct name, a.b)`
@@ -51,6 +56,29 @@ impl Check<'_, '_> {
         Ex::int(offset, U64, span)
     }
 
+    /// `container_of(pointer, type, member)`
+    pub(super) fn container_of(&mut self, call: &Call<'_>) -> Ex {
+        let pointer = self.expr(&call.args[0]);
+        let ExprKind::TypeArg(of) = &call.args[1].kind else {
+            return self.wrong(call.args[1].span, "container_of() expects a type here: typeof(struct name)");
+        };
+        let Some(path) = member_path(&call.args[2]) else {
+            return self.wrong(call.args[2].span, "container_of() expects a member's name here");
+        };
+        let offset = self.offset_of(of, &path, call.span);
+        let ty = self.type_of(of);
+        let (Some(to), Some(offset)) = (self.c_of(&ty), offset.constant()) else {
+            return Ex::error(call.span);
+        };
+        if pointer.ty.is_unknown() || !pointer.ty.is_scalar() {
+            let name = self.type_name(&pointer.ty);
+            return self
+                .wrong(call.args[0].span, format!("container_of() expects a pointer, not a value of type '{name}'"));
+        }
+        let space = self.space_of(&pointer);
+        Ex { span: call.span, ..pointer.offset(offset.wrapping_neg(), Ty::Ptr { to, space }) }
+    }
+
     /// `typeinfo(x)`: the number of its BTF type, the kind of type, and its name.
     pub(super) fn typeinfo(&mut self, what: &TypeOrExpr, span: Span) -> Ex {
         let ty = self.type_of(what);
@@ -76,6 +104,35 @@ impl Check<'_, '_> {
         Ex::new(Ty::Record(fields), ExKind::Tuple(items), span)
     }
 
+    /// The settings by name, those that make a difference here.
+    pub(super) fn config(&mut self, span: Span) -> Ex {
+        let config = self.shared.config.clone();
+        let number = |value: u32| Ex::int(u64::from(value), U64, span);
+        let flag = |value: bool| Ex::int(u64::from(value), Ty::Bool, span);
+        let text = |text: &str| Ex::new(Ty::Str(text.len() as u32 + 1), ExKind::Str(text.as_bytes().to_vec()), span);
+        let modes = StackMode::NAMES.iter().find(|(_, mode)| *mode == config.stack_mode);
+        let missing = match config.missing_probes {
+            MissingProbes::Error => "error",
+            MissingProbes::Warn => "warn",
+            MissingProbes::Ignore => "ignore",
+        };
+        let items = [
+            ("cpp_demangle", flag(config.cpp_demangle)),
+            ("print_maps_on_exit", flag(config.print_maps_on_exit)),
+            ("show_debug_info", flag(config.show_debug_info)),
+            ("max_map_keys", number(config.max_map_keys)),
+            ("max_strlen", number(config.max_strlen)),
+            ("on_stack_limit", number(config.on_stack_limit)),
+            ("str_trunc_trailer", text(&config.str_trunc_trailer)),
+            ("license", text(&config.license)),
+            ("missing_probes", text(missing)),
+            ("stack_mode", text(modes.map_or("", |(name, _)| name))),
+        ];
+        let fields = items.iter().map(|(name, item)| ((*name).to_owned(), item.ty.clone())).collect();
+        let items = items.into_iter().map(|(_, item)| item).collect();
+        Ex::new(Ty::Record(fields), ExKind::Tuple(items), span)
+    }
+
     /// `comptime x`
     pub(super) fn comptime(&mut self, operand: &Expr, span: Span) -> Ex {
         let value = self.expr(operand);
@@ -96,5 +153,18 @@ impl Check<'_, '_> {
 
     pub(super) fn is_literal(&self, arg: &Expr) -> bool {
         matches!(arg.kind, ExprKind::Int(_) | ExprKind::Str(_) | ExprKind::Bool(_) | ExprKind::Positional(_))
+    }
+}
+
+/// `a.b.c` as names.
+fn member_path(expr: &Expr) -> Option<Vec<Name>> {
+    match &expr.kind {
+        ExprKind::Ident(name) => Some(vec![Name::new(name.clone(), expr.span)]),
+        ExprKind::Field { base, name, .. } => {
+            let mut path = member_path(base)?;
+            path.push(name.clone());
+            Some(path)
+        }
+        _ => None,
     }
 }

@@ -6,7 +6,7 @@ use typeinfo::{EnumDef, MemberDef, NameKind, RecordDef, TypeRef};
 
 use super::Shared;
 use super::types::tag;
-use crate::script::fold;
+use crate::script::{fold, headers};
 
 impl Shared<'_> {
     /// Takes over a definition; what is wrong with it is told.
@@ -130,7 +130,11 @@ impl Shared<'_> {
             ExprKind::Ident(name) => match (known(name), self.defines.get(name).cloned()) {
                 (Some(value), _) => Some(value.cast_unsigned()),
                 (None, Some(define)) => self.constant_with(&define, known),
-                (None, None) => self.types.find_enumerator(name).ok().flatten().map(|(_, value)| value.cast_unsigned()),
+                (None, None) => {
+                    let found = self.types.find_enumerator(name).ok().flatten().map(|(_, value)| value);
+                    let constant = || headers::find(name).filter(|_| self.includes).map(|(_, value)| value);
+                    found.or_else(constant).map(i64::cast_unsigned)
+                }
             },
             ExprKind::Positional(number) => {
                 let index = (*number as usize).checked_sub(1)?;

@@ -17,8 +17,10 @@ const JOIN_STRINGS: u32 = 16;
 impl Check<'_, '_> {
     /// A statement that sends an event.
     fn event(&mut self, kind: ActionKind, args: Vec<Ex>, span: Span) -> Ex {
+        let args: Vec<Ex> = args.into_iter().map(Ex::ended).collect();
         let types: Vec<_> = args.iter().map(|arg| self.shared.value_type(&arg.ty)).collect();
-        let action = Action::new(kind, &types, span);
+        let mut action = Action::new(kind, &types, span);
+        action.callers = self.callers.iter().rev().copied().collect();
         if action.size > MAX_EVENT {
             let message = format!("this event has {} bytes, and at most {MAX_EVENT} are possible", action.size);
             return self.wrong_hint(span, message, "print fewer or shorter strings: str(address, length)");
@@ -29,7 +31,7 @@ impl Check<'_, '_> {
     }
 
     /// The format and the values that it shows.
-    fn formatted(&mut self, call: &Call<'_>) -> Option<(Vec<FormatPiece>, Vec<Ex>)> {
+    pub(super) fn formatted(&mut self, call: &Call<'_>) -> Option<(Vec<FormatPiece>, Vec<Ex>)> {
         let text = self.expr(&call.args[0]);
         let ExKind::Str(text) = &text.kind else {
             self.wrong(call.args[0].span, format!("{}() expects a string literal as its format", call.name));
@@ -89,7 +91,6 @@ impl Check<'_, '_> {
         let to = match call.name {
             "errorf" => PrintTo::Error,
             "warnf" => PrintTo::Warning,
-            "debugf" => PrintTo::Debug,
             _ => PrintTo::Output,
         };
         match self.formatted(call) {
@@ -126,7 +127,12 @@ impl Check<'_, '_> {
             None => Ex::int(0, I64, call.span),
         };
         let code = self.convert(code, I64, call.span);
-        let mut sent = self.event(ActionKind::Exit, vec![code], call.span);
+        self.leave(code, call.span)
+    }
+
+    /// Ends the script with a status.
+    pub(super) fn leave(&mut self, code: Ex, span: Span) -> Ex {
+        let mut sent = self.event(ActionKind::Exit, vec![code], span);
         if let ExKind::Block { stmts, .. } = &mut sent.kind {
             stmts.push(St::Return);
         }

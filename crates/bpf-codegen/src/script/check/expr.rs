@@ -3,7 +3,7 @@
 use bt_lang::ast::{BinaryOp, Expr, ExprKind, If, IntSuffix, UnaryOp};
 
 use super::{Check, MAX_DEPTH};
-use crate::script::hir::{Ex, ExKind, St};
+use crate::script::hir::{Ex, ExKind, Fun, St};
 use crate::script::ty::{Ty, U64};
 
 impl Check<'_, '_> {
@@ -51,16 +51,7 @@ impl Check<'_, '_> {
             }
             ExprKind::Ternary { cond, then, otherwise } => self.ternary(cond, then.as_deref(), otherwise, span),
             ExprKind::If(chain) => self.if_value(chain, span),
-            ExprKind::Block(block) => self.scoped(|check| {
-                let stmts = check.stmts(&block.stmts);
-                match &block.value {
-                    Some(value) => {
-                        let value = check.expr(value);
-                        block_of(stmts, value)
-                    }
-                    None => Ex::statement(stmts, span),
-                }
-            }),
+            ExprKind::Block(block) => self.within(span, block.span, |check| check.block_value(block, span)),
             ExprKind::Cast { ty, operand } => self.cast(ty, operand, span),
             ExprKind::Sizeof(what) => self.size_of(what, span),
             ExprKind::Offsetof { of, path } => self.offset_of(of, path, span),
@@ -80,6 +71,19 @@ impl Check<'_, '_> {
             }
             ExprKind::Comptime(operand) => self.comptime(operand, span),
         }
+    }
+
+    fn block_value(&mut self, block: &bt_lang::ast::Block, span: bt_lang::Span) -> Ex {
+        self.scoped(|check| {
+            let stmts = check.stmts(&block.stmts);
+            match &block.value {
+                Some(value) => {
+                    let value = check.expr(value);
+                    block_of(stmts, value)
+                }
+                None => Ex::statement(stmts, span),
+            }
+        })
     }
 
     /// An element of a tuple.
@@ -166,11 +170,7 @@ impl Check<'_, '_> {
             UnaryOp::PostInc => self.step(operand, 1, true, span),
             UnaryOp::PostDec => self.step(operand, -1, true, span),
             UnaryOp::Deref => self.deref(operand, span),
-            UnaryOp::AddrOf => self.wrong_hint(
-                span,
-                "addresses of variables and maps are not supported",
-                "use the value itself; C code (`import` of a .c file) is not supported either",
-            ),
+            UnaryOp::AddrOf => self.address_of(operand, span),
             UnaryOp::Not => {
                 let value = self.condition(operand);
                 match value.constant() {
@@ -196,6 +196,18 @@ fn block_of(stmts: Vec<St>, value: Ex) -> Ex {
 }
 
 impl Ex {
+    /// A text in C's memory with room for an end: an array of characters may be full, and what has no end in its room counts
+    /// as cut.
+    pub(super) fn ended(self) -> Self {
+        match (&self.kind, &self.ty) {
+            (ExKind::At { .. }, Ty::Str(size)) => {
+                let (ty, span) = (Ty::Str(size.saturating_add(1)), self.span);
+                Self::new(ty, ExKind::Fun(Fun::CutStr, vec![self]), span)
+            }
+            _ => self,
+        }
+    }
+
     /// Statements without a value.
     pub(super) fn statement(stmts: Vec<St>, span: bt_lang::Span) -> Self {
         let value = Box::new(Self::int(0, Ty::Void, span));

@@ -80,7 +80,9 @@ fn spec(format: &[u8], mut at: usize) -> Result<(FormatSpec, usize), String> {
         at += word.len();
     }
     spec.conversion = char::from(peek(at));
-    if !matches!(spec.conversion, 'd' | 'i' | 'u' | 'x' | 'X' | 'o' | 'c' | 'p' | 's' | 'r') {
+    if !matches!(spec.conversion, 'd' | 'i' | 'u' | 'x' | 'X' | 'o' | 'c' | 'p' | 's' | 'r')
+        && rest_is(format, at, b"gr").is_none()
+    {
         return Err(if peek(at) == 0 {
             "the format ends within a %".to_owned()
         } else {
@@ -88,11 +90,19 @@ fn spec(format: &[u8], mut at: usize) -> Result<(FormatSpec, usize), String> {
         });
     }
     at += 1;
+    if spec.conversion == 'g' {
+        (spec.suffix, at) = (Some('r'), at + 1);
+    }
     if spec.conversion == 'r' && matches!(peek(at), b'x' | b'h') {
         spec.suffix = Some(char::from(peek(at)));
         at += 1;
     }
     Ok((spec, at))
+}
+
+/// What stands behind a word, if it stands there.
+fn rest_is<'f>(format: &'f [u8], at: usize, word: &[u8]) -> Option<&'f [u8]> {
+    format.get(at..)?.strip_prefix(word)
 }
 
 /// Whether a value can be shown so; what is wanted, if not.
@@ -108,6 +118,10 @@ pub(super) fn accepts(spec: &FormatSpec, ty: &Ty) -> Result<(), &'static str> {
         },
         'c' => match ty {
             Ty::Int { .. } => Ok(()),
+            _ => Err("integer"),
+        },
+        'g' => match ty {
+            Ty::Int { .. } | Ty::Enum { .. } => Ok(()),
             _ => Err("integer"),
         },
         'r' => match ty {
@@ -138,6 +152,8 @@ mod tests {
         assert!(spec.left && spec.zero);
         assert_eq!((spec.width, spec.precision), (Some(FormatSize::Fixed(8)), Some(FormatSize::Fixed(3))));
         assert_eq!((spec.length, spec.conversion), (Some(8), 'x'));
+        assert_eq!((one("%gr").conversion, one("%gr").suffix), ('g', Some('r')));
+        assert!(parse(b"%g").is_err());
         assert_eq!(one("%*s").width, Some(FormatSize::Field));
         assert_eq!((one("%hhd").length, one("%rx").suffix), (Some(1), Some('x')));
     }

@@ -1,7 +1,7 @@
 //! Functions that give numbers, and those that are answered when compiling.
 
 use bt_lang::Span;
-use bt_lang::ast::{BinaryOp, Expr, ExprKind};
+use bt_lang::ast::{BinaryOp, Expr, ExprKind, ProbeKind};
 
 use super::Check;
 use super::calls::Call;
@@ -9,51 +9,11 @@ use super::ops::arithmetic;
 use crate::script::hir::{Ex, ExKind, Fun, St};
 use crate::script::interface::{Clock, StackMode};
 use crate::script::probe::registers;
+use crate::script::signals;
 use crate::script::ty::{I64, Space, Ty, U32, U64};
 
 /// `PERF_MAX_STACK_DEPTH` of `linux/perf_event.h`: the depth that the kernel allows unless it is told otherwise.
 const MAX_FRAMES: u64 = 127;
-
-/// Signals by name: signal(7).
-const SIGNALS: [(&str, u64); 31] = [
-    ("HUP", 1),
-    ("INT", 2),
-    ("QUIT", 3),
-    ("ILL", 4),
-    ("TRAP", 5),
-    ("ABRT", 6),
-    ("BUS", 7),
-    ("FPE", 8),
-    ("KILL", 9),
-    ("USR1", 10),
-    ("SEGV", 11),
-    ("USR2", 12),
-    ("PIPE", 13),
-    ("ALRM", 14),
-    ("TERM", 15),
-    ("STKFLT", 16),
-    ("CHLD", 17),
-    ("CONT", 18),
-    ("STOP", 19),
-    ("TSTP", 20),
-    ("TTIN", 21),
-    ("TTOU", 22),
-    ("URG", 23),
-    ("XCPU", 24),
-    ("XFSZ", 25),
-    ("VTALRM", 26),
-    ("PROF", 27),
-    ("WINCH", 28),
-    ("IO", 29),
-    ("PWR", 30),
-    ("SYS", 31),
-];
-
-/// The number of a signal by its name, with or without `SIG`.
-pub(crate) fn signal_number(name: &str) -> Option<u64> {
-    let name = name.strip_prefix("SIG").unwrap_or(name);
-    SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
-}
 
 impl Check<'_, '_> {
     /// The text of a string that is written down.
@@ -94,12 +54,8 @@ impl Check<'_, '_> {
                 None => return self.wrong(arg.span, "the depth of a stack must be a literal number"),
             }
         }
-        if mode == StackMode::BuildId {
-            return self.wrong_hint(
-                span,
-                "stack mode build_id is not supported",
-                "use perf, which shows the file of each address",
-            );
+        if mode == StackMode::BuildId && !user {
+            return self.wrong(span, "stack mode build_id is for ustack: the kernel is no file");
         }
         Ex::new(Ty::Stack { user, mode, depth: depth.max(1) as u32 }, ExKind::Fun(Fun::Stack, Vec::new()), span)
     }
@@ -132,7 +88,7 @@ impl Check<'_, '_> {
         };
         match self.shared.facts.kernel_symbol(&name) {
             Some(address) => Ex::int(address, U64, call.span),
-            None => self.wrong(call.args[0].span, format!("failed to resolve kernel symbol: {name}")),
+            None => self.wrong(call.span, format!("failed to resolve kernel symbol: {name}")),
         }
     }
 
@@ -150,18 +106,35 @@ impl Check<'_, '_> {
             1 | 2 | 4 => format!("uint{}", size * 8),
             _ => "uint64".to_owned(),
         };
-        match self.shared.types.base(&int) {
-            Ok(Some(to)) => Ex::int(address, Ty::Ptr { to, space: Space::User }, call.span),
-            _ => Ex::int(address, U64, call.span),
+        let ty = match self.shared.types.base(&int) {
+            Ok(Some(to)) => Ty::Ptr { to, space: Space::User },
+            _ => U64,
+        };
+        match self.loaded_at(call.span) {
+            Some(moved) => Ex { span: call.span, ..moved.offset(address, ty) },
+            None => Ex::int(address, ty, call.span),
         }
+    }
+
+    /// How far the probe's file is from where it says itself that it should be: a program that is independent of its place
+    /// and a library lie elsewhere in each process. It is the distance of the probe's own place.
+    fn loaded_at(&self, span: Span) -> Option<Ex> {
+        let vaddr = self.context.vaddr?;
+        let here = if self.context.kind == ProbeKind::Uprobe {
+            Ex::new(U64, ExKind::Ctx { offset: registers(self.context.arch).instruction, size: 8 }, span)
+        } else {
+            Ex::new(U64, ExKind::Fun(Fun::FuncIp, Vec::new()), span)
+        };
+        Some(here.offset(vaddr.wrapping_neg(), U64))
     }
 
     pub(super) fn reg(&mut self, call: &Call<'_>) -> Ex {
         let Some(name) = self.literal(&call.args[0], "reg") else {
             return Ex::new(U64, ExKind::Error, call.span);
         };
-        if !self.context.has_registers() {
-            return self.not_here("reg", "kprobes, uprobes and usdt probes", call.span);
+        // The context of a sample begins with the registers, too.
+        if !self.context.has_registers() && !self.context.is_sample() {
+            return self.not_here("reg", "kprobes, uprobes, usdt probes and samples", call.span);
         }
         match register(&name, self.context) {
             Some(offset) => Ex::new(U64, ExKind::Ctx { offset, size: 8 }, call.span),
@@ -203,19 +176,20 @@ impl Check<'_, '_> {
         if !self.shared.facts.allows_unsafe() {
             return self.wrong_hint(
                 call.span,
-                "signal() is an unsafe function being used in safe mode",
+                format!("{}() is an unsafe function being used in safe mode", call.name),
                 "add --unsafe to allow it",
             );
         }
         let value = self.expr(&call.args[0]);
         let number = match &value.kind {
-            ExKind::Str(name) => match signal_number(&String::from_utf8_lossy(name)) {
+            ExKind::Str(name) => match signals::number(&String::from_utf8_lossy(name)) {
                 Some(number) => Self::number(number, call.span),
                 None => return self.wrong(call.args[0].span, "this is no signal"),
             },
             _ => value,
         };
-        Ex::new(Ty::Void, ExKind::Fun(Fun::Signal, vec![number]), call.span)
+        let fun = if call.name == "signal_thread" { Fun::SignalThread } else { Fun::Signal };
+        Ex::new(Ty::Void, ExKind::Fun(fun, vec![number]), call.span)
     }
 
     pub(super) fn nsecs(&mut self, call: &Call<'_>) -> Ex {
@@ -274,6 +248,11 @@ impl Check<'_, '_> {
         self.retyped(value, Ty::ErrorText, call)
     }
 
+    pub(super) fn signal_name(&mut self, call: &Call<'_>) -> Ex {
+        let value = self.expr(&call.args[0]);
+        self.retyped(value, Ty::SignalText, call)
+    }
+
     pub(super) fn strftime(&mut self, call: &Call<'_>) -> Ex {
         let format = self.literal(&call.args[0], "strftime").unwrap_or_default();
         let value = self.expr(&call.args[1]);
@@ -310,6 +289,10 @@ impl Check<'_, '_> {
         let Some(name) = self.literal(&call.args[0], "getopt") else {
             return Ex::error(call.span);
         };
+        let about = call.args.get(2).and_then(|about| self.literal(about, "getopt"));
+        if !self.shared.options.iter().any(|(known, _)| *known == name) {
+            self.shared.options.push((name.clone(), about));
+        }
         let default = match call.args.get(1) {
             Some(default) => self.expr(default),
             None => Ex::int(0, Ty::Bool, call.span),
@@ -323,13 +306,13 @@ impl Check<'_, '_> {
         };
         match (&default.kind, &default.ty, given) {
             (ExKind::Int(_), Ty::Bool, None) => Ex::int(1, Ty::Bool, call.span),
-            (ExKind::Int(_), Ty::Bool, Some(text)) => match text.as_str() {
+            (ExKind::Int(_), Ty::Bool, Some(text)) => match text.to_ascii_lowercase().as_str() {
                 "true" | "1" => Ex::int(1, Ty::Bool, call.span),
                 "false" | "0" => Ex::int(0, Ty::Bool, call.span),
                 _ => self.wrong(call.span, format!("the option --{name} is true or false, not {text}")),
             },
             (ExKind::Int(_), _, Some(text)) => match super::literals::number(&text) {
-                Some(number) => Ex::int(number, I64, call.span),
+                Some(number) => Ex::int(number, if text.starts_with('-') { I64 } else { U64 }, call.span),
                 None => self.wrong(call.span, format!("the option --{name} is a number, not {text}")),
             },
             (ExKind::Int(_), _, None) => self.wrong(call.span, format!("the option --{name} needs a value")),
@@ -357,9 +340,7 @@ impl Check<'_, '_> {
         let cond = self.condition(&call.args[0]);
         let message = self.expr(&call.args[1]);
         let told = self.assertion(message, call.span);
-        let end = self.exit(&Call { name: "exit", args: &[], span: call.span });
-        let code = St::Expr(end);
-        let otherwise = vec![told, code];
+        let otherwise = vec![told, St::Expr(self.leave(Ex::int(1, I64, call.span), call.span))];
         Ex::statement(vec![St::If { cond, then: Vec::new(), otherwise }], call.span)
     }
 }

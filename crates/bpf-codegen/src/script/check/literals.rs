@@ -5,6 +5,7 @@ use bt_lang::Span;
 use super::Check;
 use super::builtins::BUILTINS;
 use super::expr::smallest;
+use crate::script::headers;
 use crate::script::hir::{Ex, ExKind};
 use crate::script::ty::{Space, Ty};
 
@@ -20,6 +21,9 @@ impl Check<'_, '_> {
         if let Some(builtin) = BUILTINS.iter().find(|builtin| builtin.name == plain || builtin.name == name) {
             return (builtin.make)(self, span);
         }
+        if name == "args" {
+            return self.args_value(span);
+        }
         if let Some(value) = self.numbered(name, span) {
             return value;
         }
@@ -33,8 +37,15 @@ impl Check<'_, '_> {
         if let Some(value) = self.enumerator(name, span) {
             return value;
         }
+        let constant = headers::find(name);
+        if let (Some((_, number)), true) = (constant, self.shared.includes) {
+            let ty = if number < 0 { crate::script::ty::I64 } else { smallest(number.cast_unsigned()) };
+            return Ex::int(number.cast_unsigned(), ty, span);
+        }
         let near = bt_lang::nearest(name, BUILTINS.iter().map(|builtin| builtin.name)).join(", ");
-        let hint = if near.is_empty() {
+        let hint = if let Some((header, _)) = constant {
+            format!("#include <{header}> has it, or --include {header}")
+        } else if near.is_empty() {
             "strings are in quotes, variables begin with $, maps with @".to_owned()
         } else {
             format!("did you mean {near}?")

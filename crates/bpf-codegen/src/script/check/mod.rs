@@ -7,6 +7,7 @@
 
 mod access;
 mod aggregates;
+mod args;
 mod builtins;
 mod calls;
 mod casts;
@@ -21,6 +22,7 @@ mod maps;
 mod memory;
 mod ops;
 mod stmt;
+mod trace_pipe;
 mod types;
 mod vars;
 
@@ -37,8 +39,7 @@ use super::ty::{Agg, Ty};
 
 pub(crate) use aggregates::AGGREGATES;
 pub(crate) use builtins::BUILTINS;
-pub(crate) use calls::{FUNCTIONS, REFUSED};
-pub(crate) use functions::signal_number;
+pub(crate) use calls::{FUNCTIONS, REFUSED, is_word};
 
 /// What is known of a map.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -90,9 +91,13 @@ pub(crate) struct Shared<'f> {
     /// Files whose debug information was asked for, and where it is.
     pub(crate) debug_asked: Vec<(String, Option<typeinfo::SourceId>)>,
     pub(crate) config: Config,
+    /// Whether the script includes a file, so that it has the constants of C's headers.
+    pub(crate) includes: bool,
     /// `#define` constants.
     pub(crate) defines: HashMap<String, Expr>,
     pub(crate) maps: Vec<MapInfo>,
+    /// The options that the script asks for, and what it says of them.
+    pub(crate) options: Vec<(String, Option<String>)>,
     pub(crate) actions: Vec<Action>,
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Whether this round's mistakes count.
@@ -130,6 +135,8 @@ pub(crate) struct Check<'c, 'f> {
     scopes: Vec<HashMap<String, VarId>>,
     loops: u32,
     depth: u32,
+    /// The calls of the macros that we are in, from the outermost.
+    callers: Vec<Span>,
 }
 
 /// How deep calls, macros' bodies and unrolled loops may nest.
@@ -139,7 +146,17 @@ impl<'c, 'f> Check<'c, 'f> {
     /// Begins a round, with what the round before knew.
     pub(crate) fn new(shared: &'c mut Shared<'f>, context: &'c Context, before: &Body) -> Self {
         let (vars, hoisted) = (before.vars.clone(), before.hoisted.clone());
-        Self { shared, context, vars, met: 0, hoisted, scopes: vec![HashMap::new()], loops: 0, depth: 0 }
+        Self {
+            shared,
+            context,
+            vars,
+            met: 0,
+            hoisted,
+            scopes: vec![HashMap::new()],
+            loops: 0,
+            depth: 0,
+            callers: Vec::new(),
+        }
     }
 
     /// Checks a probe.
@@ -154,14 +171,34 @@ impl<'c, 'f> Check<'c, 'f> {
 
     /// Tells a mistake, and gives an expression in place of what is wrong.
     fn wrong(&mut self, span: Span, message: impl Into<String>) -> Ex {
-        self.shared.tell(Diagnostic::error(message, span));
+        self.tell(Diagnostic::error(message, span));
         Ex::error(span)
     }
 
     /// As [`Check::wrong`], with something that would help.
     fn wrong_hint(&mut self, span: Span, message: impl Into<String>, hint: impl Into<String>) -> Ex {
-        self.shared.tell(Diagnostic::error(message, span).with_hint(hint));
+        self.tell(Diagnostic::error(message, span).with_hint(hint));
         Ex::error(span)
+    }
+
+    /// Tells a diagnostic, and which calls of macros led to its place.
+    fn tell(&mut self, diagnostic: Diagnostic) {
+        let label = |diagnostic: Diagnostic, caller: &Span| diagnostic.with_label(*caller, "expanded from");
+        let diagnostic = self.callers.iter().rev().fold(diagnostic, label);
+        self.shared.tell(diagnostic);
+    }
+
+    /// Runs in a block. One that does not stand where its expression stands is a macro's body.
+    fn within<T>(&mut self, at: Span, block: Span, run: impl FnOnce(&mut Self) -> T) -> T {
+        let is_macro = block.start < at.start || at.end < block.end;
+        if is_macro {
+            self.callers.push(at);
+        }
+        let done = run(self);
+        if is_macro {
+            self.callers.pop();
+        }
+        done
     }
 
     fn map(&self, map: MapId) -> &MapInfo {

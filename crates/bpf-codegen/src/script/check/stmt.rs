@@ -1,7 +1,7 @@
 //! Statements.
 
-use bt_lang::Span;
 use bt_lang::ast::{BinaryOp, Block, Expr, ExprKind, ForIter, If, Name, Stmt, StmtKind, Type};
+use bt_lang::{Diagnostic, Span};
 
 use super::{Check, MAX_DEPTH};
 use crate::script::hir::{Ex, ExKind, St};
@@ -18,8 +18,13 @@ impl Check<'_, '_> {
 
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) -> Vec<St> {
         let mut done = Vec::with_capacity(stmts.len());
+        let mut left = false;
         for stmt in stmts {
+            if std::mem::take(&mut left) {
+                self.tell(Diagnostic::warning("unreachable statement", stmt.span));
+            }
             self.stmt(stmt, &mut done);
+            left = leaves(stmt);
         }
         done
     }
@@ -107,6 +112,7 @@ impl Check<'_, '_> {
                     self.wrong(value.span, "this has no value");
                     return;
                 }
+                let value = value.ended();
                 let var = self.assign_var(&Name::new(name.clone(), target.span), &value);
                 out.push(St::SetVar { var, value });
             }
@@ -122,7 +128,7 @@ impl Check<'_, '_> {
         match &expr.kind {
             ExprKind::If(chain) => out.extend(self.if_stmt(chain)),
             ExprKind::Block(block) => {
-                let stmts = self.block(block);
+                let stmts = self.within(expr.span, block.span, |check| check.block(block));
                 out.extend(stmts);
             }
             ExprKind::Tuple(_) | ExprKind::Record(_) => {
@@ -177,7 +183,8 @@ impl Check<'_, '_> {
             return;
         };
         if !(1..=MAX_UNROLL).contains(&times) {
-            self.wrong(count.span, format!("unroll takes 1 to {MAX_UNROLL} turns, not {times}"));
+            let (which, limit) = if times == 0 { ("minimum", 1) } else { ("maximum", MAX_UNROLL) };
+            self.wrong(count.span, format!("unroll {which} value is {limit}, not {times}"));
             return;
         }
         self.depth += 1;
@@ -276,5 +283,14 @@ impl Check<'_, '_> {
         }
         let name = self.type_name(&value.ty);
         self.wrong(expr.span, format!("a number is wanted here, not a value of type '{name}'"))
+    }
+}
+
+/// Whether nothing behind a statement is reached.
+fn leaves(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) => true,
+        StmtKind::Expr(Expr { kind: ExprKind::Call { func, .. }, .. }) => func.text == "exit",
+        _ => false,
     }
 }

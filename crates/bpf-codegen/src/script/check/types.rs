@@ -2,7 +2,7 @@
 
 use bt_lang::Span;
 use bt_lang::ast::{self, ExprKind, RecordKind, TypeKind as AstKind, TypeOrExpr};
-use typeinfo::{Btf, IntClass, NameKind, Tag, TypeKind, TypeRef};
+use typeinfo::{Btf, IntClass, NameKind, SourceId, Tag, TypeKind, TypeRef};
 
 use super::Check;
 use super::Shared;
@@ -152,14 +152,14 @@ impl Check<'_, '_> {
     }
 
     /// A type of C by a name without a tag.
-    fn c_name(&mut self, name: &str) -> Option<TypeRef> {
+    pub(super) fn c_name(&mut self, name: &str) -> Option<TypeRef> {
         if let Ok(Some(found)) = self.shared.types.find(NameKind::Typedef, name) {
             return Some(found);
         }
         if let Ok(Some(base)) = self.shared.types.base(name) {
             return Some(base);
         }
-        self.shared.find_type(NameKind::Typedef, name)
+        self.find_type(NameKind::Typedef, name)
     }
 
     fn unknown_type(&mut self, kind: NameKind, name: &str, span: Span) {
@@ -186,7 +186,7 @@ impl Check<'_, '_> {
             AstKind::Pointer(target) => {
                 // A pointer to a struct that nobody defines is an address like others.
                 let target = match &target.kind {
-                    AstKind::Tagged(kind, name) => match self.shared.find_type(name_kind(*kind), &name.text) {
+                    AstKind::Tagged(kind, name) => match self.find_type(name_kind(*kind), &name.text) {
                         Some(found) => found,
                         None => self.shared.types.forward(tag(*kind), &name.text).ok()?,
                     },
@@ -214,7 +214,7 @@ impl Check<'_, '_> {
     }
 
     /// The type of C that is the compiler's, where there is one.
-    fn c_of(&mut self, ty: &Ty) -> Option<TypeRef> {
+    pub(super) fn c_of(&mut self, ty: &Ty) -> Option<TypeRef> {
         match ty {
             Ty::Int { size, signed } => {
                 let name = format!("{}int{}", if *signed { "" } else { "u" }, u32::from(*size) * 8);
@@ -228,8 +228,23 @@ impl Check<'_, '_> {
         }
     }
 
+    /// A type by its tag or name: as [`Shared::find_type`], and then those of the traced file. What the script itself
+    /// defines comes first, and the file before the kernel.
+    fn find_type(&mut self, kind: NameKind, name: &str) -> Option<TypeRef> {
+        if let Ok(Some(found)) = self.shared.types.find(kind, name) {
+            return Some(found);
+        }
+        if let Some(path) = self.context.path.clone()
+            && let Some(source) = self.shared.load_debug(&path)
+            && let Ok(Some(found)) = self.shared.types.find_in(source, kind, name)
+        {
+            return Some(found);
+        }
+        self.shared.find_type(kind, name)
+    }
+
     fn tagged(&mut self, kind: RecordKind, name: &str, span: Span) -> Option<TypeRef> {
-        let found = self.shared.find_type(name_kind(kind), name);
+        let found = self.find_type(name_kind(kind), name);
         if found.is_none() {
             let near = self.shared.types.nearest(name_kind(kind), name);
             let hint = match near.first() {
@@ -275,6 +290,7 @@ impl Check<'_, '_> {
             Ty::Bool => "bool".to_owned(),
             Ty::Enum { ty, .. } | Ty::C { ty, .. } => self.shared.types.display(*ty),
             Ty::Ptr { to, .. } => format!("{} *", self.shared.types.display(*to)),
+            Ty::Ref(to) => format!("{} *", self.type_name(to)),
             Ty::Str(_) => "string".to_owned(),
             Ty::Buf(_) => "buffer".to_owned(),
             Ty::Array { elem, count } => format!("{}[{count}]", self.type_name(elem)),
@@ -294,6 +310,7 @@ impl Check<'_, '_> {
             Ty::CgroupPath(_) => "cgroup_path_t".to_owned(),
             Ty::Username => "username".to_owned(),
             Ty::ErrorText => "strerror_t".to_owned(),
+            Ty::SignalText => "signal_name".to_owned(),
             Ty::Time { .. } => "timestamp".to_owned(),
             Ty::Agg(agg) => agg.name().to_owned(),
         }
@@ -315,6 +332,13 @@ pub(super) fn tag(kind: RecordKind) -> Tag {
 impl Shared<'_> {
     /// A user function's parameters by its debug information.
     pub(crate) fn user_params(&mut self, path: &str, function: &str) -> Option<Vec<(String, TypeRef)>> {
+        let source = self.load_debug(path)?;
+        let found = self.types.function(source, function).ok().flatten()?;
+        Some(found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect())
+    }
+
+    /// Has a file's debug information read, if it was not yet.
+    fn load_debug(&mut self, path: &str) -> Option<SourceId> {
         if !self.debug_asked.iter().any(|(known, _)| known == path) {
             let source = self.facts.debug_elf(path).and_then(|elf| {
                 let sections = typeinfo::DwarfSections::from_elf(elf).ok()?;
@@ -322,8 +346,6 @@ impl Shared<'_> {
             });
             self.debug_asked.push((path.to_owned(), source));
         }
-        let source = self.debug_asked.iter().find(|(known, _)| known == path)?.1?;
-        let found = self.types.function(source, function).ok().flatten()?;
-        Some(found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect())
+        self.debug_asked.iter().find(|(known, _)| known == path)?.1
     }
 }

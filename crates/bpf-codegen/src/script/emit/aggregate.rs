@@ -4,17 +4,19 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{Helper, JumpOp, Size};
 
 use super::place::Place;
-use super::{Emitter, Held};
+use super::{Emitter, Held, failures};
 use crate::script::check::MapHolds;
 use crate::script::hir::{Ex, MapId};
 use crate::script::interface::SeriesOp;
 use crate::script::interface::map::{hist_buckets, lhist_buckets};
-use crate::script::ty::Agg;
+use crate::script::ty::{Agg, Ty};
 
 /// A map of one value, never written: what a new value of a per-CPU map is copied from.
 pub(crate) const ZEROS: &str = "zeros";
 /// `BPF_NOEXIST`: another program on this CPU may have been faster.
 const IF_NEW: i32 = 1;
+/// What it then says: the value is there.
+const EEXIST: i32 = -17;
 
 impl Emitter<'_> {
     fn agg(&self, map: MapId) -> Agg {
@@ -52,7 +54,7 @@ impl Emitter<'_> {
 
     /// Puts a zero value in, and r0 is its address; goes to `failed` if the map is full.
     fn new_value(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
-        let (full, found) = (self.asm.label("full"), self.asm.label("made"));
+        let found = self.asm.label("made");
         let index = self.slot();
         let frame = self.frame;
         self.asm.note("a new key").store(Size::W, frame.at(index), 0).load_map(R1, ZEROS);
@@ -61,10 +63,11 @@ impl Emitter<'_> {
         self.address(key, R2);
         self.load_map(map);
         self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM);
-        self.lookup(map, key);
-        self.asm.jump_if(R0, JumpOp::Eq, 0, full).jump(found).bind(full);
-        self.count(super::scratch::MAP_FULL);
+        self.asm.jump_if(R0, JumpOp::Eq, 0, found).jump_if(R0, JumpOp::Eq, EEXIST, found);
+        self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
         self.asm.jump(failed).bind(found);
+        self.lookup(map, key);
+        self.asm.jump_if(R0, JumpOp::Eq, 0, failed);
     }
 
     /// Adds to the word at r0, `offset` bytes on.
@@ -149,7 +152,7 @@ impl Emitter<'_> {
         let frame = self.frame;
         self.asm.store(Size::DW, frame.at(value), R1);
         let map_value = self.hold();
-        self.asm.call(Helper::KTIME_GET_BOOT_NS);
+        self.series_time();
         self.asm.mov(R4, R0).constant(R1, interval).div(R0, R1).mov(R2, R0).rem(R0, buckets.cast_signed());
         // r2 the epoch, r4 the time, r3 the slot. The verifier does not draw the bounds from a remainder.
         let (same, done) = (self.asm.label("same"), self.asm.label("noted"));
@@ -185,6 +188,18 @@ impl Emitter<'_> {
             }
         }
         self.asm.bind(done);
+    }
+
+    /// r0 = the time of a series: the clock's, or a number that the script itself keeps.
+    fn series_time(&mut self) {
+        let name = self.shared.config.series_clock.as_deref();
+        let map = name.and_then(|name| self.shared.maps.iter().position(|map| map.name == name));
+        match map {
+            Some(map) => self.get_scalar(map, &Ex::int(0, Ty::Void, bt_lang::Span::default())),
+            None => {
+                self.asm.call(Helper::KTIME_GET_BOOT_NS);
+            }
+        }
     }
 
     /// r0 = all CPUs' values of a key as one number.

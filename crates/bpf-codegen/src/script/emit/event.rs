@@ -3,11 +3,12 @@
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, JumpOp, Size};
 
+use super::foreign::Foreign;
 use super::place::{Base, Place};
-use super::{Emitter, scratch};
+use super::{Emitter, Held, scratch};
 use crate::event::RING;
 use crate::script::hir::Ex;
-use crate::script::interface::action;
+use crate::script::interface::{ActionKind, action};
 use crate::script::ty::{Space, Ty};
 
 /// `BPF_RB_AVAIL_DATA`: asks how many bytes wait in the ring.
@@ -68,16 +69,22 @@ impl Emitter<'_> {
         self.store(event.at(action::CPU as u32), Size::W, R0);
         self.store(event.at(action::ACTION as u32), Size::W, number as i32);
         write(self, event);
-        self.submit(slot);
+        let ends = matches!(self.shared.actions[number].kind, ActionKind::Exit);
+        self.submit(slot, ends);
         self.asm.jump(done).bind(full);
         self.count(scratch::RING_FULL);
         self.asm.bind(done);
     }
 
-    /// The reader looks at the ring many times a second; it is woken only when that may be too late.
-    fn submit(&mut self, slot: i16) {
+    /// The reader looks at the ring many times a second; it is woken only when that may be too late. That the script is to
+    /// end can't wait: until then other probes go on.
+    fn submit(&mut self, slot: i16, at_once: bool) {
         let send = self.asm.label("send");
         let frame = self.frame;
+        if at_once {
+            self.asm.load(Size::DW, R1, frame.at(slot)).mov(R2, FORCE_WAKEUP).call(Helper::RINGBUF_SUBMIT);
+            return;
+        }
         let quarter = (self.shared.config.ring_bytes / 4).cast_signed();
         self.asm.note("is the reader late?").load_map(R1, RING).mov(R2, AVAILABLE).call(Helper::RINGBUF_QUERY);
         self.asm.load(Size::DW, R1, frame.at(slot)).mov(R2, NO_WAKEUP).jump_if(R0, JumpOp::Lt, quarter, send);
@@ -114,9 +121,9 @@ impl Emitter<'_> {
                 emitter.asm.jump_if(R3, JumpOp::Ne, 0, next);
                 emitter.store(list, Size::DW, 0);
                 emitter.asm.jump(end).bind(next);
-                emitter.address(to, R1);
-                emitter.asm.mov(R2, size.cast_signed());
-                emitter.read(space, true);
+                let addr = Held::Slot(pointer.off as i16);
+                let from = Foreign { addr, space, text: true, to, room: size, limit: None };
+                emitter.read_text(&from, size >= emitter.shared.config.max_strlen);
                 emitter.asm.bind(end);
             }
         });

@@ -1,16 +1,20 @@
 //! What helpers give: numbers in r0, values in memory.
 
-use bpf_insn::Reg::{R0, R1, R2, R3, R4};
-use bpf_insn::{ByteOrder, Helper, JumpOp, Size, SwapBits};
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R10};
+use bpf_insn::{ByteOrder, Helper, JumpOp, Reg, Size, SwapBits};
 
-use super::Emitter;
 use super::place::Place;
+use super::{Emitter, failures};
 use crate::script::hir::{Ex, Fun};
-use crate::script::interface::Clock;
+use crate::script::interface::{Clock, FailureKind, StackMode};
 use crate::script::ty::Ty;
 
 /// `BPF_F_USER_STACK` of `linux/bpf.h`.
 const USER_STACK: i32 = 256;
+/// `BPF_F_USER_BUILD_ID`.
+const USER_BUILD_ID: i32 = 2048;
+/// The first word of a callback's own frame.
+const OWN_FRAME: i16 = -8;
 /// Where `struct pt_regs` of x86-64 has the code segment, whose low two bits are 3 in a process's code.
 const X86_CODE_SEGMENT: i16 = 136;
 /// Where arm64's registers have `pstate`, whose low four bits are 0 in a process's code.
@@ -44,9 +48,11 @@ impl Emitter<'_> {
             }
             Fun::UserMode => self.user_mode(),
             Fun::Bswap(size) => self.swap(args, size),
-            Fun::Signal => {
+            Fun::Signal | Fun::SignalThread => {
                 self.argument(args);
-                self.asm.mov(R1, R0).call(Helper::SEND_SIGNAL);
+                let helper = if fun == Fun::Signal { Helper::SEND_SIGNAL } else { Helper::SEND_SIGNAL_THREAD };
+                self.asm.mov(R1, R0).call(helper);
+                self.failed_if_negative(failures::of(helper));
             }
             Fun::StrLen => {
                 if let Some(text) = args.first() {
@@ -101,16 +107,21 @@ impl Emitter<'_> {
         });
     }
 
-    /// The context's address as a number: the verifier lets nobody do arithmetic with the pointer itself.
+    /// The context's address as a number.
     fn context_number(&mut self) {
+        let context = self.context_in(R0);
+        self.number_of(context);
+    }
+
+    /// r0 = an address of ours as a number: the verifier lets nobody do arithmetic with the pointer itself.
+    pub(super) fn number_of(&mut self, pointer: Reg) {
         self.temporary(|emitter| {
-            let (from, to) = (emitter.stack(8), emitter.stack(8));
-            let context = emitter.context_in(R0);
-            emitter.store(from, Size::DW, context);
+            let to = emitter.stack(8);
+            // The frame of a callback is its own: it may put no pointer into that of the program, and has no other use.
+            let from = if emitter.callbacks > 0 { OWN_FRAME } else { emitter.slot() };
+            emitter.asm.store(Size::DW, R10.at(from), pointer);
             emitter.address(to, R1);
-            emitter.asm.mov(R2, 8);
-            emitter.address(from, R3);
-            emitter.asm.call(Helper::PROBE_READ_KERNEL);
+            emitter.asm.mov(R2, 8).mov(R3, R10).add(R3, i32::from(from)).call(Helper::PROBE_READ_KERNEL);
             emitter.load(to, &Ty::Int { size: 8, signed: false }, R0);
         });
     }
@@ -176,7 +187,7 @@ impl Emitter<'_> {
     }
 
     fn stack_trace(&mut self, to: &Ty, place: Place) {
-        let Ty::Stack { user, depth, .. } = to else {
+        let Ty::Stack { user, mode, depth } = to else {
             return;
         };
         let head = if *user {
@@ -188,9 +199,39 @@ impl Emitter<'_> {
         let context = self.context_in(R1);
         self.asm.mov(R1, context);
         self.address(place.at(head + 8), R2);
-        self.asm.mov(R3, (depth * 8).cast_signed()).mov(R4, if *user { USER_STACK } else { 0 });
+        let flags = match (user, mode) {
+            (true, StackMode::BuildId) => USER_STACK | USER_BUILD_ID,
+            (true, _) => USER_STACK,
+            (false, _) => 0,
+        };
+        self.asm.mov(R3, (depth * mode.frame_bytes()).cast_signed()).mov(R4, flags);
         self.asm.call(Helper::GET_STACK);
         self.store(place.at(head), Size::DW, R0);
+        self.failed_if_negative(if *user { FailureKind::UserStack } else { FailureKind::KernelStack });
+    }
+
+    /// A line for the kernel's trace pipe: the format, and a word for each value; of a string its address.
+    pub(super) fn trace_pipe(&mut self, format: &[u8], args: &[Ex]) {
+        let values = self.stack(8 * (args.len() as u32).max(1));
+        for (index, arg) in args.iter().enumerate() {
+            if arg.ty.is_scalar() {
+                self.temporary(|emitter| emitter.scalar(arg));
+            } else {
+                let text = self.own(arg);
+                self.address(text, R0);
+            }
+            self.store(values.at(index as u32 * 8), Size::DW, R0);
+        }
+        let text = self.mem(format.len() as u32);
+        self.literal(text, format, format.len() as u32);
+        self.address(text, R1);
+        self.asm.mov(R2, format.len() as i32);
+        if args.is_empty() {
+            self.asm.mov(R3, 0);
+        } else {
+            self.address(values, R3);
+        }
+        self.asm.mov(R4, 8 * args.len() as i32).call(Helper::TRACE_VPRINTK);
     }
 
     /// `u32` version, then the address.

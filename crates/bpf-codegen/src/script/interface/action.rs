@@ -35,6 +35,8 @@ pub struct Action {
     pub size: u32,
     /// Where in the script it stands, for messages.
     pub span: Span,
+    /// The calls of macros that it came from, from the innermost.
+    pub callers: Vec<Span>,
 }
 
 /// The kinds of action. "Fields" are those of the [`Action`], in the order said here.
@@ -92,11 +94,6 @@ pub enum ActionKind {
         /// The format of the command.
         format: Vec<FormatPiece>,
     },
-    /// A helper gave an error. One field: `i64`, the error.
-    HelperError {
-        /// The helper's name without `bpf_`.
-        helper: &'static str,
-    },
 }
 
 /// Which of the functions that print.
@@ -108,8 +105,6 @@ pub enum PrintTo {
     Error,
     /// `warnf`: standard error, with `WARNING: `.
     Warning,
-    /// `debugf`: the kernel's trace pipe in bpftrace; standard error, here.
-    Debug,
 }
 
 /// A piece of a format.
@@ -140,7 +135,7 @@ pub struct FormatSpec {
     pub precision: Option<FormatSize>,
     /// How many bytes of an integer count, from `hh`, `h`, `l`, `ll`, `j`, `z`; none if not said.
     pub length: Option<u8>,
-    /// The letter: one of `d i u x X o c p s r`; `r` is a buffer with its bytes escaped (`rx`: in hexadecimal, `rh`: too,
+    /// The letter: one of `d i u x X o c p s r g`; `g` (with an `r` behind it) is flags of the kernel's page allocator; `r` is a buffer with its bytes escaped (`rx`: in hexadecimal, `rh`: too,
     /// without `\x` and with blanks between).
     pub conversion: char,
     /// What follows an `r`: `x` or `h`.
@@ -167,6 +162,6 @@ impl Action {
             fields.push(Field { name: None, offset, ty: ty.clone(), bits: None });
             size = offset + ty.size();
         }
-        Self { kind, fields, size: size.next_multiple_of(8), span }
+        Self { kind, fields, size: size.next_multiple_of(8), span, callers: Vec::new() }
     }
 }

@@ -19,11 +19,13 @@ pub struct KernelFacts {
     pub for_each: bool,
     /// `bpf_map_lookup_percpu_elem`. Since Linux 5.19.
     pub lookup_percpu: bool,
+    /// Uprobes' programs may wait for a page of memory. Since Linux 6.0.
+    pub sleepable: bool,
 }
 
 impl KernelFacts {
     /// All of it.
-    pub const ALL: Self = Self { cookies: true, bpf_loop: true, for_each: true, lookup_percpu: true };
+    pub const ALL: Self = Self { cookies: true, bpf_loop: true, for_each: true, lookup_percpu: true, sleepable: true };
 }
 
 /// A function in a file that processes run.
@@ -63,6 +65,8 @@ pub struct UsdtPlaces {
 pub struct NotFound {
     /// What is wrong: lowercase, no full stop.
     pub message: String,
+    /// Whether it was looked for, and is not there: the script's setting says whether that is a mistake.
+    pub absent: bool,
     /// What would help (the nearest names, the file where it would be).
     pub hints: Vec<String>,
 }
@@ -93,14 +97,17 @@ pub trait TargetFacts {
     fn functions(&self, target: Option<&str>, function: &str, cpp: bool) -> Result<Vec<FunctionPlace>, NotFound>;
     /// The place of an address in a user file, as an offset in it.
     fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound>;
+    /// The place of a line of the source, by the file's debug information: the file's name or the end of its path, the
+    /// line, and the column.
+    fn source_line(&self, target: &str, file: &str, line: u32, column: Option<u32>) -> Result<FunctionPlace, NotFound>;
     /// USDT probes. Any of the three may be a pattern; no provider means any.
     fn usdt(&self, target: Option<&str>, provider: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound>;
     /// Tracepoints as category and name; both may be patterns.
     fn tracepoints(&self, category: &str, name: &str) -> Result<Vec<(String, String)>, NotFound>;
     /// A tracepoint's record.
     fn tracepoint(&self, category: &str, name: &str) -> Result<Arc<TracepointFormat>, NotFound>;
-    /// Raw tracepoints by name, which may be a pattern.
-    fn raw_tracepoints(&self, name: &str) -> Result<Vec<String>, NotFound>;
+    /// Raw tracepoints by module (`vmlinux`: the kernel itself) and name; both may be patterns.
+    fn raw_tracepoints(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound>;
     /// Kernel functions that can be probed, by name, which may be a pattern.
     fn kernel_functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound>;
     /// The address of a kernel symbol, for `kaddr`.
@@ -113,7 +120,7 @@ pub trait TargetFacts {
     fn pid(&self) -> Option<u32>;
     /// What stands behind the script's name on the command line.
     fn params(&self) -> &[String];
-    /// Settings from the environment (`BPFTRACE_*`), which a script's own `config` overrides.
+    /// Settings from the environment (`BPFTRACE_*`), which come before a script's own `config`.
     fn environment(&self) -> Vec<ConfigFact>;
     /// How many CPUs the machine can have.
     fn possible_cpus(&self) -> u32;
@@ -125,6 +132,10 @@ pub trait TargetFacts {
     fn child(&self) -> Option<u32>;
     /// The device and inode of our own PID namespace, where it isn't the kernel's first: `pid` and `tid` are as we see them.
     fn pid_namespace(&self) -> Option<(u64, u64)>;
+    /// Whether reads and look-ups that fail are told (`-k`); what else fails always is.
+    fn tells_reads(&self) -> bool {
+        false
+    }
     /// Whether `--unsafe` was given.
     fn allows_unsafe(&self) -> bool;
 }

@@ -13,10 +13,12 @@
 //! | [`value`] | types of values and their bytes |
 //! | [`action`] | events |
 //! | [`map`] | maps, and how CPUs' values become one |
+//! | [`failure`] | what can fail, and where it is counted |
 //! | [`facts`] | what the compiler wants to know of the machine |
 
 pub mod action;
 pub mod facts;
+pub mod failure;
 pub mod map;
 pub mod value;
 
@@ -28,6 +30,7 @@ use crate::Module;
 
 pub use action::{Action, ActionKind, FormatPiece, FormatSize, FormatSpec, PrintTo};
 pub use facts::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, UsdtPlaces};
+pub use failure::{Failure, FailureKind};
 pub use map::{MapValue, ScriptMap, SeriesOp};
 pub use value::{Clock, EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
 
@@ -42,6 +45,8 @@ pub struct Script {
     pub maps: Vec<ScriptMap>,
     /// What events ask for.
     pub actions: Vec<Action>,
+    /// What can fail.
+    pub failures: Vec<Failure>,
     /// The settings.
     pub config: Config,
 }
@@ -118,6 +123,17 @@ pub enum Attach {
         /// How often.
         every: SampleRate,
     },
+    /// Accesses to memory.
+    Watchpoint {
+        /// Where.
+        address: u64,
+        /// How many bytes.
+        length: u64,
+        /// 1 for reads, 2 for writes, 4 for execution (`linux/hw_breakpoint.h`).
+        access: u32,
+        /// The process, all of whose threads are watched; none for the kernel's memory, on every CPU.
+        pid: Option<u32>,
+    },
     /// A software or hardware event of perf, on every CPU.
     Counter {
         /// `perf_event_attr.type`: 0 hardware, 1 software.
@@ -174,6 +190,9 @@ pub struct Config {
     pub license: String,
     /// How many bytes of a map key or value go on the stack.
     pub on_stack_limit: u32,
+    /// The map whose number `tseries` takes for the time, where it is not to look at a clock: `BPFTRACE_DUMMY_TS_MAP`,
+    /// for tests of what prints time series.
+    pub series_clock: Option<String>,
     /// Settings that only the runtime knows, as they were given.
     pub others: Vec<(String, String)>,
 }
@@ -204,6 +223,7 @@ impl Default for Config {
             str_trunc_trailer: "..".to_owned(),
             license: "GPL".to_owned(),
             on_stack_limit: 32,
+            series_clock: None,
             others: Vec::new(),
         }
     }

@@ -79,6 +79,8 @@ pub enum ValueType {
     Username,
     /// `i32` error number: shown as the text of `strerror(3)`.
     ErrorText,
+    /// `i32` signal: shown as the text of `strsignal(3)`.
+    SignalText,
     /// `u64` nanoseconds of a clock, shown through `strftime(3)`, `%f` meaning microseconds.
     Timestamp {
         /// Since when.
@@ -157,6 +159,11 @@ impl StackMode {
     /// The modes, by the names that scripts use.
     pub const NAMES: [(&'static str, Self); 4] =
         [("bpftrace", Self::Bpftrace), ("perf", Self::Perf), ("raw", Self::Raw), ("build_id", Self::BuildId)];
+
+    /// The bytes of a frame: its address, or `struct bpf_stack_build_id` of `linux/bpf.h`.
+    pub fn frame_bytes(self) -> u32 {
+        if self == Self::BuildId { 32 } else { 8 }
+    }
 }
 
 /// Since when a time counts.
@@ -183,11 +190,11 @@ impl ValueType {
             Self::Array { element, count } => element.size() * count,
             Self::Tuple(layout) => layout.size,
             Self::KernelStack { depth, .. } => 8 + 8 * depth,
-            Self::UserStack { depth, .. } => 16 + 8 * depth,
+            Self::UserStack { mode, depth } => 16 + mode.frame_bytes() * depth,
             Self::UserSymbol => 16,
             Self::Inet => 20,
             Self::MacAddress => 6,
-            Self::Username | Self::ErrorText => 4,
+            Self::Username | Self::ErrorText | Self::SignalText => 4,
         }
     }
 
@@ -196,7 +203,8 @@ impl ValueType {
         match self {
             Self::None | Self::Bool => 1,
             Self::Int { size, .. } | Self::Enum { size, .. } => u32::from(*size),
-            Self::Username | Self::ErrorText => 4,
+            Self::Username | Self::ErrorText | Self::SignalText => 4,
+            Self::Array { element, .. } => element.align(),
             _ => 8,
         }
     }

@@ -36,12 +36,13 @@ pub(super) fn tracepoints(
 
 pub(super) fn raw_tracepoints(
     shared: &mut Shared<'_>,
+    module: Option<&str>,
     name: &str,
     mentions: Mentions,
 ) -> Result<Vec<Target>, NotFound> {
     let facts = shared.facts;
     let mut targets = Vec::new();
-    for name in facts.raw_tracepoints(name)? {
+    for name in facts.raw_tracepoints(module, name)? {
         let full = format!("rawtracepoint:{name}");
         let mut context = context(shared, ProbeKind::Rawtracepoint, &full);
         context.space = Space::Any;
@@ -66,7 +67,14 @@ pub(super) fn kprobes(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<Ve
     };
     let module = target.as_ref().map(|part| part.text.as_str());
     let returns = point.kind == ProbeKind::Kretprobe;
-    let names = shared.facts.kernel_functions(module, &function.text)?;
+    let names = shared.facts.kernel_functions(module, &function.text).map_err(|missing| match module {
+        // It was not the function that was missed.
+        Some(module) if !missing.absent => {
+            let place = format!("{}:{module}:{}", point.kind.name(), function.text);
+            NotFound { message: format!("specified module {module} in probe {place} is not loaded"), ..missing }
+        }
+        _ => missing,
+    })?;
     let targets = names.into_iter().map(|function| {
         let name = format!("{}:{function}", point.kind.name());
         let mut context = context(shared, point.kind, &name);

@@ -3,9 +3,10 @@
 mod kernel;
 mod timers;
 mod user;
+mod watch;
 
 use bt_lang::Diagnostic;
-use bt_lang::ast::{AttachPoint, PointForm, Probe, ProbeKind};
+use bt_lang::ast::{AttachPoint, Part, PointForm, Probe, ProbeKind};
 
 use super::check::Shared;
 use super::interface::{Attach, MissingProbes, NotFound};
@@ -31,6 +32,7 @@ const MAX_TARGETS: usize = 4096;
 pub(crate) fn targets(shared: &mut Shared<'_>, probe: &Probe) -> Vec<(Target, bt_lang::Span)> {
     let mentions = Mentions::of(probe);
     let mut found = Vec::new();
+    let mut unmatched = Vec::new();
     for point in &probe.points {
         match point_targets(shared, point, mentions) {
             Ok(targets) => {
@@ -44,7 +46,14 @@ pub(crate) fn targets(shared: &mut Shared<'_>, probe: &Probe) -> Vec<(Target, bt
                     found.push((target, point.span));
                 }
             }
+            // A pattern may fit nothing, as long as something is left of the probe.
+            Err(missing) if missing.absent && is_pattern(point) => unmatched.push((point, missing)),
             Err(missing) => shared.tell_missing(point, missing),
+        }
+    }
+    if found.is_empty() {
+        for (point, missing) in unmatched {
+            shared.tell_missing(point, missing);
         }
     }
     if found.len() > MAX_TARGETS {
@@ -54,6 +63,19 @@ pub(crate) fn targets(shared: &mut Shared<'_>, probe: &Probe) -> Vec<(Target, bt
         found.clear();
     }
     found
+}
+
+/// Whether a point stands for all that fit, of which there may be none; raw tracepoints go by what fits as well.
+fn is_pattern(point: &AttachPoint) -> bool {
+    let is = |part: &Option<Part>| part.as_ref().is_some_and(|part| part.wildcard);
+    match &point.form {
+        PointForm::Function { target, function, .. } => is(target) || is(function),
+        PointForm::Usdt { target, provider, name } => is(target) || is(provider) || name.wildcard,
+        PointForm::Event { category, name } => {
+            point.kind == ProbeKind::Rawtracepoint && category.is_none() || is(category) || name.wildcard
+        }
+        _ => false,
+    }
 }
 
 /// Leaves out of a context what the body does not ask for.
@@ -68,6 +90,9 @@ fn forget(context: &mut Context, mentions: Mentions) {
     if !mentions.path && !args_of_function {
         context.path = None;
     }
+    if !mentions.address {
+        context.vaddr = None;
+    }
     let asked = mentions.args || mentions.numbered || mentions.retval;
     if !asked && matches!(context.args, Args::Usdt(_) | Args::Record(_) | Args::Words { .. }) {
         context.args = Args::None;
@@ -80,7 +105,7 @@ fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mention
         (Kind::Begin, _) => Ok(vec![own(shared, point.kind, Attach::Begin, "begin".into())]),
         (Kind::End, _) => Ok(vec![own(shared, point.kind, Attach::End, "end".into())]),
         (Kind::SelfEvent, PointForm::Own { name: Some(name), .. }) => {
-            let signal = super::check::signal_number(&name.text);
+            let signal = super::signals::number(&name.text);
             let signal =
                 signal.ok_or_else(|| refused(format!("{} is no signal", name.text), "as in self:signal:SIGUSR1"))?;
             let name = format!("self:signal:{}", name.text);
@@ -91,13 +116,16 @@ fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mention
             Ok(vec![own(shared, point.kind, Attach::Manual { name: group.text.clone() }, name)])
         }
         (Kind::Uprobe | Kind::Uretprobe, PointForm::Function { .. }) => user::functions(shared, point),
+        (Kind::Uprobe, PointForm::Source { target, line }) => user::line(shared, &target.text, line),
         (Kind::Usdt, PointForm::Usdt { target, provider, name }) => {
             user::usdt(shared, target.as_ref(), provider.as_ref(), name)
         }
         (Kind::Tracepoint, PointForm::Event { category: Some(category), name }) => {
             kernel::tracepoints(shared, &category.text, &name.text, mentions)
         }
-        (Kind::Rawtracepoint, PointForm::Event { name, .. }) => kernel::raw_tracepoints(shared, &name.text, mentions),
+        (Kind::Rawtracepoint, PointForm::Event { category, name }) => {
+            kernel::raw_tracepoints(shared, category.as_ref().map(|part| part.text.as_str()), &name.text, mentions)
+        }
         (Kind::Kprobe | Kind::Kretprobe, PointForm::Function { .. }) => kernel::kprobes(shared, point),
         (Kind::Fentry | Kind::Fexit, PointForm::Function { .. }) => kernel::fentries(shared, point),
         (Kind::Interval | Kind::Profile, PointForm::Timer { unit, count }) => {
@@ -105,6 +133,9 @@ fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mention
         }
         (Kind::Software | Kind::Hardware, PointForm::Sample { event, period }) => {
             timers::counter(shared, point.kind, &event.text, *period)
+        }
+        (Kind::Watchpoint | Kind::Asyncwatchpoint, PointForm::Watch { place, length, mode }) => {
+            watch::watchpoint(shared, &place.text, *length, &mode.text)
         }
         (Kind::Pattern, _) => Err(refused(
             format!("a pattern in place of the kind of probe is not supported: {}", point.provider.text),
@@ -116,7 +147,6 @@ fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mention
 
 fn alternative(kind: ProbeKind) -> &'static str {
     match kind {
-        ProbeKind::Watchpoint | ProbeKind::Asyncwatchpoint => "use a uprobe at the code that changes the memory",
         ProbeKind::Iter => "use tracepoints of the objects' life",
         _ => "use a uprobe, usdt or tracepoint probe",
     }
@@ -124,7 +154,7 @@ fn alternative(kind: ProbeKind) -> &'static str {
 
 /// Something that can't be done, and what to do in its place.
 pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> NotFound {
-    NotFound { message: message.into(), hints: vec![hint.into()] }
+    NotFound { message: message.into(), absent: false, hints: vec![hint.into()] }
 }
 
 /// A context without arguments.
@@ -137,6 +167,7 @@ pub(super) fn context(shared: &Shared<'_>, kind: ProbeKind, name: &str) -> Conte
         args: Args::None,
         space: Space::Any,
         path: None,
+        vaddr: None,
         filters_pid: false,
     }
 }
@@ -151,10 +182,19 @@ impl Shared<'_> {
     fn tell_missing(&mut self, point: &AttachPoint, missing: NotFound) {
         let user = matches!(point.kind, ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt);
         let kernel = matches!(point.kind, ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Tracepoint);
+        let what = match (missing.absent, point.raw.split_once(':')) {
+            (true, _) if is_pattern(point) => "probe has no valid attach points".to_owned(),
+            (true, Some((_, place))) => format!("no matches for {} {place}", point.kind.name()),
+            _ => String::new(),
+        };
+        let told = |joint: &str| match what.as_str() {
+            "" => missing.message.clone(),
+            what => format!("{what}{joint}: {}", missing.message),
+        };
         let diagnostic = match self.config.missing_probes {
             MissingProbes::Ignore if user || kernel => return,
-            MissingProbes::Warn if user || kernel => Diagnostic::warning(missing.message, point.span),
-            _ => Diagnostic::error(missing.message, point.span),
+            MissingProbes::Warn if user || kernel => Diagnostic::warning(told(". Skipping"), point.span),
+            _ => Diagnostic::error(told(""), point.span),
         };
         let diagnostic = missing.hints.into_iter().fold(diagnostic, Diagnostic::with_hint);
         self.diagnostics.push(diagnostic);

@@ -1,6 +1,6 @@
 //! Probes in files that processes run.
 
-use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind};
+use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind, SourceLine};
 use probes::args::ArgSpec;
 
 use super::{Target, context, refused};
@@ -31,13 +31,23 @@ pub(super) fn functions(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<
     for place in &places {
         if *offset != 0 && place.size != 0 && *offset >= place.size {
             return Err(refused(
-                format!("the offset {offset} is outside of {}, which has {} bytes", place.name, place.size),
+                format!("offset outside the function bounds ('{}' size is {})", place.name, place.size),
                 "offsets are in bytes, from the function's first",
             ));
         }
     }
     let lang = lang.as_ref().map(|part| format!("{}:", part.text)).unwrap_or_default();
     Ok(places.into_iter().map(|place| at_function(shared, point.kind, &place, *offset, &lang)).collect())
+}
+
+/// `uprobe:file@source.c:line:column`
+pub(super) fn line(shared: &mut Shared<'_>, target: &str, line: &SourceLine) -> Result<Vec<Target>, NotFound> {
+    let place = shared.facts.source_line(target, &line.file.text, line.line, line.column)?;
+    let column = line.column.map(|column| format!(":{column}")).unwrap_or_default();
+    let name = format!("uprobe:{}@{}:{}{column}", place.shown, line.file.text, line.line);
+    let mut at = at_function(shared, ProbeKind::Uprobe, &place, 0, "");
+    at.context.name.clone_from(&name);
+    Ok(vec![Target { name, ..at }])
 }
 
 fn at_function(shared: &Shared<'_>, kind: ProbeKind, place: &FunctionPlace, offset: u64, lang: &str) -> Target {
@@ -49,6 +59,7 @@ fn at_function(shared: &Shared<'_>, kind: ProbeKind, place: &FunctionPlace, offs
     context.args = if returns { Args::Return } else { Args::Call };
     context.space = Space::User;
     context.path = Some(place.shown.clone());
+    context.vaddr = Some(place.vaddr + offset);
     let place_in_file = UprobePlace { offset: place.offset + offset, semaphore: None, cookie: 0 };
     let attach = Attach::Uprobe { path: place.path.clone(), places: vec![place_in_file], pid: shared.facts.pid() };
     let kind = if returns { ProgramKind::UprobeReturn } else { ProgramKind::Uprobe };
@@ -83,6 +94,9 @@ pub(super) fn usdt(
             context.space = Space::User;
             context.path = Some(probe.shown.clone());
             context.function = Some(probe.name.clone());
+            if let [place] = probe.places.as_slice() {
+                context.vaddr = Some(place.vaddr.0);
+            }
             let attach = Attach::Uprobe { path: probe.path.clone(), places, pid: shared.facts.pid() };
             targets.push(Target { context, kind: ProgramKind::Uprobe, btf: None, attach, name: name.clone() });
         }

@@ -12,7 +12,7 @@ use probes::ElfVaddr;
 use probes::symbols::Functions;
 use probes::usdt::UsdtProbes;
 
-use typeinfo::{Abi, Dwarf, DwarfSections, NameKind, TypeStore};
+use typeinfo::{Abi, Dwarf, DwarfSections, NameKind, SourceLine, TypeStore};
 
 use super::subject::Subject;
 use super::{missing, pattern};
@@ -82,7 +82,7 @@ impl UserFiles {
         let all_own = |first_only| {
             let message = "there is no process to look into: -p PID or -c COMMAND".to_owned();
             if own.is_empty() {
-                Err(NotFound { message, hints: Vec::new() })
+                Err(NotFound { message, absent: false, hints: Vec::new() })
             } else {
                 Ok(Targets { files: own.clone(), first_only })
             }
@@ -180,7 +180,7 @@ impl UserFiles {
             let image = file.image().map_err(|error| not_read(&error))?;
             let offset = image.address_map().to_offset(ElfVaddr(vaddr));
             let message = || format!("{} has nothing at {vaddr:#x}", found.shown);
-            let offset = offset.map_err(|_| NotFound { message: message(), hints: Vec::new() })?.0;
+            let offset = offset.map_err(|_| NotFound { message: message(), absent: false, hints: Vec::new() })?.0;
             let (path, shown) = (file.opened().to_owned(), found.shown.clone());
             let (name, size) = with_functions(&file, |functions| {
                 let holds =
@@ -191,7 +191,21 @@ impl UserFiles {
             Ok(vec![FunctionPlace { path, shown, name, offset, size, vaddr }])
         })?;
         let message = || format!("no file has anything at {vaddr:#x}");
-        found.into_iter().next().ok_or_else(|| NotFound { message: message(), hints: Vec::new() })
+        found.into_iter().next().ok_or_else(|| NotFound { message: message(), absent: false, hints: Vec::new() })
+    }
+
+    /// The place of a line of the source.
+    pub(super) fn source_line(&self, target: &str, wanted: &SourceLine<'_>) -> Result<FunctionPlace, NotFound> {
+        let targets = self.targets(Some(target))?;
+        for found in &targets.files {
+            let sections = self.debug(&found.shown).and_then(|elf| DwarfSections::from_elf(elf).ok());
+            if let Some(vaddr) = sections.and_then(|sections| sections.line_address(wanted)) {
+                return self.address(Some(target), vaddr);
+            }
+        }
+        let message = format!("{target} has no code of {}:{}", wanted.file, wanted.line);
+        let hint = "lines are known of programs that were built with -g, and not all of them have code".to_owned();
+        Err(NotFound { message, absent: true, hints: vec![hint] })
     }
 
     pub(super) fn usdt(
@@ -308,7 +322,7 @@ fn by_pattern(text: &str, own: &[Found]) -> Result<Targets, NotFound> {
     };
     let message = || format!("no file fits {text}");
     if files.is_empty() {
-        Err(NotFound { message: message(), hints: Vec::new() })
+        Err(NotFound { message: message(), absent: false, hints: Vec::new() })
     } else {
         Ok(Targets { files, first_only: false })
     }
@@ -323,7 +337,7 @@ fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
         return match own.iter().find(same) {
             Some(own) => Ok(vec![own.clone()]),
             None if path.exists() => Ok(vec![Found { shown: text.to_owned(), ..found(path) }]),
-            None => Err(NotFound { message: format!("there is no file {text}"), hints: Vec::new() }),
+            None => Err(NotFound { message: format!("there is no file {text}"), absent: false, hints: Vec::new() }),
         };
     }
     let name = |found: &Found| found.place.path().file_name().map(|name| name.to_string_lossy().into_owned());
@@ -340,6 +354,7 @@ fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
     let local = || Path::new(text).exists().then(|| PathBuf::from(text));
     library.or_else(local).map(|path| vec![found(&path)]).ok_or_else(|| NotFound {
         message: format!("there is no program in PATH and no library called {text}"),
+        absent: false,
         hints: vec!["a path has a / in it: ./NAME".into()],
     })
 }
@@ -361,5 +376,5 @@ fn place_text(target: Option<&str>, targets: &Targets) -> String {
 
 fn not_read(error: &host::HostError) -> NotFound {
     let source = std::error::Error::source(error).map_or_else(String::new, |source| format!(": {source}"));
-    NotFound { message: format!("{error}{source}"), hints: Vec::new() }
+    NotFound { message: format!("{error}{source}"), absent: false, hints: Vec::new() }
 }

@@ -1,7 +1,7 @@
 //! Facts about the kernel: its BTF, its tracepoints, its functions.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bpf_codegen::script::interface::NotFound;
 use bpf_session::Features;
 use host::{HostError, KernelSymbols, Tracefs, TracepointName};
+use probes::pattern::NamePattern;
 use probes::tracefs::TracepointFormat;
 
 use super::{missing, pattern};
@@ -26,6 +27,8 @@ pub(in crate::run) struct Kernel {
     btf: OnceCell<Option<Vec<u8>>>,
     tracefs: OnceCell<Result<OurTracefs, String>>,
     formats: RefCell<HashMap<TracepointName, Arc<TracepointFormat>>>,
+    /// The file that lists the functions which can be probed, where one was given.
+    traceable_functions: Option<PathBuf>,
 }
 
 /// A tracefs, and what keeps it where it is nobody else's.
@@ -50,6 +53,10 @@ impl OurTracefs {
 }
 
 impl Kernel {
+    pub(super) fn new(traceable_functions: Option<PathBuf>) -> Self {
+        Self { traceable_functions, ..Self::default() }
+    }
+
     pub(super) fn symbols(&self) -> Rc<OnceCell<KernelSymbols>> {
         Rc::clone(&self.symbols)
     }
@@ -60,7 +67,11 @@ impl Kernel {
 
     fn tracefs(&self) -> Result<&Tracefs, NotFound> {
         let found = self.tracefs.get_or_init(OurTracefs::find).as_ref();
-        found.map(|ours| &ours.tracefs).map_err(|message| NotFound { message: message.clone(), hints: Vec::new() })
+        found.map(|ours| &ours.tracefs).map_err(|message| NotFound {
+            message: message.clone(),
+            absent: false,
+            hints: Vec::new(),
+        })
     }
 
     /// Tracepoints whose names fit.
@@ -80,7 +91,11 @@ impl Kernel {
     }
 
     fn tracepoint_names(&self) -> Result<Vec<TracepointName>, NotFound> {
-        self.tracefs()?.names().map_err(|error| NotFound { message: error.to_string(), hints: Vec::new() })
+        self.tracefs()?.names().map_err(|error| NotFound {
+            message: error.to_string(),
+            absent: false,
+            hints: Vec::new(),
+        })
     }
 
     /// A tracepoint's record.
@@ -101,8 +116,18 @@ impl Kernel {
     }
 
     /// Raw tracepoints whose names fit: those of BTF, or else the names of tracepoints, which are mostly the same.
-    pub(in crate::run) fn raw_tracepoints(&self, name: &str) -> Result<Vec<String>, NotFound> {
+    /// Those of modules are not looked for: the kernel's BTF has its own only.
+    pub(in crate::run) fn raw_tracepoints(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
         let names = pattern(name)?;
+        if let Some(module) = module
+            && !pattern(module)?.matches("vmlinux")
+        {
+            return Err(missing(
+                format!("only those of vmlinux are known, not those of {module}"),
+                module,
+                ["vmlinux"],
+            ));
+        }
         let mut known: Vec<String> = match self.btf() {
             Some(btf) => raw_names(btf, names.is_plain().then_some(name)),
             None => self.tracepoint_names()?.into_iter().map(|it| it.name).collect(),
@@ -117,14 +142,35 @@ impl Kernel {
         Err(missing(format!("the kernel has no raw tracepoint {name}"), name, all.iter().map(String::as_str)))
     }
 
+    /// The functions of the file that lists those which can be probed, if there is one. Its lines are those of tracefs's
+    /// `available_filter_functions`: a name, and a module's in brackets.
+    fn traceable(&self) -> Result<Option<HashSet<String>>, NotFound> {
+        let Some(path) = &self.traceable_functions else { return Ok(None) };
+        let text = std::fs::read_to_string(path).map_err(|error| NotFound {
+            message: format!("{}: {error}", path.display()),
+            absent: false,
+            hints: Vec::new(),
+        })?;
+        Ok(Some(text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()))
+    }
+
     /// Functions whose names fit.
     pub(in crate::run) fn functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
         let names = pattern(name)?;
         let modules = module.map(pattern).transpose()?;
+        if let (Some(module), true) = (module, modules.as_ref().is_some_and(NamePattern::is_plain))
+            && module != "vmlinux"
+            && !std::path::Path::new("/sys/module").join(module).exists()
+        {
+            let message = format!("the module {module} is not loaded");
+            return Err(NotFound { message, absent: false, hints: Vec::new() });
+        }
         let symbols = self.symbols();
         let symbols = symbols.get_or_init(|| KernelSymbols::read().unwrap_or_default());
         let in_module = |of: Option<&str>| modules.as_ref().is_none_or(|it| it.matches(of.unwrap_or("vmlinux")));
         let fitting = symbols.functions().filter(|(function, of)| names.matches(function) && in_module(*of));
+        let traceable = self.traceable()?;
+        let fitting = fitting.filter(|(function, _)| traceable.as_ref().is_none_or(|known| known.contains(*function)));
         let mut fitting: Vec<String> = fitting.map(|(function, _)| function.to_owned()).collect();
         fitting.sort();
         fitting.dedup();
@@ -139,11 +185,7 @@ impl Kernel {
 fn no_tracepoint(category: &str, name: &str, all: &[TracepointName]) -> NotFound {
     let full: Vec<String> = all.iter().map(|it| format!("{}:{}", it.category, it.name)).collect();
     let wanted = format!("{category}:{name}");
-    missing(
-        format!("no matches for tracepoint {wanted}: the kernel has none of that name"),
-        &wanted,
-        full.iter().map(String::as_str),
-    )
+    missing("the kernel has none of that name".to_owned(), &wanted, full.iter().map(String::as_str))
 }
 
 /// The raw tracepoints that BTF's strings name: all, or one if it is there.

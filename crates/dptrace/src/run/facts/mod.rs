@@ -4,7 +4,7 @@ mod files;
 mod kernel;
 mod subject;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use host::KernelSymbols;
 use probes::pattern::{NamePattern, nearest};
 use probes::registers::Arch;
 use probes::tracefs::TracepointFormat;
+use typeinfo::SourceLine;
 
 use super::options::RunArgs;
 
@@ -31,14 +32,25 @@ pub(super) struct Facts {
     features: OnceCell<Features>,
     params: Vec<String>,
     allows_unsafe: bool,
+    tells_reads: bool,
+    /// Whether programs must not wait for pages of memory, whatever the kernel can do.
+    awake: Cell<bool>,
     start: u64,
 }
 
 impl Facts {
     pub(super) fn new(subject: Subject, params: Vec<String>, args: &RunArgs) -> Self {
         let start = sys::clock::boot_nanos();
-        let (kernel, files) = (Kernel::default(), UserFiles::new(subject, args.debug_dirs.clone()));
-        Self { kernel, files, features: OnceCell::new(), params, allows_unsafe: args.r#unsafe, start }
+        let kernel = Kernel::new(args.traceable_functions.clone());
+        let files = UserFiles::new(subject, args.debug_dirs.clone());
+        let (allows_unsafe, tells_reads) = (args.r#unsafe, args.helper_errors > 0);
+        let (features, awake) = (OnceCell::new(), Cell::new(false));
+        Self { kernel, files, features, params, allows_unsafe, tells_reads, awake, start }
+    }
+
+    /// From now on, programs must not wait for pages of memory: this kernel did not take such a program.
+    pub(super) fn stay_awake(&self) {
+        self.awake.set(true);
     }
 
     /// What links may use.
@@ -67,6 +79,7 @@ impl TargetFacts for Facts {
             bpf_loop: since(5, 17),
             for_each: since(5, 13),
             lookup_percpu: since(5, 19),
+            sleepable: self.features().sleepable_uprobes() && !self.awake.get(),
         }
     }
 
@@ -86,6 +99,10 @@ impl TargetFacts for Facts {
         self.files.address(target, vaddr)
     }
 
+    fn source_line(&self, target: &str, file: &str, line: u32, column: Option<u32>) -> Result<FunctionPlace, NotFound> {
+        self.files.source_line(target, &SourceLine { file, line, column })
+    }
+
     fn usdt(&self, target: Option<&str>, provider: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound> {
         self.files.usdt(target, provider, name)
     }
@@ -98,8 +115,8 @@ impl TargetFacts for Facts {
         self.kernel.tracepoint(category, name)
     }
 
-    fn raw_tracepoints(&self, name: &str) -> Result<Vec<String>, NotFound> {
-        self.kernel.raw_tracepoints(name)
+    fn raw_tracepoints(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
+        self.kernel.raw_tracepoints(module, name)
     }
 
     fn kernel_functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
@@ -158,6 +175,10 @@ impl TargetFacts for Facts {
         (own.ino() != FIRST_PID_NAMESPACE).then(|| (own.dev(), own.ino()))
     }
 
+    fn tells_reads(&self) -> bool {
+        self.tells_reads
+    }
+
     fn allows_unsafe(&self) -> bool {
         self.allows_unsafe
     }
@@ -176,7 +197,7 @@ pub(super) fn online_cpus() -> Vec<u32> {
 
 /// A pattern, or what is wrong with it.
 fn pattern(text: &str) -> Result<NamePattern, NotFound> {
-    NamePattern::parse(text).map_err(|error| NotFound { message: error.to_string(), hints: Vec::new() })
+    NamePattern::parse(text).map_err(|error| NotFound { message: error.to_string(), absent: false, hints: Vec::new() })
 }
 
 /// That something is not there, with the nearest names that are.
@@ -184,5 +205,5 @@ fn missing<'a>(message: String, wanted: &str, known: impl IntoIterator<Item = &'
     let plain = wanted.replace(['*', '?'], "");
     let near = nearest(&plain, known, 3);
     let hints = if near.is_empty() { Vec::new() } else { vec![format!("near: {}", near.join(", "))] };
-    NotFound { message, hints }
+    NotFound { message, absent: true, hints }
 }

@@ -1,0 +1,99 @@
+//! Addresses, layouts, and what is answered about them.
+
+use bpf_codegen::script::interface::ConfigFact;
+
+use crate::facts::Facts;
+use crate::{compile, prints};
+
+#[test]
+fn addresses_of_variables_and_maps() {
+    prints("begin { $a = 7; $b = &$a; print(*$b); $a = 8; print(*$b); print($b == &$a); }", &["7", "8", "true"]);
+    prints(r#"begin { $a = (1, "hello", 2); $b = &$a; print(*$b); print(*(&$a)); }"#, &["(1, hello, 2)"; 2]);
+    prints(r#"begin { $a = "hello"; $b = (int8 *)&$a; printf("%c %c", *$b, *++$b); }"#, &["104 101"]);
+    prints("begin { @a[1] = 5; @b = 6; print(&@a != &@b); print((uint64)&@a >> 63); }", &["true", "1"]);
+    prints("begin { $a = 3; for ($i : 0..2) { $b = &$a; print(*$b + $i); } }", &["3", "4"]);
+}
+
+#[test]
+fn structs_over_values() {
+    prints(
+        "struct bits { unsigned long long a:1; unsigned long long b:1; long long c:2; } \
+         begin { $v = (uint64)0x1e; $s = *(struct bits *)(&$v); print(($s.a, $s.b, $s.c)); }",
+        // As in bpftrace a bit-field has no sign.
+        &["(0, 1, 3)"],
+    );
+    prints(
+        "struct pair { int m; int n; } begin { $v = (uint64)0x300000002; $n = (int32 *)&$v + 1; \
+         $p = container_of($n, typeof(struct pair), n); print(($p.m, $p.n, $p == (struct pair *)&$v)); }",
+        &["(2, 3, true)"],
+    );
+    prints(
+        r#"struct F { char s[5]; } begin { $v = (uint64)0x6f6c6c6568; $f = (struct F *)&$v; $s = $f.s; print($s); printf("%s", $f.s); print($s == "hello"); }"#,
+        &["hello", "hello", "true"],
+    );
+    prints("struct S { int x[4]; } begin { $t = ((int32)1, ((struct S *)0).x); print(sizeof($t)); }", &["20"]);
+}
+
+#[test]
+fn what_does_not_fit_is_told() {
+    let wrong = |source: &str| compile(source, &Facts::default()).unwrap_err();
+    assert!(wrong("begin { $a = &1; }").contains("needs a variable"));
+    assert!(wrong("begin { @a = 1; print(*(&@a)); }").contains("pointer to void"));
+    assert!(wrong("begin { print(container_of(1, 2, x)); }").contains("expects a type"));
+    assert!(wrong("begin { $a = (1, 2); print($a[2]); }").contains("invalid tuple index"));
+    assert!(wrong("begin { print(ustack(build_id)); print(kstack(build_id)); }").contains("build_id is for ustack"));
+    assert!(wrong("begin { print(EPERM); }").contains("unknown identifier"));
+    assert!(wrong("config = { no_such = 1 } begin {}").contains("no_such: not a known"));
+    assert!(wrong("watchpoint:0x1000:3:w {}").contains("invalid watchpoint length: 3"));
+    assert!(wrong("watchpoint:0x1000:4:wx {}").contains("invalid watchpoint mode: wx"));
+}
+
+#[test]
+fn numbers_by_name() {
+    prints(
+        "#include <errno.h>\nbegin { print((EPERM, EAGAIN, SIGKILL, AF_INET6, AT_FDCWD)); }",
+        &["(1, 11, 9, 10, -100)"],
+    );
+    prints("enum E { A = 3 } begin { print((sizeof(A), sizeof(enum E))); }", &["(8, 4)"]);
+    prints("begin { $a = (1, 20, 300); print($a[1 + 1]); print($a[0]); }", &["300", "1"]);
+    prints("begin { print(signal_name(9)); print(ppid(curtask) == ppid); }", &["9", "true"]);
+    prints("begin { print((probetype, usermode)); print((uint8 *)-1); }", &["(special, 1)", "0xff"]);
+}
+
+#[test]
+fn settings_can_be_read() {
+    prints(
+        "config = { max_strlen = 77; stack_mode = perf } begin { print((config.max_strlen, config.stack_mode)); }",
+        &["(77, perf)"],
+    );
+    prints("begin { if (config.max_map_keys > 1) { print(config.missing_probes); } }", &["error"]);
+}
+
+#[test]
+fn parts_of_strings_and_buffers() {
+    prints(r#"begin { $a = nsecs ? buf("hi", 2) : buf("bye", 3); print($a); }"#, &["hi"]);
+    let facts = Facts { params: vec!["hello".into()], ..Facts::default() };
+    if let Some(_alone) = crate::allowed() {
+        assert_eq!(crate::run_with("begin { print(str($1 + 1)); }", &facts).events, ["ello"]);
+    }
+}
+
+#[test]
+fn the_environment_has_the_last_word() {
+    let setting = |name: &str, value: &str| ConfigFact { name: name.into(), value: value.into() };
+    let with = |settings: Vec<ConfigFact>, source: &str| {
+        compile(source, &Facts { settings, ..Facts::default() }).map(|script| script.config)
+    };
+    let config = with(vec![setting("max_strlen", "100")], "config = { max_strlen = 50 } begin {}").unwrap();
+    assert_eq!(config.max_strlen, 100);
+    assert!(with(vec![setting("of_another_version", "1")], "begin {}").is_ok());
+    assert!(with(vec![setting("max_strlen", "x")], "begin {}").unwrap_err().contains("invalid value"));
+    let clock = || vec![setting("dummy_ts_map", "@t")];
+    assert_eq!(with(clock(), "begin { @t = (uint64)1; }").unwrap().series_clock.as_deref(), Some("t"));
+    assert!(with(clock(), "begin { @u = 1; }").unwrap_err().contains("@t is not a map of one number"));
+}
+
+#[test]
+fn macros_beside_the_languages_own_words() {
+    prints(r#"macro cpu(x) { x } begin { print(cpu("hi")); print(cpu() < 1000); }"#, &["hi", "true"]);
+}

@@ -1,0 +1,26 @@
+//! Lines of this very file, which is built with debug information.
+
+use typeinfo::{DwarfSections, SourceLine};
+
+#[inline(never)]
+fn marked() -> u32 {
+    std::hint::black_box(line!())
+}
+
+#[inline(never)]
+fn another() -> u32 {
+    std::hint::black_box(line!())
+}
+
+#[test]
+fn lines_have_addresses() {
+    let elf = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    let sections = DwarfSections::from_elf(&elf).unwrap();
+    let at = |file: &str, line: u32| sections.line_address(&SourceLine { file, line, column: None });
+    let (first, second) = (at("tests/lines.rs", marked()).unwrap(), at("lines.rs", another()).unwrap());
+    assert_ne!(first, second);
+    // The functions stand one behind the other in the source, and are small: so are their distances.
+    assert!(first.abs_diff(second) < 4096, "{first:#x} {second:#x}");
+    assert_eq!(at("lines.rs", 100_000), None);
+    assert_eq!(at("xlines.rs", marked()), None);
+}
