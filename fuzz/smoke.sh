@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-5}
 export RUSTC_BOOTSTRAP=1
 
-command -v cargo-fuzz >/dev/null || cargo install --quiet --locked cargo-fuzz
+command -v cargo-fuzz >/dev/null || cargo install --quiet --debug --locked cargo-fuzz
 cargo fuzz build --sanitizer none 2>&1 | tail -1
 for target in $(cargo fuzz list); do
     limits=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=512 -verbosity=0 -print_final_stats=1)
