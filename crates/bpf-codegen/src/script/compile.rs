@@ -1,5 +1,6 @@
 //! The passes in their order.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use bpf_insn::{MapDef, MapKind};
@@ -7,7 +8,7 @@ use bt_lang::ast::{ItemKind, MapDecl, Name, Probe, Program};
 use bt_lang::{Diagnostic, Span, conditions, macros};
 use typeinfo::{Abi, TypeStore};
 
-use super::check::{Body, Check, DeclaredKind, MapHolds, MapInfo, Shared};
+use super::check::{Asked, Body, Check, DeclaredKind, Made, MapHolds, MapInfo, Shared};
 use super::emit::{self, aggregate, scratch};
 use super::interface::{Config, MapValue, Script, ScriptMap, ScriptProbe, TargetFacts, ValueType};
 use super::resolve::{self, Target};
@@ -63,7 +64,11 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
         maps: Vec::new(),
         actions: Vec::new(),
         diagnostics,
+        asked: Asked::default(),
+        enums: RefCell::default(),
+        layouts: RefCell::default(),
         last_round: false,
+        made: Made::default(),
     };
     take_settings(&mut shared, &program);
     take_definitions(&mut shared, &program);
@@ -173,6 +178,7 @@ fn check(shared: &mut Shared<'_>, units: &mut [Unit<'_>]) {
     for round in 0..=MAX_ROUNDS {
         let before = shared.maps.clone();
         shared.actions.clear();
+        shared.made = Made::default();
         let mut changed = false;
         for unit in units.iter_mut() {
             let check = Check::new(shared, &unit.context, &unit.body);

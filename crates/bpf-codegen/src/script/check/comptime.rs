@@ -7,13 +7,16 @@ use typeinfo::TypeKind;
 use super::Check;
 use super::expr::smallest;
 use crate::script::hir::{Ex, ExKind};
-use crate::script::ty::{Ty, U64};
+use crate::script::ty::{MAX_SIZE, Ty, U64};
 
 impl Check<'_, '_> {
     pub(super) fn size_of(&mut self, what: &TypeOrExpr, span: Span) -> Ex {
         let ty = self.type_of(what);
         if ty.is_unknown() {
             return Ex::new(U64, ExKind::Error, span);
+        }
+        if ty.size() == MAX_SIZE {
+            return self.wrong(span, format!("this type has {MAX_SIZE} bytes or more"));
         }
         Ex::int(u64::from(ty.size()), U64, span)
     }

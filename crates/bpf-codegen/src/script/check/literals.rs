@@ -33,6 +33,9 @@ impl Check<'_, '_> {
         if let Some(value) = self.enumerator(name, span) {
             return value;
         }
+        if !self.shared.would_tell(span) {
+            return Ex::error(span);
+        }
         let near = bt_lang::nearest(name, BUILTINS.iter().map(|builtin| builtin.name)).join(", ");
         let hint = if near.is_empty() {
             "strings are in quotes, variables begin with $, maps with @".to_owned()
@@ -52,10 +55,10 @@ impl Check<'_, '_> {
     }
 
     fn enumerator(&mut self, name: &str, span: Span) -> Option<Ex> {
-        let mut found = self.shared.types.find_enumerator(name).ok().flatten();
+        let mut found = self.shared.find_enumerator(name);
         if found.is_none() && !self.shared.kernel_asked {
             self.shared.load_kernel_types();
-            found = self.shared.types.find_enumerator(name).ok().flatten();
+            found = self.shared.find_enumerator(name);
         }
         let (ty, value) = found?;
         let ty = self.ty_in(ty, Space::Any);

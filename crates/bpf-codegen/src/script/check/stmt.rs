@@ -19,6 +19,9 @@ impl Check<'_, '_> {
     pub(super) fn stmts(&mut self, stmts: &[Stmt]) -> Vec<St> {
         let mut done = Vec::with_capacity(stmts.len());
         for stmt in stmts {
+            if !self.may_make(1, stmt.span) {
+                break;
+            }
             self.stmt(stmt, &mut done);
         }
         done
@@ -185,8 +188,10 @@ impl Check<'_, '_> {
             self.wrong(count.span, "loops nest too deep");
         } else {
             // Each turn has variables of its own.
-            let turns = (0..times).map(|_| self.loop_body(|check| check.block(body)));
-            let turns: Vec<Vec<St>> = turns.collect();
+            let mut turns: Vec<Vec<St>> = Vec::new();
+            while (turns.len() as u64) < times && self.may_make(1, count.span) {
+                turns.push(self.loop_body(|check| check.block(body)));
+            }
             out.push(St::Unrolled(turns));
         }
         self.depth -= 1;

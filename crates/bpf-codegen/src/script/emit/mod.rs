@@ -105,19 +105,41 @@ pub(crate) struct Emitter<'a> {
     returns: bool,
     needs: Needs,
     needed: Needs,
-    /// Whether something did not fit, and is told by the caller.
-    pub(crate) too_large: bool,
+    /// How long callbacks' code is.
+    subs_slots: u32,
+    /// What did not fit.
+    failed: Option<EmitError>,
 }
+
+/// Why a program can't be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EmitError {
+    /// Its code, or a callback's.
+    #[error(transparent)]
+    Code(#[from] AsmError),
+    /// A program has at most 256 functions (`BPF_MAX_SUBPROGS` of `linux/bpf_verifier.h`).
+    #[error("it has more than {MAX_SUBS} loops")]
+    Loops,
+    /// All registers are taken where one is needed.
+    #[error("an argument of the probe stands too deep in an expression")]
+    Registers,
+}
+
+/// How many callbacks a program may have.
+const MAX_SUBS: usize = 255;
 
 /// The registers that calls keep.
 const KEPT: [Reg; 3] = [R7, R8, R9];
 
 /// Emits a program.
-pub(crate) fn emit(shared: &Shared<'_>, context: &Context, body: &Body, name: &str) -> Result<Emitted, AsmError> {
+pub(crate) fn emit(shared: &Shared<'_>, context: &Context, body: &Body, name: &str) -> Result<Emitted, EmitError> {
     let mut needs = Needs::default();
     loop {
         let mut emitter = Emitter::new(shared, context, body, name, needs);
         emitter.program();
+        if let Some(error) = emitter.failed {
+            return Err(error);
+        }
         if emitter.needed != needs {
             needs = emitter.needed;
             continue;
@@ -153,7 +175,8 @@ impl<'a> Emitter<'a> {
             returns: false,
             needs,
             needed: needs,
-            too_large: false,
+            subs_slots: 0,
+            failed: None,
         }
     }
 
@@ -194,6 +217,16 @@ impl<'a> Emitter<'a> {
             }
             self.vars.push(place);
         }
+    }
+
+    /// Whether it is no use to go on.
+    fn is_full(&self) -> bool {
+        self.failed.is_some() || self.asm.is_full()
+    }
+
+    /// Notes why there will be no program.
+    fn fail(&mut self, error: EmitError) {
+        self.failed.get_or_insert(error);
     }
 
     /// Runs with all temporary memory given back at the end.

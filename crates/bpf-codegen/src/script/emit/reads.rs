@@ -132,7 +132,7 @@ impl Emitter<'_> {
                 let held = emitter.hold();
                 match held {
                     super::Held::Reg(reg) => operand::store(&mut emitter.asm, reg, spec, slot, failed),
-                    super::Held::Slot(_) => emitter.too_large = true,
+                    super::Held::Slot(_) => emitter.fail(super::EmitError::Registers),
                 }
                 emitter.release(held);
             }

@@ -157,6 +157,6 @@ impl Shared<'_> {
             _ => Diagnostic::error(missing.message, point.span),
         };
         let diagnostic = missing.hints.into_iter().fold(diagnostic, Diagnostic::with_hint);
-        self.diagnostics.push(diagnostic);
+        self.keep(diagnostic);
     }
 }
