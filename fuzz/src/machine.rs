@@ -76,7 +76,7 @@ impl Machine {
         let kernel = if has(0) {
             KernelFacts::ALL
         } else {
-            KernelFacts { cookies: false, bpf_loop: false, for_each: false, lookup_percpu: false }
+            KernelFacts { cookies: false, bpf_loop: false, for_each: false, lookup_percpu: false, sleepable: false }
         };
         Self {
             arch: if has(1) { Arch::X86_64 } else { Arch::Aarch64 },
@@ -217,6 +217,10 @@ impl TargetFacts for Machine {
 
     fn pid_namespace(&self) -> Option<(u64, u64)> {
         self.pid.map(|_| (4, 4_026_531_836))
+    }
+
+    fn tells_reads(&self) -> bool {
+        self.pid.is_some()
     }
 
     fn allows_unsafe(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Programs and maps that belong together, before anything is loaded.
 
+use bpf_insn::asm::{Line, Reference};
 use bpf_insn::{Code, MapDef, ObjectBuilder};
 
 /// What a program is attached to, as far as its loading depends on it.
@@ -94,7 +95,11 @@ impl Module {
     pub fn to_object(&self) -> ObjectBuilder {
         let mut object = ObjectBuilder::new("GPL");
         for map in &self.maps {
-            object.map(map.clone());
+            if self.is_data(&map.name) {
+                object.zeroed(&map.name, map.value_size as usize);
+            } else {
+                object.map(map.clone());
+            }
         }
         for program in &self.programs {
             // libbpf's mark for programs that may wait.
@@ -104,7 +109,19 @@ impl Module {
                 None => section,
             };
             object.program(&section, &program.name, program.code.clone());
+            for sub in &program.subprograms {
+                object.subprogram(&sub.name, sub.code.clone());
+            }
         }
         object
+    }
+
+    /// Whether programs address the map's one value directly: loaders know such a map as data.
+    fn is_data(&self, map: &str) -> bool {
+        let is_it = |line: &Line| matches!(&line.reference, Some(Reference::Data(name)) if name == map);
+        let in_code = |code: &Code| code.lines().iter().any(is_it);
+        self.programs
+            .iter()
+            .any(|program| in_code(&program.code) || program.subprograms.iter().any(|sub| in_code(&sub.code)))
     }
 }

@@ -1,35 +1,21 @@
 //! From a type and its bytes to a value.
 
-use std::cell::Cell;
-
 use bpf_codegen::script::interface::{EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
 
 use crate::lookups::{Lookups, timestamp};
 use crate::stack;
 use crate::value::Value;
 
-/// Decodes values, and counts what is worth telling.
+/// Decodes values.
 pub struct Decoder<'a> {
     lookups: &'a dyn Lookups,
     trailer: &'a str,
-    cut: Cell<u64>,
-    no_stack: Cell<u64>,
 }
 
 impl<'a> Decoder<'a> {
     /// A decoder; `trailer` is what cut strings end with.
     pub fn new(lookups: &'a dyn Lookups, trailer: &'a str) -> Self {
-        Self { lookups, trailer, cut: Cell::new(0), no_stack: Cell::new(0) }
-    }
-
-    /// How many strings were cut.
-    pub fn cut(&self) -> u64 {
-        self.cut.get()
-    }
-
-    /// How many stacks were missing.
-    pub fn missing_stacks(&self) -> u64 {
-        self.no_stack.get()
+        Self { lookups, trailer }
     }
 
     pub(crate) fn lookups(&self) -> &dyn Lookups {
@@ -102,7 +88,6 @@ impl<'a> Decoder<'a> {
             return Value::Text(bytes[..end].to_vec());
         }
         // No end in all its room: the rest did not fit.
-        self.cut.set(self.cut.get() + 1);
         Value::Text([bytes, self.trailer.as_bytes()].concat())
     }
 
@@ -133,9 +118,6 @@ impl<'a> Decoder<'a> {
         symbols: impl Fn(u64) -> Vec<crate::lookups::Symbol>,
     ) -> Value {
         let length = word(bytes, at).cast_signed();
-        if length <= 0 {
-            self.no_stack.set(self.no_stack.get() + 1);
-        }
         let frames = part(bytes, at + 8, usize::try_from(length).unwrap_or(0).min(bytes.len()));
         if mode == StackMode::BuildId {
             return Value::text(stack::build_ids(&frames));

@@ -151,6 +151,18 @@ impl Printer {
         }
     }
 
+    /// What else went wrong in a program, likewise.
+    pub fn runtime_error(self, words: &str, place: &Place) -> String {
+        match self.form {
+            Form::Text => String::new(),
+            Form::Json => {
+                let mut out = "{\"type\": \"runtime_error\", \"msg\": ".to_owned();
+                json::push_string(&mut out, words.as_bytes());
+                out + &at(place)
+            }
+        }
+    }
+
     /// A benchmark's result: its name, nanoseconds of a run, how many runs.
     pub fn benchmark(self, name: &str, average: u64, runs: u64) -> String {
         let fields = vec![("average".to_owned(), Value::Uint(average)), ("iters".to_owned(), Value::Uint(runs))];

@@ -13,13 +13,24 @@ pub struct Generator<'a> {
     strings: u32,
     depth: u32,
     in_loop: bool,
+    /// Whether the probe is a user's: its arguments are addresses of strings.
+    in_user: bool,
 }
 
 impl<'a> Generator<'a> {
     /// What the choices make.
     pub fn new(choose: impl FnMut(u64) -> u64 + 'a) -> Self {
         let probes = &["interval:s:1", "profile:hz:99", "end"];
-        Self { choose: Box::new(choose), probes, statements: &[], integers: 0, strings: 0, depth: 0, in_loop: false }
+        Self {
+            choose: Box::new(choose),
+            probes,
+            statements: &[],
+            integers: 0,
+            strings: 0,
+            depth: 0,
+            in_loop: false,
+            in_user: false,
+        }
     }
 
     /// The same for the same seed (xorshift64).
@@ -51,9 +62,14 @@ impl<'a> Generator<'a> {
     pub fn script(&mut self) -> String {
         // A map that is nowhere filled is a mistake.
         let mut text = "begin { @i0[1] = 1; @i1[1] = 1; @i2[1] = 1; }\n".to_owned();
+        // Strings in keys and variables take scratch memory, of which there is not enough for all that are thought of here.
+        if self.below(4) != 0 {
+            text.insert_str(0, "config = { max_strlen = 200 }\n");
+        }
         for probe in std::iter::once("begin").chain(self.probes.iter().copied()) {
             if probe == "begin" || self.below(3) == 0 {
                 (self.integers, self.strings) = (0, 0);
+                self.in_user = probe.starts_with('u');
                 let body = self.block();
                 text.extend([probe, " ", &body, "\n"]);
             }
@@ -79,7 +95,7 @@ impl<'a> Generator<'a> {
         if !self.statements.is_empty() && self.below(3) == 0 {
             return self.pick(self.statements).to_owned();
         }
-        match self.below(if deep { 9 } else { 14 }) {
+        match self.below(if deep { 9 } else { 15 }) {
             0 | 1 => {
                 let value = self.integer(2);
                 self.integers += 1;
@@ -114,6 +130,13 @@ impl<'a> Generator<'a> {
                 let body = self.block();
                 format!("{counter} = 0; while ({counter} < {}) {{ {counter}++; {body} }}", 1 + self.below(30))
             }
+            13 => {
+                let outer = std::mem::replace(&mut self.in_loop, true);
+                let body = self.block();
+                self.in_loop = outer;
+                let map = self.below(3);
+                format!("for ($kv{} : @i{map}) {body}", self.depth)
+            }
             12 => format!("unroll ({}) {}", 1 + self.below(4), self.block()),
             _ if self.in_loop => format!("if ({}) {{ {} }}", self.condition(), self.pick(&["break;", "continue;"])),
             _ => format!("if ({}) {{ return; }}", self.condition()),
@@ -137,6 +160,7 @@ impl<'a> Generator<'a> {
                 2 => format!("(uint8)({right})"),
                 3 => format!("(~({left}))"),
                 4 => format!("(({left}) / 3)"),
+                5 => format!("(({left}) {} ({right}))", self.pick(&["/", "%"])),
                 _ => format!("({left} {} {right})", self.pick(&["+", "-", "*", "&", "|", "^", "<<", ">>"])),
             };
         }
@@ -150,6 +174,14 @@ impl<'a> Generator<'a> {
     }
 
     fn string(&mut self) -> String {
+        if self.in_user && self.below(3) == 0 {
+            let address = self.pick(&["(uint8 *)reg(\"ip\")", "reg(\"ip\")", "pid"]);
+            return match self.below(3) {
+                0 => format!("str({address})"),
+                1 => format!("str({address}, 5000)"),
+                _ => format!("str({address}, {})", self.integer(1)),
+            };
+        }
         match self.below(4) {
             0 => "comm".into(),
             1 => format!("str({}, 16)", self.pick(&["0", "pid", "nsecs"])),

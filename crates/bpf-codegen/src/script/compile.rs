@@ -10,6 +10,7 @@ use typeinfo::{Abi, TypeStore};
 
 use super::check::{Asked, Body, Check, DeclaredKind, Made, MapHolds, MapInfo, Shared};
 use super::emit::{self, aggregate, scratch};
+use super::interface::failure::{FAILURE_BYTES, FAILURES, Failures};
 use super::interface::{Config, MapValue, Script, ScriptMap, ScriptProbe, TargetFacts, ValueType};
 use super::resolve::{self, Target};
 use super::ty::Ty;
@@ -197,9 +198,10 @@ fn check(shared: &mut Shared<'_>, units: &mut [Unit<'_>]) {
 fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
     let mut script = Script::default();
     let mut scratch_bytes = 0;
+    let mut failures = Failures::default();
     for (number, unit) in units.iter().enumerate() {
         let name = format!("{}_{}", unit.context.kind.name(), number + 1);
-        let emitted = match emit::emit(shared, &unit.context, &unit.body, &name) {
+        let emitted = match emit::emit(shared, &unit.context, &unit.body, &name, &mut failures) {
             Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
             Ok(emitted) => {
                 let message = format!(
@@ -223,7 +225,7 @@ fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
             name,
             kind: unit.kind,
             target: unit.btf.clone(),
-            sleepable: false,
+            sleepable: emitted.sleepable,
             code: emitted.code,
             subprograms: subprograms.collect(),
         });
@@ -231,6 +233,11 @@ fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
     }
     script.maps = shared.maps.iter().map(|map| script_map(shared, map)).collect();
     script.module.maps = maps(shared, scratch_bytes);
+    if !failures.all.is_empty() {
+        let size = failures.all.len() as u32 * FAILURE_BYTES;
+        script.module.maps.push(MapDef::new(FAILURES, MapKind::Array, 4, size, 1));
+    }
+    script.failures = failures.all;
     script.actions = std::mem::take(&mut shared.actions);
     script.config = shared.config.clone();
     script

@@ -90,6 +90,11 @@ pub(crate) enum ExKind {
         base: Box<Ex>,
         index: Box<Ex>,
     },
+    /// An index of an array with so many elements; one that it does not have is told, and stays as it is.
+    Index {
+        index: Box<Ex>,
+        count: u32,
+    },
     /// So many bytes of the context, read directly.
     Ctx {
         offset: u32,
@@ -193,12 +198,14 @@ pub(crate) enum St {
         map: MapId,
         key: Ex,
         value: Ex,
+        span: Span,
     },
     /// `@map[key] = count()` and the like. The agg is the map's.
     Aggregate {
         map: MapId,
         key: Ex,
         args: Vec<Ex>,
+        span: Span,
     },
     If {
         cond: Ex,
@@ -300,6 +307,7 @@ impl Ex {
             | ExKind::BitNot(one)
             | ExKind::Convert(one)
             | ExKind::Reinterpret(one)
+            | ExKind::Index { index: one, .. }
             | ExKind::Load { addr: one, .. }
             | ExKind::At { addr: one, .. }
             | ExKind::Part { base: one, .. }

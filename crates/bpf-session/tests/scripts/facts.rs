@@ -13,6 +13,7 @@ pub(crate) struct Facts {
     pub usdt: Vec<UsdtPlaces>,
     pub formats: Vec<(String, TracepointFormat)>,
     pub settings: Vec<ConfigFact>,
+    pub tells_reads: bool,
 }
 
 fn none<T>(what: &str) -> Result<T, NotFound> {
@@ -111,6 +112,10 @@ impl TargetFacts for Facts {
 
     fn pid_namespace(&self) -> Option<(u64, u64)> {
         None
+    }
+
+    fn tells_reads(&self) -> bool {
+        self.tells_reads
     }
 
     fn allows_unsafe(&self) -> bool {

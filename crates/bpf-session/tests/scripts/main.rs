@@ -7,6 +7,7 @@ mod decode;
 mod facts;
 mod language;
 mod random;
+mod waiting;
 
 use bpf_codegen::event::RING;
 use bpf_codegen::script::interface::{Attach, Script};

@@ -1,5 +1,6 @@
 //! Random scripts that the compiler accepts: the verifier must take all of them.
 
+use bpf_codegen::script::interface::FunctionPlace;
 use bpf_session::{Features, Session};
 use testkit::script::Generator;
 
@@ -10,21 +11,42 @@ use crate::{allowed, compile};
 const SCRIPTS: u64 = 2000;
 /// Says how many instead.
 const VARIABLE: &str = "DPTRACE_TEST_SCRIPTS";
+/// What user probes are of; nothing is attached.
+const FILE: &str = "/bin/program";
+/// See [`FILE`].
+const FUNCTION: &str = "function";
+const PROBES: [&str; 5] =
+    ["interval:s:1", "profile:hz:99", "end", "uprobe:/bin/program:function", "uretprobe:/bin/program:function"];
 
 #[test]
 fn the_verifier_takes_what_the_compiler_accepts() {
     let Some(_alone) = allowed() else { return };
     let features = Features::detect().unwrap();
     let count = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok()).unwrap_or(SCRIPTS);
-    let mut accepted = 0;
+    let (mut accepted, mut waiting) = (0, 0);
     for seed in 0..count {
-        let source = Generator::random(seed).script();
+        let source = Generator::random(seed).with(&PROBES, &[]).script();
         // What the compiler refuses is no matter here: most is valid, and that most is, is looked at below.
-        let Ok(script) = compile(&source, &Facts::default()) else { continue };
+        let Ok(script) = compile(&source, &facts(seed)) else { continue };
         accepted += 1;
+        waiting += u64::from(script.module.programs.iter().any(|program| program.sleepable));
         if let Err(error) = Session::load(&script.module, features) {
             panic!("seed {seed}:\n{source}\n{error}");
         }
     }
     assert!(accepted * 10 >= count * 9, "only {accepted} of {count} were accepted");
+    assert!(waiting * 10 >= count, "only {waiting} of {count} may wait for memory");
+}
+
+/// A machine with a function to probe; every other tells what could not be read.
+fn facts(seed: u64) -> Facts {
+    let place = FunctionPlace {
+        path: "/proc/self/exe".into(),
+        shown: FILE.into(),
+        name: FUNCTION.into(),
+        offset: 64,
+        size: 16,
+        vaddr: 64,
+    };
+    Facts { functions: vec![place], tells_reads: seed.is_multiple_of(2), ..Facts::default() }
 }

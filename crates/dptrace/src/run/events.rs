@@ -97,7 +97,6 @@ impl Events<'_> {
                 output.flush()?;
                 self.system(&printf::format(format, values))
             }
-            ActionKind::HelperError { helper } => self.helper_error(helper, values, action),
         };
         Ok(output.buffer.write_all(shown.as_bytes())?)
     }
@@ -166,26 +165,6 @@ impl Events<'_> {
             }
         }
     }
-
-    fn helper_error(&self, helper: &str, values: &[Value], action: &Action) -> String {
-        let code = number(values.first()) as i64;
-        let place = self.text.place(action.span);
-        let words = match (helper, code) {
-            ("map_update_elem", -7) => {
-                "Map full; can't update element. Try increasing max_map_keys config or manually \
-                                        setting the max entries in a map declaration e.g. `let @a = hash(5000)`"
-                    .to_owned()
-            }
-            ("map_delete_elem", -2) => "Can't delete map element because it does not exist.".to_owned(),
-            ("map_lookup_elem", _) => "Can't lookup map element because it does not exist.".to_owned(),
-            _ => self.machine.error_text(i32::try_from(-code).unwrap_or(0)),
-        };
-        if !self.printer.is_json() && self.warnings {
-            let more = format!("Additional Info - helper: {helper}, retcode: {code}");
-            tell(&format!("{}: WARNING: {words}\n{more}\n{}", place.shown(), self.text.context(&place)));
-        }
-        self.printer.helper_error(&words, helper, code, &place)
-    }
 }
 
 /// What a field says as a number.
@@ -201,7 +180,7 @@ fn joined(values: &[Value], delimiter: &str) -> String {
 }
 
 /// Tells on standard error what the script says there.
-fn tell(text: &str) {
+pub(super) fn tell(text: &str) {
     // Where standard error is gone, there is nobody to tell.
     let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -13,6 +13,7 @@ use sys::process::{HeldChild, PidFd};
 
 use super::attach;
 use super::events::{Event, Events, Ready};
+use super::failures::Failures;
 use super::maps;
 use super::options::RunArgs;
 use crate::failure::note;
@@ -29,11 +30,9 @@ const NOTIFY: &str = "__BPFTRACE_NOTIFY_PROBES_ATTACHED";
 /// What the counters of [`LOST`] count: see the compiler's.
 const RING_FULL: u32 = 0;
 /// See [`RING_FULL`].
-const MAP_FULL: u32 = 1;
-/// See [`RING_FULL`].
-const BUSY: u32 = 2;
-/// What bpftrace says of it.
-const MAP_IS_FULL: &str = "Map full; can't update element. Try increasing max_map_keys config";
+const BUSY: u32 = 1;
+/// How often is looked for what failed.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// What a script is run with.
 pub(super) struct Setting<'a> {
@@ -54,6 +53,7 @@ pub(super) struct Live<'a> {
     output: Output,
     order: Reorder<Ready>,
     interrupt: &'a Interrupt,
+    failures: Failures<'a>,
     ordered: bool,
     /// Whether output is written only when there is much of it.
     gathers: bool,
@@ -65,7 +65,9 @@ impl<'a> Live<'a> {
     pub(super) fn new(session: Session, events: Events<'a>, output: Output, setting: &Setting<'a>) -> Self {
         let (script, interrupt, ordered) = (events.script, setting.interrupt, !setting.args.no_order);
         let gathers = setting.args.buffering.as_deref() == Some("full");
-        Self { script, session, events, output, order: Reorder::new(), interrupt, ordered, gathers, ends: false }
+        let failures = Failures::new(script, events.text, events.printer);
+        let order = Reorder::new();
+        Self { script, session, events, output, order, interrupt, failures, ordered, gathers, ends: false }
     }
 
     /// Runs the script; gives the status that it asked for, and the session, which may still have links to close.
@@ -116,7 +118,12 @@ impl<'a> Live<'a> {
             self.events.machine.remember(pid);
         }
         let deadline = setting.args.duration.map(|duration| Instant::now() + duration);
+        let mut looked = Instant::now();
         while !self.ends {
+            if looked.elapsed() >= LOOK_EVERY {
+                self.look_for_failures();
+                looked = Instant::now();
+            }
             let events = drain.next(WAIT);
             let is_idle = events.is_empty();
             self.take(events);
@@ -232,6 +239,7 @@ impl<'a> Live<'a> {
         while let Some(ready) = self.order.pop_any() {
             self.show(&ready)?;
         }
+        self.look_for_failures();
         let lost = self.counted(RING_FULL);
         let printer = self.events.printer;
         if lost > 0 {
@@ -251,19 +259,31 @@ impl<'a> Live<'a> {
         Ok((self.events.exit.or(status).unwrap_or_default(), self.session))
     }
 
+    /// Tells what has failed for the first time.
+    fn look_for_failures(&mut self) {
+        if self.events.warnings {
+            let shown = self.failures.look(&self.session, self.events.machine);
+            self.output.buffer.extend(shown.as_bytes());
+        }
+    }
+
     fn tell_totals(&self, lost: u64) {
         let counts = [
-            (self.counted(MAP_FULL), MAP_IS_FULL),
             (self.counted(BUSY), "hits were left out because programs interrupted one another too deeply"),
-            (lost, "events were lost because the ring buffer was full (perf_rb_pages makes it larger)"),
+            (
+                lost,
+                "events were lost because the ring buffer was full (config = { perf_rb_pages = N } or \
+                 BPFTRACE_PERF_RB_PAGES=N makes it larger)",
+            ),
             (self.session.misses(), "hits were skipped by the kernel because another program was running on that CPU"),
-            (self.events.decoder.cut(), "strings were cut (max_strlen makes room)"),
-            (self.events.decoder.missing_stacks(), "stacks could not be read"),
             (self.order.late(), "lines are not in their place in time"),
         ];
         let warnings = self.events.warnings;
         for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0 && warnings) {
-            note(&if what == MAP_IS_FULL { format!("{what} ({count} times)") } else { format!("{count} {what}") });
+            note(&format!("{count} {what}"));
+        }
+        if warnings {
+            self.failures.tell_totals();
         }
     }
 

@@ -5,6 +5,7 @@ mod bundled;
 mod compiled;
 mod events;
 mod facts;
+mod failures;
 mod listing;
 mod live;
 mod lookups;
@@ -21,11 +22,12 @@ use std::fmt::Write as _;
 
 use anyhow::Context as _;
 use bpf_codegen::script::Script;
-use bpf_session::Session;
+use bpf_session::{Session, SessionError};
+use bt_lang::ast::Program;
 use bt_runtime::{Decoder, Printer};
 use sys::process::{HeldChild, PidFd};
 
-use crate::failure::note;
+use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use events::Events;
@@ -44,8 +46,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
         return listing::list(args).map(|()| 0);
     }
     args.form()?;
-    if args.helper_errors > 0 {
-        note("-k: errors of helpers are not told yet");
+    if args.helper_errors > 0 && args.no_warnings {
+        return Err(usage("-k and --no-warnings contradict each other"));
     }
     let text = ScriptText::of(args)?;
     let mut program = compiled::parse(&text, args)?;
@@ -59,10 +61,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let facts = Facts::new(subject, text.params.clone(), args);
     process_id::put_in(&mut program, facts.files.subject().pid())?;
     name_tables::put_in(&mut program, |name| facts.files.enumeration(name));
-    let mut script = compiled::compile(&text, &program, &facts, args)?;
-    if let Some(filter) = &args.probe_filter {
-        attach::filter(&mut script, filter)?;
-    }
+    let script = compile(&text, &program, &facts, args)?;
     if args.check {
         return Ok(0);
     }
@@ -74,19 +73,37 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(what) = args.dump {
         return show::dump(&script, what, args).map(|()| 0);
     }
-    execute(&script, &text, &facts, args, held)
+    let interrupt = Interrupt::catch()?;
+    match Session::load(&script.module, facts.features()) {
+        // Where the kernel does not let what this script does wait for memory, it does without.
+        Err(SessionError::Refused { .. }) if script.module.programs.iter().any(|program| program.sleepable) => {
+            facts.stay_awake();
+            let script = compile(&text, &program, &facts, args)?;
+            let session = Session::load(&script.module, facts.features())?;
+            execute(&script, session, &text, &facts, args, (held, &interrupt))
+        }
+        loaded => execute(&script, loaded?, &text, &facts, args, (held, &interrupt)),
+    }
 }
 
-/// Loads and runs it.
+/// The programs of the probes that are wanted.
+fn compile(text: &ScriptText, program: &Program, facts: &Facts, args: &RunArgs) -> anyhow::Result<Script> {
+    let mut script = compiled::compile(text, program, facts, args)?;
+    if let Some(filter) = &args.probe_filter {
+        attach::filter(&mut script, filter)?;
+    }
+    Ok(script)
+}
+
+/// Runs it.
 fn execute(
     script: &Script,
+    mut session: Session,
     text: &ScriptText,
     facts: &Facts,
     args: &RunArgs,
-    held: Option<HeldChild>,
+    (held, interrupt): (Option<HeldChild>, &Interrupt),
 ) -> anyhow::Result<u8> {
-    let interrupt = Interrupt::catch()?;
-    let mut session = Session::load(&script.module, facts.features())?;
     if args.dry_run {
         attach::all(script, &mut session, args.verbose > 0)?;
         return Ok(0);
@@ -101,7 +118,7 @@ fn execute(
     }
     let pid = facts.files.subject().pid().filter(|_| held.is_none());
     let process = pid.map(|pid| PidFd::open(pid).with_context(|| format!("process {pid}"))).transpose()?;
-    let setting = Setting { args, interrupt: &interrupt, held, process, pid };
+    let setting = Setting { args, interrupt, held, process, pid };
     let (status, session) = Live::new(session, events, output, &setting).run(setting)?;
     if session.has_links() {
         sys::process::exit_leaving_rest(status);

@@ -82,7 +82,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Output")]
     pub(super) no_warnings: bool,
 
-    /// Tell of helpers that fail in the kernel
+    /// Warn of reads and look-ups that fail, too
     #[arg(short = 'k', action = ArgAction::Count, help_heading = "Output")]
     pub(super) helper_errors: u8,
 

@@ -209,6 +209,12 @@ impl Check<'_, '_> {
         }
         match base.kind {
             ExKind::At { addr, space } => {
+                // A flexible array has no end that is known.
+                let index = if index.constant().is_some() || count == 0 {
+                    index
+                } else {
+                    Ex::new(index.ty.clone(), ExKind::Index { index: Box::new(index), count }, span)
+                };
                 let addr = moved(*addr, index, u64::from(elem.size()), span);
                 self.read_as(addr, elem, space, span)
             }

@@ -111,14 +111,14 @@ pub(super) fn find(name: &str) -> Option<&'static Aggregate> {
 }
 
 impl Check<'_, '_> {
-    /// `@map[key] = count()` and the like.
+    /// `@map[key] = count()` and the like; `span` is the call's, `whole` the assignment's.
     pub(super) fn aggregate(
         &mut self,
         aggregate: &Aggregate,
         map: MapId,
         key: Ex,
         args: &[Expr],
-        span: Span,
+        (span, whole): (Span, Span),
     ) -> Option<St> {
         let (least, most) = aggregate.args;
         if args.len() < least || args.len() > most {
@@ -159,7 +159,7 @@ impl Check<'_, '_> {
             self.wrong(span, message);
             return None;
         }
-        Some(St::Aggregate { map, key, args: value.into_iter().collect() })
+        Some(St::Aggregate { map, key, args: value.into_iter().collect(), span: whole })
     }
 
     /// A number that must be known when compiling.

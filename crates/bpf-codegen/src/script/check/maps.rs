@@ -129,13 +129,13 @@ impl Check<'_, '_> {
         value: &Expr,
         out: &mut Vec<St>,
     ) {
-        let id = self.map_id(&map.name.text, map.name.span);
+        let (id, whole) = (self.map_id(&map.name.text, map.name.span), span.to(value.span));
         if op.is_none()
             && let ExprKind::Call { func, args } = &value.kind
             && let Some(aggregate) = super::aggregates::find(&func.text)
         {
             let key = self.key(id, &map.keys, span);
-            out.extend(self.aggregate(aggregate, id, key, args, value.span));
+            out.extend(self.aggregate(aggregate, id, key, args, (value.span, whole)));
             return;
         }
         // What is read by the value comes before what the assignment says of the map.
@@ -146,7 +146,7 @@ impl Check<'_, '_> {
                     self.hold(id, &I64, span);
                 }
                 let left = self.map_read(map, span);
-                self.binary(op, left, right, span.to(value.span))
+                self.binary(op, left, right, whole)
             }
             None => self.expr(value),
         };
@@ -155,7 +155,7 @@ impl Check<'_, '_> {
         if let Some(MapHolds::Agg(_)) = self.map(id).value {
             return;
         }
-        out.push(St::SetMap { map: id, key, value });
+        out.push(St::SetMap { map: id, key, value, span: whole });
     }
 
     /// That the map is given this value.
@@ -217,6 +217,7 @@ impl Check<'_, '_> {
             _ => self.hold(id, if signed { &I64 } else { &U64 }, span),
         }
         let ty = self.map_read_type(id).unwrap_or(I64);
+        let by = by * self.step_of(&ty);
         Ex::new(ty, ExKind::StepMap { map: id, key: Box::new(key), by, post }, span)
     }
 

@@ -41,9 +41,9 @@ impl Check<'_, '_> {
             return self.string(text, span);
         }
         let value = self.expr(&call.args[0]);
-        // As in bpftrace, a length that is given counts the end; the setting's does not.
-        let (length, limit) = self.length(call.args.get(1), most - 1, call.name);
-        let room = if call.args.len() > 1 && limit.is_none() { length.max(1) } else { length + 1 };
+        // As in bpftrace, a length that is given counts the end; a string that is cut by the setting has none.
+        let (length, limit) = self.length(call.args.get(1), most, call.name);
+        let room = length.max(1);
         let ty = Ty::Str(room);
         match &value.ty {
             Ty::Unknown => return Ex::new(ty, ExKind::Error, span),

@@ -103,6 +103,16 @@ impl Check<'_, '_> {
         Ex::new(ty, kind, span)
     }
 
+    /// How far `++` moves a value of a type: a pointer, by what it points to.
+    pub(super) fn step_of(&self, ty: &Ty) -> i64 {
+        match ty {
+            Ty::Ptr { to, .. } if !to.is_void() => {
+                self.shared.types.size_of(*to).map_or(1, |size| size.max(1).cast_signed())
+            }
+            _ => 1,
+        }
+    }
+
     /// `++` and `--`.
     pub(super) fn step(&mut self, operand: &Expr, by: i64, post: bool, span: Span) -> Ex {
         match &operand.kind {
@@ -111,16 +121,11 @@ impl Check<'_, '_> {
                 let ExKind::Var(var) = value.kind else {
                     return value;
                 };
-                let by = match &value.ty {
-                    Ty::Ptr { to, .. } if !to.is_void() => {
-                        by * self.shared.types.size_of(*to).map_or(1, |size| size.max(1).cast_signed())
-                    }
-                    Ty::Int { .. } | Ty::Ptr { .. } => by,
-                    ty => {
-                        let name = self.type_name(ty);
-                        return self.wrong(span, format!("++ and -- can't be used on a value of type '{name}'"));
-                    }
-                };
+                let by = by * self.step_of(&value.ty);
+                if !matches!(value.ty, Ty::Int { .. } | Ty::Ptr { .. }) {
+                    let name = self.type_name(&value.ty);
+                    return self.wrong(span, format!("++ and -- can't be used on a value of type '{name}'"));
+                }
                 // What is counted outgrows the type that its first value had.
                 if let Ty::Int { signed, .. } = value.ty {
                     let wide = Ex::int(0, Ty::Int { size: 8, signed }, span);

@@ -4,7 +4,7 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{Helper, JumpOp, Size};
 
 use super::place::Place;
-use super::{Emitter, Held};
+use super::{Emitter, Held, failures};
 use crate::script::check::MapHolds;
 use crate::script::hir::{Ex, MapId};
 use crate::script::interface::SeriesOp;
@@ -15,6 +15,8 @@ use crate::script::ty::Agg;
 pub(crate) const ZEROS: &str = "zeros";
 /// `BPF_NOEXIST`: another program on this CPU may have been faster.
 const IF_NEW: i32 = 1;
+/// What it then says: the value is there.
+const EEXIST: i32 = -17;
 
 impl Emitter<'_> {
     fn agg(&self, map: MapId) -> Agg {
@@ -52,7 +54,7 @@ impl Emitter<'_> {
 
     /// Puts a zero value in, and r0 is its address; goes to `failed` if the map is full.
     fn new_value(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
-        let (full, found) = (self.asm.label("full"), self.asm.label("made"));
+        let found = self.asm.label("made");
         let index = self.slot();
         let frame = self.frame;
         self.asm.note("a new key").store(Size::W, frame.at(index), 0).load_map(R1, ZEROS);
@@ -61,10 +63,11 @@ impl Emitter<'_> {
         self.address(key, R2);
         self.load_map(map);
         self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM);
-        self.lookup(map, key);
-        self.asm.jump_if(R0, JumpOp::Eq, 0, full).jump(found).bind(full);
-        self.count(super::scratch::MAP_FULL);
+        self.asm.jump_if(R0, JumpOp::Eq, 0, found).jump_if(R0, JumpOp::Eq, EEXIST, found);
+        self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
         self.asm.jump(failed).bind(found);
+        self.lookup(map, key);
+        self.asm.jump_if(R0, JumpOp::Eq, 0, failed);
     }
 
     /// Adds to the word at r0, `offset` bytes on.

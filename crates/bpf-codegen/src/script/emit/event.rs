@@ -3,8 +3,9 @@
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, JumpOp, Size};
 
+use super::foreign::Foreign;
 use super::place::{Base, Place};
-use super::{Emitter, scratch};
+use super::{Emitter, Held, scratch};
 use crate::event::RING;
 use crate::script::hir::Ex;
 use crate::script::interface::action;
@@ -114,9 +115,9 @@ impl Emitter<'_> {
                 emitter.asm.jump_if(R3, JumpOp::Ne, 0, next);
                 emitter.store(list, Size::DW, 0);
                 emitter.asm.jump(end).bind(next);
-                emitter.address(to, R1);
-                emitter.asm.mov(R2, size.cast_signed());
-                emitter.read(space, true);
+                let addr = Held::Slot(pointer.off as i16);
+                let from = Foreign { addr, space, text: true, to, room: size, limit: None };
+                emitter.read_text(&from, size >= emitter.shared.config.max_strlen);
                 emitter.asm.bind(end);
             }
         });

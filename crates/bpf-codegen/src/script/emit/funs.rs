@@ -3,10 +3,10 @@
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{ByteOrder, Helper, JumpOp, Size, SwapBits};
 
-use super::Emitter;
 use super::place::Place;
+use super::{Emitter, failures};
 use crate::script::hir::{Ex, Fun};
-use crate::script::interface::Clock;
+use crate::script::interface::{Clock, FailureKind};
 use crate::script::ty::Ty;
 
 /// `BPF_F_USER_STACK` of `linux/bpf.h`.
@@ -47,6 +47,7 @@ impl Emitter<'_> {
             Fun::Signal => {
                 self.argument(args);
                 self.asm.mov(R1, R0).call(Helper::SEND_SIGNAL);
+                self.failed_if_negative(failures::of(Helper::SEND_SIGNAL));
             }
             Fun::StrLen => {
                 if let Some(text) = args.first() {
@@ -191,6 +192,7 @@ impl Emitter<'_> {
         self.asm.mov(R3, (depth * 8).cast_signed()).mov(R4, if *user { USER_STACK } else { 0 });
         self.asm.call(Helper::GET_STACK);
         self.store(place.at(head), Size::DW, R0);
+        self.failed_if_negative(if *user { FailureKind::UserStack } else { FailureKind::KernelStack });
     }
 
     /// `u32` version, then the address.

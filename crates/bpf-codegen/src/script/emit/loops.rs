@@ -174,7 +174,10 @@ impl Emitter<'_> {
                     emitter.copy(target, Self::behind(R8), value.size());
                 }
                 emitter.held = [false; 3];
+                // The helper holds a lock of RCU's while it calls back.
+                let outer = std::mem::replace(&mut emitter.locked, true);
                 emitter.loop_body(body);
+                emitter.locked = outer;
                 emitter.asm.mov(R0, 0).exit();
             });
         });

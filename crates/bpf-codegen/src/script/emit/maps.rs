@@ -4,7 +4,7 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Size, Width};
 
 use super::place::{Base, Place};
-use super::{Emitter, scratch};
+use super::{Emitter, failures};
 use crate::script::hir::{Ex, MapId};
 use crate::script::ty::Ty;
 
@@ -60,6 +60,13 @@ impl Emitter<'_> {
             let key = emitter.key(map, key);
             emitter.lookup(map, key);
             let none = emitter.asm.label("none");
+            if emitter.shared.facts.tells_reads() {
+                let there = emitter.asm.label("there");
+                emitter.asm.jump_if(R0, JumpOp::Ne, 0, there);
+                emitter.no_such_key();
+                emitter.asm.jump(none).bind(there).load(Size::DW, R0, R0.at(0)).bind(none);
+                return;
+            }
             emitter.asm.jump_if(R0, JumpOp::Eq, 0, none).load(Size::DW, R0, R0.at(0)).bind(none);
         });
     }
@@ -76,6 +83,7 @@ impl Emitter<'_> {
         self.convert_copy(&ty, from, to, place);
         self.release(held);
         self.asm.jump(done).bind(none);
+        self.no_such_key();
         self.zero(place, to.size());
         self.asm.bind(done);
     }
@@ -119,7 +127,7 @@ impl Emitter<'_> {
         self.address(value, R3);
         self.load_map(map);
         self.asm.mov(R4, 0).call(Helper::MAP_UPDATE_ELEM).jump_if(R0, JumpOp::Eq, 0, done);
-        self.count(scratch::MAP_FULL);
+        self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
         self.asm.bind(done);
     }
 

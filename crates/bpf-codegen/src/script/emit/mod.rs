@@ -7,6 +7,8 @@
 
 pub(crate) mod aggregate;
 mod event;
+mod failures;
+mod foreign;
 mod funs;
 mod loops;
 mod maps;
@@ -21,9 +23,11 @@ mod write;
 
 use bpf_insn::Reg::{R0, R6, R7, R8, R9, R10};
 use bpf_insn::{Asm, AsmError, Code, Label, Reg, Size};
+use bt_lang::Span;
 
 use super::check::{Body, Shared};
 use super::hir::Ex;
+use super::interface::failure::Failures;
 use super::probe::Context;
 use super::ty::Ty;
 use place::{Base, Place};
@@ -44,6 +48,8 @@ pub(crate) struct Emitted {
     pub(crate) subs: Vec<Sub>,
     /// How many bytes of scratch memory it needs; 0 for none.
     pub(crate) scratch: u32,
+    /// Whether it waits for pages of memory.
+    pub(crate) sleepable: bool,
 }
 
 /// The context's place in the program's frame, for callbacks.
@@ -109,6 +115,13 @@ pub(crate) struct Emitter<'a> {
     subs_slots: u32,
     /// What did not fit.
     failed: Option<EmitError>,
+    failures: &'a mut Failures,
+    /// The part of the script that is being worked on.
+    at: Span,
+    /// Whether something waits for pages of memory.
+    sleepable: bool,
+    /// Whether the kernel calls this code where nothing may be waited for.
+    locked: bool,
 }
 
 /// Why a program can't be made.
@@ -132,10 +145,16 @@ const MAX_SUBS: usize = 255;
 const KEPT: [Reg; 3] = [R7, R8, R9];
 
 /// Emits a program.
-pub(crate) fn emit(shared: &Shared<'_>, context: &Context, body: &Body, name: &str) -> Result<Emitted, EmitError> {
+pub(crate) fn emit(
+    shared: &Shared<'_>,
+    context: &Context,
+    body: &Body,
+    name: &str,
+    failures: &mut Failures,
+) -> Result<Emitted, EmitError> {
     let mut needs = Needs::default();
     loop {
-        let mut emitter = Emitter::new(shared, context, body, name, needs);
+        let mut emitter = Emitter::new(shared, context, body, name, needs, failures);
         emitter.program();
         if let Some(error) = emitter.failed {
             return Err(error);
@@ -144,15 +163,22 @@ pub(crate) fn emit(shared: &Shared<'_>, context: &Context, body: &Body, name: &s
             needs = emitter.needed;
             continue;
         }
-        let scratch = emitter.scratch_most;
+        let (scratch, sleepable) = (emitter.scratch_most, emitter.sleepable);
         let code = emitter.asm.finish_reachable()?;
         let subs = referenced(&code, emitter.subs);
-        return Ok(Emitted { code, subs, scratch });
+        return Ok(Emitted { code, subs, scratch, sleepable });
     }
 }
 
 impl<'a> Emitter<'a> {
-    fn new(shared: &'a Shared<'_>, context: &'a Context, body: &'a Body, name: &'a str, needs: Needs) -> Self {
+    fn new(
+        shared: &'a Shared<'_>,
+        context: &'a Context,
+        body: &'a Body,
+        name: &'a str,
+        needs: Needs,
+        failures: &'a mut Failures,
+    ) -> Self {
         let mut asm = Asm::new();
         let end = asm.label("end");
         Self {
@@ -177,6 +203,10 @@ impl<'a> Emitter<'a> {
             needed: needs,
             subs_slots: 0,
             failed: None,
+            failures,
+            at: Span::default(),
+            sleepable: false,
+            locked: false,
         }
     }
 

@@ -9,10 +9,11 @@ use super::place::{Base, Place, size_of};
 use super::{CONTEXT, Emitter};
 use crate::operand;
 use crate::script::hir::{Ex, ExKind};
+use crate::script::interface::FailureKind;
 use crate::script::ty::{Space, Ty};
 
 /// The helpers that read memory, by whose it is: bytes, and strings.
-fn helper(space: Space, text: bool) -> Helper {
+pub(super) fn helper(space: Space, text: bool) -> Helper {
     match (space, text) {
         (Space::User, false) => Helper::PROBE_READ_USER,
         (Space::User, true) => Helper::PROBE_READ_USER_STR,
@@ -22,8 +23,8 @@ fn helper(space: Space, text: bool) -> Helper {
 }
 
 impl Emitter<'_> {
-    /// Reads into r1, r2 bytes, from the address r3. What can't be read is filled with zeros, and r0 negative.
-    pub(super) fn read(&mut self, space: Space, text: bool) {
+    /// As [`Emitter::read`], for those who look at r0 themselves.
+    pub(super) fn read_quietly(&mut self, space: Space, text: bool) {
         if space != Space::Any {
             self.asm.call(helper(space, text));
             return;
@@ -31,6 +32,20 @@ impl Emitter<'_> {
         let (kernel, done) = (self.asm.label("kernel"), self.asm.label("read"));
         self.asm.jump_if(R3, JumpOp::SLt, 0, kernel).call(helper(Space::User, text)).jump(done);
         self.asm.bind(kernel).call(helper(Space::Kernel, text)).bind(done);
+    }
+
+    /// Reads into r1, r2 bytes, from the address r3. What can't be read is filled with zeros, and r0 negative.
+    pub(super) fn read(&mut self, space: Space, text: bool) {
+        if space != Space::Any {
+            self.call_reader(helper(space, text));
+            return;
+        }
+        let (kernel, done) = (self.asm.label("kernel"), self.asm.label("read"));
+        self.asm.jump_if(R3, JumpOp::SLt, 0, kernel);
+        self.call_reader(helper(Space::User, text));
+        self.asm.jump(done).bind(kernel);
+        self.call_reader(helper(Space::Kernel, text));
+        self.asm.bind(done);
     }
 
     /// r0 = the number at an address.
@@ -104,7 +119,9 @@ impl Emitter<'_> {
                 emitter.asm.add(R1, R0);
                 emitter.load_at(R1, 0, ty, R0);
             }
-            emitter.asm.jump(done).bind(none).mov(R0, 0).bind(done);
+            emitter.asm.jump(done).bind(none);
+            emitter.failed(FailureKind::OutOfBounds);
+            emitter.asm.mov(R0, 0).bind(done);
         });
     }
 

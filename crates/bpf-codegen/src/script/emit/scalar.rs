@@ -6,6 +6,7 @@ use bt_lang::ast::BinaryOp;
 
 use super::Emitter;
 use crate::script::hir::{Ex, ExKind};
+use crate::script::interface::FailureKind;
 use crate::script::ty::Ty;
 
 /// The jump for a comparison.
@@ -45,6 +46,10 @@ fn alu(op: BinaryOp, signed: bool) -> Option<AluOp> {
 impl Emitter<'_> {
     /// Works a number out in r0, extended as its type wants.
     pub(super) fn scalar(&mut self, ex: &Ex) {
+        self.within(ex.span, |emitter| emitter.number(ex));
+    }
+
+    fn number(&mut self, ex: &Ex) {
         match &ex.kind {
             ExKind::Error => {
                 self.asm.mov(R0, 0);
@@ -88,6 +93,13 @@ impl Emitter<'_> {
             }),
             ExKind::Load { addr, space, bits } => self.load_foreign(addr, *space, &ex.ty, *bits),
             ExKind::Part { base, offset, bits } => self.part(base, *offset, *bits, &ex.ty),
+            ExKind::Index { index, count } => {
+                self.scalar(index);
+                let within = self.asm.label("within");
+                self.asm.jump_if(R0, JumpOp::Lt, count.cast_signed(), within);
+                self.failed(FailureKind::OutOfBounds);
+                self.asm.bind(within);
+            }
             ExKind::Elem { base, index } => self.element(base, index, &ex.ty),
             ExKind::CtxAddr { offset } => {
                 let context = self.context_in(R0);
@@ -200,20 +212,13 @@ impl Emitter<'_> {
             return;
         };
         self.temporary(|emitter| {
-            if signed && matches!(op, BinaryOp::Div | BinaryOp::Mod) {
-                emitter.pair(left, right);
-                emitter.signed_division(operation);
+            if matches!(op, BinaryOp::Div | BinaryOp::Mod) {
+                emitter.division(left, right, operation, signed);
                 return;
             }
             // A shift by a constant of 64 or more is refused by the verifier; the machine takes the low six bits.
             let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
             match small(right) {
-                Some(0) if matches!(op, BinaryOp::Div | BinaryOp::Mod) => {
-                    emitter.scalar(left);
-                    if op == BinaryOp::Div {
-                        emitter.asm.mov(R0, 0);
-                    }
-                }
                 Some(number) => {
                     emitter.scalar(left);
                     emitter.asm.alu(operation, R0, if shift { number & 63 } else { number });
@@ -224,6 +229,32 @@ impl Emitter<'_> {
                 }
             }
         });
+    }
+
+    /// r0 = the quotient or the remainder; 1 where the divisor is 0, as bpftrace has it.
+    fn division(&mut self, left: &Ex, right: &Ex, operation: AluOp, signed: bool) {
+        let (fine, done) = (self.asm.label("divisor"), self.asm.label("quotient"));
+        let is_known = right.constant().is_some_and(|number| number != 0);
+        if let Some(number) = small(right)
+            && is_known
+            && !signed
+        {
+            self.scalar(left);
+            self.asm.alu(operation, R0, number);
+            return;
+        }
+        self.pair(left, right);
+        if !is_known {
+            self.asm.jump_if(R1, JumpOp::Ne, 0, fine);
+            self.failed(FailureKind::DivisionByZero);
+            self.asm.mov(R0, 1).jump(done).bind(fine);
+        }
+        if signed {
+            self.signed_division(operation);
+        } else {
+            self.asm.alu(operation, R0, R1);
+        }
+        self.asm.bind(done);
     }
 
     /// r0 = r0 / r1 or r0 % r1 with signs: kernels before 6.6 have division without signs only.

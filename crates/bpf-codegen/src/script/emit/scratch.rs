@@ -12,7 +12,7 @@ use crate::event::LOST;
 /// The scratch map's name.
 pub(crate) const MAP: &str = "scratch";
 /// How many counters [`LOST`] has.
-pub(crate) const COUNTERS: u32 = 3;
+pub(crate) const COUNTERS: u32 = 2;
 /// How many areas each CPU has.
 pub(crate) const AREAS: u32 = 4;
 /// The word that says whether an area is taken.
@@ -20,13 +20,10 @@ pub(super) const HEAD: u32 = 8;
 /// The most that an area can have: the largest value of a per-CPU map (`PCPU_MIN_UNIT_SIZE`).
 pub(crate) const MOST: u32 = 32 << 10;
 
-/// Indices into [`LOST`]: events that did not fit into the ring, updates that a map did not take, programs that found no
-/// scratch memory.
+/// Indices into [`LOST`]: events that did not fit into the ring, programs that found no scratch memory.
 pub(crate) const RING_FULL: i32 = 0;
 /// See [`RING_FULL`].
-pub(crate) const MAP_FULL: i32 = 1;
-/// See [`RING_FULL`].
-pub(crate) const BUSY: i32 = 2;
+pub(crate) const BUSY: i32 = 1;
 
 impl Emitter<'_> {
     pub(super) fn take_scratch(&mut self, busy: Label) {

@@ -21,8 +21,12 @@ impl Emitter<'_> {
         match stmt {
             St::Expr(ex) => self.effect(ex),
             St::SetVar { var, value } => self.set_var(*var, value),
-            St::SetMap { map, key, value } => self.set_map(*map, key, value),
-            St::Aggregate { map, key, args } => self.aggregate(*map, key, args.first()),
+            St::SetMap { map, key, value, span } => {
+                self.within(*span, |emitter| emitter.set_map(*map, key, value));
+            }
+            St::Aggregate { map, key, args, span } => {
+                self.within(*span, |emitter| emitter.aggregate(*map, key, args.first()));
+            }
             St::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
             St::While { cond, body } => self.while_loop(cond, body),
             St::Range { var, start, end, body } => self.range_loop(*var, start, end, body),
@@ -43,6 +47,10 @@ impl Emitter<'_> {
 
     /// Works an expression out for its effect.
     pub(super) fn effect(&mut self, ex: &Ex) {
+        self.within(ex.span, |emitter| emitter.effect_of(ex));
+    }
+
+    fn effect_of(&mut self, ex: &Ex) {
         self.of(ex);
         match &ex.kind {
             ExKind::Block { stmts, value } => {

@@ -1,9 +1,10 @@
 //! Strings and buffers, from other memory and from our own.
 
-use bpf_insn::Reg::{R0, R1, R2, R3};
+use bpf_insn::Reg::{R0, R1, R2};
 use bpf_insn::{JumpOp, Size};
 
 use super::Emitter;
+use super::foreign::Foreign;
 use super::place::Place;
 use crate::script::hir::{Ex, ExKind};
 use crate::script::ty::{Space, Ty};
@@ -15,42 +16,15 @@ impl Emitter<'_> {
             return;
         };
         let room = to.size();
-        let limit = args.get(1).map(|limit| self.limit(limit, room - 1));
+        let limit = args.get(1).map(|limit| self.limit(limit, room));
         self.scalar(addr);
-        let held = self.hold();
+        let addr = self.hold();
         // What is behind the string's end is part of keys and comparisons.
         self.zero(place, room);
-        self.fetch(held, R3);
-        self.release(held);
-        self.address(place, R1);
-        match limit {
-            // One more for the end.
-            Some(limit) => {
-                self.load(limit, &Ty::Int { size: 8, signed: false }, R2);
-                self.asm.and(R2, mask(room)).add(R2, 1);
-                self.at_most(room);
-            }
-            None => {
-                self.asm.mov(R2, room.cast_signed());
-            }
-        }
-        self.read(space, true);
-    }
-
-    /// A limit that is known at run time only, cut to what there is room for.
-    fn limit(&mut self, limit: &Ex, most: u32) -> Place {
-        let place = self.stack(8);
-        let small = self.asm.label("small");
-        self.scalar(limit);
-        self.asm.jump_if(R0, JumpOp::Le, most.cast_signed(), small).mov(R0, most.cast_signed()).bind(small);
-        self.store(place, Size::DW, R0);
-        place
-    }
-
-    /// Tells the verifier that r2 is no more than this.
-    fn at_most(&mut self, most: u32) {
-        let small = self.asm.label("fits");
-        self.asm.jump_if(R2, JumpOp::Le, most.cast_signed(), small).mov(R2, most.cast_signed()).bind(small);
+        // Of a string that is longer than the script wants it, nothing is lost.
+        let is_longest = room >= self.shared.config.max_strlen;
+        self.read_text(&Foreign { addr, space, text: true, to: place, room, limit }, is_longest);
+        self.release(addr);
     }
 
     /// `buf(addr, length)`
@@ -61,21 +35,13 @@ impl Emitter<'_> {
         let limit = args.get(1).map(|limit| self.limit(limit, *room));
         self.zero(place, to.size());
         self.store_length(limit, *room, place);
+        if *room == 0 {
+            return;
+        }
         self.scalar(addr);
-        self.asm.mov(R3, R0);
-        self.address(place.at(4), R1);
-        match limit {
-            Some(limit) => {
-                self.load(limit, &Ty::Int { size: 8, signed: false }, R2);
-                self.at_most(*room);
-            }
-            None => {
-                self.asm.mov(R2, room.cast_signed());
-            }
-        }
-        if *room > 0 {
-            self.read(space, false);
-        }
+        let addr = self.hold();
+        self.read_bytes(&Foreign { addr, space, text: false, to: place.at(4), room: *room, limit });
+        self.release(addr);
     }
 
     fn store_length(&mut self, limit: Option<Place>, room: u32, place: Place) {
@@ -98,6 +64,10 @@ impl Emitter<'_> {
             _ => (to.size(), place),
         };
         let limit = args.get(1).map(|limit| self.limit(limit, room));
+        if let (Some(limit), Ty::Str(_)) = (limit, to) {
+            self.cut_at(value, limit, room, place);
+            return;
+        }
         self.zero(place, to.size());
         if let ExKind::Str(text) = &value.kind {
             let length = (text.len() as u32).min(room);
@@ -114,20 +84,24 @@ impl Emitter<'_> {
         if value.ty.size() >= room && room > 0 && !matches!(value.ty, Ty::Str(size) if size == room) {
             self.store(target.at(room - 1), Size::B, 0);
         }
-        if let Some(limit) = limit {
-            self.end_at(limit, room, target);
-        }
     }
 
-    /// Zeros from a place within a string on, one by one: there are few.
-    fn end_at(&mut self, limit: Place, room: u32, text: Place) {
-        for at in 0..room.min(64) {
-            let within = self.asm.label("within");
-            self.load(limit, &Ty::Int { size: 8, signed: false }, R0);
-            self.asm.jump_if(R0, JumpOp::Gt, at.cast_signed(), within);
-            self.store(text.at(at), Size::B, 0);
-            self.asm.bind(within);
+    /// A text of our own up to where only the run tells: a copy of it is read as other memory's is.
+    fn cut_at(&mut self, value: &Ex, limit: Place, room: u32, place: Place) {
+        let size = value.ty.size();
+        let copy = self.mem(size.next_multiple_of(8) + 8);
+        self.zero(copy, size.next_multiple_of(8) + 8);
+        if let ExKind::Str(text) = &value.kind {
+            self.literal(copy, text, text.len() as u32);
+        } else {
+            self.temporary(|emitter| emitter.write_bytes(value, size, copy));
         }
+        self.zero(place, room);
+        self.address(copy, R0);
+        let addr = self.hold();
+        let from = Foreign { addr, space: Space::Kernel, text: true, to: place, room, limit: Some(limit) };
+        self.read_foreign(&from);
+        self.release(addr);
     }
 
     /// r0 = the length of a string.
@@ -140,9 +114,4 @@ impl Emitter<'_> {
             emitter.asm.add(R2, 1).add(R0, 1).jump_if(R0, JumpOp::Lt, text.ty.size().cast_signed(), again).bind(done);
         });
     }
-}
-
-/// All bits up to the highest one of a number: the verifier then knows the number's limit.
-fn mask(most: u32) -> i32 {
-    (most.next_power_of_two() * 2 - 1).cast_signed()
 }

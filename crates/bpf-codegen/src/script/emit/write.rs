@@ -6,11 +6,16 @@ use bpf_insn::{JumpOp, Size};
 use super::Emitter;
 use super::place::{Place, size_of};
 use crate::script::hir::{Ex, ExKind};
+use crate::script::interface::FailureKind;
 use crate::script::ty::Ty;
 
 impl Emitter<'_> {
     /// Writes a value as one of type `to`, all of whose bytes are then known.
     pub(super) fn write(&mut self, ex: &Ex, to: &Ty, place: Place) {
+        self.within(ex.span, |emitter| emitter.write_value(ex, to, place));
+    }
+
+    fn write_value(&mut self, ex: &Ex, to: &Ty, place: Place) {
         if to.is_scalar() {
             self.write_scalar(ex, to, place);
             return;
@@ -38,7 +43,12 @@ impl Emitter<'_> {
                 self.read_value(addr, *space, size, place);
                 self.end_text(&ex.ty, to, place);
             }
-            ExKind::Fun(fun, args) => self.fun_value(*fun, args, to, place),
+            ExKind::Fun(fun, args) => {
+                // A string is read as long as it is wanted, however much room there is.
+                let own = if matches!((&ex.ty, to), (Ty::Str(own), Ty::Str(room)) if own < room) { &ex.ty } else { to };
+                self.pad(place, own.size(), to.size());
+                self.fun_value(*fun, args, own, place);
+            }
             ExKind::Elem { base, index } => self.write_element(base, index, to, place),
             ExKind::Reinterpret(inner) => {
                 self.scalar(inner);
@@ -159,6 +169,7 @@ impl Emitter<'_> {
         self.address(place, R1);
         self.asm.mov(bpf_insn::Reg::R2, size.cast_signed()).call(bpf_insn::Helper::PROBE_READ_KERNEL);
         self.asm.jump(done).bind(none);
+        self.failed(FailureKind::OutOfBounds);
         self.zero(place, size);
         self.asm.bind(done);
     }

@@ -95,11 +95,6 @@ pub enum ActionKind {
         /// The format of the command.
         format: Vec<FormatPiece>,
     },
-    /// A helper gave an error. One field: `i64`, the error.
-    HelperError {
-        /// The helper's name without `bpf_`.
-        helper: &'static str,
-    },
 }
 
 /// Which of the functions that print.

@@ -19,11 +19,13 @@ pub struct KernelFacts {
     pub for_each: bool,
     /// `bpf_map_lookup_percpu_elem`. Since Linux 5.19.
     pub lookup_percpu: bool,
+    /// Uprobes' programs may wait for a page of memory. Since Linux 6.0.
+    pub sleepable: bool,
 }
 
 impl KernelFacts {
     /// All of it.
-    pub const ALL: Self = Self { cookies: true, bpf_loop: true, for_each: true, lookup_percpu: true };
+    pub const ALL: Self = Self { cookies: true, bpf_loop: true, for_each: true, lookup_percpu: true, sleepable: true };
 }
 
 /// A function in a file that processes run.
@@ -125,6 +127,10 @@ pub trait TargetFacts {
     fn child(&self) -> Option<u32>;
     /// The device and inode of our own PID namespace, where it isn't the kernel's first: `pid` and `tid` are as we see them.
     fn pid_namespace(&self) -> Option<(u64, u64)>;
+    /// Whether reads and look-ups that fail are told (`-k`); what else fails always is.
+    fn tells_reads(&self) -> bool {
+        false
+    }
     /// Whether `--unsafe` was given.
     fn allows_unsafe(&self) -> bool;
 }

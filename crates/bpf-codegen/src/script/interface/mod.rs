@@ -13,10 +13,12 @@
 //! | [`value`] | types of values and their bytes |
 //! | [`action`] | events |
 //! | [`map`] | maps, and how CPUs' values become one |
+//! | [`failure`] | what can fail, and where it is counted |
 //! | [`facts`] | what the compiler wants to know of the machine |
 
 pub mod action;
 pub mod facts;
+pub mod failure;
 pub mod map;
 pub mod value;
 
@@ -28,6 +30,7 @@ use crate::Module;
 
 pub use action::{Action, ActionKind, FormatPiece, FormatSize, FormatSpec, PrintTo};
 pub use facts::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, UsdtPlaces};
+pub use failure::{Failure, FailureKind};
 pub use map::{MapValue, ScriptMap, SeriesOp};
 pub use value::{Clock, EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
 
@@ -42,6 +45,8 @@ pub struct Script {
     pub maps: Vec<ScriptMap>,
     /// What events ask for.
     pub actions: Vec<Action>,
+    /// What can fail.
+    pub failures: Vec<Failure>,
     /// The settings.
     pub config: Config,
 }

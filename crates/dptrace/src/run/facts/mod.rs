@@ -4,7 +4,7 @@ mod files;
 mod kernel;
 mod subject;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -31,6 +31,9 @@ pub(super) struct Facts {
     features: OnceCell<Features>,
     params: Vec<String>,
     allows_unsafe: bool,
+    tells_reads: bool,
+    /// Whether programs must not wait for pages of memory, whatever the kernel can do.
+    awake: Cell<bool>,
     start: u64,
 }
 
@@ -38,7 +41,14 @@ impl Facts {
     pub(super) fn new(subject: Subject, params: Vec<String>, args: &RunArgs) -> Self {
         let start = sys::clock::boot_nanos();
         let (kernel, files) = (Kernel::default(), UserFiles::new(subject, args.debug_dirs.clone()));
-        Self { kernel, files, features: OnceCell::new(), params, allows_unsafe: args.r#unsafe, start }
+        let (allows_unsafe, tells_reads) = (args.r#unsafe, args.helper_errors > 0);
+        let (features, awake) = (OnceCell::new(), Cell::new(false));
+        Self { kernel, files, features, params, allows_unsafe, tells_reads, awake, start }
+    }
+
+    /// From now on, programs must not wait for pages of memory: this kernel did not take such a program.
+    pub(super) fn stay_awake(&self) {
+        self.awake.set(true);
     }
 
     /// What links may use.
@@ -67,6 +77,7 @@ impl TargetFacts for Facts {
             bpf_loop: since(5, 17),
             for_each: since(5, 13),
             lookup_percpu: since(5, 19),
+            sleepable: self.features().sleepable_uprobes() && !self.awake.get(),
         }
     }
 
@@ -156,6 +167,10 @@ impl TargetFacts for Facts {
         use std::os::unix::fs::MetadataExt as _;
         let own = std::fs::metadata("/proc/self/ns/pid").ok()?;
         (own.ino() != FIRST_PID_NAMESPACE).then(|| (own.dev(), own.ino()))
+    }
+
+    fn tells_reads(&self) -> bool {
+        self.tells_reads
     }
 
     fn allows_unsafe(&self) -> bool {

@@ -1,0 +1,136 @@
+//! What failed while a script ran: programs count it at its place, here it is told. The first time at a place is told when
+//! it is seen, how often it was at the end.
+
+use bpf_codegen::script::Script;
+use bpf_codegen::script::interface::failure::{FAILURE_BYTES, FAILURES};
+use bpf_codegen::script::interface::{Failure, FailureKind};
+use bpf_session::Session;
+use bt_runtime::{Lookups as _, Place, Printer};
+
+use super::events::tell;
+use super::lookups::Machine;
+use super::source::ScriptText;
+use crate::failure::note;
+
+/// `E2BIG` of a map that has no room for another key.
+const FULL: i64 = -7;
+/// What bpftrace says of it.
+const MAP_IS_FULL: &str = "Map full; can't update element. Try increasing max_map_keys config or manually setting the max \
+                           entries in a map declaration e.g. `let @a = hash(5000)`";
+
+/// What was seen so far.
+pub(super) struct Failures<'a> {
+    script: &'a Script,
+    text: &'a ScriptText,
+    printer: Printer,
+    /// How often each failure was.
+    counts: Vec<u64>,
+}
+
+impl<'a> Failures<'a> {
+    pub(super) fn new(script: &'a Script, text: &'a ScriptText, printer: Printer) -> Self {
+        Self { script, text, printer, counts: vec![0; script.failures.len()] }
+    }
+
+    /// Looks, and tells what is new; what is for standard output comes back.
+    pub(super) fn look(&mut self, session: &Session, machine: &Machine) -> String {
+        let mut shown = String::new();
+        if self.counts.is_empty() {
+            return shown;
+        }
+        let counted = session.map(FAILURES).and_then(|map| map.lookup(&0_u32.to_ne_bytes()).ok().flatten());
+        let slots = counted.as_deref().unwrap_or_default().chunks_exact(FAILURE_BYTES as usize);
+        for ((failure, before), slot) in self.script.failures.iter().zip(&mut self.counts).zip(slots) {
+            let ([count, code], _) = slot.as_chunks::<8>() else { continue };
+            let (count, code) = (u64::from_ne_bytes(*count), i64::from_ne_bytes(*code));
+            if std::mem::replace(before, count) == 0 && count > 0 {
+                let place = self.text.place(failure.span);
+                shown += &Self::first(*failure, code, &place, self.text, self.printer, machine);
+            }
+        }
+        shown
+    }
+
+    /// Tells of a place's first failure; of strings only the sum is told.
+    fn first(
+        failure: Failure,
+        code: i64,
+        place: &Place,
+        text: &ScriptText,
+        printer: Printer,
+        machine: &Machine,
+    ) -> String {
+        let complain = |words: &str| {
+            if !printer.is_json() {
+                tell(&format!("{}: WARNING: {words}\n{}", place.shown(), text.context(place)));
+            }
+        };
+        if let FailureKind::Helper(helper) = failure.kind {
+            let error = machine.error_text(i32::try_from(-code).unwrap_or(0));
+            let words = helper_words(helper, code).map_or_else(|| error.clone(), str::to_owned);
+            complain(&format!("{words}\nAdditional Info - helper: {helper}, retcode: {code}"));
+            return printer.helper_error(&error, helper, code, place);
+        }
+        let Some(words) = words(failure.kind) else { return String::new() };
+        complain(words);
+        printer.runtime_error(words, place)
+    }
+
+    /// Tells how often things failed, where it was more than once.
+    pub(super) fn tell_totals(&self) {
+        let counted = || self.script.failures.iter().zip(&self.counts).filter(|(_, count)| **count > 0);
+        for (failure, count) in counted().filter(|(_, count)| **count > 1) {
+            let what = match failure.kind {
+                FailureKind::Helper("map_update_elem") => {
+                    "values were not put into a full map (max_map_keys makes room)"
+                }
+                FailureKind::Helper("map_lookup_elem") => "look-ups found no such key",
+                FailureKind::Helper(_) => "calls of the helper failed",
+                FailureKind::DivisionByZero => "divisions were by 0, and gave 1",
+                FailureKind::OutOfBounds => "indices were out of the array's bounds",
+                FailureKind::KernelStack => "kernel stacks could not be read",
+                FailureKind::UserStack => "user stacks could not be read",
+                FailureKind::TextCut | FailureKind::TextUnreadable => continue,
+            };
+            note(&format!("{}: {count} {what}", self.text.place(failure.span).shown()));
+        }
+        let sum = |kind| counted().filter(|(failure, _)| failure.kind == kind).map(|(_, count)| *count).sum::<u64>();
+        let sums = [
+            (
+                sum(FailureKind::TextCut),
+                "strings were longer than max_strlen and are cut (config = { max_strlen = N } or BPFTRACE_MAX_STRLEN=N \
+                 makes room)",
+            ),
+            (
+                sum(FailureKind::TextUnreadable),
+                "strings could not be read and are empty: nothing is at their address, or it is not in memory (-k tells \
+                 where in the script)",
+            ),
+        ];
+        for (count, what) in sums.into_iter().filter(|(count, _)| *count > 0) {
+            note(&format!("{count} {what}"));
+        }
+    }
+}
+
+/// What bpftrace says of a helper's failure, where it is not the error's text.
+fn helper_words(helper: &str, code: i64) -> Option<&'static str> {
+    match (helper, code) {
+        ("map_update_elem", FULL) => Some(MAP_IS_FULL),
+        ("map_lookup_elem", _) => Some("Can't lookup map element because it does not exist."),
+        _ => None,
+    }
+}
+
+/// What bpftrace says of a failure; nothing of those that it does not know.
+fn words(kind: FailureKind) -> Option<&'static str> {
+    Some(match kind {
+        FailureKind::DivisionByZero => {
+            "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result."
+        }
+        FailureKind::OutOfBounds => "Array access out of bounds. This can lead to unexpected results.",
+        FailureKind::KernelStack => "Error reading kstack.",
+        FailureKind::UserStack => "Error reading ustack.",
+        FailureKind::Helper(_) | FailureKind::TextCut | FailureKind::TextUnreadable => return None,
+    })
+}
