@@ -57,7 +57,8 @@ measure() {
     # bpftrace says so before it has loaded all of them.
     if [[ $tool == bpftrace ]]; then sleep 0.7; fi
     loaded "$tracer"
-    kill -INT "$tracer"
+    # Not an interrupt: what a shell starts behind it ignores those until it has a handler.
+    kill "$tracer"
     wait "$tracer" 2>/dev/null || true
     tracer=
 }

@@ -280,7 +280,7 @@ fn is_per_cpu(map: &MapInfo) -> bool {
 fn maps(shared: &Shared<'_>, scratch_bytes: u32) -> Vec<MapDef> {
     let mut maps = vec![
         MapDef::ring_buffer(RING, shared.config.ring_bytes),
-        MapDef::new(LOST, MapKind::PercpuArray, 4, 8, scratch::COUNTERS),
+        MapDef::new(LOST, MapKind::Array, 4, scratch::COUNTERS * scratch::COUNTER_BYTES, 1),
     ];
     if scratch_bytes > 0 {
         maps.push(MapDef::new(

@@ -19,6 +19,7 @@
 mod code;
 mod emit;
 mod reach;
+mod tidy;
 
 pub use code::{Code, Line, Reference};
 

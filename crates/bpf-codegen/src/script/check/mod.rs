@@ -53,6 +53,8 @@ pub(crate) struct MapInfo {
     pub(crate) declared: Option<(DeclaredKind, u32)>,
     /// Where it was first given a value.
     pub(crate) span: Span,
+    /// Whether the script takes keys out one by one: then those that are set are mostly new.
+    pub(crate) deletes: bool,
 }
 
 /// What a map holds.

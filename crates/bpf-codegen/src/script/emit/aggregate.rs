@@ -15,8 +15,6 @@ use crate::script::ty::Agg;
 pub(crate) const ZEROS: &str = "zeros";
 /// `BPF_NOEXIST`: another program on this CPU may have been faster.
 const IF_NEW: i32 = 1;
-/// What it then says: the value is there.
-const EEXIST: i32 = -17;
 
 impl Emitter<'_> {
     fn agg(&self, map: MapId) -> Agg {
@@ -40,11 +38,8 @@ impl Emitter<'_> {
         }
         let held = value.map(|_| self.hold());
         let key = self.key(map, key);
-        let (there, done) = (self.asm.label("there"), self.asm.label("aggregated"));
-        self.lookup(map, key);
-        self.asm.jump_if(R0, JumpOp::Ne, 0, there);
-        self.new_value(map, key, done);
-        self.asm.bind(there);
+        let done = self.asm.label("aggregated");
+        self.find_or_make(map, key, done);
         self.apply(&agg, held);
         self.asm.bind(done);
         if let Some(held) = held {
@@ -52,22 +47,45 @@ impl Emitter<'_> {
         }
     }
 
-    /// Puts a zero value in, and r0 is its address; goes to `failed` if the map is full.
-    fn new_value(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
-        let found = self.asm.label("made");
-        let index = self.slot();
-        let frame = self.frame;
-        self.asm.note("a new key").store(Size::W, frame.at(index), 0).load_map(R1, ZEROS);
-        self.asm.mov(R2, frame).add(R2, i32::from(index)).call(Helper::MAP_LOOKUP_ELEM);
-        self.asm.jump_if(R0, JumpOp::Eq, 0, failed).mov(R3, R0);
-        self.address(key, R2);
-        self.load_map(map);
-        self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM);
-        self.asm.jump_if(R0, JumpOp::Eq, 0, found).jump_if(R0, JumpOp::Eq, EEXIST, found);
-        self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
-        self.asm.jump(failed).bind(found);
+    /// r0 = the address of a key's value; if there is none, of one that is all zeros. Goes to `failed` if the map is full.
+    fn find_or_make(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
+        let (again, there, full) = (self.asm.label("look"), self.asm.label("there"), self.asm.label("full"));
+        let (frame, error) = (self.frame, self.slot());
+        // Whether one was made: then it is there, or there is no room. Another CPU may have been faster with it.
+        let made = self.flag();
+        self.asm.bind(again);
         self.lookup(map, key);
-        self.asm.jump_if(R0, JumpOp::Eq, 0, failed);
+        self.asm.jump_if(R0, JumpOp::Ne, 0, there);
+        let flag = match made {
+            Held::Reg(reg) => reg,
+            Held::Slot(slot) => {
+                self.asm.load(Size::DW, R1, frame.at(slot));
+                R1
+            }
+        };
+        self.asm.jump_if(flag, JumpOp::Ne, 0, full).note("a new key").mov(R1, 1);
+        self.put(made, R1);
+        self.address(key, R2);
+        self.asm.load_data(R3, ZEROS, 0);
+        self.load_map(map);
+        self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM).store(Size::DW, frame.at(error), R0).jump(again);
+        self.asm.bind(full).load(Size::DW, R0, frame.at(error));
+        self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
+        self.asm.jump(failed).bind(there);
+        self.release(made);
+    }
+
+    /// 0 in a place that lasts, for the verifier to follow: it must see that a loop ends.
+    fn flag(&mut self) -> Held {
+        self.asm.mov(R0, 0);
+        self.hold()
+    }
+
+    fn put(&mut self, held: Held, from: bpf_insn::Reg) {
+        match held {
+            Held::Reg(reg) => self.asm.mov(reg, from),
+            Held::Slot(slot) => self.asm.store(Size::DW, self.frame.at(slot), from),
+        };
     }
 
     /// Adds to the word at r0, `offset` bytes on.
@@ -120,19 +138,15 @@ impl Emitter<'_> {
             self.asm.jump_if(R0, JumpOp::SGe, 0, positive).mov(R0, 0).jump(done).bind(positive);
         }
         self.asm.jump_if(R0, JumpOp::Lt, 1 << bits, small);
-        // r2 = the power of two, by halves.
-        self.asm.mov(R1, R0).mov(R2, 0);
-        for shift in [32, 16, 8, 4, 2, 1] {
+        // r2 = the power of two, by halves. The upper half is a number that no instruction can hold.
+        let low = self.asm.label("low");
+        self.asm.mov(R1, R0).rsh(R1, 32).mov(R2, 32).jump_if(R1, JumpOp::Ne, 0, low).mov(R1, R0).mov(R2, 0).bind(low);
+        for shift in [16, 8, 4, 2, 1] {
             let below = self.asm.label("below");
-            self.asm
-                .mov(R3, R1)
-                .rsh(R3, shift)
-                .jump_if(R3, JumpOp::Eq, 0, below)
-                .mov(R1, R3)
-                .add(R2, shift)
-                .bind(below);
+            self.asm.jump_if(R1, JumpOp::Lt, 1 << shift, below).rsh(R1, shift).add(R2, shift).bind(below);
         }
-        self.asm.sub(R2, bits).rsh(R0, R2).sub(R0, 1 << bits).add(R2, 1).lsh(R2, bits).add(R0, R2);
+        // The bucket is ((power - bits + 1) << bits) + (number >> (power - bits)) - (1 << bits).
+        self.asm.sub(R2, bits).rsh(R0, R2).lsh(R2, bits).add(R0, R2);
         self.asm.bind(small).add(R0, 1).bind(done);
     }
 

@@ -33,7 +33,7 @@ impl Emitter<'_> {
         self.callbacks -= 1;
         let asm = std::mem::replace(&mut self.asm, outer.0);
         (self.frame, self.held) = (outer.1, outer.2);
-        match asm.finish_reachable() {
+        match asm.finish_short() {
             Ok(code) => {
                 self.subs_slots += code.slots();
                 self.subs[index].code = code;

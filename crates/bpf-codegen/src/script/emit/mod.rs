@@ -133,9 +133,6 @@ pub(crate) enum EmitError {
     /// A program has at most 256 functions (`BPF_MAX_SUBPROGS` of `linux/bpf_verifier.h`).
     #[error("it has more than {MAX_SUBS} loops")]
     Loops,
-    /// All registers are taken where one is needed.
-    #[error("an argument of the probe stands too deep in an expression")]
-    Registers,
 }
 
 /// How many callbacks a program may have.
@@ -164,7 +161,7 @@ pub(crate) fn emit(
             continue;
         }
         let (scratch, sleepable) = (emitter.scratch_most, emitter.sleepable);
-        let code = emitter.asm.finish_reachable()?;
+        let code = emitter.asm.finish_short()?;
         let subs = referenced(&code, emitter.subs);
         return Ok(Emitted { code, subs, scratch, sleepable });
     }
