@@ -41,6 +41,8 @@ print(sum(p["bytes_xlated"] for p in programs) // 8, sum(p["bytes_jited"] for p 
 # Runs a script with a tool until its programs are attached, and measures them; "- -" where the tool refuses it.
 measure() {
     local tool=$1 script=$2 told=$dir/told
+    # Here and not in the background, where what the last one said would still be read.
+    : >"$told"
     case $tool in
     dptrace) "$DPTRACE" run "$script" >"$told" 2>&1 & ;;
     bpftrace) bpftrace "$script" >"$told" 2>&1 & ;;
@@ -57,8 +59,9 @@ measure() {
     # bpftrace says so before it has loaded all of them.
     if [[ $tool == bpftrace ]]; then sleep 0.7; fi
     loaded "$tracer"
-    # Not an interrupt: what a shell starts behind it ignores those until it has a handler.
-    kill "$tracer"
+    # Not an interrupt: what a shell starts behind it ignores those until it has a handler. And bpftrace sleeps through
+    # one that comes before it waits.
+    while kill "$tracer" 2>/dev/null; do sleep 0.1; done
     wait "$tracer" 2>/dev/null || true
     tracer=
 }

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use super::Asm;
-use crate::insn::{AluOp, Callee, Insn, Reg, Src, Width};
+use crate::insn::{AluOp, Callee, Insn, Reg, Size, Src, Width};
 
 /// A set of registers, a bit each.
 type Regs = u16;
@@ -28,7 +28,12 @@ impl Asm {
     /// Does so, as often as it helps.
     pub(super) fn tidy(&mut self) {
         for _ in 0..MOST_TURNS {
-            if !(self.thread_jumps() | self.turn_jumps() | self.shorten_moves() | self.drop_unread()) {
+            if !(self.thread_jumps()
+                | self.turn_jumps()
+                | self.forward_stores()
+                | self.shorten_moves()
+                | self.drop_unread())
+            {
                 return;
             }
         }
@@ -79,6 +84,22 @@ impl Asm {
         self.keep_only(&keep)
     }
 
+    /// What was stored is not loaded from there again right away.
+    fn forward_stores(&mut self) -> bool {
+        let targets = self.targets();
+        let mut changed = false;
+        for index in 1..self.items.len() {
+            let (store, load) = (self.items[index - 1].line.insn, self.items[index].line.insn);
+            let Insn::Store { size: Size::DW, addr: to, src: src @ Src::Reg(_) } = store else { continue };
+            let Insn::Load { size: Size::DW, dst, addr: from } = load else { continue };
+            if to == from && to.base == Reg::R10 && !targets.contains(&self.items[index].line.slot) {
+                self.items[index].line.insn = Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src };
+                changed = true;
+            }
+        }
+        changed
+    }
+
     /// `rX = something; rZ = rX` with X not read later: `rZ = something`.
     fn shorten_moves(&mut self) -> bool {
         let (live, targets) = (self.live_after(), self.targets());
@@ -92,12 +113,30 @@ impl Asm {
             if !is_last || src == dst || !keep[index - 1] || targets.contains(&item.line.slot) {
                 continue;
             }
-            if let Some(insn) = renamed(self.items[index - 1].line.insn, src, dst) {
-                self.items[index - 1].line.insn = insn;
+            // What comes before it in the register may be made in the other one.
+            let mut first = index - 1;
+            while changes_only(self.items[first].line.insn, src) && !self.is_barrier(first, &targets, &keep) {
+                first -= 1;
+            }
+            if keep[first]
+                && let Some(insn) = renamed(self.items[first].line.insn, src, dst)
+            {
+                self.items[first].line.insn = insn;
+                for item in &mut self.items[first + 1..index] {
+                    if let Insn::Alu { dst: changed, .. } = &mut item.line.insn {
+                        *changed = dst;
+                    }
+                }
                 keep[index] = false;
             }
         }
         self.keep_only(&keep)
+    }
+
+    /// Whether nothing in front of an instruction may be looked at: something else comes there, or it takes part in a
+    /// change already.
+    fn is_barrier(&self, index: usize, targets: &HashSet<u32>, keep: &[bool]) -> bool {
+        index == 0 || !keep[index] || targets.contains(&self.items[index].line.slot)
     }
 
     /// The slots that labels stand in front of.
@@ -139,6 +178,11 @@ impl Asm {
         }
         after
     }
+}
+
+/// Whether an instruction does no more than change a number in this register by a constant.
+fn changes_only(insn: Insn, reg: Reg) -> bool {
+    matches!(insn, Insn::Alu { op, dst, src: Src::Imm(_), .. } if dst == reg && op != AluOp::Mov)
 }
 
 /// What sets a register, whatever that was, setting another one.
@@ -187,7 +231,7 @@ fn effect(insn: Insn) -> (Regs, Regs) {
 mod tests {
     use super::*;
     use crate::helpers::Helper;
-    use crate::insn::{JumpOp, Reg::*, Size};
+    use crate::insn::{JumpOp, Reg::*};
 
     fn tidied(build: impl FnOnce(&mut Asm)) -> Vec<String> {
         let mut asm = Asm::new();

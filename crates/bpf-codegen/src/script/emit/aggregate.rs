@@ -1,7 +1,7 @@
 //! The functions that only a map can hold, on values that each CPU has for itself; no atomics.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
-use bpf_insn::{Helper, JumpOp, Size};
+use bpf_insn::{Helper, JumpOp, Reg, Size, Src};
 
 use super::place::Place;
 use super::{Emitter, Held, failures};
@@ -9,7 +9,7 @@ use crate::script::check::MapHolds;
 use crate::script::hir::{Ex, MapId};
 use crate::script::interface::SeriesOp;
 use crate::script::interface::map::{hist_buckets, lhist_buckets};
-use crate::script::ty::Agg;
+use crate::script::ty::{Agg, Ty};
 
 /// A map of one value, never written: what a new value of a per-CPU map is copied from.
 pub(crate) const ZEROS: &str = "zeros";
@@ -68,9 +68,17 @@ impl Emitter<'_> {
         self.address(key, R2);
         self.asm.load_data(R3, ZEROS, 0);
         self.load_map(map);
-        self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM).store(Size::DW, frame.at(error), R0).jump(again);
-        self.asm.bind(full).load(Size::DW, R0, frame.at(error));
-        self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
+        self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM);
+        if self.key_type(map) != Ty::Void {
+            self.asm.store(Size::DW, frame.at(error), R0);
+        }
+        self.asm.jump(again);
+        self.asm.bind(full);
+        // A map without a key has room for its only value.
+        if self.key_type(map) != Ty::Void {
+            self.asm.load(Size::DW, R0, frame.at(error));
+            self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
+        }
         self.asm.jump(failed).bind(there);
         self.release(made);
     }
@@ -95,36 +103,44 @@ impl Emitter<'_> {
 
     /// Lets the value at r0 take part.
     fn apply(&mut self, agg: &Agg, held: Option<Held>) {
-        if let Some(held) = held {
-            self.fetch(held, R1);
-        }
+        let value = match held {
+            Some(Held::Reg(reg)) => reg,
+            Some(held) => {
+                self.fetch(held, R1);
+                R1
+            }
+            None => R1,
+        };
         match *agg {
             Agg::Count => self.add_word(0, 1),
-            Agg::Sum { .. } => self.add_word(0, R1),
-            Agg::Min { signed } => self.extreme(if signed { JumpOp::SLe } else { JumpOp::Le }),
-            Agg::Max { signed } => self.extreme(if signed { JumpOp::SGe } else { JumpOp::Ge }),
+            Agg::Sum { .. } => self.add_word(0, value),
+            Agg::Min { signed } => self.extreme(if signed { JumpOp::SLe } else { JumpOp::Le }, value),
+            Agg::Max { signed } => self.extreme(if signed { JumpOp::SGe } else { JumpOp::Ge }, value),
             Agg::Avg { .. } | Agg::Stats { .. } => {
-                self.add_word(0, R1);
+                self.add_word(0, value);
                 self.add_word(8, 1);
             }
-            Agg::Hist { bits } => self.bump(hist_buckets(bits)),
-            Agg::Lhist { min, max, step } => self.bump(lhist_buckets(min, max, step)),
-            Agg::Series { interval, buckets, op, signed } => self.series(interval, buckets, op, signed),
+            Agg::Hist { bits } => self.bump(hist_buckets(bits), value),
+            Agg::Lhist { min, max, step } => self.bump(lhist_buckets(min, max, step), value),
+            Agg::Series { interval, buckets, op, signed } => {
+                self.asm.mov(R1, value);
+                self.series(interval, buckets, op, signed);
+            }
         }
     }
 
-    /// Keeps r1 where it is the first or `keep` does not hold for the one that is kept.
-    fn extreme(&mut self, keep: JumpOp) {
+    /// Keeps a value where it is the first or `keep` does not hold for the one that is kept.
+    fn extreme(&mut self, keep: JumpOp, value: Reg) {
         let (set, done) = (self.asm.label("set"), self.asm.label("kept"));
         self.asm.load(Size::DW, R2, R0.at(8)).jump_if(R2, JumpOp::Eq, 0, set);
-        self.asm.load(Size::DW, R2, R0.at(0)).jump_if(R2, keep, R1, done).bind(set);
-        self.asm.store(Size::DW, R0.at(0), R1).store(Size::DW, R0.at(8), 1).bind(done);
+        self.asm.load(Size::DW, R2, R0.at(0)).jump_if(R2, keep, value, done).bind(set);
+        self.asm.store(Size::DW, R0.at(0), value).store(Size::DW, R0.at(8), 1).bind(done);
     }
 
-    /// Counts in bucket r1.
-    fn bump(&mut self, buckets: u32) {
+    /// Counts in a bucket.
+    fn bump(&mut self, buckets: u32, bucket: Reg) {
         let outside = self.asm.label("outside");
-        self.asm.jump_if(R1, JumpOp::Ge, buckets.cast_signed(), outside).lsh(R1, 3).add(R0, R1);
+        self.asm.jump_if(bucket, JumpOp::Ge, buckets.cast_signed(), outside).lsh(bucket, 3).add(R0, bucket);
         self.add_word(0, 1);
         self.asm.bind(outside);
     }
@@ -154,10 +170,22 @@ impl Emitter<'_> {
     fn lhist_bucket(&mut self, min: i64, max: i64, step: u64) {
         let (below, above, done) = (self.asm.label("below"), self.asm.label("above"), self.asm.label("bucket"));
         let last = lhist_buckets(min, max, step).cast_signed() - 1;
-        self.asm.constant(R1, min.cast_unsigned()).jump_if(R0, JumpOp::SLt, R1, below);
-        self.asm.constant(R2, max.cast_unsigned()).jump_if(R0, JumpOp::SGe, R2, above);
-        self.asm.sub(R0, R1).constant(R1, step).alu(bpf_insn::AluOp::Div, R0, R1).add(R0, 1).jump(done);
+        let (min, max, step) = (self.operand(min, R1), self.operand(max, R2), self.operand(step.cast_signed(), R3));
+        self.asm.jump_if(R0, JumpOp::SLt, min, below).jump_if(R0, JumpOp::SGe, max, above);
+        if min != 0.into() {
+            self.asm.sub(R0, min);
+        }
+        self.asm.div(R0, step).add(R0, 1).jump(done);
         self.asm.bind(below).mov(R0, 0).jump(done).bind(above).mov(R0, last).bind(done);
+    }
+
+    /// A number as an operand: in the instruction, or in a register if it is too large for that.
+    fn operand(&mut self, number: i64, spare: Reg) -> Src {
+        if let Ok(small) = i32::try_from(number) {
+            return small.into();
+        }
+        self.asm.constant(spare, number.cast_unsigned());
+        spare.into()
     }
 
     /// Lets r1 take part in its interval's slot of the series at r0.

@@ -19,7 +19,7 @@ pub(crate) fn key_size(key: &Ty) -> u32 {
 }
 
 impl Emitter<'_> {
-    fn key_type(&self, map: MapId) -> Ty {
+    pub(super) fn key_type(&self, map: MapId) -> Ty {
         self.shared.maps[map].key.clone().unwrap_or(Ty::Void)
     }
 
