@@ -4,8 +4,10 @@
 
 mod bases;
 mod changing;
+pub mod compiled;
 mod elf;
 mod invariants;
+pub mod machine;
 mod memory;
 mod script;
 pub mod types;

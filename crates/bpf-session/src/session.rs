@@ -1,7 +1,7 @@
 //! Maps and programs, from a module to the kernel.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 use bpf_codegen::{Module, ProgramDef, ProgramKind};
 use bpf_insn::asm::Reference;
@@ -138,6 +138,12 @@ impl Session {
     /// Whether something is still to be closed.
     pub fn has_links(&self) -> bool {
         !(self.links.is_empty() && self.resting.is_empty() && self.events.is_empty())
+    }
+
+    /// What the kernel makes one wait for when it is closed, for who ends with the session open.
+    pub fn slow_to_close(&self) -> Vec<BorrowedFd<'_>> {
+        let links = self.links.iter().chain(&self.resting).flat_map(Link::descriptors);
+        links.chain(self.events.iter().map(AsFd::as_fd)).collect()
     }
 
     pub(crate) fn loaded(&self, index: usize) -> &Loaded {

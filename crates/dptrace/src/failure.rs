@@ -87,7 +87,7 @@ pub(crate) fn speaks_as_bpftrace() -> bool {
 }
 
 /// How those of bpftrace's messages begin that begin with a small letter.
-const SMALL: [&str; 4] = ["call to ", "failed to open ", "the index ", "unroll "];
+const SMALL: [&str; 5] = ["call to ", "failed to open ", "specified module ", "the index ", "unroll "];
 
 /// A message as bpftrace begins it: with a capital letter, but for a name of the language.
 pub(crate) fn capitalized(text: &str) -> String {

@@ -59,19 +59,75 @@ pub fn wait_readable_either(fds: [BorrowedFd<'_>; 2], at_most: Duration) -> io::
 }
 
 /// Ends this process at once, and leaves it to a copy of it to close what is open: the kernel makes one wait tens of
-/// milliseconds for each probe that is taken away, and whoever waits for us need not. Nothing is flushed.
-pub fn exit_leaving_rest(status: u8) -> ! {
-    // SAFETY: the child makes two kinds of system calls and takes no lock, whatever other threads were doing.
+/// milliseconds for each probe that is taken away, and whoever waits for us need not. Nothing is flushed. The descriptors
+/// in `slow` are closed all at the same time: whoever waits in the kernel at the same time waits together.
+pub fn exit_leaving_rest(status: u8, slow: &[BorrowedFd<'_>]) -> ! {
+    use std::os::fd::AsRawFd;
+    let slow: Vec<libc::c_int> = slow.iter().map(AsRawFd::as_raw_fd).collect();
+    // SAFETY: the child, and its own, make system calls only and take no lock nor memory, whatever other threads were
+    // doing. They never return, so that nobody uses a descriptor that they closed.
     unsafe {
+        let us = libc::getpid();
         if libc::fork() == 0 {
             // Who reads our output sees its end when all copies are closed.
             for standard in 0..3 {
                 libc::close(standard);
             }
+            // Who closes a descriptor last is who waits: that must not be the process that ends.
+            wait_for_parent(us);
+            close_together(&slow);
         }
         libc::_exit(i32::from(status))
     }
 }
+
+/// Waits until the parent has closed all that it had open. A process that has ended has (`do_exit` in the kernel's
+/// `kernel/exit.c`: `exit_files` comes before `exit_notify`).
+///
+/// # Safety
+///
+/// Makes system calls only.
+unsafe fn wait_for_parent(parent: libc::pid_t) {
+    // SAFETY: the only memory handed over is `ended`, which is ours.
+    unsafe {
+        let ended = libc::syscall(libc::SYS_pidfd_open, parent, 0) as libc::c_int;
+        // Of a parent that is gone already the number may be another process's.
+        if ended >= 0 && libc::getppid() == parent {
+            let mut ended = libc::pollfd { fd: ended, events: libc::POLLIN, revents: 0 };
+            while libc::poll(&raw mut ended, 1, -1) < 0 && libc::getppid() == parent {}
+        }
+    }
+}
+
+/// Closes descriptors, each in a process that shares them with this one, and waits for all.
+///
+/// # Safety
+///
+/// The descriptors are nobody's any more. Makes system calls only.
+unsafe fn close_together(slow: &[libc::c_int]) {
+    let (none, shared) = (0_usize, (libc::CLONE_FILES | libc::SIGCHLD) as usize);
+    for part in slow.chunks(slow.len().div_ceil(MOST_CLOSERS).max(1)) {
+        // SAFETY: without a stack of its own the child has a copy of this one, as behind fork(2).
+        let child = unsafe { libc::syscall(libc::SYS_clone, shared, none, none, none, none) };
+        if child > 0 {
+            continue;
+        }
+        // The child, or ourselves if there can be none.
+        for descriptor in part {
+            // SAFETY: nobody uses it any more, says the caller.
+            unsafe { libc::close(*descriptor) };
+        }
+        if child == 0 {
+            // SAFETY: ends this process.
+            unsafe { libc::_exit(0) };
+        }
+    }
+    // SAFETY: asks for no status.
+    while unsafe { libc::wait(std::ptr::null_mut()) } > 0 {}
+}
+
+/// How many processes close descriptors at the same time.
+const MOST_CLOSERS: usize = 128;
 
 /// A child that exists and has not run its program yet, so that all can be attached before its first instruction.
 #[derive(Debug)]
@@ -90,7 +146,7 @@ impl HeldChild {
         let mut command = Command::new(program);
         command.args(arguments);
         let parents_end = {
-            use std::os::fd::AsRawFd as _;
+            use std::os::fd::AsRawFd;
             go.as_raw_fd()
         };
         let wait = move || {

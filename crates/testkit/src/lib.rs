@@ -31,6 +31,7 @@ pub mod kernel;
 mod layout;
 mod live;
 mod record;
+pub mod script;
 #[cfg(feature = "strategy")]
 mod strategy;
 mod survivor;

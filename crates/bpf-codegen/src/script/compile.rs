@@ -1,5 +1,6 @@
 //! The passes in their order.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use bpf_insn::{MapDef, MapKind};
@@ -7,7 +8,7 @@ use bt_lang::ast::{ItemKind, MapDecl, Name, Probe, Program};
 use bt_lang::{Diagnostic, Span, conditions, macros};
 use typeinfo::{Abi, TypeStore};
 
-use super::check::{Body, Check, DeclaredKind, MapHolds, MapInfo, Shared};
+use super::check::{Asked, Body, Check, DeclaredKind, Made, MapHolds, MapInfo, Shared};
 use super::emit::{self, aggregate, scratch};
 use super::interface::failure::{FAILURE_BYTES, FAILURES, Failures};
 use super::interface::{Config, MapValue, Script, ScriptMap, ScriptProbe, TargetFacts, ValueType};
@@ -66,7 +67,11 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
         options: Vec::new(),
         actions: Vec::new(),
         diagnostics,
+        asked: Asked::default(),
+        enums: RefCell::default(),
+        layouts: RefCell::default(),
         last_round: false,
+        made: Made::default(),
     };
     take_settings(&mut shared, &program);
     take_definitions(&mut shared, &program);
@@ -176,6 +181,7 @@ fn check(shared: &mut Shared<'_>, units: &mut [Unit<'_>]) {
     for round in 0..=MAX_ROUNDS {
         let before = shared.maps.clone();
         shared.actions.clear();
+        shared.made = Made::default();
         let mut changed = false;
         for unit in units.iter_mut() {
             let check = Check::new(shared, &unit.context, &unit.body);
@@ -323,7 +329,7 @@ fn is_per_cpu(map: &MapInfo) -> bool {
 fn maps(shared: &Shared<'_>, scratch_bytes: u32) -> Vec<MapDef> {
     let mut maps = vec![
         MapDef::ring_buffer(RING, shared.config.ring_bytes),
-        MapDef::new(LOST, MapKind::PercpuArray, 4, 8, scratch::COUNTERS),
+        MapDef::new(LOST, MapKind::Array, 4, scratch::COUNTERS * scratch::COUNTER_BYTES, 1),
     ];
     if scratch_bytes > 0 {
         maps.push(MapDef::new(

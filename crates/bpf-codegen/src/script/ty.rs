@@ -91,6 +91,11 @@ pub(crate) const I64: Ty = Ty::Int { size: 8, signed: true };
 pub(crate) const U64: Ty = Ty::Int { size: 8, signed: false };
 pub(crate) const U32: Ty = Ty::Int { size: 4, signed: false };
 
+/// No value is larger, so that sums of sizes need no care: a multiple of all alignments.
+pub(crate) const MAX_SIZE: u32 = 1 << 28;
+/// The most types that a type is made of.
+pub(crate) const MAX_PARTS: usize = 512;
+
 impl Ty {
     /// Whether a register holds it.
     pub(crate) fn is_scalar(&self) -> bool {
@@ -133,15 +138,15 @@ impl Ty {
         }
     }
 
-    /// Bytes in memory.
+    /// Bytes in memory, [`MAX_SIZE`] if it is larger.
     pub(crate) fn size(&self) -> u32 {
-        match self {
+        let size = match self {
             Self::Unknown | Self::Void | Self::Agg(_) => 0,
             Self::Int { size, .. } | Self::Enum { size, .. } => u32::from(*size),
             Self::Bool => 1,
             Self::Ptr { .. } | Self::Ref(_) | Self::Ksym | Self::CgroupPath(_) | Self::Time { .. } => 8,
             Self::Str(size) | Self::C { size, .. } => *size,
-            Self::Buf(size) => (4 + size).next_multiple_of(4),
+            Self::Buf(size) => size.min(&MAX_SIZE).next_multiple_of(4) + 4,
             Self::Array { elem, count } => elem.size().saturating_mul(*count),
             Self::Tuple(items) => lay_out(items.iter()).1,
             Self::Record(fields) => lay_out(fields.iter().map(|(_, ty)| ty)).1,
@@ -151,6 +156,18 @@ impl Ty {
             Self::Inet => 20,
             Self::Mac => 6,
             Self::Username | Self::ErrorText | Self::SignalText => 4,
+        };
+        size.min(MAX_SIZE)
+    }
+
+    /// How many types it is made of, itself included. Nothing is kept of a type that has more than [`MAX_PARTS`]: a tuple of
+    /// two tuples of two tuples... doubles with each statement.
+    pub(crate) fn all_parts(&self) -> usize {
+        match self {
+            Self::Array { elem, .. } => 1 + elem.all_parts(),
+            Self::Tuple(items) => 1 + items.iter().map(Self::all_parts).sum::<usize>(),
+            Self::Record(fields) => 1 + fields.iter().map(|(_, ty)| ty.all_parts()).sum::<usize>(),
+            _ => 1,
         }
     }
 
@@ -246,7 +263,7 @@ fn lay_out<'t>(types: impl Iterator<Item = &'t Ty>) -> (Vec<u32>, u32) {
     let offsets = types.map(|ty| {
         align = align.max(ty.align());
         let offset = size.next_multiple_of(ty.align());
-        size = offset.saturating_add(ty.size());
+        size = offset.saturating_add(ty.size()).min(MAX_SIZE);
         offset
     });
     let offsets = offsets.collect();

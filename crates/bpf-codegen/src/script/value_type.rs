@@ -10,6 +10,8 @@ use super::ty::{Space, Ty};
 
 /// How deep structs within structs are described.
 const MAX_NESTING: u32 = 8;
+/// Of structs with more fields, those of their own structs included, nothing is shown.
+const MAX_SHOWN: usize = 1 << 16;
 
 impl Shared<'_> {
     /// The same type for the runtime.
@@ -23,7 +25,7 @@ impl Shared<'_> {
             Ty::Int { size, signed } => ValueType::Int { size: *size, signed: *signed },
             Ty::Bool => ValueType::Bool,
             Ty::Enum { ty, size, signed } => {
-                ValueType::Enum { size: *size, signed: *signed, names: Arc::new(self.enum_names(*ty)) }
+                ValueType::Enum { size: *size, signed: *signed, names: self.enum_names(*ty) }
             }
             Ty::Ptr { .. } | Ty::Ref(_) => ValueType::Pointer,
             Ty::Str(size) => ValueType::Str { size: *size },
@@ -41,7 +43,7 @@ impl Shared<'_> {
                 });
                 ValueType::Tuple(Arc::new(Layout { kind, size: ty.size(), fields: fields.collect() }))
             }
-            Ty::C { ty, size } => ValueType::Tuple(Arc::new(self.layout(*ty, *size, depth))),
+            Ty::C { ty, size } => ValueType::Tuple(self.layout(*ty, *size, depth).0),
             Ty::Stack { user: false, mode, depth } => ValueType::KernelStack { mode: *mode, depth: *depth },
             Ty::Stack { user: true, mode, depth } => ValueType::UserStack { mode: *mode, depth: *depth },
             Ty::Ksym => ValueType::KernelSymbol,
@@ -56,14 +58,31 @@ impl Shared<'_> {
         }
     }
 
-    fn enum_names(&self, ty: TypeRef) -> EnumNames {
-        let name = self.types.get(ty).ok().and_then(|ty| ty.name).unwrap_or_default().to_owned();
-        let values = self.types.enumerators(ty).unwrap_or_default();
-        EnumNames { name, values: values.iter().map(|known| (known.value, known.name.to_owned())).collect() }
+    fn enum_names(&self, ty: TypeRef) -> Arc<EnumNames> {
+        let mut known = self.enums.borrow_mut();
+        let names = known.entry(ty).or_insert_with(|| {
+            let name = self.types.get(ty).ok().and_then(|ty| ty.name).unwrap_or_default().to_owned();
+            let values = self.types.enumerators(ty).unwrap_or_default();
+            let values = values.iter().map(|known| (known.value, known.name.to_owned())).collect();
+            Arc::new(EnumNames { name, values })
+        });
+        Arc::clone(names)
     }
 
-    fn layout(&self, ty: TypeRef, size: u32, depth: u32) -> Layout {
+    /// A struct's layout, and how many fields are shown of it. Each is made once: structs within structs would double and
+    /// double.
+    fn layout(&self, ty: TypeRef, size: u32, depth: u32) -> (Arc<Layout>, usize) {
+        let known = self.layouts.borrow().get(&(ty, depth)).cloned();
+        known.unwrap_or_else(|| {
+            let made = self.make_layout(ty, size, depth);
+            self.layouts.borrow_mut().insert((ty, depth), made.clone());
+            made
+        })
+    }
+
+    fn make_layout(&self, ty: TypeRef, size: u32, depth: u32) -> (Arc<Layout>, usize) {
         let mut fields = Vec::new();
+        let mut shown = 1_usize;
         if depth > 0 {
             let _ = self.types.each_member(ty, &mut |name, field| {
                 let (offset, bits) = match field.bit_access() {
@@ -71,13 +90,26 @@ impl Shared<'_> {
                     None => (field.byte_offset(), None),
                 };
                 let inner = self.ty_in(field.ty, Space::Any);
+                shown = shown.saturating_add(self.shown(&inner, depth - 1));
                 let inner = self.value_type_within(&inner, depth - 1);
                 if offset + u64::from(inner.size()) <= u64::from(size) {
                     fields.push(Field { name: Some(name.to_owned()), offset: offset as u32, ty: inner, bits });
                 }
-                true
+                shown <= MAX_SHOWN
             });
         }
-        Layout { kind: LayoutKind::Struct, size, fields }
+        if shown > MAX_SHOWN {
+            fields.clear();
+        }
+        (Arc::new(Layout { kind: LayoutKind::Struct, size, fields }), shown.min(MAX_SHOWN))
+    }
+
+    /// How many values are shown for one of a type.
+    fn shown(&self, ty: &Ty, depth: u32) -> usize {
+        match ty {
+            Ty::C { ty, size } => self.layout(*ty, *size, depth).1,
+            Ty::Array { elem, count } => self.shown(elem, depth).saturating_mul(*count as usize),
+            _ => 1,
+        }
     }
 }

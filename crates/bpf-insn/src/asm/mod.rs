@@ -19,6 +19,7 @@
 mod code;
 mod emit;
 mod reach;
+mod tidy;
 
 pub use code::{Code, Line, Reference};
 
@@ -87,7 +88,17 @@ pub enum AsmError {
         /// How many slots it would go, from the next instruction on.
         distance: i64,
     },
+    /// There are more instructions than [`MAX_SLOTS`].
+    #[error("there are more than {most} instructions")]
+    TooLong {
+        /// How many there may be.
+        most: u32,
+    },
 }
+
+/// How many slots code may have. The kernel looks at a million instructions at most (`BPF_COMPLEXITY_LIMIT_INSNS` of
+/// `linux/bpf.h`), at those in branches more than once, and a jump's offset reaches an eighth as far.
+pub const MAX_SLOTS: u32 = 1 << 18;
 
 /// An instruction as it was emitted: a jump's distance is still a label.
 #[derive(Debug)]
@@ -167,6 +178,11 @@ impl Asm {
         self
     }
 
+    /// Whether nothing more is taken: [`Asm::finish`] will fail. Who makes code in loops may stop.
+    pub fn is_full(&self) -> bool {
+        self.slots >= MAX_SLOTS
+    }
+
     /// How many slots there are so far.
     pub fn slots(&self) -> u32 {
         self.slots
@@ -179,6 +195,11 @@ impl Asm {
 
     fn push(&mut self, insn: Insn, label: Option<Label>, reference: Option<Reference>) -> &mut Self {
         let (note, span) = (self.note.take(), self.span);
+        // What comes from a script must not take memory without end before it is refused.
+        if self.is_full() {
+            self.mistake.get_or_insert(AsmError::TooLong { most: MAX_SLOTS });
+            return self;
+        }
         let line = Line { slot: self.slots, insn, target: None, reference, note, span };
         self.items.push(Item { line, label });
         self.slots += insn.slots();

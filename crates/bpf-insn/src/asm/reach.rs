@@ -7,23 +7,46 @@ impl Asm {
     /// As [`Asm::finish`], without the instructions that are behind an end or a jump and that no jump goes to. A compiler can
     /// then emit what follows an `exit` without asking whether anything gets there.
     pub fn finish_reachable(mut self) -> Result<Code, AsmError> {
-        // Without labels on all jumps, where they go is not ours to change.
-        if self.mistake.is_none() && self.items.iter().all(|item| item.label.is_some() || !is_jump(item.line.insn)) {
+        if self.may_change() {
             self.drop_unreachable();
         }
         self.finish()
     }
 
+    /// As [`Asm::finish_reachable`], and without what code that is made piece by piece has too much of: jumps to jumps, moves
+    /// through a register, registers that are set and not read. A call is taken to read all registers that it can.
+    pub fn finish_short(mut self) -> Result<Code, AsmError> {
+        if self.may_change() {
+            self.drop_unreachable();
+            self.tidy();
+            self.drop_unreachable();
+        }
+        self.finish()
+    }
+
+    /// Without labels on all jumps, where they go is not ours to change.
+    fn may_change(&self) -> bool {
+        self.mistake.is_none() && self.items.iter().all(|item| item.label.is_some() || !is_jump(item.line.insn))
+    }
+
     fn drop_unreachable(&mut self) {
         let reached = self.reached();
+        self.keep_only(&reached);
+    }
+
+    /// Leaves out the others; says whether there were any.
+    pub(super) fn keep_only(&mut self, keep: &[bool]) -> bool {
+        if keep.iter().all(|keep| *keep) {
+            return false;
+        }
         let mut kept = Vec::with_capacity(self.items.len());
         // The new slot of what stood at each old one, or of what comes next of what was kept.
         let mut moved = vec![0; self.slots as usize + 1];
         let mut slot = 0;
-        for (mut item, is_reached) in std::mem::take(&mut self.items).into_iter().zip(reached) {
+        for (mut item, &is_kept) in std::mem::take(&mut self.items).into_iter().zip(keep) {
             let (old, slots) = (item.line.slot, item.line.insn.slots());
             moved[old as usize..(old + slots) as usize].fill(slot);
-            if is_reached {
+            if is_kept {
                 item.line.slot = slot;
                 slot += slots;
                 kept.push(item);
@@ -34,6 +57,7 @@ impl Asm {
             label.slot = label.slot.map(|old| moved[old as usize]);
         }
         (self.items, self.slots) = (kept, slot);
+        true
     }
 
     /// For each instruction whether anything gets to it.
@@ -54,7 +78,7 @@ impl Asm {
     }
 
     /// The instruction that a label stands in front of.
-    fn index_of(&self, Label(number): Label) -> Option<usize> {
+    pub(super) fn index_of(&self, Label(number): Label) -> Option<usize> {
         let slot = self.labels.get(number as usize)?.slot?;
         self.items.binary_search_by_key(&slot, |item| item.line.slot).ok()
     }

@@ -28,9 +28,9 @@ const AFTER_INTERRUPT: Duration = Duration::from_millis(500);
 const NOTIFY: &str = "__BPFTRACE_NOTIFY_PROBES_ATTACHED";
 
 /// What the counters of [`LOST`] count: see the compiler's.
-const RING_FULL: u32 = 0;
+const RING_FULL: usize = 0;
 /// See [`RING_FULL`].
-const BUSY: u32 = 1;
+const BUSY: usize = 1;
 /// What is told of events that did not fit.
 const RING_IS_FULL: &str = "lost: the ring buffer was full (config = { perf_rb_pages = N } or BPFTRACE_PERF_RB_PAGES=N \
                             makes it larger)";
@@ -292,11 +292,11 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// What programs counted, of all CPUs.
-    fn counted(&self, what: u32) -> u64 {
-        let counted = self.session.map(LOST).and_then(|map| map.lookup(&what.to_ne_bytes()).ok().flatten());
-        let (cpus, _) = counted.as_deref().unwrap_or_default().as_chunks::<8>();
-        cpus.iter().copied().map(u64::from_ne_bytes).sum()
+    /// What programs counted.
+    fn counted(&self, what: usize) -> u64 {
+        let counted = self.session.map(LOST).and_then(|map| map.lookup(&0_u32.to_ne_bytes()).ok().flatten());
+        let (counters, _) = counted.as_deref().unwrap_or_default().as_chunks::<8>();
+        counters.get(what).copied().map_or(0, u64::from_ne_bytes)
     }
 }
 

@@ -121,7 +121,7 @@ fn execute(
     let setting = Setting { args, interrupt, held, process, pid };
     let (status, session) = Live::new(session, events, output, &setting).run(setting)?;
     if session.has_links() {
-        sys::process::exit_leaving_rest(status);
+        sys::process::exit_leaving_rest(status, &session.slow_to_close());
     }
     Ok(status)
 }

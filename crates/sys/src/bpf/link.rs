@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -171,6 +171,11 @@ impl Link {
     /// of a perf event that samples. Says whether it was.
     pub fn rest(&self) -> bool {
         self.event.as_ref().is_some_and(PerfEvent::rest)
+    }
+
+    /// The descriptors that keep it: its own, and that of what it is to.
+    pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        std::iter::once(self.fd.as_fd()).chain(self.event.as_ref().map(AsFd::as_fd))
     }
 
     /// Ends the attachment, and gives what it was to: closing that as well takes the kernel as long again.

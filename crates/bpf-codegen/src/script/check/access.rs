@@ -161,6 +161,9 @@ impl Check<'_, '_> {
     }
 
     fn no_member(&mut self, ty: TypeRef, name: &Name, error: &typeinfo::TypeError) -> Ex {
+        if !self.shared.would_tell(name.span) {
+            return Ex::error(name.span);
+        }
         let type_name = self.shared.types.display(ty);
         let mut known = Vec::new();
         let _ = self.shared.types.each_member(ty, &mut |member, _| {

@@ -146,6 +146,9 @@ impl Check<'_, '_> {
         if let Some((_, instead)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
             return self.wrong_hint(func.span, format!("{name}() is not supported"), *instead);
         }
+        if !self.shared.would_tell(func.span) {
+            return Ex::error(func.span);
+        }
         let near = bt_lang::nearest(name, FUNCTIONS.iter().map(|function| function.name)).join(", ");
         let hint = if near.is_empty() {
             "macros must be defined in the script".into()

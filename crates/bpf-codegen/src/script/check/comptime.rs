@@ -9,13 +9,16 @@ use super::calls::Call;
 use super::expr::smallest;
 use crate::script::hir::{Ex, ExKind};
 use crate::script::interface::{MissingProbes, StackMode};
-use crate::script::ty::{Ty, U64};
+use crate::script::ty::{MAX_SIZE, Ty, U64};
 
 impl Check<'_, '_> {
     pub(super) fn size_of(&mut self, what: &TypeOrExpr, span: Span) -> Ex {
         let ty = self.type_of(what);
         if ty.is_unknown() {
             return Ex::new(U64, ExKind::Error, span);
+        }
+        if ty.size() == MAX_SIZE {
+            return self.wrong(span, format!("this type has {MAX_SIZE} bytes or more"));
         }
         // A constant of an enumeration is a number, and numbers have 8 bytes; values of the enumeration's type have theirs.
         let is_constant = matches!(what, TypeOrExpr::Expr(Expr { kind: ExprKind::Ident(name), .. })

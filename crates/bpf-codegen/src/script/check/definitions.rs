@@ -8,6 +8,9 @@ use super::Shared;
 use super::types::tag;
 use crate::script::{fold, headers};
 
+/// How many expressions a constant may be made of, those that `#define` gave a name to among them.
+const MAX_CONSTANT: u32 = 1000;
+
 impl Shared<'_> {
     /// Takes over a definition; what is wrong with it is told.
     pub(crate) fn define_record(&mut self, record: &CRecord) -> Option<TypeRef> {
@@ -60,10 +63,11 @@ impl Shared<'_> {
         span: Span,
         define: impl FnOnce(&mut typeinfo::TypeStore<'_>) -> Result<T, typeinfo::TypeError>,
     ) -> Option<T> {
+        self.asked.clear();
         match define(&mut self.types) {
             Ok(done) => Some(done),
             Err(error) => {
-                self.diagnostics.push(Diagnostic::error(error.to_string(), span));
+                self.keep(Diagnostic::error(error.to_string(), span));
                 None
             }
         }
@@ -104,7 +108,7 @@ impl Shared<'_> {
             AstKind::Typeof(_) => None,
         };
         if found.is_none() {
-            self.diagnostics.push(
+            self.keep(
                 Diagnostic::error("cannot resolve unknown type", ty.span)
                     .with_hint("define it before it is used; types of the kernel come from its BTF"),
             );
@@ -125,13 +129,28 @@ impl Shared<'_> {
     }
 
     fn constant_with(&mut self, expr: &ast::Expr, known: &dyn Fn(&str) -> Option<i64>) -> Option<u64> {
+        self.constant_within(expr, known, &mut { MAX_CONSTANT })
+    }
+
+    /// `left` is how many expressions may still be looked at.
+    fn constant_within(
+        &mut self,
+        expr: &ast::Expr,
+        known: &dyn Fn(&str) -> Option<i64>,
+        left: &mut u32,
+    ) -> Option<u64> {
+        let Some(fewer) = left.checked_sub(1) else {
+            self.keep(Diagnostic::error("this number is made of too many others, or of itself", expr.span));
+            return None;
+        };
+        *left = fewer;
         let value = match &expr.kind {
             ExprKind::Int(literal) => Some(literal.value),
             ExprKind::Ident(name) => match (known(name), self.defines.get(name).cloned()) {
                 (Some(value), _) => Some(value.cast_unsigned()),
-                (None, Some(define)) => self.constant_with(&define, known),
+                (None, Some(define)) => self.constant_within(&define, known, left),
                 (None, None) => {
-                    let found = self.types.find_enumerator(name).ok().flatten().map(|(_, value)| value);
+                    let found = self.find_enumerator(name).map(|(_, value)| value);
                     let constant = || headers::find(name).filter(|_| self.includes).map(|(_, value)| value);
                     found.or_else(constant).map(i64::cast_unsigned)
                 }
@@ -141,7 +160,7 @@ impl Shared<'_> {
                 self.facts.params().get(index).and_then(|text| super::literals::number(text))
             }
             ExprKind::Unary { op, operand } => {
-                let value = self.constant_with(operand, known)?;
+                let value = self.constant_within(operand, known, left)?;
                 match op {
                     UnaryOp::Neg => Some(value.wrapping_neg()),
                     UnaryOp::BitNot => Some(!value),
@@ -149,15 +168,15 @@ impl Shared<'_> {
                     _ => None,
                 }
             }
-            ExprKind::Binary { op, left, right, .. } => {
-                let (left, right) = (self.constant_with(left, known)?, self.constant_with(right, known)?);
-                fold::binary(*op, left, right, true)
+            ExprKind::Binary { op, left: one, right: other, .. } => {
+                let one = self.constant_within(one, known, left)?;
+                fold::binary(*op, one, self.constant_within(other, known, left)?, true)
             }
-            ExprKind::Cast { operand, .. } => self.constant_with(operand, known),
+            ExprKind::Cast { operand, .. } => self.constant_within(operand, known, left),
             _ => None,
         };
         if value.is_none() {
-            self.diagnostics.push(Diagnostic::error("a number that is known when compiling is wanted here", expr.span));
+            self.keep(Diagnostic::error("a number that is known when compiling is wanted here", expr.span));
         }
         value
     }

@@ -245,7 +245,10 @@ impl Check<'_, '_> {
 
     pub(super) fn delete(&mut self, call: &Call<'_>) -> Ex {
         match self.element_of(call, call.args.get(1)) {
-            Some((map, key)) => Ex::new(Ty::Bool, ExKind::Delete { map, key: Box::new(key) }, call.span),
+            Some((map, key)) => {
+                self.shared.maps[map].deletes = true;
+                Ex::new(Ty::Bool, ExKind::Delete { map, key: Box::new(key) }, call.span)
+            }
             None => Ex::new(Ty::Bool, ExKind::Error, call.span),
         }
     }

@@ -1,16 +1,34 @@
 //! Expressions: which rule is whose.
 
+use bt_lang::Span;
 use bt_lang::ast::{BinaryOp, Expr, ExprKind, If, IntSuffix, UnaryOp};
 
 use super::{Check, MAX_DEPTH};
 use crate::script::hir::{Ex, ExKind, Fun, St};
-use crate::script::ty::{Ty, U64};
+use crate::script::ty::{MAX_PARTS, Ty, U64};
+
+/// So many bytes of a text or name, which is kept for each time that it is written out, count as an expression.
+const TEXT: usize = 32;
+
+/// The bytes of a literal's text, or of a name.
+fn written(expr: &Expr) -> usize {
+    match &expr.kind {
+        ExprKind::Str(text) => text.len(),
+        ExprKind::Ident(name) | ExprKind::Var(name) => name.len(),
+        _ => 0,
+    }
+}
 
 impl Check<'_, '_> {
     pub(super) fn expr(&mut self, expr: &Expr) -> Ex {
         self.depth += 1;
-        let value =
-            if self.depth > MAX_DEPTH { self.wrong(expr.span, "this nests too deep") } else { self.expr_within(expr) };
+        let value = if self.depth > MAX_DEPTH {
+            self.wrong(expr.span, "this nests too deep")
+        } else if self.may_make(1 + written(expr) / TEXT, expr.span) {
+            self.expr_within(expr)
+        } else {
+            Ex::error(expr.span)
+        };
         self.depth -= 1;
         value
     }
@@ -61,13 +79,13 @@ impl Check<'_, '_> {
             ExprKind::Index { base, index } => self.index(base, index, span),
             ExprKind::Tuple(items) => {
                 let items: Vec<Ex> = items.iter().map(|item| self.part(item)).collect();
-                let ty = Ty::Tuple(items.iter().map(|item| item.ty.clone()).collect());
-                Ex::new(ty, ExKind::Tuple(items), span)
+                self.whole(items, span, |items| Ty::Tuple(items.iter().map(|item| item.ty.clone()).collect()))
             }
             ExprKind::Record(fields) => {
                 let items: Vec<Ex> = fields.iter().map(|field| self.part(&field.value)).collect();
-                let types = fields.iter().zip(&items).map(|(field, item)| (field.name.text.clone(), item.ty.clone()));
-                Ex::new(Ty::Record(types.collect()), ExKind::Tuple(items), span)
+                let named =
+                    |(field, item): (&bt_lang::ast::RecordField, &Ex)| (field.name.text.clone(), item.ty.clone());
+                self.whole(items, span, |items| Ty::Record(fields.iter().zip(items).map(named).collect()))
             }
             ExprKind::Comptime(operand) => self.comptime(operand, span),
         }
@@ -86,6 +104,15 @@ impl Check<'_, '_> {
         })
     }
 
+    /// A tuple or record, if it has not too many parts. Its type is made when that is known.
+    pub(super) fn whole(&mut self, items: Vec<Ex>, span: Span, ty: impl FnOnce(&[Ex]) -> Ty) -> Ex {
+        let parts: usize = items.iter().map(|item| item.ty.all_parts()).sum();
+        if parts > MAX_PARTS {
+            return self.wrong(span, format!("a tuple or record has at most {MAX_PARTS} parts, not {parts}"));
+        }
+        Ex::new(ty(&items), ExKind::Tuple(items), span)
+    }
+
     /// An element of a tuple.
     fn part(&mut self, expr: &Expr) -> Ex {
         let value = self.expr(expr);
@@ -98,19 +125,22 @@ impl Check<'_, '_> {
         }
     }
 
-    fn ternary(&mut self, cond: &Expr, then: Option<&Expr>, otherwise: &Expr, span: bt_lang::Span) -> Ex {
+    fn ternary(&mut self, cond: &Expr, then: Option<&Expr>, otherwise: &Expr, span: Span) -> Ex {
+        let before = self.shared.made.body;
         let value = self.expr(cond);
+        let made = self.shared.made.body - before;
         // `a ?: b` works `a` out twice in the tree; it has no effect unless it is a call that sends something.
         let then = match then {
             Some(then) => self.expr(then),
-            None => value.clone(),
+            None if self.may_make(made, span) => value.clone(),
+            None => Ex::error(span),
         };
         let cond = self.truth(value);
         let otherwise = self.expr(otherwise);
         self.choose(cond, then, otherwise, span)
     }
 
-    pub(super) fn choose(&mut self, cond: Ex, then: Ex, otherwise: Ex, span: bt_lang::Span) -> Ex {
+    pub(super) fn choose(&mut self, cond: Ex, then: Ex, otherwise: Ex, span: Span) -> Ex {
         if then.ty == Ty::Void && otherwise.ty == Ty::Void {
             let stmts = vec![St::If { cond, then: vec![St::Expr(then)], otherwise: vec![St::Expr(otherwise)] }];
             return Ex::statement(stmts, span);
@@ -130,7 +160,7 @@ impl Check<'_, '_> {
     }
 
     /// An `if` with a value: a block in each branch.
-    fn if_value(&mut self, chain: &If, span: bt_lang::Span) -> Ex {
+    fn if_value(&mut self, chain: &If, span: Span) -> Ex {
         let has_value = chain.arms.iter().any(|(_, block)| block.value.is_some());
         if !has_value {
             let stmts = self.if_stmt(chain);
@@ -163,7 +193,7 @@ impl Check<'_, '_> {
         arms.into_iter().rev().fold(last, |otherwise, (cond, then)| self.choose(cond, then, otherwise, span))
     }
 
-    fn unary(&mut self, op: UnaryOp, operand: &Expr, span: bt_lang::Span) -> Ex {
+    fn unary(&mut self, op: UnaryOp, operand: &Expr, span: Span) -> Ex {
         match op {
             UnaryOp::PreInc => self.step(operand, 1, false, span),
             UnaryOp::PreDec => self.step(operand, -1, false, span),
@@ -209,7 +239,7 @@ impl Ex {
     }
 
     /// Statements without a value.
-    pub(super) fn statement(stmts: Vec<St>, span: bt_lang::Span) -> Self {
+    pub(super) fn statement(stmts: Vec<St>, span: Span) -> Self {
         let value = Box::new(Self::int(0, Ty::Void, span));
         Self::new(Ty::Void, ExKind::Block { stmts, value }, span)
     }

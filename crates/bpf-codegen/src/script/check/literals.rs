@@ -42,6 +42,9 @@ impl Check<'_, '_> {
             let ty = if number < 0 { crate::script::ty::I64 } else { smallest(number.cast_unsigned()) };
             return Ex::int(number.cast_unsigned(), ty, span);
         }
+        if !self.shared.would_tell(span) {
+            return Ex::error(span);
+        }
         let near = bt_lang::nearest(name, BUILTINS.iter().map(|builtin| builtin.name)).join(", ");
         let hint = if let Some((header, _)) = constant {
             format!("#include <{header}> has it, or --include {header}")
@@ -63,10 +66,10 @@ impl Check<'_, '_> {
     }
 
     fn enumerator(&mut self, name: &str, span: Span) -> Option<Ex> {
-        let mut found = self.shared.types.find_enumerator(name).ok().flatten();
+        let mut found = self.shared.find_enumerator(name);
         if found.is_none() && !self.shared.kernel_asked {
             self.shared.load_kernel_types();
-            found = self.shared.types.find_enumerator(name).ok().flatten();
+            found = self.shared.find_enumerator(name);
         }
         let (ty, value) = found?;
         let ty = self.ty_in(ty, Space::Any);

@@ -23,10 +23,7 @@ impl Check<'_, '_> {
         let key = match values.len() {
             0 => Ex::int(0, Ty::Void, span),
             1 => values.into_iter().next().unwrap_or_else(|| Ex::error(span)),
-            _ => {
-                let ty = Ty::Tuple(values.iter().map(|value| value.ty.clone()).collect());
-                Ex::new(ty, ExKind::Tuple(values), span)
-            }
+            _ => self.whole(values, span, |values| Ty::Tuple(values.iter().map(|value| value.ty.clone()).collect())),
         };
         self.join_key(map, key, span)
     }
@@ -88,6 +85,9 @@ impl Check<'_, '_> {
         if self.map(id).value.is_none() {
             // Keys are looked at for their own mistakes.
             map.keys.iter().for_each(|key| drop(self.expr(key)));
+            if !self.shared.would_tell(span) {
+                return Ex::error(span);
+            }
             let known: Vec<&str> =
                 self.shared.maps.iter().filter(|m| m.value.is_some()).map(|m| m.name.as_str()).collect();
             let near = bt_lang::nearest(name, known.iter().copied());

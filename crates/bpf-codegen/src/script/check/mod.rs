@@ -26,14 +26,16 @@ mod trace_pipe;
 mod types;
 mod vars;
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use bt_lang::ast::Expr;
 use bt_lang::{Diagnostic, Span};
-use typeinfo::TypeStore;
+use typeinfo::{NameKind, TypeRef, TypeStore};
 
 use super::hir::{Ex, MapId, St, VarId};
-use super::interface::{Action, Config, TargetFacts};
+use super::interface::{Action, Config, EnumNames, Layout, TargetFacts};
 use super::probe::Context;
 use super::ty::{Agg, Ty};
 
@@ -52,6 +54,8 @@ pub(crate) struct MapInfo {
     pub(crate) declared: Option<(DeclaredKind, u32)>,
     /// Where it was first given a value.
     pub(crate) span: Span,
+    /// Whether the script takes keys out one by one: then those that are set are mostly new.
+    pub(crate) deletes: bool,
 }
 
 /// What a map holds.
@@ -100,9 +104,46 @@ pub(crate) struct Shared<'f> {
     pub(crate) options: Vec<(String, Option<String>)>,
     pub(crate) actions: Vec<Action>,
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// What was found under names, or was not: the kernel's types are many, and a name can stand in a script many times.
+    pub(crate) asked: Asked,
+    /// Enums' names by type.
+    pub(crate) enums: RefCell<HashMap<TypeRef, Arc<EnumNames>>>,
+    /// Structs' layouts for the runtime by type and how deep they are described, and how many fields they show.
+    pub(crate) layouts: RefCell<HashMap<(TypeRef, u32), (Arc<Layout>, usize)>>,
     /// Whether this round's mistakes count.
     pub(crate) last_round: bool,
+    /// What this round has made so far.
+    pub(crate) made: Made,
 }
+
+/// Answers of [`Shared::types`].
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) types: HashMap<(NameKind, String), Option<TypeRef>>,
+    pub(crate) enumerators: HashMap<String, Option<(TypeRef, i64)>>,
+}
+
+impl Asked {
+    /// There are new types.
+    pub(crate) fn clear(&mut self) {
+        self.types.clear();
+        self.enumerators.clear();
+    }
+}
+
+/// How many expressions and statements there are. A short script can stand for many: loops are written out, macros put in.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Made {
+    /// In all bodies.
+    all: usize,
+    /// In this one.
+    body: usize,
+}
+
+/// How many a body may have: the kernel looks at a million instructions at most (`BPF_COMPLEXITY_LIMIT_INSNS`).
+const MAX_BODY: usize = 100_000;
+/// How many all may have: one body can stand for thousands of probes that have their arguments in different places.
+const MAX_ALL: usize = 1_000_000;
 
 /// What is known of a variable.
 #[derive(Clone, PartialEq, Debug)]
@@ -146,6 +187,7 @@ impl<'c, 'f> Check<'c, 'f> {
     /// Begins a round, with what the round before knew.
     pub(crate) fn new(shared: &'c mut Shared<'f>, context: &'c Context, before: &Body) -> Self {
         let (vars, hoisted) = (before.vars.clone(), before.hoisted.clone());
+        shared.made.body = 0;
         Self {
             shared,
             context,
@@ -201,17 +243,54 @@ impl<'c, 'f> Check<'c, 'f> {
         done
     }
 
+    /// Whether so many expressions and statements more are not too many.
+    fn may_make(&mut self, nodes: usize, span: Span) -> bool {
+        let made = &mut self.shared.made;
+        let before = made.fits();
+        (made.all, made.body) = (made.all + nodes, made.body + nodes);
+        let fits = made.fits();
+        if before && !fits {
+            let hint = "use `for` or `while` in place of `unroll`, and fewer macros and probes";
+            self.wrong_hint(span, "loops and macros make too much of this script", hint);
+        }
+        fits
+    }
+
     fn map(&self, map: MapId) -> &MapInfo {
         &self.shared.maps[map]
     }
 }
+
+impl Made {
+    fn fits(self) -> bool {
+        self.all <= MAX_ALL && self.body <= MAX_BODY
+    }
+}
+
+/// How many diagnostics are kept: a broken script has no end of mistakes.
+const MAX_DIAGNOSTICS: usize = 100;
 
 impl Shared<'_> {
     /// Keeps a diagnostic, unless this round is not the last or one was told of its place.
     pub(crate) fn tell(&mut self, diagnostic: Diagnostic) {
         let told = |other: &Diagnostic| other.span == diagnostic.span && other.severity == diagnostic.severity;
         if self.last_round && !self.diagnostics.iter().any(told) {
+            self.keep(diagnostic);
+        }
+    }
+
+    /// Keeps a diagnostic, unless there are enough. An error is kept in any case, if it is the first one.
+    pub(crate) fn keep(&mut self, diagnostic: Diagnostic) {
+        let is_first = || diagnostic.is_error() && !self.diagnostics.iter().any(Diagnostic::is_error);
+        if self.diagnostics.len() < MAX_DIAGNOSTICS || is_first() {
             self.diagnostics.push(diagnostic);
         }
+    }
+
+    /// Whether what is wrong in this place would be told, so that it is worth the time to find what would help.
+    pub(crate) fn would_tell(&self, span: Span) -> bool {
+        let all = &self.diagnostics;
+        let has_room = all.len() < MAX_DIAGNOSTICS || !all.iter().any(Diagnostic::is_error);
+        self.last_round && has_room && !all.iter().any(|other| other.is_error() && other.span == span)
     }
 }

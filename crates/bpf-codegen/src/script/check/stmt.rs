@@ -20,6 +20,9 @@ impl Check<'_, '_> {
         let mut done = Vec::with_capacity(stmts.len());
         let mut left = false;
         for stmt in stmts {
+            if !self.may_make(1, stmt.span) {
+                break;
+            }
             if std::mem::take(&mut left) {
                 self.tell(Diagnostic::warning("unreachable statement", stmt.span));
             }
@@ -192,8 +195,10 @@ impl Check<'_, '_> {
             self.wrong(count.span, "loops nest too deep");
         } else {
             // Each turn has variables of its own.
-            let turns = (0..times).map(|_| self.loop_body(|check| check.block(body)));
-            let turns: Vec<Vec<St>> = turns.collect();
+            let mut turns: Vec<Vec<St>> = Vec::new();
+            while (turns.len() as u64) < times && self.may_make(1, count.span) {
+                turns.push(self.loop_body(|check| check.block(body)));
+            }
             out.push(St::Unrolled(turns));
         }
         self.depth -= 1;

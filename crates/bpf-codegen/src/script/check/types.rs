@@ -5,9 +5,11 @@ use bt_lang::ast::{self, ExprKind, RecordKind, TypeKind as AstKind, TypeOrExpr};
 use typeinfo::{Btf, IntClass, NameKind, SourceId, Tag, TypeKind, TypeRef};
 
 use super::Check;
-use super::Shared;
+use super::{MAX_DIAGNOSTICS, Shared};
 use crate::script::ty::{Space, Ty};
 
+/// A definition within a body counts as so many expressions.
+const INLINE: usize = 100;
 /// The largest array that is kept in one piece.
 const MAX_ARRAY: u64 = 1 << 20;
 
@@ -20,19 +22,43 @@ impl Shared<'_> {
         self.kernel_asked = true;
         if let Some(btf) = self.facts.kernel_btf().and_then(|bytes| Btf::parse(bytes).ok()) {
             self.kernel_types = self.types.add_btf(btf).ok();
+            self.asked.clear();
         }
     }
 
     /// A type by its tag or name: the script's own, then those of the target and the kernel.
     pub(crate) fn find_type(&mut self, kind: NameKind, name: &str) -> Option<TypeRef> {
-        if let Ok(Some(found)) = self.types.find(kind, name) {
-            return Some(found);
-        }
-        if self.kernel_asked {
-            return None;
+        let found = self.known_type(kind, name);
+        if found.is_some() || self.kernel_asked {
+            return found;
         }
         self.load_kernel_types();
-        self.types.find(kind, name).ok().flatten()
+        self.known_type(kind, name)
+    }
+
+    /// A type of those that are read so far.
+    fn known_type(&mut self, kind: NameKind, name: &str) -> Option<TypeRef> {
+        let key = (kind, name.to_owned());
+        if let Some(known) = self.asked.types.get(&key) {
+            return *known;
+        }
+        let found = self.types.find(kind, name).ok().flatten();
+        self.asked.types.insert(key, found);
+        found
+    }
+
+    /// A name of an enumeration, of those that are read so far.
+    pub(crate) fn find_enumerator(&mut self, name: &str) -> Option<(TypeRef, i64)> {
+        if let Some(known) = self.asked.enumerators.get(name) {
+            return *known;
+        }
+        // Each name that is nowhere is a mistake, and no more are told.
+        if self.asked.enumerators.values().filter(|found| found.is_none()).count() >= MAX_DIAGNOSTICS {
+            return None;
+        }
+        let found = self.types.find_enumerator(name).ok().flatten();
+        self.asked.enumerators.insert(name.to_owned(), found);
+        found
     }
 
     /// The compiler's type for one of C; pointers in it point to `space`.
@@ -153,7 +179,7 @@ impl Check<'_, '_> {
 
     /// A type of C by a name without a tag.
     pub(super) fn c_name(&mut self, name: &str) -> Option<TypeRef> {
-        if let Ok(Some(found)) = self.shared.types.find(NameKind::Typedef, name) {
+        if let Some(found) = self.shared.known_type(NameKind::Typedef, name) {
             return Some(found);
         }
         if let Ok(Some(base)) = self.shared.types.base(name) {
@@ -163,6 +189,9 @@ impl Check<'_, '_> {
     }
 
     fn unknown_type(&mut self, kind: NameKind, name: &str, span: Span) {
+        if !self.shared.would_tell(span) {
+            return;
+        }
         let near = self.shared.types.nearest(kind, name);
         let hint = match near.first() {
             Some(near) => format!("did you mean {near}?"),
@@ -207,6 +236,7 @@ impl Check<'_, '_> {
                 let ty = self.type_of(what);
                 self.c_of(&ty)
             }
+            AstKind::Inline(_) | AstKind::InlineEnum(_) if !self.may_make(INLINE, ty.span) => None,
             AstKind::Inline(record) => self.shared.define_record(record),
             AstKind::InlineEnum(def) => self.shared.define_enum(def),
             AstKind::Error => None,
@@ -231,12 +261,12 @@ impl Check<'_, '_> {
     /// A type by its tag or name: as [`Shared::find_type`], and then those of the traced file. What the script itself
     /// defines comes first, and the file before the kernel.
     fn find_type(&mut self, kind: NameKind, name: &str) -> Option<TypeRef> {
-        if let Ok(Some(found)) = self.shared.types.find(kind, name) {
+        if let Some(found) = self.shared.known_type(kind, name) {
             return Some(found);
         }
         if let Some(path) = self.context.path.clone()
-            && let Some(source) = self.shared.load_debug(&path)
-            && let Ok(Some(found)) = self.shared.types.find_in(source, kind, name)
+            && self.shared.load_debug(&path).is_some()
+            && let Some(found) = self.shared.known_type(kind, name)
         {
             return Some(found);
         }
@@ -245,7 +275,7 @@ impl Check<'_, '_> {
 
     fn tagged(&mut self, kind: RecordKind, name: &str, span: Span) -> Option<TypeRef> {
         let found = self.find_type(name_kind(kind), name);
-        if found.is_none() {
+        if found.is_none() && self.shared.would_tell(span) {
             let near = self.shared.types.nearest(name_kind(kind), name);
             let hint = match near.first() {
                 Some(near) => format!("did you mean {} {near}?", kind.text()),
@@ -344,6 +374,7 @@ impl Shared<'_> {
                 let sections = typeinfo::DwarfSections::from_elf(elf).ok()?;
                 self.types.add_dwarf(typeinfo::Dwarf::new(sections).ok()?).ok()
             });
+            self.asked.clear();
             self.debug_asked.push((path.to_owned(), source));
         }
         self.debug_asked.iter().find(|(known, _)| known == path)?.1

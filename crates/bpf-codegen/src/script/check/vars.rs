@@ -66,6 +66,8 @@ impl Check<'_, '_> {
         } else if self.vars[..self.met].iter().any(|var| var.name == name) && self.hoisted.insert(name.to_owned()) {
             // The next round has it.
             Ex::error(span)
+        } else if !self.shared.would_tell(span) {
+            Ex::error(span)
         } else {
             let known: Vec<String> = self.scopes.iter().flat_map(|scope| scope.keys().cloned()).collect();
             let near = bt_lang::nearest(name, known.iter().map(String::as_str));

@@ -1,7 +1,7 @@
 //! The functions that only a map can hold, on values that each CPU has for itself; no atomics.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
-use bpf_insn::{Helper, JumpOp, Size};
+use bpf_insn::{Helper, JumpOp, Reg, Size, Src};
 
 use super::place::Place;
 use super::{Emitter, Held, failures};
@@ -15,8 +15,6 @@ use crate::script::ty::{Agg, Ty};
 pub(crate) const ZEROS: &str = "zeros";
 /// `BPF_NOEXIST`: another program on this CPU may have been faster.
 const IF_NEW: i32 = 1;
-/// What it then says: the value is there.
-const EEXIST: i32 = -17;
 
 impl Emitter<'_> {
     fn agg(&self, map: MapId) -> Agg {
@@ -40,11 +38,8 @@ impl Emitter<'_> {
         }
         let held = value.map(|_| self.hold());
         let key = self.key(map, key);
-        let (there, done) = (self.asm.label("there"), self.asm.label("aggregated"));
-        self.lookup(map, key);
-        self.asm.jump_if(R0, JumpOp::Ne, 0, there);
-        self.new_value(map, key, done);
-        self.asm.bind(there);
+        let done = self.asm.label("aggregated");
+        self.find_or_make(map, key, done);
         self.apply(&agg, held);
         self.asm.bind(done);
         if let Some(held) = held {
@@ -52,22 +47,53 @@ impl Emitter<'_> {
         }
     }
 
-    /// Puts a zero value in, and r0 is its address; goes to `failed` if the map is full.
-    fn new_value(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
-        let found = self.asm.label("made");
-        let index = self.slot();
-        let frame = self.frame;
-        self.asm.note("a new key").store(Size::W, frame.at(index), 0).load_map(R1, ZEROS);
-        self.asm.mov(R2, frame).add(R2, i32::from(index)).call(Helper::MAP_LOOKUP_ELEM);
-        self.asm.jump_if(R0, JumpOp::Eq, 0, failed).mov(R3, R0);
+    /// r0 = the address of a key's value; if there is none, of one that is all zeros. Goes to `failed` if the map is full.
+    fn find_or_make(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
+        let (again, there, full) = (self.asm.label("look"), self.asm.label("there"), self.asm.label("full"));
+        let (frame, error) = (self.frame, self.slot());
+        // Whether one was made: then it is there, or there is no room. Another CPU may have been faster with it.
+        let made = self.flag();
+        self.asm.bind(again);
+        self.lookup(map, key);
+        self.asm.jump_if(R0, JumpOp::Ne, 0, there);
+        let flag = match made {
+            Held::Reg(reg) => reg,
+            Held::Slot(slot) => {
+                self.asm.load(Size::DW, R1, frame.at(slot));
+                R1
+            }
+        };
+        self.asm.jump_if(flag, JumpOp::Ne, 0, full).note("a new key").mov(R1, 1);
+        self.put(made, R1);
         self.address(key, R2);
+        self.asm.load_data(R3, ZEROS, 0);
         self.load_map(map);
         self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM);
-        self.asm.jump_if(R0, JumpOp::Eq, 0, found).jump_if(R0, JumpOp::Eq, EEXIST, found);
-        self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
-        self.asm.jump(failed).bind(found);
-        self.lookup(map, key);
-        self.asm.jump_if(R0, JumpOp::Eq, 0, failed);
+        if self.key_type(map) != Ty::Void {
+            self.asm.store(Size::DW, frame.at(error), R0);
+        }
+        self.asm.jump(again);
+        self.asm.bind(full);
+        // A map without a key has room for its only value.
+        if self.key_type(map) != Ty::Void {
+            self.asm.load(Size::DW, R0, frame.at(error));
+            self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
+        }
+        self.asm.jump(failed).bind(there);
+        self.release(made);
+    }
+
+    /// 0 in a place that lasts, for the verifier to follow: it must see that a loop ends.
+    fn flag(&mut self) -> Held {
+        self.asm.mov(R0, 0);
+        self.hold()
+    }
+
+    fn put(&mut self, held: Held, from: bpf_insn::Reg) {
+        match held {
+            Held::Reg(reg) => self.asm.mov(reg, from),
+            Held::Slot(slot) => self.asm.store(Size::DW, self.frame.at(slot), from),
+        };
     }
 
     /// Adds to the word at r0, `offset` bytes on.
@@ -77,36 +103,44 @@ impl Emitter<'_> {
 
     /// Lets the value at r0 take part.
     fn apply(&mut self, agg: &Agg, held: Option<Held>) {
-        if let Some(held) = held {
-            self.fetch(held, R1);
-        }
+        let value = match held {
+            Some(Held::Reg(reg)) => reg,
+            Some(held) => {
+                self.fetch(held, R1);
+                R1
+            }
+            None => R1,
+        };
         match *agg {
             Agg::Count => self.add_word(0, 1),
-            Agg::Sum { .. } => self.add_word(0, R1),
-            Agg::Min { signed } => self.extreme(if signed { JumpOp::SLe } else { JumpOp::Le }),
-            Agg::Max { signed } => self.extreme(if signed { JumpOp::SGe } else { JumpOp::Ge }),
+            Agg::Sum { .. } => self.add_word(0, value),
+            Agg::Min { signed } => self.extreme(if signed { JumpOp::SLe } else { JumpOp::Le }, value),
+            Agg::Max { signed } => self.extreme(if signed { JumpOp::SGe } else { JumpOp::Ge }, value),
             Agg::Avg { .. } | Agg::Stats { .. } => {
-                self.add_word(0, R1);
+                self.add_word(0, value);
                 self.add_word(8, 1);
             }
-            Agg::Hist { bits } => self.bump(hist_buckets(bits)),
-            Agg::Lhist { min, max, step } => self.bump(lhist_buckets(min, max, step)),
-            Agg::Series { interval, buckets, op, signed } => self.series(interval, buckets, op, signed),
+            Agg::Hist { bits } => self.bump(hist_buckets(bits), value),
+            Agg::Lhist { min, max, step } => self.bump(lhist_buckets(min, max, step), value),
+            Agg::Series { interval, buckets, op, signed } => {
+                self.asm.mov(R1, value);
+                self.series(interval, buckets, op, signed);
+            }
         }
     }
 
-    /// Keeps r1 where it is the first or `keep` does not hold for the one that is kept.
-    fn extreme(&mut self, keep: JumpOp) {
+    /// Keeps a value where it is the first or `keep` does not hold for the one that is kept.
+    fn extreme(&mut self, keep: JumpOp, value: Reg) {
         let (set, done) = (self.asm.label("set"), self.asm.label("kept"));
         self.asm.load(Size::DW, R2, R0.at(8)).jump_if(R2, JumpOp::Eq, 0, set);
-        self.asm.load(Size::DW, R2, R0.at(0)).jump_if(R2, keep, R1, done).bind(set);
-        self.asm.store(Size::DW, R0.at(0), R1).store(Size::DW, R0.at(8), 1).bind(done);
+        self.asm.load(Size::DW, R2, R0.at(0)).jump_if(R2, keep, value, done).bind(set);
+        self.asm.store(Size::DW, R0.at(0), value).store(Size::DW, R0.at(8), 1).bind(done);
     }
 
-    /// Counts in bucket r1.
-    fn bump(&mut self, buckets: u32) {
+    /// Counts in a bucket.
+    fn bump(&mut self, buckets: u32, bucket: Reg) {
         let outside = self.asm.label("outside");
-        self.asm.jump_if(R1, JumpOp::Ge, buckets.cast_signed(), outside).lsh(R1, 3).add(R0, R1);
+        self.asm.jump_if(bucket, JumpOp::Ge, buckets.cast_signed(), outside).lsh(bucket, 3).add(R0, bucket);
         self.add_word(0, 1);
         self.asm.bind(outside);
     }
@@ -120,19 +154,15 @@ impl Emitter<'_> {
             self.asm.jump_if(R0, JumpOp::SGe, 0, positive).mov(R0, 0).jump(done).bind(positive);
         }
         self.asm.jump_if(R0, JumpOp::Lt, 1 << bits, small);
-        // r2 = the power of two, by halves.
-        self.asm.mov(R1, R0).mov(R2, 0);
-        for shift in [32, 16, 8, 4, 2, 1] {
+        // r2 = the power of two, by halves. The upper half is a number that no instruction can hold.
+        let low = self.asm.label("low");
+        self.asm.mov(R1, R0).rsh(R1, 32).mov(R2, 32).jump_if(R1, JumpOp::Ne, 0, low).mov(R1, R0).mov(R2, 0).bind(low);
+        for shift in [16, 8, 4, 2, 1] {
             let below = self.asm.label("below");
-            self.asm
-                .mov(R3, R1)
-                .rsh(R3, shift)
-                .jump_if(R3, JumpOp::Eq, 0, below)
-                .mov(R1, R3)
-                .add(R2, shift)
-                .bind(below);
+            self.asm.jump_if(R1, JumpOp::Lt, 1 << shift, below).rsh(R1, shift).add(R2, shift).bind(below);
         }
-        self.asm.sub(R2, bits).rsh(R0, R2).sub(R0, 1 << bits).add(R2, 1).lsh(R2, bits).add(R0, R2);
+        // The bucket is ((power - bits + 1) << bits) + (number >> (power - bits)) - (1 << bits).
+        self.asm.sub(R2, bits).rsh(R0, R2).lsh(R2, bits).add(R0, R2);
         self.asm.bind(small).add(R0, 1).bind(done);
     }
 
@@ -140,10 +170,22 @@ impl Emitter<'_> {
     fn lhist_bucket(&mut self, min: i64, max: i64, step: u64) {
         let (below, above, done) = (self.asm.label("below"), self.asm.label("above"), self.asm.label("bucket"));
         let last = lhist_buckets(min, max, step).cast_signed() - 1;
-        self.asm.constant(R1, min.cast_unsigned()).jump_if(R0, JumpOp::SLt, R1, below);
-        self.asm.constant(R2, max.cast_unsigned()).jump_if(R0, JumpOp::SGe, R2, above);
-        self.asm.sub(R0, R1).constant(R1, step).alu(bpf_insn::AluOp::Div, R0, R1).add(R0, 1).jump(done);
+        let (min, max, step) = (self.operand(min, R1), self.operand(max, R2), self.operand(step.cast_signed(), R3));
+        self.asm.jump_if(R0, JumpOp::SLt, min, below).jump_if(R0, JumpOp::SGe, max, above);
+        if min != 0.into() {
+            self.asm.sub(R0, min);
+        }
+        self.asm.div(R0, step).add(R0, 1).jump(done);
         self.asm.bind(below).mov(R0, 0).jump(done).bind(above).mov(R0, last).bind(done);
+    }
+
+    /// A number as an operand: in the instruction, or in a register if it is too large for that.
+    fn operand(&mut self, number: i64, spare: Reg) -> Src {
+        if let Ok(small) = i32::try_from(number) {
+            return small.into();
+        }
+        self.asm.constant(spare, number.cast_unsigned());
+        spare.into()
     }
 
     /// Lets r1 take part in its interval's slot of the series at r0.

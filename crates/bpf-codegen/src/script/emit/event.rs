@@ -4,7 +4,7 @@ use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, JumpOp, Size};
 
 use super::foreign::Foreign;
-use super::place::{Base, Place};
+use super::place::Place;
 use super::{Emitter, Held, scratch};
 use crate::event::RING;
 use crate::script::hir::Ex;
@@ -58,11 +58,10 @@ impl Emitter<'_> {
     fn send(&mut self, number: usize, write: impl FnOnce(&mut Self, Place)) {
         let (full, done) = (self.asm.label("full"), self.asm.label("sent"));
         let size = self.shared.actions[number].size;
-        let slot = self.slot();
-        let frame = self.frame;
         self.asm.note("room in the ring").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0);
-        self.asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, full).store(Size::DW, frame.at(slot), R0);
-        let event = Place { base: Base::Slot(slot), off: 0 };
+        self.asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, full);
+        let held = self.hold();
+        let event = Place { base: Self::through(held), off: 0 };
         self.asm.call(Helper::KTIME_GET_NS);
         self.store(event.at(action::TIME as u32), Size::DW, R0);
         self.asm.call(Helper::GET_SMP_PROCESSOR_ID);
@@ -70,7 +69,8 @@ impl Emitter<'_> {
         self.store(event.at(action::ACTION as u32), Size::W, number as i32);
         write(self, event);
         let ends = matches!(self.shared.actions[number].kind, ActionKind::Exit);
-        self.submit(slot, ends);
+        self.submit(held, ends);
+        self.release(held);
         self.asm.jump(done).bind(full);
         self.count(scratch::RING_FULL);
         self.asm.bind(done);
@@ -78,16 +78,17 @@ impl Emitter<'_> {
 
     /// The reader looks at the ring many times a second; it is woken only when that may be too late. That the script is to
     /// end can't wait: until then other probes go on.
-    fn submit(&mut self, slot: i16, at_once: bool) {
+    fn submit(&mut self, event: Held, at_once: bool) {
         let send = self.asm.label("send");
-        let frame = self.frame;
         if at_once {
-            self.asm.load(Size::DW, R1, frame.at(slot)).mov(R2, FORCE_WAKEUP).call(Helper::RINGBUF_SUBMIT);
+            self.fetch(event, R1);
+            self.asm.mov(R2, FORCE_WAKEUP).call(Helper::RINGBUF_SUBMIT);
             return;
         }
         let quarter = (self.shared.config.ring_bytes / 4).cast_signed();
         self.asm.note("is the reader late?").load_map(R1, RING).mov(R2, AVAILABLE).call(Helper::RINGBUF_QUERY);
-        self.asm.load(Size::DW, R1, frame.at(slot)).mov(R2, NO_WAKEUP).jump_if(R0, JumpOp::Lt, quarter, send);
+        self.fetch(event, R1);
+        self.asm.mov(R2, NO_WAKEUP).jump_if(R0, JumpOp::Lt, quarter, send);
         self.asm.mov(R2, FORCE_WAKEUP).bind(send).call(Helper::RINGBUF_SUBMIT);
     }
 

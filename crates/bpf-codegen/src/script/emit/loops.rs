@@ -1,10 +1,11 @@
 //! Loops: pieces of code that a helper calls back, so that the verifier looks at them a few times, however often they run.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8};
-use bpf_insn::{Asm, Helper, JumpOp, Reg, Size};
+use bpf_insn::asm::MAX_SLOTS;
+use bpf_insn::{Asm, AsmError, Helper, JumpOp, Reg, Size};
 
 use super::place::size_of;
-use super::{Emitter, RETURNED, Sub, Turn};
+use super::{EmitError, Emitter, MAX_SUBS, RETURNED, Sub, Turn};
 use crate::script::check::MapHolds;
 use crate::script::hir::{Ex, ExKind, MapId, St, VarId};
 use crate::script::ty::Ty;
@@ -18,6 +19,10 @@ impl Emitter<'_> {
         self.needed.callbacks = true;
         let name = format!("{}_{}", self.name, self.subs.len() + 1);
         let index = self.subs.len();
+        if index >= MAX_SUBS {
+            self.fail(EmitError::Loops);
+            return name;
+        }
         self.subs.push(Sub { name: name.clone(), code: bpf_insn::Code::default() });
         let outer = (std::mem::replace(&mut self.asm, Asm::new()), self.frame, self.held);
         (self.frame, self.held) = (R6, [false; 3]);
@@ -28,10 +33,15 @@ impl Emitter<'_> {
         self.callbacks -= 1;
         let asm = std::mem::replace(&mut self.asm, outer.0);
         (self.frame, self.held) = (outer.1, outer.2);
-        match asm.finish_reachable() {
-            Ok(code) => self.subs[index].code = code,
-            // Told through the code that is missing: the caller refers to it.
-            Err(_) => self.too_large = true,
+        match asm.finish_short() {
+            Ok(code) => {
+                self.subs_slots += code.slots();
+                self.subs[index].code = code;
+            }
+            Err(error) => self.fail(error.into()),
+        }
+        if self.subs_slots > MAX_SLOTS {
+            self.fail(AsmError::TooLong { most: MAX_SLOTS }.into());
         }
         name
     }

@@ -19,7 +19,7 @@ pub(crate) fn key_size(key: &Ty) -> u32 {
 }
 
 impl Emitter<'_> {
-    fn key_type(&self, map: MapId) -> Ty {
+    pub(super) fn key_type(&self, map: MapId) -> Ty {
         self.shared.maps[map].key.clone().unwrap_or(Ty::Void)
     }
 
@@ -111,6 +111,11 @@ impl Emitter<'_> {
         let place = self.stack(8);
         self.store(place, Size::DW, R0);
         let key = self.key(map, key);
+        if self.shared.maps[map].deletes {
+            self.update(map, key, place);
+            return;
+        }
+        // To write to a value that is there is faster than to put another one in its place.
         let (new, done) = (self.asm.label("new"), self.asm.label("set"));
         self.lookup(map, key);
         self.asm.jump_if(R0, JumpOp::Eq, 0, new);

@@ -111,6 +111,10 @@ pub(crate) struct Emitter<'a> {
     returns: bool,
     needs: Needs,
     needed: Needs,
+    /// How long callbacks' code is.
+    subs_slots: u32,
+    /// What did not fit.
+    failed: Option<EmitError>,
     failures: &'a mut Failures,
     /// The part of the script that is being worked on.
     at: Span,
@@ -118,9 +122,21 @@ pub(crate) struct Emitter<'a> {
     sleepable: bool,
     /// Whether the kernel calls this code where nothing may be waited for.
     locked: bool,
-    /// Whether something did not fit, and is told by the caller.
-    pub(crate) too_large: bool,
 }
+
+/// Why a program can't be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EmitError {
+    /// Its code, or a callback's.
+    #[error(transparent)]
+    Code(#[from] AsmError),
+    /// A program has at most 256 functions (`BPF_MAX_SUBPROGS` of `linux/bpf_verifier.h`).
+    #[error("it has more than {MAX_SUBS} loops")]
+    Loops,
+}
+
+/// How many callbacks a program may have.
+const MAX_SUBS: usize = 255;
 
 /// The registers that calls keep.
 const KEPT: [Reg; 3] = [R7, R8, R9];
@@ -132,17 +148,20 @@ pub(crate) fn emit(
     body: &Body,
     name: &str,
     failures: &mut Failures,
-) -> Result<Emitted, AsmError> {
+) -> Result<Emitted, EmitError> {
     let mut needs = Needs::default();
     loop {
         let mut emitter = Emitter::new(shared, context, body, name, needs, failures);
         emitter.program();
+        if let Some(error) = emitter.failed {
+            return Err(error);
+        }
         if emitter.needed != needs {
             needs = emitter.needed;
             continue;
         }
         let (scratch, sleepable) = (emitter.scratch_most, emitter.sleepable);
-        let code = emitter.asm.finish_reachable()?;
+        let code = emitter.asm.finish_short()?;
         let subs = referenced(&code, emitter.subs);
         return Ok(Emitted { code, subs, scratch, sleepable });
     }
@@ -179,11 +198,12 @@ impl<'a> Emitter<'a> {
             returns: false,
             needs,
             needed: needs,
+            subs_slots: 0,
+            failed: None,
             failures,
             at: Span::default(),
             sleepable: false,
             locked: false,
-            too_large: false,
         }
     }
 
@@ -224,6 +244,16 @@ impl<'a> Emitter<'a> {
             }
             self.vars.push(place);
         }
+    }
+
+    /// Whether it is no use to go on.
+    fn is_full(&self) -> bool {
+        self.failed.is_some() || self.asm.is_full()
+    }
+
+    /// Notes why there will be no program.
+    fn fail(&mut self, error: EmitError) {
+        self.failed.get_or_insert(error);
     }
 
     /// Runs with all temporary memory given back at the end.

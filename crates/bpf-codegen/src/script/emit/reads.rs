@@ -1,6 +1,6 @@
 //! Reading: other memory, the context, parts of our own values.
 
-use bpf_insn::Reg::{R0, R1, R2, R3, R6};
+use bpf_insn::Reg::{R0, R1, R2, R3, R6, R9};
 use bpf_insn::{Helper, JumpOp, Size};
 use probes::args::ArgSpec;
 use typeinfo::BitAccess;
@@ -145,9 +145,15 @@ impl Emitter<'_> {
                 let frame = emitter.frame;
                 emitter.asm.load(Size::DW, R0, frame.at(CONTEXT));
                 let held = emitter.hold();
-                match held {
-                    super::Held::Reg(reg) => operand::store(&mut emitter.asm, reg, spec, slot, failed),
-                    super::Held::Slot(_) => emitter.too_large = true,
+                if let super::Held::Reg(reg) = held {
+                    operand::store(&mut emitter.asm, reg, spec, slot, failed);
+                } else {
+                    // All are taken: one is lent.
+                    let lent = emitter.slot();
+                    emitter.asm.store(Size::DW, frame.at(lent), R9).mov(R9, R0);
+                    operand::store(&mut emitter.asm, R9, spec, slot, failed);
+                    emitter.asm.bind(failed).load(Size::DW, R9, frame.at(lent)).load(Size::DW, R0, slot);
+                    return;
                 }
                 emitter.release(held);
             }

@@ -4,7 +4,7 @@ use bpf_insn::Reg::{R0, R1, R2};
 use bpf_insn::{AluOp, JumpOp, Label, Reg, Size};
 use bt_lang::ast::BinaryOp;
 
-use super::Emitter;
+use super::{Emitter, Held};
 use crate::script::hir::{Ex, ExKind};
 use crate::script::interface::FailureKind;
 use crate::script::ty::Ty;
@@ -186,16 +186,31 @@ impl Emitter<'_> {
 
     /// Works two numbers out, the left one in r0, the right one in r1.
     fn pair(&mut self, left: &Ex, right: &Ex) {
+        let (left, right) = self.operands(left, right);
+        if right == R0 {
+            self.asm.mov(R1, R0).mov(R0, left);
+        }
+    }
+
+    /// Works two numbers out, and says in which registers they are, to be used at once: r0 and r1, or one that calls keep
+    /// and r0.
+    fn operands(&mut self, left: &Ex, right: &Ex) -> (Reg, Reg) {
         self.scalar(left);
         if self.is_simple(right) {
             self.simple(right, R1);
-            return;
+            return (R0, R1);
         }
         let held = self.hold();
         self.scalar(right);
-        self.asm.mov(R1, R0);
-        self.fetch(held, R0);
         self.release(held);
+        match held {
+            Held::Reg(left) => (left, R0),
+            Held::Slot(_) => {
+                self.asm.mov(R1, R0);
+                self.fetch(held, R0);
+                (R0, R1)
+            }
+        }
     }
 
     /// Goes to a label if a comparison holds.
@@ -205,8 +220,8 @@ impl Emitter<'_> {
                 emitter.scalar(left);
                 emitter.asm.jump_if(R0, op, number, to);
             } else {
-                emitter.pair(left, right);
-                emitter.asm.jump_if(R0, op, R1, to);
+                let (left, right) = emitter.operands(left, right);
+                emitter.asm.jump_if(left, op, right, to);
             }
         });
     }
@@ -230,8 +245,8 @@ impl Emitter<'_> {
                 emitter.scalar(left);
                 emitter.asm.alu(operation, R0, if shift { number & 63 } else { number });
             } else {
-                emitter.pair(left, right);
-                emitter.asm.alu(operation, R0, R1);
+                let (left, right) = emitter.operands(left, right);
+                emitter.asm.alu(operation, left, right).mov(R0, left);
             }
         });
     }

@@ -11,8 +11,10 @@ use crate::event::LOST;
 
 /// The scratch map's name.
 pub(crate) const MAP: &str = "scratch";
-/// How many counters [`LOST`] has.
+/// How many counters [`LOST`] has, one behind the other in its only value.
 pub(crate) const COUNTERS: u32 = 2;
+/// Their size.
+pub(crate) const COUNTER_BYTES: u32 = 8;
 /// How many areas each CPU has.
 pub(crate) const AREAS: u32 = 4;
 /// The word that says whether an area is taken.
@@ -20,10 +22,10 @@ pub(super) const HEAD: u32 = 8;
 /// The most that an area can have: the largest value of a per-CPU map (`PCPU_MIN_UNIT_SIZE`).
 pub(crate) const MOST: u32 = 32 << 10;
 
-/// Indices into [`LOST`]: events that did not fit into the ring, programs that found no scratch memory.
-pub(crate) const RING_FULL: i32 = 0;
+/// Counters of [`LOST`]: events that did not fit into the ring, programs that found no scratch memory.
+pub(crate) const RING_FULL: u32 = 0;
 /// See [`RING_FULL`].
-pub(crate) const BUSY: i32 = 1;
+pub(crate) const BUSY: u32 = 1;
 
 impl Emitter<'_> {
     pub(super) fn take_scratch(&mut self, busy: Label) {
@@ -42,14 +44,9 @@ impl Emitter<'_> {
         self.asm.load(Size::DW, R1, R10.at(SCRATCH)).store(Size::DW, R1.at(0), 0);
     }
 
-    /// Adds one to a counter of what was lost. Uses r0 to r2.
-    pub(super) fn count(&mut self, index: i32) {
-        let gone = self.asm.label("counted");
-        let slot = self.slot();
-        let frame = self.frame;
-        self.asm.note("count what is lost").store(Size::W, frame.at(slot), index).load_map(R1, LOST);
-        self.asm.mov(R2, frame).add(R2, i32::from(slot)).call(Helper::MAP_LOOKUP_ELEM);
-        self.asm.jump_if(R0, JumpOp::Eq, 0, gone).mov(R1, 1).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1);
-        self.asm.bind(gone);
+    /// Adds one to a counter of what was lost. Uses r1 and r2.
+    pub(super) fn count(&mut self, index: u32) {
+        self.asm.note("count what is lost").load_data(R1, LOST, index * COUNTER_BYTES).mov(R2, 1);
+        self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2);
     }
 }

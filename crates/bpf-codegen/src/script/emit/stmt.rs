@@ -10,6 +10,9 @@ use crate::script::ty::Ty;
 impl Emitter<'_> {
     pub(super) fn stmts(&mut self, stmts: &[St]) {
         for stmt in stmts {
+            if self.is_full() {
+                break;
+            }
             self.temporary(|emitter| emitter.stmt(stmt));
         }
     }

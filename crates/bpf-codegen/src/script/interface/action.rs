@@ -24,6 +24,9 @@ pub const CPU: usize = 12;
 /// Where an event's fields begin.
 pub const HEAD_BYTES: u32 = 16;
 
+/// Far above what an event can have, far below what a sum of two of them could not hold.
+const TOO_LARGE: u32 = 1 << 28;
+
 /// What to do for an event.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Action {
@@ -160,7 +163,8 @@ impl Action {
             // Programs zero and copy in words of 8 bytes, so each field begins at one.
             let offset = size.next_multiple_of(8);
             fields.push(Field { name: None, offset, ty: ty.clone(), bits: None });
-            size = offset + ty.size();
+            // What is larger than an event can be is refused, and how much larger is no matter.
+            size = (offset + ty.size().min(TOO_LARGE)).min(TOO_LARGE);
         }
         Self { kind, fields, size: size.next_multiple_of(8), span, callers: Vec::new() }
     }

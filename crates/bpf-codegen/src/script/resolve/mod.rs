@@ -197,6 +197,6 @@ impl Shared<'_> {
             _ => Diagnostic::error(told(""), point.span),
         };
         let diagnostic = missing.hints.into_iter().fold(diagnostic, Diagnostic::with_hint);
-        self.diagnostics.push(diagnostic);
+        self.keep(diagnostic);
     }
 }

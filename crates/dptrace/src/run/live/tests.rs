@@ -80,7 +80,7 @@ fn script() -> Script {
     ];
     let maps = vec![
         MapDef::ring_buffer(RING, 1 << 16),
-        MapDef::new(LOST, MapKind::PercpuArray, 4, 8, 1),
+        MapDef::new(LOST, MapKind::Array, 4, 16, 1),
         MapDef::new("m", MapKind::PercpuHash, 8, 8, 16),
     ];
     let every = Attach::Interval { nanos: 20_000_000 };

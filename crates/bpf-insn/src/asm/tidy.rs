@@ -1,0 +1,291 @@
+//! Small improvements of code that is made piece by piece: jumps that lead to jumps, moves through a register that nobody
+//! needs, registers that are set and never read.
+//!
+//! They only take instructions out or rename a register where all that follows is seen to stay the same: one forward look
+//! within a stretch without labels, and one look backwards over all of the code for what is read later (liveness).
+
+use std::collections::HashSet;
+
+use super::Asm;
+use crate::insn::{AluOp, Callee, Insn, Reg, Size, Src, Width};
+
+/// A set of registers, a bit each.
+type Regs = u16;
+
+/// What calls may change: r0 to r5 (Documentation/bpf/standardization/instruction-set.rst, "Calling convention").
+const CHANGED_BY_CALLS: Regs = 0b11_1111;
+/// What calls take: r1 to r5.
+const TAKEN_BY_CALLS: Regs = 0b11_1110;
+
+/// Each turn can make room for another one; few do.
+const MOST_TURNS: u32 = 5;
+
+const fn bit(reg: Reg) -> Regs {
+    1 << reg as u16
+}
+
+impl Asm {
+    /// Does so, as often as it helps.
+    pub(super) fn tidy(&mut self) {
+        for _ in 0..MOST_TURNS {
+            if !(self.thread_jumps()
+                | self.turn_jumps()
+                | self.forward_stores()
+                | self.shorten_moves()
+                | self.drop_unread())
+            {
+                return;
+            }
+        }
+    }
+
+    /// Jumps to a jump go where that one goes; a jump to the next instruction is none. Says whether something changed.
+    fn thread_jumps(&mut self) -> bool {
+        let mut changed = false;
+        for index in 0..self.items.len() {
+            let Some(label) = self.items[index].label else { continue };
+            let Some(target) = self.index_of(label) else { continue };
+            let at_target = &self.items[target];
+            if let (Insn::Jump { .. }, Some(further)) = (at_target.line.insn, at_target.label)
+                && further != label
+                && self.index_of(further).is_some_and(|end| end != target && end > index)
+            {
+                self.items[index].label = Some(further);
+                changed = true;
+            }
+        }
+        let is_empty = |index: usize| {
+            let item = &self.items[index];
+            matches!(item.line.insn, Insn::Jump { .. })
+                && item.label.and_then(|label| self.index_of(label)) == Some(index + 1)
+        };
+        let keep: Vec<bool> = (0..self.items.len()).map(|index| !is_empty(index)).collect();
+        changed | self.keep_only(&keep)
+    }
+
+    /// A jump on a condition over a jump: the other way round it is one jump.
+    fn turn_jumps(&mut self) -> bool {
+        let targets = self.targets();
+        let mut keep = vec![true; self.items.len()];
+        for index in 1..self.items.len() {
+            let (above, item) = (&self.items[index - 1], &self.items[index]);
+            let over = above.label.and_then(|label| self.index_of(label)) == Some(index + 1);
+            let (Insn::JumpIf { op, width, dst, src, off }, Insn::Jump { .. }) = (above.line.insn, item.line.insn)
+            else {
+                continue;
+            };
+            let (Some(op), Some(label)) = (op.negated(), item.label) else { continue };
+            if over && !targets.contains(&item.line.slot) {
+                self.items[index - 1].line.insn = Insn::JumpIf { op, width, dst, src, off };
+                self.items[index - 1].label = Some(label);
+                keep[index] = false;
+            }
+        }
+        self.keep_only(&keep)
+    }
+
+    /// What was stored is not loaded from there again right away.
+    fn forward_stores(&mut self) -> bool {
+        let targets = self.targets();
+        let mut changed = false;
+        for index in 1..self.items.len() {
+            let (store, load) = (self.items[index - 1].line.insn, self.items[index].line.insn);
+            let Insn::Store { size: Size::DW, addr: to, src: src @ Src::Reg(_) } = store else { continue };
+            let Insn::Load { size: Size::DW, dst, addr: from } = load else { continue };
+            if to == from && to.base == Reg::R10 && !targets.contains(&self.items[index].line.slot) {
+                self.items[index].line.insn = Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src };
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// `rX = something; rZ = rX` with X not read later: `rZ = something`.
+    fn shorten_moves(&mut self) -> bool {
+        let (live, targets) = (self.live_after(), self.targets());
+        let mut keep = vec![true; self.items.len()];
+        for index in 1..self.items.len() {
+            let item = &self.items[index];
+            let Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src: Src::Reg(src) } = item.line.insn else {
+                continue;
+            };
+            let is_last = live[index] & bit(src) == 0;
+            if !is_last || src == dst || !keep[index - 1] || targets.contains(&item.line.slot) {
+                continue;
+            }
+            // What comes before it in the register may be made in the other one.
+            let mut first = index - 1;
+            while changes_only(self.items[first].line.insn, src) && !self.is_barrier(first, &targets, &keep) {
+                first -= 1;
+            }
+            if keep[first]
+                && let Some(insn) = renamed(self.items[first].line.insn, src, dst)
+            {
+                self.items[first].line.insn = insn;
+                for item in &mut self.items[first + 1..index] {
+                    if let Insn::Alu { dst: changed, .. } = &mut item.line.insn {
+                        *changed = dst;
+                    }
+                }
+                keep[index] = false;
+            }
+        }
+        self.keep_only(&keep)
+    }
+
+    /// Whether nothing in front of an instruction may be looked at: something else comes there, or it takes part in a
+    /// change already.
+    fn is_barrier(&self, index: usize, targets: &HashSet<u32>, keep: &[bool]) -> bool {
+        index == 0 || !keep[index] || targets.contains(&self.items[index].line.slot)
+    }
+
+    /// The slots that labels stand in front of.
+    fn targets(&self) -> HashSet<u32> {
+        self.labels.iter().filter_map(|label| label.slot).collect()
+    }
+
+    /// Takes out what sets a register that nobody reads.
+    fn drop_unread(&mut self) -> bool {
+        let live = self.live_after();
+        let unread = |(item, live): (&super::Item, &Regs)| match item.line.insn {
+            Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src } if src == Src::Reg(dst) => true,
+            Insn::Alu { dst, .. } | Insn::MovSx { dst, .. } | Insn::LoadImm64 { dst, .. } => live & bit(dst) == 0,
+            _ => false,
+        };
+        let keep: Vec<bool> = self.items.iter().zip(&live).map(|both| !unread(both)).collect();
+        self.keep_only(&keep)
+    }
+
+    /// For each instruction the registers that are read behind it before they are set anew.
+    fn live_after(&self) -> Vec<Regs> {
+        let targets: Vec<Option<usize>> =
+            self.items.iter().map(|item| item.label.and_then(|label| self.index_of(label))).collect();
+        let mut before = vec![0; self.items.len() + 1];
+        let mut after = vec![0; self.items.len()];
+        let mut changed = true;
+        // Code that only jumps forwards is done in one turn, and seen to be so in a second one.
+        while changed {
+            changed = false;
+            for index in (0..self.items.len()).rev() {
+                let insn = self.items[index].line.insn;
+                let next = if is_end(insn) { 0 } else { before[index + 1] };
+                after[index] = next | targets[index].map_or(0, |target| before[target]);
+                let (read, set) = effect(insn);
+                let now = (after[index] & !set) | read;
+                changed |= now != before[index];
+                before[index] = now;
+            }
+        }
+        after
+    }
+}
+
+/// Whether an instruction does no more than change a number in this register by a constant.
+fn changes_only(insn: Insn, reg: Reg) -> bool {
+    matches!(insn, Insn::Alu { op, dst, src: Src::Imm(_), .. } if dst == reg && op != AluOp::Mov)
+}
+
+/// What sets a register, whatever that was, setting another one.
+fn renamed(insn: Insn, from: Reg, to: Reg) -> Option<Insn> {
+    match insn {
+        Insn::Alu { op: AluOp::Mov, width, dst, src } if dst == from => {
+            Some(Insn::Alu { op: AluOp::Mov, width, dst: to, src })
+        }
+        Insn::LoadImm64 { dst, imm } if dst == from => Some(Insn::LoadImm64 { dst: to, imm }),
+        Insn::Load { size, dst, addr } if dst == from => Some(Insn::Load { size, dst: to, addr }),
+        _ => None,
+    }
+}
+
+/// Whether the next instruction does not follow.
+fn is_end(insn: Insn) -> bool {
+    matches!(insn, Insn::Exit | Insn::Jump { .. } | Insn::JumpLong { .. })
+}
+
+/// The registers that an instruction reads, and those that it sets whatever they were.
+fn effect(insn: Insn) -> (Regs, Regs) {
+    let of = |src: Src| match src {
+        Src::Reg(reg) => bit(reg),
+        Src::Imm(_) => 0,
+    };
+    match insn {
+        Insn::Alu { op: AluOp::Mov, dst, src, .. } => (of(src), bit(dst)),
+        Insn::MovSx { dst, src, .. } => (bit(src), bit(dst)),
+        Insn::LoadImm64 { dst, .. } => (0, bit(dst)),
+        Insn::Load { dst, addr, .. } | Insn::LoadSx { dst, addr, .. } => (bit(addr.base), bit(dst)),
+        Insn::Store { addr, src, .. } => (bit(addr.base) | of(src), 0),
+        Insn::Neg { dst, .. } | Insn::Swap { dst, .. } => (bit(dst), 0),
+        Insn::Call(Callee::Helper(_) | Callee::Subprogram(_)) => (TAKEN_BY_CALLS, CHANGED_BY_CALLS),
+        Insn::Exit => (bit(Reg::R0), 0),
+        Insn::Jump { .. } | Insn::JumpLong { .. } => (0, 0),
+        Insn::JumpIf { dst, src, .. } => (bit(dst) | of(src), 0),
+        Insn::Alu { dst, src, .. } => (bit(dst) | of(src), 0),
+        // A comparison with an exchange takes and gives r0; that others set what they fetch is not used.
+        Insn::Atomic { addr, src, .. } => (bit(addr.base) | bit(src) | bit(Reg::R0), 0),
+        // Of all others nothing is known: all registers are read.
+        _ => (Regs::MAX, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::helpers::Helper;
+    use crate::insn::{JumpOp, Reg::*};
+
+    fn tidied(build: impl FnOnce(&mut Asm)) -> Vec<String> {
+        let mut asm = Asm::new();
+        build(&mut asm);
+        asm.finish_short().unwrap().lines().iter().map(|line| line.insn.to_string()).collect()
+    }
+
+    #[test]
+    fn what_is_never_read_goes_and_what_a_call_takes_stays() {
+        let code = tidied(|asm| {
+            asm.mov(R6, R1).mov(R7, 3).mov(R1, 4).call(Helper::KTIME_GET_NS).add(R7, 1).exit();
+        });
+        assert_eq!(code.len(), 3, "{code:?}");
+        let code = tidied(|asm| {
+            asm.mov(R6, R1).mov(R7, 3).call(Helper::KTIME_GET_NS).add(R0, R7).load(Size::DW, R1, R6.at(0)).exit();
+        });
+        assert_eq!(code.len(), 6, "what is loaded may not be there: {code:?}");
+    }
+
+    #[test]
+    fn moves_through_a_register_are_one() {
+        let code = tidied(|asm| {
+            asm.load(Size::DW, R0, R1.at(8)).mov(R3, R0).mov(R0, 0).mov(R7, R0).mov(R0, R3).add(R0, R7).exit();
+        });
+        assert_eq!(code, ["r3 = *(u64 *)(r1 + 0x8)", "r7 = 0x0", "r0 = r3", "r0 += r7", "exit"]);
+        // It is read later.
+        let code = tidied(|asm| {
+            asm.load(Size::DW, R0, R1.at(8)).mov(R3, R0).add(R0, R3).exit();
+        });
+        assert_eq!(code.len(), 4);
+        // A jump comes between.
+        let code = tidied(|asm| {
+            let there = asm.label("there");
+            asm.mov(R0, R1).jump_if(R1, JumpOp::Eq, 0, there).mov(R0, 5).bind(there).mov(R3, R0).mov(R0, R3).exit();
+        });
+        assert_eq!(code.len(), 4, "{code:?}");
+    }
+
+    #[test]
+    fn jumps_to_jumps_and_over_jumps() {
+        let code = tidied(|asm| {
+            let (over, out, end) = (asm.label("over"), asm.label("out"), asm.label("end"));
+            asm.mov(R0, 0).jump_if(R1, JumpOp::Eq, 0, over).jump(out).bind(over).mov(R0, 1);
+            asm.bind(out).jump(end).bind(end).exit();
+        });
+        assert_eq!(code, ["r0 = 0x0", "if r1 != 0x0 goto +0x1", "r0 = 0x1", "exit"]);
+    }
+
+    #[test]
+    fn loops_are_followed_round() {
+        let code = tidied(|asm| {
+            let again = asm.label("again");
+            asm.mov(R6, 5).mov(R0, 0).bind(again).add(R0, R6).sub(R6, 1).jump_if(R6, JumpOp::Ne, 0, again).exit();
+        });
+        assert_eq!(code.len(), 6);
+    }
+}

@@ -1,0 +1,91 @@
+//! `dptrace run --check` on scripts that stand for far more than they say: refused with a word, in little memory.
+#![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// The address space that a check may have, in KiB: what it takes is a tenth of it.
+const ROOM: u32 = 600 << 10;
+
+/// What a check says of a script, and its exit status.
+fn check(script: &str) -> (String, Option<i32>) {
+    let limited = format!("ulimit -v {ROOM}; exec \"$0\" run --check -");
+    let mut child = Command::new("sh")
+        .args(["-c", &limited, env!("CARGO_BIN_EXE_dptrace")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(script.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (String::from_utf8(output.stderr).unwrap(), output.status.code())
+}
+
+#[track_caller]
+fn refused(script: &str, message: &str) {
+    let (told, status) = check(script);
+    assert_eq!(status, Some(2), "{told}");
+    assert!(told.contains(message), "{told}");
+}
+
+const TOO_MUCH: &str = "loops and macros make too much of this script";
+
+#[test]
+fn loops_that_are_written_out_in_each_other() {
+    refused(
+        "begin { unroll(100) { unroll(100) { unroll(100) { unroll(100) { unroll(100) { @a = 1; } } } } } }",
+        TOO_MUCH,
+    );
+    refused(
+        "begin { unroll(100) { unroll(60) { @a[comm, nsecs, str(0)] = rand; } } }",
+        "more than 262144 instructions",
+    );
+    refused("begin { unroll(100) { unroll(9) { for ($i : 0..10) { @a[$i] = $i; } } } }", "more than 255 loops");
+}
+
+#[test]
+fn values_that_double() {
+    let doubled = |from: usize| format!("${0} = ($v{from}, $v{from});", format!("v{}", from + 1));
+    let pairs: String = (0..40).map(doubled).collect();
+    refused(&format!("begin {{ $v0 = 1; {pairs} }}"), "has at most 512 parts");
+    let conditions = format!("{}rand{}", "(".repeat(60), " ?: 1)".repeat(60));
+    refused(&format!("begin {{ print({conditions}); }}"), TOO_MUCH);
+}
+
+#[test]
+fn constants_that_double_or_name_themselves() {
+    let define = |i: u32| format!("#define A{i} (A{0} + A{0})\n", i + 1);
+    let defines: String = (0..90).map(define).chain(["#define A90 1\n".to_owned()]).collect();
+    refused(&format!("{defines}begin {{ print(A0); }}"), TOO_MUCH);
+    refused(&format!("{defines}struct s {{ int a[A0]; }};"), "made of too many others");
+    refused("#define A A\nstruct s { int a[A]; };", "made of too many others, or of itself");
+    refused("#define A A\nbegin { print(A); }", "nests too deep");
+}
+
+#[test]
+fn types_that_are_large() {
+    refused("begin { print(sizeof(int[1000000][1000])); }", "268435456 bytes or more");
+    refused("begin { let $a : uint64[1000000]; print($a); }", "at most 32000 are possible");
+    refused("begin { let $a : uint64[1000000]; $b = $a; @x = $b; }", "bytes of memory at once");
+}
+
+/// Each union has fifty of the one before: two bytes, and more members than there is memory for.
+#[test]
+fn types_that_double() {
+    let union = |number: u32| {
+        let members: String = (0..50).map(|i| format!("union u{} m{i}; ", number - 1)).collect();
+        format!("union u{number} {{ {members}}};\n")
+    };
+    let unions: String = (1..9).map(union).collect();
+    let script = format!("union u0 {{ short a; }};\n{unions}begin {{ print(*(union u8 *)0); }}");
+    let (told, status) = check(&script);
+    assert_eq!(status, Some(0), "{told}");
+}
+
+#[test]
+fn many_mistakes() {
+    let script: String = (0..2000).map(|i| format!("begin {{ print(nothing{i}); }}\n")).collect();
+    let (told, status) = check(&script);
+    assert_eq!((status, told.matches("unknown identifier").count()), (Some(2), 100));
+}
