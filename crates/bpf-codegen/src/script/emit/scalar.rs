@@ -233,15 +233,12 @@ impl Emitter<'_> {
             }
             // A shift by a constant of 64 or more is refused by the verifier; the machine takes the low six bits.
             let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
-            match small(right) {
-                Some(number) => {
-                    emitter.scalar(left);
-                    emitter.asm.alu(operation, R0, if shift { number & 63 } else { number });
-                }
-                None => {
-                    let (left, right) = emitter.operands(left, right);
-                    emitter.asm.alu(operation, left, right).mov(R0, left);
-                }
+            if let Some(number) = small(right) {
+                emitter.scalar(left);
+                emitter.asm.alu(operation, R0, if shift { number & 63 } else { number });
+            } else {
+                let (left, right) = emitter.operands(left, right);
+                emitter.asm.alu(operation, left, right).mov(R0, left);
             }
         });
     }
