@@ -55,10 +55,10 @@ impl<'a> Decoder<'a> {
             }
             ValueType::Array { element, count } => self.array(element, *count, bytes),
             ValueType::Tuple(layout) => self.layout(layout, bytes),
-            ValueType::KernelStack { mode, .. } => self.stack(bytes, 0, *mode, |address| self.lookups.kernel(address)),
+            ValueType::KernelStack { mode, .. } => stack_of(bytes, 0, *mode, |address| self.lookups.kernel(address)),
             ValueType::UserStack { mode, .. } => {
                 let pid = word(bytes, 0) as u32;
-                self.stack(bytes, 8, *mode, |address| self.lookups.user(pid, address))
+                stack_of(bytes, 8, *mode, |address| self.lookups.user(pid, address))
             }
             ValueType::KernelSymbol => symbol(word(bytes, 0), |address| self.lookups.kernel(address)),
             ValueType::UserSymbol => {
@@ -108,23 +108,17 @@ impl<'a> Decoder<'a> {
         let names = layout.fields.iter().map(|field| field.name.clone().unwrap_or_default());
         Value::Record(names.zip(values).collect())
     }
+}
 
-    /// A stack whose length stands at `at`.
-    fn stack(
-        &self,
-        bytes: &[u8],
-        at: usize,
-        mode: StackMode,
-        symbols: impl Fn(u64) -> Vec<crate::lookups::Symbol>,
-    ) -> Value {
-        let length = word(bytes, at).cast_signed();
-        let frames = part(bytes, at + 8, usize::try_from(length).unwrap_or(0).min(bytes.len()));
-        if mode == StackMode::BuildId {
-            return Value::text(stack::build_ids(&frames));
-        }
-        let addresses = frames.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        Value::text(stack::text(addresses, mode, symbols))
+/// A stack whose length stands at `at`.
+fn stack_of(bytes: &[u8], at: usize, mode: StackMode, symbols: impl Fn(u64) -> Vec<crate::lookups::Symbol>) -> Value {
+    let length = word(bytes, at).cast_signed();
+    let frames = part(bytes, at + 8, usize::try_from(length).unwrap_or(0).min(bytes.len()));
+    if mode == StackMode::BuildId {
+        return Value::text(stack::build_ids(&frames));
     }
+    let addresses = frames.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+    Value::text(stack::text(addresses, mode, symbols))
 }
 
 /// `length` bytes from `at` on, as many as there are.

@@ -14,6 +14,14 @@ pub(crate) struct Facts {
     pub formats: Vec<(String, TracepointFormat)>,
     pub settings: Vec<ConfigFact>,
     pub tells_reads: bool,
+    /// Whether user probes' programs may wait for memory; as the kernel has it, if not said.
+    pub sleepable: Option<bool>,
+}
+
+/// Whether this kernel lets user probes' programs wait for memory.
+pub(crate) fn can_wait() -> bool {
+    static KNOWN: OnceLock<bool> = OnceLock::new();
+    *KNOWN.get_or_init(|| bpf_session::Features::detect().is_ok_and(bpf_session::Features::sleepable_uprobes))
 }
 
 fn none<T>(what: &str) -> Result<T, NotFound> {
@@ -26,7 +34,7 @@ impl TargetFacts for Facts {
     }
 
     fn kernel(&self) -> KernelFacts {
-        KernelFacts::ALL
+        KernelFacts { sleepable: self.sleepable.unwrap_or_else(can_wait), ..KernelFacts::ALL }
     }
 
     fn kernel_btf(&self) -> Option<&[u8]> {

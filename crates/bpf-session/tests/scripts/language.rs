@@ -145,3 +145,39 @@ fn builtins() {
         &["true", "true", "true", "16777216", "127.0.0.1"],
     );
 }
+
+#[test]
+fn divisions_by_zero_give_one() {
+    prints("begin { @z = 0; print(7 / @z); print(7 % @z); print((uint64)7 / (uint64)@z); }", &["1", "1", "1"]);
+    prints("begin { $a = 7; $a /= @z; @z = 0; print($a); print(7 / 0); print(-7 % 0); }", &["1", "1", "1"]);
+    prints("begin { @z = 3; print(-7 / @z); print((uint64)7 % (uint64)@z); }", &["-2", "1"]);
+}
+
+#[test]
+fn pointers_step_over_what_they_point_to() {
+    prints(
+        "begin { $p = (uint32 *)100; $p++; print((uint64)$p); $q = --$p; print((uint64)$q); $p += 2; print((uint64)$p); }",
+        &["104", "100", "108"],
+    );
+    prints(
+        "struct wide { int a[5]; } begin { @p = (struct wide *)100; @p++; print((uint64)@p); $q = @p--; \
+         print(((uint64)$q, (uint64)@p)); }",
+        &["120", "(120, 100)"],
+    );
+}
+
+#[test]
+fn lengths_count_the_end_of_a_string() {
+    let lengths = |text: &str, expected: &[&str]| {
+        for (length, expected) in [0, 1, 5, 11, 12, 70].into_iter().zip(expected) {
+            prints(
+                &format!("begin {{ $n = {length}; print(({length}, str({text}, $n))); }}"),
+                &[&format!("({length}, {expected})")],
+            );
+        }
+    };
+    lengths("\"hello world\"", &["", "", "hell", "hello worl", "hello world", "hello world"]);
+    prints(r#"begin { @s = "hello world"; $n = 5; print(str(@s, $n)); print(str(@s, 5)); }"#, &["hell", "hell"]);
+    let long = "x".repeat(100);
+    prints(&format!("begin {{ @s = \"{long}\"; $n = 81; print(str(@s, $n)); }}"), &[&long[..80]]);
+}

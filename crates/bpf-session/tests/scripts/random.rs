@@ -4,7 +4,7 @@ use bpf_codegen::script::interface::FunctionPlace;
 use bpf_session::{Features, Session};
 use testkit::script::Generator;
 
-use crate::facts::Facts;
+use crate::facts::{Facts, can_wait};
 use crate::{allowed, compile};
 
 /// How many are tried, where not said otherwise. Each takes some milliseconds of the verifier's time.
@@ -35,7 +35,7 @@ fn the_verifier_takes_what_the_compiler_accepts() {
         }
     }
     assert!(accepted * 10 >= count * 9, "only {accepted} of {count} were accepted");
-    assert!(waiting * 10 >= count, "only {waiting} of {count} may wait for memory");
+    assert!(!can_wait() || waiting * 10 >= count, "only {waiting} of {count} may wait for memory");
 }
 
 /// A machine with a function to probe; every other tells what could not be read.

@@ -15,7 +15,7 @@ fn waiting(body: &str) -> Vec<bool> {
         size: 16,
         vaddr: 64,
     };
-    let facts = Facts { functions: vec![place], ..Facts::default() };
+    let facts = Facts { functions: vec![place], sleepable: Some(true), ..Facts::default() };
     let script: Script = compile(body, &facts).unwrap_or_else(|wrong| panic!("{body}\n{wrong}"));
     script.module.programs.iter().map(|program| program.sleepable).collect()
 }
@@ -24,7 +24,7 @@ fn waiting(body: &str) -> Vec<bool> {
 fn programs_wait_for_strings_of_processes_only() {
     let user = "uprobe:/bin/program:function";
     assert_eq!(waiting(&format!("{user} {{ print(str(arg0)); }}")), [true]);
-    assert_eq!(waiting(&format!("uretprobe:/bin/program:function {{ print(buf(retval, 8)); }}")), [true]);
+    assert_eq!(waiting("uretprobe:/bin/program:function { print(buf(retval, 8)); }"), [true]);
     assert_eq!(waiting(&format!("{user} {{ @[comm] = count(); @b[ustack] = hist(arg0); }}")), [false]);
     assert_eq!(waiting(&format!("{user} {{ print(kstr(arg0)); }}")), [false]);
     assert_eq!(waiting("begin { print(str(1)); } interval:s:1 { print(str(1)); }"), [false, false]);

@@ -1,6 +1,8 @@
 //! What failed while a script ran: programs count it at its place, here it is told. The first time at a place is told when
 //! it is seen, how often it was at the end.
 
+use std::time::{Duration, Instant};
+
 use bpf_codegen::script::Script;
 use bpf_codegen::script::interface::failure::{FAILURE_BYTES, FAILURES};
 use bpf_codegen::script::interface::{Failure, FailureKind};
@@ -12,11 +14,18 @@ use super::lookups::Machine;
 use super::source::ScriptText;
 use crate::failure::note;
 
+/// How often is looked for what failed, while a script runs.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// `E2BIG` of a map that has no room for another key.
 const FULL: i64 = -7;
 /// What bpftrace says of it.
 const MAP_IS_FULL: &str = "Map full; can't update element. Try increasing max_map_keys config or manually setting the max \
                            entries in a map declaration e.g. `let @a = hash(5000)`";
+/// What is told of strings.
+const TEXT_CUT: &str = "cut: longer than max_strlen allows (config = { max_strlen = N } or BPFTRACE_MAX_STRLEN=N makes it \
+                        larger)";
+/// See [`TEXT_CUT`].
+const TEXT_UNREADABLE: &str = "empty: nothing could be read at the address (-k tells where in the script)";
 
 /// What was seen so far.
 pub(super) struct Failures<'a> {
@@ -25,16 +34,23 @@ pub(super) struct Failures<'a> {
     printer: Printer,
     /// How often each failure was.
     counts: Vec<u64>,
+    looked: Instant,
 }
 
 impl<'a> Failures<'a> {
     pub(super) fn new(script: &'a Script, text: &'a ScriptText, printer: Printer) -> Self {
-        Self { script, text, printer, counts: vec![0; script.failures.len()] }
+        Self { script, text, printer, counts: vec![0; script.failures.len()], looked: Instant::now() }
+    }
+
+    /// Whether the last look was a while ago.
+    pub(super) fn is_time_to_look(&self) -> bool {
+        self.looked.elapsed() >= LOOK_EVERY
     }
 
     /// Looks, and tells what is new; what is for standard output comes back.
     pub(super) fn look(&mut self, session: &Session, machine: &Machine) -> String {
         let mut shown = String::new();
+        self.looked = Instant::now();
         if self.counts.is_empty() {
             return shown;
         }
@@ -80,37 +96,35 @@ impl<'a> Failures<'a> {
     pub(super) fn tell_totals(&self) {
         let counted = || self.script.failures.iter().zip(&self.counts).filter(|(_, count)| **count > 0);
         for (failure, count) in counted().filter(|(_, count)| **count > 1) {
-            let what = match failure.kind {
-                FailureKind::Helper("map_update_elem") => {
-                    "values were not put into a full map (max_map_keys makes room)"
-                }
-                FailureKind::Helper("map_lookup_elem") => "look-ups found no such key",
-                FailureKind::Helper(_) => "calls of the helper failed",
-                FailureKind::DivisionByZero => "divisions were by 0, and gave 1",
-                FailureKind::OutOfBounds => "indices were out of the array's bounds",
-                FailureKind::KernelStack => "kernel stacks could not be read",
-                FailureKind::UserStack => "user stacks could not be read",
-                FailureKind::TextCut | FailureKind::TextUnreadable => continue,
-            };
-            note(&format!("{}: {count} {what}", self.text.place(failure.span).shown()));
+            if let Some(what) = often(failure.kind) {
+                note(&format!("{}: {count} {what}", self.text.place(failure.span).shown()));
+            }
         }
-        let sum = |kind| counted().filter(|(failure, _)| failure.kind == kind).map(|(_, count)| *count).sum::<u64>();
-        let sums = [
-            (
-                sum(FailureKind::TextCut),
-                "strings were longer than max_strlen and are cut (config = { max_strlen = N } or BPFTRACE_MAX_STRLEN=N \
-                 makes room)",
-            ),
-            (
-                sum(FailureKind::TextUnreadable),
-                "strings could not be read and are empty: nothing is at their address, or it is not in memory (-k tells \
-                 where in the script)",
-            ),
-        ];
-        for (count, what) in sums.into_iter().filter(|(count, _)| *count > 0) {
-            note(&format!("{count} {what}"));
-        }
+        let sum = |kind| counted().filter(|(failure, _)| failure.kind == kind).map(|(_, count)| *count).sum();
+        note_count(sum(FailureKind::TextCut), "string", TEXT_CUT);
+        note_count(sum(FailureKind::TextUnreadable), "string", TEXT_UNREADABLE);
     }
+}
+
+/// Tells how many there were of something, if there were any.
+pub(super) fn note_count(count: u64, noun: &str, what: &str) {
+    if count > 0 {
+        note(&format!("{count} {noun}{} {what}", if count == 1 { "" } else { "s" }));
+    }
+}
+
+/// What happened more than once at a place; nothing of what is told for the whole script.
+fn often(kind: FailureKind) -> Option<&'static str> {
+    Some(match kind {
+        FailureKind::Helper("map_update_elem") => "values were not put in: the map was full",
+        FailureKind::Helper("map_lookup_elem") => "look-ups found no such key",
+        FailureKind::Helper(_) => "calls of the helper failed",
+        FailureKind::DivisionByZero => "divisions were by 0",
+        FailureKind::OutOfBounds => "indices were out of bounds",
+        FailureKind::KernelStack => "kernel stacks could not be read, and are empty",
+        FailureKind::UserStack => "user stacks could not be read, and are empty",
+        FailureKind::TextCut | FailureKind::TextUnreadable => return None,
+    })
 }
 
 /// What bpftrace says of a helper's failure, where it is not the error's text.

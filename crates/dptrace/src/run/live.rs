@@ -13,7 +13,7 @@ use sys::process::{HeldChild, PidFd};
 
 use super::attach;
 use super::events::{Event, Events, Ready};
-use super::failures::Failures;
+use super::failures::{Failures, note_count};
 use super::maps;
 use super::options::RunArgs;
 use crate::failure::note;
@@ -31,8 +31,9 @@ const NOTIFY: &str = "__BPFTRACE_NOTIFY_PROBES_ATTACHED";
 const RING_FULL: usize = 0;
 /// See [`RING_FULL`].
 const BUSY: usize = 1;
-/// How often is looked for what failed.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// What is told of events that did not fit.
+const RING_IS_FULL: &str = "lost: the ring buffer was full (config = { perf_rb_pages = N } or BPFTRACE_PERF_RB_PAGES=N \
+                            makes it larger)";
 
 /// What a script is run with.
 pub(super) struct Setting<'a> {
@@ -118,11 +119,9 @@ impl<'a> Live<'a> {
             self.events.machine.remember(pid);
         }
         let deadline = setting.args.duration.map(|duration| Instant::now() + duration);
-        let mut looked = Instant::now();
         while !self.ends {
-            if looked.elapsed() >= LOOK_EVERY {
+            if self.failures.is_time_to_look() {
                 self.look_for_failures();
-                looked = Instant::now();
             }
             let events = drain.next(WAIT);
             let is_idle = events.is_empty();
@@ -268,21 +267,16 @@ impl<'a> Live<'a> {
     }
 
     fn tell_totals(&self, lost: u64) {
-        let counts = [
-            (self.counted(BUSY), "hits were left out because programs interrupted one another too deeply"),
-            (
-                lost,
-                "events were lost because the ring buffer was full (config = { perf_rb_pages = N } or \
-                 BPFTRACE_PERF_RB_PAGES=N makes it larger)",
-            ),
-            (self.session.misses(), "hits were skipped by the kernel because another program was running on that CPU"),
-            (self.order.late(), "lines are not in their place in time"),
+        let totals = [
+            (self.counted(BUSY), "hit", "left out: programs interrupted one another too deeply"),
+            (lost, "event", RING_IS_FULL),
+            (self.session.misses(), "hit", "skipped by the kernel: another program was running on that CPU"),
+            (self.order.late(), "line", "not in place: too late for the order of time"),
         ];
-        let warnings = self.events.warnings;
-        for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0 && warnings) {
-            note(&format!("{count} {what}"));
-        }
-        if warnings {
+        if self.events.warnings {
+            for (count, noun, what) in totals {
+                note_count(count, noun, what);
+            }
             self.failures.tell_totals();
         }
     }

@@ -44,6 +44,11 @@ impl Check<'_, '_> {
         // As in bpftrace, a length that is given counts the end; a string that is cut by the setting has none.
         let (length, limit) = self.length(call.args.get(1), most, call.name);
         let room = length.max(1);
+        // A length that is as long as strings get is a length nevertheless: what it leaves out is not missed.
+        let limit = match call.args.get(1).map(|arg| &arg.kind) {
+            Some(ExprKind::Int(int)) if int.value == u64::from(most) => Some(Ex::int(int.value, U64, span)),
+            _ => limit,
+        };
         let ty = Ty::Str(room);
         match &value.ty {
             Ty::Unknown => return Ex::new(ty, ExKind::Error, span),

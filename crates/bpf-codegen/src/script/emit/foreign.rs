@@ -34,6 +34,11 @@ impl Emitter<'_> {
         let (done, cut) = (self.asm.label("read"), self.asm.label("full"));
         self.read_foreign(from);
         self.leave_if_read(from, counts_cuts.then_some(cut), done);
+        if !self.shared.facts.tells_reads() {
+            // A null pointer is no string, and nothing is lost.
+            self.fetch(from.addr, R3);
+            self.asm.jump_if(R3, JumpOp::Eq, 0, done);
+        }
         if self.may_wait(from.space) {
             self.wait_for_pages(from);
             self.read_foreign(from);

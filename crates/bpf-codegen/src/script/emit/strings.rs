@@ -16,13 +16,14 @@ impl Emitter<'_> {
             return;
         };
         let room = to.size();
-        let limit = args.get(1).map(|limit| self.limit(limit, room));
+        let is_fixed = args.get(1).is_some_and(|limit| limit.constant().is_some());
+        let limit = args.get(1).filter(|_| !is_fixed).map(|limit| self.limit(limit, room));
         self.scalar(addr);
         let addr = self.hold();
         // What is behind the string's end is part of keys and comparisons.
         self.zero(place, room);
         // Of a string that is longer than the script wants it, nothing is lost.
-        let is_longest = room >= self.shared.config.max_strlen;
+        let is_longest = room >= self.shared.config.max_strlen && !is_fixed;
         self.read_text(&Foreign { addr, space, text: true, to: place, room, limit }, is_longest);
         self.release(addr);
     }

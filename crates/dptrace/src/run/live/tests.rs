@@ -3,14 +3,15 @@
 use bpf_codegen::event::{LOST, RING};
 use bpf_codegen::module::ProgramKind;
 use bpf_codegen::script::interface::action::{ACTION, TIME};
+use bpf_codegen::script::interface::failure::{FAILURE_BYTES, FAILURES};
 use bpf_codegen::script::interface::{
-    Action, ActionKind, Field, FormatPiece, FormatSpec, MapValue, PrintTo, ScriptMap, ValueType,
+    Action, ActionKind, Failure, FailureKind, Field, FormatPiece, FormatSpec, MapValue, PrintTo, ScriptMap, ValueType,
 };
 use bpf_codegen::{Module, ProgramDef};
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R10};
 use bpf_insn::{Asm, Helper, JumpOp, MapDef, MapKind, Size};
 use bt_lang::Span;
-use bt_runtime::{Decoder, Form, Printer};
+use bt_runtime::{Decoder, Printer};
 use clap::Parser as _;
 use host::{Capabilities, Capability};
 
@@ -114,7 +115,7 @@ fn output_of(script: &Script, options: &[&str]) -> Option<(u8, String)> {
     let text = ScriptText { name: "test".into(), text: String::new(), params: Vec::new() };
     let machine = Machine::new(facts.kernel_symbols(), &script.config, Vec::new());
     let decoder = Decoder::new(&machine, "..");
-    let printer = Printer::new(Form::Text);
+    let printer = Printer::new(args.form().unwrap());
     let events = Events { script, text: &text, machine: &machine, decoder, printer, warnings: true, exit: None };
     let output = Output::open(args.output.as_deref()).unwrap();
     let interrupt = Interrupt::never();
@@ -150,4 +151,22 @@ fn nothing_is_shown_behind_an_exit() {
         vec![probe(1, Attach::Begin), probe(0, Attach::Begin), probe(2, Attach::Interval { nanos: 1_000_000 })];
     let Some(shown) = output_of(&script, &[]) else { return };
     assert_eq!(shown, (7, "\n\n".into()));
+}
+
+#[test]
+fn what_was_counted_at_a_place_is_told() {
+    let mut asm = Asm::new();
+    let second = i32::try_from(FAILURE_BYTES).unwrap();
+    asm.load_data(R1, FAILURES, 0).mov(R2, R1).add(R2, second).store(Size::DW, R2.at(0), 3);
+    asm.store(Size::DW, R2.at(8), -14).mov(R0, 0).exit();
+    let mut script = script();
+    script.module.programs[0] = program("fails", ProgramKind::RawTracepoint, asm.finish().unwrap());
+    script.module.maps.push(MapDef::new(FAILURES, MapKind::Array, 4, 2 * FAILURE_BYTES, 1));
+    script.probes = vec![probe(0, Attach::Begin)];
+    let kinds = [FailureKind::DivisionByZero, FailureKind::UserStack];
+    script.failures = kinds.map(|kind| Failure { kind, span: Span::empty(0) }).to_vec();
+    let Some((_, shown)) = output_of(&script, &["-f", "json"]) else { return };
+    let expected = "{\"type\": \"runtime_error\", \"msg\": \"Error reading ustack.\", \"filename\": \"test\", \"line\": 1, \
+                    \"col\": 1}\n";
+    assert!(shown.contains(expected) && !shown.contains("Divide"), "{shown}");
 }
