@@ -102,11 +102,6 @@ unroll|$hit { \$i = arg1; unroll(5) { @[\$i] = count(); \$i += 2; } }
 arithmetic|$hit { \$a = arg1 * 3 + 7; \$b = (\$a << 2) / 5 - arg0 % 9; @ = sum(\$a ^ \$b); }
 comm == "text"|$call /comm == "some-command"/ { @ = count(); }
 EOF
-for script in syscalls offcpu runqlat syslat; do
-    number=$((number + 1))
-    names+=("bundled: $script")
-    cp "scripts/$script.bt" "$dir/$number.bt"
-done
 
 row "" ours theirs ratio "our code" "theirs" ratio
 for ((i = 1; i <= number; i++)); do

@@ -35,6 +35,13 @@ pub struct Session {
     misses: u64,
 }
 
+/// Links end together, however a session does.
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.detach();
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) kind: ProgramKind,

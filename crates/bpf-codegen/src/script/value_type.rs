@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use typeinfo::TypeRef;
 
-use super::check::Shared;
+use super::check::{Shared, ShownLayout};
 use super::interface::{EnumNames, Field, Layout, LayoutKind, ValueType};
 use super::ty::{Space, Ty};
 
@@ -71,7 +71,7 @@ impl Shared<'_> {
 
     /// A struct's layout, and how many fields are shown of it. Each is made once: structs within structs would double and
     /// double.
-    fn layout(&self, ty: TypeRef, size: u32, depth: u32) -> (Arc<Layout>, usize) {
+    fn layout(&self, ty: TypeRef, size: u32, depth: u32) -> ShownLayout {
         let known = self.layouts.borrow().get(&(ty, depth)).cloned();
         known.unwrap_or_else(|| {
             let made = self.make_layout(ty, size, depth);
@@ -80,7 +80,7 @@ impl Shared<'_> {
         })
     }
 
-    fn make_layout(&self, ty: TypeRef, size: u32, depth: u32) -> (Arc<Layout>, usize) {
+    fn make_layout(&self, ty: TypeRef, size: u32, depth: u32) -> ShownLayout {
         let mut fields = Vec::new();
         let mut shown = 1_usize;
         if depth > 0 {

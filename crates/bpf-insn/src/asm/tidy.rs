@@ -66,7 +66,7 @@ impl Asm {
     /// A jump on a condition over a jump: the other way round it is one jump.
     fn turn_jumps(&mut self) -> bool {
         let targets = self.targets();
-        let mut keep = vec![true; self.items.len()];
+        let mut gone = HashSet::new();
         for index in 1..self.items.len() {
             let (above, item) = (&self.items[index - 1], &self.items[index]);
             let over = above.label.and_then(|label| self.index_of(label)) == Some(index + 1);
@@ -78,10 +78,10 @@ impl Asm {
             if over && !targets.contains(&item.line.slot) {
                 self.items[index - 1].line.insn = Insn::JumpIf { op, width, dst, src, off };
                 self.items[index - 1].label = Some(label);
-                keep[index] = false;
+                gone.insert(index);
             }
         }
-        self.keep_only(&keep)
+        self.leave_out(&gone)
     }
 
     /// What was stored is not loaded from there again right away.
@@ -103,22 +103,22 @@ impl Asm {
     /// `rX = something; rZ = rX` with X not read later: `rZ = something`.
     fn shorten_moves(&mut self) -> bool {
         let (live, targets) = (self.live_after(), self.targets());
-        let mut keep = vec![true; self.items.len()];
-        for index in 1..self.items.len() {
+        let mut gone = HashSet::new();
+        for (index, live) in live.iter().enumerate().skip(1) {
             let item = &self.items[index];
             let Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src: Src::Reg(src) } = item.line.insn else {
                 continue;
             };
-            let is_last = live[index] & bit(src) == 0;
-            if !is_last || src == dst || !keep[index - 1] || targets.contains(&item.line.slot) {
+            let is_last = live & bit(src) == 0;
+            if !is_last || src == dst || gone.contains(&(index - 1)) || targets.contains(&item.line.slot) {
                 continue;
             }
             // What comes before it in the register may be made in the other one.
             let mut first = index - 1;
-            while changes_only(self.items[first].line.insn, src) && !self.is_barrier(first, &targets, &keep) {
+            while changes_only(self.items[first].line.insn, src) && !self.is_barrier(first, &targets, &gone) {
                 first -= 1;
             }
-            if keep[first]
+            if !gone.contains(&first)
                 && let Some(insn) = renamed(self.items[first].line.insn, src, dst)
             {
                 self.items[first].line.insn = insn;
@@ -127,16 +127,21 @@ impl Asm {
                         *changed = dst;
                     }
                 }
-                keep[index] = false;
+                gone.insert(index);
             }
         }
+        self.leave_out(&gone)
+    }
+
+    fn leave_out(&mut self, gone: &HashSet<usize>) -> bool {
+        let keep: Vec<bool> = (0..self.items.len()).map(|index| !gone.contains(&index)).collect();
         self.keep_only(&keep)
     }
 
     /// Whether nothing in front of an instruction may be looked at: something else comes there, or it takes part in a
     /// change already.
-    fn is_barrier(&self, index: usize, targets: &HashSet<u32>, keep: &[bool]) -> bool {
-        index == 0 || !keep[index] || targets.contains(&self.items[index].line.slot)
+    fn is_barrier(&self, index: usize, targets: &HashSet<u32>, gone: &HashSet<usize>) -> bool {
+        index == 0 || gone.contains(&index) || targets.contains(&self.items[index].line.slot)
     }
 
     /// The slots that labels stand in front of.
@@ -218,12 +223,11 @@ fn effect(insn: Insn) -> (Regs, Regs) {
         Insn::Call(Callee::Helper(_) | Callee::Subprogram(_)) => (TAKEN_BY_CALLS, CHANGED_BY_CALLS),
         Insn::Exit => (bit(Reg::R0), 0),
         Insn::Jump { .. } | Insn::JumpLong { .. } => (0, 0),
-        Insn::JumpIf { dst, src, .. } => (bit(dst) | of(src), 0),
-        Insn::Alu { dst, src, .. } => (bit(dst) | of(src), 0),
+        Insn::JumpIf { dst, src, .. } | Insn::Alu { dst, src, .. } => (bit(dst) | of(src), 0),
         // A comparison with an exchange takes and gives r0; that others set what they fetch is not used.
         Insn::Atomic { addr, src, .. } => (bit(addr.base) | bit(src) | bit(Reg::R0), 0),
-        // Of all others nothing is known: all registers are read.
-        _ => (Regs::MAX, 0),
+        // Of the kernel's own functions nothing is known here: all registers are read.
+        Insn::Call(Callee::Kfunc { .. }) => (Regs::MAX, 0),
     }
 }
 

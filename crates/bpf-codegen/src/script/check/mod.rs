@@ -108,13 +108,16 @@ pub(crate) struct Shared<'f> {
     pub(crate) asked: Asked,
     /// Enums' names by type.
     pub(crate) enums: RefCell<HashMap<TypeRef, Arc<EnumNames>>>,
-    /// Structs' layouts for the runtime by type and how deep they are described, and how many fields they show.
-    pub(crate) layouts: RefCell<HashMap<(TypeRef, u32), (Arc<Layout>, usize)>>,
+    /// Structs' layouts for the runtime, by type and how deep they are described.
+    pub(crate) layouts: RefCell<HashMap<(TypeRef, u32), ShownLayout>>,
     /// Whether this round's mistakes count.
     pub(crate) last_round: bool,
     /// What this round has made so far.
     pub(crate) made: Made,
 }
+
+/// A layout, and how many fields it shows, those of its own structs included.
+pub(crate) type ShownLayout = (Arc<Layout>, usize);
 
 /// Answers of [`Shared::types`].
 #[derive(Debug, Default)]
