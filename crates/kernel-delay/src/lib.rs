@@ -35,6 +35,7 @@
 //! | `budget` | where a thread's time went |
 //! | `names` | what system calls and soft interrupts are called |
 //! | `events` | single system calls with their stacks |
+//! | `stacks` | those stacks, each once |
 //! | `report` | the text |
 //! | `json` | the same for programs |
 //! | `verdict` | a line a thread, worst first |
@@ -51,15 +52,17 @@ mod number;
 mod report;
 mod sample;
 mod snapshot;
+mod stacks;
 pub mod trigger;
 mod verdict;
 
 pub use budget::{Budget, CallTime};
-pub use events::{CopiedStack, Events, Limits, Symbols, Unwind};
+pub use events::{Events, Limits};
 pub use json::json;
 pub use names::{call_name, call_number, poll_numbers, soft_name};
 pub use number::grouped;
 pub use report::{Header, report};
 pub use sample::{CallStat, Hint, Interrupt, Look, Rival, Sample, Stat, ThreadLook, ThreadSample, Window};
 pub use snapshot::Snapshot;
+pub use stacks::{CopiedStack, Stack, StackEnd, Symbols, Unwind};
 pub use verdict::verdict;

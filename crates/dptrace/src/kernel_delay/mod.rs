@@ -39,6 +39,9 @@ use unwind::StackWalker;
 const LONGEST: f64 = 24.0 * 3600.0;
 /// What is there where the kernel's part of Open vSwitch is.
 const UPCALLS: &str = "/sys/module/openvswitch";
+/// What is told where reading the program's debug information took too long.
+const SHORT: &str =
+    "looking for source lines took too long: some functions are shown without theirs and without what was inlined";
 /// How often the process and our own signals are looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -77,7 +80,7 @@ fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> 
         at_least,
         skip_polls: args.events.skip_syscall_poll_events,
         stacks: args.events.stack_trace_size > 0,
-        copied: args.events.stack_copy.next_multiple_of(event::PIECE),
+        copied: copied(&args.events),
         ring_bytes: args.events.buffer_page_count.next_power_of_two() * 4096,
     });
     let setting = Setting { tgid: pid, task, polls, threads, events };
@@ -102,6 +105,11 @@ fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> 
         note(&format!("the trigger {trigger} fires for {}", prepared.whose));
     }
     Ok(tracer)
+}
+
+/// How many bytes of a stack are copied.
+fn copied(events: &args::EventArgs) -> u32 {
+    events.stack_copy.next_multiple_of(event::PIECE)
 }
 
 fn nanos(option: &str, seconds: f64) -> anyhow::Result<u64> {
@@ -160,8 +168,9 @@ impl Run<'_> {
             return Ok(None);
         }
         let (pid, events) = (self.tracer.pid(), &self.args.events);
-        let unwinder = (events.stack_copy > 0).then(|| StackWalker::new(pid));
-        Collector::start(self.tracer.session(), events.stack_trace_size, unwinder).map(Some)
+        let copied = copied(events);
+        let unwinder = (copied > 0).then(|| StackWalker::new(pid, copied));
+        Collector::start(self.tracer.session(), events.stack_trace_size, unwinder, Names::of(pid)).map(Some)
     }
 
     /// Opens a window, or gives that to the start trigger.
@@ -261,7 +270,7 @@ impl Run<'_> {
         let threads = self.threads.clone();
         let wanted = |name: &str| threads.as_ref().is_none_or(|pattern| pattern.matches(name));
         sample.threads.retain(|thread| wanted(&thread.name));
-        let events = collector.map(|collector| (collector.finish(), Names::read(self.tracer.pid())));
+        let events = collector.map(Collector::finish);
         let triggered = self.args.start_trigger.is_some() || self.args.stop_trigger.is_some();
         let buffer = &mut self.output.buffer;
         if self.args.json {
@@ -269,6 +278,7 @@ impl Run<'_> {
             object["lost"] = self.tracer.lost()?.json();
             if let Some((mut events, names)) = events {
                 object["syscall_events"] = events.json(&names, wanted);
+                object["syscall_events"]["lines_cut"] = names.are_short().into();
             }
             writeln!(buffer, "{object}")?;
             return Ok(self.output.flush()?);
@@ -284,6 +294,9 @@ impl Run<'_> {
                     output.buffer.extend_from_slice(piece.as_bytes());
                     output.drain()
                 })?;
+                if names.are_short() {
+                    note(SHORT);
+                }
             }
         }
         Ok(self.output.flush()?)

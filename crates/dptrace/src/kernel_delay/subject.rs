@@ -68,10 +68,10 @@ impl Subject {
         Ok(Self { pid, program: None, held: None })
     }
 
-    /// Its files, for triggers: of a command the program only, since its libraries are not loaded yet.
+    /// Its files, for triggers: of a command the program and the libraries that it is going to load.
     pub(super) fn files(&self) -> anyhow::Result<Files> {
         match &self.program {
-            Some(program) => Ok(Files::of_path(program)),
+            Some(program) => Ok(Files::of_program(program)),
             None => Ok(Files::of_process(self.pid)?.0),
         }
     }

@@ -97,11 +97,42 @@ fn every_call_is_an_event_with_its_stacks() {
     assert!(sleeps.clone().count() > 0 && sleeps.all(|event| lines(event).contains("do_nanosleep+")), "{events:#?}");
     let stack: Vec<&str> = calls[0]["stack"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
     assert!(stack.iter().any(|line| line.starts_with("do_syscall_64+") || line.starts_with("el0_svc")), "{stack:?}");
-    // Down to the thread's begin, through code that has no frame pointers.
+    // Down to the thread's begin, through code that has no frame pointers; what was inlined stands before its function.
     assert!(
-        ["make_calls+", "thread_start+"].iter().all(|name| stack.iter().any(|line| line.contains(name))),
+        ["::make_calls+", "thread_start+"].iter().all(|name| stack.iter().any(|line| line.contains(name))),
         "{stack:?}"
     );
+    // On a busy machine the time for it may be up.
+    if sample["syscall_events"]["lines_cut"] == true {
+        return;
+    }
+    let inlined = stack.iter().position(|line| line.contains("::inlined_call (inlined)")).unwrap();
+    assert!(stack[inlined].contains("truth.rs:") && stack[inlined + 1].contains("::make_calls+"), "{stack:?}");
+}
+
+/// The stack of the one call of a thread, its user part.
+fn stack_of(arguments: &[&str]) -> Option<Vec<String>> {
+    let mut target = Target::start("deep");
+    let pid = target.child.id().to_string();
+    let sampling = Sampling::start(&[&["-p", &pid, "--sample-time", "60", "-s"], arguments].concat())?;
+    target.go();
+    target.wait_for("done");
+    let (sample, told) = sampling.end();
+    let events = sample["syscall_events"]["events"].as_array().unwrap();
+    let event = events.iter().find(|event| event["syscall"] == "getuid").unwrap_or_else(|| panic!("{told}"));
+    let lines = event["stack"].as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned());
+    Some(lines.skip_while(|line| line.contains("[kernel]")).collect())
+}
+
+/// A stack that is deeper than what is copied of it says so, and one that is copied as a whole is whole.
+#[test]
+fn a_stack_that_was_not_copied_as_a_whole_says_so() {
+    let Some(cut) = stack_of(&[]) else { return };
+    let depth = |stack: &[String]| stack.iter().filter(|line| line.contains("::deeper+")).count();
+    assert!((1..12).contains(&depth(&cut)) && cut.last().unwrap().starts_with("[it goes on: 8,192 bytes"), "{cut:#?}");
+    let whole = stack_of(&["--stack-copy", "24576"]).unwrap();
+    assert_eq!(depth(&whole), 13, "{whole:#?}");
+    assert!(!whole.iter().any(|line| line.starts_with('[')), "{whole:#?}");
 }
 
 /// The window ends when it should, and what is kept is bounded, whatever comes.

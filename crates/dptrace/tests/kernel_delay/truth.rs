@@ -26,6 +26,7 @@ fn truth() {
         "rounds" => rounds(),
         "storm" => storm(),
         "exec" => exec(),
+        "deep" => deep(),
         _ => idle(),
     }
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
@@ -54,9 +55,16 @@ fn named(name: &str, run: impl FnOnce() + Send + 'static) -> std::thread::JoinHa
     thread
 }
 
+/// Part of its caller, whatever the compiler's optimization.
+#[expect(clippy::inline_always, reason = "it is what is tested")]
+#[inline(always)]
+fn inlined_call() {
+    let _ = getppid();
+}
+
 fn make_calls() {
     for _ in 0..CALLS {
-        let _ = getppid();
+        inlined_call();
     }
     for _ in 0..OTHER_CALLS {
         let _ = getuid();
@@ -138,6 +146,30 @@ fn storm() {
     loop {
         let _ = getppid();
     }
+}
+
+/// How many functions, of more than a KiB of stack each, are above the deepest one.
+const DEPTH: u32 = 12;
+
+/// Calls a function that calls itself, and at last the kernel.
+fn deep() {
+    #[inline(never)]
+    fn deeper(left: u32) -> u8 {
+        let mut room = [0_u8; 1024];
+        std::hint::black_box(&mut room);
+        if left == 0 {
+            let _ = getuid();
+        } else {
+            room[0] = deeper(left - 1);
+        }
+        std::hint::black_box(&mut room)[0]
+    }
+    wait_for_go();
+    let thread = named("deep", || {
+        deeper(DEPTH);
+    });
+    thread.join().unwrap();
+    say("done");
 }
 
 /// Threads that wait.
