@@ -39,6 +39,7 @@
 //! | `report` | the text |
 //! | `json` | the same for programs |
 //! | `verdict` | a line a thread, worst first |
+//! | `upcalls` | packets that the kernel's Open vSwitch sends to user space |
 //! | [`trigger`] | what starts and stops a window |
 //!
 //! It is pure: bytes and numbers in, text out. Who loads, attaches and looks is the program.
@@ -54,6 +55,7 @@ mod sample;
 mod snapshot;
 mod stacks;
 pub mod trigger;
+mod upcalls;
 mod verdict;
 
 pub use budget::{Budget, CallTime};
@@ -65,4 +67,5 @@ pub use report::{Header, report};
 pub use sample::{CallStat, Hint, Interrupt, Look, Rival, Sample, Stat, ThreadLook, ThreadSample, Window};
 pub use snapshot::Snapshot;
 pub use stacks::{CopiedStack, Stack, StackEnd, Symbols, Unwind};
+pub use upcalls::Upcalls;
 pub use verdict::verdict;

@@ -16,6 +16,8 @@ pub const LOG: &str = "log";
 pub const RIVALS: &str = "rivals";
 /// Interrupts by thread and number: [`interrupt`].
 pub const INTERRUPTS: &str = "interrupts";
+/// Upcalls of Open vSwitch by CPU and error: [`upcall`].
+pub const UPCALLS: &str = "upcalls";
 
 /// A thread's value. Bytes from its beginning.
 pub mod value {
@@ -209,8 +211,10 @@ pub mod counts {
     pub const NO_EVENT: i16 = 32;
     /// Start triggers that came while a window could not start.
     pub const MISSED: i16 = 40;
+    /// Upcalls for which there was no room.
+    pub const NO_UPCALL: i16 = 48;
     /// The bytes of the whole.
-    pub const SIZE: u32 = 48;
+    pub const SIZE: u32 = 56;
 }
 
 /// Who ran on a CPU lately, one element a CPU.
@@ -254,6 +258,18 @@ pub mod interrupt {
     pub const VALUE_SIZE: u32 = 24;
     /// The bit that makes a soft interrupt's number of it.
     pub const SOFT: u32 = 1 << 30;
+}
+
+/// The key of upcalls; the value is how many there were.
+pub mod upcall {
+    /// The CPU.
+    pub const CPU: i16 = 0;
+    /// The error, as a positive number; 0 for none.
+    pub const ERROR: i16 = 4;
+    /// The bytes of the key.
+    pub const KEY_SIZE: u32 = 8;
+    /// The bytes of the value.
+    pub const VALUE_SIZE: u32 = 8;
 }
 
 /// An event in the ring.

@@ -78,7 +78,7 @@ fn task(types: &TypeStore<'_>) -> anyhow::Result<TaskFacts> {
     let at = |path: &str| offset(types, task, path);
     let optional = |path: &str| types.find_member(task, path).ok().flatten().and_then(|_| at(path).ok());
     let registers = types.require(NameKind::Struct, "pt_regs")?;
-    let number = if cfg!(target_arch = "aarch64") { "syscallno" } else { "orig_ax" };
+    let (number, result) = if cfg!(target_arch = "aarch64") { ("syscallno", "regs[0]") } else { ("orig_ax", "ax") };
     // The fourth argument came with Linux 5.18; `__state` was called `state` before 5.14.
     let arguments = types.raw_tracepoint("sched_switch")?.map_or(0, |tracepoint| tracepoint.params.len());
     let state = if arguments >= 4 { None } else { Some(at("__state").or_else(|_| at("state"))?) };
@@ -99,6 +99,7 @@ fn task(types: &TypeStore<'_>) -> anyhow::Result<TaskFacts> {
         state,
         compat,
         call_number: offset(types, registers, number)?,
+        result: offset(types, registers, result)?,
     })
 }
 

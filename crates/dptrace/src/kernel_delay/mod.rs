@@ -10,9 +10,9 @@ mod symbols;
 mod tracer;
 mod triggers;
 mod unwind;
+mod upcalls;
 
 use std::io::Write as _;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -20,7 +20,7 @@ use bpf_codegen::delay::layout::{armed, event};
 use bpf_codegen::delay::{self, Setting, TriggerUse};
 use bpf_session::Features;
 use kernel_delay::trigger::Trigger;
-use kernel_delay::{Header, Sample, Window, grouped, json, poll_numbers, report, verdict};
+use kernel_delay::{Header, Window, grouped, json, poll_numbers, report, verdict};
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
 
@@ -37,8 +37,6 @@ use unwind::StackWalker;
 
 /// The longest sample: what the clocks in the maps can hold.
 const LONGEST: f64 = 24.0 * 3600.0;
-/// What is there where the kernel's part of Open vSwitch is.
-const UPCALLS: &str = "/sys/module/openvswitch";
 /// What is told where reading the program's debug information took too long.
 const SHORT: &str =
     "looking for source lines took too long: some functions are shown without theirs and without what was inlined";
@@ -53,11 +51,6 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     let threads = threads.map_err(|error| usage(format!("--thread: {error}")))?;
     let interrupt = Interrupt::catch()?;
     let subject = subject::Subject::of(args)?;
-    if !args.skip_upcall_stats && Path::new(UPCALLS).exists() {
-        note(
-            "the kernel's openvswitch module is loaded: its upcalls are not counted yet (--skip-upcall-stats says no more)",
-        );
-    }
     let begun = monotonic_nanos();
     let wanted: Vec<&Trigger> = [&args.start_trigger, &args.stop_trigger].into_iter().flatten().collect();
     let facts = Facts::read(&wanted)?;
@@ -99,11 +92,13 @@ fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> 
             prepared.push((trigger, finder.add(trigger, to, &mut module)?));
         }
     }
+    let upcalls = upcalls::add(args.skip_upcall_stats, task.result, &mut module)?;
     let mut tracer = Tracer::start(pid, &module, own, Features::detect()?)?;
     for (trigger, prepared) in &prepared {
         prepared.attach(tracer.session(), pid, trigger)?;
         note(&format!("the trigger {trigger} fires for {}", prepared.whose));
     }
+    tracer.upcalls = upcalls.and_then(|upcalls| upcalls.attach(tracer.session()));
     Ok(tracer)
 }
 
@@ -158,8 +153,24 @@ impl Run<'_> {
             }
             made += 1;
             self.report(window, collector)?;
+            if made < self.args.sample_count {
+                self.line("")?;
+            }
         }
+        self.tell_missing(made)?;
         Ok(child)
+    }
+
+    /// Says why there are fewer samples than were asked for.
+    fn tell_missing(&self, made: u32) -> anyhow::Result<()> {
+        let wanted = self.args.sample_count;
+        if made >= wanted {
+            return Ok(());
+        }
+        let why = if self.process.has_ended()? { "the process has ended" } else { "it was interrupted" };
+        let waiting = if self.args.start_trigger.is_some() { " while it waited for the start trigger" } else { "" };
+        note(&format!("{made} of {wanted} samples: {why}{waiting}"));
+        Ok(())
     }
 
     /// Who takes the events out of the ring, where they are wanted.
@@ -196,7 +207,6 @@ impl Run<'_> {
             let started = self.until(|window, _| window.start != u64::MAX)?;
             let (window, _) = self.tracer.window()?;
             if !started && window.start == u64::MAX {
-                note("the start trigger did not fire");
                 return Ok(None);
             }
             self.line(&format!("# Start sampling (trigger@{}) {}", window.start, stamp()))?;
@@ -266,7 +276,7 @@ impl Run<'_> {
     }
 
     fn report(&mut self, window: Window, collector: Option<Collector>) -> anyhow::Result<()> {
-        let mut sample = Sample::of(&self.tracer.look(window)?);
+        let mut sample = self.tracer.sample(window)?;
         let threads = self.threads.clone();
         let wanted = |name: &str| threads.as_ref().is_none_or(|pattern| pattern.matches(name));
         sample.threads.retain(|thread| wanted(&thread.name));
@@ -310,12 +320,13 @@ fn sleep_until(moment: u64) {
 
 /// Says what is missing in the report.
 fn tell_lost(lost: &Lost) {
-    let Lost { threads, rivals, interrupts, events, triggers, skipped } = *lost;
+    let Lost { threads, rivals, interrupts, events, upcalls, triggers, skipped } = *lost;
     for (count, what) in [
         (threads, "threads found no room (--max-threads makes more)"),
         (rivals, "times found no room for who ran instead (--max-threads makes more)"),
         (interrupts, "interrupts found no room (--max-threads makes more)"),
         (events, "system call events found no room in the ring (--buffer-page-count makes it larger)"),
+        (upcalls, "upcalls found no room: they came on too many CPUs with too many errors"),
         (triggers, "start triggers came between samples, while a report was made or --sample-interval passed"),
         (skipped, "programs were skipped by the kernel because another one was running on that CPU"),
     ] {

@@ -27,24 +27,28 @@ fn truth() {
         "storm" => storm(),
         "exec" => exec(),
         "deep" => deep(),
+        #[cfg(target_arch = "x86_64")]
+        "narrow" => super::kinds::narrow(),
+        #[cfg(target_arch = "x86_64")]
+        "polls" => super::kinds::polls(),
         _ => idle(),
     }
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
-fn say(text: &str) {
+pub(super) fn say(text: &str) {
     // The harness has written something in front.
     println!("\n{text}");
     std::io::stdout().flush().unwrap();
 }
 
-fn wait_for_go() {
+pub(super) fn wait_for_go() {
     say("ready");
     std::io::stdin().lock().read_line(&mut String::new()).unwrap();
 }
 
 /// A thread that has its name when this returns: it gives it to itself.
-fn named(name: &str, run: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle<()> {
+pub(super) fn named(name: &str, run: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle<()> {
     let (started, wait) = std::sync::mpsc::channel();
     let thread = move || {
         started.send(()).unwrap();
