@@ -92,7 +92,7 @@ fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> 
             prepared.push((trigger, finder.add(trigger, to, &mut module)?));
         }
     }
-    let upcalls = upcalls::add(args.skip_upcall_stats, task.result, &mut module)?;
+    let upcalls = upcalls::add(args.skip_upcall_stats, facts, &mut module)?;
     let mut tracer = Tracer::start(pid, &module, own, Features::detect()?)?;
     for (trigger, prepared) in &prepared {
         prepared.attach(tracer.session(), pid, trigger)?;

@@ -5,8 +5,8 @@ use std::path::Path;
 use bpf_codegen::Module;
 use bpf_codegen::delay::upcalls::{FUNCTION, TRACEPOINT, map, program};
 use bpf_session::Session;
-use host::PerfSource;
 
+use super::facts::Facts;
 use crate::failure::note;
 
 /// What is there where the kernel's part of Open vSwitch is.
@@ -19,15 +19,14 @@ pub(super) struct Prepared {
     with_errors: bool,
 }
 
-/// Adds the program to a module, where it is wanted and there is something to count. `result` says where `pt_regs` has
-/// what a function returns.
-pub(super) fn add(skip: bool, result: i16, module: &mut Module) -> anyhow::Result<Option<Prepared>> {
+/// Adds the program to a module, where it is wanted and there is something to count.
+pub(super) fn add(skip: bool, facts: &Facts, module: &mut Module) -> anyhow::Result<Option<Prepared>> {
     if skip || !Path::new(LOADED).exists() {
         return Ok(None);
     }
-    let with_errors = PerfSource::find("kprobe").is_some();
+    let with_errors = facts.has_kprobes;
     module.maps.push(map());
-    module.programs.push(program(with_errors.then_some(result))?);
+    module.programs.push(program(with_errors.then_some(facts.task.result))?);
     Ok(Some(Prepared { program: module.programs.len() - 1, with_errors }))
 }
 
