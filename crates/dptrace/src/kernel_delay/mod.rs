@@ -12,6 +12,7 @@ mod triggers;
 mod unwind;
 mod upcalls;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::time::Duration;
 
@@ -279,7 +280,11 @@ impl Run<'_> {
         let mut sample = self.tracer.sample(window)?;
         let threads = self.threads.clone();
         let wanted = |name: &str| threads.as_ref().is_none_or(|pattern| pattern.matches(name));
+        let names: BTreeSet<String> = sample.threads.iter().map(|thread| thread.name.clone()).collect();
         sample.threads.retain(|thread| wanted(&thread.name));
+        if let Some(pattern) = threads.as_ref().filter(|_| sample.threads.is_empty()) {
+            tell_names(pattern, &names);
+        }
         let events = collector.map(Collector::finish);
         let triggered = self.args.start_trigger.is_some() || self.args.stop_trigger.is_some();
         let buffer = &mut self.output.buffer;
@@ -311,6 +316,16 @@ impl Run<'_> {
         }
         Ok(self.output.flush()?)
     }
+}
+
+/// How many names of threads are told.
+const NAMES: usize = 12;
+
+/// No thread was wanted: says which ones there were.
+fn tell_names(pattern: &glob::Pattern, names: &BTreeSet<String>) {
+    let told: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
+    let more = if names.len() > NAMES { ", ..." } else { "" };
+    note(&format!("no thread is called {pattern}; there are: {}{more}", told.join(", ")));
 }
 
 /// Waits for a moment that is very near.

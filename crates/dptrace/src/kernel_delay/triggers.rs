@@ -176,8 +176,15 @@ fn hint(wanted: &str, known: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
 }
 
-/// Whether a trigger needs what this kernel may not have, for an error that says so.
+/// What the verifier says of atomic operations that give a value, before Linux 5.12 (`check_xadd` and its callers in
+/// `kernel/bpf/verifier.c`).
+const NO_ATOMICS: &str = "BPF_STX uses reserved fields";
+
+/// Whether a program or a trigger needs what this kernel may not have, for an error that says so.
 pub(super) fn explain(error: anyhow::Error, triggers: &[&Trigger]) -> anyhow::Error {
+    if format!("{error:#}").contains(NO_ATOMICS) {
+        return unsupported("kernel-delay needs atomic operations in BPF programs, which Linux has since 5.12");
+    }
     let kernel = triggers.iter().find(|trigger| matches!(trigger, Trigger::Kernel { .. }));
     match kernel {
         Some(trigger) if PerfSource::find("kprobe").is_none() => {

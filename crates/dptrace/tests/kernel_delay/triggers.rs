@@ -156,6 +156,29 @@ fn events_beyond_all_measure_are_dropped_and_told() {
     assert!(lost > 0, "{told}");
 }
 
+/// A function of a library that the command is going to load.
+#[test]
+fn triggers_of_a_command_are_found_in_its_libraries() {
+    let ends = ["--start-trigger", "up:nanosleep", "--stop-trigger", "ur:nanosleep"];
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_dptrace"))
+        .args(["kernel-delay", "--json"])
+        .args(ends)
+        .args(["--", "sleep", "0.2"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    if ["not permitted", "no function nanosleep"].iter().any(|why| told.contains(why)) {
+        eprintln!("skipped: {told}");
+        return;
+    }
+    let sample: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{told}"));
+    adds_up(&sample);
+    let sleep = thread(&sample, "sleep");
+    assert_eq!(call(sleep, &sleep["syscalls"], "clock_nanosleep")["count"], 1, "{sleep:#}");
+    assert!(budget(sleep, "window_ns") >= 200_000_000, "{sleep:#}");
+    assert!(!sleep["syscalls"].as_array().unwrap().iter().any(|call| call["name"] == "execve"), "{sleep:#}");
+}
+
 /// Functions and USDT probes of a process, one of them with a semaphore that must be raised.
 #[test]
 fn probes_and_functions_of_a_process_are_triggers() {
