@@ -325,17 +325,25 @@ pub const fn slot_of(entry: u32) -> u32 {
 /// `BPF_F_NO_PREALLOC` of `linux/bpf.h`: a value takes memory when there is a thread for it.
 const NO_PREALLOC: u32 = 1;
 
+/// For how many threads the small values' memory is taken in advance: 20 MiB of it at most.
+const MOST_PREALLOCATED: u32 = 1 << 14;
+
 /// The maps. There is room for `threads`, and for a number of rivals and interrupts of each.
 pub(super) fn maps(threads: u32) -> Vec<MapDef> {
     let one = |name, size| MapDef::new(name, MapKind::Array, 4, size, 1);
-    let hash = |name, key, size, entries| MapDef::new(name, MapKind::Hash, key, size, entries).with_flags(NO_PREALLOC);
+    let hash = |name, key, size, entries| MapDef::new(name, MapKind::Hash, key, size, entries);
+    // Where many entries are new at once, and the kernel can't be waited for, only memory that is there already will do.
+    let small = |name, key, size| {
+        let map = hash(name, key, size, threads.saturating_mul(8));
+        if threads <= MOST_PREALLOCATED { map } else { map.with_flags(NO_PREALLOC) }
+    };
     vec![
-        hash(THREADS, 4, value::SIZE, threads),
+        hash(THREADS, 4, value::SIZE, threads).with_flags(NO_PREALLOC),
         one(WINDOW, window::SIZE),
         one(COUNTS, counts::SIZE),
         one(TEMPLATE, value::SIZE),
         MapDef::new(LOG, MapKind::PercpuArray, 4, log::SIZE, 1),
-        hash(RIVALS, rival::KEY_SIZE, rival::VALUE_SIZE, threads.saturating_mul(8)),
-        hash(INTERRUPTS, interrupt::KEY_SIZE, interrupt::VALUE_SIZE, threads.saturating_mul(8)),
+        small(RIVALS, rival::KEY_SIZE, rival::VALUE_SIZE),
+        small(INTERRUPTS, interrupt::KEY_SIZE, interrupt::VALUE_SIZE),
     ]
 }
