@@ -27,6 +27,7 @@ fn truth() {
         "storm" => storm(),
         "exec" => exec(),
         "deep" => deep(),
+        "crowd" => crowd(),
         #[cfg(target_arch = "x86_64")]
         "narrow" => super::kinds::narrow(),
         #[cfg(target_arch = "x86_64")]
@@ -150,6 +151,29 @@ fn storm() {
     loop {
         let _ = getppid();
     }
+}
+
+/// How many threads there are at once, and what each of them calls.
+pub(super) const CROWD: u64 = 200;
+pub(super) const CROWD_CALLS: u64 = 10;
+
+/// Many threads that come at once, each with a name of its own.
+fn crowd() {
+    wait_for_go();
+    let member = |number: u64| {
+        let calls = || {
+            for _ in 0..CROWD_CALLS {
+                let _ = getppid();
+            }
+            std::thread::sleep(SLEEP);
+        };
+        std::thread::Builder::new().name(format!("member{number}")).stack_size(1 << 16).spawn(calls).unwrap()
+    };
+    let members: Vec<_> = (0..CROWD).map(member).collect();
+    for member in members {
+        member.join().unwrap();
+    }
+    say("done");
 }
 
 /// How many functions, of more than a KiB of stack each, are above the deepest one.
