@@ -223,8 +223,9 @@ pub mod log {
     pub const HEAD: i16 = 0;
     /// The first entry.
     pub const ENTRIES: i16 = 8;
-    /// How many entries there are: a power of two.
-    pub const LENGTH: u32 = 64;
+    /// How many entries there are: a power of two. More make long waits known better, and loading slower: the verifier walks
+    /// them all, 10 ms for each hundred.
+    pub const LENGTH: u32 = 128;
     /// The shift that is an entry's size.
     pub const ENTRY_SHIFT: i32 = 5;
     /// In an entry: until when it ran.

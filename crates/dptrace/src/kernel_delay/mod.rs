@@ -31,7 +31,7 @@ use crate::output::Output;
 pub(crate) use args::KernelDelayArgs;
 use collector::Collector;
 use facts::Facts;
-use stamp::stamp;
+use stamp::{stamp, started};
 use symbols::Names;
 use tracer::{Lost, Tracer};
 use unwind::StackWalker;
@@ -60,7 +60,8 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     if args.debug {
         note(&format!("attached in {} us", (monotonic_nanos() - begun) / 1000));
     }
-    let mut run = Run { args, tracer, process: held, interrupt, threads, length, output: Output::open(None)? };
+    let mut run =
+        Run { args, tracer, process: held, interrupt, threads, length, skipped: 0, output: Output::open(None)? };
     let child = run.samples(subject.held, interval)?;
     tell_lost(&run.tracer.lost()?);
     subject::leave(child)
@@ -124,6 +125,8 @@ struct Run<'a> {
     interrupt: Interrupt,
     threads: Option<glob::Pattern>,
     length: u64,
+    /// Windows that were shorter than wanted.
+    skipped: u32,
     output: Output,
 }
 
@@ -149,6 +152,7 @@ impl Run<'_> {
             let Some(window) = self.window(begun)? else { break };
             self.tracer.close(&window)?;
             if window.length() < self.args.trigger_delta {
+                self.skipped += 1;
                 self.line(&format!("# Sample dump skipped, delta {} ns {}", grouped(window.length()), stamp()))?;
                 continue;
             }
@@ -162,9 +166,12 @@ impl Run<'_> {
         Ok(child)
     }
 
-    /// Says why there are fewer samples than were asked for.
+    /// Says what was left out, and why there are fewer samples than were asked for.
     fn tell_missing(&self, made: u32) -> anyhow::Result<()> {
         let wanted = self.args.sample_count;
+        if self.skipped > 0 {
+            note(&format!("{} windows were shorter than --trigger-delta and are left out", self.skipped));
+        }
         if made >= wanted {
             return Ok(());
         }
@@ -290,6 +297,10 @@ impl Run<'_> {
         let buffer = &mut self.output.buffer;
         if self.args.json {
             let mut object = json(&sample);
+            object["pid"] = self.tracer.pid().into();
+            object["started"] = started(window.start).into();
+            object["start_trigger"] = self.args.start_trigger.as_ref().map(Trigger::to_string).into();
+            object["stop_trigger"] = self.args.stop_trigger.as_ref().map(Trigger::to_string).into();
             object["lost"] = self.tracer.lost()?.json();
             if let Some((mut events, names)) = events {
                 object["syscall_events"] = events.json(&names, wanted);
