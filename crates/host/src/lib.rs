@@ -16,6 +16,7 @@ mod perf_source;
 mod process;
 pub mod system;
 mod tracefs;
+mod vdso;
 
 pub use capabilities::{Capabilities, Capability};
 pub use error::HostError;
@@ -25,3 +26,4 @@ pub use libraries::needed_by;
 pub use perf_source::PerfSource;
 pub use process::{Pid, Process};
 pub use tracefs::{Tracefs, TracepointName};
+pub use vdso::{VDSO, vdso};

@@ -9,9 +9,7 @@ use serde_json::{Value, json};
 use crate::names::call_name;
 use crate::number::grouped;
 use crate::snapshot::name;
-
-/// A stack's number among those that are kept.
-type StackId = u32;
+use crate::stacks::{CopiedStack, Stack, StackId, Stacks, Symbols, Unwind};
 
 /// A system call that came to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,40 +37,17 @@ pub struct Limits {
 pub struct Events {
     limits: Limits,
     kept: Vec<Event>,
-    stacks: Vec<Vec<u64>>,
-    ids: HashMap<Vec<u64>, StackId>,
+    stacks: Stacks,
     /// Events beyond the limit.
     dropped: u64,
     /// Events one of whose stacks is not there: it could not be read, or there are too many.
     lost_stacks: u64,
 }
 
-/// A process's stack as it was copied.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CopiedStack<'a> {
-    /// Instruction pointer, stack pointer, frame pointer, link register (where there is one).
-    pub registers: [u64; event::REGISTER_COUNT as usize],
-    /// The bytes from the stack pointer on.
-    pub bytes: &'a [u8],
-}
-
-/// Finds the addresses of a copied stack, the innermost first.
-pub type Unwind<'a> = &'a mut dyn FnMut(CopiedStack<'_>) -> Vec<u64>;
-
-/// Says what an address is: one line for each function that is at work there, the innermost first; none for what is not
-/// worth a line.
-pub trait Symbols {
-    /// Of the kernel.
-    fn kernel(&self, address: u64) -> Vec<String>;
-    /// Of the process. A caller's address is the one that it will go on at, which may be another function's.
-    fn user(&self, address: u64, caller: bool) -> Vec<String>;
-}
-
 impl Events {
     /// Nothing yet.
     pub fn new(limits: Limits) -> Self {
-        let (kept, stacks, ids) = (Vec::new(), Vec::new(), HashMap::new());
-        Self { limits, kept, stacks, ids, dropped: 0, lost_stacks: 0 }
+        Self { limits, kept: Vec::new(), stacks: Stacks::new(limits.stacks), dropped: 0, lost_stacks: 0 }
     }
 
     /// Takes an event's bytes. Where stacks are copied, `unwind` walks them.
@@ -84,15 +59,15 @@ impl Events {
         let wide = |at: i16| number::<8>(bytes, at.cast_unsigned().into()).map_or(0, u64::from_ne_bytes);
         let narrow = |at: i16| number::<4>(bytes, at.cast_unsigned().into()).map_or(0, u32::from_ne_bytes);
         let with_stacks = self.limits.stacks > 0;
-        let kernel = part(bytes, event::KERNEL, wide(event::KERNEL_BYTES)).map(words);
+        let kernel = part(bytes, event::KERNEL, wide(event::KERNEL_BYTES)).map(Stack::of_kernel);
         let user = part(bytes, event::USER, wide(event::USER_BYTES)).map(|bytes| match unwind {
             Some(unwind) => {
                 let registers = [0, 8, 16, 24].map(|at| wide(event::REGISTERS + at));
                 unwind(CopiedStack { registers, bytes })
             }
-            None => words(bytes),
+            None => Stack::of_kernel(bytes),
         });
-        let [kernel, user] = [kernel, user].map(|stack| self.stack(stack.filter(|_| with_stacks)?));
+        let [kernel, user] = [kernel, user].map(|stack| self.stacks.add(stack.filter(|_| with_stacks)?));
         if with_stacks && (kernel.is_none() || user.is_none()) {
             self.lost_stacks += 1;
         }
@@ -105,20 +80,6 @@ impl Events {
             kernel,
             user,
         });
-    }
-
-    /// A stack's number, if there is room for it.
-    fn stack(&mut self, stack: Vec<u64>) -> Option<StackId> {
-        if let Some(&known) = self.ids.get(&stack) {
-            return Some(known);
-        }
-        if self.stacks.len() >= self.limits.stacks {
-            return None;
-        }
-        let id = self.stacks.len() as StackId;
-        self.stacks.push(stack.clone());
-        self.ids.insert(stack, id);
-        Some(id)
     }
 
     /// Events that were not kept.
@@ -144,7 +105,7 @@ impl Events {
             }
         }
         if self.lost_stacks > 0 {
-            let (lost, room) = (self.lost_stacks, self.limits.stacks);
+            let (lost, room) = (self.lost_stacks, self.stacks.most());
             take(&format!(
                 "\n# WARNING: {lost} events have a stack that could not be read or found no room:\n\
                  #          --stack-trace-size makes room for more than {room}.\n"
@@ -200,23 +161,18 @@ struct Shown {
 
 impl Shown {
     fn of(&mut self, event: &Event, events: &Events, symbols: &dyn Symbols) -> Vec<String> {
-        let stack = |id: StackId| events.stacks.get(id as usize).map_or(&[][..], Vec::as_slice);
+        let known = |id| events.stacks.get(id);
         let mut lines = Vec::new();
-        if let Some(id) = event.kernel {
-            let shown = self.kernel.entry(id).or_insert_with(|| lines_of(stack(id), |at, _| symbols.kernel(at)));
+        if let Some((id, stack)) = event.kernel.and_then(|id| Some((id, known(id)?))) {
+            let shown = self.kernel.entry(id).or_insert_with(|| stack.lines(|at, _| symbols.kernel(at)));
             lines.extend_from_slice(shown);
         }
-        if let Some(id) = event.user {
-            let shown =
-                self.user.entry(id).or_insert_with(|| lines_of(stack(id), |at, caller| symbols.user(at, caller)));
+        if let Some((id, stack)) = event.user.and_then(|id| Some((id, known(id)?))) {
+            let shown = self.user.entry(id).or_insert_with(|| stack.lines(|at, caller| symbols.user(at, caller)));
             lines.extend_from_slice(shown);
         }
         lines
     }
-}
-
-fn lines_of(stack: &[u64], line: impl Fn(u64, bool) -> Vec<String>) -> Vec<String> {
-    stack.iter().enumerate().flat_map(|(depth, &address)| line(address, depth > 0)).collect()
 }
 
 /// So many bytes from an offset on; nothing if they could not be had, for which the length is an error.
@@ -224,10 +180,6 @@ fn part(bytes: &[u8], at: i16, length: u64) -> Option<&[u8]> {
     let length = usize::try_from(length.cast_signed()).ok().filter(|length| *length > 0)?;
     let at = usize::from(at.cast_unsigned());
     bytes.get(at..at + length)
-}
-
-fn words(bytes: &[u8]) -> Vec<u64> {
-    bytes.chunks_exact(8).map(|word| number::<8>(word, 0).map_or(0, u64::from_ne_bytes)).collect()
 }
 
 fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<[u8; BYTES]> {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::names::call_name;
 use crate::sample::{Interrupt, Sample, Stat, ThreadSample};
+use crate::upcalls::Upcalls;
 
 /// A sample as one JSON object.
 pub fn json(sample: &Sample) -> Value {
@@ -13,6 +14,7 @@ pub fn json(sample: &Sample) -> Value {
         "stop_ns": sample.window.stop,
         "sample": sample.window.number,
         "threads": sample.threads.iter().map(thread).collect::<Vec<_>>(),
+        "upcalls": sample.upcalls.as_ref().map(Upcalls::json),
     })
 }
 

@@ -35,9 +35,11 @@
 //! | `budget` | where a thread's time went |
 //! | `names` | what system calls and soft interrupts are called |
 //! | `events` | single system calls with their stacks |
+//! | `stacks` | those stacks, each once |
 //! | `report` | the text |
 //! | `json` | the same for programs |
 //! | `verdict` | a line a thread, worst first |
+//! | `upcalls` | packets that the kernel's Open vSwitch sends to user space |
 //! | [`trigger`] | what starts and stops a window |
 //!
 //! It is pure: bytes and numbers in, text out. Who loads, attaches and looks is the program.
@@ -51,15 +53,19 @@ mod number;
 mod report;
 mod sample;
 mod snapshot;
+mod stacks;
 pub mod trigger;
+mod upcalls;
 mod verdict;
 
 pub use budget::{Budget, CallTime};
-pub use events::{CopiedStack, Events, Limits, Symbols, Unwind};
+pub use events::{Events, Limits};
 pub use json::json;
 pub use names::{call_name, call_number, poll_numbers, soft_name};
 pub use number::grouped;
 pub use report::{Header, report};
 pub use sample::{CallStat, Hint, Interrupt, Look, Rival, Sample, Stat, ThreadLook, ThreadSample, Window};
 pub use snapshot::Snapshot;
+pub use stacks::{CopiedStack, Stack, StackEnd, Symbols, Unwind};
+pub use upcalls::Upcalls;
 pub use verdict::verdict;

@@ -34,6 +34,32 @@ pub fn soft_name(vector: u32) -> String {
     SOFT.get(vector as usize).map_or_else(|| format!("softirq:{vector}"), |name| (*name).to_owned())
 }
 
+/// The errors that sending a packet to user space comes to, by their numbers (`asm-generic/errno-base.h`,
+/// `asm-generic/errno.h`).
+const ERRORS: [(u32, &str); 15] = [
+    (1, "EPERM"),
+    (2, "ENOENT"),
+    (4, "EINTR"),
+    (11, "EAGAIN"),
+    (12, "ENOMEM"),
+    (19, "ENODEV"),
+    (22, "EINVAL"),
+    (27, "EFBIG"),
+    (28, "ENOSPC"),
+    (75, "EOVERFLOW"),
+    (90, "EMSGSIZE"),
+    (95, "EOPNOTSUPP"),
+    (105, "ENOBUFS"),
+    (107, "ENOTCONN"),
+    (111, "ECONNREFUSED"),
+];
+
+/// The name of an error; a number that has none here is shown as it is.
+pub(crate) fn error_name(error: u32) -> String {
+    let known = ERRORS.iter().find(|(number, _)| *number == error);
+    known.map_or_else(|| format!("error {error}"), |(_, name)| (*name).to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -51,7 +51,7 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header) -> std::fmt::R
         }
         Section { text, thread, first: true }.all()?;
     }
-    Ok(())
+    sample.upcalls.as_ref().map_or(Ok(()), |upcalls| upcalls.write(text))
 }
 
 /// The sections of a thread.
@@ -207,13 +207,27 @@ fn times(count: u64, nanos: &[u64]) -> String {
 /// How many calls, and how many of those that ran instead, are told in the budget.
 const NAMED: usize = 5;
 
+/// The greatest of the details of so many nanoseconds, and what is left beside them.
+fn named(nanos: u64, details: Vec<(String, u64)>) -> Vec<(String, u64)> {
+    let mut details: Vec<(String, u64)> = details.into_iter().filter(|(_, nanos)| *nanos > 0).collect();
+    let known: u64 = details.iter().map(|(_, nanos)| nanos).sum();
+    if details.len() > NAMED + 1 {
+        let others = details.split_off(NAMED);
+        details.push((format!("  {} others", others.len()), others.iter().map(|(_, nanos)| nanos).sum()));
+    }
+    if known > 0 && known < nanos {
+        details.push(("  not known".to_owned(), nanos - known));
+    }
+    details
+}
+
 /// The lines of a budget: what takes no time is left out, but for the thread's own code.
 fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     let mut lines = vec![("user code".to_owned(), budget.user)];
     let mut part = |what: &str, nanos: u64, details: Vec<(String, u64)>| {
         if nanos > 0 {
             lines.push((what.to_owned(), nanos));
-            lines.extend(details.into_iter().filter(|(_, nanos)| *nanos > 0).take(NAMED));
+            lines.extend(named(nanos, details));
         }
     };
     let sorted = |of: fn(&crate::CallTime) -> u64| {

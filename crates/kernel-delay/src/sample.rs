@@ -9,6 +9,7 @@ use bpf_codegen::delay::layout::{
 use crate::budget::Budget;
 use crate::names::soft_name;
 use crate::snapshot::{Snapshot, name};
+use crate::upcalls::Upcalls;
 
 /// When time counted, in nanoseconds of `CLOCK_MONOTONIC`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -71,6 +72,8 @@ pub struct Look {
     pub interrupts: Vec<(Vec<u8>, Vec<u8>)>,
     /// What hard interrupts are called.
     pub hard_names: HashMap<u32, String>,
+    /// Open vSwitch's upcalls, where they are counted.
+    pub upcalls: Option<Upcalls>,
 }
 
 /// Counted times, in nanoseconds.
@@ -159,6 +162,8 @@ pub struct Sample {
     pub window: Window,
     /// By name, then by number.
     pub threads: Vec<ThreadSample>,
+    /// Open vSwitch's upcalls, where they are counted.
+    pub upcalls: Option<Upcalls>,
 }
 
 impl Sample {
@@ -172,7 +177,13 @@ impl Sample {
         let mut threads: Vec<ThreadSample> =
             look.threads.iter().filter(lived).map(|thread| ThreadSample::of(thread, look)).collect();
         threads.sort_by(|a, b| (&a.name, a.tid).cmp(&(&b.name, b.tid)));
-        Self { window, threads }
+        Self { window, threads, upcalls: look.upcalls.clone() }
+    }
+
+    /// Whether no budget lacks a thousandth of its window.
+    pub fn adds_up(&self) -> bool {
+        let lacks = |budget: &Budget| budget.window.saturating_sub(budget.sum());
+        self.threads.iter().all(|thread| lacks(&thread.budget) <= thread.budget.window / 1000)
     }
 }
 
@@ -264,11 +275,11 @@ fn tagged(tagged: u64, number: u16) -> u64 {
     if tagged >> WINDOW_SHIFT == u64::from(number) { tagged & TIME_MASK } else { 0 }
 }
 
-fn number_at(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn number_at(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
 }
 
-fn wide_at(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn wide_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
 }
 

@@ -26,6 +26,7 @@ pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
     asm.note("it was in its own code").load(Size::W, R1, R7.at(value::CALL));
     asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_UNKNOWN).cast_signed(), known);
     asm.store(Size::W, R7.at(value::RESOLVED), entry_of(SLOT_NONE).cast_signed()).bind(known);
+    asm.note("the call's slot").load(Size::DW, R9, R9.at(8));
     slot(&mut asm, setting);
     long_poll(&mut asm, setting);
     asm.note("now it is in the call").mul(R9, call::SIZE.cast_signed()).add(R9, i32::from(value::CALLS));
@@ -39,10 +40,9 @@ pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
     asm.finish()
 }
 
-/// r9 = the slot of the call, whose number the context in r9 has.
+/// r9 = the slot of the call whose number r9 is.
 fn slot(asm: &mut Asm, setting: &Setting) {
     let (own, numbered) = (asm.label("own"), asm.label("numbered"));
-    asm.note("the call's slot").load(Size::DW, R9, R9.at(8));
     if let Some((at, bits)) = setting.task.compat {
         asm.load(Size::W, R1, R6.at(at)).and(R1, bits).jump_if(R1, JumpOp::Eq, 0, own);
         asm.mov(R9, SLOT_COMPAT.cast_signed()).jump(numbered).bind(own);
@@ -113,11 +113,11 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
 
 /// The call that ends was begun before the thread was seen: its registers have the number. The context is in r9.
 fn resolve(asm: &mut Asm, setting: &Setting) {
-    let (known, numbered) = (asm.label("known"), asm.label("numbered"));
+    let known = asm.label("known");
     asm.note("a call from before").load(Size::W, R1, R7.at(value::RESOLVED)).jump_if(R1, JumpOp::Ne, 0, known);
     asm.load(Size::DW, R9, R9.at(0)).load(Size::W, R9, R9.at(setting.task.call_number));
-    asm.jump_if(R9, JumpOp::Lt, SLOT_COMPAT.cast_signed(), numbered).mov(R9, SLOT_OTHER.cast_signed());
-    asm.bind(numbered).mul(R9, call::SIZE.cast_signed()).add(R9, i32::from(value::CALLS));
+    slot(asm, setting);
+    asm.mul(R9, call::SIZE.cast_signed()).add(R9, i32::from(value::CALLS));
     asm.store(Size::W, R7.at(value::RESOLVED), R9).bind(known);
 }
 

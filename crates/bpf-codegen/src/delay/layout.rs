@@ -16,6 +16,8 @@ pub const LOG: &str = "log";
 pub const RIVALS: &str = "rivals";
 /// Interrupts by thread and number: [`interrupt`].
 pub const INTERRUPTS: &str = "interrupts";
+/// Upcalls of Open vSwitch by CPU and error: [`upcall`].
+pub const UPCALLS: &str = "upcalls";
 
 /// A thread's value. Bytes from its beginning.
 pub mod value {
@@ -209,8 +211,10 @@ pub mod counts {
     pub const NO_EVENT: i16 = 32;
     /// Start triggers that came while a window could not start.
     pub const MISSED: i16 = 40;
+    /// Upcalls for which there was no room.
+    pub const NO_UPCALL: i16 = 48;
     /// The bytes of the whole.
-    pub const SIZE: u32 = 48;
+    pub const SIZE: u32 = 56;
 }
 
 /// Who ran on a CPU lately, one element a CPU.
@@ -219,8 +223,9 @@ pub mod log {
     pub const HEAD: i16 = 0;
     /// The first entry.
     pub const ENTRIES: i16 = 8;
-    /// How many entries there are: a power of two.
-    pub const LENGTH: u32 = 64;
+    /// How many entries there are: a power of two. More make long waits known better, and loading slower: the verifier walks
+    /// them all, 10 ms for each hundred.
+    pub const LENGTH: u32 = 128;
     /// The shift that is an entry's size.
     pub const ENTRY_SHIFT: i32 = 5;
     /// In an entry: until when it ran.
@@ -254,6 +259,18 @@ pub mod interrupt {
     pub const VALUE_SIZE: u32 = 24;
     /// The bit that makes a soft interrupt's number of it.
     pub const SOFT: u32 = 1 << 30;
+}
+
+/// The key of upcalls; the value is how many there were.
+pub mod upcall {
+    /// The CPU.
+    pub const CPU: i16 = 0;
+    /// The error, as a positive number; 0 for none.
+    pub const ERROR: i16 = 4;
+    /// The bytes of the key.
+    pub const KEY_SIZE: u32 = 8;
+    /// The bytes of the value.
+    pub const VALUE_SIZE: u32 = 8;
 }
 
 /// An event in the ring.
@@ -309,17 +326,25 @@ pub const fn slot_of(entry: u32) -> u32 {
 /// `BPF_F_NO_PREALLOC` of `linux/bpf.h`: a value takes memory when there is a thread for it.
 const NO_PREALLOC: u32 = 1;
 
+/// For how many threads the small values' memory is taken in advance: 20 MiB of it at most.
+const MOST_PREALLOCATED: u32 = 1 << 14;
+
 /// The maps. There is room for `threads`, and for a number of rivals and interrupts of each.
 pub(super) fn maps(threads: u32) -> Vec<MapDef> {
     let one = |name, size| MapDef::new(name, MapKind::Array, 4, size, 1);
-    let hash = |name, key, size, entries| MapDef::new(name, MapKind::Hash, key, size, entries).with_flags(NO_PREALLOC);
+    let hash = |name, key, size, entries| MapDef::new(name, MapKind::Hash, key, size, entries);
+    // Where many entries are new at once, and the kernel can't be waited for, only memory that is there already will do.
+    let small = |name, key, size| {
+        let map = hash(name, key, size, threads.saturating_mul(8));
+        if threads <= MOST_PREALLOCATED { map } else { map.with_flags(NO_PREALLOC) }
+    };
     vec![
-        hash(THREADS, 4, value::SIZE, threads),
+        hash(THREADS, 4, value::SIZE, threads).with_flags(NO_PREALLOC),
         one(WINDOW, window::SIZE),
         one(COUNTS, counts::SIZE),
         one(TEMPLATE, value::SIZE),
         MapDef::new(LOG, MapKind::PercpuArray, 4, log::SIZE, 1),
-        hash(RIVALS, rival::KEY_SIZE, rival::VALUE_SIZE, threads.saturating_mul(8)),
-        hash(INTERRUPTS, interrupt::KEY_SIZE, interrupt::VALUE_SIZE, threads.saturating_mul(8)),
+        small(RIVALS, rival::KEY_SIZE, rival::VALUE_SIZE),
+        small(INTERRUPTS, interrupt::KEY_SIZE, interrupt::VALUE_SIZE),
     ]
 }

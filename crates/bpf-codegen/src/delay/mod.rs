@@ -17,6 +17,7 @@
 //! | `rivals` | who ran instead |
 //! | `interrupts` | hard and soft interrupts |
 //! | `trigger` | programs that start or stop a window |
+//! | [`upcalls`] | packets that Open vSwitch's kernel module sends to user space |
 
 mod calls;
 mod emit;
@@ -25,6 +26,7 @@ pub mod layout;
 mod rivals;
 mod sched;
 mod trigger;
+pub mod upcalls;
 
 use bpf_insn::{AsmError, Code, MapDef};
 
@@ -48,6 +50,8 @@ pub struct TaskFacts {
     pub compat: Option<(i16, i32)>,
     /// The system call's number in `pt_regs`: `orig_ax`, or `syscallno` on aarch64.
     pub call_number: i16,
+    /// What a function returns, in `pt_regs`: `ax`, or `regs[0]` on aarch64.
+    pub result: i16,
     /// The registers in `pt_regs` that a stack is walked with: instruction pointer, stack pointer, frame pointer, and link
     /// register where there is one.
     pub user_registers: [i16; layout::event::REGISTER_COUNT as usize],

@@ -40,7 +40,6 @@ pub fn trigger(kind: TriggerKind, to: TriggerUse) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (end, missed) = (asm.label("end"), asm.label("missed"));
     whose(&mut asm, kind, end);
-    emit::now(&mut asm);
     asm.load_data(R6, WINDOW, 0);
     match to {
         TriggerUse::Start => {
@@ -49,6 +48,7 @@ pub fn trigger(kind: TriggerKind, to: TriggerUse) -> Result<Code, AsmError> {
             // Within a window it is none of our business.
             let late = asm.label("late");
             asm.jump_if(R0, JumpOp::Ne, armed::FOR_STOP.cast_signed(), late);
+            emit::now(&mut asm);
             asm.load(Size::DW, R1, R6.at(window::STOP)).jump_if(R8, JumpOp::Le, R1, end).bind(late);
             emit::add_to(&mut asm, counts::MISSED, 1);
         }
@@ -88,6 +88,8 @@ fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
 /// Starts a window, or goes to `not` if it is not the time for that.
 fn start(asm: &mut Asm, not: Label) {
     exchange(asm, armed::FOR_START, armed::FOR_STOP, not);
+    // As late as can be: what happens between this and the stores is lost to the window.
+    emit::now(asm);
     // Programs on other CPUs see the stop first: a window that has none yet would have no end.
     asm.note("it stops").load(Size::DW, R1, R6.at(window::DURATION)).add(R1, R8);
     asm.store(Size::DW, R6.at(window::STOP), R1).note("it starts").store(Size::DW, R6.at(window::START), R8);
@@ -96,6 +98,8 @@ fn start(asm: &mut Asm, not: Label) {
 /// Stops a window, or goes to `not` if there is none.
 fn stop(asm: &mut Asm, not: Label) {
     exchange(asm, armed::FOR_STOP, armed::FIRED, not);
+    // As late as can be: what happens between this and the store is counted beyond the window.
+    emit::now(asm);
     asm.note("it stops").store(Size::DW, R6.at(window::STOP), R8);
 }
 

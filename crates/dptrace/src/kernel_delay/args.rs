@@ -59,7 +59,7 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, value_name = "GLOB", help_heading = "Output")]
     pub(super) thread: Option<String>,
 
-    /// Say nothing of the upcalls of the kernel's Open vSwitch module, which are not counted yet
+    /// Do not count the upcalls of the kernel's Open vSwitch module, where that is loaded
     #[arg(long, help_heading = "Output")]
     pub(super) skip_upcall_stats: bool,
 

@@ -6,6 +6,7 @@ use bpf_codegen::event::RING;
 use bpf_session::{Drain, Session};
 use kernel_delay::{Events, Limits};
 
+use super::symbols::Names;
 use super::unwind::StackWalker;
 
 /// How many events are kept of a window: 6 MiB of them, and more than anyone reads.
@@ -15,11 +16,18 @@ const EVENTS: usize = 1 << 16;
 pub(super) struct Collector {
     drain: Drain<()>,
     events: Arc<Mutex<Events>>,
+    /// What the process had mapped when it began.
+    names: Names,
 }
 
 impl Collector {
     /// Starts it. There is room for so many different stacks; copied ones are walked as they come.
-    pub(super) fn start(session: &Session, stacks: usize, mut walker: Option<StackWalker>) -> anyhow::Result<Self> {
+    pub(super) fn start(
+        session: &Session,
+        stacks: usize,
+        mut walker: Option<StackWalker>,
+        names: Names,
+    ) -> anyhow::Result<Self> {
         let events = Arc::new(Mutex::new(Events::new(Limits { events: EVENTS, stacks })));
         let into = Arc::clone(&events);
         // Kept where they are read: nothing waits in a queue, which would be one more thing to bound.
@@ -31,13 +39,15 @@ impl Collector {
             }
             None
         };
-        Ok(Self { drain: Drain::start(session, RING, keep)?, events })
+        Ok(Self { drain: Drain::start(session, RING, keep)?, events, names })
     }
 
-    /// Takes the rest: after the window's end the kernel sends no more, so that there is one.
-    pub(super) fn finish(self) -> Events {
+    /// Takes the rest: after the window's end the kernel sends no more, so that there is one. And what the addresses in
+    /// them are called.
+    pub(super) fn finish(self) -> (Events, Names) {
+        self.names.renew();
         self.drain.finish(drop);
         let none = Events::new(Limits { events: 0, stacks: 0 });
-        std::mem::replace(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner), none)
+        (std::mem::replace(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner), none), self.names)
     }
 }

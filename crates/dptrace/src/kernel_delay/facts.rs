@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use anyhow::Context as _;
 use bpf_codegen::delay::{self, TaskFacts};
+use host::{KernelSymbols, PerfSource};
 use kernel_delay::trigger::Trigger;
+use probes::pattern::nearest;
 use typeinfo::{Abi, Btf, NameKind, SourceId, TypeRef, TypeStore};
 
 use crate::failure::usage;
@@ -14,12 +16,20 @@ const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 /// `TS_COMPAT` of `arch/x86/include/asm/thread_info.h`: the task makes a 32-bit system call.
 const TS_COMPAT: i32 = 2;
 
+/// How the function of a tracepoint's programs begins, which every tracepoint has (`DEFINE_TRACE_FN` of
+/// `include/linux/tracepoint.h`, since Linux 5.10).
+const ITERATOR: &str = "__traceiter_";
+/// How many near names are told.
+const NEAR: usize = 3;
+
 /// The facts.
 pub(super) struct Facts {
     pub(super) task: TaskFacts,
     /// The tracepoints' ids, of ours and of the triggers'.
     pub(super) tracepoints: HashMap<String, u32>,
-    /// The ids of the functions that triggers name.
+    /// Whether functions are attached to by kprobes, and not by what the kernel has for its own types (fentry).
+    pub(super) has_kprobes: bool,
+    /// The ids of the functions that triggers name, where that is how.
     pub(super) functions: HashMap<String, u32>,
 }
 
@@ -36,7 +46,8 @@ impl Facts {
             let id = types.raw_tracepoint(name)?.and_then(|tracepoint| types.btf_id(tracepoint.ty));
             tracepoints.extend(id.map(|id| (name.to_owned(), id.id)));
         }
-        let mut facts = Self { task: task(&types)?, tracepoints, functions: HashMap::new() };
+        let has_kprobes = PerfSource::find("kprobe").is_some();
+        let mut facts = Self { task: task(&types)?, tracepoints, has_kprobes, functions: HashMap::new() };
         for trigger in triggers {
             facts.add(trigger, &types, kernel)?;
         }
@@ -50,9 +61,21 @@ impl Facts {
             Trigger::Tracepoint { system, .. } if system == "syscalls" => {}
             Trigger::Tracepoint { event, .. } => {
                 let found = types.raw_tracepoint(event)?.and_then(|found| types.btf_id(found.ty));
+                // A module's tracepoint has its types in the module; its name is enough where they are not wanted.
                 let near = || names_near(types, NameKind::Typedef, "btf_trace_", event);
-                let id = found.ok_or_else(|| usage(format!("the kernel has no tracepoint {event}{}", near())))?;
-                self.tracepoints.insert(event.clone(), id.id);
+                match found {
+                    Some(id) => _ = self.tracepoints.insert(event.clone(), id.id),
+                    None if has_function(&format!("{ITERATOR}{event}"))? => {}
+                    None => return Err(usage(format!("the kernel has no tracepoint {event}{}", near()))),
+                }
+            }
+            // Kprobes want a symbol only: modules' functions, and those that the types leave out, have one, too.
+            Trigger::Kernel { function, .. } if self.has_kprobes => {
+                let symbols = KernelSymbols::read().context("reading the kernel's symbols")?;
+                if !symbols.functions().any(|(name, _)| name == function) {
+                    let near = nearest(function, symbols.functions().map(|(name, _)| name), NEAR);
+                    return Err(usage(format!("the kernel has no function {function}{}", told(&near))));
+                }
             }
             Trigger::Kernel { function, .. } => {
                 let found = types.function(kernel, function)?.and_then(|found| types.btf_id(found.ty));
@@ -70,7 +93,16 @@ impl Facts {
 fn names_near(types: &TypeStore<'_>, kind: NameKind, prefix: &str, name: &str) -> String {
     let near = types.nearest(kind, &format!("{prefix}{name}"));
     let near: Vec<&str> = near.iter().filter_map(|near| near.strip_prefix(prefix)).collect();
+    told(&near)
+}
+
+fn told(near: &[&str]) -> String {
     if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+}
+
+fn has_function(wanted: &str) -> anyhow::Result<bool> {
+    let symbols = KernelSymbols::read().context("reading the kernel's symbols")?;
+    Ok(symbols.functions().any(|(name, _)| name == wanted))
 }
 
 fn task(types: &TypeStore<'_>) -> anyhow::Result<TaskFacts> {
@@ -78,7 +110,7 @@ fn task(types: &TypeStore<'_>) -> anyhow::Result<TaskFacts> {
     let at = |path: &str| offset(types, task, path);
     let optional = |path: &str| types.find_member(task, path).ok().flatten().and_then(|_| at(path).ok());
     let registers = types.require(NameKind::Struct, "pt_regs")?;
-    let number = if cfg!(target_arch = "aarch64") { "syscallno" } else { "orig_ax" };
+    let (number, result) = if cfg!(target_arch = "aarch64") { ("syscallno", "regs[0]") } else { ("orig_ax", "ax") };
     // The fourth argument came with Linux 5.18; `__state` was called `state` before 5.14.
     let arguments = types.raw_tracepoint("sched_switch")?.map_or(0, |tracepoint| tracepoint.params.len());
     let state = if arguments >= 4 { None } else { Some(at("__state").or_else(|_| at("state"))?) };
@@ -99,6 +131,7 @@ fn task(types: &TypeStore<'_>) -> anyhow::Result<TaskFacts> {
         state,
         compat,
         call_number: offset(types, registers, number)?,
+        result: offset(types, registers, result)?,
     })
 }
 

@@ -10,9 +10,10 @@ mod symbols;
 mod tracer;
 mod triggers;
 mod unwind;
+mod upcalls;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -20,7 +21,7 @@ use bpf_codegen::delay::layout::{armed, event};
 use bpf_codegen::delay::{self, Setting, TriggerUse};
 use bpf_session::Features;
 use kernel_delay::trigger::Trigger;
-use kernel_delay::{Header, Sample, Window, grouped, json, poll_numbers, report, verdict};
+use kernel_delay::{Header, Window, grouped, json, poll_numbers, report, verdict};
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
 
@@ -30,15 +31,16 @@ use crate::output::Output;
 pub(crate) use args::KernelDelayArgs;
 use collector::Collector;
 use facts::Facts;
-use stamp::stamp;
+use stamp::{stamp, started};
 use symbols::Names;
 use tracer::{Lost, Tracer};
 use unwind::StackWalker;
 
 /// The longest sample: what the clocks in the maps can hold.
 const LONGEST: f64 = 24.0 * 3600.0;
-/// What is there where the kernel's part of Open vSwitch is.
-const UPCALLS: &str = "/sys/module/openvswitch";
+/// What is told where reading the program's debug information took too long.
+const SHORT: &str =
+    "looking for source lines took too long: some functions are shown without theirs and without what was inlined";
 /// How often the process and our own signals are looked at.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -50,11 +52,6 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     let threads = threads.map_err(|error| usage(format!("--thread: {error}")))?;
     let interrupt = Interrupt::catch()?;
     let subject = subject::Subject::of(args)?;
-    if !args.skip_upcall_stats && Path::new(UPCALLS).exists() {
-        note(
-            "the kernel's openvswitch module is loaded: its upcalls are not counted yet (--skip-upcall-stats says no more)",
-        );
-    }
     let begun = monotonic_nanos();
     let wanted: Vec<&Trigger> = [&args.start_trigger, &args.stop_trigger].into_iter().flatten().collect();
     let facts = Facts::read(&wanted)?;
@@ -63,7 +60,8 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     if args.debug {
         note(&format!("attached in {} us", (monotonic_nanos() - begun) / 1000));
     }
-    let mut run = Run { args, tracer, process: held, interrupt, threads, length, output: Output::open(None)? };
+    let mut run =
+        Run { args, tracer, process: held, interrupt, threads, length, skipped: 0, output: Output::open(None)? };
     let child = run.samples(subject.held, interval)?;
     tell_lost(&run.tracer.lost()?);
     subject::leave(child)
@@ -77,7 +75,7 @@ fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> 
         at_least,
         skip_polls: args.events.skip_syscall_poll_events,
         stacks: args.events.stack_trace_size > 0,
-        copied: args.events.stack_copy.next_multiple_of(event::PIECE),
+        copied: copied(&args.events),
         ring_bytes: args.events.buffer_page_count.next_power_of_two() * 4096,
     });
     let setting = Setting { tgid: pid, task, polls, threads, events };
@@ -96,12 +94,19 @@ fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> 
             prepared.push((trigger, finder.add(trigger, to, &mut module)?));
         }
     }
+    let upcalls = upcalls::add(args.skip_upcall_stats, facts, &mut module)?;
     let mut tracer = Tracer::start(pid, &module, own, Features::detect()?)?;
     for (trigger, prepared) in &prepared {
         prepared.attach(tracer.session(), pid, trigger)?;
         note(&format!("the trigger {trigger} fires for {}", prepared.whose));
     }
+    tracer.upcalls = upcalls.and_then(|upcalls| upcalls.attach(tracer.session()));
     Ok(tracer)
+}
+
+/// How many bytes of a stack are copied.
+fn copied(events: &args::EventArgs) -> u32 {
+    events.stack_copy.next_multiple_of(event::PIECE)
 }
 
 fn nanos(option: &str, seconds: f64) -> anyhow::Result<u64> {
@@ -120,6 +125,8 @@ struct Run<'a> {
     interrupt: Interrupt,
     threads: Option<glob::Pattern>,
     length: u64,
+    /// Windows that were shorter than wanted.
+    skipped: u32,
     output: Output,
 }
 
@@ -145,13 +152,33 @@ impl Run<'_> {
             let Some(window) = self.window(begun)? else { break };
             self.tracer.close(&window)?;
             if window.length() < self.args.trigger_delta {
+                self.skipped += 1;
                 self.line(&format!("# Sample dump skipped, delta {} ns {}", grouped(window.length()), stamp()))?;
                 continue;
             }
             made += 1;
             self.report(window, collector)?;
+            if made < self.args.sample_count {
+                self.line("")?;
+            }
         }
+        self.tell_missing(made)?;
         Ok(child)
+    }
+
+    /// Says what was left out, and why there are fewer samples than were asked for.
+    fn tell_missing(&self, made: u32) -> anyhow::Result<()> {
+        let wanted = self.args.sample_count;
+        if self.skipped > 0 {
+            note(&format!("{} windows were shorter than --trigger-delta and are left out", self.skipped));
+        }
+        if made >= wanted {
+            return Ok(());
+        }
+        let why = if self.process.has_ended()? { "the process has ended" } else { "it was interrupted" };
+        let waiting = if self.args.start_trigger.is_some() { " while it waited for the start trigger" } else { "" };
+        note(&format!("{made} of {wanted} samples: {why}{waiting}"));
+        Ok(())
     }
 
     /// Who takes the events out of the ring, where they are wanted.
@@ -160,8 +187,9 @@ impl Run<'_> {
             return Ok(None);
         }
         let (pid, events) = (self.tracer.pid(), &self.args.events);
-        let unwinder = (events.stack_copy > 0).then(|| StackWalker::new(pid));
-        Collector::start(self.tracer.session(), events.stack_trace_size, unwinder).map(Some)
+        let copied = copied(events);
+        let unwinder = (copied > 0).then(|| StackWalker::new(pid, copied));
+        Collector::start(self.tracer.session(), events.stack_trace_size, unwinder, Names::of(pid)).map(Some)
     }
 
     /// Opens a window, or gives that to the start trigger.
@@ -187,7 +215,6 @@ impl Run<'_> {
             let started = self.until(|window, _| window.start != u64::MAX)?;
             let (window, _) = self.tracer.window()?;
             if !started && window.start == u64::MAX {
-                note("the start trigger did not fire");
                 return Ok(None);
             }
             self.line(&format!("# Start sampling (trigger@{}) {}", window.start, stamp()))?;
@@ -257,18 +284,27 @@ impl Run<'_> {
     }
 
     fn report(&mut self, window: Window, collector: Option<Collector>) -> anyhow::Result<()> {
-        let mut sample = Sample::of(&self.tracer.look(window)?);
+        let mut sample = self.tracer.sample(window)?;
         let threads = self.threads.clone();
         let wanted = |name: &str| threads.as_ref().is_none_or(|pattern| pattern.matches(name));
+        let names: BTreeSet<String> = sample.threads.iter().map(|thread| thread.name.clone()).collect();
         sample.threads.retain(|thread| wanted(&thread.name));
-        let events = collector.map(|collector| (collector.finish(), Names::read(self.tracer.pid())));
+        if let Some(pattern) = threads.as_ref().filter(|_| sample.threads.is_empty()) {
+            tell_names(pattern, &names);
+        }
+        let events = collector.map(Collector::finish);
         let triggered = self.args.start_trigger.is_some() || self.args.stop_trigger.is_some();
         let buffer = &mut self.output.buffer;
         if self.args.json {
             let mut object = json(&sample);
+            object["pid"] = self.tracer.pid().into();
+            object["started"] = started(window.start).into();
+            object["start_trigger"] = self.args.start_trigger.as_ref().map(Trigger::to_string).into();
+            object["stop_trigger"] = self.args.stop_trigger.as_ref().map(Trigger::to_string).into();
             object["lost"] = self.tracer.lost()?.json();
             if let Some((mut events, names)) = events {
                 object["syscall_events"] = events.json(&names, wanted);
+                object["syscall_events"]["lines_cut"] = names.are_short().into();
             }
             writeln!(buffer, "{object}")?;
             return Ok(self.output.flush()?);
@@ -284,10 +320,23 @@ impl Run<'_> {
                     output.buffer.extend_from_slice(piece.as_bytes());
                     output.drain()
                 })?;
+                if names.are_short() {
+                    note(SHORT);
+                }
             }
         }
         Ok(self.output.flush()?)
     }
+}
+
+/// How many names of threads are told.
+const NAMES: usize = 12;
+
+/// No thread was wanted: says which ones there were.
+fn tell_names(pattern: &glob::Pattern, names: &BTreeSet<String>) {
+    let told: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
+    let more = if names.len() > NAMES { ", ..." } else { "" };
+    note(&format!("no thread is called {pattern}; there are: {}{more}", told.join(", ")));
 }
 
 /// Waits for a moment that is very near.
@@ -297,12 +346,13 @@ fn sleep_until(moment: u64) {
 
 /// Says what is missing in the report.
 fn tell_lost(lost: &Lost) {
-    let Lost { threads, rivals, interrupts, events, triggers, skipped } = *lost;
+    let Lost { threads, rivals, interrupts, events, upcalls, triggers, skipped } = *lost;
     for (count, what) in [
         (threads, "threads found no room (--max-threads makes more)"),
         (rivals, "times found no room for who ran instead (--max-threads makes more)"),
         (interrupts, "interrupts found no room (--max-threads makes more)"),
         (events, "system call events found no room in the ring (--buffer-page-count makes it larger)"),
+        (upcalls, "upcalls found no room: they came on too many CPUs with too many errors"),
         (triggers, "start triggers came between samples, while a report was made or --sample-interval passed"),
         (skipped, "programs were skipped by the kernel because another one was running on that CPU"),
     ] {

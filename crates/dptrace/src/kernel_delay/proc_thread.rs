@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 
-use bpf_codegen::delay::layout::{SLOT_NONE, SLOT_OTHER, SLOTS};
+use bpf_codegen::delay::layout::{SLOT_COMPAT, SLOT_NONE, SLOT_OTHER};
 
 /// A thread, as it was when we looked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -22,8 +23,8 @@ pub(super) struct ProcThread {
 }
 
 impl ProcThread {
-    /// Looks at a thread; one that is gone has nothing to tell.
-    pub(super) fn read(pid: u32, tid: u32) -> Self {
+    /// Looks at a thread; one that is gone has nothing to tell. The calls of a 32-bit program have numbers of their own.
+    pub(super) fn read(pid: u32, tid: u32, is_32_bit: bool) -> Self {
         let folder = format!("/proc/{pid}/task/{tid}");
         let read = |name: &str| fs::read_to_string(format!("{folder}/{name}")).unwrap_or_default();
         let stat = read("stat");
@@ -33,7 +34,7 @@ impl ProcThread {
         let ran = read("schedstat").split_ascii_whitespace().next().and_then(|field| field.parse().ok());
         Self {
             state: fields.first().and_then(|field| field.chars().next()).unwrap_or('?'),
-            call: call(&read("syscall")),
+            call: call(&read("syscall")).map(|slot| if is_32_bit && slot != SLOT_NONE { SLOT_COMPAT } else { slot }),
             user_ticks: number(11),
             system_ticks: number(12),
             ran: ran.unwrap_or(0),
@@ -41,11 +42,18 @@ impl ProcThread {
     }
 }
 
+/// Whether a process runs a 32-bit program: the fifth byte of an ELF file (gABI chapter 4, `EI_CLASS`).
+pub(super) fn is_32_bit(pid: u32) -> bool {
+    let mut head = [0; 5];
+    let file = fs::File::open(format!("/proc/{pid}/exe"));
+    file.and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *b"\x7fELF\x01"
+}
+
 /// `running`, or a number and arguments, or -1 where it is blocked in no call.
 fn call(text: &str) -> Option<u32> {
     let number: i64 = text.split_ascii_whitespace().next()?.parse().ok()?;
     Some(match u32::try_from(number) {
-        Ok(number) if number < SLOTS - 4 => number,
+        Ok(number) if number < SLOT_COMPAT => number,
         Ok(_) => SLOT_OTHER,
         Err(_) => SLOT_NONE,
     })
@@ -60,6 +68,23 @@ pub(super) fn threads(pid: u32) -> Vec<u32> {
 pub(super) fn name(pid: u32, tid: u32) -> Option<String> {
     let name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
     Some(spdk_trace::printable(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned())
+}
+
+/// How many characters of a command line are shown.
+const SHOWN: usize = 100;
+
+/// What a process was started as (proc_pid_cmdline(5)), or what it says that it is; its name where it says nothing.
+pub(super) fn command_line(pid: u32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<&[u8]> = bytes.split(|&byte| byte == 0).filter(|word| !word.is_empty()).collect();
+    let text = spdk_trace::printable(&words.join(&b' ')).into_owned();
+    if text.trim().is_empty() {
+        return name(pid, pid).unwrap_or_default();
+    }
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
 }
 
 /// What the hard interrupts are called (Documentation/ABI/testing/sysfs-kernel-irq).

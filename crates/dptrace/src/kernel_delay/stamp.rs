@@ -2,10 +2,22 @@
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
+use sys::clock::{monotonic_nanos, real_nanos};
 
 /// Now: `@2026-06-08T12:17:22.725127 (10:17:22 UTC)`.
 pub(super) fn stamp() -> String {
     text(&Zoned::now())
+}
+
+/// The time of day of a moment of the kernel's clock, in UTC (RFC 3339).
+pub(super) fn started(monotonic: u64) -> String {
+    time_of_day(monotonic, monotonic_nanos(), real_nanos())
+}
+
+fn time_of_day(moment: u64, now: u64, real_now: u64) -> String {
+    let nanos = i128::from(real_now) - (i128::from(now) - i128::from(moment));
+    let then = jiff::Timestamp::from_nanosecond(nanos).unwrap_or_default();
+    then.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
 
 fn text(now: &Zoned) -> String {
@@ -16,6 +28,13 @@ fn text(now: &Zoned) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_of_the_kernels_clock_is_a_time_of_day() {
+        let now = 1_686_219_442_725_127_000;
+        assert_eq!(time_of_day(5_000_000_000, 6_500_000_000, now), "2023-06-08T10:17:21.225127Z");
+        assert_eq!(time_of_day(6_500_000_000, 5_000_000_000, now), "2023-06-08T10:17:24.225127Z");
+    }
 
     #[test]
     fn local_time_stands_beside_utc() {

@@ -8,7 +8,7 @@ use host::{HostError, Pid, Process};
 use sys::process::HeldChild;
 
 use super::args::KernelDelayArgs;
-use super::proc_thread::{name, processes};
+use super::proc_thread::{command_line, processes};
 use crate::failure::{note, unsupported, usage};
 use crate::record::find_program;
 use crate::target::Files;
@@ -68,10 +68,10 @@ impl Subject {
         Ok(Self { pid, program: None, held: None })
     }
 
-    /// Its files, for triggers: of a command the program only, since its libraries are not loaded yet.
+    /// Its files, for triggers: of a command the program and the libraries that it is going to load.
     pub(super) fn files(&self) -> anyhow::Result<Files> {
         match &self.program {
-            Some(program) => Ok(Files::of_path(program)),
+            Some(program) => Ok(Files::of_program(program)),
             None => Ok(Files::of_process(self.pid)?.0),
         }
     }
@@ -84,9 +84,8 @@ fn named(wanted: &str) -> anyhow::Result<u32> {
         [one] => Ok(*one),
         [] => Err(anyhow!("no process is called {wanted} (-p takes a number, --name another name)")),
         several => {
-            let list: Vec<String> =
-                several.iter().map(|&pid| format!("{pid} ({})", name(pid, pid).unwrap_or_default())).collect();
-            Err(usage(format!("{} processes are called {wanted}: {}; choose with -p", several.len(), list.join(", "))))
+            let list: Vec<String> = several.iter().map(|&pid| format!("\n  {pid}  {}", command_line(pid))).collect();
+            Err(usage(format!("{} processes are called {wanted}, choose with -p:{}", several.len(), list.concat())))
         }
     }
 }

@@ -1,66 +1,84 @@
 //! What the addresses of stacks are called.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::time::Duration;
 
-use host::{FilePlace, Pid, Process};
+use bt_runtime::{SourcePlace, Symbol};
 use kernel_delay::Symbols;
-use probes::symbols::Functions;
+
+use crate::user_symbols::UserSymbols;
+
+/// How long inlined functions and source lines may be looked for in a report: a large program's debug information takes a
+/// second and more, and what is read of it stays in memory.
+const LINES: Duration = Duration::from_secs(5);
 
 /// Names of the kernel's functions and of a process's.
 pub(super) struct Names {
+    pid: u32,
     /// By address: `/proc/kallsyms`, which shows no addresses to those who may not see them.
-    kernel: Vec<(u64, String)>,
-    mappings: Vec<Mapped>,
-    files: Vec<(String, FilePlace)>,
-    /// The functions of a file, read when they are first asked for.
-    functions: RefCell<HashMap<usize, Vec<Named>>>,
-}
-
-/// A function: its offset in its file, its length, its name.
-type Named = (u64, u64, String);
-
-/// A piece of a process's memory that is a file's.
-struct Mapped {
-    start: u64,
-    end: u64,
-    offset: u64,
-    file: usize,
+    kernel: OnceCell<Vec<(u64, String)>>,
+    user: UserSymbols,
+    /// What is known already: the outer functions of most stacks are the same.
+    known: RefCell<HashMap<(u64, bool), Vec<String>>>,
 }
 
 impl Names {
-    /// Reads the kernel's names, and what the process has mapped now.
-    pub(super) fn read(pid: u32) -> Self {
-        let mut names =
-            Self { kernel: kernel(), mappings: Vec::new(), files: Vec::new(), functions: RefCell::default() };
-        if let Ok(process) = Process::open(Pid(pid)) {
-            names.map(&process);
-        }
-        names
+    /// Looks at what the process has mapped now. Nothing else is read before it is asked for.
+    pub(super) fn of(pid: u32) -> Self {
+        let user = UserSymbols::new(true, Some(LINES), Vec::new());
+        user.remember(pid);
+        Self { pid, kernel: OnceCell::new(), user, known: RefCell::default() }
     }
 
-    fn map(&mut self, process: &Process) {
-        let places = std::iter::once(process.program()).chain(process.libraries());
-        self.files = places.map(|place| (place.path().display().to_string(), place)).collect();
-        for mapping in process.maps().all() {
-            let path = mapping.file().map(|path| path.display().to_string());
-            let file = path.and_then(|path| self.files.iter().position(|(known, _)| *known == path));
-            if let Some(file) = file.filter(|_| mapping.permissions.execute) {
-                let (start, end) = (mapping.start.0, mapping.end.0);
-                self.mappings.push(Mapped { start, end, offset: mapping.offset.0, file });
-            }
-        }
+    /// Looks again; if it is gone, what was seen before stays.
+    pub(super) fn renew(&self) {
+        self.user.remember(self.pid);
     }
 
-    /// The function at an offset, shown for a place so much further.
-    fn in_file(&self, file: usize, offset: u64, further: u64) -> Option<String> {
-        let mut all = self.functions.borrow_mut();
-        let functions = all.entry(file).or_insert_with(|| functions(&self.files[file].1));
-        let after = functions.partition_point(|(start, _, _)| *start <= offset);
-        let (start, length, name) = functions.get(after.checked_sub(1)?)?;
-        let inside = offset - start < (*length).max(1);
-        inside.then(|| format!("{name}+{:#x}", offset - start + further))
+    /// Whether some of the process's functions lack what was inlined into them.
+    pub(super) fn are_short(&self) -> bool {
+        self.user.is_time_up()
     }
+
+    fn name(&self, address: u64, caller: bool) -> Vec<String> {
+        // A caller goes on behind its call, which can be the begin of the next function, or of another source line.
+        let at = address.saturating_sub(u64::from(caller));
+        let place = self.user.place(self.pid, at);
+        let module = place.as_ref().and_then(|(path, _)| path.file_name());
+        let module = module.map(|name| spdk_trace::printable(name.as_encoded_bytes()).into_owned());
+        let symbols = self.user.known_at(self.pid, at).unwrap_or_default();
+        if symbols.is_empty() {
+            return vec![match (module, place) {
+                (Some(module), Some((_, offset))) => {
+                    format!("[unknown] {address:#x} [{module}+{:#x}]", offset + (address - at))
+                }
+                _ => format!("[unknown] {address:#x}"),
+            }];
+        }
+        // What is in memory only has no file.
+        let module = module.unwrap_or_else(|| host::VDSO.trim_matches(['[', ']']).to_owned());
+        symbols.iter().map(|symbol| line(symbol, &module, address - at)).collect()
+    }
+}
+
+/// `function+0x1d [module] file:line`.
+fn line(symbol: &Symbol, module: &str, further: u64) -> String {
+    let Symbol { name, offset, place, inlined, .. } = symbol;
+    // A version of a symbol is for the linker.
+    let name = name.split_once('@').map_or(&**name, |(name, _)| name);
+    let mut text = spdk_trace::printable(name.as_bytes()).into_owned();
+    // Writing to a string does not fail.
+    let _ = if *inlined {
+        write!(text, " (inlined) [{module}]")
+    } else {
+        write!(text, "+{:#x} [{module}]", offset + further)
+    };
+    if let Some(SourcePlace { file, line }) = place {
+        let _ = write!(text, " {}:{line}", spdk_trace::printable(file.as_bytes()));
+    }
+    text
 }
 
 /// How the functions begin that stand between a tracepoint and us in a stack: they tell nothing.
@@ -68,8 +86,9 @@ const OURS: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__tracei
 
 impl Symbols for Names {
     fn kernel(&self, address: u64) -> Vec<String> {
-        let after = self.kernel.partition_point(|(start, _)| *start <= address);
-        let found = after.checked_sub(1).and_then(|index| self.kernel.get(index));
+        let kernel = self.kernel.get_or_init(kernel);
+        let after = kernel.partition_point(|(start, _)| *start <= address);
+        let found = after.checked_sub(1).and_then(|index| kernel.get(index));
         if found.is_some_and(|(_, name)| OURS.iter().any(|ours| name.starts_with(ours))) {
             return Vec::new();
         }
@@ -83,18 +102,12 @@ impl Symbols for Names {
     }
 
     fn user(&self, address: u64, caller: bool) -> Vec<String> {
-        let at = if caller { address.saturating_sub(1) } else { address };
-        let inside = |mapped: &&Mapped| (mapped.start..mapped.end).contains(&at);
-        let Some(mapped) = self.mappings.iter().find(inside) else {
-            return vec![format!("[unknown] {address:#x}")];
-        };
-        let path = &self.files[mapped.file].0;
-        let module = spdk_trace::printable(path.rsplit('/').next().unwrap_or(path).as_bytes()).into_owned();
-        let offset = at - mapped.start + mapped.offset;
-        vec![match self.in_file(mapped.file, offset, address - at) {
-            Some(name) => format!("{name} [{module}]"),
-            None => format!("[unknown] {address:#x} [{module}+{:#x}]", offset + (address - at)),
-        }]
+        let known = self.known.borrow().get(&(address, caller)).cloned();
+        known.unwrap_or_else(|| {
+            let lines = self.name(address, caller);
+            self.known.borrow_mut().insert((address, caller), lines.clone());
+            lines
+        })
     }
 }
 
@@ -110,19 +123,4 @@ fn kernel() -> Vec<(u64, String)> {
     let mut names: Vec<(u64, String)> = text.lines().filter_map(line).collect();
     names.sort_by_key(|(address, _)| *address);
     names
-}
-
-fn functions(place: &FilePlace) -> Vec<Named> {
-    let Ok(file) = place.load() else { return Vec::new() };
-    let Ok(image) = file.image() else { return Vec::new() };
-    let debug = file.debug_file();
-    let debug = debug.as_ref().and_then(|debug| debug.image().ok());
-    let functions = Functions::read(&image, debug.as_ref());
-    let one = |function: &probes::symbols::Function<'_>| {
-        let name = function.display_name();
-        // A version of a symbol is for the linker.
-        let name = name.split_once('@').map_or(&*name, |(name, _)| name);
-        (function.offset.0, function.size, spdk_trace::printable(name.as_bytes()).into_owned())
-    };
-    functions.all().iter().map(one).collect()
 }

@@ -6,15 +6,19 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bpf_codegen::Module;
 use bpf_codegen::delay;
-use bpf_codegen::delay::layout::{self, COUNTS, INTERRUPTS, RIVALS, TEMPLATE, THREADS, WINDOW, armed, counts, window};
+use bpf_codegen::delay::layout::{
+    self, COUNTS, INTERRUPTS, RIVALS, TEMPLATE, THREADS, UPCALLS, WINDOW, armed, counts, window,
+};
 use bpf_session::{Features, Map, Session};
-use kernel_delay::{Hint, Look, Snapshot, ThreadLook, Window};
+use kernel_delay::{Hint, Look, Sample, Snapshot, ThreadLook, Upcalls, Window};
 use sys::clock::monotonic_nanos;
 
 use super::proc_thread::{self, ProcThread};
 
-/// How far ahead of now a time is set: whoever reads it must have seen it before it comes.
-const AHEAD: u64 = 200_000;
+/// How far ahead of now a time is set: all CPUs must be able to read it before it comes, and we may lose ours meanwhile.
+const AHEAD: u64 = 2_000_000;
+/// How often a window is announced anew, each time further ahead, where it could be read too late.
+const ANNOUNCEMENTS: u32 = 8;
 /// The greatest time: not yet.
 const NEVER: u64 = u64::MAX;
 /// How often a thread's value is read anew when it changes while it is read.
@@ -24,6 +28,10 @@ const LAST_LOOKS: usize = 50;
 const LAST_STEP: Duration = Duration::from_millis(2);
 /// How long after a window's end programs may still be at work for a time in it.
 const SETTLE: Duration = Duration::from_micros(200);
+/// How often, and how far apart, it is looked again where a budget lacks time: a program that was interrupted between
+/// taking the time and adding it is on its way.
+const LATE_LOOKS: usize = 10;
+const LATE_STEP: Duration = Duration::from_millis(1);
 
 /// What was counted as lost since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,6 +40,7 @@ pub(super) struct Lost {
     pub(super) rivals: u64,
     pub(super) interrupts: u64,
     pub(super) events: u64,
+    pub(super) upcalls: u64,
     /// Start triggers between samples.
     pub(super) triggers: u64,
     /// Programs that the kernel skipped.
@@ -41,10 +50,10 @@ pub(super) struct Lost {
 impl Lost {
     /// For programs.
     pub(super) fn json(&self) -> serde_json::Value {
-        let Self { threads, rivals, interrupts, events, triggers, skipped } = *self;
+        let Self { threads, rivals, interrupts, events, upcalls, triggers, skipped } = *self;
         serde_json::json!({
-            "threads": threads, "rivals": rivals, "interrupts": interrupts, "events": events, "triggers": triggers,
-            "programs_skipped": skipped,
+            "threads": threads, "rivals": rivals, "interrupts": interrupts, "events": events, "upcalls": upcalls,
+            "triggers": triggers, "programs_skipped": skipped,
         })
     }
 }
@@ -54,8 +63,12 @@ pub(super) struct Tracer {
     session: Session,
     pid: u32,
     number: u16,
+    /// Whether it runs a 32-bit program.
+    is_32_bit: bool,
     /// Threads that found no room at the start.
     no_room: u64,
+    /// Whether upcalls are counted, and if so whether it is known what came of them.
+    pub(super) upcalls: Option<bool>,
     /// What each thread had when the window was prepared.
     before: HashMap<u32, (Snapshot, ProcThread)>,
 }
@@ -70,7 +83,8 @@ impl Tracer {
         for (index, program) in module.programs.iter().enumerate().take(own) {
             session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
         }
-        let mut tracer = Self { session, pid: tgid, number: 0, no_room: 0, before: HashMap::new() };
+        let mut tracer =
+            Self { session, pid: tgid, number: 0, is_32_bit: false, no_room: 0, upcalls: None, before: HashMap::new() };
         tracer.seed()?;
         Ok(tracer)
     }
@@ -106,27 +120,37 @@ impl Tracer {
     /// Makes ready for a window: what is kept for one window only is cleared, and the threads are looked at.
     pub(super) fn prepare(&mut self) -> anyhow::Result<()> {
         self.number += 1;
-        for name in [RIVALS, INTERRUPTS] {
-            let map = self.map(name)?;
+        self.is_32_bit = proc_thread::is_32_bit(self.pid);
+        for name in [RIVALS, INTERRUPTS, UPCALLS] {
+            let Some(map) = self.session.map(name) else { continue };
             for key in map.keys()? {
                 map.delete(&key)?;
             }
         }
         let mut before = HashMap::new();
         for (tid, snapshot) in self.snapshots(0)? {
-            before.insert(tid, (snapshot, ProcThread::read(self.pid, tid)));
+            before.insert(tid, (snapshot, ProcThread::read(self.pid, tid, self.is_32_bit)));
         }
         self.before = before;
         Ok(())
     }
 
-    /// Announces a window of this length, which starts at once.
-    pub(super) fn open(&self, length: Option<u64>, armed: u32) -> anyhow::Result<Window> {
-        let start = monotonic_nanos() + AHEAD;
-        let stop = length.map_or(NEVER, |length| start.saturating_add(length));
-        let times = Times { start, stop, number: self.number, armed, duration: 0 };
-        put_window(self.map(WINDOW)?, &times)?;
-        Ok(Window { start, stop, number: self.number })
+    /// Announces a window of this length, which starts at once. What comes between its start and the moment at which it
+    /// can be read would be lost: then it is announced anew.
+    pub(super) fn open(&mut self, length: Option<u64>, armed: u32) -> anyhow::Result<Window> {
+        let mut ahead = AHEAD;
+        loop {
+            let start = monotonic_nanos() + ahead;
+            let stop = length.map_or(NEVER, |length| start.saturating_add(length));
+            let times = Times { start, stop, number: self.number, armed, duration: 0 };
+            put_window(self.map(WINDOW)?, &times)?;
+            if monotonic_nanos() < start || ahead >= AHEAD << ANNOUNCEMENTS {
+                return Ok(Window { start, stop, number: self.number });
+            }
+            put_window(self.map(WINDOW)?, &Times { start: NEVER, stop: NEVER, ..times })?;
+            self.prepare()?;
+            ahead *= 2;
+        }
     }
 
     /// Gives the start to a trigger; the window is then of this length, or ends by a trigger.
@@ -173,24 +197,39 @@ impl Tracer {
         put_window(self.map(WINDOW)?, &Times { start, stop, number, armed: armed::NO, duration: 0 })
     }
 
-    /// Reads what a window that is over brought. Threads that are gone are forgotten.
-    pub(super) fn look(&mut self, window: Window) -> anyhow::Result<Look> {
+    /// What a window that is over brought. Threads that are gone are forgotten.
+    pub(super) fn sample(&self, window: Window) -> anyhow::Result<Sample> {
         std::thread::sleep(SETTLE);
-        let mut threads = Vec::new();
+        let mut look = self.look(window)?;
+        let mut sample = Sample::of(&look);
+        for _ in 0..LATE_LOOKS {
+            if sample.adds_up() {
+                break;
+            }
+            std::thread::sleep(LATE_STEP);
+            look = self.look(window)?;
+            sample = Sample::of(&look);
+        }
         let map = self.map(THREADS)?;
+        for gone in look.threads.iter().filter(|thread| thread.after.is_dead()) {
+            map.delete(&gone.tid.to_ne_bytes())?;
+        }
+        Ok(sample)
+    }
+
+    fn look(&self, window: Window) -> anyhow::Result<Look> {
+        let mut threads = Vec::new();
         for (tid, after) in self.snapshots(window.stop)? {
             let (before, was) = self.before.get(&tid).cloned().unwrap_or_default();
-            let hint = hint(was, ProcThread::read(self.pid, tid));
+            let hint = hint(was, ProcThread::read(self.pid, tid, self.is_32_bit));
             let name = proc_thread::name(self.pid, tid);
-            if after.is_dead() {
-                map.delete(&tid.to_ne_bytes())?;
-            }
             // A number that was given to another thread meanwhile starts from nothing.
             let before = if after.mark() < before.mark() { Snapshot::default() } else { before };
             threads.push(ThreadLook { tid, before, after, hint, name });
         }
         let (rivals, interrupts) = (self.pairs(RIVALS)?, self.pairs(INTERRUPTS)?);
-        Ok(Look { window, threads, rivals, interrupts, hard_names: proc_thread::interrupt_names() })
+        let upcalls = self.upcalls.map(|errors| anyhow::Ok(Upcalls::of(&self.pairs(UPCALLS)?, errors))).transpose()?;
+        Ok(Look { window, threads, rivals, interrupts, hard_names: proc_thread::interrupt_names(), upcalls })
     }
 
     /// What was lost.
@@ -201,6 +240,7 @@ impl Tracer {
             rivals: wide(&bytes, counts::NO_RIVAL),
             interrupts: wide(&bytes, counts::NO_INTERRUPT),
             events: wide(&bytes, counts::NO_EVENT),
+            upcalls: wide(&bytes, counts::NO_UPCALL),
             triggers: wide(&bytes, counts::MISSED),
             skipped: self.session.misses(),
         })

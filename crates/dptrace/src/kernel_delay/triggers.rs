@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use bpf_codegen::delay::{TriggerKind, TriggerUse, trigger};
 use bpf_codegen::{BtfTarget, Module, ProgramDef, ProgramKind};
 use bpf_session::{Session, UprobePlace, Uprobes};
@@ -24,6 +23,8 @@ enum Place {
     User(Vec<(PathBuf, Vec<UprobePlace>)>),
     /// What the program was loaded for.
     Loaded,
+    /// A tracepoint of a module.
+    Named,
     /// A kernel function.
     Kernel,
 }
@@ -59,9 +60,13 @@ impl Finder<'_> {
             }
             Trigger::Tracepoint { system, event } => {
                 let (kind, name) = self.tracepoint(system, event)?;
-                let btf_id = *self.facts.tracepoints.get(name).context("the kernel lacks the tracepoint")?;
-                let target = BtfTarget { name: name.to_owned(), btf_id };
-                (kind, ProgramKind::BtfTracepoint, Some(target), Place::Loaded)
+                match self.facts.tracepoints.get(name) {
+                    Some(&btf_id) => {
+                        let target = BtfTarget { name: name.to_owned(), btf_id };
+                        (kind, ProgramKind::BtfTracepoint, Some(target), Place::Loaded)
+                    }
+                    None => (kind, ProgramKind::RawTracepoint, None, Place::Named),
+                }
             }
             Trigger::Kernel { function, on_return } => {
                 let (kind, target, place) = self.kernel(function, *on_return);
@@ -156,7 +161,7 @@ impl Finder<'_> {
 
     /// A kernel function: a kprobe, or where the kernel has none, what it can attach to functions by its BTF.
     fn kernel(&self, function: &str, on_return: bool) -> (ProgramKind, Option<BtfTarget>, Place) {
-        if PerfSource::find("kprobe").is_some() {
+        if self.facts.has_kprobes {
             let kind = if on_return { ProgramKind::KprobeReturn } else { ProgramKind::Kprobe };
             return (kind, None, Place::Kernel);
         }
@@ -171,8 +176,15 @@ fn hint(wanted: &str, known: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
 }
 
-/// Whether a trigger needs what this kernel may not have, for an error that says so.
+/// What the verifier says of atomic operations that give a value, before Linux 5.12 (`check_xadd` and its callers in
+/// `kernel/bpf/verifier.c`).
+const NO_ATOMICS: &str = "BPF_STX uses reserved fields";
+
+/// Whether a program or a trigger needs what this kernel may not have, for an error that says so.
 pub(super) fn explain(error: anyhow::Error, triggers: &[&Trigger]) -> anyhow::Error {
+    if format!("{error:#}").contains(NO_ATOMICS) {
+        return unsupported("kernel-delay needs atomic operations in BPF programs, which Linux has since 5.12");
+    }
     let kernel = triggers.iter().find(|trigger| matches!(trigger, Trigger::Kernel { .. }));
     match kernel {
         Some(trigger) if PerfSource::find("kprobe").is_none() => {
@@ -195,6 +207,11 @@ impl Prepared {
             Place::User(files) => {
                 for (path, places) in files {
                     session.attach_uprobes(self.program, &Uprobes { path, places, pid: Some(pid) })?;
+                }
+            }
+            Place::Named => {
+                if let Trigger::Tracepoint { event, .. } = trigger {
+                    session.attach_raw_tracepoint(self.program, event)?;
                 }
             }
             Place::Kernel => {

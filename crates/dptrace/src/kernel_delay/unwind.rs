@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 
 use bpf_codegen::delay::layout::event::DEPTH;
 use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
-use host::{ElfFile, Pid, Process};
-use kernel_delay::CopiedStack;
+use host::{Pid, Process};
+use kernel_delay::{CopiedStack, Stack, StackEnd};
 use object::elf::PF_X;
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, SegmentFlags};
 use probes::maps::Mapping;
+
+use crate::user_symbols::is_vdso;
 
 #[cfg(target_arch = "aarch64")]
 use framehop::aarch64::{CacheAarch64 as Cache, UnwindRegsAarch64 as Registers, UnwinderAarch64 as Unwinder};
@@ -25,46 +27,64 @@ pub(super) struct StackWalker {
     pid: u32,
     unwinder: Unwinder<Vec<u8>>,
     cache: Cache,
+    /// How many bytes of a stack are copied, where it has as many.
+    copied: u32,
     /// Where its files are mapped: start, end, and the file's name with its inode.
     known: Vec<(Range<u64>, u64)>,
     asked: Instant,
 }
 
+/// How far from the innermost function's stack pointer a caller's frame can be: what is further is no stack's.
+const DEEPEST: u64 = 64 << 20;
+
 impl StackWalker {
     /// Reads what the process has mapped now; what it maps later is read when an address of it comes.
-    pub(super) fn new(pid: u32) -> Self {
-        let asked = Instant::now();
-        let mut walker = Self { pid, unwinder: Unwinder::new(), cache: Cache::new(), known: Vec::new(), asked };
+    pub(super) fn new(pid: u32, copied: u32) -> Self {
+        let (unwinder, cache, asked) = (Unwinder::new(), Cache::new(), Instant::now());
+        let mut walker = Self { pid, unwinder, cache, copied, known: Vec::new(), asked };
         walker.ask();
         walker
     }
 
     /// The addresses of a stack, the innermost first.
-    pub(super) fn walk(&mut self, stack: CopiedStack<'_>) -> Vec<u64> {
+    pub(super) fn walk(&mut self, stack: CopiedStack<'_>) -> Stack {
         let [ip, sp, ..] = stack.registers;
         if !self.known.iter().any(|(range, _)| range.contains(&ip)) && self.asked.elapsed() > ASK_EVERY {
             self.ask();
         }
+        // A stack whose copy is shorter was copied to its last byte.
+        let is_cut = stack.bytes.len() >= self.copied as usize;
+        let mut beyond = false;
         let mut read = |address: u64| {
-            let at = address.checked_sub(sp).and_then(|at| usize::try_from(at).ok()).ok_or(())?;
-            let word = at.checked_add(8).and_then(|end| stack.bytes.get(at..end)).ok_or(())?;
-            word.try_into().map(u64::from_ne_bytes).map_err(|_| ())
+            let at = address.checked_sub(sp).ok_or(())?;
+            let word = usize::try_from(at).ok().and_then(|at| stack.bytes.get(at..at.checked_add(8)?));
+            beyond = word.is_none() && at < DEEPEST;
+            word.ok_or(())?.try_into().map(u64::from_ne_bytes).map_err(|_| ())
         };
         let mut frames = self.unwinder.iter_frames(ip, registers(stack.registers), &mut self.cache, &mut read);
         let mut addresses = Vec::new();
-        // A stack that goes on beyond what was copied ends with an error: what was found until then is right.
-        while addresses.len() < DEPTH as usize
-            && let Ok(Some(frame)) = frames.next()
-        {
-            addresses.push(frame.address());
+        let mut end = StackEnd::TooDeep;
+        while addresses.len() < DEPTH as usize {
+            match frames.next() {
+                Ok(Some(frame)) => addresses.push(frame.address()),
+                // What was found until then is right.
+                last => {
+                    end = if last.is_ok() { StackEnd::Whole } else { StackEnd::Unknown };
+                    break;
+                }
+            }
         }
-        addresses
+        if end == StackEnd::Unknown && beyond && is_cut {
+            end = StackEnd::NotCopied(self.copied);
+        }
+        Stack { addresses, end }
     }
 
     /// Adds the files that are mapped and not known yet.
     fn ask(&mut self) {
         self.asked = Instant::now();
         let Ok(process) = Process::open(Pid(self.pid)) else { return };
+        self.ask_for_vdso(&process);
         for place in std::iter::once(process.program()).chain(process.libraries()) {
             let code = process.maps().all().iter().filter(|mapping| mapping.permissions.execute);
             let code: Vec<_> = code.filter(|mapping| mapping.file() == Some(place.path())).collect();
@@ -76,17 +96,31 @@ impl StackWalker {
             let Some(file) = Some(&place).filter(|_| !new.is_empty()).and_then(|place| place.load().ok()) else {
                 continue;
             };
+            let Ok(image) = file.image() else { continue };
             for mapping in new {
                 let range = mapping.start.0..mapping.end.0;
-                self.add(&file, range.clone(), mapping.offset.0);
+                self.add(&file.path().display().to_string(), image.data(), range.clone(), mapping.offset.0);
                 self.known.push((range, mapping.inode));
             }
         }
     }
 
-    fn add(&mut self, file: &ElfFile, range: Range<u64>, offset: u64) {
-        let Ok(image) = file.image() else { return };
-        let Ok(elf) = object::File::parse(image.data()) else { return };
+    /// The kernel's own library, which may make a call, too: `clock_gettime` of a clock that it can't read by itself.
+    fn ask_for_vdso(&mut self, process: &Process) {
+        let Some(mapping) = process.maps().all().iter().find(|mapping| is_vdso(mapping)) else { return };
+        let range = mapping.start.0..mapping.end.0;
+        if self.known.iter().any(|(known, _)| *known == range) {
+            return;
+        }
+        if let Some(bytes) = host::vdso() {
+            self.add(host::VDSO, &bytes, range.clone(), 0);
+        }
+        self.known.push((range, mapping.inode));
+    }
+
+    fn add(&mut self, name: &str, bytes: &[u8], range: Range<u64>, offset: u64) {
+        // A 32-bit process's stack has other words than we read.
+        let Some(elf) = object::File::parse(bytes).ok().filter(object::File::is_64) else { return };
         // A mapping begins at a page, which the end of the segment before may share: only that of code counts.
         let code = |segment: &object::Segment<'_, '_>| {
             let (start, length) = segment.file_range();
@@ -110,7 +144,7 @@ impl StackWalker {
             got_svma: span(".got"),
             ..Default::default()
         };
-        self.unwinder.add_module(Module::new(file.path().display().to_string(), range, base, sections));
+        self.unwinder.add_module(Module::new(name.to_owned(), range, base, sections));
     }
 }
 

@@ -4,13 +4,14 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bpf_codegen::script::interface::{Clock, Config};
 use bt_runtime::{Lookups, Symbol};
 use host::KernelSymbols;
 use jiff::tz::TimeZone;
 
-use super::symbols::UserSymbols;
+use crate::user_symbols::UserSymbols;
 
 /// The machine's answers, each looked up when it is first asked for.
 pub(super) struct Machine {
@@ -38,7 +39,7 @@ impl Machine {
     pub(super) fn new(kernel: Rc<OnceCell<KernelSymbols>>, config: &Config, files: Vec<PathBuf>) -> Self {
         Self {
             kernel,
-            user: UserSymbols::new(config.cpp_demangle, config.show_debug_info, files),
+            user: UserSymbols::new(config.cpp_demangle, config.show_debug_info.then_some(Duration::MAX), files),
             users: OnceCell::new(),
             cgroups: RefCell::default(),
             zone: OnceCell::new(),

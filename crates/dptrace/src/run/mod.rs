@@ -16,7 +16,6 @@ mod options;
 mod process_id;
 mod show;
 mod source;
-mod symbols;
 
 use std::fmt::Write as _;
 

@@ -4,6 +4,7 @@
 //! accounts of the same time.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
+mod kinds;
 mod mistakes;
 mod target;
 mod triggers;
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 use target::{Sampling, Target, adds_up, budget, call, number, thread};
-use truth::{CALLS, OTHER_CALLS, SLEEP, SLEEPS};
+use truth::{CALLS, CROWD, CROWD_CALLS, OTHER_CALLS, SLEEP, SLEEPS};
 
 #[test]
 fn calls_are_counted_exactly() {
@@ -102,6 +103,26 @@ fn spinners_have_a_whole_budget_and_rivals() {
     assert!(rivals.iter().any(|rival| rival["name"] == "right" && number(&rival["ns"]) > 0), "{left:#}");
     let told: u64 = rivals.iter().map(|rival| number(&rival["ns"])).sum();
     assert!(told <= budget(left, "ready_ns"), "{left:#}");
+}
+
+/// All at once, so that the maps get many entries where the kernel can't wait for memory.
+#[test]
+fn threads_that_come_all_at_once_find_room() {
+    let mut target = Target::start("crowd");
+    let pid = target.child.id().to_string();
+    let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "60"]) else { return };
+    target.go();
+    target.wait_for("done");
+    let (sample, told) = sampling.end();
+    adds_up(&sample);
+    let threads = sample["threads"].as_array().unwrap();
+    let members: Vec<&Value> =
+        threads.iter().filter(|thread| thread["name"].as_str().unwrap().starts_with("member")).collect();
+    assert_eq!(members.len() as u64, CROWD, "{told}");
+    for member in members {
+        assert_eq!(call(member, &member["syscalls"], "getppid")["count"], CROWD_CALLS, "{member:#}");
+    }
+    assert!(["threads", "rivals", "interrupts"].iter().all(|what| sample["lost"][what] == 0), "{}", sample["lost"]);
 }
 
 #[test]

@@ -55,6 +55,18 @@ fn times_that_make_no_sense() {
 }
 
 #[test]
+fn a_name_that_no_thread_has_is_told_with_those_that_there_are() {
+    let target = Target::start("spin");
+    let pid = target.child.id().to_string();
+    let arguments = ["-p", &pid, "--sample-time", "60", "--thread", "spinnner"];
+    let Some(sampling) = Sampling::start(&arguments) else { return };
+    let (sample, told) = sampling.end();
+    assert_eq!(sample["threads"], serde_json::json!([]));
+    let names = told.lines().find(|line| line.contains("no thread is called spinnner; there are: "));
+    assert!(names.is_some_and(|line| ["left", "right", "spinner"].iter().all(|name| line.contains(name))), "{told}");
+}
+
+#[test]
 fn threads_without_room_are_told() {
     let mut target = Target::start("calls");
     let pid = target.child.id().to_string();

@@ -32,11 +32,22 @@ impl Target {
 
     /// The line that begins like this.
     pub(super) fn wait_for(&mut self, beginning: &str) -> String {
+        self.line(beginning).unwrap_or_else(|| panic!("it ended before it said {beginning}"))
+    }
+
+    /// Whether it says a line that begins like this before it ends.
+    pub(super) fn says(&mut self, beginning: &str) -> bool {
+        self.line(beginning).is_some()
+    }
+
+    fn line(&mut self, beginning: &str) -> Option<String> {
         loop {
             let mut line = String::new();
-            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it ended before it said {beginning}");
+            if self.output.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
             if line.starts_with(beginning) {
-                return line.trim().to_owned();
+                return Some(line.trim().to_owned());
             }
         }
     }

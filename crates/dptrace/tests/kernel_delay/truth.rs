@@ -26,24 +26,30 @@ fn truth() {
         "rounds" => rounds(),
         "storm" => storm(),
         "exec" => exec(),
+        "deep" => deep(),
+        "crowd" => crowd(),
+        #[cfg(target_arch = "x86_64")]
+        "narrow" => super::kinds::narrow(),
+        #[cfg(target_arch = "x86_64")]
+        "polls" => super::kinds::polls(),
         _ => idle(),
     }
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
-fn say(text: &str) {
+pub(super) fn say(text: &str) {
     // The harness has written something in front.
     println!("\n{text}");
     std::io::stdout().flush().unwrap();
 }
 
-fn wait_for_go() {
+pub(super) fn wait_for_go() {
     say("ready");
     std::io::stdin().lock().read_line(&mut String::new()).unwrap();
 }
 
 /// A thread that has its name when this returns: it gives it to itself.
-fn named(name: &str, run: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle<()> {
+pub(super) fn named(name: &str, run: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle<()> {
     let (started, wait) = std::sync::mpsc::channel();
     let thread = move || {
         started.send(()).unwrap();
@@ -54,9 +60,16 @@ fn named(name: &str, run: impl FnOnce() + Send + 'static) -> std::thread::JoinHa
     thread
 }
 
+/// Part of its caller, whatever the compiler's optimization.
+#[expect(clippy::inline_always, reason = "it is what is tested")]
+#[inline(always)]
+fn inlined_call() {
+    let _ = getppid();
+}
+
 fn make_calls() {
     for _ in 0..CALLS {
-        let _ = getppid();
+        inlined_call();
     }
     for _ in 0..OTHER_CALLS {
         let _ = getuid();
@@ -138,6 +151,53 @@ fn storm() {
     loop {
         let _ = getppid();
     }
+}
+
+/// How many threads there are at once, and what each of them calls.
+pub(super) const CROWD: u64 = 200;
+pub(super) const CROWD_CALLS: u64 = 10;
+
+/// Many threads that come at once, each with a name of its own.
+fn crowd() {
+    wait_for_go();
+    let member = |number: u64| {
+        let calls = || {
+            for _ in 0..CROWD_CALLS {
+                let _ = getppid();
+            }
+            std::thread::sleep(SLEEP);
+        };
+        std::thread::Builder::new().name(format!("member{number}")).stack_size(1 << 16).spawn(calls).unwrap()
+    };
+    let members: Vec<_> = (0..CROWD).map(member).collect();
+    for member in members {
+        member.join().unwrap();
+    }
+    say("done");
+}
+
+/// How many functions, of more than a KiB of stack each, are above the deepest one.
+const DEPTH: u32 = 12;
+
+/// Calls a function that calls itself, and at last the kernel.
+fn deep() {
+    #[inline(never)]
+    fn deeper(left: u32) -> u8 {
+        let mut room = [0_u8; 1024];
+        std::hint::black_box(&mut room);
+        if left == 0 {
+            let _ = getuid();
+        } else {
+            room[0] = deeper(left - 1);
+        }
+        std::hint::black_box(&mut room)[0]
+    }
+    wait_for_go();
+    let thread = named("deep", || {
+        deeper(DEPTH);
+    });
+    thread.join().unwrap();
+    say("done");
 }
 
 /// Threads that wait.

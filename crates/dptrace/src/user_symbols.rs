@@ -1,17 +1,18 @@
-//! The functions behind addresses of processes: from what a process has mapped and from its files' symbol tables.
+//! The functions behind addresses of processes: from what a process has mapped and from its files' symbol tables. Scripts
+//! and stacks of system calls share it.
 
-use std::borrow::Cow;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use addr2line::Loader;
 use bt_runtime::{SourcePlace, Symbol};
-use host::{FilePlace, Pid, Process};
+use host::{ElfFile, FilePlace, Pid, Process, VDSO};
 use probes::ProcAddr;
-use probes::elf::ElfKind;
+use probes::elf::{ElfImage, ElfKind};
+use probes::maps::{Backing, Mapping};
 use probes::symbols::{Functions, demangle};
 
 /// Where the kernel puts position-independent programs of x86-64 that are not randomized: two thirds of the address
@@ -24,10 +25,13 @@ const MAX_PROCESSES: usize = 4096;
 const LOOK_AGAIN: u32 = 10;
 
 /// Symbols of processes; files and processes are read when they are first asked for.
-pub(super) struct UserSymbols {
+pub(crate) struct UserSymbols {
     demangle: bool,
-    /// Whether source files and lines are wanted.
-    lines: bool,
+    /// How long source files and lines, and with them inlined functions, may be looked for in all; none if they are not
+    /// wanted.
+    lines: Option<Duration>,
+    /// How long that has taken.
+    spent: Cell<Duration>,
     /// The files that user probes are in: where the functions of processes are looked for that are gone.
     probed: Vec<PathBuf>,
     processes: RefCell<HashMap<u32, Rc<Look>>>,
@@ -74,12 +78,19 @@ struct Function {
 }
 
 impl UserSymbols {
-    pub(super) fn new(demangle: bool, lines: bool, probed: Vec<PathBuf>) -> Self {
-        Self { demangle, lines, probed, processes: RefCell::default(), files: RefCell::default() }
+    pub(crate) fn new(demangle: bool, lines: Option<Duration>, probed: Vec<PathBuf>) -> Self {
+        Self {
+            demangle,
+            lines,
+            spent: Cell::default(),
+            probed,
+            processes: RefCell::default(),
+            files: RefCell::default(),
+        }
     }
 
     /// The functions at an address of a process, the innermost first.
-    pub(super) fn at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
+    pub(crate) fn at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
         let look = self.look(pid);
         let Some(known) = &look.process else { return self.in_probed(address) };
         self.in_process(known, address).or_else(|| {
@@ -95,8 +106,13 @@ impl UserSymbols {
         })
     }
 
+    /// The same, as it was when it was last remembered: the process is not looked at again for what it mapped since.
+    pub(crate) fn known_at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
+        self.in_process(self.look(pid).process.as_ref()?, address)
+    }
+
     /// Looks at a process while it is there.
-    pub(super) fn remember(&self, pid: u32) {
+    pub(crate) fn remember(&self, pid: u32) {
         let look = Look::at(pid);
         if look.process.is_some() {
             self.processes.borrow_mut().insert(pid, Rc::new(look));
@@ -128,6 +144,10 @@ impl UserSymbols {
     }
 
     fn in_process(&self, process: &Process, address: u64) -> Option<Vec<Symbol>> {
+        if let Some(mapping) = process.maps().at(ProcAddr(address)).filter(|mapping| is_vdso(mapping)) {
+            let path = Path::new(VDSO);
+            return self.symbol(&self.table_of(path, Table::vdso), address - mapping.start.0, path);
+        }
         let (mapping, offset) = process.maps().to_file(ProcAddr(address))?;
         let path = mapping.file()?;
         self.symbol(&self.table(process, path), offset.0, path)
@@ -142,11 +162,34 @@ impl UserSymbols {
         if *size != 0 && distance >= *size {
             return None;
         }
-        let shown = if self.demangle { demangle(name) } else { None };
-        let name = shown.unwrap_or_else(|| name.clone());
+        let name = self.shown(name);
         let module = Some(path.display().to_string());
         let own = Symbol { name, offset: distance, module, ..Symbol::default() };
-        if self.lines { Some(table.with_lines(own, vaddr + distance)) } else { Some(vec![own]) }
+        if self.lines.is_none() || self.is_time_up() {
+            return Some(vec![own]);
+        }
+        let begun = Instant::now();
+        let found = table.with_lines(own, vaddr + distance, |name| self.shown(name));
+        self.spent.set(self.spent.get() + begun.elapsed());
+        Some(found)
+    }
+
+    /// A name as it is wanted: as its author wrote it, or as the compiler did.
+    fn shown(&self, name: &str) -> String {
+        let demangled = if self.demangle { demangle(name) } else { None };
+        demangled.unwrap_or_else(|| name.to_owned())
+    }
+
+    /// Whether the time for lines is up: addresses since then have their function only.
+    pub(crate) fn is_time_up(&self) -> bool {
+        self.lines.is_some_and(|most| self.spent.get() >= most)
+    }
+
+    /// The file that a process has mapped at an address, and the offset in it.
+    pub(crate) fn place(&self, pid: u32, address: u64) -> Option<(PathBuf, u64)> {
+        let look = self.look(pid);
+        let (mapping, offset) = look.process.as_ref()?.maps().to_file(ProcAddr(address))?;
+        Some((mapping.file()?.to_owned(), offset.0))
     }
 
     fn table(&self, process: &Process, path: &Path) -> Rc<Table> {
@@ -178,7 +221,18 @@ impl Table {
         let file = place.load().ok()?;
         let debug = file.debug_file();
         let debug_image = debug.as_ref().and_then(|debug| debug.image().ok());
-        let functions = Functions::read(&file.image().ok()?, debug_image.as_ref());
+        // Where there is a debug file, the source's lines were moved to it.
+        let opened = debug.as_ref().map_or(file.opened(), ElfFile::opened).to_owned();
+        Some(Self::of(&Functions::read(&file.image().ok()?, debug_image.as_ref()), opened))
+    }
+
+    /// The kernel's own library.
+    fn vdso() -> Option<Self> {
+        let bytes = host::vdso()?;
+        Some(Self::of(&Functions::read(&ElfImage::parse(&bytes).ok()?, None), PathBuf::new()))
+    }
+
+    fn of(functions: &Functions<'_>, opened: PathBuf) -> Self {
         let function = |function: &probes::symbols::Function<'_>| Function {
             offset: function.offset.0,
             vaddr: function.vaddr.0,
@@ -188,11 +242,11 @@ impl Table {
         let mut functions: Vec<Function> = functions.all().iter().map(function).collect();
         // Of several names of a place the last one is shown: that of the longest function.
         functions.sort_by_key(|function| (function.offset, function.size));
-        Some(Self { functions, opened: file.opened().to_owned(), lines: OnceCell::new() })
+        Self { functions, opened, lines: OnceCell::new() }
     }
 
     /// A function with its source's line, behind those that were inlined at this address.
-    fn with_lines(&self, mut own: Symbol, vaddr: u64) -> Vec<Symbol> {
+    fn with_lines(&self, mut own: Symbol, vaddr: u64, shown: impl Fn(&str) -> String) -> Vec<Symbol> {
         let loader = self.lines.get_or_init(|| Loader::new(&self.opened).ok());
         let mut frames = Vec::new();
         if let Some(mut found) = loader.as_ref().and_then(|loader| loader.find_frames(vaddr).ok()) {
@@ -200,12 +254,18 @@ impl Table {
                 let place = frame.location.and_then(|location| {
                     Some(SourcePlace { file: location.file?.to_owned(), line: location.line.unwrap_or_default() })
                 });
-                let name = frame.function.as_ref().and_then(|function| function.demangle().ok().map(Cow::into_owned));
-                frames.push((name.unwrap_or_default(), place));
+                let name =
+                    frame.function.as_ref().and_then(|function| function.raw_name().ok().map(|name| shown(&name)));
+                frames.push((name.unwrap_or_else(|| "?".to_owned()), place));
             }
         }
         own.place = frames.pop().and_then(|(_, place)| place);
         let inlined = |(name, place)| Symbol { name, place, inlined: true, ..Symbol::default() };
         frames.into_iter().map(inlined).chain([own]).collect()
     }
+}
+
+/// Whether a mapping is the kernel's own library.
+pub(crate) fn is_vdso(mapping: &Mapping) -> bool {
+    matches!(&mapping.backing, Backing::Special(name) if name == VDSO)
 }

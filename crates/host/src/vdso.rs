@@ -1,0 +1,40 @@
+//! The kernel's own library in every process (vdso(7)): a file that is in memory only.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use probes::maps::{Backing, ProcMaps};
+
+/// What the kernel calls its mapping in `/proc/PID/maps`.
+pub const VDSO: &str = "[vdso]";
+/// More than any kernel's: they have one or two pages.
+const LARGEST: u64 = 1 << 20;
+
+/// Its bytes, an ELF file: our own, which is that of all processes with our word size.
+pub fn vdso() -> Option<Vec<u8>> {
+    let maps = ProcMaps::parse(&std::fs::read("/proc/self/maps").ok()?).ok()?;
+    let ours = |backing: &Backing| matches!(backing, Backing::Special(name) if name == VDSO);
+    let mapping = maps.all().iter().find(|mapping| ours(&mapping.backing))?;
+    let length = mapping.end.checked_above(mapping.start).filter(|length| *length <= LARGEST)?;
+    let mut bytes = vec![0; length as usize];
+    File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, mapping.start.0).ok()?;
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use probes::elf::ElfImage;
+    use probes::symbols::Functions;
+
+    #[test]
+    fn it_is_an_elf_file_with_functions() {
+        let Some(bytes) = super::vdso() else {
+            println!("SKIPPED: no vdso here");
+            return;
+        };
+        let image = ElfImage::parse(&bytes).unwrap();
+        let functions = Functions::read(&image, None);
+        let clock = if cfg!(target_arch = "aarch64") { "__kernel_clock_gettime" } else { "__vdso_clock_gettime" };
+        assert!(functions.named(clock).next().is_some(), "{functions:?}");
+    }
+}

@@ -1,0 +1,123 @@
+//! The stacks of events: each different one is kept once, up to a limit.
+
+use std::collections::HashMap;
+
+use bpf_codegen::delay::layout::event;
+
+use crate::number::grouped;
+
+/// A stack's number among those that are kept.
+pub(crate) type StackId = u32;
+
+/// A process's stack as it was copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CopiedStack<'a> {
+    /// Instruction pointer, stack pointer, frame pointer, link register (where there is one).
+    pub registers: [u64; event::REGISTER_COUNT as usize],
+    /// The bytes from the stack pointer on.
+    pub bytes: &'a [u8],
+}
+
+/// Finds the addresses of a copied stack.
+pub type Unwind<'a> = &'a mut dyn FnMut(CopiedStack<'_>) -> Stack;
+
+/// Why a stack has no more addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum StackEnd {
+    /// It is whole: its last function is where the thread began.
+    #[default]
+    Whole,
+    /// It goes on beyond the bytes that were copied of it, which are so many.
+    NotCopied(u32),
+    /// It has more functions than are kept.
+    TooDeep,
+    /// Nothing tells who called its last function.
+    Unknown,
+}
+
+/// A stack.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Stack {
+    /// The innermost address first.
+    pub addresses: Vec<u64>,
+    /// Why there are no more.
+    pub end: StackEnd,
+}
+
+/// Says what an address is: one line for each function that is at work there, the innermost first; none for what is not
+/// worth a line.
+pub trait Symbols {
+    /// Of the kernel.
+    fn kernel(&self, address: u64) -> Vec<String>;
+    /// Of the process. A caller's address is the one that it will go on at, which may be another function's.
+    fn user(&self, address: u64, caller: bool) -> Vec<String>;
+}
+
+impl Stack {
+    /// Of the bytes of addresses that the kernel walked by itself.
+    pub(crate) fn of_kernel(bytes: &[u8]) -> Self {
+        let addresses: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+        let full = addresses.len() >= event::DEPTH as usize;
+        Self { addresses, end: if full { StackEnd::TooDeep } else { StackEnd::Whole } }
+    }
+
+    /// Its lines, and one that says why there are no more unless it is whole.
+    pub(crate) fn lines(&self, line: impl Fn(u64, bool) -> Vec<String>) -> Vec<String> {
+        let addresses = self.addresses.iter().enumerate();
+        let lines = addresses.flat_map(|(depth, &address)| line(address, depth > 0));
+        lines.chain(self.end.line()).collect()
+    }
+}
+
+impl StackEnd {
+    fn line(self) -> Option<String> {
+        match self {
+            Self::Whole => None,
+            Self::NotCopied(bytes) => {
+                let bytes = grouped(bytes.into());
+                Some(format!("[it goes on: {bytes} bytes of the stack were copied, --stack-copy copies more]"))
+            }
+            Self::TooDeep => Some(format!("[it goes on: {} addresses of a stack are kept]", event::DEPTH)),
+            Self::Unknown => Some("[it goes on: there are no unwind tables for what called this]".to_owned()),
+        }
+    }
+}
+
+/// Stacks that are kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Stacks {
+    most: usize,
+    kept: Vec<Stack>,
+    ids: HashMap<Stack, StackId>,
+}
+
+impl Stacks {
+    /// Room for so many.
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, kept: Vec::new(), ids: HashMap::new() }
+    }
+
+    /// How many there is room for.
+    pub(crate) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// A stack's number, if there is room for it.
+    pub(crate) fn add(&mut self, stack: Stack) -> Option<StackId> {
+        if let Some(&known) = self.ids.get(&stack) {
+            return Some(known);
+        }
+        if self.kept.len() >= self.most {
+            return None;
+        }
+        let id = self.kept.len() as StackId;
+        self.kept.push(stack.clone());
+        self.ids.insert(stack, id);
+        Some(id)
+    }
+
+    /// The stack of a number.
+    pub(crate) fn get(&self, id: StackId) -> Option<&Stack> {
+        self.kept.get(id as usize)
+    }
+}

@@ -1,0 +1,127 @@
+//! Upcalls of the kernel's Open vSwitch: how many packets it sent to user space, on which CPU, and what came of them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use bpf_codegen::delay::layout::upcall;
+use serde_json::{Value, json};
+
+use crate::names::error_name;
+use crate::number::grouped;
+use crate::sample::{number_at, wide_at};
+
+/// Counts by CPU.
+type ByCpu = BTreeMap<u32, u64>;
+
+/// The upcalls of a window, of all processes.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Upcalls {
+    /// By error, 0 for none.
+    counts: BTreeMap<u32, ByCpu>,
+    /// Whether it is known what came of them.
+    with_errors: bool,
+}
+
+impl Upcalls {
+    /// Of the map's keys and values.
+    pub fn of(pairs: &[(Vec<u8>, Vec<u8>)], with_errors: bool) -> Self {
+        let mut counts: BTreeMap<u32, ByCpu> = BTreeMap::new();
+        for (key, value) in pairs {
+            let part = |at: i16| number_at(key, at.cast_unsigned().into());
+            *counts.entry(part(upcall::ERROR)).or_default().entry(part(upcall::CPU)).or_default() += wide_at(value, 0);
+        }
+        Self { counts, with_errors }
+    }
+
+    /// Those with one of these errors, by CPU.
+    fn by_cpu(&self, wanted: impl Fn(u32) -> bool) -> ByCpu {
+        let mut sums = ByCpu::new();
+        for (_, counts) in self.counts.iter().filter(|(error, _)| wanted(**error)) {
+            for (cpu, count) in counts {
+                *sums.entry(*cpu).or_default() += count;
+            }
+        }
+        sums
+    }
+
+    /// The section of the report.
+    pub(crate) fn write(&self, text: &mut String) -> std::fmt::Result {
+        writeln!(text, "\n\n# UPCALL STATISTICS, of all processes (TOTAL [CPU: COUNT, ...]):")?;
+        line(text, "Total upcalls", &self.by_cpu(|_| true))?;
+        if !self.with_errors {
+            return writeln!(text, "  (how many failed is not known without kprobes)");
+        }
+        line(text, "Successful upcalls", &self.by_cpu(|error| error == 0))?;
+        line(text, "Failed upcalls", &self.by_cpu(|error| error != 0))?;
+        for (error, counts) in self.counts.iter().filter(|(error, _)| **error != 0) {
+            line(text, &format!("  {}", error_name(*error)), counts)?;
+        }
+        Ok(())
+    }
+
+    /// The same for programs.
+    pub(crate) fn json(&self) -> Value {
+        let cpus = |counts: &ByCpu| -> Vec<Value> {
+            counts.iter().map(|(cpu, count)| json!({ "cpu": cpu, "count": count })).collect()
+        };
+        let failed = |with: bool| self.with_errors.then(|| self.by_cpu(|error| (error != 0) == with));
+        let errors = self.counts.iter().filter(|(error, _)| **error != 0).map(|(error, counts)| {
+            json!({
+                "error": error, "name": error_name(*error), "count": counts.values().sum::<u64>(), "cpus": cpus(counts),
+            })
+        });
+        let total = self.by_cpu(|_| true);
+        json!({
+            "total": total.values().sum::<u64>(),
+            "successful": failed(false).map(|counts| counts.values().sum::<u64>()),
+            "failed": failed(true).map(|counts| counts.values().sum::<u64>()),
+            "cpus": cpus(&total),
+            "errors": self.with_errors.then(|| errors.collect::<Vec<_>>()),
+        })
+    }
+}
+
+fn line(text: &mut String, what: &str, counts: &ByCpu) -> std::fmt::Result {
+    let each: Vec<String> = counts.iter().map(|(cpu, count)| format!("{cpu}: {}", grouped(*count))).collect();
+    writeln!(text, "  {what:20}: {:>12} [{}]", grouped(counts.values().sum()), each.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(cpu: u32, error: u32, count: u64) -> (Vec<u8>, Vec<u8>) {
+        ([cpu.to_le_bytes(), error.to_le_bytes()].concat(), count.to_le_bytes().to_vec())
+    }
+
+    #[test]
+    fn upcalls_are_told_by_cpu_and_error() {
+        let pairs = [pair(1, 0, 1200), pair(0, 0, 3), pair(1, 107, 2)];
+        let mut text = String::new();
+        Upcalls::of(&pairs, true).write(&mut text).unwrap();
+        let told: Vec<&str> = text.lines().skip(3).collect();
+        assert_eq!(
+            told,
+            [
+                "  Total upcalls       :        1,205 [0: 3, 1: 1,202]",
+                "  Successful upcalls  :        1,203 [0: 3, 1: 1,200]",
+                "  Failed upcalls      :            2 [1: 2]",
+                "    ENOTCONN          :            2 [1: 2]",
+            ]
+        );
+        let json = Upcalls::of(&pairs, true).json();
+        assert_eq!(
+            (&json["total"], &json["failed"], &json["errors"][0]["error"]),
+            (&1205.into(), &2.into(), &107.into())
+        );
+    }
+
+    #[test]
+    fn without_errors_only_the_sum_is_told() {
+        let mut text = String::new();
+        let upcalls = Upcalls::of(&[], false);
+        upcalls.write(&mut text).unwrap();
+        assert!(text.contains("Total upcalls       :            0 []") && !text.contains("Failed"), "{text}");
+        assert_eq!((&upcalls.json()["total"], &upcalls.json()["failed"]), (&0.into(), &Value::Null));
+    }
+}
