@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use bpf_insn::KernelVersion;
 use host::{Capabilities, Capability};
 use thiserror::Error;
 
@@ -38,6 +39,16 @@ pub enum SessionError {
         log: String,
         /// What the call said.
         source: io::Error,
+    },
+    /// The kernel is too old for a program.
+    #[error("this kernel has no {what}, which {program} needs: Linux {since} has")]
+    TooOld {
+        /// What it lacks.
+        what: String,
+        /// The first Linux release that has it.
+        since: KernelVersion,
+        /// What needs it.
+        program: String,
     },
     /// A program names something that its module does not have.
     #[error("the program for {program} uses {symbol:?}, which is not there; this is a mistake of dptrace's")]
@@ -90,7 +101,7 @@ pub enum SessionError {
 impl SessionError {
     /// Whether it is the machine or the user's rights that stand in the way.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self, Self::NotPermitted { .. } | Self::Unsupported { .. })
+        matches!(self, Self::NotPermitted { .. } | Self::Unsupported { .. } | Self::TooOld { .. })
     }
 
     /// That a call failed: for want of a right, where it is one that we don't have.

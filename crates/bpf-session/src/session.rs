@@ -13,6 +13,7 @@ use sys::perf::PerfEvent;
 
 use crate::error::SessionError;
 use crate::features::Features;
+use crate::lack::{self, Lack};
 
 /// How many lines of the verifier's log are shown: the last ones say what it did not like.
 const LOG_LINES: usize = 12;
@@ -158,8 +159,11 @@ impl Session {
             functions: types.as_ref().map(|(btf, functions)| (btf, functions.as_slice())),
         };
         Program::load(&spec).map_err(|error| {
-            let refused =
-                |source| SessionError::Refused { program: def.name.clone(), log: last_lines(&error.log), source };
+            let program = def.name.clone();
+            let refused = |source| match lack::of(def, kind, attach) {
+                Some(Lack { what, since }) => SessionError::TooOld { what, since, program },
+                None => SessionError::Refused { program, log: last_lines(&error.log), source },
+            };
             SessionError::permission_or(error.source, refused)
         })
     }

@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
 
 use bpf_insn::btf::{Btf as BtfWriter, Linkage, Param, TypeId};
-use bpf_insn::{Asm, Helper, Imm64, Reg};
+use bpf_insn::{Asm, AtomicOp, Helper, Imm64, Reg, Size, Width};
 use host::{HostError, PerfSource, Tracefs, TracepointName};
 use sys::bpf::{
     AttachType, Btf, FuncInfo, Link, LoadError, Map, MapSpec, Program, ProgramSpec, ProgramType, UprobeMulti,
@@ -35,6 +35,9 @@ const CYCLES: (u32, u64) = (0, 0);
 const CPU_CLOCK: (u32, u64) = (1, 0);
 /// So many events that a sample is not taken while we try: seconds of time, or of cycles.
 const PERIOD: u64 = 1 << 40;
+
+/// What the verifier says of the number of a helper that it does not have (`check_helper_call`, `kernel/bpf/verifier.c`).
+const UNKNOWN: [&str; 2] = ["invalid func", "unknown func"];
 
 /// `bpf(2)`: a program of the kind that probes need is loaded.
 pub fn bpf_call() -> Answer {
@@ -79,6 +82,23 @@ pub fn perf_links() -> Answer {
     with_program(ProgramType::PerfEvent, AttachType::None, |program| {
         counter(CPU_CLOCK).and_then(|event| Link::perf_event(program, event, 0))
     })
+}
+
+/// A program may exchange a word of memory, here of its stack, in one step.
+pub(crate) fn exchanges() -> bool {
+    let exchange = |asm: &mut Asm| {
+        asm.store(Size::DW, Reg::R10.at(-8), 0).mov(Reg::R1, 1);
+        asm.atomic(AtomicOp::Xchg, Width::W64, Reg::R10.at(-8), Reg::R1);
+    };
+    load_code(ProgramType::Kprobe, AttachType::None, exchange).is_ok()
+}
+
+/// Whether the kernel knows the helper: if so, what it does not like of such a call are the arguments, which are missing.
+pub(crate) fn knows(helper: Helper, kind: ProgramType, attach: AttachType, attach_btf_id: u32) -> bool {
+    let mut asm = Asm::new();
+    asm.call(helper).mov(Reg::R0, 0).exit();
+    let done = load_spec(kind, attach, attach_btf_id, false, &bytes_of(asm));
+    done.map_or_else(|error| !UNKNOWN.iter().any(|words| error.log.contains(words)), |_| true)
 }
 
 /// A program with a loop of any length: its body is a function of its own, with types.

@@ -25,7 +25,9 @@ impl TargetFacts for Facts {
     }
 
     fn kernel(&self) -> KernelFacts {
-        KernelFacts::ALL
+        static EXCHANGE: OnceLock<bool> = OnceLock::new();
+        let detect = || bpf_session::Features::detect().is_ok_and(|features| features.exchange);
+        KernelFacts { exchange: *EXCHANGE.get_or_init(detect) }
     }
 
     fn kernel_btf(&self) -> Option<&[u8]> {

@@ -8,22 +8,16 @@ use probes::registers::Arch;
 use probes::tracefs::TracepointFormat;
 use probes::usdt::Place;
 
-/// What the kernel can do.
+/// What the kernel can do, as far as programs can do without it. What they can't do without, a kernel that lacks it refuses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelFacts {
-    /// Attach cookies. Since Linux 5.15.
-    pub cookies: bool,
-    /// `bpf_loop`. Since Linux 5.17.
-    pub bpf_loop: bool,
-    /// `bpf_for_each_map_elem`. Since Linux 5.13.
-    pub for_each: bool,
-    /// `bpf_map_lookup_percpu_elem`. Since Linux 5.19.
-    pub lookup_percpu: bool,
+    /// Exchanging a word of memory in one step. Since Linux 5.12; before, programs can't be preempted, and need none.
+    pub exchange: bool,
 }
 
 impl KernelFacts {
     /// All of it.
-    pub const ALL: Self = Self { cookies: true, bpf_loop: true, for_each: true, lookup_percpu: true };
+    pub const ALL: Self = Self { exchange: true };
 }
 
 /// A function in a file that processes run.

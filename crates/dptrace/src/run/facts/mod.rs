@@ -61,13 +61,7 @@ impl TargetFacts for Facts {
     }
 
     fn kernel(&self) -> KernelFacts {
-        let since = |major, minor| kernel::release() >= (major, minor);
-        KernelFacts {
-            cookies: self.features().cookies,
-            bpf_loop: since(5, 17),
-            for_each: since(5, 13),
-            lookup_percpu: since(5, 19),
-        }
+        KernelFacts { exchange: self.features().exchange }
     }
 
     fn kernel_btf(&self) -> Option<&[u8]> {
