@@ -50,6 +50,17 @@ pub enum SessionError {
         /// What needs it.
         program: String,
     },
+    /// The kernel refuses what this user has every right to.
+    #[error(
+        "the kernel does not permit {program}, whatever our rights: it is locked down, or built without \
+         CONFIG_FUNCTION_TRACER"
+    )]
+    Locked {
+        /// What it is for.
+        program: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A program names something that its module does not have.
     #[error("the program for {program} uses {symbol:?}, which is not there; this is a mistake of dptrace's")]
     Unresolved {
@@ -101,7 +112,7 @@ pub enum SessionError {
 impl SessionError {
     /// Whether it is the machine or the user's rights that stand in the way.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self, Self::NotPermitted { .. } | Self::Unsupported { .. } | Self::TooOld { .. })
+        matches!(self, Self::NotPermitted { .. } | Self::Unsupported { .. } | Self::TooOld { .. } | Self::Locked { .. })
     }
 
     /// That a call failed: for want of a right, where it is one that we don't have.

@@ -7,6 +7,7 @@ use bpf_insn::KernelVersion;
 use bpf_insn::{AtomicOp, Callee, Code, Helper, Insn};
 use sys::bpf::{AttachType, ProgramType};
 
+use crate::error::SessionError;
 use crate::features::trials;
 
 /// Something that a kernel may lack.
@@ -16,6 +17,21 @@ pub(crate) struct Lack {
     pub(crate) what: String,
     /// The first Linux release that has it.
     pub(crate) since: KernelVersion,
+}
+
+impl Lack {
+    /// As an error.
+    pub(crate) fn needed_for(self, program: String) -> SessionError {
+        SessionError::TooOld { what: self.what, since: self.since, program }
+    }
+}
+
+/// The largest key that a map can have on every kernel, in bytes: what a program's stack has room for.
+pub(crate) const SMALL_KEY: u32 = 512;
+
+/// Larger keys ("bpf: Lift hashtab key_size limit").
+pub(crate) fn of_keys() -> Lack {
+    Lack { what: format!("map keys of more than {SMALL_KEY} bytes"), since: KernelVersion::new(5, 11) }
 }
 
 /// The first thing that the program needs and that the kernel does not have, asked by trying; none if it has them all.

@@ -5,7 +5,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 
 use bpf_insn::btf::{Btf as BtfWriter, Linkage, Param, TypeId};
@@ -21,6 +21,10 @@ use super::kernel_btf::{KernelBtf, Kind};
 use super::multi_is_sound;
 use super::place::{OwnPlaces, PROGRAM, Semaphore};
 
+/// `BPF_MAP_TYPE_HASH`.
+const HASH: u32 = 1;
+/// `BPF_F_NO_PREALLOC`.
+pub(crate) const NO_PREALLOCATION: u32 = 1;
 /// `BPF_MAP_TYPE_RINGBUF`.
 const RING_BUFFER: u32 = 27;
 /// The ring that `dptrace record` makes when nothing else is asked for.
@@ -91,6 +95,24 @@ pub(crate) fn exchanges() -> bool {
         asm.atomic(AtomicOp::Xchg, Width::W64, Reg::R10.at(-8), Reg::R1);
     };
     load_code(ProgramType::Kprobe, AttachType::None, exchange).is_ok()
+}
+
+/// Maps may have keys that are larger than a program's stack.
+pub(super) fn large_keys() -> bool {
+    let keys = MapSpec { name: "try", kind: HASH, key_size: 1024, value_size: 8, max_entries: 1, flags: 0 };
+    Map::create(&keys).is_ok()
+}
+
+/// Programs of all kinds may use maps whose entries' memory is taken when they come. Since Linux 6.1; before, most kinds
+/// may as well, but the kernel warns of it, since its allocator could be what was interrupted.
+pub(crate) fn safe_allocation() -> bool {
+    let map = MapSpec { name: "try", kind: HASH, key_size: 4, value_size: 8, max_entries: 1, flags: NO_PREALLOCATION };
+    let Ok(map) = Map::create(&map) else { return false };
+    let lookup = |asm: &mut Asm| {
+        asm.store(Size::W, Reg::R10.at(-4), 0).mov(Reg::R2, Reg::R10).add(Reg::R2, -4);
+        asm.load_imm64(Reg::R1, Imm64::MapFd(map.as_fd().as_raw_fd())).call(Helper::MAP_LOOKUP_ELEM);
+    };
+    load_code(ProgramType::PerfEvent, AttachType::None, lookup).is_ok()
 }
 
 /// Whether the kernel knows the helper: if so, what it does not like of such a call are the arguments, which are missing.

@@ -25,9 +25,10 @@ impl TargetFacts for Facts {
     }
 
     fn kernel(&self) -> KernelFacts {
-        static EXCHANGE: OnceLock<bool> = OnceLock::new();
-        let detect = || bpf_session::Features::detect().is_ok_and(|features| features.exchange);
-        KernelFacts { exchange: *EXCHANGE.get_or_init(detect) }
+        static FEATURES: OnceLock<bpf_session::Features> = OnceLock::new();
+        let features =
+            FEATURES.get_or_init(|| bpf_session::Features::detect().unwrap_or(bpf_session::Features::none()));
+        KernelFacts { exchange: features.exchange, large_keys: features.large_keys }
     }
 
     fn kernel_btf(&self) -> Option<&[u8]> {

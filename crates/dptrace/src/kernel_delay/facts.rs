@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use anyhow::Context as _;
 use bpf_codegen::delay::{self, TaskFacts};
+use host::{KernelSymbols, PerfSource};
 use kernel_delay::trigger::Trigger;
 use typeinfo::{Abi, Btf, NameKind, SourceId, TypeRef, TypeStore};
 
@@ -56,6 +57,10 @@ impl Facts {
             }
             Trigger::Kernel { function, .. } => {
                 let found = types.function(kernel, function)?.and_then(|found| types.btf_id(found.ty));
+                // A kprobe needs no type, and some functions have none: those of calls without arguments are other names.
+                if found.is_none() && PerfSource::find("kprobe").is_some() && is_symbol(function) {
+                    return Ok(());
+                }
                 let near = || names_near(types, NameKind::Func, "", function);
                 let id = found.ok_or_else(|| usage(format!("the kernel has no function {function}{}", near())))?;
                 self.functions.insert(function.clone(), id.id);
@@ -64,6 +69,10 @@ impl Facts {
         }
         Ok(())
     }
+}
+
+fn is_symbol(function: &str) -> bool {
+    KernelSymbols::read().is_ok_and(|symbols| symbols.address(function).is_some())
 }
 
 /// What is near to a name that is not there.

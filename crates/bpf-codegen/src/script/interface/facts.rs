@@ -13,11 +13,13 @@ use probes::usdt::Place;
 pub struct KernelFacts {
     /// Exchanging a word of memory in one step. Since Linux 5.12; before, programs can't be preempted, and need none.
     pub exchange: bool,
+    /// Map keys of more than 512 bytes. Since Linux 5.11; before, strings are shorter where nothing else is said.
+    pub large_keys: bool,
 }
 
 impl KernelFacts {
     /// All of it.
-    pub const ALL: Self = Self { exchange: true };
+    pub const ALL: Self = Self { exchange: true, large_keys: true };
 }
 
 /// A function in a file that processes run.

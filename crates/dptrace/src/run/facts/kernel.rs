@@ -166,5 +166,5 @@ fn release() -> (u32, u32) {
 /// What a kernel has that is new enough for all of it: no trial is needed then. An older number says nothing, since
 /// distributions take features back.
 pub(super) fn known_features() -> Option<Features> {
-    (release() >= (6, 10)).then_some(Features { cookies: true, uprobe_multi: true, sleepable: true, exchange: true })
+    (release() >= (6, 10)).then_some(Features::ALL)
 }

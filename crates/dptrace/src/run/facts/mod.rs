@@ -61,7 +61,7 @@ impl TargetFacts for Facts {
     }
 
     fn kernel(&self) -> KernelFacts {
-        KernelFacts { exchange: self.features().exchange }
+        KernelFacts { exchange: self.features().exchange, large_keys: self.features().large_keys }
     }
 
     fn kernel_btf(&self) -> Option<&[u8]> {
