@@ -76,7 +76,7 @@ impl Machine {
         let kernel = if has(0) {
             KernelFacts::ALL
         } else {
-            KernelFacts { cookies: false, bpf_loop: false, for_each: false, lookup_percpu: false, sleepable: false }
+            KernelFacts { exchange: false, large_keys: false, sleepable: false }
         };
         Self {
             arch: if has(1) { Arch::X86_64 } else { Arch::Aarch64 },

@@ -127,7 +127,7 @@ impl Session {
         period: u64,
         scope: Scope,
     ) -> Result<(), SessionError> {
-        let event = PerfEvent::counter(kind, config, period, scope);
+        let event = has_counter(PerfEvent::counter(kind, config, period, scope))?;
         self.keep(program, event, || format!("the perf event {kind}:{config}"))
     }
 
@@ -139,7 +139,7 @@ impl Session {
         hertz: u64,
         scope: Scope,
     ) -> Result<(), SessionError> {
-        let event = PerfEvent::frequency(kind, config, hertz, scope);
+        let event = has_counter(PerfEvent::frequency(kind, config, hertz, scope))?;
         self.keep(program, event, || format!("the perf event {kind}:{config} at {hertz} Hz"))
     }
 
@@ -181,6 +181,13 @@ impl Session {
             Link::perf_event_ioctl(program, event)
         }
     }
+}
+
+/// A processor, or the part of one that a virtual machine has, may count nothing (perf_event_open(2), `ENOENT`).
+fn has_counter(event: io::Result<PerfEvent>) -> Result<io::Result<PerfEvent>, SessionError> {
+    let missing = event.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let what = "such counter (a virtual machine must be given the processor's)";
+    if missing { Err(SessionError::Unsupported { what }) } else { Ok(event) }
 }
 
 fn failed(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use bpf_insn::KernelVersion;
 use host::{Capabilities, Capability};
 use thiserror::Error;
 
@@ -37,6 +38,27 @@ pub enum SessionError {
         /// The last lines of the verifier's log.
         log: String,
         /// What the call said.
+        source: io::Error,
+    },
+    /// The kernel is too old for a program.
+    #[error("this kernel has no {what}, which {program} needs: Linux {since} has")]
+    TooOld {
+        /// What it lacks.
+        what: String,
+        /// The first Linux release that has it.
+        since: KernelVersion,
+        /// What needs it.
+        program: String,
+    },
+    /// The kernel refuses what this user has every right to.
+    #[error(
+        "the kernel does not permit {program}, whatever our rights: it is locked down, or built without \
+         CONFIG_FUNCTION_TRACER"
+    )]
+    Locked {
+        /// What it is for.
+        program: String,
+        /// What the kernel said.
         source: io::Error,
     },
     /// A program names something that its module does not have.
@@ -90,7 +112,7 @@ pub enum SessionError {
 impl SessionError {
     /// Whether it is the machine or the user's rights that stand in the way.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self, Self::NotPermitted { .. } | Self::Unsupported { .. })
+        matches!(self, Self::NotPermitted { .. } | Self::Unsupported { .. } | Self::TooOld { .. } | Self::Locked { .. })
     }
 
     /// That a call failed: for want of a right, where it is one that we don't have.

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `features` | what this kernel can do, asked by trying |
 //! | `session` | maps and programs |
+//! | `lack` | what a refused program needs that the kernel does not have |
 //! | `attach` | links of every kind |
 //! | `drain` | the thread that empties the ring |
 //! | `order` | events in the order of time |
@@ -19,6 +20,7 @@ mod attach;
 mod drain;
 mod error;
 pub mod features;
+mod lack;
 mod order;
 mod session;
 

@@ -1,6 +1,7 @@
 //! Maps and programs, from a module to the kernel.
 
 use std::collections::HashMap;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
 use bpf_codegen::{Module, ProgramDef, ProgramKind};
@@ -12,7 +13,8 @@ use sys::bpf::{AttachType, FuncInfo, Link, Map, MapSpec, Program, ProgramSpec, P
 use sys::perf::PerfEvent;
 
 use crate::error::SessionError;
-use crate::features::Features;
+use crate::features::{Features, trials};
+use crate::lack;
 
 /// How many lines of the verifier's log are shown: the last ones say what it did not like.
 const LOG_LINES: usize = 12;
@@ -60,6 +62,8 @@ impl Session {
             events: Vec::new(),
             misses: 0,
         };
+        let allocates = module.maps.iter().any(|def| def.flags & trials::NO_PREALLOCATION != 0);
+        let unsafe_flags = if allocates && !trials::safe_allocation() { trials::NO_PREALLOCATION } else { 0 };
         for def in &module.maps {
             let spec = MapSpec {
                 name: &def.name,
@@ -67,10 +71,15 @@ impl Session {
                 key_size: def.key_size,
                 value_size: def.value_size,
                 max_entries: def.max_entries,
-                flags: def.flags,
+                flags: def.flags & !unsafe_flags,
             };
             let name = || def.name.clone();
-            let failed = |source| SessionError::Map { name: name(), source };
+            let failed = |source: io::Error| {
+                if source.kind() == io::ErrorKind::ArgumentListTooLong && def.key_size > lack::SMALL_KEY {
+                    return lack::of_keys().needed_for(name());
+                }
+                SessionError::Map { name: name(), source }
+            };
             let map = Map::create(&spec).map_err(|error| SessionError::permission_or(error, failed))?;
             session.maps.insert(name(), map);
         }
@@ -171,8 +180,15 @@ impl Session {
             functions: types.as_ref().map(|(btf, functions)| (btf, functions.as_slice())),
         };
         Program::load(&spec).map_err(|error| {
-            let refused =
-                |source| SessionError::Refused { program: def.name.clone(), log: last_lines(&error.log), source };
+            let program = def.name.clone();
+            let for_function = matches!(def.kind, ProgramKind::Fentry | ProgramKind::Fexit);
+            let refused = |source: io::Error| match lack::of(def, kind, attach) {
+                Some(lack) => lack.needed_for(program),
+                None if for_function && source.kind() == io::ErrorKind::PermissionDenied => {
+                    SessionError::Locked { program, source }
+                }
+                None => SessionError::Refused { program, log: last_lines(&error.log), source },
+            };
             SessionError::permission_or(error.source, refused)
         })
     }

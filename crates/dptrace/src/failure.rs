@@ -4,6 +4,7 @@ use std::io::{ErrorKind, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
+use bpf_session::SessionError;
 use host::HostError;
 
 /// Done.
@@ -66,7 +67,11 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
 }
 
 fn is_unsupported(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| cause.is::<Unsupported>() || cause.downcast_ref().is_some_and(HostError::is_unsupported))
+    error.chain().any(|cause| {
+        cause.is::<Unsupported>()
+            || cause.downcast_ref().is_some_and(HostError::is_unsupported)
+            || cause.downcast_ref().is_some_and(SessionError::is_unsupported)
+    })
 }
 
 fn io_kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {

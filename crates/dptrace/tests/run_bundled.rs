@@ -7,11 +7,10 @@
 mod kernel;
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use demo_target::Truth;
-use kernel::{Demo, PROGRAM, Process, kernel, needs};
+use kernel::{Demo, PROGRAM, Process, kernel};
 
 /// A bundled script at work.
 fn tracer(script: &str, args: &[&str]) -> Process {
@@ -158,52 +157,80 @@ fn what_the_kernel_did_is_told() {
     }
 }
 
-/// A program with functions of these names, which it calls; the path of a C file's program.
-fn compiled(source: &str, dir: &Path) -> String {
-    let (file, program) = (dir.join("program.c"), dir.join("program"));
-    std::fs::write(&file, source).expect("written");
-    let done = Command::new("cc").args(["-O0", "-rdynamic", "-o"]).args([&program, &file]).status().expect("cc runs");
-    assert!(done.success());
-    program.to_str().expect("UTF-8").to_owned()
+/// A program with functions of these names, which it calls. It is this test, started again.
+#[expect(unsafe_code, reason = "the scripts know the functions by the names that C programs have them under")]
+mod functions {
+    use std::ffi::c_void;
+
+    type Function = extern "C" fn(*mut c_void);
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn one(_: *mut c_void) {
+        std::hint::black_box(1);
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn two(_: *mut c_void) {
+        std::hint::black_box(2);
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn spdk_thread_send_msg(_: u64, function: Function, _: u64) -> i32 {
+        std::hint::black_box(function);
+        0
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn spdk_for_each_channel(_: u64, function: Function, _: u64) {
+        std::hint::black_box(function);
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn bridge_run() {
+        for n in 0..1000 {
+            std::hint::black_box(n);
+        }
+    }
+
+    pub(super) fn call_them() {
+        for n in 0..5 {
+            spdk_thread_send_msg(0, if n < 3 { one } else { two }, 0);
+        }
+        (0..7).for_each(|_| spdk_for_each_channel(0, two, 0));
+        (0..11).for_each(|_| bridge_run());
+        let zeros = std::fs::File::open("/dev/zero").expect("it is there");
+        let mut bytes = [0; 8192];
+        let mut read = |from: &std::fs::File| rustix::io::readv(from, &mut [std::io::IoSliceMut::new(&mut bytes)]);
+        assert!((0..13).all(|_| read(&zeros).is_ok()));
+        let only_for_writing = std::fs::File::options().write(true).open("/dev/null").expect("it is there");
+        assert!(read(&only_for_writing).is_err());
+    }
+}
+
+#[test]
+#[ignore = "it is the program that another test looks at"]
+fn program() {
+    functions::call_them();
+    // What has ended has no functions with names.
+    std::thread::sleep(std::time::Duration::from_millis(500));
 }
 
 #[test]
 fn functions_of_other_programs_are_found() {
     let Some(_alone) = kernel() else { return };
-    if !needs("cc") {
-        return;
-    }
-    let dir = tempfile::tempdir().expect("a directory");
-    let program = compiled(
-        r#"
-        #include <sys/uio.h>
-        #include <fcntl.h>
-        #include <unistd.h>
-        void one(void *x) {}
-        void two(void *x) {}
-        int spdk_thread_send_msg(void *thread, void (*fn)(void *), void *ctx) { return 0; }
-        void spdk_for_each_channel(void *device, void (*fn)(void *), void *ctx) {}
-        void bridge_run(void) { for (volatile int i = 0; i < 1000; i++) {} }
-        int main(void) {
-            for (int i = 0; i < 5; i++) spdk_thread_send_msg(0, i < 3 ? one : two, 0);
-            for (int i = 0; i < 7; i++) spdk_for_each_channel(0, two, 0);
-            for (int i = 0; i < 11; i++) bridge_run();
-            char bytes[8192];
-            struct iovec vector = {bytes, sizeof bytes};
-            int zeros = open("/dev/zero", O_RDONLY);
-            for (int i = 0; i < 13; i++) readv(zeros, &vector, 1);
-            readv(-1, &vector, 1);
-            usleep(500000);
-        }
-        "#,
-        dir.path(),
-    );
+    let own = std::env::current_exe().expect("this program");
+    let command = format!("{} program --exact --ignored", own.display());
     for (script, lines) in [
         ("send_msg", &["@send_msg[two]: 2", "@send_msg[one]: 3", "@for_each_channel[two]: 7"][..]),
         ("readv", &["[8K, 16K)             13 |", "@failed[Bad file descriptor]: 1"]),
         ("bridge_loop", &["@us:"]),
     ] {
-        let (status, output, told) = tracer(script, &["-c", &program]).end();
+        let (status, output, told) = tracer(script, &["-c", &command]).end();
         assert!(status.success(), "{script}: {told:#?}");
         for line in lines {
             assert!(output.contains(line), "{script}: no {line:?} in:\n{output}\n{told:#?}");

@@ -2,14 +2,28 @@
 //! the second serial port, a line of JSON each, so that the kernel's own words on the first one can't get between.
 #![forbid(unsafe_code)]
 
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use serde::{Deserialize, Serialize};
 
-/// Where the guest finds its commands.
-pub const COMMANDS: &str = "/commands";
+/// Where the guest finds what to do: a [`GuestPlan`].
+pub const PLAN: &str = "/plan";
 /// Where the guest writes its answers: the second serial port.
 pub const ANSWERS: &str = "/dev/ttyS1";
 /// The user and group `nobody`, as Debian numbers it.
 pub const NOBODY: u32 = 65534;
+
+/// What a guest does.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct GuestPlan {
+    /// Symbolic links that are made first: where, and to what.
+    pub links: Vec<(String, String)>,
+    /// What is run, one after the other.
+    pub commands: Vec<GuestCommand>,
+}
 
 /// A command for the guest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -22,12 +36,16 @@ pub struct GuestCommand {
     /// A file to send back when it has ended.
     #[serde(default)]
     pub file: Option<String>,
+    /// What is put into its environment.
+    #[serde(default)]
+    pub environment: Vec<(String, String)>,
 }
 
 impl GuestCommand {
     /// A command that root runs.
     pub fn new(argv: &[&str]) -> Self {
-        Self { argv: argv.iter().map(ToString::to_string).collect(), as_nobody: false, file: None }
+        let argv = argv.iter().map(ToString::to_string).collect();
+        Self { argv, as_nobody: false, file: None, environment: Vec::new() }
     }
 
     /// The same as the user nobody.
@@ -40,6 +58,40 @@ impl GuestCommand {
     #[must_use]
     pub fn with_file(self, path: &str) -> Self {
         Self { file: Some(path.to_owned()), ..self }
+    }
+
+    /// The same, with a variable in its environment.
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Runs it in a folder, with programs from another one.
+    pub fn run(&self, folder: &Path, programs: &Path) -> GuestAnswer {
+        let Some((program, arguments)) = self.argv.split_first() else {
+            return GuestAnswer::default();
+        };
+        let own = programs.join(program);
+        let mut process = Command::new(if own.exists() { own.as_os_str() } else { program.as_ref() });
+        process.args(arguments).current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1");
+        // The guest has nothing else; on a machine there are its own programs behind it.
+        let path = std::env::var("PATH").unwrap_or_default();
+        process.env("PATH", format!("{}:{path}", programs.display()));
+        process.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        if self.as_nobody {
+            process.uid(NOBODY).gid(NOBODY);
+        }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match process.output() {
+            Ok(done) => GuestAnswer {
+                status: done.status.code(),
+                stdout: text(&done.stdout),
+                stderr: text(&done.stderr),
+                file: self.file.as_ref().and_then(|path| fs::read_to_string(folder.join(path)).ok()),
+            },
+            Err(error) => GuestAnswer { stderr: format!("running {program}: {error}"), ..GuestAnswer::default() },
+        }
     }
 }
 

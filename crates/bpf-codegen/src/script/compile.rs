@@ -30,6 +30,8 @@ pub struct Compiled {
 
 /// How often all bodies are checked before types must be known.
 const MAX_ROUNDS: usize = 16;
+/// The longest string where maps' keys have no room for the usual ones, so that two of them are a key.
+const SHORT_STRING: u32 = 240;
 /// `BPF_F_NO_PREALLOC`: memory for entries is taken when they come.
 const NO_PREALLOC: u32 = 1;
 /// Entries larger than this are not set aside beforehand.
@@ -89,6 +91,9 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
 }
 
 fn take_settings(shared: &mut Shared<'_>, program: &Program) {
+    if !shared.facts.kernel().large_keys {
+        shared.config.max_strlen = SHORT_STRING;
+    }
     for item in &program.items {
         if let ItemKind::Config(config) = &item.kind {
             for entry in &config.entries {

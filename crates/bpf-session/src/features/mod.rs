@@ -28,6 +28,7 @@ const EBADF: i32 = 9;
 
 /// What programs and links may use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own, which the kernel has or lacks")]
 pub struct Features {
     /// Attach cookies, and links for perf events. Since Linux 5.15.
     pub cookies: bool,
@@ -35,9 +36,16 @@ pub struct Features {
     pub uprobe_multi: bool,
     /// Uprobes' programs may wait for a page of memory. Since Linux 6.0.
     pub sleepable: bool,
+    /// Programs may exchange a word of memory in one step. Since Linux 5.12.
+    pub exchange: bool,
+    /// Maps may have keys of more than 512 bytes. Since Linux 5.11.
+    pub large_keys: bool,
 }
 
 impl Features {
+    /// All of it.
+    pub const ALL: Self = Self { cookies: true, uprobe_multi: true, sleepable: true, exchange: true, large_keys: true };
+
     /// Tries each.
     pub fn detect() -> Result<Self, SessionError> {
         trials::load(ProgramType::Kprobe, AttachType::None, &[]).map_err(refused)?;
@@ -46,7 +54,7 @@ impl Features {
             && trials::load(ProgramType::Kprobe, AttachType::UprobeMulti, &[])
                 .is_ok_and(|program| multi_is_sound(&program));
         let sleepable = trials::sleepable_program(AttachType::None).is_ok();
-        Ok(Self { cookies, uprobe_multi, sleepable })
+        Ok(Self { cookies, uprobe_multi, sleepable, exchange: trials::exchanges(), large_keys: trials::large_keys() })
     }
 
     /// Whether uprobes' programs may wait for a page of memory, in whichever way they are attached.
@@ -56,7 +64,7 @@ impl Features {
 
     /// The least that there can be, for tests of the ways of older kernels.
     pub fn none() -> Self {
-        Self { cookies: false, uprobe_multi: false, sleepable: false }
+        Self { cookies: false, uprobe_multi: false, sleepable: false, exchange: false, large_keys: false }
     }
 }
 

@@ -5,11 +5,11 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 
 use bpf_insn::btf::{Btf as BtfWriter, Linkage, Param, TypeId};
-use bpf_insn::{Asm, Helper, Imm64, Reg};
+use bpf_insn::{Asm, AtomicOp, Helper, Imm64, Reg, Size, Width};
 use host::{HostError, PerfSource, Tracefs, TracepointName};
 use sys::bpf::{
     AttachType, Btf, FuncInfo, Link, LoadError, Map, MapSpec, Program, ProgramSpec, ProgramType, UprobeMulti,
@@ -21,6 +21,10 @@ use super::kernel_btf::{KernelBtf, Kind};
 use super::multi_is_sound;
 use super::place::{OwnPlaces, PROGRAM, Semaphore};
 
+/// `BPF_MAP_TYPE_HASH`.
+const HASH: u32 = 1;
+/// `BPF_F_NO_PREALLOC`.
+pub(crate) const NO_PREALLOCATION: u32 = 1;
 /// `BPF_MAP_TYPE_RINGBUF`.
 const RING_BUFFER: u32 = 27;
 /// The ring that `dptrace record` makes when nothing else is asked for.
@@ -35,6 +39,9 @@ const CYCLES: (u32, u64) = (0, 0);
 const CPU_CLOCK: (u32, u64) = (1, 0);
 /// So many events that a sample is not taken while we try: seconds of time, or of cycles.
 const PERIOD: u64 = 1 << 40;
+
+/// What the verifier says of the number of a helper that it does not have (`check_helper_call`, `kernel/bpf/verifier.c`).
+const UNKNOWN: [&str; 2] = ["invalid func", "unknown func"];
 
 /// `bpf(2)`: a program of the kind that probes need is loaded.
 pub fn bpf_call() -> Answer {
@@ -79,6 +86,41 @@ pub fn perf_links() -> Answer {
     with_program(ProgramType::PerfEvent, AttachType::None, |program| {
         counter(CPU_CLOCK).and_then(|event| Link::perf_event(program, event, 0))
     })
+}
+
+/// A program may exchange a word of memory, here of its stack, in one step.
+pub(crate) fn exchanges() -> bool {
+    let exchange = |asm: &mut Asm| {
+        asm.store(Size::DW, Reg::R10.at(-8), 0).mov(Reg::R1, 1);
+        asm.atomic(AtomicOp::Xchg, Width::W64, Reg::R10.at(-8), Reg::R1);
+    };
+    load_code(ProgramType::Kprobe, AttachType::None, exchange).is_ok()
+}
+
+/// Maps may have keys that are larger than a program's stack.
+pub(super) fn large_keys() -> bool {
+    let keys = MapSpec { name: "try", kind: HASH, key_size: 1024, value_size: 8, max_entries: 1, flags: 0 };
+    Map::create(&keys).is_ok()
+}
+
+/// Programs of all kinds may use maps whose entries' memory is taken when they come. Since Linux 6.1; before, most kinds
+/// may as well, but the kernel warns of it, since its allocator could be what was interrupted.
+pub(crate) fn safe_allocation() -> bool {
+    let map = MapSpec { name: "try", kind: HASH, key_size: 4, value_size: 8, max_entries: 1, flags: NO_PREALLOCATION };
+    let Ok(map) = Map::create(&map) else { return false };
+    let lookup = |asm: &mut Asm| {
+        asm.store(Size::W, Reg::R10.at(-4), 0).mov(Reg::R2, Reg::R10).add(Reg::R2, -4);
+        asm.load_imm64(Reg::R1, Imm64::MapFd(map.as_fd().as_raw_fd())).call(Helper::MAP_LOOKUP_ELEM);
+    };
+    load_code(ProgramType::PerfEvent, AttachType::None, lookup).is_ok()
+}
+
+/// Whether the kernel knows the helper: if so, what it does not like of such a call are the arguments, which are missing.
+pub(crate) fn knows(helper: Helper, kind: ProgramType, attach: AttachType, attach_btf_id: u32) -> bool {
+    let mut asm = Asm::new();
+    asm.call(helper).mov(Reg::R0, 0).exit();
+    let done = load_spec(kind, attach, attach_btf_id, false, &bytes_of(asm));
+    done.map_or_else(|error| !UNKNOWN.iter().any(|words| error.log.contains(words)), |_| true)
 }
 
 /// A program with a loop of any length: its body is a function of its own, with types.

@@ -129,7 +129,7 @@ pub(crate) fn map(session: &Session, map: &ScriptMap) -> Vec<String> {
             }
             MapValue::Series { .. } => {
                 let slots = cpus.iter().flat_map(|cpu| cpu.chunks(24)).filter(|slot| slot.len() == 24);
-                let slots = slots.filter(|slot| word(&slot[16..], 8, false) != 0);
+                let slots = slots.filter(|slot| word(&slot[8..], 8, false) != 0);
                 slots.map(|slot| word(slot, 8, true).to_string()).collect::<Vec<_>>().join(" ")
             }
         };

@@ -34,7 +34,14 @@ impl TargetFacts for Facts {
     }
 
     fn kernel(&self) -> KernelFacts {
-        KernelFacts { sleepable: self.sleepable.unwrap_or_else(can_wait), ..KernelFacts::ALL }
+        static FEATURES: OnceLock<bpf_session::Features> = OnceLock::new();
+        let features =
+            FEATURES.get_or_init(|| bpf_session::Features::detect().unwrap_or(bpf_session::Features::none()));
+        KernelFacts {
+            exchange: features.exchange,
+            large_keys: features.large_keys,
+            sleepable: self.sleepable.unwrap_or_else(can_wait),
+        }
     }
 
     fn kernel_btf(&self) -> Option<&[u8]> {

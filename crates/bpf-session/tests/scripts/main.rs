@@ -12,7 +12,7 @@ mod waiting;
 
 use bpf_codegen::event::RING;
 use bpf_codegen::script::interface::{Attach, Script};
-use bpf_session::{Drain, Features, Session};
+use bpf_session::{Drain, Features, Session, SessionError};
 use facts::Facts;
 
 /// Compiles a script, or says what is wrong with it.
@@ -43,11 +43,18 @@ pub(crate) fn allowed() -> Option<std::sync::MutexGuard<'static, ()>> {
     testkit::kernel::may_run("scripts")
 }
 
-/// Loads a script and runs its `begin` and `end` probes.
-pub(crate) fn run_with(source: &str, facts: &Facts) -> Outcome {
+/// Loads a script and runs its `begin` and `end` probes. None where the kernel is too old for it, which is told.
+pub(crate) fn run_with(source: &str, facts: &Facts) -> Option<Outcome> {
     let script = compile(source, facts).unwrap_or_else(|wrong| panic!("{source}\n{wrong}"));
     let features = Features::detect().unwrap();
-    let session = Session::load(&script.module, features).unwrap_or_else(|error| panic!("{source}\n{error}"));
+    let session = match Session::load(&script.module, features) {
+        Ok(session) => session,
+        Err(error @ SessionError::TooOld { .. }) => {
+            println!("REFUSED: {error}: {source}");
+            return None;
+        }
+        Err(error) => panic!("{source}\n{error}"),
+    };
     let drain = Drain::start(&session, RING, |bytes| Some(bytes.to_vec())).unwrap();
     for probe in &script.probes {
         if matches!(probe.attach, Attach::Begin | Attach::End) {
@@ -57,10 +64,10 @@ pub(crate) fn run_with(source: &str, facts: &Facts) -> Outcome {
     let mut events = Vec::new();
     drain.finish(|batch| events.extend(batch.iter().map(|bytes| decode::event(&script, bytes))));
     let maps = script.maps.iter().map(|map| (map.name.clone(), decode::map(&session, map))).collect();
-    Outcome { events, maps }
+    Some(Outcome { events, maps })
 }
 
-pub(crate) fn run(source: &str) -> Outcome {
+pub(crate) fn run(source: &str) -> Option<Outcome> {
     run_with(source, &Facts::default())
 }
 
@@ -68,7 +75,8 @@ pub(crate) fn run(source: &str) -> Outcome {
 #[track_caller]
 pub(crate) fn prints(source: &str, expected: &[&str]) {
     if let Some(_alone) = allowed() {
-        assert_eq!(run(source).events, expected, "{source}");
+        let Some(outcome) = run(source) else { return };
+        assert_eq!(outcome.events, expected, "{source}");
     }
 }
 
@@ -76,7 +84,7 @@ pub(crate) fn prints(source: &str, expected: &[&str]) {
 #[track_caller]
 pub(crate) fn holds(source: &str, name: &str, expected: &[&str]) {
     if let Some(_alone) = allowed() {
-        let outcome = run(source);
+        let Some(outcome) = run(source) else { return };
         let map = outcome.maps.iter().find(|(known, _)| known == name).unwrap();
         assert_eq!(map.1, expected, "{source}");
     }

@@ -79,6 +79,10 @@ impl Facts {
             }
             Trigger::Kernel { function, .. } => {
                 let found = types.function(kernel, function)?.and_then(|found| types.btf_id(found.ty));
+                // A kprobe needs no type, and some functions have none: those of calls without arguments are other names.
+                if found.is_none() && PerfSource::find("kprobe").is_some() && is_symbol(function) {
+                    return Ok(());
+                }
                 let near = || names_near(types, NameKind::Func, "", function);
                 let id = found.ok_or_else(|| usage(format!("the kernel has no function {function}{}", near())))?;
                 self.functions.insert(function.clone(), id.id);
@@ -87,6 +91,10 @@ impl Facts {
         }
         Ok(())
     }
+}
+
+fn is_symbol(function: &str) -> bool {
+    KernelSymbols::read().is_ok_and(|symbols| symbols.address(function).is_some())
 }
 
 /// What is near to a name that is not there.

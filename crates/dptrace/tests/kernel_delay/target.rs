@@ -75,7 +75,7 @@ pub(super) struct Sampling {
 }
 
 impl Sampling {
-    /// None where the kernel is not for us.
+    /// None where the kernel is not for us, or too old, which is told.
     #[expect(clippy::zombie_processes, reason = "it is waited for when the sample ends, or the test has failed")]
     pub(super) fn start(arguments: &[&str]) -> Option<Self> {
         let mut child = Command::new(env!("CARGO_BIN_EXE_dptrace"))
@@ -91,6 +91,12 @@ impl Sampling {
             let read = messages.read_line(&mut line).unwrap();
             if line.contains("window is open") || line.contains("waiting for the start trigger") {
                 return Some(Self { child, messages });
+            }
+            if line.contains("this kernel ") {
+                let status = child.wait().unwrap();
+                assert_eq!(status.code(), Some(3), "{line}");
+                println!("REFUSED: {}", line.trim());
+                return None;
             }
             if read == 0 || line.contains("not permitted") {
                 let status = child.wait();

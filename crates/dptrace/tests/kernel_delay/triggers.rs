@@ -4,6 +4,7 @@ use std::process::Stdio;
 
 use object::Object as _;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use super::target::{Sampling, Target, adds_up, budget, call, number, thread};
 use super::truth::{CALLS, SLEEP};
@@ -11,24 +12,51 @@ use super::truth::{CALLS, SLEEP};
 const START: &str = "t:syscalls:sys_enter_getuid";
 const STOP: &str = "t:syscalls:sys_exit_getgid";
 
-#[test]
-fn a_window_lies_between_its_triggers() {
+/// Three rounds, each from its begin to its end.
+fn three_rounds(start: &str, stop: &str) -> Option<Vec<Value>> {
     let mut target = Target::start("rounds");
     let pid = target.child.id().to_string();
-    let arguments = ["-p", &pid, "--start-trigger", START, "--stop-trigger", STOP, "--sample-count", "3"];
-    let Some(sampling) = Sampling::start(&arguments) else { return };
+    let arguments = ["-p", &pid, "--start-trigger", start, "--stop-trigger", stop, "--sample-count", "3"];
+    let sampling = Sampling::start(&arguments)?;
     target.go();
     let (samples, _) = sampling.samples();
     assert_eq!(samples.len(), 3);
     for sample in &samples {
         adds_up(sample);
         let thread = thread(sample, "truth::truth");
-        for (name, count) in [("getppid", CALLS), ("getgid", 1), ("clock_nanosleep", 1)] {
+        for (name, count) in [("getppid", CALLS), ("clock_nanosleep", 1)] {
             assert_eq!(call(thread, &thread["syscalls"], name)["count"], count, "{thread:#}");
         }
         assert!(budget(thread, "window_ns") >= SLEEP.as_nanos() as u64);
     }
     assert!(samples.windows(2).all(|pair| number(&pair[0]["stop_ns"]) < number(&pair[1]["start_ns"])));
+    Some(samples)
+}
+
+#[test]
+fn tracepoints_of_calls_are_triggers() {
+    let Some(samples) = three_rounds(START, STOP) else { return };
+    for sample in &samples {
+        let thread = thread(sample, "truth::truth");
+        assert_eq!(call(thread, &thread["syscalls"], "getgid")["count"], 1, "{thread:#}");
+    }
+}
+
+#[test]
+fn functions_of_the_process_are_triggers() {
+    three_rounds("up:kernel_delay::truth::round_begins", "ur:kernel_delay::truth::round_ends");
+}
+
+#[test]
+fn static_probes_are_triggers() {
+    three_rounds("u:rounds:begins", "u:rounds:ends");
+}
+
+/// Where the kernel has no kprobes and no fentry, that is said.
+#[test]
+fn kernel_functions_are_triggers() {
+    let prefix = if cfg!(target_arch = "aarch64") { "__arm64" } else { "__x64" };
+    three_rounds(&format!("k:{prefix}_sys_getpgid"), &format!("kr:{prefix}_sys_getsid"));
 }
 
 /// One trigger for both ends: from one hit to the next.

@@ -3,7 +3,8 @@
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::time::{Duration, Instant};
 
-use rustix::process::{getgid, getppid, getuid};
+use probe::probe;
+use rustix::process::{getgid, getpgid, getppid, getsid, getuid};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// What the program is told to be, in its environment.
@@ -127,14 +128,28 @@ fn spin() {
 fn rounds() {
     wait_for_go();
     loop {
-        let _ = getuid();
+        round_begins();
         for _ in 0..CALLS {
             let _ = getppid();
         }
         std::thread::sleep(SLEEP);
-        let _ = getgid();
+        round_ends();
         std::thread::sleep(SLEEP);
     }
+}
+
+/// A function to put a trigger on; likewise its probe and its call.
+#[inline(never)]
+fn round_begins() {
+    probe!(rounds, begins);
+    let _ = (getuid(), getpgid(None));
+}
+
+/// See [`round_begins`].
+#[inline(never)]
+fn round_ends() {
+    let _ = (getgid(), getsid(None));
+    probe!(rounds, ends);
 }
 
 /// A thread that is not the first runs another program.

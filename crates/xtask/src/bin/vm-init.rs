@@ -3,14 +3,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, reboot};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
-use xtask::{ANSWERS, COMMANDS, GuestAnswer, GuestCommand, NOBODY};
+use xtask::{ANSWERS, GuestPlan, PLAN};
 
 /// File system and place, as a Debian system has them.
 const MOUNTS: [(&str, &str); 8] = [
@@ -25,6 +25,13 @@ const MOUNTS: [(&str, &str); 8] = [
 ];
 
 fn main() -> anyhow::Result<()> {
+    // The only other program that tests want here.
+    let mut arguments = std::env::args();
+    if arguments.next().is_some_and(|own| own.ends_with("sleep")) {
+        let seconds = arguments.next().context("how long?")?.parse().context("seconds")?;
+        std::thread::sleep(Duration::from_secs_f64(seconds));
+        return Ok(());
+    }
     // Anywhere else it would mount over what is there, and switch the machine off.
     ensure!(std::process::id() == 1, "this is a guest's first process, started by: cargo xtask vm");
     if let Err(error) = run() {
@@ -43,10 +50,17 @@ fn run() -> anyhow::Result<()> {
     }
     let mut answers = OpenOptions::new().write(true).open(ANSWERS).with_context(|| format!("opening {ANSWERS}"))?;
     make_raw(&answers)?;
-    let commands = fs::read(COMMANDS).with_context(|| format!("reading {COMMANDS}"))?;
-    let commands: Vec<GuestCommand> = serde_json::from_slice(&commands).context("reading the commands")?;
-    for command in commands {
-        let mut line = serde_json::to_vec(&answer(&command))?;
+    let plan = fs::read(PLAN).with_context(|| format!("reading {PLAN}"))?;
+    let plan: GuestPlan = serde_json::from_slice(&plan).context("reading what to do")?;
+    for (at, to) in &plan.links {
+        let folder = Path::new(at).parent().context("a link to nowhere")?;
+        fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+        std::os::unix::fs::symlink(to, at).with_context(|| format!("linking {at}"))?;
+    }
+    // Processes have a session, as on every machine: that of the kernel's first is nobody's.
+    rustix::process::setsid().context("becoming a session's leader")?;
+    for command in plan.commands {
+        let mut line = serde_json::to_vec(&command.run(Path::new("/tmp"), Path::new("/")))?;
         line.push(b'\n');
         answers.write_all(&line).context("answering")?;
     }
@@ -60,25 +74,4 @@ fn make_raw(port: &File) -> anyhow::Result<()> {
     let mut settings = tcgetattr(port).context("looking at the serial port")?;
     settings.make_raw();
     tcsetattr(port, OptionalActions::Now, &settings).context("setting up the serial port")
-}
-
-fn answer(command: &GuestCommand) -> GuestAnswer {
-    let Some((program, arguments)) = command.argv.split_first() else {
-        return GuestAnswer::default();
-    };
-    let mut process = Command::new(program);
-    process.args(arguments).current_dir("/tmp").stdin(Stdio::null()).env("PATH", "/").env("NO_COLOR", "1");
-    if command.as_nobody {
-        process.uid(NOBODY).gid(NOBODY);
-    }
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    match process.output() {
-        Ok(done) => GuestAnswer {
-            status: done.status.code(),
-            stdout: text(&done.stdout),
-            stderr: text(&done.stderr),
-            file: command.file.as_ref().and_then(|path| fs::read_to_string(path).ok()),
-        },
-        Err(error) => GuestAnswer { stderr: format!("running {program}: {error}"), ..GuestAnswer::default() },
-    }
 }

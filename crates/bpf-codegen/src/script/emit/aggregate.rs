@@ -197,12 +197,14 @@ impl Emitter<'_> {
         self.series_time();
         self.asm.mov(R4, R0).constant(R1, interval).div(R0, R1).mov(R2, R0).rem(R0, buckets.cast_signed());
         // r2 the epoch, r4 the time, r3 the slot. The verifier does not draw the bounds from a remainder.
-        let (same, done) = (self.asm.label("same"), self.asm.label("noted"));
+        let (same, fresh, done) = (self.asm.label("same"), self.asm.label("fresh"), self.asm.label("noted"));
         self.asm.jump_if(R0, JumpOp::Ge, buckets.cast_signed(), done).mul(R0, 24);
         self.fetch(map_value, R3);
         self.release(map_value);
         self.asm.add(R3, R0).load(Size::DW, R1, frame.at(value));
-        self.asm.load(Size::DW, R0, R3.at(16)).jump_if(R0, JumpOp::Eq, R2, same);
+        // The machine's first interval is number 0, as slots are in the beginning; but those have nothing in them.
+        self.asm.load(Size::DW, R0, R3.at(16)).jump_if(R0, JumpOp::Ne, R2, fresh);
+        self.asm.load(Size::DW, R0, R3.at(8)).jump_if(R0, JumpOp::Ne, 0, same).bind(fresh);
         self.asm.store(Size::DW, R3.at(16), R2).store(Size::DW, R3.at(0), R1);
         match op {
             SeriesOp::Last => self.asm.store(Size::DW, R3.at(8), R4),

@@ -28,16 +28,27 @@ pub(crate) const RING_FULL: u32 = 0;
 pub(crate) const BUSY: u32 = 1;
 
 impl Emitter<'_> {
+    /// One area after the other, and no loop: verifiers of Linux 6.12 and before take one whose end hangs on what is in
+    /// memory for endless.
     pub(super) fn take_scratch(&mut self, busy: Label) {
-        let (taken, found) = (self.asm.label("area"), self.asm.label("found"));
+        let found = self.asm.label("found");
         let index = self.slot();
-        self.asm.note("scratch memory").store(Size::DW, R10.at(index), 0);
-        self.asm.bind(taken).load_map(R1, MAP).mov(R2, R10).add(R2, i32::from(index));
-        self.asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, busy);
-        self.asm.mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(0), R1).jump_if(R1, JumpOp::Eq, 0, found);
-        self.asm.load(Size::DW, R1, R10.at(index)).add(R1, 1).store(Size::DW, R10.at(index), R1);
-        self.asm.jump_if(R1, JumpOp::Lt, AREAS.cast_signed(), taken).jump(busy);
-        self.asm.bind(found).store(Size::DW, R10.at(SCRATCH), R0);
+        self.asm.note("scratch memory");
+        for area in 0..AREAS.cast_signed() {
+            let taken = self.asm.label("taken");
+            self.asm.store(Size::W, R10.at(index), area).load_map(R1, MAP).mov(R2, R10).add(R2, i32::from(index));
+            self.asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, busy);
+            if self.shared.facts.kernel().exchange {
+                self.asm.mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(0), R1);
+                self.asm.jump_if(R1, JumpOp::Eq, 0, found);
+            } else {
+                // Whoever comes between the two gives the area back before we go on: on such a kernel programs can't
+                // be preempted, only interrupted.
+                self.asm.load(Size::DW, R1, R0.at(0)).jump_if(R1, JumpOp::Ne, 0, taken);
+                self.asm.store(Size::DW, R0.at(0), 1).jump(found).bind(taken);
+            }
+        }
+        self.asm.jump(busy).bind(found).store(Size::DW, R10.at(SCRATCH), R0);
     }
 
     pub(super) fn give_scratch(&mut self) {

@@ -8,24 +8,20 @@ use probes::registers::Arch;
 use probes::tracefs::TracepointFormat;
 use probes::usdt::Place;
 
-/// What the kernel can do.
+/// What the kernel can do, as far as programs can do without it. What they can't do without, a kernel that lacks it refuses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelFacts {
-    /// Attach cookies. Since Linux 5.15.
-    pub cookies: bool,
-    /// `bpf_loop`. Since Linux 5.17.
-    pub bpf_loop: bool,
-    /// `bpf_for_each_map_elem`. Since Linux 5.13.
-    pub for_each: bool,
-    /// `bpf_map_lookup_percpu_elem`. Since Linux 5.19.
-    pub lookup_percpu: bool,
+    /// Exchanging a word of memory in one step. Since Linux 5.12; before, programs can't be preempted, and need none.
+    pub exchange: bool,
+    /// Map keys of more than 512 bytes. Since Linux 5.11; before, strings are shorter where nothing else is said.
+    pub large_keys: bool,
     /// Uprobes' programs may wait for a page of memory. Since Linux 6.0.
     pub sleepable: bool,
 }
 
 impl KernelFacts {
     /// All of it.
-    pub const ALL: Self = Self { cookies: true, bpf_loop: true, for_each: true, lookup_percpu: true, sleepable: true };
+    pub const ALL: Self = Self { exchange: true, large_keys: true, sleepable: true };
 }
 
 /// A function in a file that processes run.

@@ -199,7 +199,7 @@ fn raw_names(btf: &[u8], only: Option<&str>) -> Vec<String> {
 }
 
 /// The kernel's version, as major and minor number.
-pub(super) fn release() -> (u32, u32) {
+fn release() -> (u32, u32) {
     let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
@@ -208,5 +208,5 @@ pub(super) fn release() -> (u32, u32) {
 /// What a kernel has that is new enough for all of it: no trial is needed then. An older number says nothing, since
 /// distributions take features back.
 pub(super) fn known_features() -> Option<Features> {
-    (release() >= (6, 10)).then_some(Features { cookies: true, uprobe_multi: true, sleepable: true })
+    (release() >= (6, 10)).then_some(Features::ALL)
 }

@@ -73,12 +73,9 @@ impl TargetFacts for Facts {
     }
 
     fn kernel(&self) -> KernelFacts {
-        let since = |major, minor| kernel::release() >= (major, minor);
         KernelFacts {
-            cookies: self.features().cookies,
-            bpf_loop: since(5, 17),
-            for_each: since(5, 13),
-            lookup_percpu: since(5, 19),
+            exchange: self.features().exchange,
+            large_keys: self.features().large_keys,
             sleepable: self.features().sleepable_uprobes() && !self.awake.get(),
         }
     }

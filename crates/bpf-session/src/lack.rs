@@ -1,0 +1,59 @@
+//! What a program that the kernel refused needs and this kernel lacks: then the program is right and the kernel too old.
+
+use std::collections::BTreeSet;
+
+use bpf_codegen::ProgramDef;
+use bpf_insn::KernelVersion;
+use bpf_insn::{AtomicOp, Callee, Code, Helper, Insn};
+use sys::bpf::{AttachType, ProgramType};
+
+use crate::error::SessionError;
+use crate::features::trials;
+
+/// Something that a kernel may lack.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Lack {
+    /// What it is, for people.
+    pub(crate) what: String,
+    /// The first Linux release that has it.
+    pub(crate) since: KernelVersion,
+}
+
+impl Lack {
+    /// As an error.
+    pub(crate) fn needed_for(self, program: String) -> SessionError {
+        SessionError::TooOld { what: self.what, since: self.since, program }
+    }
+}
+
+/// The largest key that a map can have on every kernel, in bytes: what a program's stack has room for.
+pub(crate) const SMALL_KEY: u32 = 512;
+
+/// Larger keys ("bpf: Lift hashtab key_size limit").
+pub(crate) fn of_keys() -> Lack {
+    Lack { what: format!("map keys of more than {SMALL_KEY} bytes"), since: KernelVersion::new(5, 11) }
+}
+
+/// The first thing that the program needs and that the kernel does not have, asked by trying; none if it has them all.
+pub(crate) fn of(def: &ProgramDef, kind: ProgramType, attach: AttachType) -> Option<Lack> {
+    let codes = || std::iter::once(&def.code).chain(def.subprograms.iter().map(|sub| &sub.code));
+    let insns = || codes().flat_map(Code::lines).map(|line| line.insn);
+    let exchanges = |insn: Insn| matches!(insn, Insn::Atomic { op, .. } if op != AtomicOp::Add);
+    if let Some(insn) = insns().find(|&insn| exchanges(insn))
+        && !trials::exchanges()
+    {
+        return Some(Lack { what: "atomic operations for BPF programs".into(), since: insn.since() });
+    }
+    let helpers: BTreeSet<Helper> = insns().filter_map(helper).collect();
+    let target = def.target.as_ref().map_or(0, |target| target.btf_id);
+    let lacking = |helper: &Helper| !trials::knows(*helper, kind, attach, target);
+    let missing = helpers.into_iter().find(lacking)?;
+    Some(Lack { what: missing.to_string(), since: missing.since()? })
+}
+
+fn helper(insn: Insn) -> Option<Helper> {
+    match insn {
+        Insn::Call(Callee::Helper(helper)) => Some(helper),
+        _ => None,
+    }
+}

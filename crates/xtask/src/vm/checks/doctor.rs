@@ -1,0 +1,93 @@
+//! `dptrace doctor`: what it says, and what is known from elsewhere.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, ensure};
+use xtask::{GuestAnswer, GuestCommand};
+
+use super::{Check, Known, NOT_SUPPORTED};
+
+/// Something that a kernel may have.
+pub(in crate::vm) struct Feature {
+    /// As doctor calls it.
+    pub(in crate::vm) name: &'static str,
+    /// From which of the tested releases on Debian's cloud kernels have it; nothing for none of them.
+    since: Option<(u32, u32)>,
+    /// What dptrace does without it.
+    pub(in crate::vm) without: &'static str,
+}
+
+const fn feature(name: &'static str, since: Option<(u32, u32)>, without: &'static str) -> Feature {
+    Feature { name, since, without }
+}
+
+/// What Debian's cloud kernels have: it is what their versions and configurations say, so that doctor's trials are held
+/// against something else than themselves.
+pub(in crate::vm) const FEATURES: [Feature; 20] = [
+    feature("bpf() programs", Some((5, 10)), "nothing works"),
+    feature("ring buffer", Some((5, 10)), "nothing works"),
+    feature("JIT compiler", Some((5, 10)), "slower"),
+    feature("attach cookies", Some((5, 15)), "falls back: a program for each probe in place of one for many"),
+    feature("bpf_loop", Some((5, 17)), "refused: loops in scripts"),
+    feature("reading kernel memory", Some((5, 10)), "refused: what reads it"),
+    feature("uprobes", Some((5, 10)), "nothing works but `kernel-delay` and probes of the kernel"),
+    feature("USDT semaphores", Some((5, 10)), "probes that have one are not hit"),
+    feature("uprobe_multi", Some((6, 6)), "falls back: a perf event for each place"),
+    feature("uprobe_multi PID filter", Some((6, 10)), "falls back: as without uprobe_multi"),
+    feature("sleepable uprobes", Some((6, 0)), "falls back: a string that is not in memory yet is told as unreadable"),
+    feature("tracepoints", Some((5, 10)), "refused: `tracepoint`"),
+    feature("raw tracepoints", Some((5, 10)), "refused: `rawtracepoint`"),
+    feature("typed tracepoints (tp_btf)", Some((5, 10)), "refused: `rawtracepoint` with types, `kernel-delay`"),
+    feature(
+        "kprobes",
+        Some((5, 10)),
+        "refused: `kprobe`, `kretprobe`; `kernel-delay`'s `k:` and `kr:` fall back to fentry",
+    ),
+    // CONFIG_FPROBE is not set in Debian's 6.1.
+    feature("kprobe_multi", Some((6, 12)), "falls back: a perf event for each function"),
+    feature("fentry", Some((5, 10)), "refused: `fentry`"),
+    feature("fexit", Some((5, 10)), "refused: `fexit`"),
+    feature("perf links", Some((5, 15)), "falls back: the perf event holds the program itself"),
+    feature("perf hardware events", None, "refused: `hardware`"),
+];
+
+/// Both; the one for all that is known comes first.
+pub(super) fn all() -> Vec<Check> {
+    let command = GuestCommand::new(&["dptrace", "doctor", "--json"]);
+    vec![
+        Check::command("`doctor` knows what this kernel has", command.clone(), examined),
+        Check::command("`doctor` tells nobody that it is nobody", command.as_nobody(), not_for_nobody),
+    ]
+}
+
+/// What it says, by name.
+pub(super) fn answers(answer: &GuestAnswer) -> anyhow::Result<BTreeMap<String, String>> {
+    let text = |finding: &serde_json::Value, field: &str| finding[field].as_str().unwrap_or_default().to_owned();
+    Ok(findings(answer)?.iter().map(|finding| (text(finding, "name"), text(finding, "answer"))).collect())
+}
+
+/// Whether that is so.
+pub(super) fn is_right(known: &Known) -> anyhow::Result<()> {
+    for Feature { name, since, .. } in FEATURES {
+        let expected = since.is_some_and(|since| known.release >= since);
+        ensure!(known.has(name) == expected, "doctor on {name}: {:?}, and it is {expected}", known.doctor.get(name));
+    }
+    Ok(())
+}
+
+fn examined(answer: &GuestAnswer) -> anyhow::Result<()> {
+    ensure!(answer.status == Some(0), "exit status {:?}", answer.status);
+    Ok(())
+}
+
+fn not_for_nobody(answer: &GuestAnswer) -> anyhow::Result<()> {
+    ensure!(answer.status == Some(NOT_SUPPORTED), "exit status {:?}", answer.status);
+    let found = findings(answer)?;
+    let programs = found.iter().find(|it| it["name"] == "bpf() programs").context("no line for bpf()")?;
+    ensure!(programs["answer"] == "no" && programs["get"].to_string().contains("setcap"), "{programs}");
+    Ok(())
+}
+
+fn findings(answer: &GuestAnswer) -> anyhow::Result<Vec<serde_json::Value>> {
+    answer.stdout.lines().map(|line| serde_json::from_str(line).with_context(|| format!("not JSON: {line}"))).collect()
+}

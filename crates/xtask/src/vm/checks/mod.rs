@@ -1,0 +1,157 @@
+//! What is run on each kernel, and what must come of it.
+
+mod doctor;
+mod probes;
+mod record;
+mod tests;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, ensure};
+use demo_target::Truth;
+use xtask::{GuestAnswer, GuestCommand};
+
+use super::build::TestProgram;
+
+pub(super) use doctor::FEATURES;
+
+/// Where the demo target writes the truth.
+const TRUTH: &str = "truth.json";
+/// The exit status of what is not permitted, or not supported here.
+const NOT_SUPPORTED: i32 = 3;
+
+/// What is known of the kernel that a check ran on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Known {
+    /// Its release.
+    pub(super) release: (u32, u32),
+    /// Whether it is this machine's own, and not one of Debian's.
+    pub(super) is_own: bool,
+    /// What `dptrace doctor` says of it.
+    pub(super) doctor: BTreeMap<String, String>,
+}
+
+impl Known {
+    fn has(&self, name: &str) -> bool {
+        self.doctor.get(name).is_some_and(|answer| answer == "yes")
+    }
+}
+
+/// What came of a check that is as it should be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Verdict {
+    /// It does what it should.
+    Works,
+    /// The kernel lacks something, and dptrace says so: its words.
+    Refused(String),
+}
+
+/// What must be there for something to work. Where it is not, dptrace must say so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Needs {
+    /// What `dptrace doctor` knows under this name; then these words must be in the refusal.
+    Feature(&'static str, &'static str),
+    /// This release of Linux; then the refusal must name it.
+    Release(u32, u32),
+}
+
+impl Needs {
+    fn are_met(self, known: &Known) -> bool {
+        match self {
+            Self::Feature(name, _) => known.has(name),
+            Self::Release(major, minor) => known.release >= (major, minor),
+        }
+    }
+
+    /// What a refusal must have in it.
+    fn words(self) -> String {
+        match self {
+            Self::Feature(_, words) => words.to_owned(),
+            Self::Release(major, minor) => format!("Linux {major}.{minor}"),
+        }
+    }
+}
+
+/// What is thought of an answer where everything is there.
+type Judge = Box<dyn Fn(&GuestAnswer) -> anyhow::Result<()> + Send + Sync>;
+
+/// Something to run, and what must come of it.
+pub(super) struct Check {
+    /// The headline that it stands under.
+    pub(super) group: &'static str,
+    /// For people.
+    pub(super) name: String,
+    /// What is run.
+    pub(super) command: GuestCommand,
+    needs: &'static [Needs],
+    works: Judge,
+}
+
+impl Check {
+    fn new(
+        group: &'static str,
+        name: &str,
+        command: GuestCommand,
+        needs: &'static [Needs],
+        works: impl Fn(&GuestAnswer) -> anyhow::Result<()> + Send + Sync + 'static,
+    ) -> Self {
+        Self { group, name: name.to_owned(), command, needs, works: Box::new(works) }
+    }
+
+    /// A command that must work on every kernel.
+    fn command(name: &str, command: GuestCommand, works: fn(&GuestAnswer) -> anyhow::Result<()>) -> Self {
+        Self::new("Commands", name, command, &[], works)
+    }
+
+    /// What is thought of the answer.
+    pub(super) fn judge(&self, known: &Known, answer: &GuestAnswer) -> anyhow::Result<Verdict> {
+        if self.needs.is_empty() {
+            return (self.works)(answer).map(|()| Verdict::Works);
+        }
+        let refusal = refusal(answer);
+        let Some(unmet) = self.needs.iter().find(|needs| !needs.are_met(known)) else {
+            ensure!(refusal.is_none(), "refused: {}", refusal.unwrap_or_default());
+            return (self.works)(answer).map(|()| Verdict::Works);
+        };
+        let words = unmet.words();
+        let said = refusal.with_context(|| format!("not refused, though it needs {words}"))?;
+        ensure!(said.contains(&words), "the refusal does not name {words}: {said}");
+        Ok(Verdict::Refused(said))
+    }
+}
+
+/// What dptrace, or a test of its, says of what the kernel lacks.
+fn refusal(answer: &GuestAnswer) -> Option<String> {
+    let told = answer.stdout.lines().find_map(|line| line.split_once("REFUSED: "));
+    if let Some((_, said)) = told {
+        return Some(said.trim_start_matches("error: ").to_owned());
+    }
+    let is_refused = answer.status == Some(NOT_SUPPORTED);
+    let said = is_refused.then(|| answer.stderr.lines().find_map(|line| line.strip_prefix("error: ")));
+    said.flatten().map(str::to_owned)
+}
+
+/// The first is doctor's, which the others are held against.
+pub(super) fn all(tests: &[TestProgram]) -> Vec<Check> {
+    let mut all = doctor::all();
+    all.extend(record::all());
+    all.extend(probes::all());
+    all.extend(tests.iter().flat_map(tests::of));
+    all
+}
+
+/// What doctor says, from the answer to the first check, held against what Debian's kernels are known to have.
+pub(super) fn known(release: (u32, u32), is_own: bool, answers: &[GuestAnswer]) -> anyhow::Result<Known> {
+    let doctor = doctor::answers(answers.first().context("no answer at all")?)?;
+    let known = Known { release, is_own, doctor };
+    if !known.is_own {
+        doctor::is_right(&known)?;
+    }
+    Ok(known)
+}
+
+fn truth_of(answer: &GuestAnswer) -> anyhow::Result<Truth> {
+    ensure!(answer.status == Some(0), "exit status {:?}", answer.status);
+    let truth = answer.file.as_deref().context("the target wrote no truth")?;
+    serde_json::from_str(truth).context("reading the truth")
+}

@@ -1,0 +1,53 @@
+//! The kernel tests of our crates, each test a command.
+
+use anyhow::ensure;
+use xtask::{GuestAnswer, GuestCommand};
+
+use super::{Check, Needs};
+use crate::vm::build::TestProgram;
+
+/// How many random scripts the verifier is given: emulated, it needs a hundred times longer.
+const SCRIPTS: (&str, &str) = ("DPTRACE_TEST_SCRIPTS", "40");
+/// A test that can't run has failed.
+const REQUIRED: (&str, &str) = ("DPTRACE_REQUIRE_KERNEL_TESTS", "1");
+
+/// What the tests of a program need: the program, the beginning of their names, and it.
+const NEEDS: [(&str, &str, &[Needs]); 8] = [
+    ("kernel_delay", "mistakes::threads_without_room", &[Needs::Release(5, 12)]),
+    ("kernel_delay", "mistakes::", &[]),
+    (
+        "kernel_delay",
+        "triggers::kernel_functions",
+        &[Needs::Release(5, 12), Needs::Feature("kprobes", "CONFIG_KPROBES")],
+    ),
+    ("kernel_delay", "", &[Needs::Release(5, 12)]),
+    ("scripts", "language::flow", &[Needs::Release(5, 17)]),
+    ("scripts", "language::strings", &[Needs::Release(5, 17)]),
+    ("scripts", "language::aggregates", &[Needs::Release(5, 17)]),
+    ("scripts", "language::scalar_maps", &[Needs::Release(5, 13)]),
+];
+
+/// A check for each test.
+pub(super) fn of(program: &TestProgram) -> impl Iterator<Item = Check> + '_ {
+    program.cases.iter().map(|case| {
+        let mut needs =
+            NEEDS.iter().filter(|(name, beginning, _)| *name == program.name && case.starts_with(beginning));
+        let needs = needs.next().map_or(&[][..], |(.., needs)| *needs);
+        let command = GuestCommand::new(&[&program.name, "--exact", case, "--nocapture", "--test-threads=1"]);
+        let command = command.with_variable(SCRIPTS.0, SCRIPTS.1).with_variable(REQUIRED.0, REQUIRED.1);
+        Check::new(program.about, &readable(case), command, needs, passed)
+    })
+}
+
+/// `triggers::static_probes_are_triggers` as a sentence.
+fn readable(case: &str) -> String {
+    case.rsplit("::").next().unwrap_or(case).replace('_', " ")
+}
+
+fn passed(answer: &GuestAnswer) -> anyhow::Result<()> {
+    ensure!(answer.status == Some(0), "exit status {:?}", answer.status);
+    ensure!(answer.stdout.contains("1 passed"), "no test ran");
+    let skipped = |text: &str| text.to_lowercase().lines().any(|line| line.starts_with("skipped"));
+    ensure!(!skipped(&answer.stdout) && !skipped(&answer.stderr), "skipped");
+    Ok(())
+}
