@@ -170,11 +170,11 @@ mod tests {
         for &(at, number) in wide {
             bytes[at..][..8].copy_from_slice(&number.to_le_bytes());
         }
-        Snapshot::new(bytes)
+        Snapshot::new(&bytes)
     }
 
     fn budget(after: &Snapshot, hint: Hint) -> Budget {
-        let budget = Budget::of(&Snapshot::new(found_thread()), after, &hint, &WINDOW);
+        let budget = Budget::of(&Snapshot::new(&found_thread()), after, &hint, &WINDOW);
         assert_eq!(budget.sum(), budget.window, "{budget:?}");
         budget
     }

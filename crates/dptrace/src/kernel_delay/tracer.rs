@@ -252,7 +252,7 @@ impl Tracer {
         let mut all = Vec::new();
         for key in map.keys()? {
             let Ok(tid) = <[u8; 4]>::try_from(key.as_slice()).map(u32::from_ne_bytes) else { continue };
-            let read = || anyhow::Ok(map.lookup(&key)?.map(Snapshot::new));
+            let read = || anyhow::Ok(map.lookup(&key)?.map(|bytes| Snapshot::new(&bytes)));
             let Some(mut last) = read()? else { continue };
             for _ in 0..LOOKS {
                 let Some(next) = read()? else { break };
