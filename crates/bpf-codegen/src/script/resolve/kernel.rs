@@ -71,7 +71,8 @@ pub(super) fn kprobes(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<Ve
         // It was not the function that was missed.
         Some(module) if !missing.absent => {
             let place = format!("{}:{module}:{}", point.kind.name(), function.text);
-            NotFound { message: format!("specified module {module} in probe {place} is not loaded"), ..missing }
+            let message = format!("specified module {module} in probe {place} is not loaded: {}", missing.message);
+            NotFound { message, ..missing }
         }
         _ => missing,
     })?;

@@ -162,7 +162,7 @@ impl Kernel {
             && module != "vmlinux"
             && !std::path::Path::new("/sys/module").join(module).exists()
         {
-            let message = format!("the module {module} is not loaded");
+            let message = format!("/sys/module has no {module}");
             return Err(NotFound { message, absent: false, hints: Vec::new() });
         }
         let symbols = self.symbols();
