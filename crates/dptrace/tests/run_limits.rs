@@ -46,7 +46,7 @@ fn loops_that_are_written_out_in_each_other() {
 
 #[test]
 fn values_that_double() {
-    let doubled = |from: usize| format!("${0} = ($v{from}, $v{from});", format!("v{}", from + 1));
+    let doubled = |from: usize| format!("$v{} = ($v{from}, $v{from});", from + 1);
     let pairs: String = (0..40).map(doubled).collect();
     refused(&format!("begin {{ $v0 = 1; {pairs} }}"), "has at most 512 parts");
     let conditions = format!("{}rand{}", "(".repeat(60), " ?: 1)".repeat(60));
@@ -74,7 +74,7 @@ fn types_that_are_large() {
 #[test]
 fn types_that_double() {
     let union = |number: u32| {
-        let members: String = (0..50).map(|i| format!("union u{} m{i}; ", number - 1)).collect();
+        let members = (0..50).map(|i| format!("union u{} m{i}; ", number - 1)).collect::<Vec<_>>().concat();
         format!("union u{number} {{ {members}}};\n")
     };
     let unions: String = (1..9).map(union).collect();
@@ -85,7 +85,7 @@ fn types_that_double() {
 
 #[test]
 fn many_mistakes() {
-    let script: String = (0..2000).map(|i| format!("begin {{ print(nothing{i}); }}\n")).collect();
+    let script = (0..2000).map(|i| format!("begin {{ print(nothing{i}); }}\n")).collect::<Vec<_>>().concat();
     let (told, status) = check(&script);
     assert_eq!((status, told.matches("unknown identifier").count()), (Some(2), 100));
 }
