@@ -20,7 +20,7 @@ struct Arm {
 }
 
 fn none<T>() -> Result<T, NotFound> {
-    Err(NotFound { message: "not there".into(), hints: Vec::new() })
+    Err(NotFound { message: "not there".into(), hints: Vec::new(), absent: false })
 }
 
 impl TargetFacts for Arm {
@@ -44,6 +44,9 @@ impl TargetFacts for Arm {
     fn address(&self, _: Option<&str>, _: u64) -> Result<FunctionPlace, NotFound> {
         none()
     }
+    fn source_line(&self, _: &str, _: &str, _: u32, _: Option<u32>) -> Result<FunctionPlace, NotFound> {
+        none()
+    }
     fn usdt(&self, _: Option<&str>, _: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound> {
         let args = parse_args(Arch::Aarch64, self.args).unwrap();
         let place = Place { vaddr: ElfVaddr(64), offset: FileOffset(64), semaphore: None, args };
@@ -56,7 +59,7 @@ impl TargetFacts for Arm {
     fn tracepoint(&self, _: &str, _: &str) -> Result<Arc<TracepointFormat>, NotFound> {
         none()
     }
-    fn raw_tracepoints(&self, _: &str) -> Result<Vec<String>, NotFound> {
+    fn raw_tracepoints(&self, _: Option<&str>, _: &str) -> Result<Vec<String>, NotFound> {
         none()
     }
     fn kernel_functions(&self, _: Option<&str>, _: &str) -> Result<Vec<String>, NotFound> {

@@ -90,6 +90,15 @@ enum Place {
     Own,
 }
 
+impl Place {
+    fn name(&self) -> &str {
+        match self {
+            Self::Guest(kernel) => &kernel.release,
+            Self::Own => OWN,
+        }
+    }
+}
+
 /// Runs the task.
 pub(crate) fn run(args: &VmArgs) -> anyhow::Result<()> {
     let has_checks = args.command.is_empty();
@@ -185,6 +194,7 @@ fn all_places<T: Send>(
 
 /// What the commands answer there.
 fn answers(task: &Task<'_>, place: &Place) -> anyhow::Result<Vec<GuestAnswer>> {
+    let since = Instant::now();
     let answers = match place {
         Place::Own => own::run(task.built, &task.commands)?,
         Place::Guest(kernel) => {
@@ -194,13 +204,13 @@ fn answers(task: &Task<'_>, place: &Place) -> anyhow::Result<Vec<GuestAnswer>> {
                 .with_context(|| format!("the guest with Linux {}", kernel.release))?
         }
     };
+    println!("   {}: {:.0} s", place.name(), since.elapsed().as_secs_f64());
     ensure!(answers.len() == task.commands.len(), "{} answers to {} commands", answers.len(), task.commands.len());
     Ok(answers)
 }
 
 /// What the checks think of the answers.
 fn judged(checks: &[Check], place: &Place, answers: &[GuestAnswer]) -> anyhow::Result<Judged> {
-    let since = Instant::now();
     let (title, package, is_own) = match place {
         Place::Guest(kernel) => (kernel.release.clone(), kernel.package.as_str(), false),
         Place::Own => (own::release()?, "this machine's", true),
@@ -222,7 +232,7 @@ fn judged(checks: &[Check], place: &Place, answers: &[GuestAnswer]) -> anyhow::R
         let _ = writeln!(text, "{told}");
         verdicts.push(verdict.ok());
     }
-    println!("{text}   judged in {:.1} s", since.elapsed().as_secs_f64());
+    print!("{text}");
     Ok((Some(Column { title, known, verdicts }), failed))
 }
 

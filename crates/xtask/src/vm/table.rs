@@ -16,7 +16,8 @@ BTF, uprobes, kprobes and fentry; their differences are what Linux had by then. 
 that dptrace is made on: it was built without kprobes, and it is locked down, so that it permits no fentry. What it lacks
 is a matter of how it was built, not of its age.
 
-Where something is refused, the exit status is 3 and the message is the one in the footnote.
+Where something is refused, the exit status is 3 and the message is the one in the footnote. A test of several scripts
+stands as refused where one of them is.
 
 ";
 

@@ -36,7 +36,7 @@ pub(in crate::vm) const FEATURES: [Feature; 20] = [
     feature("uprobe_multi PID filter", Some((6, 10)), "falls back: as without uprobe_multi"),
     feature("sleepable uprobes", Some((6, 0)), "falls back: a string that is not in memory yet is told as unreadable"),
     feature("tracepoints", Some((5, 10)), "refused: `tracepoint`"),
-    feature("raw tracepoints", Some((5, 10)), "refused: `rawtracepoint`"),
+    feature("raw tracepoints", Some((5, 10)), "scripts don't run: their `begin` is such a program"),
     feature("typed tracepoints (tp_btf)", Some((5, 10)), "refused: `rawtracepoint` with types, `kernel-delay`"),
     feature(
         "kprobes",
@@ -44,7 +44,7 @@ pub(in crate::vm) const FEATURES: [Feature; 20] = [
         "refused: `kprobe`, `kretprobe`; `kernel-delay`'s `k:` and `kr:` fall back to fentry",
     ),
     // CONFIG_FPROBE is not set in Debian's 6.1.
-    feature("kprobe_multi", Some((6, 12)), "falls back: a perf event for each function"),
+    feature("kprobe_multi", Some((6, 12)), "nothing is lost: dptrace takes a perf event for each function anyway"),
     feature("fentry", Some((5, 10)), "refused: `fentry`"),
     feature("fexit", Some((5, 10)), "refused: `fexit`"),
     feature("perf links", Some((5, 15)), "falls back: the perf event holds the program itself"),

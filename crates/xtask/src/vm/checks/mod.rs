@@ -155,3 +155,50 @@ fn truth_of(answer: &GuestAnswer) -> anyhow::Result<Truth> {
     let truth = answer.file.as_deref().context("the target wrote no truth")?;
     serde_json::from_str(truth).context("reading the truth")
 }
+
+#[cfg(test)]
+mod self_test {
+    use super::*;
+
+    fn check(needs: &'static [Needs]) -> Check {
+        let works = |answer: &GuestAnswer| {
+            ensure!(answer.status == Some(0), "it did not");
+            Ok(())
+        };
+        Check::new("group", "name", GuestCommand::new(&["x"]), needs, works)
+    }
+
+    fn known(kprobes: &str) -> Known {
+        let doctor = [("kprobes".to_owned(), kprobes.to_owned())].into();
+        Known { release: (5, 10), is_own: false, doctor }
+    }
+
+    fn ended(status: i32, stderr: &str) -> GuestAnswer {
+        GuestAnswer { status: Some(status), stderr: stderr.to_owned(), ..GuestAnswer::default() }
+    }
+
+    #[test]
+    fn what_is_there_must_work_and_what_is_not_must_be_refused_by_name() {
+        let kprobes = check(&[Needs::Feature("kprobes", "CONFIG_KPROBES")]);
+        let refused = ended(3, "error: no CONFIG_KPROBES here");
+        assert_eq!(kprobes.judge(&known("yes"), &ended(0, "")).unwrap(), Verdict::Works);
+        assert_eq!(kprobes.judge(&known("no"), &refused).unwrap(), Verdict::Refused("no CONFIG_KPROBES here".into()));
+        // Refused though it is there, broken, silent though it is not there, refused for another reason.
+        assert!(kprobes.judge(&known("yes"), &refused).is_err());
+        assert!(kprobes.judge(&known("yes"), &ended(1, "error: x")).is_err());
+        assert!(kprobes.judge(&known("no"), &ended(0, "")).is_err());
+        assert!(kprobes.judge(&known("no"), &ended(3, "error: no such thing")).is_err());
+        assert!(kprobes.judge(&known("no"), &ended(1, "error: CONFIG_KPROBES")).is_err());
+    }
+
+    #[test]
+    fn a_release_that_is_too_old_must_be_told_the_right_one() {
+        let newer = check(&[Needs::Release(5, 12)]);
+        assert!(newer.judge(&known("yes"), &ended(3, "error: Linux 5.12 has")).is_ok());
+        assert!(newer.judge(&known("yes"), &ended(3, "error: Linux 5.13 has")).is_err());
+        assert!(check(&[Needs::Release(5, 10)]).judge(&known("yes"), &ended(3, "error: Linux 5.10 has")).is_err());
+        // A test tells it otherwise.
+        let told = GuestAnswer { stdout: "test x ... REFUSED: error: Linux 5.12 has\n".into(), ..ended(0, "") };
+        assert!(newer.judge(&known("yes"), &told).is_ok());
+    }
+}
