@@ -4,7 +4,7 @@
  *
  *     restless LIBRARY THREADS
  *
- * Built twice, with -DLIBRARY as the library. The probe's note is written by hand, as <sys/sdt.h> would write it. */
+ * Built twice, with -DLIBRARY as the library. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,29 +14,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define PROVIDER "restless"
+#include "../common/tick.h"
+
 #ifdef LIBRARY
 unsigned long tick(unsigned long n)
 {
-    __asm__ volatile("990: nop\n"
-                     ".pushsection .note.stapsdt,\"\",\"note\"\n"
-                     ".balign 4\n"
-                     ".4byte 992f-991f, 994f-993f, 3\n"
-                     "991: .asciz \"stapsdt\"\n"
-                     "992: .balign 4\n"
-                     "993: .8byte 990b\n"
-                     ".8byte _.stapsdt.base\n"
-                     ".8byte 0\n"
-                     ".asciz \"restless\"\n"
-                     ".asciz \"tick\"\n"
-                     ".asciz \"8@$0 8@%0\"\n"
-                     "994: .balign 4\n"
-                     ".popsection\n"
-                     ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
-                     ".weak _.stapsdt.base\n"
-                     ".hidden _.stapsdt.base\n"
-                     "_.stapsdt.base: .space 1\n"
-                     ".popsection\n"
-                     :: "r"(n));
+    TICK(n);
     return n + 1;
 }
 #else

@@ -1,6 +1,6 @@
 /* A program that hits a probe when it is told to: on its standard input, a command a line. Built twice: with -DLIBRARY
  * it is the shared library that has the probe `victim:tick(0, n)`, else the program, which opens that library with
- * dlopen(3), so that it can close it again. The probe's note is written by hand, as <sys/sdt.h> would write it. */
+ * dlopen(3), so that it can close it again. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -8,29 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define PROVIDER "victim"
+#include "tick.h"
+
 #ifdef LIBRARY
 void tick(unsigned long n)
 {
-    __asm__ volatile("990: nop\n"
-                     ".pushsection .note.stapsdt,\"\",\"note\"\n"
-                     ".balign 4\n"
-                     ".4byte 992f-991f, 994f-993f, 3\n"
-                     "991: .asciz \"stapsdt\"\n"
-                     "992: .balign 4\n"
-                     "993: .8byte 990b\n"
-                     ".8byte _.stapsdt.base\n"
-                     ".8byte 0\n"
-                     ".asciz \"victim\"\n"
-                     ".asciz \"tick\"\n"
-                     ".asciz \"8@$0 8@%0\"\n"
-                     "994: .balign 4\n"
-                     ".popsection\n"
-                     ".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
-                     ".weak _.stapsdt.base\n"
-                     ".hidden _.stapsdt.base\n"
-                     "_.stapsdt.base: .space 1\n"
-                     ".popsection\n"
-                     :: "r"(n));
+    TICK(n);
 }
 #else
 static void *library;

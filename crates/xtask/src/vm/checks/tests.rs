@@ -27,13 +27,9 @@ const NEEDS: [(&str, &str, &[Needs]); 8] = [
     ("scripts", "language::scalar_maps", &[Needs::Release(5, 13)]),
 ];
 
-/// What `cargo test` alone runs. The emulator stops a processor for up to 100 ms, within a program, too: longer than
-/// `kernel-delay` waits for the last sums of threads that are always busy.
-const NOT_EMULATED: [&str; 1] = ["spinners_have_a_whole_budget_and_rivals"];
-
 /// A check for each test.
 pub(super) fn of(program: &TestProgram) -> impl Iterator<Item = Check> + '_ {
-    program.cases.iter().filter(|case| !NOT_EMULATED.contains(&case.as_str())).map(|case| {
+    program.cases.iter().map(|case| {
         let mut needs =
             NEEDS.iter().filter(|(name, beginning, _)| *name == program.name && case.starts_with(beginning));
         let needs = needs.next().map_or(&[][..], |(.., needs)| *needs);
