@@ -127,7 +127,7 @@ fn what_can_not_be_read_is_told_with_its_place_if_that_is_wanted() {
     let expected = [
         "stdin:1:N: WARNING: Bad address\nAdditional Info - helper: probe_read_user_str, retcode: -14\n",
         "stdin:1:N: WARNING: Bad address\nAdditional Info - helper: probe_read_user, retcode: -14\n",
-        "stdin:1:N: WARNING: Can't lookup map element because it does not exist.\n\
+        "stdin:1:N: WARNING: the map has no such key\n\
          Additional Info - helper: map_lookup_elem, retcode: 0\n",
     ];
     let columns = regex_lite::Regex::new(r"stdin:1:\d+-\d+: ").unwrap();
@@ -153,17 +153,16 @@ fn what_fails_always_tells_its_place_and_how_often() {
                   @m[$i + 2] = 1; @c[$i] = count(); } print(7 % (uint64)@n); }";
     let (out, err) = run(&["-e", script]);
     assert!(out.starts_with("1\n1\n1\n1\n1\n1\n\n\n"), "{out}");
-    let zero =
-        "WARNING: Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result.";
+    let zero = "WARNING: division by 0: the result is taken to be 1";
     assert_eq!(err.matches(zero).count(), 2, "{err}");
     assert!(err.contains(": 5 divisions were by 0\n"), "{err}");
-    let full = "WARNING: Map full; can't update element. Try increasing max_map_keys config";
+    let full = "WARNING: the map is full: it has no room for another key";
     assert_eq!(err.matches(full).count(), 2, "{err}");
     assert!(err.contains(": 5 values were not put in: the map was full\n"), "{err}");
     assert!(err.contains(": 4 values were not put in: the map was full\n"), "{err}");
     assert_eq!(run(&["--no-warnings", "-e", script]), (out, String::new()));
     let (out, err) = run(&["-f", "json", "-e", "begin { @n = 0; print(7 / (uint64)@n); }"]);
-    let expected = "{\"type\": \"runtime_error\", \"msg\": \"Divide or modulo by 0 detected.";
+    let expected = "{\"type\": \"runtime_error\", \"msg\": \"division by 0:";
     assert!(out.contains(expected) && out.contains("\"filename\": \"stdin\", \"line\": 1, \"col\": 23}"), "{out}");
     assert_eq!(err, "");
 }
@@ -185,7 +184,7 @@ fn what_fails_is_told_while_the_script_runs() {
     let mut command = Command::new(PROGRAM);
     command.args(["run", "-e", script]).env("NO_COLOR", "1").stdout(Stdio::piped());
     let mut process = Process::start(&mut command);
-    process.wait_for("stdin:1:46-63: WARNING: Divide or modulo by 0 detected.");
+    process.wait_for("stdin:1:46-63: WARNING: division by 0:");
     process.signal("INT");
     let (status, out, err) = process.end();
     assert!(status.success() && out.contains("@one: 1\n"), "{out}{err:?}");

@@ -18,9 +18,9 @@ use crate::failure::note;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// `E2BIG` of a map that has no room for another key.
 const FULL: i64 = -7;
-/// What bpftrace says of it.
-const MAP_IS_FULL: &str = "Map full; can't update element. Try increasing max_map_keys config or manually setting the max \
-                           entries in a map declaration e.g. `let @a = hash(5000)`";
+/// What is told of it.
+const MAP_IS_FULL: &str = "the map is full: it has no room for another key (config = { max_map_keys = N } or \
+                           BPFTRACE_MAX_MAP_KEYS=N makes it larger)";
 /// What is told of strings.
 const TEXT_CUT: &str = "cut: longer than max_strlen allows (config = { max_strlen = N } or BPFTRACE_MAX_STRLEN=N makes it \
                         larger)";
@@ -127,24 +127,22 @@ fn often(kind: FailureKind) -> Option<&'static str> {
     })
 }
 
-/// What bpftrace says of a helper's failure, where it is not the error's text.
+/// What is told of a helper's failure, where it is not the error's text.
 fn helper_words(helper: &str, code: i64) -> Option<&'static str> {
     match (helper, code) {
         ("map_update_elem", FULL) => Some(MAP_IS_FULL),
-        ("map_lookup_elem", _) => Some("Can't lookup map element because it does not exist."),
+        ("map_lookup_elem", _) => Some("the map has no such key"),
         _ => None,
     }
 }
 
-/// What bpftrace says of a failure; nothing of those that it does not know.
+/// What is told of a failure; nothing of those that are only counted.
 fn words(kind: FailureKind) -> Option<&'static str> {
     Some(match kind {
-        FailureKind::DivisionByZero => {
-            "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result."
-        }
-        FailureKind::OutOfBounds => "Array access out of bounds. This can lead to unexpected results.",
-        FailureKind::KernelStack => "Error reading kstack.",
-        FailureKind::UserStack => "Error reading ustack.",
+        FailureKind::DivisionByZero => "division by 0: the result is taken to be 1",
+        FailureKind::OutOfBounds => "the index is outside of the array: what is there means nothing",
+        FailureKind::KernelStack => "the kernel's stack could not be read",
+        FailureKind::UserStack => "the process's stack could not be read",
         FailureKind::Helper(_) | FailureKind::TextCut | FailureKind::TextUnreadable => return None,
     })
 }

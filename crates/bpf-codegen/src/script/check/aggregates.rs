@@ -152,10 +152,7 @@ impl Check<'_, '_> {
                 Some(MapHolds::Scalar(ty)) => self.type_name(ty),
                 None => String::new(),
             };
-            let message = format!(
-                "type mismatch for @{name}: trying to assign value of type '{}_t' when map already has a type '{old}'",
-                aggregate.name
-            );
+            let message = format!("type mismatch for @{name}: it holds '{old}', and this is '{}_t'", aggregate.name);
             self.wrong(span, message);
             return None;
         }
@@ -201,9 +198,9 @@ fn lhist(check: &mut Check<'_, '_>, args: &[Expr], span: Span, _: bool) -> Optio
     } else if min < 0 {
         format!("lhist() min must be non-negative (provided min {min})")
     } else if min > max {
-        format!("lhist() min must be less than max (provided min {min} and max {max})")
+        format!("lhist()'s lower bound {min} is not below the upper one, {max}")
     } else if min.checked_add(step).is_none_or(|end| end > max) {
-        format!("lhist() step is too large for the given range (provided step {step} for range {})", max - min)
+        format!("lhist()'s step {step} is wider than the whole range, {}", max - min)
     } else if (max - min) as u64 / step as u64 > MAX_LINEAR {
         format!("lhist() too many buckets, must be <= {MAX_LINEAR} (would need {})", (max - min) / step)
     } else {
@@ -232,7 +229,7 @@ fn series(check: &mut Check<'_, '_>, args: &[Expr], span: Span, signed: bool) ->
             b"min" => SeriesOp::Min,
             b"sum" => SeriesOp::Sum,
             _ => {
-                check.wrong(span, "tseries() expects one of the following aggregation functions: avg, max, min, sum");
+                check.wrong(span, "tseries() gathers by avg, max, min or sum");
                 return None;
             }
         },

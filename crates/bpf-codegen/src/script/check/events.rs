@@ -103,7 +103,7 @@ impl Check<'_, '_> {
         if call.name == "system" && !self.shared.facts.allows_unsafe() {
             return self.wrong_hint(
                 call.span,
-                "system() is an unsafe function being used in safe mode",
+                "system() acts on the machine: it needs --unsafe",
                 "add --unsafe to allow it",
             );
         }
@@ -292,7 +292,7 @@ impl Check<'_, '_> {
                     return Ex::new(I64, ExKind::Error, call.span);
                 }
                 if !keyed {
-                    return self.wrong(call.span, "call to len() expects a map with explicit keys (non-scalar map)");
+                    return self.wrong(call.span, "len() counts the keys of a map, and this one has none");
                 }
                 return Ex::new(I64, ExKind::Len(id), call.span);
             }
@@ -307,7 +307,7 @@ impl Check<'_, '_> {
             }
             ref ty => {
                 let name = self.type_name(ty);
-                self.wrong(call.span, format!("call to len() expects a map, ustack or kstack, not '{name}'"))
+                self.wrong(call.span, format!("len() takes a map, ustack or kstack, not '{name}'"))
             }
         }
     }

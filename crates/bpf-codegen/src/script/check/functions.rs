@@ -176,7 +176,7 @@ impl Check<'_, '_> {
         if !self.shared.facts.allows_unsafe() {
             return self.wrong_hint(
                 call.span,
-                format!("{}() is an unsafe function being used in safe mode", call.name),
+                format!("{}() acts on the machine: it needs --unsafe", call.name),
                 "add --unsafe to allow it",
             );
         }

@@ -39,10 +39,10 @@ impl Check<'_, '_> {
             (None, ty) => Some((*ty).clone()),
             (Some(Ty::Void), Ty::Void) => Some(Ty::Void),
             (Some(Ty::Void), _) => {
-                return self.wrong(span, format!("@{name} used as a map with an explicit key (non-scalar map), previously used without an explicit key (scalar map)"));
+                return self.wrong(span, format!("@{name} has a key here, and had none before"));
             }
             (Some(_), Ty::Void) => {
-                return self.wrong(span, format!("@{name} used as a map without an explicit key (scalar map), previously used with an explicit key (non-scalar map)"));
+                return self.wrong(span, format!("@{name} has no key here, and had one before"));
             }
             (Some(known), ty) => known.join(ty),
         };
@@ -78,7 +78,7 @@ impl Check<'_, '_> {
         if map.keys.is_empty() && self.map(id).key.as_ref().is_some_and(|key| *key != Ty::Void) {
             return self.wrong_hint(
                 span,
-                format!("@{name} used as a map without an explicit key (scalar map), previously used with an explicit key (non-scalar map)"),
+                format!("@{name} has no key here, and had one before"),
                 "name a key, or use print(), clear(), len() or a for loop",
             );
         }
@@ -199,7 +199,7 @@ impl Check<'_, '_> {
         } else {
             let old = self.map_read_type(map).map(|ty| self.type_name(&ty)).unwrap_or_default();
             let new = self.type_name(ty);
-            self.wrong(span, format!("type mismatch for @{name}: trying to assign value of type '{new}' when map already has a type '{old}'"));
+            self.wrong(span, format!("type mismatch for @{name}: it holds '{old}', and this is '{new}'"));
         }
     }
 

@@ -64,10 +64,7 @@ impl Check<'_, '_> {
         }
         let Some((addr, space)) = self.address(value.clone()) else {
             let name = self.type_name(&value.ty);
-            return self.wrong(
-                span,
-                format!("{}() expects an integer or a pointer type as first argument ('{name}' provided)", call.name),
-            );
+            return self.wrong(span, format!("{}() takes an integer or a pointer, not '{name}'", call.name));
         };
         let space = if call.name == "kstr" { Space::Kernel } else { space };
         let args = std::iter::once(addr).chain(limit).collect();
@@ -106,7 +103,7 @@ impl Check<'_, '_> {
             (None, Some(size)) => (size.min(most), None),
             (None, None) => {
                 let name = self.type_name(&value.ty);
-                return self.wrong(span, format!("buf() expects a length argument for non-array type {name}"));
+                return self.wrong(span, format!("buf() needs a length for '{name}': only arrays have one"));
             }
             (arg, _) => self.length(arg, most, "buf"),
         };

@@ -231,10 +231,7 @@ impl Check<'_, '_> {
         let (key, value) = (self.map(id).key.clone(), self.map_read_type(id));
         let ty = match (key, value) {
             (Some(Ty::Void), _) => {
-                self.wrong(
-                    map.span,
-                    format!("@{} has no explicit keys (scalar map), and can't be used for iteration", map.text),
-                );
+                self.wrong(map.span, format!("@{} has no keys to go through", map.text));
                 Ty::Unknown
             }
             (Some(key), Some(value)) => Ty::Tuple(vec![key, value]),

@@ -166,7 +166,7 @@ fn what_was_counted_at_a_place_is_told() {
     let kinds = [FailureKind::DivisionByZero, FailureKind::UserStack];
     script.failures = kinds.map(|kind| Failure { kind, span: Span::empty(0) }).to_vec();
     let Some((_, shown)) = output_of(&script, &["-f", "json"]) else { return };
-    let expected = "{\"type\": \"runtime_error\", \"msg\": \"Error reading ustack.\", \"filename\": \"test\", \"line\": 1, \
+    let expected = "{\"type\": \"runtime_error\", \"msg\": \"the process's stack could not be read\", \"filename\": \"test\", \"line\": 1, \
                     \"col\": 1}\n";
     assert!(shown.contains(expected) && !shown.contains("Divide"), "{shown}");
 }
