@@ -40,7 +40,7 @@ pub(crate) fn of(def: &ProgramDef, kind: ProgramType, attach: AttachType) -> Opt
     let insns = || codes().flat_map(Code::lines).map(|line| line.insn);
     let exchanges = |insn: Insn| matches!(insn, Insn::Atomic { op, .. } if op != AtomicOp::Add);
     if let Some(insn) = insns().find(|&insn| exchanges(insn))
-        && !trials::exchanges()
+        && !trials::exchange().is_yes()
     {
         return Some(Lack { what: "atomic operations for BPF programs".into(), since: insn.since() });
     }

@@ -54,7 +54,13 @@ impl Features {
             && trials::load(ProgramType::Kprobe, AttachType::UprobeMulti, &[])
                 .is_ok_and(|program| multi_is_sound(&program));
         let sleepable = trials::sleepable_program(AttachType::None).is_ok();
-        Ok(Self { cookies, uprobe_multi, sleepable, exchange: trials::exchanges(), large_keys: trials::large_keys() })
+        Ok(Self {
+            cookies,
+            uprobe_multi,
+            sleepable,
+            exchange: trials::exchange().is_yes(),
+            large_keys: trials::large_keys().is_yes(),
+        })
     }
 
     /// Whether uprobes' programs may wait for a page of memory, in whichever way they are attached.

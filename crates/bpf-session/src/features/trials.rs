@@ -88,19 +88,19 @@ pub fn perf_links() -> Answer {
     })
 }
 
-/// A program may exchange a word of memory, here of its stack, in one step.
-pub(crate) fn exchanges() -> bool {
+/// A program exchanges a word of memory, here of its stack, in one step.
+pub fn exchange() -> Answer {
     let exchange = |asm: &mut Asm| {
         asm.store(Size::DW, Reg::R10.at(-8), 0).mov(Reg::R1, 1);
         asm.atomic(AtomicOp::Xchg, Width::W64, Reg::R10.at(-8), Reg::R1);
     };
-    load_code(ProgramType::Kprobe, AttachType::None, exchange).is_ok()
+    load_code(ProgramType::Kprobe, AttachType::None, exchange).map(|_| Answer::YES).into()
 }
 
-/// Maps may have keys that are larger than a program's stack.
-pub(super) fn large_keys() -> bool {
+/// A map has keys that are larger than a program's stack.
+pub fn large_keys() -> Answer {
     let keys = MapSpec { name: "try", kind: HASH, key_size: 1024, value_size: 8, max_entries: 1, flags: 0 };
-    Map::create(&keys).is_ok()
+    Map::create(&keys).map_or_else(|error| Answer::of_error(&error), |_| Answer::YES)
 }
 
 /// Programs of all kinds may use maps whose entries' memory is taken when they come. Since Linux 6.1; before, most kinds

@@ -23,10 +23,12 @@ const fn feature(name: &'static str, since: Option<(u32, u32)>, without: &'stati
 
 /// What Debian's cloud kernels have: it is what their versions and configurations say, so that doctor's trials are held
 /// against something else than themselves.
-pub(in crate::vm) const FEATURES: [Feature; 20] = [
+pub(in crate::vm) const FEATURES: [Feature; 22] = [
     feature("bpf() programs", Some((5, 10)), "nothing works"),
     feature("ring buffer", Some((5, 10)), "nothing works"),
     feature("JIT compiler", Some((5, 10)), "slower"),
+    feature("map keys over 512 bytes", Some((5, 11)), "falls back: strings have 240 bytes where nothing else is said"),
+    feature("atomic exchange", Some((5, 12)), "refused: `kernel-delay`"),
     feature("attach cookies", Some((5, 15)), "falls back: a program for each probe in place of one for many"),
     feature("bpf_loop", Some((5, 17)), "refused: loops in scripts"),
     feature("reading kernel memory", Some((5, 10)), "refused: what reads it"),
