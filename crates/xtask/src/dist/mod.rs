@@ -81,10 +81,13 @@ fn build() -> anyhow::Result<(PathBuf, &'static str)> {
     Ok((crate::target_dir()?.join(target).join("release/dptrace"), target))
 }
 
+/// The functions of the demo target that its page tells people to put uprobes on.
+const KEPT: [&str; 2] = ["--keep-symbol=demo_request_start", "--keep-symbol=demo_request_complete"];
+
 /// The program without its symbols, which go into a file of their own that debuggers find by the build id.
 fn strip(built: &Path, program: &Path, debug: &Path) -> anyhow::Result<()> {
     run_command(Command::new("objcopy").arg("--only-keep-debug").arg(built).arg(debug))?;
-    run_command(Command::new("objcopy").arg("--strip-all").arg(built).arg(program))
+    run_command(Command::new("objcopy").arg("--strip-all").args(KEPT).arg(built).arg(program))
 }
 
 /// Refuses what can't be copied onto any machine and started there.
