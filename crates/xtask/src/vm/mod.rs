@@ -124,8 +124,14 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<()> {
         );
     let mut failed = Vec::new();
     let mut columns = Vec::new();
-    for result in results {
-        let (column, failures) = result?;
+    for (place, result) in places.iter().zip(results) {
+        let (column, mut failures) = result?;
+        // An emulated processor can stand still for half a second, in the middle of a program, too.
+        if has_checks && !failures.is_empty() && matches!(place, Place::Guest(_)) {
+            println!("{}: once more, since these failed: {}", place.name(), failures.join(", "));
+            let (_, again) = judged(&checks, place, &answers(&task, place)?)?;
+            failures.retain(|failure| again.contains(failure));
+        }
         failed.extend(failures);
         columns.extend(column);
     }
