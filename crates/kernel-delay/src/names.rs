@@ -23,7 +23,11 @@ pub fn call_number(name: &str) -> Option<u32> {
 
 /// The numbers of the call that programs make for `poll(2)`: on machines without `poll` the C library makes `ppoll` of it.
 pub fn poll_numbers() -> Vec<u32> {
-    call_number("poll").or_else(|| call_number("ppoll")).into_iter().collect()
+    poll_of(call_number).into_iter().collect()
+}
+
+fn poll_of(number: impl Fn(&str) -> Option<u32>) -> Option<u32> {
+    number("poll").or_else(|| number("ppoll"))
 }
 
 /// The soft interrupts in order (`enum` of `include/linux/interrupt.h`), as `/proc/softirqs` calls them, in lower case.
@@ -71,6 +75,19 @@ mod tests {
         assert_eq!(call_name(SLOT_COMPAT), "32-bit calls");
         assert_eq!((soft_name(3), soft_name(12)), ("net_rx".to_owned(), "softirq:12".to_owned()));
         assert_eq!(poll_numbers().len(), 1);
+    }
+
+    /// Numbers of `include/uapi/asm-generic/unistd.h`.
+    #[test]
+    fn the_table_of_aarch64() {
+        use syscalls::aarch64::Sysno as Arm;
+        for (number, name) in [(63, "read"), (73, "ppoll"), (98, "futex"), (115, "clock_nanosleep"), (173, "getppid")] {
+            assert_eq!(Arm::new(number).map(|call| call.name()), Some(name));
+        }
+        let number = |name: &str| name.parse::<Arm>().ok().map(|call| call.id().cast_unsigned());
+        assert_eq!(poll_of(number), Some(73), "it has no poll");
+        assert_eq!(poll_of(call_number), call_number("poll").or(Some(73)));
+        assert!(Arm::iter().all(|call| call.id().cast_unsigned() < SLOT_COMPAT), "each has a slot");
     }
 
     fn libc_getppid() -> u32 {
