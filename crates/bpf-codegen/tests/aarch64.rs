@@ -151,3 +151,9 @@ fn arguments_of_probes() {
     let constant = compiled(probe, "8@x0 4@77");
     assert!(constant.contains("= 0x4d"), "{constant}");
 }
+
+/// `pstate`, whose lowest four bits are 0 for user code (`PSR_MODE_EL0t`).
+#[test]
+fn the_mode_of_a_sample() {
+    assert_looks_at("profile:hz:99 { @ = usermode; }", "", 8, 264);
+}
