@@ -4,25 +4,13 @@
 use bt_lang::ast::Program;
 use bt_lang::dump::dump;
 use bt_lang::fmt::format;
-use bt_lang::render::{Source, render};
-use bt_lang::{Diagnostic, Parsed, conditions, macros, parse};
+use bt_lang::{Parsed, conditions, macros, parse};
+use dptrace_fuzz::compiled::check_diagnostics;
 use dptrace_fuzz::within;
 use libfuzzer_sys::fuzz_target;
 
 /// A node of the tree for a byte or two, a few hundred bytes each.
 const TIMES: usize = 600;
-
-fn check_diagnostics(diagnostics: &[Diagnostic], text: &str) {
-    let source = Source::new("script.bt", text);
-    for diagnostic in diagnostics {
-        let spans = diagnostic.labels.iter().map(|label| label.0).chain([diagnostic.span]);
-        for span in spans {
-            assert!(text.get(span.start as usize..span.end as usize).is_some(), "{diagnostic:?}");
-        }
-        let shown = render(diagnostic, &source, false);
-        assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
-    }
-}
 
 fn check_format(parsed: &Parsed, text: &str) {
     let tree = dump(&parsed.program);

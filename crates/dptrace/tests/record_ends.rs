@@ -6,6 +6,8 @@ mod code;
 #[expect(dead_code, reason = "this test does not need all of it")]
 #[path = "common/kernel.rs"]
 mod kernel;
+#[path = "common/library.rs"]
+mod library;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -34,17 +36,7 @@ struct Victim {
 
 impl Victim {
     fn build() -> Self {
-        let dir = tempfile::tempdir().expect("a directory");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/common/victim.c");
-        let builds: [&[&str]; 2] =
-            [&["-DLIBRARY", "-shared", "-fPIC", "-o", "libvictim.so"], &["-o", "victim", "-ldl"]];
-        for arguments in builds {
-            let mut compiler = Command::new("gcc");
-            compiler.args(["-O1", "-Wall", "-Werror", source]).args(arguments).current_dir(&dir);
-            assert!(compiler.status().expect("gcc runs").success());
-        }
-        std::fs::write(dir.path().join("spec.toml"), SPEC).expect("it is ours");
-        Self { dir }
+        Self { dir: library::build("victim", "common/victim.c", &["-ldl"], SPEC) }
     }
 
     fn path(&self, name: &str) -> PathBuf {

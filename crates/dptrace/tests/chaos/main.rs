@@ -7,6 +7,8 @@ mod code;
 #[expect(dead_code, reason = "this test does not need all of it")]
 #[path = "../common/kernel.rs"]
 mod kernel;
+#[path = "../common/library.rs"]
+mod library;
 mod outputs;
 mod restless;
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::kernel::Process;
+use super::library;
 use tempfile::TempDir;
 
 const SPEC: &str = r#"
@@ -24,17 +25,7 @@ pub(crate) struct Restless {
 
 impl Restless {
     pub(crate) fn build() -> Self {
-        let dir = tempfile::tempdir().expect("a directory");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chaos/restless.c");
-        let builds: [&[&str]; 2] =
-            [&["-DLIBRARY", "-shared", "-fPIC", "-o", "librestless.so"], &["-o", "restless", "-ldl", "-lpthread"]];
-        for arguments in builds {
-            let mut compiler = Command::new("gcc");
-            compiler.args(["-O1", "-Wall", "-Werror", source]).args(arguments).current_dir(&dir);
-            assert!(compiler.status().expect("gcc runs").success());
-        }
-        std::fs::write(dir.path().join("spec.toml"), SPEC).expect("it is ours");
-        Self { dir }
+        Self { dir: library::build("restless", "chaos/restless.c", &["-ldl", "-lpthread"], SPEC) }
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -1,0 +1,21 @@
+//! A C program and its library, made of one source for a test: built with -DLIBRARY it is the library, else the program.
+
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// Builds `NAME` and `libNAME.so` of `tests/SOURCE`, with `spec.toml` beside them.
+#[track_caller]
+pub(crate) fn build(name: &str, source: &str, program_flags: &[&str], spec: &str) -> TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    let source = format!("{}/tests/{source}", env!("CARGO_MANIFEST_DIR"));
+    let library = format!("lib{name}.so");
+    for arguments in [&["-DLIBRARY", "-shared", "-fPIC", "-o", &library], &[&["-o", name], program_flags].concat()[..]]
+    {
+        let mut compiler = Command::new("gcc");
+        compiler.args(["-O1", "-Wall", "-Werror", &source]).args(arguments).current_dir(&dir);
+        assert!(compiler.status().expect("gcc runs").success());
+    }
+    std::fs::write(dir.path().join("spec.toml"), spec).expect("it is ours");
+    dir
+}
