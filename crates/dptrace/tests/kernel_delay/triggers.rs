@@ -56,7 +56,7 @@ fn static_probes_are_triggers() {
 #[test]
 fn kernel_functions_are_triggers() {
     let prefix = if cfg!(target_arch = "aarch64") { "__arm64" } else { "__x64" };
-    three_rounds(&format!("k:{prefix}_sys_getpgid"), &format!("kr:{prefix}_sys_getsid"));
+    three_rounds(&format!("k:{prefix}_sys_getpriority"), &format!("kr:{prefix}_sys_prlimit64"));
 }
 
 /// One trigger for both ends: from one hit to the next.

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 use probe::probe;
-use rustix::process::{getgid, getpgid, getppid, getsid, getuid};
+use rustix::process::{Resource, getgid, getppid, getpriority_process, getrlimit, getuid};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 /// What the program is told to be, in its environment.
@@ -142,13 +142,13 @@ fn rounds() {
 #[inline(never)]
 fn round_begins() {
     probe!(rounds, begins);
-    let _ = (getuid(), getpgid(None));
+    let _ = (getuid(), getpriority_process(None));
 }
 
 /// See [`round_begins`].
 #[inline(never)]
 fn round_ends() {
-    let _ = (getgid(), getsid(None));
+    let _ = (getgid(), getrlimit(Resource::Nofile));
     probe!(rounds, ends);
 }
 
