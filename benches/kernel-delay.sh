@@ -13,10 +13,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-if [[ -z ${DPTRACE:-} ]]; then
-    cargo build --release --quiet -p dptrace
-    DPTRACE=${CARGO_TARGET_DIR:-$PWD/target}/release/dptrace
-fi
+. benches/binary.sh
 
 # The shortest of many rounds, in ns a call: a round that nothing came between.
 cat >"$dir/load.c" <<'C'

@@ -9,13 +9,9 @@ tracer=
 # Only what was started here is ended.
 trap '[[ -z $tracer ]] || kill "$tracer" 2>/dev/null; rm -rf "$dir"' EXIT
 
-if [[ -z ${DPTRACE:-} ]]; then
-    cargo build --release --quiet -p dptrace
-    DPTRACE=${CARGO_TARGET_DIR:-$PWD/target}/release/dptrace
-fi
+. benches/binary.sh
 # bpftrace wants tracefs where it is used to have it; in a mount namespace of our own if need be.
 if [[ ! -e /sys/kernel/tracing/events && -z ${IN_NAMESPACE:-} ]]; then
-    export DPTRACE
     IN_NAMESPACE=1 exec unshare --mount sh -c 'mount -t tracefs tracefs /sys/kernel/tracing && exec "$0" "$@"' \
         "$PWD/benches/lengths.sh" "$@"
 fi

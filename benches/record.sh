@@ -10,8 +10,8 @@ tracer=
 # Only what was started here is ended.
 trap '[[ -z $tracer ]] || kill "$tracer" 2>/dev/null; [[ -z $target ]] || kill "$target" 2>/dev/null; rm -rf "$dir"' EXIT
 
-cargo build --release --quiet -p dptrace
-dptrace=${CARGO_TARGET_DIR:-$PWD/target}/release/dptrace
+. benches/binary.sh
+dptrace=$DPTRACE
 "$dptrace" generate | sed "s|__EXE__|$dptrace|g" >"$dir/qpair.bt"
 # Strings of 64 bytes, as bpftrace cuts them: its version 0.17 has no room for two of 200.
 median() { sort -g "$1" | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
