@@ -86,8 +86,8 @@ impl Session {
 
     /// Attaches a [`ProgramKind::Kprobe`] or [`ProgramKind::KprobeReturn`] program.
     pub fn attach_kprobe(&mut self, program: usize, function: &str, offset: u64) -> Result<(), SessionError> {
-        let source =
-            PerfSource::find("kprobe").ok_or(SessionError::Unsupported { what: "kprobes (CONFIG_KPROBES)" })?;
+        let source = PerfSource::find("kprobe")
+            .ok_or(SessionError::Unsupported { what: "kprobes (CONFIG_KPROBES); fentry and tracepoints do without" })?;
         let on_return = self.loaded(program).kind == ProgramKind::KprobeReturn;
         let return_bit = if on_return { Some(source.return_bit.unwrap_or(0)) } else { None };
         let event = PerfEvent::kprobe(source.kind, return_bit, function, offset, Scope::Cpu(0));

@@ -73,6 +73,11 @@ impl Files {
     }
 }
 
+/// What to know of a file that has no names of its own functions, for those who look for one.
+pub(crate) fn stripped(file: &str) -> String {
+    format!("{file} is stripped, and no debug file of it is here: only the functions that it exports have names")
+}
+
 /// A path as it may be printed.
 pub(crate) fn printable(path: &Path) -> String {
     spdk_trace::printable(path.as_os_str().as_encoded_bytes()).into_owned()

@@ -39,6 +39,38 @@ fn without_root_a_script_is_checked_and_formatted() {
 }
 
 #[test]
+fn all_mistakes_are_told_each_with_what_may_be_meant() {
+    let script = "begin { @hits = 1; @c = cont(); printf(\"%s\", 5); print(@hit); $n = nsec; @hits = strlem(\"\"); }";
+    let (_, err, status) = run(&["run", "--check", "-e", script]);
+    assert_eq!(status, 2, "{err}");
+    for hint in ["did you mean count?", "did you mean @hits?", "did you mean nsecs?", "did you mean strlen?"] {
+        assert!(err.contains(hint), "{hint}: {err}");
+    }
+    assert!(err.contains("5 mistakes"), "{err}");
+}
+
+/// What a packaged program looks like: its functions have no names unless its debug information is installed too.
+#[test]
+fn a_stripped_file_is_told_where_a_function_is_not_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("program.c");
+    std::fs::write(
+        &source,
+        "static __attribute__((noinline)) int inner(int n) { return n; }\n\
+                             int main(int n, char **all) { (void)all; return inner(n); }\n",
+    )
+    .unwrap();
+    for (flag, hint) in [("-s", true), ("-g0", false)] {
+        let program = folder.path().join(format!("program{flag}"));
+        let built = std::process::Command::new("gcc").args([flag, "-o"]).args([&program, &source]).status();
+        assert!(built.unwrap().success());
+        let (_, err, status) = run(&["run", "-e", &format!("uprobe:{}:inmer {{ }}", program.display())]);
+        assert_ne!(status, 0, "{err}");
+        assert_eq!((err.contains("is stripped"), err.contains("near: inner")), (hint, !hint), "{err}");
+    }
+}
+
+#[test]
 fn what_is_missing_is_told() {
     let cases: [(&[&str], &str); 5] = [
         (&["run"], "what to run is missing"),

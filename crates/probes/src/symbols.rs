@@ -52,8 +52,9 @@ impl Function<'_> {
 /// The functions of a file, in order of offset and then of name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Functions<'data> {
-    functions: Vec<Function<'data>>,
+    all: Vec<Function<'data>>,
     skipped: usize,
+    stripped: bool,
 }
 
 impl<'data> Functions<'data> {
@@ -61,20 +62,21 @@ impl<'data> Functions<'data> {
     ///
     /// Every name of an address is kept; one that both tables have is there once.
     pub fn read(image: &ElfImage<'data>, debug: Option<&ElfImage<'data>>) -> Self {
-        let mut functions = Self::default();
-        for source in [Some(image), debug].into_iter().flatten() {
+        let sources = || [Some(image), debug].into_iter().flatten();
+        let mut functions = Self { stripped: !sources().any(table::has_all), ..Self::default() };
+        for source in sources() {
             for symbol in table::symbols(source) {
                 functions.add(&symbol, image.address_map());
             }
         }
-        functions.functions.sort_by(|a, b| (a.offset, &a.name).cmp(&(b.offset, &b.name)).then(b.size.cmp(&a.size)));
-        functions.functions.dedup_by(|a, b| a.offset == b.offset && a.name == b.name);
+        functions.all.sort_by(|a, b| (a.offset, &a.name).cmp(&(b.offset, &b.name)).then(b.size.cmp(&a.size)));
+        functions.all.dedup_by(|a, b| a.offset == b.offset && a.name == b.name);
         functions
     }
 
     /// All of them, sorted.
     pub fn all(&self) -> &[Function<'data>] {
-        &self.functions
+        &self.all
     }
 
     /// How many function symbols were left out because their address is not code of the file or their name is broken.
@@ -82,18 +84,24 @@ impl<'data> Functions<'data> {
         self.skipped
     }
 
+    /// Whether only the functions that the file offers to others are known: it was stripped of the table of all symbols
+    /// (`.symtab`), and there is no debug file that has it.
+    pub fn is_stripped(&self) -> bool {
+        self.stripped
+    }
+
     /// The functions whose name, mangled or not, is exactly this.
     pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Function<'data>> + 'a {
         // Demangled functions have a path or parameters. Demangling all names of a large file takes most of a second.
         let demangled = name.contains("::") || name.contains('(');
-        self.functions.iter().filter(move |function| {
+        self.all.iter().filter(move |function| {
             function.name == name || demangled && demangle(&function.name).is_some_and(|found| found == name)
         })
     }
 
     /// The functions whose name, mangled or not, fits the pattern.
     pub fn matching<'a>(&'a self, pattern: &'a NamePattern) -> impl Iterator<Item = &'a Function<'data>> + 'a {
-        self.functions.iter().filter(move |function| {
+        self.all.iter().filter(move |function| {
             pattern.matches(&function.name)
                 || demangle(&function.name).is_some_and(|demangled| pattern.matches(&demangled))
         })
@@ -106,7 +114,7 @@ impl<'data> Functions<'data> {
         }
         let code = map.segment(symbol.vaddr).is_some_and(|segment| segment.executable);
         match map.to_offset(symbol.vaddr) {
-            Ok(offset) if code && !symbol.name.is_empty() => self.functions.push(Function {
+            Ok(offset) if code && !symbol.name.is_empty() => self.all.push(Function {
                 offset,
                 vaddr: symbol.vaddr,
                 size: symbol.size,

@@ -11,7 +11,7 @@ use super::nothing_fits;
 use super::target::Request;
 use crate::failure::note;
 use crate::output::Output;
-use crate::target::{Depth, Files, printable};
+use crate::target::{Depth, Files, printable, stripped};
 
 /// A function and its name as its author wrote it.
 type Named<'a> = (String, &'a Function<'a>);
@@ -42,7 +42,7 @@ pub(super) fn list(
             let known = near_names(&request.typed, files)?;
             return Err(nothing_fits("function", &request.typed, &request.place, &known));
         }
-        None => note(&format!("{} is stripped, and no debug file of it is here: no functions", request.place)),
+        None => note(&format!("{}, and there are none", stripped(&request.place))),
     }
     Ok(())
 }

@@ -40,6 +40,11 @@ pub(super) fn symbols<'data>(image: &ElfImage<'data>) -> impl Iterator<Item = Ra
     })
 }
 
+/// Whether it has the table of all its symbols, also of those that other files can't see.
+pub(super) fn has_all(image: &ElfImage<'_>) -> bool {
+    table(image, SHT_SYMTAB).is_some_and(|(entries, _)| !entries.is_empty())
+}
+
 type Table<'data> = (&'data [Sym64<LittleEndian>], &'data [u8]);
 
 /// A table's entries and its names.

@@ -4,6 +4,7 @@ use bt_lang::Span;
 use bt_lang::ast::{Expr, Name};
 
 use super::Check;
+use super::aggregates::AGGREGATES;
 use super::builtins::BUILTINS;
 use crate::script::hir::Ex;
 use crate::script::ty::Ty;
@@ -149,7 +150,8 @@ impl Check<'_, '_> {
         if !self.shared.would_tell(func.span) {
             return Ex::error(func.span);
         }
-        let near = bt_lang::nearest(name, FUNCTIONS.iter().map(|function| function.name)).join(", ");
+        let known = FUNCTIONS.iter().map(|function| function.name).chain(AGGREGATES.iter().map(|of_map| of_map.name));
+        let near = bt_lang::nearest(name, known).join(", ");
         let hint = if near.is_empty() {
             "macros must be defined in the script".into()
         } else {

@@ -85,17 +85,8 @@ impl Check<'_, '_> {
         if self.map(id).value.is_none() {
             // Keys are looked at for their own mistakes.
             map.keys.iter().for_each(|key| drop(self.expr(key)));
-            if !self.shared.would_tell(span) {
-                return Ex::error(span);
-            }
-            let known: Vec<&str> =
-                self.shared.maps.iter().filter(|m| m.value.is_some()).map(|m| m.name.as_str()).collect();
-            let near = bt_lang::nearest(name, known.iter().copied());
-            let hint = match near.first() {
-                Some(near) => format!("did you mean @{near}?"),
-                None => "a map must be given a value somewhere in the script".to_owned(),
-            };
-            return self.wrong_hint(span, format!("undefined map: @{name}"), hint);
+            self.undefined_map(name, span);
+            return Ex::error(span);
         }
         let key = self.key(id, &map.keys, span);
         if key.kind == ExKind::Error {
@@ -231,12 +222,25 @@ impl Check<'_, '_> {
         }
     }
 
+    /// A map that is given no value anywhere.
+    pub(super) fn undefined_map(&mut self, name: &str, span: Span) {
+        if !self.shared.would_tell(span) {
+            return;
+        }
+        let known = self.shared.maps.iter().filter(|map| map.value.is_some()).map(|map| map.name.as_str());
+        let hint = match bt_lang::nearest(name, known).first() {
+            Some(near) => format!("did you mean @{near}?"),
+            None => "a map must be given a value somewhere in the script".to_owned(),
+        };
+        self.wrong_hint(span, format!("undefined map: @{name}"), hint);
+    }
+
     /// That a map which is only asked about exists.
     pub(super) fn require_map(&mut self, map: MapId, span: Span) -> bool {
         let known = self.map(map).value.is_some();
         if !known {
             let name = self.map(map).name.clone();
-            self.wrong(span, format!("undefined map: @{name}"));
+            self.undefined_map(&name, span);
         }
         known
     }

@@ -242,7 +242,7 @@ impl Check<'_, '_> {
                 Ty::Unknown
             }
             _ => {
-                self.wrong(map.span, format!("undefined map: @{}", map.text));
+                self.undefined_map(&map.text, map.span);
                 Ty::Unknown
             }
         };

@@ -135,9 +135,13 @@ impl UserFiles {
         let names = pattern(function)?;
         let targets = self.targets(target)?;
         let mut known: Vec<String> = Vec::new();
+        let mut stripped = None;
         let all = Self::each(&targets, |found| {
             let file = self.load(found)?;
             let of_file = with_functions(&file, |functions| {
+                if functions.is_stripped() {
+                    stripped.get_or_insert_with(|| crate::target::stripped(&found.shown));
+                }
                 let place = |name: &str, function: &probes::symbols::Function<'_>| FunctionPlace {
                     path: file.opened().to_owned(),
                     shown: found.shown.clone(),
@@ -164,11 +168,10 @@ impl UserFiles {
         })?;
         if all.is_empty() {
             let place = place_text(target, &targets);
-            return Err(missing(
-                format!("{place} has no function {function}"),
-                function,
-                known.iter().map(String::as_str),
-            ));
+            let message = format!("{place} has no function {function}");
+            let mut missing = missing(message, function, known.iter().map(String::as_str));
+            missing.hints.extend(stripped);
+            return Err(missing);
         }
         Ok(all)
     }
