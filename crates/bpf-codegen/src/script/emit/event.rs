@@ -28,7 +28,10 @@ enum Ready<'e> {
 
 impl Emitter<'_> {
     pub(super) fn event(&mut self, number: usize, args: &[Ex]) {
-        let ready: Vec<Ready<'_>> = args.iter().map(|arg| self.make_ready(arg)).collect();
+        // Loops, statements and the like can't stand between reserving and sending; what is before them comes before them.
+        let early = args.iter().rposition(Ex::is_complex).map_or(0, |last| last + 1);
+        let ready: Vec<Ready<'_>> =
+            args.iter().enumerate().map(|(index, arg)| self.make_ready(arg, index < early)).collect();
         let shared = self.shared;
         let Some(action) = shared.actions.get(number) else {
             return;
@@ -44,9 +47,8 @@ impl Emitter<'_> {
         });
     }
 
-    /// Loops, statements and the like can't stand between reserving and sending.
-    fn make_ready<'e>(&mut self, arg: &'e Ex) -> Ready<'e> {
-        if !arg.is_complex() {
+    fn make_ready<'e>(&mut self, arg: &'e Ex, early: bool) -> Ready<'e> {
+        if !early || arg.constant().is_some() {
             return Ready::Later(arg);
         }
         let place = self.mem(Self::room(&arg.ty));

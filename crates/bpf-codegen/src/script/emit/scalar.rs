@@ -88,6 +88,13 @@ impl Emitter<'_> {
                 self.temporary(|emitter| emitter.scalar(otherwise));
                 self.asm.bind(done);
             }
+            ExKind::OrElse(first, otherwise) => {
+                let done = self.asm.label("chosen");
+                self.scalar(first);
+                self.asm.jump_if(R0, JumpOp::Ne, 0, done);
+                self.temporary(|emitter| emitter.scalar(otherwise));
+                self.asm.bind(done);
+            }
             ExKind::Convert(inner) => {
                 self.scalar(inner);
                 self.narrow_to(&inner.ty, &ex.ty);
