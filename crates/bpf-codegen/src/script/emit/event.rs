@@ -36,7 +36,12 @@ impl Emitter<'_> {
         let Some(action) = shared.actions.get(number) else {
             return;
         };
+        let shown = matches!(
+            action.kind,
+            ActionKind::Printf { .. } | ActionKind::PrintValue | ActionKind::Cat { .. } | ActionKind::System { .. }
+        );
         self.send(number, |emitter, event| {
+            emitter.shown = shown.then_some(event.base);
             for ((field, arg), ready) in action.fields.iter().zip(args).zip(&ready) {
                 let to = event.at(field.offset);
                 match ready {
@@ -44,6 +49,7 @@ impl Emitter<'_> {
                     Ready::Done(place) => emitter.copy(to, *place, arg.ty.size()),
                 }
             }
+            emitter.shown = None;
         });
     }
 

@@ -2,9 +2,9 @@
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9};
 use bpf_insn::asm::MAX_SLOTS;
-use bpf_insn::{Asm, AsmError, Helper, JumpOp, Label, Reg, Size};
+use bpf_insn::{Asm, AsmError, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width};
 
-use super::place::{Place, size_of};
+use super::place::{Base, Place};
 use super::{EmitError, Emitter, MAX_SUBS, RETURNED, Sub, Turn};
 use crate::script::check::MapHolds;
 use crate::script::hir::{Ex, ExKind, MapId, St, VarId};
@@ -104,20 +104,17 @@ impl Emitter<'_> {
     /// nothing new; a variable that counts from a known number brings something new each time, and with some branches in the
     /// loop it gives up after a million instructions.
     fn forget_numbers(&mut self) {
-        let scalar = |var: &usize| self.body.vars[*var].ty.is_scalar();
-        let vars: Vec<VarId> = (0..self.vars.len()).filter(scalar).collect();
-        if vars.is_empty() {
-            return;
-        }
-        // A number less itself is 0, of which the verifier does not know.
-        self.asm.note("numbers are to be unknown").call(Helper::KTIME_GET_NS).mov(R2, R0);
-        self.asm.alu(bpf_insn::AluOp::Xor, R2, R0);
-        for var in vars {
-            let (place, ty) = (self.vars[var], self.body.vars[var].ty.clone());
-            let size = size_of(ty.size());
-            self.load(place, &ty, R0);
-            self.asm.add(R0, R2);
-            self.store(place, size, R0);
+        let vars = self.vars.iter().zip(&self.body.vars);
+        let places: Vec<Place> = vars.filter(|(_, var)| var.ty.is_scalar()).map(|(place, _)| *place).collect();
+        // Of scratch memory it knows nothing, and of a word of the stack nothing more once something was added in place.
+        let on_stack = |place: &&Place| place.base == Base::Frame;
+        let frame = self.frame;
+        let mut zero = Some(0);
+        for place in places.iter().filter(on_stack) {
+            if let Some(zero) = zero.take() {
+                self.asm.note("numbers are to be unknown").mov(R1, zero);
+            }
+            self.asm.atomic(AtomicOp::Add, Width::W64, frame.at(place.off as i16), R1);
         }
     }
 

@@ -62,6 +62,7 @@ impl Emitter<'_> {
                 emitter.read_aggregate(*map, key);
             }),
             ExKind::VarAddr(var) => {
+                self.needed.addresses = true;
                 self.address(self.vars[*var], R0);
                 self.number_of(R0);
             }

@@ -14,7 +14,7 @@ use crate::facts::Facts;
 use crate::{allowed, try_run};
 
 /// How many programs of each kind, where not said otherwise.
-const PROGRAMS: u64 = 150;
+const PROGRAMS: u64 = 100;
 /// Says how many instead.
 const VARIABLE: &str = "DPTRACE_TEST_TRUTHS";
 /// How many expressions a program has.
