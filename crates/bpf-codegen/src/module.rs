@@ -117,7 +117,7 @@ impl Module {
     }
 
     /// Whether programs address the map's one value directly: loaders know such a map as data.
-    fn is_data(&self, map: &str) -> bool {
+    pub(crate) fn is_data(&self, map: &str) -> bool {
         let is_it = |line: &Line| matches!(&line.reference, Some(Reference::Data(name)) if name == map);
         let in_code = |code: &Code| code.lines().iter().any(is_it);
         self.programs

@@ -286,7 +286,8 @@ fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
         attach(&mut script, unit);
     }
     script.maps = shared.maps.iter().map(|map| script_map(shared, map)).collect();
-    script.module.maps = maps(shared, scratch_bytes);
+    let wants_zeros = script.module.is_data(aggregate::ZEROS);
+    script.module.maps = maps(shared, scratch_bytes, wants_zeros);
     if !failures.all.is_empty() {
         let size = failures.all.len() as u32 * FAILURE_BYTES;
         script.module.maps.push(MapDef::new(FAILURES, MapKind::Array, 4, size, 1));
@@ -331,7 +332,7 @@ fn is_per_cpu(map: &MapInfo) -> bool {
     matches!(map.value, Some(MapHolds::Agg(_)))
 }
 
-fn maps(shared: &Shared<'_>, scratch_bytes: u32) -> Vec<MapDef> {
+fn maps(shared: &Shared<'_>, scratch_bytes: u32, wants_zeros: bool) -> Vec<MapDef> {
     let mut maps = vec![
         MapDef::ring_buffer(RING, shared.config.ring_bytes),
         MapDef::new(LOST, MapKind::Array, 4, scratch::COUNTERS * scratch::COUNTER_BYTES, 1),
@@ -345,7 +346,8 @@ fn maps(shared: &Shared<'_>, scratch_bytes: u32) -> Vec<MapDef> {
             scratch::AREAS,
         ));
     }
-    let mut zeros = 0;
+    // What is made in a map may be a number.
+    let mut zeros = 8;
     for map in &shared.maps {
         let def = map_def(shared, map);
         if is_per_cpu(map) {
@@ -353,7 +355,7 @@ fn maps(shared: &Shared<'_>, scratch_bytes: u32) -> Vec<MapDef> {
         }
         maps.push(def);
     }
-    if zeros > 0 {
+    if wants_zeros {
         maps.push(MapDef::new(aggregate::ZEROS, MapKind::Array, 4, zeros, 1));
     }
     maps

@@ -64,6 +64,8 @@ pub(crate) enum ExKind {
         then: Box<Ex>,
         otherwise: Box<Ex>,
     },
+    /// `a ?: b` of two numbers: the first unless it is 0.
+    OrElse(Box<Ex>, Box<Ex>),
     /// To the type of this expression, from one number to another.
     Convert(Box<Ex>),
     /// The low bytes of memory (an array) as a number, or a number as an array.
@@ -328,6 +330,7 @@ impl Ex {
             ExKind::Binary { left, right, .. }
             | ExKind::Same { left, right, .. }
             | ExKind::StrnCmp { left, right, .. }
+            | ExKind::OrElse(left, right)
             | ExKind::Elem { base: left, index: right } => {
                 left.walk(look);
                 right.walk(look);

@@ -58,6 +58,11 @@ impl Context {
         )
     }
 
+    /// Whether the probe is in a process's own code.
+    pub(crate) fn is_user(&self) -> bool {
+        matches!(self.kind, ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt)
+    }
+
     /// Whether the context is that of a perf event, which has the registers, too.
     pub(crate) fn is_sample(&self) -> bool {
         matches!(

@@ -18,6 +18,7 @@
 
 mod code;
 mod emit;
+mod live;
 mod reach;
 mod tidy;
 
@@ -122,6 +123,8 @@ pub struct Asm {
     slots: u32,
     note: Option<String>,
     span: Option<SourceSpan>,
+    /// See [`Asm::private`].
+    private: Vec<i16>,
     mistake: Option<AsmError>,
 }
 
@@ -175,6 +178,13 @@ impl Asm {
     /// Says which bytes of the script the instructions from here on came from.
     pub fn span(&mut self, span: Option<SourceSpan>) -> &mut Self {
         self.span = span;
+        self
+    }
+
+    /// Says that the word of the frame at this offset from r10 is read and written by loads and stores of 8 bytes with this
+    /// offset only, never through another register: [`Asm::finish_short`] may then leave out what nobody reads.
+    pub fn private(&mut self, off: i16) -> &mut Self {
+        self.private.push(off);
         self
     }
 

@@ -1,5 +1,5 @@
 //! Small improvements of code that is made piece by piece: jumps that lead to jumps, moves through a register that nobody
-//! needs, registers that are set and never read.
+//! needs, registers and words of the frame that are set and never read.
 //!
 //! They only take instructions out or rename a register where all that follows is seen to stay the same: one forward look
 //! within a stretch without labels, and one look backwards over all of the code for what is read later (liveness).
@@ -7,22 +7,11 @@
 use std::collections::HashSet;
 
 use super::Asm;
-use crate::insn::{AluOp, Callee, Insn, Reg, Size, Src, Width};
-
-/// A set of registers, a bit each.
-type Regs = u16;
-
-/// What calls may change: r0 to r5 (Documentation/bpf/standardization/instruction-set.rst, "Calling convention").
-const CHANGED_BY_CALLS: Regs = 0b11_1111;
-/// What calls take: r1 to r5.
-const TAKEN_BY_CALLS: Regs = 0b11_1110;
+use super::live::{Regs, bit};
+use crate::insn::{AluOp, Insn, Reg, Size, Src, Width};
 
 /// Each turn can make room for another one; few do.
 const MOST_TURNS: u32 = 5;
-
-const fn bit(reg: Reg) -> Regs {
-    1 << reg as u16
-}
 
 impl Asm {
     /// Does so, as often as it helps.
@@ -31,7 +20,9 @@ impl Asm {
             if !(self.thread_jumps()
                 | self.turn_jumps()
                 | self.forward_stores()
+                | self.store_constants()
                 | self.shorten_moves()
+                | self.use_sources()
                 | self.drop_unread())
             {
                 return;
@@ -100,6 +91,31 @@ impl Asm {
         changed
     }
 
+    /// `rX = number; *address = rX` with X not read later: `*address = number`.
+    fn store_constants(&mut self) -> bool {
+        let (live, targets) = (self.live_after(), self.targets());
+        let mut changed = false;
+        for (index, live) in live.iter().enumerate().skip(1) {
+            let Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src: number @ Src::Imm(_) } =
+                self.items[index - 1].line.insn
+            else {
+                continue;
+            };
+            let is_target = targets.contains(&self.items[index].line.slot);
+            if let Insn::Store { src, addr, .. } = &mut self.items[index].line.insn
+                && *src == Src::Reg(dst)
+                && addr.base != dst
+                && live & bit(dst) == 0
+                && !is_target
+            {
+                // What set the register is left out as unread.
+                *src = number;
+                changed = true;
+            }
+        }
+        changed
+    }
+
     /// `rX = something; rZ = rX` with X not read later: `rZ = something`.
     fn shorten_moves(&mut self) -> bool {
         let (live, targets) = (self.live_after(), self.targets());
@@ -133,6 +149,28 @@ impl Asm {
         self.leave_out(&gone)
     }
 
+    /// `rX = rY; something with rX`, which is not read later: something with rY.
+    fn use_sources(&mut self) -> bool {
+        let (live, targets) = (self.live_after(), self.targets());
+        let mut changed = false;
+        for (index, live) in live.iter().enumerate().skip(1) {
+            let Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src: Src::Reg(src) } =
+                self.items[index - 1].line.insn
+            else {
+                continue;
+            };
+            let item = &mut self.items[index];
+            if live & bit(dst) == 0
+                && !targets.contains(&item.line.slot)
+                && let Some(insn) = reading(item.line.insn, dst, src)
+            {
+                item.line.insn = insn;
+                changed = true;
+            }
+        }
+        changed
+    }
+
     fn leave_out(&mut self, gone: &HashSet<usize>) -> bool {
         let keep: Vec<bool> = (0..self.items.len()).map(|index| !gone.contains(&index)).collect();
         self.keep_only(&keep)
@@ -144,44 +182,24 @@ impl Asm {
         index == 0 || gone.contains(&index) || targets.contains(&self.items[index].line.slot)
     }
 
-    /// The slots that labels stand in front of.
+    /// The slots that something jumps to.
     fn targets(&self) -> HashSet<u32> {
-        self.labels.iter().filter_map(|label| label.slot).collect()
+        let slot = |label: super::Label| self.labels.get(label.0 as usize).and_then(|label| label.slot);
+        self.items.iter().filter_map(|item| item.label.and_then(slot)).collect()
     }
 
-    /// Takes out what sets a register that nobody reads.
+    /// Takes out what sets a register or a private word that nobody reads.
     fn drop_unread(&mut self) -> bool {
         let live = self.live_after();
         let unread = |(item, live): (&super::Item, &Regs)| match item.line.insn {
             Insn::Alu { op: AluOp::Mov, width: Width::W64, dst, src } if src == Src::Reg(dst) => true,
             Insn::Alu { dst, .. } | Insn::MovSx { dst, .. } | Insn::LoadImm64 { dst, .. } => live & bit(dst) == 0,
+            Insn::Store { size, addr, .. } => self.word(size, addr).is_some_and(|word| live & word == 0),
+            Insn::Load { size, dst, addr } => self.word(size, addr).is_some() && live & bit(dst) == 0,
             _ => false,
         };
         let keep: Vec<bool> = self.items.iter().zip(&live).map(|both| !unread(both)).collect();
         self.keep_only(&keep)
-    }
-
-    /// For each instruction the registers that are read behind it before they are set anew.
-    fn live_after(&self) -> Vec<Regs> {
-        let targets: Vec<Option<usize>> =
-            self.items.iter().map(|item| item.label.and_then(|label| self.index_of(label))).collect();
-        let mut before = vec![0; self.items.len() + 1];
-        let mut after = vec![0; self.items.len()];
-        let mut changed = true;
-        // Code that only jumps forwards is done in one turn, and seen to be so in a second one.
-        while changed {
-            changed = false;
-            for index in (0..self.items.len()).rev() {
-                let insn = self.items[index].line.insn;
-                let next = if is_end(insn) { 0 } else { before[index + 1] };
-                after[index] = next | targets[index].map_or(0, |target| before[target]);
-                let (read, set) = effect(insn);
-                let now = (after[index] & !set) | read;
-                changed |= now != before[index];
-                before[index] = now;
-            }
-        }
-        after
     }
 }
 
@@ -202,33 +220,18 @@ fn renamed(insn: Insn, from: Reg, to: Reg) -> Option<Insn> {
     }
 }
 
-/// Whether the next instruction does not follow.
-fn is_end(insn: Insn) -> bool {
-    matches!(insn, Insn::Exit | Insn::Jump { .. } | Insn::JumpLong { .. })
-}
-
-/// The registers that an instruction reads, and those that it sets whatever they were.
-fn effect(insn: Insn) -> (Regs, Regs) {
-    let of = |src: Src| match src {
-        Src::Reg(reg) => bit(reg),
-        Src::Imm(_) => 0,
+/// What reads a register (and does not change it) reading another one.
+fn reading(insn: Insn, from: Reg, to: Reg) -> Option<Insn> {
+    let other = |reg: Reg| if reg == from { to } else { reg };
+    let source = |src: Src| if src == Src::Reg(from) { Src::Reg(to) } else { src };
+    let changed = match insn {
+        Insn::Load { size, dst, addr } => Insn::Load { size, dst, addr: other(addr.base).at(addr.off) },
+        Insn::Store { size, addr, src } => Insn::Store { size, addr: other(addr.base).at(addr.off), src: source(src) },
+        Insn::JumpIf { op, width, dst, src, off } => Insn::JumpIf { op, width, dst: other(dst), src: source(src), off },
+        Insn::Alu { op, width, dst, src } if dst != from => Insn::Alu { op, width, dst, src: source(src) },
+        _ => return None,
     };
-    match insn {
-        Insn::Alu { op: AluOp::Mov, dst, src, .. } => (of(src), bit(dst)),
-        Insn::MovSx { dst, src, .. } => (bit(src), bit(dst)),
-        Insn::LoadImm64 { dst, .. } => (0, bit(dst)),
-        Insn::Load { dst, addr, .. } | Insn::LoadSx { dst, addr, .. } => (bit(addr.base), bit(dst)),
-        Insn::Store { addr, src, .. } => (bit(addr.base) | of(src), 0),
-        Insn::Neg { dst, .. } | Insn::Swap { dst, .. } => (bit(dst), 0),
-        Insn::Call(Callee::Helper(_) | Callee::Subprogram(_)) => (TAKEN_BY_CALLS, CHANGED_BY_CALLS),
-        Insn::Exit => (bit(Reg::R0), 0),
-        Insn::Jump { .. } | Insn::JumpLong { .. } => (0, 0),
-        Insn::JumpIf { dst, src, .. } | Insn::Alu { dst, src, .. } => (bit(dst) | of(src), 0),
-        // A comparison with an exchange takes and gives r0; that others set what they fetch is not used.
-        Insn::Atomic { addr, src, .. } => (bit(addr.base) | bit(src) | bit(Reg::R0), 0),
-        // Of the kernel's own functions nothing is known here: all registers are read.
-        Insn::Call(Callee::Kfunc { .. }) => (Regs::MAX, 0),
-    }
+    (changed != insn).then_some(changed)
 }
 
 #[cfg(test)]
@@ -263,9 +266,9 @@ mod tests {
         assert_eq!(code, ["r3 = *(u64 *)(r1 + 0x8)", "r7 = 0x0", "r0 = r3", "r0 += r7", "exit"]);
         // It is read later.
         let code = tidied(|asm| {
-            asm.load(Size::DW, R0, R1.at(8)).mov(R3, R0).add(R0, R3).exit();
+            asm.load(Size::DW, R0, R1.at(8)).mov(R3, R0).add(R0, 1).add(R0, R3).exit();
         });
-        assert_eq!(code.len(), 4);
+        assert_eq!(code.len(), 5);
         // A jump comes between.
         let code = tidied(|asm| {
             let there = asm.label("there");
@@ -282,6 +285,60 @@ mod tests {
             asm.bind(out).jump(end).bind(end).exit();
         });
         assert_eq!(code, ["r0 = 0x0", "if r1 != 0x0 goto +0x1", "r0 = 0x1", "exit"]);
+    }
+
+    #[test]
+    fn what_is_read_through_a_copy_is_read_itself() {
+        let code = tidied(|asm| {
+            let end = asm.label("end");
+            asm.mov(R3, R6).store(Size::DW, R3.at(8), R0).mov(R4, R7).jump_if(R4, JumpOp::Eq, 0, end).mov(R0, 0);
+            asm.bind(end).exit();
+        });
+        assert_eq!(code, ["*(u64 *)(r6 + 0x8) = r0", "if r7 == 0x0 goto +0x1", "r0 = 0x0", "exit"]);
+        let code = tidied(|asm| {
+            asm.mov(R3, R6).store(Size::DW, R3.at(8), R0).mov(R0, R3).exit();
+        });
+        assert_eq!(code.len(), 4, "it is read later: {code:?}");
+    }
+
+    #[test]
+    fn numbers_are_stored_without_a_register() {
+        let code = tidied(|asm| {
+            asm.mov(R0, 5).store(Size::DW, R10.at(-8), R0).mov(R0, 0).exit();
+        });
+        assert_eq!(code, ["*(u64 *)(r10 - 0x8) = 0x5", "r0 = 0x0", "exit"]);
+        let code = tidied(|asm| {
+            asm.mov(R0, 5).store(Size::DW, R10.at(-8), R0).exit();
+        });
+        assert_eq!(code.len(), 3, "it is read later: {code:?}");
+    }
+
+    #[test]
+    fn private_words_that_nobody_reads_are_not_written() {
+        let build = |private: bool| {
+            tidied(|asm| {
+                if private {
+                    asm.private(-8);
+                }
+                let end = asm.label("end");
+                asm.store(Size::DW, R10.at(-8), 0).load(Size::DW, R7, R1.at(0)).store(Size::DW, R10.at(-8), R7);
+                asm.jump_if(R7, JumpOp::Eq, 0, end).store(Size::DW, R10.at(-8), 1).bind(end);
+                asm.load(Size::DW, R0, R10.at(-8)).store(Size::DW, R10.at(-8), 7).exit();
+            })
+        };
+        assert_eq!(build(false).len(), 8);
+        let code = build(true);
+        assert_eq!(code.len(), 6, "the first one and the last one: {code:?}");
+        assert!(code[1].contains("= r7"), "it is read where nothing else was written: {code:?}");
+    }
+
+    #[test]
+    fn labels_that_nothing_jumps_to_are_no_barrier() {
+        let code = tidied(|asm| {
+            let unused = asm.label("unused");
+            asm.store(Size::DW, R10.at(-8), R1).bind(unused).load(Size::DW, R0, R10.at(-8)).exit();
+        });
+        assert_eq!(code, ["*(u64 *)(r10 - 0x8) = r1", "r0 = r1", "exit"]);
     }
 
     #[test]

@@ -30,6 +30,25 @@ fn variables_and_arithmetic() {
 }
 
 #[test]
+fn signs_are_those_of_the_manual() {
+    prints(
+        "begin { $a = (uint64)1; $b = (uint64)2; print($a - $b); print((uint64)($a - $b)); }",
+        &["-1", "18446744073709551615"],
+    );
+    prints(
+        "begin { $a = (uint64)5; $b = (int64)-1; print($a > $b); print($a * $b); print($a + 1); }",
+        &["true", "-5", "6"],
+    );
+}
+
+#[test]
+fn what_has_an_effect_has_it_once_and_in_order() {
+    prints("begin { let $i: uint64 = 5; print($i++ ?: 9); print($i); print(0 ?: $i); }", &["5", "6", "6"]);
+    prints(r#"begin { let $i: uint64 = 1; printf("%d %d %d\n", $i, { $i = 5; $i }, $i); }"#, &["1 5 5\n"]);
+    prints(r#"begin { $s = "a"; print($s == { $s = "b"; $s }); print({ $s = "c"; $s } == $s); }"#, &["false", "true"]);
+}
+
+#[test]
 fn flow() {
     prints("begin { $a = 2; if ($a == 1) { print(1); } else if ($a == 2) { print(2); } else { print(3); } }", &["2"]);
     prints(
@@ -107,6 +126,11 @@ fn strings() {
         &["false", "true", "true", "false"],
     );
     prints(r#"begin { $a = "hello"; $n = "ell"; print(strcontains($a, $n)); print(strlen($a)); }"#, &["true", "5"]);
+    // Both in memory, and as long as it: no byte behind it is looked at.
+    prints(
+        r#"begin { $a = "a longer text"; $b = "a longer text"; $n = "text!"; print(strcontains($a, $b)); print(strcontains($a, $n)); $b = ""; print(strcontains($a, $b)); }"#,
+        &["true", "false", "true"],
+    );
     prints(r"begin { $x = str($1); print($x); print($#); }", &["", "0"]);
     prints(r#"begin { @["a"] = 1; print(@["a"]); print(@["b"]); }"#, &["@[a]: 1", "@[b]: 0"]);
     prints(

@@ -8,6 +8,7 @@ mod facts;
 mod language;
 mod memory;
 mod random;
+mod truth;
 mod waiting;
 
 use bpf_codegen::event::RING;
@@ -45,15 +46,20 @@ pub(crate) fn allowed() -> Option<std::sync::MutexGuard<'static, ()>> {
 
 /// Loads a script and runs its `begin` and `end` probes. None where the kernel is too old for it, which is told.
 pub(crate) fn run_with(source: &str, facts: &Facts) -> Option<Outcome> {
+    try_run(source, facts).unwrap_or_else(|error| panic!("{source}\n{error}"))
+}
+
+/// As [`run_with`], or why the kernel refuses it.
+pub(crate) fn try_run(source: &str, facts: &Facts) -> Result<Option<Outcome>, SessionError> {
     let script = compile(source, facts).unwrap_or_else(|wrong| panic!("{source}\n{wrong}"));
     let features = Features::detect().unwrap();
     let session = match Session::load(&script.module, features) {
         Ok(session) => session,
         Err(error @ SessionError::TooOld { .. }) => {
             println!("REFUSED: {error}: {source}");
-            return None;
+            return Ok(None);
         }
-        Err(error) => panic!("{source}\n{error}"),
+        Err(error) => return Err(error),
     };
     let drain = Drain::start(&session, RING, |bytes| Some(bytes.to_vec())).unwrap();
     for probe in &script.probes {
@@ -64,7 +70,7 @@ pub(crate) fn run_with(source: &str, facts: &Facts) -> Option<Outcome> {
     let mut events = Vec::new();
     drain.finish(|batch| events.extend(batch.iter().map(|bytes| decode::event(&script, bytes))));
     let maps = script.maps.iter().map(|map| (map.name.clone(), decode::map(&session, map))).collect();
-    Some(Outcome { events, maps })
+    Ok(Some(Outcome { events, maps }))
 }
 
 pub(crate) fn run(source: &str) -> Option<Outcome> {

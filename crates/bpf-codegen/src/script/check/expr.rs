@@ -129,14 +129,24 @@ impl Check<'_, '_> {
         let before = self.shared.made.body;
         let value = self.expr(cond);
         let made = self.shared.made.body - before;
-        // `a ?: b` works `a` out twice in the tree; it has no effect unless it is a call that sends something.
-        let then = match then {
-            Some(then) => self.expr(then),
-            None if self.may_make(made, span) => value.clone(),
-            None => Ex::error(span),
+        let Some(then) = then else {
+            let otherwise = self.expr(otherwise);
+            return self.or_else(value, otherwise, made, span);
         };
+        let then = self.expr(then);
         let cond = self.truth(value);
         let otherwise = self.expr(otherwise);
+        self.choose(cond, then, otherwise, span)
+    }
+
+    /// `a ?: b`. A number is worked out once; of what is in memory, the tree has two, the first of which is looked at only.
+    fn or_else(&mut self, value: Ex, otherwise: Ex, made: usize, span: Span) -> Ex {
+        let both_scalar = value.ty.is_scalar() && otherwise.ty.is_scalar() && value.constant().is_none();
+        if let (true, Some(ty)) = (both_scalar, value.ty.join(&otherwise.ty)) {
+            return Ex::new(ty, ExKind::OrElse(Box::new(value), Box::new(otherwise)), span);
+        }
+        let then = if self.may_make(made, span) { value.clone() } else { Ex::error(span) };
+        let cond = self.truth(value);
         self.choose(cond, then, otherwise, span)
     }
 

@@ -147,17 +147,16 @@ pub(super) fn is_comparison(op: BinaryOp) -> bool {
 
 /// An operation on two numbers.
 pub(super) fn arithmetic(op: BinaryOp, left: Ex, right: Ex, span: Span) -> Ex {
-    // C's rule in 64 bits: what has no sign and may need all bits makes the operation one without sign.
-    let wide = |ex: &Ex| ex.ty.size() == 8 && !ex.ty.is_signed() && ex.constant().is_none_or(|n| n.cast_signed() < 0);
-    let signed = (left.ty.is_signed() || right.ty.is_signed()) && !wide(&left) && !wide(&right);
+    // As bpftrace's manual has it: a sign on either side is one of the result, and a difference always has one. Addresses
+    // have none.
+    let numbers = left.ty.is_number() && right.ty.is_number();
+    let signed = numbers && (left.ty.is_signed() || right.ty.is_signed() || op == BinaryOp::Sub);
     // A shift's sign is that of what is shifted.
     let signed = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) { left.ty.is_signed() } else { signed };
     let ty = if is_comparison(op) { Ty::Bool } else { Ty::Int { size: 8, signed } };
     let known = left.constant().zip(right.constant()).and_then(|(l, r)| fold::binary(op, l, r, signed));
     match known {
         Some(value) if is_comparison(op) => Ex::int(value, Ty::Bool, span),
-        // The difference of two small numbers can be negative.
-        Some(value) if op == BinaryOp::Sub && !wide(&left) && !wide(&right) => Ex::int(value, I64, span),
         Some(value) => Ex::int(value, ty, span),
         None => {
             let kind = ExKind::Binary { op, left: Box::new(left), right: Box::new(right), signed };

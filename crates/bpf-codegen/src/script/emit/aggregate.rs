@@ -1,7 +1,7 @@
-//! The functions that only a map can hold, on values that each CPU has for itself; no atomics.
+//! The functions that only a map can hold, on values that each CPU has for itself.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
-use bpf_insn::{Helper, JumpOp, Reg, Size, Src};
+use bpf_insn::{AtomicOp, Helper, JumpOp, Reg, Size, Src, Width};
 
 use super::place::Place;
 use super::{Emitter, Held, failures};
@@ -48,7 +48,7 @@ impl Emitter<'_> {
     }
 
     /// r0 = the address of a key's value; if there is none, of one that is all zeros. Goes to `failed` if the map is full.
-    fn find_or_make(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
+    pub(super) fn find_or_make(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
         let (again, there, full) = (self.asm.label("look"), self.asm.label("there"), self.asm.label("full"));
         let (frame, error) = (self.frame, self.slot());
         // Whether one was made: then it is there, or there is no room. Another CPU may have been faster with it.
@@ -96,9 +96,21 @@ impl Emitter<'_> {
         };
     }
 
-    /// Adds to the word at r0, `offset` bytes on.
-    fn add_word(&mut self, offset: i16, by: impl Into<bpf_insn::Src>) {
-        self.asm.load(Size::DW, R2, R0.at(offset)).add(R2, by).store(Size::DW, R0.at(offset), R2);
+    /// Adds to the word at r0, `offset` bytes on. Programs of user probes can be preempted by others of their CPU.
+    fn add_word(&mut self, offset: i16, by: impl Into<Src>) {
+        let by = by.into();
+        if !self.context.is_user() {
+            self.asm.load(Size::DW, R2, R0.at(offset)).add(R2, by).store(Size::DW, R0.at(offset), R2);
+            return;
+        }
+        let reg = match by {
+            Src::Reg(reg) => reg,
+            Src::Imm(_) => {
+                self.asm.mov(R2, by);
+                R2
+            }
+        };
+        self.asm.atomic(AtomicOp::Add, Width::W64, R0.at(offset), reg);
     }
 
     /// Lets the value at r0 take part.

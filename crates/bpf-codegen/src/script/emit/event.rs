@@ -28,12 +28,20 @@ enum Ready<'e> {
 
 impl Emitter<'_> {
     pub(super) fn event(&mut self, number: usize, args: &[Ex]) {
-        let ready: Vec<Ready<'_>> = args.iter().map(|arg| self.make_ready(arg)).collect();
+        // Loops, statements and the like can't stand between reserving and sending; what is before them comes before them.
+        let early = args.iter().rposition(Ex::is_complex).map_or(0, |last| last + 1);
+        let ready: Vec<Ready<'_>> =
+            args.iter().enumerate().map(|(index, arg)| self.make_ready(arg, index < early)).collect();
         let shared = self.shared;
         let Some(action) = shared.actions.get(number) else {
             return;
         };
+        let shown = matches!(
+            action.kind,
+            ActionKind::Printf { .. } | ActionKind::PrintValue | ActionKind::Cat { .. } | ActionKind::System { .. }
+        );
         self.send(number, |emitter, event| {
+            emitter.shown = shown.then_some(event.base);
             for ((field, arg), ready) in action.fields.iter().zip(args).zip(&ready) {
                 let to = event.at(field.offset);
                 match ready {
@@ -41,12 +49,12 @@ impl Emitter<'_> {
                     Ready::Done(place) => emitter.copy(to, *place, arg.ty.size()),
                 }
             }
+            emitter.shown = None;
         });
     }
 
-    /// Loops, statements and the like can't stand between reserving and sending.
-    fn make_ready<'e>(&mut self, arg: &'e Ex) -> Ready<'e> {
-        if !arg.is_complex() {
+    fn make_ready<'e>(&mut self, arg: &'e Ex, early: bool) -> Ready<'e> {
+        if !early || arg.constant().is_some() {
             return Ready::Later(arg);
         }
         let place = self.mem(Self::room(&arg.ty));

@@ -3,7 +3,6 @@
 
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, JumpOp, Size};
-use bt_lang::ast::ProbeKind;
 
 use super::place::Place;
 use super::{Emitter, Held, failures, reads};
@@ -134,8 +133,7 @@ impl Emitter<'_> {
 
     /// Whether what is not there can be waited for: in a process's own code, where no lock of the kernel's is held.
     fn may_wait(&self, space: Space) -> bool {
-        let of_process = matches!(self.context.kind, ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt);
-        of_process && space != Space::Kernel && !self.locked && self.shared.facts.kernel().sleepable
+        self.context.is_user() && space != Space::Kernel && !self.locked && self.shared.facts.kernel().sleepable
     }
 
     /// Has the kernel bring the pages that may be read, by copying a byte of each.

@@ -178,12 +178,10 @@ impl Emitter<'_> {
         }
     }
 
-    /// `u32` process, `u32` thread.
+    /// `u32` process, `u32` thread: the two halves of what the helper gives, the other way round.
     fn who(&mut self, place: Place) {
-        self.asm.call(Helper::GET_CURRENT_PID_TGID).mov(R2, R0).rsh(R0, 32);
-        self.store(place, Size::W, R0);
-        self.asm.mov(R0, R2);
-        self.store(place.at(4), Size::W, R0);
+        self.asm.call(Helper::GET_CURRENT_PID_TGID).mov(R2, R0).rsh(R2, 32).lsh(R0, 32).or(R0, R2);
+        self.store(place, Size::DW, R0);
     }
 
     fn stack_trace(&mut self, to: &Ty, place: Place) {

@@ -1,10 +1,10 @@
 //! Loops: pieces of code that a helper calls back, so that the verifier looks at them a few times, however often they run.
 
-use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8};
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9};
 use bpf_insn::asm::MAX_SLOTS;
-use bpf_insn::{Asm, AsmError, Helper, JumpOp, Reg, Size};
+use bpf_insn::{Asm, AsmError, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width};
 
-use super::place::size_of;
+use super::place::{Base, Place};
 use super::{EmitError, Emitter, MAX_SUBS, RETURNED, Sub, Turn};
 use crate::script::check::MapHolds;
 use crate::script::hir::{Ex, ExKind, MapId, St, VarId};
@@ -104,20 +104,17 @@ impl Emitter<'_> {
     /// nothing new; a variable that counts from a known number brings something new each time, and with some branches in the
     /// loop it gives up after a million instructions.
     fn forget_numbers(&mut self) {
-        let scalar = |var: &usize| self.body.vars[*var].ty.is_scalar();
-        let vars: Vec<VarId> = (0..self.vars.len()).filter(scalar).collect();
-        if vars.is_empty() {
-            return;
-        }
-        // A number less itself is 0, of which the verifier does not know.
-        self.asm.note("numbers are to be unknown").call(Helper::KTIME_GET_NS).mov(R2, R0);
-        self.asm.alu(bpf_insn::AluOp::Xor, R2, R0);
-        for var in vars {
-            let (place, ty) = (self.vars[var], self.body.vars[var].ty.clone());
-            let size = size_of(ty.size());
-            self.load(place, &ty, R0);
-            self.asm.add(R0, R2);
-            self.store(place, size, R0);
+        let vars = self.vars.iter().zip(&self.body.vars);
+        let places: Vec<Place> = vars.filter(|(_, var)| var.ty.is_scalar()).map(|(place, _)| *place).collect();
+        // Of scratch memory it knows nothing, and of a word of the stack nothing more once something was added in place.
+        let on_stack = |place: &&Place| place.base == Base::Frame;
+        let frame = self.frame;
+        let mut zero = Some(0);
+        for place in places.iter().filter(on_stack) {
+            if let Some(zero) = zero.take() {
+                self.asm.note("numbers are to be unknown").mov(R1, zero);
+            }
+            self.asm.atomic(AtomicOp::Add, Width::W64, frame.at(place.off as i16), R1);
         }
     }
 
@@ -218,19 +215,20 @@ impl Emitter<'_> {
                 return;
             }
             emitter.asm.store(Size::DW, frame.at(found), 0);
-            let (turns, room) = ((size - least + 1).cast_signed(), part.ty.size());
+            // What is empty is found at the first turn; no turn begins behind the room.
+            let (turns, room) = ((size + 1 - least.max(1)).cast_signed(), part.ty.size());
             let name = emitter.callback(R2, |emitter| {
-                let (no, yes, end) = (emitter.asm.label("no"), emitter.asm.label("yes"), emitter.asm.label("end"));
+                let (no, end) = (emitter.asm.label("no"), emitter.asm.label("end"));
                 emitter.asm.jump_if(R1, JumpOp::Ge, turns, end).mov(R7, R1);
                 emitter.held = [true; 3];
                 emitter.address(place, R8);
                 emitter.asm.add(R8, R7);
                 match (&literal, other) {
                     (Some(bytes), _) => emitter.match_literal(bytes, no),
-                    (None, Some(other)) => emitter.match_text(other, room, size, no, yes),
+                    (None, Some(other)) => emitter.match_text(place, other, (room, size), no),
                     (None, None) => {}
                 }
-                emitter.asm.bind(yes).store(Size::DW, R6.at(found), 1).bind(end).mov(R0, 1).exit();
+                emitter.asm.store(Size::DW, R6.at(found), 1).bind(end).mov(R0, 1).exit();
                 // Behind its end a string has nothing.
                 emitter.asm.bind(no).load(Size::B, R1, R8.at(0)).jump_if(R1, JumpOp::Eq, 0, end).mov(R0, 0).exit();
             });
@@ -240,32 +238,21 @@ impl Emitter<'_> {
         });
     }
 
-    fn match_literal(&mut self, bytes: &[u8], no: bpf_insn::Label) {
+    fn match_literal(&mut self, bytes: &[u8], no: Label) {
         for (at, byte) in bytes.iter().enumerate() {
             self.asm.load(Size::B, R1, R8.at(at as i16)).jump_if(R1, JumpOp::Ne, i32::from(*byte), no);
         }
     }
 
-    /// Compares the string at `other` with the one at r8, which is r7 bytes into one of `size`.
-    fn match_text(
-        &mut self,
-        other: super::place::Place,
-        room: u32,
-        size: u32,
-        no: bpf_insn::Label,
-        yes: bpf_insn::Label,
-    ) {
-        let again = self.asm.label("again");
+    /// Compares the string at `other` with what is at r8, which is r7 bytes into the text of `size` at `text`.
+    fn match_text(&mut self, text: Place, other: Place, (room, size): (u32, u32), no: Label) {
+        let (again, yes) = (self.asm.label("again"), self.asm.label("ended"));
         self.address(other, R3);
-        self.asm.mov(R4, 0).bind(again);
-        self.asm.load(Size::B, R1, R3.at(0)).jump_if(R1, JumpOp::Eq, 0, yes);
-        self.asm.jump_if(R7, JumpOp::Ge, size.cast_signed(), no).load(Size::B, R2, R8.at(0)).jump_if(
-            R1,
-            JumpOp::Ne,
-            R2,
-            no,
-        );
-        self.asm.add(R3, 1).add(R8, 1).add(R7, 1).add(R4, 1);
-        self.asm.jump_if(R4, JumpOp::Lt, room.cast_signed(), again);
+        self.address(text, R9);
+        self.asm.mov(R4, 0).bind(again).load(Size::B, R1, R3.at(0)).jump_if(R1, JumpOp::Eq, 0, yes);
+        // The verifier has to see how far into the text each byte is.
+        self.asm.mov(R5, R7).add(R5, R4).jump_if(R5, JumpOp::Ge, size.cast_signed(), no).add(R5, R9);
+        self.asm.load(Size::B, R2, R5.at(0)).jump_if(R1, JumpOp::Ne, R2, no).add(R3, 1).add(R4, 1);
+        self.asm.jump_if(R4, JumpOp::Lt, room.cast_signed(), again).bind(yes);
     }
 }

@@ -138,35 +138,26 @@ impl Emitter<'_> {
 
     /// Adds to a map's number, whose value nobody asks for.
     pub(super) fn add_to_map(&mut self, map: MapId, key: &Ex, by: i64) {
-        let (new, done) = (self.asm.label("new"), self.asm.label("added"));
+        let done = self.asm.label("added");
         let key = self.key(map, key);
-        self.lookup(map, key);
-        self.asm.jump_if(R0, JumpOp::Eq, 0, new).constant(R1, by.cast_unsigned());
+        self.find_or_make(map, key, done);
         // All CPUs share the value.
-        self.asm.atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).jump(done).bind(new);
-        let first = self.stack(8);
-        self.asm.constant(R0, by.cast_unsigned());
-        self.store(first, Size::DW, R0);
-        self.update(map, key, first);
-        self.asm.bind(done);
+        self.asm.constant(R1, by.cast_unsigned()).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).bind(done);
     }
 
+    /// r0 = the number before or behind the step; no two CPUs get the same one, where the kernel can add and fetch at once.
     pub(super) fn step_map(&mut self, map: MapId, key: &Ex, by: i64, post: bool) {
         self.temporary(|emitter| {
-            let (new, done) = (emitter.asm.label("new"), emitter.asm.label("stepped"));
+            let (full, done) = (emitter.asm.label("full"), emitter.asm.label("stepped"));
             let key = emitter.key(map, key);
-            let before = emitter.stack(8);
-            emitter.lookup(map, key);
-            emitter.asm.jump_if(R0, JumpOp::Eq, 0, new).load(Size::DW, R2, R0.at(0));
-            let frame = emitter.frame;
-            let slot = frame.at(before.off as i16);
-            emitter.asm.store(Size::DW, slot, R2).constant(R1, by.cast_unsigned());
-            emitter.asm.atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).jump(done).bind(new);
-            let first = emitter.stack(8);
-            emitter.asm.store(Size::DW, slot, 0).constant(R0, by.cast_unsigned());
-            emitter.store(first, Size::DW, R0);
-            emitter.update(map, key, first);
-            emitter.asm.bind(done).load(Size::DW, R0, slot);
+            emitter.find_or_make(map, key, full);
+            emitter.asm.constant(R1, by.cast_unsigned());
+            if emitter.shared.facts.kernel().exchange {
+                emitter.asm.atomic(AtomicOp::FetchAdd, Width::W64, R0.at(0), R1).mov(R0, R1);
+            } else {
+                emitter.asm.load(Size::DW, R2, R0.at(0)).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).mov(R0, R2);
+            }
+            emitter.asm.jump(done).bind(full).mov(R0, 0).bind(done);
             if !post {
                 emitter.asm.constant(R1, by.cast_unsigned()).add(R0, R1);
             }

@@ -86,6 +86,8 @@ enum Turn {
 struct Needs {
     scratch: bool,
     callbacks: bool,
+    /// Addresses of variables.
+    addresses: bool,
 }
 
 pub(crate) struct Emitter<'a> {
@@ -122,6 +124,8 @@ pub(crate) struct Emitter<'a> {
     sleepable: bool,
     /// Whether the kernel calls this code where nothing may be waited for.
     locked: bool,
+    /// Where an event of values that are only shown is being written: what is behind a string's end is not looked at there.
+    shown: Option<Base>,
 }
 
 /// Why a program can't be made.
@@ -204,6 +208,7 @@ impl<'a> Emitter<'a> {
             at: Span::default(),
             sleepable: false,
             locked: false,
+            shown: None,
         }
     }
 
@@ -240,6 +245,10 @@ impl<'a> Emitter<'a> {
             // The first dozen numbers lie on the stack; temporary values need the rest.
             let place = if size <= 8 && self.used < STACK / 2 { self.stack(8) } else { self.scratch_mem(size) };
             if var.ty.is_scalar() {
+                // Nothing but the program itself looks at it there.
+                if place.base == Base::Frame && !self.needs.callbacks && !self.needs.addresses {
+                    self.asm.private(place.off as i16);
+                }
                 self.store(place, Size::DW, 0);
             }
             self.vars.push(place);

@@ -20,7 +20,8 @@ impl Emitter<'_> {
                 emitter.same_text(left, right, u32::MAX, differ);
             } else {
                 let ty = left.ty.join(&right.ty).unwrap_or_else(|| left.ty.clone());
-                let (a, b) = (emitter.as_type(left, &ty), emitter.as_type(right, &ty));
+                let a = emitter.before(left, &ty, right);
+                let b = emitter.as_type(right, &ty);
                 emitter.same_value(&ty, a, b, differ);
             }
         });
@@ -32,6 +33,16 @@ impl Emitter<'_> {
         let (differ, done) = (self.asm.label("differ"), self.asm.label("compared"));
         self.temporary(|emitter| emitter.same_text(left, right, count, differ));
         self.asm.mov(R0, 0).jump(done).bind(differ).mov(R0, 1).bind(done);
+    }
+
+    /// A value's place, which another one that is worked out then does not change.
+    fn before(&mut self, ex: &Ex, ty: &Ty, other: &Ex) -> Place {
+        if !other.is_complex() {
+            return self.as_type(ex, ty);
+        }
+        let place = self.mem(ty.size());
+        self.write(ex, ty, place);
+        place
     }
 
     fn as_type(&mut self, ex: &Ex, ty: &Ty) -> Place {
@@ -64,7 +75,7 @@ impl Emitter<'_> {
             return;
         }
         // Behind their ends our own strings are filled with zeros.
-        let (a, b) = (self.own(left), self.own(right));
+        let (a, b) = (self.before(left, &left.ty, right), self.own(right));
         let common = left.ty.size().min(right.ty.size()).min(count);
         self.same_memory(a, b, common, differ);
         let (longer, whole) = if left.ty.size() > right.ty.size() { (a, left) } else { (b, right) };

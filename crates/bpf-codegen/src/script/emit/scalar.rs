@@ -62,6 +62,7 @@ impl Emitter<'_> {
                 emitter.read_aggregate(*map, key);
             }),
             ExKind::VarAddr(var) => {
+                self.needed.addresses = true;
                 self.address(self.vars[*var], R0);
                 self.number_of(R0);
             }
@@ -85,6 +86,13 @@ impl Emitter<'_> {
                 self.jump_unless(cond, no);
                 self.temporary(|emitter| emitter.scalar(then));
                 self.asm.jump(done).bind(no);
+                self.temporary(|emitter| emitter.scalar(otherwise));
+                self.asm.bind(done);
+            }
+            ExKind::OrElse(first, otherwise) => {
+                let done = self.asm.label("chosen");
+                self.scalar(first);
+                self.asm.jump_if(R0, JumpOp::Ne, 0, done);
                 self.temporary(|emitter| emitter.scalar(otherwise));
                 self.asm.bind(done);
             }

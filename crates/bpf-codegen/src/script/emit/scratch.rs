@@ -3,7 +3,7 @@
 //! Each CPU has a few areas, since a program can be interrupted by another one (or by the same one for another thread) on
 //! its CPU, and these need not end in the order in which they began. So an area is taken by an exchange of its first word.
 
-use bpf_insn::Reg::{R0, R1, R2, R10};
+use bpf_insn::Reg::{R0, R1, R2, R7, R10};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Label, Size, Width};
 
 use super::{Emitter, SCRATCH};
@@ -28,27 +28,22 @@ pub(crate) const RING_FULL: u32 = 0;
 pub(crate) const BUSY: u32 = 1;
 
 impl Emitter<'_> {
-    /// One area after the other, and no loop: verifiers of Linux 6.12 and before take one whose end hangs on what is in
-    /// memory for endless.
+    /// Goes through the areas; the verifier follows the count of turns, which is in a register.
     pub(super) fn take_scratch(&mut self, busy: Label) {
-        let found = self.asm.label("found");
+        let (found, next, taken) = (self.asm.label("found"), self.asm.label("area"), self.asm.label("taken"));
         let index = self.slot();
-        self.asm.note("scratch memory");
-        for area in 0..AREAS.cast_signed() {
-            let taken = self.asm.label("taken");
-            self.asm.store(Size::W, R10.at(index), area).load_map(R1, MAP).mov(R2, R10).add(R2, i32::from(index));
-            self.asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, busy);
-            if self.shared.facts.kernel().exchange {
-                self.asm.mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(0), R1);
-                self.asm.jump_if(R1, JumpOp::Eq, 0, found);
-            } else {
-                // Whoever comes between the two gives the area back before we go on: on such a kernel programs can't
-                // be preempted, only interrupted.
-                self.asm.load(Size::DW, R1, R0.at(0)).jump_if(R1, JumpOp::Ne, 0, taken);
-                self.asm.store(Size::DW, R0.at(0), 1).jump(found).bind(taken);
-            }
+        self.asm.note("scratch memory").mov(R7, 0).bind(next).store(Size::W, R10.at(index), R7).load_map(R1, MAP);
+        self.asm.mov(R2, R10).add(R2, i32::from(index)).call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, busy);
+        if self.shared.facts.kernel().exchange {
+            self.asm.mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(0), R1).jump_if(R1, JumpOp::Eq, 0, found);
+        } else {
+            // Whoever comes between the two gives the area back before we go on: on such a kernel programs can't
+            // be preempted, only interrupted.
+            self.asm.load(Size::DW, R1, R0.at(0)).jump_if(R1, JumpOp::Ne, 0, taken);
+            self.asm.store(Size::DW, R0.at(0), 1).jump(found);
         }
-        self.asm.jump(busy).bind(found).store(Size::DW, R10.at(SCRATCH), R0);
+        self.asm.bind(taken).add(R7, 1).jump_if(R7, JumpOp::Lt, AREAS.cast_signed(), next).jump(busy);
+        self.asm.bind(found).store(Size::DW, R10.at(SCRATCH), R0);
     }
 
     pub(super) fn give_scratch(&mut self) {

@@ -20,8 +20,10 @@ impl Emitter<'_> {
         let limit = args.get(1).filter(|_| !is_fixed).map(|limit| self.limit(limit, room));
         self.scalar(addr);
         let addr = self.hold();
-        // What is behind the string's end is part of keys and comparisons.
-        self.zero(place, room);
+        // What is behind the string's end is part of keys and comparisons. A read that may be of no byte sets none.
+        if limit.is_some() || self.shown != Some(place.base) {
+            self.zero(place, room);
+        }
         // Of a string that is longer than the script wants it, nothing is lost.
         let is_longest = room >= self.shared.config.max_strlen && !is_fixed;
         self.read_text(&Foreign { addr, space, text: true, to: place, room, limit }, is_longest);
@@ -69,7 +71,9 @@ impl Emitter<'_> {
             self.cut_at(value, limit, room, place);
             return;
         }
-        self.zero(place, to.size());
+        let taken =
+            if matches!((to, &value.kind), (Ty::Buf(_), _) | (_, ExKind::Str(_))) { 0 } else { value.ty.size() };
+        self.pad(place, taken.min(to.size()), to.size());
         if let ExKind::Str(text) = &value.kind {
             let length = (text.len() as u32).min(room);
             let keep = if matches!(to, Ty::Str(_)) { length.min(room.saturating_sub(1)) } else { length };

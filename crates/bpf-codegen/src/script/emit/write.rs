@@ -99,10 +99,7 @@ impl Emitter<'_> {
 
     fn write_tuple(&mut self, ex: &Ex, items: &[Ex], to: &Ty, place: Place) {
         let parts = to.parts();
-        let filled: u32 = parts.iter().map(|(_, _, ty)| ty.size()).sum();
-        if filled < to.size() {
-            self.zero(place, to.size());
-        }
+        self.zero_between(&parts, to.size(), place);
         // A record's fields go by their names.
         let names = ex.ty.parts();
         for (index, item) in items.iter().enumerate() {
@@ -117,6 +114,17 @@ impl Emitter<'_> {
         }
     }
 
+    /// Zeros between the parts of a tuple and behind the last one.
+    fn zero_between(&mut self, parts: &[(Option<&str>, u32, &Ty)], whole: u32, place: Place) {
+        let starts = parts.iter().map(|part| part.1).skip(1).chain([whole]);
+        for ((_, offset, ty), next) in parts.iter().zip(starts) {
+            let end = offset + ty.size();
+            if end < next {
+                self.zero(place.at(end), next - end);
+            }
+        }
+    }
+
     /// Copies a value of our own memory as one of another type of its form.
     pub(super) fn convert_copy(&mut self, from_ty: &Ty, from: Place, to: &Ty, place: Place) {
         if from_ty == to {
@@ -126,7 +134,7 @@ impl Emitter<'_> {
         match (from_ty, to) {
             (Ty::Tuple(_), Ty::Tuple(_)) | (Ty::Record(_), Ty::Record(_)) => {
                 let (sources, targets) = (from_ty.parts(), to.parts());
-                self.zero(place, to.size());
+                self.zero_between(&targets, to.size(), place);
                 for (index, (name, offset, ty)) in targets.iter().enumerate() {
                     let source = match name {
                         Some(name) => sources.iter().find(|part| part.0 == Some(name)),

@@ -1,0 +1,96 @@
+//! What is read later: of each instruction, the registers and the frame's private words that something behind it reads
+//! before they are set anew.
+
+use super::Asm;
+use crate::insn::{Addr, AluOp, AtomicOp, Callee, Insn, Reg, Size, Src};
+
+/// A set of registers and of the frame's private words, a bit each.
+pub(super) type Regs = u64;
+
+/// What calls may change: r0 to r5 (Documentation/bpf/standardization/instruction-set.rst, "Calling convention").
+const CHANGED_BY_CALLS: Regs = 0b11_1111;
+/// What calls take: r1 to r5.
+const TAKEN_BY_CALLS: Regs = 0b11_1110;
+
+/// The bit of the first private word; those of registers are below.
+const FIRST_WORD: usize = 16;
+/// How many private words are looked after.
+const MOST_WORDS: usize = Regs::BITS as usize - FIRST_WORD;
+
+pub(super) const fn bit(reg: Reg) -> Regs {
+    1 << reg as u16
+}
+
+impl Asm {
+    /// The bit of the private word at an address.
+    pub(super) fn word(&self, size: Size, addr: Addr) -> Option<Regs> {
+        if size != Size::DW || addr.base != Reg::R10 {
+            return None;
+        }
+        let index = self.private.iter().take(MOST_WORDS).position(|off| *off == addr.off)?;
+        Some(1 << (FIRST_WORD + index))
+    }
+
+    /// The registers and private words that an instruction reads, and those that it sets whatever they were.
+    fn effect(&self, insn: Insn) -> (Regs, Regs) {
+        let (read, set) = effect(insn);
+        match insn {
+            Insn::Load { size, addr, .. } => (read | self.word(size, addr).unwrap_or(0), set),
+            Insn::Store { size, addr, .. } => (read, set | self.word(size, addr).unwrap_or(0)),
+            _ => (read, set),
+        }
+    }
+
+    /// For each instruction the registers that are read behind it before they are set anew.
+    pub(super) fn live_after(&self) -> Vec<Regs> {
+        let targets: Vec<Option<usize>> =
+            self.items.iter().map(|item| item.label.and_then(|label| self.index_of(label))).collect();
+        let mut before = vec![0; self.items.len() + 1];
+        let mut after = vec![0; self.items.len()];
+        let mut changed = true;
+        // Code that only jumps forwards is done in one turn, and seen to be so in a second one.
+        while changed {
+            changed = false;
+            for index in (0..self.items.len()).rev() {
+                let insn = self.items[index].line.insn;
+                let next = if is_end(insn) { 0 } else { before[index + 1] };
+                after[index] = next | targets[index].map_or(0, |target| before[target]);
+                let (read, set) = self.effect(insn);
+                let now = (after[index] & !set) | read;
+                changed |= now != before[index];
+                before[index] = now;
+            }
+        }
+        after
+    }
+}
+
+/// Whether the next instruction does not follow.
+fn is_end(insn: Insn) -> bool {
+    matches!(insn, Insn::Exit | Insn::Jump { .. } | Insn::JumpLong { .. })
+}
+
+/// The registers that an instruction reads, and those that it sets whatever they were.
+fn effect(insn: Insn) -> (Regs, Regs) {
+    let of = |src: Src| match src {
+        Src::Reg(reg) => bit(reg),
+        Src::Imm(_) => 0,
+    };
+    match insn {
+        Insn::Alu { op: AluOp::Mov, dst, src, .. } => (of(src), bit(dst)),
+        Insn::MovSx { dst, src, .. } => (bit(src), bit(dst)),
+        Insn::LoadImm64 { dst, .. } => (0, bit(dst)),
+        Insn::Load { dst, addr, .. } | Insn::LoadSx { dst, addr, .. } => (bit(addr.base), bit(dst)),
+        Insn::Store { addr, src, .. } => (bit(addr.base) | of(src), 0),
+        Insn::Neg { dst, .. } | Insn::Swap { dst, .. } => (bit(dst), 0),
+        Insn::Call(Callee::Helper(_) | Callee::Subprogram(_)) => (TAKEN_BY_CALLS, CHANGED_BY_CALLS),
+        Insn::Exit => (bit(Reg::R0), 0),
+        Insn::Jump { .. } | Insn::JumpLong { .. } => (0, 0),
+        Insn::JumpIf { dst, src, .. } | Insn::Alu { dst, src, .. } => (bit(dst) | of(src), 0),
+        // A comparison with an exchange takes and gives r0; that others set what they fetch is not used.
+        Insn::Atomic { op: AtomicOp::CmpXchg, addr, src, .. } => (bit(addr.base) | bit(src) | bit(Reg::R0), 0),
+        Insn::Atomic { addr, src, .. } => (bit(addr.base) | bit(src), 0),
+        // Of the kernel's own functions nothing is known here: all registers are read.
+        Insn::Call(Callee::Kfunc { .. }) => (Regs::MAX, 0),
+    }
+}
