@@ -162,6 +162,11 @@ impl Session {
         links.chain(self.events.iter().map(AsFd::as_fd)).collect()
     }
 
+    /// Runs a raw tracepoint's program once, without arguments, in an interrupt of this CPU. Says whether that could be done.
+    pub fn run_on(&self, program: usize, cpu: u32) -> bool {
+        self.programs.get(program).is_some_and(|loaded| loaded.program.run_on(cpu).is_ok())
+    }
+
     pub(crate) fn loaded(&self, index: usize) -> &Loaded {
         &self.programs[index]
     }

@@ -95,9 +95,18 @@ fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> 
         }
     }
     let upcalls = upcalls::add(args.skip_upcall_stats, facts, &mut module)?;
-    let mut tracer = Tracer::start(pid, &module, own, Features::detect()?)?;
-    for (trigger, prepared) in &prepared {
+    module.programs.push(delay::peek(&setting)?);
+    let mut tracer = Tracer::load(pid, &module, Features::detect()?)?;
+    // At one place the kernel runs programs in the order in which they were attached.
+    let (first, last): (Vec<_>, Vec<_>) = prepared.iter().partition(|(_, prepared)| prepared.comes_first());
+    for (trigger, prepared) in first {
         prepared.attach(tracer.session(), pid, trigger)?;
+    }
+    tracer.attach(&module, own)?;
+    for (trigger, prepared) in last {
+        prepared.attach(tracer.session(), pid, trigger)?;
+    }
+    for (trigger, prepared) in &prepared {
         note(&format!("the trigger {trigger} fires for {}", prepared.whose));
     }
     tracer.upcalls = upcalls.and_then(|upcalls| upcalls.attach(tracer.session()));

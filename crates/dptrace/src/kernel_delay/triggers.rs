@@ -37,6 +37,9 @@ pub(super) struct Prepared {
     program: usize,
     /// For whom it fires.
     pub(super) whose: &'static str,
+    to: TriggerUse,
+    /// Whether it is at the end of a system call.
+    at_exit: bool,
 }
 
 /// What is needed to look for a trigger's place.
@@ -85,7 +88,8 @@ impl Finder<'_> {
             subprograms: Vec::new(),
         });
         let whose = if kind == TriggerKind::Anyone { "any process" } else { "this process" };
-        Ok(Prepared { name: wanted.to_string(), place, program, whose })
+        let at_exit = matches!(kind, TriggerKind::Call { in_registers: Some(_), .. });
+        Ok(Prepared { name: wanted.to_string(), place, program, whose, to, at_exit })
     }
 
     /// A probe's places in all files of the process that have it.
@@ -200,6 +204,16 @@ pub(super) fn explain(error: anyhow::Error, triggers: &[&Trigger]) -> anyhow::Er
 }
 
 impl Prepared {
+    /// Whether it comes before the programs that account: so that a call whose begin starts a window, or whose end stops
+    /// it, lies in the window.
+    pub(super) fn comes_first(&self) -> bool {
+        match self.to {
+            TriggerUse::Start => true,
+            TriggerUse::Stop => false,
+            TriggerUse::Both => !self.at_exit,
+        }
+    }
+
     /// Attaches it.
     pub(super) fn attach(&self, session: &mut Session, pid: u32, trigger: &Trigger) -> anyhow::Result<()> {
         match &self.place {

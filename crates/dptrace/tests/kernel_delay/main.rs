@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 mod kinds;
+mod leaderless;
 mod mistakes;
 mod target;
 mod triggers;
