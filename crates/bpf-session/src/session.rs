@@ -62,8 +62,7 @@ impl Session {
             events: Vec::new(),
             misses: 0,
         };
-        let allocates = module.maps.iter().any(|def| def.flags & trials::NO_PREALLOCATION != 0);
-        let unsafe_flags = if allocates && !trials::safe_allocation() { trials::NO_PREALLOCATION } else { 0 };
+        let unsafe_flags = if features.allocation { 0 } else { trials::NO_PREALLOCATION };
         for def in &module.maps {
             let spec = MapSpec {
                 name: &def.name,
