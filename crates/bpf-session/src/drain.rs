@@ -21,14 +21,38 @@ const LEAST_EVENT: usize = 16;
 /// How many batches wait for a slow reader. When these are full the ring fills, and what does not fit there is counted.
 const WAITING: usize = 16;
 
-/// A ring that is being emptied.
+/// A ring that is being emptied, until it is finished or dropped.
 #[derive(Debug)]
 pub struct Drain<T> {
     batches: Receiver<Vec<T>>,
+    thread: Emptier,
+}
+
+/// The thread. It ends with this: a ring can have but one reader.
+#[derive(Debug)]
+struct Emptier {
     stop: Arc<AtomicBool>,
     /// Closing it wakes the thread.
-    wake: std::io::PipeWriter,
-    thread: JoinHandle<()>,
+    wake: Option<std::io::PipeWriter>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Emptier {
+    /// Has it stop when it has taken what is there.
+    fn stop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.wake = None;
+    }
+}
+
+impl Drop for Emptier {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            // SANITY: the thread only panics where `convert` does, which has then been told.
+            let _ = thread.join();
+        }
+    }
 }
 
 impl<T: Send + 'static> Drain<T> {
@@ -49,7 +73,8 @@ impl<T: Send + 'static> Drain<T> {
         let left = map.max_entries() as usize / LEAST_EVENT / BATCH + 1;
         let worker = Worker { buffer, descriptor, woken, left, sender, stop: Arc::clone(&stop) };
         let thread = std::thread::Builder::new().name("drain".into()).spawn(move || worker.run(convert));
-        Ok(Self { batches, stop, wake, thread: thread.map_err(|source| SessionError::Thread { source })? })
+        let thread = Some(thread.map_err(|source| SessionError::Thread { source })?);
+        Ok(Self { batches, thread: Emptier { stop, wake: Some(wake), thread } })
     }
 
     /// Waits for events; none if none came in time.
@@ -58,12 +83,9 @@ impl<T: Send + 'static> Drain<T> {
     }
 
     /// Takes all that is left; of a ring that programs still write to, what was there and not much more.
-    pub fn finish(self, mut take: impl FnMut(Vec<T>)) {
-        self.stop.store(true, Ordering::Release);
-        drop(self.wake);
-        self.batches.iter().for_each(&mut take);
-        // SANITY: the thread only panics where `convert` does; what it had read until then was taken above.
-        let _ = self.thread.join();
+    pub fn finish(mut self, take: impl FnMut(Vec<T>)) {
+        self.thread.stop();
+        self.batches.iter().for_each(take);
     }
 }
 

@@ -62,8 +62,7 @@ impl Session {
             events: Vec::new(),
             misses: 0,
         };
-        let allocates = module.maps.iter().any(|def| def.flags & trials::NO_PREALLOCATION != 0);
-        let unsafe_flags = if allocates && !trials::safe_allocation() { trials::NO_PREALLOCATION } else { 0 };
+        let unsafe_flags = if features.allocation { 0 } else { trials::NO_PREALLOCATION };
         for def in &module.maps {
             let spec = MapSpec {
                 name: &def.name,
@@ -160,6 +159,11 @@ impl Session {
     pub fn slow_to_close(&self) -> Vec<BorrowedFd<'_>> {
         let links = self.links.iter().chain(&self.resting).flat_map(Link::descriptors);
         links.chain(self.events.iter().map(AsFd::as_fd)).collect()
+    }
+
+    /// Runs a raw tracepoint's program once, without arguments, in an interrupt of this CPU. Says whether that could be done.
+    pub fn run_on(&self, program: usize, cpu: u32) -> bool {
+        self.programs.get(program).is_some_and(|loaded| loaded.program.run_on(cpu).is_ok())
     }
 
     pub(crate) fn loaded(&self, index: usize) -> &Loaded {

@@ -151,7 +151,7 @@ fn live() -> anyhow::Result<Shown> {
 /// Attaches to a target that waits, lets it go, and gives what it told until its end.
 fn record_all(child: &mut Child) -> anyhow::Result<String> {
     let specs: Vec<ObjectSpec> = built_in()?.into_iter().filter(|spec| spec.name == "qpair").collect();
-    let mut plan = Plan::new(&WantedProbe::of(&specs)?, Features::detect()?, RING_BYTES);
+    let mut plan = Plan::new(&WantedProbe::of(&specs)?, Features::of_probes()?, RING_BYTES);
     let (files, place) = Files::of_process(child.id())?;
     files.for_each(Depth::Notes, |file| plan.look_into(file))?;
     plan.tell_missing(&place)?;

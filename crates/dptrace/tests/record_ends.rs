@@ -87,6 +87,22 @@ fn the_process_ends() {
     }
 }
 
+/// A time that is longer than the clock goes is no end.
+#[test]
+fn a_time_beyond_all_clocks() {
+    let Some(_guard) = kernel() else { return };
+    if !needs("gcc") {
+        return;
+    }
+    let victim = Victim::build();
+    let process = victim.start();
+    let pid = process.pid();
+    let tracer = attached(pid, [&victim.spec()[..], &["--for".to_owned(), "500000000000y".to_owned()]].concat());
+    process.signal("KILL");
+    process.end();
+    assert_eq!(recorded(tracer).last, format!("note: process {pid} has ended: 0 events, none lost"));
+}
+
 #[test]
 fn the_process_runs_another_program() {
     let Some(_guard) = kernel() else { return };

@@ -58,7 +58,8 @@ impl Budget {
         let mut raw = Raw::of(before, after);
         raw.close(after, window);
         raw.settle(after, hint, window);
-        raw.into_budget(lifetime(after, window))
+        let nobodys = after.wide(value::NOBODY).wrapping_sub(before.wide(value::NOBODY));
+        raw.into_budget(lifetime(after, window).saturating_sub(nobodys))
     }
 }
 
@@ -123,7 +124,7 @@ impl Raw {
     fn settle(&mut self, after: &Snapshot, hint: &Hint, window: &Window) {
         let unsure = std::mem::take(&mut self.unsure);
         let unknown = SLOT_UNKNOWN as usize;
-        let mostly_ran = hint.ran >= (window.stop - window.start) / 2;
+        let mostly_ran = hint.ran >= window.length() / 2;
         match (after.narrow(value::FIRST), hint.state) {
             (first::RUNNING, _) => self.calls[unknown].0 += unsure,
             (first::READY, _) => self.ready += unsure,
@@ -163,7 +164,7 @@ mod tests {
 
     /// A thread's value with these numbers in it.
     fn value(narrow: &[(i16, u32)], wide: &[(usize, u64)]) -> Snapshot {
-        let mut bytes = found_thread();
+        let mut bytes = found_thread(b"");
         for &(at, number) in narrow {
             bytes[usize::from(at.cast_unsigned())..][..4].copy_from_slice(&number.to_le_bytes());
         }
@@ -174,7 +175,7 @@ mod tests {
     }
 
     fn budget(after: &Snapshot, hint: Hint) -> Budget {
-        let budget = Budget::of(&Snapshot::new(&found_thread()), after, &hint, &WINDOW);
+        let budget = Budget::of(&Snapshot::new(&found_thread(b"")), after, &hint, &WINDOW);
         assert_eq!(budget.sum(), budget.window, "{budget:?}");
         budget
     }
@@ -192,6 +193,15 @@ mod tests {
         assert_eq!(of('S', Some(7), 0, 0, 0).calls, call(7));
         assert_eq!(of('S', None, 0, 0, 0).calls, call(SLOT_UNKNOWN));
         assert_eq!(of('D', Some(SLOT_NONE), 0, 0, 0).blocked_in_faults, 1000);
+    }
+
+    /// What no window can be has no time, and is no mistake of ours.
+    #[test]
+    fn a_window_that_ends_before_it_begins_is_empty() {
+        let window = Window { start: 2000, stop: 1000, number: 1 };
+        let budget =
+            Budget::of(&Snapshot::default(), &value(&[], &[]), &Hint { state: 'R', ..Hint::default() }, &window);
+        assert_eq!((budget.window, budget.sum()), (0, 0));
     }
 
     /// The first event tells what the time before it was, and the first call's event which call it was.
@@ -225,6 +235,9 @@ mod tests {
         let after = value(&narrow, &[&[(user, 5300), (value::READY as usize, 200)], died.as_slice()].concat());
         let budget = Budget::of(&before, &after, &Hint::default(), &WINDOW);
         assert_eq!((budget.window, budget.user, budget.ready), (700, 300, 200));
+        let nobodys = value(&narrow, &[&[(value::NOBODY as usize, 100), (user, 500)], died.as_slice()].concat());
+        let budget = Budget::of(&Snapshot::default(), &nobodys, &Hint::default(), &WINDOW);
+        assert_eq!((budget.window, budget.sum()), (600, 500));
         let born = value(&narrow, &[&[(value::BORN as usize, 1500)], died.as_slice()].concat());
         assert_eq!(Budget::of(&Snapshot::default(), &born, &Hint::default(), &WINDOW).window, 200);
     }

@@ -30,6 +30,16 @@ impl Snapshot {
         self.wide(value::MARK)
     }
 
+    /// When the thread was born; 0 where that was before it was seen.
+    pub fn born(&self) -> u64 {
+        self.wide(value::BORN)
+    }
+
+    /// Whether no event has told of the thread yet.
+    pub fn is_unsure(&self) -> bool {
+        self.narrow(value::STATE) == state::UNSURE
+    }
+
     /// Whether the thread is gone.
     pub fn is_dead(&self) -> bool {
         self.narrow(value::STATE) == state::DEAD
@@ -63,7 +73,7 @@ impl Snapshot {
         (0..HISTOGRAM as i16).map(|index| self.narrow(at + index * 4)).collect()
     }
 
-    /// Its name; what is not UTF-8, and control characters, are shown as question marks.
+    /// Its name; what is not UTF-8, and control characters, are shown as `\xNN`.
     pub fn comm(&self) -> String {
         let at = usize::from(value::COMM.cast_unsigned());
         name(self.head.get(at..at + 16).unwrap_or_default())
@@ -74,9 +84,20 @@ impl Snapshot {
     }
 }
 
-/// A task's name from its 16 bytes.
+/// A task's name from its 16 bytes, as foreign text is shown.
 pub(crate) fn name(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    let text = String::from_utf8_lossy(&bytes[..end]);
-    text.chars().map(|c| if c.is_control() || c == char::REPLACEMENT_CHARACTER { '?' } else { c }).collect()
+    spdk_trace::printable(&bytes[..end]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `/proc/PID/task/TID/comm` is shown, which has the name while the thread lives.
+    #[test]
+    fn a_name_is_shown_with_its_odd_bytes() {
+        assert_eq!(name(b"ren\x01\xff1\0ing\0"), "ren\\x01\\xff1");
+        assert_eq!(name(b"sixteen bytes ab"), "sixteen bytes ab");
+    }
 }

@@ -2,11 +2,13 @@
 //!
 //! In all of them r7 is the thread's value and r8 the time; r6 and r9 are the program's own.
 
-use bpf_insn::Reg::{R0, R1, R2, R3, R4, R7, R8, R10};
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R7, R8, R10};
 use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width};
 
 use super::Setting;
-use super::layout::{COUNTS, HISTOGRAM, THREADS, TIME_MASK, WINDOW, call, first, stat, state, value, window};
+use super::layout::{
+    COUNTS, HISTOGRAM, THREADS, TIME_MASK, WINDOW, WINDOW_SHIFT, call, first, stat, state, value, window,
+};
 
 /// The stack's place of a thread's number, the key of [`THREADS`].
 pub(super) const KEY: i16 = -8;
@@ -86,24 +88,30 @@ pub(super) enum Parts {
 
 /// Counts r1 nanoseconds in the [`stat`] at `base`; r2 is the window. r1 is kept.
 pub(super) fn count(asm: &mut Asm, base: Reg, off: i16, parts: Parts) {
-    let done = asm.label("counted");
     asm.load(Size::DW, R3, base.at(off + stat::COUNT)).add(R3, 1).store(Size::DW, base.at(off + stat::COUNT), R3);
     asm.load(Size::DW, R3, base.at(off + stat::TOTAL)).add(R3, R1).store(Size::DW, base.at(off + stat::TOTAL), R3);
     longest(asm, base, off + stat::MAX);
     if parts == Parts::Both {
-        asm.constant(R4, TIME_MASK).sub(R4, R1).load(Size::DW, R3, R2.at(window::NUMBER)).or(R3, R4);
-        asm.load(Size::DW, R4, base.at(off + stat::MIN)).jump_if(R3, JumpOp::Le, R4, done);
-        asm.store(Size::DW, base.at(off + stat::MIN), R3);
+        asm.constant(R3, TIME_MASK).sub(R3, R1);
+        greatest(asm, base, off + stat::MIN);
     }
-    asm.bind(done);
 }
 
-/// Keeps r1 nanoseconds at `base` if they are the longest of the window, which r2 is.
+/// Keeps r1 nanoseconds at `base` if they are the longest of the window, which r2 is. r1 is kept.
 pub(super) fn longest(asm: &mut Asm, base: Reg, off: i16) {
-    let shorter = asm.label("shorter");
-    asm.load(Size::DW, R3, R2.at(window::NUMBER)).or(R3, R1);
-    asm.load(Size::DW, R4, base.at(off)).jump_if(R3, JumpOp::Le, R4, shorter);
-    asm.store(Size::DW, base.at(off), R3).bind(shorter);
+    asm.mov(R3, R1);
+    greatest(asm, base, off);
+}
+
+/// Keeps r3 with the window's number at `base` if it is the greatest of the window, which r2 is. What another window left
+/// there counts for nothing, be its number smaller or, where numbers have begun anew, greater. r1 is kept.
+fn greatest(asm: &mut Asm, base: Reg, off: i16) {
+    let (keep, smaller) = (asm.label("keep"), asm.label("smaller"));
+    asm.load(Size::DW, R4, R2.at(window::NUMBER)).load(Size::DW, R5, base.at(off));
+    // Less than 2^48 only if it is of this window.
+    asm.sub(R5, R4).jump_if(R3, JumpOp::Gt, R5, keep);
+    asm.rsh(R5, WINDOW_SHIFT.cast_signed()).jump_if(R5, JumpOp::Eq, 0, smaller);
+    asm.bind(keep).or(R3, R4).store(Size::DW, base.at(off), R3).bind(smaller);
 }
 
 /// Adds one to the count in the histogram that r1 nanoseconds belong to. r1 is kept.

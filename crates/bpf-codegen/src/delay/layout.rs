@@ -59,6 +59,8 @@ pub mod value {
     pub const DIED: i16 = 96;
     /// Its name, 16 bytes.
     pub const COMM: i16 = 104;
+    /// The bytes of a name, the last of them 0.
+    pub const COMM_BYTES: usize = 16;
     /// The bucket of time whose nature the first event will tell.
     pub const UNSURE: i16 = 120;
     /// The bucket of waiting for a CPU.
@@ -85,6 +87,8 @@ pub mod value {
     pub const BLOCKED_HISTOGRAM: i16 = 456;
     /// When an interrupt of the processor's own began.
     pub const VECTOR_SINCE: i16 = 616;
+    /// The bucket of time in which nobody had its number: after its end, until another thread runs a program and takes it.
+    pub const NOBODY: i16 = 624;
     /// An entry ([`super::call`]) for each system call.
     pub const CALLS: i16 = 640;
     /// Where events are wanted: the bytes of the kernel's stack where it last blocked in its call; 0 where it did not.
@@ -177,10 +181,10 @@ pub mod window {
     pub const STOP: i16 = 8;
     /// The window's number, shifted by [`super::WINDOW_SHIFT`].
     pub const NUMBER: i16 = 16;
-    /// One of [`super::armed`].
-    pub const ARMED: i16 = 24;
     /// How long a window is that a trigger starts.
-    pub const DURATION: i16 = 32;
+    pub const DURATION: i16 = 24;
+    /// One of [`super::armed`]. The last of all, and so the last that is written: a trigger whose turn it is finds the rest.
+    pub const ARMED: i16 = 32;
     /// The bytes of the whole.
     pub const SIZE: u32 = 40;
 }

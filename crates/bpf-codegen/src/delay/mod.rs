@@ -126,6 +126,21 @@ pub fn tracepoints() -> impl Iterator<Item = &'static str> {
     HOOKS.iter().map(|hook| hook.tracepoint)
 }
 
+/// The name of [`peek`].
+pub const PEEK: &str = "peek";
+
+/// The program that is attached to nothing: run on a CPU, it looks at who runs there.
+pub fn peek(setting: &Setting) -> Result<ProgramDef, AsmError> {
+    Ok(ProgramDef {
+        name: PEEK.to_owned(),
+        kind: ProgramKind::RawTracepoint,
+        target: None,
+        sleepable: false,
+        code: sched::peek(setting)?,
+        subprograms: Vec::new(),
+    })
+}
+
 /// Makes the programs. `btf_id` gives a tracepoint's id in the kernel's BTF; a program whose tracepoint has none is left out.
 pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result<Module, AsmError> {
     let mut module = Module { maps: layout::maps(setting.threads), programs: Vec::new() };
@@ -146,9 +161,14 @@ pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result
     Ok(module)
 }
 
-/// The value of a thread that was found in the process's list: its first event tells what it was doing.
-pub fn found_thread() -> Vec<u8> {
-    thread(layout::state::UNSURE, layout::value::UNSURE)
+/// The value of a thread that was found in the process's list: its first event tells what it was doing. Its name is cut
+/// where it is longer than the kernel's are.
+pub fn found_thread(name: &[u8]) -> Vec<u8> {
+    let mut bytes = thread(layout::state::UNSURE, layout::value::UNSURE);
+    let at = usize::from(layout::value::COMM.cast_unsigned());
+    let room = bytes[at..at + layout::value::COMM_BYTES - 1].iter_mut();
+    room.zip(name).for_each(|(to, from)| *to = *from);
+    bytes
 }
 
 /// The value that a thread is born with.

@@ -89,7 +89,12 @@ fn by_state(asm: &mut Asm, done: Label) {
     emit::call_bucket(asm, call::BLOCKED);
     asm.jump(done);
     asm.bind(stopped).store(Size::W, R7.at(value::BUCKET), i32::from(value::STOPPED)).jump(done);
-    asm.bind(dead).store(Size::DW, R7.at(value::DIED), R8);
+    // Its number may be another thread's later: see `exec`.
+    asm.bind(dead).store(Size::W, R7.at(value::BUCKET), i32::from(value::NOBODY)).store(
+        Size::DW,
+        R7.at(value::DIED),
+        R8,
+    );
 }
 
 /// The thread r7 waits for a CPU from now on.
@@ -184,6 +189,12 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
 
 /// A thread's value, from the template. One that had its number before is gone, and is written over.
 fn born(asm: &mut Asm, end: Label, missing: Label) {
+    new_value(asm, end, missing);
+    waits(asm);
+}
+
+/// r7 = a new value for the thread whose number is at [`KEY`]: it begins now. Goes to `missing` where there is no room.
+fn new_value(asm: &mut Asm, end: Label, missing: Label) {
     let key = |asm: &mut Asm, reg| {
         asm.mov(reg, R10).add(reg, i32::from(KEY));
     };
@@ -194,7 +205,6 @@ fn born(asm: &mut Asm, end: Label, missing: Label) {
     for at in [value::MARK, value::BORN, value::SINCE] {
         asm.store(Size::DW, R7.at(at), R8);
     }
-    waits(asm);
 }
 
 /// The thread r7, whose task is r6, was woken. One that has not left the CPU yet goes on as if nothing were.
@@ -221,6 +231,22 @@ fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
     waits(asm);
 }
 
+/// The program that looks at who runs on a CPU, in an interrupt there: one of ours that no event has told of.
+pub(super) fn peek(setting: &Setting) -> Result<Code, AsmError> {
+    let mut asm = Asm::new();
+    let end = asm.label("end");
+    emit::current(&mut asm, setting, end);
+    emit::find(&mut asm, end);
+    asm.note("not heard of?").load(Size::W, R1, R7.at(value::STATE));
+    asm.jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), end);
+    emit::now(&mut asm);
+    emit::account(&mut asm);
+    emit::settle_running(&mut asm);
+    asm.bind(end);
+    emit::end(&mut asm);
+    asm.finish()
+}
+
 /// The stack's places of the call that a thread is in, and of when it entered it.
 const CALL: i16 = -24;
 const ENTERED: i16 = -32;
@@ -230,7 +256,7 @@ const ENTERED: i16 = -32;
 pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     let TaskFacts { tgid, pid, .. } = setting.task;
     let mut asm = Asm::new();
-    let end = asm.label("end");
+    let (end, missing) = (asm.label("end"), asm.label("missing"));
     asm.note("ours?").load(Size::DW, R6, R1.at(0)).load(Size::DW, R9, R1.at(8)).load(Size::W, R1, R6.at(tgid));
     asm.jump_if32(R1, JumpOp::Ne, setting.tgid.cast_signed(), end);
     asm.note("the first thread itself?").load(Size::W, R1, R6.at(pid)).jump_if32(R1, JumpOp::Eq, R9, end);
@@ -242,8 +268,7 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     asm.load(Size::DW, R1, R7.at(value::ENTERED)).store(Size::DW, R10.at(ENTERED), R1);
     asm.store(Size::W, R7.at(value::STATE), state::DEAD.cast_signed()).store(Size::DW, R7.at(value::DIED), R8);
     asm.note("its new number").load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
-    emit::find(&mut asm, end);
-    emit::account(&mut asm);
+    first_number(&mut asm, end, missing);
     asm.load(Size::DW, R1, R10.at(CALL)).store(Size::W, R7.at(value::CALL), R1);
     asm.load(Size::DW, R1, R10.at(ENTERED)).store(Size::DW, R7.at(value::ENTERED), R1);
     asm.store(Size::W, R7.at(value::STATE), state::RUNNING.cast_signed()).store(Size::DW, R7.at(value::DIED), 0);
@@ -251,5 +276,20 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     emit::on_cpu_bucket(&mut asm);
     asm.bind(end);
     emit::end(&mut asm);
+    asm.bind(missing);
+    emit::add_to(&mut asm, counts::NO_THREAD, 1);
+    emit::end(&mut asm);
     asm.finish()
+}
+
+/// r7 = the value of the process's first thread, whose number is at [`KEY`] and who is gone. If for so long that it has been
+/// forgotten, the number begins anew.
+fn first_number(asm: &mut Asm, end: Label, missing: Label) {
+    let (known, ready) = (asm.label("known"), asm.label("ready"));
+    asm.load_map(R1, THREADS).mov(R2, R10).add(R2, i32::from(KEY)).call(Helper::MAP_LOOKUP_ELEM);
+    asm.jump_if(R0, JumpOp::Ne, 0, known);
+    new_value(asm, end, missing);
+    asm.jump(ready).bind(known).mov(R7, R0);
+    emit::account(asm);
+    asm.bind(ready);
 }

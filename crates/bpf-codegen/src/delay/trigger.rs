@@ -95,8 +95,11 @@ fn start(asm: &mut Asm, not: Label) {
     asm.store(Size::DW, R6.at(window::STOP), R1).note("it starts").store(Size::DW, R6.at(window::START), R8);
 }
 
-/// Stops a window, or goes to `not` if there is none.
+/// Stops a window, or goes to `not` if there is none. One that is announced has not begun yet, nor has one whose start
+/// trigger is about to write its times, on another CPU: it would end before it begins, or have its end written over.
 fn stop(asm: &mut Asm, not: Label) {
+    emit::now(asm);
+    asm.note("has it begun?").load(Size::DW, R1, R6.at(window::START)).jump_if(R1, JumpOp::Gt, R8, not);
     exchange(asm, armed::FOR_STOP, armed::FIRED, not);
     // As late as can be: what happens between this and the store is counted beyond the window.
     emit::now(asm);

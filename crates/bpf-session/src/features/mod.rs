@@ -40,27 +40,34 @@ pub struct Features {
     pub exchange: bool,
     /// Maps may have keys of more than 512 bytes. Since Linux 5.11.
     pub large_keys: bool,
+    /// Programs of all kinds may use maps whose entries' memory is taken when they come. Since Linux 6.1.
+    pub allocation: bool,
 }
 
 impl Features {
     /// All of it.
-    pub const ALL: Self = Self { cookies: true, uprobe_multi: true, sleepable: true, exchange: true, large_keys: true };
+    pub const ALL: Self =
+        Self { cookies: true, uprobe_multi: true, sleepable: true, exchange: true, large_keys: true, allocation: true };
 
     /// Tries each.
     pub fn detect() -> Result<Self, SessionError> {
+        Ok(Self {
+            exchange: trials::exchange().is_yes(),
+            large_keys: trials::large_keys().is_yes(),
+            allocation: trials::safe_allocation(),
+            ..Self::of_probes()?
+        })
+    }
+
+    /// Tries only what probes of a process need whose programs use none of the rest, which counts as missing.
+    pub fn of_probes() -> Result<Self, SessionError> {
         trials::load(ProgramType::Kprobe, AttachType::None, &[]).map_err(refused)?;
         let cookies = trials::load(ProgramType::Kprobe, AttachType::None, &[Helper::GET_ATTACH_COOKIE]).is_ok();
         let uprobe_multi = cookies
             && trials::load(ProgramType::Kprobe, AttachType::UprobeMulti, &[])
                 .is_ok_and(|program| multi_is_sound(&program));
         let sleepable = trials::sleepable_program(AttachType::None).is_ok();
-        Ok(Self {
-            cookies,
-            uprobe_multi,
-            sleepable,
-            exchange: trials::exchange().is_yes(),
-            large_keys: trials::large_keys().is_yes(),
-        })
+        Ok(Self { cookies, uprobe_multi, sleepable, ..Self::none() })
     }
 
     /// Whether uprobes' programs may wait for a page of memory, in whichever way they are attached.
@@ -70,7 +77,14 @@ impl Features {
 
     /// The least that there can be, for tests of the ways of older kernels.
     pub fn none() -> Self {
-        Self { cookies: false, uprobe_multi: false, sleepable: false, exchange: false, large_keys: false }
+        Self {
+            cookies: false,
+            uprobe_multi: false,
+            sleepable: false,
+            exchange: false,
+            large_keys: false,
+            allocation: false,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use kernel_delay::trigger::Trigger;
 use probes::pattern::nearest;
 use typeinfo::{Abi, Btf, NameKind, SourceId, TypeRef, TypeStore};
 
-use crate::failure::usage;
+use crate::failure::{unsupported, usage};
 
 /// The kernel's own types (Documentation/bpf/btf.rst, section 4).
 const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -79,12 +79,13 @@ impl Facts {
             }
             Trigger::Kernel { function, .. } => {
                 let found = types.function(kernel, function)?.and_then(|found| types.btf_id(found.ty));
-                // A kprobe needs no type, and some functions have none: those of calls without arguments are other names.
-                if found.is_none() && PerfSource::find("kprobe").is_some() && is_symbol(function) {
-                    return Ok(());
-                }
-                let near = || names_near(types, NameKind::Func, "", function);
-                let id = found.ok_or_else(|| usage(format!("the kernel has no function {function}{}", near())))?;
+                let id = found.ok_or_else(|| match KernelSymbols::read() {
+                    Ok(symbols) if symbols.functions().any(|(name, _)| name == function) => untyped(function),
+                    _ => {
+                        let near = names_near(types, NameKind::Func, "", function);
+                        usage(format!("the kernel has no function {function}{near}"))
+                    }
+                })?;
                 self.functions.insert(function.clone(), id.id);
             }
             Trigger::Usdt { .. } | Trigger::User { .. } => {}
@@ -93,8 +94,16 @@ impl Facts {
     }
 }
 
-fn is_symbol(function: &str) -> bool {
-    KernelSymbols::read().is_ok_and(|symbols| symbols.address(function).is_some())
+/// A function that the kernel has and that nothing here can be attached to: kprobes, which need its symbol only, are
+/// missing, and its types leave it out (of system calls without arguments they have other names).
+fn untyped(function: &str) -> anyhow::Error {
+    let call = function.split_once("_sys_").filter(|(arch, _)| arch.starts_with("__")).map(|(_, call)| call);
+    let instead =
+        call.map_or_else(String::new, |call| format!("; t:syscalls:sys_enter_{call} is where that call begins"));
+    unsupported(format!(
+        "the kernel's BTF leaves the function {function} out, so that only a kprobe could be put on it, and this kernel has \
+         no kprobes (CONFIG_KPROBES){instead}"
+    ))
 }
 
 /// What is near to a name that is not there.

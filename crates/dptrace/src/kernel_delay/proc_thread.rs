@@ -20,7 +20,12 @@ pub(super) struct ProcThread {
     pub(super) system_ticks: u64,
     /// Documentation/scheduler/sched-stats.rst: nanoseconds on a CPU.
     pub(super) ran: u64,
+    /// proc_pid_stat(5), field 39: the CPU that it runs on, or ran on last.
+    pub(super) cpu: u32,
 }
+
+/// A thread's state where it has ended, and where it is not there (proc_pid_stat(5), field 3).
+const ENDED: [char; 3] = ['Z', 'X', '?'];
 
 impl ProcThread {
     /// Looks at a thread; one that is gone has nothing to tell. The calls of a 32-bit program have numbers of their own.
@@ -30,7 +35,7 @@ impl ProcThread {
         let stat = read("stat");
         // The name, in parentheses, may itself hold some.
         let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace().collect();
-        let number = |index: usize| fields.get(index).and_then(|field| field.parse().ok()).unwrap_or(0);
+        let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
         let ran = read("schedstat").split_ascii_whitespace().next().and_then(|field| field.parse().ok());
         Self {
             state: fields.first().and_then(|field| field.chars().next()).unwrap_or('?'),
@@ -38,7 +43,13 @@ impl ProcThread {
             user_ticks: number(11),
             system_ticks: number(12),
             ran: ran.unwrap_or(0),
+            cpu: number(36) as u32,
         }
+    }
+
+    /// Whether it is gone, or a first thread that has ended before the others, of which a number is left.
+    pub(super) fn has_ended(&self) -> bool {
+        ENDED.contains(&self.state)
     }
 }
 
@@ -66,8 +77,14 @@ pub(super) fn threads(pid: u32) -> Vec<u32> {
 
 /// A thread's name.
 pub(super) fn name(pid: u32, tid: u32) -> Option<String> {
-    let name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
-    Some(spdk_trace::printable(name.strip_suffix(b"\n").unwrap_or(&name)).into_owned())
+    raw_name(pid, tid).map(|name| spdk_trace::printable(&name).into_owned())
+}
+
+/// A thread's name as the kernel has it.
+pub(super) fn raw_name(pid: u32, tid: u32) -> Option<Vec<u8>> {
+    let mut name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
+    name.pop_if(|last| *last == b'\n');
+    Some(name)
 }
 
 /// How many characters of a command line are shown.

@@ -1,14 +1,14 @@
 //! The programs in the kernel, and windows made with them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use bpf_codegen::Module;
-use bpf_codegen::delay;
 use bpf_codegen::delay::layout::{
     self, COUNTS, INTERRUPTS, RIVALS, TEMPLATE, THREADS, UPCALLS, WINDOW, armed, counts, window,
 };
+use bpf_codegen::delay::{self, PEEK};
 use bpf_session::{Features, Map, Session};
 use kernel_delay::{Hint, Look, Sample, Snapshot, ThreadLook, Upcalls, Window};
 use sys::clock::monotonic_nanos;
@@ -63,6 +63,8 @@ impl Lost {
 pub(super) struct Tracer {
     session: Session,
     pid: u32,
+    /// The program that looks at who runs on a CPU.
+    peek: Option<usize>,
     number: u16,
     /// Whether it runs a 32-bit program.
     is_32_bit: bool,
@@ -72,22 +74,39 @@ pub(super) struct Tracer {
     pub(super) upcalls: Option<bool>,
     /// What each thread had when the window was prepared.
     before: HashMap<u32, (Snapshot, ProcThread)>,
+    /// Start triggers that came between two windows, and what was counted of them when the last window was over.
+    missed: u64,
+    missed_before: Option<u64>,
 }
 
 impl Tracer {
-    /// Loads the programs and attaches the first `own` of them; others are triggers, which are attached by what they are.
-    pub(super) fn start(tgid: u32, module: &Module, own: usize, features: Features) -> anyhow::Result<Self> {
-        let mut session = Session::load(module, features)?;
-        let tracer_maps = |name: &str| session.map(name).context("a map is missing");
-        tracer_maps(TEMPLATE)?.update(&0_u32.to_ne_bytes(), &delay::new_thread())?;
-        put_window(tracer_maps(WINDOW)?, &Times { start: NEVER, stop: NEVER, ..Times::default() })?;
-        for (index, program) in module.programs.iter().enumerate().take(own) {
-            session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
-        }
-        let mut tracer =
-            Self { session, pid: tgid, number: 0, is_32_bit: false, no_room: 0, upcalls: None, before: HashMap::new() };
-        tracer.seed()?;
+    /// Loads the programs.
+    pub(super) fn load(tgid: u32, module: &Module, features: Features) -> anyhow::Result<Self> {
+        let session = Session::load(module, features)?;
+        let peek = module.programs.iter().position(|program| program.name == PEEK);
+        let tracer = Self {
+            session,
+            pid: tgid,
+            peek,
+            number: 0,
+            is_32_bit: false,
+            no_room: 0,
+            upcalls: None,
+            before: HashMap::new(),
+            missed: 0,
+            missed_before: None,
+        };
+        tracer.map(TEMPLATE)?.update(&0_u32.to_ne_bytes(), &delay::new_thread())?;
+        put_window(tracer.map(WINDOW)?, &Times { start: NEVER, stop: NEVER, ..Times::default() })?;
         Ok(tracer)
+    }
+
+    /// Attaches the first `own` programs of the module; others are triggers, which are attached by what they are.
+    pub(super) fn attach(&mut self, module: &Module, own: usize) -> anyhow::Result<()> {
+        for (index, program) in module.programs.iter().enumerate().take(own) {
+            self.session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
+        }
+        self.seed()
     }
 
     /// The session, to attach triggers.
@@ -104,14 +123,18 @@ impl Tracer {
         self.session.map(name).with_context(|| format!("the map {name} is missing"))
     }
 
-    /// Enters the threads that there are; what they are doing is told by their first event.
+    /// Enters the threads that there are; what they are doing is told by their first event. One that ends meanwhile may
+    /// have had its last event before it was entered.
     fn seed(&mut self) -> anyhow::Result<()> {
         let map = self.map(THREADS)?;
-        let value = delay::found_thread();
         let mut no_room = 0;
         for tid in proc_thread::threads(self.pid) {
-            if map.lookup(&tid.to_ne_bytes())?.is_none() && map.update(&tid.to_ne_bytes(), &value).is_err() {
-                no_room += 1;
+            let key = tid.to_ne_bytes();
+            let name = proc_thread::raw_name(self.pid, tid).unwrap_or_default();
+            match map.insert(&key, &delay::found_thread(&name)) {
+                Ok(true) if ProcThread::read(self.pid, tid, false).has_ended() => _ = map.delete(&key)?,
+                Ok(_) => {}
+                Err(_) => no_room += 1,
             }
         }
         self.no_room = no_room;
@@ -120,7 +143,8 @@ impl Tracer {
 
     /// Makes ready for a window: what is kept for one window only is cleared, and the threads are looked at.
     pub(super) fn prepare(&mut self) -> anyhow::Result<()> {
-        self.number += 1;
+        // After the last number the first one comes again: none is a window's that never was.
+        self.number = self.number.checked_add(1).unwrap_or(1);
         self.is_32_bit = proc_thread::is_32_bit(self.pid);
         for name in [RIVALS, INTERRUPTS, UPCALLS] {
             let Some(map) = self.session.map(name) else { continue };
@@ -133,7 +157,19 @@ impl Tracer {
             before.insert(tid, (snapshot, ProcThread::read(self.pid, tid, self.is_32_bit)));
         }
         self.before = before;
+        self.ask_cpus();
         Ok(())
+    }
+
+    /// Looks at the CPUs of threads that can run and of which no event has told: those that do run are then known to, and
+    /// the others wait. On a CPU without a timer's tick nothing else would tell.
+    fn ask_cpus(&self) {
+        let Some(peek) = self.peek else { return };
+        let untold = |(snapshot, thread): &&(Snapshot, ProcThread)| snapshot.is_unsure() && thread.state == 'R';
+        let cpus: BTreeSet<u32> = self.before.values().filter(untold).map(|(_, thread)| thread.cpu).collect();
+        for cpu in cpus {
+            self.session.run_on(peek, cpu);
+        }
     }
 
     /// Announces a window of this length, which starts at once. What comes between its start and the moment at which it
@@ -155,7 +191,9 @@ impl Tracer {
     }
 
     /// Gives the start to a trigger; the window is then of this length, or ends by a trigger.
-    pub(super) fn arm(&self, length: Option<u64>) -> anyhow::Result<()> {
+    pub(super) fn arm(&mut self, length: Option<u64>) -> anyhow::Result<()> {
+        let missed = self.count(counts::MISSED)?;
+        self.missed += missed - self.missed_before.unwrap_or(missed);
         // So large that it is later than any time, and that a time added to it is no small number.
         let duration = length.unwrap_or(NEVER / 2);
         let times = Times { start: NEVER, stop: NEVER, number: self.number, armed: armed::FOR_START, duration };
@@ -193,9 +231,11 @@ impl Tracer {
     }
 
     /// Takes the turn from the triggers once a window is over, so that those that come now are missed.
-    pub(super) fn close(&self, window: &Window) -> anyhow::Result<()> {
+    pub(super) fn close(&mut self, window: &Window) -> anyhow::Result<()> {
         let Window { start, stop, number } = *window;
-        put_window(self.map(WINDOW)?, &Times { start, stop, number, armed: armed::NO, duration: 0 })
+        put_window(self.map(WINDOW)?, &Times { start, stop, number, armed: armed::NO, duration: 0 })?;
+        self.missed_before = Some(self.count(counts::MISSED)?);
+        Ok(())
     }
 
     /// What a window that is over brought. Threads that are gone are forgotten.
@@ -225,7 +265,7 @@ impl Tracer {
             let hint = hint(was, ProcThread::read(self.pid, tid, self.is_32_bit));
             let name = proc_thread::name(self.pid, tid);
             // A number that was given to another thread meanwhile starts from nothing.
-            let before = if after.mark() < before.mark() { Snapshot::default() } else { before };
+            let before = if after.born() == before.born() { before } else { Snapshot::default() };
             threads.push(ThreadLook { tid, before, after, hint, name });
         }
         let (rivals, interrupts) = (self.pairs(RIVALS)?, self.pairs(INTERRUPTS)?);
@@ -235,23 +275,29 @@ impl Tracer {
 
     /// What was lost.
     pub(super) fn lost(&self) -> anyhow::Result<Lost> {
-        let bytes = self.map(COUNTS)?.lookup(&0_u32.to_ne_bytes())?.unwrap_or_default();
         Ok(Lost {
-            threads: self.no_room + wide(&bytes, counts::NO_THREAD),
-            rivals: wide(&bytes, counts::NO_RIVAL),
-            interrupts: wide(&bytes, counts::NO_INTERRUPT),
-            events: wide(&bytes, counts::NO_EVENT),
-            upcalls: wide(&bytes, counts::NO_UPCALL),
-            triggers: wide(&bytes, counts::MISSED),
+            threads: self.no_room + self.count(counts::NO_THREAD)?,
+            rivals: self.count(counts::NO_RIVAL)?,
+            interrupts: self.count(counts::NO_INTERRUPT)?,
+            events: self.count(counts::NO_EVENT)?,
+            upcalls: self.count(counts::NO_UPCALL)?,
+            triggers: self.missed,
             skipped: self.session.misses(),
         })
+    }
+
+    /// One of the programs' own counts.
+    fn count(&self, which: i16) -> anyhow::Result<u64> {
+        let bytes = self.map(COUNTS)?.lookup(&0_u32.to_ne_bytes())?.unwrap_or_default();
+        Ok(wide(&bytes, which))
     }
 
     /// All threads' values, each from one moment: its sums and its mark belong together.
     fn snapshots(&self, stop: u64) -> anyhow::Result<Vec<(u32, Snapshot)>> {
         let map = self.map(THREADS)?;
         let mut all = Vec::new();
-        for key in map.keys()? {
+        // A thread that is born while they are walked may come twice.
+        for key in BTreeSet::from_iter(map.keys()?) {
             let Ok(tid) = <[u8; 4]>::try_from(key.as_slice()).map(u32::from_ne_bytes) else { continue };
             let read = || anyhow::Ok(map.lookup(&key)?.map(|bytes| Snapshot::new(&bytes)));
             let Some(mut last) = read()? else { continue };
@@ -281,7 +327,8 @@ impl Tracer {
 fn hint(before: ProcThread, after: ProcThread) -> Hint {
     Hint {
         state: before.state,
-        call: before.call,
+        // It is only asked for where there was no event of a call: then any moment will do in which it did not run.
+        call: before.call.or(after.call),
         user: after.user_ticks.saturating_sub(before.user_ticks),
         system: after.system_ticks.saturating_sub(before.system_ticks),
         ran: after.ran.saturating_sub(before.ran),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bpf_codegen::delay::{TriggerKind, TriggerUse, trigger};
 use bpf_codegen::{BtfTarget, Module, ProgramDef, ProgramKind};
-use bpf_session::{Session, UprobePlace, Uprobes};
+use bpf_session::{Session, SessionError, UprobePlace, Uprobes};
 use host::{ElfFile, PerfSource};
 use kernel_delay::call_number;
 use kernel_delay::trigger::Trigger;
@@ -37,6 +37,9 @@ pub(super) struct Prepared {
     program: usize,
     /// For whom it fires.
     pub(super) whose: &'static str,
+    to: TriggerUse,
+    /// Whether it is at the end of a system call.
+    at_exit: bool,
 }
 
 /// What is needed to look for a trigger's place.
@@ -73,7 +76,7 @@ impl Finder<'_> {
                 (TriggerKind::Anyone, kind, target, place)
             }
         };
-        let name = if to == TriggerUse::Stop { "stop_trigger" } else { "start_trigger" };
+        let name = if to == TriggerUse::Stop { STOP_PROGRAM } else { START_PROGRAM };
         let code = trigger(kind, to)?;
         let program = module.programs.len();
         module.programs.push(ProgramDef {
@@ -85,7 +88,8 @@ impl Finder<'_> {
             subprograms: Vec::new(),
         });
         let whose = if kind == TriggerKind::Anyone { "any process" } else { "this process" };
-        Ok(Prepared { name: wanted.to_string(), place, program, whose })
+        let at_exit = matches!(kind, TriggerKind::Call { in_registers: Some(_), .. });
+        Ok(Prepared { name: wanted.to_string(), place, program, whose, to, at_exit })
     }
 
     /// A probe's places in all files of the process that have it.
@@ -176,30 +180,55 @@ fn hint(wanted: &str, known: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
 }
 
-/// What the verifier says of atomic operations that give a value, before Linux 5.12 (`check_xadd` and its callers in
-/// `kernel/bpf/verifier.c`).
-const NO_ATOMICS: &str = "BPF_STX uses reserved fields";
-
-/// Whether a program or a trigger needs what this kernel may not have, for an error that says so.
+/// What each of our programs needs and this kernel lacks is what the command needs; and a kernel function as a trigger needs
+/// what this kernel may not have. Says so of an error that comes of that, and leaves others as they are.
 pub(super) fn explain(error: anyhow::Error, triggers: &[&Trigger]) -> anyhow::Error {
-    if format!("{error:#}").contains(NO_ATOMICS) {
-        return unsupported("kernel-delay needs atomic operations in BPF programs, which Linux has since 5.12");
-    }
-    let kernel = triggers.iter().find(|trigger| matches!(trigger, Trigger::Kernel { .. }));
-    match kernel {
-        Some(trigger) if PerfSource::find("kprobe").is_none() => {
-            let text = format!(
-                "the trigger {trigger} needs kprobes (CONFIG_KPROBES), which this kernel lacks, and it does not take \
-                 fentry either (CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS); a tracepoint \
-                 (t:) or a probe of the process (u:, up:) needs neither"
-            );
-            unsupported(text)
+    let error = match error.downcast::<SessionError>() {
+        Ok(SessionError::TooOld { what, since, program }) if !is_trigger(&program) => {
+            return SessionError::TooOld { what, since, program: "kernel-delay".to_owned() }.into();
         }
-        _ => error,
+        Ok(error) => error,
+        Err(error) => return error,
+    };
+    let is_kernels = |trigger: &&&Trigger| matches!(trigger, Trigger::Kernel { .. });
+    match triggers.iter().find(is_kernels) {
+        Some(trigger) if PerfSource::find("kprobe").is_none() && is_of(&error, trigger) => unsupported(format!(
+            "the trigger {trigger} needs kprobes (CONFIG_KPROBES), which this kernel lacks, and it does not take fentry \
+             either (CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS); a tracepoint (t:) or a probe \
+             of the process (u:, up:) needs neither"
+        )),
+        _ => error.into(),
     }
 }
 
+/// Whether an error came of a trigger's program: where that was loaded, or attached.
+fn is_of(error: &SessionError, trigger: &Trigger) -> bool {
+    match error {
+        SessionError::Locked { program, .. } | SessionError::Refused { program, .. } => is_trigger(program),
+        SessionError::Attach { what, .. } => *what == trigger.to_string(),
+        _ => false,
+    }
+}
+
+/// The names of triggers' programs.
+const START_PROGRAM: &str = "start_trigger";
+const STOP_PROGRAM: &str = "stop_trigger";
+
+fn is_trigger(program: &str) -> bool {
+    [START_PROGRAM, STOP_PROGRAM].contains(&program)
+}
+
 impl Prepared {
+    /// Whether it comes before the programs that account: so that a call whose begin starts a window, or whose end stops
+    /// it, lies in the window.
+    pub(super) fn comes_first(&self) -> bool {
+        match self.to {
+            TriggerUse::Start => true,
+            TriggerUse::Stop => false,
+            TriggerUse::Both => !self.at_exit,
+        }
+    }
+
     /// Attaches it.
     pub(super) fn attach(&self, session: &mut Session, pid: u32, trigger: &Trigger) -> anyhow::Result<()> {
         match &self.place {

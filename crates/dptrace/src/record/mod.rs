@@ -86,7 +86,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
     let interrupt = Interrupt::catch()?;
     let subject = Subject::of(args)?;
-    let mut plan = Plan::new(&wanted, Features::detect()?, args.buffer << 20);
+    let mut plan = Plan::new(&wanted, Features::of_probes()?, args.buffer << 20);
     subject.files.for_each(Depth::Notes, |file| plan.look_into(file))?;
     plan.tell_missing(&subject.name)?;
     if let Some(path) = &args.emit_object {
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     tell_attached(&plan, pid);
     let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
     let watch = Watch::new(pid, plan.attachments.iter().map(|it| it.path.as_path()))?;
-    let deadline = args.duration.map(|duration| Instant::now() + duration);
+    let deadline = args.duration.and_then(|duration| Instant::now().checked_add(duration));
     let (why, totals) = record(recorder, &watch, deadline, &interrupt, &mut output)?;
     tell_totals(&why, &totals);
     if let Some(mut child) = child

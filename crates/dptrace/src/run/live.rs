@@ -118,7 +118,7 @@ impl<'a> Live<'a> {
         if let Some(pid) = child.as_ref().map(Child::id).or(setting.pid) {
             self.events.machine.remember(pid);
         }
-        let deadline = setting.args.duration.map(|duration| Instant::now() + duration);
+        let deadline = setting.args.duration.and_then(|duration| Instant::now().checked_add(duration));
         while !self.ends {
             if self.failures.is_time_to_look() {
                 self.look_for_failures();

@@ -5,6 +5,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 mod kinds;
+mod leaderless;
+mod limits;
 mod mistakes;
 mod target;
 mod triggers;

@@ -1,5 +1,6 @@
 //! What can't be done is said, with what could be.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use super::target::{Sampling, Target, adds_up, number};
@@ -44,6 +45,41 @@ fn triggers_that_do_not_exist_have_near_names() {
         let (status, told) = refused(&["-p", &pid, "--start-trigger", trigger]);
         assert_eq!((status, told.contains(words)), (2, true), "{trigger}: {told}");
     }
+}
+
+/// A function that the kernel's symbols have and its types have not, where only its type would do.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_function_without_a_type_is_not_said_to_be_missing() {
+    let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap();
+    let is_there = symbols.lines().any(|line| line.ends_with(" T __x64_sys_geteuid"));
+    let has_kprobes = std::path::Path::new("/sys/bus/event_source/devices/kprobe").exists();
+    if !is_there || has_kprobes {
+        return println!("SKIPPED: the kernel has kprobes, or no such function");
+    }
+    let target = Target::start("idle");
+    let pid = target.child.id().to_string();
+    let (status, told) = refused(&["-p", &pid, "--start-trigger", "k:__x64_sys_geteuid"]);
+    let words = ["leaves the function __x64_sys_geteuid out", "no kprobes", "t:syscalls:sys_enter_geteuid"];
+    assert_eq!((status, words.iter().all(|words| told.contains(words))), (3, true), "{told}");
+}
+
+/// It is the right to use BPF that is missing, and not something of the kernel's, whatever the trigger.
+#[test]
+fn a_right_that_is_missing_is_named_with_a_trigger_too() {
+    let folder = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir().unwrap();
+    let program = folder.path().join("dptrace");
+    std::fs::copy(env!("CARGO_BIN_EXE_dptrace"), &program).unwrap();
+    let pid = std::process::id().to_string();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(program);
+    command.args(["kernel-delay", "-p", &pid, "--start-trigger", "k:vfs_read"]);
+    let Ok(output) = command.output() else { return println!("SKIPPED: no setpriv here") };
+    let told = String::from_utf8(output.stderr).unwrap();
+    if told.contains("setpriv:") {
+        return println!("SKIPPED: {told}");
+    }
+    assert_eq!((output.status.code(), told.contains("not permitted to use BPF")), (Some(3), true), "{told}");
 }
 
 #[test]

@@ -17,17 +17,18 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn start(part: &str) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "truth::truth", "--ignored", "--nocapture", "--test-threads=2"])
-            .env(PART, part)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let mut target = Self { child, input, output: BufReader::new(output) };
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "truth::truth", "--ignored", "--nocapture", "--test-threads=2"]).env(PART, part);
+        let mut target = Self::of(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
         target.wait_for("ready");
         target
+    }
+
+    /// Another program, whose input and output are pipes.
+    pub(super) fn of(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let (input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Self { child, input, output: BufReader::new(output) }
     }
 
     /// The line that begins like this.

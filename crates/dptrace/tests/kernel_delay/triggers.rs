@@ -38,7 +38,26 @@ fn tracepoints_of_calls_are_triggers() {
     let Some(samples) = three_rounds(START, STOP) else { return };
     for sample in &samples {
         let thread = thread(sample, "truth::truth");
-        assert_eq!(call(thread, &thread["syscalls"], "getgid")["count"], 1, "{thread:#}");
+        // The calls that start and stop it lie in it.
+        for name in ["getuid", "getgid"] {
+            assert_eq!(call(thread, &thread["syscalls"], name)["count"], 1, "{thread:#}");
+        }
+    }
+}
+
+/// A stop trigger that comes all the time: a window begins before it ends, and its times are told when it has begun.
+#[test]
+fn a_window_ends_after_it_began() {
+    let mut target = Target::start("storm");
+    let pid = target.child.id().to_string();
+    let stop = ["--stop-trigger", "t:syscalls:sys_exit_getppid", "--sample-count", "10"];
+    let Some(sampling) = Sampling::start(&[&["-p", &pid], stop.as_slice()].concat()) else { return };
+    target.go();
+    let (samples, told) = sampling.samples();
+    assert_eq!(samples.len(), 10, "{told}");
+    for sample in &samples {
+        adds_up(sample);
+        assert!(number(&sample["start_ns"]) < number(&sample["stop_ns"]), "{sample:#}");
     }
 }
 
@@ -88,6 +107,26 @@ fn short_windows_are_skipped_and_do_not_count() {
     kill_process(Pid::from_child(&sampling.child), Signal::INT).unwrap();
     let (samples, _) = sampling.samples();
     assert!(samples.is_empty(), "{samples:?}");
+}
+
+/// Each window with events has a thread that takes them out: it ends with the window, also with one that is skipped.
+#[test]
+fn nothing_is_left_of_windows_that_are_skipped() {
+    let mut target = Target::start("rounds");
+    let pid = target.child.id().to_string();
+    let mut arguments = vec!["-p", &pid, "--start-trigger", START, "--stop-trigger", STOP];
+    arguments.extend(["--trigger-delta", "60000000000", "-s", "100000000"]);
+    let Some(sampling) = Sampling::start(&arguments) else { return };
+    target.go();
+    // Ten rounds are over when each is counted; that of dptrace is told at its end.
+    std::thread::sleep(SLEEP * 100);
+    let threads = std::fs::read_dir(format!("/proc/{}/task", sampling.child.id())).unwrap().count();
+    kill_process(Pid::from_child(&sampling.child), Signal::INT).unwrap();
+    let (_, told) = sampling.samples();
+    let skipped = told.lines().find_map(|line| line.strip_prefix("note: ")?.split_once(" windows were shorter"));
+    let skipped: usize = skipped.map_or(0, |(count, _)| count.parse().unwrap());
+    // The first thread, the one that waits for signals, and the one of the present window.
+    assert!(threads <= 3 && skipped > 3, "{threads} threads after {skipped} windows");
 }
 
 #[test]

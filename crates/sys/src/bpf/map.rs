@@ -61,6 +61,8 @@ pub struct Map {
     max_entries: u32,
 }
 
+/// `BPF_NOEXIST` of `linux/bpf.h`.
+const NOEXIST: u64 = 1;
 /// The kinds with a value for each CPU: percpu_hash, percpu_array, lru_percpu_hash, percpu_cgroup_storage.
 const PER_CPU: [u32; 4] = [5, 6, 10, 21];
 
@@ -122,10 +124,22 @@ impl Map {
 
     /// Puts a value in. A map with a value for each CPU wants all of them, in the form that [`Map::lookup`] gives.
     pub fn update(&self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        self.put(key, value, 0)
+    }
+
+    /// As [`Map::update`], for a key that is not there: one that is, is left as it is, and the answer is no.
+    pub fn insert(&self, key: &[u8], value: &[u8]) -> io::Result<bool> {
+        match self.put(key, value, NOEXIST) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            done => done.map(|()| true),
+        }
+    }
+
+    fn put(&self, key: &[u8], value: &[u8], flags: u64) -> io::Result<()> {
         if value.len() != self.lookup_size {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let mut attr = self.element(Some(key), value.as_ptr(), 0)?;
+        let mut attr = self.element(Some(key), value.as_ptr(), flags)?;
         // SAFETY: the key and the value have the map's sizes.
         unsafe { call(Command::MapUpdate, &mut attr) }.map(drop)
     }

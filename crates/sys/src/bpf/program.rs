@@ -176,6 +176,9 @@ struct RunAttr {
     cpu: u32,
 }
 
+/// `BPF_F_TEST_RUN_ON_CPU`.
+const RUN_ON_CPU: u32 = 1;
+
 impl Program {
     /// Loads a program. The verifier's log is asked for only when it refuses: writing it costs more than verifying.
     pub fn load(spec: &ProgramSpec<'_>) -> Result<Self, LoadError> {
@@ -207,7 +210,17 @@ impl Program {
 
     /// Runs a [`ProgramType::RawTracepoint`] program once, here and now, with these arguments. Since Linux 5.10.
     pub fn run(&self, arguments: &[u64]) -> io::Result<u32> {
+        self.run_as(arguments, RunAttr::new_zeroed())
+    }
+
+    /// As [`Program::run`] without arguments, in an interrupt of this CPU: whatever runs there is then the current task.
+    pub fn run_on(&self, cpu: u32) -> io::Result<u32> {
         let mut attr = RunAttr::new_zeroed();
+        (attr.flags, attr.cpu) = (RUN_ON_CPU, cpu);
+        self.run_as(&[], attr)
+    }
+
+    fn run_as(&self, arguments: &[u64], mut attr: RunAttr) -> io::Result<u32> {
         attr.prog_fd = self.fd.as_raw_fd() as u32;
         // A pointer without a size is refused (bpf_prog_test_run in kernel/bpf/syscall.c).
         attr.ctx_in = if arguments.is_empty() { 0 } else { address(arguments) };
