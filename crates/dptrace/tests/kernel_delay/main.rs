@@ -4,8 +4,9 @@
 //! accounts of the same time.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
-mod kinds;
 mod mistakes;
+mod narrow;
+mod polls;
 mod target;
 mod triggers;
 mod truth;

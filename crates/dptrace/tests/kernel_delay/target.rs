@@ -36,6 +36,7 @@ impl Target {
     }
 
     /// Whether it says a line that begins like this before it ends.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn says(&mut self, beginning: &str) -> bool {
         self.line(beginning).is_some()
     }
