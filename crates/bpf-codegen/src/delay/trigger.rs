@@ -123,6 +123,6 @@ mod tests {
         let kind = TriggerKind::Call { tgid: 7, number: 63, in_registers: Some(280) };
         let code = trigger(kind, TriggerUse::Stop).unwrap();
         let text = Listing::new(&code).to_string();
-        assert!(text.contains("r2 = *(u32 *)(r2 + 0x118)"), "{text}");
+        assert!(text.contains("w2 = *(u32 *)(r2 + 0x118)"), "{text}");
     }
 }
