@@ -12,6 +12,13 @@ use sys::perf::{PerfEvent, Scope, Uprobe};
 use crate::error::SessionError;
 use crate::session::Session;
 
+/// What a kernel lacks that has fentry programs and no way to attach them.
+const NO_DIRECT_CALLS: &str = if cfg!(target_arch = "aarch64") {
+    "fentry: on aarch64, Linux 6.4 has, with CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS"
+} else {
+    "fentry (CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)"
+};
+
 /// A place of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UprobePlace {
@@ -113,7 +120,7 @@ impl Session {
     /// [`ProgramKind::Fentry`], [`ProgramKind::Fexit`].
     pub fn attach_loaded_target(&mut self, program: usize, what: &str) -> Result<(), SessionError> {
         let link = Link::raw_tracepoint(&self.loaded(program).program, None);
-        self.links.push(link.map_err(|source| attach_error(what.to_owned(), source))?);
+        self.links.push(link.map_err(|source| target_error(what.to_owned(), source))?);
         Ok(())
     }
 
@@ -201,6 +208,28 @@ fn event_failed(path: &Path, place: u64, source: io::Error) -> SessionError {
     SessionError::lacking_or(&[Capability::SysAdmin], source, other)
 }
 
+/// A kernel whose functions can't call programs takes the program, and refuses to attach it (`register_fentry`,
+/// `kernel/bpf/trampoline.c`): so are those for aarch64 before Linux 6.4.
+fn target_error(what: String, source: io::Error) -> SessionError {
+    if source.raw_os_error() == Some(sys::bpf::ENOTSUPP) {
+        return SessionError::Unsupported { what: NO_DIRECT_CALLS };
+    }
+    attach_error(what, source)
+}
+
 fn attach_error(what: String, source: io::Error) -> SessionError {
     SessionError::permission_or(source, |source| SessionError::Attach { what, source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_without_direct_calls_is_unsupported_and_says_what_it_takes() {
+        let refused = |number| target_error("f".into(), io::Error::from_raw_os_error(number));
+        let error = refused(sys::bpf::ENOTSUPP);
+        assert!(error.is_unsupported() && error.to_string().contains("CONFIG_FUNCTION_TRACER"), "{error}");
+        assert!(!refused(22).is_unsupported());
+    }
 }

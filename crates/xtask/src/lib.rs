@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// Where the guest finds what to do: a [`GuestPlan`].
 pub const PLAN: &str = "/plan";
-/// Where the guest writes its answers: the second serial port.
-pub const ANSWERS: &str = "/dev/ttyS1";
+/// Where the guest writes its answers: the second serial port. On aarch64 the first one is of another kind (`ttyAMA0`).
+pub const ANSWERS: &str = if cfg!(target_arch = "aarch64") { "/dev/ttyS0" } else { "/dev/ttyS1" };
 /// The user and group `nobody`, as Debian numbers it.
 pub const NOBODY: u32 = 65534;
 

@@ -38,7 +38,11 @@ impl Answer {
     pub fn of_error(error: &io::Error) -> Self {
         // The text without Rust's "(os error 1)" behind it.
         let text = error.to_string();
-        let why = text.split(" (os error").next().unwrap_or_default().to_lowercase();
+        let why = match error.raw_os_error() {
+            // The kernel's own, which C's library does not know.
+            Some(sys::bpf::ENOTSUPP) => "not supported".to_owned(),
+            _ => text.split(" (os error").next().unwrap_or_default().to_lowercase(),
+        };
         Self::No { why, denied: error.kind() == io::ErrorKind::PermissionDenied }
     }
 }
@@ -65,5 +69,18 @@ impl From<Result<Self, LoadError>> for Answer {
             (Self::No { why, denied }, Some(said)) => Self::No { why: format!("{why}: {said}"), denied },
             (answer, _) => answer,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_own_number_has_words() {
+        let why = |number| Answer::of_error(&io::Error::from_raw_os_error(number));
+        assert_eq!(why(sys::bpf::ENOTSUPP), Answer::no("not supported"));
+        assert_eq!(why(22), Answer::no("invalid argument"));
+        assert!(matches!(why(1), Answer::No { denied: true, .. }));
     }
 }

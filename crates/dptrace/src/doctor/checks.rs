@@ -6,6 +6,13 @@ use host::Capability;
 
 use super::facts;
 
+/// What fentry and fexit take: on aarch64 functions call programs since "arm64: ftrace: Add direct call support".
+const FENTRY: &str = if cfg!(target_arch = "aarch64") {
+    "Linux 6.4 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off"
+} else {
+    "Linux 5.5 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off"
+};
+
 /// Something that may be possible here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Check {
@@ -97,9 +104,9 @@ const CHECKS: &[Check] = &[
     check(KERNEL, "kprobe_multi", "run: kprobe with a pattern, attached at once",
         "Linux 5.18 with CONFIG_FPROBE=y", trials::kprobe_multi),
     check(KERNEL, "fentry", "run: fentry",
-        "Linux 5.5 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off", trials::fentry),
+        FENTRY, trials::fentry),
     check(KERNEL, "fexit", "run: fexit",
-        "Linux 5.5 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off", trials::fexit),
+        FENTRY, trials::fexit),
     check(KERNEL, "perf links", "cookies at perf events; without, the event holds the program",
         "Linux 5.15", trials::perf_links),
     check(KERNEL, "perf software events", "run: interval, profile, software",

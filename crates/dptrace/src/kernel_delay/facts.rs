@@ -13,8 +13,10 @@ use crate::failure::{unsupported, usage};
 
 /// The kernel's own types (Documentation/bpf/btf.rst, section 4).
 const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
-/// `TS_COMPAT` of `arch/x86/include/asm/thread_info.h`: the task makes a 32-bit system call.
-const TS_COMPAT: i32 = 2;
+/// How the kernel knows that a task makes a 32-bit system call, a member of `task_struct` and its bits: `TS_COMPAT` of
+/// `arch/x86/include/asm/thread_info.h`; `TIF_32BIT` of arm64's, whose 32-bit processes make no others.
+const COMPAT: (&str, i32) =
+    if cfg!(target_arch = "aarch64") { ("thread_info.flags", 1 << 22) } else { ("thread_info.status", 2) };
 
 /// How the function of a tracepoint's programs begins, which every tracepoint has (`DEFINE_TRACE_FN` of
 /// `include/linux/tracepoint.h`, since Linux 5.10).
@@ -131,7 +133,7 @@ fn task(types: &TypeStore<'_>) -> anyhow::Result<TaskFacts> {
     // The fourth argument came with Linux 5.18; `__state` was called `state` before 5.14.
     let arguments = types.raw_tracepoint("sched_switch")?.map_or(0, |tracepoint| tracepoint.params.len());
     let state = if arguments >= 4 { None } else { Some(at("__state").or_else(|_| at("state"))?) };
-    let compat = at("thread_info.status").ok().filter(|_| cfg!(target_arch = "x86_64")).map(|at| (at, TS_COMPAT));
+    let compat = optional(COMPAT.0).map(|at| (at, COMPAT.1));
     // The stack is walked with these (x86-64 has no link register: the first one again).
     let walked =
         if cfg!(target_arch = "aarch64") { ["pc", "sp", "regs[29]", "regs[30]"] } else { ["ip", "sp", "bp", "ip"] };

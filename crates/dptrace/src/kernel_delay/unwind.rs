@@ -15,7 +15,9 @@ use probes::maps::Mapping;
 use crate::user_symbols::is_vdso;
 
 #[cfg(target_arch = "aarch64")]
-use framehop::aarch64::{CacheAarch64 as Cache, UnwindRegsAarch64 as Registers, UnwinderAarch64 as Unwinder};
+use framehop::aarch64::{
+    CacheAarch64 as Cache, PtrAuthMask, UnwindRegsAarch64 as Registers, UnwinderAarch64 as Unwinder,
+};
 #[cfg(target_arch = "x86_64")]
 use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder};
 
@@ -153,7 +155,27 @@ fn registers([ip, sp, fp, _]: [u64; 4]) -> Registers {
     Registers::new(ip, sp, fp)
 }
 
+/// Return addresses may be signed, in the bits above those that a process's addresses have: it gets none above the 48th but
+/// by asking for them (Documentation/arch/arm64/memory.rst, pointer-authentication.rst).
 #[cfg(target_arch = "aarch64")]
 fn registers([_, sp, fp, lr]: [u64; 4]) -> Registers {
-    Registers::new(lr, sp, fp)
+    const ADDRESS: PtrAuthMask = PtrAuthMask((1 << 48) - 1);
+    Registers::new_with_ptr_auth_mask(ADDRESS, lr, sp, fp)
+}
+
+#[cfg(all(test, target_arch = "aarch64"))]
+mod tests {
+    use super::*;
+
+    /// Two frames of code that no table tells of: where the next one is, and the signed address of the call.
+    #[test]
+    fn signed_return_addresses_are_addresses() {
+        const STACK: u64 = 0x7fff_f000;
+        const SIGNATURE: u64 = 0x7a << 48;
+        let words = [STACK + 16, SIGNATURE | 0x40_0100, 0, SIGNATURE | 0x40_0200];
+        let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_ne_bytes()).collect();
+        let registers = [0x10, STACK, STACK, SIGNATURE | 0x40_0300];
+        let stack = StackWalker::new(std::process::id(), 0x1000).walk(CopiedStack { registers, bytes: &bytes });
+        assert_eq!((stack.addresses, stack.end), (vec![0x10, 0x40_0100], StackEnd::Whole));
+    }
 }

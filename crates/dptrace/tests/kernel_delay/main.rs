@@ -4,10 +4,11 @@
 //! accounts of the same time.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
-mod kinds;
 mod leaderless;
 mod limits;
 mod mistakes;
+mod narrow;
+mod polls;
 mod target;
 mod triggers;
 mod truth;

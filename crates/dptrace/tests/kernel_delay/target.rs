@@ -37,6 +37,7 @@ impl Target {
     }
 
     /// Whether it says a line that begins like this before it ends.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn says(&mut self, beginning: &str) -> bool {
         self.line(beginning).is_some()
     }
@@ -87,9 +88,11 @@ impl Sampling {
             .spawn()
             .unwrap();
         let mut messages = BufReader::new(child.stderr.take().unwrap());
+        let mut told = String::new();
         loop {
             let mut line = String::new();
             let read = messages.read_line(&mut line).unwrap();
+            told.push_str(&line);
             if line.contains("window is open") || line.contains("waiting for the start trigger") {
                 return Some(Self { child, messages });
             }
@@ -101,7 +104,7 @@ impl Sampling {
             }
             if read == 0 || line.contains("not permitted") {
                 let status = child.wait();
-                assert!(line.contains("not permitted"), "no window: {line:?} {status:?}");
+                assert!(line.contains("not permitted"), "no window: {told:?} {status:?}");
                 eprintln!("skipped: {line}");
                 return None;
             }

@@ -30,9 +30,8 @@ fn truth() {
         "deep" => deep(),
         "crowd" => crowd(),
         #[cfg(target_arch = "x86_64")]
-        "narrow" => super::kinds::narrow(),
-        #[cfg(target_arch = "x86_64")]
-        "polls" => super::kinds::polls(),
+        "narrow" => super::narrow::narrow(),
+        "polls" => super::polls::polls(),
         _ => idle(),
     }
     let _ = std::io::stdin().read_to_end(&mut Vec::new());

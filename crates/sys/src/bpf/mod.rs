@@ -17,6 +17,10 @@ use std::os::fd::{FromRawFd as _, OwnedFd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use zerocopy::{Immutable, IntoBytes, KnownLayout};
 
+/// `ENOTSUPP` of `include/linux/errno.h`: the kernel's own number for what it was not built with, which programs should not
+/// see and do (`register_fentry` of `kernel/bpf/trampoline.c`).
+pub const ENOTSUPP: i32 = 524;
+
 /// What is asked for: `enum bpf_cmd` of `linux/bpf.h`.
 #[derive(Clone, Copy, Debug)]
 #[repr(u32)]

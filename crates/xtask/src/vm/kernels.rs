@@ -8,39 +8,43 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
 
+use super::hardware::Hardware;
+
 /// The releases that are tested: before attach cookies and links of perf events (5.15), before uprobe_multi (6.6), after.
 pub(super) const RELEASES: [&str; 3] = ["5.10", "6.1", "6.12"];
 /// The suites that hold them (Debian 11, 12, 13).
 const SUITES: [&str; 3] = ["bullseye", "bookworm", "trixie"];
-/// The package that depends on each suite's newest cloud kernel.
-const META_PACKAGE: &str = "linux-image-cloud-amd64";
+/// The package that depends on each suite's newest cloud kernel, but for the machine's name at its end.
+const META_PACKAGE: &str = "linux-image-cloud-";
 /// What Debian's archives are signed with (package debian-archive-keyring).
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// A kernel that can be booted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Kernel {
+    /// What it is for.
+    pub(super) hardware: &'static Hardware,
     /// What was asked for: `5.10`.
     pub(super) release: String,
     /// The package.
     pub(super) package: String,
-    /// The compressed kernel.
+    /// What the machine boots.
     pub(super) image: PathBuf,
 }
 
 /// The kernels whose releases begin so. What is in the folder from an earlier run is not fetched again.
-pub(super) fn fetch(folder: &Path, releases: &[String]) -> anyhow::Result<Vec<Kernel>> {
+pub(super) fn fetch(hardware: &'static Hardware, folder: &Path, releases: &[String]) -> anyhow::Result<Vec<Kernel>> {
     let mut apt = None;
     let mut kernels = Vec::new();
     for release in releases {
         let place = folder.join(release);
-        if let Some(known) = kernel_in(&place, release)? {
+        if let Some(known) = kernel_in(hardware, &place, release)? {
             kernels.push(known);
             continue;
         }
         let apt = match &apt {
             Some(apt) => apt,
-            None => apt.insert(Apt::set_up(&folder.join("apt"))?),
+            None => apt.insert(Apt::set_up(&folder.join("apt"), hardware)?),
         };
         let package = apt.kernel_package(release)?;
         println!("fetching {package}");
@@ -50,17 +54,17 @@ pub(super) fn fetch(folder: &Path, releases: &[String]) -> anyhow::Result<Vec<Ke
         run(Command::new("dpkg").arg("-x").arg(&file).arg(place.join("root")))?;
         fs::remove_file(&file).with_context(|| format!("removing {}", file.display()))?;
         fs::write(place.join("package"), &package)?;
-        kernels.push(kernel_in(&place, release)?.with_context(|| format!("{package} has no boot/vmlinuz"))?);
+        kernels.push(kernel_in(hardware, &place, release)?.with_context(|| format!("{package} has no boot/vmlinuz"))?);
     }
     Ok(kernels)
 }
 
 /// The kernel that was unpacked here.
-fn kernel_in(place: &Path, release: &str) -> anyhow::Result<Option<Kernel>> {
+fn kernel_in(hardware: &'static Hardware, place: &Path, release: &str) -> anyhow::Result<Option<Kernel>> {
     let Ok(package) = fs::read_to_string(place.join("package")) else { return Ok(None) };
     let boot = place.join("root/boot");
     let image = entries(&boot)?.into_iter().find(|(name, _)| name.starts_with("vmlinuz-")).map(|(_, path)| path);
-    Ok(image.map(|image| Kernel { release: release.to_owned(), package, image }))
+    Ok(image.map(|image| Kernel { hardware, release: release.to_owned(), package, image }))
 }
 
 fn only_file(folder: &Path, ending: &str) -> anyhow::Result<Option<PathBuf>> {
@@ -74,11 +78,12 @@ fn entries(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
 
 /// apt, with a configuration of its own.
 struct Apt {
+    meta_package: String,
     configuration: PathBuf,
 }
 
 impl Apt {
-    fn set_up(folder: &Path) -> anyhow::Result<Self> {
+    fn set_up(folder: &Path, hardware: &Hardware) -> anyhow::Result<Self> {
         for below in ["lists/partial", "cache/archives/partial"] {
             fs::create_dir_all(folder.join(below)).with_context(|| format!("creating {}", folder.display()))?;
         }
@@ -88,8 +93,8 @@ impl Apt {
         fs::write(folder.join("sources.list"), sources.concat())?;
         fs::write(folder.join("status"), "")?;
         let configuration = folder.join("apt.conf");
-        fs::write(&configuration, configuration_text(folder))?;
-        let apt = Self { configuration };
+        fs::write(&configuration, configuration_text(folder, hardware.debian))?;
+        let apt = Self { meta_package: format!("{META_PACKAGE}{}", hardware.debian), configuration };
         apt.run("apt-get", &["update", "--quiet"], folder)?;
         Ok(apt)
     }
@@ -97,11 +102,12 @@ impl Apt {
     /// The package of the newest kernel of a release: what the suites' metapackage of that version depends on.
     fn kernel_package(&self, release: &str) -> anyhow::Result<String> {
         let here = Path::new(".");
-        let versions = self.run("apt-cache", &["madison", META_PACKAGE], here)?;
+        let meta = &self.meta_package;
+        let versions = self.run("apt-cache", &["madison", meta], here)?;
         let version = version_of(&versions, release)
             .with_context(|| format!("no Debian suite of {SUITES:?} has Linux {release}; there is:\n{versions}"))?;
-        let shown = self.run("apt-cache", &["show", &format!("{META_PACKAGE}={version}")], here)?;
-        let package = dependency_of(&shown).with_context(|| format!("{META_PACKAGE} {version} names no kernel"))?;
+        let shown = self.run("apt-cache", &["show", &format!("{meta}={version}")], here)?;
+        let package = dependency_of(&shown).with_context(|| format!("{meta} {version} names no kernel"))?;
         Ok(package.to_owned())
     }
 
@@ -110,14 +116,14 @@ impl Apt {
     }
 }
 
-/// Everything that apt reads and writes is in `folder`.
-fn configuration_text(folder: &Path) -> String {
+/// Everything that apt reads and writes is in `folder`, and is of that machine.
+fn configuration_text(folder: &Path, machine: &str) -> String {
     let at = folder.display();
     format!(
         "Dir::State \"{at}\";\nDir::State::Lists \"{at}/lists\";\nDir::State::status \"{at}/status\";\n\
          Dir::Cache \"{at}/cache\";\nDir::Etc::SourceList \"{at}/sources.list\";\nDir::Etc::SourceParts \"/dev/null\";\n\
          Acquire::Languages \"none\";\nAcquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
-         APT::Sandbox::User \"root\";\n"
+         APT::Sandbox::User \"root\";\nAPT::Architecture \"{machine}\";\nAPT::Architectures {{ \"{machine}\"; }};\n"
     )
 }
 

@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail};
 use xtask::GuestAnswer;
 
+use super::kernels::Kernel;
+
 /// A guest that has not switched itself off by then hangs: most need two minutes, on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(15);
-/// All that QEMU can emulate, but for the exchange of 16 bytes: its flags come out wrong in QEMU 7.2 where an interrupt is
-/// near, and Linux 6.12, whose allocator uses it, panics. Linux does without where the processor has none.
-const PROCESSOR: &str = "max,cx16=off";
 /// How often a kernel is booted that does not get as far as its first answer.
 const TRIES: u32 = 3;
 /// How often we look whether it has ended.
@@ -25,7 +24,7 @@ const CONSOLE_LINES: usize = 30;
 /// thread emulates both processors: with two, QEMU 7.2 now and then loses a kernel that changes its own code, as tracing does.
 ///
 /// A kernel that panics in its first second, in what the emulator makes of its locks, is booted again.
-pub(super) fn boot(kernel: &Path, initrd: &Path, work: &Path) -> anyhow::Result<Vec<GuestAnswer>> {
+pub(super) fn boot(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<GuestAnswer>> {
     let mut tries = 1;
     loop {
         match boot_once(kernel, initrd, work) {
@@ -38,22 +37,29 @@ pub(super) fn boot(kernel: &Path, initrd: &Path, work: &Path) -> anyhow::Result<
     }
 }
 
-fn boot_once(kernel: &Path, initrd: &Path, work: &Path) -> anyhow::Result<Vec<GuestAnswer>> {
+fn boot_once(kernel: &Kernel, initrd: &Path, work: &Path) -> anyhow::Result<Vec<GuestAnswer>> {
     let (console, answers) = (work.join("console"), work.join("answers"));
     for file in [&console, &answers] {
         std::fs::write(file, "").with_context(|| format!("writing {}", file.display()))?;
     }
-    let mut machine = Command::new("qemu-system-x86_64");
-    machine.args(["-accel", "tcg,thread=single", "-cpu", PROCESSOR, "-smp", "2", "-m", "1024"]);
+    let hardware = kernel.hardware;
+    let (program, package) = hardware.qemu;
+    let mut machine = Command::new(program);
+    machine.args(hardware.parts).args(["-accel", "tcg,thread=single", "-smp", "2", "-m", "1024"]);
     machine.args(["-display", "none", "-monitor", "none", "-nodefaults", "-no-reboot"]);
-    machine.arg("-kernel").arg(kernel).arg("-initrd").arg(initrd);
+    machine.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(initrd);
     // A panic restarts at once, and no-reboot makes that an end.
-    machine.args(["-append", "console=ttyS0 loglevel=4 panic=-1"]);
-    for port in [&console, &answers] {
-        machine.arg("-serial").arg(format!("file:{}", port.display()));
+    machine.arg("-append").arg(format!("console={} loglevel=4 panic=-1", hardware.console));
+    machine.arg("-serial").arg(format!("file:{}", console.display()));
+    match hardware.answers_device {
+        None => _ = machine.arg("-serial").arg(format!("file:{}", answers.display())),
+        Some(device) => {
+            machine.arg("-chardev").arg(format!("file,id=answers,path={}", answers.display()));
+            machine.arg("-device").arg(format!("{device},chardev=answers"));
+        }
     }
     let started = machine.stdin(Stdio::null()).spawn();
-    let ended = wait(started.context("running qemu-system-x86_64 (package qemu-system-x86)")?)?;
+    let ended = wait(started.with_context(|| format!("running {program} (package {package})"))?)?;
     let text = std::fs::read(&answers).with_context(|| format!("reading {}", answers.display()))?;
     let text = String::from_utf8_lossy(&text);
     let parsed: Result<Vec<GuestAnswer>, _> = text.lines().map(serde_json::from_str).collect();

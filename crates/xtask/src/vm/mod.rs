@@ -2,6 +2,7 @@
 
 mod build;
 mod checks;
+mod hardware;
 mod initramfs;
 mod kernels;
 mod machine;
@@ -20,6 +21,7 @@ use xtask::{GuestAnswer, GuestCommand, GuestPlan, PLAN};
 
 use build::Built;
 use checks::Check;
+use hardware::Architecture;
 use initramfs::Archive;
 use kernels::Kernel;
 use own::OWN;
@@ -41,6 +43,10 @@ pub(crate) struct VmArgs {
     /// The same
     #[arg(long, value_name = "RELEASE", value_delimiter = ',', conflicts_with = "kernels")]
     kernel: Vec<String>,
+
+    /// What the virtual machines are
+    #[arg(long, value_enum, default_value_t, conflicts_with = "write_docs")]
+    machine: Architecture,
 
     /// A statically linked dptrace, in place of one that is built for this
     #[arg(long, value_name = "FILE")]
@@ -70,11 +76,14 @@ pub(crate) struct VmArgs {
 const EXAMPLES: &str = "\
 Kernels are Debian's, from the mirror that this machine's apt uses; they are kept below the target directory.
 It needs: apt-get install qemu-system-x86
+and for aarch64: rustup target add aarch64-unknown-linux-gnu
+  apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-system-arm qemu-user-static
 
 Examples:
   cargo xtask vm                                 the checks, on each kernel and this machine's own
   cargo xtask vm own                             only here
-  cargo xtask vm 5.10 -- dptrace doctor          a command, on one";
+  cargo xtask vm 5.10 -- dptrace doctor          a command, on one
+  cargo xtask vm --machine aarch64 6.12          the checks, on another machine";
 
 /// What all kernels have in common.
 struct Task<'a> {
@@ -102,8 +111,9 @@ impl Place {
 /// Runs the task.
 pub(crate) fn run(args: &VmArgs) -> anyhow::Result<()> {
     let has_checks = args.command.is_empty();
-    let built = build::static_programs(args.binary.as_deref(), has_checks)?;
-    let work = built.target_dir.join("vm");
+    let hardware = args.machine.hardware();
+    let built = build::static_programs(hardware, args.binary.as_deref(), has_checks)?;
+    let work = built.target_dir.join(hardware.folder);
     std::fs::create_dir_all(&work).with_context(|| format!("creating {}", work.display()))?;
     let places = places(args, &work)?;
     let own = GuestCommand { as_nobody: args.nobody, ..GuestCommand::new(&[]) };
@@ -156,13 +166,21 @@ fn places(args: &VmArgs, work: &Path) -> anyhow::Result<Vec<Place>> {
     let mut named: Vec<String> = args.kernels.iter().chain(&args.kernel).cloned().collect();
     if named.is_empty() {
         named = kernels::RELEASES.iter().map(ToString::to_string).collect();
-        if args.command.is_empty() {
+        if args.command.is_empty() && args.machine == Architecture::default() {
             named.push(OWN.to_owned());
         }
     }
+    let is_foreign = args.machine != Architecture::default();
+    ensure!(
+        !is_foreign || named.iter().all(|name| name != OWN),
+        "this machine's own kernel is not for {:?}",
+        args.machine
+    );
     let releases: Vec<String> = named.iter().filter(|name| *name != OWN).cloned().collect();
-    let mut places: Vec<Place> =
-        kernels::fetch(&work.join("kernels"), &releases)?.into_iter().map(Place::Guest).collect();
+    let mut places: Vec<Place> = kernels::fetch(args.machine.hardware(), &work.join("kernels"), &releases)?
+        .into_iter()
+        .map(Place::Guest)
+        .collect();
     if named.iter().any(|name| name == OWN) {
         places.push(Place::Own);
     }
@@ -206,7 +224,7 @@ fn answers(task: &Task<'_>, place: &Place) -> anyhow::Result<Vec<GuestAnswer>> {
         Place::Guest(kernel) => {
             let folder = task.work.join(&kernel.release);
             std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-            machine::boot(&kernel.image, &task.initrd, &folder)
+            machine::boot(kernel, &task.initrd, &folder)
                 .with_context(|| format!("the guest with Linux {}", kernel.release))?
         }
     };
@@ -217,12 +235,12 @@ fn answers(task: &Task<'_>, place: &Place) -> anyhow::Result<Vec<GuestAnswer>> {
 
 /// What the checks think of the answers.
 fn judged(checks: &[Check], place: &Place, answers: &[GuestAnswer]) -> anyhow::Result<Judged> {
-    let (title, package, is_own) = match place {
-        Place::Guest(kernel) => (kernel.release.clone(), kernel.package.as_str(), false),
-        Place::Own => (own::release()?, "this machine's", true),
+    let (title, package, debians) = match place {
+        Place::Guest(kernel) => (kernel.release.clone(), kernel.package.as_str(), Some(kernel.hardware.architecture)),
+        Place::Own => (own::release()?, "this machine's", None),
     };
     let numbers = title.split_once('.').context("a release has two numbers")?;
-    let known = checks::known((numbers.0.parse()?, numbers.1.parse()?), is_own, answers)?;
+    let known = checks::known((numbers.0.parse()?, numbers.1.parse()?), debians, answers)?;
     let mut text = format!("== Linux {title} ({package})\n");
     let (mut verdicts, mut failed) = (Vec::new(), Vec::new());
     for (check, answer) in checks.iter().zip(answers) {

@@ -12,6 +12,7 @@ use demo_target::Truth;
 use xtask::{GuestAnswer, GuestCommand};
 
 use super::build::TestProgram;
+use super::hardware::Architecture;
 
 pub(super) use doctor::FEATURES;
 
@@ -25,8 +26,8 @@ const NOT_SUPPORTED: i32 = 3;
 pub(super) struct Known {
     /// Its release.
     pub(super) release: (u32, u32),
-    /// Whether it is this machine's own, and not one of Debian's.
-    pub(super) is_own: bool,
+    /// What it is for if it is one of Debian's; none for this machine's own.
+    pub(super) debians: Option<Architecture>,
     /// What `dptrace doctor` says of it.
     pub(super) doctor: BTreeMap<String, String>,
 }
@@ -141,11 +142,15 @@ pub(super) fn all(tests: &[TestProgram]) -> Vec<Check> {
 }
 
 /// What doctor says, from the answer to the first check, held against what Debian's kernels are known to have.
-pub(super) fn known(release: (u32, u32), is_own: bool, answers: &[GuestAnswer]) -> anyhow::Result<Known> {
+pub(super) fn known(
+    release: (u32, u32),
+    debians: Option<Architecture>,
+    answers: &[GuestAnswer],
+) -> anyhow::Result<Known> {
     let doctor = doctor::answers(answers.first().context("no answer at all")?)?;
-    let known = Known { release, is_own, doctor };
-    if !known.is_own {
-        doctor::is_right(&known)?;
+    let known = Known { release, debians, doctor };
+    if let Some(architecture) = debians {
+        doctor::is_right(&known, architecture)?;
     }
     Ok(known)
 }
@@ -170,7 +175,7 @@ mod self_test {
 
     fn known(kprobes: &str) -> Known {
         let doctor = [("kprobes".to_owned(), kprobes.to_owned())].into();
-        Known { release: (5, 10), is_own: false, doctor }
+        Known { release: (5, 10), debians: Some(Architecture::X86_64), doctor }
     }
 
     fn ended(status: i32, stderr: &str) -> GuestAnswer {

@@ -1,0 +1,68 @@
+//! Calls of the 32-bit interface, which are counted apart. The program of known truth makes them by hand; those of x86-64
+//! can, programs of aarch64 can't.
+#![cfg(target_arch = "x86_64")]
+
+use super::target::{Sampling, Target, adds_up, call, number, thread};
+use super::truth::{named, say, wait_for_go};
+
+/// How many 32-bit calls there are, and how many others beside them.
+const NARROW: u64 = 500;
+const WIDE: u64 = 123;
+
+/// `getppid` of `arch/x86/entry/syscalls/syscall_32.tbl`.
+const GETPPID_32: u32 = 64;
+
+/// A call by the 32-bit interface, which 64-bit programs can make as well.
+fn narrow_call(number: u32) -> u32 {
+    let result: u32;
+    // SAFETY: the kernel keeps all registers but the result's, and clears r8 to r11 on some versions; getppid touches no
+    // memory.
+    unsafe {
+        std::arch::asm!(
+            "int 0x80", inlateout("eax") number => result,
+            out("r8") _, out("r9") _, out("r10") _, out("r11") _,
+        );
+    }
+    result
+}
+
+/// The part: 32-bit calls between others.
+pub(super) fn narrow() {
+    wait_for_go();
+    let thread = named("narrow", || {
+        for _ in 0..NARROW {
+            let _ = narrow_call(GETPPID_32);
+        }
+        for _ in 0..WIDE {
+            let _ = rustix::process::getppid();
+        }
+    });
+    thread.join().unwrap();
+    say("done");
+}
+
+#[test]
+fn calls_of_the_32_bit_interface_are_counted_apart() {
+    let mut target = Target::start("narrow");
+    let pid = target.child.id().to_string();
+    let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "60", "-s", "--stack-trace-size", "0"]) else {
+        return;
+    };
+    target.go();
+    // Kernels without the 32-bit interface (CONFIG_IA32_EMULATION) end the program for it.
+    if !target.says("done") {
+        eprintln!("skipped: this kernel has no 32-bit calls");
+        return;
+    }
+    let (sample, told) = sampling.end();
+    adds_up(&sample);
+    let thread = thread(&sample, "narrow");
+    let counted = |name: &str| &call(thread, &thread["syscalls"], name)["count"];
+    assert_eq!((counted("32-bit calls"), counted("getppid")), (&NARROW.into(), &WIDE.into()), "{told}");
+    // Their numbers are others' in the 64-bit table: 64 is semget.
+    let others = thread["syscalls"].as_array().unwrap().iter().any(|call| call["name"] == "semget");
+    assert!(!others && call(thread, &thread["syscalls"], "32-bit calls")["number"].is_null(), "{thread:#}");
+    assert!(number(&call(thread, &thread["budget"]["calls"], "32-bit calls")["cpu_ns"]) > 0, "{thread:#}");
+    let events = sample["syscall_events"]["events"].as_array().unwrap();
+    assert_eq!(events.iter().filter(|event| event["syscall"] == "32-bit calls").count() as u64, NARROW, "{told}");
+}
