@@ -86,6 +86,16 @@ fn what_is_missing_is_told() {
     }
 }
 
+/// What is missing is not the user's mistake, and what follows from it is of no interest.
+#[test]
+fn a_bundled_script_that_cannot_run_says_what_it_needs() {
+    let (out, err, status) = run(&["run", "--check", "bridge_loop", "-c", "/bin/true"]);
+    assert_eq!((out.as_str(), status), ("", 3), "{err}");
+    assert!(err.starts_with("error: bridge_loop can't run here: "), "{err}");
+    assert!(err.contains("has no function bridge_run. It needs ovs-vswitchd with symbols"), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
+}
+
 #[test]
 fn bundled_scripts_are_listed_and_printed() {
     assert!(run(&["scripts"]).0.contains("syslat  "));

@@ -13,6 +13,10 @@ use serde::{Deserialize, Serialize};
 pub const PLAN: &str = "/plan";
 /// Where the guest writes its answers: the second serial port. On aarch64 the first one is of another kind (`ttyAMA0`).
 pub const ANSWERS: &str = if cfg!(target_arch = "aarch64") { "/dev/ttyS0" } else { "/dev/ttyS1" };
+/// Where the guest finds the modules of its kernel, if there are some; their names are in the order of loading.
+pub const MODULES: &str = "/modules";
+/// Where `datapath` writes the truth.
+pub const TRUTH_OF_DATAPATH: &str = "datapath.json";
 /// The user and group `nobody`, as Debian numbers it.
 pub const NOBODY: u32 = 65534;
 
@@ -93,6 +97,21 @@ impl GuestCommand {
             Err(error) => GuestAnswer { stderr: format!("running {program}: {error}"), ..GuestAnswer::default() },
         }
     }
+}
+
+/// What happened to packets that came into a datapath without flows.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DatapathTruth {
+    /// Those without a flow, by the kernel's own count: all of them.
+    pub missed: u64,
+    /// Those that nobody got, by the kernel's own count.
+    pub lost: u64,
+    /// Those that the listener got.
+    pub received: u64,
+    /// Those of the lost that were sent when nobody listened; for the others the listener had no room.
+    pub unheard: u64,
+    /// The port that they came in by.
+    pub port: String,
 }
 
 /// What came of a command.

@@ -40,7 +40,11 @@ pub(super) fn list(
         _ if shown > 0 => {}
         Some(_) => return Err(nothing_fits("USDT probe", &request.typed, &request.place, &known)),
         None => {
-            note(&format!("{} has no USDT probes; SPDK has them if it was configured with --with-usdt", request.place));
+            let place = &request.place;
+            note(&format!(
+                "{place} has no USDT probes; SPDK has them if it was configured with --with-usdt, Open vSwitch \
+                with --enable-usdt-probes"
+            ));
         }
     }
     Ok(())

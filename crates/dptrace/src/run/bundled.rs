@@ -42,6 +42,11 @@ impl Bundled {
         let comments = self.text.lines().filter_map(|line| line.strip_prefix("//"));
         comments.map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
     }
+
+    /// What must be there for it, in its own words.
+    pub(super) fn needs(self) -> &'static str {
+        self.text.lines().find_map(|line| line.strip_prefix("// needs:")).map(str::trim).unwrap_or_default()
+    }
 }
 
 /// The one of this name.
@@ -64,4 +69,16 @@ pub(crate) fn scripts(name: Option<&str>) -> anyhow::Result<()> {
         writeln!(output.buffer, "{:<width$}  {}", script.name, script.about())?;
     }
     Ok(output.flush()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_script_says_what_it_is_for_and_what_it_needs() {
+        for script in ALL {
+            assert!(!script.about().is_empty() && !script.needs().is_empty(), "{}", script.name);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use bt_lang::ast::Program;
 use super::facts::Facts;
 use super::options::RunArgs;
 use super::source::ScriptText;
-use crate::failure::usage;
+use crate::failure::{unsupported, usage};
 
 /// The syntax tree; all mistakes are told.
 pub(super) fn parse(text: &ScriptText, args: &RunArgs) -> anyhow::Result<Program> {
@@ -18,8 +18,16 @@ pub(super) fn parse(text: &ScriptText, args: &RunArgs) -> anyhow::Result<Program
 }
 
 /// The programs; all mistakes are told.
+///
+/// A bundled script has none: what it asks for is not here. Then the first thing that is missing is told, and what the
+/// script needs, without its text and what follows from the first.
 pub(super) fn compile(text: &ScriptText, program: &Program, facts: &Facts, args: &RunArgs) -> anyhow::Result<Script> {
     let compiled = bpf_codegen::script::compile(program, facts);
+    let first = compiled.diagnostics.iter().find(|it| it.is_error());
+    if let (Some(script), Some(first)) = (text.bundled, first) {
+        let (name, needs) = (script.name, script.needs());
+        return Err(unsupported(format!("{name} can't run here: {}. It needs {needs}", first.message)));
+    }
     tell(text, &compiled.diagnostics, args)?;
     compiled.script.ok_or_else(|| anyhow::anyhow!("{} was not compiled, for no reason that was told", text.name))
 }

@@ -7,7 +7,7 @@ use bt_lang::Diagnostic;
 use bt_lang::render::{Source, render};
 use bt_runtime::Place;
 
-use super::bundled;
+use super::bundled::{self, Bundled};
 use super::options::RunArgs;
 use crate::failure::{capitalized, speaks_as_bpftrace, usage};
 use crate::target::printable;
@@ -24,6 +24,8 @@ pub(super) struct ScriptText {
     pub(super) text: String,
     /// What stands behind it on the command line.
     pub(super) params: Vec<String>,
+    /// Whether it is one that dptrace carries.
+    pub(super) bundled: Option<Bundled>,
 }
 
 impl ScriptText {
@@ -34,13 +36,13 @@ impl ScriptText {
         let includes = includes.concat();
         if !args.programs.is_empty() {
             let text = includes + &args.programs.join("\n");
-            return Ok(Self { name: NO_FILE.into(), text, params: args.words.clone() });
+            return Ok(Self { name: NO_FILE.into(), text, params: args.words.clone(), bundled: None });
         }
         let Some((script, params)) = args.words.split_first() else {
             return Err(usage("what to run is missing: a SCRIPT's file or name, or -e PROGRAM"));
         };
-        let (name, text) = read(script)?;
-        Ok(Self { name, text: includes + &text, params: params.to_vec() })
+        let (name, text, bundled) = read(script)?;
+        Ok(Self { name, text: includes + &text, params: params.to_vec(), bundled })
     }
 
     /// Tells a diagnostic on standard error.
@@ -79,7 +81,7 @@ impl ScriptText {
     }
 }
 
-fn read(script: &str) -> anyhow::Result<(String, String)> {
+fn read(script: &str) -> anyhow::Result<(String, String, Option<Bundled>)> {
     let path = Path::new(script);
     let bytes = if script == "-" {
         let mut bytes = Vec::new();
@@ -88,13 +90,15 @@ fn read(script: &str) -> anyhow::Result<(String, String)> {
     } else {
         match (std::fs::read(path), bundled::find(script)) {
             (Ok(bytes), _) => bytes,
-            (Err(_), Some(bundled)) => return Ok((format!("{}.bt", bundled.name), bundled.text.to_owned())),
+            (Err(_), Some(bundled)) => {
+                return Ok((format!("{}.bt", bundled.name), bundled.text.to_owned(), Some(bundled)));
+            }
             (Err(error), None) => return Err(usage(no_script(path, &error))),
         }
     };
     let name = if script == "-" { NO_FILE.to_owned() } else { printable(path) };
     let text = String::from_utf8(bytes).map_err(|_| usage(format!("{name} is not UTF-8")))?;
-    Ok((name, text))
+    Ok((name, text, None))
 }
 
 fn no_script(path: &Path, error: &std::io::Error) -> String {

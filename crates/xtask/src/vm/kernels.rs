@@ -19,6 +19,23 @@ const META_PACKAGE: &str = "linux-image-cloud-";
 /// What Debian's archives are signed with (package debian-archive-keyring).
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
+/// The module of Open vSwitch's datapath and what it depends on, in the order of loading, below the folder `kernel` of a
+/// package's modules. Not every kernel has all of them.
+const MODULES: [&str; 9] = [
+    "lib/libcrc32c",
+    "net/ipv4/netfilter/nf_defrag_ipv4",
+    "net/ipv6/netfilter/nf_defrag_ipv6",
+    "net/netfilter/nf_conntrack",
+    "net/netfilter/nf_nat",
+    "net/netfilter/nf_conncount",
+    "net/nsh/nsh",
+    "net/psample/psample",
+    "net/openvswitch/openvswitch",
+];
+/// Where a package's modules are (Debian 13 has them below `usr`), and how their names end.
+const MODULE_FOLDERS: [&str; 2] = ["usr/lib/modules", "lib/modules"];
+const MODULE_ENDINGS: [&str; 2] = ["ko", "ko.xz"];
+
 /// A kernel that can be booted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Kernel {
@@ -30,6 +47,8 @@ pub(super) struct Kernel {
     pub(super) package: String,
     /// What the machine boots.
     pub(super) image: PathBuf,
+    /// Those of its modules that checks want, in the order of loading.
+    pub(super) modules: Vec<PathBuf>,
 }
 
 /// The kernels whose releases begin so. What is in the folder from an earlier run is not fetched again.
@@ -63,8 +82,22 @@ pub(super) fn fetch(hardware: &'static Hardware, folder: &Path, releases: &[Stri
 fn kernel_in(hardware: &'static Hardware, place: &Path, release: &str) -> anyhow::Result<Option<Kernel>> {
     let Ok(package) = fs::read_to_string(place.join("package")) else { return Ok(None) };
     let boot = place.join("root/boot");
-    let image = entries(&boot)?.into_iter().find(|(name, _)| name.starts_with("vmlinuz-")).map(|(_, path)| path);
-    Ok(image.map(|image| Kernel { hardware, release: release.to_owned(), package, image }))
+    let image = entries(&boot)?.into_iter().find(|(name, _)| name.starts_with("vmlinuz-"));
+    let Some((name, image)) = image else { return Ok(None) };
+    let version = name.trim_start_matches("vmlinuz-");
+    let modules = modules_in(&place.join("root"), version);
+    Ok(Some(Kernel { hardware, release: release.to_owned(), package, image, modules }))
+}
+
+/// The modules that are there.
+fn modules_in(root: &Path, version: &str) -> Vec<PathBuf> {
+    let folders: Vec<PathBuf> =
+        MODULE_FOLDERS.iter().map(|folder| root.join(folder).join(version).join("kernel")).collect();
+    let file = |name: &&str| {
+        let files = folders.iter().flat_map(|folder| MODULE_ENDINGS.map(|end| folder.join(format!("{name}.{end}"))));
+        files.into_iter().find(|file| file.exists())
+    };
+    MODULES.iter().filter_map(file).collect()
 }
 
 fn only_file(folder: &Path, ending: &str) -> anyhow::Result<Option<PathBuf>> {
@@ -169,6 +202,19 @@ mod tests {
         assert_eq!(version_of(lines, "6.1"), Some("6.1.176-1"));
         assert_eq!(version_of(lines, "6.12"), Some("6.12.107-1"));
         assert_eq!(version_of(lines, "5.1"), None);
+    }
+
+    #[test]
+    fn modules_are_found_compressed_or_not_in_the_order_of_loading() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("usr/lib/modules/6.12.1-x/kernel");
+        for name in ["net/openvswitch/openvswitch.ko.xz", "net/nsh/nsh.ko", "net/nsh/other.ko"] {
+            fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
+            fs::write(folder.join(name), "").unwrap();
+        }
+        let wanted = ["net/nsh/nsh.ko", "net/openvswitch/openvswitch.ko.xz"].map(|name| folder.join(name));
+        assert_eq!(modules_in(root.path(), "6.12.1-x"), wanted);
+        assert!(modules_in(root.path(), "6.12.1-y").is_empty());
     }
 
     #[test]

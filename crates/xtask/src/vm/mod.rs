@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
-use xtask::{GuestAnswer, GuestCommand, GuestPlan, PLAN};
+use xtask::{GuestAnswer, GuestCommand, GuestPlan, MODULES, PLAN};
 
 use build::Built;
 use checks::Check;
@@ -224,7 +224,9 @@ fn answers(task: &Task<'_>, place: &Place) -> anyhow::Result<Vec<GuestAnswer>> {
         Place::Guest(kernel) => {
             let folder = task.work.join(&kernel.release);
             std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-            machine::boot(kernel, &task.initrd, &folder)
+            let initrd = folder.join("initrd");
+            add_modules(&initrd, &task.initrd, kernel)?;
+            machine::boot(kernel, &initrd, &folder)
                 .with_context(|| format!("the guest with Linux {}", kernel.release))?
         }
     };
@@ -299,10 +301,25 @@ fn write_initrd(to: &Path, built: &Built, added: &[PathBuf], commands: &[GuestCo
         link(&built.known_as, "/dptrace"),
         link(Path::new("/sleep"), "/init"),
         link(Path::new("/bin/sleep"), "/init"),
+        link(Path::new("/datapath"), "/init"),
     ];
     let plan = GuestPlan { links, commands: commands.to_vec() };
     archive.file(PLAN.trim_start_matches('/'), &serde_json::to_vec(&plan)?);
     std::fs::write(to, archive.finish()).with_context(|| format!("writing {}", to.display()))
+}
+
+/// The guest's files, with the modules of its kernel behind them: the kernel unpacks one archive after the other.
+fn add_modules(to: &Path, files: &Path, kernel: &Kernel) -> anyhow::Result<()> {
+    let folder = Path::new(MODULES.trim_start_matches('/'));
+    let mut archive = Archive::default();
+    archive.folder(&folder.to_string_lossy());
+    for (number, path) in kernel.modules.iter().enumerate() {
+        let name = path.file_name().context("a module without a name")?.to_string_lossy();
+        archive.file(&folder.join(format!("{number:02}-{name}")).to_string_lossy(), &read(path)?);
+    }
+    let mut bytes = read(files)?;
+    bytes.extend(archive.finish());
+    std::fs::write(to, bytes).with_context(|| format!("writing {}", to.display()))
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {

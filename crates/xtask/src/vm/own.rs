@@ -28,6 +28,8 @@ pub(super) fn run(built: &Built, commands: &[GuestCommand]) -> anyhow::Result<Ve
         fs::copy(from, folder.path().join(name)).with_context(|| format!("copying {}", from.display()))
     };
     copy(&built.dptrace, "dptrace")?;
+    // It says that it is for guests only.
+    copy(&built.init, "datapath")?;
     for test in &built.tests {
         copy(&test.path, &test.name)?;
     }

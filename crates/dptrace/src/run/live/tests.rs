@@ -112,7 +112,7 @@ fn output_of(script: &Script, options: &[&str]) -> Option<(u8, String)> {
     let crate::cli::Command::Run(args) = crate::cli::Cli::parse_from(words).command else { unreachable!() };
     let facts = Facts::new(Subject::All, Vec::new(), &args);
     let session = Session::load(&script.module, facts.features()).unwrap();
-    let text = ScriptText { name: "test".into(), text: String::new(), params: Vec::new() };
+    let text = ScriptText { name: "test".into(), text: String::new(), params: Vec::new(), bundled: None };
     let machine = Machine::new(facts.kernel_symbols(), &script.config, Vec::new());
     let decoder = Decoder::new(&machine, "..");
     let printer = Printer::new(args.form().unwrap());

@@ -1,5 +1,6 @@
 //! What is run on each kernel, and what must come of it.
 
+mod datapath;
 mod doctor;
 mod probes;
 mod record;
@@ -54,6 +55,8 @@ pub(super) enum Needs {
     Feature(&'static str, &'static str),
     /// This release of Linux; then the refusal must name it.
     Release(u32, u32),
+    /// A guest: not this machine, which it would disturb. `datapath` refuses it.
+    Guest,
 }
 
 impl Needs {
@@ -61,6 +64,7 @@ impl Needs {
         match self {
             Self::Feature(name, _) => known.has(name),
             Self::Release(major, minor) => known.release >= (major, minor),
+            Self::Guest => known.debians.is_some(),
         }
     }
 
@@ -69,6 +73,7 @@ impl Needs {
         match self {
             Self::Feature(_, words) => words.to_owned(),
             Self::Release(major, minor) => format!("Linux {major}.{minor}"),
+            Self::Guest => "guests only".to_owned(),
         }
     }
 }
@@ -138,6 +143,8 @@ pub(super) fn all(tests: &[TestProgram]) -> Vec<Check> {
     all.extend(record::all());
     all.extend(probes::all());
     all.extend(tests.iter().flat_map(tests::of));
+    // It loads a module, which changes what the others see.
+    all.extend(datapath::all());
     all
 }
 

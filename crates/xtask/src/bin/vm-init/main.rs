@@ -1,5 +1,9 @@
 //! The first process of the guest: mounts what programs expect, runs the commands it was given, and switches off.
+//! By other names it is the programs that checks want there: `sleep`, and `datapath`.
 #![forbid(unsafe_code)]
+
+mod datapath;
+mod netlink;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -25,12 +29,16 @@ const MOUNTS: [(&str, &str); 8] = [
 ];
 
 fn main() -> anyhow::Result<()> {
-    // The only other program that tests want here.
     let mut arguments = std::env::args();
-    if arguments.next().is_some_and(|own| own.ends_with("sleep")) {
-        let seconds = arguments.next().context("how long?")?.parse().context("seconds")?;
+    let own = arguments.next().unwrap_or_default();
+    let arguments: Vec<String> = arguments.collect();
+    if own.ends_with("sleep") {
+        let seconds = arguments.first().context("how long?")?.parse().context("seconds")?;
         std::thread::sleep(Duration::from_secs_f64(seconds));
         return Ok(());
+    }
+    if own.ends_with("datapath") {
+        return if arguments.is_empty() { datapath::play() } else { datapath::with_modules(&arguments) };
     }
     // Anywhere else it would mount over what is there, and switch the machine off.
     ensure!(std::process::id() == 1, "this is a guest's first process, started by: cargo xtask vm");

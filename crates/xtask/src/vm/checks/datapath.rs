@@ -1,0 +1,104 @@
+//! Upcalls of the kernel's Open vSwitch, against what the datapath itself counted.
+
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
+use xtask::{DatapathTruth, GuestAnswer, GuestCommand, TRUTH_OF_DATAPATH};
+
+use super::{Check, Needs};
+
+/// `EAGAIN` and `ECONNREFUSED` of `linux/errno.h`, and how they are called: the listener has no room, there is none.
+const NO_ROOM: (u64, &str) = (11, "Resource temporarily unavailable");
+const NOBODY_LISTENS: (u64, &str) = (111, "Connection refused");
+
+/// All of them.
+pub(super) fn all() -> Vec<Check> {
+    let check = |name, command: &[&str], needs, works: fn(&GuestAnswer) -> anyhow::Result<()>| {
+        let argv = [&["datapath"], command].concat();
+        Check::new("Open vSwitch", name, GuestCommand::new(&argv).with_file(TRUTH_OF_DATAPATH), needs, works)
+    };
+    vec![
+        check(
+            "`kernel-delay`: upcalls of a datapath, and those that failed by their error",
+            &["dptrace", "kernel-delay", "--json", "--sample-time", "300", "--", "datapath"],
+            &[Needs::Guest, Needs::Release(5, 12)],
+            reported,
+        ),
+        check(
+            "the script `upcalls`: the same, by port",
+            &["dptrace", "run", "-q", "upcalls", "-c", "datapath"],
+            &[Needs::Guest, Needs::Release(5, 14)],
+            printed,
+        ),
+    ]
+}
+
+fn truth_of(answer: &GuestAnswer) -> anyhow::Result<DatapathTruth> {
+    ensure!(answer.status == Some(0), "exit status {:?}", answer.status);
+    let truth = answer.file.as_deref().context("the datapath wrote no truth")?;
+    let truth: DatapathTruth = serde_json::from_str(truth).context("reading the truth")?;
+    ensure!(truth.received > 0 && truth.lost > truth.unheard, "the datapath tried too little: {truth:?}");
+    Ok(truth)
+}
+
+fn reported(answer: &GuestAnswer) -> anyhow::Result<()> {
+    let truth = truth_of(answer)?;
+    let report: Value = serde_json::from_str(&answer.stdout).context("reading the report")?;
+    let upcalls = &report["upcalls"];
+    let errors = upcalls["errors"].as_array().context("no errors")?;
+    let failed = |number: u64| errors.iter().find(|error| error["error"] == number).map(|error| &error["count"]);
+    let told = (&upcalls["total"], &upcalls["successful"], &upcalls["failed"]);
+    ensure!(told.0 == truth.missed && told.1 == truth.received && told.2 == truth.lost, "{told:?}, but {truth:?}");
+    let told = (failed(NO_ROOM.0), failed(NOBODY_LISTENS.0));
+    let wanted = (Value::from(truth.lost - truth.unheard), Value::from(truth.unheard));
+    ensure!(told == (Some(&wanted.0), Some(&wanted.1)), "{told:?}, but {truth:?}");
+    let by_cpu = upcalls["cpus"].as_array().context("no CPUs")?.iter().filter_map(|cpu| cpu["count"].as_u64());
+    ensure!(by_cpu.sum::<u64>() == truth.missed, "by CPU {upcalls}, but {truth:?}");
+    Ok(())
+}
+
+fn printed(answer: &GuestAnswer) -> anyhow::Result<()> {
+    let truth = truth_of(answer)?;
+    let port = &truth.port;
+    let lines = [
+        format!("@all_upcalls[{port}, {port}, miss]: {}", truth.missed),
+        format!("@all_failed[{}]: {}", NO_ROOM.1, truth.lost - truth.unheard),
+        format!("@all_failed[{}]: {}", NOBODY_LISTENS.1, truth.unheard),
+    ];
+    for line in lines {
+        ensure!(answer.stdout.lines().any(|shown| shown == line), "no line {line:?}");
+    }
+    let others = answer.stdout.lines().filter(|line| line.starts_with("@all_")).count();
+    ensure!(others == 3, "{others} lines of sums instead of 3");
+    Ok(())
+}
+
+#[cfg(test)]
+mod self_test {
+    use super::*;
+
+    const TRUTH: &str = r#"{"missed":307,"lost":207,"received":100,"unheard":7,"port":"dp"}"#;
+
+    fn answer(stdout: &str) -> GuestAnswer {
+        GuestAnswer {
+            status: Some(0),
+            stdout: stdout.to_owned(),
+            file: Some(TRUTH.to_owned()),
+            ..GuestAnswer::default()
+        }
+    }
+
+    #[test]
+    fn a_wrong_count_is_a_failure() {
+        let report = r#"{"upcalls":{"total":307,"successful":100,"failed":207,"cpus":[{"cpu":1,"count":307}],
+            "errors":[{"error":11,"count":200},{"error":111,"count":7}]}}"#;
+        reported(&answer(report)).unwrap();
+        for (right, wrong) in [("307,", "308,"), (":100", ":101"), (":207", ":206"), (":200", ":199"), (":7}", ":8}")] {
+            assert!(reported(&answer(&report.replace(right, wrong))).is_err(), "{right}");
+        }
+        let lines = "@all_upcalls[dp, dp, miss]: 307\n@all_failed[Connection refused]: 7\n\
+                     @all_failed[Resource temporarily unavailable]: 200\n";
+        printed(&answer(lines)).unwrap();
+        assert!(printed(&answer(&lines.replace("307", "308"))).is_err());
+        assert!(printed(&answer(&format!("{lines}@all_upcalls[dp, dp, action]: 1\n"))).is_err());
+    }
+}
