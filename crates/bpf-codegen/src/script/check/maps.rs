@@ -85,7 +85,7 @@ impl Check<'_, '_> {
         if self.map(id).value.is_none() {
             // Keys are looked at for their own mistakes.
             map.keys.iter().for_each(|key| drop(self.expr(key)));
-            if !self.shared.would_tell(span) {
+            if !self.shared.would_tell(span) || self.shared.lacks_probes {
                 return Ex::error(span);
             }
             let known: Vec<&str> =
@@ -234,7 +234,7 @@ impl Check<'_, '_> {
     /// That a map which is only asked about exists.
     pub(super) fn require_map(&mut self, map: MapId, span: Span) -> bool {
         let known = self.map(map).value.is_some();
-        if !known {
+        if !known && !self.shared.lacks_probes {
             let name = self.map(map).name.clone();
             self.wrong(span, format!("undefined map: @{name}"));
         }
