@@ -26,6 +26,8 @@ pub enum ProgramKind {
     Fentry,
     /// A kernel function's return, likewise.
     Fexit,
+    /// Objects of the kernel's, one after the other. Since Linux 5.8.
+    Iterator,
 }
 
 impl ProgramKind {
@@ -42,6 +44,7 @@ impl ProgramKind {
             Self::BtfTracepoint => "tp_btf",
             Self::Fentry => "fentry",
             Self::Fexit => "fexit",
+            Self::Iterator => "iter",
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Links of every kind.
 
 use std::ffi::CString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use bpf_codegen::ProgramKind;
@@ -124,6 +125,13 @@ impl Session {
         Ok(())
     }
 
+    /// Runs a [`ProgramKind::Iterator`] program for all that there is to iterate over.
+    pub fn iterate(&self, program: usize, what: &str) -> Result<(), SessionError> {
+        let link = Link::iterator(&self.loaded(program).program);
+        let through = link.and_then(|link| read_through(link.iteration()?));
+        through.map_err(|source| attach_error(what.to_owned(), source))
+    }
+
     /// Attaches a [`ProgramKind::PerfEvent`] program to something that is counted, on one CPU or for one process: each
     /// time that it has happened `period` times. `kind` and `config` are `perf_event_attr`'s; the software event 0 is the
     /// CPU's clock in nanoseconds.
@@ -186,6 +194,21 @@ impl Session {
             Link::perf_event(program, event, cookie)
         } else {
             Link::perf_event_ioctl(program, event)
+        }
+    }
+}
+
+/// Reads to the end. An iteration that writes nothing stops after each million of objects (`MAX_ITER_OBJECTS` of
+/// `kernel/bpf/bpf_iter.c`: `EAGAIN`), and goes on from there.
+fn read_through(mut iteration: File) -> io::Result<()> {
+    let mut written = [0; 4096];
+    loop {
+        match iteration.read(&mut written) {
+            Ok(0) => return Ok(()),
+            Err(error) if !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                return Err(error);
+            }
+            _ => {}
         }
     }
 }

@@ -61,6 +61,18 @@ pub enum SessionError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A helper is for programs at some of the kernel's functions, and this is not one of them.
+    #[error(
+        "the kernel does not allow path() in {place}: it does in iterators and in the functions dentry_open, filp_close, \
+         security_file_open, security_file_permission, security_inode_getattr, security_path_truncate, vfs_fallocate, \
+         vfs_getattr and vfs_truncate, as far as they are there (btf_allowlist_d_path of kernel/trace/bpf_trace.c)"
+    )]
+    NotInThis {
+        /// The function.
+        place: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A program names something that its module does not have.
     #[error("the program for {program} uses {symbol:?}, which is not there; this is a mistake of dptrace's")]
     Unresolved {
@@ -112,7 +124,14 @@ pub enum SessionError {
 impl SessionError {
     /// Whether it is the machine or the user's rights that stand in the way.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self, Self::NotPermitted { .. } | Self::Unsupported { .. } | Self::TooOld { .. } | Self::Locked { .. })
+        matches!(
+            self,
+            Self::NotPermitted { .. }
+                | Self::Unsupported { .. }
+                | Self::TooOld { .. }
+                | Self::Locked { .. }
+                | Self::NotInThis { .. }
+        )
     }
 
     /// That a call failed: for want of a right, where it is one that we don't have.

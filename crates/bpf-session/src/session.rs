@@ -19,6 +19,10 @@ use crate::lack;
 /// How many lines of the verifier's log are shown: the last ones say what it did not like.
 const LOG_LINES: usize = 12;
 
+/// What the verifier says of a helper that is only for some places (`check_helper_call` of `kernel/bpf/verifier.c`; of those
+/// that scripts use, that is `bpf_d_path`).
+const NOT_IN_THIS: &str = "helper call is not allowed in probe";
+
 /// The stack of a thread that closes a link.
 const CLOSER_STACK: usize = 32 * 1024;
 
@@ -188,6 +192,10 @@ impl Session {
             let for_function = matches!(def.kind, ProgramKind::Fentry | ProgramKind::Fexit);
             let refused = |source: io::Error| match lack::of(def, kind, attach) {
                 Some(lack) => lack.needed_for(program),
+                None if error.log.contains(NOT_IN_THIS) => {
+                    let place = def.target.as_ref().map_or(program, |target| target.name.clone());
+                    SessionError::NotInThis { place, source }
+                }
                 None if for_function && source.kind() == io::ErrorKind::PermissionDenied => {
                     SessionError::Locked { program, source }
                 }
@@ -212,6 +220,7 @@ impl Session {
             ProgramKind::BtfTracepoint => (ProgramType::Tracing, AttachType::RawTracepoint),
             ProgramKind::Fentry => (ProgramType::Tracing, AttachType::FunctionEntry),
             ProgramKind::Fexit => (ProgramType::Tracing, AttachType::FunctionExit),
+            ProgramKind::Iterator => (ProgramType::Tracing, AttachType::Iterator),
         }
     }
 

@@ -50,7 +50,8 @@ struct Unit<'p> {
 /// Compiles a script.
 pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     let mut program = program.clone();
-    let mut diagnostics = conditions::apply(&mut program, &[]);
+    let outside = defined(&program, facts);
+    let mut diagnostics = conditions::apply(&mut program, outside);
     diagnostics.extend(macros::expand_with(&mut program, &[], &super::check::is_word));
     let abi = match facts.arch() {
         probes::registers::Arch::X86_64 => Abi::X86_64,
@@ -66,6 +67,7 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
         includes: program.items.iter().any(|item| matches!(item.kind, ItemKind::Include(_))),
         defines: HashMap::new(),
         maps: Vec::new(),
+        lacks_probes: false,
         options: Vec::new(),
         actions: Vec::new(),
         diagnostics,
@@ -88,6 +90,13 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     let mut diagnostics = shared.diagnostics;
     diagnostics.sort_by_key(|diagnostic| diagnostic.span);
     Compiled { script, diagnostics }
+}
+
+/// What is defined from outside, where the script asks. Without it scripts take the structs that they bring for kernels
+/// whose types are not known, and which differ from this kernel's.
+fn defined(program: &Program, facts: &dyn TargetFacts) -> &'static [&'static str] {
+    let asks = program.items.iter().any(|item| matches!(item.kind, ItemKind::Directive(_)));
+    if asks && facts.kernel_btf().is_some() { &["BPFTRACE_HAVE_BTF"] } else { &[] }
 }
 
 fn take_settings(shared: &mut Shared<'_>, program: &Program) {

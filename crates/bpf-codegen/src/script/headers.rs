@@ -59,6 +59,14 @@ const HEADERS: &[Header] = &[
         ("SOCK_STREAM", 1), ("SOCK_DGRAM", 2), ("SOCK_RAW", 3), ("SOCK_RDM", 4), ("SOCK_SEQPACKET", 5),
         ("SOCK_CLOEXEC", 0o2_000_000), ("SOCK_NONBLOCK", 0o4000),
     ]),
+    // The kernel's own include/linux/sched.h: states of `task_struct`, the same from 4.14 on, and flags.
+    ("sched.h", &[
+        ("TASK_RUNNING", 0), ("TASK_INTERRUPTIBLE", 1), ("TASK_UNINTERRUPTIBLE", 2), ("TASK_NORMAL", 3),
+        ("__TASK_STOPPED", 4), ("__TASK_TRACED", 8), ("EXIT_DEAD", 0x10), ("EXIT_ZOMBIE", 0x20),
+        ("TASK_PARKED", 0x40), ("TASK_DEAD", 0x80), ("TASK_WAKEKILL", 0x100), ("TASK_WAKING", 0x200),
+        ("TASK_NOLOAD", 0x400), ("TASK_NEW", 0x800), ("TASK_KILLABLE", 0x102), ("TASK_STOPPED", 0x104),
+        ("TASK_IDLE", 0x402), ("PF_IDLE", 2), ("PF_EXITING", 4), ("PF_WQ_WORKER", 0x20), ("PF_KTHREAD", 0x20_0000),
+    ]),
     ("stat.h", &[
         ("S_IFMT", 0o170_000), ("S_IFSOCK", 0o140_000), ("S_IFLNK", 0o120_000), ("S_IFREG", 0o100_000),
         ("S_IFBLK", 0o60000), ("S_IFDIR", 0o40000), ("S_IFCHR", 0o20000), ("S_IFIFO", 0o10000), ("S_ISUID", 0o4000),

@@ -191,6 +191,10 @@ pub(crate) enum Fun {
     Contains,
     /// Whether this is user code, of a perf sample.
     UserMode,
+    /// `path(place)`: the whole name of what a `struct path` is about.
+    Path,
+    /// `socket_cookie(socket)`
+    SocketCookie,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -41,7 +41,7 @@ impl VisitMut for Mentions {
         match name.strip_prefix("__builtin_").unwrap_or(name) {
             "probe" => self.name = true,
             "func" => self.function = true,
-            "args" => self.args = true,
+            "args" | "ctx" => self.args = true,
             "retval" => self.retval = true,
             "uaddr" => (self.path, self.address) = (true, true),
             other => self.numbered |= other.starts_with("arg") || other.starts_with("sarg"),

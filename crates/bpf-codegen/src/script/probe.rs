@@ -45,6 +45,8 @@ pub(crate) struct Context {
     pub(crate) path: Option<String>,
     /// Where the probe stands in the file's own terms, where that is one place.
     pub(crate) vaddr: Option<u64>,
+    /// Words of the context, by their offsets, without which the body does not run: an iterator's objects.
+    pub(crate) present: Vec<u32>,
     /// Whether the program itself must let other processes than the one of `-p` go.
     pub(crate) filters_pid: bool,
 }

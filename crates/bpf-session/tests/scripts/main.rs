@@ -5,6 +5,7 @@
 
 mod decode;
 mod facts;
+mod iterators;
 mod language;
 mod memory;
 mod random;

@@ -35,6 +35,19 @@ fn structs_over_values() {
 }
 
 #[test]
+fn numbers_that_are_written_down_are_as_wide_as_arrays_want() {
+    prints("begin { $a = (uint8[8])12345; print(($a[0], $a[1], (uint64)$a)); }", &["(57, 48, 12345)"]);
+    prints("begin { $a = (uint8[2])1; print(($a[0], $a[1])); }", &["(1, 0)"]);
+    assert!(compile("begin { $a = (uint8[2])70000; }", &Facts::default()).unwrap_err().contains("cannot cast"));
+}
+
+#[test]
+fn the_kernels_own_types_come_before_those_for_kernels_without() {
+    let own = "#ifndef BPFTRACE_HAVE_BTF\nstruct task_struct { long nothing; };\n#endif\n";
+    prints(&format!("{own}begin {{ print(curtask.tgid == pid); }}"), &["true"]);
+}
+
+#[test]
 fn what_does_not_fit_is_told() {
     let wrong = |source: &str| compile(source, &Facts::default()).unwrap_err();
     assert!(wrong("begin { $a = &1; }").contains("needs a variable"));

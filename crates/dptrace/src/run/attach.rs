@@ -46,15 +46,25 @@ pub(super) fn is_live(script: &Script) -> bool {
     script.probes.iter().any(live)
 }
 
+/// Whether anything may still come once all is attached: iterators have then gone through what there is.
+pub(super) fn goes_on(script: &Script) -> bool {
+    let is_through =
+        |attach: &Attach| matches!(attach, Attach::Begin | Attach::End | Attach::Manual { .. } | Attach::Iterator);
+    script.probes.iter().any(|probe| !is_through(&probe.attach))
+}
+
 /// Attaches all, and says how many probes that are.
 pub(super) fn all(script: &Script, session: &mut Session, verbose: bool) -> anyhow::Result<usize> {
     let mut count = 0;
     // Where several programs stand at one place, the kernel runs those of uprobes, kprobes and fentry in the reverse
     // order of their attachment, all others in it: so blocks run in the script's order.
-    let forward = script.probes.iter().filter(|probe| !runs_in_reverse(script, probe));
+    let is_timer = |probe: &&ScriptProbe| matches!(probe.attach, Attach::Interval { .. });
+    let forward = script.probes.iter().filter(|probe| !runs_in_reverse(script, probe) && !is_timer(probe));
+    // Clocks begin when all else is there, which may take seconds.
+    let timers = script.probes.iter().filter(is_timer);
     let backward = script.probes.iter().rev().filter(|probe| runs_in_reverse(script, probe));
     let mut groups: Vec<Vec<&ScriptProbe>> = Vec::new();
-    for probe in forward.chain(backward) {
+    for probe in forward.chain(backward).chain(timers) {
         match groups.last_mut() {
             Some(group) if group.first().is_some_and(|first| share_a_link(first, probe)) => group.push(probe),
             _ => groups.push(vec![probe]),
@@ -129,6 +139,7 @@ fn one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionError> {
         Attach::Tracepoint { id, name } => session.attach_tracepoint(program, name, *id),
         Attach::RawTracepoint { name } => session.attach_raw_tracepoint(program, name),
         Attach::LoadedTarget => session.attach_loaded_target(program, &probe.name),
+        Attach::Iterator => session.iterate(program, &probe.name),
         Attach::Interval { nanos } => session.attach_counter(program, CPU_CLOCK, *nanos, Scope::Cpu(first_cpu())),
         Attach::Profile { every } => on_all(|scope| match every {
             SampleRate::Nanos(nanos) => session.attach_counter(program, CPU_CLOCK, *nanos, scope),

@@ -89,7 +89,7 @@ struct Kind {
     list: fn(&str, &Facts) -> Vec<String>,
 }
 
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 14] = [
     Kind { name: "hardware", short: &["h"], list: |rest, _| events(&[&HARDWARE], rest) },
     Kind { name: "interval", short: &["i"], list: |rest, _| events(&[&UNITS], rest) },
     Kind { name: "kprobe", short: &["k"], list: kernel_functions },
@@ -103,6 +103,7 @@ const KINDS: [Kind; 13] = [
     Kind { name: "usdt", short: &["U"], list: usdt },
     Kind { name: "fentry", short: &["f", "kfunc"], list: vmlinux_functions },
     Kind { name: "fexit", short: &["fr", "kretfunc"], list: vmlinux_functions },
+    Kind { name: "iter", short: &["it"], list: iterators },
 ];
 
 fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, types: &Types<'_>, lines: &mut Lines) {
@@ -170,6 +171,24 @@ fn vmlinux_functions(rest: &str, facts: &Facts) -> Vec<String> {
     let (module, name) = split(rest);
     let named = |name: String| format!("{}:{name}", module.filter(|it| !it.contains('*')).unwrap_or("vmlinux"));
     facts.kernel_functions(module, name).unwrap_or_default().into_iter().map(named).collect()
+}
+
+/// What the names of iterators' contexts begin with in the kernel's BTF (`BTF_TYPE_EMIT` in each iterator's source), and
+/// those that go through one map, which a script has no way to name.
+const CONTEXT: &[u8] = b"bpf_iter__";
+const OF_A_MAP: [&str; 3] = ["bpf_map_elem", "bpf_sk_storage_map", "sockmap"];
+
+fn iterators(rest: &str, facts: &Facts) -> Vec<String> {
+    // BTF's names all end with a 0, and lie one behind the other.
+    let words = facts.kernel_btf().unwrap_or_default().split(|byte| *byte == 0);
+    let objects = words.filter_map(|word| std::str::from_utf8(word.strip_prefix(CONTEXT)?).ok());
+    let mut names: Vec<String> = objects
+        .filter(|object| fits(rest, object) && !object.contains("__") && !OF_A_MAP.contains(object))
+        .map(str::to_owned)
+        .collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 fn raw_tracepoints(rest: &str, facts: &Facts) -> Vec<String> {

@@ -118,6 +118,7 @@ impl<'a> Live<'a> {
         if let Some(pid) = child.as_ref().map(Child::id).or(setting.pid) {
             self.events.machine.remember(pid);
         }
+        let goes_on = attach::goes_on(self.script) || child.is_some();
         let deadline = setting.args.duration.and_then(|duration| Instant::now().checked_add(duration));
         while !self.ends {
             if self.failures.is_time_to_look() {
@@ -130,7 +131,7 @@ impl<'a> Live<'a> {
             let mut process_ended = || has_ended(setting.process.as_ref(), child.as_mut());
             if self.interrupt.is_wished()
                 || deadline.is_some_and(|at| Instant::now() >= at)
-                || is_idle && process_ended()
+                || is_idle && (process_ended() || !goes_on)
             {
                 break;
             }

@@ -1,5 +1,5 @@
 //! Tables of names that a script may read as if it had filled them: `@target[state]` and `@subsystem[state]`, which SPDK's
-//! scripts expect, and `@syscall[number]`.
+//! scripts expect, and `@syscall[number]`. `syscall_name(number)` and `__NR_read` have their names from here, too.
 //!
 //! SPDK generates the first two as maps that a `BEGIN` fills, from the target's debug information (`scripts/bpf/gen_enums.sh`). Here
 //! a read of a table that the script itself never fills becomes a cast to an enumeration, whose values print as their
@@ -72,11 +72,12 @@ pub(crate) fn put_in(program: &mut Program, mut known: impl FnMut(&str) -> Optio
     let mut uses = Uses::default();
     program.items.iter_mut().for_each(|item| walk_item(&mut uses, item));
     for table in &TABLES {
-        if !uses.read.contains(table.map) || uses.filled.contains(table.map) {
+        let is_called = matches!(table.names, Names::Syscalls) && uses.calls;
+        if !is_called && (!uses.read.contains(table.map) || uses.filled.contains(table.map)) {
             continue;
         }
         let values = known(table.source).unwrap_or_else(|| table.names.values());
-        let mut casts = Casts { table };
+        let mut casts = Casts { table, reads: !uses.filled.contains(table.map) };
         program.items.iter_mut().for_each(|item| walk_item(&mut casts, item));
         program.items.push(table.definition(&values));
     }
@@ -129,6 +130,8 @@ fn number(value: i64) -> Expr {
 struct Uses {
     read: HashSet<String>,
     filled: HashSet<String>,
+    /// Whether system calls are named otherwise.
+    calls: bool,
 }
 
 impl VisitMut for Uses {
@@ -145,20 +148,45 @@ impl VisitMut for Uses {
         {
             self.read.insert(name.text.clone());
         }
+        self.calls |= match &expr.kind {
+            ExprKind::Call { func, .. } => func.text == CALL_NAME,
+            ExprKind::Ident(name) => name.starts_with(NUMBER),
+            _ => false,
+        };
         walk_expr(self, expr);
     }
 }
 
-/// Turns reads of a table into casts.
+/// The function that names a call, and what C's `syscall.h` has before the name of one for its number.
+const CALL_NAME: &str = "syscall_name";
+const NUMBER: &str = "__NR_";
+
+/// Turns reads of a table into casts, and names of system calls into their numbers.
 struct Casts {
     table: &'static Table,
+    /// Whether reads are the table's.
+    reads: bool,
+}
+
+impl Casts {
+    /// `__NR_read`
+    fn call_number(&self, expr: &Expr) -> Option<Expr> {
+        let ExprKind::Ident(name) = &expr.kind else { return None };
+        let call = name.strip_prefix(NUMBER).filter(|_| matches!(self.table.names, Names::Syscalls))?;
+        let known = call.parse::<syscalls::Sysno>().ok()?;
+        Some(Expr { span: expr.span, ..number(i64::from(known.id())) })
+    }
 }
 
 impl VisitMut for Casts {
     fn expr(&mut self, expr: &mut Expr) {
         walk_expr(self, expr);
+        if let Some(number) = self.call_number(expr) {
+            *expr = number;
+            return;
+        }
         let ExprKind::Map(MapRef { name, keys }) = &mut expr.kind else { return };
-        if name.text != self.table.map || keys.len() != 1 {
+        if !self.reads || name.text != self.table.map || keys.len() != 1 {
             return;
         }
         let Some(operand) = keys.pop() else { return };
@@ -199,6 +227,15 @@ mod tests {
         assert!(text.contains("(enum dptrace_syscall)args.id"), "{text}");
         let read = if cfg!(target_arch = "aarch64") { "read = 63" } else { "read = 0" };
         assert!(text.contains(read), "{text}");
+    }
+
+    #[test]
+    fn calls_are_named_by_function_and_by_number() {
+        let text = after("begin { @syscall[1] = 2; print(syscall_name(__NR_read)); print(@syscall[1]); }", None);
+        let read = if cfg!(target_arch = "aarch64") { "63" } else { "0" };
+        assert!(text.contains(&format!("syscall_name({read})")) && text.contains("enum dptrace_syscall"), "{text}");
+        assert!(text.contains("print(@syscall[1])"), "{text}");
+        assert!(!after("begin { print(1); }", None).contains("enum"));
     }
 
     #[test]

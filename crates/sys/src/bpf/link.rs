@@ -1,6 +1,7 @@
 //! Links: a program at work somewhere, for as long as the link is held.
 
 use std::ffi::{CStr, CString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -40,6 +41,23 @@ pub struct UprobeMulti<'a> {
 
 /// `BPF_F_UPROBE_MULTI_RETURN`.
 const MULTI_RETURN: u32 = 1;
+
+/// `struct bpf_link_create` and `struct bpf_iter_create` of `union bpf_attr`.
+#[derive(IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct IteratorLinkAttr {
+    prog_fd: u32,
+    target_fd: u32,
+    attach_type: u32,
+    flags: u32,
+}
+
+#[derive(IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct IteratorAttr {
+    link_fd: u32,
+    flags: u32,
+}
 
 #[derive(IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -160,6 +178,24 @@ impl Link {
         event.set_program(program)?;
         event.enable()?;
         Ok(Self { fd: event.into_fd(), quick: false, event: None })
+    }
+
+    /// Readies a program for an iteration over what it was loaded for. Since Linux 5.8.
+    pub fn iterator(program: &Program) -> io::Result<Self> {
+        let attach_type = AttachType::Iterator as u32;
+        let mut attr = IteratorLinkAttr { prog_fd: program.raw_fd(), target_fd: 0, attach_type, flags: 0 };
+        // SAFETY: this form has no pointers; what is not given is 0, which is an iteration over all.
+        let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
+        Ok(Self { fd, quick: true, event: None })
+    }
+
+    /// One iteration: reading the file runs the program for object after object, and its end is the end. Only for
+    /// [`Self::iterator`].
+    pub fn iteration(&self) -> io::Result<File> {
+        let mut attr = IteratorAttr { link_fd: self.fd.as_raw_fd().cast_unsigned(), flags: 0 };
+        // SAFETY: this form has no pointers.
+        let fd = unsafe { make(Command::IteratorCreate, &mut attr) }?;
+        Ok(File::from(fd))
     }
 
     /// Whether the kernel closes it without a wait: of raw tracepoints.

@@ -36,6 +36,7 @@ enum Command {
     RawTracepointOpen = 17,
     BtfLoad = 18,
     LinkCreate = 28,
+    IteratorCreate = 33,
 }
 
 /// Makes the call. `attr` has no padding, so every byte that the kernel reads is one that we wrote.

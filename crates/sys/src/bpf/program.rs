@@ -37,6 +37,8 @@ pub enum AttachType {
     FunctionEntry = 24,
     /// A kernel function's return. Since Linux 5.5.
     FunctionExit = 25,
+    /// An iterator over objects of the kernel's. Since Linux 5.8.
+    Iterator = 28,
     /// A perf event's link. Since Linux 5.15.
     PerfEvent = 41,
     /// Many kernel functions in one link. Since Linux 5.18.

@@ -1,7 +1,7 @@
 //! Fields, elements, and what pointers point to.
 
 use bt_lang::Span;
-use bt_lang::ast::{BinaryOp, Expr, ExprKind, Name};
+use bt_lang::ast::{BinaryOp, Expr, ExprKind, Name, ProbeKind};
 use typeinfo::{Field, TypeKind, TypeRef};
 
 use super::Check;
@@ -84,7 +84,7 @@ impl Check<'_, '_> {
     /// `base.name` and `base->name`; a pointer is followed.
     pub(super) fn field(&mut self, base: &Expr, name: &Name, span: Span) -> Ex {
         if let ExprKind::Ident(word) = &base.kind
-            && word == "args"
+            && (word == "args" || word == "ctx" && self.context.kind == ProbeKind::Iter)
         {
             return self.args_field(name, span);
         }

@@ -188,9 +188,13 @@ impl Check<'_, '_> {
                 Ex::new(Ty::Usym, ExKind::Fun(Fun::Usym, vec![addr]), span)
             }
             ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Fentry | ProbeKind::Fexit => {
-                match &self.context.function {
-                    Some(name) => self.string(name.clone().into_bytes(), span),
-                    None => fun(Ty::Ksym, Fun::FuncIp, span),
+                let Some(name) = &self.context.function else {
+                    return fun(Ty::Ksym, Fun::FuncIp, span);
+                };
+                // Its address, since that is what `ksym` gives, where we may know it.
+                match self.shared.facts.kernel_symbol(name).filter(|address| *address != 0) {
+                    Some(address) => Ex::int(address, Ty::Ksym, span),
+                    None => self.string(name.clone().into_bytes(), span),
                 }
             }
             _ => self.not_here("func", "kprobes, uprobes and usdt probes", span),

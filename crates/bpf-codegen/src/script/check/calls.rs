@@ -63,6 +63,7 @@ functions! {
     "ksym" "ksym(address)" "The kernel symbol at an address." (1, 1) |check, call| check.ksym(call);
     "usym" "usym(address)" "The process's symbol at an address." (1, 1) |check, call| check.usym(call);
     "kaddr" "kaddr(name)" "The address of a kernel symbol." (1, 1) |check, call| check.kaddr(call);
+    "percpu_kaddr" "percpu_kaddr(name[, cpu])" "The address of a kernel symbol that each CPU has its own of: this CPU's, or that of another." (1, 2) |check, call| check.percpu_kaddr(call);
     "uaddr" "uaddr(name)" "The address of a symbol in the traced file." (1, 1) |check, call| check.uaddr(call);
     "reg" "reg(name)" "A register." (1, 1) |check, call| check.reg(call);
     "kstack" "kstack([mode][, depth])" "The kernel's stack." (0, 2) |check, call| check.stack(false, call.args, call.span);
@@ -99,18 +100,18 @@ functions! {
     "is_array" "is_array(value)" "Whether it is an array." (1, 1) |check, call| check.is_kind(&call.args[0], call.span, |ty| matches!(ty, Ty::Array { .. }));
     "is_integer" "is_integer(value)" "Whether it is an integer." (1, 1) |check, call| check.is_kind(&call.args[0], call.span, |ty| matches!(ty, Ty::Int { .. }));
     "is_unsigned_integer" "is_unsigned_integer(value)" "Whether it is an integer without sign." (1, 1) |check, call| check.is_kind(&call.args[0], call.span, |ty| matches!(ty, Ty::Int { signed: false, .. }));
+    "path" "path(path[, length])" "The whole name of a file, from the `struct path` of an open one; in fentry and fexit probes of functions that the kernel allows it in (Linux 5.10), and in iter probes." (1, 2) |check, call| check.path(call);
+    "socket_cookie" "socket_cookie(socket)" "The kernel's number of a `struct sock`; in fentry, fexit and iter probes (Linux 5.12)." (1, 1) |check, call| check.socket_cookie(call);
+    "syscall_name" "syscall_name(number)" "The name of a system call." (1, 1) |check, call| check.syscall_name(call);
     "is_literal" "is_literal(value)" "Whether it is written down." (1, 1) |check, call| Ex::int(u64::from(check.is_literal(&call.args[0])), Ty::Bool, call.span);
 }
 
 /// Functions that are known and not there, with what to use in their place.
 pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("dw_ustack", "ustack() follows frame pointers; build the program with -fno-omit-frame-pointer"),
-    ("path", "read the dentry's name: str(args.file.f_path.dentry.d_name.name)"),
     ("override", "dptrace changes nothing in what it traces"),
     ("write_user", "dptrace changes nothing in what it traces"),
     ("skboutput", "print the fields that matter"),
-    ("percpu_kaddr", "there is none"),
-    ("socket_cookie", "use the address of the socket as a key"),
     ("str_concat", "print both with printf"),
     ("memcmp", "compare with =="),
 ];

@@ -71,6 +71,12 @@ impl Check<'_, '_> {
             (Ty::Array { elem, count }, from) if from.is_number() => {
                 let count = if *count == 0 { from.size() / elem.size().max(1) } else { *count };
                 let to = Ty::Array { elem: elem.clone(), count };
+                // A number that is written down is as wide as it is wanted.
+                let fits = |number: u64| to.size() == 8 || to.size() < 8 && number >> (8 * to.size()) == 0;
+                if let Some(number) = value.constant().filter(|number| fits(*number)) {
+                    let whole = Ex::int(number, U64, span);
+                    return Ex::new(to, ExKind::Reinterpret(Box::new(whole)), span);
+                }
                 if to.size() != from.size() {
                     return self.no_cast(&value.ty.clone(), &to, span);
                 }

@@ -86,10 +86,42 @@ impl Check<'_, '_> {
         let Some(name) = self.literal(&call.args[0], "kaddr") else {
             return Ex::new(U64, ExKind::Error, call.span);
         };
-        match self.shared.facts.kernel_symbol(&name) {
-            Some(address) => Ex::int(address, U64, call.span),
-            None => self.wrong(call.span, format!("failed to resolve kernel symbol: {name}")),
+        self.kernel_symbol(&name, call.span)
+    }
+
+    fn kernel_symbol(&mut self, name: &str, span: Span) -> Ex {
+        if let Some(address) = self.shared.facts.kernel_symbol(name) {
+            return Ex::int(address, U64, span);
         }
+        self.wrong(span, format!("failed to resolve kernel symbol: {name}"));
+        Ex::new(U64, ExKind::Error, span)
+    }
+
+    /// `percpu_kaddr(name[, cpu])`: as the kernel's own `per_cpu_ptr` has it (`include/asm-generic/percpu.h`), the symbol's
+    /// address and the CPU's distance, which is a word of a table. A CPU that is not there has no address: 0.
+    pub(super) fn percpu_kaddr(&mut self, call: &Call<'_>) -> Ex {
+        let span = call.span;
+        let Some(name) = self.literal(&call.args[0], "percpu_kaddr") else {
+            return Ex::new(U64, ExKind::Error, span);
+        };
+        let (symbol, table) = (self.kernel_symbol(&name, span), self.kernel_symbol("__per_cpu_offset", span));
+        if symbol.kind == ExKind::Error || table.kind == ExKind::Error {
+            return Ex::new(U64, ExKind::Error, span);
+        }
+        let given = call.args.get(1).map(|arg| self.integer(arg));
+        let cpu = given.clone().unwrap_or_else(|| Ex::new(U64, ExKind::Fun(Fun::Cpu, Vec::new()), span));
+        let cpu = self.convert(cpu, U64, span);
+        let word = arithmetic(BinaryOp::Mul, cpu.clone(), Ex::int(8, U64, span), span);
+        let addr = Box::new(arithmetic(BinaryOp::Add, word, table, span));
+        let distance = Ex::new(U64, ExKind::Load { addr, space: Space::Kernel, bits: None }, span);
+        let place = arithmetic(BinaryOp::Add, distance, symbol, span);
+        if given.is_none() {
+            return place;
+        }
+        let count = Ex::int(u64::from(self.shared.facts.possible_cpus()), U64, span);
+        let cond = Box::new(arithmetic(BinaryOp::Lt, cpu, count, span));
+        let otherwise = Box::new(Ex::int(0, U64, span));
+        Ex::new(U64, ExKind::Cond { cond, then: Box::new(place), otherwise }, span)
     }
 
     pub(super) fn uaddr(&mut self, call: &Call<'_>) -> Ex {

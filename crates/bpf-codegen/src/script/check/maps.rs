@@ -224,7 +224,8 @@ impl Check<'_, '_> {
 
     /// A map that is given no value anywhere.
     pub(super) fn undefined_map(&mut self, name: &str, span: Span) {
-        if !self.shared.would_tell(span) {
+        // A probe that is not there could be the one that gives it a value.
+        if self.shared.lacks_probes || !self.shared.would_tell(span) {
             return;
         }
         let known = self.shared.maps.iter().filter(|map| map.value.is_some()).map(|map| map.name.as_str());

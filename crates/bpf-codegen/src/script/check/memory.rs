@@ -28,6 +28,12 @@ impl Check<'_, '_> {
         }
     }
 
+    /// The room of a string that a function makes, and the limit that is known at run time only.
+    pub(super) fn text_room(&mut self, arg: Option<&Expr>, what: &str) -> (u32, Option<Ex>) {
+        let most = self.shared.config.max_strlen.min(MAX_STR);
+        self.length(arg, most, what)
+    }
+
     pub(super) fn str_call(&mut self, call: &Call<'_>) -> Ex {
         let (span, most) = (call.span, self.shared.config.max_strlen.min(MAX_STR));
         // `str($1)`: a parameter's text, whatever it looks like; `str($1 + 2)`: without its first two bytes.

@@ -21,6 +21,7 @@ mod literals;
 mod maps;
 mod memory;
 mod ops;
+mod owned;
 mod stmt;
 mod trace_pipe;
 mod types;
@@ -100,6 +101,8 @@ pub(crate) struct Shared<'f> {
     /// `#define` constants.
     pub(crate) defines: HashMap<String, Expr>,
     pub(crate) maps: Vec<MapInfo>,
+    /// Whether a probe is not there, so that maps may lack what it would have given them.
+    pub(crate) lacks_probes: bool,
     /// The options that the script asks for, and what it says of them.
     pub(crate) options: Vec<(String, Option<String>)>,
     pub(crate) actions: Vec<Action>,

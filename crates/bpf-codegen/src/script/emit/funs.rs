@@ -54,6 +54,7 @@ impl Emitter<'_> {
                 self.asm.mov(R1, R0).call(helper);
                 self.failed_if_negative(failures::of(helper));
             }
+            Fun::SocketCookie => self.socket_cookie(args),
             Fun::StrLen => {
                 if let Some(text) = args.first() {
                     self.strlen(text);
@@ -163,6 +164,7 @@ impl Emitter<'_> {
             Fun::CutStr => self.cut(args, to, place),
             Fun::ReadBuf(space) => self.read_buf(args, space, to, place),
             Fun::Stack => self.stack_trace(to, place),
+            Fun::Path => self.path(args, to.size(), place),
             Fun::Usym => {
                 self.argument(args);
                 self.store(place, Size::DW, R0);

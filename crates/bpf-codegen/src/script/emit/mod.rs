@@ -12,6 +12,7 @@ mod foreign;
 mod funs;
 mod loops;
 mod maps;
+mod owned;
 mod place;
 mod reads;
 mod same;
@@ -120,6 +121,8 @@ pub(crate) struct Emitter<'a> {
     failures: &'a mut Failures,
     /// The part of the script that is being worked on.
     at: Span,
+    /// Words of the context that are known not to be 0, by their offsets, and where they are kept.
+    present: Vec<(u32, i16)>,
     /// Whether something waits for pages of memory.
     sleepable: bool,
     /// Whether the kernel calls this code where nothing may be waited for.
@@ -206,6 +209,7 @@ impl<'a> Emitter<'a> {
             failed: None,
             failures,
             at: Span::default(),
+            present: Vec::new(),
             sleepable: false,
             locked: false,
             shown: None,
@@ -218,6 +222,7 @@ impl<'a> Emitter<'a> {
             self.asm.store(Size::DW, R10.at(CONTEXT), R6).store(Size::DW, R10.at(RETURNED), 0);
         }
         self.pid_filter();
+        self.end_of_iteration();
         let busy = self.asm.label("busy");
         if self.needs.scratch {
             self.take_scratch(busy);

@@ -151,6 +151,10 @@ impl Emitter<'_> {
                 let wide = Ty::Int { size: 8, signed: ty.is_signed() };
                 self.load(place, &wide, to);
             }
+            ExKind::Ctx { offset, .. } if self.present_at(*offset).is_some() => {
+                let slot = self.present_at(*offset).unwrap_or_default();
+                self.asm.load(Size::DW, to, self.frame.at(slot));
+            }
             ExKind::Ctx { offset, size } => {
                 let context = self.context_in(to);
                 self.load_at(context, *offset as i16, &Ty::Int { size: *size, signed: ex.ty.is_signed() }, to);

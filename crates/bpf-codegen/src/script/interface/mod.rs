@@ -113,6 +113,8 @@ pub enum Attach {
     },
     /// What the program was loaded for.
     LoadedTarget,
+    /// Objects of the kernel's, all that there are, once.
+    Iterator,
     /// Every so many nanoseconds on one CPU.
     Interval {
         /// Nanoseconds.

@@ -1,7 +1,7 @@
 //! Probes in the kernel.
 
-use bt_lang::ast::{AttachPoint, PointForm, ProbeKind};
-use typeinfo::{NameKind, TypeRef};
+use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind};
+use typeinfo::{NameKind, TypeKind, TypeRef};
 
 use super::{Mentions, Target, context, refused};
 use crate::script::check::Shared;
@@ -112,6 +112,41 @@ pub(super) fn fentries(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<V
         targets.push(Target { context, kind, btf, attach: Attach::LoadedTarget, name });
     }
     Ok(targets)
+}
+
+/// What the kernel calls the function whose arguments an iterator's programs get (`DEFINE_BPF_ITER_FUNC` of
+/// `include/linux/bpf.h`).
+const ITERATOR: &str = "bpf_iter_";
+
+/// `iter:object`. Its programs get what `bpf_iter_OBJECT` is declared to: first the iteration itself, then the object.
+pub(super) fn iterator(shared: &mut Shared<'_>, object: &str, pin: Option<&Part>) -> Result<Vec<Target>, NotFound> {
+    if pin.is_some() {
+        return Err(refused(
+            "an iterator can't be pinned: dptrace leaves nothing behind",
+            "leave out the pin's name: the iterator then runs at once",
+        ));
+    }
+    shared.load_kernel_types();
+    let name = format!("{ITERATOR}{object}");
+    // Only the names of iterators are those of structs, too: what `ctx` points to.
+    let is_one = shared.find_type(NameKind::Struct, &format!("{ITERATOR}_{object}")).is_some();
+    let Some((params, _, btf_id)) = typed(shared, &name).filter(|_| is_one) else {
+        let message = format!("the kernel has no iterator {object}");
+        let hints = vec!["dptrace run -l 'iter:*' lists those that it has".to_owned()];
+        return Err(NotFound { message, absent: true, hints });
+    };
+    let full = format!("iter:{object}");
+    let mut context = context(shared, ProbeKind::Iter, &full);
+    let is_pointer = |ty: TypeRef| {
+        let kind = shared.types.strip(ty).and_then(|ty| shared.types.kind(ty));
+        matches!(kind, Ok(TypeKind::Pointer { .. }))
+    };
+    let objects = params.iter().enumerate().skip(1).filter(|(_, (_, ty))| is_pointer(*ty));
+    context.present = objects.map(|(index, _)| index as u32 * 8).collect();
+    context.args = Args::Words { params, returns: None };
+    context.space = Space::Kernel;
+    let btf = Some(BtfTarget { name: object.to_owned(), btf_id });
+    Ok(vec![Target { context, kind: ProgramKind::Iterator, btf, attach: Attach::Iterator, name: full }])
 }
 
 type Typed = (Vec<(String, TypeRef)>, TypeRef, u32);

@@ -128,6 +128,7 @@ fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mention
         }
         (Kind::Kprobe | Kind::Kretprobe, PointForm::Function { .. }) => kernel::kprobes(shared, point),
         (Kind::Fentry | Kind::Fexit, PointForm::Function { .. }) => kernel::fentries(shared, point),
+        (Kind::Iter, PointForm::Iter { object, pin }) => kernel::iterator(shared, &object.text, pin.as_ref()),
         (Kind::Interval | Kind::Profile, PointForm::Timer { unit, count }) => {
             timers::timer(shared, point.kind, unit.as_ref().map(|unit| unit.text.as_str()), *count)
         }
@@ -141,14 +142,10 @@ fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mention
             format!("a pattern in place of the kind of probe is not supported: {}", point.provider.text),
             "name the kind: uprobe, tracepoint, usdt",
         )),
-        (kind, _) => Err(refused(format!("{} probes are not supported", kind.name()), alternative(kind))),
-    }
-}
-
-fn alternative(kind: ProbeKind) -> &'static str {
-    match kind {
-        ProbeKind::Iter => "use tracepoints of the objects' life",
-        _ => "use a uprobe, usdt or tracepoint probe",
+        (kind, _) => {
+            let message = format!("{} probes are not supported", kind.name());
+            Err(refused(message, "use a uprobe, usdt or tracepoint probe"))
+        }
     }
 }
 
@@ -168,6 +165,7 @@ pub(super) fn context(shared: &Shared<'_>, kind: ProbeKind, name: &str) -> Conte
         space: Space::Any,
         path: None,
         vaddr: None,
+        present: Vec::new(),
         filters_pid: false,
     }
 }
@@ -196,7 +194,13 @@ impl Shared<'_> {
             MissingProbes::Warn if user || kernel => Diagnostic::warning(told(". Skipping"), point.span),
             _ => Diagnostic::error(told(""), point.span),
         };
-        let diagnostic = missing.hints.into_iter().fold(diagnostic, Diagnostic::with_hint);
+        self.lacks_probes |= diagnostic.is_error();
+        let is_skippable = diagnostic.is_error() && missing.absent && (user || kernel);
+        let skip = is_skippable.then(|| {
+            let is_one_of = "BPFTRACE_MISSING_PROBES=warn in the environment";
+            format!("to go on without it, as older versions of bpftrace do: {is_one_of}, or a config of the script's")
+        });
+        let diagnostic = missing.hints.into_iter().chain(skip).fold(diagnostic, Diagnostic::with_hint);
         self.keep(diagnostic);
     }
 }

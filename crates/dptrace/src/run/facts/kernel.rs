@@ -143,14 +143,22 @@ impl Kernel {
     }
 
     /// The functions of the file that lists those which can be probed, if there is one. Its lines are those of tracefs's
-    /// `available_filter_functions`: a name, and a module's in brackets.
-    fn traceable(&self) -> Result<Option<HashSet<String>>, NotFound> {
-        let Some(path) = &self.traceable_functions else { return Ok(None) };
-        let text = std::fs::read_to_string(path).map_err(|error| NotFound {
-            message: format!("{}: {error}", path.display()),
-            absent: false,
-            hints: Vec::new(),
-        })?;
+    /// `available_filter_functions`, which a pattern is held against where no other is given: a name, and a module's in
+    /// brackets. The kernel's symbols have functions, too, that are gone since it started or must not be probed.
+    fn traceable(&self, is_pattern: bool) -> Result<Option<HashSet<String>>, NotFound> {
+        let text = match &self.traceable_functions {
+            Some(path) => std::fs::read_to_string(path).map_err(|error| NotFound {
+                message: format!("{}: {error}", path.display()),
+                absent: false,
+                hints: Vec::new(),
+            })?,
+            None if is_pattern => {
+                let own = self.tracefs().ok().map(|tracefs| tracefs.mounted().join("available_filter_functions"));
+                let Some(text) = own.and_then(|path| std::fs::read_to_string(path).ok()) else { return Ok(None) };
+                text
+            }
+            None => return Ok(None),
+        };
         Ok(Some(text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()))
     }
 
@@ -169,7 +177,7 @@ impl Kernel {
         let symbols = symbols.get_or_init(|| KernelSymbols::read().unwrap_or_default());
         let in_module = |of: Option<&str>| modules.as_ref().is_none_or(|it| it.matches(of.unwrap_or("vmlinux")));
         let fitting = symbols.functions().filter(|(function, of)| names.matches(function) && in_module(*of));
-        let traceable = self.traceable()?;
+        let traceable = self.traceable(!names.is_plain())?;
         let fitting = fitting.filter(|(function, _)| traceable.as_ref().is_none_or(|known| known.contains(*function)));
         let mut fitting: Vec<String> = fitting.map(|(function, _)| function.to_owned()).collect();
         fitting.sort();
