@@ -90,10 +90,7 @@ pub(crate) fn play() -> anyhow::Result<()> {
     let asking = Socket::open(Some(netlink::GENERIC))?;
     let listening = Socket::open(Some(netlink::GENERIC))?;
     set_socket_recv_buffer_size(listening.fd(), LISTENERS_ROOM).context("making the listener's room small")?;
-    let answer =
-        asking.ask(Message::new(CONTROLLER, &[GET_FAMILY, 1, 0, 0]).with_name(FAMILY_NAME, DATAPATHS), GENERIC_HEADER);
-    let family: [u8; 2] = attribute(&answer.context(DATAPATHS)?, FAMILY_ID)?.try_into()?;
-    let family = u16::from_ne_bytes(family);
+    let family = family(&asking)?;
     let of_datapaths = |command| Message::new(family, &[command, VERSION, 0, 0, 0, 0, 0, 0]).with_name(NAME, PORT);
     let listener = listening.number()?.to_ne_bytes();
     asking.ask(of_datapaths(NEW).with(UPCALL_SOCKET, &listener), 0).context("making a datapath")?;
@@ -108,17 +105,28 @@ pub(crate) fn play() -> anyhow::Result<()> {
     send(UNHEARD).context("sending packets")?;
 
     let answer = asking.ask(of_datapaths(GET), GENERIC_HEADER + 4).context("asking for statistics")?;
-    // `struct ovs_dp_stats`: hits, misses, lost, flows.
-    let statistics = attribute(&answer, STATISTICS)?;
+    let (missed, lost) = misses(attribute(&answer, STATISTICS)?)?;
+    // A datapath stays when its maker ends.
+    asking.ask(of_datapaths(DELETE), 0).context("removing the datapath")?;
+    let truth = DatapathTruth { missed, lost, received, unheard: UNHEARD, port: PORT.into() };
+    ensure!(truth.missed == HEARD + UNHEARD, "{truth:?}, but {} packets were sent", HEARD + UNHEARD);
+    fs::write(TRUTH_OF_DATAPATH, serde_json::to_vec(&truth)?).context("writing the truth")
+}
+
+/// The number of the family of datapaths.
+fn family(asking: &Socket) -> anyhow::Result<u16> {
+    let question = Message::new(CONTROLLER, &[GET_FAMILY, 1, 0, 0]).with_name(FAMILY_NAME, DATAPATHS);
+    let answer = asking.ask(question, GENERIC_HEADER).context(DATAPATHS)?;
+    Ok(u16::from_ne_bytes(attribute(&answer, FAMILY_ID)?.try_into()?))
+}
+
+/// How many packets had no flow, and how many of them nobody got: the second and third number of `struct ovs_dp_stats`.
+fn misses(statistics: &[u8]) -> anyhow::Result<(u64, u64)> {
     let number = |at: usize| -> anyhow::Result<u64> {
         let bytes = statistics.get(8 * at..8 * at + 8).context("the statistics are cut off")?;
         Ok(u64::from_ne_bytes(bytes.try_into()?))
     };
-    let truth = DatapathTruth { missed: number(1)?, lost: number(2)?, received, unheard: UNHEARD, port: PORT.into() };
-    // A datapath stays when its maker ends.
-    asking.ask(of_datapaths(DELETE), 0).context("removing the datapath")?;
-    ensure!(truth.missed == HEARD + UNHEARD, "{truth:?}, but {} packets were sent", HEARD + UNHEARD);
-    fs::write(TRUTH_OF_DATAPATH, serde_json::to_vec(&truth)?).context("writing the truth")
+    Ok((number(1)?, number(2)?))
 }
 
 /// The port gets its address. It speaks no IPv6, which would send packets of its own.

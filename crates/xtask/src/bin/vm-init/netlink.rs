@@ -104,7 +104,7 @@ impl Socket {
     /// The next datagram.
     pub(crate) fn receive(&self, flags: RecvFlags) -> rustix::io::Result<Vec<u8>> {
         let mut bytes = vec![0; ROOM];
-        let ((), length) = recv(&self.0, &mut bytes[..], flags).map(|(_, length)| ((), length))?;
+        let length = recv(&self.0, &mut bytes[..], flags)?.1;
         bytes.truncate(length);
         Ok(bytes)
     }
