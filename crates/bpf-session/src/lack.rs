@@ -34,6 +34,17 @@ pub(crate) fn of_keys() -> Lack {
     Lack { what: format!("map keys of more than {SMALL_KEY} bytes"), since: KernelVersion::new(5, 11) }
 }
 
+/// `bpf_d_path` for iterators ("bpf: Allow bpf_d_path in bpf_iter program").
+pub(crate) fn of_path_in_iterators() -> Lack {
+    Lack { what: "bpf_d_path for iterators".into(), since: KernelVersion::new(5, 12) }
+}
+
+/// When scripts' programs got a helper that others had long before.
+fn since_in_tracing(helper: Helper) -> Option<KernelVersion> {
+    // "bpf: Expose bpf_get_socket_cookie to tracing programs".
+    (helper == Helper::GET_SOCKET_COOKIE).then(|| KernelVersion::new(5, 12))
+}
+
 /// The first thing that the program needs and that the kernel does not have, asked by trying; none if it has them all.
 pub(crate) fn of(def: &ProgramDef, kind: ProgramType, attach: AttachType) -> Option<Lack> {
     let codes = || std::iter::once(&def.code).chain(def.subprograms.iter().map(|sub| &sub.code));
@@ -48,7 +59,8 @@ pub(crate) fn of(def: &ProgramDef, kind: ProgramType, attach: AttachType) -> Opt
     let target = def.target.as_ref().map_or(0, |target| target.btf_id);
     let lacking = |helper: &Helper| !trials::knows(*helper, kind, attach, target);
     let missing = helpers.into_iter().find(lacking)?;
-    Some(Lack { what: missing.to_string(), since: missing.since()? })
+    let since = since_in_tracing(missing).or_else(|| missing.since())?;
+    Some(Lack { what: missing.to_string(), since })
 }
 
 fn helper(insn: Insn) -> Option<Helper> {

@@ -192,6 +192,9 @@ impl Session {
             let for_function = matches!(def.kind, ProgramKind::Fentry | ProgramKind::Fexit);
             let refused = |source: io::Error| match lack::of(def, kind, attach) {
                 Some(lack) => lack.needed_for(program),
+                None if error.log.contains(NOT_IN_THIS) && def.kind == ProgramKind::Iterator => {
+                    lack::of_path_in_iterators().needed_for(program)
+                }
                 None if error.log.contains(NOT_IN_THIS) => {
                     let place = def.target.as_ref().map_or(program, |target| target.name.clone());
                     SessionError::NotInThis { place, source }

@@ -50,6 +50,7 @@ fn the_kernels_own_types_come_before_those_for_kernels_without() {
 #[test]
 fn what_does_not_fit_is_told() {
     let wrong = |source: &str| compile(source, &Facts::default()).unwrap_err();
+    assert!(wrong(r#"begin { fail("%s: not %d, %x", "a", -3, 255); }"#).contains("a: not -3, ff"));
     assert!(wrong("begin { $a = &1; }").contains("needs a variable"));
     assert!(wrong("begin { @a = 1; print(*(&@a)); }").contains("pointer to void"));
     assert!(wrong("begin { print(container_of(1, 2, x)); }").contains("expects a type"));

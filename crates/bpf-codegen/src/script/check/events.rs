@@ -99,6 +99,34 @@ impl Check<'_, '_> {
         }
     }
 
+    /// `fail(format, ...)`: a mistake in the script's own words, with what is known when compiling.
+    pub(super) fn fail(&mut self, call: &Call<'_>) -> Ex {
+        let Some((format, values)) = self.formatted(call) else {
+            return Ex::new(Ty::Void, ExKind::Error, call.span);
+        };
+        let (mut values, mut message) = (values.iter(), String::new());
+        for piece in &format {
+            let spec = match piece {
+                FormatPiece::Text(text) => {
+                    message.push_str(&String::from_utf8_lossy(text));
+                    continue;
+                }
+                FormatPiece::Value(spec) => spec,
+            };
+            match (values.next().map(|value| &value.kind), spec.conversion) {
+                (Some(ExKind::Str(text)), _) => message.push_str(&String::from_utf8_lossy(text)),
+                (Some(ExKind::Int(number)), 'x' | 'X' | 'p') => message.push_str(&format!("{number:x}")),
+                (Some(ExKind::Int(number)), 'u') => message.push_str(&number.to_string()),
+                (Some(ExKind::Int(number)), _) => message.push_str(&number.cast_signed().to_string()),
+                _ => {
+                    return self
+                        .wrong(call.span, "fail() shows only what is known when compiling: literals, parameters");
+                }
+            }
+        }
+        self.wrong(call.span, message)
+    }
+
     pub(super) fn cat(&mut self, call: &Call<'_>) -> Ex {
         if call.name == "system" && !self.shared.facts.allows_unsafe() {
             return self.wrong_hint(

@@ -93,7 +93,11 @@ impl Check<'_, '_> {
         if let Some(address) = self.shared.facts.kernel_symbol(name) {
             return Ex::int(address, U64, span);
         }
-        self.wrong(span, format!("failed to resolve kernel symbol: {name}"));
+        self.wrong_hint(
+            span,
+            format!("failed to resolve kernel symbol: {name}"),
+            "/proc/kallsyms lists what there is; it has data only where the kernel was built with CONFIG_KALLSYMS_ALL",
+        );
         Ex::new(U64, ExKind::Error, span)
     }
 
@@ -361,11 +365,6 @@ impl Check<'_, '_> {
             Some(_) => Ex::statement(Vec::new(), call.span),
             None => self.wrong(call.span, "static_assert() needs a condition that is known when compiling"),
         }
-    }
-
-    pub(super) fn fail(&mut self, call: &Call<'_>) -> Ex {
-        let message = self.literal(&call.args[0], "fail").unwrap_or_default();
-        self.wrong(call.span, message)
     }
 
     pub(super) fn assert(&mut self, call: &Call<'_>) -> Ex {

@@ -26,7 +26,7 @@ type Row = (&'static str, &'static str, Shows, &'static [Needs]);
 const NAMES: Shows = Shows::Lines(&["@[reactor_0]: 1", "@[reactor_1]: 1"]);
 
 #[rustfmt::skip]
-const ROWS: [Row; 22] = [
+const ROWS: [Row; 23] = [
     ("`usdt`", "usdt:__EXE__:spdk:nvmf_ctrlr_add_qpair { @ = count(); }",
         Shows::Hits("spdk:nvmf_ctrlr_add_qpair"), &[]),
     ("`usdt` with a semaphore", "usdt:__EXE__:demo:request_lazy { @ = count(); }",
@@ -52,8 +52,10 @@ const ROWS: [Row; 22] = [
         NAMES, &[Needs::Feature("fexit", "CONFIG_FUNCTION_TRACER")]),
     ("`path` in `fentry`", "fentry:filp_close /pid == cpid/ { @[path(args.filp.f_path)] = count(); }",
         Shows::Part("@[/"), &[Needs::Feature("fentry", "CONFIG_FUNCTION_TRACER")]),
-    ("`iter`, `path`", "iter:task_file /ctx.task.tgid == cpid/ { @[path(ctx.file.f_path)] = count(); }",
-        Shows::Part("@[/dev/null]: "), &[]),
+    ("`iter`", "iter:task_file /ctx.task.tgid == curtask.tgid/ { @[ctx.fd] = count(); }",
+        Shows::Lines(&["@[0]: 1", "@[1]: 1", "@[2]: 1"]), &[]),
+    ("`path` in `iter`", "iter:task_file /ctx.task.tgid == curtask.tgid/ { @[path(ctx.file.f_path)] = count(); }",
+        Shows::Part("@[/dev/null]: "), &[Needs::Release(5, 12)]),
     ("`interval`", "interval:ms:20 { @ = count(); }", Shows::Some, &[]),
     ("`profile`", "profile:hz:99 { @ = count(); }", Shows::Some, &[]),
     ("`software`", "software:page-faults:1 /pid == cpid/ { @ = count(); }", Shows::Some, &[]),
