@@ -94,6 +94,9 @@ fn a_bundled_script_that_cannot_run_says_what_it_needs() {
     assert!(err.starts_with("error: bridge_loop can't run here: "), "{err}");
     assert!(err.contains("has no function bridge_run. It needs ovs-vswitchd with symbols"), "{err}");
     assert_eq!(err.lines().count(), 1, "{err}");
+    let (out, err, status) = run(&["run", "--check", "nvmf", "-c", "/bin/true"]);
+    assert_eq!((out.as_str(), status, err.lines().count()), ("", 3, 1), "{err}");
+    assert!(err.contains("none of its probes is there") && err.contains("--with-usdt"), "{err}");
 }
 
 #[test]
