@@ -35,7 +35,7 @@ fn a_full_disk_ends_it_with_an_error() {
     }
     demo.process.signal("TERM");
     demo.truth();
-    assert_nothing_is_left(before);
+    assert_nothing_is_left(&before);
 }
 
 /// As in `dptrace record -p PID | head -1`: no error, since nothing is wrong.
@@ -59,5 +59,5 @@ fn a_reader_that_has_gone_ends_it() {
     }
     demo.process.signal("TERM");
     demo.truth();
-    assert_nothing_is_left(before);
+    assert_nothing_is_left(&before);
 }
