@@ -1,4 +1,4 @@
-//! Control groups by their number: the inode of their directory (cgroups(7)).
+//! Control groups by their number, the inode of their directory (cgroups(7)), and what the CPU limits of a process did.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -50,9 +50,82 @@ pub fn id(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().map(|metadata| metadata.ino())
 }
 
+/// What a group's CPU limit did since it was set (`cpu.stat`; Documentation/scheduler/sched-bwc.rst).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CpuLimit {
+    /// The group's path in its hierarchy, as bytes of the kernel's.
+    pub group: String,
+    /// The periods in which something could run.
+    pub periods: u64,
+    /// Those in which the limit was used up.
+    pub throttled: u64,
+}
+
+/// The CPU limits of a process's group and of those that it is in, the outermost first; none where there are none, or where
+/// they are not for us to see.
+pub fn cpu_limits(pid: u32) -> Vec<CpuLimit> {
+    let hierarchies = hierarchies();
+    let text = fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let mut limits = Vec::new();
+    for (controllers, group) in text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':')) {
+        let is_it = |(name, _): &&(String, PathBuf)| {
+            if controllers.is_empty() { name == "unified" } else { has_cpu(name) && has_cpu(controllers) }
+        };
+        if let Some((_, root)) = hierarchies.iter().find(is_it) {
+            limits.extend(limits_of(root, group));
+        }
+    }
+    limits
+}
+
+/// Whether one of the names between commas is that of the controller of CPU time.
+fn has_cpu(names: &str) -> bool {
+    names.split(',').any(|name| name == "cpu")
+}
+
+/// The limits of a group, and of those that it is in.
+fn limits_of(root: &Path, group: &str) -> Vec<CpuLimit> {
+    let mut limits = Vec::new();
+    let (mut folder, mut path) = (root.to_owned(), String::new());
+    for name in group.split('/').filter(|name| !name.is_empty()) {
+        // A group outside of what we see is shown by a path that leads up.
+        if name == ".." {
+            return Vec::new();
+        }
+        folder.push(name);
+        path = format!("{path}/{name}");
+        let stat = fs::read_to_string(folder.join("cpu.stat")).unwrap_or_default();
+        let number = |name: &str| {
+            let lines = stat.lines().filter_map(|line| line.split_once(' '));
+            lines.filter(|(found, _)| *found == name).find_map(|(_, number)| number.trim().parse().ok())
+        };
+        if let (Some(periods), Some(throttled)) = (number("nr_periods"), number("nr_throttled"))
+            && periods > 0
+        {
+            limits.push(CpuLimit { group: path.clone(), periods, throttled });
+        }
+    }
+    limits
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_those_of_all_groups_above() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("pod/container");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(dir.path().join("pod/cpu.stat"), "usage_usec 7\nnr_periods 0\nnr_throttled 0\n").unwrap();
+        fs::write(inner.join("cpu.stat"), "nr_periods 20\nnr_throttled 9\nthrottled_usec 800\n").unwrap();
+        let limit = CpuLimit { group: "/pod/container".into(), periods: 20, throttled: 9 };
+        assert_eq!(limits_of(dir.path(), "/pod/container"), [limit]);
+        assert_eq!(limits_of(dir.path(), "/"), []);
+        assert_eq!(limits_of(dir.path(), "/../pod/container"), []);
+        assert!(has_cpu("cpuacct,cpu") && !has_cpu("cpuset") && !has_cpu("unified"));
+    }
 
     #[test]
     fn folders_are_found_by_number() {

@@ -12,7 +12,6 @@ pub fn json(sample: &Sample) -> Value {
     json!({
         "start_ns": sample.window.start,
         "stop_ns": sample.window.stop,
-        "sample": sample.window.number,
         "threads": sample.threads.iter().map(thread).collect::<Vec<_>>(),
         "upcalls": sample.upcalls.as_ref().map(Upcalls::json),
     })

@@ -3,6 +3,7 @@
 mod args;
 mod collector;
 mod facts;
+mod limits;
 mod proc_thread;
 mod stamp;
 mod subject;
@@ -20,6 +21,7 @@ use anyhow::Context as _;
 use bpf_codegen::delay::layout::{armed, event};
 use bpf_codegen::delay::{self, Setting, TriggerUse};
 use bpf_session::Features;
+use host::cgroups::CpuLimit;
 use kernel_delay::trigger::Trigger;
 use kernel_delay::{Header, Window, grouped, json, poll_numbers, report, verdict};
 use sys::clock::monotonic_nanos;
@@ -31,6 +33,7 @@ use crate::output::Output;
 pub(crate) use args::KernelDelayArgs;
 use collector::Collector;
 use facts::Facts;
+use limits::Limits;
 use stamp::{stamp, started};
 use symbols::Names;
 use tracer::{Lost, Tracer};
@@ -60,8 +63,17 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     if args.debug {
         note(&format!("attached in {} us", (monotonic_nanos() - begun) / 1000));
     }
-    let mut run =
-        Run { args, tracer, process: held, interrupt, threads, length, skipped: 0, output: Output::open(None)? };
+    let mut run = Run {
+        args,
+        tracer,
+        process: held,
+        interrupt,
+        threads,
+        length,
+        made: 0,
+        skipped: 0,
+        output: Output::open(None)?,
+    };
     let child = run.samples(subject.held, interval)?;
     tell_lost(&run.tracer.lost()?);
     subject::leave(child)
@@ -134,7 +146,8 @@ struct Run<'a> {
     interrupt: Interrupt,
     threads: Option<glob::Pattern>,
     length: u64,
-    /// Windows that were shorter than wanted.
+    /// Samples that were made, and windows that were shorter than wanted.
+    made: u32,
     skipped: u32,
     output: Output,
 }
@@ -144,15 +157,15 @@ impl Run<'_> {
     fn samples(&mut self, held: Option<HeldChild>, interval: u64) -> anyhow::Result<Option<std::process::Child>> {
         let mut held = held;
         let mut child = None;
-        let mut made = 0;
-        while made < self.args.sample_count {
-            if made > 0 {
+        while self.made < self.args.sample_count {
+            if self.made > 0 {
                 self.wait_until(monotonic_nanos() + interval)?;
             }
             if self.is_over()? && held.is_none() {
                 break;
             }
             self.tracer.prepare()?;
+            let limits = Limits::look(self.tracer.pid());
             let collector = self.collector()?;
             let begun = self.begin()?;
             if let Some(held) = held.take() {
@@ -165,19 +178,20 @@ impl Run<'_> {
                 self.line(&format!("# Sample dump skipped, delta {} ns {}", grouped(window.length()), stamp()))?;
                 continue;
             }
-            made += 1;
-            self.report(window, collector)?;
-            if made < self.args.sample_count {
+            self.made += 1;
+            let limits = limits.since(self.tracer.pid());
+            self.report(window, collector, &limits)?;
+            if self.made < self.args.sample_count {
                 self.line("")?;
             }
         }
-        self.tell_missing(made)?;
+        self.tell_missing()?;
         Ok(child)
     }
 
     /// Says what was left out, and why there are fewer samples than were asked for.
-    fn tell_missing(&self, made: u32) -> anyhow::Result<()> {
-        let wanted = self.args.sample_count;
+    fn tell_missing(&self) -> anyhow::Result<()> {
+        let (made, wanted) = (self.made, self.args.sample_count);
         if self.skipped > 0 {
             note(&format!("{} windows were shorter than --trigger-delta and are left out", self.skipped));
         }
@@ -292,7 +306,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn report(&mut self, window: Window, collector: Option<Collector>) -> anyhow::Result<()> {
+    fn report(&mut self, window: Window, collector: Option<Collector>, limits: &[CpuLimit]) -> anyhow::Result<()> {
         let mut sample = self.tracer.sample(window)?;
         let threads = self.threads.clone();
         let wanted = |name: &str| threads.as_ref().is_none_or(|pattern| pattern.matches(name));
@@ -306,10 +320,12 @@ impl Run<'_> {
         let buffer = &mut self.output.buffer;
         if self.args.json {
             let mut object = json(&sample);
+            object["sample"] = self.made.into();
             object["pid"] = self.tracer.pid().into();
             object["started"] = started(window.start).into();
             object["start_trigger"] = self.args.start_trigger.as_ref().map(Trigger::to_string).into();
             object["stop_trigger"] = self.args.stop_trigger.as_ref().map(Trigger::to_string).into();
+            object["cpu_limits"] = limits::json(limits);
             object["lost"] = self.tracer.lost()?.json();
             if let Some((mut events, names)) = events {
                 object["syscall_events"] = events.json(&names, wanted);
@@ -318,7 +334,7 @@ impl Run<'_> {
             writeln!(buffer, "{object}")?;
             return Ok(self.output.flush()?);
         }
-        for line in verdict(&sample) {
+        for line in verdict(&sample).into_iter().chain(limits::lines(limits)) {
             writeln!(buffer, "{}{line}", if self.args.summary { "" } else { "# " })?;
         }
         if !self.args.summary {

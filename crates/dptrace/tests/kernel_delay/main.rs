@@ -6,6 +6,7 @@
 
 mod kinds;
 mod leaderless;
+mod limits;
 mod mistakes;
 mod target;
 mod triggers;

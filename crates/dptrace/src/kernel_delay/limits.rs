@@ -1,0 +1,69 @@
+//! CPU limits of the process's control groups: who has used one up waits for a CPU while others are idle.
+
+use host::cgroups::{CpuLimit, cpu_limits};
+use serde_json::{Value, json};
+
+/// What the limits had done before a window.
+pub(super) struct Limits {
+    before: Vec<CpuLimit>,
+}
+
+impl Limits {
+    /// Looks at them.
+    pub(super) fn look(pid: u32) -> Self {
+        Self { before: cpu_limits(pid) }
+    }
+
+    /// What they did since then.
+    pub(super) fn since(&self, pid: u32) -> Vec<CpuLimit> {
+        grown(&self.before, &cpu_limits(pid))
+    }
+}
+
+/// The limits of which a period has ended, with the periods that did.
+fn grown(before: &[CpuLimit], after: &[CpuLimit]) -> Vec<CpuLimit> {
+    let of = |after: &CpuLimit| {
+        let before = before.iter().find(|before| before.group == after.group);
+        let periods = after.periods.saturating_sub(before.map_or(0, |before| before.periods));
+        let throttled = after.throttled.saturating_sub(before.map_or(0, |before| before.throttled));
+        (periods > 0).then(|| CpuLimit { group: after.group.clone(), periods, throttled })
+    };
+    after.iter().filter_map(of).collect()
+}
+
+/// A line for each that was used up.
+pub(super) fn lines(limits: &[CpuLimit]) -> Vec<String> {
+    let used_up = limits.iter().filter(|limit| limit.throttled > 0);
+    let line = |CpuLimit { group, periods, throttled }: &CpuLimit| {
+        let group = spdk_trace::printable(group.as_bytes()).into_owned();
+        format!(
+            "the CPU limit of cgroup {group} (cpu.max) was used up in {throttled} of {periods} periods: its threads then \
+             wait for the next one"
+        )
+    };
+    used_up.map(line).collect()
+}
+
+/// The same for programs, of all.
+pub(super) fn json(limits: &[CpuLimit]) -> Value {
+    let one = |CpuLimit { group, periods, throttled }: &CpuLimit| json!({ "cgroup": spdk_trace::printable(group.as_bytes()), "periods": periods, "used_up": throttled });
+    limits.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_up_since_is_told() {
+        let limit = |group: &str, periods, throttled| CpuLimit { group: group.into(), periods, throttled };
+        let before = [limit("/pod", 100, 7), limit("/pod/one", 100, 50)];
+        let after = [limit("/pod", 110, 7), limit("/pod/one", 110, 59), limit("/pod/idle", 0, 0)];
+        let grown = grown(&before, &after);
+        assert_eq!(grown, [limit("/pod", 10, 0), limit("/pod/one", 10, 9)]);
+        let told = lines(&grown);
+        assert_eq!(told.len(), 1);
+        assert!(told[0].contains("cgroup /pod/one (cpu.max) was used up in 9 of 10 periods"), "{told:?}");
+        assert_eq!(json(&grown)[1]["used_up"], 9);
+    }
+}

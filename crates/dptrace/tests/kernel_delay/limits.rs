@@ -1,0 +1,75 @@
+//! A process that has used up its CPU limit: it waits for a CPU, and why is told.
+
+use std::path::PathBuf;
+
+use super::target::{Sampling, Target, adds_up, budget, number, thread};
+
+/// A control group with a limit of a tenth of a CPU, which is there for the test only.
+struct Group {
+    folder: PathBuf,
+}
+
+impl Group {
+    /// None where there is no controller for us, which is told.
+    fn new(pid: u32) -> Option<Self> {
+        let of_cpu = |name: &str| name.split(',').any(|name| name == "cpu");
+        let hierarchies = host::cgroups::hierarchies();
+        let Some((name, root)) = hierarchies.iter().rev().find(|(name, _)| of_cpu(name) || name == "unified") else {
+            println!("SKIPPED: no cgroups here");
+            return None;
+        };
+        let folder = root.join(format!("dptrace-test-{pid}"));
+        let files = if name == "unified" {
+            vec![("cpu.max", "10000 100000".to_owned())]
+        } else {
+            vec![("cpu.cfs_period_us", "100000".to_owned()), ("cpu.cfs_quota_us", "10000".to_owned())]
+        };
+        let made = std::fs::create_dir(&folder).map(|()| Self { folder: folder.clone() });
+        let put = |(file, text): (&str, String)| std::fs::write(folder.join(file), text);
+        let all = files.into_iter().chain([("cgroup.procs", pid.to_string())]);
+        match made.and_then(|group| all.map(put).collect::<std::io::Result<Vec<()>>>().map(|_| group)) {
+            Ok(group) => Some(group),
+            Err(error) => {
+                println!("SKIPPED: no CPU limit can be set here: {error}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // It can go once the process is gone, which may take a moment.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.folder).is_ok() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_limit_that_is_used_up_is_told() {
+    let (group, samples);
+    {
+        let target = Target::start("spin");
+        let pid = target.child.id();
+        group = Group::new(pid);
+        if group.is_none() {
+            return;
+        }
+        let arguments = ["-p", &pid.to_string(), "--sample-time", "1"];
+        let Some(sampling) = Sampling::start(&arguments) else { return };
+        samples = sampling.samples().0;
+    }
+    drop(group);
+    adds_up(&samples[0]);
+    let limits = samples[0]["cpu_limits"].as_array().unwrap();
+    let ours = limits.iter().find(|limit| limit["cgroup"].as_str().unwrap().contains("dptrace-test"));
+    let ours = ours.unwrap_or_else(|| panic!("{limits:?}"));
+    assert!(number(&ours["used_up"]) > 0 && number(&ours["used_up"]) <= number(&ours["periods"]), "{ours}");
+    // Three threads with nothing to do but to run have a tenth of a CPU: most of the time they wait.
+    let spinner = thread(&samples[0], "spinner");
+    assert!(budget(spinner, "ready_ns") > budget(spinner, "window_ns") / 2, "{spinner:#}");
+}
