@@ -327,7 +327,8 @@ impl Tracer {
 fn hint(before: ProcThread, after: ProcThread) -> Hint {
     Hint {
         state: before.state,
-        call: before.call,
+        // It is only asked for where there was no event of a call: then any moment will do in which it did not run.
+        call: before.call.or(after.call),
         user: after.user_ticks.saturating_sub(before.user_ticks),
         system: after.system_ticks.saturating_sub(before.system_ticks),
         ran: after.ran.saturating_sub(before.ran),
