@@ -133,7 +133,7 @@ fn task(types: &TypeStore<'_>) -> anyhow::Result<TaskFacts> {
     // The fourth argument came with Linux 5.18; `__state` was called `state` before 5.14.
     let arguments = types.raw_tracepoint("sched_switch")?.map_or(0, |tracepoint| tracepoint.params.len());
     let state = if arguments >= 4 { None } else { Some(at("__state").or_else(|_| at("state"))?) };
-    let compat = optional(COMPAT.0).map(|at| (at, COMPAT.1));
+    let compat = at(COMPAT.0).ok().map(|at| (at, COMPAT.1));
     // The stack is walked with these (x86-64 has no link register: the first one again).
     let walked =
         if cfg!(target_arch = "aarch64") { ["pc", "sp", "regs[29]", "regs[30]"] } else { ["ip", "sp", "bp", "ip"] };

@@ -257,7 +257,8 @@ fn triggers_of_a_command_are_found_in_its_libraries() {
 #[test]
 fn probes_and_functions_of_a_process_are_triggers() {
     let program = env!("CARGO_BIN_EXE_dptrace");
-    let run = std::process::Command::new(program).args(["demo-target", "--for", "60s"]).stdout(Stdio::null()).spawn();
+    // It is ended below: an emulated processor needs a minute to find what to attach to.
+    let run = std::process::Command::new(program).args(["demo-target", "--for", "10m"]).stdout(Stdio::null()).spawn();
     let mut child = run.unwrap();
     let pid = child.id().to_string();
     let ends = [
