@@ -122,6 +122,32 @@ fn begin_and_end_and_maps() {
 }
 
 #[test]
+fn an_iterator_goes_through_what_there_is_and_ends() {
+    if !may_trace() {
+        return;
+    }
+    let script = "begin { print(\"first\"); } iter:task_file /ctx.task.tgid == curtask.tgid/ { @[ctx.fd] = count(); } \
+                  end { print(\"last\"); }";
+    let (out, err, status) = run(&["run", "-q", "-e", script]);
+    assert_eq!(status, 0, "{err}");
+    let lines: Vec<&str> = out.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines[..2], ["first", "last"], "{out}");
+    assert!(["@[0]: 1", "@[1]: 1", "@[2]: 1"].iter().all(|file| lines.contains(file)), "{out}");
+    let (listed, _, _) = run(&["run", "-l", "iter:task*"]);
+    let listed: Vec<&str> = listed.lines().collect();
+    assert!(["iter:task", "iter:task_file"].iter().all(|known| listed.contains(known)), "{listed:?}");
+    assert!(!listed.iter().any(|name| name.contains("__")), "{listed:?}");
+}
+
+#[test]
+fn system_calls_have_names() {
+    if may_trace() {
+        let script = "begin { print(syscall_name(__NR_read)); print(syscall_name(99999)); }";
+        assert_eq!(run(&["run", "-q", "-e", script]).0.trim_end(), "read\n99999");
+    }
+}
+
+#[test]
 fn a_command_is_traced_from_its_first_instruction_and_its_end_is_the_end() {
     if !may_trace() {
         return;

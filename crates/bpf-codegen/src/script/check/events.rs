@@ -113,16 +113,17 @@ impl Check<'_, '_> {
                 }
                 FormatPiece::Value(spec) => spec,
             };
-            match (values.next().map(|value| &value.kind), spec.conversion) {
-                (Some(ExKind::Str(text)), _) => message.push_str(&String::from_utf8_lossy(text)),
-                (Some(ExKind::Int(number)), 'x' | 'X' | 'p') => message.push_str(&format!("{number:x}")),
-                (Some(ExKind::Int(number)), 'u') => message.push_str(&number.to_string()),
-                (Some(ExKind::Int(number)), _) => message.push_str(&number.cast_signed().to_string()),
+            let shown = match (values.next().map(|value| &value.kind), spec.conversion) {
+                (Some(ExKind::Str(text)), _) => String::from_utf8_lossy(text).into_owned(),
+                (Some(ExKind::Int(number)), 'x' | 'X' | 'p') => format!("{number:x}"),
+                (Some(ExKind::Int(number)), 'u') => number.to_string(),
+                (Some(ExKind::Int(number)), _) => number.cast_signed().to_string(),
                 _ => {
                     return self
                         .wrong(call.span, "fail() shows only what is known when compiling: literals, parameters");
                 }
-            }
+            };
+            message.push_str(&shown);
         }
         self.wrong(call.span, message)
     }
