@@ -302,6 +302,12 @@ impl Ex {
         }
     }
 
+    /// Whether it is the text of a field of a C struct of our own, behind whose end anything may be.
+    pub(crate) fn is_text_of_struct(&self) -> bool {
+        let of_struct = |base: &Self| matches!(base.ty, Ty::C { .. });
+        matches!((&self.kind, &self.ty), (ExKind::Part { base, .. }, Ty::Str(_)) if of_struct(base))
+    }
+
     /// Whether the expression can leave the program, loop or send events, so that it must not stand between reserving
     /// and submitting an event.
     pub(crate) fn is_complex(&self) -> bool {

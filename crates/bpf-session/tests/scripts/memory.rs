@@ -34,6 +34,25 @@ fn structs_over_values() {
     prints("struct S { int x[4]; } begin { $t = ((int32)1, ((struct S *)0).x); print(sizeof($t)); }", &["20"]);
 }
 
+/// A program fills a field again and again: behind the end of a text is what is left of longer ones.
+#[test]
+fn what_is_behind_the_end_of_a_fields_text_is_no_part_of_it() {
+    let values = "$v = (uint64)0x7878787878006261; if ($i == 1) { $v = (uint64)0x7900797979006261; } \
+                  if ($i == 2) { $v = (uint64)0x6867666564636261; } $f = (struct F *)&$v; $own = *$f; $x = $f->s;";
+    for text in ["$f->s", "$own.s", "$x", "($f->s)"] {
+        let script = format!(
+            "struct F {{ char s[8]; }} begin {{ for ($i : 0..3) {{ {values} @[{text}, 1] = count(); \
+             print(($own.s == $f->s, $x == $own.s, strncmp($own.s, $x, 8), {text})); }} print(len(@)); }}"
+        );
+        prints(&script, &["(true, true, 0, ab)", "(true, true, 0, ab)", "(true, true, 0, abcdefgh)", "2"]);
+    }
+    prints(
+        "struct F { char s[8]; } begin { $v = (uint64)0x6867666564636261; @[((struct F *)&$v)->s] = 1; \
+         $v = (uint64)0x6800666564636261; @[((struct F *)&$v)->s] = 2; print((len(@), @[\"abcdefg\"])); }",
+        &["(2, 0)"],
+    );
+}
+
 #[test]
 fn numbers_that_are_written_down_are_as_wide_as_arrays_want() {
     prints("begin { $a = (uint8[8])12345; print(($a[0], $a[1], (uint64)$a)); }", &["(57, 48, 12345)"]);

@@ -15,7 +15,7 @@ fn start(folder: &Path) -> Option<Target> {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel_delay/leaderless.c");
     let built = Command::new("gcc").args(["-O1", "-Wall", "-pthread", "-o"]).arg(&program).arg(source).status();
     let Ok(status) = built else {
-        println!("SKIPPED (gcc): no gcc here");
+        testkit::kernel::skip("gcc", "no gcc here");
         return None;
     };
     assert!(status.success());

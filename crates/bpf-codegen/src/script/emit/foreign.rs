@@ -51,6 +51,22 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
+    /// Reads a field's text into room that holds zeros, up to its end. What the program left behind the end is no part of the
+    /// text: two keys would look the same. A text that fills its field has no end.
+    pub(super) fn read_field(&mut self, from: &Foreign) {
+        let done = self.asm.label("read");
+        self.read_foreign(from);
+        self.asm.jump_if(R0, JumpOp::Lt, from.room.cast_signed(), done);
+        if self.shared.facts.tells_reads() {
+            let full = self.asm.label("full");
+            self.asm.jump_if(R0, JumpOp::SGe, 0, full);
+            self.unreadable(from);
+            self.asm.jump(done).bind(full);
+        }
+        self.last_byte(from);
+        self.asm.bind(done);
+    }
+
     /// Reads bytes.
     pub(super) fn read_bytes(&mut self, from: &Foreign) {
         let done = self.asm.label("read");
@@ -99,16 +115,23 @@ impl Emitter<'_> {
 
     /// The string's last byte in its room is to be what it is in its own memory: an end only if it is one.
     fn look_behind(&mut self, from: &Foreign, done: bpf_insn::Label) {
-        let last = from.room - 1;
-        let end = from.to.at(last);
-        self.fetch(from.addr, R3);
-        self.asm.note("is there more of the string?").add(R3, last.cast_signed());
-        self.address(end, R1);
-        self.asm.mov(R2, 1);
-        self.read_quietly(from.space, false);
+        self.asm.note("is there more of the string?");
+        let end = self.last_byte(from);
         self.load(end, &Ty::Int { size: 1, signed: false }, R0);
         self.asm.jump_if(R0, JumpOp::Eq, 0, done);
         self.failed(FailureKind::TextCut);
+    }
+
+    /// Reads the last byte that there is room for as it is; where that is.
+    fn last_byte(&mut self, from: &Foreign) -> Place {
+        let last = from.room - 1;
+        let end = from.to.at(last);
+        self.fetch(from.addr, R3);
+        self.asm.add(R3, last.cast_signed());
+        self.address(end, R1);
+        self.asm.mov(R2, 1);
+        self.read_quietly(from.space, false);
+        end
     }
 
     /// Counts that nothing was read. r0 is the error.

@@ -37,18 +37,18 @@ impl Emitter<'_> {
 
     /// A value's place, which another one that is worked out then does not change.
     fn before(&mut self, ex: &Ex, ty: &Ty, other: &Ex) -> Place {
-        if !other.is_complex() {
-            return self.as_type(ex, ty);
-        }
-        let place = self.mem(ty.size());
-        self.write(ex, ty, place);
-        place
+        if other.is_complex() { self.copied(ex, ty) } else { self.as_type(ex, ty) }
     }
 
     fn as_type(&mut self, ex: &Ex, ty: &Ty) -> Place {
-        if ex.ty == *ty {
+        // Behind the end of a struct's text is what the program left there.
+        if ex.ty == *ty && !ex.is_text_of_struct() {
             return self.own(ex);
         }
+        self.copied(ex, ty)
+    }
+
+    fn copied(&mut self, ex: &Ex, ty: &Ty) -> Place {
         let place = self.mem(ty.size());
         self.write(ex, ty, place);
         place
@@ -75,7 +75,7 @@ impl Emitter<'_> {
             return;
         }
         // Behind their ends our own strings are filled with zeros.
-        let (a, b) = (self.before(left, &left.ty, right), self.own(right));
+        let (a, b) = (self.before(left, &left.ty, right), self.as_type(right, &right.ty));
         let common = left.ty.size().min(right.ty.size()).min(count);
         self.same_memory(a, b, common, differ);
         let (longer, whole) = if left.ty.size() > right.ty.size() { (a, left) } else { (b, right) };

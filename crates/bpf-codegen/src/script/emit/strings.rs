@@ -71,6 +71,13 @@ impl Emitter<'_> {
             self.cut_at(value, limit, room, place);
             return;
         }
+        if let ExKind::At { addr, space } = &value.kind
+            && self.is_kept_text(&value.ty, to, place)
+        {
+            self.scalar(addr);
+            self.write_field(&value.ty, *space, to, place);
+            return;
+        }
         let taken =
             if matches!((to, &value.kind), (Ty::Buf(_), _) | (_, ExKind::Str(_))) { 0 } else { value.ty.size() };
         self.pad(place, taken.min(to.size()), to.size());

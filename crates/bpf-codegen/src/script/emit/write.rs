@@ -4,10 +4,11 @@ use bpf_insn::Reg::{R0, R1};
 use bpf_insn::{JumpOp, Size};
 
 use super::Emitter;
+use super::foreign::Foreign;
 use super::place::{Place, size_of};
 use crate::script::hir::{Ex, ExKind};
 use crate::script::interface::FailureKind;
-use crate::script::ty::Ty;
+use crate::script::ty::{Space, Ty};
 
 impl Emitter<'_> {
     /// Writes a value as one of type `to`, all of whose bytes are then known.
@@ -39,6 +40,11 @@ impl Emitter<'_> {
             ExKind::MapGet { map, key } => self.get_value(*map, key, to, place),
             ExKind::At { addr, space } => {
                 let size = ex.ty.size().min(to.size());
+                if self.is_kept_text(&ex.ty, to, place) {
+                    self.scalar(addr);
+                    self.write_field(&ex.ty, *space, to, place);
+                    return;
+                }
                 self.pad(place, size, to.size());
                 self.read_value(addr, *space, size, place);
                 self.end_text(&ex.ty, to, place);
@@ -57,10 +63,30 @@ impl Emitter<'_> {
             }
             ExKind::Var(_) | ExKind::Part { .. } => {
                 let from = self.own(ex);
+                if ex.is_text_of_struct() && self.is_kept_text(&ex.ty, to, place) {
+                    self.address(from, R0);
+                    self.write_field(&ex.ty, Space::Kernel, to, place);
+                    return;
+                }
                 self.convert_copy(&ex.ty, from, to, place);
             }
             _ => self.zero(place, to.size()),
         }
+    }
+
+    /// Whether it is a text that may become a key or be compared, and not only be shown.
+    pub(super) fn is_kept_text(&self, from: &Ty, to: &Ty, place: Place) -> bool {
+        matches!((from, to), (Ty::Str(1..), Ty::Str(1..))) && self.shown != Some(place.base)
+    }
+
+    /// Writes the text of a field at the address in r0, with zeros behind its end.
+    pub(super) fn write_field(&mut self, from: &Ty, space: Space, to: &Ty, place: Place) {
+        let addr = self.hold();
+        let room = from.size().min(to.size());
+        self.zero(place, to.size());
+        self.read_field(&Foreign { addr, space, text: true, to: place, room, limit: None });
+        self.release(addr);
+        self.end_text(from, to, place);
     }
 
     fn write_scalar(&mut self, ex: &Ex, to: &Ty, place: Place) {
