@@ -46,7 +46,10 @@ pub(super) fn lines(limits: &[CpuLimit]) -> Vec<String> {
 
 /// The same for programs, of all.
 pub(super) fn json(limits: &[CpuLimit]) -> Value {
-    let one = |CpuLimit { group, periods, throttled }: &CpuLimit| json!({ "cgroup": spdk_trace::printable(group.as_bytes()), "periods": periods, "used_up": throttled });
+    let one = |CpuLimit { group, periods, throttled }: &CpuLimit| {
+        let group = spdk_trace::printable(group.as_bytes());
+        json!({ "cgroup": group, "periods": periods, "used_up": throttled })
+    };
     limits.iter().map(one).collect()
 }
 
