@@ -40,6 +40,16 @@ pub enum SessionError {
         /// What the call said.
         source: io::Error,
     },
+    /// The verifier gave up: it follows each way through a program, and there are too many.
+    #[error(
+        "the kernel can't follow all ways through {program}: it looks at no more than a million instructions, those behind a \
+         branch once for each way that leads there. Fewer branches one behind the other help: a map in place of a chain of \
+         them, a loop in place of unroll, or two probes in place of one"
+    )]
+    TooComplex {
+        /// What it is for.
+        program: String,
+    },
     /// The kernel is too old for a program.
     #[error("this kernel has no {what}, which {program} needs: Linux {since} has")]
     TooOld {
@@ -131,6 +141,7 @@ impl SessionError {
                 | Self::TooOld { .. }
                 | Self::Locked { .. }
                 | Self::NotInThis { .. }
+                | Self::TooComplex { .. }
         )
     }
 

@@ -202,6 +202,8 @@ impl Session {
                 None if for_function && source.kind() == io::ErrorKind::PermissionDenied => {
                     SessionError::Locked { program, source }
                 }
+                // `do_check` of `kernel/bpf/verifier.c`: E2BIG is for nothing else, as long as programs are shorter than that.
+                None if source.kind() == io::ErrorKind::ArgumentListTooLong => SessionError::TooComplex { program },
                 None => SessionError::Refused { program, log: last_lines(&error.log), source },
             };
             SessionError::permission_or(error.source, refused)

@@ -93,3 +93,17 @@ fn many_mistakes() {
     let (told, status) = check(&script);
     assert_eq!((status, told.matches("unknown identifier").count()), (Some(2), 100));
 }
+
+/// No mistake of the script's, and none of ours: the kernel's verifier has a limit that can't be told without it.
+#[test]
+fn more_ways_than_the_kernel_follows_are_told() {
+    let Some(_alone) = testkit::kernel::may_run("run") else { return };
+    let adds = |bit: u32| format!("if ((nsecs >> {bit}) & 1) {{ $x += {}; }}", 1 << bit);
+    let asks = |bit: u32| format!("if ($x == {}) {{ @[{bit}] = 1; }}", (3 << bit) + 1);
+    let branches: String = (0..26).map(adds).chain((0..26).map(asks)).collect();
+    let script = format!("begin {{ $x = (uint64)0; {branches} exit(); }}");
+    let output = Command::new(env!("CARGO_BIN_EXE_dptrace")).args(["run", "-e", &script]).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains("can't follow all ways through begin_1"), "{told}");
+}
