@@ -19,6 +19,10 @@ use crate::lack;
 /// How many lines of the verifier's log are shown: the last ones say what it did not like.
 const LOG_LINES: usize = 12;
 
+/// What the verifier says where too many branches wait (`push_stack` of `kernel/bpf/verifier.c`). For too many instructions
+/// there is an error number: E2BIG, which is for nothing else as long as programs are not that long themselves.
+const TOO_MANY_WAYS: &str = "jumps is too complex";
+
 /// What the verifier says of a helper that is only for some places (`check_helper_call` of `kernel/bpf/verifier.c`; of those
 /// that scripts use, that is `bpf_d_path`).
 const NOT_IN_THIS: &str = "helper call is not allowed in probe";
@@ -202,8 +206,9 @@ impl Session {
                 None if for_function && source.kind() == io::ErrorKind::PermissionDenied => {
                     SessionError::Locked { program, source }
                 }
-                // `do_check` of `kernel/bpf/verifier.c`: E2BIG is for nothing else, as long as programs are shorter than that.
-                None if source.kind() == io::ErrorKind::ArgumentListTooLong => SessionError::TooComplex { program },
+                None if source.kind() == io::ErrorKind::ArgumentListTooLong || error.log.contains(TOO_MANY_WAYS) => {
+                    SessionError::TooComplex { program }
+                }
                 None => SessionError::Refused { program, log: last_lines(&error.log), source },
             };
             SessionError::permission_or(error.source, refused)

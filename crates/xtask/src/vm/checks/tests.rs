@@ -6,8 +6,9 @@ use xtask::{GuestAnswer, GuestCommand};
 use super::{Check, Needs};
 use crate::vm::build::TestProgram;
 
-/// How many random scripts the verifier is given: emulated, it needs a hundred times longer.
-const SCRIPTS: (&str, &str) = ("DPTRACE_TEST_SCRIPTS", "40");
+/// How many random scripts the verifier is given, and how many are held against their values: emulated, it needs a hundred
+/// times longer.
+const FEWER: [(&str, &str); 2] = [("DPTRACE_TEST_SCRIPTS", "40"), ("DPTRACE_TEST_TRUTHS", "15")];
 /// A test that can't run has failed.
 const REQUIRED: (&str, &str) = ("DPTRACE_REQUIRE_KERNEL_TESTS", "1");
 
@@ -48,7 +49,8 @@ pub(super) fn of(program: &TestProgram) -> impl Iterator<Item = Check> + '_ {
             NEEDS.iter().filter(|(name, beginning, _)| *name == program.name && case.starts_with(beginning));
         let needs = needs.next().map_or(&[][..], |(.., needs)| *needs);
         let command = GuestCommand::new(&[&program.name, "--exact", case, "--nocapture", "--test-threads=1"]);
-        let command = command.with_variable(SCRIPTS.0, SCRIPTS.1).with_variable(REQUIRED.0, REQUIRED.1);
+        let variables = FEWER.into_iter().chain([REQUIRED]);
+        let command = variables.fold(command, |command, (name, value)| command.with_variable(name, value));
         Check::new(program.about, &readable(case), command, needs, passed)
     })
 }
