@@ -21,23 +21,22 @@ impl Check<'_, '_> {
         if limit.is_some() {
             return self.wrong(call.span, "path() needs a literal length");
         }
-        if !self.gets_pointers() {
-            return self.not_here("path", "fentry, fexit and iter probes", call.span);
-        }
-        match self.owned(call, "path") {
-            Some(place) => Ex::new(ty, ExKind::Fun(Fun::Path, vec![place]), call.span),
-            None => Ex::new(ty, ExKind::Error, call.span),
-        }
+        self.of_pointer(call, "path", ty, Fun::Path)
     }
 
     /// `socket_cookie(socket)`
     pub(super) fn socket_cookie(&mut self, call: &Call<'_>) -> Ex {
+        self.of_pointer(call, "sock", U64, Fun::SocketCookie)
+    }
+
+    /// What the kernel makes of a struct that it knows itself.
+    fn of_pointer(&mut self, call: &Call<'_>, record: &str, ty: Ty, fun: Fun) -> Ex {
         if !self.gets_pointers() {
-            return self.not_here("socket_cookie", "fentry, fexit and iter probes", call.span);
+            return self.not_here(call.name, "fentry, fexit and iter probes", call.span);
         }
-        match self.owned(call, "sock") {
-            Some(socket) => Ex::new(U64, ExKind::Fun(Fun::SocketCookie, vec![socket]), call.span),
-            None => Ex::new(U64, ExKind::Error, call.span),
+        match self.owned(call, record) {
+            Some(place) => Ex::new(ty, ExKind::Fun(fun, vec![place]), call.span),
+            None => Ex::new(ty, ExKind::Error, call.span),
         }
     }
 

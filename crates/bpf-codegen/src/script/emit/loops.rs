@@ -105,16 +105,15 @@ impl Emitter<'_> {
     /// loop it gives up after a million instructions.
     fn forget_numbers(&mut self) {
         let vars = self.vars.iter().zip(&self.body.vars);
-        let places: Vec<Place> = vars.filter(|(_, var)| var.ty.is_scalar()).map(|(place, _)| *place).collect();
         // Of scratch memory it knows nothing, and of a word of the stack nothing more once something was added in place.
-        let on_stack = |place: &&Place| place.base == Base::Frame;
-        let frame = self.frame;
-        let mut zero = Some(0);
-        for place in places.iter().filter(on_stack) {
-            if let Some(zero) = zero.take() {
-                self.asm.note("numbers are to be unknown").mov(R1, zero);
-            }
-            self.asm.atomic(AtomicOp::Add, Width::W64, frame.at(place.off as i16), R1);
+        let on_stack = vars.filter(|(place, var)| var.ty.is_scalar() && place.base == Base::Frame);
+        let words: Vec<_> = on_stack.map(|(place, _)| self.frame.at(place.off as i16)).collect();
+        if words.is_empty() {
+            return;
+        }
+        self.asm.note("numbers are to be unknown").mov(R1, 0);
+        for word in words {
+            self.asm.atomic(AtomicOp::Add, Width::W64, word, R1);
         }
     }
 
