@@ -34,6 +34,15 @@ pub(super) fn find(asm: &mut Asm, missing: Label) {
     asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, missing).mov(R7, R0);
 }
 
+/// r2 = the window, `stop` = its end, `start` = its start.
+///
+/// A program on another CPU may be here while user space announces the next window. The stop is read first, and user
+/// space makes the start "never" before it writes anything of the next window: so a stop of one window never meets an
+/// earlier start of another one, which would count the time between them.
+pub(super) fn window_bounds(asm: &mut Asm, start: Reg, stop: Reg) {
+    asm.load_data(R2, WINDOW, 0).load(Size::DW, stop, R2.at(window::STOP)).load(Size::DW, start, R2.at(window::START));
+}
+
 /// The time from the mark until now goes to the bucket. An interrupt may come at any point, and account for the same
 /// thread: so the mark is exchanged in one step, and a mark that is later than our time is put back.
 pub(super) fn account(asm: &mut Asm) {
@@ -41,10 +50,10 @@ pub(super) fn account(asm: &mut Asm) {
         (asm.label("forward"), asm.label("from_mark"), asm.label("to_now"), asm.label("accounted"));
     asm.note("time since the mark").mov(R1, R8).atomic(AtomicOp::Xchg, Width::W64, R7.at(value::MARK), R1);
     asm.jump_if(R1, JumpOp::Le, R8, forward).store(Size::DW, R7.at(value::MARK), R1).jump(done);
-    asm.bind(forward).load_data(R2, WINDOW, 0).load(Size::DW, R3, R2.at(window::START));
+    asm.bind(forward);
+    window_bounds(asm, R3, R5);
     asm.jump_if(R1, JumpOp::Ge, R3, from_mark).mov(R1, R3);
-    asm.bind(from_mark).load(Size::DW, R3, R2.at(window::STOP)).mov(R4, R8);
-    asm.jump_if(R4, JumpOp::Le, R3, to_now).mov(R4, R3);
+    asm.bind(from_mark).mov(R4, R8).jump_if(R4, JumpOp::Le, R5, to_now).mov(R4, R5);
     asm.bind(to_now).jump_if(R4, JumpOp::Le, R1, done).sub(R4, R1);
     asm.note("into the bucket").load(Size::W, R3, R7.at(value::BUCKET)).and(R3, BUCKET_MASK);
     asm.jump_if(R3, JumpOp::Gt, value::SIZE.cast_signed() - 8, done);
@@ -71,10 +80,11 @@ pub(super) fn call_bucket(asm: &mut Asm, part: i16) {
     asm.load(Size::W, R1, R7.at(value::CALL)).add(R1, i32::from(part)).store(Size::W, R7.at(value::BUCKET), R1);
 }
 
-/// Goes to `outside` unless the time from `since` until now lies wholly in the window; r2 is the window.
+/// Goes to `outside` unless the time from `since` until now lies wholly in the window; r2 is the window. r0, r1 and r4 are
+/// kept.
 pub(super) fn inside(asm: &mut Asm, since: Reg, outside: Label) {
-    asm.load_data(R2, WINDOW, 0).load(Size::DW, R3, R2.at(window::START)).jump_if(since, JumpOp::Lt, R3, outside);
-    asm.load(Size::DW, R3, R2.at(window::STOP)).jump_if(R8, JumpOp::Gt, R3, outside);
+    window_bounds(asm, R3, R5);
+    asm.jump_if(since, JumpOp::Lt, R3, outside).jump_if(R8, JumpOp::Gt, R5, outside);
 }
 
 /// Which parts of a [`stat`] there are.

@@ -3,13 +3,13 @@
 //! The log is only written while one of the process's threads waits. All that ran on a CPU while a thread waited is then in
 //! that CPU's log; the thread is told about the CPU that it got at last, also if it waited at another one first.
 
-use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Size, Width};
 
 use super::Setting;
 use super::calls::copy_comm;
 use super::emit::{self, KEY};
-use super::layout::{LOG, RIVALS, WINDOW, counts, log, rival, value, window};
+use super::layout::{LOG, RIVALS, counts, log, rival, value};
 
 /// The stack's places: the log's index, the times between which the thread waited, the key, what goes there.
 const INDEX: i16 = -24;
@@ -61,9 +61,10 @@ pub(super) fn attribute(asm: &mut Asm) {
 /// longest wait is kept.
 fn span(asm: &mut Asm, none: Label) {
     let (from, to) = (asm.label("from_start"), asm.label("to_stop"));
-    asm.load_data(R2, WINDOW, 0).load(Size::DW, R4, R7.at(value::SINCE)).load(Size::DW, R3, R2.at(window::START));
+    emit::window_bounds(asm, R3, R5);
+    asm.load(Size::DW, R4, R7.at(value::SINCE));
     asm.jump_if(R4, JumpOp::Ge, R3, from).mov(R4, R3).bind(from).store(Size::DW, R10.at(FROM), R4);
-    asm.load(Size::DW, R3, R2.at(window::STOP)).mov(R1, R8).jump_if(R1, JumpOp::Le, R3, to).mov(R1, R3).bind(to);
+    asm.mov(R1, R8).jump_if(R1, JumpOp::Le, R5, to).mov(R1, R5).bind(to);
     asm.store(Size::DW, R10.at(TO), R1).jump_if(R1, JumpOp::Le, R4, none).sub(R1, R4);
     emit::longest(asm, R7, value::LONGEST);
 }

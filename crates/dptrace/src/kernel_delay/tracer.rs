@@ -145,6 +145,7 @@ impl Tracer {
     pub(super) fn prepare(&mut self) -> anyhow::Result<()> {
         // After the last number the first one comes again: none is a window's that never was.
         self.number = self.number.checked_add(1).unwrap_or(1);
+        self.end_window()?;
         self.is_32_bit = proc_thread::is_32_bit(self.pid);
         for name in [RIVALS, INTERRUPTS, UPCALLS] {
             let Some(map) = self.session.map(name) else { continue };
@@ -159,6 +160,16 @@ impl Tracer {
         self.before = before;
         self.ask_cpus();
         Ok(())
+    }
+
+    /// Makes the window's start "never" before anything of the next one is written: `emit::window_bounds` says why.
+    fn end_window(&self) -> anyhow::Result<()> {
+        let map = self.map(WINDOW)?;
+        let key = 0_u32.to_ne_bytes();
+        let Some(mut bytes) = map.lookup(&key)? else { return Ok(()) };
+        let at = usize::from(window::START.cast_unsigned());
+        bytes[at..at + 8].copy_from_slice(&NEVER.to_ne_bytes());
+        Ok(map.update(&key, &bytes)?)
     }
 
     /// Looks at the CPUs of threads that can run and of which no event has told: those that do run are then known to, and

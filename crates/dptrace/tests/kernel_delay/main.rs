@@ -76,6 +76,9 @@ fn tid_of(pid: u32, name: &str) -> u64 {
     path.file_name().unwrap().to_str().unwrap().parse().unwrap()
 }
 
+/// The scheduler's clock is read when it decides, ours some instructions later; it may leave interrupts out.
+const CLOCKS_DIFFER_NS: u64 = 5_000_000;
+
 #[test]
 fn spinners_have_a_whole_budget_and_rivals() {
     let target = Target::start("spin");
@@ -86,6 +89,8 @@ fn spinners_have_a_whole_budget_and_rivals() {
     let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else { return };
     std::thread::sleep(Duration::from_millis(500));
     let (sample, _) = sampling.end();
+    // What runs and what waits is in the books when it ends: at the latest when all have stopped.
+    target.stop();
     let after = names.map(|name| books(pid, tid_of(pid, name)));
     let outside = begun.elapsed().as_nanos() as u64 - (number(&sample["stop_ns"]) - number(&sample["start_ns"]));
     adds_up(&sample);
@@ -93,13 +98,12 @@ fn spinners_have_a_whole_budget_and_rivals() {
         let thread = thread(&sample, name);
         assert_eq!((budget(thread, "syscalls_ns"), budget(thread, "blocked_ns")), (0, 0), "{thread:#}");
         let (waited, booked) = (budget(thread, "ready_ns"), after.1 - before.1);
-        // A wait is booked when it ends.
+        assert!(waited <= booked + CLOCKS_DIFFER_NS, "{name} waited {waited}, booked {booked}");
+        // A wait is booked when it ends: the one at the beginning may have begun before we first read the books.
         let open = number(&thread["longest_wait_ns"]).max(50_000_000);
-        assert!(waited <= booked + open, "{name} waited {waited}, booked {booked}");
         assert!(waited + outside + open >= booked, "{name} waited {waited}, booked {booked}, {outside} outside");
         let ran = budget(thread, "user_ns") + budget(thread, "hard_irq_ns") + budget(thread, "soft_irq_ns");
-        // What runs is booked at the ticks.
-        assert!(ran <= after.0 - before.0 + 20_000_000, "{name} ran {ran}, booked {}", after.0 - before.0);
+        assert!(ran <= after.0 - before.0 + CLOCKS_DIFFER_NS, "{name} ran {ran}, booked {}", after.0 - before.0);
     }
     let left = thread(&sample, "left");
     let rivals = left["ran_instead"].as_array().unwrap();

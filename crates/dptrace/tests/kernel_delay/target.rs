@@ -61,6 +61,16 @@ impl Target {
     pub(super) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
+
+    /// Stops all its threads.
+    pub(super) fn stop(&self) {
+        self.signal(Signal::STOP);
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let stopped = |path: std::path::PathBuf| std::fs::read_to_string(path.join("stat")).unwrap().contains(") T ");
+        while !std::fs::read_dir(&tasks).unwrap().all(|task| stopped(task.unwrap().path())) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
 }
 
 impl Drop for Target {
