@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -87,12 +88,14 @@ impl GuestCommand {
             process.uid(NOBODY).gid(NOBODY);
         }
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let since = Instant::now();
         match process.output() {
             Ok(done) => GuestAnswer {
                 status: done.status.code(),
                 stdout: text(&done.stdout),
                 stderr: text(&done.stderr),
                 file: self.file.as_ref().and_then(|path| fs::read_to_string(folder.join(path)).ok()),
+                seconds: since.elapsed().as_secs_f64(),
             },
             Err(error) => GuestAnswer { stderr: format!("running {program}: {error}"), ..GuestAnswer::default() },
         }
@@ -115,7 +118,7 @@ pub struct DatapathTruth {
 }
 
 /// What came of a command.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct GuestAnswer {
     /// Its exit status; none if a signal ended it or it could not be started.
     pub status: Option<i32>,
@@ -125,4 +128,7 @@ pub struct GuestAnswer {
     pub stderr: String,
     /// The file that was asked for, if it could be read.
     pub file: Option<String>,
+    /// How long it took, in seconds.
+    #[serde(default)]
+    pub seconds: f64,
 }

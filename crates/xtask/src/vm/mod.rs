@@ -1,5 +1,6 @@
 //! `cargo xtask vm`: the static program in virtual machines with Debian's kernels, and on this machine's own.
 
+mod boots;
 mod build;
 mod checks;
 mod hardware;
@@ -9,29 +10,23 @@ mod machine;
 mod own;
 mod table;
 
+use std::borrow::Borrow;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
-use xtask::{GuestAnswer, GuestCommand, GuestPlan, MODULES, PLAN};
+use xtask::{GuestAnswer, GuestCommand};
 
-use build::Built;
+use boots::{Boot, Task, all_answers, answers};
 use checks::Check;
 use hardware::Architecture;
-use initramfs::Archive;
 use kernels::Kernel;
 use own::OWN;
 use table::Column;
 
 /// Where the page about kernels is, from the workspace's root.
 const PAGE: &str = "docs/kernels.md";
-/// How many guests run at a time: each has two processors, which its commands rarely both use.
-const AT_A_TIME: usize = 2;
-
 /// `cargo xtask vm`, as typed.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
@@ -85,14 +80,6 @@ Examples:
   cargo xtask vm 5.10 -- dptrace doctor          a command, on one
   cargo xtask vm --machine aarch64 6.12          the checks, on another machine";
 
-/// What all kernels have in common.
-struct Task<'a> {
-    built: &'a Built,
-    commands: Vec<GuestCommand>,
-    initrd: PathBuf,
-    work: PathBuf,
-}
-
 /// Where commands run.
 enum Place {
     Guest(Kernel),
@@ -121,29 +108,21 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<()> {
     let checks = if has_checks { wanted(checks::all(&built.tests), args.only.as_deref()) } else { Vec::new() };
     let commands: Vec<GuestCommand> =
         if has_checks { checks.iter().map(|check| check.command.clone()).collect() } else { vec![own] };
-    let initrd = work.join("initrd");
-    write_initrd(&initrd, &built, &args.add, &commands)?;
-    let task = Task { built: &built, commands, initrd, work };
-    let results =
-        all_places(
-            &task,
-            &places,
-            |place, answers| {
-                if has_checks { judged(&checks, place, &answers) } else { shown(place, &answers) }
-            },
-        );
+    let task = Task { built: &built, added: &args.add, commands, work };
     let mut failed = Vec::new();
     let mut columns = Vec::new();
-    for (place, result) in places.iter().zip(results) {
-        let (column, mut failures) = result?;
-        // An emulated processor can stand still for half a second, in the middle of a program, too.
-        if has_checks && !failures.is_empty() && matches!(place, Place::Guest(_)) {
-            println!("{}: once more, since these failed: {}", place.name(), failures.join(", "));
-            let (_, again) = judged(&checks, place, &answers(&task, place)?)?;
-            failures.retain(|failure| again.contains(failure));
+    for (place, answers) in places.iter().zip(all_answers(&task, &places)) {
+        if !has_checks {
+            failed.extend(shown(place, &answers?)?);
+            continue;
         }
-        failed.extend(failures);
-        columns.extend(column);
+        let (column, mut failures) = judged(&checks, place, &answers?)?;
+        // An emulated processor can stand still for half a second, in the middle of a program, too.
+        if !failures.is_empty() && matches!(place, Place::Guest(_)) {
+            failures = again(&task, place, &checks, &failures)?;
+        }
+        failed.extend(failures.iter().map(|&check| format!("{} on {}", checks[check].name, column.title)));
+        columns.push(column);
     }
     if args.write_docs {
         std::fs::write(PAGE, table::page(&checks, &columns)).with_context(|| format!("writing {PAGE}"))?;
@@ -152,8 +131,19 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What came of a place: the table's column, if there are checks, and what failed.
-type Judged = (Option<Column>, Vec<String>);
+/// The table's column of a place, and the indices of the checks that failed there.
+type Judged = (Column, Vec<usize>);
+
+/// Runs the checks that failed once more, beside the first one, in a guest of their own; returns those that failed again.
+fn again(task: &Task<'_>, place: &Place, checks: &[Check], failures: &[usize]) -> anyhow::Result<Vec<usize>> {
+    let names: Vec<&str> = failures.iter().map(|&check| checks[check].name.as_str()).collect();
+    println!("{}: once more, since these failed: {}", place.name(), names.join(", "));
+    let commands: Vec<usize> = std::iter::once(0).chain(failures.iter().copied().filter(|&check| check != 0)).collect();
+    let repeated: Vec<&Check> = commands.iter().map(|&check| &checks[check]).collect();
+    let boot = Boot { place: 0, name: "again".to_owned(), commands: commands.clone() };
+    let (_, failed) = judged(&repeated, place, &answers(task, place, &boot)?)?;
+    Ok(failed.into_iter().map(|at| commands[at]).collect())
+}
 
 /// The first check is what the others are held against.
 fn wanted(checks: Vec<Check>, only: Option<&str>) -> Vec<Check> {
@@ -187,56 +177,8 @@ fn places(args: &VmArgs, work: &Path) -> anyhow::Result<Vec<Place>> {
     Ok(places)
 }
 
-/// Some guests at a time, then this machine, which is not to be busy with them.
-fn all_places<T: Send>(
-    task: &Task<'_>,
-    places: &[Place],
-    look: impl Fn(&Place, Vec<GuestAnswer>) -> anyhow::Result<T> + Sync,
-) -> Vec<anyhow::Result<T>> {
-    let guests: Vec<usize> = (0..places.len()).filter(|&at| matches!(places[at], Place::Guest(_))).collect();
-    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        while let Some(&at) = guests.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let result = answers(task, &places[at]).and_then(|answers| look(&places[at], answers));
-            if let Ok(mut done) = done.lock() {
-                done.push((at, result));
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
-            scope.spawn(work);
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_default();
-    for (at, place) in places.iter().enumerate().filter(|(_, place)| matches!(place, Place::Own)) {
-        done.push((at, answers(task, place).and_then(|answers| look(place, answers))));
-    }
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
-}
-
-/// What the commands answer there.
-fn answers(task: &Task<'_>, place: &Place) -> anyhow::Result<Vec<GuestAnswer>> {
-    let since = Instant::now();
-    let answers = match place {
-        Place::Own => own::run(task.built, &task.commands)?,
-        Place::Guest(kernel) => {
-            let folder = task.work.join(&kernel.release);
-            std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-            let initrd = folder.join("initrd");
-            add_modules(&initrd, &task.initrd, kernel)?;
-            machine::boot(kernel, &initrd, &folder)
-                .with_context(|| format!("the guest with Linux {}", kernel.release))?
-        }
-    };
-    println!("   {}: {:.0} s", place.name(), since.elapsed().as_secs_f64());
-    ensure!(answers.len() == task.commands.len(), "{} answers to {} commands", answers.len(), task.commands.len());
-    Ok(answers)
-}
-
 /// What the checks think of the answers.
-fn judged(checks: &[Check], place: &Place, answers: &[GuestAnswer]) -> anyhow::Result<Judged> {
+fn judged<C: Borrow<Check>>(checks: &[C], place: &Place, answers: &[GuestAnswer]) -> anyhow::Result<Judged> {
     let (title, package, debians) = match place {
         Place::Guest(kernel) => (kernel.release.clone(), kernel.package.as_str(), Some(kernel.hardware.architecture)),
         Place::Own => (own::release()?, "this machine's", None),
@@ -245,25 +187,25 @@ fn judged(checks: &[Check], place: &Place, answers: &[GuestAnswer]) -> anyhow::R
     let known = checks::known((numbers.0.parse()?, numbers.1.parse()?), debians, answers)?;
     let mut text = format!("== Linux {title} ({package})\n");
     let (mut verdicts, mut failed) = (Vec::new(), Vec::new());
-    for (check, answer) in checks.iter().zip(answers) {
+    for (at, (check, answer)) in checks.iter().map(Borrow::borrow).zip(answers).enumerate() {
         let verdict = check.judge(&known, answer);
-        let told = match &verdict {
+        let line = match &verdict {
             Ok(checks::Verdict::Works) => format!("ok       {}: {}", check.group, check.name),
             Ok(checks::Verdict::Refused(said)) => format!("refused  {}: {}: {said}", check.group, check.name),
             Err(why) => {
-                failed.push(format!("{} on {title}", check.name));
+                failed.push(at);
                 format!("FAILED   {}: {}: {why:#}\n{}", check.group, check.name, in_full(answer))
             }
         };
-        let _ = writeln!(text, "{told}");
+        let _ = writeln!(text, "{line}");
         verdicts.push(verdict.ok());
     }
     print!("{text}");
-    Ok((Some(Column { title, known, verdicts }), failed))
+    Ok((Column { title, known, verdicts }, failed))
 }
 
-/// Shows what a command answered.
-fn shown(place: &Place, answers: &[GuestAnswer]) -> anyhow::Result<Judged> {
+/// Shows what a command answered; returns the place's name for each that failed.
+fn shown(place: &Place, answers: &[GuestAnswer]) -> anyhow::Result<Vec<String>> {
     let title = match place {
         Place::Guest(kernel) => kernel.release.clone(),
         Place::Own => own::release()?,
@@ -272,56 +214,10 @@ fn shown(place: &Place, answers: &[GuestAnswer]) -> anyhow::Result<Judged> {
     for answer in answers {
         print!("{}", in_full(answer));
     }
-    Ok((None, answers.iter().filter(|answer| answer.status != Some(0)).map(|_| title.clone()).collect()))
+    Ok(answers.iter().filter(|answer| answer.status != Some(0)).map(|_| title.clone()).collect())
 }
 
 fn in_full(answer: &GuestAnswer) -> String {
     let status = answer.status.map_or("none".into(), |status| status.to_string());
     format!("{}{}   exit status {status}\n", answer.stdout, answer.stderr)
-}
-
-/// The guest's files: its first process, dptrace, the tests, what was added, and what to do.
-fn write_initrd(to: &Path, built: &Built, added: &[PathBuf], commands: &[GuestCommand]) -> anyhow::Result<()> {
-    let mut archive = Archive::default();
-    for folder in ["dev", "proc", "sys", "tmp"] {
-        archive.folder(folder);
-    }
-    archive.console();
-    archive.program("init", &read(&built.init)?);
-    archive.program("dptrace", &read(&built.dptrace)?);
-    for test in &built.tests {
-        archive.program(&test.name, &read(&test.path)?);
-    }
-    for path in added {
-        let name = path.file_name().and_then(|name| name.to_str());
-        archive.program(name.with_context(|| format!("{} has no name", path.display()))?, &read(path)?);
-    }
-    let link = |at: &Path, to: &str| (at.display().to_string(), to.to_owned());
-    let links = vec![
-        link(&built.known_as, "/dptrace"),
-        link(Path::new("/sleep"), "/init"),
-        link(Path::new("/bin/sleep"), "/init"),
-        link(Path::new("/datapath"), "/init"),
-    ];
-    let plan = GuestPlan { links, commands: commands.to_vec() };
-    archive.file(PLAN.trim_start_matches('/'), &serde_json::to_vec(&plan)?);
-    std::fs::write(to, archive.finish()).with_context(|| format!("writing {}", to.display()))
-}
-
-/// The guest's files, with the modules of its kernel behind them: the kernel unpacks one archive after the other.
-fn add_modules(to: &Path, files: &Path, kernel: &Kernel) -> anyhow::Result<()> {
-    let folder = Path::new(MODULES.trim_start_matches('/'));
-    let mut archive = Archive::default();
-    archive.folder(&folder.to_string_lossy());
-    for (number, path) in kernel.modules.iter().enumerate() {
-        let name = path.file_name().context("a module without a name")?.to_string_lossy();
-        archive.file(&folder.join(format!("{number:02}-{name}")).to_string_lossy(), &read(path)?);
-    }
-    let mut bytes = read(files)?;
-    bytes.extend(archive.finish());
-    std::fs::write(to, bytes).with_context(|| format!("writing {}", to.display()))
-}
-
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("reading {}", path.display()))
 }
