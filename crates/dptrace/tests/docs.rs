@@ -11,7 +11,8 @@ fn root() -> PathBuf {
 }
 
 fn documents() -> Vec<(PathBuf, String)> {
-    let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let folders = ["docs", "docs/dev"].map(|folder| std::fs::read_dir(root().join(folder)).unwrap());
+    let docs = folders.into_iter().flatten().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root().join(name));
     docs.chain(top).map(|path| (path.clone(), std::fs::read_to_string(&path).unwrap())).collect()
 }
