@@ -41,7 +41,7 @@ pub enum DemoError {
     #[error("catching SIGINT and SIGTERM: {source}")]
     Signals {
         /// What went wrong.
-        source: ctrlc::Error,
+        source: std::io::Error,
     },
     /// Standard output could not be written.
     #[error("writing to standard output: {source}")]

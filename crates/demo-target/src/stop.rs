@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
 use crate::error::DemoError;
 
 /// Whether somebody wants the target to end.
@@ -23,12 +26,20 @@ pub(crate) fn listen() -> Result<(Stop, Wakeups), DemoError> {
     let stop = Stop(Arc::new(AtomicBool::new(false)));
     let (waker, woken) = channel();
     let (asked, signal) = (stop.clone(), waker.clone());
-    let handler = move || {
-        asked.ask();
-        // Nobody waits any more once the run has begun.
-        let _ = signal.send(());
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|source| DemoError::Signals { source })?;
+    let wait = move || {
+        for came in signals.forever() {
+            // The second one does not wait for what the first has not ended. Where even that fails, the third comes.
+            if asked.is_asked() {
+                let _ = signal_hook::low_level::emulate_default_handler(came);
+            }
+            asked.ask();
+            // Nobody waits any more once the run has begun.
+            let _ = signal.send(());
+        }
     };
-    ctrlc::set_handler(handler).map_err(|source| DemoError::Signals { source })?;
+    let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
+    thread.map_err(|source| DemoError::Thread { name: "signals".to_owned(), source })?;
     Ok((stop, Wakeups { woken, waker }))
 }
 

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
+use crate::interrupt;
+
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 256 * 1024;
 
@@ -43,7 +45,9 @@ impl Output {
 
     /// Empties the buffer.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        let written = self.writer.write_all(&self.buffer).and_then(|()| self.writer.flush());
+        let mut pieces = self.buffer.chunks(interrupt::piece());
+        let written = pieces.try_for_each(|piece| interrupt::writing(|| self.writer.write_all(piece)));
+        let written = written.and_then(|()| interrupt::writing(|| self.writer.flush()));
         self.buffer.clear();
         // The kind is kept: a reader who went away is no failure.
         written.map_err(|error| io::Error::new(error.kind(), format!("writing to {}: {error}", self.name)))

@@ -47,6 +47,15 @@ pub fn wait_readable(fd: BorrowedFd<'_>, at_most: Duration) -> io::Result<bool> 
     }
 }
 
+/// Writes a few words if that needs no wait: of a pipe `PIPE_BUF` bytes always fit or none (pipe(7)). For one who ends the
+/// process, and must not wait for a lock that another thread holds; who does not take them does not get them.
+pub fn write_if_ready(fd: BorrowedFd<'_>, words: &[u8]) {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
+    if poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::OUT) {
+        let _ = rustix::io::write(fd, words);
+    }
+}
+
 /// As [`wait_readable`], of two descriptors; either will do.
 pub fn wait_readable_either(fds: [BorrowedFd<'_>; 2], at_most: Duration) -> io::Result<bool> {
     let mut fds = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
@@ -78,6 +87,36 @@ pub fn exit_leaving_rest(status: u8, slow: &[BorrowedFd<'_>]) -> ! {
             close_together(&slow);
         }
         libc::_exit(i32::from(status))
+    }
+}
+
+/// Ends this process at once as the signal would without a handler, so that whoever waits for it sees that. A copy of it
+/// closes what is open, as for [`exit_leaving_rest`]: links of probes would hold up the end.
+pub fn end_by_signal(signal: i32) -> ! {
+    // SAFETY: all zeros is a `sigaction` with no flags and an empty mask; `SIG_DFL` is a handler that is no code of ours.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = libc::SIG_DFL;
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+    }
+    // SAFETY: the child makes system calls only and takes no lock nor memory, whatever other threads were doing; the set
+    // of signals is ours.
+    unsafe {
+        let us = libc::getpid();
+        if libc::fork() == 0 {
+            for standard in 0..3 {
+                libc::close(standard);
+            }
+            wait_for_parent(us);
+            libc::_exit(0);
+        }
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&raw mut set, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        libc::kill(us, signal);
+        libc::raise(signal);
+        // Signals that do nothing by default are none of those that end a process; then this does.
+        libc::_exit(128 + signal)
     }
 }
 

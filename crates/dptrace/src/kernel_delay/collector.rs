@@ -32,6 +32,7 @@ impl Collector {
         let into = Arc::clone(&events);
         // Kept where they are read: nothing waits in a queue, which would be one more thing to bound.
         let keep = move |bytes: &[u8]| -> Option<()> {
+            crate::interrupt::step();
             let mut events = into.lock().unwrap_or_else(PoisonError::into_inner);
             match &mut walker {
                 Some(walker) => events.add(bytes, Some(&mut |stack| walker.walk(stack))),

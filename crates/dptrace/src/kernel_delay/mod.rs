@@ -53,13 +53,13 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     let interval = nanos("--sample-interval", args.sample_interval)?;
     let threads = args.thread.as_deref().map(glob::Pattern::new).transpose();
     let threads = threads.map_err(|error| usage(format!("--thread: {error}")))?;
-    let interrupt = Interrupt::catch()?;
     let subject = subject::Subject::of(args)?;
     let begun = monotonic_nanos();
     let wanted: Vec<&Trigger> = [&args.start_trigger, &args.stop_trigger].into_iter().flatten().collect();
     let facts = Facts::read(&wanted)?;
     let held = PidFd::open(subject.pid).with_context(|| format!("no process has the pid {}", subject.pid))?;
     let tracer = attach(args, &subject, &facts).map_err(|error| triggers::explain(error, &wanted))?;
+    let interrupt = Interrupt::catch()?;
     if args.debug {
         note(&format!("attached in {} us", (monotonic_nanos() - begun) / 1000));
     }

@@ -84,7 +84,6 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     }
     let specs = args.specs.resolve()?;
     let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
-    let interrupt = Interrupt::catch()?;
     let subject = Subject::of(args)?;
     let mut plan = Plan::new(&wanted, Features::of_probes()?, args.buffer << 20);
     subject.files.for_each(Depth::Notes, |file| plan.look_into(file))?;
@@ -97,11 +96,12 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let held = subject.start()?;
     let pid = held.as_ref().map(HeldChild::pid).or(args.pid).unwrap_or_default();
     let recorder = Recorder::start(&plan, pid)?;
+    let interrupt = Interrupt::catch()?;
     tell_attached(&plan, pid);
     let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
     let watch = Watch::new(pid, plan.attachments.iter().map(|it| it.path.as_path()))?;
     let deadline = args.duration.and_then(|duration| Instant::now().checked_add(duration));
-    let (why, totals) = record(recorder, &watch, deadline, &interrupt, &mut output)?;
+    let (why, totals) = record(recorder, &watch, deadline, interrupt, &mut output)?;
     tell_totals(&why, &totals);
     if let Some(mut child) = child
         && child.try_wait().context("looking at the command")?.is_none()
@@ -159,7 +159,7 @@ fn record(
     mut recorder: Recorder,
     watch: &Watch,
     deadline: Option<Instant>,
-    interrupt: &Interrupt,
+    interrupt: Interrupt,
     output: &mut Output,
 ) -> anyhow::Result<(String, Totals)> {
     let mut looked = Instant::now();

@@ -17,7 +17,7 @@ use super::failures::{Failures, note_count};
 use super::maps;
 use super::options::RunArgs;
 use crate::failure::note;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{self, Interrupt};
 use crate::output::Output;
 
 /// The longest wait for events: how late the end of a process is seen at most.
@@ -191,6 +191,8 @@ impl<'a> Live<'a> {
 
     fn take(&mut self, events: Vec<Event>) {
         for event in events {
+            // Symbols are looked up for it, which can take a while.
+            interrupt::step();
             let time = event.time;
             if let Some((ready, is_exit)) = self.events.take(event) {
                 self.ends |= is_exit;
@@ -236,6 +238,7 @@ impl<'a> Live<'a> {
             return Ok(());
         }
         self.events.show(ready, &self.session, &mut self.output)?;
+        interrupt::step();
         Ok(self.output.drain()?)
     }
 

@@ -73,6 +73,7 @@ impl Lookups for Machine {
     }
 
     fn user(&self, pid: u32, address: u64) -> Vec<Symbol> {
+        crate::interrupt::step();
         self.user.at(pid, address).unwrap_or_default()
     }
 

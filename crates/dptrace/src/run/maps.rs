@@ -22,6 +22,7 @@ pub(super) fn element(session: &Session, map: &ScriptMap, key: &[u8]) -> Option<
 }
 
 fn values(map: &Map, key: &[u8]) -> Option<Vec<Vec<u8>>> {
+    crate::interrupt::step();
     let value = map.lookup(key).ok()??;
     Some(match map.cpu_stride() {
         Some(stride) => value.chunks(stride).map(<[u8]>::to_vec).collect(),

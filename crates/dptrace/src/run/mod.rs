@@ -72,16 +72,15 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(what) = args.dump {
         return show::dump(&script, what, args).map(|()| 0);
     }
-    let interrupt = Interrupt::catch()?;
     match Session::load(&script.module, facts.features()) {
         // Where the kernel does not let what this script does wait for memory, it does without.
         Err(SessionError::Refused { .. }) if script.module.programs.iter().any(|program| program.sleepable) => {
             facts.stay_awake();
             let script = compile(&text, &program, &facts, args)?;
             let session = Session::load(&script.module, facts.features())?;
-            execute(&script, session, &text, &facts, args, (held, &interrupt))
+            execute(&script, session, &text, &facts, args, held)
         }
-        loaded => execute(&script, loaded?, &text, &facts, args, (held, &interrupt)),
+        loaded => execute(&script, loaded?, &text, &facts, args, held),
     }
 }
 
@@ -101,7 +100,7 @@ fn execute(
     text: &ScriptText,
     facts: &Facts,
     args: &RunArgs,
-    (held, interrupt): (Option<HeldChild>, &Interrupt),
+    held: Option<HeldChild>,
 ) -> anyhow::Result<u8> {
     if args.dry_run {
         attach::all(script, &mut session, args.verbose > 0)?;
@@ -117,6 +116,8 @@ fn execute(
     }
     let pid = facts.files.subject().pid().filter(|_| held.is_none());
     let process = pid.map(|pid| PidFd::open(pid).with_context(|| format!("process {pid}"))).transpose()?;
+    // Not before there is something to finish: what comes earlier ends the process at once.
+    let interrupt = &Interrupt::catch()?;
     let setting = Setting { args, interrupt, held, process, pid };
     let (status, session) = Live::new(session, events, output, &setting).run(setting)?;
     if session.has_links() {

@@ -196,7 +196,6 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     }
     let follower = Follower::new(&source).with_context(reading)?;
     let Understood { annotator, mut filter, specs } = args.understand(follower.tpoints(), follower.tick_rate())?;
-    let stop = Stop { interrupt: Interrupt::catch()?, after: args.duration };
     let mut objects = match live {
         None => Objects::Known(annotator),
         Some(pid) => Objects::start(pid, specs, args.objects.text()?, follower.tpoints()),
@@ -204,6 +203,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     let start =
         if args.filter.common { RawTrace::read(&source).with_context(reading)?.common_start() } else { Ticks(0) };
     let mut output = Output::open(args.output.as_deref())?;
+    let stop = Stop { interrupt: Interrupt::catch()?, after: args.duration };
     let what = Following { path, start, format: args.format, look: args.look(), stop };
     follow::follow(follower, &what, &mut objects, &mut filter, &mut output)?;
     objects.tell();
