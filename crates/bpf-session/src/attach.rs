@@ -6,7 +6,8 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use bpf_codegen::ProgramKind;
-use host::{Capability, PerfSource};
+use host::proc::stand_in;
+use host::{Capability, PerfSource, Pid};
 use sys::bpf::{Link, UprobeMulti};
 use sys::perf::{PerfEvent, Scope, Uprobe};
 
@@ -80,7 +81,10 @@ impl Session {
         let on_return = self.loaded(program).kind == ProgramKind::UprobeReturn;
         let return_bit = if on_return { Some(source.return_bit.unwrap_or(0)) } else { None };
         // With no process, one CPU's event is enough: the place is in the file, and all CPUs run the program.
-        let scope = to.pid.map_or(Scope::Cpu(0), Scope::Process);
+        // An event of any thread is one of its process's memory, and the first thread may have ended (see
+        // `Features::for_process`).
+        let thread = |pid| stand_in(Pid(pid)).map_or(pid, |thread| thread.0);
+        let scope = to.pid.map_or(Scope::Cpu(0), |pid| Scope::Process(thread(pid)));
         for place in to.places {
             let (offset, semaphore) = (place.offset, place.semaphore.unwrap_or(0));
             let uprobe = Uprobe { kind: source.kind, return_bit, path: to.path, offset, semaphore };

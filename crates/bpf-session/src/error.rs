@@ -92,7 +92,7 @@ pub enum SessionError {
         symbol: String,
     },
     /// A file's places could not be attached to.
-    #[error("can't attach to {} at {}", path.display(), offsets(places))]
+    #[error("can't attach to {} at {}", shown(path), offsets(places))]
     Uprobe {
         /// The file.
         path: PathBuf,
@@ -169,6 +169,12 @@ fn named(missing: &[Capability]) -> String {
 /// What to give to the program's file. `CAP_SYS_ADMIN` stands for the other two.
 fn to_set(missing: &[Capability]) -> &'static str {
     if missing.contains(&Capability::SysAdmin) { "cap_sys_admin" } else { "cap_bpf,cap_perfmon" }
+}
+
+/// A path as it may be printed: foreign names can hold control characters.
+fn shown(path: &std::path::Path) -> String {
+    let text = path.display().to_string();
+    if text.contains(char::is_control) { text.escape_debug().to_string() } else { text }
 }
 
 fn offsets(places: &[u64]) -> String {

@@ -4,6 +4,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use host::{Pid, proc};
+
 /// The processes that write a trace file.
 pub(crate) struct Application {
     processes: Vec<Process>,
@@ -25,8 +27,7 @@ impl Application {
         let mut application = Self { processes: Vec::new(), blind: false };
         let Ok(file) = path.metadata() else { return application };
         let named = path.to_string_lossy().rsplit_once(".pid").and_then(|(_, pid)| pid.parse().ok());
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let mut pids: Vec<u32> = entries.filter_map(|e| e.file_name().to_string_lossy().parse().ok()).collect();
+        let mut pids = proc::numbers(Path::new("/proc"));
         pids.retain(|&pid| pid != std::process::id());
         for pid in pids {
             match holds(pid, &file) {
@@ -60,15 +61,7 @@ impl Application {
 
 impl Process {
     fn find(pid: u32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The command may hold blanks and parentheses; the fields behind the last one do not.
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-        // A zombie has ended, and only its parent has not noticed.
-        if fields.next()? == "Z" {
-            return None;
-        }
-        // The first of these is field 4.
-        Some(Self { pid, start_time: fields.nth(22 - 4)?.parse().ok()? })
+        Some(Self { pid, start_time: proc::start_of_living(Pid(pid))? })
     }
 }
 
@@ -79,11 +72,12 @@ pub(crate) fn writes(pid: u32, path: &Path) -> bool {
 
 /// Whether a process has the file mapped or open; `None` where we may not look.
 fn holds(pid: u32, file: &fs::Metadata) -> Option<bool> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    let folder = proc::folder(Pid(pid));
+    let maps = proc::text(folder.join("maps")).ok()?;
     if maps_file(&maps, file) {
         return Some(true);
     }
-    let open = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    let open = fs::read_dir(folder.join("fd")).ok()?;
     let mut open = open.flatten().filter_map(|entry| fs::metadata(entry.path()).ok());
     Some(open.any(|other| (other.dev(), other.ino()) == (file.dev(), file.ino())))
 }

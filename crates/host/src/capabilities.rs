@@ -36,7 +36,7 @@ pub struct Capabilities {
 impl Capabilities {
     /// Our own. Where `/proc` does not tell, none: what needs one will say so itself.
     pub fn own() -> Self {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let status = crate::proc::text("/proc/self/status").unwrap_or_default();
         Self::of(&status)
     }
 

@@ -1,6 +1,8 @@
 //! Control groups by their number, the inode of their directory (cgroups(7)), and what the CPU limits of a process did.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +11,7 @@ const MAX_FOLDERS: usize = 100_000;
 
 /// The hierarchies that are mounted, the second version's first: names and roots.
 pub fn hierarchies() -> Vec<(String, PathBuf)> {
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let mounts = crate::proc::text("/proc/self/mounts").unwrap_or_default();
     let (mut unified, mut others) = (Vec::new(), Vec::new());
     for line in mounts.lines() {
         let mut words = line.split(' ').skip(1);
@@ -53,7 +55,7 @@ pub fn id(path: &Path) -> Option<u64> {
 /// What a group's CPU limit did since it was set (`cpu.stat`; Documentation/scheduler/sched-bwc.rst).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CpuLimit {
-    /// The group's path in its hierarchy, as bytes of the kernel's.
+    /// The group's path in its hierarchy; what is not UTF-8 in it is U+FFFD.
     pub group: String,
     /// The periods in which something could run.
     pub periods: u64,
@@ -66,9 +68,13 @@ pub struct CpuLimit {
 pub fn cpu_limits(pid: u32) -> Vec<CpuLimit> {
     let hierarchies = hierarchies();
     let text = fs::read(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
     let mut limits = Vec::new();
-    for (controllers, group) in text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':')) {
+    for line in text.split(|&byte| byte == b'\n') {
+        // A number, controllers, and the group's path, whose names can be any bytes (cgroups(7)).
+        let mut parts = line.splitn(3, |&byte| byte == b':').skip(1);
+        let (Some(Ok(controllers)), Some(group)) = (parts.next().map(std::str::from_utf8), parts.next()) else {
+            continue;
+        };
         let is_it = |(name, _): &&(String, PathBuf)| {
             if controllers.is_empty() { name == "unified" } else { has_cpu(name) && has_cpu(controllers) }
         };
@@ -85,16 +91,16 @@ fn has_cpu(names: &str) -> bool {
 }
 
 /// The limits of a group, and of those that it is in.
-fn limits_of(root: &Path, group: &str) -> Vec<CpuLimit> {
+fn limits_of(root: &Path, group: &[u8]) -> Vec<CpuLimit> {
     let mut limits = Vec::new();
     let (mut folder, mut path) = (root.to_owned(), String::new());
-    for name in group.split('/').filter(|name| !name.is_empty()) {
+    for name in group.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
         // A group outside of what we see is shown by a path that leads up.
-        if name == ".." {
+        if name == b".." {
             return Vec::new();
         }
-        folder.push(name);
-        path = format!("{path}/{name}");
+        folder.push(OsStr::from_bytes(name));
+        path = format!("{path}/{}", String::from_utf8_lossy(name));
         let stat = fs::read_to_string(folder.join("cpu.stat")).unwrap_or_default();
         let number = |name: &str| {
             let lines = stat.lines().filter_map(|line| line.split_once(' '));
@@ -121,9 +127,9 @@ mod tests {
         fs::write(dir.path().join("pod/cpu.stat"), "usage_usec 7\nnr_periods 0\nnr_throttled 0\n").unwrap();
         fs::write(inner.join("cpu.stat"), "nr_periods 20\nnr_throttled 9\nthrottled_usec 800\n").unwrap();
         let limit = CpuLimit { group: "/pod/container".into(), periods: 20, throttled: 9 };
-        assert_eq!(limits_of(dir.path(), "/pod/container"), [limit]);
-        assert_eq!(limits_of(dir.path(), "/"), []);
-        assert_eq!(limits_of(dir.path(), "/../pod/container"), []);
+        assert_eq!(limits_of(dir.path(), b"/pod/container"), [limit]);
+        assert_eq!(limits_of(dir.path(), b"/"), []);
+        assert_eq!(limits_of(dir.path(), b"/../pod/container"), []);
         assert!(has_cpu("cpuacct,cpu") && !has_cpu("cpuset") && !has_cpu("unified"));
     }
 

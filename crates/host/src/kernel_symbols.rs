@@ -19,7 +19,7 @@ pub struct KernelSymbols {
 impl KernelSymbols {
     /// Reads them: some 200,000 lines.
     pub fn read() -> io::Result<Self> {
-        Ok(Self::parse(std::fs::read_to_string(KALLSYMS)?))
+        Ok(Self::parse(crate::proc::text(KALLSYMS)?))
     }
 
     /// Understands the text: a line is address, kind, name, and a module in brackets (`s_show` in `kernel/kallsyms.c`).

@@ -13,6 +13,7 @@ mod kernel_symbols;
 mod libraries;
 pub mod library_cache;
 mod perf_source;
+pub mod proc;
 mod process;
 pub mod system;
 mod tracefs;

@@ -9,11 +9,12 @@ use probes::maps::{Mapping, ProcMaps};
 use crate::debug_file::under;
 use crate::error::HostError;
 use crate::file::{FilePlace, Readable};
+use crate::proc::{self, Stat};
 
 /// `PF_KTHREAD` of the kernel's `include/linux/sched.h`: the flags in `/proc/PID/stat` have it for a kernel thread.
 const KERNEL_THREAD: u64 = 0x0020_0000;
-/// Where the flags stand in `/proc/PID/stat`, counted after the name's closing parenthesis (proc_pid_stat(5): field 9).
-const FLAGS_FIELD: usize = 6;
+/// Which field of `/proc/PID/stat` the flags are (proc_pid_stat(5)).
+const FLAGS_FIELD: usize = 9;
 
 /// The number of a process in our own PID namespace.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -29,6 +30,8 @@ impl fmt::Display for Pid {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Process {
     pid: Pid,
+    /// Where `/proc` has its program, memory and files.
+    folder: PathBuf,
     exe: PathBuf,
     maps: ProcMaps,
 }
@@ -36,10 +39,10 @@ pub struct Process {
 impl Process {
     /// Looks at a process.
     pub fn open(pid: Pid) -> Result<Self, HostError> {
-        let folder = folder(pid);
-        let stat = std::fs::read(folder.join("stat")).map_err(|_| HostError::NoProcess { pid })?;
-        let (name, flags) = name_and_flags(&stat);
-        if flags & KERNEL_THREAD != 0 {
+        let folder = proc::folder(pid);
+        let stat = Stat::read(&folder).map_err(|_| HostError::NoProcess { pid })?;
+        let name = shown_name(&stat.name);
+        if stat.number(FLAGS_FIELD).unwrap_or_default() & KERNEL_THREAD != 0 {
             return Err(HostError::KernelThread { pid, name });
         }
         let link = folder.join("exe");
@@ -47,7 +50,7 @@ impl Process {
         let path = folder.join("maps");
         let text = std::fs::read(&path).map_err(|error| failed(pid, &name, path.clone(), error))?;
         let maps = ProcMaps::parse(&text).map_err(|source| HostError::Maps { path, source })?;
-        Ok(Self { pid, exe, maps })
+        Ok(Self { pid, folder, exe, maps })
     }
 
     /// Its number.
@@ -57,11 +60,9 @@ impl Process {
 
     /// Makes sure that the number is a process's, and not that of another of its threads, whose `/proc` looks the same.
     pub fn is_first_thread(&self) -> Result<(), HostError> {
-        let path = folder(self.pid).join("status");
-        let status = std::fs::read_to_string(&path).map_err(|error| failed(self.pid, "", path, error))?;
-        let number = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
-        match number.map(Pid) {
-            Some(process) if process != self.pid => Err(HostError::Thread { thread: self.pid, process }),
+        let status = || PathBuf::from(format!("/proc/{}/status", self.pid));
+        match proc::process_of(self.pid).map_err(|error| failed(self.pid, "", status(), error))? {
+            process if process != self.pid => Err(HostError::Thread { thread: self.pid, process }),
             _ => Ok(()),
         }
     }
@@ -74,7 +75,7 @@ impl Process {
     /// The file of its program.
     pub fn program(&self) -> FilePlace {
         let (path, deleted) = without_mark(&self.exe);
-        let exe = Readable { path: folder(self.pid).join("exe"), inode: None };
+        let exe = Readable { path: self.folder.join("exe"), inode: None };
         FilePlace::of_process(&path, deleted, vec![exe], &self.root())
     }
 
@@ -91,7 +92,7 @@ impl Process {
         };
         // This name is the mapped file itself, whatever happened to its path; only root may use it (proc_pid_map_files(5)).
         let exact = format!("map_files/{:x}-{:x}", mapping.start.0, mapping.end.0);
-        let mut readable_at = vec![Readable { path: folder(self.pid).join(exact), inode: None }];
+        let mut readable_at = vec![Readable { path: self.folder.join(exact), inode: None }];
         if !deleted {
             readable_at.push(Readable { path: under(&self.root(), path), inode: None });
             // The kernel tells paths as we would use them where the process was only moved to another root directory.
@@ -102,12 +103,8 @@ impl Process {
 
     /// The process's own root directory, for which we need no mount namespace.
     fn root(&self) -> PathBuf {
-        folder(self.pid).join("root")
+        self.folder.join("root")
     }
-}
-
-fn folder(pid: Pid) -> PathBuf {
-    PathBuf::from(format!("/proc/{pid}"))
 }
 
 /// What it means that a file in `/proc/PID` can't be read.
@@ -135,16 +132,9 @@ fn without_mark(path: &Path) -> (PathBuf, bool) {
     }
 }
 
-/// The name, which may itself hold parentheses, and the flags of `/proc/PID/stat`.
-fn name_and_flags(stat: &[u8]) -> (String, u64) {
-    let text = String::from_utf8_lossy(stat);
-    let Some((head, rest)) = text.rsplit_once(')') else {
-        return (String::new(), 0);
-    };
-    let name = head.split_once('(').map_or("", |(_, name)| name);
-    let name = name.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-    let flags = rest.split_ascii_whitespace().nth(FLAGS_FIELD).and_then(|field| field.parse().ok());
-    (name, flags.unwrap_or_default())
+/// A thread's name as it may be printed.
+fn shown_name(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -152,12 +142,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_parentheses() {
-        let stat = b"2 (kthread) x)) S 0 0 0 0 -1 2129984 0 0 0 0";
-        assert_eq!(name_and_flags(stat), ("kthread) x)".to_owned(), 2_129_984));
+    fn a_kernel_thread_is_told_by_its_flags() {
         // What /proc/2/stat of a 6.18 kernel has.
         assert_ne!(0x0020_8040 & KERNEL_THREAD, 0);
-        assert_eq!(name_and_flags(b"nonsense"), (String::new(), 0));
+        assert_eq!(shown_name(b"a\x1b[31m\xff"), "a?[31m\u{fffd}");
     }
 
     #[test]

@@ -70,6 +70,15 @@ impl Features {
         Ok(Self { cookies, uprobe_multi, sleepable, ..Self::none() })
     }
 
+    /// What of these can be used for probes of this process. A link for many places finds the process's memory through its
+    /// first thread (`uprobe_multi_link_filter` in `kernel/trace/bpf_trace.c`), which has none once it has ended before
+    /// the others; an event takes any thread.
+    #[must_use]
+    pub fn for_process(self, pid: Option<u32>) -> Self {
+        let first_has_ended = pid.is_some_and(|pid| host::proc::stand_in(host::Pid(pid)).is_some());
+        Self { uprobe_multi: self.uprobe_multi && !first_has_ended, ..self }
+    }
+
     /// Whether uprobes' programs may wait for a page of memory, in whichever way they are attached.
     pub fn sleepable_uprobes(self) -> bool {
         self.sleepable

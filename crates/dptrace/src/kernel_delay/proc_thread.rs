@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bpf_codegen::delay::layout::{SLOT_COMPAT, SLOT_NONE, SLOT_OTHER};
+use host::Pid;
+use host::proc::{self, Stat};
 
 /// A thread, as it was when we looked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,20 +32,19 @@ const ENDED: [char; 3] = ['Z', 'X', '?'];
 impl ProcThread {
     /// Looks at a thread; one that is gone has nothing to tell. The calls of a 32-bit program have numbers of their own.
     pub(super) fn read(pid: u32, tid: u32, is_32_bit: bool) -> Self {
-        let folder = format!("/proc/{pid}/task/{tid}");
-        let read = |name: &str| fs::read_to_string(format!("{folder}/{name}")).unwrap_or_default();
-        let stat = read("stat");
-        // The name, in parentheses, may itself hold some.
-        let fields: Vec<&str> = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace().collect();
-        let number = |index: usize| fields.get(index).and_then(|field| field.parse::<u64>().ok()).unwrap_or(0);
+        crate::interrupt::step();
+        let folder = task(pid, tid);
+        let read = |name: &str| proc::text(folder.join(name)).unwrap_or_default();
+        let stat = Stat::read(&folder).ok();
+        let number = |field| stat.as_ref().and_then(|stat| stat.number(field)).unwrap_or(0);
         let ran = read("schedstat").split_ascii_whitespace().next().and_then(|field| field.parse().ok());
         Self {
-            state: fields.first().and_then(|field| field.chars().next()).unwrap_or('?'),
+            state: stat.as_ref().and_then(Stat::state).unwrap_or('?'),
             call: call(&read("syscall")).map(|slot| if is_32_bit && slot != SLOT_NONE { SLOT_COMPAT } else { slot }),
-            user_ticks: number(11),
-            system_ticks: number(12),
+            user_ticks: number(14),
+            system_ticks: number(15),
             ran: ran.unwrap_or(0),
-            cpu: number(36) as u32,
+            cpu: number(39) as u32,
         }
     }
 
@@ -56,7 +57,7 @@ impl ProcThread {
 /// Whether a process runs a 32-bit program: the fifth byte of an ELF file (gABI chapter 4, `EI_CLASS`).
 pub(super) fn is_32_bit(pid: u32) -> bool {
     let mut head = [0; 5];
-    let file = fs::File::open(format!("/proc/{pid}/exe"));
+    let file = fs::File::open(proc::folder(Pid(pid)).join("exe"));
     file.and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *b"\x7fELF\x01"
 }
 
@@ -72,7 +73,7 @@ fn call(text: &str) -> Option<u32> {
 
 /// The numbers of a process's threads.
 pub(super) fn threads(pid: u32) -> Vec<u32> {
-    numbers(&format!("/proc/{pid}/task"))
+    proc::threads(Pid(pid)).into_iter().map(|thread| thread.0).collect()
 }
 
 /// A thread's name.
@@ -82,9 +83,11 @@ pub(super) fn name(pid: u32, tid: u32) -> Option<String> {
 
 /// A thread's name as the kernel has it.
 pub(super) fn raw_name(pid: u32, tid: u32) -> Option<Vec<u8>> {
-    let mut name = fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok()?;
-    name.pop_if(|last| *last == b'\n');
-    Some(name)
+    proc::name(&task(pid, tid))
+}
+
+fn task(pid: u32, tid: u32) -> PathBuf {
+    format!("/proc/{pid}/task/{tid}").into()
 }
 
 /// How many characters of a command line are shown.
@@ -107,8 +110,8 @@ pub(super) fn command_line(pid: u32) -> String {
 /// What the hard interrupts are called (Documentation/ABI/testing/sysfs-kernel-irq).
 pub(super) fn interrupt_names() -> HashMap<u32, String> {
     let mut names = HashMap::new();
-    for number in numbers("/sys/kernel/irq") {
-        let actions = fs::read_to_string(format!("/sys/kernel/irq/{number}/actions")).unwrap_or_default();
+    for number in proc::numbers(Path::new("/sys/kernel/irq")) {
+        let actions = proc::text(format!("/sys/kernel/irq/{number}/actions")).unwrap_or_default();
         let actions = actions.trim();
         if !actions.is_empty() {
             names.insert(number, actions.to_owned());
@@ -119,23 +122,19 @@ pub(super) fn interrupt_names() -> HashMap<u32, String> {
 
 /// The processes whose name, program or first word is this.
 pub(super) fn processes(name: &str) -> Vec<u32> {
-    numbers("/proc").into_iter().filter(|&pid| pid != std::process::id() && is_called(pid, name)).collect()
+    proc::numbers(Path::new("/proc"))
+        .into_iter()
+        .filter(|&pid| pid != std::process::id() && is_called(pid, name))
+        .collect()
 }
 
 fn is_called(pid: u32, name: &str) -> bool {
-    let folder = Path::new("/proc").join(pid.to_string());
-    let comm = fs::read_to_string(folder.join("comm")).unwrap_or_default();
-    let exe = fs::read_link(folder.join("exe")).ok();
-    comm.trim_end() == name || exe.is_some_and(|exe| exe.file_name().is_some_and(|file| file == name))
-}
-
-/// The entries of a folder that are numbers.
-fn numbers(folder: &str) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut numbers: Vec<u32> =
-        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    numbers.sort_unstable();
-    numbers
+    let comm = proc::name(&task(pid, pid)).unwrap_or_default();
+    let exe = fs::read_link(proc::folder(Pid(pid)).join("exe")).ok();
+    // A name that is not UTF-8 is given as it is shown.
+    comm == name.as_bytes()
+        || spdk_trace::printable(&comm) == name
+        || exe.is_some_and(|exe| exe.file_name().is_some_and(|file| file == name))
 }
 
 #[cfg(test)]

@@ -7,6 +7,9 @@ use bpf_codegen::script::Script;
 use bpf_codegen::script::interface::{Attach, MissingProbes, SampleRate, ScriptProbe};
 use bpf_session::{Scope, Session, SessionError, UprobePlace, Uprobes};
 
+use host::Pid;
+use host::proc::stand_in;
+
 use super::facts::online_cpus;
 use crate::failure::{note, usage};
 
@@ -162,10 +165,11 @@ fn one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionError> {
 /// no loss.
 fn on_threads(pid: u32, mut attach: impl FnMut(u32) -> Result<(), SessionError>) -> Result<(), SessionError> {
     let folder = std::path::PathBuf::from(format!("/proc/{pid}/task"));
-    let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-    let threads = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let others: Vec<u32> = threads.filter(|thread| *thread != pid).collect();
-    attach(pid)?;
+    // The first thread may have ended before the others.
+    let first = stand_in(Pid(pid)).map_or(pid, |thread| thread.0);
+    let threads = host::proc::threads(Pid(pid)).into_iter().map(|thread| thread.0);
+    let others: Vec<u32> = threads.filter(|thread| *thread != pid && *thread != first).collect();
+    attach(first)?;
     for thread in others {
         match attach(thread) {
             Err(error) if folder.join(thread.to_string()).exists() => return Err(error),

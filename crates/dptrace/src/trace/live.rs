@@ -125,7 +125,7 @@ fn record(pid: u32, specs: &[ObjectSpec], tpoints: &TpointTable) -> anyhow::Resu
     if wanted.is_empty() {
         anyhow::bail!("no tracepoint of this trace has an argument that points to an object");
     }
-    let mut plan = Plan::new(&wanted, Features::of_probes()?, RING_BYTES);
+    let mut plan = Plan::new(&wanted, Features::of_probes()?.for_process(Some(pid)), RING_BYTES);
     let (files, place) = Files::of_process(pid)?;
     files.for_each(Depth::Notes, |file| plan.look_into(file))?;
     plan.tell_missing(&place)?;

@@ -56,9 +56,10 @@ impl Facts {
     /// What links may use.
     pub(super) fn features(&self) -> Features {
         // Where nothing can be tried, loading says why.
-        *self
-            .features
-            .get_or_init(|| kernel::known_features().unwrap_or_else(|| Features::detect().unwrap_or(Features::none())))
+        *self.features.get_or_init(|| {
+            let all = kernel::known_features().unwrap_or_else(|| Features::detect().unwrap_or(Features::none()));
+            all.for_process(self.files.subject().pid())
+        })
     }
 
     /// The kernel's symbols, to share.

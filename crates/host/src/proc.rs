@@ -1,0 +1,151 @@
+//! What `/proc` says of processes and of their threads.
+//!
+//! Its texts are bytes: a thread is called by whatever bytes prctl(2) was given, or the kernel cut a longer name in the
+//! middle of a character. And a process is as long there as one of its threads: where the first one has ended
+//! (pthread_exit(3) in `main`), `/proc/PID` says that it is a zombie, and has no program, no memory and no files; those
+//! are then found under the number of any other thread.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::process::Pid;
+
+/// The states of a thread that has ended (proc_pid_stat(5), field 3).
+const ENDED: &[u8] = b"ZXx";
+
+/// A file of `/proc` as text: what is not UTF-8 in it becomes U+FFFD. For what is between names.
+pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
+    let bytes = std::fs::read(path)?;
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// A thread's `stat` (proc_pid_stat(5)).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stat {
+    /// What it is called: at most 15 bytes of any kind.
+    pub name: Vec<u8>,
+    /// What is behind it, from field 3 on.
+    rest: Vec<u8>,
+}
+
+impl Stat {
+    /// Reads that of a process or of a thread, by its folder in `/proc`.
+    pub fn read(folder: &Path) -> io::Result<Self> {
+        Self::parse(&std::fs::read(folder.join("stat"))?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// Understands it. The name stands in parentheses and may hold some; behind the last one there are none.
+    fn parse(stat: &[u8]) -> Option<Self> {
+        let close = stat.iter().rposition(|&byte| byte == b')')?;
+        let open = stat[..close].iter().position(|&byte| byte == b'(')?;
+        Some(Self { name: stat[open + 1..close].to_vec(), rest: stat[close + 1..].to_vec() })
+    }
+
+    /// The state, a letter.
+    pub fn state(&self) -> Option<char> {
+        self.rest.iter().find(|byte| byte.is_ascii_alphabetic()).map(|&byte| byte.into())
+    }
+
+    /// Whether the thread has ended, and only its parent or its process has not.
+    pub fn has_ended(&self) -> bool {
+        self.state().is_none_or(|state| ENDED.contains(&(state as u8)))
+    }
+
+    /// A field by its number in the man page, from 4 on.
+    pub fn number(&self, field: usize) -> Option<u64> {
+        let mut fields = self.rest.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+        std::str::from_utf8(fields.nth(field.checked_sub(3)?)?).ok()?.parse().ok()
+    }
+}
+
+/// A thread that stands for a process whose first one has ended; nothing where the first one is there, or none is.
+pub fn stand_in(pid: Pid) -> Option<Pid> {
+    let folder = folder_of(pid);
+    if !Stat::read(&folder).ok()?.has_ended() {
+        return None;
+    }
+    threads(pid).into_iter().find(|thread| {
+        let stat = Stat::read(&folder.join("task").join(thread.to_string()));
+        stat.is_ok_and(|stat| !stat.has_ended())
+    })
+}
+
+/// Where `/proc` has a process's program, memory and files.
+pub fn folder(pid: Pid) -> PathBuf {
+    folder_of(stand_in(pid).unwrap_or(pid))
+}
+
+/// When a process began, in clock ticks since boot; nothing once all of its threads have ended. Together with the number
+/// it tells a process from a later one.
+pub fn start_of_living(pid: Pid) -> Option<u64> {
+    let stat = Stat::read(&folder_of(pid)).ok()?;
+    if stat.has_ended() && stand_in(pid).is_none() {
+        return None;
+    }
+    stat.number(22)
+}
+
+/// The numbers of a process's threads, in order.
+pub fn threads(pid: Pid) -> Vec<Pid> {
+    numbers(&folder_of(pid).join("task")).into_iter().map(Pid).collect()
+}
+
+/// The entries of a folder that are numbers, in order.
+pub fn numbers(folder: &Path) -> Vec<u32> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// What a thread is called (proc_pid_comm(5)), by its folder.
+pub fn name(folder: &Path) -> Option<Vec<u8>> {
+    let mut name = std::fs::read(folder.join("comm")).ok()?;
+    name.pop_if(|last| *last == b'\n');
+    Some(name)
+}
+
+/// The process that a number is of, which may be that of any of its threads (`Tgid` of proc_pid_status(5)).
+pub fn process_of(pid: Pid) -> io::Result<Pid> {
+    // A name can't begin a line of its own: the kernel escapes a line's end in it (`proc_task_name` in fs/proc/array.c).
+    let status = text(folder_of(pid).join("status"))?;
+    let number = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    Ok(number.map_or(pid, Pid))
+}
+
+fn folder_of(pid: Pid) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let stat = Stat::parse(b"2 (a)\xff ) Z x)) S 0 7 0 0 -1 2129984 0\n").unwrap();
+        assert_eq!(
+            (stat.name.as_slice(), stat.state(), stat.has_ended()),
+            (b"a)\xff ) Z x)".as_slice(), Some('S'), false)
+        );
+        assert_eq!(
+            (stat.number(4), stat.number(5), stat.number(9), stat.number(99)),
+            (Some(0), Some(7), Some(2_129_984), None)
+        );
+        assert!(Stat::parse(b"2 (a) Z 0").unwrap().has_ended());
+        assert!(Stat::parse(b"2 (a)").unwrap().has_ended());
+        assert_eq!(Stat::parse(b"nonsense"), None);
+        assert_eq!(Stat::parse(b")("), None);
+    }
+
+    #[test]
+    fn this_process_is_found() {
+        let own = Pid(std::process::id());
+        assert_eq!(stand_in(own), None);
+        assert_eq!(folder(own), Path::new(&format!("/proc/{own}")));
+        assert!(start_of_living(own).is_some_and(|start| start > 0));
+        assert!(threads(own).contains(&own) && process_of(own).unwrap() == own);
+        assert!(name(&folder(own)).is_some_and(|name| !name.is_empty()));
+        assert_eq!(start_of_living(Pid(u32::MAX)), None);
+    }
+}
