@@ -74,7 +74,7 @@ pub fn push_string(out: &mut String, bytes: &[u8]) {
                 '\n' => out.push_str("\\n"),
                 '\r' => out.push_str("\\r"),
                 '\t' => out.push_str("\\t"),
-                c if c.is_control() => {
+                c if spdk_trace::is_obeyed(c) => {
                     let _ = write!(out, "\\u{:04x}", u32::from(c));
                 }
                 c => out.push(c),

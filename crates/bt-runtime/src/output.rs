@@ -55,7 +55,7 @@ impl Printer {
         self.form == Form::Json
     }
 
-    /// A line of text that the script printed: `printf`, `time`, `cat`, by that name.
+    /// A line of text that the script printed: `printf`, `time`, by that name.
     pub fn words(self, kind: &str, words: &str) -> String {
         match self.form {
             Form::Text => words.to_owned(),
@@ -63,7 +63,15 @@ impl Printer {
         }
     }
 
-    /// The same, with a line's end of its own in text: `join`, and `syscall` for `system`.
+    /// A file's text: in it a terminal finds nothing to obey.
+    pub fn file(self, bytes: &[u8]) -> String {
+        match self.form {
+            Form::Text => spdk_trace::printable_lines(bytes).into_owned(),
+            Form::Json => self.words("cat", &String::from_utf8_lossy(bytes)),
+        }
+    }
+
+    /// As [`Self::words`], with a line's end of its own in text: `join`, and `syscall` for `system`.
     pub fn line(self, kind: &str, words: &str) -> String {
         match self.form {
             Form::Text => format!("{words}\n"),

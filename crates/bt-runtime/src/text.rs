@@ -24,7 +24,11 @@ pub fn push(out: &mut String, value: &Value) {
         Value::Bool(truth) => write!(out, "{truth}"),
         Value::Int(number) => write!(out, "{number}"),
         Value::Uint(number) => write!(out, "{number}"),
-        Value::Symbol { text, .. } => write!(out, "{text}"),
+        // A name of the program's, as the names of fields below.
+        Value::Symbol { text, .. } => {
+            push_bytes(out, text.as_bytes());
+            Ok(())
+        }
         Value::Text(bytes) => {
             push_bytes(out, bytes);
             Ok(())
@@ -62,7 +66,9 @@ fn record(out: &mut String, fields: &[(String, Value)]) {
         return;
     }
     for (index, (name, value)) in fields.iter().enumerate() {
-        let _ = write!(out, "{} .{name} = ", if index > 0 { "," } else { "{" });
+        out.push_str(if index > 0 { ", ." } else { "{ ." });
+        push_bytes(out, name.as_bytes());
+        out.push_str(" = ");
         push(out, value);
     }
     out.push_str(" }");
@@ -71,16 +77,7 @@ fn record(out: &mut String, fields: &[(String, Value)]) {
 /// A string of a traced program's: control characters (but a tab and a line's end) and what is not UTF-8 become `\xNN`,
 /// so that it can do nothing to a terminal.
 pub fn push_bytes(out: &mut String, bytes: &[u8]) {
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            if c.is_control() && c != '\n' && c != '\t' {
-                hex(out, c.encode_utf8(&mut [0; 4]).as_bytes());
-            } else {
-                out.push(c);
-            }
-        }
-        hex(out, chunk.invalid());
-    }
+    out.push_str(&spdk_trace::printable_lines(bytes));
 }
 
 fn hex(out: &mut String, bytes: &[u8]) {

@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::record::plan::Plan;
 use crate::record::recorder::Recorder;
 use crate::record::{RING_BYTES, tell_totals};
-use crate::target::{Depth, Files};
+use crate::target::{Depth, Files, printable};
 use crate::trace::objects::annotate;
 use crate::{latency, trace};
 
@@ -79,8 +79,8 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
 fn write_sample(dir: &Path) -> anyhow::Result<()> {
     for (name, bytes) in [("demo.trace", TRACE), ("demo.recording", RECORDING.as_bytes())] {
         let path = dir.join(name);
-        fs::write(&path, bytes).with_context(|| format!("writing {}", path.display()))?;
-        note(&format!("wrote {}", path.display()));
+        fs::write(&path, bytes).with_context(|| format!("writing {}", printable(&path)))?;
+        note(&format!("wrote {}", printable(&path)));
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ fn live() -> anyhow::Result<Shown> {
     }
     child.wait().context("waiting for the target")?;
     let path = PathBuf::from(format!("/dev/shm/demo_trace.pid{}", child.id()));
-    let bytes = fs::read(&path).with_context(|| format!("reading {}", path.display()));
+    let bytes = fs::read(&path).with_context(|| format!("reading {}", printable(&path)));
     // SANITY: whether it can be removed or not, nothing more can be done about it.
     let _ = fs::remove_file(&path);
     let recording = recorded?;

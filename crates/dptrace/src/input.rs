@@ -12,6 +12,7 @@ use spdk_trace::{JsonTrace, RawTrace, ReadAt, Trace};
 
 use crate::application;
 use crate::failure::{note, usage};
+use crate::target::printable;
 
 /// Where applications put their trace files.
 const SHM: &str = "/dev/shm";
@@ -102,7 +103,7 @@ impl InputArgs {
         let Some(newest) = traces()?.into_iter().next_back() else {
             bail!("no trace file in {SHM}; give one with -i FILE, or pipe the output of spdk_trace -j into dptrace");
         };
-        note(&format!("reading the newest trace file, {}", newest.display()));
+        note(&format!("reading the newest trace file, {}", printable(&newest)));
         Ok(Place::File(newest))
     }
 }
@@ -111,7 +112,7 @@ impl Place {
     /// For messages.
     pub(crate) fn name(&self) -> String {
         match self {
-            Self::File(path) => path.display().to_string(),
+            Self::File(path) => printable(path),
             Self::Bytes(_) => "standard input".to_owned(),
         }
     }
@@ -252,6 +253,6 @@ fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
 }
 
 fn what_is_there() -> anyhow::Result<String> {
-    let names: Vec<_> = traces()?.iter().map(|path| path.display().to_string()).collect();
+    let names: Vec<_> = traces()?.iter().map(|path| printable(path)).collect();
     Ok(if names.is_empty() { format!("{SHM} has no trace file") } else { format!("there is {}", names.join(", ")) })
 }

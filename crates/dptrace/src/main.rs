@@ -32,7 +32,10 @@ use clap::Parser as _;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(words());
+    let cli = match Cli::try_parse_from(words()) {
+        Ok(cli) => cli,
+        Err(error) => return not_understood(&error),
+    };
     let done = match &cli.command {
         Command::Run(args) => run::run(args),
         other => other_command(other).map(|()| failure::DONE),
@@ -45,6 +48,20 @@ fn main() -> ExitCode {
             failure::status(&error)
         }
     })
+}
+
+/// Says what is wrong with what was typed, or what was asked for in its place (`--help`). A shell puts names of files in
+/// for patterns: nothing in them may be obeyed.
+fn not_understood(error: &clap::Error) -> ExitCode {
+    use std::io::Write as _;
+    let text = error.render().to_string();
+    let plain = spdk_trace::printable_lines(text.as_bytes());
+    if plain == text {
+        error.exit();
+    }
+    // Where standard error is gone, there is nobody to tell.
+    let _ = std::io::stderr().write_all(plain.as_bytes());
+    ExitCode::from(failure::USAGE)
 }
 
 /// What was typed. Under the name `bpftrace` the program is what it stands in for: `dptrace run`.

@@ -10,6 +10,7 @@ use crate::cli::Cli;
 use crate::failure::usage;
 use crate::names;
 use crate::output::Output;
+use crate::target::printable;
 
 /// Prints the built-in object specs, or one of them; or just tells what they are.
 pub(crate) fn objects(name: Option<&str>, list: bool) -> anyhow::Result<()> {
@@ -55,5 +56,5 @@ pub(crate) fn completions(shell: Shell) -> anyhow::Result<()> {
 
 /// Writes a man page for the program and one for each command.
 pub(crate) fn man(dir: &Path) -> anyhow::Result<()> {
-    clap_mangen::generate_to(Cli::command(), dir).with_context(|| format!("writing man pages into {}", dir.display()))
+    clap_mangen::generate_to(Cli::command(), dir).with_context(|| format!("writing man pages into {}", printable(dir)))
 }

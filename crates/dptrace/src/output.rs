@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::interrupt;
+use crate::target::printable;
 
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 256 * 1024;
@@ -27,7 +28,7 @@ impl Output {
         let (writer, name): (Box<dyn Write>, _) = match path.filter(|path| path.as_os_str() != "-") {
             None => (Box::new(io::stdout()), "standard output".to_owned()),
             Some(path) => {
-                let name = path.display().to_string();
+                let name = printable(path);
                 (Box::new(File::create(path).with_context(|| format!("creating {name}"))?), name)
             }
         };

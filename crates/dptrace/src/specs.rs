@@ -10,6 +10,7 @@ use objects::{ObjectSpec, built_in, parse_specs};
 
 use crate::failure::usage;
 use crate::names;
+use crate::target::printable;
 
 /// The word for all that is built in.
 const ALL: &str = "all";
@@ -61,12 +62,12 @@ fn unknown(word: &str, known: &[ObjectSpec]) -> anyhow::Error {
 pub(crate) fn read_files<'a>(paths: impl IntoIterator<Item = &'a Path>) -> anyhow::Result<Vec<ObjectSpec>> {
     let mut specs: Vec<ObjectSpec> = Vec::new();
     for path in paths {
-        let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
-        let text = String::from_utf8(text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
-        let read = parse_specs(&text).map_err(|e| usage(format!("{}: {e}", path.display())))?;
+        let text = fs::read(path).with_context(|| format!("reading {}", printable(path)))?;
+        let text = String::from_utf8(text).map_err(|e| usage(format!("{}: {e}", printable(path))))?;
+        let read = parse_specs(&text).map_err(|e| usage(format!("{}: {e}", printable(path))))?;
         for spec in read {
             if specs.iter().any(|s| s.name == spec.name) {
-                return Err(usage(format!("{}: a second object is called {:?}", path.display(), spec.name)));
+                return Err(usage(format!("{}: a second object is called {:?}", printable(path), spec.name)));
             }
             specs.push(spec);
         }

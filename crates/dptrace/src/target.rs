@@ -79,8 +79,8 @@ pub(crate) fn stripped(file: &str) -> String {
 }
 
 /// A path as it may be printed.
-pub(crate) fn printable(path: &Path) -> String {
-    spdk_trace::printable(path.as_os_str().as_encoded_bytes()).into_owned()
+pub(crate) fn printable(path: impl AsRef<Path>) -> String {
+    spdk_trace::printable(path.as_ref().as_os_str().as_encoded_bytes()).into_owned()
 }
 
 /// A process that is watched for the end of what we attached to.
@@ -143,7 +143,7 @@ impl Watch {
 }
 
 fn exe(pid: u32) -> std::path::PathBuf {
-    format!("/proc/{pid}/exe").into()
+    host::proc::folder(Pid(pid)).join("exe")
 }
 
 fn identity(path: &Path) -> Option<Identity> {

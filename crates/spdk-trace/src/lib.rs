@@ -37,7 +37,7 @@ pub use problems::{Finding, Problem, Problems};
 pub use raw::{RawTrace, RingSummary};
 pub use record::{ArgIter, ArgValue, Args, NoObjectName, Object, ObjectName, OwnerLabel, Poller, Record, Related};
 pub use source::ReadAt;
-pub use text::{is_plain, printable};
+pub use text::{is_obeyed, is_plain, printable, printable_json, printable_lines};
 pub use tpoint::{ArgKind, ArgSpec, Relation, Tpoint};
 pub use trace::Trace;
 pub use units::{FileOffset, Lcore, Nanos, TickRate, Ticks};

@@ -108,7 +108,7 @@ fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> 
     }
     let upcalls = upcalls::add(args.skip_upcall_stats, facts, &mut module)?;
     module.programs.push(delay::peek(&setting)?);
-    let mut tracer = Tracer::load(pid, &module, Features::detect()?)?;
+    let mut tracer = Tracer::load(pid, &module, Features::detect()?.for_process(Some(pid)))?;
     // At one place the kernel runs programs in the order in which they were attached.
     let (first, last): (Vec<_>, Vec<_>) = prepared.iter().partition(|(_, prepared)| prepared.comes_first());
     for (trigger, prepared) in first {
@@ -331,7 +331,7 @@ impl Run<'_> {
                 object["syscall_events"] = events.json(&names, wanted);
                 object["syscall_events"]["lines_cut"] = names.are_short().into();
             }
-            writeln!(buffer, "{object}")?;
+            writeln!(buffer, "{}", spdk_trace::printable_json(object.to_string()))?;
             return Ok(self.output.flush()?);
         }
         for line in verdict(&sample).into_iter().chain(limits::lines(limits)) {

@@ -47,18 +47,15 @@ impl Subject {
             std::fs::metadata(&path)
                 .with_context(|| format!("there is no program {}", crate::target::printable(&path)))?;
             let held = HeldChild::spawn(path.as_os_str(), arguments)
-                .with_context(|| format!("starting {}", crate::target::printable(program.as_ref())))?;
+                .with_context(|| format!("starting {}", crate::target::printable(program)))?;
             return Ok(Self { pid: held.pid(), program: Some(path), held: Some(held) });
         }
         let pid = match args.pid {
             Some(pid) => pid,
             None => named(args.name.as_deref().unwrap_or(DEFAULT_NAME))?,
         };
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status"))
-            .with_context(|| format!("no process has the pid {pid}"))?;
-        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        let group = field("Tgid:").and_then(|group| group.parse().ok()).unwrap_or(pid);
-        if group != pid {
+        let group = host::proc::process_of(Pid(pid)).with_context(|| format!("no process has the pid {pid}"))?;
+        if group.0 != pid {
             return Err(usage(format!("{pid} is a thread of process {group}: give that, and --thread for its name")));
         }
         // All else that can be wrong with the process's files is of no interest here.

@@ -43,6 +43,7 @@ impl Names {
     }
 
     fn name(&self, address: u64, caller: bool) -> Vec<String> {
+        crate::interrupt::step();
         // A caller goes on behind its call, which can be the begin of the next function, or of another source line.
         let at = address.saturating_sub(u64::from(caller));
         let place = self.user.place(self.pid, at);
@@ -113,7 +114,7 @@ impl Symbols for Names {
 
 /// `/proc/kallsyms`: address, kind, name, and for a module's symbol a tab and the module in brackets.
 fn kernel() -> Vec<(u64, String)> {
-    let text = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    let text = host::proc::text("/proc/kallsyms").unwrap_or_default();
     let line = |line: &str| {
         let (address, rest) = line.split_once(' ')?;
         let (kind, name) = rest.split_once(' ')?;

@@ -116,7 +116,7 @@ fn write_json(file: &ElfFile, named: &[Named<'_>], output: &mut Output) -> anyho
             "size": function.size,
             "indirect": function.indirect,
         });
-        writeln!(output.buffer, "{line}")?;
+        writeln!(output.buffer, "{}", spdk_trace::printable_json(line.to_string()))?;
     }
     Ok(())
 }

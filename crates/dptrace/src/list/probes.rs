@@ -89,10 +89,10 @@ fn write_text(request: &Request, file: &ElfFile, probes: &[Probe], output: &mut 
         let semaphore = if has_semaphore(probe) { "semaphore" } else { "" };
         let args = if request.places { String::new() } else { first_args(probe) };
         let line = format!("  {name:width$}  {places:10}  {semaphore:9}  {args}");
-        writeln!(out, "{}", line.trim_end())?;
+        writeln!(out, "{}", spdk_trace::printable(line.trim_end().as_bytes()))?;
         for place in probe.places.iter().filter(|_| request.places) {
             let line = format!("    {:<10}  {}", place.offset.to_string(), args_text(place));
-            writeln!(out, "{}", line.trim_end())?;
+            writeln!(out, "{}", spdk_trace::printable(line.trim_end().as_bytes()))?;
         }
     }
     Ok(())
@@ -133,7 +133,7 @@ fn write_json(file: &ElfFile, probes: &[Probe], output: &mut Output) -> anyhow::
             "semaphore": has_semaphore(probe),
             "places": places,
         });
-        writeln!(output.buffer, "{line}")?;
+        writeln!(output.buffer, "{}", spdk_trace::printable_json(line.to_string()))?;
     }
     Ok(())
 }

@@ -85,12 +85,12 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let specs = args.specs.resolve()?;
     let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
     let subject = Subject::of(args)?;
-    let mut plan = Plan::new(&wanted, Features::of_probes()?, args.buffer << 20);
+    let mut plan = Plan::new(&wanted, Features::of_probes()?.for_process(args.pid), args.buffer << 20);
     subject.files.for_each(Depth::Notes, |file| plan.look_into(file))?;
     plan.tell_missing(&subject.name)?;
     if let Some(path) = &args.emit_object {
         let bytes = plan.module.to_object().build()?;
-        return std::fs::write(path, bytes).with_context(|| format!("writing {}", path.display()));
+        return std::fs::write(path, bytes).with_context(|| format!("writing {}", printable(path)));
     }
     let mut output = Output::open(args.output.as_deref())?;
     let held = subject.start()?;
@@ -151,7 +151,7 @@ pub(crate) fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
     let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(name));
     let found =
         paths.find(|path| path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0));
-    found.with_context(|| format!("there is no program {} in PATH", name.display()))
+    found.with_context(|| format!("there is no program {} in PATH", printable(name)))
 }
 
 /// Writes lines until there is a reason to stop, and says which.

@@ -151,7 +151,7 @@ impl Events<'_> {
         if let Err(error) = read {
             note(&format!("cat: failed to open file '{path}': {error}"));
         }
-        self.printer.words("cat", &String::from_utf8_lossy(&bytes))
+        self.printer.file(&bytes)
     }
 
     fn system(&self, command: &str) -> String {

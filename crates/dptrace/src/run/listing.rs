@@ -3,6 +3,7 @@
 mod types;
 
 use bpf_codegen::script::interface::TargetFacts as _;
+use spdk_trace::{printable, printable_lines};
 use typeinfo::NameKind;
 
 use super::facts::Facts;
@@ -111,7 +112,7 @@ fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, types: &Types<'_>,
     if let Some((name, kind)) = records.iter().find_map(|(word, kind)| Some((pattern.strip_prefix(word)?, *kind))) {
         let found = types.definition(kind, name.trim());
         if let Some(definition) = found {
-            lines.push(format_args!("vmlinux: {definition}"));
+            lines.push(format_args!("vmlinux: {}", printable_lines(definition.to_string().as_bytes())));
         }
         return;
     }
@@ -130,10 +131,11 @@ fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, types: &Types<'_>,
             continue;
         }
         for found in (known.list)(rest, facts) {
-            lines.push(format_args!("{}:{found}", known.name));
+            // Names are the files' own; one must not be two lines either.
+            lines.push(format_args!("{}:{}", known.name, printable(found.as_bytes())));
             if args.verbose > 0 {
                 for argument in types.arguments(known.name, &found) {
-                    lines.push(format_args!("    {argument}"));
+                    lines.push(format_args!("    {}", printable(argument.as_bytes())));
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use bpf_codegen::script::interface::{Clock, Config};
-use bt_runtime::{Lookups, Symbol};
+use bt_runtime::{Lookups, SourcePlace, Symbol};
 use host::KernelSymbols;
 use jiff::tz::TimeZone;
 
@@ -56,6 +56,15 @@ impl Machine {
     }
 }
 
+/// A symbol of a process, whose names are whatever its files say: as it may be printed.
+fn printable(symbol: Symbol) -> Symbol {
+    let plain = |name: String| {
+        if spdk_trace::is_plain(name.as_bytes()) { name } else { spdk_trace::printable(name.as_bytes()).into_owned() }
+    };
+    let place = symbol.place.map(|place| SourcePlace { file: plain(place.file), ..place });
+    Symbol { name: plain(symbol.name), module: symbol.module.map(plain), place, ..symbol }
+}
+
 impl Clocks {
     fn now() -> Self {
         let real = sys::clock::real_nanos().cast_signed();
@@ -74,7 +83,7 @@ impl Lookups for Machine {
 
     fn user(&self, pid: u32, address: u64) -> Vec<Symbol> {
         crate::interrupt::step();
-        self.user.at(pid, address).unwrap_or_default()
+        self.user.at(pid, address).unwrap_or_default().into_iter().map(printable).collect()
     }
 
     fn user_name(&self, uid: u32) -> Option<String> {

@@ -29,6 +29,7 @@ use sys::process::{HeldChild, PidFd};
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::target::printable;
 use events::Events;
 use facts::{Facts, Subject};
 use live::{Live, Setting};
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     if let Some(path) = &args.emit_object {
         let bytes = script.module.to_object().build()?;
-        std::fs::write(path, bytes).with_context(|| format!("writing {}", path.display()))?;
+        std::fs::write(path, bytes).with_context(|| format!("writing {}", printable(path)))?;
         return Ok(0);
     }
     if let Some(what) = args.dump {

@@ -2,6 +2,7 @@
 
 use bpf_codegen::script::Script;
 use bpf_insn::Listing;
+use spdk_trace::printable_lines;
 
 use super::Lines;
 use super::options::{DumpName, RunArgs};
@@ -13,8 +14,10 @@ pub(super) fn dump(script: &Script, what: DumpName, args: &RunArgs) -> anyhow::R
     match what {
         // The syntax tree was printed before there was a script.
         DumpName::Ast => {}
-        DumpName::Types => output.buffer.extend(types(script).as_bytes()),
-        DumpName::Insns => output.buffer.extend(instructions(script).as_bytes()),
+        DumpName::Types => output.buffer.extend(printable_lines(types(script).as_bytes()).as_bytes()),
+        DumpName::Insns => {
+            output.buffer.extend(printable_lines(instructions(script).as_bytes()).as_bytes());
+        }
         DumpName::Object => output.buffer.extend(script.module.to_object().build()?),
     }
     Ok(output.flush()?)

@@ -22,6 +22,7 @@ use crate::failure::{note, usage};
 use crate::input::{FileSource, InputArgs, Loaded, Place};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
+use crate::target::printable;
 use filter::{Filter, FilterArgs};
 use follow::{Following, Stop};
 use format::{FormatName, Head};
@@ -189,10 +190,10 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     let Place::File(path) = place else {
         return Err(usage("--follow needs a trace file, not standard input"));
     };
-    let reading = || format!("reading {}", path.display());
+    let reading = || format!("reading {}", printable(path));
     let source = FileSource::open(path).with_context(reading)?;
     if source.is_text().with_context(reading)? {
-        return Err(usage(format!("--follow needs a raw trace file, and {} is text", path.display())));
+        return Err(usage(format!("--follow needs a raw trace file, and {} is text", printable(path))));
     }
     let follower = Follower::new(&source).with_context(reading)?;
     let Understood { annotator, mut filter, specs } = args.understand(follower.tpoints(), follower.tick_rate())?;
@@ -251,7 +252,7 @@ pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: O
     let trace = if let Place::File(path) = place { Some(("the trace itself", path.as_path())) } else { None };
     for (what, input) in trace.into_iter().chain(objects.files()) {
         if identity(input) == Some(written) {
-            return Err(usage(format!("-o {} is {what}", output.display())));
+            return Err(usage(format!("-o {} is {what}", printable(output))));
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ use spdk_trace::TpointTable;
 
 use crate::failure::note;
 use crate::specs::read_files;
+use crate::target::printable;
 
 /// What names the objects that records point to.
 #[derive(Args, Clone, Debug)]
@@ -53,7 +54,7 @@ impl ObjectArgs {
             return Ok(None);
         }
         let text = self.text()?;
-        let names: Vec<_> = self.recordings.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<_> = self.recordings.iter().map(|path| printable(path)).collect();
         Ok(Some(annotate(&text, &names.join(", "), specs, tpoints)))
     }
 
@@ -61,7 +62,7 @@ impl ObjectArgs {
     pub(crate) fn text(&self) -> anyhow::Result<String> {
         let mut text = String::new();
         for path in &self.recordings {
-            let bytes = fs::read(path).with_context(|| format!("reading the recording {}", path.display()))?;
+            let bytes = fs::read(path).with_context(|| format!("reading the recording {}", printable(path)))?;
             // Most often there is one recording, all of it UTF-8: then nothing is copied.
             let more = String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
             if text.is_empty() {

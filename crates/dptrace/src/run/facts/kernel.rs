@@ -14,6 +14,7 @@ use probes::pattern::NamePattern;
 use probes::tracefs::TracepointFormat;
 
 use super::{missing, pattern};
+use crate::target::printable;
 
 /// Where the kernel tells its types.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -148,7 +149,7 @@ impl Kernel {
     fn traceable(&self, is_pattern: bool) -> Result<Option<HashSet<String>>, NotFound> {
         let text = match &self.traceable_functions {
             Some(path) => std::fs::read_to_string(path).map_err(|error| NotFound {
-                message: format!("{}: {error}", path.display()),
+                message: format!("{}: {error}", printable(path)),
                 absent: false,
                 hints: Vec::new(),
             })?,

@@ -24,7 +24,7 @@ fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
             match c {
                 '"' => out.extend_from_slice(b"\\\""),
                 '\\' => out.extend_from_slice(b"\\\\"),
-                c if c.is_control() => out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes()),
+                c if spdk_trace::is_obeyed(c) => out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes()),
                 c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
             }
         }
@@ -76,7 +76,7 @@ pub(crate) fn written_member(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&
     let start = out.len();
     out.push(b'"');
     write(out);
-    if out[start + 1..].iter().any(|&b| b == b'"' || b == b'\\' || b < 0x20) {
+    if out[start + 1..].iter().any(|&b| b == b'"' || b == b'\\' || !(0x20..0x7f).contains(&b)) {
         let text = out.split_off(start + 1);
         out.truncate(start);
         string(out, &text);
