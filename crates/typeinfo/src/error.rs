@@ -53,6 +53,31 @@ pub enum TypeError {
         /// How long it is when inflated, as its header says.
         size: u64,
     },
+    /// A section whose header states a length that no compiler's output has.
+    #[error(
+        "the section {section} states that its {compressed:#x} bytes become {size:#x} when inflated, expected at most \
+         {limit:#x}"
+    )]
+    InflatesTooMuch {
+        /// The section's name.
+        section: &'static str,
+        /// How long it is when inflated, as its header says.
+        size: u64,
+        /// How long it is in the file.
+        compressed: u64,
+        /// The most that is inflated of it.
+        limit: u64,
+    },
+    /// A section that does not inflate to what its header states.
+    #[error("the section {section} does not inflate to {size:#x} bytes as its header states: {detail}")]
+    Inflate {
+        /// The section's name.
+        section: &'static str,
+        /// How long it is when inflated, as its header says.
+        size: u64,
+        /// What is wrong.
+        detail: String,
+    },
     /// Types that lead to themselves without a pointer between, or that are nested deeper than anybody writes.
     #[error("the type {name} is nested too deeply (limit {limit})")]
     TooDeep {

@@ -50,6 +50,7 @@ mod btf;
 mod declare;
 mod dwarf;
 mod error;
+mod inflate;
 pub mod layout;
 mod model;
 mod names;
@@ -60,6 +61,7 @@ mod store;
 pub use btf::Btf;
 pub use dwarf::{DebugSection, Dwarf, DwarfSections, SectionFormat, SourceLine};
 pub use error::TypeError;
+pub use inflate::{InflateBudget, inflate, inflated};
 pub use layout::Abi;
 pub use model::{
     BitAccess, BtfId, Enumerator, Field, Function, IntClass, Member, NameKind, Param, Qualifier, RawTracepoint,

@@ -7,7 +7,7 @@
 mod decode;
 mod index;
 mod lines;
-mod sections;
+pub(crate) mod sections;
 mod units;
 
 use std::sync::OnceLock;

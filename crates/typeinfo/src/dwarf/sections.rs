@@ -1,7 +1,7 @@
 //! The sections of an ELF file that hold DWARF.
 
 use object::LittleEndian;
-use object::elf::{ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, FileHeader64};
+use object::elf::{ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, FileHeader64, SectionHeader64};
 use object::read::elf::{CompressionHeader as _, FileHeader as _, SectionHeader as _};
 
 use crate::error::TypeError;
@@ -28,15 +28,14 @@ pub struct DebugSection<'data> {
     pub data: &'data [u8],
     /// How they are stored.
     pub format: SectionFormat,
-    /// How many bytes there are when inflated, as the file says; check it against a limit of your own.
+    /// How many bytes there are when inflated, as the file says: a claim, which [`crate::inflate`] holds against limits.
     pub size: u64,
 }
 
 /// The sections, plain. Those that a file does not have stay empty.
 ///
-/// A file whose sections are compressed (`gcc -gz`, Fedora's debug files) is read so: call [`DwarfSections::locate`],
-/// inflate each section whose format is not [`SectionFormat::Plain`] with a zlib or zstd library, keep the results, and
-/// give each section's bytes to [`DwarfSections::set`].
+/// A file whose sections are compressed (`gcc -gz`, the debug files of some distributions) is first made plain by
+/// [`crate::inflated`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DwarfSections<'data> {
     pub(super) info: &'data [u8],
@@ -48,7 +47,7 @@ pub struct DwarfSections<'data> {
     pub(super) lines: &'data [u8],
 }
 
-/// The names of the sections.
+/// The names of the sections that types and lines of the source need.
 const NAMES: [&str; 7] = [
     ".debug_info",
     ".debug_types",
@@ -58,9 +57,77 @@ const NAMES: [&str; 7] = [
     ".debug_str_offsets",
     ".debug_line",
 ];
+/// The same, with those that inlined functions and ranges of addresses need, too.
+pub(crate) const ALL: [&str; 11] = [
+    NAMES[0],
+    NAMES[1],
+    NAMES[2],
+    NAMES[3],
+    NAMES[4],
+    NAMES[5],
+    NAMES[6],
+    ".debug_addr",
+    ".debug_aranges",
+    ".debug_ranges",
+    ".debug_rnglists",
+];
+
+/// A section, and where its header is.
+pub(crate) struct Found<'data> {
+    pub(crate) section: DebugSection<'data>,
+    /// Where in the file its header stands.
+    pub(crate) header: usize,
+}
+
+/// The first section of each of these names in a 64-bit little-endian ELF file.
+pub(crate) fn find<'data>(elf: &'data [u8], wanted: &[&'static str]) -> Result<Vec<Found<'data>>, TypeError> {
+    let broken = |error: object::Error| TypeError::NoDwarf { detail: format!("a broken ELF file: {error}") };
+    let header = FileHeader64::<LittleEndian>::parse(elf).map_err(broken)?;
+    if !header.is_little_endian() {
+        return Err(TypeError::NoDwarf { detail: "a big-endian ELF file".to_owned() });
+    }
+    let table = header.sections(LE, elf).map_err(broken)?;
+    let index = header.shstrndx(LE, elf).unwrap_or_default() as usize;
+    let names = table.iter().nth(index).and_then(|section| section.data(LE, elf).ok()).unwrap_or_default();
+    let mut found: Vec<Found<'data>> = Vec::new();
+    for (index, section) in table.iter().enumerate() {
+        // Compared in place: looking for a name's end would cost the length of all names for each section.
+        let rest = names.get(section.sh_name(LE) as usize..).unwrap_or_default();
+        let is = |name: &str| rest.strip_prefix(name.as_bytes()).is_some_and(|after| after.first() == Some(&0));
+        let Some(name) = wanted.iter().find(|name| is(name)) else { continue };
+        if found.iter().any(|known| known.section.name == *name) {
+            continue;
+        }
+        let at = header.e_shoff(LE) as usize + index * size_of::<SectionHeader64<LittleEndian>>();
+        found.push(Found { section: read(elf, section, name).map_err(broken)??, header: at });
+    }
+    Ok(found)
+}
+
+/// A section as it lies in the file.
+fn read<'data>(
+    elf: &'data [u8],
+    section: &SectionHeader64<LittleEndian>,
+    name: &'static str,
+) -> object::Result<Result<DebugSection<'data>, TypeError>> {
+    let Some((header, offset, size)) = section.compression(LE, elf)? else {
+        let data = section.data(LE, elf)?;
+        return Ok(Ok(DebugSection { name, data, format: SectionFormat::Plain, size: data.len() as u64 }));
+    };
+    let format = match header.ch_type(LE) {
+        ELFCOMPRESS_ZLIB => SectionFormat::Zlib,
+        ELFCOMPRESS_ZSTD => SectionFormat::Zstd,
+        other => return Ok(Err(TypeError::NoDwarf { detail: format!("{name}: compression {other:?}") })),
+    };
+    let end = offset.checked_add(size).map(|end| offset as usize..end as usize);
+    let cut = || TypeError::NoDwarf { detail: format!("the file ends within {name}") };
+    let data = end.and_then(|range| elf.get(range)).ok_or_else(cut);
+    Ok(data.map(|data| DebugSection { name, data, format, size: header.ch_size(LE) }))
+}
 
 impl<'data> DwarfSections<'data> {
-    /// The sections of an executable, a library or a separate debug file. Compressed ones are an error that names the first.
+    /// The sections of an executable, a library or a separate debug file. Compressed ones
+    /// are an error that names the first: see [`crate::inflated`].
     pub fn from_elf(elf: &'data [u8]) -> Result<Self, TypeError> {
         let mut sections = Self::default();
         for section in Self::locate(elf)? {
@@ -82,41 +149,7 @@ impl<'data> DwarfSections<'data> {
 
     /// Where the sections are in a 64-bit little-endian ELF file.
     pub fn locate(elf: &'data [u8]) -> Result<Vec<DebugSection<'data>>, TypeError> {
-        let broken = |error: object::Error| TypeError::NoDwarf { detail: format!("a broken ELF file: {error}") };
-        let header = FileHeader64::<LittleEndian>::parse(elf).map_err(broken)?;
-        if !header.is_little_endian() {
-            return Err(TypeError::NoDwarf { detail: "a big-endian ELF file".to_owned() });
-        }
-        let table = header.sections(LE, elf).map_err(broken)?;
-        let mut found: Vec<DebugSection<'data>> = Vec::new();
-        for section in table.iter() {
-            let name = table.section_name(LE, section).unwrap_or_default();
-            let Some(name) = NAMES.iter().find(|known| known.as_bytes() == name) else {
-                continue;
-            };
-            if found.iter().any(|known| known.name == *name) {
-                continue;
-            }
-            let (data, format, size) = match section.compression(LE, elf).map_err(broken)? {
-                None => {
-                    let data = section.data(LE, elf).map_err(broken)?;
-                    (data, SectionFormat::Plain, data.len() as u64)
-                }
-                Some((header, offset, size)) => {
-                    let format = match header.ch_type(LE) {
-                        ELFCOMPRESS_ZLIB => SectionFormat::Zlib,
-                        ELFCOMPRESS_ZSTD => SectionFormat::Zstd,
-                        other => return Err(TypeError::NoDwarf { detail: format!("{name}: compression {other:?}") }),
-                    };
-                    let end = offset.checked_add(size).map(|end| offset as usize..end as usize);
-                    let data = end.and_then(|range| elf.get(range));
-                    let cut = || TypeError::NoDwarf { detail: format!("the file ends within {name}") };
-                    (data.ok_or_else(cut)?, format, header.ch_size(LE))
-                }
-            };
-            found.push(DebugSection { name, data, format, size });
-        }
-        Ok(found)
+        Ok(find(elf, &NAMES)?.into_iter().map(|found| found.section).collect())
     }
 
     /// Gives the bytes of a section by its name; others than those of [`DwarfSections::locate`] are ignored.

@@ -1,5 +1,6 @@
 //! Facts about files that processes run: their functions, USDT probes, symbols.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use typeinfo::{Abi, Dwarf, DwarfSections, NameKind, SourceLine, TypeStore};
 
 use super::subject::Subject;
 use super::{missing, pattern};
+use crate::failure::note;
 use crate::record::find_program;
 use crate::target::printable;
 
@@ -32,9 +34,36 @@ pub(in crate::run) struct UserFiles {
     whole: RefCell<HashMap<PathBuf, Rc<ElfFile>>>,
     /// Where debug information is looked for as well.
     debug_folders: Vec<PathBuf>,
-    debug: [OnceCell<(String, Option<ElfFile>)>; MAX_DEBUG],
+    debug: [OnceCell<(String, Option<DebugFile>)>; MAX_DEBUG],
     /// The USDT probes of files, and where each file was opened.
     usdt: RefCell<HashMap<PathBuf, Rc<(UsdtProbes, PathBuf)>>>,
+}
+
+/// A file that has debug information.
+struct DebugFile {
+    file: ElfFile,
+    /// The same with its compressed sections inflated, if it has any.
+    plain: Option<Vec<u8>>,
+}
+
+impl DebugFile {
+    /// Where a section can't be inflated, that is said, and the file has no debug information that is of use.
+    fn of(file: ElfFile) -> Option<Self> {
+        let plain = match typeinfo::inflated(file.image().ok()?.data()) {
+            Ok(Cow::Borrowed(_)) => None,
+            Ok(Cow::Owned(plain)) => Some(plain),
+            Err(error) => {
+                note(&format!("{}: debug information is left out: {error}", printable(file.path())));
+                None
+            }
+        };
+        Some(Self { file, plain })
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        let own = || self.file.image().ok().map(|image| image.data());
+        self.plain.as_deref().or_else(own)
+    }
 }
 
 /// A file that a target means.
@@ -278,9 +307,9 @@ impl UserFiles {
     /// The file that has a file's debug information: itself, or the one that it was moved to.
     pub(super) fn debug(&self, path: &str) -> Option<&[u8]> {
         for slot in &self.debug {
-            let (known, file) = slot.get_or_init(|| (path.to_owned(), self.debug_file(path)));
+            let (known, file) = slot.get_or_init(|| (path.to_owned(), self.debug_file(path).and_then(DebugFile::of)));
             if known == path {
-                return file.as_ref().and_then(|file| file.image().ok()).map(|image| image.data());
+                return file.as_ref().and_then(DebugFile::bytes);
             }
         }
         None

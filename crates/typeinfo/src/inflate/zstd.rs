@@ -1,0 +1,168 @@
+//! Zstandard frames (RFC 8878), without dictionaries and without checking checksums.
+//!
+//! A decoder of our own, since what there is in safe Rust (`ruzstd` 0.8) takes what the stream says for true: one block of
+//! 128 KiB makes it write 8 GB, and its sums that overflow end the program. Here nothing is written beyond the length that
+//! the caller allows, and a block that gives more than the format allows is broken. All output stays in one piece of memory,
+//! so that there is no window to keep.
+
+mod bits;
+mod fse;
+mod huffman;
+mod sequences;
+
+use std::fmt;
+
+use fse::FseTable;
+use huffman::HuffmanTable;
+
+/// The first bytes of a frame (section 3.1.1).
+const MAGIC: u32 = 0xfd2f_b528;
+/// The first bytes of a frame to skip, without the lowest four bits (section 3.1.2).
+const MAGIC_SKIPPED: u32 = 0x184d_2a50;
+/// The most that a block holds, compressed or not (section 3.1.1.2.3).
+const MAX_BLOCK: usize = 128 << 10;
+/// How many frames and blocks there may be, besides one for every KiB of the result: a block of a few bytes can have tables to
+/// build of some thousand entries. Encoders fill their blocks with 128 KiB.
+const FREE_BLOCKS: usize = 1024;
+
+/// What a stream contradicts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Broken(pub(super) &'static str);
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {}", self.0)
+    }
+}
+
+/// The output, which can't grow beyond what was allowed.
+struct Out<'out> {
+    bytes: &'out mut Vec<u8>,
+    /// Where the frame began: matches don't reach before.
+    frame: usize,
+    /// Where the block must end.
+    block_end: usize,
+    /// Where everything must end.
+    end: usize,
+}
+
+impl Out<'_> {
+    fn room(&self, count: usize) -> Result<(), Broken> {
+        let limit = self.end.min(self.block_end);
+        if count <= limit.saturating_sub(self.bytes.len()) { Ok(()) } else { Err(Broken("no more than it states")) }
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+        self.room(bytes.len())?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn fill(&mut self, byte: u8, count: usize) -> Result<(), Broken> {
+        self.room(count)?;
+        self.bytes.resize(self.bytes.len() + count, byte);
+        Ok(())
+    }
+
+    /// Repeats what was written `offset` bytes ago; it may run into what it writes.
+    fn repeat(&mut self, offset: usize, count: usize) -> Result<(), Broken> {
+        self.room(count)?;
+        let written = self.bytes.len() - self.frame;
+        if offset == 0 || offset > written {
+            return Err(Broken("a match within the frame"));
+        }
+        let mut left = count;
+        while left > 0 {
+            let step = left.min(offset);
+            let from = self.bytes.len() - offset;
+            self.bytes.extend_from_within(from..from + step);
+            left -= step;
+        }
+        Ok(())
+    }
+}
+
+/// What a block may take over from the block before.
+#[derive(Default)]
+struct Tables {
+    huffman: Option<HuffmanTable>,
+    literal_lengths: Option<FseTable>,
+    offsets: Option<FseTable>,
+    match_lengths: Option<FseTable>,
+}
+
+/// Appends all frames' contents, no more than `size` bytes.
+pub(super) fn decode(mut data: &[u8], size: usize, out: &mut Vec<u8>) -> Result<(), Broken> {
+    let end = out.len().saturating_add(size);
+    let mut blocks = FREE_BLOCKS.saturating_add(size / 1024);
+    while !data.is_empty() {
+        let magic = u32::from_le_bytes(*data.first_chunk().ok_or(Broken("a frame's first bytes"))?);
+        data = &data[4..];
+        if magic & !0xf == MAGIC_SKIPPED {
+            let length = u32::from_le_bytes(*data.first_chunk().ok_or(Broken("a skipped frame's length"))?);
+            data = data.get(4 + length as usize..).ok_or(Broken("all of a skipped frame"))?;
+            continue;
+        }
+        if magic != MAGIC {
+            return Err(Broken("a Zstandard frame"));
+        }
+        let frame = out.len();
+        data = decode_frame(data, Out { bytes: out, frame, block_end: end, end }, &mut blocks)?;
+    }
+    Ok(())
+}
+
+/// Gives what is behind the frame.
+fn decode_frame<'data>(data: &'data [u8], mut out: Out<'_>, blocks: &mut usize) -> Result<&'data [u8], Broken> {
+    let (mut data, checksum) = skip_header(data)?;
+    let mut tables = Tables::default();
+    let mut history = sequences::FIRST_OFFSETS;
+    loop {
+        *blocks = blocks.checked_sub(1).ok_or(Broken("blocks of some length"))?;
+        let header = data.first_chunk::<3>().ok_or(Broken("a block's header"))?;
+        let header = u32::from_le_bytes([header[0], header[1], header[2], 0]);
+        data = &data[3..];
+        let length = (header >> 3) as usize;
+        if length > MAX_BLOCK {
+            return Err(Broken("a block of at most 128 KiB"));
+        }
+        out.block_end = out.bytes.len().saturating_add(MAX_BLOCK);
+        let kind = header >> 1 & 3;
+        let stored = if kind == 1 { 1 } else { length };
+        let (content, rest) = data.split_at_checked(stored).ok_or(Broken("all of a block"))?;
+        data = rest;
+        match (kind, content) {
+            (0, content) => out.push(content)?,
+            (1, [byte]) => out.fill(*byte, length)?,
+            (2, content) => sequences::decode_block(content, &mut tables, &mut history, &mut out)?,
+            _ => return Err(Broken("a kind of block that there is")),
+        }
+        if header & 1 == 1 {
+            return data.get(if checksum { 4 } else { 0 }..).ok_or(Broken("the frame's checksum"));
+        }
+    }
+}
+
+/// Gives what is behind the frame's header, and whether a checksum ends the frame (section 3.1.1.1).
+fn skip_header(data: &[u8]) -> Result<(&[u8], bool), Broken> {
+    let (&descriptor, data) = data.split_first().ok_or(Broken("a frame's descriptor"))?;
+    let single = descriptor & 0x20 != 0;
+    if descriptor & 8 != 0 {
+        return Err(Broken("a frame of a version that there is"));
+    }
+    let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+    let content_size = match descriptor >> 6 {
+        0 => usize::from(single),
+        flag => 1 << flag,
+    };
+    let at = usize::from(!single);
+    let id = data.get(at..at + dictionary).ok_or(Broken("a frame's header"))?;
+    if id.iter().any(|byte| *byte != 0) {
+        return Err(Broken("a frame without a dictionary"));
+    }
+    let rest = data.get(at + dictionary + content_size..).ok_or(Broken("a frame's header"))?;
+    Ok((rest, descriptor & 4 != 0))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Streams of bits: forward for the descriptions of tables, backward for all else (RFC 8878, section 4.1).
+
+use super::Broken;
+
+/// Bits from the first byte on, the lowest of a byte first.
+pub(super) struct Forward<'data> {
+    bytes: &'data [u8],
+    at: usize,
+}
+
+impl<'data> Forward<'data> {
+    pub(super) fn new(bytes: &'data [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Up to 32 bits, without going on; beyond the end there are zeros.
+    pub(super) fn peek(&self, count: u32) -> u32 {
+        (word(self.bytes, self.at / 8) >> (self.at % 8)) as u32 & mask(count) as u32
+    }
+
+    pub(super) fn skip(&mut self, count: u32) {
+        self.at += count as usize;
+    }
+
+    pub(super) fn read(&mut self, count: u32) -> u32 {
+        let bits = self.peek(count);
+        self.skip(count);
+        bits
+    }
+
+    /// Whether more was read than there is.
+    pub(super) fn is_over(&self) -> bool {
+        self.at > self.bytes.len() * 8
+    }
+
+    /// The bytes behind the one that was read last.
+    pub(super) fn rest(&self) -> Result<&'data [u8], Broken> {
+        self.bytes.get(self.at.div_ceil(8)..).ok_or(Broken("all of a table's description"))
+    }
+}
+
+/// Bits from the last byte to the first, the highest first; the highest bit that is set in the last byte ends the stream.
+pub(super) struct Backward<'data> {
+    bytes: &'data [u8],
+    /// How many bits are left; less than 0 where more were read than there are.
+    left: i64,
+}
+
+impl<'data> Backward<'data> {
+    pub(super) fn new(bytes: &'data [u8]) -> Result<Self, Broken> {
+        let last = bytes.last().filter(|last| **last != 0).ok_or(Broken("the bit that ends a stream"))?;
+        let left = (bytes.len() as u64 * 8).cast_signed() - i64::from(last.leading_zeros()) - 1;
+        Ok(Self { bytes, left })
+    }
+
+    /// Up to 32 bits, without going on; beyond the end there are zeros.
+    pub(super) fn peek(&self, count: u32) -> u32 {
+        let at = self.left - i64::from(count);
+        let bits = if at >= 0 {
+            word(self.bytes, at as usize / 8) >> (at % 8)
+        } else {
+            word(self.bytes, 0).checked_shl(at.unsigned_abs().min(64) as u32).unwrap_or(0)
+        };
+        (bits & mask(count)) as u32
+    }
+
+    pub(super) fn skip(&mut self, count: u32) {
+        self.left -= i64::from(count);
+    }
+
+    pub(super) fn read(&mut self, count: u32) -> u32 {
+        let bits = self.peek(count);
+        self.skip(count);
+        bits
+    }
+
+    /// How many bits are left; less than 0 where more were read than there are.
+    pub(super) fn left(&self) -> i64 {
+        self.left
+    }
+}
+
+fn mask(count: u32) -> u64 {
+    (1 << count) - 1
+}
+
+/// The eight bytes here, zeros behind the end.
+fn word(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    if let Some(word) = rest.first_chunk() {
+        return u64::from_le_bytes(*word);
+    }
+    let mut word = [0; 8];
+    word[..rest.len()].copy_from_slice(rest);
+    u64::from_le_bytes(word)
+}
