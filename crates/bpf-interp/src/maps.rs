@@ -1,0 +1,190 @@
+//! Maps by kind: what programs do with them, and what is left in them.
+
+use std::collections::BTreeMap;
+
+use bpf_insn::{MapDef, MapKind};
+
+use crate::fault::Wrong;
+use crate::memory::{Memory, What};
+
+/// `-ENOENT` of `asm-generic/errno-base.h`.
+const NOT_THERE: i64 = -2;
+/// `-E2BIG`.
+const FULL: i64 = -7;
+/// `-EEXIST`.
+const IS_THERE: i64 = -17;
+/// `-EINVAL`.
+pub(crate) const INVALID: i64 = -22;
+/// `BPF_NOEXIST` of `linux/bpf.h`.
+const IF_NEW: u64 = 1;
+/// `BPF_EXIST`.
+const IF_THERE: u64 = 2;
+/// The head of a record in the ring (`BPF_RINGBUF_HDR_SZ`).
+const RECORD_HEAD: u64 = 8;
+
+/// A key's values: the addresses of one, or of one for each CPU.
+#[derive(Clone, Debug)]
+struct Entry {
+    values: Vec<u64>,
+    /// When it was last used.
+    used: u64,
+}
+
+/// A map.
+#[derive(Clone, Debug)]
+pub(crate) struct Map {
+    pub(crate) def: MapDef,
+    pub(crate) handle: u64,
+    entries: BTreeMap<Vec<u8>, Entry>,
+    /// Of a ring, the submitted records.
+    pub(crate) records: Vec<Vec<u8>>,
+    /// Of a ring, how much is taken.
+    taken: u64,
+    turns: u64,
+}
+
+/// What a kind does.
+struct Traits {
+    per_cpu: bool,
+    array: bool,
+    /// Whether the least used entry goes when there is no room.
+    replaces: bool,
+}
+
+fn traits(kind: MapKind) -> Option<Traits> {
+    let (per_cpu, array, replaces) = match kind {
+        MapKind::Hash => (false, false, false),
+        MapKind::Array => (false, true, false),
+        MapKind::PercpuHash => (true, false, false),
+        MapKind::PercpuArray => (true, true, false),
+        MapKind::LruHash => (false, false, true),
+        MapKind::LruPercpuHash => (true, false, true),
+        _ => return None,
+    };
+    Some(Traits { per_cpu, array, replaces })
+}
+
+impl Map {
+    /// A map as it is when it was made; arrays have all their values.
+    pub(crate) fn new(def: &MapDef, index: usize, cpus: usize, memory: &mut Memory) -> Result<Self, Wrong> {
+        let handle = memory.add(What::Map(index), Vec::new());
+        let mut map =
+            Self { def: def.clone(), handle, entries: BTreeMap::new(), records: Vec::new(), taken: 0, turns: 0 };
+        if def.kind != MapKind::RingBuf && map.traits()?.array {
+            for key in 0..def.max_entries {
+                map.make(&key.to_le_bytes(), cpus, memory)?;
+            }
+        }
+        Ok(map)
+    }
+
+    fn traits(&self) -> Result<Traits, Wrong> {
+        let wrong = || Wrong::MapKind { kind: self.def.kind, name: self.def.name.clone() };
+        traits(self.def.kind).ok_or_else(wrong)
+    }
+
+    /// Enters a key whose values are zeros.
+    fn make(&mut self, key: &[u8], cpus: usize, memory: &mut Memory) -> Result<Vec<u64>, Wrong> {
+        let count = if self.traits()?.per_cpu { cpus } else { 1 };
+        // Of each CPU a value is a multiple of 8 bytes.
+        let size = self.def.value_size.next_multiple_of(8) as usize;
+        let values: Vec<u64> =
+            (0..count).map(|_| memory.add(What::Value(self.def.name.clone()), vec![0; size])).collect();
+        self.turns += 1;
+        self.entries.insert(key.to_vec(), Entry { values: values.clone(), used: self.turns });
+        Ok(values)
+    }
+
+    /// The address of a CPU's value, or 0.
+    pub(crate) fn lookup(&mut self, key: &[u8], cpu: usize) -> Result<u64, Wrong> {
+        let traits = self.traits()?;
+        self.turns += 1;
+        let turns = self.turns;
+        let Some(entry) = self.entries.get_mut(key) else { return Ok(0) };
+        entry.used = turns;
+        Ok(entry.values.get(if traits.per_cpu { cpu } else { 0 }).copied().unwrap_or(0))
+    }
+
+    /// Sets a key's value on a CPU; 0, or an error number.
+    pub(crate) fn update(
+        &mut self,
+        (key, value): (&[u8], &[u8]),
+        flags: u64,
+        (cpu, cpus): (usize, usize),
+        memory: &mut Memory,
+    ) -> Result<i64, Wrong> {
+        let traits = self.traits()?;
+        let is_there = self.entries.contains_key(key);
+        match flags {
+            IF_NEW if is_there => return Ok(IS_THERE),
+            IF_THERE if !is_there => return Ok(NOT_THERE),
+            0 | IF_NEW | IF_THERE => {}
+            _ => return Ok(INVALID),
+        }
+        if !is_there && (traits.array || self.entries.len() >= self.def.max_entries as usize) {
+            if !traits.replaces {
+                return Ok(FULL);
+            }
+            let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
+            self.delete(&oldest.unwrap_or_default(), memory)?;
+        }
+        // A hash has a new value in the place of the old one; whoever holds its address holds the old one.
+        let values = match self.entries.get(key) {
+            Some(entry) if traits.per_cpu || traits.array => entry.values.clone(),
+            _ => self.make(key, cpus, memory)?,
+        };
+        let to = values.get(if traits.per_cpu { cpu } else { 0 }).copied().unwrap_or(0);
+        memory.whole_mut(to)[..value.len()].copy_from_slice(value);
+        Ok(0)
+    }
+
+    /// Takes a key out; 0, or an error number. What programs hold of it stays until they end.
+    pub(crate) fn delete(&mut self, key: &[u8], _memory: &mut Memory) -> Result<i64, Wrong> {
+        if self.traits()?.array {
+            return Ok(INVALID);
+        }
+        Ok(if self.entries.remove(key).is_some() { 0 } else { NOT_THERE })
+    }
+
+    /// The keys.
+    pub(crate) fn keys(&self) -> Vec<Vec<u8>> {
+        self.entries.keys().cloned().collect()
+    }
+
+    /// The addresses of a key's values.
+    pub(crate) fn values(&self, key: &[u8]) -> &[u64] {
+        self.entries.get(key).map_or(&[], |entry| &entry.values)
+    }
+
+    fn is_ring(&self) -> Result<(), Wrong> {
+        if self.def.kind == MapKind::RingBuf {
+            return Ok(());
+        }
+        Err(Wrong::MapKind { kind: self.def.kind, name: self.def.name.clone() })
+    }
+
+    fn room(bytes: u64) -> u64 {
+        (bytes + RECORD_HEAD).next_multiple_of(8)
+    }
+
+    /// The address of a new record, or 0 if there is no room.
+    pub(crate) fn reserve(&mut self, bytes: u64, memory: &mut Memory) -> Result<u64, Wrong> {
+        self.is_ring()?;
+        if self.taken + Self::room(bytes) > u64::from(self.def.max_entries) {
+            return Ok(0);
+        }
+        self.taken += Self::room(bytes);
+        Ok(memory.add(What::Record(self.def.name.clone()), vec![crate::memory::POISON; bytes as usize]))
+    }
+
+    /// How many bytes wait in the ring.
+    pub(crate) fn waiting(&self) -> Result<u64, Wrong> {
+        self.is_ring().map(|()| self.taken)
+    }
+
+    /// The records that were submitted, which go out of the ring.
+    pub(crate) fn drain(&mut self) -> Vec<Vec<u8>> {
+        self.taken = 0;
+        std::mem::take(&mut self.records)
+    }
+}

@@ -1,0 +1,192 @@
+//! A program's own memory: regions (a frame's stack, a map's value, the context, a record of the ring), each by itself in the
+//! address space, so that what leaves one does not get into another.
+
+use crate::fault::Wrong;
+
+/// Where the addresses of regions begin: in the upper half, as the kernel's.
+const FIRST: u64 = 0xff00_0000_0000_0000;
+/// The bits of an address that lead through a region and what is around it.
+const SPREAD: u32 = 24;
+/// How far behind the beginning of its part of the address space a region begins.
+const LEAD: u64 = 1 << 22;
+/// What memory holds that nobody has written.
+pub(crate) const POISON: u8 = 0xa5;
+
+/// The bytes of a frame (`MAX_BPF_STACK` of `linux/filter.h`).
+pub(crate) const STACK_BYTES: u64 = 512;
+
+/// What a region is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    /// The stack of the frame at this depth.
+    Stack(usize),
+    /// The context.
+    Context,
+    /// A value of the map of this name.
+    Value(String),
+    /// A record of the ring of this name.
+    Record(String),
+    /// The handle of the map with this index.
+    Map(usize),
+    /// The handle of the function with this index.
+    Function(usize),
+}
+
+/// A piece of memory.
+#[derive(Clone, Debug)]
+struct Region {
+    what: What,
+    bytes: Vec<u8>,
+    /// Of a stack, which bytes were written.
+    written: Vec<bool>,
+    /// Whether it may still be used.
+    alive: bool,
+}
+
+/// All regions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    regions: Vec<Region>,
+}
+
+/// Whether bytes are read or written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+fn address(index: usize) -> u64 {
+    FIRST + ((index as u64) << SPREAD) + LEAD
+}
+
+/// The region that an address belongs to, and how far it is from its beginning.
+fn split(address: u64) -> Option<(usize, i64)> {
+    let distance = address.checked_sub(FIRST)?;
+    let within = (distance & ((1 << SPREAD) - 1)).cast_signed() - LEAD.cast_signed();
+    Some(((distance >> SPREAD) as usize, within))
+}
+
+impl Memory {
+    /// Adds a region; its address.
+    pub(crate) fn add(&mut self, what: What, bytes: Vec<u8>) -> u64 {
+        let written = if matches!(what, What::Stack(_)) { vec![false; bytes.len()] } else { Vec::new() };
+        self.regions.push(Region { what, bytes, written, alive: true });
+        address(self.regions.len() - 1)
+    }
+
+    /// Makes a region a fresh one of the same size.
+    pub(crate) fn renew(&mut self, address: u64) {
+        if let Some(region) = split(address).and_then(|(index, _)| self.regions.get_mut(index)) {
+            region.bytes.fill(POISON);
+            region.written.fill(false);
+            region.alive = true;
+        }
+    }
+
+    /// From here on an access to the region is a mistake.
+    pub(crate) fn end(&mut self, address: u64) {
+        if let Some(region) = split(address).and_then(|(index, _)| self.regions.get_mut(index)) {
+            region.alive = false;
+        }
+    }
+
+    /// What the region that begins at this address is.
+    pub(crate) fn what(&self, address: u64) -> Option<&What> {
+        let (index, 0) = split(address)? else { return None };
+        self.regions.get(index).filter(|region| region.alive).map(|region| &region.what)
+    }
+
+    /// All bytes of the region that begins at this address.
+    pub(crate) fn whole(&self, address: u64) -> &[u8] {
+        let region = split(address).and_then(|(index, _)| self.regions.get(index));
+        region.map_or(&[], |region| region.bytes.as_slice())
+    }
+
+    /// The same, to write from outside of programs.
+    pub(crate) fn whole_mut(&mut self, address: u64) -> &mut [u8] {
+        let region = split(address).and_then(|(index, _)| self.regions.get_mut(index));
+        region.map_or(&mut [], |region| region.bytes.as_mut_slice())
+    }
+
+    fn find(&self, address: u64, bytes: u64, access: Access) -> Result<(usize, usize), Wrong> {
+        let wrong = |what: String| Wrong::Access { bytes, address, what };
+        let Some((index, offset)) = split(address) else {
+            return Err(wrong("no memory of the program's".to_owned()));
+        };
+        let Some(region) = self.regions.get(index) else {
+            return Err(wrong("no memory of the program's".to_owned()));
+        };
+        let size = region.bytes.len();
+        let place = || format!("byte {offset} of {:?}, which has {size}", region.what);
+        if !region.alive {
+            return Err(wrong(format!("{} and is gone", place())));
+        }
+        let end = u64::try_from(offset).ok().and_then(|offset| offset.checked_add(bytes));
+        if end.is_none_or(|end| end > size as u64) {
+            return Err(wrong(place()));
+        }
+        if matches!(region.what, What::Map(_) | What::Function(_))
+            || (access == Access::Write && region.what == What::Context)
+        {
+            return Err(wrong(format!("{} and is not to be written or read", place())));
+        }
+        Ok((index, offset as usize))
+    }
+
+    /// Bytes that a program reads.
+    pub(crate) fn read(&self, address: u64, bytes: u64) -> Result<&[u8], Wrong> {
+        let (index, offset) = self.find(address, bytes, Access::Read)?;
+        let region = &self.regions[index];
+        let end = offset + bytes as usize;
+        if !region.written.is_empty()
+            && let Some(first) = region.written[offset..end].iter().position(|written| !written)
+        {
+            return Err(Wrong::Unwritten((offset + first) as i64 - STACK_BYTES.cast_signed()));
+        }
+        Ok(&region.bytes[offset..end])
+    }
+
+    /// As [`Memory::read`], whatever was written: what helpers read that take any address.
+    pub(crate) fn peek(&self, address: u64, bytes: u64) -> Option<&[u8]> {
+        let (index, offset) = self.find(address, bytes, Access::Read).ok()?;
+        self.regions[index].bytes.get(offset..offset + bytes as usize)
+    }
+
+    /// Bytes that are to be written; they count as written.
+    pub(crate) fn write(&mut self, address: u64, bytes: u64) -> Result<&mut [u8], Wrong> {
+        let (index, offset) = self.find(address, bytes, Access::Write)?;
+        let region = &mut self.regions[index];
+        let end = offset + bytes as usize;
+        if !region.written.is_empty() {
+            region.written[offset..end].fill(true);
+        }
+        Ok(&mut region.bytes[offset..end])
+    }
+
+    /// That a word is aligned where the verifier wants it so: on the stack, and for atomic operations.
+    pub(crate) fn aligned(&self, address: u64, bytes: u64, always: bool) -> Result<(), Wrong> {
+        let on_stack = split(address)
+            .and_then(|(index, _)| self.regions.get(index))
+            .is_some_and(|region| matches!(region.what, What::Stack(_)));
+        if (always || on_stack) && !address.is_multiple_of(bytes) {
+            return Err(Wrong::Access { bytes, address, what: "not aligned".to_owned() });
+        }
+        Ok(())
+    }
+
+    /// The name of the map whose record is still open, if there is one.
+    pub(crate) fn open_record(&self) -> Option<&str> {
+        self.regions.iter().rev().find_map(|region| match &region.what {
+            What::Record(name) if region.alive => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Gives back the memory of what is gone. Its addresses stay taken.
+    pub(crate) fn sweep(&mut self) {
+        for region in self.regions.iter_mut().filter(|region| !region.alive) {
+            region.bytes = Vec::new();
+        }
+    }
+}
