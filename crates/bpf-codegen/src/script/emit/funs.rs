@@ -156,7 +156,9 @@ impl Emitter<'_> {
     pub(super) fn fun_value(&mut self, fun: Fun, args: &[Ex], to: &Ty, place: Place) {
         match fun {
             Fun::Comm => {
-                self.pad(place, 16, to.size());
+                // Not all kernels fill the room behind the name's end (`strscpy` up to Linux 6.2), and keys are compared whole.
+                let kept = self.shown != Some(place.base);
+                self.pad(place, if kept { 0 } else { 16 }, to.size());
                 self.address(place, R1);
                 self.asm.mov(R2, 16).call(Helper::GET_CURRENT_COMM);
             }
