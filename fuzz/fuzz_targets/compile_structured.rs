@@ -1,8 +1,8 @@
 //! A script that the input chooses, part by part: nearly all of them are valid, so that what is behind the parser is met.
 #![no_main]
 
+use compiler_testkit::sample::chosen;
 use dptrace_fuzz::compiled::check_compile;
-use dptrace_fuzz::machine::Machine;
 use libfuzzer_sys::fuzz_target;
 use testkit::script::Generator;
 
@@ -89,5 +89,5 @@ fuzz_target!(|input: &[u8]| {
     let mut byte = move || bytes.next().map_or(0, |byte| u64::from(*byte));
     let choose = move |limit: u64| (0..limit.ilog2().div_ceil(8).max(1)).fold(0, |sum, _| sum * 256 + byte()) % limit;
     let script = Generator::new(choose).with(PROBES, STATEMENTS).script();
-    check_compile(&(HEAD.to_owned() + &script), &Machine::new(usize::from(*bits & 15)));
+    check_compile(&(HEAD.to_owned() + &script), &chosen(usize::from(*bits & 15)));
 });

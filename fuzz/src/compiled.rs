@@ -6,8 +6,8 @@ use bpf_insn::asm::Reference;
 use bpf_insn::{Code, Listing};
 use bt_lang::render::{Source, render};
 use bt_lang::{Diagnostic, Options, parse_with};
+use compiler_testkit::FakeTarget;
 
-use crate::machine::Machine;
 use crate::within;
 
 /// A node of the tree for a byte or two, a few hundred bytes each, and what is made of it.
@@ -31,9 +31,8 @@ pub fn check_diagnostics(diagnostics: &[Diagnostic], text: &str) {
 }
 
 /// Compiles a text for a machine; says whether that was accepted.
-pub fn check_compile(text: &str, machine: &Machine) -> bool {
-    use bpf_codegen::script::interface::TargetFacts as _;
-    let parsed = parse_with(text, Options { params: Some(machine.params()) });
+pub fn check_compile(text: &str, machine: &FakeTarget) -> bool {
+    let parsed = parse_with(text, Options { params: Some(&machine.params) });
     if !parsed.is_ok() {
         check_diagnostics(&parsed.diagnostics, text);
         return false;

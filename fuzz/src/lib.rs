@@ -7,7 +7,6 @@ mod changing;
 pub mod compiled;
 mod elf;
 mod invariants;
-pub mod machine;
 mod memory;
 mod script;
 pub mod types;

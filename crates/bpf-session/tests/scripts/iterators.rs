@@ -5,13 +5,15 @@ use bpf_codegen::script::interface::Attach;
 use bpf_session::features::trials;
 use bpf_session::{Drain, Features, Session, SessionError};
 
-use crate::facts::Facts;
-use crate::{allowed, compile, decode};
+use compiler_testkit::{compile, decode};
+
+use crate::allowed;
+use crate::facts::live;
 
 /// What a script's iterators print.
 fn printed(source: &str) -> Option<Vec<String>> {
     let _alone = allowed()?;
-    let script = compile(source, &Facts::default()).unwrap_or_else(|wrong| panic!("{source}\n{wrong}"));
+    let script = compile(source, &live()).unwrap_or_else(|wrong| panic!("{source}\n{wrong}"));
     let session = match Session::load(&script.module, Features::detect().unwrap()) {
         Err(error @ SessionError::TooOld { .. }) => {
             println!("REFUSED: {error}: {source}");
@@ -68,7 +70,7 @@ fn the_end_of_an_iteration_is_no_object() {
     assert!(tasks.len() > 1, "{tasks:?}");
     assert!(!tasks.iter().any(|task| task.starts_with("(0, ")), "{tasks:?}");
     // Linux has it since 5.12.
-    if compile("iter:task_vma {}", &Facts::default()).is_err_and(|wrong| wrong.contains("no iterator task_vma")) {
+    if compile("iter:task_vma {}", &live()).is_err_and(|wrong| wrong.contains("no iterator task_vma")) {
         return;
     }
     let maps = printed("iter:task_vma /ctx.task.tgid == curtask.tgid/ { print(ctx.vma.vm_end > ctx.vma.vm_start); }");
@@ -77,7 +79,7 @@ fn the_end_of_an_iteration_is_no_object() {
 
 #[test]
 fn what_an_iterator_or_path_can_not_do_is_told() {
-    let wrong = |source: &str| compile(source, &Facts::default()).unwrap_err();
+    let wrong = |source: &str| compile(source, &live()).unwrap_err();
     assert!(wrong("iter:task:list {}").contains("can't be pinned"));
     assert!(wrong("iter:no_such {}").contains("no iterator no_such"));
     assert!(wrong("kprobe:f { path(arg0); }").contains("can't be used in a kprobe probe"));
@@ -93,7 +95,7 @@ fn functions_in_which_the_kernel_allows_no_path_are_told() {
         println!("REFUSED: this kernel has no fentry");
         return;
     }
-    let script = compile("fentry:vfs_read { print(path(args.file.f_path)); }", &Facts::default()).unwrap();
+    let script = compile("fentry:vfs_read { print(path(args.file.f_path)); }", &live()).unwrap();
     let refused = Session::load(&script.module, Features::detect().unwrap()).err().unwrap();
     assert!(matches!(&refused, SessionError::NotInThis { place, .. } if place == "vfs_read"), "{refused}");
     assert!(refused.is_unsupported() && refused.to_string().contains("filp_close"), "{refused}");

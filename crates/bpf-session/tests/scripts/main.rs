@@ -3,7 +3,6 @@
 //! Needs root; see [`testkit::kernel`] for what happens without.
 #![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
 
-mod decode;
 mod facts;
 mod iterators;
 mod language;
@@ -13,26 +12,10 @@ mod truth;
 mod waiting;
 
 use bpf_codegen::event::RING;
-use bpf_codegen::script::interface::{Attach, Script};
+use bpf_codegen::script::interface::{Attach, ScriptMap};
 use bpf_session::{Drain, Features, Session, SessionError};
-use facts::Facts;
-
-/// Compiles a script, or says what is wrong with it.
-pub(crate) fn compile(source: &str, facts: &Facts) -> Result<Script, String> {
-    let parsed = bt_lang::parser::parse_with(source, bt_lang::parser::Options { params: Some(&facts.params) });
-    let told = |diagnostics: &[bt_lang::Diagnostic]| {
-        diagnostics
-            .iter()
-            .map(|found| format!("{}: {}", found.span.text(source), found.message))
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
-    if !parsed.is_ok() {
-        return Err(told(&parsed.diagnostics));
-    }
-    let compiled = bpf_codegen::script::compile(&parsed.program, facts);
-    compiled.script.ok_or_else(|| told(&compiled.diagnostics))
-}
+use compiler_testkit::{FakeTarget, compile, decode};
+use facts::live;
 
 /// What a script sent, and what its maps hold.
 pub(crate) struct Outcome {
@@ -46,12 +29,12 @@ pub(crate) fn allowed() -> Option<std::sync::MutexGuard<'static, ()>> {
 }
 
 /// Loads a script and runs its `begin` and `end` probes. None where the kernel is too old for it, which is told.
-pub(crate) fn run_with(source: &str, facts: &Facts) -> Option<Outcome> {
+pub(crate) fn run_with(source: &str, facts: &FakeTarget) -> Option<Outcome> {
     try_run(source, facts).unwrap_or_else(|error| panic!("{source}\n{error}"))
 }
 
 /// As [`run_with`], or why the kernel refuses it.
-pub(crate) fn try_run(source: &str, facts: &Facts) -> Result<Option<Outcome>, SessionError> {
+pub(crate) fn try_run(source: &str, facts: &FakeTarget) -> Result<Option<Outcome>, SessionError> {
     let script = compile(source, facts).unwrap_or_else(|wrong| panic!("{source}\n{wrong}"));
     let features = Features::detect().unwrap();
     let session = match Session::load(&script.module, features) {
@@ -70,12 +53,28 @@ pub(crate) fn try_run(source: &str, facts: &Facts) -> Result<Option<Outcome>, Se
     }
     let mut events = Vec::new();
     drain.finish(|batch| events.extend(batch.iter().map(|bytes| decode::event(&script, bytes))));
-    let maps = script.maps.iter().map(|map| (map.name.clone(), decode::map(&session, map))).collect();
+    let maps = script.maps.iter().map(|map| (map.name.clone(), entries(&session, map))).collect();
     Ok(Some(Outcome { events, maps }))
 }
 
+/// A map's entries, each `[key]: value`, sorted.
+fn entries(session: &Session, map: &ScriptMap) -> Vec<String> {
+    let kernel = session.map(&map.bpf_name).unwrap();
+    let mut entries = Vec::new();
+    for key in kernel.keys().unwrap() {
+        let bytes = kernel.lookup(&key).unwrap().unwrap();
+        let cpus: Vec<&[u8]> = match kernel.cpu_stride() {
+            Some(stride) => bytes.chunks(stride).collect(),
+            None => vec![&bytes],
+        };
+        entries.push(decode::entry(map, &key, &cpus));
+    }
+    entries.sort();
+    entries
+}
+
 pub(crate) fn run(source: &str) -> Option<Outcome> {
-    run_with(source, &Facts::default())
+    run_with(source, &live())
 }
 
 /// Checks what a script prints, each event a line.
@@ -95,4 +94,10 @@ pub(crate) fn holds(source: &str, name: &str, expected: &[&str]) {
         let map = outcome.maps.iter().find(|(known, _)| known == name).unwrap();
         assert_eq!(map.1, expected, "{source}");
     }
+}
+
+/// A type of this kernel's own; what needs none runs on the interpreter, too ([`language`], [`memory`]).
+#[test]
+fn structs_of_this_kernel() {
+    prints("begin { $t = (struct task_struct *)curtask; print($t.se.on_rq); }", &["1"]);
 }

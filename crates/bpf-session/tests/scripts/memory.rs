@@ -1,9 +1,10 @@
 //! Addresses, layouts, and what is answered about them.
 
 use bpf_codegen::script::interface::ConfigFact;
+use compiler_testkit::{FakeTarget, compile};
 
-use crate::facts::Facts;
-use crate::{compile, prints};
+use crate::facts::live;
+use crate::prints;
 
 #[test]
 fn addresses_of_variables_and_maps() {
@@ -57,7 +58,7 @@ fn what_is_behind_the_end_of_a_fields_text_is_no_part_of_it() {
 fn numbers_that_are_written_down_are_as_wide_as_arrays_want() {
     prints("begin { $a = (uint8[8])12345; print(($a[0], $a[1], (uint64)$a)); }", &["(57, 48, 12345)"]);
     prints("begin { $a = (uint8[2])1; print(($a[0], $a[1])); }", &["(1, 0)"]);
-    assert!(compile("begin { $a = (uint8[2])70000; }", &Facts::default()).unwrap_err().contains("cannot cast"));
+    assert!(compile("begin { $a = (uint8[2])70000; }", &live()).unwrap_err().contains("cannot cast"));
 }
 
 #[test]
@@ -68,7 +69,7 @@ fn the_kernels_own_types_come_before_those_for_kernels_without() {
 
 #[test]
 fn what_does_not_fit_is_told() {
-    let wrong = |source: &str| compile(source, &Facts::default()).unwrap_err();
+    let wrong = |source: &str| compile(source, &live()).unwrap_err();
     assert!(wrong(r#"begin { fail("%s: not %d, %x", "a", -3, 255); }"#).contains("a: not -3, ff"));
     assert!(wrong("begin { $a = &1; }").contains("needs a variable"));
     assert!(wrong("begin { @a = 1; print(*(&@a)); }").contains("pointer to void"));
@@ -105,7 +106,7 @@ fn settings_can_be_read() {
 #[test]
 fn parts_of_strings_and_buffers() {
     prints(r#"begin { $a = nsecs ? buf("hi", 2) : buf("bye", 3); print($a); }"#, &["hi"]);
-    let facts = Facts { params: vec!["hello".into()], ..Facts::default() };
+    let facts = FakeTarget { params: vec!["hello".into()], ..live() };
     let Some(_alone) = crate::allowed() else { return };
     if let Some(outcome) = crate::run_with("begin { print(str($1 + 1)); }", &facts) {
         assert_eq!(outcome.events, ["ello"]);
@@ -116,7 +117,7 @@ fn parts_of_strings_and_buffers() {
 fn the_environment_has_the_last_word() {
     let setting = |name: &str, value: &str| ConfigFact { name: name.into(), value: value.into() };
     let with = |settings: Vec<ConfigFact>, source: &str| {
-        compile(source, &Facts { settings, ..Facts::default() }).map(|script| script.config)
+        compile(source, &FakeTarget { settings, ..live() }).map(|script| script.config)
     };
     let config = with(vec![setting("max_strlen", "100")], "config = { max_strlen = 50 } begin {}").unwrap();
     assert_eq!(config.max_strlen, 100);

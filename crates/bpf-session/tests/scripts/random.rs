@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use bpf_codegen::script::interface::FunctionPlace;
 use bpf_session::{Features, Session, SessionError};
+use compiler_testkit::{FakeTarget, compile};
 use testkit::script::Generator;
 
-use crate::facts::{Facts, can_wait};
-use crate::{allowed, compile};
+use crate::allowed;
+use crate::facts::{can_wait, live};
 
 /// How many are tried, where not said otherwise. Each takes some milliseconds of the verifier's time.
 const SCRIPTS: u64 = 2000;
@@ -48,14 +48,6 @@ fn the_verifier_takes_what_the_compiler_accepts() {
 }
 
 /// A machine with a function to probe; every other tells what could not be read.
-fn facts(seed: u64) -> Facts {
-    let place = FunctionPlace {
-        path: "/proc/self/exe".into(),
-        shown: FILE.into(),
-        name: FUNCTION.into(),
-        offset: 64,
-        size: 16,
-        vaddr: 64,
-    };
-    Facts { functions: vec![place], tells_reads: seed.is_multiple_of(2), ..Facts::default() }
+fn facts(seed: u64) -> FakeTarget {
+    FakeTarget { tells_reads: seed.is_multiple_of(2), ..live() }.with_function(FILE, FUNCTION, 64)
 }

@@ -1,21 +1,14 @@
 //! Which programs may wait for a page of the process's memory.
 
-use bpf_codegen::script::interface::{FunctionPlace, Script};
+use bpf_codegen::script::interface::{KernelFacts, Script};
+use compiler_testkit::{FakeTarget, compile};
 
-use crate::compile;
-use crate::facts::Facts;
+use crate::facts::live;
 
 /// The script's programs, each by whether it may wait.
 fn waiting(body: &str) -> Vec<bool> {
-    let place = FunctionPlace {
-        path: "/proc/self/exe".into(),
-        shown: "/bin/program".into(),
-        name: "function".into(),
-        offset: 64,
-        size: 16,
-        vaddr: 64,
-    };
-    let facts = Facts { functions: vec![place], sleepable: Some(true), ..Facts::default() };
+    let kernel = KernelFacts { sleepable: true, ..live().kernel };
+    let facts = FakeTarget { kernel, ..live() }.with_function("/bin/program", "function", 64);
     let script: Script = compile(body, &facts).unwrap_or_else(|wrong| panic!("{body}\n{wrong}"));
     script.module.programs.iter().map(|program| program.sleepable).collect()
 }

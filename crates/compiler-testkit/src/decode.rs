@@ -3,7 +3,6 @@
 use bpf_codegen::script::interface::{
     Action, ActionKind, FormatPiece, LayoutKind, MapValue, Script, ScriptMap, ValueType, action,
 };
-use bpf_session::Session;
 
 fn word(bytes: &[u8], size: usize, signed: bool) -> i128 {
     let mut whole = [0; 8];
@@ -18,7 +17,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-pub(crate) fn value(ty: &ValueType, bytes: &[u8]) -> String {
+/// A value of a type.
+pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
     match ty {
         ValueType::None => String::new(),
         ValueType::Int { size, signed } => word(bytes, usize::from(*size), *signed).to_string(),
@@ -71,7 +71,7 @@ pub(crate) fn value(ty: &ValueType, bytes: &[u8]) -> String {
 }
 
 /// An event as `printf` text, or as the action's name and its fields.
-pub(crate) fn event(script: &Script, bytes: &[u8]) -> String {
+pub fn event(script: &Script, bytes: &[u8]) -> String {
     let number = word(&bytes[action::ACTION..], 4, false) as usize;
     let action: &Action = &script.actions[number];
     assert!(bytes.len() >= action.size as usize);
@@ -98,43 +98,32 @@ pub(crate) fn event(script: &Script, bytes: &[u8]) -> String {
     }
 }
 
-/// A map's entries, each `[key]: value`, sorted.
-pub(crate) fn map(session: &Session, map: &ScriptMap) -> Vec<String> {
-    let kernel = session.map(&map.bpf_name).unwrap();
-    let mut entries = Vec::new();
-    for key in kernel.keys().unwrap() {
-        let bytes = kernel.lookup(&key).unwrap().unwrap();
-        let cpus: Vec<&[u8]> = match kernel.cpu_stride() {
-            Some(stride) => bytes.chunks(stride).collect(),
-            None => vec![&bytes],
-        };
-        let words = |index: usize| cpus.iter().map(move |cpu| word(&cpu[index * 8..], 8, true)).sum::<i128>();
-        let held = |cpu: &&&[u8]| word(&cpu[8..], 8, false) != 0;
-        let extremes: Vec<i128> = if map.value.size() >= 16 {
-            cpus.iter().filter(held).map(|cpu| word(cpu, 8, true)).collect()
-        } else {
-            Vec::new()
-        };
-        let shown = match &map.value {
-            MapValue::Scalar(ty) => value(ty, &bytes),
-            MapValue::Count | MapValue::Sum { .. } => words(0).to_string(),
-            MapValue::Min { .. } => extremes.iter().min().unwrap().to_string(),
-            MapValue::Max { .. } => extremes.iter().max().unwrap().to_string(),
-            MapValue::Avg { .. } => (words(0) / words(1)).to_string(),
-            MapValue::Stats { .. } => format!("{} {} {}", words(1), words(0) / words(1), words(0)),
-            MapValue::Hist { .. } | MapValue::Lhist { .. } => {
-                let count = map.value.size() as usize / 8;
-                let buckets = (0..count).map(|index| (index, words(index))).filter(|bucket| bucket.1 != 0);
-                buckets.map(|(index, count)| format!("{index}x{count}")).collect::<Vec<_>>().join(" ")
-            }
-            MapValue::Series { .. } => {
-                let slots = cpus.iter().flat_map(|cpu| cpu.chunks(24)).filter(|slot| slot.len() == 24);
-                let slots = slots.filter(|slot| word(&slot[8..], 8, false) != 0);
-                slots.map(|slot| word(slot, 8, true).to_string()).collect::<Vec<_>>().join(" ")
-            }
-        };
-        entries.push(format!("[{}]: {shown}", value(&map.key, &key)));
-    }
-    entries.sort();
-    entries
+/// A map's entry, `[key]: value`; of a map with a value for each CPU, all of them.
+pub fn entry(map: &ScriptMap, key: &[u8], cpus: &[&[u8]]) -> String {
+    let words = |index: usize| cpus.iter().map(move |cpu| word(&cpu[index * 8..], 8, true)).sum::<i128>();
+    let held = |cpu: &&&[u8]| word(&cpu[8..], 8, false) != 0;
+    let extremes: Vec<i128> = if map.value.size() >= 16 {
+        cpus.iter().filter(held).map(|cpu| word(cpu, 8, true)).collect()
+    } else {
+        Vec::new()
+    };
+    let shown = match &map.value {
+        MapValue::Scalar(ty) => value(ty, cpus[0]),
+        MapValue::Count | MapValue::Sum { .. } => words(0).to_string(),
+        MapValue::Min { .. } => extremes.iter().min().unwrap().to_string(),
+        MapValue::Max { .. } => extremes.iter().max().unwrap().to_string(),
+        MapValue::Avg { .. } => (words(0) / words(1)).to_string(),
+        MapValue::Stats { .. } => format!("{} {} {}", words(1), words(0) / words(1), words(0)),
+        MapValue::Hist { .. } | MapValue::Lhist { .. } => {
+            let count = map.value.size() as usize / 8;
+            let buckets = (0..count).map(|index| (index, words(index))).filter(|bucket| bucket.1 != 0);
+            buckets.map(|(index, count)| format!("{index}x{count}")).collect::<Vec<_>>().join(" ")
+        }
+        MapValue::Series { .. } => {
+            let slots = cpus.iter().flat_map(|cpu| cpu.chunks(24)).filter(|slot| slot.len() == 24);
+            let slots = slots.filter(|slot| word(&slot[8..], 8, false) != 0);
+            slots.map(|slot| word(slot, 8, true).to_string()).collect::<Vec<_>>().join(" ")
+        }
+    };
+    format!("[{}]: {shown}", value(&map.key, key))
 }

@@ -1,0 +1,291 @@
+//! A machine and a target that are made of data.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bpf_codegen::script::interface::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, UsdtPlaces};
+use probes::args::parse_args;
+use probes::registers::Arch;
+use probes::tracefs::TracepointFormat;
+use probes::usdt::{Place, Semaphore};
+use probes::{ElfVaddr, FileOffset};
+
+/// Names that are there.
+#[derive(Clone, Debug)]
+pub enum Names {
+    /// These.
+    These(Vec<String>),
+    /// Whatever is asked for.
+    Any,
+}
+
+impl Names {
+    /// These names.
+    pub fn these(names: &[&str]) -> Self {
+        Self::These(names.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    fn fitting(&self, pattern: &str, what: &str) -> Result<Vec<String>, NotFound> {
+        match self {
+            Self::These(names) => fitting(names.iter().cloned(), what, |name| wanted(pattern, name)),
+            Self::Any => Ok(vec![pattern.to_owned()]),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::These(names) => names.iter().any(|known| known == name),
+            Self::Any => true,
+        }
+    }
+}
+
+/// A machine and what can be probed on it. A new one has nothing; fields and builders add what a test wants.
+#[derive(Clone, Debug)]
+pub struct FakeTarget {
+    /// The machine.
+    pub arch: Arch,
+    /// What its kernel can do.
+    pub kernel: KernelFacts,
+    /// The types of its kernel.
+    pub btf: Option<&'static [u8]>,
+    /// ELF files with DWARF, by the files that they are for.
+    pub debug: Vec<(String, &'static [u8])>,
+    /// Functions of files.
+    pub functions: Vec<FunctionPlace>,
+    /// USDT probes.
+    pub usdt: Vec<UsdtPlaces>,
+    /// Tracepoints by category.
+    pub tracepoints: Vec<(String, Arc<TracepointFormat>)>,
+    /// Raw tracepoints.
+    pub raw_tracepoints: Names,
+    /// Kernel functions; those by full name are symbols, too.
+    pub kernel_functions: Names,
+    /// The cgroup of all absolute paths.
+    pub cgroup: Option<u64>,
+    /// The process of `-p`.
+    pub pid: Option<u32>,
+    /// The process of `-c`.
+    pub child: Option<u32>,
+    /// What stands behind the script's name.
+    pub params: Vec<String>,
+    /// Settings of the environment.
+    pub settings: Vec<ConfigFact>,
+    /// Possible CPUs, and those that are online.
+    pub cpus: (u32, u32),
+    /// When tracing began.
+    pub start_time: u64,
+    /// Device and inode of the PID namespace.
+    pub pid_namespace: Option<(u64, u64)>,
+    /// `-k`
+    pub tells_reads: bool,
+    /// `--unsafe`
+    pub allows_unsafe: bool,
+}
+
+impl FakeTarget {
+    /// A machine with nothing on it, whose kernel can do all.
+    pub fn new(arch: Arch) -> Self {
+        Self {
+            arch,
+            kernel: KernelFacts::ALL,
+            btf: None,
+            debug: Vec::new(),
+            functions: Vec::new(),
+            usdt: Vec::new(),
+            tracepoints: Vec::new(),
+            raw_tracepoints: Names::These(Vec::new()),
+            kernel_functions: Names::These(Vec::new()),
+            cgroup: None,
+            pid: None,
+            child: None,
+            params: Vec::new(),
+            settings: Vec::new(),
+            cpus: (2, 2),
+            start_time: 0,
+            pid_namespace: None,
+            tells_reads: false,
+            allows_unsafe: false,
+        }
+    }
+
+    /// With a function of a file, at this address.
+    #[must_use]
+    pub fn with_function(mut self, file: &str, name: &str, vaddr: u64) -> Self {
+        let offset = vaddr & 0xffff;
+        let (path, shown, name) = (PathBuf::from(file), file.to_owned(), name.to_owned());
+        self.functions.push(FunctionPlace { path, shown, name, offset, size: 64, vaddr });
+        self
+    }
+
+    /// With a USDT probe, a place for each text of arguments as its note has them.
+    #[must_use]
+    pub fn with_usdt(mut self, file: &str, provider: &str, name: &str, places: &[&str]) -> Self {
+        let place = |(args, number): (&&str, u64)| Place {
+            vaddr: ElfVaddr(0x1234 * number),
+            offset: FileOffset(0x1234 * number),
+            semaphore: Some(Semaphore { vaddr: ElfVaddr(0x5000), offset: FileOffset(0x5000) }),
+            args: parse_args(self.arch, args).unwrap_or_default(),
+        };
+        let places = places.iter().zip(1..).map(place).collect();
+        let (path, shown) = (PathBuf::from(file), file.to_owned());
+        self.usdt.push(UsdtPlaces { path, shown, provider: provider.to_owned(), name: name.to_owned(), places });
+        self
+    }
+
+    /// With a tracepoint, its fields as tracefs has them, behind the common ones.
+    #[must_use]
+    pub fn with_tracepoint(mut self, category: &str, name: &str, fields: &str) -> Self {
+        let common = [("unsigned short", "type", 0, 2), ("unsigned char", "flags", 2, 1)].into_iter();
+        let common = common.chain([("unsigned char", "preempt_count", 3, 1), ("int", "pid", 4, 4)]);
+        let line = |(ty, name, offset, size): (&str, &str, u8, u8)| {
+            format!("\tfield:{ty} common_{name};\toffset:{offset};\tsize:{size};\tsigned:{};\n", u8::from(ty == "int"))
+        };
+        let common: String = common.map(line).collect();
+        let text = format!("name: {name}\nID: 7\nformat:\n{common}\n{fields}\nprint fmt: \"\"\n");
+        self.tracepoints.push((category.to_owned(), Arc::new(TracepointFormat::parse(&text).unwrap())));
+        self
+    }
+
+    /// Whether what is called `shown` is asked for.
+    fn in_file(target: Option<&str>, shown: &str) -> bool {
+        let short = shown.rsplit('/').next().unwrap_or(shown);
+        target.is_none_or(|target| wanted(target, shown) || target == short)
+    }
+
+    /// A place of a file, by an address in it.
+    fn at(&self, target: Option<&str>, vaddr: u64, what: &str) -> Result<FunctionPlace, NotFound> {
+        let place = self.functions.iter().find(|place| Self::in_file(target, &place.shown));
+        let found = place.map(|place| FunctionPlace { offset: vaddr & 0xffff, vaddr, ..place.clone() });
+        found.ok_or_else(|| not_found(what))
+    }
+}
+
+/// Whether a name is wanted by another one, which may have stars.
+fn wanted(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, tail)) => name.strip_prefix(head).is_some_and(|rest| tail.contains('*') || rest.ends_with(tail)),
+    }
+}
+
+fn not_found(what: &str) -> NotFound {
+    NotFound { message: format!("there is no {what}"), absent: true, hints: vec!["near: main".to_owned()] }
+}
+
+/// Those of the names that are wanted.
+fn fitting<T>(all: impl IntoIterator<Item = T>, what: &str, fits: impl Fn(&T) -> bool) -> Result<Vec<T>, NotFound> {
+    let found: Vec<T> = all.into_iter().filter(fits).collect();
+    if found.is_empty() { Err(not_found(what)) } else { Ok(found) }
+}
+
+impl TargetFacts for FakeTarget {
+    fn arch(&self) -> Arch {
+        self.arch
+    }
+
+    fn kernel(&self) -> KernelFacts {
+        self.kernel
+    }
+
+    fn kernel_btf(&self) -> Option<&[u8]> {
+        self.btf
+    }
+
+    fn debug_elf(&self, path: &str) -> Option<&[u8]> {
+        self.debug.iter().find(|(file, _)| file == path).map(|(_, bytes)| *bytes)
+    }
+
+    fn functions(&self, target: Option<&str>, name: &str, _: bool) -> Result<Vec<FunctionPlace>, NotFound> {
+        fitting(self.functions.iter().cloned(), "function", |place| {
+            Self::in_file(target, &place.shown) && wanted(name, &place.name)
+        })
+    }
+
+    fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound> {
+        self.at(target, vaddr, "address")
+    }
+
+    fn source_line(&self, target: &str, _: &str, line: u32, _: Option<u32>) -> Result<FunctionPlace, NotFound> {
+        self.at(Some(target), u64::from(line), "line")
+    }
+
+    fn usdt(&self, target: Option<&str>, provider: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound> {
+        fitting(self.usdt.iter().cloned(), "probe", |probe| {
+            Self::in_file(target, &probe.shown)
+                && wanted(name, &probe.name)
+                && provider.is_none_or(|it| wanted(it, &probe.provider))
+        })
+    }
+
+    fn tracepoints(&self, category: &str, name: &str) -> Result<Vec<(String, String)>, NotFound> {
+        let all = self.tracepoints.iter().map(|(category, format)| (category.clone(), format.name.clone()));
+        fitting(all, "tracepoint", |known| wanted(category, &known.0) && wanted(name, &known.1))
+    }
+
+    fn tracepoint(&self, category: &str, name: &str) -> Result<Arc<TracepointFormat>, NotFound> {
+        let found = self.tracepoints.iter().find(|known| known.0 == category && known.1.name == name);
+        found.map(|known| Arc::clone(&known.1)).ok_or_else(|| not_found("tracepoint"))
+    }
+
+    fn raw_tracepoints(&self, _: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
+        self.raw_tracepoints.fitting(name, "raw tracepoint")
+    }
+
+    fn kernel_functions(&self, _: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
+        self.kernel_functions.fitting(name, "function")
+    }
+
+    fn kernel_symbol(&self, name: &str) -> Option<u64> {
+        self.kernel_functions.has(name).then_some(0xffff_ffff_8100_0000)
+    }
+
+    fn user_symbol(&self, target: &str, name: &str) -> Option<(u64, u64)> {
+        let is_it = |place: &&FunctionPlace| Self::in_file(Some(target), &place.shown) && place.name == name;
+        self.functions.iter().find(is_it).map(|_| (0x4000, 8))
+    }
+
+    fn cgroup_id(&self, path: &str) -> Option<u64> {
+        self.cgroup.filter(|_| path.starts_with('/'))
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.pid
+    }
+
+    fn params(&self) -> &[String] {
+        &self.params
+    }
+
+    fn environment(&self) -> Vec<ConfigFact> {
+        self.settings.clone()
+    }
+
+    fn possible_cpus(&self) -> u32 {
+        self.cpus.0
+    }
+
+    fn online_cpus(&self) -> u32 {
+        self.cpus.1
+    }
+
+    fn start_time(&self) -> u64 {
+        self.start_time
+    }
+
+    fn child(&self) -> Option<u32> {
+        self.child
+    }
+
+    fn pid_namespace(&self) -> Option<(u64, u64)> {
+        self.pid_namespace
+    }
+
+    fn tells_reads(&self) -> bool {
+        self.tells_reads
+    }
+
+    fn allows_unsafe(&self) -> bool {
+        self.allows_unsafe
+    }
+}
