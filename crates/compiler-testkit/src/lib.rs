@@ -44,22 +44,36 @@ pub fn diagnostics(source: &str, target: &FakeTarget) -> String {
     if parsed.is_ok() {
         all.extend(bpf_codegen::script::compile(&parsed.program, target).diagnostics);
     }
-    let mut text = String::new();
-    for found in &all {
-        let kind = if found.is_error() { "error" } else { "warning" };
-        let _ = writeln!(text, "{kind}: {} [{}]", found.message, one_line(found.span.text(source)));
-        for (span, label) in &found.labels {
-            let _ = writeln!(text, "  label: {label} [{}]", one_line(span.text(source)));
+    let mut texts: Vec<(String, u32)> = Vec::new();
+    for text in all.iter().map(|found| shown(found, source)) {
+        match texts.last_mut() {
+            Some((last, count)) if *last == text => *count += 1,
+            _ => texts.push((text, 1)),
         }
-        for hint in &found.hints {
-            let _ = writeln!(text, "  hint: {}", hint.replace('\n', "\\n"));
-        }
+    }
+    let times = |count| if count > 1 { format!("  {count} times\n") } else { String::new() };
+    texts.into_iter().map(|(text, count)| text + &times(count)).collect()
+}
+
+fn shown(found: &Diagnostic, source: &str) -> String {
+    let kind = if found.is_error() { "error" } else { "warning" };
+    let mut text = format!("{kind}: {} [{}]\n", found.message, one_line(found.span.text(source)));
+    for (span, label) in &found.labels {
+        let _ = writeln!(text, "  label: {label} [{}]", one_line(span.text(source)));
+    }
+    for hint in &found.hints {
+        let _ = writeln!(text, "  hint: {}", hint.replace('\n', "\\n"));
     }
     text
 }
 
+/// The most of a place's text that is shown.
+const SHOWN: usize = 60;
+
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short: String = line.chars().take(SHOWN).collect();
+    if short.len() < line.len() { short + "..." } else { line }
 }
 
 /// Checks in one line what the compiler says of a script for the target of [`sample`]: the first diagnostic's text.

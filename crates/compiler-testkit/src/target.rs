@@ -232,7 +232,11 @@ impl TargetFacts for FakeTarget {
         self.raw_tracepoints.fitting(name, "raw tracepoint")
     }
 
-    fn kernel_functions(&self, _: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
+    fn kernel_functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
+        // Where names are listed there are no modules.
+        if matches!(self.kernel_functions, Names::These(_)) && module.is_some_and(|module| module != "vmlinux") {
+            return Err(NotFound { absent: false, ..not_found("such module") });
+        }
         self.kernel_functions.fitting(name, "function")
     }
 

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
 
 mod aarch64;
+mod diagnostics;
+mod expect;
 // The same files run on the kernel, in bpf-session's tests.
 #[path = "../../../bpf-session/tests/scripts/language.rs"]
 mod language;
