@@ -5,6 +5,7 @@ mod aarch64;
 mod diagnostics;
 mod expect;
 mod listings;
+mod machines;
 // The same files run on the kernel, in bpf-session's tests.
 #[path = "../../../bpf-session/tests/scripts/language.rs"]
 mod language;
