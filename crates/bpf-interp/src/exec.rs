@@ -77,7 +77,7 @@ enum Next {
 }
 
 impl<'m, 'a> Run<'m, 'a> {
-    pub(crate) fn new(machine: &'m mut Machine, program: &Program<'a>, context: &[u8]) -> Result<Self, Fault> {
+    pub(crate) fn new(machine: &'m mut Machine, program: &Program<'a>, context: &[u8]) -> Self {
         let mut functions = Vec::new();
         for (index, (name, code)) in program.functions.iter().enumerate() {
             let mut at = vec![None; code.slots() as usize];
@@ -91,7 +91,7 @@ impl<'m, 'a> Run<'m, 'a> {
         let stack = |depth| machine.memory.add(What::Stack(depth), vec![POISON; STACK_BYTES as usize]);
         let stacks = (0..MOST_FRAMES).map(stack).collect();
         let sleepable = program.sleepable;
-        Ok(Self { machine, functions, context, stacks, depth: 0, steps: 0, sleepable, locks: 0 })
+        Self { machine, functions, context, stacks, depth: 0, steps: 0, sleepable, locks: 0 }
     }
 
     /// Runs the program from its beginning.
@@ -107,7 +107,7 @@ impl<'m, 'a> Run<'m, 'a> {
             None => Ok(value),
             Some(name) => {
                 let place = Place { function: self.functions[0].name.to_owned(), ..Place::default() };
-                Err(Fault { place, wrong: Wrong::Unsubmitted(name) })
+                Err(Fault { place: Box::new(place), wrong: Wrong::Unsubmitted(name) })
             }
         }
     }
@@ -159,16 +159,16 @@ impl<'m, 'a> Run<'m, 'a> {
         let mut place = Place { function: function.name.to_owned(), ..Place::default() };
         if let Some(line) = function.lines.get(frame.line) {
             (place.slot, place.text, place.span) = (line.slot, line.insn.to_string(), line.span);
-            let before = function.lines[..=frame.line].iter().rev();
-            place.comment = before.filter_map(|line| line.note.clone()).next();
+            let mut before = function.lines[..=frame.line].iter().rev();
+            place.comment = before.find_map(|line| line.note.clone());
         }
-        Fault { place, wrong }
+        Fault { place: Box::new(place), wrong }
     }
 
     fn step(&mut self, frame: &mut Frame) -> Result<Next, Fault> {
         let lines = self.functions[frame.function].lines;
         let Some(line) = lines.get(frame.line) else {
-            return Err(self.fault(frame, Wrong::Left(lines.len() as i64)));
+            return Err(self.fault(frame, Wrong::Left(frame.line)));
         };
         let next = frame.line + 1;
         let done = match line.insn {
@@ -191,7 +191,7 @@ impl<'m, 'a> Run<'m, 'a> {
         let slot = i64::from(line.slot) + 1 + off;
         let at = &self.functions[frame.function].at;
         let found = usize::try_from(slot).ok().and_then(|slot| at.get(slot).copied().flatten());
-        found.map(|line| Next::Line(line as usize)).ok_or(Wrong::Left(slot))
+        found.map(|line| Next::Line(line as usize)).ok_or(Wrong::Target(slot))
     }
 
     /// A call of a helper or of a subprogram. Its own mistakes are at this place, a called function's at theirs.

@@ -9,7 +9,7 @@ use bpf_insn::{Helper, MapKind, Reg, SourceSpan};
 #[error("{place}: {wrong}")]
 pub struct Fault {
     /// Where.
-    pub place: Place,
+    pub place: Box<Place>,
     /// What.
     pub wrong: Wrong,
 }
@@ -45,9 +45,9 @@ pub enum Wrong {
     /// A register that nothing has written, or that a call has taken.
     #[error("{0:?} is read and holds nothing here")]
     Register(Reg),
-    /// Bytes of the stack that nothing has written.
-    #[error("byte {0} of the stack is read before it is written")]
-    Unwritten(i64),
+    /// A byte of the stack that nothing has written, by its distance below the frame's end.
+    #[error("byte -{0} of the stack is read before it is written")]
+    Unwritten(usize),
     /// An access to what is no memory of the program's.
     #[error("{bytes} bytes at {address:#x}: {what}")]
     Access {
@@ -82,8 +82,11 @@ pub enum Wrong {
         name: String,
     },
     /// A jump to where no instruction begins.
-    #[error("control leaves the code at slot {0}")]
-    Left(i64),
+    #[error("it jumps to slot {0}, where no instruction begins")]
+    Target(i64),
+    /// The end of the code without an exit.
+    #[error("control leaves the code behind line {0}")]
+    Left(usize),
     /// A shift by a constant of the operand's width or more, which the verifier refuses.
     #[error("shift by the constant {0}")]
     Shift(i32),

@@ -95,7 +95,8 @@ impl Machine {
         let mut memory = Memory::default();
         let make = |(index, def)| Map::new(def, index, cpus, &mut memory);
         let maps = maps.iter().enumerate().map(make).collect::<Result<Vec<_>, _>>();
-        let nowhere = |wrong| Fault { place: Place { function: "the maps".to_owned(), ..Place::default() }, wrong };
+        let place = Place { function: "the maps".to_owned(), ..Place::default() };
+        let nowhere = |wrong| Fault { place: Box::new(place), wrong };
         Ok(Self {
             task: Task {
                 pid: 4711,
@@ -145,7 +146,7 @@ impl Machine {
 
     /// Runs a program; its result.
     pub fn run(&mut self, program: &Program<'_>, context: &[u8]) -> Result<u64, Fault> {
-        let result = Run::new(self, program, context).and_then(|mut run| run.program());
+        let result = Run::new(self, program, context).program();
         self.memory.sweep();
         result
     }

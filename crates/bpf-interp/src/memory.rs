@@ -142,7 +142,7 @@ impl Memory {
         if !region.written.is_empty()
             && let Some(first) = region.written[offset..end].iter().position(|written| !written)
         {
-            return Err(Wrong::Unwritten((offset + first) as i64 - STACK_BYTES.cast_signed()));
+            return Err(Wrong::Unwritten(STACK_BYTES as usize - offset - first));
         }
         Ok(&region.bytes[offset..end])
     }

@@ -136,7 +136,7 @@ fn literals(source: &str) -> Vec<String> {
         let hidden = code.replace("\\\"", "\u{1}").replace("'\"'", "");
         for (index, part) in hidden.split('"').enumerate() {
             if index % 2 == 1 && part.trim().contains(' ') {
-                found.push(part.replace('\u{1}', "\"").replace("\\n", "\\n"));
+                found.push(part.replace('\u{1}', "\""));
             }
         }
     }

@@ -128,8 +128,8 @@ fn records_of_tracepoints() {
         assert_eq!(session.map("@"), ["[swapper]: 1"], "{arch}");
         // A text whose place is in the record, one counted from behind that word, and small fields.
         let mut odd = vec![0; 64];
-        odd[8..12].copy_from_slice(&(6_u32 << 16 | 40).to_le_bytes());
-        odd[12..16].copy_from_slice(&(2_u32 << 16 | 32).to_le_bytes());
+        odd[8..12].copy_from_slice(&(0x6_0028_u32).to_le_bytes());
+        odd[12..16].copy_from_slice(&(0x2_0020_u32).to_le_bytes());
         (odd[16], odd[20]) = (1, 7);
         odd[40..46].copy_from_slice(b"place\0");
         odd[48..50].copy_from_slice(b"xy");
