@@ -33,6 +33,8 @@ pub enum StackEnd {
     TooDeep,
     /// Nothing tells who called its last function.
     Unknown,
+    /// What says who called its last function can't be followed in bounded time.
+    Refused,
 }
 
 /// A stack.
@@ -79,6 +81,7 @@ impl StackEnd {
             }
             Self::TooDeep => Some(format!("[it goes on: {} addresses of a stack are kept]", event::DEPTH)),
             Self::Unknown => Some("[it goes on: there are no unwind tables for what called this]".to_owned()),
+            Self::Refused => Some("[it goes on: the unwind table for this is not followed, as a note says]".to_owned()),
         }
     }
 }

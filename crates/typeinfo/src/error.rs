@@ -148,6 +148,31 @@ pub enum TypeError {
     },
 }
 
+/// Why an entry of an unwind table is not followed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum FrameFault {
+    /// An expression that may go on for ever.
+    #[error("an expression at {offset:#x} of .eh_frame jumps, which could go on for ever")]
+    Jump {
+        /// Where it is, in bytes from the section's beginning.
+        offset: usize,
+    },
+    /// An index that leads out of its table.
+    #[error("the index .eh_frame_hdr has an entry for {address:#x} that is not in .eh_frame")]
+    Index {
+        /// The address.
+        address: u64,
+    },
+    /// An entry that no compiler writes.
+    #[error("the entry at {offset:#x} of .eh_frame is too long to be followed ({length:#x} bytes)")]
+    Long {
+        /// Where it is, in bytes from the section's beginning.
+        offset: usize,
+        /// How long it is.
+        length: u32,
+    },
+}
+
 /// The end of a message about an unknown name.
 pub(crate) fn hint(nearest: &[String]) -> String {
     if nearest.is_empty() { String::new() } else { format!(": did you mean {}?", nearest.join(" or ")) }

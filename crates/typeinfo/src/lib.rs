@@ -50,6 +50,7 @@ mod btf;
 mod declare;
 mod dwarf;
 mod error;
+mod frames;
 mod inflate;
 pub mod layout;
 mod model;
@@ -60,7 +61,8 @@ mod store;
 
 pub use btf::Btf;
 pub use dwarf::{DebugSection, Dwarf, DwarfSections, SectionFormat, SourceLine};
-pub use error::TypeError;
+pub use error::{FrameFault, TypeError};
+pub use frames::{FrameSection, FrameSections, FrameTable};
 pub use inflate::{InflateBudget, inflate, inflated};
 pub use layout::Abi;
 pub use model::{

@@ -1,17 +1,23 @@
 //! Walks copied stacks by the unwind tables of the process's files (`.eh_frame`), which compilers write for code without
 //! frame pointers too.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bpf_codegen::delay::layout::event::DEPTH;
-use framehop::{ExplicitModuleSectionInfo, Module, Unwinder as _};
+use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
 use host::{Pid, Process};
 use kernel_delay::{CopiedStack, Stack, StackEnd};
-use object::elf::PF_X;
-use object::{Object as _, ObjectSection as _, ObjectSegment as _, SegmentFlags};
+use probes::FileOffset;
+use probes::elf::ElfImage;
 use probes::maps::Mapping;
+use typeinfo::{FrameFault, FrameSections, FrameTable};
 
+use crate::failure::note;
+use crate::target::printable;
 use crate::user_symbols::is_vdso;
 
 #[cfg(target_arch = "aarch64")]
@@ -23,27 +29,61 @@ use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, Unwi
 
 /// How often the process is asked what it has mapped, at most.
 const ASK_EVERY: Duration = Duration::from_millis(100);
+/// How far from the innermost function's stack pointer a caller's frame can be: what is further is no stack's.
+const DEEPEST: u64 = 64 << 20;
+/// What walking one stack may cost, in bytes of unwind instructions: 64 functions of compilers' output have some 3,000, and the
+/// longest entry of all has 20,064.
+const MAX_COST: u32 = 128 << 10;
+/// How long stacks of a window may be walked in all. The 65,536 that are kept of it take two seconds.
+const WALKING: Duration = Duration::from_secs(10);
+/// How many places of code a process may have. Browsers have some hundred.
+const MAX_PLACES: usize = 4096;
+/// How many bytes of unwind tables are kept. LLVM's library, which is the largest that we know, has 8 MB.
+const MAX_TABLES: usize = 256 << 20;
 
 /// A process's unwind tables.
 pub(super) struct StackWalker {
     pid: u32,
-    unwinder: Unwinder<Vec<u8>>,
+    unwinder: Unwinder<Arc<[u8]>>,
     cache: Cache,
     /// How many bytes of a stack are copied, where it has as many.
     copied: u32,
-    /// Where its files are mapped: start, end, and the file's name with its inode.
-    known: Vec<(Range<u64>, u64)>,
+    /// Where its files are mapped, by the first address.
+    known: BTreeMap<u64, Known>,
+    tables: Vec<FrameTable<Arc<[u8]>>>,
+    /// How many bytes these take.
+    table_bytes: usize,
     asked: Instant,
+    /// How long walking has taken.
+    spent: Duration,
+    /// What was said already.
+    said: HashSet<String>,
 }
 
-/// How far from the innermost function's stack pointer a caller's frame can be: what is further is no stack's.
-const DEEPEST: u64 = 64 << 20;
+/// A place where code of a file is mapped.
+struct Known {
+    end: u64,
+    inode: u64,
+    name: Arc<str>,
+    /// Where the file's address 0 is, and which of the tables is its; none if it has none.
+    table: Option<(u64, usize)>,
+}
 
 impl StackWalker {
     /// Reads what the process has mapped now; what it maps later is read when an address of it comes.
     pub(super) fn new(pid: u32, copied: u32) -> Self {
-        let (unwinder, cache, asked) = (Unwinder::new(), Cache::new(), Instant::now());
-        let mut walker = Self { pid, unwinder, cache, copied, known: Vec::new(), asked };
+        let mut walker = Self {
+            pid,
+            unwinder: Unwinder::new(),
+            cache: Cache::new(),
+            copied,
+            known: BTreeMap::new(),
+            tables: Vec::new(),
+            table_bytes: 0,
+            asked: Instant::now(),
+            spent: Duration::ZERO,
+            said: HashSet::new(),
+        };
         walker.ask();
         walker
     }
@@ -51,7 +91,12 @@ impl StackWalker {
     /// The addresses of a stack, the innermost first.
     pub(super) fn walk(&mut self, stack: CopiedStack<'_>) -> Stack {
         let [ip, sp, ..] = stack.registers;
-        if !self.known.iter().any(|(range, _)| range.contains(&ip)) && self.asked.elapsed() > ASK_EVERY {
+        if self.spent >= WALKING {
+            self.say(format!("stacks took {} s to walk: what is behind them is left out", WALKING.as_secs()));
+            return Stack { addresses: vec![ip], end: StackEnd::Refused };
+        }
+        let begun = Instant::now();
+        if self.place(ip).is_none() && self.asked.elapsed() > ASK_EVERY {
             self.ask();
         }
         // A stack whose copy is shorter was copied to its last byte.
@@ -63,23 +108,61 @@ impl StackWalker {
             beyond = word.is_none() && at < DEEPEST;
             word.ok_or(())?.try_into().map(u64::from_ne_bytes).map_err(|_| ())
         };
-        let mut frames = self.unwinder.iter_frames(ip, registers(stack.registers), &mut self.cache, &mut read);
-        let mut addresses = Vec::new();
-        let mut end = StackEnd::TooDeep;
-        while addresses.len() < DEPTH as usize {
-            match frames.next() {
-                Ok(Some(frame)) => addresses.push(frame.address()),
-                // What was found until then is right.
-                last => {
-                    end = if last.is_ok() { StackEnd::Whole } else { StackEnd::Unknown };
-                    break;
-                }
+        let mut registers = registers(stack.registers);
+        let mut addresses = vec![ip];
+        let mut at = FrameAddress::from_instruction_pointer(ip);
+        let mut left = MAX_COST;
+        let mut end = loop {
+            if addresses.len() >= DEPTH as usize {
+                break StackEnd::TooDeep;
             }
-        }
+            // What was found until then is right.
+            if let Err(refused) = self.charge(at.address_for_lookup(), &mut left) {
+                self.say(refused);
+                break StackEnd::Refused;
+            }
+            match self.unwinder.unwind_frame(at, &mut registers, &mut self.cache, &mut read) {
+                Ok(Some(caller)) => match FrameAddress::from_return_address(caller) {
+                    Some(caller) => {
+                        addresses.push(caller.address());
+                        at = caller;
+                    }
+                    None => break StackEnd::Unknown,
+                },
+                Ok(None) => break StackEnd::Whole,
+                Err(_) => break StackEnd::Unknown,
+            }
+        };
         if end == StackEnd::Unknown && beyond && is_cut {
             end = StackEnd::NotCopied(self.copied);
         }
+        self.spent += begun.elapsed();
         Stack { addresses, end }
+    }
+
+    /// The place that holds an address.
+    fn place(&self, address: u64) -> Option<(u64, &Known)> {
+        let (start, known) = self.known.range(..=address).next_back()?;
+        (address < known.end).then_some((*start, known))
+    }
+
+    /// Takes off what it costs to find the caller of this address; the error says why that is not done.
+    fn charge(&mut self, address: u64, left: &mut u32) -> Result<(), String> {
+        let Some((_, Known { name, table: Some((base, table)), .. })) = self.place(address) else { return Ok(()) };
+        let (name, base, table) = (Arc::clone(name), *base, *table);
+        let Some(table) = self.tables.get_mut(table) else { return Ok(()) };
+        let cost = table.cost(address.wrapping_sub(base)).map_err(|fault| refusal(&name, &fault))?;
+        let too_much = || format!("{name}: its unwind table takes too long to follow: stacks end where it does");
+        *left = left.checked_sub(cost).ok_or_else(too_much)?;
+        Ok(())
+    }
+
+    /// Says something once.
+    fn say(&mut self, text: String) {
+        if !self.said.contains(&text) {
+            note(&text);
+            self.said.insert(text);
+        }
     }
 
     /// Adds the files that are mapped and not known yet.
@@ -87,22 +170,20 @@ impl StackWalker {
         self.asked = Instant::now();
         let Ok(process) = Process::open(Pid(self.pid)) else { return };
         self.ask_for_vdso(&process);
+        let mut new: HashMap<&Path, Vec<&Mapping>> = HashMap::new();
+        for mapping in process.maps().all().iter().filter(|mapping| mapping.permissions.execute) {
+            let known = self.known.get(&mapping.start.0).is_some_and(|known| known.inode == mapping.inode);
+            if let Some(path) = mapping.file().filter(|_| !known) {
+                new.entry(path).or_default().push(mapping);
+            }
+        }
         for place in std::iter::once(process.program()).chain(process.libraries()) {
-            let code = process.maps().all().iter().filter(|mapping| mapping.permissions.execute);
-            let code: Vec<_> = code.filter(|mapping| mapping.file() == Some(place.path())).collect();
-            let known = |mapping: &&Mapping| {
-                self.known.iter().any(|(range, inode)| range.start == mapping.start.0 && *inode == mapping.inode)
-            };
-            let new: Vec<&Mapping> = code.into_iter().filter(|mapping| !known(mapping)).collect();
+            let Some(mappings) = new.remove(place.path()) else { continue };
             // Programs may map anything as code: what is no ELF file is walked over by frame pointers.
-            let Some(file) = Some(&place).filter(|_| !new.is_empty()).and_then(|place| place.load().ok()) else {
-                continue;
-            };
-            let Ok(image) = file.image() else { continue };
-            for mapping in new {
-                let range = mapping.start.0..mapping.end.0;
-                self.add(&file.path().display().to_string(), image.data(), range.clone(), mapping.offset.0);
-                self.known.push((range, mapping.inode));
+            let Ok(file) = place.load() else { continue };
+            if let Ok(image) = file.image() {
+                let ranges: Vec<_> = mappings.iter().map(|it| (it.start.0..it.end.0, it.offset.0, it.inode)).collect();
+                self.add(&printable(file.path()), &image, &ranges);
             }
         }
     }
@@ -111,42 +192,90 @@ impl StackWalker {
     fn ask_for_vdso(&mut self, process: &Process) {
         let Some(mapping) = process.maps().all().iter().find(|mapping| is_vdso(mapping)) else { return };
         let range = mapping.start.0..mapping.end.0;
-        if self.known.iter().any(|(known, _)| *known == range) {
+        if self.known.contains_key(&range.start) {
             return;
         }
-        if let Some(bytes) = host::vdso() {
-            self.add(host::VDSO, &bytes, range.clone(), 0);
+        let bytes = host::vdso();
+        if let Some(image) = bytes.as_ref().and_then(|bytes| ElfImage::parse(bytes).ok()) {
+            self.add(host::VDSO, &image, &[(range, 0, mapping.inode)]);
         }
-        self.known.push((range, mapping.inode));
     }
 
-    fn add(&mut self, name: &str, bytes: &[u8], range: Range<u64>, offset: u64) {
-        // A 32-bit process's stack has other words than we read.
-        let Some(elf) = object::File::parse(bytes).ok().filter(object::File::is_64) else { return };
-        // A mapping begins at a page, which the end of the segment before may share: only that of code counts.
-        let code = |segment: &object::Segment<'_, '_>| {
-            let (start, length) = segment.file_range();
-            let executable = matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & PF_X != 0);
-            executable && start < offset + (range.end - range.start) && offset < start + length
-        };
-        let Some(segment) = elf.segments().find(code) else { return };
-        // Where the file's address 0 is in the process.
-        let base =
-            range.start.wrapping_sub(offset).wrapping_add(segment.file_range().0).wrapping_sub(segment.address());
-        let section = |name: &str| elf.section_by_name(name);
-        let span = |name: &str| section(name).map(|it| it.address()..it.address() + it.size());
-        let bytes = |name: &str| section(name).and_then(|it| it.data().ok().map(<[u8]>::to_vec));
-        let sections = ExplicitModuleSectionInfo {
-            base_svma: 0,
-            text_svma: span(".text"),
-            eh_frame_svma: span(".eh_frame"),
-            eh_frame: bytes(".eh_frame"),
-            eh_frame_hdr_svma: span(".eh_frame_hdr"),
-            eh_frame_hdr: bytes(".eh_frame_hdr"),
-            got_svma: span(".got"),
-            ..Default::default()
-        };
-        self.unwinder.add_module(Module::new(name.to_owned(), range, base, sections));
+    /// Adds a file that is mapped at these places: the addresses, the file's offset there, its inode. A 32-bit process's stack
+    /// has other words than we read, and its files are no [`ElfImage`].
+    fn add(&mut self, name: &str, image: &ElfImage<'_>, places: &[(Range<u64>, u64, u64)]) {
+        let table = self.table(name, image);
+        let name: Arc<str> = name.into();
+        for (range, offset, inode) in places {
+            if self.known.len() >= MAX_PLACES {
+                self.say(format!("the process has more than {MAX_PLACES} places of code: in the others stacks are walked by frame pointers"));
+                return;
+            }
+            let base = code_base(image, range, *offset);
+            let table = base.zip(table);
+            if let Some((base, table)) = table
+                && let Some(table) = self.tables.get(table)
+            {
+                self.unwinder.add_module(Module::new(name.to_string(), range.clone(), base, sections(table)));
+            }
+            self.known.insert(range.start, Known { end: range.end, inode: *inode, name: Arc::clone(&name), table });
+        }
+    }
+
+    /// Reads a file's unwind table, if it has one: its number.
+    fn table(&mut self, name: &str, image: &ElfImage<'_>) -> Option<usize> {
+        let sections = FrameSections::find(image.data())?;
+        let bytes = sections.frames.data.len().saturating_mul(2);
+        if bytes > MAX_TABLES.saturating_sub(self.table_bytes) {
+            self.say(format!("{name}: there is no room for its unwind table ({bytes} bytes): stacks are walked by frame pointers there"));
+            return None;
+        }
+        match FrameTable::new(&sections) {
+            Ok(table) => {
+                self.table_bytes += bytes;
+                self.tables.push(table);
+                Some(self.tables.len() - 1)
+            }
+            Err(fault) => {
+                self.say(format!("{name}: {fault}: stacks are walked by frame pointers there"));
+                None
+            }
+        }
+    }
+}
+
+/// Why a table is not followed.
+fn refusal(name: &str, fault: &FrameFault) -> String {
+    format!("{name}: {fault}: stacks end there")
+}
+
+/// Where the file's address 0 is in the process, if code of the file is mapped here.
+fn code_base(image: &ElfImage<'_>, range: &Range<u64>, offset: u64) -> Option<u64> {
+    // A mapping begins at a page, which the end of the segment before may share: only that of code counts.
+    let end = FileOffset(offset.saturating_add(range.end - range.start));
+    let segments = image.address_map().segments().iter();
+    let segment = segments.filter(|it| it.executable).find(|it| {
+        let last = it.offset.0.saturating_add(it.file_size);
+        it.offset < end && offset < last
+    })?;
+    let start = range.start.wrapping_sub(offset).wrapping_add(segment.offset.0);
+    Some(start.wrapping_sub(segment.vaddr.0))
+}
+
+/// A table as the unwinder takes it.
+fn sections(table: &FrameTable<Arc<[u8]>>) -> ExplicitModuleSectionInfo<Arc<[u8]>> {
+    let (frames, index) = (table.frames(), table.index());
+    let span = |address: u64| Some(address..address);
+    let (text, got) = table.text_and_got();
+    ExplicitModuleSectionInfo {
+        base_svma: 0,
+        text_svma: span(text),
+        eh_frame_svma: span(frames.address),
+        eh_frame: Some(Arc::clone(&frames.data)),
+        eh_frame_hdr_svma: span(index.address),
+        eh_frame_hdr: Some(Arc::clone(&index.data)),
+        got_svma: span(got),
+        ..Default::default()
     }
 }
 

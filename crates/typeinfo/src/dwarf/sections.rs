@@ -75,6 +75,8 @@ pub(crate) const ALL: [&str; 11] = [
 /// A section, and where its header is.
 pub(crate) struct Found<'data> {
     pub(crate) section: DebugSection<'data>,
+    /// Where it is loaded, as the file states it; 0 for what is not.
+    pub(crate) address: u64,
     /// Where in the file its header stands.
     pub(crate) header: usize,
 }
@@ -99,7 +101,8 @@ pub(crate) fn find<'data>(elf: &'data [u8], wanted: &[&'static str]) -> Result<V
             continue;
         }
         let at = header.e_shoff(LE) as usize + index * size_of::<SectionHeader64<LittleEndian>>();
-        found.push(Found { section: read(elf, section, name).map_err(broken)??, header: at });
+        let address = section.sh_addr(LE);
+        found.push(Found { section: read(elf, section, name).map_err(broken)??, address, header: at });
     }
     Ok(found)
 }

@@ -1,0 +1,111 @@
+//! Files and processes that would have work done on them that is more than their size: each command ends, and takes no more
+//! memory than it may. No time is measured: what does not end at all is killed after half a minute, and has failed.
+#![expect(clippy::expect_used, reason = "a test that can't go on fails")]
+
+#[path = "../common/kernel.rs"]
+#[allow(dead_code, clippy::allow_attributes, reason = "this test uses a part")]
+mod kernel;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use kernel::{PROGRAM, needs};
+use tempfile::TempDir;
+
+/// Long enough for anything that ends at all.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What dptrace may take of address space where BPF's buffers and threads are in it, in MiB.
+const WITH_BPF: u64 = 1500;
+
+/// Runs dptrace with this much address space at most. It must end by itself.
+#[track_caller]
+fn limited(mebibytes: u64, args: &[&str]) -> Output {
+    let mut command = assert_cmd::Command::new("sh");
+    command.args(["-c", &format!("ulimit -v {}; exec \"$@\"", mebibytes << 10), "sh", PROGRAM]);
+    let output = command.args(args).env("NO_COLOR", "1").timeout(PATIENCE).output().expect("sh runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code().is_some_and(|code| code <= 3), "{args:?}: {:?} {errors}", output.status);
+    output
+}
+
+/// A program of the test's, compiled and running; it ends with the test.
+struct Running {
+    child: Child,
+    _dir: TempDir,
+}
+
+impl Running {
+    /// Nothing where there is no compiler.
+    #[track_caller]
+    fn start(source: &str, options: &[&str]) -> Option<Self> {
+        if !needs("gcc") {
+            return None;
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        let program = compiled(dir.path(), source, options);
+        let child = Command::new(program).stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
+        Some(Self { child, _dir: dir })
+    }
+
+    fn pid(&self) -> String {
+        self.child.id().to_string()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn compiled(dir: &Path, source: &str, options: &[&str]) -> PathBuf {
+    let (text, program) = (dir.join("hostile.c"), dir.join("hostile"));
+    std::fs::write(&text, source).expect("it is writable");
+    let done = Command::new("gcc").args(["-O1", "-g"]).args(options).arg("-o").args([&program, &text]).status();
+    assert!(done.expect("gcc runs").success());
+    program
+}
+
+/// A program that sleeps in a function with these bytes in its unwind table.
+fn sleeper(cfi: &str) -> String {
+    format!(
+        "#include <time.h>
+        __attribute__((noinline)) void trap(void) {{
+            __asm__ volatile(\".cfi_escape {cfi}\");
+            for (;;) {{ struct timespec t = {{0, 2000000}}; nanosleep(&t, 0); }}
+        }}
+        int main(void) {{ trap(); return 0; }}"
+    )
+}
+
+#[test]
+fn unwind_expressions_that_jump_are_not_followed() {
+    let Some(_guard) = kernel::kernel() else { return };
+    // DW_CFA_def_cfa_expression: DW_OP_skip to itself; DW_OP_lit1, DW_OP_bra to both. And the return address, register 16 on
+    // x86-64 and 30 on aarch64, by DW_CFA_val_expression.
+    let register = if cfg!(target_arch = "aarch64") { 30 } else { 16 };
+    let value = format!("0x16,{register},0x03,0x2f,0xfd,0xff");
+    for cfi in ["0x0f,0x03,0x2f,0xfd,0xff", "0x0f,0x04,0x31,0x28,0xfc,0xff", &value] {
+        let Some(process) = Running::start(&sleeper(cfi), &[]) else { return };
+        let output = limited(WITH_BPF, &["kernel-delay", "-p", &process.pid(), "--sample-time", "0.2", "-s"]);
+        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{cfi}: {stderr}");
+        assert!(stdout.contains("  trap+0x"), "{cfi}: {stdout}");
+        assert!(stdout.contains("[it goes on: the unwind table for this is not followed"), "{cfi}: {stdout}");
+        let said = stderr.matches(".eh_frame jumps, which could go on for ever: stacks end there").count();
+        assert_eq!(said, 1, "{cfi}: {stderr}");
+    }
+}
+
+/// A function with 100,000 rows in its table, each of which would be looked up from the first one on.
+#[test]
+fn unwind_tables_of_endless_rows_are_not_followed() {
+    let Some(_guard) = kernel::kernel() else { return };
+    let source = sleeper("0x0a\\n.rept 100000\\n.cfi_escape 0x0b,0x0a\\n.endr\\n.cfi_escape 0x0b");
+    let Some(process) = Running::start(&source, &[]) else { return };
+    let output = limited(WITH_BPF, &["kernel-delay", "-p", &process.pid(), "--sample-time", "0.2", "-s"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && stderr.contains("is too long to be followed"), "{stderr}");
+}

@@ -1,0 +1,225 @@
+//! Unwind tables (`.eh_frame`), held to what can be followed in bounded time before they are followed.
+//!
+//! An unwinder looks up the entry (FDE) of an address, carries out the instructions up to that address, and works out
+//! expressions. The table is the traced program's own text: an entry may be as long as the file, and an expression may jump
+//! back for ever. [`FrameTable::cost`] says for an address what its look-up costs, or why it must not be done. Formats: the
+//! Linux Standard Base 5.0, chapter 10.6, and DWARF 5, section 6.4.
+
+mod header;
+
+use std::collections::HashMap;
+use std::ops::Deref;
+
+use gimli::{
+    BaseAddresses, CallFrameInstruction, EhFrame, EhFrameHdr, EhFrameOffset, EndianSlice, Expression,
+    FrameDescriptionEntry, LittleEndian, Operation, Pointer, UnwindExpression, UnwindSection,
+};
+
+use crate::dwarf::sections;
+use crate::error::FrameFault;
+
+/// The longest entry that is followed. Of the 2,013,740 entries of a machine's 1,665 programs and libraries (compilers among
+/// them) the longest had 20,064 bytes.
+const MAX_ENTRY: u32 = 64 << 10;
+/// The longest common part of entries (CIE) that is followed. The longest of the same files had 40 bytes.
+const MAX_COMMON: u32 = 256;
+/// What an instruction costs, in bytes, that copies the rules of all registers.
+const COPY_COST: u32 = 64;
+/// How many entries' costs are remembered: more than a program's stacks have functions.
+const MAX_KNOWN: usize = 1 << 16;
+
+type Slice<'data> = EndianSlice<'data, LittleEndian>;
+type Entry<'data> = FrameDescriptionEntry<Slice<'data>>;
+
+/// A section, and the address that the file states for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FrameSection<D> {
+    /// Where it is loaded, as the file states it.
+    pub address: u64,
+    /// Its bytes.
+    pub data: D,
+}
+
+/// The sections of an ELF file that unwinding needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FrameSections<'data> {
+    /// `.eh_frame`.
+    pub frames: FrameSection<&'data [u8]>,
+    /// `.eh_frame_hdr`, where it is.
+    pub index: Option<FrameSection<&'data [u8]>>,
+    /// The address of `.text`; 0 without one.
+    pub text: u64,
+    /// The address of `.got`; 0 without one.
+    pub got: u64,
+}
+
+impl<'data> FrameSections<'data> {
+    /// The sections of a 64-bit little-endian file; nothing if it has no unwind table.
+    pub fn find(elf: &'data [u8]) -> Option<Self> {
+        let found = sections::find(elf, &[".eh_frame", ".eh_frame_hdr", ".text", ".got"]).ok()?;
+        let section = |name: &str| {
+            let found = found.iter().find(|found| found.section.name == name)?;
+            Some(FrameSection { address: found.address, data: found.section.data })
+        };
+        let address = |name| section(name).map_or(0, |section| section.address);
+        let (text, got) = (address(".text"), address(".got"));
+        Some(Self { frames: section(".eh_frame")?, index: section(".eh_frame_hdr"), text, got })
+    }
+}
+
+/// The unwind table of a file.
+#[derive(Debug)]
+pub struct FrameTable<D> {
+    frames: FrameSection<D>,
+    index: FrameSection<D>,
+    bases: BaseAddresses,
+    text_and_got: (u64, u64),
+    /// What entries cost, by their places.
+    known: HashMap<usize, Result<u32, FrameFault>>,
+}
+
+impl<D: Deref<Target = [u8]> + From<Vec<u8>>> FrameTable<D> {
+    /// A table with an index, which is made where the file has none in the form that linkers write.
+    pub fn new(sections: &FrameSections<'_>) -> Result<Self, FrameFault> {
+        let copied = |section: &FrameSection<&[u8]>| FrameSection {
+            address: section.address,
+            data: D::from(section.data.to_vec()),
+        };
+        let FrameSections { frames, index, text, got } = sections;
+        let bases = BaseAddresses::default().set_eh_frame(frames.address).set_text(*text).set_got(*got);
+        let index = match index.as_ref().filter(|index| header::is_plain(index.data)) {
+            Some(index) => copied(index),
+            None => FrameSection { address: frames.address, data: header::make(frames, &bases)?.into() },
+        };
+        let bases = bases.set_eh_frame_hdr(index.address);
+        Ok(Self { frames: copied(frames), index, bases, text_and_got: (*text, *got), known: HashMap::new() })
+    }
+}
+
+impl<D: Deref<Target = [u8]>> FrameTable<D> {
+    /// The section `.eh_frame`.
+    pub fn frames(&self) -> &FrameSection<D> {
+        &self.frames
+    }
+
+    /// Its index: that of the file, or the one that was made.
+    pub fn index(&self) -> &FrameSection<D> {
+        &self.index
+    }
+
+    /// The addresses of `.text` and `.got`, which entries may count from.
+    pub fn text_and_got(&self) -> (u64, u64) {
+        self.text_and_got
+    }
+
+    /// What it costs to look up an address of the file, in bytes of instructions; 0 where the table has no entry for it. A
+    /// fault is why it must not be looked up.
+    pub fn cost(&mut self, address: u64) -> Result<u32, FrameFault> {
+        let Some(offset) = self.entry(address)? else { return Ok(0) };
+        if let Some(known) = self.known.get(&offset) {
+            return known.clone();
+        }
+        let cost = entry_cost(&self.frames.data, &self.bases, offset);
+        if self.known.len() >= MAX_KNOWN {
+            self.known.clear();
+        }
+        self.known.insert(offset, cost.clone());
+        cost
+    }
+
+    /// Where the entry is that the index has for an address.
+    fn entry(&self, address: u64) -> Result<Option<usize>, FrameFault> {
+        let Ok(header) = EhFrameHdr::new(&self.index.data, LittleEndian).parse(&self.bases, 8) else { return Ok(None) };
+        let found = header.table().and_then(|table| table.lookup(address, &self.bases).ok());
+        let Some((Pointer::Direct(found), Pointer::Direct(start))) = found.map(|found| (found, header.eh_frame_ptr()))
+        else {
+            return Ok(None);
+        };
+        let offset = found.checked_sub(start).and_then(|offset| usize::try_from(offset).ok());
+        offset.map(Some).ok_or(FrameFault::Index { address })
+    }
+}
+
+/// What following the entry at this place costs.
+fn entry_cost(frames: &[u8], bases: &BaseAddresses, offset: usize) -> Result<u32, FrameFault> {
+    let Some((entry, length)) = entry_at(frames, bases, offset)? else { return Ok(0) };
+    let section = section(frames);
+    let mut cost = length;
+    let mut common = entry.cie().instructions(&section, bases);
+    let mut own = entry.instructions(&section, bases);
+    // Whoever follows the entry does not come past an instruction that is broken.
+    while let Ok(Some(instruction)) = common.next() {
+        cost = cost.saturating_add(instruction_cost(frames, &entry, &instruction)?);
+    }
+    while let Ok(Some(instruction)) = own.next() {
+        cost = cost.saturating_add(instruction_cost(frames, &entry, &instruction)?);
+    }
+    Ok(cost)
+}
+
+/// The entry at this place, and its length with its common part's; none if it is broken, so that nobody can follow it.
+fn entry_at<'data>(
+    frames: &'data [u8],
+    bases: &BaseAddresses,
+    offset: usize,
+) -> Result<Option<(Entry<'data>, u32)>, FrameFault> {
+    // The lengths first: parsing looks for the end of a text in the common part, which may be as long as the file.
+    let Some((own, id)) = lengths(frames, offset)? else { return Ok(None) };
+    let common = (offset + 4).checked_sub(id as usize).filter(|_| id != 0);
+    let Some(common) = common else { return Ok(None) };
+    let Some((shared, _)) = lengths(frames, common)? else { return Ok(None) };
+    if own > MAX_ENTRY || shared > MAX_COMMON {
+        return Err(FrameFault::Long { offset, length: own.max(shared) });
+    }
+    let entry = section(frames).fde_from_offset(bases, EhFrameOffset(offset), EhFrame::cie_from_offset);
+    Ok(entry.ok().map(|entry| (entry, own.saturating_add(shared))))
+}
+
+/// The length that stands at this place, and the word behind it, which is 0 for a common part and else leads to one.
+fn lengths(frames: &[u8], offset: usize) -> Result<Option<(u32, u32)>, FrameFault> {
+    let word = |at: usize| frames.get(at..)?.first_chunk().map(|word| u32::from_le_bytes(*word));
+    let Some((length, id)) = word(offset).zip(offset.checked_add(4).and_then(word)) else { return Ok(None) };
+    // The form for sections of 4 GiB and more, which nobody writes.
+    if length >= 0xffff_fff0 { Err(FrameFault::Long { offset, length }) } else { Ok(Some((length, id))) }
+}
+
+fn instruction_cost(
+    frames: &[u8],
+    entry: &Entry<'_>,
+    instruction: &CallFrameInstruction<usize>,
+) -> Result<u32, FrameFault> {
+    match instruction {
+        CallFrameInstruction::DefCfaExpression { expression }
+        | CallFrameInstruction::Expression { expression, .. }
+        | CallFrameInstruction::ValExpression { expression, .. } => {
+            if jumps(frames, entry, *expression) {
+                return Err(FrameFault::Jump { offset: expression.offset });
+            }
+            Ok(0)
+        }
+        CallFrameInstruction::RememberState | CallFrameInstruction::RestoreState => Ok(COPY_COST),
+        _ => Ok(0),
+    }
+}
+
+/// Whether an expression has a jump. One that leads forward would do no harm, but into the middle of another operation it
+/// would make operations that are not seen here; and no compiler writes any.
+fn jumps(frames: &[u8], entry: &Entry<'_>, expression: UnwindExpression<usize>) -> bool {
+    let Ok(Expression(bytes)) = expression.get(&section(frames)) else { return false };
+    let mut operations = Expression(bytes).operations(entry.cie().encoding());
+    while let Ok(Some(operation)) = operations.next() {
+        if matches!(operation, Operation::Skip { .. } | Operation::Bra { .. }) {
+            return true;
+        }
+    }
+    false
+}
+
+fn section(frames: &[u8]) -> EhFrame<Slice<'_>> {
+    let mut section = EhFrame::new(frames, LittleEndian);
+    section.set_address_size(8);
+    section
+}
+
+#[cfg(test)]
+mod tests;
