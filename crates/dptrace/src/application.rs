@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use host::capabilities::with_file_access;
 use host::{Pid, proc};
 
 /// The processes that write a trace file.
@@ -77,9 +78,11 @@ fn holds(pid: u32, file: &fs::Metadata) -> Option<bool> {
     if maps_file(&maps, file) {
         return Some(true);
     }
-    let open = fs::read_dir(folder.join("fd")).ok()?;
-    let mut open = open.flatten().filter_map(|entry| fs::metadata(entry.path()).ok());
-    Some(open.any(|other| (other.dev(), other.ino()) == (file.dev(), file.ino())))
+    with_file_access(|| {
+        let open = fs::read_dir(folder.join("fd")).ok()?;
+        let mut open = open.flatten().filter_map(|entry| fs::metadata(entry.path()).ok());
+        Some(open.any(|other| (other.dev(), other.ino()) == (file.dev(), file.ino())))
+    })
 }
 
 /// Whether one of the mappings (proc(5): range, permissions, offset, device, inode, path) is of that file.

@@ -1,5 +1,6 @@
 //! Where a trace comes from: a file, standard input, or the shared memory of an application.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal as _, Read as _};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
@@ -7,7 +8,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use host::capabilities::with_file_access;
 use host::{Pid, Process};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use spdk_trace::{JsonTrace, RawTrace, ReadAt, Trace};
 
 use crate::application;
@@ -172,7 +176,7 @@ pub(crate) struct FileSource {
 
 impl FileSource {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = if is_of_application(path) { open_application(path) } else { File::open(path) }?;
         let metadata = file.metadata()?;
         if metadata.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
@@ -200,6 +204,23 @@ impl ReadAt for FileSource {
                 done => return done,
             }
         }
+    }
+}
+
+/// Whether it is a trace file in the place where applications put theirs: it may be another user's.
+fn is_of_application(path: &Path) -> bool {
+    let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+    path.parent() == Some(Path::new(SHM)) && name.windows(NAME_BASE.len()).any(|part| part == NAME_BASE.as_bytes())
+}
+
+/// Opens it with the right to read files of others, if it is a file of that very name: all users can put links there, which
+/// are followed with the user's rights only.
+fn open_application(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    match with_file_access(|| rustix::fs::open(path, flags, Mode::empty())) {
+        Ok(file) => Ok(file.into()),
+        Err(Errno::LOOP) => File::open(path),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -253,6 +274,6 @@ fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
 }
 
 fn what_is_there() -> anyhow::Result<String> {
-    let names: Vec<_> = traces()?.iter().map(|path| printable(path)).collect();
+    let names: Vec<_> = traces()?.iter().map(printable).collect();
     Ok(if names.is_empty() { format!("{SHM} has no trace file") } else { format!("there is {}", names.join(", ")) })
 }

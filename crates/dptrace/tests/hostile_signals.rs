@@ -29,7 +29,7 @@ const AT_WORK: Duration = Duration::from_millis(600);
 struct Case {
     what: &'static str,
     command: Command,
-    _kept: Vec<Kept>,
+    kept: Vec<Kept>,
 }
 
 #[expect(dead_code, reason = "they are only held")]
@@ -44,14 +44,14 @@ impl Case {
         let mut command = Command::new(PROGRAM);
         command.args(args.into_iter().map(Into::into));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).env("NO_COLOR", "1");
-        Self { what, command, _kept: Vec::new() }
+        Self { what, command, kept: Vec::new() }
     }
 
     /// Its output is a pipe that nobody reads.
     fn unread(mut self) -> Self {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         self.command.stdout(writer);
-        self._kept.push(Kept::Reader(reader));
+        self.kept.push(Kept::Reader(reader));
         self
     }
 
@@ -60,12 +60,12 @@ impl Case {
         let (reader, mut writer) = std::io::pipe().expect("a pipe");
         writer.write_all(text).expect("there is room");
         self.command.stdin(reader);
-        self._kept.push(Kept::Writer(writer));
+        self.kept.push(Kept::Writer(writer));
         self
     }
 
     fn keep(mut self, file: File) -> Self {
-        self._kept.push(Kept::File(file));
+        self.kept.push(Kept::File(file));
         self
     }
 }

@@ -1,6 +1,10 @@
 //! What this process is allowed to do (capabilities(7)).
 
 use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 /// A capability that tracing needs: its number in `linux/capability.h`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -62,6 +66,66 @@ impl Capabilities {
     pub fn missing(self, wanted: &[Capability]) -> Vec<Capability> {
         wanted.iter().copied().filter(|&capability| !self.has(capability)).collect()
     }
+}
+
+/// What lets one read files that their owners keep from one: the first one reads, the second one writes as well.
+const FILE_ACCESS: CapabilitySet = CapabilitySet::DAC_READ_SEARCH.union(CapabilitySet::DAC_OVERRIDE);
+
+/// Whether this process holds back its rights to files.
+static HELD_BACK: AtomicBool = AtomicBool::new(false);
+
+/// Holds back the rights to files that are not the user's own but the program's (setcap(8)), so that what a user names,
+/// a script, `cat()`, a file to write, is opened as the user could open it. What is reached through a process is opened
+/// in [`with_file_access`]. Call it before there is a second thread: the kernel keeps these rights for each thread, and a
+/// new one has those of its maker.
+///
+/// For root, whose own rights these are, nothing changes.
+pub fn hold_back_file_access() -> io::Result<()> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let sets = capabilities(None)?;
+    if sets.effective.intersects(FILE_ACCESS) {
+        set_effective(sets, sets.effective.difference(FILE_ACCESS))?;
+        HELD_BACK.store(true, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// Opens something that is reached through a process, or that the kernel has for those who trace: with the right to read
+/// files of others, if the program was given it. Nothing that the user names may be opened in it.
+pub fn with_file_access<T>(open: impl FnOnce() -> T) -> T {
+    let _raised = HELD_BACK.load(Ordering::Relaxed).then(Raised::now);
+    open()
+}
+
+/// The right to read files of others, as long as this lives.
+struct Raised(Option<CapabilitySets>);
+
+impl Raised {
+    fn now() -> Self {
+        let before = capabilities(None).ok().filter(|sets| {
+            let right = CapabilitySet::DAC_READ_SEARCH;
+            // In one that is raised already there is nothing to do. Where it can't be raised, what needs it says so.
+            sets.permitted.contains(right)
+                && !sets.effective.contains(right)
+                && set_effective(*sets, sets.effective.union(right)).is_ok()
+        });
+        Self(before)
+    }
+}
+
+impl Drop for Raised {
+    fn drop(&mut self) {
+        // To go on with it would be to read whatever a user names. A right can always be laid down (capset(2)).
+        if self.0.is_some_and(|before| set_capabilities(None, before).is_err()) {
+            std::process::abort();
+        }
+    }
+}
+
+fn set_effective(sets: CapabilitySets, effective: CapabilitySet) -> io::Result<()> {
+    Ok(set_capabilities(None, CapabilitySets { effective, ..sets })?)
 }
 
 #[cfg(test)]

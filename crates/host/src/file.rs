@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use probes::elf::ElfImage;
 
+use crate::capabilities::with_file_access;
 use crate::debug_file;
 use crate::error::HostError;
 
@@ -71,7 +72,7 @@ impl FilePlace {
     fn load_with(&self, parts: Parts) -> Result<ElfFile, HostError> {
         let mut failed = None;
         for readable in &self.readable_at {
-            match read_elf(readable, parts) {
+            match self.with_access(|| read_elf(readable, parts)) {
                 Ok(bytes) => {
                     return Ok(ElfFile { place: self.clone(), opened: readable.path.clone(), bytes });
                 }
@@ -80,6 +81,11 @@ impl FilePlace {
         }
         let missing = || io::Error::new(io::ErrorKind::NotFound, "it is deleted, and only root can still read it");
         Err(failed.unwrap_or_else(|| HostError::Read { path: self.path.clone(), source: missing() }))
+    }
+
+    /// A file of a process may be read with rights to files of others, one that the user names may not.
+    fn with_access<T>(&self, read: impl FnOnce() -> T) -> T {
+        if self.root == Path::new("/") { read() } else { with_file_access(read) }
     }
 
     /// The error to tell, in the user's name for the file: what a file is says more than that it can't be opened, and that
@@ -218,7 +224,7 @@ impl ElfFile {
             vec![self.place.root.as_path(), Path::new("/")]
         };
         roots.into_iter().find_map(|root| {
-            let (path, bytes) = debug_file::find(&image, &path, root)?;
+            let (path, bytes) = self.place.with_access(|| debug_file::find(&image, &path, root))?;
             Some(ElfFile { place: FilePlace::at(&path), opened: path, bytes })
         })
     }

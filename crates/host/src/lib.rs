@@ -4,7 +4,7 @@
 //! nothing: no mount, no signal, no ptrace.
 #![forbid(unsafe_code)]
 
-mod capabilities;
+pub mod capabilities;
 pub mod cgroups;
 mod debug_file;
 mod error;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use probes::tracefs::TracepointFormat;
 
+use crate::capabilities::with_file_access;
 use crate::error::HostError;
 
 /// Where tracefs is mounted: since Linux 4.1 at a place of its own, before that with debugfs.
@@ -30,7 +31,7 @@ impl Tracefs {
     /// The tracefs of this machine.
     pub fn find() -> Result<Self, HostError> {
         for mounted in MOUNT_POINTS {
-            match std::fs::metadata(Path::new(mounted).join("events")) {
+            match with_file_access(|| std::fs::metadata(Path::new(mounted).join("events"))) {
                 Ok(_) => return Ok(Self::at(Path::new(mounted))),
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                     return Err(HostError::TracefsForbidden { path: mounted.into(), source: error });
@@ -53,6 +54,10 @@ impl Tracefs {
 
     /// The names of all tracepoints, sorted.
     pub fn names(&self) -> Result<Vec<TracepointName>, HostError> {
+        with_file_access(|| self.read_names())
+    }
+
+    fn read_names(&self) -> Result<Vec<TracepointName>, HostError> {
         let mut names = Vec::new();
         for category in entries(&self.events)? {
             let folder = self.events.join(&category);
@@ -66,10 +71,15 @@ impl Tracefs {
         Ok(names)
     }
 
+    /// The list of functions that can be probed, as text; nothing where there is none, or none for this user.
+    pub fn traceable_functions(&self) -> Option<String> {
+        with_file_access(|| std::fs::read_to_string(self.mounted().join("available_filter_functions"))).ok()
+    }
+
     /// What a tracepoint records.
     pub fn format(&self, of: &TracepointName) -> Result<TracepointFormat, HostError> {
         let path = self.events.join(&of.category).join(&of.name).join("format");
-        let text = std::fs::read_to_string(&path).map_err(|error| failed(&path, error))?;
+        let text = with_file_access(|| std::fs::read_to_string(&path)).map_err(|error| failed(&path, error))?;
         TracepointFormat::parse(&text).map_err(|source| HostError::Tracepoint { path, source })
     }
 }

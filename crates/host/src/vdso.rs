@@ -17,7 +17,9 @@ pub fn vdso() -> Option<Vec<u8>> {
     let mapping = maps.all().iter().find(|mapping| ours(&mapping.backing))?;
     let length = mapping.end.checked_above(mapping.start).filter(|length| *length <= LARGEST)?;
     let mut bytes = vec![0; length as usize];
-    File::open("/proc/self/mem").ok()?.read_exact_at(&mut bytes, mapping.start.0).ok()?;
+    // Of a program with capabilities of its own it is root's (proc(5)).
+    let memory = crate::capabilities::with_file_access(|| File::open("/proc/self/mem")).ok()?;
+    memory.read_exact_at(&mut bytes, mapping.start.0).ok()?;
     Some(bytes)
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bpf_codegen::delay::layout::{SLOT_COMPAT, SLOT_NONE, SLOT_OTHER};
 use host::Pid;
+use host::capabilities::with_file_access;
 use host::proc::{self, Stat};
 
 /// A thread, as it was when we looked.
@@ -40,7 +41,8 @@ impl ProcThread {
         let ran = read("schedstat").split_ascii_whitespace().next().and_then(|field| field.parse().ok());
         Self {
             state: stat.as_ref().and_then(Stat::state).unwrap_or('?'),
-            call: call(&read("syscall")).map(|slot| if is_32_bit && slot != SLOT_NONE { SLOT_COMPAT } else { slot }),
+            call: call(&with_file_access(|| read("syscall")))
+                .map(|slot| if is_32_bit && slot != SLOT_NONE { SLOT_COMPAT } else { slot }),
             user_ticks: number(14),
             system_ticks: number(15),
             ran: ran.unwrap_or(0),

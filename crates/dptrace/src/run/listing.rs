@@ -10,7 +10,7 @@ use super::facts::Facts;
 use super::options::RunArgs;
 use super::source::ScriptText;
 use super::{Lines, compiled, subject};
-use crate::failure::note;
+use crate::failure::{note, unsupported};
 use crate::output::Output;
 use types::Types;
 
@@ -59,7 +59,9 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
     }
     let mut output = Output::open(args.output.as_deref())?;
     output.buffer.extend(lines.0.as_bytes());
-    Ok(output.flush()?)
+    output.flush()?;
+    let refused = facts.kernel.tracepoints_refused();
+    refused.map_or(Ok(()), |why| Err(unsupported(format!("tracepoints are not listed: {why}"))))
 }
 
 /// The patterns to list: as typed, or the attach points of a script.
@@ -112,7 +114,7 @@ fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, types: &Types<'_>,
     if let Some((name, kind)) = records.iter().find_map(|(word, kind)| Some((pattern.strip_prefix(word)?, *kind))) {
         let found = types.definition(kind, name.trim());
         if let Some(definition) = found {
-            lines.push(format_args!("vmlinux: {}", printable_lines(definition.to_string().as_bytes())));
+            lines.push(format_args!("vmlinux: {}", printable_lines(definition.as_bytes())));
         }
         return;
     }

@@ -26,7 +26,7 @@ use bt_lang::ast::Program;
 use bt_runtime::{Decoder, Printer};
 use sys::process::{HeldChild, PidFd};
 
-use crate::failure::usage;
+use crate::failure::{USAGE, status, unsupported, usage};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::target::printable;
@@ -87,7 +87,12 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
 
 /// The programs of the probes that are wanted.
 fn compile(text: &ScriptText, program: &Program, facts: &Facts, args: &RunArgs) -> anyhow::Result<Script> {
-    let mut script = compiled::compile(text, program, facts, args)?;
+    let compiled = compiled::compile(text, program, facts, args);
+    // What the script asks for may be there: this user may not see it.
+    let mut script = compiled.map_err(|error| match facts.kernel.tracepoints_refused() {
+        Some(why) if status(&error) == USAGE => unsupported(why),
+        _ => error,
+    })?;
     if let Some(filter) = &args.probe_filter {
         attach::filter(&mut script, filter)?;
     }

@@ -54,7 +54,7 @@ impl ObjectArgs {
             return Ok(None);
         }
         let text = self.text()?;
-        let names: Vec<_> = self.recordings.iter().map(|path| printable(path)).collect();
+        let names: Vec<_> = self.recordings.iter().map(printable).collect();
         Ok(Some(annotate(&text, &names.join(", "), specs, tpoints)))
     }
 

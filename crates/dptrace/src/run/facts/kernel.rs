@@ -27,6 +27,8 @@ pub(in crate::run) struct Kernel {
     symbols: Rc<OnceCell<KernelSymbols>>,
     btf: OnceCell<Option<Vec<u8>>>,
     tracefs: OnceCell<Result<OurTracefs, String>>,
+    /// Why no tracepoint could be looked for.
+    refused: RefCell<Option<String>>,
     formats: RefCell<HashMap<TracepointName, Arc<TracepointFormat>>>,
     /// The file that lists the functions which can be probed, where one was given.
     traceable_functions: Option<PathBuf>,
@@ -68,11 +70,7 @@ impl Kernel {
 
     fn tracefs(&self) -> Result<&Tracefs, NotFound> {
         let found = self.tracefs.get_or_init(OurTracefs::find).as_ref();
-        found.map(|ours| &ours.tracefs).map_err(|message| NotFound {
-            message: message.clone(),
-            absent: false,
-            hints: Vec::new(),
-        })
+        found.map(|ours| &ours.tracefs).map_err(|message| self.no_tracefs(message.clone()))
     }
 
     /// Tracepoints whose names fit.
@@ -92,11 +90,18 @@ impl Kernel {
     }
 
     fn tracepoint_names(&self) -> Result<Vec<TracepointName>, NotFound> {
-        self.tracefs()?.names().map_err(|error| NotFound {
-            message: error.to_string(),
-            absent: false,
-            hints: Vec::new(),
-        })
+        self.tracefs()?.names().map_err(|error| self.no_tracefs(error.to_string()))
+    }
+
+    /// Tracefs is not there, or not for this user. That is no mistake of whoever asks for a tracepoint.
+    fn no_tracefs(&self, message: String) -> NotFound {
+        self.refused.borrow_mut().get_or_insert_with(|| message.clone());
+        NotFound { message, absent: false, hints: Vec::new() }
+    }
+
+    /// Why no tracepoint could be looked for, if so.
+    pub(in crate::run) fn tracepoints_refused(&self) -> Option<String> {
+        self.refused.borrow().clone()
     }
 
     /// A tracepoint's record.
@@ -154,8 +159,9 @@ impl Kernel {
                 hints: Vec::new(),
             })?,
             None if is_pattern => {
-                let own = self.tracefs().ok().map(|tracefs| tracefs.mounted().join("available_filter_functions"));
-                let Some(text) = own.and_then(|path| std::fs::read_to_string(path).ok()) else { return Ok(None) };
+                // Without it, too, functions can be looked for.
+                let own = self.tracefs.get_or_init(OurTracefs::find).as_ref().ok();
+                let Some(text) = own.and_then(|own| own.tracefs.traceable_functions()) else { return Ok(None) };
                 text
             }
             None => return Ok(None),

@@ -1,0 +1,231 @@
+//! A copy of the program with capabilities (setcap(8)), run by user nobody: it sees the processes of others, and reads no
+//! file that nobody could not read.
+#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
+
+#[expect(dead_code, reason = "this test does not need all of it")]
+#[path = "common/kernel.rs"]
+mod kernel;
+#[path = "common/small.rs"]
+mod small;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use kernel::{PROGRAM, kernel, needs, skip};
+use small::Small;
+use tempfile::TempDir;
+
+/// What is in the files that nobody may not read.
+const SECRET: &str = "hunter2";
+const NOBODY: u32 = 65534;
+/// The recipe of docs/security.md, and what would be worse if it were used.
+const ALL: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_dac_override+ep";
+/// The recipe without rights to files.
+const NO_FILES: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace+ep";
+
+/// The copy.
+struct Granted {
+    dir: TempDir,
+}
+
+impl Granted {
+    fn new(capabilities: &str) -> Option<Self> {
+        for program in ["setcap", "setpriv"] {
+            if !needs(program) {
+                return None;
+            }
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        mode(dir.path(), 0o755);
+        let granted = Self { dir };
+        std::fs::copy(PROGRAM, granted.program()).expect("it can be copied");
+        mode(&granted.program(), 0o755);
+        let done = Command::new("setcap").arg(capabilities).arg(granted.program()).output().expect("setcap runs");
+        if !done.status.success() {
+            skip("setcap", &String::from_utf8_lossy(&done.stderr));
+            return None;
+        }
+        Some(granted)
+    }
+
+    fn program(&self) -> PathBuf {
+        self.dir.path().join("dptrace")
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A file that is for root only.
+    fn secret(&self, name: &str, text: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("written");
+        mode(&path, 0o600);
+        path
+    }
+
+    /// What the copy says to nobody: its exit status, and all that it writes.
+    fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> (i32, String) {
+        let mut command = Command::new("setpriv");
+        let nobody = NOBODY.to_string();
+        command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--"]).arg(self.program()).args(args);
+        let done = command.env("NO_COLOR", "1").current_dir("/").stdin(Stdio::null()).output().expect("it runs");
+        let all = [done.stdout, done.stderr].concat();
+        (done.status.code().expect("it ends by itself"), String::from_utf8_lossy(&all).into_owned())
+    }
+
+    /// The same, which must work.
+    #[track_caller]
+    fn works<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> String {
+        let (status, all) = self.run(args);
+        assert_eq!(status, 0, "{all}");
+        all
+    }
+}
+
+fn mode(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+}
+
+/// A process of root's, whose program nobody may not read.
+struct Other(Child);
+
+impl Other {
+    fn start(program: &Path) -> Self {
+        std::fs::copy(PROGRAM, program).expect("it can be copied");
+        mode(program, 0o700);
+        let mut command = Command::new(program);
+        command.args(["demo-target", "--no-trace-file"]).stdin(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().expect("it starts"))
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A name in /dev/shm that is gone with this.
+struct Shared(PathBuf);
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // It may never have come to be.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn shared(app: &str) -> (Shared, String) {
+    let app = format!("dptrace_rights_{app}{}", std::process::id());
+    (Shared(format!("/dev/shm/{app}_trace.pid1").into()), app)
+}
+
+#[test]
+fn files_that_the_user_names_are_opened_as_the_user_could() {
+    let Some(_guard) = kernel() else { return };
+    let Some(granted) = Granted::new(ALL) else { return };
+    let text = granted.secret("secret", format!("{SECRET} {{ {SECRET}(\"{SECRET}\") }}\n").as_bytes());
+    let json = granted.secret("secret.json", format!("{{\"{SECRET}\": {SECRET}}}").as_bytes());
+    let toml = granted.secret("secret.toml", format!("{SECRET} = \"{SECRET}\"\n").as_bytes());
+    let recording = granted.secret("secret.recording", format!("{SECRET}: {SECRET}={SECRET}\n").as_bytes());
+    let small = Small::new();
+    let trace = granted.path("readable.trace");
+    std::fs::copy(small.path("t.trace"), &trace).expect("copied");
+    mode(&trace, 0o644);
+    let os = |word: &str| OsString::from(word);
+    let path = |path: &Path| path.as_os_str().to_owned();
+    for args in [
+        vec![os("run"), path(&text)],
+        vec![os("run"), os("--include"), path(&text), os("-e"), os("begin { exit() }")],
+        vec![os("run"), os("-l"), path(&text)],
+        vec![os("record"), os("--objects"), path(&toml), os("-p1")],
+        vec![os("generate"), os("--objects"), path(&toml)],
+        vec![os("trace"), os("-i"), path(&json)],
+        vec![os("trace"), os("-i"), path(&trace), os("-b"), path(&recording)],
+        vec![os("latency"), os("-i"), path(&json)],
+        vec![os("list"), path(&text)],
+        vec![os("trace"), os("-i"), path(&trace), os("-o"), path(&granted.path("written"))],
+        vec![os("run"), os("-o"), path(&text), os("-e"), os("begin { exit() }")],
+    ] {
+        let (status, all) = granted.run(&args);
+        // What is included is only looked into for constants: it need not be there.
+        assert!(status != 0 || args.contains(&os("--include")), "{args:?}: {all}");
+        assert!(!all.contains(SECRET), "{args:?}: {all}");
+    }
+    assert!(!granted.path("written").exists(), "nobody may not write there");
+    let cat = format!("BEGIN {{ cat(\"{}\"); cat(\"/etc/shadow\"); exit(); }}", text.display());
+    let (_, all) = granted.run(["run", "-e", &cat]);
+    assert!(!all.contains(SECRET) && !all.contains("root:"), "{all}");
+    assert_eq!(all.matches("Permission denied").count(), 2, "{all}");
+    // A link in a place where all may write leads nobody further than without.
+    let (link, app) = shared("link");
+    symlink(&json, &link.0).expect("a link");
+    let (status, all) = granted.run(["trace", "-s", &app, "-p", "1"]);
+    assert!(status != 0 && !all.contains(SECRET), "{all}");
+}
+
+#[test]
+fn what_is_reached_through_a_process_can_be_read() {
+    let Some(_guard) = kernel() else { return };
+    let Some(granted) = Granted::new(ALL) else { return };
+    let other = Other::start(&granted.path("other"));
+    let pid = &other.pid();
+    assert!(granted.works(["list", "-p", pid]).contains("spdk:"));
+    assert!(granted.works(["record", "-p", pid, "--for", "200ms"]).contains("the time is over"));
+    let script = "usdt:__EXE__:spdk:* { @[ustack(1)] = count(); } interval:ms:100 { exit() }";
+    granted.works(["run", "-p", pid, "-e", script]);
+    assert!(granted.works(["kernel-delay", "-p", pid, "--sample-time", "0.1"]).contains("[TIME BUDGET]"));
+    let small = Small::new();
+    let (trace, app) = shared("");
+    std::fs::copy(small.path("t.trace"), &trace.0).expect("copied");
+    mode(&trace.0, 0o600);
+    assert!(!granted.works(["trace", "-s", &app, "-p", "1"]).is_empty());
+    if Path::new("/sys/kernel/tracing/events").exists() {
+        assert!(granted.works(["list", "--tracepoints", "sched_switch"]).contains("sched:sched_switch"));
+        granted.works(["run", "-l", "tracepoint:sched:*"]);
+        granted.works(["run", "-e", "tracepoint:sched:sched_switch { exit() }"]);
+    }
+}
+
+#[test]
+fn without_rights_to_files_tracepoints_are_not_permitted() {
+    let Some(_guard) = kernel() else { return };
+    let Some(granted) = Granted::new(NO_FILES) else { return };
+    let other = Other::start(&granted.path("other"));
+    let (status, all) = granted.run(["list", "-p", &other.pid()]);
+    assert_eq!(status, 3, "{all}");
+    let small = Small::new();
+    let (trace, app) = shared("no");
+    std::fs::copy(small.path("t.trace"), &trace.0).expect("copied");
+    mode(&trace.0, 0o600);
+    let (status, all) = granted.run(["trace", "-s", &app, "-p", "1"]);
+    assert_eq!(status, 3, "{all}");
+    mode(&granted.path("other"), 0o755);
+    assert!(granted.works(["list", "-p", &other.pid()]).contains("spdk:"));
+    assert!(granted.works(["record", "-p", &other.pid(), "--for", "200ms"]).contains("the time is over"));
+    let tracing = Path::new("/sys/kernel/tracing");
+    let is_open = tracing.metadata().is_ok_and(|folder| folder.permissions().mode() & 0o005 != 0);
+    if is_open && tracing.join("events").exists() {
+        return skip("tracefs", "all users may read it here");
+    }
+    for args in [
+        vec!["list", "--tracepoints"],
+        vec!["run", "-l", "tracepoint:*"],
+        vec!["run", "-l", "tracepoint:sched:sched_switch"],
+        vec!["run", "-e", "tracepoint:sched:sched_switch { exit() }"],
+        vec!["run", "-e", "tracepoint:sched:* { exit() }"],
+    ] {
+        let (status, all) = granted.run(&args);
+        assert_eq!(status, 3, "{args:?}: {all}");
+        assert!(all.contains("tracefs"), "{args:?}: {all}");
+    }
+}
