@@ -16,7 +16,7 @@ fn check(file: &[u8]) {
         assert!(!probe.places.is_empty(), "{probe:?}");
         assert_eq!(found.get(&probe.provider, &probe.name), Some(probe), "each probe is there once");
         for place in &probe.places {
-            assert_eq!(image.address_map().to_offset(place.vaddr).ok(), Some(place.offset), "{place:?}");
+            assert_eq!(image.address_map().to_offset(place.vaddr).ok(), Some(place.at.offset()), "{place:?}");
             assert_ne!(place.semaphore.map(|semaphore| semaphore.vaddr), Some(ElfVaddr(0)), "{place:?}");
         }
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use bpf_codegen::ProgramKind;
 use host::proc::stand_in;
 use host::{Capability, PerfSource, Pid};
+use probes::CodePlace;
 use sys::bpf::{Link, UprobeMulti};
 use sys::perf::{PerfEvent, Scope, Uprobe};
 
@@ -24,8 +25,8 @@ const NO_DIRECT_CALLS: &str = if cfg!(target_arch = "aarch64") {
 /// A place of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UprobePlace {
-    /// Where, as an offset in the file.
-    pub offset: u64,
+    /// Where.
+    pub at: CodePlace,
     /// The semaphore to raise while we are there, as an offset in the file.
     pub semaphore: Option<u64>,
     /// What the program is told of the place (since Linux 5.15; before, it is told nothing).
@@ -54,7 +55,7 @@ impl Session {
     }
 
     fn attach_multi(&mut self, program: usize, to: &Uprobes<'_>) -> Result<(), SessionError> {
-        let offsets: Vec<u64> = to.places.iter().map(|place| place.offset).collect();
+        let offsets: Vec<u64> = to.places.iter().map(|place| place.at.offset().0).collect();
         let cookies: Vec<u64> = to.places.iter().map(|place| place.cookie).collect();
         let mut semaphores: Vec<u64> = to.places.iter().map(|place| place.semaphore.unwrap_or(0)).collect();
         if semaphores.iter().all(|&semaphore| semaphore == 0) {
@@ -86,7 +87,7 @@ impl Session {
         let thread = |pid| stand_in(Pid(pid)).map_or(pid, |thread| thread.0);
         let scope = to.pid.map_or(Scope::Cpu(0), |pid| Scope::Process(thread(pid)));
         for place in to.places {
-            let (offset, semaphore) = (place.offset, place.semaphore.unwrap_or(0));
+            let (offset, semaphore) = (place.at.offset().0, place.semaphore.unwrap_or(0));
             let uprobe = Uprobe { kind: source.kind, return_bit, path: to.path, offset, semaphore };
             let event = PerfEvent::uprobe(&uprobe, scope).map_err(|source| event_failed(to.path, offset, source))?;
             let link = self.perf_link(program, event, place.cookie);

@@ -141,7 +141,7 @@ impl Drop for Target {
 /// Every probe of this program with a program of its own, and where it goes.
 fn plan(features: Features) -> (Module, Vec<Vec<UprobePlace>>) {
     let file = FilePlace::at(&std::env::current_exe().unwrap()).load_notes().unwrap();
-    let found = UsdtProbes::read(&file.image().unwrap());
+    let found = UsdtProbes::read_with(&file.image().unwrap(), &file.code().unwrap());
     let mut module = Module { maps: event::maps(RING_BYTES), programs: Vec::new() };
     let mut places = Vec::new();
     for (number, name) in (0_u32..).zip(["tick", "lazy", "tock"]) {
@@ -167,7 +167,7 @@ fn plan(features: Features) -> (Module, Vec<Vec<UprobePlace>>) {
             });
             let semaphore = place.semaphore.map(|semaphore| semaphore.offset.0);
             assert_eq!(semaphore.is_some(), &*probe.name == "lazy");
-            places.push(vec![UprobePlace { offset: place.offset.0, semaphore, cookie: u64::from(number) }]);
+            places.push(vec![UprobePlace { at: place.at, semaphore, cookie: u64::from(number) }]);
         }
     }
     (module, places)

@@ -8,7 +8,7 @@ use probes::args::parse_args;
 use probes::registers::Arch;
 use probes::tracefs::TracepointFormat;
 use probes::usdt::{Place, Semaphore};
-use probes::{ElfVaddr, FileOffset};
+use probes::{Aim, CodePlace, ElfVaddr, FileOffset, PlaceFault};
 
 /// Names that are there.
 #[derive(Clone, Debug)]
@@ -114,7 +114,8 @@ impl FakeTarget {
     pub fn with_function(mut self, file: &str, name: &str, vaddr: u64) -> Self {
         let offset = vaddr & 0xffff;
         let (path, shown, name) = (PathBuf::from(file), file.to_owned(), name.to_owned());
-        self.functions.push(FunctionPlace { path, shown, name, offset, size: 64, vaddr });
+        let at = instruction(vaddr, Aim::Within(0));
+        self.functions.push(FunctionPlace { path, shown, name, offset, size: 64, vaddr, at });
         self
     }
 
@@ -123,7 +124,7 @@ impl FakeTarget {
     pub fn with_usdt(mut self, file: &str, provider: &str, name: &str, places: &[&str]) -> Self {
         let place = |(args, number): (&&str, u64)| Place {
             vaddr: ElfVaddr(0x1234 * number),
-            offset: FileOffset(0x1234 * number),
+            at: CodePlace::unverified(FileOffset(0x1234 * number)),
             semaphore: Some(Semaphore { vaddr: ElfVaddr(0x5000), offset: FileOffset(0x5000) }),
             args: parse_args(self.arch, args).unwrap_or_default(),
         };
@@ -154,10 +155,25 @@ impl FakeTarget {
     }
 
     /// A place of a file, by an address in it.
-    fn at(&self, target: Option<&str>, vaddr: u64, what: &str) -> Result<FunctionPlace, NotFound> {
+    fn at(&self, target: Option<&str>, vaddr: u64, aim: Aim, what: &str) -> Result<FunctionPlace, NotFound> {
         let place = self.functions.iter().find(|place| Self::in_file(target, &place.shown));
-        let found = place.map(|place| FunctionPlace { offset: vaddr & 0xffff, vaddr, ..place.clone() });
+        let at = instruction(vaddr, aim);
+        let found = place.map(|place| FunctionPlace { offset: vaddr & 0xffff, vaddr, at, ..place.clone() });
         found.ok_or_else(|| not_found(what))
+    }
+}
+
+/// Where to attach: an instruction has four bytes, nothing is known from 2^32 on, and no function is entered in the second
+/// half of 64 bytes.
+fn instruction(vaddr: u64, aim: Aim) -> Result<CodePlace, PlaceFault> {
+    let begin = ElfVaddr(vaddr);
+    let vaddr = ElfVaddr(if let Aim::Within(within) = aim { vaddr.saturating_add(within) } else { vaddr });
+    let before = ElfVaddr(vaddr.0 & !3);
+    match before.checked_add(4) {
+        _ if begin.0 >> 32 != 0 => Err(PlaceFault::NoFunction { vaddr }),
+        after if before != vaddr => Err(PlaceFault::Inside { vaddr, before, after }),
+        _ if aim == Aim::Return && vaddr.0 & 32 != 0 => Err(PlaceFault::NotEntry { vaddr }),
+        _ => Ok(CodePlace::unverified(FileOffset(vaddr.0 & 0xffff))),
     }
 }
 
@@ -196,18 +212,23 @@ impl TargetFacts for FakeTarget {
         self.debug.iter().find(|(file, _)| file == path).map(|(_, bytes)| *bytes)
     }
 
-    fn functions(&self, target: Option<&str>, name: &str, _: bool) -> Result<Vec<FunctionPlace>, NotFound> {
-        fitting(self.functions.iter().cloned(), "function", |place| {
-            Self::in_file(target, &place.shown) && wanted(name, &place.name)
-        })
+    fn functions(
+        &self,
+        target: Option<&str>,
+        name: &str,
+        _: bool,
+        aim: Aim,
+    ) -> Result<Vec<FunctionPlace>, NotFound> {
+        let all = self.functions.iter().map(|it| FunctionPlace { at: instruction(it.vaddr, aim), ..it.clone() });
+        fitting(all, "function", |place| Self::in_file(target, &place.shown) && wanted(name, &place.name))
     }
 
-    fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound> {
-        self.at(target, vaddr, "address")
+    fn address(&self, target: Option<&str>, vaddr: u64, aim: Aim) -> Result<FunctionPlace, NotFound> {
+        self.at(target, vaddr, aim, "address")
     }
 
     fn source_line(&self, target: &str, _: &str, line: u32, _: Option<u32>) -> Result<FunctionPlace, NotFound> {
-        self.at(Some(target), u64::from(line), "line")
+        self.at(Some(target), u64::from(line), Aim::Within(0), "line")
     }
 
     fn usdt(&self, target: Option<&str>, provider: Option<&str>, name: &str) -> Result<Vec<UsdtPlaces>, NotFound> {

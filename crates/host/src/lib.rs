@@ -6,6 +6,7 @@
 
 pub mod capabilities;
 pub mod cgroups;
+mod code_file;
 mod debug_file;
 mod error;
 mod file;
@@ -20,6 +21,7 @@ mod tracefs;
 mod vdso;
 
 pub use capabilities::{Capabilities, Capability};
+pub use code_file::CodeFile;
 pub use error::HostError;
 pub use file::{ElfFile, FilePlace};
 pub use kernel_symbols::KernelSymbols;

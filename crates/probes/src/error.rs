@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::address::{ElfVaddr, FileOffset, ProcAddr};
+use crate::code::PlaceFault;
 
 /// Why bytes could not be turned into data. The caller knows the path, and puts it in front.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -192,6 +193,12 @@ pub enum NoteFault {
     ProbeNotExecutable {
         /// The address, corrected for prelink.
         vaddr: ElfVaddr,
+    },
+    /// A breakpoint at the probe's address would change the code around it.
+    #[error("{fault}")]
+    ProbePlace {
+        /// Why.
+        fault: PlaceFault,
     },
     /// The semaphore's address is in no segment, so that the probe could not be switched on.
     #[error("its semaphore's address {vaddr} is in no loadable segment of the file")]

@@ -18,6 +18,7 @@ use crate::pattern::NamePattern;
 pub use addresses::SymbolAddresses;
 pub use demangle::demangle;
 use table::RawSymbol;
+pub(crate) use table::function_ranges;
 
 /// A function of a file.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

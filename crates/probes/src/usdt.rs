@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use crate::address::{ElfVaddr, FileOffset};
 use crate::args::ArgSpec;
+use crate::code::{Code, CodeBytes, CodePlace};
 use crate::elf::{
     ElfImage,
     notes::{NoteArea, RawNote},
@@ -51,8 +52,8 @@ pub struct Probe {
 pub struct Place {
     /// The address of the instruction, corrected for prelink.
     pub vaddr: ElfVaddr,
-    /// The same in the file: where a uprobe is attached.
-    pub offset: FileOffset,
+    /// The same in the file: where a uprobe is attached. It was verified to be an instruction without effect.
+    pub at: CodePlace,
     /// The counter that says whether anyone listens, if the program has one for this probe.
     pub semaphore: Option<Semaphore>,
     /// Where the arguments are found at this place.
@@ -72,7 +73,14 @@ pub struct Semaphore {
 impl UsdtProbes {
     /// Reads the notes of a file, from its section or, when it has lost its section headers, from its note segments.
     pub fn read(image: &ElfImage<'_>) -> Self {
-        let mut reader = Reader { image, probes: Self::default(), index: HashMap::new() };
+        Self::read_with(image, image)
+    }
+
+    /// The same of a file of which only the notes are there, and all other bytes can be asked for: a note whose place is no
+    /// probe's is broken.
+    pub fn read_with(image: &ElfImage<'_>, bytes: &dyn CodeBytes) -> Self {
+        let code = Code::new(image, bytes);
+        let mut reader = Reader { image, code: &code, probes: Self::default(), index: HashMap::new() };
         let areas = image.note_sections(NOTE_SECTION);
         let areas = if areas.is_empty() { image.note_segments() } else { areas };
         for area in areas {
@@ -94,6 +102,7 @@ impl UsdtProbes {
 
 struct Reader<'image, 'data> {
     image: &'image ElfImage<'data>,
+    code: &'image Code<'image>,
     probes: UsdtProbes,
     /// Where in the list a probe of this provider and name is.
     index: HashMap<(&'data str, &'data str), usize>,
@@ -125,7 +134,7 @@ impl<'data> Reader<'_, 'data> {
         base: Option<ElfVaddr>,
     ) -> Result<((&'data str, &'data str), Place), NoteFault> {
         let note = Note::parse(raw)?;
-        Ok(((note.provider, note.name), note.place(self.image, base)?))
+        Ok(((note.provider, note.name), note.place(self.image, self.code, base)?))
     }
 
     fn add(&mut self, (provider, name): (&'data str, &'data str), place: Place) {

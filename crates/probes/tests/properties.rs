@@ -27,7 +27,7 @@ fn read_everything(bytes: &[u8]) {
         let _ = function.display_name();
     }
     for place in probes.probes.iter().flat_map(|probe| &probe.places) {
-        assert_eq!(image.address_map().to_offset(place.vaddr), Ok(place.offset));
+        assert_eq!(image.address_map().to_offset(place.vaddr), Ok(place.at.offset()));
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::Command;
 use probes::elf::ElfImage;
 use probes::symbols::Functions;
 use probes::usdt::UsdtProbes;
+use probes::{Aim, Code};
 
 /// Files with probes that most machines have; more can be named in `DPTRACE_PROBE_FILES`, separated by colons.
 const FILES: [&str; 6] = [
@@ -115,14 +116,14 @@ fn places_hold_the_instruction_that_a_probe_is() {
         let image = ElfImage::parse(&bytes).unwrap();
         for probe in UsdtProbes::read(&image).probes {
             for place in probe.places {
-                let code = &bytes[place.offset.0 as usize..];
+                let code = &bytes[place.at.offset().0 as usize..];
                 // `nop` on x86-64, and in little-endian order on aarch64 (`_SDT_NOP` of sdt.h).
                 assert!(
                     code.starts_with(&[0x90]) || code.starts_with(&[0x1f, 0x20, 0x03, 0xd5]),
                     "{path}: {}",
                     probe.name
                 );
-                assert_eq!(image.address_map().to_vaddr(place.offset), Ok(place.vaddr));
+                assert_eq!(image.address_map().to_vaddr(place.at.offset()), Ok(place.vaddr));
             }
         }
     }
@@ -167,5 +168,24 @@ fn build_ids_and_functions_are_those_that_readelf_tells() {
             missing.len() <= functions.skipped() && invented.is_empty(),
             "{path}: missing {missing:x?}, invented {invented:x?}"
         );
+    }
+}
+
+/// No compiler or assembler of this machine's files is taken for hostile.
+#[test]
+fn the_functions_of_real_files_begin_with_an_instruction() {
+    let own = std::env::current_exe().unwrap().display().to_string();
+    for path in files().into_iter().chain([own]) {
+        let bytes = std::fs::read(&path).unwrap();
+        let image = ElfImage::parse(&bytes).unwrap();
+        let functions = Functions::read(&image, None);
+        let code = Code::with_functions(&image, &image, &functions);
+        let mut refused = Vec::new();
+        for function in functions.all() {
+            if let Err(fault) = code.function(function, Aim::Within(0)) {
+                refused.push(format!("{}: {fault}", function.name));
+            }
+        }
+        assert!(refused.is_empty(), "{path}: {} of {}: {refused:#?}", refused.len(), functions.all().len());
     }
 }

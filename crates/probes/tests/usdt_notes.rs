@@ -26,7 +26,7 @@ fn one_probe_with_everything() {
     let probes = probes_of(&[note("spdk", "qpair", "8@%rdi -4@-4(%rbp)", TEXT + 0x10, 0, DATA + 2)]);
     assert_eq!(probes.probes.len(), 1);
     let place = &places(&probes, "qpair")[0];
-    assert_eq!((place.vaddr, place.offset), (ElfVaddr(TEXT + 0x10), FileOffset(0x1010)));
+    assert_eq!((place.vaddr, place.at.offset()), (ElfVaddr(TEXT + 0x10), FileOffset(0x1010)));
     assert_eq!(place.semaphore, Some(Semaphore { vaddr: ElfVaddr(DATA + 2), offset: FileOffset(0x2002) }));
     let shown: Vec<String> = place.args.iter().map(ToString::to_string).collect();
     assert_eq!(shown, ["u64 @ %rdi", "i32 @ -4(%rbp)"]);
@@ -42,7 +42,7 @@ fn places_are_grouped_in_file_order() {
     ]);
     let names: Vec<String> = probes.probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)).collect();
     assert_eq!(names, ["spdk:b", "spdk:a", "other:b"]);
-    let offsets: Vec<u64> = places(&probes, "b").iter().map(|place| place.offset.0).collect();
+    let offsets: Vec<u64> = places(&probes, "b").iter().map(|place| place.at.offset().0).collect();
     assert_eq!(offsets, [0x1030, 0x1020]);
 }
 
@@ -51,7 +51,7 @@ fn prelinked_files_are_corrected() {
     let notes = note("spdk", "moved", "", TEXT - 0x1000 + 0x10, 0x5000, DATA - 0x1000 + 4);
     let bytes = ElfBuilder { notes: notes.clone(), base: Some(0x6000), ..ElfBuilder::default() }.build();
     let place = &places(&UsdtProbes::read(&ElfImage::parse(&bytes).unwrap()), "moved")[0];
-    assert_eq!((place.vaddr, place.offset), (ElfVaddr(TEXT + 0x10), FileOffset(0x1010)));
+    assert_eq!((place.vaddr, place.at.offset()), (ElfVaddr(TEXT + 0x10), FileOffset(0x1010)));
     assert_eq!(place.semaphore.unwrap().vaddr, ElfVaddr(DATA + 4));
     // A note without a base, and a file without the section, are taken as they are.
     let notes = note("spdk", "moved", "", TEXT, 0, 0);

@@ -11,11 +11,12 @@ use kernel_delay::trigger::Trigger;
 use probes::pattern::nearest;
 use probes::symbols::Functions;
 use probes::usdt::UsdtProbes;
+use probes::{Aim, Code};
 
 use super::facts::Facts;
 use super::subject::Subject;
 use crate::failure::{unsupported, usage};
-use crate::target::Depth;
+use crate::target::{Depth, printable};
 
 /// What a trigger's program is attached to.
 enum Place {
@@ -59,7 +60,7 @@ impl Finder<'_> {
             }
             Trigger::User { function, on_return } => {
                 let kind = if *on_return { ProgramKind::UprobeReturn } else { ProgramKind::Uprobe };
-                (own, kind, None, Place::User(self.function(function)?))
+                (own, kind, None, Place::User(self.function(function, *on_return)?))
             }
             Trigger::Tracepoint { system, event } => {
                 let (kind, name) = self.tracepoint(system, event)?;
@@ -94,12 +95,15 @@ impl Finder<'_> {
 
     /// A probe's places in all files of the process that have it.
     fn usdt(&self, provider: &str, probe: &str) -> anyhow::Result<Vec<(PathBuf, Vec<UprobePlace>)>> {
-        let (mut found, mut known) = (Vec::new(), Vec::new());
+        let (mut found, mut known, mut broken) = (Vec::new(), Vec::new(), None);
         self.subject.files()?.for_each(Depth::Notes, |file| {
-            let probes = UsdtProbes::read(&file.image()?);
+            let probes = UsdtProbes::read_with(&file.image()?, &file.code()?);
+            if let Some(first) = probes.faults.first() {
+                broken.get_or_insert_with(|| format!("; {}: left out {first}", printable(file.path())));
+            }
             let places = probes.get(provider, probe).map_or(&[][..], |probe| &probe.places);
             let place = |place: &probes::usdt::Place| UprobePlace {
-                offset: place.offset.0,
+                at: place.at,
                 semaphore: place.semaphore.map(|semaphore| semaphore.offset.0),
                 cookie: 0,
             };
@@ -112,13 +116,14 @@ impl Finder<'_> {
         if found.is_empty() {
             let none = if known.is_empty() { "; it has no USDT probes at all" } else { "" };
             let wanted = format!("{provider}:{probe}");
-            return Err(usage(format!("the process has no USDT probe {wanted}{none}{}", hint(&wanted, &known))));
+            let (near, broken) = (hint(&wanted, &known), broken.unwrap_or_default());
+            return Err(usage(format!("the process has no USDT probe {wanted}{none}{near}{broken}")));
         }
         Ok(found)
     }
 
     /// A function's places in the files of the process: the first file that has it.
-    fn function(&self, name: &str) -> anyhow::Result<Vec<(PathBuf, Vec<UprobePlace>)>> {
+    fn function(&self, name: &str, on_return: bool) -> anyhow::Result<Vec<(PathBuf, Vec<UprobePlace>)>> {
         let (mut found, mut known) = (Vec::new(), Vec::new());
         self.subject.files()?.for_each(Depth::Whole, |file: &ElfFile| {
             if !found.is_empty() {
@@ -126,13 +131,15 @@ impl Finder<'_> {
             }
             let debug = file.debug_file();
             let debug = debug.as_ref().and_then(|debug| debug.image().ok());
-            let functions = Functions::read(&file.image()?, debug.as_ref());
-            let place = |function: &probes::symbols::Function<'_>| UprobePlace {
-                offset: function.offset.0,
-                semaphore: None,
-                cookie: 0,
+            let image = file.image()?;
+            let functions = Functions::read(&image, debug.as_ref());
+            let code = Code::with_functions(&image, &image, &functions);
+            let aim = if on_return { Aim::Return } else { Aim::Within(0) };
+            let place = |function: &probes::symbols::Function<'_>| match code.function(function, aim) {
+                Ok(at) => Ok(UprobePlace { at, semaphore: None, cookie: 0 }),
+                Err(fault) => Err(usage(format!("the trigger {name}: {fault}"))),
             };
-            let places: Vec<UprobePlace> = functions.named(name).map(place).collect();
+            let places: Vec<UprobePlace> = functions.named(name).map(place).collect::<anyhow::Result<_>>()?;
             if places.is_empty() {
                 known.extend(functions.all().iter().map(|function| function.display_name().into_owned()));
             } else {

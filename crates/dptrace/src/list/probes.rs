@@ -53,7 +53,7 @@ pub(super) fn list(
 /// The probes of a file; what is broken is told.
 fn read(file: &ElfFile) -> anyhow::Result<Vec<Probe>> {
     let image = file.image()?;
-    let mut probes = UsdtProbes::read(&image);
+    let mut probes = UsdtProbes::read_with(&image, &file.code()?);
     if !probes.wanted_symbols().is_empty() {
         let whole = file.whole()?;
         let debug = whole.debug_file();
@@ -91,7 +91,7 @@ fn write_text(request: &Request, file: &ElfFile, probes: &[Probe], output: &mut 
         let line = format!("  {name:width$}  {places:10}  {semaphore:9}  {args}");
         writeln!(out, "{}", spdk_trace::printable(line.trim_end().as_bytes()))?;
         for place in probe.places.iter().filter(|_| request.places) {
-            let line = format!("    {:<10}  {}", place.offset.to_string(), args_text(place));
+            let line = format!("    {:<10}  {}", place.at.offset().to_string(), args_text(place));
             writeln!(out, "{}", spdk_trace::printable(line.trim_end().as_bytes()))?;
         }
     }
@@ -141,7 +141,7 @@ fn write_json(file: &ElfFile, probes: &[Probe], output: &mut Output) -> anyhow::
 fn place_json(place: &Place) -> Value {
     let args: Vec<_> = place.args.iter().map(arg_json).collect();
     json!({
-        "offset": place.offset.to_string(),
+        "offset": place.at.offset().to_string(),
         "address": place.vaddr.to_string(),
         "semaphore_offset": place.semaphore.map(|semaphore| semaphore.offset.to_string()),
         "args": args,

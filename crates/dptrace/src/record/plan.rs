@@ -137,7 +137,7 @@ impl Plan {
     }
 
     fn read(&mut self, file: &ElfFile) -> anyhow::Result<Vec<Probe>> {
-        let mut probes = UsdtProbes::read(&file.image()?);
+        let mut probes = UsdtProbes::read_with(&file.image()?, &file.code()?);
         let is_wanted = |probe: &&Probe| self.forms.iter().any(|form| form.is_of(probe));
         let places = probes.probes.iter().filter(is_wanted).flat_map(|probe| &probe.places);
         let needs_symbols = places.flat_map(|place| &place.args).any(|arg| arg.wanted_symbol().is_some());
@@ -159,7 +159,7 @@ impl Plan {
         for place in &probe.places {
             let program = self.program(id, place, &name)?;
             let place = UprobePlace {
-                offset: place.offset.0,
+                at: place.at,
                 semaphore: place.semaphore.map(|semaphore| semaphore.offset.0),
                 cookie: id as u64,
             };

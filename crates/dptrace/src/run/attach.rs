@@ -111,7 +111,7 @@ fn several(session: &mut Session, group: &[&ScriptProbe]) -> Result<(), SessionE
     for probe in group {
         if let Attach::Uprobe { places: own, .. } = &probe.attach {
             places.extend(own.iter().map(|place| UprobePlace {
-                offset: place.offset,
+                at: place.at,
                 semaphore: place.semaphore,
                 cookie: place.cookie,
             }));

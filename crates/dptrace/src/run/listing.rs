@@ -3,6 +3,7 @@
 mod types;
 
 use bpf_codegen::script::interface::TargetFacts as _;
+use probes::Aim;
 use spdk_trace::{printable, printable_lines};
 use typeinfo::NameKind;
 
@@ -213,8 +214,9 @@ fn user_functions(rest: &str, facts: &Facts) -> Vec<String> {
         Some(target) => (Some(target), true),
         None => (target, false),
     };
-    let found = facts.functions(target, name, cpp).unwrap_or_default();
-    let mut names: Vec<String> = found.into_iter().map(|place| format!("{}:{}", place.shown, place.name)).collect();
+    let found = facts.functions(target, name, cpp, Aim::Within(0)).unwrap_or_default();
+    let found = found.into_iter().filter(|place| place.at.is_ok());
+    let mut names: Vec<String> = found.map(|place| format!("{}:{}", place.shown, place.name)).collect();
     names.sort();
     names.dedup();
     names

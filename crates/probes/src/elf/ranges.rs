@@ -5,6 +5,7 @@ use std::ops::Range;
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
 
 use super::{ElfImage, Header, LE, ProgramHeader, Section, identity};
+use crate::address::ElfVaddr;
 
 /// The least that [`table_ranges`] needs: a file header.
 pub const HEADER_BYTES: usize = size_of::<Header>();
@@ -37,5 +38,31 @@ impl ElfImage<'_> {
         let sections = names.into_iter().chain(notes).map(|it| range(it.sh_offset(LE), it.sh_size(LE)));
         let segments = self.segments.iter().filter(|segment| segment.p_type(LE) == object::elf::PT_NOTE);
         sections.chain(segments.map(|it| range(it.p_offset(LE), it.p_filesz(LE)))).collect()
+    }
+
+    /// Where the table of the file's unwind information is (`PT_GNU_EH_FRAME`, the section `.eh_frame_hdr`): as an address
+    /// and in the file. Stripping leaves it.
+    pub(crate) fn unwind_table(&self) -> Option<(ElfVaddr, Range<u64>)> {
+        let kind = object::elf::PT_GNU_EH_FRAME;
+        let segment = self.segments.iter().find(|segment| segment.p_type(LE) == kind)?;
+        let offset = segment.p_offset(LE);
+        Some((ElfVaddr(segment.p_vaddr(LE)), offset..offset.checked_add(segment.p_filesz(LE))?))
+    }
+
+    /// Where the unwind information is in the file that begins at this address: to its section's end, or without sections
+    /// to its segment's.
+    pub(crate) fn unwind_entries(&self, begin: ElfVaddr) -> Option<Range<u64>> {
+        let offset = self.map.to_offset(begin).ok()?.0;
+        let section = self.sections.iter().find(|section| section.sh_addr(LE) == begin.0 && begin.0 != 0);
+        let segment = self.map.segment(begin)?;
+        let in_segment = segment.file_size.checked_sub(begin.checked_above(segment.vaddr)?)?;
+        let size = section.map_or(in_segment, |section| section.sh_size(LE).min(in_segment));
+        Some(offset..offset.checked_add(size)?)
+    }
+
+    /// Where the first section of this type (`SHT_*`) is in the file.
+    pub(crate) fn range_of_type(&self, kind: u32) -> Option<Range<u64>> {
+        let section = self.section_of_type(kind)?;
+        Some(section.sh_offset(LE)..section.sh_offset(LE).checked_add(section.sh_size(LE))?)
     }
 }

@@ -1,11 +1,12 @@
 //! Walks a file's symbol tables.
 
 use object::LittleEndian;
-use object::elf::{SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB, Sym64};
+use object::elf::{SHN_UNDEF, SHT_DYNSYM, SHT_SYMTAB, STT_FUNC, STT_GNU_IFUNC, Sym64};
 use object::pod;
 use object::read::elf::Sym as _;
 
 use crate::address::ElfVaddr;
+use crate::code::CodeBytes;
 use crate::elf::{ElfImage, LE};
 
 /// The longest name that is taken. C++ templates make long ones; a made-up file could have every symbol point into one
@@ -38,6 +39,20 @@ pub(super) fn symbols<'data>(image: &ElfImage<'data>) -> impl Iterator<Item = Ra
             global: !entry.is_local(),
         })
     })
+}
+
+/// The addresses and sizes of a file's function symbols, of which only the tables are read, and no names.
+pub(crate) fn function_ranges(image: &ElfImage<'_>, bytes: &dyn CodeBytes) -> Vec<(ElfVaddr, u64)> {
+    let mut found = Vec::new();
+    for kind in [SHT_SYMTAB, SHT_DYNSYM] {
+        let Some(table) = image.range_of_type(kind).and_then(|range| bytes.bytes(range)) else { continue };
+        let entries = table.chunks_exact(size_of::<Sym64<LittleEndian>>());
+        let entries = entries.filter_map(|entry| pod::from_bytes::<Sym64<LittleEndian>>(entry).ok());
+        let defined = entries.filter(|(entry, _)| entry.st_shndx(LE) != SHN_UNDEF);
+        let functions = defined.filter(|(entry, _)| matches!(entry.st_type(), STT_FUNC | STT_GNU_IFUNC));
+        found.extend(functions.map(|(entry, _)| (ElfVaddr(entry.st_value(LE)), entry.st_size(LE))));
+    }
+    found
 }
 
 /// Whether it has the table of all its symbols, also of those that other files can't see.

@@ -3,6 +3,7 @@
 use super::{Place, Semaphore};
 use crate::address::ElfVaddr;
 use crate::args;
+use crate::code::Code;
 use crate::elf::{AddressMap, ElfImage, notes::RawNote};
 use crate::error::NoteFault;
 
@@ -49,7 +50,12 @@ impl<'data> Note<'data> {
     }
 
     /// Where the probe is. `base` is where the file's section `.stapsdt.base` is now.
-    pub(super) fn place(&self, image: &ElfImage<'_>, base: Option<ElfVaddr>) -> Result<Place, NoteFault> {
+    pub(super) fn place(
+        &self,
+        image: &ElfImage<'_>,
+        code: &Code<'_>,
+        base: Option<ElfVaddr>,
+    ) -> Result<Place, NoteFault> {
         // Prelink moves what is loaded, and thereby the section, but not the notes: the section's move is everyone's
         // (systemtap wiki, UserSpaceProbeImplementation).
         let shift = match base {
@@ -58,7 +64,7 @@ impl<'data> Note<'data> {
         };
         let vaddr = ElfVaddr(self.probe.0.wrapping_add(shift));
         let map = image.address_map();
-        let offset = map.to_offset(vaddr).map_err(|_| NoteFault::ProbeUnmapped { vaddr })?;
+        map.to_offset(vaddr).map_err(|_| NoteFault::ProbeUnmapped { vaddr })?;
         if !map.segment(vaddr).is_some_and(|segment| segment.executable) {
             return Err(NoteFault::ProbeNotExecutable { vaddr });
         }
@@ -67,7 +73,8 @@ impl<'data> Note<'data> {
             address => Some(semaphore(map, ElfVaddr(address.wrapping_add(shift)))?),
         };
         let args = args::parse_args(image.arch(), &String::from_utf8_lossy(self.args))?;
-        Ok(Place { vaddr, offset, semaphore, args })
+        let at = code.usdt(vaddr).map_err(|fault| NoteFault::ProbePlace { fault })?;
+        Ok(Place { vaddr, at, semaphore, args })
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use probes::registers::Arch;
 use probes::tracefs::TracepointFormat;
 use probes::usdt::Place;
+use probes::{Aim, CodePlace, PlaceFault};
 
 /// What the kernel can do, as far as programs can do without it. What they can't do without, a kernel that lacks it refuses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,6 +40,8 @@ pub struct FunctionPlace {
     pub size: u64,
     /// Its address in the file's own terms.
     pub vaddr: u64,
+    /// Where to attach to what was asked for, or why that can't be.
+    pub at: Result<CodePlace, PlaceFault>,
 }
 
 /// A USDT probe in a file.
@@ -90,9 +93,16 @@ pub trait TargetFacts {
     fn debug_elf(&self, path: &str) -> Option<&[u8]>;
     /// Functions in user files. `target` is as the script has it: a path, a pattern of paths, a library's name, `*`, or
     /// nothing for the process of `-p`. `function` may be a pattern; with `cpp` it is matched against demangled names.
-    fn functions(&self, target: Option<&str>, function: &str, cpp: bool) -> Result<Vec<FunctionPlace>, NotFound>;
-    /// The place of an address in a user file, as an offset in it.
-    fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound>;
+    /// `aim` is what is to be probed of each.
+    fn functions(
+        &self,
+        target: Option<&str>,
+        function: &str,
+        cpp: bool,
+        aim: Aim,
+    ) -> Result<Vec<FunctionPlace>, NotFound>;
+    /// The place of an address in a user file, as an offset in it, or its return if a function begins there.
+    fn address(&self, target: Option<&str>, vaddr: u64, aim: Aim) -> Result<FunctionPlace, NotFound>;
     /// The place of a line of the source, by the file's debug information: the file's name or the end of its path, the
     /// line, and the column.
     fn source_line(&self, target: &str, file: &str, line: u32, column: Option<u32>) -> Result<FunctionPlace, NotFound>;

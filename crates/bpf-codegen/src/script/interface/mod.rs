@@ -25,6 +25,7 @@ pub mod value;
 use std::path::PathBuf;
 
 use bt_lang::Span;
+use probes::CodePlace;
 
 use crate::Module;
 
@@ -159,8 +160,8 @@ pub enum SampleRate {
 /// A place of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UprobePlace {
-    /// Where, as an offset in the file.
-    pub offset: u64,
+    /// Where.
+    pub at: CodePlace,
     /// The semaphore to raise while we are there, as an offset in the file.
     pub semaphore: Option<u64>,
     /// What the program is told of the place.

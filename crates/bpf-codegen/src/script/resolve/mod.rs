@@ -116,7 +116,7 @@ fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mention
             Ok(vec![own(shared, point.kind, Attach::Manual { name: group.text.clone() }, name)])
         }
         (Kind::Uprobe | Kind::Uretprobe, PointForm::Function { .. }) => user::functions(shared, point),
-        (Kind::Uprobe, PointForm::Source { target, line }) => user::line(shared, &target.text, line),
+        (Kind::Uprobe, PointForm::Source { target, line }) => user::line(shared, point, &target.text, line),
         (Kind::Usdt, PointForm::Usdt { target, provider, name }) => {
             user::usdt(shared, target.as_ref(), provider.as_ref(), name)
         }

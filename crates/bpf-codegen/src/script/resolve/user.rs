@@ -1,9 +1,12 @@
 //! Probes in files that processes run.
 
+use bt_lang::Diagnostic;
 use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind, SourceLine};
 use probes::args::ArgSpec;
+use probes::code::nearest_text;
+use probes::{Aim, CodePlace, ElfVaddr, FileOffset, PlaceFault};
 
-use super::{Target, context, refused};
+use super::{Target, context, is_pattern, refused};
 use crate::ProgramKind;
 use crate::script::check::Shared;
 use crate::script::interface::{Attach, FunctionPlace, NotFound, UprobePlace};
@@ -17,14 +20,15 @@ pub(super) fn functions(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<
     };
     let target = target.as_ref().map(|part| part.text.as_str());
     let facts = shared.facts;
-    let places = match (function, address) {
-        (_, Some(address)) => vec![facts.address(target, *address)?],
-        (Some(function), None) => facts.functions(target, &function.text, lang.is_some())?,
+    let returns = point.kind == ProbeKind::Uretprobe;
+    let aim = if returns { Aim::Return } else { Aim::Within(*offset) };
+    let mut places = match (function, address) {
+        (_, Some(address)) => vec![facts.address(target, *address, aim)?],
+        (Some(function), None) => facts.functions(target, &function.text, lang.is_some(), aim)?,
         (None, None) => {
             return Err(refused("a uprobe needs a function or an address", "as in uprobe:/bin/bash:readline"));
         }
     };
-    let returns = point.kind == ProbeKind::Uretprobe;
     if returns && *offset != 0 {
         return Err(refused("a uretprobe can't be put within a function", "leave the offset out, or use a uprobe"));
     }
@@ -36,21 +40,80 @@ pub(super) fn functions(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<
             ));
         }
     }
+    // Who asks for all functions means those that can be probed: parts of functions have symbols, too.
+    if is_pattern(point) && places.iter().any(|place| place.at.is_ok()) {
+        places.retain(|place| place.at.is_ok());
+    }
     let lang = lang.as_ref().map(|part| format!("{}:", part.text)).unwrap_or_default();
-    Ok(places.into_iter().map(|place| at_function(shared, point.kind, &place, *offset, &lang)).collect())
+    let by_name = address.is_none();
+    let target = |place: FunctionPlace| {
+        let at = verified(shared, point, &place, *offset, by_name)?;
+        Ok(at_function(shared, point.kind, (&place, at), *offset, &lang))
+    };
+    places.into_iter().map(target).collect()
+}
+
+/// Where to attach. What can't be verified to be an instruction's first byte is refused, unless with `--unsafe`.
+fn verified(
+    shared: &mut Shared<'_>,
+    point: &AttachPoint,
+    place: &FunctionPlace,
+    offset: u64,
+    by_name: bool,
+) -> Result<CodePlace, NotFound> {
+    let fault = match place.at {
+        Ok(at) => return Ok(at),
+        Err(fault) => fault,
+    };
+    let message = match fault {
+        PlaceFault::Inside { before, after, .. } if by_name => {
+            let name = |vaddr: ElfVaddr| match vaddr.0.checked_sub(place.vaddr) {
+                Some(0) => place.name.clone(),
+                Some(distance) => format!("{}+{distance}", place.name),
+                None => vaddr.to_string(),
+            };
+            let (this, after) = (name(ElfVaddr(place.vaddr.saturating_add(offset))), after.map(name));
+            let nearest = nearest_text(&name(before), after.as_deref());
+            format!("no instruction begins at {this}: {nearest}")
+        }
+        fault => fault.to_string(),
+    };
+    if shared.facts.allows_unsafe() {
+        let message = format!("{message}; a breakpoint there can end the process, or change what it computes");
+        shared.keep(Diagnostic::warning(message, point.span));
+        return Ok(CodePlace::unverified(FileOffset(place.offset.saturating_add(offset))));
+    }
+    let instead = match fault {
+        PlaceFault::NoFunction { .. } => "name a function and an offset in it, or have the file's debug symbols here",
+        PlaceFault::NotEntry { .. } => "use a uprobe",
+        _ => "a breakpoint there would change the code of every process that runs the file",
+    };
+    Err(refused(message, format!("{instead}; --unsafe attaches all the same")))
 }
 
 /// `uprobe:file@source.c:line:column`
-pub(super) fn line(shared: &mut Shared<'_>, target: &str, line: &SourceLine) -> Result<Vec<Target>, NotFound> {
+pub(super) fn line(
+    shared: &mut Shared<'_>,
+    point: &AttachPoint,
+    target: &str,
+    line: &SourceLine,
+) -> Result<Vec<Target>, NotFound> {
     let place = shared.facts.source_line(target, &line.file.text, line.line, line.column)?;
     let column = line.column.map(|column| format!(":{column}")).unwrap_or_default();
     let name = format!("uprobe:{}@{}:{}{column}", place.shown, line.file.text, line.line);
-    let mut at = at_function(shared, ProbeKind::Uprobe, &place, 0, "");
+    let code = verified(shared, point, &place, 0, false)?;
+    let mut at = at_function(shared, ProbeKind::Uprobe, (&place, code), 0, "");
     at.context.name.clone_from(&name);
     Ok(vec![Target { name, ..at }])
 }
 
-fn at_function(shared: &Shared<'_>, kind: ProbeKind, place: &FunctionPlace, offset: u64, lang: &str) -> Target {
+fn at_function(
+    shared: &Shared<'_>,
+    kind: ProbeKind,
+    (place, at): (&FunctionPlace, CodePlace),
+    offset: u64,
+    lang: &str,
+) -> Target {
     let behind = if offset == 0 { String::new() } else { format!("+{offset}") };
     let name = format!("{}:{}:{lang}{}{behind}", kind.name(), place.shown, place.name);
     let returns = kind == ProbeKind::Uretprobe;
@@ -59,8 +122,8 @@ fn at_function(shared: &Shared<'_>, kind: ProbeKind, place: &FunctionPlace, offs
     context.args = if returns { Args::Return } else { Args::Call };
     context.space = Space::User;
     context.path = Some(place.shown.clone());
-    context.vaddr = Some(place.vaddr + offset);
-    let place_in_file = UprobePlace { offset: place.offset + offset, semaphore: None, cookie: 0 };
+    context.vaddr = Some(place.vaddr.saturating_add(offset));
+    let place_in_file = UprobePlace { at, semaphore: None, cookie: 0 };
     let attach = Attach::Uprobe { path: place.path.clone(), places: vec![place_in_file], pid: shared.facts.pid() };
     let kind = if returns { ProgramKind::UprobeReturn } else { ProgramKind::Uprobe };
     Target { context, kind, btf: None, attach, name }
@@ -82,7 +145,7 @@ pub(super) fn usdt(
         let mut groups: Vec<(&[ArgSpec], Vec<UprobePlace>)> = Vec::new();
         for place in &probe.places {
             let semaphore = place.semaphore.map(|semaphore| semaphore.offset.0);
-            let at = UprobePlace { offset: place.offset.0, semaphore, cookie: 0 };
+            let at = UprobePlace { at: place.at, semaphore, cookie: 0 };
             match groups.iter_mut().find(|(args, _)| *args == place.args.as_slice()) {
                 Some((_, places)) => places.push(at),
                 None => groups.push((&place.args, vec![at])),

@@ -9,9 +9,9 @@ use std::rc::Rc;
 use bpf_codegen::script::interface::{FunctionPlace, NotFound, UsdtPlaces};
 use host::library_cache::is_called;
 use host::{ElfFile, FilePlace};
-use probes::ElfVaddr;
 use probes::symbols::Functions;
 use probes::usdt::UsdtProbes;
+use probes::{Aim, Code, ElfVaddr};
 
 use typeinfo::{Abi, Dwarf, DwarfSections, NameKind, SourceLine, TypeStore};
 
@@ -160,6 +160,7 @@ impl UserFiles {
         target: Option<&str>,
         function: &str,
         cpp: bool,
+        aim: Aim,
     ) -> Result<Vec<FunctionPlace>, NotFound> {
         let names = pattern(function)?;
         let targets = self.targets(target)?;
@@ -167,7 +168,7 @@ impl UserFiles {
         let mut stripped = None;
         let all = Self::each(&targets, |found| {
             let file = self.load(found)?;
-            let of_file = with_functions(&file, |functions| {
+            let of_file = with_functions(&file, |functions, code| {
                 if functions.is_stripped() {
                     stripped.get_or_insert_with(|| crate::target::stripped(&found.shown));
                 }
@@ -178,6 +179,7 @@ impl UserFiles {
                     offset: function.offset.0,
                     size: function.size,
                     vaddr: function.vaddr.0,
+                    at: code.function(function, aim),
                 };
                 let candidates = functions.all().iter().filter(|function| names.is_plain() || !function.indirect);
                 let mut fitting: Vec<FunctionPlace> = Vec::new();
@@ -205,7 +207,7 @@ impl UserFiles {
         Ok(all)
     }
 
-    pub(super) fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound> {
+    pub(super) fn address(&self, target: Option<&str>, vaddr: u64, aim: Aim) -> Result<FunctionPlace, NotFound> {
         let targets = self.targets(target)?;
         let found = Self::each(&targets, |found| {
             let file = self.load(found)?;
@@ -214,13 +216,15 @@ impl UserFiles {
             let message = || format!("{} has nothing at {vaddr:#x}", found.shown);
             let offset = offset.map_err(|_| NotFound { message: message(), absent: false, hints: Vec::new() })?.0;
             let (path, shown) = (file.opened().to_owned(), found.shown.clone());
-            let (name, size) = with_functions(&file, |functions| {
-                let holds =
-                    |it: &&probes::symbols::Function<'_>| it.vaddr.0 <= vaddr && vaddr < it.vaddr.0 + it.size.max(1);
-                functions.all().iter().find(holds).map(|it| (it.name.clone().into_owned(), it.size))
-            })?
-            .unwrap_or_default();
-            Ok(vec![FunctionPlace { path, shown, name, offset, size, vaddr }])
+            let (named, at) = with_functions(&file, |functions, code| {
+                let holds = |it: &&probes::symbols::Function<'_>| {
+                    vaddr.checked_sub(it.vaddr.0).is_some_and(|behind| behind < it.size.max(1))
+                };
+                let named = functions.all().iter().find(holds).map(|it| (it.name.clone().into_owned(), it.size));
+                (named, code.address(ElfVaddr(vaddr), aim))
+            })?;
+            let (name, size) = named.unwrap_or_default();
+            Ok(vec![FunctionPlace { path, shown, name, offset, size, vaddr, at }])
         })?;
         let message = || format!("no file has anything at {vaddr:#x}");
         found.into_iter().next().ok_or_else(|| NotFound { message: message(), absent: false, hints: Vec::new() })
@@ -232,7 +236,7 @@ impl UserFiles {
         for found in &targets.files {
             let sections = self.debug(&found.shown).and_then(|elf| DwarfSections::from_elf(elf).ok());
             if let Some(vaddr) = sections.and_then(|sections| sections.line_address(wanted)) {
-                return self.address(Some(target), vaddr);
+                return self.address(Some(target), vaddr, Aim::Within(0));
             }
         }
         let message = format!("{target} has no code of {}:{}", wanted.file, wanted.line);
@@ -249,10 +253,15 @@ impl UserFiles {
         let names = pattern(name)?;
         let providers = provider.filter(|text| !text.is_empty()).map(pattern).transpose()?;
         let targets = self.targets(target)?;
-        let mut known = Vec::new();
+        let (mut known, mut broken) = (Vec::new(), None);
         let all = Self::each(&targets, |found| {
             let file = self.usdt_of(found)?;
             let (probes, opened) = &*file;
+            if let Some(first) = probes.faults.first() {
+                let left_out =
+                    || format!("{}: left out {} broken USDT notes; first, {first}", found.shown, probes.broken);
+                broken.get_or_insert_with(left_out);
+            }
             known.extend(probes.probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)));
             let fits = |probe: &probes::usdt::Probe| {
                 names.matches(&probe.name) && providers.as_ref().is_none_or(|pattern| pattern.matches(&probe.provider))
@@ -270,7 +279,9 @@ impl UserFiles {
             let place = place_text(target, &targets);
             let wanted = format!("{}:{name}", provider.unwrap_or("*"));
             let near = known.iter().map(String::as_str);
-            return Err(missing(format!("{place} has no USDT probe {wanted}"), &wanted, near));
+            let mut missing = missing(format!("{place} has no USDT probe {wanted}"), &wanted, near);
+            missing.hints.extend(broken);
+            return Err(missing);
         }
         Ok(all)
     }
@@ -282,7 +293,8 @@ impl UserFiles {
             return Ok(Rc::clone(known));
         }
         let file = found.place.load_notes().map_err(|error| not_read(&error))?;
-        let mut probes = UsdtProbes::read(&file.image().map_err(|error| not_read(&error))?);
+        let code = file.code().map_err(|error| not_read(&error))?;
+        let mut probes = UsdtProbes::read_with(&file.image().map_err(|error| not_read(&error))?, &code);
         if !probes.wanted_symbols().is_empty() {
             let whole = self.load(found)?;
             let debug = whole.debug_file();
@@ -391,11 +403,13 @@ fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
     })
 }
 
-fn with_functions<T>(file: &ElfFile, look: impl FnOnce(&Functions<'_>) -> T) -> Result<T, NotFound> {
+fn with_functions<T>(file: &ElfFile, look: impl FnOnce(&Functions<'_>, &Code<'_>) -> T) -> Result<T, NotFound> {
     let debug = file.debug_file();
     let debug = debug.as_ref().and_then(|debug| debug.image().ok());
     let image = file.image().map_err(|error| not_read(&error))?;
-    Ok(look(&Functions::read(&image, debug.as_ref())))
+    let functions = Functions::read(&image, debug.as_ref());
+    let code = Code::with_functions(&image, &image, &functions);
+    Ok(look(&functions, &code))
 }
 
 fn place_text(target: Option<&str>, targets: &Targets) -> String {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bpf_codegen::script::interface::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, UsdtPlaces};
 use bpf_session::Features;
 use host::KernelSymbols;
+use probes::Aim;
 use probes::pattern::{NamePattern, nearest};
 use probes::registers::Arch;
 use probes::tracefs::TracepointFormat;
@@ -89,12 +90,18 @@ impl TargetFacts for Facts {
         self.files.debug(path)
     }
 
-    fn functions(&self, target: Option<&str>, function: &str, cpp: bool) -> Result<Vec<FunctionPlace>, NotFound> {
-        self.files.functions(target, function, cpp)
+    fn functions(
+        &self,
+        target: Option<&str>,
+        function: &str,
+        cpp: bool,
+        aim: Aim,
+    ) -> Result<Vec<FunctionPlace>, NotFound> {
+        self.files.functions(target, function, cpp, aim)
     }
 
-    fn address(&self, target: Option<&str>, vaddr: u64) -> Result<FunctionPlace, NotFound> {
-        self.files.address(target, vaddr)
+    fn address(&self, target: Option<&str>, vaddr: u64, aim: Aim) -> Result<FunctionPlace, NotFound> {
+        self.files.address(target, vaddr, aim)
     }
 
     fn source_line(&self, target: &str, file: &str, line: u32, column: Option<u32>) -> Result<FunctionPlace, NotFound> {
