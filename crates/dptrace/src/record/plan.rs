@@ -114,6 +114,10 @@ impl Plan {
     /// Tells which probes are missing in `place`: all of them is an error.
     pub(crate) fn tell_missing(&self, place: &str) -> anyhow::Result<()> {
         let missing = self.missing();
+        if self.found.is_empty() {
+            // A note that is broken may be why.
+            self.remarks.iter().for_each(|remark| note(remark));
+        }
         if self.seen.is_empty() {
             bail!("{place} has no USDT probes; SPDK has them if it was configured with --with-usdt");
         }

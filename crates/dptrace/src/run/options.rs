@@ -34,7 +34,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(super) duration: Option<Duration>,
 
-    /// Allow what changes or stops others: system(), signal()
+    /// Allow what changes or stops others: system(), signal(), probes at places that can't be verified
     #[arg(long)]
     pub(super) r#unsafe: bool,
 
