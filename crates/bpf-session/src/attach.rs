@@ -226,13 +226,24 @@ fn has_counter(event: io::Result<PerfEvent>) -> Result<io::Result<PerfEvent>, Se
 }
 
 fn failed(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {
-    SessionError::permission_or(source, |source| SessionError::Uprobe { path: path.to_owned(), places, source })
+    SessionError::permission_or(source, |source| uprobe_error(path, places, source))
+}
+
+/// That an uprobe is refused. With `EINVAL` the kernel refuses a place that it has with another semaphore; what else it
+/// refuses so (offsets beyond the file, semaphores at odd ones) does not come from a file's notes and symbols.
+fn uprobe_error(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {
+    let path = path.to_owned();
+    if source.kind() == io::ErrorKind::InvalidInput {
+        SessionError::OtherSemaphore { path, places, source }
+    } else {
+        SessionError::Uprobe { path, places, source }
+    }
 }
 
 /// Since 2025 a probe's perf event takes more than CAP_PERFMON ("perf: Revert to requiring CAP_SYS_ADMIN for uprobes",
 /// Linux 6.16 and the stable releases of that time).
 fn event_failed(path: &Path, place: u64, source: io::Error) -> SessionError {
-    let other = |source| SessionError::Uprobe { path: path.to_owned(), places: vec![place], source };
+    let other = |source| uprobe_error(path, vec![place], source);
     SessionError::lacking_or(&[Capability::SysAdmin], source, other)
 }
 

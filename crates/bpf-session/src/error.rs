@@ -101,6 +101,22 @@ pub enum SessionError {
         /// Why.
         source: io::Error,
     },
+    /// A place has a probe with another semaphore (`alloc_uprobe` in `kernel/events/uprobes.c`: `EINVAL`).
+    #[error(
+        "can't attach to {} at {}: the kernel has a probe there already, with another semaphore or with none. Another tracer \
+         is at work; or one was killed while it attached, and the kernel kept its probe for good (dmesg: leaking uprobe): \
+         then give the program a new file (cp -p FILE NEW, mv NEW FILE) and restart it",
+        path.display(),
+        offsets(places)
+    )]
+    OtherSemaphore {
+        /// The file.
+        path: PathBuf,
+        /// The places, as offsets in the file.
+        places: Vec<u64>,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// Something of the kernel's could not be attached to.
     #[error("can't attach to {what}")]
     Attach {

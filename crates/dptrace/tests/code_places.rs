@@ -3,13 +3,17 @@
 #![cfg(target_arch = "x86_64")]
 #![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
+#[path = "common/code.rs"]
+mod code;
 #[expect(dead_code, reason = "this test does not need all of it")]
 #[path = "common/kernel.rs"]
 mod kernel;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
+use code::{assert_code_is_the_files, changed};
 use host::FilePlace;
 use kernel::{PROGRAM, Process, kernel, needs};
 use probes::symbols::Functions;
@@ -151,4 +155,64 @@ fn notes_that_lead_elsewhere_than_to_a_nop_are_left_out() {
         assert!(err.contains("left out the USDT note"), "{err}");
         target.is_well();
     }
+}
+
+/// Two notes at one place, with different semaphores: the kernel takes one of them at a time, and refuses the other with a
+/// number that says nothing. So it does for good where a tracer was killed at the wrong moment.
+#[test]
+fn a_place_that_has_another_semaphore_is_refused_with_its_reason() {
+    let Some(_guard) = kernel() else { return };
+    if !needs("gcc") {
+        return;
+    }
+    let target = Target::start(&["-no-pie"]);
+    let pid = target.process.pid().to_string();
+    let script = "usdt:*:places:one { }";
+    let mut first = Process::start(Command::new(PROGRAM).args(["run", "-p", &pid, "-e", script]).stdout(Stdio::null()));
+    first.wait_for("Attached");
+    let (_, err, status) = target.run("usdt:*:places:other { exit(7); }");
+    assert_eq!(status, Some(1), "{err}");
+    assert!(
+        err.contains("another semaphore") && err.contains("leaking uprobe") && err.contains("mv NEW FILE"),
+        "{err}"
+    );
+    first.signal("INT");
+    first.end();
+    target.is_well();
+}
+
+/// The kernel gives up to take breakpoints out of a process when a SIGKILL waits for who asked for it. Then they stay for
+/// good, and each hit costs a trap for nothing.
+#[test]
+fn a_tracer_that_is_killed_while_it_attaches_leaves_no_breakpoint() {
+    const ROUNDS: u32 = 16;
+    let Some(_guard) = kernel() else { return };
+    if !needs("gcc") {
+        return;
+    }
+    let target = Target::start(&["-no-pie"]);
+    let pid = target.process.pid();
+    let tracer = |more: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["run", "-q", "-p", &pid.to_string(), "-e", "usdt:*:places:many { @ = count(); }"]);
+        command.args(more).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().expect("it starts")
+    };
+    let start = Instant::now();
+    assert!(tracer(&["--dry-run"]).wait().expect("it is ours").success());
+    let whole = start.elapsed();
+    for round in 1..=ROUNDS {
+        let mut tracer = tracer(&[]);
+        // Most of the time before the first round, and behind the last, goes to other things.
+        std::thread::sleep(whole * (4 + round) / (6 + ROUNDS));
+        tracer.kill().expect("it is ours");
+        tracer.wait().expect("it is ours");
+        // What was made for a tracer that is gone is closed a moment later.
+        let patience = Instant::now() + Duration::from_secs(20);
+        while changed(pid).is_some() && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_code_is_the_files(pid);
+    }
+    target.is_well();
 }

@@ -6,6 +6,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `apart` | calls that a SIGKILL does not break off |
 //! | [`bpf`] | maps, programs, links (`bpf(2)`) |
 //! | [`ring`] | the consumer's side of a BPF ring buffer |
 //! | [`perf`] | perf events to attach programs to (`perf_event_open(2)`) |
@@ -17,6 +18,7 @@
 //!
 //! [`bpf-session`]: ../bpf_session/index.html
 
+mod apart;
 pub mod bpf;
 pub mod clock;
 pub mod mount;

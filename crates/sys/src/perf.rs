@@ -8,6 +8,7 @@ use std::path::Path;
 
 use zerocopy::{FromZeros, Immutable, IntoBytes, KnownLayout};
 
+use crate::apart::{self, Descriptor};
 use crate::bpf::Program;
 
 /// `struct perf_event_attr` of `linux/perf_event.h` up to its size in Linux 4.1 (`PERF_ATTR_SIZE_VER5`).
@@ -74,7 +75,7 @@ pub struct Uprobe<'a> {
 /// An event, switched off until a program is attached to it.
 #[derive(Debug)]
 pub struct PerfEvent {
-    fd: OwnedFd,
+    fd: Descriptor,
     /// Whether programs run at its samples. Those of a tracepoint, kprobe or uprobe run whenever that is hit, whether the
     /// event is switched on or off (`perf_trace_run_bpf_submit` in `kernel/events/core.c`).
     samples: bool,
@@ -101,7 +102,7 @@ impl PerfEvent {
         attr.config1 = path.as_ptr() as u64;
         attr.config2 = uprobe.offset;
         // SAFETY: the path ends with a 0 and lives until the call is done.
-        unsafe { open(&attr, scope) }
+        unsafe { open_apart(&attr, scope) }
     }
 
     /// A kernel function's entry, or its return (`return_bit` as an uprobe's). Since Linux 4.17.
@@ -157,10 +158,10 @@ impl PerfEvent {
     }
 
     pub(crate) fn raw_fd(&self) -> u32 {
-        self.fd.as_raw_fd() as u32
+        self.fd.as_fd().as_raw_fd() as u32
     }
 
-    pub(crate) fn into_fd(self) -> OwnedFd {
+    pub(crate) fn into_fd(self) -> Descriptor {
         self.fd
     }
 
@@ -179,7 +180,7 @@ impl PerfEvent {
 
     fn ioctl(&self, request: libc::Ioctl, argument: u32) -> io::Result<()> {
         // SAFETY: neither of the two requests takes a pointer.
-        let done = unsafe { libc::ioctl(self.fd.as_raw_fd(), request, libc::c_ulong::from(argument)) };
+        let done = unsafe { libc::ioctl(self.fd.as_fd().as_raw_fd(), request, libc::c_ulong::from(argument)) };
         if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
@@ -203,17 +204,34 @@ impl Attr {
 }
 
 /// # Safety
-/// The pointers in `attr` must be to strings that end with a 0.
-unsafe fn open(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
-    let (pid, cpu) = match scope {
+/// As [`open`]'s.
+unsafe fn open_apart(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
+    let (pid, cpu) = of_scope(scope);
+    let attr = std::ptr::from_ref(attr) as libc::c_long;
+    let arguments = [attr, pid.into(), cpu.into(), -1, CLOSE_ON_EXEC as libc::c_long, 0];
+    // SAFETY: `attr` is as long as it says; the caller answers for its pointers. The kernel only reads.
+    let fd = unsafe { apart::syscall(libc::SYS_perf_event_open, arguments) }?;
+    // SAFETY: the kernel has just made this descriptor for us.
+    Ok(PerfEvent { fd: Descriptor::apart(unsafe { OwnedFd::from_raw_fd(fd as i32) }), samples: false })
+}
+
+/// The process and the CPU, as the call takes them.
+fn of_scope(scope: Scope) -> (i32, i32) {
+    match scope {
         Scope::Process(pid) => (pid.cast_signed(), -1),
         Scope::Cpu(cpu) => (-1, cpu.cast_signed()),
-    };
+    }
+}
+
+/// # Safety
+/// The pointers in `attr` must be to strings that end with a 0.
+unsafe fn open(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
+    let (pid, cpu) = of_scope(scope);
     // SAFETY: `attr` is as long as it says; the caller answers for its pointers. The kernel only reads.
     let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, std::ptr::from_ref(attr), pid, cpu, -1, CLOSE_ON_EXEC) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel has just made this descriptor for us.
-    Ok(PerfEvent { fd: unsafe { OwnedFd::from_raw_fd(fd as i32) }, samples: false })
+    Ok(PerfEvent { fd: Descriptor::plain(unsafe { OwnedFd::from_raw_fd(fd as i32) }), samples: false })
 }

@@ -3,6 +3,12 @@
 /// Panics if the code that a process has mapped from its program is not the file's: a probe's breakpoint was left.
 #[track_caller]
 pub(crate) fn assert_code_is_the_files(pid: u32) {
+    assert_eq!(changed(pid), None);
+}
+
+/// Where the code that a process has mapped from its program is not the file's.
+#[track_caller]
+pub(crate) fn changed(pid: u32) -> Option<String> {
     use std::os::unix::fs::FileExt as _;
     let exe = std::fs::canonicalize(format!("/proc/{pid}/exe")).expect("it lives");
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("it lives");
@@ -17,8 +23,11 @@ pub(crate) fn assert_code_is_the_files(pid: u32) {
         let mut bytes = vec![0; (end - start).min(file.len() - offset)];
         memory.read_exact_at(&mut bytes, start as u64).expect("its memory");
         let differs = bytes.iter().zip(&file[offset..]).position(|(a, b)| a != b);
-        assert_eq!(differs.map(|at| format!("{:#x} differs", offset + at)), None);
+        if let Some(at) = differs {
+            return Some(format!("{:#x} differs", offset + at));
+        }
         compared += bytes.len();
     }
     assert!(compared > 0, "{maps}");
+    None
 }

@@ -6,14 +6,20 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define NOTE(NAME, PLACE) \
+__attribute__((section(".probes"), used)) volatile unsigned short one = 1, other = 1;
+
+#define NOTE(NAME, PLACE, SEMAPHORE) \
     ".pushsection .note.stapsdt,\"\",\"note\"\n.balign 4\n.4byte 8, 1f-0f, 3\n.asciz \"stapsdt\"\n" \
-    "0: .8byte " PLACE ", 0, 0\n.asciz \"places\"\n.asciz \"" NAME "\"\n.asciz \"\"\n1: .balign 4\n.popsection\n"
+    "0: .8byte " PLACE ", 0, " SEMAPHORE "\n.asciz \"places\"\n.asciz \"" NAME "\"\n.asciz \"\"\n1: .balign 4\n.popsection\n"
 
 // mov $0x90909090, %eax; nop; add %rdi, %rax; ret: the instructions begin at 0, 5, 6 and 9.
 __asm__(".text\n.globl rec\n.type rec,@function\nrec: mov $0x90909090, %eax\nprobe: nop\n add %rdi, %rax\n ret\n"
         ".size rec, .-rec\n"
-        NOTE("good", "probe") NOTE("inside", "rec+2") NOTE("mov", "rec"));
+        NOTE("good", "probe", "0") NOTE("inside", "rec+2", "0") NOTE("mov", "rec", "0")
+        ".type gate,@function\ngate: nop\n ret\n.size gate, .-gate\n"
+        NOTE("one", "gate", "one") NOTE("other", "gate", "other")
+        // A probe in so many places that attaching takes a while.
+        ".type many,@function\nmany:\n.rept 2000\n9: nop\n" NOTE("many", "9b", "one") ".endr\n ret\n.size many, .-many\n");
 uint64_t rec(uint64_t n);
 
 __attribute__((noinline)) uint64_t lines(void) {

@@ -3,19 +3,20 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use zerocopy::{Immutable, IntoBytes, KnownLayout};
 
-use super::{AttachType, Command, Program, address, make};
+use super::{AttachType, Command, Program, address, make, make_apart};
+use crate::apart::Descriptor;
 use crate::perf::PerfEvent;
 
 /// An attachment. Dropping it ends it, and so does the end of this process, however it comes.
 #[derive(Debug)]
 pub struct Link {
-    fd: OwnedFd,
+    fd: Descriptor,
     /// Whether the kernel closes it without a wait.
     quick: bool,
     /// What the program is attached to, where that is an object of its own.
@@ -131,8 +132,8 @@ impl Link {
             padding: 0,
         };
         // SAFETY: the arrays have `count` entries each (looked at above) and are only read; the path ends with a 0.
-        let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
-        Ok(Self { fd, quick: false, event: None })
+        let fd = unsafe { make_apart(Command::LinkCreate, &mut attr) }?;
+        Ok(Self { fd: Descriptor::apart(fd), quick: false, event: None })
     }
 
     /// Attaches to the entries of many kernel functions at once, with a cookie for each. Since Linux 5.18.
@@ -155,7 +156,7 @@ impl Link {
         };
         // SAFETY: the arrays have `count` entries each and are only read; each name ends with a 0 and outlives the call.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
-        Ok(Self { fd, quick: false, event: None })
+        Ok(Self { fd: Descriptor::plain(fd), quick: false, event: None })
     }
 
     /// Attaches to a perf event, which the link then keeps. Since Linux 5.15.
@@ -170,7 +171,7 @@ impl Link {
         // SAFETY: this form has no pointers.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
         event.enable()?;
-        Ok(Self { fd, quick: false, event: Some(event) })
+        Ok(Self { fd: Descriptor::plain(fd), quick: false, event: Some(event) })
     }
 
     /// Attaches to a perf event in the way of kernels before 5.15, which know no cookies: the event holds the program.
@@ -186,13 +187,13 @@ impl Link {
         let mut attr = IteratorLinkAttr { prog_fd: program.raw_fd(), target_fd: 0, attach_type, flags: 0 };
         // SAFETY: this form has no pointers; what is not given is 0, which is an iteration over all.
         let fd = unsafe { make(Command::LinkCreate, &mut attr) }?;
-        Ok(Self { fd, quick: true, event: None })
+        Ok(Self { fd: Descriptor::plain(fd), quick: true, event: None })
     }
 
     /// One iteration: reading the file runs the program for object after object, and its end is the end. Only for
     /// [`Self::iterator`].
     pub fn iteration(&self) -> io::Result<File> {
-        let mut attr = IteratorAttr { link_fd: self.fd.as_raw_fd().cast_unsigned(), flags: 0 };
+        let mut attr = IteratorAttr { link_fd: self.fd.as_fd().as_raw_fd().cast_unsigned(), flags: 0 };
         // SAFETY: this form has no pointers.
         let fd = unsafe { make(Command::IteratorCreate, &mut attr) }?;
         Ok(File::from(fd))
@@ -227,7 +228,7 @@ impl Link {
         let mut attr = RawTracepointAttr { name, prog_fd: program.raw_fd(), padding: 0 };
         // SAFETY: the name, if there is one, ends with a 0 and is only read.
         let fd = unsafe { make(Command::RawTracepointOpen, &mut attr) }?;
-        Ok(Self { fd, quick: true, event: None })
+        Ok(Self { fd: Descriptor::plain(fd), quick: true, event: None })
     }
 }
 

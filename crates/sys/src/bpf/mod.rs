@@ -17,6 +17,8 @@ use std::os::fd::{FromRawFd as _, OwnedFd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use zerocopy::{Immutable, IntoBytes, KnownLayout};
 
+use crate::apart;
+
 /// `ENOTSUPP` of `include/linux/errno.h`: the kernel's own number for what it was not built with, which programs should not
 /// see and do (`register_fentry` of `kernel/bpf/trampoline.c`).
 pub const ENOTSUPP: i32 = 524;
@@ -74,6 +76,19 @@ unsafe fn make<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &
     };
     // SAFETY: the kernel has just made this descriptor for us, and closes it on exec.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// As [`make`], undisturbed by a SIGKILL. Memory is not counted as locked where there is what this makes.
+///
+/// # Safety
+/// As [`call`]'s.
+unsafe fn make_apart<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &mut A) -> io::Result<OwnedFd> {
+    let attr = std::ptr::from_mut(attr) as libc::c_long;
+    let arguments = [command as libc::c_long, attr, size_of::<A>() as libc::c_long, 0, 0, 0];
+    // SAFETY: `attr` is valid for reads and writes of its size; the caller answers for what it points to.
+    let fd = unsafe { apart::syscall(libc::SYS_bpf, arguments) }?;
+    // SAFETY: the kernel has just made this descriptor for us, and closes it on exec.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
 /// Raises this process's limit of locked memory as far as it may be; says whether that changed anything, which it can do
