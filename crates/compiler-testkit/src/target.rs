@@ -212,13 +212,7 @@ impl TargetFacts for FakeTarget {
         self.debug.iter().find(|(file, _)| file == path).map(|(_, bytes)| *bytes)
     }
 
-    fn functions(
-        &self,
-        target: Option<&str>,
-        name: &str,
-        _: bool,
-        aim: Aim,
-    ) -> Result<Vec<FunctionPlace>, NotFound> {
+    fn functions(&self, target: Option<&str>, name: &str, _: bool, aim: Aim) -> Result<Vec<FunctionPlace>, NotFound> {
         let all = self.functions.iter().map(|it| FunctionPlace { at: instruction(it.vaddr, aim), ..it.clone() });
         fitting(all, "function", |place| Self::in_file(target, &place.shown) && wanted(name, &place.name))
     }

@@ -62,7 +62,7 @@ impl Target {
 
     /// It lives, and what it computed was right.
     #[track_caller]
-    fn is_well(self) {
+    fn end_well(self) {
         let (status, output, told) = self.process.end();
         assert_eq!((status.code(), output.as_str()), (Some(0), "wrong: 0\n"), "{status}: {told:?}");
     }
@@ -100,7 +100,7 @@ fn an_offset_within_an_instruction_is_refused_with_the_nearest() {
     let (_, err, status) = target.trace(&["run", "--unsafe", "--check", "-e", &script]);
     assert_eq!(status, Some(0), "{err}");
     assert!(err.contains("warning") && err.contains("no instruction begins at rec+3"), "{err}");
-    target.is_well();
+    target.end_well();
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_line_table_that_leads_into_an_instruction_is_not_followed() {
     let (_, err, status) = target.run(&script);
     assert_eq!(status, Some(2), "{err}");
     assert!(err.contains("no instruction begins at 0x"), "{err}");
-    target.is_well();
+    target.end_well();
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn notes_that_lead_elsewhere_than_to_a_nop_are_left_out() {
         let (_, err, status) = target.trace(&trigger);
         assert_eq!(status, Some(2), "{err}");
         assert!(err.contains("left out the USDT note"), "{err}");
-        target.is_well();
+        target.end_well();
     }
 }
 
@@ -178,7 +178,7 @@ fn a_place_that_has_another_semaphore_is_refused_with_its_reason() {
     );
     first.signal("INT");
     first.end();
-    target.is_well();
+    target.end_well();
 }
 
 /// The kernel gives up to take breakpoints out of a process when a SIGKILL waits for who asked for it. Then they stay for
@@ -214,5 +214,5 @@ fn a_tracer_that_is_killed_while_it_attaches_leaves_no_breakpoint() {
         }
         assert_code_is_the_files(pid);
     }
-    target.is_well();
+    target.end_well();
 }

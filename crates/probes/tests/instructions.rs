@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 /// Functions with short and long instructions, a loop, a table of jumps, floating point, and one that is left early in a
 /// part that compilers move away.
-const SOURCE: &str = r#"
+const SOURCE: &str = r"
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ __attribute__((noinline)) uint64_t checked(uint64_t n, char **all) {
     return (uint64_t)room[n & 255] + mixed(n, 1.5);
 }
 int main(int argc, char **argv) { return (int)(mixed((uint64_t)argc, 2.0) + checked((uint64_t)argc, argv)); }
-"#;
+";
 
 /// Builds a program of the machine's compiler; nothing where there is none.
 fn build(source: &str, flags: &[&str]) -> Option<(TempDir, PathBuf)> {

@@ -22,6 +22,22 @@ struct Call {
     error: c_int,
 }
 
+impl Call {
+    /// Makes it.
+    ///
+    /// # Safety
+    ///
+    /// As [`syscall`]'s.
+    unsafe fn make(&mut self) {
+        let with = self.arguments;
+        // SAFETY: the caller answers for the arguments; the second call gives the address of this thread's error number.
+        unsafe {
+            self.done = libc::syscall(self.number, with[0], with[1], with[2], with[3], with[4], with[5]);
+            self.error = *libc::__errno_location();
+        }
+    }
+}
+
 extern "C" fn make(call: *mut c_void) -> c_int {
     let call = call.cast::<Call>();
     // SAFETY: `syscall` gives the address of a `Call` that lives until this process has ended, and nobody else looks at
@@ -29,9 +45,7 @@ extern "C" fn make(call: *mut c_void) -> c_int {
     unsafe {
         // Nor does one for our group reach it.
         libc::setpgid(0, 0);
-        let [a, b, c, d, e, f] = (*call).arguments;
-        (*call).done = libc::syscall((*call).number, a, b, c, d, e, f);
-        (*call).error = *libc::__errno_location();
+        (*call).make();
     }
     0
 }
@@ -62,8 +76,7 @@ pub(crate) unsafe fn syscall(number: c_long, arguments: [c_long; 6]) -> io::Resu
             {}
         } else {
             // There can be no other process: it is made here, and may be broken off.
-            let [a, b, c, d, e, f] = arguments;
-            (call.done, call.error) = (libc::syscall(number, a, b, c, d, e, f), *libc::__errno_location());
+            call.make();
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut());
     }

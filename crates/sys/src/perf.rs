@@ -208,7 +208,7 @@ impl Attr {
 unsafe fn open_apart(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
     let (pid, cpu) = of_scope(scope);
     let attr = std::ptr::from_ref(attr) as libc::c_long;
-    let arguments = [attr, pid.into(), cpu.into(), -1, CLOSE_ON_EXEC as libc::c_long, 0];
+    let arguments = [attr, pid.into(), cpu.into(), -1, CLOSE_ON_EXEC.cast_signed(), 0];
     // SAFETY: `attr` is as long as it says; the caller answers for its pointers. The kernel only reads.
     let fd = unsafe { apart::syscall(libc::SYS_perf_event_open, arguments) }?;
     // SAFETY: the kernel has just made this descriptor for us.

@@ -84,7 +84,7 @@ unsafe fn make<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &
 /// As [`call`]'s.
 unsafe fn make_apart<A: IntoBytes + Immutable + KnownLayout>(command: Command, attr: &mut A) -> io::Result<OwnedFd> {
     let attr = std::ptr::from_mut(attr) as libc::c_long;
-    let arguments = [command as libc::c_long, attr, size_of::<A>() as libc::c_long, 0, 0, 0];
+    let arguments = [command as libc::c_long, attr, size_of::<A>().cast_signed() as libc::c_long, 0, 0, 0];
     // SAFETY: `attr` is valid for reads and writes of its size; the caller answers for what it points to.
     let fd = unsafe { apart::syscall(libc::SYS_bpf, arguments) }?;
     // SAFETY: the kernel has just made this descriptor for us, and closes it on exec.
