@@ -1,24 +1,30 @@
-//! A trace that goes on: what is new since the last look, in the order of time.
+//! A trace that goes on: what is new, in the order of time.
 
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use crate::Error;
 use crate::era::{Era, read_header};
-use crate::header::{RingPlace, TpointTable};
-use crate::order::{self, Facts, Order};
+use crate::header::TpointTable;
+use crate::held::Held;
+use crate::order::Facts;
 use crate::owners::Owners;
 use crate::problems::Problems;
-use crate::raw::{Bounds, Context, RecordReader, disjoint, merge, tell_header};
+use crate::raw::{Bounds, Context, RecordReader, disjoint, tell_header};
 use crate::record::Record;
-use crate::ring::Ring;
 use crate::source::ReadAt;
+use crate::tail::{Copied, Tail};
 use crate::units::{Lcore, TickRate, Ticks};
 
 /// Follows a live trace file.
 ///
-/// The rings are read one after the other, so a record of the first may be older than one of the last and yet come
-/// only with the next look. Hence each look gives what is not newer than the newest record of the look before: by then
-/// every record of that time was written.
+/// Its [`Tail`] copies what is new, as often as it must so that nothing is overwritten before, and in a thread of its own
+/// if need be. What was copied waits here: the rings are read one after the other, so a record of the first may be older
+/// than one of the last and yet come only with the next look. Hence what is given is never newer than the newest record
+/// of an earlier look: by then every record of that time was written, but for those that are written late.
 #[derive(Debug)]
 pub struct Follower {
     era: Era,
@@ -26,22 +32,35 @@ pub struct Follower {
     cleared: Ticks,
     tpoints: TpointTable,
     owners: Owners,
-    rings: Vec<Followed>,
+    rings: Vec<Held>,
     reader: RecordReader,
-    /// The newest record seen so far.
-    horizon: Ticks,
+    tail: Tail,
+    /// When looks were, and the newest record until then.
+    looks: VecDeque<(Duration, Ticks)>,
+    /// Looks of [`Self::poll`].
+    polls: u64,
+    /// The time of the last record given.
+    given: Ticks,
+    late: u64,
+    spare: Vec<Vec<u8>>,
     problems: Problems,
 }
 
-#[derive(Debug)]
-struct Followed {
-    place: RingPlace,
-    /// The cursor's value at the first slot that was not given yet; `None` before the first look.
-    next: Option<u64>,
+/// What of a ring was overwritten before it was copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Whose ring.
+    pub lcore: Lcore,
+    /// Slots of the ring.
+    pub ring: u64,
+    /// Slots that were lost.
+    pub slots: u64,
+    /// The time of the last record before the first of them.
+    pub since: Ticks,
 }
 
 impl Follower {
-    /// Reads the header; the first [`Self::poll`] gives what the rings hold already.
+    /// Reads the header; the first look gives what the rings hold already.
     pub fn new<S: ReadAt + ?Sized>(source: &S) -> Result<Self, Error> {
         let header = read_header(source)?;
         let mut problems = Problems::default();
@@ -49,15 +68,21 @@ impl Follower {
         problems.append(header.problems);
         let bounds = Bounds::new(source.len(), header.stated_size, &header.owners);
         let rings = disjoint(header.rings, bounds, &mut problems);
+        let continuation_id = header.tpoints.continuation_id();
         Ok(Self {
             era: header.era,
             tick_rate: header.tick_rate.unwrap_or(TickRate::ticks_as_micros()),
             cleared: header.cleared,
+            tail: Tail::new(rings.iter().cloned(), header.tpoints.max_slots_per_record()),
             tpoints: header.tpoints,
             owners: header.owners,
-            rings: rings.into_iter().map(|place| Followed { place, next: None }).collect(),
+            rings: rings.into_iter().map(|place| Held::new(place, continuation_id)).collect(),
             reader: RecordReader::new(),
-            horizon: Ticks(0),
+            looks: VecDeque::new(),
+            polls: 0,
+            given: Ticks(0),
+            late: 0,
+            spare: Vec::new(),
             problems,
         })
     }
@@ -77,14 +102,14 @@ impl Follower {
         &self.tpoints
     }
 
-    /// The owners as of the last look.
+    /// The owners as they were read last.
     pub fn owners(&self) -> &Owners {
         &self.owners
     }
 
     /// The slots of each lcore's ring.
     pub fn rings(&self) -> impl Iterator<Item = (Lcore, u64)> {
-        self.rings.iter().map(|ring| (ring.place.lcore, ring.place.num_slots))
+        self.rings.iter().map(|ring| (ring.lcore(), ring.num_slots()))
     }
 
     /// What could not be read so far.
@@ -92,32 +117,112 @@ impl Follower {
         &self.problems
     }
 
-    /// Gives the records that are new, in the order of time. With `all`, those as well of which an older one may still
-    /// come: for the last look.
+    /// What was overwritten before it was copied, ring by ring.
+    pub fn losses(&self) -> impl Iterator<Item = Loss> {
+        self.rings.iter().filter(|ring| ring.lost.slots > 0).map(|ring| Loss {
+            lcore: ring.lcore(),
+            ring: ring.num_slots(),
+            slots: ring.lost.slots,
+            since: ring.lost.since.unwrap_or_default(),
+        })
+    }
+
+    /// The time of the newest record that was given.
+    pub fn given(&self) -> Ticks {
+        self.given
+    }
+
+    /// How many records were given behind newer ones, since they were written later than they were held back for.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// What copies for this follower; nothing has been copied yet.
+    pub fn tail(&self) -> Tail {
+        self.tail.clone()
+    }
+
+    /// Reads the owners again. They may be others' a moment later, so that it is best done before each [`Self::give`].
+    pub fn refresh_owners<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<(), Error> {
+        self.owners.refresh(source).map(drop)
+    }
+
+    /// Takes what one or several looks copied; the last of them began at `at`, by any clock.
+    pub fn take(&mut self, copied: Copied, at: Duration) {
+        let facts = Facts { tpoints: &self.tpoints, cleared: self.cleared, tick_rate: self.tick_rate };
+        for (held, copied) in self.rings.iter_mut().zip(copied.rings) {
+            held.take(copied, &facts, &mut self.problems);
+        }
+        let newest = self.rings.iter().map(|ring| ring.newest).max().unwrap_or_default();
+        self.looks.push_back((at, newest));
+    }
+
+    /// Gives the records that are not newer than the newest one of the looks that were `hold` before the last one, and
+    /// before it at all.
+    pub fn give(&mut self, hold: Duration, each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+        let Some(&(last, _)) = self.looks.back() else { return ControlFlow::Continue(()) };
+        let others = self.looks.iter().take(self.looks.len() - 1);
+        let old = others.take_while(|(at, _)| at.saturating_add(hold) <= last).count();
+        let Some((_, horizon)) = self.looks.drain(..old).next_back() else { return ControlFlow::Continue(()) };
+        self.give_until(horizon, each)
+    }
+
+    /// Gives all that was taken, also that of which something older may still come: for the end.
+    pub fn give_all(&mut self, each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.give_until(Ticks(u64::MAX), each)
+    }
+
+    /// The memory of what was given, to be used again ([`Copied::prepare`]).
+    pub fn spare(&mut self) -> impl Iterator<Item = Vec<u8>> {
+        self.spare.drain(..)
+    }
+
+    /// Looks at the rings and gives the records that are new, in the order of time. With `all`, those as well of which an
+    /// older one may still come: for the last look.
     pub fn poll<S: ReadAt + ?Sized>(
         &mut self,
         source: &S,
         all: bool,
         each: impl FnMut(&Record<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, Error> {
-        self.owners.refresh(source)?;
-        let max_slots = self.tpoints.max_slots_per_record();
-        let mut rings: Vec<(Ring, Order)> = Vec::with_capacity(self.rings.len());
-        let facts = Facts { tpoints: &self.tpoints, cleared: self.cleared, tick_rate: self.tick_rate };
-        let mut newest = self.horizon;
-        for followed in &mut self.rings {
-            let mut ring = Ring::copy_since(&followed.place, source, followed.next, max_slots, &mut self.problems)?;
-            newest = newest.max(ring.newest());
-            if !all {
-                ring.cut_at(self.horizon, self.tpoints.continuation_id());
-            }
-            followed.next = Some(ring.end());
-            let order = order::check(&mut ring, &facts, &mut self.problems);
-            rings.push((ring, order));
-        }
-        self.horizon = newest;
-        let rings: Vec<_> = rings.iter().map(|(ring, order)| (ring, order)).collect();
+        self.refresh_owners(source)?;
+        let mut copied = Copied::default();
+        self.tail.look(source, &mut copied)?;
+        self.polls += 1;
+        self.take(copied, Duration::from_nanos(self.polls));
+        let flow = if all { self.give_all(each) } else { self.give(Duration::ZERO, each) };
+        self.spare.clear();
+        Ok(flow)
+    }
+
+    /// Walks through all rings at once by (tsc, lcore).
+    fn give_until(&mut self, horizon: Ticks, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         let context = Context { era: self.era, tpoints: &self.tpoints, owners: &self.owners };
-        Ok(merge(&rings, &context, &mut self.reader, each))
+        let mut heads = BinaryHeap::with_capacity(self.rings.len());
+        for (i, ring) in self.rings.iter_mut().enumerate() {
+            heads.extend(ring.head().filter(|&tsc| tsc <= horizon).map(|tsc| Reverse((tsc, ring.lcore(), i))));
+        }
+        let mut flow = ControlFlow::Continue(());
+        while let Some(mut head) = heads.peek_mut() {
+            let Reverse((tsc, lcore, i)) = *head;
+            self.late += u64::from(tsc < self.given);
+            self.given = self.given.max(tsc);
+            if let Some((lane, index)) = self.rings[i].pop()
+                && let Some(record) = self.reader.record(lane, index, &context)
+            {
+                flow = each(&record);
+            }
+            if flow.is_break() {
+                break;
+            }
+            match self.rings[i].head().filter(|&tsc| tsc <= horizon) {
+                Some(next) => *head = Reverse((next, lcore, i)),
+                None => drop(PeekMut::pop(head)),
+            }
+        }
+        for ring in &mut self.rings {
+            ring.drop_given(|bytes| self.spare.push(bytes));
+        }
+        flow
     }
 }

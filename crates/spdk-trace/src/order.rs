@@ -4,6 +4,8 @@
 //! (`spdk_trace_record_tsc`; the bdev layer does it for `BDEV_IO_START`). So one pass over the slots checks each of
 //! them against its neighbours and finds the few stretches that need sorting; all else is read in place.
 
+use std::ops::RangeInclusive;
+
 use crate::header::TpointTable;
 use crate::problems::{Problem, Problems};
 use crate::ring::Ring;
@@ -50,28 +52,43 @@ pub(crate) struct Facts<'a> {
 
 /// Checks every slot, leaves out what can't be a record, and finds the order of the rest.
 pub(crate) fn check(ring: &mut Ring, header: &Facts<'_>, problems: &mut Problems) -> Order {
-    let Facts { tpoints, cleared, tick_rate } = *header;
-    let plausible = plausible_times(ring.slots(), Ticks(tick_rate.get().saturating_mul(LONGEST_DELAY)));
-    let mut pass = Pass { tpoints, cleared, plausible, newest: Ticks(0), chain: None, order: Order::default() };
+    let mut checker = Checker { plausible: plausible_times(ring.slots(), header.longest_delay()), chain: None };
+    let mut order = Order::default();
+    let mut newest = Ticks(0);
     for index in 0..ring.slots().len() {
-        match pass.slot(ring.slots(), index) {
-            Verdict::Keep => {}
+        match checker.slot(ring.slots(), index, header) {
+            Verdict::Nothing => {}
+            Verdict::Record(problem) => {
+                order.note(ring.slots(), index, &mut newest, header.tpoints.continuation_id());
+                if let Some(problem) = problem {
+                    problems.add(problem, Some(ring.lcore), ring.offset(index));
+                }
+            }
             Verdict::Forget => ring.erase(index),
+            Verdict::Cleared => {
+                order.cleared += 1;
+                ring.erase(index);
+            }
             Verdict::Leave(problem) => {
                 problems.add(problem, Some(ring.lcore), ring.offset(index));
                 ring.erase(index);
             }
-            Verdict::Tell(problem) => problems.add(problem, Some(ring.lcore), ring.offset(index)),
         }
     }
-    let mut order = pass.order;
-    order.sort_windows(ring.slots(), tpoints.continuation_id());
+    order.sort_windows(ring.slots(), header.tpoints.continuation_id());
     order
+}
+
+impl Facts<'_> {
+    /// How long before it is written a record's time may lie.
+    pub(crate) fn longest_delay(&self) -> Ticks {
+        Ticks(self.tick_rate.get().saturating_mul(LONGEST_DELAY))
+    }
 }
 
 /// The times that a ring's ends tell of, and those shortly before them: a record is written later than its tsc says, so
 /// that one at the beginning may be older than all others that are left.
-fn plausible_times(slots: Slots<'_>, longest_delay: Ticks) -> std::ops::RangeInclusive<Ticks> {
+pub(crate) fn plausible_times(slots: Slots<'_>, longest_delay: Ticks) -> RangeInclusive<Ticks> {
     let written = |i: &usize| slots.at(*i).tsc() != Ticks(0);
     let oldest = (0..slots.len()).filter(written).take(ENDS).map(|i| slots.at(i).tsc()).min();
     let newest = (0..slots.len()).rev().filter(written).take(ENDS).map(|i| slots.at(i).tsc()).max();
@@ -79,66 +96,59 @@ fn plausible_times(slots: Slots<'_>, longest_delay: Ticks) -> std::ops::RangeInc
     Ticks(earliest)..=newest.unwrap_or(Ticks(u64::MAX))
 }
 
-enum Verdict {
-    Keep,
-    /// Not to be shown, and nothing to tell.
+/// What a slot is.
+pub(crate) enum Verdict {
+    /// Not the beginning of a record: a continuation, or a slot that is not there.
+    Nothing,
+    /// A record; not a whole one, if there is a problem.
+    Record(Option<Problem>),
+    /// Not to be shown, and nothing to report.
     Forget,
+    /// A record that the user cleared.
+    Cleared,
+    /// Not to be shown, for that reason.
     Leave(Problem),
-    /// To be shown, but not whole.
-    Tell(Problem),
 }
 
-struct Pass<'a> {
-    tpoints: &'a TpointTable,
-    cleared: Ticks,
-    plausible: std::ops::RangeInclusive<Ticks>,
-    /// The largest tsc so far.
-    newest: Ticks,
+/// Checks one slot after another.
+#[derive(Debug)]
+pub(crate) struct Checker {
+    pub(crate) plausible: RangeInclusive<Ticks>,
     /// The tsc of the record whose continuations may follow.
-    chain: Option<Ticks>,
-    order: Order,
+    pub(crate) chain: Option<Ticks>,
 }
 
-impl Pass<'_> {
-    fn slot(&mut self, slots: Slots<'_>, index: usize) -> Verdict {
+impl Checker {
+    #[inline]
+    pub(crate) fn slot(&mut self, slots: Slots<'_>, index: usize, header: &Facts<'_>) -> Verdict {
         let slot = slots.at(index);
         let (tsc, id) = (slot.tsc(), slot.tpoint_id());
         if tsc == Ticks(0) {
             // What stood here was overwritten, and that is told already.
             self.chain = None;
-            return Verdict::Keep;
+            return Verdict::Nothing;
         }
-        if id == self.tpoints.continuation_id() {
+        let continuation_id = header.tpoints.continuation_id();
+        if id == continuation_id {
             return match self.chain {
-                Some(record) if record == tsc => Verdict::Keep,
+                Some(record) if record == tsc => Verdict::Nothing,
                 Some(_) => Verdict::Leave(Problem::OrphanContinuation),
                 // A ring that wrapped may begin in the middle of a record, as may what the writer left of one.
                 None => Verdict::Forget,
             };
         }
         self.chain = Some(tsc);
-        let Some(tpoint) = self.tpoints.get(id) else { return Verdict::Leave(Problem::UnknownTpoint) };
+        let Some(tpoint) = header.tpoints.get(id) else { return Verdict::Leave(Problem::UnknownTpoint) };
         if !self.plausible.contains(&tsc) {
             return Verdict::Leave(Problem::ImplausibleTime);
         }
-        if tsc < self.cleared {
-            self.order.cleared += 1;
-            return Verdict::Forget;
+        if tsc < header.cleared {
+            return Verdict::Cleared;
         }
-        self.order.records += 1;
-        let (first, last) = self.order.span.unwrap_or((tsc, tsc));
-        self.order.span = Some((first.min(tsc), last.max(tsc)));
-        if tsc < self.newest {
-            self.order.late += 1;
-            self.order.widen(slots, index, self.tpoints.continuation_id());
-        }
-        self.newest = self.newest.max(tsc);
-        if continued(slots, index, self.tpoints.continuation_id()).take(tpoint.continuations()).count()
-            < tpoint.continuations()
-        {
-            return Verdict::Tell(Problem::ArgumentsLost);
-        }
-        Verdict::Keep
+        let continuations = tpoint.continuations();
+        let whole =
+            continuations == 0 || continued(slots, index, continuation_id).take(continuations).count() == continuations;
+        Verdict::Record((!whole).then_some(Problem::ArgumentsLost))
     }
 }
 
@@ -151,6 +161,19 @@ pub(crate) fn continued(slots: Slots<'_>, index: usize, continuation_id: u16) ->
 }
 
 impl Order {
+    /// Counts a record, and finds its place if it is late.
+    fn note(&mut self, slots: Slots<'_>, index: usize, newest: &mut Ticks, continuation_id: u16) {
+        let tsc = slots.at(index).tsc();
+        self.records += 1;
+        let (first, last) = self.span.unwrap_or((tsc, tsc));
+        self.span = Some((first.min(tsc), last.max(tsc)));
+        if tsc < *newest {
+            self.late += 1;
+            self.widen(slots, index, continuation_id);
+        }
+        *newest = tsc.max(*newest);
+    }
+
     /// Opens a window, or widens the last ones, so that the late record at `index` can be sorted into its place.
     fn widen(&mut self, slots: Slots<'_>, index: usize, continuation_id: u16) {
         let tsc = slots.at(index).tsc();

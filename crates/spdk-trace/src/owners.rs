@@ -9,6 +9,9 @@ use crate::units::{FileOffset, Ticks};
 /// Bytes before the description (`struct spdk_trace_owner`, packed): `u64 tsc`, `u8 type`.
 const HEAD_SIZE: usize = 9;
 
+/// Bytes that are read at once.
+const PIECE: usize = 64 * 1024;
+
 /// One owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
@@ -24,6 +27,8 @@ pub struct Owner {
 #[derive(Clone, Debug, Default)]
 pub struct Owners {
     by_id: Vec<Option<Box<Owner>>>,
+    /// The bytes that these were read from.
+    raw: Vec<u8>,
     place: OwnerPlace,
 }
 
@@ -43,7 +48,7 @@ impl Owners {
         description_size: u16,
         problems: &mut Problems,
     ) -> Result<Self, Error> {
-        let mut owners = Self { by_id: Vec::new(), place: OwnerPlace { at, count, description_size } };
+        let mut owners = Self { by_id: Vec::new(), raw: Vec::new(), place: OwnerPlace { at, count, description_size } };
         let missing = owners.refresh(source)?;
         if missing > 0 {
             problems.add_many(Problem::OwnerOutside, None, at, missing);
@@ -56,18 +61,51 @@ impl Owners {
         (self.place.count > 0).then_some(self.place.at)
     }
 
-    /// Reads the table again, for a live file; says how many owners lie outside the file.
+    /// Reads the table again, for a live file; says how many owners lie outside the file. Only what has changed is looked
+    /// into: there is room for thousands, and few of them come and go.
     pub(crate) fn refresh<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<u64, Error> {
         let OwnerPlace { at, count, description_size } = self.place;
         let size = HEAD_SIZE + usize::from(description_size);
-        let bytes = read_range(source, at.0, u64::from(count) * size as u64).map_err(|source| Error::Read {
-            what: "the owners",
-            at,
-            source,
-        })?;
-        self.by_id.clear();
-        self.by_id.extend(bytes.chunks_exact(size).map(|owner| parse(owner).map(Box::new)));
-        Ok(u64::from(count) - self.by_id.len() as u64)
+        let at_once = (PIECE / size).max(1);
+        let mut known = 0;
+        while known < usize::from(count) {
+            let offset = at.0.saturating_add((known * size) as u64);
+            let want = at_once.min(usize::from(count) - known) * size;
+            let bytes = read_range(source, offset, want as u64).map_err(|source| Error::Read {
+                what: "the owners",
+                at,
+                source,
+            })?;
+            self.take(known, &bytes, size);
+            known += bytes.len() / size;
+            if bytes.len() < want {
+                break;
+            }
+        }
+        self.by_id.truncate(known);
+        self.raw.truncate(known * size);
+        Ok((usize::from(count) - known) as u64)
+    }
+
+    /// Takes over the owners from `first` on.
+    fn take(&mut self, first: usize, bytes: &[u8], size: usize) {
+        let begin = first * size;
+        if self.raw.get(begin..begin + bytes.len()) == Some(bytes) {
+            return;
+        }
+        for (i, owner) in bytes.chunks_exact(size).enumerate() {
+            let begin = begin + i * size;
+            match self.raw.get_mut(begin..begin + size) {
+                Some(before) if before == owner => continue,
+                Some(before) => before.copy_from_slice(owner),
+                None => self.raw.extend_from_slice(owner),
+            }
+            let parsed = parse(owner).map(Box::new);
+            match self.by_id.get_mut(first + i) {
+                Some(known) => *known = parsed,
+                None => self.by_id.push(parsed),
+            }
+        }
     }
 
     /// The owner with that id who was there at `tsc`. Id 0 is nobody.

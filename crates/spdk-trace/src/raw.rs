@@ -13,7 +13,7 @@ use crate::owners::Owners;
 use crate::problems::{Problem, Problems};
 use crate::record::{ArgData, Args, MAX_PACKED, OwnerLabel, Poller, Record};
 use crate::ring::Ring;
-use crate::slot::{SLOT_SIZE, Slot};
+use crate::slot::{SLOT_SIZE, Slot, Slots};
 use crate::source::ReadAt;
 use crate::tpoint::Tpoint;
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
@@ -140,6 +140,14 @@ impl RawTrace {
     }
 }
 
+/// Slots of one lcore, a record's continuations behind it.
+#[derive(Clone, Copy)]
+pub(crate) struct Lane<'a> {
+    pub(crate) lcore: Lcore,
+    pub(crate) thread_name: &'a str,
+    pub(crate) slots: Slots<'a>,
+}
+
 /// What a record's fields refer to.
 pub(crate) struct Context<'a> {
     pub(crate) era: Era,
@@ -148,7 +156,7 @@ pub(crate) struct Context<'a> {
 }
 
 /// Walks through all rings at once by (tsc, lcore), as SPDK's parser orders them.
-pub(crate) fn merge(
+fn merge(
     rings: &[(&Ring, &Order)],
     context: &Context<'_>,
     reader: &mut RecordReader,
@@ -165,7 +173,8 @@ pub(crate) fn merge(
     while let Some(mut head) = heads.peek_mut() {
         let Reverse((_, _, i, index)) = *head;
         let (ring, order) = rings[i];
-        if let Some(record) = reader.record(ring, index, context) {
+        let lane = Lane { lcore: ring.lcore, thread_name: &ring.thread_name, slots: ring.slots() };
+        if let Some(record) = reader.record(lane, index, context) {
             each(&record)?;
         }
         match walks[i].next(ring.slots(), order, continuation) {
@@ -190,11 +199,16 @@ impl RecordReader {
     }
 
     #[inline]
-    fn record<'a>(&'a mut self, ring: &'a Ring, index: usize, context: &'a Context<'_>) -> Option<Record<'a>> {
-        let slot = ring.slots().at(index);
+    pub(crate) fn record<'a>(
+        &'a mut self,
+        lane: Lane<'a>,
+        index: usize,
+        context: &'a Context<'_>,
+    ) -> Option<Record<'a>> {
+        let slot = lane.slots.at(index);
         let tpoint = context.tpoints.get(slot.tpoint_id())?;
         let object = self.numbering.object(tpoint, slot.object_id(), slot.tsc());
-        let packed = pack(&mut self.scratch, ring, index, tpoint, context.tpoints.continuation_id());
+        let packed = pack(&mut self.scratch, lane.slots, index, tpoint, context.tpoints.continuation_id());
         let args = Args { specs: &tpoint.args, data: ArgData::Packed(packed) };
         let related =
             if tpoint.relations.is_empty() { None } else { self.numbering.related(context.tpoints, tpoint, args) };
@@ -202,8 +216,8 @@ impl RecordReader {
         let owner = if context.era.has_owners() { context.owners.at(slot.owner_id(), slot.tsc()) } else { None };
         let owner = owner.map(|o| o.description.as_str());
         Some(Record {
-            lcore: ring.lcore,
-            thread_name: &ring.thread_name,
+            lcore: lane.lcore,
+            thread_name: lane.thread_name,
             tsc: slot.tsc(),
             tpoint,
             size: slot.size(),
@@ -224,8 +238,14 @@ impl RecordReader {
 
 /// The bytes of a record's arguments, back to back, as far as their slots are there.
 #[inline]
-fn pack<'a>(scratch: &'a mut Vec<u8>, ring: &'a Ring, index: usize, tpoint: &Tpoint, continuation_id: u16) -> &'a [u8] {
-    let (slots, slot) = (ring.slots(), ring.slots().at(index));
+fn pack<'a>(
+    scratch: &'a mut Vec<u8>,
+    slots: Slots<'a>,
+    index: usize,
+    tpoint: &Tpoint,
+    continuation_id: u16,
+) -> &'a [u8] {
+    let slot = slots.at(index);
     if tpoint.continuations() == 0 {
         return slot.inline_args();
     }

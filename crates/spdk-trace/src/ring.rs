@@ -73,57 +73,6 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Copies only what was written since the cursor was at `from`, or all there is; what is gone already is told.
-    pub(crate) fn copy_since<S: ReadAt + ?Sized>(
-        place: &RingPlace,
-        source: &S,
-        from: Option<u64>,
-        max_slots: u64,
-        problems: &mut Problems,
-    ) -> Result<Self, Error> {
-        let cursor = cursor(place, source)?;
-        let n = place.num_slots.max(1);
-        let oldest = cursor.saturating_sub(n);
-        // A cursor that went back is another application's.
-        let wanted = from.filter(|&from| from <= cursor).unwrap_or(oldest);
-        if oldest > wanted {
-            let at = slot::place(place.slots, wanted % n);
-            problems.add_many(Problem::Overwritten, Some(place.lcore), at, oldest - wanted);
-        }
-        let from = wanted.max(oldest);
-        let (start, count) = (from % n, cursor - from);
-        let mut ring = Self::empty(place, cursor, start);
-        ring.reserve(count.min(source.len() / SLOT_SIZE as u64))?;
-        let first = count.min(n - start);
-        ring.read_piecewise(place, source, start, first, from, max_slots, problems)?;
-        if ring.slots().len() as u64 == first {
-            ring.read_piecewise(place, source, 0, count - first, from + first, max_slots, problems)?;
-        }
-        // Less than that only where the file shrank: the next look goes on from there.
-        ring.cursor = from + ring.slots().len() as u64;
-        Ok(ring)
-    }
-
-    /// The largest tsc in it.
-    pub(crate) fn newest(&self) -> Ticks {
-        (0..self.slots().len()).map(|i| self.slots().at(i).tsc()).max().unwrap_or_default()
-    }
-
-    /// Drops everything from the first record on that is newer than `horizon`.
-    pub(crate) fn cut_at(&mut self, horizon: Ticks, continuation_id: u16) {
-        let slots = self.slots();
-        let is_newer = |&i: &usize| slots.at(i).tsc() > horizon && slots.at(i).tpoint_id() != continuation_id;
-        if let Some(first) = (0..slots.len()).find(is_newer) {
-            self.cursor -= (slots.len() - first) as u64;
-            self.bytes.truncate(first * SLOT_SIZE);
-        }
-    }
-
-    /// The cursor's value behind its last slot.
-    pub(crate) fn end(&self) -> u64 {
-        self.cursor
-    }
-
     fn empty(place: &RingPlace, cursor: u64, start: u64) -> Self {
         Self {
             lcore: place.lcore,
@@ -328,7 +277,8 @@ impl Ring {
     }
 }
 
-fn cursor<S: ReadAt + ?Sized>(place: &RingPlace, source: &S) -> Result<u64, Error> {
+/// The ring's cursor at this moment.
+pub(crate) fn cursor<S: ReadAt + ?Sized>(place: &RingPlace, source: &S) -> Result<u64, Error> {
     let at = place.cursor;
     let cursor = read_u64(source, at.0).map_err(|source| Error::Read { what: "a ring's cursor", at, source })?;
     Ok(cursor.unwrap_or_default())

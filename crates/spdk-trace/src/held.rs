@@ -1,0 +1,213 @@
+//! What was copied out of one lcore's ring and was not given yet, in the order of time.
+//!
+//! Nearly all records are written in the order of their tscs. Those that are not (they carry the time of an earlier
+//! moment) wait in a heap beside the walk, which passes over them.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::header::RingPlace;
+use crate::order::{Checker, Facts, Verdict, plausible_times};
+use crate::problems::{Problem, Problems};
+use crate::raw::Lane;
+use crate::slot::{self, SLOT_SIZE, Slots};
+use crate::tail::{CopiedRing, Run};
+use crate::units::{FileOffset, Lcore, Ticks};
+
+/// One ring's slots that wait.
+#[derive(Debug)]
+pub(crate) struct Held {
+    place: RingPlace,
+    continuation_id: u16,
+    chunks: VecDeque<Chunk>,
+    /// How many chunks were dropped: the number of the first one.
+    dropped: u64,
+    /// The slot that the walk comes to next.
+    next: Position,
+    /// The largest tsc that the walk has passed.
+    walked: Ticks,
+    late: BinaryHeap<Reverse<(Ticks, Position)>>,
+    /// The largest tsc that came.
+    pub(crate) newest: Ticks,
+    /// The tsc of the last record that came, whose continuations may follow.
+    chain: Option<Ticks>,
+    is_cut: bool,
+    pub(crate) lost: Lost,
+}
+
+/// What was overwritten before it was copied.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lost {
+    /// Slots.
+    pub(crate) slots: u64,
+    /// The time of the last record before the first of them.
+    pub(crate) since: Option<Ticks>,
+}
+
+/// What came at once.
+#[derive(Debug)]
+struct Chunk {
+    bytes: Vec<u8>,
+    /// Late records in it that were not given yet.
+    late: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Position {
+    /// Counted from the first that ever came.
+    chunk: u64,
+    index: usize,
+}
+
+impl Held {
+    pub(crate) fn new(place: RingPlace, continuation_id: u16) -> Self {
+        Self {
+            place,
+            continuation_id,
+            chunks: VecDeque::new(),
+            dropped: 0,
+            next: Position::default(),
+            walked: Ticks(0),
+            late: BinaryHeap::new(),
+            newest: Ticks(0),
+            chain: None,
+            is_cut: false,
+            lost: Lost::default(),
+        }
+    }
+
+    pub(crate) fn lcore(&self) -> Lcore {
+        self.place.lcore
+    }
+
+    /// Slots of its ring.
+    pub(crate) fn num_slots(&self) -> u64 {
+        self.place.num_slots
+    }
+
+    /// Checks what was copied, and keeps what can be shown.
+    pub(crate) fn take(&mut self, copied: CopiedRing, facts: &Facts<'_>, problems: &mut Problems) {
+        let CopiedRing { mut bytes, runs, cut, .. } = copied;
+        if let Some((at, slots)) = cut.filter(|_| !self.is_cut) {
+            self.is_cut = true;
+            problems.add_many(Problem::SlotsMissing, Some(self.lcore()), at, slots);
+        }
+        let mut checker = Checker { plausible: self.plausible(Slots::new(&bytes), facts), chain: self.chain };
+        let number = self.dropped + self.chunks.len() as u64;
+        let mut late = 0;
+        let all = bytes.len() / SLOT_SIZE;
+        for (i, run) in runs.iter().enumerate() {
+            if run.lost > 0 {
+                self.lost.since.get_or_insert(self.newest);
+                self.lost.slots = self.lost.slots.saturating_add(run.lost);
+                checker.chain = None;
+            }
+            let end = runs.get(i + 1).map_or(all, |next| next.index);
+            for index in run.index..end {
+                let erase = match checker.slot(Slots::new(&bytes), index, facts) {
+                    Verdict::Nothing => false,
+                    Verdict::Record(problem) => {
+                        let tsc = Slots::new(&bytes).at(index).tsc();
+                        if tsc < self.newest {
+                            self.late.push(Reverse((tsc, Position { chunk: number, index })));
+                            late += 1;
+                        }
+                        self.newest = tsc.max(self.newest);
+                        self.tell(problem, *run, index, problems);
+                        false
+                    }
+                    Verdict::Forget | Verdict::Cleared => true,
+                    Verdict::Leave(problem) => {
+                        self.tell(Some(problem), *run, index, problems);
+                        true
+                    }
+                };
+                if erase {
+                    bytes[index * SLOT_SIZE..][..8].fill(0);
+                }
+            }
+        }
+        self.chain = checker.chain;
+        // An empty one too, so that whoever lent the memory gets it back.
+        self.chunks.push_back(Chunk { bytes, late });
+    }
+
+    fn tell(&self, problem: Option<Problem>, run: Run, index: usize, problems: &mut Problems) {
+        if let Some(problem) = problem {
+            problems.add(problem, Some(self.lcore()), self.offset(run, index));
+        }
+    }
+
+    fn offset(&self, run: Run, index: usize) -> FileOffset {
+        let seq = run.seq + (index - run.index) as u64;
+        slot::place(self.place.slots, seq % self.place.num_slots.max(1))
+    }
+
+    /// As of a whole ring, but a few records may all be late.
+    fn plausible(&self, slots: Slots<'_>, facts: &Facts<'_>) -> std::ops::RangeInclusive<Ticks> {
+        let delay = facts.longest_delay();
+        let (earliest, latest) = plausible_times(slots, delay).into_inner();
+        let before = Ticks(self.newest.0.saturating_sub(delay.0));
+        let earliest = if self.newest > Ticks(0) { earliest.min(before) } else { earliest };
+        earliest..=Ticks(latest.max(self.newest).0.saturating_add(delay.0))
+    }
+
+    /// The time of the oldest record that was not given yet.
+    #[inline]
+    pub(crate) fn head(&mut self) -> Option<Ticks> {
+        let walk = self.walk();
+        let late = self.late.peek().map(|Reverse((tsc, _))| *tsc);
+        match (walk, late) {
+            (Some(walk), Some(late)) => Some(walk.min(late)),
+            (walk, late) => walk.or(late),
+        }
+    }
+
+    /// Moves the walk to its next record; gives that one's time.
+    #[inline]
+    fn walk(&mut self) -> Option<Ticks> {
+        loop {
+            let chunk = self.chunks.get((self.next.chunk - self.dropped) as usize)?;
+            let slots = Slots::new(&chunk.bytes);
+            while self.next.index < slots.len() {
+                let slot = slots.at(self.next.index);
+                let tsc = slot.tsc();
+                // The late ones are in the heap.
+                if tsc != Ticks(0) && tsc >= self.walked && slot.tpoint_id() != self.continuation_id {
+                    return Some(tsc);
+                }
+                self.next.index += 1;
+            }
+            self.next = Position { chunk: self.next.chunk + 1, index: 0 };
+        }
+    }
+
+    /// Takes the record that [`Self::head`] told of.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<(Lane<'_>, usize)> {
+        let walk = self.walk();
+        let is_late = self.late.peek().is_some_and(|Reverse((tsc, _))| walk.is_none_or(|walk| *tsc < walk));
+        let Position { chunk, index } = if is_late {
+            let Reverse((_, position)) = self.late.pop()?;
+            position
+        } else {
+            self.walked = walk?;
+            let here = self.next;
+            self.next.index += 1;
+            here
+        };
+        let chunk = self.chunks.get_mut((chunk - self.dropped) as usize)?;
+        chunk.late -= usize::from(is_late);
+        let slots = Slots::new(&chunk.bytes);
+        Some((Lane { lcore: self.place.lcore, thread_name: &self.place.thread_name, slots }, index))
+    }
+
+    /// Gives back the memory of what was given.
+    pub(crate) fn drop_given(&mut self, mut spare: impl FnMut(Vec<u8>)) {
+        while self.next.chunk > self.dropped && self.chunks.front().is_some_and(|chunk| chunk.late == 0) {
+            let Some(chunk) = self.chunks.pop_front() else { return };
+            self.dropped += 1;
+            spare(chunk.bytes);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The reading half of a trace that goes on: copies out of each ring what is new since the last look, and no more.
+//!
+//! The application bumps a ring's cursor after a record is whole, and overwrites the oldest slots first. So what lies
+//! before the cursor is copied, and the cursor is looked at once more: slots that the writer may have come to by then
+//! are left out and counted, as are those that were gone before.
+
+use crate::Error;
+use crate::header::RingPlace;
+use crate::ring::cursor;
+use crate::slot::{self, SLOT_SIZE};
+use crate::source::{ReadAt, fill};
+use crate::units::{FileOffset, Lcore};
+
+/// Slots that are copied between two looks at the cursor: 256 KiB.
+const PIECE: u64 = 8192;
+
+/// Copies what is new in the rings of a live trace, for [`crate::Follower::take`]. The two can be in different threads.
+#[derive(Clone, Debug)]
+pub struct Tail {
+    rings: Vec<TailRing>,
+    /// The most slots that one record takes: the writer may be within that many behind the cursor.
+    max_slots: u64,
+}
+
+#[derive(Clone, Debug)]
+struct TailRing {
+    place: RingPlace,
+    /// The cursor's value at the first slot that was not copied yet; `None` before the first look.
+    next: Option<u64>,
+}
+
+/// What looks have copied: raw slots, a heap of them for each ring.
+#[derive(Debug, Default)]
+pub struct Copied {
+    pub(crate) rings: Vec<CopiedRing>,
+}
+
+/// What was copied out of one ring.
+#[derive(Debug, Default)]
+pub(crate) struct CopiedRing {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) runs: Vec<Run>,
+    /// The cursor's value behind the last slot.
+    end: u64,
+    /// Where the file ended, if it did before the ring.
+    pub(crate) cut: Option<(FileOffset, u64)>,
+}
+
+/// Slots that were written one after another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    /// Its first slot among those that were copied.
+    pub(crate) index: usize,
+    /// The number of the write that this slot holds.
+    pub(crate) seq: u64,
+    /// How many slots before it were overwritten before they could be copied.
+    pub(crate) lost: u64,
+}
+
+/// What a look saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Look {
+    /// Slots copied, of all rings.
+    pub slots: u64,
+    /// Slots that were overwritten before they could be copied, of all rings.
+    pub lost: u64,
+    /// The largest share of a ring that was written since the last look; 1 and more where the writer came round.
+    pub fill: f64,
+}
+
+impl Tail {
+    pub(crate) fn new(places: impl Iterator<Item = RingPlace>, max_slots: u64) -> Self {
+        Self { rings: places.map(|place| TailRing { place, next: None }).collect(), max_slots }
+    }
+
+    /// The lcores and the slots of their rings.
+    pub fn rings(&self) -> impl Iterator<Item = (Lcore, u64)> {
+        self.rings.iter().map(|ring| (ring.place.lcore, ring.place.num_slots))
+    }
+
+    /// Copies what is new into `into`, behind what is there from looks before. The first look gives what the rings hold;
+    /// what was overwritten before that is not counted.
+    pub fn look<S: ReadAt + ?Sized>(&mut self, source: &S, into: &mut Copied) -> Result<Look, Error> {
+        into.rings.resize_with(self.rings.len(), CopiedRing::default);
+        let mut look = Look::default();
+        for (ring, copied) in self.rings.iter_mut().zip(&mut into.rings) {
+            ring.look(source, self.max_slots, copied, &mut look)?;
+        }
+        Ok(look)
+    }
+}
+
+impl TailRing {
+    fn look<S: ReadAt + ?Sized>(
+        &mut self,
+        source: &S,
+        max_slots: u64,
+        into: &mut CopiedRing,
+        look: &mut Look,
+    ) -> Result<(), Error> {
+        let written = cursor(&self.place, source)?;
+        let n = self.place.num_slots.max(1);
+        let oldest = written.saturating_sub(n);
+        // A cursor that went back is another application's.
+        let before = self.next.filter(|&next| next <= written);
+        let from = before.unwrap_or(oldest);
+        if before.is_some() {
+            look.fill = look.fill.max((written - from) as f64 / n as f64);
+        }
+        let mut seq = from.max(oldest);
+        let mut lost = seq - from;
+        while seq < written {
+            let piece = (written - seq).min(PIECE).min(n - seq % n);
+            let copied = self.copy(source, seq, piece, into)?;
+            // What the writer may be at by now is not whole.
+            let intact = cursor(&self.place, source)?.saturating_add(max_slots).saturating_sub(n);
+            let torn = intact.saturating_sub(seq).min(copied);
+            into.drop_first_of_last(copied, torn);
+            lost += torn;
+            look.slots += copied - torn;
+            if copied > torn {
+                let gap = if before.is_some() { std::mem::take(&mut lost) } else { 0 };
+                look.lost += gap;
+                into.ran(seq + torn, copied - torn, gap);
+            }
+            seq += copied;
+            if copied < piece {
+                into.cut = Some((slot::place(self.place.slots, seq % n), written - seq));
+                break;
+            }
+            let skipped = intact.min(written).saturating_sub(seq);
+            (seq, lost) = (seq + skipped, lost + skipped);
+        }
+        if lost > 0 && before.is_some() {
+            look.lost += lost;
+            into.ran(seq, 0, lost);
+        }
+        self.next = Some(seq);
+        Ok(())
+    }
+
+    /// Appends the slots from `seq` on, as far as the file has them; gives how many these are.
+    fn copy<S: ReadAt + ?Sized>(&self, source: &S, seq: u64, slots: u64, into: &mut CopiedRing) -> Result<u64, Error> {
+        let at = slot::place(self.place.slots, seq % self.place.num_slots.max(1));
+        let failed = |source| Error::Read { what: "a ring", at, source };
+        let (begin, size) = (into.bytes.len(), slots as usize * SLOT_SIZE);
+        into.bytes.try_reserve(size).map_err(|_| failed(std::io::ErrorKind::OutOfMemory.into()))?;
+        into.bytes.resize(begin + size, 0);
+        let got = fill(source, &mut into.bytes[begin..], at.0).map_err(failed)? / SLOT_SIZE;
+        into.bytes.truncate(begin + got * SLOT_SIZE);
+        Ok(got as u64)
+    }
+}
+
+impl CopiedRing {
+    /// Of the last `copied` slots, takes the first `torn` away again.
+    fn drop_first_of_last(&mut self, copied: u64, torn: u64) {
+        if torn > 0 {
+            let begin = self.bytes.len() - copied as usize * SLOT_SIZE;
+            self.bytes.drain(begin..begin + torn as usize * SLOT_SIZE);
+        }
+    }
+
+    /// Notes that the last `slots` slots are those from `seq` on, and that `lost` were lost before them.
+    fn ran(&mut self, seq: u64, slots: u64, lost: u64) {
+        if self.runs.is_empty() || lost > 0 || seq != self.end {
+            self.runs.push(Run { index: self.bytes.len() / SLOT_SIZE - slots as usize, seq, lost });
+        }
+        self.end = seq + slots;
+    }
+}
+
+impl Copied {
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.rings.iter().all(|ring| ring.runs.is_empty() && ring.cut.is_none())
+    }
+
+    /// Bytes of slots in it.
+    pub fn bytes(&self) -> usize {
+        self.rings.iter().map(|ring| ring.bytes.len()).sum()
+    }
+
+    /// Gives it memory to copy into, one buffer for each ring as far as there are some ([`crate::Follower::spare`]).
+    pub fn prepare(&mut self, rings: usize, mut spare: impl FnMut() -> Option<Vec<u8>>) {
+        self.rings.resize_with(rings, CopiedRing::default);
+        for ring in self.rings.iter_mut().filter(|ring| ring.bytes.capacity() == 0) {
+            let Some(mut bytes) = spare() else { return };
+            bytes.clear();
+            ring.bytes = bytes;
+        }
+    }
+}
