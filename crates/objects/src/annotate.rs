@@ -77,6 +77,18 @@ impl Annotator {
         &self.lifetimes
     }
 
+    /// Learns what one more line of the recording tells.
+    pub fn learn(&mut self, line: &str) {
+        self.lifetimes.learn(&self.specs, line);
+        self.recent.fill_with(|| Cell::new(NOTHING));
+    }
+
+    /// Forgets the objects that ended before `tsc`.
+    pub fn forget(&mut self, tsc: Ticks) {
+        self.lifetimes.forget(tsc);
+        self.recent.fill_with(|| Cell::new(NOTHING));
+    }
+
     /// The object that the argument at index `arg` points to, if it was alive then.
     #[inline]
     pub fn object(&self, tpoint_id: u16, arg: usize, value: ArgValue<'_>, tsc: Ticks) -> Option<Found<'_>> {

@@ -3,12 +3,11 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::ops::Range;
 
 use foldhash::fast::RandomState;
 use spdk_trace::{Ticks, printable};
 
-use crate::recording::{Event, Recording, Value};
+use crate::recording::{BrokenLine, Event, Recording, Value, events};
 use crate::spec::{ObjectSpec, Role, Show};
 
 /// What tells one object of a type from another.
@@ -40,15 +39,15 @@ pub struct Lifetime {
     pub end: Ticks,
     /// `name(property=value, ...)`, as a listing shows it.
     pub text: Box<str>,
-    /// Where in the text each property's value stands, in the order of the spec; empty where nothing told it.
-    values: Box<[Option<Range<u32>>]>,
+    /// Where in the text each property's value begins and ends, in the order of the spec; at 0 where nothing told it.
+    values: Box<[(u32, u32)]>,
 }
 
 impl Lifetime {
     /// The value of the property at that place in the spec, as it is shown.
     pub fn value(&self, property: usize) -> Option<&str> {
-        let range = self.values.get(property)?.as_ref()?;
-        self.text.get(range.start as usize..range.end as usize)
+        let &(start, end) = self.values.get(property).filter(|(start, _)| *start > 0)?;
+        self.text.get(start as usize..end as usize)
     }
 }
 
@@ -60,57 +59,139 @@ struct Interval {
     object: u32,
 }
 
-/// All objects of a recording.
+/// The objects of a recording, as far as it was read.
 #[derive(Debug, Default)]
 pub struct Lifetimes {
     objects: Vec<Lifetime>,
-    /// The lives of all objects: those of one key together, by begin.
-    intervals: Vec<Interval>,
     by_spec: Vec<Index>,
+    /// The time of the last event.
+    last: u64,
     /// Hits that told of an object whose beginning was not recorded.
     pub orphans: u64,
 }
 
-/// Which of the intervals belong to a key.
+/// The lives of each key, by begin.
 #[derive(Debug, Default)]
 struct Index {
-    ints: HashMap<u64, Range<u32>, RandomState>,
-    strings: HashMap<Box<str>, Range<u32>, RandomState>,
+    ints: HashMap<u64, Vec<Interval>, RandomState>,
+    strings: HashMap<Box<str>, Vec<Interval>, RandomState>,
 }
 
 impl Lifetimes {
     /// Follows every object through the recording.
     pub fn new(specs: &[ObjectSpec], recording: &Recording<'_>) -> Self {
         let mut lifetimes = Self::default();
-        for (number, spec) in specs.iter().enumerate() {
-            let mut history = History::default();
-            for event in &recording.events {
-                history.apply(spec, event);
-            }
-            lifetimes.orphans += history.orphans;
-            lifetimes.take(number, spec, history);
-        }
+        recording.events.iter().for_each(|event| lifetimes.apply(specs, event));
         lifetimes
     }
 
-    /// Takes over the objects of a spec.
-    fn take(&mut self, number: usize, spec: &ObjectSpec, history: History<'_>) {
-        let first = self.objects.len() as u32;
-        let mut index = Index::default();
-        for (key, lives) in history.by_key {
-            let start = self.intervals.len() as u32;
-            self.intervals.extend(lives.iter().map(|&life| {
-                let Life { begin, end, .. } = history.lives[life as usize];
-                Interval { begin, end, object: first + life }
-            }));
-            let range = start..self.intervals.len() as u32;
-            match key {
-                Key::Int(n) => index.ints.insert(n, range),
-                Key::Str(s) => index.strings.insert(s.into(), range),
-            };
+    /// Follows every object through the text of a recording, without holding more of it than one line. Gives the lines
+    /// that could not be read, too.
+    pub fn read(specs: &[ObjectSpec], text: &str) -> (Self, Vec<BrokenLine>) {
+        let (mut lifetimes, mut broken) = (Self::default(), Vec::new());
+        for line in lines(text, specs, 0) {
+            match line {
+                Ok((_, event)) if event.tsc >= lifetimes.last => lifetimes.apply(specs, &event),
+                Ok(_) => return Self::read_sorted(specs, text),
+                Err(line) => broken.push(line),
+            }
         }
-        self.by_spec.push(index);
-        self.objects.extend(history.lives.iter().map(|life| life.told(number, spec)));
+        (lifetimes, broken)
+    }
+
+    /// The same of a recording whose lines are not in the order of time.
+    fn read_sorted(specs: &[ObjectSpec], text: &str) -> (Self, Vec<BrokenLine>) {
+        let (mut lifetimes, mut broken, mut places) = (Self::default(), Vec::new(), Vec::new());
+        for line in lines(text, specs, 0) {
+            match line {
+                Ok((line, event)) => places.push((event.tsc, line)),
+                Err(line) => broken.push(line),
+            }
+        }
+        places.sort_by_key(|(tsc, _)| *tsc);
+        for (tsc, line) in places {
+            if let Some(Ok((_, event))) = lines(line, specs, 0).next() {
+                lifetimes.apply(specs, &Event { tsc, ..event });
+            }
+        }
+        (lifetimes, broken)
+    }
+
+    /// Learns what one more line tells. A line that tells nothing of an object is passed over.
+    pub fn learn(&mut self, specs: &[ObjectSpec], line: &str) {
+        if let Some(Ok((_, event))) = lines(line, specs, self.last).next() {
+            self.apply(specs, &event);
+        }
+    }
+
+    /// Forgets the objects that ended before `tsc`.
+    pub fn forget(&mut self, tsc: Ticks) {
+        let mut kept = 0;
+        let moved: Vec<u32> = (self.objects.iter())
+            .map(|object| {
+                let here = if object.end < tsc { u32::MAX } else { kept };
+                kept += u32::from(object.end >= tsc);
+                here
+            })
+            .collect();
+        self.objects.retain(|object| object.end >= tsc);
+        let keep = |lives: &mut Vec<Interval>| {
+            lives.retain_mut(|life| {
+                life.object = moved[life.object as usize];
+                life.object != u32::MAX
+            });
+            !lives.is_empty()
+        };
+        for index in &mut self.by_spec {
+            index.ints.retain(|_, lives| keep(lives));
+            index.strings.retain(|_, lives| keep(lives));
+        }
+    }
+
+    fn apply(&mut self, specs: &[ObjectSpec], event: &Event<'_>) {
+        self.last = event.tsc;
+        for (number, spec) in specs.iter().enumerate() {
+            if let Some(probe) = spec.probes.iter().find(|p| p.name == event.probe)
+                && let Some(key) = event.arg(&spec.key).map(Key::from)
+            {
+                self.apply_to(number, spec, probe.role, key, event);
+            }
+        }
+    }
+
+    fn apply_to(&mut self, number: usize, spec: &ObjectSpec, role: Role, key: Key<'_>, event: &Event<'_>) {
+        if self.by_spec.len() <= number {
+            self.by_spec.resize_with(number + 1, Index::default);
+        }
+        let index = &mut self.by_spec[number];
+        let mut known = index.of_mut(key);
+        let now = Ticks(event.tsc);
+        let open = known.as_mut().and_then(|lives| lives.last_mut()).filter(|life| life.end == Ticks(u64::MAX));
+        let object = match (role, open) {
+            (Role::Seen | Role::Update, Some(open)) => open.object,
+            (Role::End, Some(open)) => {
+                // What the last probe tells of an object is no longer so.
+                open.end = now;
+                self.objects[open.object as usize].end = now;
+                return;
+            }
+            (Role::Begin | Role::Seen, open) => {
+                if let Some(before) = open {
+                    // Its end was lost, but at one address there is one object at a time.
+                    before.end = now;
+                    self.objects[before.object as usize].end = now;
+                }
+                let object = self.objects.len() as u32;
+                self.objects.push(Lifetime::unknown(number, spec, now));
+                index.add(key, Interval { begin: now, end: Ticks(u64::MAX), object });
+                object
+            }
+            (Role::Update | Role::End, None) => {
+                self.orphans += 1;
+                return;
+            }
+        };
+        self.objects[object as usize].learn(spec, event);
     }
 
     /// The object of that spec and key that lived at `tsc`.
@@ -123,104 +204,90 @@ impl Lifetimes {
     #[inline]
     pub(crate) fn index_at(&self, spec: usize, key: Key<'_>, tsc: Ticks) -> Option<u32> {
         let index = self.by_spec.get(spec)?;
-        let range = match key {
+        let lives = match key {
             Key::Int(n) => index.ints.get(&n)?,
             Key::Str(s) => index.strings.get(s)?,
         };
-        let lives = &self.intervals[range.start as usize..range.end as usize];
         let begun = lives.partition_point(|life| life.begin <= tsc);
         let life = lives.get(begun.checked_sub(1)?)?;
         (tsc <= life.end).then_some(life.object)
     }
 
-    /// All objects, spec by spec, in the order of their beginnings.
+    /// All objects, in the order of their beginnings.
     pub fn all(&self) -> &[Lifetime] {
         &self.objects
     }
 }
 
-/// The objects of one spec while they are followed.
-#[derive(Default)]
-struct History<'a> {
-    lives: Vec<Life<'a>>,
-    by_key: HashMap<Key<'a>, Vec<u32>, RandomState>,
-    orphans: u64,
-}
+impl Index {
+    fn of_mut(&mut self, key: Key<'_>) -> Option<&mut Vec<Interval>> {
+        match key {
+            Key::Int(n) => self.ints.get_mut(&n),
+            Key::Str(s) => self.strings.get_mut(s),
+        }
+    }
 
-struct Life<'a> {
-    begin: Ticks,
-    end: Ticks,
-    /// In the order of the spec.
-    values: Vec<Option<Value<'a>>>,
-}
-
-impl<'a> History<'a> {
-    fn apply(&mut self, spec: &ObjectSpec, event: &Event<'a>) {
-        let Some(probe) = spec.probes.iter().find(|p| p.name == event.probe) else { return };
-        let Some(key) = event.arg(&spec.key).map(Key::from) else { return };
-        let now = Ticks(event.tsc);
-        let lives = self.by_key.entry(key).or_default();
-        let open = lives.last().map(|&i| i as usize).filter(|&i| self.lives[i].end == Ticks(u64::MAX));
-        let life = match (probe.role, open) {
-            (Role::Seen | Role::Update | Role::End, Some(open)) => open,
-            (Role::Begin | Role::Seen, open) => {
-                if let Some(before) = open {
-                    // Its end was lost, but at one address there is one object at a time.
-                    self.lives[before].end = now;
-                }
-                lives.push(self.lives.len() as u32);
-                let values = vec![None; spec.properties.len()];
-                self.lives.push(Life { begin: now, end: Ticks(u64::MAX), values });
-                self.lives.len() - 1
-            }
-            (Role::Update | Role::End, None) => {
-                self.orphans += 1;
-                return;
-            }
+    fn add(&mut self, key: Key<'_>, mut life: Interval) {
+        let lives = match key {
+            Key::Int(n) => self.ints.entry(n).or_default(),
+            Key::Str(s) => self.strings.entry(s.into()).or_default(),
         };
-        let life = &mut self.lives[life];
-        if probe.role == Role::End {
-            // What the last probe tells of an object is no longer so.
-            life.end = now;
-            return;
-        }
-        for (property, value) in spec.properties.iter().zip(&mut life.values) {
-            if let Some(told) = event.arg(property.from()) {
-                *value = Some(told);
-            }
-        }
+        // A line that comes late is behind all the same: what is searched must be in order.
+        life.begin = lives.last().map_or(life.begin, |last| last.begin.max(life.begin));
+        lives.push(life);
     }
 }
 
-impl Life<'_> {
-    fn told(&self, number: usize, spec: &ObjectSpec) -> Lifetime {
-        let mut text = String::with_capacity(160);
+impl Lifetime {
+    /// An object of which nothing is known yet but that it is there.
+    fn unknown(number: usize, spec: &ObjectSpec, begin: Ticks) -> Self {
+        let values = vec![(0, 0); spec.properties.len()].into();
+        Self { spec: number, begin, end: Ticks(u64::MAX), text: format!("{}()", spec.name).into(), values }
+    }
+
+    /// Takes over what an event tells of its properties.
+    fn learn(&mut self, spec: &ObjectSpec, event: &Event<'_>) {
+        if !spec.properties.iter().any(|property| event.arg(property.from()).is_some()) {
+            return;
+        }
+        let mut text = String::with_capacity(self.text.len() + 80);
         text.push_str(&spec.name);
         text.push('(');
-        let mut values = Vec::with_capacity(self.values.len());
-        for (property, value) in spec.properties.iter().zip(&self.values) {
-            let Some(value) = value else {
-                values.push(None);
+        let mut values = vec![(0, 0); spec.properties.len()];
+        let mut is_first = true;
+        for (place, property) in spec.properties.iter().enumerate() {
+            let (told, before) = (event.arg(property.from()), self.value(place));
+            if told.is_none() && before.is_none() {
                 continue;
-            };
-            if values.iter().any(Option::is_some) {
+            }
+            if !std::mem::take(&mut is_first) {
                 text.push_str(", ");
             }
             text.push_str(&property.name);
             text.push('=');
             let start = text.len() as u32;
             // Writing into a string can't fail.
-            let _ = match (value, property.show) {
-                (Value::Str(s), _) => text.write_str(&printable(s.as_bytes())),
-                (Value::Int(n), Show::Hex) => write!(text, "{n:#x}"),
-                (Value::Int(n), Show::Decimal) => write!(text, "{n}"),
+            let _ = match (told, property.show) {
+                (Some(Value::Str(s)), _) => text.write_str(&printable(s.as_bytes())),
+                (Some(Value::Int(n)), Show::Hex) => write!(text, "{n:#x}"),
+                (Some(Value::Int(n)), Show::Decimal) => write!(text, "{n}"),
+                (None, _) => text.write_str(before.unwrap_or_default()),
             };
-            values.push(Some(start..text.len() as u32));
+            values[place] = (start, text.len() as u32);
         }
         text.push(')');
-        let (begin, end) = (self.begin, self.end);
-        Lifetime { spec: number, begin, end, text: text.into(), values: values.into() }
+        (self.text, self.values) = (text.into(), values.into());
     }
+}
+
+/// The events of a text that tell of these objects, each with its line.
+fn lines<'a>(
+    text: &'a str,
+    specs: &'a [ObjectSpec],
+    before: u64,
+) -> impl Iterator<Item = Result<(&'a str, Event<'a>), BrokenLine>> {
+    let wanted = move |probe: &str| specs.iter().any(|s| s.probes.iter().any(|p| p.name == probe));
+    events(text, wanted, before)
 }
 
 #[cfg(test)]
@@ -317,6 +384,39 @@ mod tests {
         assert_eq!(named(&all, "subsystem", Key::Str("s"), 0), Some("subsystem(subnqn=s)"));
         assert_eq!(named(&all, "subsystem", Key::Str("s"), 0x21), None);
         assert_eq!(all.orphans, 0);
+    }
+
+    /// However a recording comes: whole, in any order, or line by line.
+    #[test]
+    fn lines_are_learnt_as_they_come() {
+        let lines = [
+            format!("{ADD}: tsc=0x10, qpair=0xa, thread=0x1"),
+            format!("{CONNECT}: tsc=0x12, qpair=0xa, qid=0x0, subnqn='one', hostnqn='h'"),
+            "nvmf_subsystem_create: tsc=0x0, subnqn='s'".to_owned(),
+            format!("{REMOVE}: tsc=0x20, qpair=0xa, thread=0x1"),
+            format!("{ADD}: tsc=0x30, qpair=0xa, thread=0x2"),
+            format!("{REMOVE}: tsc=0x31, qpair=0xb, thread=0x2"),
+        ];
+        let specs = built_in().unwrap();
+        let whole = lifetimes(&lines.join("\n"));
+        assert_eq!((whole.all().len(), whole.orphans), (5, 1), "two threads and a subsystem among them");
+        let (read, broken) = Lifetimes::read(&specs, &lines.join("\n"));
+        assert_eq!((read.all(), read.orphans, broken), (whole.all(), whole.orphans, Vec::new()));
+        let mut other_way = lines.clone();
+        other_way.swap(3, 5);
+        let (read, _) = Lifetimes::read(&specs, &other_way.join("\n"));
+        assert_eq!((read.all(), read.orphans), (whole.all(), whole.orphans));
+        let mut learnt = Lifetimes::default();
+        lines.iter().for_each(|line| learnt.learn(&specs, line));
+        assert_eq!((learnt.all(), learnt.orphans), (whole.all(), whole.orphans));
+
+        learnt.forget(Ticks(0x20));
+        assert_eq!(learnt.all(), whole.all(), "its last tick belongs to it");
+        learnt.forget(Ticks(0x21));
+        assert_eq!((text_at(&learnt, 0xa, 0x10), learnt.all().len()), (None, whole.all().len() - 1));
+        assert_eq!(text_at(&learnt, 0xa, 0x30), Some("qpair(ptr=0xa, thread=2)"));
+        learnt.learn(&specs, &format!("{REMOVE}: tsc=0x40, qpair=0xa, thread=0x2"));
+        assert_eq!(text_at(&learnt, 0xa, 0x41), None);
     }
 
     #[test]

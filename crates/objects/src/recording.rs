@@ -60,25 +60,37 @@ pub struct Recording<'a> {
 impl<'a> Recording<'a> {
     /// Reads the lines of the probes that `wanted` knows.
     pub fn parse(text: &'a str, wanted: impl Fn(&str) -> bool) -> Self {
-        let mut recording = Self::default();
-        let mut before = 0;
-        for (index, line) in text.lines().enumerate() {
-            recording.lines = index + 1;
-            let Some((probe, rest)) = line.split_once(": ") else { continue };
-            if !wanted(probe) {
-                continue;
-            }
-            match parse_args(rest) {
-                Ok((tsc, args)) => {
-                    before = if tsc == 0 { before } else { tsc };
-                    recording.events.push(Event { probe, tsc: before, args });
-                }
-                Err(why) => recording.broken.push(BrokenLine { line: index + 1, why }),
+        let mut recording = Self { lines: text.lines().count(), ..Self::default() };
+        for event in events(text, wanted, 0) {
+            match event {
+                Ok((_, event)) => recording.events.push(event),
+                Err(broken) => recording.broken.push(broken),
             }
         }
         recording.events.sort_by_key(|event| event.tsc);
         recording
     }
+}
+
+/// The events of the text in the order of their lines, each with its line; `before` is the time of the one before them.
+pub(crate) fn events<'a>(
+    text: &'a str,
+    wanted: impl Fn(&str) -> bool,
+    mut before: u64,
+) -> impl Iterator<Item = Result<(&'a str, Event<'a>), BrokenLine>> {
+    text.lines().enumerate().filter_map(move |(index, line)| {
+        let (probe, rest) = line.split_once(": ")?;
+        if !wanted(probe) {
+            return None;
+        }
+        Some(match parse_args(rest) {
+            Ok((tsc, args)) => {
+                before = if tsc == 0 { before } else { tsc };
+                Ok((line, Event { probe, tsc: before, args }))
+            }
+            Err(why) => Err(BrokenLine { line: index + 1, why }),
+        })
+    })
 }
 
 type Args<'a> = Vec<(&'a str, Value<'a>)>;
