@@ -46,6 +46,11 @@ impl Application {
         self.processes.extend(Process::find(pid));
     }
 
+    /// The processes' ids.
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+        self.processes.iter().map(|process| process.pid)
+    }
+
     /// Whether it can't be known who writes the file, so that its end can't be seen.
     pub(crate) fn is_unknown(&self) -> bool {
         self.processes.is_empty() && self.blind

@@ -31,7 +31,7 @@ fn every_record_comes_once_and_in_order_until_the_application_is_gone() {
     application.record(10);
     let mut follow = Follow::start(&application.path, &[]);
     for round in 0..6 {
-        // The newest record of a look waits for the next one, in case an older one of another lcore still comes.
+        // The newest records are held back for a while, in case an older one of another lcore still comes.
         follow.wait_for(9 + 20 * round);
         application.record(20);
     }

@@ -13,6 +13,7 @@
 //! | [`mount`] | file systems that are mounted nowhere |
 //! | [`clock`] | the kernel's clock and the processor's |
 //! | [`mount`] | a tracefs of our own |
+//! | [`sched`] | where a thread runs, and how urgently |
 //! | [`signal`] | signals that are noted |
 //! | [`process`] | whether a process lives, and children that wait before they run their program |
 //!
@@ -25,4 +26,5 @@ pub mod mount;
 pub mod perf;
 pub mod process;
 pub mod ring;
+pub mod sched;
 pub mod signal;

@@ -5,12 +5,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use spdk_trace::{Follower, Ticks};
+use spdk_trace::{Follower, Record, Ticks};
 
 use super::filter::Filter;
 use super::format::{self, Format, FormatName, Head, View};
 use super::list::{Lister, Look};
-use super::live::Objects;
+use super::live::{Objects, Unknown};
+use super::reader::{Batch, HOLD, Pressure, Reader};
 use super::tell_problems;
 use crate::application::Application;
 use crate::failure::note;
@@ -18,14 +19,18 @@ use crate::input::FileSource;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 
-/// Time between two looks at the rings.
-const LOOK: Duration = Duration::from_millis(100);
+/// Lcores whose losses are told one by one.
+const TOLD_LOSSES: usize = 8;
+/// How often it is asked whether to stop.
+const ASK: Duration = Duration::from_millis(50);
 /// Time between two looks at the application.
 const ALIVE: Duration = Duration::from_millis(500);
 
 /// What to follow, and how it is to look.
 pub(crate) struct Following<'a> {
     pub(crate) path: &'a Path,
+    /// Who writes it.
+    pub(crate) application: Application,
     /// Nothing before this.
     pub(crate) start: Ticks,
     pub(crate) format: FormatName,
@@ -39,7 +44,7 @@ pub(crate) struct Stop {
     pub(crate) after: Option<Duration>,
 }
 
-/// Follows a trace file.
+/// Follows a trace file: one thread reads ([`Reader`]), this one does the rest.
 pub(crate) fn follow(
     mut follower: Follower,
     what: &Following<'_>,
@@ -48,50 +53,123 @@ pub(crate) fn follow(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let source = FileSource::open(what.path)?;
-    let application = Application::of(what.path);
-    if application.is_unknown() {
+    if what.application.is_unknown() {
         note("not permitted to see which process writes this file: going on until interrupted");
     }
     let head = Head::of_follower(&follower);
     let mut format = format::writer(what.format, &head);
     let mut lister = what.lister(&follower);
     format.begin(&mut output.buffer, &head, &lister.view);
-    let started = Instant::now();
-    let mut last_alive = Instant::now();
-    let mut gone = application.is_gone();
-    let mut over = false;
+    let reader = Reader::start(follower.tail(), FileSource::open(what.path)?)?;
+    let mut end = End::new(what);
+    // What is shown was held back for longer than the owners' age, so that its owner was there when they were read.
+    let mut owners_read = Instant::now();
     let why = loop {
-        let timed_out = what.stop.after.is_some_and(|after| started.elapsed() >= after);
-        over |= what.stop.interrupt.is_wished() || gone || timed_out;
-        if over {
-            objects.finish(follower.tpoints());
+        let batch = reader.next(ASK);
+        if let Some(why) = end.look() {
+            reader.stop();
+            end.why = Some(why);
+        }
+        // After the rings: who is in them is known by now.
+        objects.learn(follower.given());
+        let Some(Batch { copied, at, is_last, failed }) = batch else { continue };
+        follower.take(copied, at);
+        if is_last {
+            objects.finish();
+        }
+        if is_last || owners_read.elapsed() >= HOLD / 2 {
+            follower.refresh_owners(&source)?;
+            owners_read = Instant::now();
         }
         let mut annotated = lister.annotated_by(objects.annotator());
-        let mut look = Looking { lister: &mut annotated, filter, format: format.as_mut(), output, unknown: 0 };
-        let flow = look.at(&mut follower, &source, over, objects)?;
+        let mut look =
+            Looking { lister: &mut annotated, filter, format: format.as_mut(), output, unknown: Unknown::default() };
+        let flow = look.at(&mut follower, is_last, objects)?;
         let unknown = look.unknown;
         lister = annotated.annotated_by(None);
         objects.count_unknown(unknown);
         output.flush()?;
-        if over || flow.is_break() || lister.is_full() {
-            break if gone {
-                "the application is gone"
-            } else if timed_out {
-                "the time is over"
-            } else {
-                "stopped"
-            };
+        follower.spare().for_each(|bytes| reader.give_back(bytes));
+        if let Some(error) = failed {
+            return Err(error.into());
         }
-        objects.wait(LOOK, follower.tpoints());
-        if last_alive.elapsed() >= ALIVE {
-            gone = application.is_gone();
-            last_alive = Instant::now();
+        if is_last || flow.is_break() || lister.is_full() {
+            break end.why.unwrap_or("stopped");
         }
     };
+    objects.finish();
     lister.finish(format.as_mut(), output)?;
     tell_problems(follower.problems());
+    tell_losses(&follower, reader.finish());
     note(&format!("{why}: {} records shown of {} read", lister.shown, lister.read));
     Ok(())
+}
+
+/// Whether it is over.
+struct End<'a> {
+    what: &'a Following<'a>,
+    started: Instant,
+    last_alive: Instant,
+    gone: bool,
+    why: Option<&'static str>,
+}
+
+impl<'a> End<'a> {
+    fn new(what: &'a Following<'a>) -> Self {
+        let now = Instant::now();
+        Self { what, started: now, last_alive: now, gone: what.application.is_gone(), why: None }
+    }
+
+    /// Why to stop now, if there is a reason that was not there before.
+    fn look(&mut self) -> Option<&'static str> {
+        if self.why.is_some() {
+            return None;
+        }
+        if self.last_alive.elapsed() >= ALIVE {
+            self.gone = self.what.application.is_gone();
+            self.last_alive = Instant::now();
+        }
+        if self.gone {
+            Some("the application is gone")
+        } else if self.what.stop.after.is_some_and(|after| self.started.elapsed() >= after) {
+            Some("the time is over")
+        } else {
+            self.what.stop.interrupt.is_wished().then_some("stopped")
+        }
+    }
+}
+
+/// What was overwritten before it was read, why, and what helps.
+fn tell_losses(follower: &Follower, pressure: Pressure) {
+    let (mut lost, mut largest) = (0, 0);
+    let mut losses: Vec<_> = follower.losses().collect();
+    losses.sort_by_key(|loss| std::cmp::Reverse(loss.slots));
+    for loss in losses.iter().take(TOLD_LOSSES) {
+        note(&format!(
+            "lcore {}: {} slots overwritten between two looks, first behind tsc {}",
+            loss.lcore, loss.slots, loss.since.0
+        ));
+    }
+    for loss in &losses {
+        (lost, largest) = (lost + loss.slots, largest.max(loss.ring));
+    }
+    if follower.late() > 0 {
+        note(&format!("{} records were written so late that they stand behind newer ones", follower.late()));
+    }
+    if pressure.lost_to_output > 0 {
+        note(&format!(
+            "{} of the slots overwritten were lost to the output, which is slower than the trace: fewer records (--tpoint,              --lcore, --where) or a faster place (-o FILE) help",
+            pressure.lost_to_output
+        ));
+    }
+    if lost > pressure.lost_to_output {
+        let more = largest.saturating_mul(8).next_power_of_two();
+        note(&format!(
+            "{} slots were overwritten since dptrace came back too late, after {:.1} ms at most: larger rings help              (start the application with --num-trace-entries {more}), as does a CPU that is free",
+            lost - pressure.lost_to_output,
+            pressure.longest.as_secs_f64() * 1e3
+        ));
+    }
 }
 
 impl Following<'_> {
@@ -119,28 +197,25 @@ struct Looking<'a, 'l> {
     filter: &'a mut Filter,
     format: &'a mut dyn Format,
     output: &'a mut Output,
-    /// Records shown of which an object is not known.
-    unknown: u64,
+    unknown: Unknown,
 }
 
 impl Looking<'_, '_> {
-    fn at(
-        &mut self,
-        follower: &mut Follower,
-        source: &FileSource,
-        all: bool,
-        objects: &Objects,
-    ) -> anyhow::Result<ControlFlow<()>> {
+    fn at(&mut self, follower: &mut Follower, all: bool, objects: &Objects) -> anyhow::Result<ControlFlow<()>> {
         let mut failed: Option<io::Error> = None;
-        let flow = follower.poll(source, all, |record| {
+        let each = |record: &Record<'_>| {
             let shown = self.lister.shown;
             let flow = self.lister.record(record, self.filter, self.format, self.output);
-            self.unknown += u64::from(self.lister.shown > shown && objects.is_unknown(record));
+            if objects.is_unknown(record) {
+                self.unknown.read += 1;
+                self.unknown.shown += u64::from(self.lister.shown > shown);
+            }
             flow.unwrap_or_else(|error| {
                 failed = Some(error);
                 ControlFlow::Break(())
             })
-        })?;
+        };
+        let flow = if all { follower.give_all(each) } else { follower.give(HOLD, each) };
         match failed {
             Some(error) => Err(error.into()),
             None => Ok(flow),

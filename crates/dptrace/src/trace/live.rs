@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bpf_session::Features;
 use objects::{Annotator, ObjectSpec, WantedProbe};
-use spdk_trace::{Record, TpointTable};
+use spdk_trace::{Record, Ticks, TpointTable};
 
 use super::objects::annotate_quietly;
 use crate::failure::note;
@@ -12,6 +12,17 @@ use crate::record::plan::Plan;
 use crate::record::recorder::Recorder;
 use crate::record::{RING_BYTES, tell_remarks, tell_totals};
 use crate::target::{Depth, Files};
+
+/// So many objects are worth remembering, whether they live or not.
+const FEW: usize = 10_000;
+
+/// Records that point to objects of which nothing is known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Unknown {
+    pub(crate) read: u64,
+    /// Those of them that were shown.
+    pub(crate) shown: u64,
+}
 
 /// Where a record's objects are known from.
 pub(crate) enum Objects {
@@ -24,18 +35,16 @@ pub(crate) enum Objects {
 /// A process's objects, as they come.
 pub(crate) struct Live {
     recorder: Option<Recorder>,
-    specs: Vec<ObjectSpec>,
-    /// The recording so far.
-    text: String,
     annotator: Annotator,
-    /// Records shown that point to objects of which nothing is known.
-    unknown: u64,
+    /// How many objects are known before those that have ended long ago are forgotten.
+    enough: usize,
+    unknown: Unknown,
 }
 
 impl Objects {
     /// Records the objects of a process whose trace has these tracepoints. `text` is what is known already. What stands in
     /// the way of that (no right, no probes) is told, and the trace goes on without.
-    pub(crate) fn start(pid: u32, specs: Vec<ObjectSpec>, text: String, tpoints: &TpointTable) -> Self {
+    pub(crate) fn start(pid: u32, specs: Vec<ObjectSpec>, text: &str, tpoints: &TpointTable) -> Self {
         let recorder = match record(pid, &specs, tpoints) {
             Ok(recorder) => Some(recorder),
             Err(error) => {
@@ -43,24 +52,25 @@ impl Objects {
                 None
             }
         };
-        let annotator = annotate_quietly(&text, specs.clone(), tpoints);
-        Self::Live(Box::new(Live { recorder, specs, text, annotator, unknown: 0 }))
+        let annotator = annotate_quietly(text, specs, tpoints);
+        Self::Live(Box::new(Live { recorder, annotator, enough: FEW, unknown: Unknown::default() }))
     }
 
-    /// Waits for so long, and learns what comes meanwhile.
-    pub(crate) fn wait(&mut self, time: Duration, tpoints: &TpointTable) {
-        match self {
-            Self::Live(live) if live.recorder.is_some() => live.wait(time, tpoints),
-            _ => std::thread::sleep(time),
+    /// Learns what has come meanwhile. Records from before `shown` will not be asked for any more.
+    pub(crate) fn learn(&mut self, shown: Ticks) {
+        if let Self::Live(live) = self {
+            let lines = live.recorder.as_mut().map(|recorder| recorder.next_unordered(Duration::ZERO));
+            live.learn(&lines.unwrap_or_default());
+            live.forget(shown);
         }
     }
 
     /// Stops to record; what was on its way is learnt.
-    pub(crate) fn finish(&mut self, tpoints: &TpointTable) {
+    pub(crate) fn finish(&mut self) {
         let Self::Live(live) = self else { return };
         if let Some(recorder) = live.recorder.take() {
             let (lines, totals) = recorder.finish();
-            live.learn(&lines, tpoints);
+            live.learn(&lines);
             tell_totals("objects", &totals);
         }
     }
@@ -78,41 +88,42 @@ impl Objects {
         matches!(self, Self::Live(live) if live.annotator.is_unknown(record))
     }
 
-    /// Counts records shown of which an object is not known.
-    pub(crate) fn count_unknown(&mut self, more: u64) {
+    /// Counts records of which an object is not known.
+    pub(crate) fn count_unknown(&mut self, more: Unknown) {
         if let Self::Live(live) = self {
-            live.unknown += more;
+            live.unknown.read += more.read;
+            live.unknown.shown += more.shown;
         }
     }
 
-    /// Tells how much is not known.
+    /// Reports how much is not known.
     pub(crate) fn tell(&self) {
-        if let Self::Live(live) = self
-            && live.unknown > 0
-        {
+        let Self::Live(live) = self else { return };
+        let Unknown { read, shown } = live.unknown;
+        let which = "point to objects that were there before dptrace attached";
+        if shown > 0 {
+            note(&format!("{shown} of the records shown {which}: shown by their pointers"));
+        }
+        if read > shown {
             note(&format!(
-                "{} of the records shown point to objects that were there before dptrace attached: shown by their pointers",
-                live.unknown
+                "{} of the records not shown {which}: conditions on objects don't hold for them",
+                read - shown
             ));
         }
     }
 }
 
 impl Live {
-    fn wait(&mut self, time: Duration, tpoints: &TpointTable) {
-        let lines = self.recorder.as_mut().map(|recorder| recorder.next_unordered(time)).unwrap_or_default();
-        self.learn(&lines, tpoints);
+    fn learn(&mut self, lines: &[String]) {
+        lines.iter().for_each(|line| self.annotator.learn(line));
     }
 
-    fn learn(&mut self, lines: &[String], tpoints: &TpointTable) {
-        if lines.is_empty() {
-            return;
+    /// Forgets those that have ended before `shown`, when there are many.
+    fn forget(&mut self, shown: Ticks) {
+        if self.annotator.lifetimes().all().len() > self.enough {
+            self.annotator.forget(shown);
+            self.enough = FEW + 2 * self.annotator.lifetimes().all().len();
         }
-        for line in lines {
-            self.text.push_str(line);
-            self.text.push('\n');
-        }
-        self.annotator = annotate_quietly(&self.text, self.specs.clone(), tpoints);
     }
 }
 

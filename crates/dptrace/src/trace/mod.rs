@@ -1,6 +1,7 @@
 //! `dptrace trace`: tells a trace with its objects named.
 
 pub(crate) mod annotation;
+mod cpus;
 pub(crate) mod field;
 pub(crate) mod filter;
 mod follow;
@@ -9,6 +10,7 @@ mod info;
 mod list;
 mod live;
 pub(crate) mod objects;
+mod reader;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,6 +20,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use spdk_trace::{Follower, Problems, RawTrace, TickRate, Ticks, TpointTable, Trace};
 
+use crate::application::Application;
 use crate::failure::{note, usage};
 use crate::input::{FileSource, InputArgs, Loaded, Place};
 use crate::interrupt::Interrupt;
@@ -197,15 +200,18 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     }
     let follower = Follower::new(&source).with_context(reading)?;
     let Understood { annotator, mut filter, specs } = args.understand(follower.tpoints(), follower.tick_rate())?;
+    let application = Application::of(path);
+    // Before any thread is started: they inherit it.
+    cpus::keep_off(application.pids().chain(live));
     let mut objects = match live {
         None => Objects::Known(annotator),
-        Some(pid) => Objects::start(pid, specs, args.objects.text()?, follower.tpoints()),
+        Some(pid) => Objects::start(pid, specs, &args.objects.text()?, follower.tpoints()),
     };
     let start =
         if args.filter.common { RawTrace::read(&source).with_context(reading)?.common_start() } else { Ticks(0) };
     let mut output = Output::open(args.output.as_deref())?;
     let stop = Stop { interrupt: Interrupt::catch()?, after: args.duration };
-    let what = Following { path, start, format: args.format, look: args.look(), stop };
+    let what = Following { path, application, start, format: args.format, look: args.look(), stop };
     follow::follow(follower, &what, &mut objects, &mut filter, &mut output)?;
     objects.tell();
     Ok(())

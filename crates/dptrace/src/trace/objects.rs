@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use objects::{Annotator, Lifetimes, ObjectSpec, Recording, built_in};
+use objects::{Annotator, BrokenLine, Lifetimes, ObjectSpec, built_in};
 use spdk_trace::TpointTable;
 
 use crate::failure::note;
@@ -76,23 +76,16 @@ impl ObjectArgs {
     }
 }
 
-/// Whether a probe of that name tells of an object.
-fn is_known(specs: &[ObjectSpec], probe: &str) -> bool {
-    specs.iter().any(|s| s.probes.iter().any(|p| p.name == probe))
-}
-
 /// An annotator from the text of a recording that goes on, of which nothing is to be told yet.
 pub(crate) fn annotate_quietly(text: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
-    let recording = Recording::parse(text, |probe| is_known(&specs, probe));
-    let lifetimes = Lifetimes::new(&specs, &recording);
+    let (lifetimes, _) = Lifetimes::read(&specs, text);
     Annotator::new(specs, lifetimes, tpoints)
 }
 
 /// An annotator from a recording's text; what is wrong with the text is told, under that name.
 pub(crate) fn annotate(text: &str, name: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
-    let recording = Recording::parse(text, |probe| is_known(&specs, probe));
-    let lifetimes = Lifetimes::new(&specs, &recording);
-    tell(name, &recording, &lifetimes, &specs);
+    let (lifetimes, broken) = Lifetimes::read(&specs, text);
+    tell(name, &broken, &lifetimes, &specs);
     let annotator = Annotator::new(specs, lifetimes, tpoints);
     tell_unnamed(name, &annotator, tpoints);
     annotator
@@ -113,11 +106,11 @@ fn tell_unnamed(name: &str, annotator: &Annotator, tpoints: &TpointTable) {
     ));
 }
 
-fn tell(name: &str, recording: &Recording<'_>, lifetimes: &Lifetimes, specs: &[ObjectSpec]) {
-    for broken in recording.broken.iter().take(TOLD_LINES) {
+fn tell(name: &str, all_broken: &[BrokenLine], lifetimes: &Lifetimes, specs: &[ObjectSpec]) {
+    for broken in all_broken.iter().take(TOLD_LINES) {
         note(&format!("{name}, line {}: left out: {}", broken.line, broken.why));
     }
-    if let Some(more) = recording.broken.len().checked_sub(TOLD_LINES).filter(|&more| more > 0) {
+    if let Some(more) = all_broken.len().checked_sub(TOLD_LINES).filter(|&more| more > 0) {
         note(&format!("{name}: {more} more broken lines left out"));
     }
     if lifetimes.all().is_empty() {

@@ -1,0 +1,170 @@
+//! Where the reader of a live trace runs: not on the CPUs that the traced application's threads have for themselves.
+//!
+//! A reactor of SPDK's polls without end on a CPU of its own. The kernel would give half of that CPU to whoever else is
+//! to run there, be it ever so little that it has to do.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::failure::note;
+
+/// For how long threads are watched to see which of them are busy.
+const WATCHED: Duration = Duration::from_millis(20);
+
+/// A thread of the application.
+#[derive(Clone, Debug)]
+struct Thread {
+    /// Where it may run.
+    allowed: BTreeSet<usize>,
+    /// Where it ran last, if it was busy all the time.
+    busy_on: Option<usize>,
+}
+
+/// What is best.
+#[derive(Debug, PartialEq, Eq)]
+enum Choice {
+    /// Wherever the kernel puts us.
+    Anywhere,
+    /// On these CPUs, off those.
+    Only(BTreeSet<usize>, BTreeSet<usize>),
+    /// There is no CPU but theirs, which are these.
+    Behind(BTreeSet<usize>),
+}
+
+/// Keeps the calling thread, and those that it starts from now on, off the CPUs that the threads of these processes are
+/// pinned to or occupy; where there is no other CPU, it gets out of their way. Says so in one line.
+pub(crate) fn keep_off(pids: impl Iterator<Item = u32>) {
+    let Ok(ours) = sys::sched::allowed_cpus() else { return };
+    let pids: BTreeSet<u32> = pids.collect();
+    match choose(&ours.into_iter().collect(), &threads(&pids)) {
+        Choice::Anywhere => {}
+        Choice::Only(ours, theirs) => {
+            let cpus: Vec<usize> = ours.iter().copied().collect();
+            if sys::sched::run_on(&cpus).is_ok() {
+                note(&format!("reading on CPU {}: the application's threads have CPU {}", list(&ours), list(&theirs)));
+            }
+        }
+        Choice::Behind(theirs) => {
+            if sys::sched::lowest_priority().is_ok() {
+                note(&format!(
+                    "the application's threads have all CPUs that dptrace may run on ({}): reading with the lowest priority \
+                     (nice 19), so that they lose nothing; the trace may lose more",
+                    list(&theirs)
+                ));
+            }
+        }
+    }
+}
+
+fn choose(ours: &BTreeSet<usize>, threads: &[Thread]) -> Choice {
+    let mut theirs = BTreeSet::new();
+    for thread in threads {
+        if thread.allowed.len() == 1 {
+            theirs.extend(&thread.allowed);
+        }
+        theirs.extend(thread.busy_on);
+    }
+    let theirs: BTreeSet<usize> = theirs.intersection(ours).copied().collect();
+    let rest: BTreeSet<usize> = ours.difference(&theirs).copied().collect();
+    match (theirs.is_empty(), rest.is_empty()) {
+        (true, _) => Choice::Anywhere,
+        (false, false) => Choice::Only(rest, theirs),
+        (false, true) => Choice::Behind(theirs),
+    }
+}
+
+/// The threads of these processes. Those of which nothing can be learnt are left out.
+fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
+    let tasks = pids.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten());
+    let mut threads: Vec<_> = tasks
+        .filter_map(|task| {
+            let allowed = allowed(&fs::read_to_string(task.path().join("status")).ok()?)?;
+            Some((task.path(), Thread { allowed, busy_on: None }))
+        })
+        .collect();
+    // Who is pinned is known without that.
+    let mut unpinned: Vec<_> = threads.iter_mut().filter(|(_, thread)| thread.allowed.len() > 1).collect();
+    if !unpinned.is_empty() {
+        let before: Vec<_> = unpinned.iter().map(|(path, _)| ran(path)).collect();
+        std::thread::sleep(WATCHED);
+        for ((path, thread), before) in unpinned.iter_mut().zip(before) {
+            let ran = ran(path).zip(before).map_or(0, |(now, before)| now.saturating_sub(before));
+            if u128::from(ran) > WATCHED.as_nanos() / 2 {
+                thread.busy_on = last_cpu(path);
+            }
+        }
+    }
+    threads.into_iter().map(|(_, thread)| thread).collect()
+}
+
+/// `Cpus_allowed_list` of `/proc/PID/task/TID/status` (proc(5)): numbers and ranges.
+fn allowed(status: &str) -> Option<BTreeSet<usize>> {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let mut cpus = BTreeSet::new();
+    for part in list.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        cpus.extend(first.parse::<usize>().ok()?..=last.parse().ok()?);
+    }
+    Some(cpus)
+}
+
+/// Nanoseconds that a thread has run: the first number of its `schedstat` (proc(5)).
+fn ran(task: &Path) -> Option<u64> {
+    fs::read_to_string(task.join("schedstat")).ok()?.split_whitespace().next()?.parse().ok()
+}
+
+/// Field 39 of `stat` (proc(5)). The command may hold blanks and parentheses; what is behind the last one is field 3.
+fn last_cpu(task: &Path) -> Option<usize> {
+    let stat = fs::read_to_string(task.join("stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(39 - 3)?.parse().ok()
+}
+
+/// CPUs as the kernel lists them.
+fn list(cpus: &BTreeSet<usize>) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let texts = ranges.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") });
+    texts.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(cpus: &[usize]) -> BTreeSet<usize> {
+        cpus.iter().copied().collect()
+    }
+
+    fn thread(allowed: &[usize], busy_on: Option<usize>) -> Thread {
+        Thread { allowed: set(allowed), busy_on }
+    }
+
+    #[test]
+    fn the_reader_stays_off_the_cpus_of_reactors() {
+        let ours = set(&[0, 1, 2, 3]);
+        let only = |ours: &[usize], theirs: &[usize]| Choice::Only(set(ours), set(theirs));
+        assert_eq!(choose(&ours, &[]), Choice::Anywhere);
+        assert_eq!(choose(&ours, &[thread(&[0, 1, 2, 3], None)]), Choice::Anywhere);
+        assert_eq!(choose(&ours, &[thread(&[7], None)]), Choice::Anywhere, "where we are not anyway");
+        assert_eq!(choose(&ours, &[thread(&[0], None), thread(&[2], None)]), only(&[1, 3], &[0, 2]));
+        assert_eq!(choose(&ours, &[thread(&[0, 1, 2, 3], Some(1))]), only(&[0, 2, 3], &[1]));
+        let all: Vec<_> = (0..4).map(|cpu| thread(&[cpu], None)).collect();
+        assert_eq!(choose(&ours, &all), Choice::Behind(ours.clone()));
+    }
+
+    #[test]
+    fn lists_of_cpus_are_read_and_written() {
+        assert_eq!(allowed("Name:\tx\nCpus_allowed_list:\t0-2,5\n"), Some(set(&[0, 1, 2, 5])));
+        assert_eq!((allowed("Name:\tx\n"), allowed("Cpus_allowed_list:\tx\n")), (None, None));
+        assert_eq!((list(&set(&[0, 1, 2, 5])), list(&set(&[3]))), ("0-2,5".to_owned(), "3".to_owned()));
+        let us = Path::new("/proc/self/task").join(std::process::id().to_string());
+        assert!(last_cpu(&us).is_some() && ran(&us).is_some());
+    }
+}

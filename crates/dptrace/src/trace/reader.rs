@@ -1,0 +1,253 @@
+//! The thread that copies a live trace out of its rings, as often as their sizes and their writers ask for, and does
+//! nothing else: whoever filters, formats and prints may be slow for a while.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use spdk_trace::{Copied, Look, Tail};
+
+use crate::input::FileSource;
+
+/// For how long a record is held back, in case an older one of another lcore still comes: its writer may have been held
+/// up between the look at its clock and the record. In that time the objects become known, too, that it points to.
+pub(crate) const HOLD: Duration = Duration::from_millis(50);
+/// How many bytes of records may wait to be printed. When there are more, the rings are not looked at.
+const MOST_WAITING: usize = 256 << 20;
+/// Copies are handed over so often,
+const HAND_OVER: Duration = Duration::from_millis(10);
+/// or when there are so many bytes: what the processor's cache still has.
+const ENOUGH: usize = 1 << 20;
+/// How long to wait for the output where it is slow.
+const WAIT_FOR_OUTPUT: Duration = Duration::from_millis(1);
+/// Buffers that are kept to be used again,
+const SPARE: usize = 32;
+/// and the bytes of the largest of them.
+const LARGEST_SPARE: usize = 2 * ENOUGH;
+
+/// The thread. It ends with this.
+pub(crate) struct Reader {
+    batches: Receiver<Batch>,
+    spare: SyncSender<Vec<u8>>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<Pressure>>,
+}
+
+/// What several looks copied.
+pub(crate) struct Batch {
+    pub(crate) copied: Copied,
+    /// When the last look in it began, since the reader was started.
+    pub(crate) at: Duration,
+    /// No more will come.
+    pub(crate) is_last: bool,
+    /// What kept it from reading on.
+    pub(crate) failed: Option<spdk_trace::Error>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    /// Bytes that were copied and not printed yet.
+    waiting: AtomicUsize,
+}
+
+/// Why it lost what it lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pressure {
+    /// Slots that were lost while too much waited to be printed.
+    pub(crate) lost_to_output: u64,
+    /// The longest time between two looks after which something was lost.
+    pub(crate) longest: Duration,
+}
+
+impl Reader {
+    /// Starts to read.
+    pub(crate) fn start(tail: Tail, source: FileSource) -> anyhow::Result<Self> {
+        let (sender, batches) = channel();
+        let (spare, spares) = sync_channel(SPARE);
+        let shared = Arc::new(Shared::default());
+        let worker = Worker {
+            pace: Pace::new(tail.rings().map(|(_, slots)| slots).min().unwrap_or(1)),
+            tail,
+            source,
+            sender,
+            spares,
+            shared: Arc::clone(&shared),
+            pressure: Pressure::default(),
+        };
+        let thread = std::thread::Builder::new().name("trace reader".into()).spawn(move || worker.run())?;
+        Ok(Self { batches, spare, shared, thread: Some(thread) })
+    }
+
+    /// What was copied, if it comes in time.
+    pub(crate) fn next(&self, at_most: Duration) -> Option<Batch> {
+        match self.batches.recv_timeout(at_most) {
+            Ok(batch) => Some(batch),
+            Err(RecvTimeoutError::Timeout) => None,
+            // The thread has ended without a word: there is nothing more to wait for.
+            Err(RecvTimeoutError::Disconnected) => {
+                Some(Batch { copied: Copied::default(), at: Duration::MAX, is_last: true, failed: None })
+            }
+        }
+    }
+
+    /// Gives memory back that came with a batch.
+    pub(crate) fn give_back(&self, bytes: Vec<u8>) {
+        self.shared.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
+        if (1..=LARGEST_SPARE).contains(&bytes.capacity()) {
+            // It has enough, or has ended: then the memory goes.
+            let _ = self.spare.try_send(bytes);
+        }
+    }
+
+    /// Has it look once more, and end.
+    pub(crate) fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Release);
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+
+    /// Why it lost what it lost. Ends it.
+    pub(crate) fn finish(mut self) -> Pressure {
+        self.stop();
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(thread) = self.thread.take() {
+            // SANITY: it panics nowhere; and if it did, that was reported.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Worker {
+    tail: Tail,
+    source: FileSource,
+    pace: Pace,
+    sender: Sender<Batch>,
+    spares: Receiver<Vec<u8>>,
+    shared: Arc<Shared>,
+    pressure: Pressure,
+}
+
+impl Worker {
+    fn run(mut self) -> Pressure {
+        // Where that is not permitted, it looks a little less often.
+        let _ = sys::sched::sleep_precisely();
+        let start = Instant::now();
+        let (mut handed_over, mut news, mut before) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        let (mut copied, mut bytes, mut was_full) = (Copied::default(), 0, false);
+        loop {
+            let stop = self.shared.stop.load(Ordering::Acquire);
+            let at = start.elapsed();
+            let (look, failed) = match self.tail.look(&self.source, &mut copied) {
+                Ok(look) => (look, None),
+                Err(error) => (Look::default(), Some(error)),
+            };
+            self.pressure.note(look, at.saturating_sub(before), was_full);
+            before = at;
+            let more = copied.bytes() - bytes;
+            bytes += more;
+            self.shared.waiting.fetch_add(more, Ordering::Relaxed);
+            if !copied.is_empty() {
+                news = at;
+            }
+            let is_last = stop || failed.is_some();
+            // Empty ones as well, for a while: they let go what is held back.
+            let is_due = at - handed_over >= HAND_OVER && at - news < HOLD * 2;
+            if is_last || is_due || bytes >= ENOUGH {
+                let batch = Batch { copied: std::mem::take(&mut copied), at, is_last, failed };
+                // Nobody wants it any more.
+                if self.sender.send(batch).is_err() || is_last {
+                    return self.pressure;
+                }
+                (bytes, handed_over) = (0, at);
+                copied.prepare(self.tail.rings().count(), || self.spares.try_recv().ok());
+            }
+            was_full = self.wait_for_output();
+            if let Some(pause) = self.pace.after(look.fill).filter(|_| !was_full) {
+                std::thread::park_timeout(pause);
+            }
+        }
+    }
+
+    /// Waits while too much waits to be printed; says whether it did.
+    fn wait_for_output(&self) -> bool {
+        let is_full =
+            || self.shared.waiting.load(Ordering::Relaxed) > MOST_WAITING && !self.shared.stop.load(Ordering::Relaxed);
+        let was_full = is_full();
+        while is_full() {
+            std::thread::park_timeout(WAIT_FOR_OUTPUT);
+        }
+        was_full
+    }
+}
+
+impl Pressure {
+    fn note(&mut self, look: Look, since: Duration, was_full: bool) {
+        if look.lost > 0 && was_full {
+            self.lost_to_output += look.lost;
+        } else if look.lost > 0 {
+            self.longest = self.longest.max(since);
+        }
+    }
+}
+
+/// How long to wait between two looks.
+struct Pace {
+    pause: Duration,
+    longest: Duration,
+}
+
+impl Pace {
+    /// No shorter: looking costs about a hundredth of that.
+    const SHORTEST: Duration = Duration::from_micros(100);
+    const LONGEST: Duration = Duration::from_millis(100);
+    /// The time in which no lcore writes two slots: a ring that was idle may get records at full rate at once.
+    const SLOT: Duration = Duration::from_nanos(50);
+
+    /// For rings of so many slots.
+    fn new(slots: u64) -> Self {
+        let slots = u32::try_from(slots).unwrap_or(u32::MAX);
+        let longest = Self::SLOT.saturating_mul(slots).clamp(Self::SHORTEST, Self::LONGEST);
+        Self { pause: Self::SHORTEST, longest }
+    }
+
+    /// How long to wait after a look that found such a share of a ring written; not at all where it is high.
+    fn after(&mut self, fill: f64) -> Option<Duration> {
+        if fill > 1.0 / 4.0 {
+            self.pause = (self.pause / 2).max(Self::SHORTEST);
+        } else if fill < 1.0 / 16.0 {
+            self.pause = (self.pause * 2).min(self.longest);
+        }
+        (fill <= 1.0 / 2.0).then_some(self.pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pace_is_that_of_the_ring() {
+        let mut pace = Pace::new(32_768);
+        for _ in 0..100 {
+            pace.after(0.0);
+        }
+        assert_eq!(pace.after(0.0), Some(Duration::from_nanos(1_638_400)), "idle, and yet in time for a full load");
+        assert_eq!(pace.after(0.3), Some(Duration::from_nanos(819_200)));
+        assert_eq!(pace.after(0.1), Some(Duration::from_nanos(819_200)), "that is right");
+        assert_eq!((0..10).filter_map(|_| pace.after(0.3)).last(), Some(Pace::SHORTEST));
+        assert_eq!(pace.after(0.7), None, "behind: there is no time to lose");
+        assert_eq!(Pace::new(64).after(0.0), Some(Pace::SHORTEST));
+        let mut pace = Pace::new(u64::MAX);
+        assert_eq!((0..30).filter_map(|_| pace.after(0.0)).last(), Some(Pace::LONGEST));
+    }
+}

@@ -1,0 +1,50 @@
+//! Where the calling thread runs, and how urgently. Threads that it starts later inherit all of it.
+
+use std::io;
+use std::num::NonZeroU64;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
+
+/// The CPUs that the calling thread may run on. An error where the machine has more than 1,024.
+pub fn allowed_cpus() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+}
+
+/// Has the calling thread run on these CPUs only.
+pub fn run_on(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU).for_each(|&cpu| set.set(cpu));
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Has the calling thread run with the lowest priority that still gets a share of a busy CPU (nice 19).
+pub fn lowest_priority() -> io::Result<()> {
+    Ok(rustix::process::setpriority_process(None, 19)?)
+}
+
+/// Has the calling thread's sleeps end on time: the kernel makes them up to 50 microseconds longer otherwise
+/// (`PR_SET_TIMERSLACK`, prctl(2)).
+pub fn sleep_precisely() -> io::Result<()> {
+    Ok(set_current_timer_slack(NonZeroU64::new(1))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_runs_where_it_is_put() {
+        let ours = allowed_cpus().unwrap();
+        assert!(!ours.is_empty());
+        let thread = std::thread::spawn(move || {
+            run_on(&ours[..1]).unwrap();
+            sleep_precisely().unwrap();
+            lowest_priority().unwrap();
+            (allowed_cpus().unwrap(), ours)
+        });
+        let (one, ours) = thread.join().unwrap();
+        assert_eq!(one, ours[..1]);
+        assert_eq!(allowed_cpus().unwrap(), ours, "other threads run where they did");
+    }
+}
