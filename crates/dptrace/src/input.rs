@@ -1,8 +1,9 @@
 //! Where a trace comes from: a file, standard input, or the shared memory of an application.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, IsTerminal as _, Read as _};
+use std::io::{self, IsTerminal as _, Read};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,11 @@ use crate::target::printable;
 const SHM: &str = "/dev/shm";
 /// What is in the name of every trace file (`SPDK_TRACE_SHM_NAME_BASE`, include/spdk/trace.h).
 const NAME_BASE: &str = "_trace.";
+
+/// What could not be done.
+const READING_STDIN: &str = "reading standard input";
+/// Bytes that tell text from a raw trace file.
+const FIRST_BYTES: u64 = 512;
 
 /// Where the trace is read from.
 #[derive(Args, Clone, Debug)]
@@ -58,12 +64,19 @@ pub(crate) struct Loaded {
 }
 
 /// Where the bytes are.
-#[derive(Debug)]
 pub(crate) enum Place {
     /// A file.
     File(PathBuf),
-    /// Standard input, already read.
-    Bytes(Vec<u8>),
+    /// Standard input.
+    Piped(Piped),
+}
+
+/// What can be read but once, from its beginning to its end.
+pub(crate) struct Piped {
+    /// What was read of it, to see what it is.
+    start: Vec<u8>,
+    rest: Box<dyn Read>,
+    read: u64,
 }
 
 impl InputArgs {
@@ -76,7 +89,7 @@ impl InputArgs {
     pub(crate) fn place(&self) -> anyhow::Result<Place> {
         if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
             return if path.as_os_str() == "-" {
-                Ok(Place::Bytes(read_stdin()?))
+                Ok(Place::Piped(Piped::begin(io::stdin()).context(READING_STDIN)?))
             } else {
                 Ok(Place::File(path.clone()))
             };
@@ -99,9 +112,9 @@ impl InputArgs {
             return Ok(Place::File(trace_of(pid)?));
         }
         if is_piped() {
-            let bytes = read_stdin()?;
-            if !bytes.is_empty() {
-                return Ok(Place::Bytes(bytes));
+            let piped = Piped::begin(io::stdin()).context(READING_STDIN)?;
+            if !piped.start.is_empty() {
+                return Ok(Place::Piped(piped));
             }
         }
         let Some(newest) = traces()?.into_iter().next_back() else {
@@ -117,54 +130,93 @@ impl Place {
     pub(crate) fn name(&self) -> String {
         match self {
             Self::File(path) => printable(path),
-            Self::Bytes(_) => "standard input".to_owned(),
+            Self::Piped(_) => "standard input".to_owned(),
         }
     }
 
-    /// Reads the trace.
-    pub(crate) fn load(self) -> anyhow::Result<Loaded> {
+    /// Reads the trace: a raw file whole, and of a JSON document its tables. Its records can be asked for once; `again`,
+    /// if more often.
+    pub(crate) fn load(self, again: bool) -> anyhow::Result<Loaded> {
         let name = self.name();
         let trace = match self {
-            Self::File(path) => load_file(&path),
-            Self::Bytes(bytes) => load_bytes(bytes),
+            Self::File(path) => load_file(&path, again),
+            Self::Piped(piped) => piped.load(again),
         };
         let trace = trace.with_context(|| format!("reading {name}"))?;
         Ok(Loaded { trace, name })
     }
 }
 
-fn load_file(path: &Path) -> anyhow::Result<Trace> {
+fn load_file(path: &Path, again: bool) -> anyhow::Result<Trace> {
     let source = FileSource::open(path)?;
     // A pipe, as of a shell's <(...), can't be read at a position.
     if !source.is_regular {
-        let mut bytes = Vec::new();
-        (&source.file).read_to_end(&mut bytes)?;
-        return load_bytes(bytes);
+        return Piped::begin(source.file)?.load(again);
     }
     if !source.is_text()? {
         return Ok(Trace::Raw(RawTrace::read(&source)?));
     }
-    let size = usize::try_from(source.len()).context("the file is too large")?;
-    let mut text = Vec::new();
-    text.try_reserve_exact(size + 1).context("the file does not fit in memory")?;
-    (&source.file).read_to_end(&mut text)?;
-    document(text)
+    document(JsonTrace::open(Box::new(source))?)
 }
 
-fn document(text: Vec<u8>) -> anyhow::Result<Trace> {
-    let json = JsonTrace::parse(text)?;
+impl Piped {
+    /// Reads its first bytes.
+    fn begin(mut rest: impl Read + 'static) -> io::Result<Self> {
+        let mut start = Vec::new();
+        (&mut rest).take(FIRST_BYTES).read_to_end(&mut start)?;
+        Ok(Self { start, rest: Box::new(rest), read: 0 })
+    }
+
+    fn load(mut self, again: bool) -> anyhow::Result<Trace> {
+        let is_text = JsonTrace::is_text(&self.start);
+        if is_text && !again {
+            return document(JsonTrace::open(Box::new(PipedSource(RefCell::new(self))))?);
+        }
+        self.rest.read_to_end(&mut self.start)?;
+        if is_text { document(JsonTrace::parse(self.start)?) } else { Ok(Trace::Raw(RawTrace::read(&self.start)?)) }
+    }
+
+    /// The next bytes, up to what fits.
+    fn next(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let first = self.start.get(self.read as usize..).filter(|first| !first.is_empty());
+        let n = match first {
+            Some(mut first) => first.read(buf)?,
+            None => loop {
+                match self.rest.read(buf) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    done => break done?,
+                }
+            },
+        };
+        self.read += n as u64;
+        Ok(n)
+    }
+}
+
+/// For a reader that asks for each range behind the last one.
+struct PipedSource(RefCell<Piped>);
+
+impl ReadAt for PipedSource {
+    /// Not known.
+    fn len(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut piped = self.0.borrow_mut();
+        if offset != piped.read {
+            return Err(io::Error::other("what is piped can be read but once"));
+        }
+        piped.next(buf)
+    }
+}
+
+fn document(json: JsonTrace) -> anyhow::Result<Trace> {
     // spdk_trace -j always writes them, and without them no entry says anything.
     if json.tpoints().all().is_empty() {
         bail!("a JSON document without tracepoints: this is not the output of spdk_trace -j");
     }
     Ok(Trace::Json(json))
-}
-
-fn load_bytes(bytes: Vec<u8>) -> anyhow::Result<Trace> {
-    if JsonTrace::is_text(&bytes) {
-        return document(bytes);
-    }
-    Ok(Trace::Raw(RawTrace::read(&bytes)?))
 }
 
 /// A file that may be written to while it is read.
@@ -222,12 +274,6 @@ fn open_application(path: &Path) -> io::Result<File> {
         Err(Errno::LOOP) => File::open(path),
         Err(error) => Err(error.into()),
     }
-}
-
-fn read_stdin() -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    io::stdin().lock().read_to_end(&mut bytes).context("reading standard input")?;
-    Ok(bytes)
 }
 
 /// Whether standard input is a pipe, a socket or a file, rather than a terminal or /dev/null.

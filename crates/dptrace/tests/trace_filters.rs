@@ -56,6 +56,24 @@ fn a_tracepoint_that_does_not_exist_is_told_with_the_nearest() {
     assert!(told.contains("none of the 10 records"), "{told}");
 }
 
+/// A condition that can't hold is no mistake, and yet worth a word.
+#[test]
+fn a_property_that_no_record_can_have_is_told_with_what_there_is() {
+    let told = |small: &Small, args: &[&str]| {
+        let done = dptrace().args(small.args("trace", args)).assert().success();
+        String::from_utf8_lossy(&done.get_output().stderr).into_owned()
+    };
+    let small = Small::new();
+    let said = told(&small, &["--where", "qpair.hostnqn=*rack*"]);
+    assert!(said.contains("there is no recording (-b) that tells of a qpair"), "{said}");
+    assert!(said.contains("no record has qpair.hostnqn; its owners have owner.subnqn, owner.peer"), "{said}");
+    let said = told(&small, &["--where", "ctrlr.hostnqn=*rack*"]);
+    assert!(said.contains("no tracepoint of this trace has an argument that points to a ctrlr"), "{said}");
+    let recording = small.path("t.recording");
+    let said = told(&small, &["--where", "qpair.hostnqn=*rack*", "-b", &recording.to_string_lossy()]);
+    assert!(!said.contains("no record has"), "{said}");
+}
+
 #[test]
 fn owners_are_known_by_description_and_by_number() {
     check(&["--owner", "*cnode1*"], &R0);

@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::trace::field::{Context, Field};
 use crate::trace::filter::{Filter, FilterArgs};
 use crate::trace::objects::ObjectArgs;
-use crate::trace::{nothing_read, refuse_to_overwrite, tell_problems};
+use crate::trace::{known_of, nothing_read, refuse_to_overwrite, tell_problems};
 use report::Names;
 use stages::{Latencies, Tracker};
 
@@ -69,7 +69,7 @@ Examples:
 pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let place = args.input.place()?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
-    let text = measure(args, &place.load()?)?;
+    let text = measure(args, &place.load(false)?)?;
     let mut output = Output::open(args.output.as_deref())?;
     output.buffer.extend_from_slice(text.as_bytes());
     output.flush()?;
@@ -81,7 +81,8 @@ fn measure(args: &LatencyArgs, loaded: &Loaded) -> anyhow::Result<String> {
     let specs = args.objects.specs()?;
     let by = args.by.iter().map(|field| Field::parse(field, &specs)).collect::<anyhow::Result<Vec<_>>>()?;
     let filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
-    let annotator = args.objects.annotator(specs, trace.tpoints())?;
+    let annotator = args.objects.annotator(specs.clone(), trace.tpoints())?;
+    known_of(loaded, &specs, annotator.is_some()).tell_missing(filter.fields().chain(&by));
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
     let latencies = follow_objects(loaded, annotator.as_ref(), filter, start, Grouping { by, slowest: args.slowest })?;
     let names = Names { tpoints: trace.tpoints(), rate: trace.tick_rate(), by: &args.by };

@@ -99,6 +99,11 @@ impl FilterArgs {
 }
 
 impl Filter {
+    /// What its conditions ask for.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.conditions.iter().map(|condition| &condition.field)
+    }
+
     /// Whether the record is wanted; `base` is the first record's time.
     #[inline]
     pub(crate) fn wants(&mut self, record: &Record<'_>, base: Ticks, context: &Context<'_>) -> bool {

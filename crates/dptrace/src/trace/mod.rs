@@ -11,6 +11,7 @@ mod list;
 mod live;
 pub(crate) mod objects;
 mod reader;
+pub(crate) mod unknown;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -32,6 +33,7 @@ use format::{FormatName, Head};
 use list::Look;
 use live::Objects;
 use objects::ObjectArgs;
+use unknown::Known;
 
 /// `dptrace trace`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -110,7 +112,8 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     if args.duration.is_some() {
         return Err(usage("--for needs a live trace: --follow, or -p PID without -s"));
     }
-    let loaded = place.load()?;
+    // The table's header says which columns there are, before the first record is read.
+    let loaded = place.load(args.format == FormatName::Csv)?;
     if args.info || args.list_tpoints {
         let mut output = Output::open(args.output.as_deref())?;
         let known = if args.info { Some(info::info(&loaded)) } else { None };
@@ -155,9 +158,10 @@ struct Understood {
 fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let trace = &loaded.trace;
     let Understood { specs, annotator, mut filter } = args.understand(trace.tpoints(), trace.tick_rate())?;
+    known_of(loaded, &specs, annotator.is_some()).tell_missing(filter.fields());
     // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
     let mut output = Output::open(args.output.as_deref())?;
-    let head = Head::of_trace(trace, &specs);
+    let head = Head::of_trace(trace, args.format, &specs)?;
     let mut format = format::writer(args.format, &head);
     let shown = (trace, &head, annotator.as_ref());
     let listed = list::list(shown, &mut filter, args.look(), format.as_mut(), &mut output)?;
@@ -173,6 +177,18 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What objects could be known from in a trace that is all there.
+pub(crate) fn known_of<'a>(loaded: &'a Loaded, specs: &'a [ObjectSpec], has_recording: bool) -> Known<'a> {
+    let trace = &loaded.trace;
+    Known {
+        specs,
+        tpoints: trace.tpoints(),
+        has_recording: has_recording || matches!(trace, Trace::Json(_)),
+        has_owners: trace.has_owners(),
+        owners: trace.owners().into_iter().map(|(_, description)| description).collect(),
+    }
+}
+
 /// Writes the first records of a trace as text, for the demo.
 pub(crate) fn first_records(
     loaded: &Loaded,
@@ -183,7 +199,7 @@ pub(crate) fn first_records(
     let trace = &loaded.trace;
     let mut filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
     let look = Look { head: Some(head), ..Look::default() };
-    let head = Head::of_trace(trace, &[]);
+    let head = Head::of_trace(trace, FormatName::Text, &[])?;
     let mut format = format::writer(FormatName::Text, &head);
     list::list((trace, &head, annotator), &mut filter, look, format.as_mut(), output)?;
     Ok(())
@@ -200,6 +216,14 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     }
     let follower = Follower::new(&source).with_context(reading)?;
     let Understood { annotator, mut filter, specs } = args.understand(follower.tpoints(), follower.tick_rate())?;
+    let known = Known {
+        specs: &specs,
+        tpoints: follower.tpoints(),
+        has_recording: live.is_some() || annotator.is_some(),
+        has_owners: follower.era().has_owners(),
+        owners: follower.owners().all().map(|(_, owner)| owner.description.as_str()).collect(),
+    };
+    known.tell_missing(filter.fields());
     let application = Application::of(path);
     // Before any thread is started: they inherit it.
     cpus::keep_off(application.pids().chain(live));

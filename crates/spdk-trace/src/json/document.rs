@@ -8,22 +8,45 @@ use crate::Error;
 use crate::header::TpointTable;
 use crate::problems::{Problem, Problems};
 use crate::record::Record;
+use crate::source::ReadAt;
 use crate::text::printable;
 use crate::tpoint::{ArgKind, ArgSpec, Tpoint};
 use crate::units::{FileOffset, TickRate};
 
+/// Bytes that are read at once.
+const WINDOW: usize = 1 << 20;
+/// No entry is longer: else one that never ends would be read up to the document's end.
+const LONGEST_ENTRY: usize = 8 << 20;
+/// A token that is cut off by the end of what was read is noticed no further before it: `false` is the longest that is
+/// compared as a whole.
+const TOKEN: usize = 16;
+
 /// A trace in a JSON document.
-#[derive(Debug)]
+///
+/// Its tables are held in memory, and its entries a window at a time; all of it only where entries stand before the
+/// tables that they need.
 pub struct JsonTrace {
-    text: Vec<u8>,
-    /// The document's place: plain text may stand before and behind it.
-    start: usize,
+    /// The document's first bytes, its tables among them; plain text may stand before it, and behind.
+    head: Vec<u8>,
+    /// What follows the head.
+    rest: Option<Box<dyn ReadAt>>,
+    /// Bytes that are read of it at once.
+    window: usize,
     tick_rate: TickRate,
     tpoints: TpointTable,
     owners: Option<Vec<(String, String)>>,
     /// Behind the bracket that opens `entries`.
     entries: Option<usize>,
     problems: Problems,
+}
+
+impl std::fmt::Debug for JsonTrace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { head, rest, tick_rate, owners, entries, problems, .. } = self;
+        let mut shown = f.debug_struct("JsonTrace");
+        shown.field("head", &head.len()).field("rest", &rest.is_some()).field("tick_rate", tick_rate);
+        shown.field("owners", owners).field("entries", entries).field("problems", problems).finish_non_exhaustive()
+    }
 }
 
 impl JsonTrace {
@@ -38,35 +61,67 @@ impl JsonTrace {
 
     /// Finds the document in `text` and reads its tables; its entries are read by [`Self::for_each`].
     pub fn parse(text: Vec<u8>) -> Result<Self, Error> {
-        let start = find_document(&text)?;
-        let mut trace = Self {
-            text: Vec::new(),
-            start,
+        let mut trace = Self::empty();
+        trace.read_head(&text, true)?;
+        trace.head = text;
+        Ok(trace)
+    }
+
+    /// The same of a source, of which no more is held in memory than needed. It is read from its first byte on, each range
+    /// behind the last one, and its length is not asked for; again from the entries on with each [`Self::for_each`].
+    pub fn open(source: Box<dyn ReadAt>) -> Result<Self, Error> {
+        Self::open_by(source, WINDOW)
+    }
+
+    /// The same, with so many bytes read at once.
+    fn open_by(source: Box<dyn ReadAt>, window: usize) -> Result<Self, Error> {
+        let mut head = Vec::new();
+        loop {
+            let is_end = read_on(&*source, &mut head, 0, window)?;
+            let mut trace = Self::empty();
+            match trace.read_head(&head, is_end) {
+                Ok(()) => return Ok(Self { head, rest: (!is_end).then_some(source), window, ..trace }),
+                // It is cut off only by what was read of it.
+                Err(_) if !is_end => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn empty() -> Self {
+        Self {
+            head: Vec::new(),
+            rest: None,
+            window: WINDOW,
             tick_rate: TickRate::ticks_as_micros(),
             tpoints: TpointTable::new(0, &[]),
             owners: None,
             entries: None,
             problems: Problems::default(),
-        };
+        }
+    }
+
+    /// Reads all that stands before the entries. `is_end` says whether that is all the text.
+    fn read_head(&mut self, text: &[u8], is_end: bool) -> Result<(), Error> {
+        let start = find_document(text)?;
         let mut rate = None;
-        if let Err(broken) = trace.tables(&text, &mut rate) {
+        if let Err(broken) = self.tables(text, start, is_end, &mut rate) {
             let at = FileOffset(broken.at as u64);
-            if trace.entries.is_none() {
+            if self.entries.is_none() || !is_end {
                 return Err(Error::BrokenDocument { at, expected: broken.expected });
             }
-            trace.problems.add(Problem::DocumentCut, None, at);
+            self.problems.add(Problem::DocumentCut, None, at);
         }
         match rate.and_then(TickRate::new) {
-            Some(rate) => trace.tick_rate = rate,
-            None => trace.problems.add(Problem::NoTickRate, None, FileOffset(start as u64)),
+            Some(rate) => self.tick_rate = rate,
+            None => self.problems.add(Problem::NoTickRate, None, FileOffset(start as u64)),
         }
-        trace.text = text;
-        Ok(trace)
+        Ok(())
     }
 
     /// Reads all keys of the document. Entries that stand behind the tables that they need are not walked for this.
-    fn tables(&mut self, text: &[u8], rate: &mut Option<u64>) -> Result<(), Broken> {
-        let mut lexer = Lexer::new(text, self.start);
+    fn tables(&mut self, text: &[u8], start: usize, is_end: bool, rate: &mut Option<u64>) -> Result<(), Broken> {
+        let mut lexer = Lexer::new(text, start);
         lexer.expect(b'{', "a document")?;
         if lexer.take(b'}') {
             return Ok(());
@@ -83,9 +138,9 @@ impl JsonTrace {
                     if rate.is_some() && !self.tpoints.all().is_empty() {
                         return Ok(());
                     }
-                    if lexer.skip().is_err() {
+                    if let Err(cut) = lexer.skip() {
                         // Whoever walks through the entries comes to the cut and tells it.
-                        return Ok(());
+                        return if is_end { Ok(()) } else { Err(cut) };
                     }
                 }
                 _ => {
@@ -139,48 +194,159 @@ impl JsonTrace {
         &self.problems
     }
 
-    /// Whether entries may carry annotations: the text has such a key.
-    pub fn is_annotated(&self) -> bool {
-        let entries = self.entries.map_or(&[][..], |start| &self.text[start..]);
-        memchr::memmem::find(entries, b"\"annotations\"").is_some()
+    /// Whether entries may carry annotations: the text has such a key. Reads all of it.
+    pub fn is_annotated(&self) -> Result<bool, Error> {
+        const KEY: &[u8] = b"\"annotations\"";
+        let Some(entries) = self.entries else { return Ok(false) };
+        if memchr::memmem::find(&self.head[entries..], KEY).is_some() {
+            return Ok(true);
+        }
+        let Some(source) = &self.rest else { return Ok(false) };
+        let (mut window, mut base) = (Vec::new(), self.head.len().saturating_sub(KEY.len()));
+        loop {
+            let is_end = read_on(&**source, &mut window, base, self.window)?;
+            if memchr::memmem::find(&window, KEY).is_some() {
+                return Ok(true);
+            }
+            if is_end {
+                return Ok(false);
+            }
+            let passed = window.len().saturating_sub(KEY.len());
+            base += passed;
+            window.drain(..passed);
+        }
     }
 
     /// Gives every record to `each`, in the order of the document, until it breaks off; returns what could not be read.
     pub fn for_each(&self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> Problems {
-        let mut problems = Problems::default();
-        let Some(entries) = self.entries else { return problems };
+        let Some(entries) = self.entries else { return Problems::default() };
         let column = if self.owners.is_some() { OwnerColumn::Owner } else { OwnerColumn::Poller };
-        let mut lexer = Lexer::new(&self.text, entries);
-        let mut reader = EntryReader::default();
-        if lexer.take(b']') {
-            return problems;
+        let mut walk = Walk {
+            tpoints: &self.tpoints,
+            column,
+            reader: EntryReader::default(),
+            expected: Expected::First,
+            problems: Problems::default(),
+        };
+        let Some(source) = &self.rest else {
+            let _ = walk.through(&self.head, entries, 0, true, &mut each);
+            return walk.problems;
+        };
+        let mut next = walk.through(&self.head, entries, 0, false, &mut each);
+        let (mut window, mut base) = (Vec::new(), self.head.len());
+        if let Some(at) = next {
+            base = at;
+            window.extend_from_slice(&self.head[at..]);
         }
+        while next.is_some() {
+            // Where the source can't be read any more, the document ends.
+            let is_end =
+                window.len() > LONGEST_ENTRY || read_on(&**source, &mut window, base, self.window).unwrap_or(true);
+            next = walk.through(&window, 0, base, is_end, &mut each);
+            if let Some(at) = next {
+                window.drain(..at);
+                base += at;
+            }
+        }
+        walk.problems
+    }
+}
+
+/// Reads a window more of a source behind what was read of it from `base` on, and at least as much again; says whether
+/// its end was reached.
+fn read_on(source: &dyn ReadAt, text: &mut Vec<u8>, base: usize, window: usize) -> Result<bool, Error> {
+    let (begin, more) = (text.len(), text.len().max(window));
+    let at = FileOffset((base + begin) as u64);
+    let failed = |source| Error::Read { what: "the JSON document", at, source };
+    text.try_reserve(more).map_err(|_| failed(std::io::ErrorKind::OutOfMemory.into()))?;
+    text.resize(begin + more, 0);
+    let mut end = begin;
+    while end < text.len() {
+        match source.read_at(&mut text[end..], (base + end) as u64).map_err(failed)? {
+            0 => break,
+            n => end += n,
+        }
+    }
+    let is_end = end < text.len();
+    text.truncate(end);
+    Ok(is_end)
+}
+
+/// What a walk comes to next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// An entry, or the end of none.
+    First,
+    Entry,
+    /// What stands between two entries, or behind the last one.
+    Separator,
+}
+
+/// A walk through the entries, a window at a time.
+struct Walk<'a> {
+    tpoints: &'a TpointTable,
+    column: OwnerColumn,
+    reader: EntryReader,
+    expected: Expected,
+    problems: Problems,
+}
+
+impl Walk<'_> {
+    /// Walks on at `pos` of a window that begins at `base` of the document. Gives where to walk on when more of it was read,
+    /// unless it is over; `is_end` says that there is no more.
+    fn through(
+        &mut self,
+        text: &[u8],
+        pos: usize,
+        base: usize,
+        is_end: bool,
+        each: &mut impl FnMut(&Record<'_>) -> ControlFlow<()>,
+    ) -> Option<usize> {
+        let mut lexer = Lexer::new(text, pos);
+        // What seems to be wrong close to the end may only be cut off.
+        let is_cut = |at: usize| !is_end && at + TOKEN >= text.len();
         loop {
             let start = lexer.peek().map_or(lexer.pos, |_| lexer.pos);
-            match reader.read(&mut lexer, &self.tpoints, column) {
+            if is_cut(start) {
+                return Some(start);
+            }
+            if self.expected == Expected::Separator {
+                match lexer.more(b']') {
+                    Ok(true) => self.expected = Expected::Entry,
+                    Ok(false) => return None,
+                    Err(cut) => return self.cut(base + cut.at),
+                }
+                continue;
+            }
+            if self.expected == Expected::First && lexer.take(b']') {
+                return None;
+            }
+            self.expected = Expected::Separator;
+            match self.reader.read(&mut lexer, self.tpoints, self.column) {
                 Ok(record) => {
                     if each(&record).is_break() {
-                        return problems;
+                        return None;
                     }
                 }
                 Err(why) => {
+                    let broke = if let NoRecord::Broken(broken) = &why { broken.at } else { 0 };
                     lexer.pos = start;
-                    if let Err(cut) = lexer.skip() {
-                        problems.add(Problem::DocumentCut, None, FileOffset(cut.at as u64));
-                        return problems;
+                    match lexer.skip() {
+                        Ok(_) if !is_cut(broke) => tell(&why, base + start, &mut self.problems),
+                        Err(cut) if !is_cut(cut.at) => return self.cut(base + cut.at),
+                        _ => {
+                            self.expected = Expected::Entry;
+                            return Some(start);
+                        }
                     }
-                    tell(&why, start, &mut problems);
-                }
-            }
-            match lexer.more(b']') {
-                Ok(true) => {}
-                Ok(false) => return problems,
-                Err(cut) => {
-                    problems.add(Problem::DocumentCut, None, FileOffset(cut.at as u64));
-                    return problems;
                 }
             }
         }
+    }
+
+    fn cut(&mut self, at: usize) -> Option<usize> {
+        self.problems.add(Problem::DocumentCut, None, FileOffset(at as u64));
+        None
     }
 }
 
@@ -315,4 +481,50 @@ fn owners(lexer: &mut Lexer<'_>) -> Result<Vec<(String, String)>, Broken> {
 fn text(lexer: &mut Lexer<'_>) -> Result<String, Broken> {
     let token = lexer.string()?;
     Ok(printable(&contents(lexer.text, token)).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENTRIES: &str = r#"{"lcore": 0, "tpoint": 64, "tsc": 1000, "size": 12, "args": [18446744073709551615, "a\"}]"]},
+        {"lcore": 1, "tpoint": 64, "tsc": 2000, "object": {"id": "r1", "value": 77}, "args": [2, ""]}, {"lcore": 1, "what": tru},
+        {"lcore": 1, "tpoint": 65, "tsc": 3}, {"lcore": 0, "tpoint": 64, "tsc": 4000, "annotations": {"q": {"p": 1}}}"#;
+
+    fn tables() -> &'static str {
+        r#""tsc_rate": 2600000000, "tpoints": [{"name": "T", "id": 64, "new_object": false, "args":
+        [{"name": "n", "type": 0, "size": 8}, {"name": "s", "type": 2, "size": 8}]}]"#
+    }
+
+    fn all(trace: &JsonTrace) -> (Vec<String>, String) {
+        let mut records = Vec::new();
+        let problems = trace.for_each(|record| {
+            let args: Vec<_> = record.args.iter().collect();
+            records.push(format!("{:?} {:?} {:?} {args:?}", record.tsc, record.object, record.annotations));
+            ControlFlow::Continue(())
+        });
+        (records, format!("{:?} {:?}", trace.problems(), problems.iter().collect::<Vec<_>>()))
+    }
+
+    /// However small the windows are.
+    #[test]
+    fn a_document_is_the_same_in_windows() {
+        let tables = tables();
+        let texts = [
+            format!("the tool's talk\n{{{tables}, \"entries\": [{ENTRIES}]}}\nmore talk"),
+            format!("{{{tables}, \"entries\": [{ENTRIES}"),
+            format!("{{\"entries\": [{ENTRIES}], {tables}}}"),
+            format!("{{{tables}, \"entries\": []}}"),
+        ];
+        for text in &texts {
+            let whole = JsonTrace::parse(text.clone().into_bytes()).unwrap();
+            for window in 1..text.len() + 2 {
+                let trace = JsonTrace::open_by(Box::new(text.clone().into_bytes()), window).unwrap();
+                assert_eq!(all(&trace), all(&whole), "{window} bytes at once");
+                assert_eq!(trace.is_annotated().unwrap(), whole.is_annotated().unwrap());
+            }
+        }
+        let records = all(&JsonTrace::parse(texts[0].clone().into_bytes()).unwrap());
+        assert_eq!(records.0.len(), 3, "{records:?}");
+    }
 }

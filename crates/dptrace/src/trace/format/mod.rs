@@ -61,20 +61,29 @@ pub(crate) struct Head<'a> {
 
 impl<'a> Head<'a> {
     /// Of a trace that is all there.
-    pub(crate) fn of_trace(trace: &'a Trace, specs: &'a [ObjectSpec]) -> Self {
+    pub(crate) fn of_trace(
+        trace: &'a Trace,
+        format: FormatName,
+        specs: &'a [ObjectSpec],
+    ) -> Result<Self, spdk_trace::Error> {
         let rings = match trace {
             Trace::Raw(raw) => raw.rings().map(|ring| (ring.lcore, ring.slots)).collect(),
             Trace::Json(_) => Vec::new(),
         };
-        let annotated = if matches!(trace, Trace::Json(json) if json.is_annotated()) { specs } else { &[] };
-        Self {
+        let is_annotated = match trace {
+            // Only a table has to know that beforehand, and all of the document has to be looked through for it.
+            Trace::Json(json) if format == FormatName::Csv => json.is_annotated()?,
+            _ => false,
+        };
+        let annotated = if is_annotated { specs } else { &[] };
+        Ok(Self {
             annotated,
             tpoints: trace.tpoints(),
             owners: trace.owners(),
             has_owners: trace.has_owners(),
             has_thread_names: trace.has_thread_names(),
             rings,
-        }
+        })
     }
 
     /// Of a trace that is followed.
