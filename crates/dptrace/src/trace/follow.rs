@@ -100,7 +100,7 @@ pub(crate) fn follow(
     objects.finish();
     lister.finish(format.as_mut(), output)?;
     tell_problems(follower.problems());
-    tell_losses(&follower, reader.finish());
+    tell_losses(&follower, lister.view.base, reader.finish());
     note(&format!("{why}: {} records shown of {} read", lister.shown, lister.read));
     Ok(())
 }
@@ -140,14 +140,16 @@ impl<'a> End<'a> {
 }
 
 /// What was overwritten before it was read, why, and what helps.
-fn tell_losses(follower: &Follower, pressure: Pressure) {
+fn tell_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
     let (mut lost, mut largest) = (0, 0);
     let mut losses: Vec<_> = follower.losses().collect();
     losses.sort_by_key(|loss| std::cmp::Reverse(loss.slots));
     for loss in losses.iter().take(TOLD_LOSSES) {
         note(&format!(
-            "lcore {}: {} slots overwritten between two looks, first behind tsc {}",
-            loss.lcore, loss.slots, loss.since.0
+            "lcore {}: {} slots overwritten between two looks, first behind {} us",
+            loss.lcore,
+            loss.slots,
+            follower.tick_rate().nanos(Ticks(loss.since.0.saturating_sub(base.0)))
         ));
     }
     for loss in &losses {
@@ -158,14 +160,16 @@ fn tell_losses(follower: &Follower, pressure: Pressure) {
     }
     if pressure.lost_to_output > 0 {
         note(&format!(
-            "{} of the slots overwritten were lost to the output, which is slower than the trace: fewer records (--tpoint,              --lcore, --where) or a faster place (-o FILE) help",
+            "{} of the slots overwritten were lost to the output, which is slower than the trace: fewer records (--tpoint, \
+             --lcore, --where) or a faster place (-o FILE) help",
             pressure.lost_to_output
         ));
     }
     if lost > pressure.lost_to_output {
         let more = largest.saturating_mul(8).next_power_of_two();
         note(&format!(
-            "{} slots were overwritten since dptrace came back too late, after {:.1} ms at most: larger rings help              (start the application with --num-trace-entries {more}), as does a CPU that is free",
+            "{} slots were overwritten since dptrace came back too late, after {:.1} ms at most: larger rings help \
+             (start the application with --num-trace-entries {more}), as does a CPU that is free",
             lost - pressure.lost_to_output,
             pressure.longest.as_secs_f64() * 1e3
         ));
