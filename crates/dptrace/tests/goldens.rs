@@ -44,6 +44,22 @@ fn raw_files_are_listed_as_the_script_lists_them() {
     }
 }
 
+/// The hosts of real targets that carry no pointer to the connection: each of two connected to its subsystem.
+#[test]
+fn hosts_are_known_by_the_owner_where_records_carry_no_pointer() {
+    for sample in Sample::with(&["v24.09", "v26.09-pre"], &["trace", "bpftraces"]) {
+        let listing = annotated(&sample, "trace");
+        let mut known = 0;
+        for line in listing.lines() {
+            let Some((_, behind)) = line.split_once(" nqn.2016-06.io.spdk:cnode") else { continue };
+            let host = format!("hostnqn=nqn.2014-08.org.nvmexpress:host{})", &behind[..1]);
+            assert!(line.ends_with(&host), "{line}");
+            known += 1;
+        }
+        assert!(known > 100, "{known} records of connections");
+    }
+}
+
 #[test]
 fn json_is_listed_as_the_script_lists_it() {
     for sample in Sample::with(&["v23.05", "v26.09-pre"], &["annot_json.txt"]) {

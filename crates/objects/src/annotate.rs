@@ -1,9 +1,12 @@
 //! From a record's arguments to the objects that they point to.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 
-use spdk_trace::{ArgValue, Record, Ticks, TpointTable};
+use foldhash::fast::RandomState;
+use spdk_trace::{ArgValue, Owner, Record, TickRate, Ticks, TpointTable};
 
+use crate::join::Joins;
 use crate::lifetimes::{Key, Lifetime, Lifetimes};
 use crate::spec::ObjectSpec;
 
@@ -16,6 +19,9 @@ pub struct Annotator {
     references: Vec<Vec<Reference>>,
     /// Objects found lately: few are at work at a time, and each has many records. By a hash of the key.
     recent: Vec<Cell<Recent>>,
+    /// Objects that are owners of records, and those found lately by the owner's id.
+    joins: Joins,
+    joined: RefCell<HashMap<u16, (Ticks, Option<u32>), RandomState>>,
 }
 
 /// How many bits of the hash there are places for.
@@ -64,7 +70,44 @@ impl Annotator {
             let args = tpoint.args.iter().enumerate();
             references[id] = args.filter_map(|(arg, described)| reference(&specs, arg, &described.name)).collect();
         }
-        Self { specs, lifetimes, references, recent: vec![Cell::new(NOTHING); 1 << RECENT_BITS] }
+        let recent = vec![Cell::new(NOTHING); 1 << RECENT_BITS];
+        Self { specs, lifetimes, references, recent, joins: Joins::default(), joined: RefCell::default() }
+    }
+
+    /// Takes over the owners of the trace, some of which may be objects.
+    pub fn know_owners<'a>(&mut self, owners: impl Iterator<Item = (u16, &'a Owner)>, rate: TickRate) {
+        if let Some((_, spec)) = self.owner_spec() {
+            self.joins = Joins::new(spec, owners, rate);
+            self.joined.get_mut().clear();
+        }
+    }
+
+    /// The spec whose objects can be owners.
+    fn owner_spec(&self) -> Option<(usize, &ObjectSpec)> {
+        self.specs.iter().enumerate().find(|(_, spec)| !spec.owner.is_empty())
+    }
+
+    /// The object that is the record's owner, where that is certain.
+    #[inline]
+    pub fn by_owner(&self, record: &Record<'_>) -> Option<&Lifetime> {
+        let (id, since) = record.owner_since?;
+        self.owner(id, since)
+    }
+
+    fn owner(&self, id: u16, since: Ticks) -> Option<&Lifetime> {
+        let spec = self.owner_spec()?;
+        let mut joined = self.joined.borrow_mut();
+        let entry = joined.entry(id).or_insert((Ticks(0), None));
+        if entry.0 != since {
+            *entry = (since, self.joins.find(spec, &self.lifetimes, id, since));
+        }
+        self.lifetimes.all().get(entry.1? as usize)
+    }
+
+    /// How many owners are known to be objects, of how many that may be some.
+    pub fn owners_known(&self) -> (usize, usize) {
+        let known = self.joins.all().filter(|&(id, since)| self.owner(id, since).is_some());
+        (known.count(), self.joins.all().count())
     }
 
     /// The specs that it knows.
@@ -81,12 +124,14 @@ impl Annotator {
     pub fn learn(&mut self, line: &str) {
         self.lifetimes.learn(&self.specs, line);
         self.recent.fill_with(|| Cell::new(NOTHING));
+        self.joined.get_mut().clear();
     }
 
     /// Forgets the objects that ended before `tsc`.
     pub fn forget(&mut self, tsc: Ticks) {
         self.lifetimes.forget(tsc);
         self.recent.fill_with(|| Cell::new(NOTHING));
+        self.joined.get_mut().clear();
     }
 
     /// The object that the argument at index `arg` points to, if it was alive then.
@@ -136,10 +181,10 @@ impl Annotator {
         })
     }
 
-    /// The first object of the named spec that the record points to.
+    /// The first object of the named spec that the record points to, or that is its owner.
     pub fn find<'a>(&'a self, record: &Record<'_>, spec_name: &str) -> Option<&'a Lifetime> {
         if !self.refers(record.tpoint.id) {
-            return None;
+            return self.by_owner(record).filter(|object| self.specs[object.spec].name == spec_name);
         }
         let args = record.args.iter().enumerate();
         let mut found = args.filter_map(|(arg, (_, value))| self.object(record.tpoint.id, arg, value, record.tsc));

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod annotate;
+mod join;
 mod lifetimes;
 mod owner;
 mod recording;

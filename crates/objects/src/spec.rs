@@ -29,6 +29,10 @@ pub struct ObjectSpec {
     /// Names of tracepoint arguments that hold the key.
     #[serde(default)]
     pub tracepoint_args: Vec<String>,
+    /// Properties by which it is the owner of records that carry no key, as far as the owner's description tells them; it
+    /// must tell the first.
+    #[serde(default)]
+    pub owner: Vec<String>,
     /// The probes that tell of its life.
     #[serde(rename = "probe")]
     pub probes: Vec<ProbeSpec>,

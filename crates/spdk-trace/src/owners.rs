@@ -29,6 +29,7 @@ pub struct Owners {
     by_id: Vec<Option<Box<Owner>>>,
     /// The bytes that these were read from.
     raw: Vec<u8>,
+    changes: u64,
     place: OwnerPlace,
 }
 
@@ -48,7 +49,8 @@ impl Owners {
         description_size: u16,
         problems: &mut Problems,
     ) -> Result<Self, Error> {
-        let mut owners = Self { by_id: Vec::new(), raw: Vec::new(), place: OwnerPlace { at, count, description_size } };
+        let mut owners =
+            Self { by_id: Vec::new(), raw: Vec::new(), changes: 0, place: OwnerPlace { at, count, description_size } };
         let missing = owners.refresh(source)?;
         if missing > 0 {
             problems.add_many(Problem::OwnerOutside, None, at, missing);
@@ -100,6 +102,7 @@ impl Owners {
                 Some(before) => before.copy_from_slice(owner),
                 None => self.raw.extend_from_slice(owner),
             }
+            self.changes += 1;
             let parsed = parse(owner).map(Box::new);
             match self.by_id.get_mut(first + i) {
                 Some(known) => *known = parsed,
@@ -113,6 +116,11 @@ impl Owners {
     pub fn at(&self, id: u16, tsc: Ticks) -> Option<&Owner> {
         let owner = self.by_id.get(usize::from(id))?.as_deref()?;
         (id != 0 && owner.since < tsc).then_some(owner)
+    }
+
+    /// How often one of them has changed: who has looked at them need not do so again before that.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Every owner ever registered and not overwritten, with its id.

@@ -214,6 +214,7 @@ impl RecordReader {
             if tpoint.relations.is_empty() { None } else { self.numbering.related(context.tpoints, tpoint, args) };
         let poller = tpoint.owner_prefix.map(|prefix| Poller::Id(prefix, slot.owner_id()));
         let owner = if context.era.has_owners() { context.owners.at(slot.owner_id(), slot.tsc()) } else { None };
+        let owner_since = owner.map(|owner| (slot.owner_id(), owner.since));
         let owner = owner.map(|o| o.description.as_str());
         Some(Record {
             lcore: lane.lcore,
@@ -223,6 +224,7 @@ impl RecordReader {
             size: slot.size(),
             poller,
             owner,
+            owner_since,
             label: match (owner, poller) {
                 (Some(description), _) => OwnerLabel::Description(description),
                 (None, Some(poller)) => OwnerLabel::Poller(poller),

@@ -124,6 +124,8 @@ pub struct Record<'a> {
     pub poller: Option<Poller<'a>>,
     /// The owner's description, where one was valid at that time.
     pub owner: Option<&'a str>,
+    /// That owner's id, and when it was registered: an id is used again. Not known of a JSON document's.
+    pub owner_since: Option<(u16, Ticks)>,
     /// What the owner column shows.
     pub label: OwnerLabel<'a>,
     /// What it is about.

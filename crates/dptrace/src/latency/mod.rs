@@ -17,7 +17,7 @@ use crate::output::Output;
 use crate::trace::field::{Context, Field};
 use crate::trace::filter::{Filter, FilterArgs};
 use crate::trace::objects::ObjectArgs;
-use crate::trace::{known_of, nothing_read, refuse_to_overwrite, tell_problems};
+use crate::trace::{known_of, nothing_read, refuse_to_overwrite, tell_problems, with_owners};
 use report::Names;
 use stages::{Latencies, Tracker};
 
@@ -81,7 +81,7 @@ fn measure(args: &LatencyArgs, loaded: &Loaded) -> anyhow::Result<String> {
     let specs = args.objects.specs()?;
     let by = args.by.iter().map(|field| Field::parse(field, &specs)).collect::<anyhow::Result<Vec<_>>>()?;
     let filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
-    let annotator = args.objects.annotator(specs.clone(), trace.tpoints())?;
+    let annotator = with_owners(args.objects.annotator(specs.clone(), trace.tpoints())?, trace);
     known_of(loaded, &specs, annotator.is_some()).tell_missing(filter.fields().chain(&by));
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
     let latencies = follow_objects(loaded, annotator.as_ref(), filter, start, Grouping { by, slowest: args.slowest })?;

@@ -63,7 +63,7 @@ pub(crate) fn follow(
     let reader = Reader::start(follower.tail(), FileSource::open(what.path)?)?;
     let mut end = End::new(what);
     // What is shown was held back for longer than the owners' age, so that its owner was there when they were read.
-    let mut owners_read = Instant::now();
+    let (mut owners_read, mut owners_known) = (Instant::now(), None);
     let why = loop {
         let batch = reader.next(ASK);
         if let Some(why) = end.look() {
@@ -80,6 +80,9 @@ pub(crate) fn follow(
         if is_last || owners_read.elapsed() >= HOLD / 2 {
             follower.refresh_owners(&source)?;
             owners_read = Instant::now();
+            if std::mem::replace(&mut owners_known, Some(follower.owners().changes())) != owners_known {
+                objects.know_owners(follower.owners(), follower.tick_rate());
+            }
         }
         let mut annotated = lister.annotated_by(objects.annotator());
         let mut look =

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bpf_session::Features;
 use objects::{Annotator, ObjectSpec, WantedProbe};
-use spdk_trace::{Record, Ticks, TpointTable};
+use spdk_trace::{Owners, Record, TickRate, Ticks, TpointTable};
 
-use super::objects::annotate_quietly;
+use super::objects::{annotate_quietly, tell_owners};
 use crate::failure::note;
 use crate::record::plan::Plan;
 use crate::record::recorder::Recorder;
@@ -44,8 +44,8 @@ pub(crate) struct Live {
 impl Objects {
     /// Records the objects of a process whose trace has these tracepoints. `text` is what is known already. What stands in
     /// the way of that (no right, no probes) is told, and the trace goes on without.
-    pub(crate) fn start(pid: u32, specs: Vec<ObjectSpec>, text: &str, tpoints: &TpointTable) -> Self {
-        let recorder = match record(pid, &specs, tpoints) {
+    pub(crate) fn start(pid: u32, specs: Vec<ObjectSpec>, text: &str, tpoints: &TpointTable, has_owners: bool) -> Self {
+        let recorder = match record(pid, &specs, tpoints, has_owners) {
             Ok(recorder) => Some(recorder),
             Err(error) => {
                 note(&format!("objects are not recorded, and shown by their pointers: {error:#}"));
@@ -62,6 +62,17 @@ impl Objects {
             let lines = live.recorder.as_mut().map(|recorder| recorder.next_unordered(Duration::ZERO));
             live.learn(&lines.unwrap_or_default());
             live.forget(shown);
+        }
+    }
+
+    /// Takes over the trace's owners.
+    pub(crate) fn know_owners(&mut self, owners: &Owners, rate: TickRate) {
+        let annotator = match self {
+            Self::Known(annotator) => annotator.as_mut(),
+            Self::Live(live) => Some(&mut live.annotator),
+        };
+        if let Some(annotator) = annotator {
+            annotator.know_owners(owners.all(), rate);
         }
     }
 
@@ -98,6 +109,7 @@ impl Objects {
 
     /// Reports how much is not known.
     pub(crate) fn tell(&self) {
+        self.annotator().into_iter().for_each(tell_owners);
         let Self::Live(live) = self else { return };
         let Unknown { read, shown } = live.unknown;
         let which = "point to objects that were there before dptrace attached";
@@ -128,10 +140,11 @@ impl Live {
 }
 
 /// Attaches to the probes of those objects that the trace's records point to.
-fn record(pid: u32, specs: &[ObjectSpec], tpoints: &TpointTable) -> anyhow::Result<Recorder> {
+fn record(pid: u32, specs: &[ObjectSpec], tpoints: &TpointTable, has_owners: bool) -> anyhow::Result<Recorder> {
     let names = |name: &String| tpoints.all().iter().any(|tpoint| tpoint.args.iter().any(|arg| arg.name == *name));
+    let is_owner = |spec: &ObjectSpec| has_owners && !spec.owner.is_empty();
     let referred: Vec<ObjectSpec> =
-        specs.iter().filter(|spec| spec.tracepoint_args.iter().any(names)).cloned().collect();
+        specs.iter().filter(|spec| spec.tracepoint_args.iter().any(names) || is_owner(spec)).cloned().collect();
     let wanted = WantedProbe::of(&referred)?;
     if wanted.is_empty() {
         anyhow::bail!("no tracepoint of this trace has an argument that points to an object");

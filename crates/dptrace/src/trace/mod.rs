@@ -158,6 +158,7 @@ struct Understood {
 fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let trace = &loaded.trace;
     let Understood { specs, annotator, mut filter } = args.understand(trace.tpoints(), trace.tick_rate())?;
+    let annotator = with_owners(annotator, trace);
     known_of(loaded, &specs, annotator.is_some()).tell_missing(filter.fields());
     // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
     let mut output = Output::open(args.output.as_deref())?;
@@ -177,6 +178,16 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The annotator, with the owners of a trace that is all there.
+pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace) -> Option<Annotator> {
+    let mut annotator = annotator?;
+    if let Trace::Raw(raw) = trace {
+        annotator.know_owners(raw.owners().all(), raw.tick_rate());
+        objects::tell_owners(&annotator);
+    }
+    Some(annotator)
+}
+
 /// What objects could be known from in a trace that is all there.
 pub(crate) fn known_of<'a>(loaded: &'a Loaded, specs: &'a [ObjectSpec], has_recording: bool) -> Known<'a> {
     let trace = &loaded.trace;
@@ -185,6 +196,7 @@ pub(crate) fn known_of<'a>(loaded: &'a Loaded, specs: &'a [ObjectSpec], has_reco
         tpoints: trace.tpoints(),
         has_recording: has_recording || matches!(trace, Trace::Json(_)),
         has_owners: trace.has_owners(),
+        has_joins: matches!(trace, Trace::Raw(raw) if raw.era().has_owners()),
         owners: trace.owners().into_iter().map(|(_, description)| description).collect(),
     }
 }
@@ -221,6 +233,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         tpoints: follower.tpoints(),
         has_recording: live.is_some() || annotator.is_some(),
         has_owners: follower.era().has_owners(),
+        has_joins: follower.era().has_owners(),
         owners: follower.owners().all().map(|(_, owner)| owner.description.as_str()).collect(),
     };
     known.tell_missing(filter.fields());
@@ -229,7 +242,10 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     cpus::keep_off(application.pids().chain(live));
     let mut objects = match live {
         None => Objects::Known(annotator),
-        Some(pid) => Objects::start(pid, specs, &args.objects.text()?, follower.tpoints()),
+        Some(pid) => {
+            let text = args.objects.text()?;
+            Objects::start(pid, specs, &text, follower.tpoints(), follower.era().has_owners())
+        }
     };
     let start =
         if args.filter.common { RawTrace::read(&source).with_context(reading)?.common_start() } else { Ticks(0) };

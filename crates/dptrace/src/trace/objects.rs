@@ -106,6 +106,17 @@ fn tell_unnamed(name: &str, annotator: &Annotator, tpoints: &TpointTable) {
     ));
 }
 
+/// How many owners are known as objects by what their descriptions tell, if there is something to know of them.
+pub(crate) fn tell_owners(annotator: &Annotator) {
+    let (known, all) = annotator.owners_known();
+    if known > 0 {
+        note(&format!(
+            "{known} of {all} connections that own records are known by the recording, found by subsystem, queue and time: \
+             these records carry no pointer"
+        ));
+    }
+}
+
 fn tell(name: &str, all_broken: &[BrokenLine], lifetimes: &Lifetimes, specs: &[ObjectSpec]) {
     for broken in all_broken.iter().take(TOLD_LINES) {
         note(&format!("{name}, line {}: left out: {}", broken.line, broken.why));

@@ -19,6 +19,8 @@ pub(crate) struct Known<'a> {
     pub(crate) has_recording: bool,
     /// Records name owners with descriptions.
     pub(crate) has_owners: bool,
+    /// Objects can be known by owners.
+    pub(crate) has_joins: bool,
     /// The owners' descriptions, as far as they are there yet.
     pub(crate) owners: Vec<&'a str>,
 }
@@ -42,7 +44,8 @@ impl Known<'_> {
     fn why_missing(&self, name: &str) -> Option<String> {
         let spec = self.specs.iter().find(|spec| spec.name == name)?;
         let points = |arg: &String| spec.tracepoint_args.contains(arg);
-        if !self.tpoints.all().iter().any(|tpoint| tpoint.args.iter().any(|arg| points(&arg.name))) {
+        let is_owner = self.has_joins && !spec.owner.is_empty();
+        if !is_owner && !self.tpoints.all().iter().any(|tpoint| tpoint.args.iter().any(|arg| points(&arg.name))) {
             return Some(format!("no tracepoint of this trace has an argument that points to a {name}"));
         }
         (!self.has_recording).then(|| format!("there is no recording (-b) that tells of a {name}"))

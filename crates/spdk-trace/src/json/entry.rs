@@ -104,6 +104,7 @@ impl EntryReader {
             size,
             poller,
             owner,
+            owner_since: None,
             label: match (column, owner, poller) {
                 (OwnerColumn::Owner, Some(owner), _) => OwnerLabel::Description(owner),
                 (OwnerColumn::Poller, _, Some(poller)) => OwnerLabel::Poller(poller),

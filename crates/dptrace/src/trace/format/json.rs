@@ -163,6 +163,15 @@ pub(super) fn annotations(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_
             (_, _, None) => out.extend_from_slice(b"{}"),
         }
     }
+    if let (Some(object), Some(annotator)) = (view.owner_object(record), view.annotator) {
+        if !open {
+            member(out, "annotations");
+            out.push(b'{');
+            open = true;
+        }
+        foreign_member(out, &annotator.specs()[object.spec].name);
+        object_members(out, annotator, Found { object, same_name: true });
+    }
     if open {
         out.push(b'}');
     }

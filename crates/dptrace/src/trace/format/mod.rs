@@ -8,7 +8,7 @@ mod spdk;
 mod text;
 
 use clap::ValueEnum;
-use objects::{Annotator, Found, ObjectSpec};
+use objects::{Annotator, Found, Lifetime, ObjectSpec};
 use spdk_trace::{ArgSpec, ArgValue, Follower, Lcore, Nanos, Record, TickRate, Ticks, TpointTable, Trace};
 
 use super::annotation::ReadBack;
@@ -151,13 +151,20 @@ impl<'a> View<'a> {
     /// Whether any of the record's arguments may be told by an object.
     #[inline]
     pub(crate) fn is_annotated(&self, record: &Record<'_>) -> bool {
-        record.annotations.is_some() || self.annotator.is_some_and(|a| a.refers(record.tpoint.id))
+        record.annotations.is_some()
+            || self.annotator.is_some_and(|a| a.refers(record.tpoint.id) || a.by_owner(record).is_some())
     }
 
     /// The object that an argument points to.
     #[inline]
     pub(crate) fn object(&self, record: &Record<'_>, index: usize, value: ArgValue<'_>) -> Option<Found<'a>> {
         self.annotator?.object(record.tpoint.id, index, value, record.tsc)
+    }
+
+    /// The object that is the record's owner, if no argument points to an object.
+    #[inline]
+    pub(crate) fn owner_object(&self, record: &Record<'_>) -> Option<&'a Lifetime> {
+        self.annotator.filter(|a| !a.refers(record.tpoint.id))?.by_owner(record)
     }
 
     /// Appends the annotation of an argument, if it has one.

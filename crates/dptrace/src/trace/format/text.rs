@@ -182,6 +182,12 @@ fn args(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
         out.extend_from_slice(b": ");
         arg_value(out, value);
     }
+    if annotated && let Some(owner) = view.owner_object(record) {
+        if !record.tpoint.args.is_empty() {
+            out.extend_from_slice(b", ");
+        }
+        out.extend_from_slice(owner.text.as_bytes());
+    }
 }
 
 /// Appends a value: pointers in hexadecimal with 0x, numbers in unsigned decimal, strings as they are.
