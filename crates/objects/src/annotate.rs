@@ -120,9 +120,14 @@ impl Annotator {
         &self.lifetimes
     }
 
-    /// Learns what one more line of the recording tells.
-    pub fn learn(&mut self, line: &str) {
-        self.lifetimes.learn(&self.specs, line);
+    /// Learns what more lines of the recording tell.
+    pub fn learn(&mut self, lines: &[String]) {
+        if lines.is_empty() {
+            return;
+        }
+        for line in lines {
+            self.lifetimes.learn(&self.specs, line);
+        }
         self.recent.fill_with(|| Cell::new(NOTHING));
         self.joined.get_mut().clear();
     }

@@ -89,6 +89,8 @@ impl Joins {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
     use crate::spec::built_in;
 
@@ -96,14 +98,13 @@ mod tests {
     fn hosts(owners: &[(u16, u64, &str)], qpairs: &[(u64, u64, &str, &str)]) -> Vec<Option<String>> {
         let specs = built_in().unwrap();
         let (number, spec) = specs.iter().enumerate().find(|(_, spec)| spec.name == "qpair").unwrap();
-        let text: String = (qpairs.iter().enumerate())
-            .map(|(i, (begin, qid, subnqn, host))| {
-                format!(
-                    "nvmf_poll_group_add_qpair: tsc={begin:#x}, qpair={i:#x}, thread=0x1\n\
-                     nvmf_ctrlr_add_qpair: tsc={begin:#x}, qpair={i:#x}, qid={qid:#x}, subnqn='{subnqn}', hostnqn='{host}'\n"
-                )
-            })
-            .collect();
+        let mut text = String::new();
+        for (i, (begin, qid, subnqn, host)) in qpairs.iter().enumerate() {
+            write!(text, "nvmf_poll_group_add_qpair: tsc={begin:#x}, qpair={i:#x}, thread=0x1\n").unwrap();
+            write!(text, "nvmf_ctrlr_add_qpair: tsc={begin:#x}, qpair={i:#x}, qid={qid:#x}, subnqn='{subnqn}', ")
+                .unwrap();
+            write!(text, "hostnqn='{host}'\n").unwrap();
+        }
         let (lifetimes, _) = Lifetimes::read(&specs, &text);
         let all: Vec<_> = owners
             .iter()

@@ -407,7 +407,9 @@ mod tests {
         let (read, _) = Lifetimes::read(&specs, &other_way.join("\n"));
         assert_eq!((read.all(), read.orphans), (whole.all(), whole.orphans));
         let mut learnt = Lifetimes::default();
-        lines.iter().for_each(|line| learnt.learn(&specs, line));
+        for line in &lines {
+            learnt.learn(&specs, line);
+        }
         assert_eq!((learnt.all(), learnt.orphans), (whole.all(), whole.orphans));
 
         learnt.forget(Ticks(0x20));

@@ -73,11 +73,11 @@ impl<'a> Recording<'a> {
 }
 
 /// The events of the text in the order of their lines, each with its line; `before` is the time of the one before them.
-pub(crate) fn events<'a>(
-    text: &'a str,
+pub(crate) fn events(
+    text: &str,
     wanted: impl Fn(&str) -> bool,
     mut before: u64,
-) -> impl Iterator<Item = Result<(&'a str, Event<'a>), BrokenLine>> {
+) -> impl Iterator<Item = Result<(&str, Event<'_>), BrokenLine>> {
     text.lines().enumerate().filter_map(move |(index, line)| {
         let (probe, rest) = line.split_once(": ")?;
         if !wanted(probe) {

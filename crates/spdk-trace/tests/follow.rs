@@ -169,12 +169,12 @@ fn nothing_is_torn_or_given_twice_and_what_is_lost_is_counted() {
                 ControlFlow::Continue(())
             };
             loop {
-                let last = done.load(Ordering::Acquire);
+                let is_over = done.load(Ordering::Acquire);
                 let mut copied = Copied::default();
                 let at = began.elapsed();
                 lost += tail.look(&file, &mut copied).unwrap().lost;
                 follower.take(copied, at);
-                if last {
+                if is_over {
                     let _ = follower.give_all(&mut each);
                     break;
                 }

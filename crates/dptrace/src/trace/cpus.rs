@@ -104,8 +104,8 @@ fn allowed(status: &str) -> Option<BTreeSet<usize>> {
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     let mut cpus = BTreeSet::new();
     for part in list.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        cpus.extend(first.parse::<usize>().ok()?..=last.parse().ok()?);
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        cpus.extend(from.parse::<usize>().ok()?..=to.parse().ok()?);
     }
     Some(cpus)
 }

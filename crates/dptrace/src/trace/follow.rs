@@ -62,8 +62,7 @@ pub(crate) fn follow(
     format.begin(&mut output.buffer, &head, &lister.view);
     let reader = Reader::start(follower.tail(), FileSource::open(what.path)?)?;
     let mut end = End::new(what);
-    // What is shown was held back for longer than the owners' age, so that its owner was there when they were read.
-    let (mut owners_read, mut owners_known) = (Instant::now(), None);
+    let mut owners = FreshOwners { source, read: None, changes: None };
     let why = loop {
         let batch = reader.next(ASK);
         if let Some(why) = end.look() {
@@ -77,13 +76,7 @@ pub(crate) fn follow(
         if is_last {
             objects.finish();
         }
-        if is_last || owners_read.elapsed() >= HOLD / 2 {
-            follower.refresh_owners(&source)?;
-            owners_read = Instant::now();
-            if std::mem::replace(&mut owners_known, Some(follower.owners().changes())) != owners_known {
-                objects.know_owners(follower.owners(), follower.tick_rate());
-            }
-        }
+        owners.refresh(&mut follower, objects, is_last)?;
         let mut annotated = lister.annotated_by(objects.annotator());
         let mut look =
             Looking { lister: &mut annotated, filter, format: format.as_mut(), output, unknown: Unknown::default() };
@@ -106,6 +99,31 @@ pub(crate) fn follow(
     tell_losses(&follower, lister.view.base, reader.finish());
     note(&format!("{why}: {} records shown of {} read", lister.shown, lister.read));
     Ok(())
+}
+
+/// The trace's owners, read again often enough: what is shown was held back for longer than that, so that its owner was
+/// there when they were read.
+struct FreshOwners {
+    source: FileSource,
+    read: Option<Instant>,
+    /// How often they had changed when the objects learnt of them.
+    changes: Option<u64>,
+}
+
+impl FreshOwners {
+    fn refresh(&mut self, follower: &mut Follower, objects: &mut Objects, must: bool) -> anyhow::Result<()> {
+        if !must && self.read.is_some_and(|read| read.elapsed() < HOLD / 2) {
+            return Ok(());
+        }
+        follower.refresh_owners(&self.source)?;
+        self.read = Some(Instant::now());
+        let changes = Some(follower.owners().changes());
+        if self.changes != changes {
+            self.changes = changes;
+            objects.know_owners(follower.owners(), follower.tick_rate());
+        }
+        Ok(())
+    }
 }
 
 /// Whether it is over.

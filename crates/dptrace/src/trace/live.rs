@@ -27,7 +27,7 @@ pub(crate) struct Unknown {
 /// Where a record's objects are known from.
 pub(crate) enum Objects {
     /// A recording that is there already, or nothing.
-    Known(Option<Annotator>),
+    Known(Option<Box<Annotator>>),
     /// A process, from now on.
     Live(Box<Live>),
 }
@@ -68,7 +68,7 @@ impl Objects {
     /// Takes over the trace's owners.
     pub(crate) fn know_owners(&mut self, owners: &Owners, rate: TickRate) {
         let annotator = match self {
-            Self::Known(annotator) => annotator.as_mut(),
+            Self::Known(annotator) => annotator.as_deref_mut(),
             Self::Live(live) => Some(&mut live.annotator),
         };
         if let Some(annotator) = annotator {
@@ -89,7 +89,7 @@ impl Objects {
     /// What is known now.
     pub(crate) fn annotator(&self) -> Option<&Annotator> {
         match self {
-            Self::Known(annotator) => annotator.as_ref(),
+            Self::Known(annotator) => annotator.as_deref(),
             Self::Live(live) => Some(&live.annotator),
         }
     }
@@ -127,7 +127,7 @@ impl Objects {
 
 impl Live {
     fn learn(&mut self, lines: &[String]) {
-        lines.iter().for_each(|line| self.annotator.learn(line));
+        self.annotator.learn(lines);
     }
 
     /// Forgets those that have ended before `shown`, when there are many.

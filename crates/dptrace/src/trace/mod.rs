@@ -241,7 +241,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     // Before any thread is started: they inherit it.
     cpus::keep_off(application.pids().chain(live));
     let mut objects = match live {
-        None => Objects::Known(annotator),
+        None => Objects::Known(annotator.map(Box::new)),
         Some(pid) => {
             let text = args.objects.text()?;
             Objects::start(pid, specs, &text, follower.tpoints(), follower.era().has_owners())

@@ -161,7 +161,7 @@ impl Worker {
             }
             let is_last = stop || failed.is_some();
             // Empty ones as well, for a while: they let go what is held back.
-            let is_due = at - handed_over >= HAND_OVER && at - news < HOLD * 2;
+            let is_due = at >= handed_over + HAND_OVER && at < news + HOLD * 2;
             if is_last || is_due || bytes >= ENOUGH {
                 let batch = Batch { copied: std::mem::take(&mut copied), at, is_last, failed };
                 // Nobody wants it any more.
