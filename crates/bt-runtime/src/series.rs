@@ -61,7 +61,7 @@ impl Series {
     ) -> Self {
         let first = last.saturating_sub(u64::from(buckets).saturating_sub(1));
         let mut epochs: BTreeMap<u64, Vec<Slot>> = BTreeMap::new();
-        for slot in slots.iter().filter(|slot| slot.meta != 0 && slot.epoch >= first && slot.epoch <= last) {
+        for slot in slots.iter().filter(|slot| slot.epoch >= first && slot.epoch <= last) {
             epochs.entry(slot.epoch).or_default().push(*slot);
         }
         let Some(&earliest) = epochs.keys().next() else { return Self { points: Vec::new(), interval } };

@@ -187,7 +187,7 @@ fn slots(values: &[Vec<u8>], signed: bool) -> Vec<Slot> {
     let slots = values.iter().flat_map(|bytes| bytes.as_chunks::<24>().0);
     let slot =
         |slot: &[u8; 24]| Slot { value: widened(word(slot, 0), signed), meta: word(slot, 8), epoch: word(slot, 16) };
-    slots.map(slot).filter(|slot| slot.epoch != 0).collect()
+    slots.map(slot).filter(|slot| slot.meta != 0).collect()
 }
 
 fn newest_epoch(value: &MapValue, elements: &Elements) -> u64 {

@@ -91,7 +91,7 @@ pub fn chosen(bits: usize) -> FakeTarget {
     let has = |bit: u32| bits & (1 << bit) == 0;
     let mut target = on(if has(1) { Arch::X86_64 } else { Arch::Aarch64 });
     if !has(0) {
-        target.kernel = KernelFacts { exchange: false, large_keys: false, sleepable: false };
+        target.kernel = KernelFacts { exchange: false, large_keys: false, sleepable: false, allocation: false };
     }
     if !has(2) {
         target.btf = None;

@@ -106,8 +106,17 @@ impl Session {
     /// The entries of a map, by its name with the `@`, each `[key]: value`, sorted.
     pub fn map(&self, name: &str) -> Vec<String> {
         let map = self.script.maps.iter().find(|map| map.name == name).unwrap();
-        let keys = self.machine.keys(&map.bpf_name);
-        let entry = |key: &Vec<u8>| decode::entry(map, key, &self.machine.values(&map.bpf_name, key));
+        let keys = self.machine.keys(map.key_table.as_ref().map_or(&map.bpf_name, |table| &table.bpf_name));
+        let entry = |key: &Vec<u8>| {
+            let mut values = self.machine.values(&map.bpf_name, key);
+            // What all CPUs share counts as one more's.
+            let shared = map.key_table.iter().flat_map(|table| {
+                let values = self.machine.values(&table.bpf_name, key);
+                values.into_iter().map(|value| &value[table.value_offset as usize..])
+            });
+            values.extend(shared);
+            decode::entry(map, key, &values)
+        };
         let mut entries: Vec<String> = keys.iter().map(entry).collect();
         entries.sort();
         entries

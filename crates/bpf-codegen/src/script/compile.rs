@@ -9,9 +9,9 @@ use bt_lang::{Diagnostic, Span, conditions, macros};
 use typeinfo::{Abi, TypeStore};
 
 use super::check::{Asked, Body, Check, DeclaredKind, Made, MapHolds, MapInfo, Shared};
-use super::emit::{self, aggregate, scratch};
+use super::emit::{self, aggregate, key_table, scratch};
 use super::interface::failure::{FAILURE_BYTES, FAILURES, Failures};
-use super::interface::{Config, MapValue, Script, ScriptMap, ScriptProbe, TargetFacts, ValueType};
+use super::interface::{Config, KeyTable, MapValue, Script, ScriptMap, ScriptProbe, TargetFacts, ValueType};
 use super::resolve::{self, Target};
 use super::ty::Ty;
 use super::{probe::Context, settings};
@@ -34,9 +34,6 @@ const MAX_ROUNDS: usize = 16;
 const SHORT_STRING: u32 = 240;
 /// `BPF_F_NO_PREALLOC`: memory for entries is taken when they come.
 const NO_PREALLOC: u32 = 1;
-/// Entries larger than this are not set aside beforehand.
-const LARGE_ENTRY: u32 = 256;
-
 /// A body for one context, and all that it is attached to.
 struct Unit<'p> {
     probe: &'p Probe,
@@ -333,6 +330,10 @@ fn script_map(shared: &Shared<'_>, map: &MapInfo) -> ScriptMap {
         key: shared.value_type(&key),
         key_size: emit::key_size(&key),
         per_cpu: is_per_cpu(map),
+        key_table: emit::has_key_table(shared, map).then(|| KeyTable {
+            bpf_name: emit::key_table_name(&map.name),
+            value_offset: emit::key_table_offset(&value),
+        }),
         value,
     }
 }
@@ -360,9 +361,10 @@ fn maps(shared: &Shared<'_>, scratch_bytes: u32, wants_zeros: bool) -> Vec<MapDe
     for map in &shared.maps {
         let def = map_def(shared, map);
         if is_per_cpu(map) {
-            zeros = zeros.max(def.value_size);
+            zeros = zeros.max(def.value_size + key_table::LOCK_BYTES);
         }
         maps.push(def);
+        maps.extend(emit::key_table_def(shared, map));
     }
     if wants_zeros {
         maps.push(MapDef::new(aggregate::ZEROS, MapKind::Array, 4, zeros, 1));
@@ -387,7 +389,8 @@ fn map_def(shared: &Shared<'_>, map: &MapInfo) -> MapDef {
         (false, true) => MapKind::LruHash,
         (false, false) => MapKind::Hash,
     };
-    let large = key_size + value_size > LARGE_ENTRY || is_per_cpu(map);
+    // A value for each CPU would be set aside for as many as the machine can have: those are taken when they come.
+    let large = is_per_cpu(map) || key_table::entry_bytes(entries, key_size, value_size) > key_table::SET_ASIDE;
     let flags = if large && !lru && entries > 1 { NO_PREALLOC } else { 0 };
     MapDef::new(&emit::bpf_name(&map.name), kind, key_size, value_size, entries).with_flags(flags)
 }

@@ -20,7 +20,12 @@ pub(crate) fn live() -> FakeTarget {
     let features = FEATURES.get_or_init(|| Features::detect().unwrap_or(Features::none()));
     let cpus = sys::bpf::possible_cpus().unwrap() as u32;
     FakeTarget {
-        kernel: KernelFacts { exchange: features.exchange, large_keys: features.large_keys, sleepable: can_wait() },
+        kernel: KernelFacts {
+            exchange: features.exchange,
+            large_keys: features.large_keys,
+            allocation: features.allocation,
+            sleepable: can_wait(),
+        },
         btf: BTF.get_or_init(|| std::fs::read("/sys/kernel/btf/vmlinux").ok()).as_deref(),
         raw_tracepoints: Names::Any,
         kernel_functions: Names::Any,

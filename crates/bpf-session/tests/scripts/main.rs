@@ -60,13 +60,16 @@ pub(crate) fn try_run(source: &str, facts: &FakeTarget) -> Result<Option<Outcome
 /// A map's entries, each `[key]: value`, sorted.
 fn entries(session: &Session, map: &ScriptMap) -> Vec<String> {
     let kernel = session.map(&map.bpf_name).unwrap();
+    let key_table = map.key_table.as_ref().map(|it| (session.map(&it.bpf_name).unwrap(), it.value_offset as usize));
     let mut entries = Vec::new();
-    for key in kernel.keys().unwrap() {
-        let bytes = kernel.lookup(&key).unwrap().unwrap();
-        let cpus: Vec<&[u8]> = match kernel.cpu_stride() {
+    for key in key_table.map_or(kernel, |(table, _)| table).keys().unwrap() {
+        let bytes = kernel.lookup(&key).unwrap().unwrap_or_default();
+        let shared = key_table.map(|(table, offset)| table.lookup(&key).unwrap().unwrap()[offset..].to_vec());
+        let mut cpus: Vec<&[u8]> = match kernel.cpu_stride() {
             Some(stride) => bytes.chunks(stride).collect(),
             None => vec![&bytes],
         };
+        cpus.extend(shared.as_deref());
         entries.push(decode::entry(map, &key, &cpus));
     }
     entries.sort();

@@ -13,7 +13,7 @@ const STR: ValueType = ValueType::Str { size: 8 };
 
 fn map(key: ValueType, value: MapValue) -> ScriptMap {
     let per_cpu = !matches!(value, MapValue::Scalar(_));
-    ScriptMap { name: "@".into(), bpf_name: "m".into(), key_size: key.size(), key, value, per_cpu }
+    ScriptMap { name: "@".into(), bpf_name: "m".into(), key_size: key.size(), key, value, per_cpu, key_table: None }
 }
 
 fn words(words: &[u64]) -> Vec<u8> {

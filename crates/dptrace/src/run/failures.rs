@@ -16,11 +16,21 @@ use crate::failure::note;
 
 /// How often is looked for what failed, while a script runs.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// `E2BIG` of a map that has no room for another key.
-const FULL: i64 = -7;
-/// What is told of it.
+/// The helper by which keys come into maps.
+const MAP_UPDATE: &str = "map_update_elem";
+/// `ENOMEM`, negated as helpers give it.
+const NO_MEMORY: i64 = -12;
+/// `EBUSY`, `EDEADLK` and `ETIMEDOUT`, likewise: whoever was interrupted holds the lock that is needed.
+const BUSY: [i64; 3] = [-16, -35, -110];
+/// What is said of a key for which the kernel had no memory.
+const NO_MEMORY_FOR_KEY: &str = "the kernel had no memory for another key at that moment, though the map is not full";
+/// What is said of a map whose lock is held by what was interrupted.
+const MAP_IS_BUSY: &str = "the map was in use by what this hit has interrupted";
+/// What is said of a map that has no room for another key.
 const MAP_IS_FULL: &str = "the map is full: it has no room for another key (config = { max_map_keys = N } or \
                            BPFTRACE_MAX_MAP_KEYS=N makes it larger)";
+/// What is said of a loop that was not at its end.
+const LOOP_CUT: &str = "the loop was cut after 8388608 turns: the kernel allows no more";
 /// What is told of strings.
 const TEXT_CUT: &str = "cut: longer than max_strlen allows (config = { max_strlen = N } or BPFTRACE_MAX_STRLEN=N makes it \
                         larger)";
@@ -81,9 +91,15 @@ impl<'a> Failures<'a> {
                 tell(&format!("{}: WARNING: {words}\n{}", place.shown(), text.context(place)));
             }
         };
-        if let FailureKind::Helper(helper) = failure.kind {
+        let helper = match failure.kind {
+            FailureKind::Helper(helper) => Some(helper),
+            FailureKind::MapFull => Some(MAP_UPDATE),
+            _ => None,
+        };
+        if let Some(helper) = helper {
             let error = machine.error_text(i32::try_from(-code).unwrap_or(0));
-            let words = helper_words(helper, code).map_or_else(|| error.clone(), str::to_owned);
+            let known = words(failure.kind).or_else(|| helper_words(helper, code));
+            let words = known.map_or_else(|| error.clone(), str::to_owned);
             complain(&format!("{words}\nAdditional Info - helper: {helper}, retcode: {code}"));
             return printer.helper_error(&error, helper, code, place);
         }
@@ -116,7 +132,9 @@ pub(super) fn note_count(count: u64, noun: &str, what: &str) {
 /// What happened more than once at a place; nothing of what is told for the whole script.
 fn often(kind: FailureKind) -> Option<&'static str> {
     Some(match kind {
-        FailureKind::Helper("map_update_elem") => "values were not put in: the map was full",
+        FailureKind::MapFull => "values were not put in: the map was full",
+        FailureKind::Helper(MAP_UPDATE) => "values were not put in, though the map was not full",
+        FailureKind::LoopCut => "loops were cut",
         FailureKind::Helper("map_lookup_elem") => "look-ups found no such key",
         FailureKind::Helper(_) => "calls of the helper failed",
         FailureKind::DivisionByZero => "divisions were by 0",
@@ -130,7 +148,8 @@ fn often(kind: FailureKind) -> Option<&'static str> {
 /// What is told of a helper's failure, where it is not the error's text.
 fn helper_words(helper: &str, code: i64) -> Option<&'static str> {
     match (helper, code) {
-        ("map_update_elem", FULL) => Some(MAP_IS_FULL),
+        (MAP_UPDATE, NO_MEMORY) => Some(NO_MEMORY_FOR_KEY),
+        (MAP_UPDATE, code) if BUSY.contains(&code) => Some(MAP_IS_BUSY),
         ("map_lookup_elem", _) => Some("the map has no such key"),
         _ => None,
     }
@@ -139,6 +158,8 @@ fn helper_words(helper: &str, code: i64) -> Option<&'static str> {
 /// What is told of a failure; nothing of those that are only counted.
 fn words(kind: FailureKind) -> Option<&'static str> {
     Some(match kind {
+        FailureKind::MapFull => MAP_IS_FULL,
+        FailureKind::LoopCut => LOOP_CUT,
         FailureKind::DivisionByZero => "division by 0: the result is taken to be 1",
         FailureKind::OutOfBounds => "the index is outside of the array: what is there means nothing",
         FailureKind::KernelStack => "the kernel's stack could not be read",

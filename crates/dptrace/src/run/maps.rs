@@ -1,33 +1,62 @@
 //! A script's maps in the kernel: read, cleared, set to zero.
 
-use bpf_codegen::script::interface::ScriptMap;
+use bpf_codegen::script::interface::{KeyTable, ScriptMap};
 use bpf_session::{Map, Session};
 
-/// A map's elements: each key, and its values of all CPUs (one, if it has no value for each CPU).
+/// A map's elements: each key, and its values of all CPUs (one, if it has no value for each CPU); the one that they share in
+/// the map of the keys is one more.
 pub(super) type Elements = Vec<(Vec<u8>, Vec<Vec<u8>>)>;
 
 /// All elements of a map. What can't be read is not there.
 pub(super) fn elements(session: &Session, map: &ScriptMap) -> Elements {
-    let Some(known) = session.map(&map.bpf_name) else { return Vec::new() };
-    let keys = known.keys().unwrap_or_default();
-    keys.into_iter().filter_map(|key| Some((key.clone(), values(known, &key)?))).collect()
+    let kernel = KernelMaps::of(session, map);
+    let keys = kernel.keys().unwrap_or_default();
+    keys.into_iter().filter_map(|key| Some((key.clone(), kernel.values(&key)?))).collect()
 }
 
 /// One element's values, by the bytes of its key as an event carries them.
 pub(super) fn element(session: &Session, map: &ScriptMap, key: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let known = session.map(&map.bpf_name)?;
+    let kernel = KernelMaps::of(session, map);
     let mut padded = key.to_vec();
-    padded.resize(known.key_size(), 0);
-    values(known, &padded)
+    padded.resize(kernel.values?.key_size(), 0);
+    kernel.values(&padded)
 }
 
-fn values(map: &Map, key: &[u8]) -> Option<Vec<Vec<u8>>> {
-    crate::interrupt::step();
-    let value = map.lookup(key).ok()??;
-    Some(match map.cpu_stride() {
-        Some(stride) => value.chunks(stride).map(<[u8]>::to_vec).collect(),
-        None => vec![value],
-    })
+/// What the kernel has of a script's map.
+struct KernelMaps<'a> {
+    values: Option<&'a Map>,
+    key_table: Option<(&'a Map, &'a KeyTable)>,
+}
+
+impl<'a> KernelMaps<'a> {
+    fn of(session: &'a Session, map: &'a ScriptMap) -> Self {
+        let key_table = map.key_table.as_ref().and_then(|table| Some((session.map(&table.bpf_name)?, table)));
+        Self { values: session.map(&map.bpf_name), key_table }
+    }
+
+    /// Keys first: who finds one without its values puts them in.
+    fn all(&self) -> impl Iterator<Item = &'a Map> {
+        self.key_table.map(|(map, _)| map).into_iter().chain(self.values)
+    }
+
+    fn keys(&self) -> Option<Vec<Vec<u8>>> {
+        self.all().next()?.keys().ok()
+    }
+
+    fn values(&self, key: &[u8]) -> Option<Vec<Vec<u8>>> {
+        crate::interrupt::step();
+        let map = self.values?;
+        let mut values: Vec<Vec<u8>> = match (map.lookup(key).ok().flatten(), map.cpu_stride()) {
+            (Some(value), Some(stride)) => value.chunks(stride).map(<[u8]>::to_vec).collect(),
+            (Some(value), None) => vec![value],
+            (None, _) => Vec::new(),
+        };
+        if let Some((map, table)) = self.key_table {
+            let shared = map.lookup(key).ok().flatten();
+            values.extend(shared.and_then(|value| Some(value.get(table.value_offset as usize..)?.to_vec())));
+        }
+        Some(values).filter(|values| !values.is_empty())
+    }
 }
 
 /// Takes all keys out. Of an array, which has all keys at all times, values become 0.
@@ -53,6 +82,8 @@ fn zero_one(map: &Map, key: &[u8]) {
 }
 
 fn each_key(session: &Session, map: &ScriptMap, act: impl Fn(&Map, &[u8])) {
-    let Some(known) = session.map(&map.bpf_name) else { return };
-    known.keys().unwrap_or_default().iter().for_each(|key| act(known, key));
+    let kernel = KernelMaps::of(session, map);
+    for key in kernel.keys().unwrap_or_default() {
+        kernel.all().for_each(|known| act(known, &key));
+    }
 }

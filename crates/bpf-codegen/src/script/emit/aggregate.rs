@@ -4,7 +4,7 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Reg, Size, Src, Width};
 
 use super::place::Place;
-use super::{Emitter, Held, failures};
+use super::{Emitter, Held, key_table};
 use crate::script::check::MapHolds;
 use crate::script::hir::{Ex, MapId};
 use crate::script::interface::SeriesOp;
@@ -14,7 +14,7 @@ use crate::script::ty::{Agg, Ty};
 /// A map of one value, never written: what a new value of a per-CPU map is copied from.
 pub(crate) const ZEROS: &str = "zeros";
 /// `BPF_NOEXIST`: another program on this CPU may have been faster.
-const IF_NEW: i32 = 1;
+pub(super) const IF_NEW: i32 = 1;
 
 impl Emitter<'_> {
     fn agg(&self, map: MapId) -> Agg {
@@ -39,8 +39,12 @@ impl Emitter<'_> {
         let held = value.map(|_| self.hold());
         let key = self.key(map, key);
         let done = self.asm.label("aggregated");
-        self.find_or_make(map, key, done);
-        self.apply(&agg, held);
+        if self.has_key_table(map) {
+            self.aggregate_keyed(map, key, &agg, held, done);
+        } else {
+            self.find_or_make(map, key, done);
+            self.apply(&agg, held, self.context.is_user());
+        }
         self.asm.bind(done);
         if let Some(held) = held {
             self.release(held);
@@ -77,7 +81,7 @@ impl Emitter<'_> {
         // A map without a key has room for its only value.
         if self.key_type(map) != Ty::Void {
             self.asm.load(Size::DW, R0, frame.at(error));
-            self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
+            self.failed_update();
         }
         self.asm.jump(failed).bind(there);
         self.release(made);
@@ -96,10 +100,10 @@ impl Emitter<'_> {
         };
     }
 
-    /// Adds to the word at r0, `offset` bytes on. Programs of user probes can be preempted by others of their CPU.
-    fn add_word(&mut self, offset: i16, by: impl Into<Src>) {
+    /// Adds to the word at r0, `offset` bytes on; in one step where others may do so at the same time.
+    fn add_word(&mut self, offset: i16, by: impl Into<Src>, shared: bool) {
         let by = by.into();
-        if !self.context.is_user() {
+        if !shared {
             self.asm.load(Size::DW, R2, R0.at(offset)).add(R2, by).store(Size::DW, R0.at(offset), R2);
             return;
         }
@@ -113,8 +117,9 @@ impl Emitter<'_> {
         self.asm.atomic(AtomicOp::Add, Width::W64, R0.at(offset), reg);
     }
 
-    /// Lets the value at r0 take part.
-    fn apply(&mut self, agg: &Agg, held: Option<Held>) {
+    /// Lets the value at r0 take part. Others may change it at the same time if it is `shared` by all CPUs; programs of user
+    /// probes can be preempted by others of their CPU.
+    pub(super) fn apply(&mut self, agg: &Agg, held: Option<Held>, shared: bool) {
         let value = match held {
             Some(Held::Reg(reg)) => reg,
             Some(held) => {
@@ -124,16 +129,16 @@ impl Emitter<'_> {
             None => R1,
         };
         match *agg {
-            Agg::Count => self.add_word(0, 1),
-            Agg::Sum { .. } => self.add_word(0, value),
+            Agg::Count => self.add_word(0, 1, shared),
+            Agg::Sum { .. } => self.add_word(0, value, shared),
             Agg::Min { signed } => self.extreme(if signed { JumpOp::SLe } else { JumpOp::Le }, value),
             Agg::Max { signed } => self.extreme(if signed { JumpOp::SGe } else { JumpOp::Ge }, value),
             Agg::Avg { .. } | Agg::Stats { .. } => {
-                self.add_word(0, value);
-                self.add_word(8, 1);
+                self.add_word(0, value, shared);
+                self.add_word(8, 1, shared);
             }
-            Agg::Hist { bits } => self.bump(hist_buckets(bits), value),
-            Agg::Lhist { min, max, step } => self.bump(lhist_buckets(min, max, step), value),
+            Agg::Hist { bits } => self.bump(hist_buckets(bits), value, shared),
+            Agg::Lhist { min, max, step } => self.bump(lhist_buckets(min, max, step), value, shared),
             Agg::Series { interval, buckets, op, signed } => {
                 self.asm.mov(R1, value);
                 self.series(interval, buckets, op, signed);
@@ -150,10 +155,10 @@ impl Emitter<'_> {
     }
 
     /// Counts in a bucket.
-    fn bump(&mut self, buckets: u32, bucket: Reg) {
+    fn bump(&mut self, buckets: u32, bucket: Reg, shared: bool) {
         let outside = self.asm.label("outside");
         self.asm.jump_if(bucket, JumpOp::Ge, buckets.cast_signed(), outside).lsh(bucket, 3).add(R0, bucket);
-        self.add_word(0, 1);
+        self.add_word(0, 1, shared);
         self.asm.bind(outside);
     }
 
@@ -207,8 +212,8 @@ impl Emitter<'_> {
         self.asm.store(Size::DW, frame.at(value), R1);
         let map_value = self.hold();
         self.series_time();
-        self.asm.mov(R4, R0).constant(R1, interval).div(R0, R1).mov(R2, R0).rem(R0, buckets.cast_signed());
-        // r2 the epoch, r4 the time, r3 the slot. The verifier does not draw the bounds from a remainder.
+        self.asm.mov(R4, R0).add(R4, 1).constant(R1, interval).div(R0, R1).mov(R2, R0).rem(R0, buckets.cast_signed());
+        // r2 the epoch, r4 one more than the time, which may be 0, r3 the slot. The verifier does not draw the bounds from a remainder.
         let (same, fresh, done) = (self.asm.label("same"), self.asm.label("fresh"), self.asm.label("noted"));
         self.asm.jump_if(R0, JumpOp::Ge, buckets.cast_signed(), done).mul(R0, 24);
         self.fetch(map_value, R3);
@@ -258,22 +263,24 @@ impl Emitter<'_> {
         }
     }
 
-    /// r0 = all CPUs' values of a key as one number.
+    /// r0 = all CPUs' values of a key as one number, with the one that they share.
     pub(super) fn read_aggregate(&mut self, map: MapId, key: Place) {
         let agg = self.agg(map);
         let (cpu, first, second) = (self.slot(), self.slot(), self.slot());
         let frame = self.frame;
         let (again, next, out) = (self.asm.label("cpu"), self.asm.label("next"), self.asm.label("out"));
         self.asm.store(Size::DW, frame.at(cpu), 0).store(Size::DW, frame.at(first), 0);
+        let cpus = self.shared.facts.possible_cpus().max(1).cast_signed();
+        let (shared, found) = (self.asm.label("shared"), self.asm.label("found"));
+        let has_key_table = self.has_key_table(map);
         self.asm.store(Size::DW, frame.at(second), 0).bind(again);
+        self.asm.load(Size::DW, R3, frame.at(cpu));
+        if has_key_table {
+            self.asm.jump_if(R3, JumpOp::Eq, cpus, shared);
+        }
         self.address(key, R2);
         self.load_map(map);
-        self.asm.load(Size::DW, R3, frame.at(cpu)).call(Helper::MAP_LOOKUP_PERCPU_ELEM).jump_if(
-            R0,
-            JumpOp::Eq,
-            0,
-            next,
-        );
+        self.asm.call(Helper::MAP_LOOKUP_PERCPU_ELEM).jump_if(R0, JumpOp::Eq, 0, next).bind(found);
         self.asm.load(Size::DW, R1, R0.at(0)).load(Size::DW, R2, frame.at(first));
         match agg {
             Agg::Min { signed } | Agg::Max { signed } => {
@@ -298,9 +305,18 @@ impl Emitter<'_> {
                 }
             }
         }
-        let cpus = self.shared.facts.possible_cpus().max(1).cast_signed();
         self.asm.bind(next).load(Size::DW, R1, frame.at(cpu)).add(R1, 1).store(Size::DW, frame.at(cpu), R1);
-        self.asm.jump_if(R1, JumpOp::Lt, cpus, again).bind(out).load(Size::DW, R0, frame.at(first));
+        self.asm.jump_if(R1, JumpOp::Lt, cpus + i32::from(has_key_table), again);
+        if has_key_table {
+            self.asm.jump(out).bind(shared);
+            self.lookup_key_table(map, key);
+            self.asm.jump_if(R0, JumpOp::Eq, 0, next);
+            if agg.value().takes_steps() {
+                self.asm.add(R0, key_table::LOCK_BYTES.cast_signed());
+            }
+            self.asm.jump(found);
+        }
+        self.asm.bind(out).load(Size::DW, R0, frame.at(first));
         if matches!(agg, Agg::Avg { .. }) {
             self.asm.load(Size::DW, R1, frame.at(second));
             self.divide_total(matches!(agg, Agg::Avg { signed: true }));

@@ -8,6 +8,9 @@ use super::Emitter;
 use crate::script::interface::failure::FAILURES;
 use crate::script::interface::{Failure, FailureKind};
 
+/// `-E2BIG`: a map has as many keys as it may.
+const FULL: i32 = -7;
+
 impl Emitter<'_> {
     /// Runs with a part of the script as the one that is being worked on.
     pub(super) fn within<T>(&mut self, span: Span, run: impl FnOnce(&mut Self) -> T) -> T {
@@ -22,9 +25,22 @@ impl Emitter<'_> {
         let place = self.failures.place(Failure { kind, span: self.at });
         self.asm.note("count what failed").load_data(R1, FAILURES, place).mov(R2, 1);
         self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2);
-        if matches!(kind, FailureKind::Helper(_) | FailureKind::KernelStack | FailureKind::UserStack) {
+        if matches!(
+            kind,
+            FailureKind::Helper(_) | FailureKind::MapFull | FailureKind::KernelStack | FailureKind::UserStack
+        ) {
             self.asm.store(Size::DW, R1.at(8), R0);
         }
+    }
+
+    /// Counts that a map took no value; r0 is the error. Uses r1 and r2.
+    pub(super) fn failed_update(&mut self) {
+        let (full, counted) = (self.asm.label("full"), self.asm.label("counted"));
+        self.asm.jump_if(R0, JumpOp::Eq, FULL, full);
+        self.failed(of(Helper::MAP_UPDATE_ELEM));
+        self.asm.jump(counted).bind(full);
+        self.failed(FailureKind::MapFull);
+        self.asm.bind(counted);
     }
 
     /// Counts a failure if r0 is an error.

@@ -8,6 +8,7 @@ use super::place::{Base, Place};
 use super::{EmitError, Emitter, MAX_SUBS, RETURNED, Sub, Turn};
 use crate::script::check::MapHolds;
 use crate::script::hir::{Ex, ExKind, MapId, St, VarId};
+use crate::script::interface::FailureKind;
 use crate::script::ty::Ty;
 
 /// `BPF_MAX_LOOPS` of the kernel: `bpf_loop` does no more turns.
@@ -97,7 +98,16 @@ impl Emitter<'_> {
         self.forget_numbers();
         self.asm.mov(R1, MAX_TURNS);
         self.call_loop(&name);
+        let turns = self.hold();
         self.after_loop(returns);
+        self.release(turns);
+        self.fetch(turns, R1);
+        // The condition says whether there would be another turn.
+        let over = self.asm.label("over");
+        self.asm.jump_if(R1, JumpOp::Ne, MAX_TURNS, over);
+        self.jump_unless(cond, over);
+        self.within(cond.span, |emitter| emitter.failed(FailureKind::LoopCut));
+        self.asm.bind(over);
     }
 
     /// Makes the verifier forget what it knows of the numbers in variables. It goes through a loop until a turn brings
@@ -127,11 +137,7 @@ impl Emitter<'_> {
         let turns = self.slot();
         let (skip, few) = (self.asm.label("none"), self.asm.label("few"));
         self.asm.load(Size::DW, R1, frame.at(first)).jump_if(R0, JumpOp::SLe, R1, skip).sub(R0, R1);
-        self.asm.jump_if(R0, JumpOp::Le, MAX_TURNS, few).mov(R0, MAX_TURNS).bind(few).store(
-            Size::DW,
-            frame.at(turns),
-            R0,
-        );
+        self.asm.store(Size::DW, frame.at(turns), R0);
         let mut name = String::new();
         let returns = self.noting_returns(|emitter| {
             name = emitter.callback(R2, |emitter| {
@@ -142,7 +148,12 @@ impl Emitter<'_> {
             });
         });
         self.asm.load(Size::DW, R1, frame.at(turns));
+        self.asm.jump_if(R1, JumpOp::Le, MAX_TURNS, few).mov(R1, MAX_TURNS).bind(few);
         self.call_loop(&name);
+        // All turns that there can be, and more were wanted.
+        self.asm.jump_if(R0, JumpOp::Ne, MAX_TURNS, skip).load(Size::DW, R1, frame.at(turns));
+        self.asm.jump_if(R1, JumpOp::Le, MAX_TURNS, skip);
+        self.within(end.span, |emitter| emitter.failed(FailureKind::LoopCut));
         self.asm.bind(skip);
         self.after_loop(returns);
     }
@@ -177,10 +188,19 @@ impl Emitter<'_> {
                 emitter.asm.mov(R0, 0).exit();
             });
         });
-        let frame = self.frame;
-        self.load_map(map);
-        self.asm.load_function(R2, &name).mov(R3, frame).mov(R4, 0).call(Helper::FOR_EACH_MAP_ELEM);
+        self.for_each(map, &name);
         self.after_loop(returns);
+    }
+
+    /// Calls a callback with each key of a map.
+    fn for_each(&mut self, map: MapId, name: &str) {
+        let frame = self.frame;
+        if self.has_key_table(map) {
+            self.load_key_table(map);
+        } else {
+            self.load_map(map);
+        }
+        self.asm.load_function(R2, name).mov(R3, frame).mov(R4, 0).call(Helper::FOR_EACH_MAP_ELEM);
     }
 
     /// r0 = how many keys a map has.
@@ -189,10 +209,8 @@ impl Emitter<'_> {
             let name = emitter.callback(R4, |emitter| {
                 emitter.asm.mov(R0, 0).exit();
             });
-            let frame = emitter.frame;
-            emitter.load_map(map);
             // The helper says how many it has seen.
-            emitter.asm.load_function(R2, &name).mov(R3, frame).mov(R4, 0).call(Helper::FOR_EACH_MAP_ELEM);
+            emitter.for_each(map, &name);
         });
     }
 

@@ -3,8 +3,9 @@
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Size, Width};
 
+use super::Emitter;
 use super::place::{Base, Place};
-use super::{Emitter, failures};
+use crate::script::check::MapHolds;
 use crate::script::hir::{Ex, MapId};
 use crate::script::ty::Ty;
 
@@ -90,7 +91,7 @@ impl Emitter<'_> {
 
     pub(super) fn value_type(&self, map: MapId) -> Ty {
         match &self.shared.maps[map].value {
-            Some(crate::script::check::MapHolds::Scalar(ty)) => ty.clone(),
+            Some(MapHolds::Scalar(ty)) => ty.clone(),
             _ => Ty::Int { size: 8, signed: false },
         }
     }
@@ -132,7 +133,7 @@ impl Emitter<'_> {
         self.address(value, R3);
         self.load_map(map);
         self.asm.mov(R4, 0).call(Helper::MAP_UPDATE_ELEM).jump_if(R0, JumpOp::Eq, 0, done);
-        self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
+        self.failed_update();
         self.asm.bind(done);
     }
 
@@ -168,7 +169,11 @@ impl Emitter<'_> {
         self.temporary(|emitter| {
             let none = emitter.asm.label("none");
             let key = emitter.key(map, key);
-            emitter.lookup(map, key);
+            if emitter.has_key_table(map) {
+                emitter.lookup_key_table(map, key);
+            } else {
+                emitter.lookup(map, key);
+            }
             emitter.asm.mov(R1, R0).mov(R0, 0).jump_if(R1, JumpOp::Eq, 0, none).mov(R0, 1).bind(none);
         });
     }
@@ -177,9 +182,20 @@ impl Emitter<'_> {
         self.temporary(|emitter| {
             let gone = emitter.asm.label("gone");
             let key = emitter.key(map, key);
+            let known = emitter.has_key_table(map).then(|| emitter.slot());
+            if let Some(known) = known {
+                // First: who finds the key there without its values puts them in.
+                emitter.address(key, R2);
+                emitter.load_key_table(map);
+                emitter.asm.call(Helper::MAP_DELETE_ELEM).store(Size::DW, emitter.frame.at(known), R0);
+            }
             emitter.address(key, R2);
             emitter.load_map(map);
-            emitter.asm.call(Helper::MAP_DELETE_ELEM).mov(R1, R0).mov(R0, 0);
+            emitter.asm.call(Helper::MAP_DELETE_ELEM);
+            if let Some(known) = known {
+                emitter.asm.load(Size::DW, R0, emitter.frame.at(known));
+            }
+            emitter.asm.mov(R1, R0).mov(R0, 0);
             emitter.asm.jump_if(R1, JumpOp::Ne, 0, gone).mov(R0, 1).bind(gone);
         });
     }

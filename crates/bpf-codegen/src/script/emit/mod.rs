@@ -10,6 +10,7 @@ mod event;
 mod failures;
 mod foreign;
 mod funs;
+pub(crate) mod key_table;
 mod loops;
 mod maps;
 mod owned;
@@ -33,6 +34,7 @@ use super::probe::Context;
 use super::ty::Ty;
 use place::{Base, Place};
 
+pub(crate) use key_table::{has_key_table, key_table_def, key_table_name, key_table_offset};
 pub(crate) use maps::{bpf_name, key_size};
 
 /// A piece of code that a helper calls back.

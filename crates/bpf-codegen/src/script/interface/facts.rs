@@ -11,6 +11,7 @@ use probes::{Aim, CodePlace, PlaceFault};
 
 /// What the kernel can do, as far as programs can do without it. What they can't do without, a kernel that lacks it refuses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own, which the kernel has or lacks")]
 pub struct KernelFacts {
     /// Exchanging a word of memory in one step. Since Linux 5.12; before, programs can't be preempted, and need none.
     pub exchange: bool,
@@ -18,11 +19,14 @@ pub struct KernelFacts {
     pub large_keys: bool,
     /// Uprobes' programs may wait for a page of memory. Since Linux 6.0.
     pub sleepable: bool,
+    /// Maps whose entries' memory is taken when they come. Since Linux 6.1; before, it is taken with the map, and can't be
+    /// lacking later.
+    pub allocation: bool,
 }
 
 impl KernelFacts {
     /// All of it.
-    pub const ALL: Self = Self { exchange: true, large_keys: true, sleepable: true };
+    pub const ALL: Self = Self { exchange: true, large_keys: true, sleepable: true, allocation: true };
 }
 
 /// A function in a file that processes run.

@@ -26,6 +26,10 @@ pub struct Failure {
 pub enum FailureKind {
     /// A helper gave an error.
     Helper(&'static str),
+    /// A map has no room for another key.
+    MapFull,
+    /// A loop did as many turns as the kernel allows, and was not at its end.
+    LoopCut,
     /// A division by 0, which gives 1, or its remainder, likewise.
     DivisionByZero,
     /// An index that the array does not have.

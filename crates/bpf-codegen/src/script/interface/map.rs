@@ -18,6 +18,19 @@ pub struct ScriptMap {
     pub value: MapValue,
     /// Whether each CPU has a value of its own, to be put together as [`MapValue`] says.
     pub per_cpu: bool,
+    /// The map of its keys, if it has one.
+    pub key_table: Option<KeyTable>,
+}
+
+/// A kernel map beside a per-CPU one that has each of its keys, and for each a value that all CPUs share. Its memory was
+/// taken with it, so that a key finds room until the map is full; the kernel can't get memory for the per-CPU values
+/// everywhere (not where interrupts are off). The value here counts as that of one more CPU.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyTable {
+    /// The kernel map's name in the [`Module`](crate::Module).
+    pub bpf_name: String,
+    /// The bytes before the value: a word that is 1 while a program changes a value which takes several steps.
+    pub value_offset: u32,
 }
 
 /// What a map holds, and how the values of all CPUs become one. Words are `u64` (or `i64` where it says signed).
@@ -67,7 +80,7 @@ pub enum MapValue {
         step: u64,
     },
     /// `buckets` slots of three words each: value, meta, epoch. An epoch is `CLOCK_BOOTTIME / interval`; a slot is
-    /// `epoch % buckets`, and holds nothing while its epoch is 0. Of all CPUs' slots, those of one epoch belong together:
+    /// `epoch % buckets`, and holds nothing while its meta is 0. Of all CPUs' slots, those of one epoch belong together:
     /// by [`SeriesOp`]. Shown are the last `buckets` epochs up to the newest.
     Series {
         /// Nanoseconds of a bucket.
@@ -84,7 +97,7 @@ pub enum MapValue {
 /// How the values of one bucket of a time series become one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SeriesOp {
-    /// The latest: meta is the time of `CLOCK_BOOTTIME` that it was seen at.
+    /// The latest: meta is the time of `CLOCK_BOOTTIME` that it was seen at, and one more, since a clock may stand at 0.
     Last,
     /// The sum: meta is how many there were.
     Sum,
@@ -107,6 +120,11 @@ impl MapValue {
             Self::Lhist { min, max, step } => 8 * lhist_buckets(*min, *max, *step),
             Self::Series { buckets, .. } => 24 * buckets,
         }
+    }
+
+    /// Whether a new number changes a value in several steps, between which no other CPU may come. All else is added.
+    pub(crate) fn takes_steps(&self) -> bool {
+        matches!(self, Self::Min { .. } | Self::Max { .. } | Self::Series { .. })
     }
 }
 

@@ -32,7 +32,7 @@ use crate::Module;
 pub use action::{Action, ActionKind, FormatPiece, FormatSize, FormatSpec, PrintTo};
 pub use facts::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, UsdtPlaces};
 pub use failure::{Failure, FailureKind};
-pub use map::{MapValue, ScriptMap, SeriesOp};
+pub use map::{KeyTable, MapValue, ScriptMap, SeriesOp};
 pub use value::{Clock, EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
 
 /// A compiled script.

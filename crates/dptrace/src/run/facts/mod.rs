@@ -78,6 +78,7 @@ impl TargetFacts for Facts {
         KernelFacts {
             exchange: self.features().exchange,
             large_keys: self.features().large_keys,
+            allocation: self.features().allocation,
             sleepable: self.features().sleepable_uprobes() && !self.awake.get(),
         }
     }

@@ -91,6 +91,7 @@ fn script() -> Script {
         key_size: 8,
         value: MapValue::Count,
         per_cpu: true,
+        key_table: None,
     };
     Script {
         module: Module { maps, programs },
