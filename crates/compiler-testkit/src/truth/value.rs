@@ -1,6 +1,6 @@
 //! Numbers and what operators make of them: the language's rules, written a second time, on numbers without a width.
 //!
-//! The rules are those of bpftrace 0.27's manual ("Integers", "Arithmetic Operators"): work is done in 64 bits, with a sign if
+//! The rules are those of bpftrace 0.26's manual ("Integers", "Arithmetic Operators"): work is done in 64 bits, with a sign if
 //! either side has one, and a difference always has one. Where that manual leaves something undefined (division and right
 //! shift of negative numbers), they are C's. A distance of a shift counts by its low six bits, as the machine has it.
 
