@@ -41,6 +41,8 @@ struct Attr {
 
 /// The flag `inherit`, the second bit: threads that begin later are counted, too.
 const INHERIT: u64 = 1 << 1;
+/// The flag `inherit_thread`, the 36th bit: threads that begin later, and no processes. Since Linux 5.13.
+const INHERIT_THREAD: u64 = 1 << 35;
 /// `PERF_TYPE_BREAKPOINT`.
 const TYPE_BREAKPOINT: u32 = 5;
 /// The flag `freq`: the 11th of the flags' bits.
@@ -53,8 +55,27 @@ const CLOSE_ON_EXEC: libc::c_ulong = 8;
 pub enum Scope {
     /// One process, on any CPU.
     Process(u32),
+    /// One thread, on any CPU, and those that it begins; with `forks` those of the processes too that it starts. Of events
+    /// that are counted. Without `forks` since Linux 5.13; before, the processes belong to it, too.
+    Threads {
+        /// The thread.
+        tid: u32,
+        /// Whether processes that it starts belong to it.
+        forks: bool,
+    },
     /// Everybody, on one CPU.
     Cpu(u32),
+}
+
+impl Scope {
+    /// The flags by which threads that begin later belong to it.
+    fn inheritance(self) -> u64 {
+        match self {
+            Self::Threads { forks: true, .. } => INHERIT,
+            Self::Threads { forks: false, .. } => INHERIT | INHERIT_THREAD,
+            Self::Process(_) | Self::Cpu(_) => 0,
+        }
+    }
 }
 
 /// A place of a file where a process stops for a moment.
@@ -130,18 +151,14 @@ impl PerfEvent {
     pub fn counter(kind: u32, config: u64, period: u64, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(kind);
         (attr.config, attr.sample) = (config, period);
-        // SAFETY: this kind has no pointers.
-        let event = unsafe { open(&attr, scope) }?;
-        Ok(Self { samples: true, ..event })
+        attr.open_counter(scope)
     }
 
     /// As [`PerfEvent::counter`], so many times a second.
     pub fn frequency(kind: u32, config: u64, hertz: u64, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(kind);
         (attr.config, attr.sample, attr.flags) = (config, hertz, attr.flags | FREQUENCY);
-        // SAFETY: this kind has no pointers.
-        let event = unsafe { open(&attr, scope) }?;
-        Ok(Self { samples: true, ..event })
+        attr.open_counter(scope)
     }
 
     /// Accesses to memory, which the processor looks for: `access` is made of the bits of `linux/hw_breakpoint.h`, 1 for
@@ -201,6 +218,22 @@ impl Attr {
         attr.flags = 1;
         attr
     }
+
+    /// Opens an event of a kind that is counted.
+    fn open_counter(mut self, scope: Scope) -> io::Result<PerfEvent> {
+        let flags = self.flags;
+        self.flags = flags | scope.inheritance();
+        // SAFETY: these kinds have no pointers.
+        let event = match unsafe { open(&self, scope) } {
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && self.flags & INHERIT_THREAD != 0 => {
+                self.flags = flags | INHERIT;
+                // SAFETY: as above.
+                unsafe { open(&self, scope) }
+            }
+            opened => opened,
+        };
+        Ok(PerfEvent { samples: true, ..event? })
+    }
 }
 
 /// # Safety
@@ -218,7 +251,7 @@ unsafe fn open_apart(attr: &Attr, scope: Scope) -> io::Result<PerfEvent> {
 /// The process and the CPU, as the call takes them.
 fn of_scope(scope: Scope) -> (i32, i32) {
     match scope {
-        Scope::Process(pid) => (pid.cast_signed(), -1),
+        Scope::Process(pid) | Scope::Threads { tid: pid, .. } => (pid.cast_signed(), -1),
         Scope::Cpu(cpu) => (-1, cpu.cast_signed()),
     }
 }

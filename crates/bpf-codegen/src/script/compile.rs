@@ -14,7 +14,7 @@ use super::interface::failure::{FAILURE_BYTES, FAILURES, Failures};
 use super::interface::{Config, KeyTable, MapValue, Script, ScriptMap, ScriptProbe, TargetFacts, ValueType};
 use super::resolve::{self, Target};
 use super::ty::Ty;
-use super::{probe::Context, settings};
+use super::{probe::Context, process, settings};
 use crate::event::{LOST, RING};
 use crate::module::Subprogram;
 use crate::{BtfTarget, ProgramDef, ProgramKind};
@@ -42,6 +42,8 @@ struct Unit<'p> {
     btf: Option<BtfTarget>,
     targets: Vec<(Target, Span)>,
     body: Body,
+    /// Whether the script has it, and not we for it.
+    is_own: bool,
 }
 
 /// Compiles a script.
@@ -49,6 +51,10 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     let mut program = program.clone();
     let outside = defined(&program, facts);
     let mut diagnostics = conditions::apply(&mut program, outside);
+    let own_items = program.items.len();
+    if facts.traced().is_some_and(|traced| traced.follows_forks) {
+        program.items.extend(process::follow_items());
+    }
     diagnostics.extend(macros::expand_with(&mut program, &[], &super::check::is_word));
     let abi = match facts.arch() {
         probes::registers::Arch::X86_64 => Abi::X86_64,
@@ -76,7 +82,7 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     };
     take_settings(&mut shared, &program);
     take_definitions(&mut shared, &program);
-    let mut units = units(&mut shared, &program);
+    let mut units = units(&mut shared, &program, own_items);
     check(&mut shared, &mut units);
     tell_unused(&mut shared);
     tell_options(&mut shared);
@@ -157,14 +163,16 @@ fn declare_map(shared: &mut Shared<'_>, decl: &MapDecl) {
 }
 
 /// What there is to compile: bodies that are the same for several targets once.
-fn units<'p>(shared: &mut Shared<'_>, program: &'p Program) -> Vec<Unit<'p>> {
+fn units<'p>(shared: &mut Shared<'_>, program: &'p Program, own_items: usize) -> Vec<Unit<'p>> {
     let mut units: Vec<Unit<'p>> = Vec::new();
-    for item in &program.items {
+    for (number, item) in program.items.iter().enumerate() {
+        let is_own = number < own_items;
         let ItemKind::Probe(probe) = &item.kind else {
             continue;
         };
         let first = units.len();
-        for (target, span) in resolve::targets(shared, probe) {
+        for (mut target, span) in resolve::targets(shared, probe) {
+            target.context.filters_pid = is_own && process::is_filtered(shared, &target.context);
             let same = |unit: &&mut Unit<'_>| {
                 unit.kind == target.kind
                     && unit.btf == target.btf
@@ -179,6 +187,7 @@ fn units<'p>(shared: &mut Shared<'_>, program: &'p Program) -> Vec<Unit<'p>> {
                     kind: target.kind,
                     btf: target.btf.clone(),
                     targets: vec![(target, span)],
+                    is_own,
                     body: Body::default(),
                 }),
             }
@@ -291,7 +300,10 @@ fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
         });
         attach(&mut script, unit);
     }
-    script.maps = shared.maps.iter().map(|map| script_map(shared, map)).collect();
+    let own_maps = shared.maps.iter().filter(|map| map.name != process::FOLLOWED);
+    script.maps = own_maps.map(|map| script_map(shared, map)).collect();
+    let followed = shared.maps.iter().find(|map| map.name == process::FOLLOWED);
+    script.followed = followed.map(|map| emit::bpf_name(&map.name));
     let wants_zeros = script.module.is_data(aggregate::ZEROS);
     script.module.maps = maps(shared, scratch_bytes, wants_zeros);
     if !failures.all.is_empty() {
@@ -311,7 +323,7 @@ fn attach(script: &mut Script, unit: &Unit<'_>) {
             program,
             attach: target.attach.clone(),
             name: target.name.clone(),
-            count: 1,
+            count: usize::from(unit.is_own),
             span: *span,
         });
     }

@@ -26,6 +26,7 @@ pub mod interface;
 pub mod language;
 mod mentions;
 mod probe;
+mod process;
 mod resolve;
 mod settings;
 pub mod signals;

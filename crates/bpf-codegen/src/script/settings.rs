@@ -30,6 +30,9 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
     ("print_maps_on_exit", "whether maps are printed at the end", |config, text| {
         flag(text).map(|yes| config.print_maps_on_exit = yes).is_some()
     }),
+    ("filter_pid", "whether the kernel's probes are those of the process of -p alone, too", |config, text| {
+        flag(text).map(|yes| config.filter_pid = yes).is_some()
+    }),
     ("missing_probes", "what to do about probes that are not there: error, warn, ignore", |config, text| {
         let known = [("error", MissingProbes::Error), ("warn", MissingProbes::Warn), ("ignore", MissingProbes::Ignore)];
         known.iter().find(|(name, _)| *name == text).map(|(_, what)| config.missing_probes = *what).is_some()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bpf_codegen::module::ProgramKind;
 use bpf_codegen::script::Script;
-use bpf_codegen::script::interface::{Attach, MissingProbes, SampleRate, ScriptProbe};
+use bpf_codegen::script::interface::{Attach, MissingProbes, SampleRate, ScriptProbe, ThreadsOf};
 use bpf_session::{Scope, Session, SessionError, UprobePlace, Uprobes};
 
 use host::Pid;
@@ -144,7 +144,7 @@ fn one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionError> {
         Attach::LoadedTarget => session.attach_loaded_target(program, &probe.name),
         Attach::Iterator => session.iterate(program, &probe.name),
         Attach::Interval { nanos } => session.attach_counter(program, CPU_CLOCK, *nanos, Scope::Cpu(first_cpu())),
-        Attach::Profile { every } => on_all(|scope| match every {
+        Attach::Profile { every, of } => on_all_of(*of, |scope| match every {
             SampleRate::Nanos(nanos) => session.attach_counter(program, CPU_CLOCK, *nanos, scope),
             SampleRate::Hertz(hertz) => session.attach_frequency(program, CPU_CLOCK, *hertz, scope),
         }),
@@ -155,8 +155,8 @@ fn one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionError> {
                 None => on_all(watch),
             }
         }
-        Attach::Counter { kind, config, period } => {
-            on_all(|scope| session.attach_counter(program, (*kind, *config), *period, scope))
+        Attach::Counter { kind, config, period, of } => {
+            on_all_of(*of, |scope| session.attach_counter(program, (*kind, *config), *period, scope))
         }
     }
 }
@@ -177,6 +177,17 @@ fn on_threads(pid: u32, mut attach: impl FnMut(u32) -> Result<(), SessionError>)
         }
     }
     Ok(())
+}
+
+/// Attaches to the threads of a process, or else to all CPUs.
+fn on_all_of(
+    of: Option<ThreadsOf>,
+    mut attach: impl FnMut(Scope) -> Result<(), SessionError>,
+) -> Result<(), SessionError> {
+    match of {
+        Some(ThreadsOf { pid, follows_forks: forks }) => on_threads(pid, |tid| attach(Scope::Threads { tid, forks })),
+        None => on_all(attach),
+    }
 }
 
 fn first_cpu() -> u32 {

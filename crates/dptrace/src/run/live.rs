@@ -109,6 +109,7 @@ impl<'a> Live<'a> {
         for signal in self.signals() {
             sys::signal::catch(signal)?;
         }
+        self.follow(setting)?;
         let drain = Drain::start(&self.session, RING, Event::of)?;
         let attached = attach::all(self.script, &mut self.session, setting.args.verbose > 0)?;
         // What BEGIN said stands before what the attached probes say.
@@ -153,6 +154,16 @@ impl<'a> Live<'a> {
         let mut rest = Vec::new();
         drain.finish(|batch| rest.extend(batch));
         self.take(rest);
+        Ok(())
+    }
+
+    /// Puts the process whose forks are followed among those that count.
+    fn follow(&self, setting: &Setting<'_>) -> anyhow::Result<()> {
+        let pid = setting.held.as_ref().map(HeldChild::pid).or(setting.pid);
+        let followed = self.script.followed.as_ref().and_then(|name| self.session.map(name));
+        if let (Some(map), Some(pid)) = (followed, pid) {
+            map.update(&u64::from(pid).to_ne_bytes(), &1_u64.to_ne_bytes()).context("following forks")?;
+        }
         Ok(())
     }
 

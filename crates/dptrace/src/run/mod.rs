@@ -57,6 +57,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if args.dump == Some(options::DumpName::Ast) {
         return print(args, &bt_lang::dump::dump(&program));
     }
+    if args.follow_forks {
+        check_follow_forks(args)?;
+    }
     let (subject, held) = subject(args)?;
     let facts = Facts::new(subject, text.params.clone(), args);
     process_id::put_in(&mut program, facts.files.subject().pid())?;
@@ -130,6 +133,19 @@ fn execute(
         sys::process::exit_leaving_rest(status, &session.slow_to_close());
     }
     Ok(status)
+}
+
+/// Forks are followed by the kernel's numbers of processes, which only its first PID namespace has.
+fn check_follow_forks(args: &RunArgs) -> anyhow::Result<()> {
+    if args.pid.is_none() && args.command.is_none() {
+        return Err(usage("--follow-forks is about a process: say which with -p PID, or -c COMMAND"));
+    }
+    if host::system::in_first_pid_namespace() == Some(false) {
+        return Err(unsupported(
+            "--follow-forks needs the kernel's first PID namespace: run it outside of the container",
+        ));
+    }
+    Ok(())
 }
 
 /// Whom the script is about, and the command of `-c`, which waits.

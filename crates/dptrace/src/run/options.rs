@@ -22,13 +22,18 @@ pub(crate) struct RunArgs {
     #[arg(short = 'e', value_name = "PROGRAM", allow_hyphen_values = true)]
     pub(super) programs: Vec<String>,
 
-    /// A running process, to which user probes are limited; tracing ends with it
+    /// A running process whose events alone count; tracing ends with it
     #[arg(short, long, value_name = "PID", conflicts_with = "command")]
     pub(super) pid: Option<String>,
 
-    /// A command to start, in one word: probes are attached before its first instruction, and tracing ends with it
+    /// A command to start, in one word: probes are attached before its first instruction, only its events count, and
+    /// tracing ends with it
     #[arg(short = 'c', long = "cmd", value_name = "COMMAND")]
     pub(super) command: Option<String>,
+
+    /// With -p or -c: count the processes, too, that it starts from now on, from their first instruction
+    #[arg(long)]
+    pub(super) follow_forks: bool,
 
     /// Stop after so long: 10s, 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]

@@ -87,7 +87,7 @@ impl Emitter<'_> {
 
     /// The process's or thread's id, as our PID namespace has it.
     fn own_id(&mut self, process: bool) {
-        let Some((device, inode)) = self.shared.facts.pid_namespace() else {
+        let Some(namespace) = self.shared.facts.pid_namespace() else {
             self.asm.call(Helper::GET_CURRENT_PID_TGID);
             if process {
                 self.asm.rsh(R0, 32);
@@ -97,15 +97,20 @@ impl Emitter<'_> {
             return;
         };
         self.temporary(|emitter| {
-            // struct bpf_pidns_info: u32 pid (the thread), u32 tgid (the process).
             let info = emitter.stack(8);
-            emitter.zero(info, 8);
-            emitter.asm.constant(R1, device).constant(R2, inode);
-            emitter.address(info, R3);
-            emitter.asm.mov(R4, 8).call(Helper::GET_NS_CURRENT_PID_TGID);
-            let part = if process { info.at(4) } else { info };
-            emitter.load(part, &Ty::Int { size: 4, signed: false }, R0);
+            emitter.id_in(namespace, process, info);
         });
+    }
+
+    /// r0 = the process's or thread's id in a PID namespace, 0 if it is in another one. Uses 8 bytes at `info`.
+    pub(super) fn id_in(&mut self, (device, inode): (u64, u64), process: bool, info: Place) {
+        // struct bpf_pidns_info: u32 pid (the thread), u32 tgid (the process).
+        self.zero(info, 8);
+        self.asm.constant(R1, device).constant(R2, inode);
+        self.address(info, R3);
+        self.asm.mov(R4, 8).call(Helper::GET_NS_CURRENT_PID_TGID);
+        let part = if process { info.at(4) } else { info };
+        self.load(part, &Ty::Int { size: 4, signed: false }, R0);
     }
 
     /// The context's address as a number.

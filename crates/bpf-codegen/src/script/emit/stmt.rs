@@ -1,10 +1,11 @@
 //! Statements.
 
-use bpf_insn::Reg::{R0, R1};
+use bpf_insn::Reg::R0;
 use bpf_insn::{Helper, JumpOp, Label, Size, SourceSpan};
 
 use super::{Emitter, RETURNED, Turn};
 use crate::script::hir::{Ex, ExKind, St};
+use crate::script::process;
 use crate::script::ty::Ty;
 
 impl Emitter<'_> {
@@ -178,19 +179,33 @@ impl Emitter<'_> {
         self.asm.store(Size::DW, frame.at(RETURNED), 1).mov(R0, 1).exit();
     }
 
-    /// Lets other processes go, where the kernel does not: probes that are in files are hit by all of them.
+    /// Lets other processes go, where the kernel does not: see [`process`].
     pub(super) fn pid_filter(&mut self) {
-        let Some(pid) = self.shared.facts.pid() else {
+        let Some(traced) = self.shared.facts.traced().filter(|_| self.context.filters_pid) else {
             return;
         };
-        // The kernel filters uprobes; other kinds of probes trace everything, as bpftrace's do.
-        if !self.context.filters_pid {
-            return;
-        }
         let mine = self.asm.label("mine");
-        self.asm.note("only the process that was asked for").call(Helper::GET_CURRENT_PID_TGID);
-        self.asm.rsh(R0, 32).mov(R1, pid.cast_signed()).jump_if(R0, JumpOp::Eq, R1, mine).mov(R0, 0).exit();
-        self.asm.bind(mine);
+        self.asm.note("only the process that was asked for");
+        let followed = self.shared.maps.iter().position(|map| map.name == process::FOLLOWED);
+        // What the filter takes of the stack is not given to variables: nobody but the program may look at those.
+        let place = self.stack(8);
+        match (traced.inside, followed) {
+            (None, Some(map)) => {
+                self.asm.call(Helper::GET_CURRENT_PID_TGID).rsh(R0, 32);
+                self.store(place, Size::DW, R0);
+                self.lookup(map, place);
+                self.asm.jump_if(R0, JumpOp::Ne, 0, mine);
+            }
+            (None, None) => {
+                self.asm.call(Helper::GET_CURRENT_PID_TGID).rsh(R0, 32);
+                self.asm.jump_if(R0, JumpOp::Eq, traced.pid.cast_signed(), mine);
+            }
+            (Some((namespace, pid)), _) => {
+                self.id_in(namespace, true, place);
+                self.asm.jump_if(R0, JumpOp::Eq, pid.cast_signed(), mine);
+            }
+        }
+        self.asm.mov(R0, 0).exit().bind(mine);
     }
 }
 

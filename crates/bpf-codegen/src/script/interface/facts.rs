@@ -29,6 +29,18 @@ impl KernelFacts {
     pub const ALL: Self = Self { exchange: true, large_keys: true, sleepable: true, allocation: true };
 }
 
+/// The process whose events alone count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TracedProcess {
+    /// Its number as we see it.
+    pub pid: u32,
+    /// Where ours is not the kernel's first PID namespace: device and inode of the process's own, and its number there. The
+    /// kernel says a process's number in no namespace but its own and the first.
+    pub inside: Option<((u64, u64), u32)>,
+    /// Whether those count that it starts from now on, and those that they start.
+    pub follows_forks: bool,
+}
+
 /// A function in a file that processes run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FunctionPlace {
@@ -128,6 +140,10 @@ pub trait TargetFacts {
     fn cgroup_id(&self, path: &str) -> Option<u64>;
     /// The process of `-p` or `-c`.
     fn pid(&self) -> Option<u32>;
+    /// The process whose events alone count, where it is not everybody's.
+    fn traced(&self) -> Option<TracedProcess> {
+        None
+    }
     /// What stands behind the script's name on the command line.
     fn params(&self) -> &[String];
     /// Settings from the environment (`BPFTRACE_*`), which come before a script's own `config`.

@@ -30,7 +30,7 @@ use probes::CodePlace;
 use crate::Module;
 
 pub use action::{Action, ActionKind, FormatPiece, FormatSize, FormatSpec, PrintTo};
-pub use facts::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, UsdtPlaces};
+pub use facts::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces};
 pub use failure::{Failure, FailureKind};
 pub use map::{KeyTable, MapValue, ScriptMap, SeriesOp};
 pub use value::{Clock, EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
@@ -50,6 +50,9 @@ pub struct Script {
     pub failures: Vec<Failure>,
     /// The settings.
     pub config: Config,
+    /// The kernel map of the processes that count (`u64` number to `u64` 1), if the script follows forks: programs add to
+    /// it, the runtime puts the first in.
+    pub followed: Option<String>,
 }
 
 /// A program and one thing that it is attached to. Several can have one program.
@@ -121,10 +124,12 @@ pub enum Attach {
         /// Nanoseconds.
         nanos: u64,
     },
-    /// On every CPU.
+    /// On every CPU, or for a process while it runs.
     Profile {
         /// How often.
         every: SampleRate,
+        /// Whose threads.
+        of: Option<ThreadsOf>,
     },
     /// Accesses to memory.
     Watchpoint {
@@ -137,7 +142,7 @@ pub enum Attach {
         /// The process, all of whose threads are watched; none for the kernel's memory, on every CPU.
         pid: Option<u32>,
     },
-    /// A software or hardware event of perf, on every CPU.
+    /// A software or hardware event of perf, on every CPU or of a process.
     Counter {
         /// `perf_event_attr.type`: 0 hardware, 1 software.
         kind: u32,
@@ -145,7 +150,18 @@ pub enum Attach {
         config: u64,
         /// At each how many.
         period: u64,
+        /// Whose threads.
+        of: Option<ThreadsOf>,
     },
+}
+
+/// The threads of a process, those too that begin later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThreadsOf {
+    /// The process.
+    pub pid: u32,
+    /// Whether those of the processes that it starts belong to it.
+    pub follows_forks: bool,
 }
 
 /// How often a profile probe runs.
@@ -183,6 +199,8 @@ pub struct Config {
     pub cpp_demangle: bool,
     /// Whether user symbols are looked up at the end for processes that are gone by then.
     pub print_maps_on_exit: bool,
+    /// Whether the kernel's probes are those of the process of `-p` alone, too.
+    pub filter_pid: bool,
     /// What to do about probes that are not there: `error`, `warn`, `ignore`.
     pub missing_probes: MissingProbes,
     /// Whether stacks show source files and lines where debug information is there.
@@ -221,6 +239,7 @@ impl Default for Config {
             stack_mode: StackMode::Bpftrace,
             cpp_demangle: true,
             print_maps_on_exit: true,
+            filter_pid: true,
             missing_probes: MissingProbes::Error,
             show_debug_info: false,
             str_trunc_trailer: "..".to_owned(),

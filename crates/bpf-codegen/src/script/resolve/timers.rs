@@ -6,6 +6,7 @@ use super::{Target, context, refused};
 use crate::ProgramKind;
 use crate::script::check::Shared;
 use crate::script::interface::{Attach, NotFound, SampleRate};
+use crate::script::process;
 
 /// Units by name, in nanoseconds.
 const UNITS: [(&str, u64); 5] =
@@ -39,8 +40,8 @@ pub(super) fn timer(
     };
     let attach = match kind {
         ProbeKind::Interval => Attach::Interval { nanos },
-        _ if hertz => Attach::Profile { every: SampleRate::Hertz(count) },
-        _ => Attach::Profile { every: SampleRate::Nanos(nanos) },
+        _ if hertz => Attach::Profile { every: SampleRate::Hertz(count), of: process::threads(shared) },
+        _ => Attach::Profile { every: SampleRate::Nanos(nanos), of: process::threads(shared) },
     };
     Ok(vec![Target { context: context(shared, kind, &name), kind: ProgramKind::PerfEvent, btf: None, attach, name }])
 }
@@ -97,6 +98,6 @@ pub(super) fn counter(
     };
     let period = period.unwrap_or(*usual).max(1);
     let name = format!("{}:{event}:{period}", kind.name());
-    let attach = Attach::Counter { kind: number, config: *config, period };
+    let attach = Attach::Counter { kind: number, config: *config, period, of: process::threads(shared) };
     Ok(vec![Target { context: context(shared, kind, &name), kind: ProgramKind::PerfEvent, btf: None, attach, name }])
 }

@@ -11,6 +11,7 @@ use crate::ProgramKind;
 use crate::script::check::Shared;
 use crate::script::interface::{Attach, FunctionPlace, NotFound, UprobePlace};
 use crate::script::probe::Args;
+use crate::script::process;
 use crate::script::ty::Space;
 
 /// `uprobe:file:function+offset`, `uprobe:file:0x1234`, and uretprobes.
@@ -124,7 +125,8 @@ fn at_function(
     context.path = Some(place.shown.clone());
     context.vaddr = Some(place.vaddr.saturating_add(offset));
     let place_in_file = UprobePlace { at, semaphore: None, cookie: 0 };
-    let attach = Attach::Uprobe { path: place.path.clone(), places: vec![place_in_file], pid: shared.facts.pid() };
+    let attach =
+        Attach::Uprobe { path: place.path.clone(), places: vec![place_in_file], pid: process::of_uprobes(shared) };
     let kind = if returns { ProgramKind::UprobeReturn } else { ProgramKind::Uprobe };
     Target { context, kind, btf: None, attach, name }
 }
@@ -160,7 +162,7 @@ pub(super) fn usdt(
             if let [place] = probe.places.as_slice() {
                 context.vaddr = Some(place.vaddr.0);
             }
-            let attach = Attach::Uprobe { path: probe.path.clone(), places, pid: shared.facts.pid() };
+            let attach = Attach::Uprobe { path: probe.path.clone(), places, pid: process::of_uprobes(shared) };
             targets.push(Target { context, kind: ProgramKind::Uprobe, btf: None, attach, name: name.clone() });
         }
     }

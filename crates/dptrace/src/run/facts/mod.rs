@@ -8,7 +8,9 @@ use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bpf_codegen::script::interface::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, UsdtPlaces};
+use bpf_codegen::script::interface::{
+    ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces,
+};
 use bpf_session::Features;
 use host::KernelSymbols;
 use probes::Aim;
@@ -18,6 +20,7 @@ use probes::tracefs::TracepointFormat;
 use typeinfo::SourceLine;
 
 use super::options::RunArgs;
+use crate::failure::speaks_as_bpftrace;
 
 pub(super) use files::UserFiles;
 pub(super) use kernel::Kernel;
@@ -34,6 +37,7 @@ pub(super) struct Facts {
     params: Vec<String>,
     allows_unsafe: bool,
     tells_reads: bool,
+    follows_forks: bool,
     /// Whether programs must not wait for pages of memory, whatever the kernel can do.
     awake: Cell<bool>,
     start: u64,
@@ -46,7 +50,8 @@ impl Facts {
         let files = UserFiles::new(subject, args.debug_dirs.clone());
         let (allows_unsafe, tells_reads) = (args.r#unsafe, args.helper_errors > 0);
         let (features, awake) = (OnceCell::new(), Cell::new(false));
-        Self { kernel, files, features, params, allows_unsafe, tells_reads, awake, start }
+        let follows_forks = args.follow_forks;
+        Self { kernel, files, features, params, allows_unsafe, tells_reads, follows_forks, awake, start }
     }
 
     /// From now on, programs must not wait for pages of memory: this kernel did not take such a program.
@@ -143,6 +148,14 @@ impl TargetFacts for Facts {
 
     fn pid(&self) -> Option<u32> {
         self.files.subject().pid()
+    }
+
+    fn traced(&self) -> Option<TracedProcess> {
+        // bpftrace's -c limits user probes only.
+        let is_limited = self.files.subject().child().is_none() || !speaks_as_bpftrace();
+        let pid = self.pid().filter(|_| is_limited)?;
+        let inside = self.pid_namespace().and_then(|_| subject::inside(pid));
+        Some(TracedProcess { pid, inside, follows_forks: self.follows_forks })
     }
 
     fn params(&self) -> &[String] {

@@ -1,0 +1,205 @@
+//! With -p and -c the events of one process count, whatever the kind of probe; with --follow-forks those of its children too.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that is not set up as it should be fails")]
+
+#[path = "common/kernel.rs"]
+#[expect(dead_code, reason = "nothing is recorded here")]
+mod kernel;
+
+use std::process::{Child, Command, Stdio};
+
+use kernel::{PROGRAM, kernel, needs};
+use tempfile::TempDir;
+
+/// Asks for its parent 10 times in a thread, 100 times in a child, 1000 times in the child's child, and once itself. Works a
+/// while in each, and touches memory. With an argument it first waits for its input's end; with two it goes on for ever.
+const SOURCE: &str = r#"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void hit(long n) { __asm__ volatile("" ::"r"(n) : "memory"); }
+static void *work(void *count)
+{
+    for (long i = 0; i < (long)count; i++) {
+        syscall(SYS_getppid);
+        hit(i);
+    }
+    for (volatile long i = 0; i < 10000000; i++)
+        ;
+    free(memset(malloc(1 << 20), 1, 1 << 20));
+    return 0;
+}
+int main(int count, char **words)
+{
+    pthread_t thread;
+    char byte;
+    if (count > 1)
+        while (read(0, &byte, 1) > 0)
+            ;
+    if (count > 2)
+        for (;;) {
+            syscall(SYS_getppid);
+            hit(0);
+        }
+    pthread_create(&thread, 0, work, (void *)10L);
+    pid_t child = fork();
+    if (child == 0) {
+        work((void *)100L);
+        if (fork() == 0) {
+            work((void *)1000L);
+            _exit(0);
+        }
+        wait(0);
+        _exit(0);
+    }
+    waitpid(child, 0, 0);
+    pthread_join(thread, 0);
+    work((void *)1L);
+    return words == 0;
+}
+"#;
+
+/// The program, and another of its kind that makes the same events all the time.
+struct Family {
+    folder: TempDir,
+    noise: Child,
+}
+
+impl Family {
+    fn start() -> Option<Self> {
+        if !needs("cc") {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("family.c");
+        std::fs::write(&source, SOURCE).unwrap();
+        let program = folder.path().join("family");
+        let built = Command::new("cc").args(["-O1", "-pthread", "-o"]).args([&program, &source]).status();
+        assert!(built.unwrap().success());
+        let noisy = folder.path().join("noise");
+        std::fs::copy(&program, &noisy).unwrap();
+        let noise = Command::new(noisy).args(["x", "x"]).stdin(Stdio::null()).spawn().unwrap();
+        Some(Self { folder, noise })
+    }
+
+    fn program(&self) -> String {
+        self.folder.path().join("family").display().to_string()
+    }
+
+    /// Of each kind of probe: the events by the name of the process; a timer; what is exact once more by itself.
+    fn script(&self) -> String {
+        let program = self.program();
+        format!(
+            "tracepoint:syscalls:sys_enter_getppid {{ @who[\"tracepoint\", comm] = count(); @calls = count(); }}
+             rawtracepoint:sys_enter /arg1 == {}/ {{ @who[\"raw\", comm] = count(); @raw_calls = count(); }}
+             uprobe:{program}:hit {{ @who[\"uprobe\", comm] = count(); @hits = count(); }}
+             profile:hz:999 {{ @who[\"profile\", comm] = count(); }}
+             software:page-faults:1 {{ @who[\"software\", comm] = count(); }}
+             interval:ms:5 {{ @ticks = count(); }}",
+            libc_getppid()
+        )
+    }
+
+    #[track_caller]
+    fn run(&self, options: &[&str]) -> String {
+        printed(Command::new(PROGRAM).args(["run", "-q", "-e", &self.script()]).args(options))
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        let _ = self.noise.kill();
+        let _ = self.noise.wait();
+    }
+}
+
+/// `__NR_getppid`.
+fn libc_getppid() -> u32 {
+    if cfg!(target_arch = "aarch64") { 173 } else { 110 }
+}
+
+#[track_caller]
+fn printed(command: &mut Command) -> String {
+    let output = command.env("NO_COLOR", "1").output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {out}{err}");
+    out.into_owned()
+}
+
+/// That there are these numbers of exact events, some of all others, and none of another process.
+#[track_caller]
+fn check(out: &str, (calls, hits): (u32, u32)) {
+    for line in [format!("@calls: {calls}"), format!("@raw_calls: {calls}"), format!("@hits: {hits}")] {
+        assert!(out.lines().any(|it| it == line), "{line} is not there:\n{out}");
+    }
+    for kind in ["tracepoint", "raw", "uprobe", "profile", "software"] {
+        assert!(out.contains(&format!("@who[{kind}, family]: ")), "{kind}:\n{out}");
+    }
+    assert!(out.contains("@ticks: "), "{out}");
+    let others = out.lines().filter(|line| line.starts_with("@who[") && !line.contains(", family]"));
+    // What the command is before it is the command: its page faults are those of a copy of ours.
+    let others: Vec<&str> =
+        others.filter(|line| !line.starts_with("@who[software, ") || line.contains("noise")).collect();
+    assert!(others.is_empty(), "{others:?}");
+}
+
+#[test]
+fn a_commands_events_alone_count_and_its_childrens_where_that_is_wanted() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    check(&family.run(&["-c", &family.program()]), (11, 11));
+    check(&family.run(&["-c", &family.program(), "--follow-forks"]), (1111, 1111));
+}
+
+#[test]
+fn a_running_processs_events_alone_count() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    for (options, wanted) in [(&[][..], (11, 11)), (&["--follow-forks"], (1111, 1111))] {
+        let mut process = Command::new(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap();
+        let script = format!("{} interval:ms:1 /@told != 1/ {{ @told = 1; printf(\"ready\\n\"); }}", family.script());
+        let mut tracer = Command::new(PROGRAM);
+        tracer.args(["run", "-e", &script, "-B", "line", "-p", &process.id().to_string()]).args(options);
+        let mut tracer = tracer.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // Once all is attached it says so.
+        let mut told = std::io::BufReader::new(tracer.stderr.take().unwrap());
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+        drop(process.stdin.take());
+        process.wait().unwrap();
+        let output = tracer.wait_with_output().unwrap();
+        assert!(line.starts_with("Attached"), "{line}");
+        check(&String::from_utf8(output.stdout).unwrap(), wanted);
+    }
+}
+
+/// In a PID namespace of its own a process has another number.
+#[test]
+fn a_process_is_found_by_the_number_that_its_namespace_has_for_it() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", PROGRAM, "run", "-q"]);
+    check(&printed(command.args(["-e", &family.script(), "-c", &family.program()])), (11, 11));
+    let mut command = Command::new("unshare");
+    command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", PROGRAM, "run", "--follow-forks"]);
+    let output = command.args(["-e", "begin { }", "-c", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+}
+
+#[test]
+fn a_script_can_ask_for_the_whole_machines_events() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    let script = format!("config = {{ filter_pid = false }} {}", family.script());
+    let out = printed(Command::new(PROGRAM).args(["run", "-q", "-e", &script, "-c", &family.program()]));
+    assert!(out.contains("@who[tracepoint, noise]: ") && out.contains("@who[profile, noise]: "), "{out}");
+    assert!(out.contains("@hits: 11\n") && !out.contains("@who[uprobe, noise]"), "{out}");
+    // bpftrace's -c limits user probes only.
+    let link = family.folder.path().join("bpftrace");
+    std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
+    let out = printed(Command::new(link).args(["-q", "-e", &family.script(), "-c", &family.program()]));
+    assert!(out.contains("@who[tracepoint, noise]: ") && out.contains("@hits: 11\n"), "{out}");
+}
