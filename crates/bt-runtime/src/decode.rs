@@ -32,8 +32,9 @@ impl<'a> Decoder<'a> {
         let bytes = part(bytes, field.offset as usize, field.ty.size() as usize);
         let Some((shift, width)) = field.bits else { return self.value(&field.ty, &bytes) };
         let whole = word(&bytes, 0) >> shift.min(63);
-        let kept = if width >= 64 { whole } else { whole & ((1 << width) - 1) };
-        // As bpftrace does, without a sign.
+        let unused = 64 - u32::from(width.clamp(1, 64));
+        let high = whole << unused;
+        let kept = if is_signed(&field.ty) { (high.cast_signed() >> unused).cast_unsigned() } else { high >> unused };
         self.value(&field.ty, &kept.to_le_bytes())
     }
 
@@ -44,6 +45,8 @@ impl<'a> Decoder<'a> {
             ValueType::Int { size, signed } => integer(bytes, *size, *signed),
             ValueType::Bool => Value::Bool(bytes.first().is_some_and(|&byte| byte != 0)),
             ValueType::Enum { size, signed, names } => enumerator(bytes, *size, *signed, names),
+            ValueType::Float { size: 4 } => Value::Float(format!("{:?}", f32::from_bits(word(bytes, 0) as u32))),
+            ValueType::Float { .. } => Value::Float(format!("{:?}", f64::from_bits(word(bytes, 0)))),
             ValueType::Pointer => {
                 let address = word(bytes, 0);
                 Value::Symbol { text: format!("0x{address:x}"), number: i128::from(address) }
@@ -111,6 +114,11 @@ impl<'a> Decoder<'a> {
         let names = layout.fields.iter().map(|field| field.name.clone().unwrap_or_default());
         Value::Record(names.zip(values).collect())
     }
+}
+
+/// Whether numbers of a type can be negative.
+fn is_signed(ty: &ValueType) -> bool {
+    matches!(ty, ValueType::Int { signed: true, .. } | ValueType::Enum { signed: true, .. })
 }
 
 /// A stack whose length stands at `at`.

@@ -14,6 +14,9 @@ pub fn push(out: &mut String, value: &Value) {
         Value::Nothing => out.push_str("null"),
         Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
         Value::Int(_) | Value::Uint(_) | Value::Symbol { .. } => push_number(out, value.number().unwrap_or_default()),
+        // JSON has no infinity and no NaN (RFC 8259, section 6).
+        Value::Float(text) if text.parse::<f64>().is_ok_and(f64::is_finite) => out.push_str(text),
+        Value::Float(text) => push_string(out, text.as_bytes()),
         Value::Text(bytes) => push_string(out, bytes),
         Value::Buffer(bytes) => {
             // As signed numbers: bpftrace's are of C's `char`.

@@ -21,6 +21,7 @@ pub fn push(out: &mut String, value: &Value) {
     // SANITY: writing to a string doesn't fail, here and below.
     let _ = match value {
         Value::Nothing => write!(out, "null"),
+        Value::Float(text) => write!(out, "{text}"),
         Value::Bool(truth) => write!(out, "{truth}"),
         Value::Int(number) => write!(out, "{number}"),
         Value::Uint(number) => write!(out, "{number}"),

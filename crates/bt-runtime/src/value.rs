@@ -13,6 +13,8 @@ pub enum Value {
     Int(i64),
     /// An unsigned number.
     Uint(u64),
+    /// A floating-point number, as it is shown.
+    Float(String),
     /// A string; it need not be UTF-8.
     Text(Vec<u8>),
     /// Raw bytes.
@@ -55,6 +57,7 @@ impl Ord for Value {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Text(a), Self::Text(b)) | (Self::Buffer(a), Self::Buffer(b)) => a.cmp(b),
+            (Self::Float(a), Self::Float(b)) => float(a).total_cmp(&float(b)),
             (Self::Array(a), Self::Array(b)) | (Self::Tuple(a), Self::Tuple(b)) => a.cmp(b),
             (Self::Record(a), Self::Record(b)) => {
                 let values =
@@ -64,6 +67,11 @@ impl Ord for Value {
             _ => self.number().cmp(&other.number()),
         }
     }
+}
+
+/// The number that was made text by [`Value::Float`]'s maker.
+fn float(text: &str) -> f64 {
+    text.parse().unwrap_or(f64::NAN)
 }
 
 impl PartialOrd for Value {

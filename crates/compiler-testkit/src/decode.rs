@@ -27,6 +27,7 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
             let number = word(bytes, usize::from(*size), *signed);
             names.get(number as i64).map_or_else(|| number.to_string(), str::to_owned)
         }
+        ValueType::Float { size } => format!("{:?}", &bytes[..usize::from(*size)]),
         ValueType::Pointer | ValueType::KernelSymbol => format!("{:#x}", word(bytes, 8, false)),
         ValueType::Str { size } => text(&bytes[..*size as usize]),
         ValueType::Buffer { .. } => {
@@ -43,7 +44,9 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
                 let mut inner = value(&field.ty, &bytes[field.offset as usize..]);
                 if let Some((shift, bits)) = field.bits {
                     let number = word(&bytes[field.offset as usize..], field.ty.size() as usize, false) as u64;
-                    inner = (number >> shift & ((1 << bits) - 1)).to_string();
+                    let number = number >> shift & ((1 << bits) - 1);
+                    let negative = matches!(field.ty, ValueType::Int { signed: true, .. }) && number >> (bits - 1) == 1;
+                    inner = (i128::from(number) - if negative { 1 << bits } else { 0 }).to_string();
                 }
                 match &field.name {
                     Some(name) => format!("{name}={inner}"),

@@ -196,7 +196,9 @@ impl HeldChild {
             rustix::io::write(&pid_to, &pid.to_ne_bytes())?;
             let mut byte = [0];
             match rustix::io::read(&go_from, &mut byte)? {
-                0 => Err(io::ErrorKind::Interrupted.into()),
+                // Who would hear of an error is gone.
+                // SAFETY: ends this process, which has done nothing yet.
+                0 => unsafe { libc::_exit(1) },
                 _ => Ok(()),
             }
         };
@@ -223,6 +225,12 @@ impl HeldChild {
         drop(self.go);
         joined(self.starting)
     }
+}
+
+/// Asks a child that has not been waited for to end (SIGTERM).
+pub fn terminate(child: &Child) -> io::Result<()> {
+    let pid = rustix::process::Pid::from_child(child);
+    Ok(rustix::process::kill_process(pid, rustix::process::Signal::TERM)?)
 }
 
 fn joined(starting: JoinHandle<io::Result<Child>>) -> io::Result<Child> {

@@ -71,6 +71,8 @@ pub(crate) enum Ty {
         mode: StackMode,
         depth: u32,
     },
+    /// A floating-point number of C, 4 or 8 bytes: it can be shown and kept, and no more.
+    Float(u8),
     Ksym,
     Usym,
     Inet,
@@ -142,7 +144,7 @@ impl Ty {
     pub(crate) fn size(&self) -> u32 {
         let size = match self {
             Self::Unknown | Self::Void | Self::Agg(_) => 0,
-            Self::Int { size, .. } | Self::Enum { size, .. } => u32::from(*size),
+            Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float(size) => u32::from(*size),
             Self::Bool => 1,
             Self::Ptr { .. } | Self::Ref(_) | Self::Ksym | Self::CgroupPath(_) | Self::Time { .. } => 8,
             Self::Str(size) | Self::C { size, .. } => *size,
@@ -174,7 +176,7 @@ impl Ty {
     /// Its place in a tuple is a multiple of this.
     pub(crate) fn align(&self) -> u32 {
         match self {
-            Self::Int { size, .. } | Self::Enum { size, .. } => u32::from(*size),
+            Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float(size) => u32::from(*size),
             Self::Bool => 1,
             Self::Username | Self::ErrorText | Self::SignalText => 4,
             Self::Array { elem, .. } => elem.align(),

@@ -46,6 +46,7 @@ impl Shared<'_> {
             Ty::C { ty, size } => ValueType::Tuple(self.layout(*ty, *size, depth).0),
             Ty::Stack { user: false, mode, depth } => ValueType::KernelStack { mode: *mode, depth: *depth },
             Ty::Stack { user: true, mode, depth } => ValueType::UserStack { mode: *mode, depth: *depth },
+            Ty::Float(size) => ValueType::Float { size: *size },
             Ty::Ksym => ValueType::KernelSymbol,
             Ty::Usym => ValueType::UserSymbol,
             Ty::Inet => ValueType::Inet,

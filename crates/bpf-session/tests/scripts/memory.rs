@@ -20,8 +20,7 @@ fn structs_over_values() {
     prints(
         "struct bits { unsigned long long a:1; unsigned long long b:1; long long c:2; } \
          begin { $v = (uint64)0x1e; $s = *(struct bits *)(&$v); print(($s.a, $s.b, $s.c)); }",
-        // As in bpftrace a bit-field has no sign.
-        &["(0, 1, 3)"],
+        &["(0, 1, -1)"],
     );
     prints(
         "struct pair { int m; int n; } begin { $v = (uint64)0x300000002; $n = (int32 *)&$v + 1; \

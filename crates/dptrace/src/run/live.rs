@@ -40,10 +40,25 @@ pub(super) struct Setting<'a> {
     pub(super) args: &'a RunArgs,
     pub(super) interrupt: &'a Interrupt,
     pub(super) held: Option<HeldChild>,
+    /// The command once it runs.
+    pub(super) child: Option<Command>,
     /// The process whose end is the end, and its number.
     pub(super) process: Option<PidFd>,
     /// See `process`.
     pub(super) pid: Option<u32>,
+}
+
+/// The command of `-c`. What we started ends with us: it may have our standard output, and whoever reads that waits for its
+/// end.
+pub(super) struct Command(Child);
+
+impl Drop for Command {
+    fn drop(&mut self) {
+        if let Ok(None) = self.0.try_wait() {
+            // What can't be ended goes on, as it would anyway.
+            let _ = sys::process::terminate(&self.0);
+        }
+    }
 }
 
 /// A script at work.
@@ -115,11 +130,12 @@ impl<'a> Live<'a> {
         // What BEGIN said stands before what the attached probes say.
         self.show_rest()?;
         self.tell_attached(setting.args, attached + attach::run_by_hand(self.script))?;
-        let mut child = setting.held.take().map(HeldChild::go).transpose().context("running the command")?;
+        let child = setting.held.take().map(HeldChild::go).transpose().context("running the command")?;
         if let Some(pid) = child.as_ref().map(Child::id).or(setting.pid) {
             self.events.machine.remember(pid);
         }
         let goes_on = attach::goes_on(self.script) || child.is_some();
+        setting.child = child.map(Command);
         let deadline = setting.args.duration.and_then(|duration| Instant::now().checked_add(duration));
         while !self.ends {
             if self.failures.is_time_to_look() {
@@ -129,7 +145,7 @@ impl<'a> Live<'a> {
             let is_idle = events.is_empty();
             self.take(events);
             self.show_ready()?;
-            let mut process_ended = || has_ended(setting.process.as_ref(), child.as_mut());
+            let mut process_ended = || has_ended(setting.process.as_ref(), setting.child.as_mut());
             if self.interrupt.is_wished()
                 || deadline.is_some_and(|at| Instant::now() >= at)
                 || is_idle && (process_ended() || !goes_on)
@@ -316,8 +332,8 @@ impl<'a> Live<'a> {
 }
 
 /// Whether the process that all is about has ended. A child of ours is asked for its status, or it would never be gone.
-fn has_ended(process: Option<&PidFd>, child: Option<&mut Child>) -> bool {
-    let child_ended = child.is_some_and(|child| child.try_wait().is_ok_and(|status| status.is_some()));
+fn has_ended(process: Option<&PidFd>, child: Option<&mut Command>) -> bool {
+    let child_ended = child.is_some_and(|Command(child)| child.try_wait().is_ok_and(|status| status.is_some()));
     child_ended || process.is_some_and(|process| process.has_ended().unwrap_or(true))
 }
 

@@ -127,7 +127,7 @@ fn execute(
     let process = pid.map(|pid| PidFd::open(pid).with_context(|| format!("process {pid}"))).transpose()?;
     // Not before there is something to finish: what comes earlier ends the process at once.
     let interrupt = &Interrupt::catch()?;
-    let setting = Setting { args, interrupt, held, process, pid };
+    let setting = Setting { args, interrupt, held, child: None, process, pid };
     let (status, session) = Live::new(session, events, output, &setting).run(setting)?;
     if session.has_links() {
         sys::process::exit_leaving_rest(status, &session.slow_to_close());

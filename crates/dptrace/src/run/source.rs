@@ -22,6 +22,8 @@ pub(super) struct ScriptText {
     pub(super) name: String,
     /// All of it.
     pub(super) text: String,
+    /// How many bytes of it are lines of ours, for `--include`.
+    pub(super) before: usize,
     /// What stands behind it on the command line.
     pub(super) params: Vec<String>,
     /// Whether it is one that dptrace carries.
@@ -35,14 +37,27 @@ impl ScriptText {
         let includes: Vec<String> = args.includes.iter().map(|file| ["#include <", file, ">\n"].concat()).collect();
         let includes = includes.concat();
         if !args.programs.is_empty() {
+            let before = includes.len();
             let text = includes + &args.programs.join("\n");
-            return Ok(Self { name: NO_FILE.into(), text, params: args.words.clone(), bundled: None });
+            return Ok(Self { name: NO_FILE.into(), text, before, params: args.words.clone(), bundled: None });
         }
         let Some((script, params)) = args.words.split_first() else {
             return Err(usage("what to run is missing: a SCRIPT's file or name, or -e PROGRAM"));
         };
         let (name, text, bundled) = read(script)?;
-        Ok(Self { name, text: includes + &text, params: params.to_vec(), bundled })
+        let before = includes.len();
+        Ok(Self { name, text: includes + &text, before, params: params.to_vec(), bundled })
+    }
+
+    /// The text as it was given, whose lines messages count.
+    fn given(&self) -> &str {
+        self.text.get(self.before..).unwrap_or_default()
+    }
+
+    /// A place of the whole text as one of what was given.
+    fn in_given(&self, span: bt_lang::Span) -> bt_lang::Span {
+        let before = self.before as u32;
+        bt_lang::Span { start: span.start.saturating_sub(before), end: span.end.saturating_sub(before) }
     }
 
     /// Tells a diagnostic on standard error.
@@ -52,7 +67,10 @@ impl ScriptText {
             let _ = write!(std::io::stderr(), "{}", self.as_bpftrace(diagnostic));
             return;
         }
-        let shown = render(diagnostic, &Source::new(&self.name, &self.text), std::io::stderr().is_terminal());
+        let mut given = diagnostic.clone();
+        given.span = self.in_given(given.span);
+        given.labels.iter_mut().for_each(|(span, _)| *span = self.in_given(*span));
+        let shown = render(&given, &Source::new(&self.name, self.given()), std::io::stderr().is_terminal());
         // Where standard error is gone, there is nobody to tell.
         let _ = write!(anstream::stderr(), "{shown}");
     }
@@ -70,13 +88,13 @@ impl ScriptText {
 
     /// Where a span is, in lines and columns.
     pub(super) fn place(&self, span: bt_lang::Span) -> Place {
-        let source = Source::new(&self.name, &self.text);
+        let (source, span) = (Source::new(&self.name, self.given()), self.in_given(span));
         Place { file: self.name.clone(), start: source.position(span.start), end: source.position(span.end) }
     }
 
     /// The line that a place is in, and a mark under it, as bpftrace shows them.
     pub(super) fn context(&self, place: &Place) -> String {
-        let line = self.text.lines().nth(place.start.0.saturating_sub(1)).unwrap_or_default();
+        let line = self.given().lines().nth(place.start.0.saturating_sub(1)).unwrap_or_default();
         let width = if place.start.0 == place.end.0 { place.end.1.saturating_sub(place.start.1).max(1) } else { 1 };
         let line = spdk_trace::printable_lines(line.as_bytes());
         format!("{line}\n{}{}", " ".repeat(place.start.1.saturating_sub(1)), "~".repeat(width))

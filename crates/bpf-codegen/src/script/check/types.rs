@@ -73,6 +73,7 @@ impl Shared<'_> {
             TypeKind::Void => Ty::Void,
             TypeKind::Int { class: IntClass::Bool, .. } => Ty::Bool,
             TypeKind::Int { size: size @ (1 | 2 | 4 | 8), signed, .. } => Ty::Int { size: size as u8, signed },
+            TypeKind::Float { size: size @ (4 | 8) } => Ty::Float(size as u8),
             TypeKind::Int { size, .. } | TypeKind::Float { size } => {
                 Ty::Array { elem: Box::new(Ty::Int { size: 1, signed: false }), count: size }
             }
@@ -336,6 +337,7 @@ impl Check<'_, '_> {
             Ty::Ksym => "ksym_t".to_owned(),
             Ty::Usym => "usym_t".to_owned(),
             Ty::Inet => "inet".to_owned(),
+            Ty::Float(size) => if *size == 4 { "float" } else { "double" }.to_owned(),
             Ty::Mac => "mac_address".to_owned(),
             Ty::CgroupPath(_) => "cgroup_path_t".to_owned(),
             Ty::Username => "username".to_owned(),

@@ -1,7 +1,7 @@
 //! Reading: other memory, the context, parts of our own values.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R9};
-use bpf_insn::{Helper, JumpOp, Size};
+use bpf_insn::{AluOp, Helper, JumpOp, Size};
 use probes::args::ArgSpec;
 use typeinfo::BitAccess;
 
@@ -62,21 +62,21 @@ impl Emitter<'_> {
                 None => emitter.load(place, ty, R0),
                 Some(bits) => {
                     emitter.load(place, &Ty::Int { size: size as u8, signed: false }, R0);
-                    emitter.cut_bits(bits);
+                    emitter.cut_bits(bits, ty.is_signed());
                 }
             }
         });
     }
 
-    /// r0 = the bits of a bit-field in r0; as bpftrace does, without a sign.
-    fn cut_bits(&mut self, bits: BitAccess) {
+    /// r0 = the bits of a bit-field in r0.
+    fn cut_bits(&mut self, bits: BitAccess, signed: bool) {
         let left = 64 - (bits.shift + bits.bits).min(64);
         let right = 64 - bits.bits.clamp(1, 64);
         if left > 0 {
             self.asm.lsh(R0, left.cast_signed());
         }
         if right > 0 {
-            self.asm.rsh(R0, right.cast_signed());
+            self.asm.alu(if signed { AluOp::Arsh } else { AluOp::Rsh }, R0, right.cast_signed());
         }
     }
 
@@ -89,7 +89,7 @@ impl Emitter<'_> {
                 Some(bits) => {
                     let word = Ty::Int { size: bits.load_size as u8, signed: false };
                     emitter.load(place, &word, R0);
-                    emitter.cut_bits(bits);
+                    emitter.cut_bits(bits, ty.is_signed());
                 }
             }
         });

@@ -61,6 +61,11 @@ pub enum ValueType {
         /// How many frames there is room for.
         depth: u32,
     },
+    /// A floating-point number of IEEE 754; programs can't work with it.
+    Float {
+        /// 4 or 8 bytes.
+        size: u8,
+    },
     /// `u64` address: a symbol of the kernel.
     KernelSymbol,
     /// `u64` address, `u32` process, `u32` thread: a symbol of a process.
@@ -183,7 +188,7 @@ impl ValueType {
     pub fn size(&self) -> u32 {
         match self {
             Self::None | Self::Bool => 1,
-            Self::Int { size, .. } | Self::Enum { size, .. } => u32::from(*size),
+            Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float { size } => u32::from(*size),
             Self::Pointer | Self::KernelSymbol | Self::CgroupPath { .. } | Self::Timestamp { .. } => 8,
             Self::Str { size } => *size,
             Self::Buffer { size } => size.next_multiple_of(4).saturating_add(4),
@@ -202,7 +207,7 @@ impl ValueType {
     pub fn align(&self) -> u32 {
         match self {
             Self::None | Self::Bool => 1,
-            Self::Int { size, .. } | Self::Enum { size, .. } => u32::from(*size),
+            Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float { size } => u32::from(*size),
             Self::Username | Self::ErrorText | Self::SignalText => 4,
             Self::Array { element, .. } => element.align(),
             _ => 8,

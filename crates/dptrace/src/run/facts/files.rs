@@ -119,7 +119,11 @@ impl UserFiles {
         match target {
             None | Some("" | "*") if !own.is_empty() => all_own(false),
             None | Some("" | OWN) => all_own(target == Some(OWN)),
-            Some(text) if text.contains(['*', '?']) => by_pattern(text, &own),
+            Some(text) if text.contains(['*', '?']) => {
+                // Which libraries a command will map is not known before it runs.
+                let maps_more = matches!(self.subject, Subject::All | Subject::Command { .. });
+                by_pattern(text, &own, maps_more)
+            }
             Some(text) => Ok(Targets { files: by_name(text, &own)?, first_only: false }),
         }
     }
@@ -351,19 +355,19 @@ impl UserFiles {
     }
 }
 
-fn by_pattern(text: &str, own: &[Found]) -> Result<Targets, NotFound> {
+/// The files of a process that fit, and all that fit where `maps_more` says that it may come to have them.
+fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<Targets, NotFound> {
     let fits = pattern(text)?;
-    let files: Vec<Found> = if own.is_empty() {
+    let mut files: Vec<Found> = own.iter().filter(|found| fits.matches(&found.shown)).cloned().collect();
+    if maps_more {
         let paths = glob::glob(text).into_iter().flatten().flatten().filter(|path| path.is_file());
         // The crate leaves it out.
         let prefix = if text.starts_with("./") { "./" } else { "" };
-        paths
-            .take(MAX_FILES)
-            .map(|path| Found { shown: format!("{prefix}{}", printable(&path)), place: FilePlace::at(&path) })
-            .collect()
-    } else {
-        own.iter().filter(|found| fits.matches(&found.shown)).cloned().collect()
-    };
+        let new = paths.filter(|path| !own.iter().any(|own| own.place.path() == path)).take(MAX_FILES);
+        files.extend(
+            new.map(|path| Found { shown: format!("{prefix}{}", printable(&path)), place: FilePlace::at(&path) }),
+        );
+    }
     let message = || format!("no file fits {text}");
     if files.is_empty() {
         Err(NotFound { message: message(), absent: false, hints: Vec::new() })
