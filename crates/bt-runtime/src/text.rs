@@ -21,7 +21,6 @@ pub fn push(out: &mut String, value: &Value) {
     // SANITY: writing to a string doesn't fail, here and below.
     let _ = match value {
         Value::Nothing => write!(out, "null"),
-        Value::Float(text) => write!(out, "{text}"),
         Value::Bool(truth) => write!(out, "{truth}"),
         Value::Int(number) => write!(out, "{number}"),
         Value::Uint(number) => write!(out, "{number}"),
@@ -30,6 +29,7 @@ pub fn push(out: &mut String, value: &Value) {
             push_bytes(out, text.as_bytes());
             Ok(())
         }
+        Value::Float(text) => write!(out, "{text}"),
         Value::Text(bytes) => {
             push_bytes(out, bytes);
             Ok(())

@@ -71,6 +71,12 @@ impl Process {
     }
 }
 
+/// The words that a process was started with, as far as we may look.
+pub(crate) fn command_line(pid: u32) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
 /// Whether a process has the file mapped or open, as far as we may look.
 pub(crate) fn writes(pid: u32, path: &Path) -> bool {
     path.metadata().is_ok_and(|file| holds(pid, &file) == Some(true))

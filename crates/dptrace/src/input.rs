@@ -315,8 +315,25 @@ fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     let mut found = traces()?.into_iter().filter(writes);
     found.next_back().with_context(|| {
         let there = what_is_there().unwrap_or_default();
+        if has_no_entries(&application::command_line(pid)) {
+            return format!(
+                "process {pid} has no trace file: it was started with --num-trace-entries 0, which SPDK takes for no trace; \
+                 leave it out, or give a number; {there}"
+            );
+        }
         format!("process {pid} has no trace file: SPDK makes one when it is started with -e or --tpoint-group; {there}")
     })
+}
+
+/// Whether SPDK was told to keep no trace entries: `--num-trace-entries`, of which the last counts, is 0. SPDK reads it with
+/// `strtol(3)` to any base.
+fn has_no_entries(words: &[String]) -> bool {
+    let option = |(index, word): (usize, &String)| match word.strip_prefix("--num-trace-entries")? {
+        "" => words.get(index + 1).cloned(),
+        value => value.strip_prefix('=').map(str::to_owned),
+    };
+    let last = words.iter().enumerate().filter_map(option).last();
+    last.is_some_and(|value| value == "0" || value == "0x0" || value == "00")
 }
 
 fn what_is_there() -> anyhow::Result<String> {

@@ -24,6 +24,28 @@ const MAX_PROCESSES: usize = 4096;
 /// without frame pointers are full of such addresses, and a process of thousands of threads takes milliseconds to look at.
 const LOOK_AGAIN: u32 = 10;
 
+/// The folders of `--debuginfo`, where debug files are looked for that are not where they belong.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DebugFolders(pub(crate) Vec<PathBuf>);
+
+impl DebugFolders {
+    /// The file that a file's debug information was moved to: where it belongs, or else `NAME.debug` in one of the folders.
+    /// A folder that is not absolute may be meant from the file's own, as in other tools. A debug file of another build is
+    /// none, where both say which they are of.
+    pub(crate) fn debug_file(&self, file: &ElfFile) -> Option<ElfFile> {
+        file.debug_file().or_else(|| {
+            let mut name = file.path().file_name()?.to_owned();
+            name.push(".debug");
+            let beside = file.path().parent().unwrap_or(Path::new(""));
+            let folders = self.0.iter().flat_map(|folder| [folder.clone(), beside.join(folder)]);
+            let id = |file: &ElfFile| Some(file.image().ok()?.build_id()?.to_string());
+            let wanted = id(file);
+            let mut found = folders.filter_map(|folder| FilePlace::at(&folder.join(&name)).load().ok());
+            found.find(|debug| wanted.is_none() || id(debug).is_none_or(|id| Some(id) == wanted))
+        })
+    }
+}
+
 /// Symbols of processes; files and processes are read when they are first asked for.
 pub(crate) struct UserSymbols {
     demangle: bool,
@@ -34,6 +56,7 @@ pub(crate) struct UserSymbols {
     spent: Cell<Duration>,
     /// The files that user probes are in: where the functions of processes are looked for that are gone.
     probed: Vec<PathBuf>,
+    folders: DebugFolders,
     processes: RefCell<HashMap<u32, Rc<Look>>>,
     files: RefCell<HashMap<PathBuf, Rc<Table>>>,
 }
@@ -78,12 +101,13 @@ struct Function {
 }
 
 impl UserSymbols {
-    pub(crate) fn new(demangle: bool, lines: Option<Duration>, probed: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(demangle: bool, lines: Option<Duration>, probed: Vec<PathBuf>, folders: DebugFolders) -> Self {
         Self {
             demangle,
             lines,
             spent: Cell::default(),
             probed,
+            folders,
             processes: RefCell::default(),
             files: RefCell::default(),
         }
@@ -137,7 +161,7 @@ impl UserSymbols {
                 let image = loaded.image().ok()?;
                 let base = if image.kind() == ElfKind::Fixed { 0 } else { PLAIN_BASE };
                 let vaddr = probes::ElfVaddr(address.checked_sub(base)?);
-                (self.table_of(path, || Table::read(&file)), image.address_map().to_offset(vaddr).ok()?)
+                (self.table_of(path, || Table::read(&file, &self.folders)), image.address_map().to_offset(vaddr).ok()?)
             };
             self.symbol(&table, offset.0, path)
         })
@@ -200,9 +224,9 @@ impl UserSymbols {
             } else {
                 process.libraries().into_iter().find(|place| place.path() == path)
             };
-            let own = place.and_then(|place| Table::read(&place));
+            let own = place.and_then(|place| Table::read(&place, &self.folders));
             // The process may be gone, and its files with it in /proc; the path is most often still that file.
-            own.or_else(|| Table::read(&FilePlace::at(path)))
+            own.or_else(|| Table::read(&FilePlace::at(path), &self.folders))
         })
     }
 
@@ -217,9 +241,9 @@ impl UserSymbols {
 }
 
 impl Table {
-    fn read(place: &FilePlace) -> Option<Self> {
+    fn read(place: &FilePlace, folders: &DebugFolders) -> Option<Self> {
         let file = place.load().ok()?;
-        let debug = file.debug_file();
+        let debug = folders.debug_file(&file);
         let debug_image = debug.as_ref().and_then(|debug| debug.image().ok());
         // Where there is a debug file, the source's lines were moved to it.
         let opened = debug.as_ref().map_or(file.opened(), ElfFile::opened).to_owned();

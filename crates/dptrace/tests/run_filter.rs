@@ -80,8 +80,8 @@ impl Family {
         assert!(built.unwrap().success());
         let noisy = folder.path().join("noise");
         std::fs::copy(&program, &noisy).unwrap();
-        let noise = Command::new(noisy).args(["x", "x"]).stdin(Stdio::null()).spawn().unwrap();
-        Some(Self { folder, noise })
+        let other = Command::new(noisy).args(["x", "x"]).stdin(Stdio::null()).spawn().unwrap();
+        Some(Self { folder, noise: other })
     }
 
     fn program(&self) -> String {

@@ -157,3 +157,18 @@ fn files_of_every_era_are_read() {
         }
     }
 }
+
+/// SPDK's annotation script prints the name that is there, also where it is empty; and no blanks at a line's end.
+#[test]
+fn an_objects_empty_name_is_printed_as_the_annotation_script_does() {
+    let text = r#"{"tsc_rate":1000000,"tpoints":[{"name":"NEW","id":1,"new_object":true,"args":[]},
+        {"name":"DONE","id":2,"new_object":false,"args":[{"name":"n","type":0,"size":4}]}],"entries":[
+        {"lcore":0,"tpoint":1,"tsc":1,"object":{"id":"","value":5}},
+        {"lcore":0,"tpoint":2,"tsc":3,"object":{"id":"","value":5,"time":2},"args":[7]}]}"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("trace.json");
+    std::fs::write(&path, text).expect("it can be written");
+    let out = printed(["trace", "-i", &path.display().to_string()]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines[0].ends_with(" id:") && lines[1].ends_with(" id:              time: 2.000    n: 7"), "{out}");
+}

@@ -49,6 +49,13 @@ pub enum Object {
     Unseen(u64),
     /// Something of which a JSON document holds only the id: one of the two above.
     ValueOnly(u64),
+    /// An object of a type without a prefix in a JSON document: its name is empty there.
+    Nameless {
+        /// Its id (usually a pointer).
+        id: u64,
+        /// As [`Object::Known`] has it.
+        age: Option<Ticks>,
+    },
     /// An object whose creation was seen.
     Known {
         /// Its name.
@@ -73,7 +80,11 @@ impl Object {
     pub fn id(self) -> Option<u64> {
         match self {
             Self::None => None,
-            Self::Untyped(id) | Self::Unseen(id) | Self::ValueOnly(id) | Self::Known { id, .. } => Some(id),
+            Self::Untyped(id)
+            | Self::Unseen(id)
+            | Self::ValueOnly(id)
+            | Self::Nameless { id, .. }
+            | Self::Known { id, .. } => Some(id),
         }
     }
 }

@@ -52,6 +52,13 @@ fn is_left_out(entry: &str, why: &str) {
     shows(&text, &[LINES[0], LINES[3]], &[&format!("{why} x1 at {at:#x}")]);
 }
 
+/// `spdk_trace` up to v23.05 writes so of an object whose type has no prefix.
+#[test]
+fn an_objects_name_may_be_empty() {
+    let entry = r#"{"lcore":0,"tpoint":321,"tsc":120,"object":{"id":"","value":5,"time":10},"args":[7,"s"]}"#;
+    shows(&document(&[entry]), &["0 120 DONE nameless(0x5)+10 n=7 s='s'"], &[]);
+}
+
 #[test]
 fn entries_are_given_in_the_order_of_the_document() {
     shows(&document(&ENTRIES), &LINES, &[]);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bt_runtime::{SourcePlace, Symbol};
 use kernel_delay::Symbols;
 
-use crate::user_symbols::UserSymbols;
+use crate::user_symbols::{DebugFolders, UserSymbols};
 
 /// How long inlined functions and source lines may be looked for in a report: a large program's debug information takes a
 /// second and more, and what is read of it stays in memory.
@@ -27,7 +27,7 @@ pub(super) struct Names {
 impl Names {
     /// Looks at what the process has mapped now. Nothing else is read before it is asked for.
     pub(super) fn of(pid: u32) -> Self {
-        let user = UserSymbols::new(true, Some(LINES), Vec::new());
+        let user = UserSymbols::new(true, Some(LINES), Vec::new(), DebugFolders::default());
         user.remember(pid);
         Self { pid, kernel: OnceCell::new(), user, known: RefCell::default() }
     }

@@ -128,7 +128,7 @@ impl Tracker {
                 self.unseen += 1;
                 return;
             }
-            Object::None | Object::Untyped(_) | Object::ValueOnly(_) => return,
+            Object::None | Object::Untyped(_) | Object::ValueOnly(_) | Object::Nameless { .. } => return,
         };
         let key = (name.prefix, id);
         let inherited = self.inherited(record);

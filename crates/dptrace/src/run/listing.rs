@@ -56,7 +56,7 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
     let facts = Facts::new(subject, Vec::new(), args);
     let types = Types::new(&facts);
     for pattern in wanted(args)? {
-        list_pattern(&pattern, args, &facts, &types, &mut lines);
+        list_pattern(&pattern, args, &facts, &types, &mut lines)?;
     }
     let mut output = Output::open(args.output.as_deref())?;
     output.buffer.extend(lines.0.as_bytes());
@@ -110,20 +110,30 @@ const KINDS: [Kind; 14] = [
     Kind { name: "iter", short: &["it"], list: iterators },
 ];
 
-fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, types: &Types<'_>, lines: &mut Lines) {
+fn list_pattern(
+    pattern: &str,
+    args: &RunArgs,
+    facts: &Facts,
+    types: &Types<'_>,
+    lines: &mut Lines,
+) -> anyhow::Result<()> {
     let records = [("struct ", NameKind::Struct), ("union ", NameKind::Union), ("enum ", NameKind::Enum)];
     if let Some((name, kind)) = records.iter().find_map(|(word, kind)| Some((pattern.strip_prefix(word)?, *kind))) {
-        let found = types.definition(kind, name.trim());
-        if let Some(definition) = found {
-            lines.push(format_args!("vmlinux: {}", printable_lines(definition.as_bytes())));
+        let found = types.definitions(kind, name.trim());
+        if found.is_empty() {
+            let of_process = if facts.files.names().is_empty() { "" } else { ", nor the process's debug information" };
+            anyhow::bail!("the kernel's types have no {pattern}{of_process} (--debuginfo DIR says where else to look)");
         }
-        return;
+        for (place, definition) in found {
+            lines.push(format_args!("{place}: {}", printable_lines(definition.as_bytes())));
+        }
+        return Ok(());
     }
     // A pattern in one part is over whole names, unless it is a kind's name.
     let whole = !pattern.contains(':') && !KINDS.iter().any(|kind| fits(pattern, kind.name));
     let pattern = if whole { format!("*:{pattern}") } else { pattern.to_owned() };
     let (kind, rest) = pattern.split_once(':').unwrap_or((&pattern, "*"));
-    let Ok(kinds) = probes::pattern::NamePattern::parse(kind) else { return };
+    let Ok(kinds) = probes::pattern::NamePattern::parse(kind) else { return Ok(()) };
     for known in &KINDS {
         if !kinds.matches(known.name) && !known.short.contains(&kind) {
             continue;
@@ -143,6 +153,7 @@ fn list_pattern(pattern: &str, args: &RunArgs, facts: &Facts, types: &Types<'_>,
             }
         }
     }
+    Ok(())
 }
 
 /// Whether a name fits a pattern.

@@ -11,7 +11,7 @@ use bt_runtime::{Lookups, SourcePlace, Symbol};
 use host::KernelSymbols;
 use jiff::tz::TimeZone;
 
-use crate::user_symbols::UserSymbols;
+use crate::user_symbols::{DebugFolders, UserSymbols};
 
 /// The machine's answers, each looked up when it is first asked for.
 pub(super) struct Machine {
@@ -36,10 +36,16 @@ struct Clocks {
 }
 
 impl Machine {
-    pub(super) fn new(kernel: Rc<OnceCell<KernelSymbols>>, config: &Config, files: Vec<PathBuf>) -> Self {
+    pub(super) fn new(
+        kernel: Rc<OnceCell<KernelSymbols>>,
+        config: &Config,
+        files: Vec<PathBuf>,
+        folders: DebugFolders,
+    ) -> Self {
+        let lines = config.show_debug_info.then_some(Duration::MAX);
         Self {
             kernel,
-            user: UserSymbols::new(config.cpp_demangle, config.show_debug_info.then_some(Duration::MAX), files),
+            user: UserSymbols::new(config.cpp_demangle, lines, files, folders),
             users: OnceCell::new(),
             cgroups: RefCell::default(),
             zone: OnceCell::new(),
@@ -149,7 +155,7 @@ mod tests {
     use super::*;
 
     fn machine() -> Machine {
-        Machine::new(Rc::default(), &Config::default(), Vec::new())
+        Machine::new(Rc::default(), &Config::default(), Vec::new(), DebugFolders::default())
     }
 
     /// Where an address of ours is: `main` of a test is in the file that runs.
@@ -167,7 +173,7 @@ mod tests {
     #[test]
     fn source_lines_are_told_where_they_are_wanted() {
         let config = Config { show_debug_info: true, ..Config::default() };
-        let machine = Machine::new(Rc::default(), &config, Vec::new());
+        let machine = Machine::new(Rc::default(), &config, Vec::new(), DebugFolders::default());
         let address = source_lines_are_told_where_they_are_wanted as fn() as usize as u64;
         let found = machine.user(std::process::id(), address);
         let place = found.last().and_then(|symbol| symbol.place.as_ref()).unwrap();

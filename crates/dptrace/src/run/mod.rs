@@ -115,7 +115,8 @@ fn execute(
         attach::all(script, &mut session, args.verbose > 0)?;
         return Ok(0);
     }
-    let machine = Machine::new(facts.kernel_symbols(), &script.config, attach::files(script));
+    let folders = facts.files.debug_folders().clone();
+    let machine = Machine::new(facts.kernel_symbols(), &script.config, attach::files(script), folders);
     let decoder = Decoder::new(&machine, &script.config.str_trunc_trailer);
     let printer = Printer::new(args.form()?);
     let events = Events { script, text, machine: &machine, decoder, printer, warnings: !args.no_warnings, exit: None };

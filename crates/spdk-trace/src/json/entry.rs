@@ -233,7 +233,10 @@ fn object(text: &[u8], fields: Option<&ObjectFields>) -> Object {
     let Some(fields) = fields else { return Object::None };
     match fields.id.and_then(|token| object_name(text, token)) {
         Some(name) => Object::Known { name, id: fields.value, age: fields.time.map(Ticks) },
-        // `spdk_trace` writes a NUL for the prefix of a tracepoint that creates objects of no type.
+        // `spdk_trace` writes a NUL for the prefix of a tracepoint that creates objects of no type, which ends the text.
+        None if fields.id.is_some_and(|token| token.start == token.end) => {
+            Object::Nameless { id: fields.value, age: fields.time.map(Ticks) }
+        }
         None => Object::ValueOnly(fields.value),
     }
 }

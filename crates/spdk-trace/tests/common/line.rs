@@ -31,6 +31,9 @@ pub(crate) fn line(record: &Record<'_>) -> String {
         Object::Untyped(id) => put(&mut line, format_args!("{id:#x}")),
         Object::Unseen(id) => put(&mut line, format_args!("n/a({id:#x})")),
         Object::ValueOnly(id) => put(&mut line, format_args!("value({id:#x})")),
+        Object::Nameless { id, age } => {
+            put(&mut line, format_args!("nameless({id:#x})+{}", age.map_or(0, |age| age.0)));
+        }
         Object::Known { name, id, age: Some(age) } => put(&mut line, format_args!("{name}({id:#x})+{}", age.0)),
         Object::Known { name, id, age: None } => put(&mut line, format_args!("{name}({id:#x})")),
     }

@@ -36,6 +36,7 @@ pub(crate) fn targets(shared: &mut Shared<'_>, probe: &Probe) -> Vec<(Target, bt
     for point in &probe.points {
         match point_targets(shared, point, mentions) {
             Ok(targets) => {
+                shared.tell_changed(point, &targets, mentions);
                 let alias = point.alias.as_ref().map(|alias| alias.text.clone());
                 for mut target in targets {
                     if let Some(alias) = &alias {
@@ -175,7 +176,32 @@ fn own(shared: &Shared<'_>, kind: ProbeKind, attach: Attach, name: String) -> Ta
     Target { context: context(shared, kind, &name), kind: ProgramKind::RawTracepoint, btf: None, attach, name }
 }
 
+/// What compilers put behind the names of functions that they made of others, with other arguments (GCC: `-fipa-sra`,
+/// `-fipa-cp-clone`, `-fpartial-inlining`).
+const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
+
 impl Shared<'_> {
+    /// That a function whose arguments the script reads is one that the compiler made of another.
+    fn tell_changed(&mut self, point: &AttachPoint, targets: &[Target], mentions: Mentions) {
+        let by_call = matches!(
+            point.kind,
+            ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Fentry
+        );
+        if !by_call || !(mentions.args || mentions.numbered) {
+            return;
+        }
+        let is_changed = |target: &&Target| CHANGED.iter().any(|part| target.name.contains(part));
+        let Some(first) = targets.iter().find(is_changed) else { return };
+        let name = first.name.rsplit(':').next().unwrap_or_default();
+        let others = match targets.iter().filter(is_changed).count() - 1 {
+            0 => String::new(),
+            others => format!(" (and {others} more)"),
+        };
+        let message = format!("the compiler changed {name}{others}: its arguments need not be those of the source");
+        let hint = "arguments can be missing, be others' values, or stand elsewhere: hold them against the disassembly";
+        self.keep(Diagnostic::warning(message, point.span).with_hint(hint));
+    }
+
     /// That a probe is not there: a mistake, or as the script's setting wants it.
     fn tell_missing(&mut self, point: &AttachPoint, missing: NotFound) {
         let user = matches!(point.kind, ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt);

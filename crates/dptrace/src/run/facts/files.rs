@@ -20,6 +20,7 @@ use super::{missing, pattern};
 use crate::failure::note;
 use crate::record::find_program;
 use crate::target::printable;
+use crate::user_symbols::DebugFolders;
 
 /// What a script calls the process's own program.
 const OWN: &str = "__EXE__";
@@ -33,7 +34,7 @@ pub(in crate::run) struct UserFiles {
     subject: Subject,
     whole: RefCell<HashMap<PathBuf, Rc<ElfFile>>>,
     /// Where debug information is looked for as well.
-    debug_folders: Vec<PathBuf>,
+    debug_folders: DebugFolders,
     debug: [OnceCell<(String, Option<DebugFile>)>; MAX_DEBUG],
     /// The USDT probes of files, and where each file was opened.
     usdt: RefCell<HashMap<PathBuf, Rc<(UsdtProbes, PathBuf)>>>,
@@ -84,10 +85,19 @@ impl UserFiles {
         Self {
             subject,
             whole: RefCell::default(),
-            debug_folders,
+            debug_folders: DebugFolders(debug_folders),
             debug: [const { OnceCell::new() }; MAX_DEBUG],
             usdt: RefCell::default(),
         }
+    }
+
+    pub(in crate::run) fn debug_folders(&self) -> &DebugFolders {
+        &self.debug_folders
+    }
+
+    /// The files of the process, as they are shown.
+    pub(in crate::run) fn names(&self) -> Vec<String> {
+        self.of_subject().into_iter().map(|found| found.shown).collect()
     }
 
     pub(in crate::run) fn subject(&self) -> &Subject {
@@ -172,7 +182,7 @@ impl UserFiles {
         let mut stripped = None;
         let all = Self::each(&targets, |found| {
             let file = self.load(found)?;
-            let of_file = with_functions(&file, |functions, code| {
+            let of_file = self.with_functions(&file, |functions, code| {
                 if functions.is_stripped() {
                     stripped.get_or_insert_with(|| crate::target::stripped(&found.shown));
                 }
@@ -220,7 +230,7 @@ impl UserFiles {
             let message = || format!("{} has nothing at {vaddr:#x}", found.shown);
             let offset = offset.map_err(|_| NotFound { message: message(), absent: false, hints: Vec::new() })?.0;
             let (path, shown) = (file.opened().to_owned(), found.shown.clone());
-            let (named, at) = with_functions(&file, |functions, code| {
+            let (named, at) = self.with_functions(&file, |functions, code| {
                 let holds = |it: &&probes::symbols::Function<'_>| {
                     vaddr.checked_sub(it.vaddr.0).is_some_and(|behind| behind < it.size.max(1))
                 };
@@ -301,7 +311,7 @@ impl UserFiles {
         let mut probes = UsdtProbes::read_with(&file.image().map_err(|error| not_read(&error))?, &code);
         if !probes.wanted_symbols().is_empty() {
             let whole = self.load(found)?;
-            let debug = whole.debug_file();
+            let debug = self.debug_folders.debug_file(&whole);
             let image = whole.image().map_err(|error| not_read(&error))?;
             probes.resolve(&image, debug.as_ref().and_then(|debug| debug.image().ok()).as_ref());
         }
@@ -342,16 +352,23 @@ impl UserFiles {
         Some(names.into_iter().map(|it| (it.name.to_owned(), it.value)).collect())
     }
 
+    fn with_functions<T>(
+        &self,
+        file: &ElfFile,
+        look: impl FnOnce(&Functions<'_>, &Code<'_>) -> T,
+    ) -> Result<T, NotFound> {
+        let debug = self.debug_folders.debug_file(file);
+        let debug = debug.as_ref().and_then(|debug| debug.image().ok());
+        let image = file.image().map_err(|error| not_read(&error))?;
+        let functions = Functions::read(&image, debug.as_ref());
+        let code = Code::with_functions(&image, &image, &functions);
+        Ok(look(&functions, &code))
+    }
+
     fn debug_file(&self, path: &str) -> Option<ElfFile> {
         let own = self.of_subject().into_iter().find(|own| own.place.path() == Path::new(path));
         let file = own.map_or_else(|| FilePlace::at(Path::new(path)), |own| own.place).load().ok()?;
-        let mut name = file.path().file_name()?.to_owned();
-        name.push(".debug");
-        let beside = file.path().parent().unwrap_or(Path::new("")).to_owned();
-        // A folder that is not absolute may be meant from the file's own, as in other tools.
-        let folders = self.debug_folders.iter().flat_map(|folder| [folder.clone(), beside.join(folder)]);
-        let in_folders = || folders.into_iter().find_map(|folder| FilePlace::at(&folder.join(&name)).load().ok());
-        Some(file.debug_file().or_else(in_folders).unwrap_or(file))
+        Some(self.debug_folders.debug_file(&file).unwrap_or(file))
     }
 }
 
@@ -405,15 +422,6 @@ fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
         absent: false,
         hints: vec!["a path has a / in it: ./NAME".into()],
     })
-}
-
-fn with_functions<T>(file: &ElfFile, look: impl FnOnce(&Functions<'_>, &Code<'_>) -> T) -> Result<T, NotFound> {
-    let debug = file.debug_file();
-    let debug = debug.as_ref().and_then(|debug| debug.image().ok());
-    let image = file.image().map_err(|error| not_read(&error))?;
-    let functions = Functions::read(&image, debug.as_ref());
-    let code = Code::with_functions(&image, &image, &functions);
-    Ok(look(&functions, &code))
 }
 
 fn place_text(target: Option<&str>, targets: &Targets) -> String {

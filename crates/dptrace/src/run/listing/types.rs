@@ -48,11 +48,16 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// The definition of a struct of the kernel.
-    pub(super) fn definition(&self, kind: NameKind, name: &str) -> Option<String> {
-        let known = self.kernel()?;
-        let ty = known.store.find(kind, name).ok().flatten()?;
-        known.store.definition(ty, false).ok()
+    /// The definitions of a struct, and whose each is: the kernel's, and that of the first of the process's files which has
+    /// one.
+    pub(super) fn definitions(&self, kind: NameKind, name: &str) -> Vec<(String, String)> {
+        let of_kernel = self.kernel().and_then(|known| known.definition(kind, name));
+        let of_kernel = of_kernel.map(|definition| ("vmlinux".to_owned(), definition));
+        let of_process = self.facts.files.names().into_iter().find_map(|file| {
+            let definition = self.file(&file)?.definition(kind, name)?;
+            Some((file, definition))
+        });
+        of_kernel.into_iter().chain(of_process).collect()
     }
 
     fn kernel(&self) -> Option<&Known<'a>> {
@@ -81,6 +86,11 @@ impl<'a> Types<'a> {
 }
 
 impl Known<'_> {
+    fn definition(&self, kind: NameKind, name: &str) -> Option<String> {
+        let ty = self.store.find(kind, name).ok().flatten()?;
+        self.store.definition(ty, false).ok()
+    }
+
     fn function(&self, name: &str, returns: bool) -> Vec<String> {
         let Some(function) = self.store.function(self.source, name).ok().flatten() else { return Vec::new() };
         let mut all = self.params(&function.params);

@@ -19,6 +19,7 @@ use super::super::facts::{Facts, Subject};
 use super::super::lookups::Machine;
 use super::super::source::ScriptText;
 use super::*;
+use crate::user_symbols::DebugFolders;
 
 const U64: ValueType = ValueType::Int { size: 8, signed: false };
 
@@ -113,14 +114,14 @@ fn output_of(script: &Script, options: &[&str]) -> Option<(u8, String)> {
     let crate::cli::Command::Run(args) = crate::cli::Cli::parse_from(words).command else { unreachable!() };
     let facts = Facts::new(Subject::All, Vec::new(), &args);
     let session = Session::load(&script.module, facts.features()).unwrap();
-    let text = ScriptText { name: "test".into(), text: String::new(), params: Vec::new(), bundled: None };
-    let machine = Machine::new(facts.kernel_symbols(), &script.config, Vec::new());
+    let text = ScriptText { name: "test".into(), text: String::new(), before: 0, params: Vec::new(), bundled: None };
+    let machine = Machine::new(facts.kernel_symbols(), &script.config, Vec::new(), DebugFolders::default());
     let decoder = Decoder::new(&machine, "..");
     let printer = Printer::new(args.form().unwrap());
     let events = Events { script, text: &text, machine: &machine, decoder, printer, warnings: true, exit: None };
     let output = Output::open(args.output.as_deref()).unwrap();
     let interrupt = Interrupt::never();
-    let setting = Setting { args: &args, interrupt: &interrupt, held: None, process: None, pid: None };
+    let setting = Setting { args: &args, interrupt: &interrupt, held: None, child: None, process: None, pid: None };
     let (status, _) = Live::new(session, events, output, &setting).run(setting).unwrap();
     Some((status, std::fs::read_to_string(path).unwrap()))
 }

@@ -135,7 +135,7 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
             label(out, "object");
             return column(out, VALUE_WIDTH, |out| argument(out, ArgValue::Pointer(id)));
         }
-        Object::Unseen(_) | Object::ValueOnly(_) => None,
+        Object::Unseen(_) | Object::ValueOnly(_) | Object::Nameless { .. } => None,
         Object::Known { name, .. } => Some(name),
     };
     label(out, "id");

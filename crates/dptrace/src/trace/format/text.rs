@@ -147,6 +147,8 @@ fn object(out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
             out.extend_from_slice(b"n/a");
             None
         }
+        // As SPDK's script, which prints the name that is there.
+        Object::Nameless { age, .. } => age,
         Object::Known { name, age, .. } => {
             object_name(out, name);
             age
