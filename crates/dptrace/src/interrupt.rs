@@ -2,30 +2,37 @@
 //!
 //! A thread waits for the signals, so that one is seen whatever the command does at that moment. The first is a request:
 //! the command's loops look at it, finish, and print what they have. The thread then watches. It ends the process with
-//! the signal's own default if nobody has looked within [`GRACE`], if the output takes nothing for as long, or if an end
-//! that has begun stands still for [`STALL`]. A second signal ends the process at once.
+//! the signal's own default if nobody has looked within [`GRACE`], if the output takes nothing for as long, if an end that
+//! has begun does nothing for [`STALL`], or computes for [`BUSY`] without a step. A second signal ends the process at once.
+//!
+//! What a command may use is counted in its own time on a CPU while it runs: on a machine with more to do than it can, one
+//! that would have looked in a moment is not ended for that.
 //!
 //! Until [`Interrupt::catch`] a signal does what it does by itself, which is at once: a command asks for it when it has
 //! something to finish, not before.
 
+use std::io::{PipeReader, Read as _};
 use std::os::fd::AsFd as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 /// How long a command may take to see that it is to end, and how long its output may take nothing after that.
 const GRACE: Duration = Duration::from_millis(900);
-/// How long an end that has begun may make no progress: reading the symbols of a large program is one step.
+/// How long an end that has begun may do nothing.
 const STALL: Duration = Duration::from_secs(3);
+/// How long it may compute without a step: reading the symbols of a large program is one.
+const BUSY: Duration = Duration::from_secs(5);
 /// How often the end is watched.
-const WATCH: Duration = Duration::from_millis(50);
+const WATCH: Duration = Duration::from_millis(100);
 /// What comes within this time after the first signal is the same request: timeout(1) signals its child and then its
 /// whole process group.
 const SAME: Duration = Duration::from_millis(200);
+/// Less time on a CPU than this is no work: the watching takes some, too.
+const WORK: Duration = Duration::from_millis(5);
 
 /// Whether a signal came. The state is the process's, since signals are.
 static REQUESTED: AtomicBool = AtomicBool::new(false);
@@ -46,13 +53,18 @@ pub(crate) struct Interrupt {
 impl Interrupt {
     /// Catches the signals from now on. Once a process.
     pub(crate) fn catch() -> anyhow::Result<Self> {
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("catching SIGINT")?;
-        let (sender, later) = channel();
-        let listen = move || signals.forever().try_for_each(|signal| sender.send(signal)).ok();
-        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let (came, tell) = std::io::pipe().context("making a pipe for signals")?;
+        let last = Arc::new(AtomicUsize::new(0));
+        let signals = Signals { came, last: Arc::clone(&last) };
         // The watching thread is there before the first signal: where none can be started there is no handler either.
-        thread("signal watch").spawn(move || watch(&later)).context("starting the thread that watches signals")?;
-        thread("signals").spawn(listen).context("starting the thread that waits for signals")?;
+        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || watch(signals));
+        thread.context("starting the thread that waits for signals")?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // In this order: who reads the pipe knows which one it was.
+            signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)
+                .and_then(|_| signal_hook::low_level::pipe::register(signal, tell.try_clone()?))
+                .context("catching signals")?;
+        }
         Ok(Self { is_real: true })
     }
 
@@ -86,6 +98,7 @@ pub(crate) fn piece() -> usize {
 
 /// Writes, which can take for ever where nobody reads: then the time that an end may take is shorter.
 pub(crate) fn writing<T>(write: impl FnOnce() -> T) -> T {
+    step();
     WRITING.store(true, Ordering::Relaxed);
     let written = write();
     WRITING.store(false, Ordering::Relaxed);
@@ -93,32 +106,96 @@ pub(crate) fn writing<T>(write: impl FnOnce() -> T) -> T {
     written
 }
 
+/// The signals as they come.
+struct Signals {
+    /// A byte for each.
+    came: PipeReader,
+    /// Which one it was.
+    last: Arc<AtomicUsize>,
+}
+
+impl Signals {
+    /// Waits for one at most so long.
+    fn next(&mut self, at_most: Duration) -> Option<i32> {
+        if !sys::process::wait_readable(self.came.as_fd(), at_most).unwrap_or(false) {
+            return None;
+        }
+        let count = self.came.read(&mut [0; 64]).ok()?;
+        (count > 0).then(|| self.last.load(Ordering::Relaxed) as i32)
+    }
+}
+
 /// Waits for the first signal, and then sees to it that the process ends.
-fn watch(signals: &Receiver<i32>) {
-    // The other thread ends with the process only.
-    let Ok(first) = signals.recv() else { return };
+fn watch(mut signals: Signals) {
+    let first = loop {
+        if let Some(signal) = signals.next(Duration::from_hours(1)) {
+            break signal;
+        }
+    };
     REQUESTED.store(true, Ordering::Release);
     let came = Instant::now();
-    let mut moved = (came, STEPS.load(Ordering::Relaxed));
+    let mut unseen = Marks::now(main_thread_ran());
+    let mut ending = Marks::now(sys::clock::process_ran());
     loop {
-        match signals.recv_timeout(WATCH) {
-            Ok(second) if came.elapsed() >= SAME => sys::process::end_by_signal(second),
-            Err(RecvTimeoutError::Disconnected) => return,
-            Ok(_) | Err(RecvTimeoutError::Timeout) => {}
-        }
-        let steps = STEPS.load(Ordering::Relaxed);
-        if steps != moved.1 {
-            moved = (Instant::now(), steps);
+        if let Some(second) = signals.next(WATCH)
+            && came.elapsed() >= SAME
+        {
+            sys::process::end_by_signal(second);
         }
         if !SEEN.load(Ordering::Acquire) {
-            if came.elapsed() >= GRACE {
+            let Since { worked, idle, .. } = unseen.since(main_thread_ran(), 0);
+            if worked.max(idle) >= GRACE {
                 sys::process::end_by_signal(first);
             }
-        } else if moved.0.elapsed() >= if WRITING.load(Ordering::Relaxed) { GRACE } else { STALL } {
+            continue;
+        }
+        let Since { worked, idle, step } = ending.since(sys::clock::process_ran(), STEPS.load(Ordering::Relaxed));
+        if worked >= BUSY || idle >= STALL || WRITING.load(Ordering::Relaxed) && step >= GRACE {
             tell_cut();
             sys::process::end_by_signal(first);
         }
     }
+}
+
+/// When something moved last.
+struct Marks {
+    steps: u64,
+    /// When the last step was, and the time on a CPU until then.
+    step: (Instant, Duration),
+    /// The same of the last work or step.
+    work: (Instant, Duration),
+}
+
+/// What has passed since the last step: work, all time, and time without work.
+struct Since {
+    worked: Duration,
+    step: Duration,
+    idle: Duration,
+}
+
+impl Marks {
+    fn now(ran: Duration) -> Self {
+        let now = (Instant::now(), ran);
+        Self { steps: 0, step: now, work: now }
+    }
+
+    fn since(&mut self, ran: Duration, steps: u64) -> Since {
+        let now = (Instant::now(), ran);
+        if steps != self.steps {
+            (self.steps, self.step, self.work) = (steps, now, now);
+        }
+        if ran.saturating_sub(self.work.1) >= WORK {
+            self.work = now;
+        }
+        Since { worked: ran.saturating_sub(self.step.1), step: self.step.0.elapsed(), idle: self.work.0.elapsed() }
+    }
+}
+
+/// How long the main thread has been on a CPU (Documentation/scheduler/sched-stats.rst); where the kernel does not say,
+/// it never was.
+fn main_thread_ran() -> Duration {
+    let text = host::proc::text("/proc/self/schedstat").unwrap_or_default();
+    Duration::from_nanos(text.split_ascii_whitespace().next().and_then(|ran| ran.parse().ok()).unwrap_or_default())
 }
 
 /// Says that the output is not whole, without a wait: the main thread may hold the lock of standard error.

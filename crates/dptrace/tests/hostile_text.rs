@@ -5,6 +5,8 @@
 #[expect(dead_code, reason = "this test does not need all of it")]
 #[path = "common/kernel.rs"]
 mod kernel;
+#[path = "common/small.rs"]
+mod small;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
@@ -13,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use kernel::{PROGRAM, kernel, needs};
+use small::Small;
 use tempfile::TempDir;
 
 /// What a name is made of: an escape sequence, a line's end, a character of C1 (U+009B), DEL, a change of direction, and a
@@ -28,6 +31,7 @@ __attribute__((noinline)) long enter(const char *text, long (*back)(const char *
 
 /// Its probes: one whose names and arguments are hostile, and one that can be recorded.
 const MAIN: &str = r#"
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -55,7 +59,7 @@ int main(int argc, char **argv) {
     prctl(PR_SET_NAME, "m" EVIL);
     pthread_create(&thread, 0, work, argv[1]);
     puts("ready"); fflush(stdout);
-    if (argc > 2) pthread_exit(0);
+    if (argc > 2 && open(argv[2], O_RDONLY) >= 0) pthread_exit(0);
     getchar();
     return 0;
 }
@@ -82,7 +86,8 @@ struct Victim {
 }
 
 impl Victim {
-    fn start(first_thread_ends: bool) -> Self {
+    /// Starts it. With a file to open, its first thread ends then.
+    fn start(opens: Option<&Path>) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let folder = dir.path().join(OsStr::from_bytes(EVIL));
         std::fs::create_dir(&folder).expect("it can be made");
@@ -101,9 +106,7 @@ impl Victim {
         cc(&["-o".as_ref(), program.as_ref(), main_c.as_ref(), library.as_ref()]);
         let mut command = Command::new(&program);
         command.arg(OsStr::from_bytes(EVIL)).env("EVIL", OsStr::from_bytes(EVIL));
-        if first_thread_ends {
-            command.arg("and end");
-        }
+        command.args(opens);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
         let mut ready = [0; 6];
         child.stdout.as_mut().expect("it is piped").read_exact(&mut ready).expect("it says so");
@@ -186,7 +189,7 @@ fn every_command_writes_names_that_nobody_obeys() {
     if !needs("cc") {
         return;
     }
-    let victim = Victim::start(false);
+    let victim = Victim::start(None);
     let pid = &victim.pid();
     let program = victim.program.as_os_str();
     assert!(works(["list", "-p", pid]).contains("plain:tick"));
@@ -303,7 +306,9 @@ fn a_process_lives_as_long_as_one_of_its_threads() {
     if !needs("cc") {
         return;
     }
-    let victim = Victim::start(true);
+    let small = Small::new();
+    let trace = small.path("t.trace");
+    let victim = Victim::start(Some(&trace));
     let pid = &victim.pid();
     let status = format!("/proc/{pid}/status");
     while !String::from_utf8_lossy(&std::fs::read(&status).expect("it lives")).contains("(zombie)") {
@@ -322,4 +327,9 @@ fn a_process_lives_as_long_as_one_of_its_threads() {
     assert!(recorded.contains("tick: ") && recorded.contains("the time is over"), "{recorded}");
     let (output, told) = harmless(["trace", "-p", pid]);
     assert!(!output.status.success() && told.contains("has no trace file"), "{told}");
+    // It has the trace open: it is who writes it.
+    let follow =
+        ["trace".as_ref(), "--follow".as_ref(), "--for".as_ref(), "200ms".as_ref(), "-i".as_ref(), trace.as_os_str()];
+    let told = works(follow);
+    assert!(told.contains("the time is over"), "{told}");
 }

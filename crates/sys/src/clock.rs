@@ -17,6 +17,11 @@ pub fn real_nanos() -> u64 {
     nanos(ClockId::Realtime)
 }
 
+/// How long this process has been on CPUs, all of its threads together.
+pub fn process_ran() -> std::time::Duration {
+    std::time::Duration::from_nanos(nanos(ClockId::ProcessCPUTime))
+}
+
 fn nanos(clock: ClockId) -> u64 {
     let now = clock_gettime(clock);
     (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)
