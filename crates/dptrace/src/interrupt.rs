@@ -121,7 +121,7 @@ impl Signals {
             return None;
         }
         let count = self.came.read(&mut [0; 64]).ok()?;
-        (count > 0).then(|| self.last.load(Ordering::Relaxed) as i32)
+        (count > 0).then(|| i32::try_from(self.last.load(Ordering::Relaxed)).unwrap_or(SIGTERM))
     }
 }
 
