@@ -25,10 +25,11 @@ impl ElfFile {
         let length = self.image()?.data().len() as u64;
         // Looked at before it is opened: opening a pipe waits for a writer.
         let same = |metadata: &std::fs::Metadata| metadata.is_file() && metadata.len() == length;
-        if !same(&std::fs::metadata(self.opened()).map_err(failed)?) {
+        if !same(&self.place.with_access(|| std::fs::metadata(self.opened())).map_err(failed)?) {
             return Err(failed(io::Error::other("it has changed since it was opened first")));
         }
-        Ok(CodeFile { file: File::open(self.opened()).map_err(failed)?, length })
+        let file = self.place.with_access(|| File::open(self.opened())).map_err(failed)?;
+        Ok(CodeFile { file, length })
     }
 }
 

@@ -84,7 +84,7 @@ impl FilePlace {
     }
 
     /// A file of a process may be read with rights to files of others, one that the user names may not.
-    fn with_access<T>(&self, read: impl FnOnce() -> T) -> T {
+    pub(crate) fn with_access<T>(&self, read: impl FnOnce() -> T) -> T {
         if self.root == Path::new("/") { read() } else { with_file_access(read) }
     }
 
@@ -187,7 +187,7 @@ fn read_parts(file: &File, first: &[u8], length: u64, parts: Parts) -> io::Resul
 /// A file that was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ElfFile {
-    place: FilePlace,
+    pub(crate) place: FilePlace,
     opened: PathBuf,
     bytes: Vec<u8>,
 }
