@@ -1,8 +1,8 @@
 //! Where a thread's time went.
 
-use bpf_codegen::delay::layout::{SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, call, first, slot_of, state, value};
+use bpf_codegen::delay::layout::{Bucket, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, first, slot_of};
 
-use crate::sample::{Hint, Window};
+use crate::sample::{ProcFallback, Window};
 use crate::snapshot::Snapshot;
 
 /// Time in a system call.
@@ -53,21 +53,21 @@ impl Budget {
         self.user + self.in_calls() + self.blocked() + self.ready + self.hard + self.soft + self.stopped
     }
 
-    /// From two looks at a thread's value, with what `/proc` says for a thread that had no event.
-    pub(crate) fn of(before: &Snapshot, after: &Snapshot, hint: &Hint, window: &Window) -> Self {
+    /// From two snapshots of a thread's value, with what `/proc` says for a thread that had no event.
+    pub(crate) fn of(before: &Snapshot, after: &Snapshot, fallback: &ProcFallback, window: &Window) -> Self {
         let mut raw = Raw::of(before, after);
         raw.close(after, window);
-        raw.settle(after, hint, window);
-        let nobodys = after.wide(value::NOBODY).wrapping_sub(before.wide(value::NOBODY));
+        raw.settle(after, fallback, window);
+        let nobodys = after.thread.nobody.wrapping_sub(before.thread.nobody);
         raw.into_budget(lifetime(after, window).saturating_sub(nobodys))
     }
 }
 
 /// The part of the window in which the thread lived.
 fn lifetime(after: &Snapshot, window: &Window) -> u64 {
-    let died = after.wide(value::DIED);
-    let stop = if died == 0 { window.stop } else { window.stop.min(died) };
-    stop.saturating_sub(window.start.max(after.wide(value::BORN)))
+    let ended = after.thread.end_time;
+    let stop = if ended == 0 { window.stop } else { window.stop.min(ended) };
+    stop.saturating_sub(window.start.max(after.thread.start_time))
 }
 
 /// Sums before it is known what some of them mean.
@@ -83,49 +83,47 @@ struct Raw {
 
 impl Raw {
     fn of(before: &Snapshot, after: &Snapshot) -> Self {
-        let wide = |at| after.wide(at).wrapping_sub(before.wide(at));
-        let call = |slot, part| after.call(slot, part).wrapping_sub(before.call(slot, part));
+        let call = |slot| {
+            let (before, after) = (before.call(slot), after.call(slot));
+            (after.cpu.wrapping_sub(before.cpu), after.blocked.wrapping_sub(before.blocked))
+        };
+        let (before, after) = (&before.thread, &after.thread);
         Self {
-            calls: (0..SLOTS).map(|slot| (call(slot, call::CPU), call(slot, call::BLOCKED))).collect(),
-            unsure: wide(value::UNSURE),
-            ready: wide(value::READY),
-            stopped: wide(value::STOPPED),
-            hard: wide(value::HARD),
-            soft: wide(value::SOFT),
+            calls: (0..SLOTS).map(call).collect(),
+            unsure: after.unsure.wrapping_sub(before.unsure),
+            ready: after.ready.wrapping_sub(before.ready),
+            stopped: after.stopped.wrapping_sub(before.stopped),
+            hard: after.hard.wrapping_sub(before.hard),
+            soft: after.soft.wrapping_sub(before.soft),
         }
     }
 
     /// Gives the time from the last event to the window's end to the bucket of that time.
     fn close(&mut self, after: &Snapshot, window: &Window) {
-        if after.narrow(value::STATE) == state::DEAD {
+        if after.is_dead() {
             return;
         }
         let open = window.stop.saturating_sub(after.mark().max(window.start));
-        let bucket = after.narrow(value::BUCKET);
-        if let Some((slot, part)) = Snapshot::call_of_bucket(bucket) {
-            if let Some((cpu, blocked)) = self.calls.get_mut(slot as usize) {
-                *(if part == call::CPU { cpu } else { blocked }) += open;
-            }
-            return;
-        }
-        let simple = [
-            (value::UNSURE, &mut self.unsure),
-            (value::READY, &mut self.ready),
-            (value::STOPPED, &mut self.stopped),
-            (value::HARD, &mut self.hard),
-            (value::SOFT, &mut self.soft),
-        ];
-        if let Some((_, sum)) = simple.into_iter().find(|(at, _)| u32::from(at.cast_unsigned()) == bucket) {
-            *sum += open;
+        // A bucket's slot is one of ours: `Bucket::at` looked.
+        match Bucket::at(after.thread.bucket) {
+            Some(Bucket::OnCpu(slot)) => self.calls[slot as usize].0 += open,
+            Some(Bucket::Blocked(slot)) => self.calls[slot as usize].1 += open,
+            Some(Bucket::Unsure) => self.unsure += open,
+            Some(Bucket::Ready) => self.ready += open,
+            Some(Bucket::Stopped) => self.stopped += open,
+            Some(Bucket::Hard) => self.hard += open,
+            Some(Bucket::Soft) => self.soft += open,
+            // Time that is nobody's, or lost: then the budget lacks it, which its sum shows.
+            None => {}
         }
     }
 
     /// Says what the time before the first event was, and which call the first one was.
-    fn settle(&mut self, after: &Snapshot, hint: &Hint, window: &Window) {
+    fn settle(&mut self, after: &Snapshot, fallback: &ProcFallback, window: &Window) {
         let unsure = std::mem::take(&mut self.unsure);
         let unknown = SLOT_UNKNOWN as usize;
-        let mostly_ran = hint.ran >= window.length() / 2;
-        match (after.narrow(value::FIRST), hint.state) {
+        let mostly_ran = fallback.ran >= window.length() / 2;
+        match (after.thread.first, fallback.state) {
             (first::RUNNING, _) => self.calls[unknown].0 += unsure,
             (first::READY, _) => self.ready += unsure,
             (_, 'T' | 't') => self.stopped += unsure,
@@ -134,9 +132,9 @@ impl Raw {
             _ => self.calls[unknown].1 += unsure,
         }
         let (cpu, blocked) = std::mem::take(&mut self.calls[unknown]);
-        let (on_cpu, off_cpu) = match (after.narrow(value::RESOLVED), hint.call) {
+        let (on_cpu, off_cpu) = match (after.thread.resolved, fallback.call) {
             (0, Some(call)) => (call, call),
-            (0, None) if hint.system > hint.user => (SLOT_OTHER, SLOT_UNKNOWN),
+            (0, None) if fallback.system > fallback.user => (SLOT_OTHER, SLOT_UNKNOWN),
             (0, None) => (SLOT_NONE, SLOT_UNKNOWN),
             (entry, _) => (slot_of(entry), slot_of(entry)),
         };
@@ -158,24 +156,23 @@ impl Raw {
 mod tests {
     use super::*;
     use bpf_codegen::delay::found_thread;
-    use bpf_codegen::delay::layout::entry_of;
+    use bpf_codegen::delay::layout::{CallEntry, ThreadValue, entry_of, state};
 
     const WINDOW: Window = Window { start: 1000, stop: 2000, number: 1 };
 
-    /// A thread's value with these numbers in it.
-    fn value(narrow: &[(i16, u32)], wide: &[(usize, u64)]) -> Snapshot {
-        let mut bytes = found_thread(b"");
-        for &(at, number) in narrow {
-            bytes[usize::from(at.cast_unsigned())..][..4].copy_from_slice(&number.to_le_bytes());
-        }
-        for &(at, number) in wide {
-            bytes[at..][..8].copy_from_slice(&number.to_le_bytes());
-        }
-        Snapshot::new(&bytes)
+    /// The value of a thread that was found, changed.
+    fn value(change: impl FnOnce(&mut ThreadValue)) -> Snapshot {
+        let mut value = found_thread(b"");
+        change(&mut value);
+        Snapshot::of(&value)
     }
 
-    fn budget(after: &Snapshot, hint: Hint) -> Budget {
-        let budget = Budget::of(&Snapshot::new(&found_thread(b"")), after, &hint, &WINDOW);
+    fn on_cpu(slot: u32) -> u32 {
+        entry_of(slot) + std::mem::offset_of!(CallEntry, cpu) as u32
+    }
+
+    fn budget(after: &Snapshot, fallback: ProcFallback) -> Budget {
+        let budget = Budget::of(&value(|_| {}), after, &fallback, &WINDOW);
         assert_eq!(budget.sum(), budget.window, "{budget:?}");
         budget
     }
@@ -183,8 +180,8 @@ mod tests {
     /// Nothing happened in the whole window: it is what `/proc` says.
     #[test]
     fn a_thread_without_events_has_a_whole_budget() {
-        let silent = value(&[], &[]);
-        let of = |state, call, ran, user, system| budget(&silent, Hint { state, call, user, system, ran });
+        let silent = value(|_| {});
+        let of = |state, call, ran, user, system| budget(&silent, ProcFallback { state, call, user, system, ran });
         assert_eq!(of('R', None, 990, 5, 0).user, 1000);
         assert_eq!(of('R', None, 990, 0, 5).in_calls(), 1000);
         assert_eq!(of('R', None, 10, 0, 0).ready, 1000);
@@ -199,46 +196,56 @@ mod tests {
     #[test]
     fn a_window_that_ends_before_it_begins_is_empty() {
         let window = Window { start: 2000, stop: 1000, number: 1 };
-        let budget =
-            Budget::of(&Snapshot::default(), &value(&[], &[]), &Hint { state: 'R', ..Hint::default() }, &window);
+        let fallback = ProcFallback { state: 'R', ..ProcFallback::default() };
+        let budget = Budget::of(&Snapshot::default(), &value(|_| {}), &fallback, &window);
         assert_eq!((budget.window, budget.sum()), (0, 0));
     }
 
-    /// The first event tells what the time before it was, and the first call's event which call it was.
+    /// The first event shows what the time before it was, and the first call's event which call it was.
     #[test]
-    fn the_first_event_tells_of_the_time_before_it() {
-        let running = state::RUNNING;
-        let own = entry_of(SLOT_NONE) + u32::from(call::CPU.cast_unsigned());
-        let seen = |told: u32, resolved: u32| {
-            let narrow =
-                [(value::FIRST, told), (value::RESOLVED, resolved), (value::STATE, running), (value::BUCKET, own)];
-            value(&narrow, &[(value::MARK as usize, 1400), (value::UNSURE as usize, 400)])
+    fn the_first_event_shows_what_the_time_before_it_was() {
+        let seen = |first, resolved| {
+            value(|value| {
+                let thread = &mut value.thread;
+                (thread.first, thread.resolved, thread.state) = (first, resolved, state::RUNNING);
+                (thread.bucket, thread.mark, thread.unsure) = (on_cpu(SLOT_NONE), 1400, 400);
+            })
         };
-        let hint = Hint { state: 'S', ..Hint::default() };
-        assert_eq!(budget(&seen(first::RUNNING, entry_of(SLOT_NONE)), hint).user, 1000);
-        let in_call = budget(&seen(first::RUNNING, entry_of(3)), hint);
+        let fallback = ProcFallback { state: 'S', ..ProcFallback::default() };
+        assert_eq!(budget(&seen(first::RUNNING, entry_of(SLOT_NONE)), fallback).user, 1000);
+        let in_call = budget(&seen(first::RUNNING, entry_of(3)), fallback);
         assert_eq!((in_call.user, in_call.in_calls()), (600, 400));
-        let late = budget(&seen(first::READY, 0), hint);
+        let late = budget(&seen(first::READY, 0), fallback);
         assert_eq!((late.user, late.ready), (600, 400));
-        let woken = budget(&seen(first::ASLEEP, entry_of(202)), hint);
+        let woken = budget(&seen(first::ASLEEP, entry_of(202)), fallback);
         assert_eq!(woken.calls, [CallTime { slot: 202, cpu: 0, blocked: 400 }]);
-        assert_eq!(budget(&seen(first::ASLEEP, 0), Hint { state: 'T', ..hint }).stopped, 400);
+        assert_eq!(budget(&seen(first::ASLEEP, 0), ProcFallback { state: 'T', ..fallback }).stopped, 400);
     }
 
-    /// Sums only grow: a second window is the difference. A thread that ended or was born has a window of its own.
+    /// Sums only grow: a second window is the difference. A thread that ended or was started has a window of its own.
     #[test]
-    fn a_window_is_the_difference_of_two_looks() {
-        let narrow = [(value::STATE, state::DEAD), (value::FIRST, first::RUNNING)];
-        let user = entry_of(SLOT_NONE) as usize + call::CPU as usize;
-        let died = [(value::MARK as usize, 1700), (value::DIED as usize, 1700)];
-        let before = value(&narrow, &[(user, 5000)]);
-        let after = value(&narrow, &[&[(user, 5300), (value::READY as usize, 200)], died.as_slice()].concat());
-        let budget = Budget::of(&before, &after, &Hint::default(), &WINDOW);
+    fn a_window_is_the_difference_of_two_snapshots() {
+        let ran = |user, change: fn(&mut ThreadValue)| {
+            value(|value| {
+                (value.thread.state, value.thread.first) = (state::DEAD, first::RUNNING);
+                value.calls[SLOT_NONE as usize].cpu = user;
+                change(value);
+            })
+        };
+        let die = |value: &mut ThreadValue| (value.thread.mark, value.thread.end_time) = (1700, 1700);
+        let before = ran(5000, |_| {});
+        let after = ran(5300, |value| {
+            (value.thread.mark, value.thread.end_time, value.thread.ready) = (1700, 1700, 200);
+        });
+        let budget = Budget::of(&before, &after, &ProcFallback::default(), &WINDOW);
         assert_eq!((budget.window, budget.user, budget.ready), (700, 300, 200));
-        let nobodys = value(&narrow, &[&[(value::NOBODY as usize, 100), (user, 500)], died.as_slice()].concat());
-        let budget = Budget::of(&Snapshot::default(), &nobodys, &Hint::default(), &WINDOW);
+        let nobodys = ran(500, |value| {
+            (value.thread.mark, value.thread.end_time, value.thread.nobody) = (1700, 1700, 100);
+        });
+        let budget = Budget::of(&Snapshot::default(), &nobodys, &ProcFallback::default(), &WINDOW);
         assert_eq!((budget.window, budget.sum()), (600, 500));
-        let born = value(&narrow, &[&[(value::BORN as usize, 1500)], died.as_slice()].concat());
-        assert_eq!(Budget::of(&Snapshot::default(), &born, &Hint::default(), &WINDOW).window, 200);
+        let mut started = ran(0, die);
+        started.thread.start_time = 1500;
+        assert_eq!(Budget::of(&Snapshot::default(), &started, &ProcFallback::default(), &WINDOW).window, 200);
     }
 }

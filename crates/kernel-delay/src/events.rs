@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use bpf_codegen::delay::layout::{event, slot_of};
+use bpf_codegen::delay::layout::{Comm, EventHead, StackEvent, WrongSize, slot_of};
 use serde_json::{Value, json};
+use zerocopy::FromBytes as _;
 
 use crate::names::call_name;
 use crate::number::grouped;
@@ -18,7 +19,7 @@ struct Event {
     exit: u64,
     tid: u32,
     slot: u32,
-    comm: [u8; 16],
+    comm: Comm,
     kernel: Option<StackId>,
     user: Option<StackId>,
 }
@@ -51,35 +52,23 @@ impl Events {
     }
 
     /// Takes an event's bytes. Where stacks are copied, `unwind` walks them.
-    pub fn add(&mut self, bytes: &[u8], unwind: Option<Unwind<'_>>) {
+    pub fn add(&mut self, bytes: &[u8], unwind: Option<Unwind<'_>>) -> Result<(), WrongSize> {
         if self.kept.len() >= self.limits.events {
             self.dropped += 1;
-            return;
+            return Ok(());
         }
-        let wide = |at: i16| number::<8>(bytes, at.cast_unsigned().into()).map_or(0, u64::from_ne_bytes);
-        let narrow = |at: i16| number::<4>(bytes, at.cast_unsigned().into()).map_or(0, u32::from_ne_bytes);
-        let with_stacks = self.limits.stacks > 0;
-        let kernel = part(bytes, event::KERNEL, wide(event::KERNEL_BYTES)).map(Stack::of_kernel);
-        let user = part(bytes, event::USER, wide(event::USER_BYTES)).map(|bytes| match unwind {
-            Some(unwind) => {
-                let registers = [0, 8, 16, 24].map(|at| wide(event::REGISTERS + at));
-                unwind(CopiedStack { registers, bytes })
-            }
-            None => Stack::of_kernel(bytes),
-        });
-        let [kernel, user] = [kernel, user].map(|stack| self.stacks.add(stack.filter(|_| with_stacks)?));
-        if with_stacks && (kernel.is_none() || user.is_none()) {
-            self.lost_stacks += 1;
-        }
-        self.kept.push(Event {
-            entry: wide(event::ENTRY),
-            exit: wide(event::EXIT),
-            tid: narrow(event::TID),
-            slot: slot_of(narrow(event::CALL)),
-            comm: number::<16>(bytes, event::COMM.cast_unsigned().into()).unwrap_or_default(),
-            kernel,
-            user,
-        });
+        let (head, kernel, user) = if self.limits.stacks > 0 {
+            let (head, [kernel, user]) = stacks(bytes, unwind)?;
+            let [kernel, user] = [kernel, user].map(|stack| self.stacks.add(stack?));
+            self.lost_stacks += u64::from(kernel.is_none() || user.is_none());
+            (head, kernel, user)
+        } else {
+            let wrong = |_| WrongSize::event(bytes.len(), size_of::<EventHead>());
+            (EventHead::read_from_bytes(bytes).map_err(wrong)?, None, None)
+        };
+        let EventHead { entry, exit, tid, comm, .. } = head;
+        self.kept.push(Event { entry, exit, tid, slot: slot_of(head.call), comm, kernel, user });
+        Ok(())
     }
 
     /// Events that were not kept.
@@ -175,20 +164,36 @@ impl Shown {
     }
 }
 
-/// So many bytes from an offset on; nothing if they could not be had, for which the length is an error.
-fn part(bytes: &[u8], at: i16, length: u64) -> Option<&[u8]> {
-    let length = usize::try_from(length.cast_signed()).ok().filter(|length| *length > 0)?;
-    let at = usize::from(at.cast_unsigned());
-    bytes.get(at..at + length)
+/// What each event has, and the stacks of one that has some: the kernel's and the user's, where they could be read.
+fn stacks(bytes: &[u8], unwind: Option<Unwind<'_>>) -> Result<(EventHead, [Option<Stack>; 2]), WrongSize> {
+    let wrong = |wanted| WrongSize::event(bytes.len(), wanted);
+    let (event, copied) = StackEvent::read_from_prefix(bytes).map_err(|_| wrong(size_of::<StackEvent>()))?;
+    let StackEvent { head, kernel, registers } = event;
+    let kernel = match walked(head.kernel_bytes) {
+        Some(bytes) => Some(kernel.get(..bytes / size_of::<u64>()).ok_or_else(|| wrong(bytes))?),
+        None => None,
+    };
+    let user = match walked(head.user_bytes) {
+        Some(bytes) => Some(copied.get(..bytes).ok_or_else(|| wrong(size_of::<StackEvent>() + bytes))?),
+        None => None,
+    };
+    let user = user.map(|bytes| match unwind {
+        Some(unwind) => unwind(CopiedStack { registers, bytes }),
+        None => Stack::of_kernel(bytes.as_chunks().0.iter().copied().map(u64::from_ne_bytes).collect()),
+    });
+    Ok((head, [kernel.map(|addresses| Stack::of_kernel(addresses.to_vec())), user]))
 }
 
-fn number<const BYTES: usize>(bytes: &[u8], at: usize) -> Option<[u8; BYTES]> {
-    bytes.get(at..at + BYTES)?.try_into().ok()
+/// The bytes of a stack; none where it could not be had, for which the length is an error.
+fn walked(length: i64) -> Option<usize> {
+    usize::try_from(length).ok().filter(|length| *length > 0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bpf_codegen::delay::layout::KernelStack;
+    use zerocopy::{FromZeros as _, IntoBytes as _};
 
     struct Plain;
 
@@ -202,23 +207,17 @@ mod tests {
     }
 
     fn event(entry: u64, stack: u64) -> Vec<u8> {
-        let mut bytes = vec![0; event::size(0) as usize];
-        let mut put = |at: i16, word: u64| {
-            bytes[usize::from(at.cast_unsigned())..][..8].copy_from_slice(&word.to_ne_bytes());
-        };
-        put(event::ENTRY, entry);
-        put(event::EXIT, entry + 5000);
-        put(event::KERNEL_BYTES, 8);
-        put(event::KERNEL, stack);
-        put(event::USER_BYTES, (-14_i64).cast_unsigned());
-        bytes
+        let mut event = StackEvent::new_zeroed();
+        event.head = EventHead { entry, exit: entry + 5000, kernel_bytes: 8, user_bytes: -14, ..EventHead::default() };
+        event.kernel[0] = stack;
+        [event.as_bytes(), &[0; size_of::<KernelStack>()]].concat()
     }
 
     #[test]
-    fn what_is_kept_is_bounded_and_the_rest_is_told() {
+    fn what_is_kept_is_bounded_and_the_rest_is_counted() {
         let mut events = Events::new(Limits { events: 3, stacks: 1 });
         for (entry, stack) in [(30, 7), (10, 8), (20, 7), (40, 7)] {
-            events.add(&event(entry, stack), None);
+            events.add(&event(entry, stack), None).unwrap();
         }
         let mut text = String::new();
         let taken: Result<(), ()> = events.text(
@@ -235,7 +234,23 @@ mod tests {
         assert_eq!((text.matches("k7").count(), text.matches("k8").count(), events.dropped()), (2, 0, 1), "{text}");
         assert!(text.contains("3 events have a stack that could not be read"), "{text}");
         assert!(text.contains("1 events are not shown"), "{text}");
-        events.add(&[], None);
+        events.add(&event(50, 7), None).unwrap();
         assert_eq!(events.dropped(), 2);
+    }
+
+    /// Never an event of zeros.
+    #[test]
+    fn an_event_of_the_wrong_size_is_an_error() {
+        let whole = event(10, 7);
+        for (stacks, bytes) in [(1, &[][..]), (1, &whole[..100]), (0, &[]), (0, &whole)] {
+            let error = Events::new(Limits { events: 1, stacks }).add(bytes, None).unwrap_err().to_string();
+            assert!(error.contains("the ring events") && error.contains("internal error"), "{error}");
+        }
+        let mut beyond = StackEvent::new_zeroed();
+        for head in [EventHead { user_bytes: 8, ..beyond.head }, EventHead { kernel_bytes: 1024, ..beyond.head }] {
+            beyond.head = head;
+            let error = Events::new(Limits { events: 1, stacks: 1 }).add(beyond.as_bytes(), None);
+            assert!(error.is_err(), "{head:?}");
+        }
     }
 }

@@ -23,8 +23,8 @@ fn thread(thread: &ThreadSample) -> Value {
     json!({
         "tid": thread.tid,
         "name": thread.name,
-        "born": thread.born,
-        "ended": thread.ended,
+        "born": thread.started_in_window,
+        "ended": thread.ended_in_window,
         "budget": {
             "window_ns": budget.window,
             "sum_ns": budget.sum(),
@@ -41,8 +41,8 @@ fn thread(thread: &ThreadSample) -> Value {
             })).collect::<Vec<_>>(),
         },
         "longest_wait_ns": thread.longest_wait,
-        "ran_instead": thread.rivals.iter()
-            .map(|rival| json!({ "name": rival.name, "ns": rival.nanos })).collect::<Vec<_>>(),
+        "ran_instead": thread.preemptors.iter()
+            .map(|task| json!({ "name": task.name, "ns": task.nanos })).collect::<Vec<_>>(),
         "syscalls": thread.calls.iter().map(|call| {
             let Stat { count, total, max, .. } = call.stat;
             json!({ "name": call_name(call.slot), "number": number(call.slot), "count": count, "total_ns": total, "max_ns": max })

@@ -11,17 +11,17 @@
 //! The *window* is two numbers in a map: its start and its stop, in the kernel's clock. A timed window is announced with
 //! both of them in advance; a trigger writes them in the kernel, at the trigger. So nothing depends on when we get to run.
 //!
-//! Sums only grow and are never reset: a sample is the difference of two looks, which takes no lock and loses nothing.
+//! Sums only grow and are never reset: a sample is the difference of two snapshots, which takes no lock and loses nothing.
 //! Only longest and shortest times can't be subtracted; they carry the window's number in their upper bits, so that the
 //! first time of a new window is always beyond the last one's.
 //!
 //! # What a thread was doing when we came
 //!
-//! No look at a thread from outside is exact: it goes on while we look. So threads are entered in the map as *unsure*
-//! when the programs are attached already, and their first event tells what they had been doing: who is switched off a CPU
+//! No look at a thread from outside is exact: it goes on meanwhile. So threads are entered in the map as *unsure*
+//! when the programs are attached already, and their first event shows what they had been doing: who is switched off a CPU
 //! was on one, who is switched onto one waited for it, who is woken was blocked; the first end of a call says which
 //! call it was, and the first begin of one says that there was none. Where there is no event in the whole window, the
-//! thread did not change, and `/proc` may be asked at any moment in it ([`Hint`]).
+//! thread did not change, and `/proc` may be asked at any moment in it ([`ProcFallback`]).
 //!
 //! # What the columns mean
 //!
@@ -31,7 +31,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `snapshot` | a thread's value, as it was read |
-//! | `sample` | a window's threads, from two looks |
+//! | `sample` | a window's threads, from two snapshots |
 //! | `budget` | where a thread's time went |
 //! | `names` | what system calls and soft interrupts are called |
 //! | `events` | single system calls with their stacks |
@@ -64,7 +64,9 @@ pub use json::json;
 pub use names::{call_name, call_number, poll_numbers, soft_name};
 pub use number::grouped;
 pub use report::{Header, report};
-pub use sample::{CallStat, Hint, Interrupt, Look, Rival, Sample, Stat, ThreadLook, ThreadSample, Window};
+pub use sample::{
+    CallStat, Interrupt, Preemptor, ProcFallback, Sample, Stat, ThreadPair, ThreadSample, Window, WindowSnapshot,
+};
 pub use snapshot::Snapshot;
 pub use stacks::{CopiedStack, Stack, StackEnd, Symbols, Unwind};
 pub use upcalls::Upcalls;

@@ -58,7 +58,7 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header) -> std::fmt::R
 struct Section<'a> {
     text: &'a mut String,
     thread: &'a ThreadSample,
-    /// Whether the thread's name is still to be told.
+    /// Whether the thread's name is still to be printed.
     first: bool,
 }
 
@@ -204,10 +204,10 @@ fn times(count: u64, nanos: &[u64]) -> String {
     text
 }
 
-/// How many calls, and how many of those that ran instead, are told in the budget.
+/// How many calls, and how many of the tasks that ran instead, a budget lists.
 const NAMED: usize = 5;
 
-/// The greatest of the details of so many nanoseconds, and what is left beside them.
+/// The greatest of the details of these nanoseconds, and what is left beside them.
 fn named(nanos: u64, details: Vec<(String, u64)>) -> Vec<(String, u64)> {
     let mut details: Vec<(String, u64)> = details.into_iter().filter(|(_, nanos)| *nanos > 0).collect();
     let known: u64 = details.iter().map(|(_, nanos)| nanos).sum();
@@ -241,8 +241,9 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     blocked.push(("  page faults".to_owned(), budget.blocked_in_faults));
     blocked.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     part("blocked, in", budget.blocked(), blocked);
-    let rivals = thread.rivals.iter().map(|rival| (format!("  ran instead: {}", rival.name), rival.nanos)).collect();
-    part("waiting for a CPU", budget.ready, rivals);
+    let preemptors = thread.preemptors.iter();
+    let preemptors = preemptors.map(|task| (format!("  ran instead: {}", task.name), task.nanos)).collect();
+    part("waiting for a CPU", budget.ready, preemptors);
     part("hard interrupts", budget.hard, Vec::new());
     part("soft interrupts", budget.soft, Vec::new());
     part("stopped", budget.stopped, Vec::new());

@@ -1,9 +1,10 @@
-//! A window's threads, from two looks at the maps.
+//! A window's threads, from two snapshots of the maps.
 
 use std::collections::HashMap;
 
 use bpf_codegen::delay::layout::{
-    SLOT_COMPAT, SLOT_OTHER, TIME_MASK, WINDOW_SHIFT, call, interrupt, rival, stat, state, value,
+    Histogram, InterruptKey, PreemptorKey, SLOT_COMPAT, SLOT_OTHER, SOFT_INTERRUPT, TIME_MASK, Tally, TallyWithMin,
+    WINDOW_SHIFT, state,
 };
 
 use crate::budget::Budget;
@@ -29,9 +30,9 @@ impl Window {
     }
 }
 
-/// What `/proc` says of a thread. It is only asked for what no event told.
+/// What `/proc` says of a thread, for what no event showed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Hint {
+pub struct ProcFallback {
     /// The state's letter (proc_pid_stat(5), field 3).
     pub state: char,
     /// The call that it was blocked in (proc_pid_syscall(5)), as a slot.
@@ -44,9 +45,9 @@ pub struct Hint {
     pub ran: u64,
 }
 
-/// A thread's value at both looks.
+/// A thread's value before and after a window.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ThreadLook {
+pub struct ThreadPair {
     /// Its number.
     pub tid: u32,
     /// Before the window; nothing where it was not there.
@@ -54,22 +55,22 @@ pub struct ThreadLook {
     /// After it.
     pub after: Snapshot,
     /// What `/proc` says of it.
-    pub hint: Hint,
-    /// Its name where no event told it.
+    pub fallback: ProcFallback,
+    /// Its name where no event showed it.
     pub name: Option<String>,
 }
 
 /// What the maps had.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Look {
+pub struct WindowSnapshot {
     /// The window.
     pub window: Window,
     /// The threads.
-    pub threads: Vec<ThreadLook>,
-    /// Keys and values of the rivals' map.
-    pub rivals: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Keys and values of the interrupts' map.
-    pub interrupts: Vec<(Vec<u8>, Vec<u8>)>,
+    pub threads: Vec<ThreadPair>,
+    /// Who ran while a thread waited, and for how many nanoseconds.
+    pub preemptors: Vec<(PreemptorKey, u64)>,
+    /// The interrupts.
+    pub interrupts: Vec<(InterruptKey, Tally)>,
     /// What hard interrupts are called.
     pub hard_names: HashMap<u32, String>,
     /// Open vSwitch's upcalls, where they are counted.
@@ -111,7 +112,7 @@ pub struct Interrupt {
 
 /// Who ran while a thread waited.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Rival {
+pub struct Preemptor {
     /// The task's name.
     pub name: String,
     /// For how long.
@@ -127,10 +128,10 @@ pub struct ThreadSample {
     pub name: String,
     /// Where its time went.
     pub budget: Budget,
-    /// Whether it was born in the window.
-    pub born: bool,
+    /// Whether it was started in the window.
+    pub started_in_window: bool,
     /// Whether it ended in the window.
-    pub ended: bool,
+    pub ended_in_window: bool,
     /// Completed calls, the one with the greatest sum first.
     pub calls: Vec<CallStat>,
     /// Times between two `poll` calls.
@@ -148,7 +149,7 @@ pub struct ThreadSample {
     /// Soft interrupts, likewise.
     pub soft: Vec<Interrupt>,
     /// Who ran instead, the longest first.
-    pub rivals: Vec<Rival>,
+    pub preemptors: Vec<Preemptor>,
     /// Waits for a CPU by the logarithm to base 2 of their nanoseconds.
     pub wait_histogram: Vec<u32>,
     /// Times blocked, likewise.
@@ -167,17 +168,17 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Works out the looks. Threads that were gone before the window began are left out.
-    pub fn of(look: &Look) -> Self {
-        let window = look.window;
-        let lived = |thread: &&ThreadLook| {
-            let died = thread.after.wide(value::DIED);
-            (died == 0 || died > window.start) && thread.after.wide(value::BORN) < window.stop
+    /// Compares the two snapshots. Threads that were gone before the window began are left out.
+    pub fn of(snapshot: &WindowSnapshot) -> Self {
+        let window = snapshot.window;
+        let lived = |pair: &&ThreadPair| {
+            let thread = &pair.after.thread;
+            (thread.end_time == 0 || thread.end_time > window.start) && thread.start_time < window.stop
         };
-        let mut threads: Vec<ThreadSample> =
-            look.threads.iter().filter(lived).map(|thread| ThreadSample::of(thread, look)).collect();
+        let lived = snapshot.threads.iter().filter(lived);
+        let mut threads: Vec<ThreadSample> = lived.map(|pair| ThreadSample::of(pair, snapshot)).collect();
         threads.sort_by(|a, b| (&a.name, a.tid).cmp(&(&b.name, b.tid)));
-        Self { window, threads, upcalls: look.upcalls.clone() }
+        Self { window, threads, upcalls: snapshot.upcalls.clone() }
     }
 
     /// Whether no budget lacks a thousandth of its window.
@@ -188,86 +189,68 @@ impl Sample {
 }
 
 impl ThreadSample {
-    fn of(thread: &ThreadLook, look: &Look) -> Self {
-        let ThreadLook { tid, before, after, hint, name } = thread;
-        let window = &look.window;
-        let pair = Pair { before, after, window };
-        let died = after.wide(value::DIED);
+    fn of(pair: &ThreadPair, snapshot: &WindowSnapshot) -> Self {
+        let ThreadPair { tid, before, after, fallback, name } = pair;
+        let window = &snapshot.window;
+        let (was, is) = (&before.thread, &after.thread);
         let comm = Some(after.comm()).filter(|comm| !comm.is_empty());
-        let rivals = rivals(*tid, look);
+        let tally = |before: &TallyWithMin, after: &TallyWithMin| grown(before.tally, after.tally, window.number);
+        let with_min = |before: &TallyWithMin, after: &TallyWithMin| {
+            let shortest = tagged(after.min, window.number);
+            Stat { min: if shortest == 0 { 0 } else { TIME_MASK - shortest }, ..tally(before, after) }
+        };
         Self {
             tid: *tid,
             name: name.clone().or(comm).unwrap_or_else(|| "?".to_owned()),
-            budget: Budget::of(before, after, hint, window),
-            born: after.wide(value::BORN) > window.start,
-            ended: died > window.start && died <= window.stop,
-            calls: pair.calls(),
-            polls: pair.stat(value::POLLS, true),
-            runs: pair.stat(value::RUNS, true),
-            waits: pair.stat(value::WAITED, false),
-            stops: pair.stat(value::STOPS, false),
-            longest_wait: tagged(after.wide(value::LONGEST), window.number).max(still_waits(after, hint, window)),
-            hard: interrupts(*tid, look, false),
-            soft: interrupts(*tid, look, true),
-            rivals,
-            wait_histogram: pair.histogram(value::READY_HISTOGRAM),
-            blocked_histogram: pair.histogram(value::BLOCKED_HISTOGRAM),
+            budget: Budget::of(before, after, fallback, window),
+            started_in_window: is.start_time > window.start,
+            ended_in_window: is.end_time > window.start && is.end_time <= window.stop,
+            calls: calls(before, after, window.number),
+            polls: with_min(&was.polls, &is.polls),
+            runs: with_min(&was.runs, &is.runs),
+            waits: tally(&was.waited, &is.waited),
+            stops: tally(&was.stops, &is.stops),
+            longest_wait: tagged(is.longest, window.number).max(still_waits(after, fallback, window)),
+            hard: interrupts(*tid, snapshot, false),
+            soft: interrupts(*tid, snapshot, true),
+            preemptors: preemptors(*tid, snapshot),
+            wait_histogram: histogram(&was.ready_histogram, &is.ready_histogram),
+            blocked_histogram: histogram(&was.blocked_histogram, &is.blocked_histogram),
         }
     }
 }
 
-/// Two looks at a thread.
-struct Pair<'a> {
-    before: &'a Snapshot,
-    after: &'a Snapshot,
-    window: &'a Window,
+/// What was counted between two snapshots. Longest times can't be subtracted: they carry their window's number.
+fn grown(before: Tally, after: Tally, number: u16) -> Stat {
+    Stat {
+        count: after.count.wrapping_sub(before.count),
+        total: after.total.wrapping_sub(before.total),
+        min: 0,
+        max: tagged(after.max, number),
+    }
 }
 
-impl Pair<'_> {
-    fn grown(&self, at: i16) -> u64 {
-        self.after.wide(at).wrapping_sub(self.before.wide(at))
-    }
+fn calls(before: &Snapshot, after: &Snapshot, number: u16) -> Vec<CallStat> {
+    let of = |slot| CallStat { slot, stat: grown(before.call(slot).tally, after.call(slot).tally, number) };
+    let all = (0..=SLOT_OTHER.max(SLOT_COMPAT)).map(of);
+    let mut calls: Vec<CallStat> = all.filter(|call| call.stat.count > 0).collect();
+    calls.sort_by_key(|call| (std::cmp::Reverse(call.stat.total), call.slot));
+    calls
+}
 
-    fn stat(&self, at: i16, with_shortest: bool) -> Stat {
-        let number = self.window.number;
-        let shortest = tagged(self.after.wide(at + stat::MIN), number);
-        Stat {
-            count: self.grown(at + stat::COUNT),
-            total: self.grown(at + stat::TOTAL),
-            min: if with_shortest && shortest != 0 { TIME_MASK - shortest } else { 0 },
-            max: tagged(self.after.wide(at + stat::MAX), number),
-        }
-    }
-
-    fn calls(&self) -> Vec<CallStat> {
-        let grown = |slot, part| self.after.call(slot, part).wrapping_sub(self.before.call(slot, part));
-        let stat = |slot| Stat {
-            count: grown(slot, call::COUNT),
-            total: grown(slot, call::TOTAL),
-            min: 0,
-            max: tagged(self.after.call(slot, call::MAX), self.window.number),
-        };
-        let all = (0..=SLOT_OTHER.max(SLOT_COMPAT)).map(|slot| CallStat { slot, stat: stat(slot) });
-        let mut calls: Vec<CallStat> = all.filter(|call| call.stat.count > 0).collect();
-        calls.sort_by_key(|call| (std::cmp::Reverse(call.stat.total), call.slot));
-        calls
-    }
-
-    fn histogram(&self, at: i16) -> Vec<u32> {
-        let (before, after) = (self.before.histogram(at), self.after.histogram(at));
-        after.iter().zip(&before).map(|(after, before)| after.wrapping_sub(*before)).collect()
-    }
+fn histogram(before: &Histogram, after: &Histogram) -> Vec<u32> {
+    after.iter().zip(before).map(|(after, before)| after.wrapping_sub(*before)).collect()
 }
 
 /// How long a thread that waits for a CPU at the window's end has done so in it.
-fn still_waits(after: &Snapshot, hint: &Hint, window: &Window) -> u64 {
-    let waits = match after.narrow(value::STATE) {
+fn still_waits(after: &Snapshot, fallback: &ProcFallback, window: &Window) -> u64 {
+    let waits = match after.thread.state {
         state::READY => true,
         // No event in the whole window: it ran all the time, or never.
-        state::UNSURE => hint.state == 'R' && hint.ran < window.length() / 2,
+        state::UNSURE => fallback.state == 'R' && fallback.ran < window.length() / 2,
         _ => false,
     };
-    if waits { window.stop.saturating_sub(window.start.max(after.wide(value::SINCE))) } else { 0 }
+    if waits { window.stop.saturating_sub(window.start.max(after.thread.since)) } else { 0 }
 }
 
 /// A time that carries its window's number; 0 if it is another window's.
@@ -275,46 +258,33 @@ fn tagged(tagged: u64, number: u16) -> u64 {
     if tagged >> WINDOW_SHIFT == u64::from(number) { tagged & TIME_MASK } else { 0 }
 }
 
-pub(crate) fn number_at(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
-}
-
-pub(crate) fn wide_at(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
-}
-
-fn rivals(tid: u32, look: &Look) -> Vec<Rival> {
+fn preemptors(tid: u32, snapshot: &WindowSnapshot) -> Vec<Preemptor> {
     let mut by_name: HashMap<String, u64> = HashMap::new();
-    for (key, nanos) in look.rivals.iter().filter(|(key, _)| number_at(key, rival::WAITER as usize) == tid) {
-        let name = name(key.get(rival::COMM as usize..).unwrap_or_default());
+    for (key, nanos) in snapshot.preemptors.iter().filter(|(key, _)| key.waiter == u64::from(tid)) {
+        let name = name(&key.comm);
         // The kernel's name for a CPU with nothing to do: then the wait is the time that it takes to wake up.
         let name = if name.starts_with("swapper/") { "(idle CPU)".to_owned() } else { name };
-        *by_name.entry(name).or_default() += wide_at(nanos, 0);
+        *by_name.entry(name).or_default() += nanos;
     }
-    let mut rivals: Vec<Rival> = by_name.into_iter().map(|(name, nanos)| Rival { name, nanos }).collect();
-    rivals.sort_by(|a, b| b.nanos.cmp(&a.nanos).then_with(|| a.name.cmp(&b.name)));
-    rivals
+    let mut all: Vec<Preemptor> = by_name.into_iter().map(|(name, nanos)| Preemptor { name, nanos }).collect();
+    all.sort_by(|a, b| b.nanos.cmp(&a.nanos).then_with(|| a.name.cmp(&b.name)));
+    all
 }
 
-fn interrupts(tid: u32, look: &Look, soft: bool) -> Vec<Interrupt> {
-    let of = |(key, value): &(Vec<u8>, Vec<u8>)| {
-        let (owner, marked) = (number_at(key, 0), number_at(key, 4));
-        let number = marked & !interrupt::SOFT;
-        let stat = Stat {
-            count: wide_at(value, stat::COUNT as usize),
-            total: wide_at(value, stat::TOTAL as usize),
-            min: 0,
-            max: tagged(wide_at(value, stat::MAX as usize), look.window.number),
-        };
-        let name = || if soft { soft_name(number) } else { hard_name(number, look) };
-        let wanted = owner == tid && (marked != number) == soft && stat.count > 0;
+fn interrupts(tid: u32, snapshot: &WindowSnapshot, soft: bool) -> Vec<Interrupt> {
+    let of = |(key, tally): &(InterruptKey, Tally)| {
+        let number = key.number & !SOFT_INTERRUPT;
+        // The map is emptied before each window: there is nothing to subtract.
+        let stat = grown(Tally::default(), *tally, snapshot.window.number);
+        let name = || if soft { soft_name(number) } else { hard_name(number, snapshot) };
+        let wanted = key.tid == tid && (key.number != number) == soft && stat.count > 0;
         wanted.then(|| Interrupt { number, name: name(), stat })
     };
-    let mut all: Vec<Interrupt> = look.interrupts.iter().filter_map(of).collect();
+    let mut all: Vec<Interrupt> = snapshot.interrupts.iter().filter_map(of).collect();
     all.sort_by_key(|interrupt| (std::cmp::Reverse(interrupt.stat.total), interrupt.number));
     all
 }
 
-fn hard_name(number: u32, look: &Look) -> String {
-    look.hard_names.get(&number).cloned().unwrap_or_else(|| format!("irq:{number}"))
+fn hard_name(number: u32, snapshot: &WindowSnapshot) -> String {
+    snapshot.hard_names.get(&number).cloned().unwrap_or_else(|| format!("irq:{number}"))
 }

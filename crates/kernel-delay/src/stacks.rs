@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bpf_codegen::delay::layout::event;
+use bpf_codegen::delay::layout::{REGISTER_COUNT, STACK_DEPTH};
 
 use crate::number::grouped;
 
@@ -13,7 +13,7 @@ pub(crate) type StackId = u32;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopiedStack<'a> {
     /// Instruction pointer, stack pointer, frame pointer, link register (where there is one).
-    pub registers: [u64; event::REGISTER_COUNT as usize],
+    pub registers: [u64; REGISTER_COUNT],
     /// The bytes from the stack pointer on.
     pub bytes: &'a [u8],
 }
@@ -27,11 +27,11 @@ pub enum StackEnd {
     /// It is whole: its last function is where the thread began.
     #[default]
     Whole,
-    /// It goes on beyond the bytes that were copied of it, which are so many.
+    /// It goes on beyond the bytes that were copied of it, this many.
     NotCopied(u32),
     /// It has more functions than are kept.
     TooDeep,
-    /// Nothing tells who called its last function.
+    /// It is not known who called its last function.
     Unknown,
     /// What says who called its last function can't be followed in bounded time.
     Refused,
@@ -56,10 +56,9 @@ pub trait Symbols {
 }
 
 impl Stack {
-    /// Of the bytes of addresses that the kernel walked by itself.
-    pub(crate) fn of_kernel(bytes: &[u8]) -> Self {
-        let addresses: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
-        let full = addresses.len() >= event::DEPTH as usize;
+    /// Of the addresses that the kernel walked by itself.
+    pub(crate) fn of_kernel(addresses: Vec<u64>) -> Self {
+        let full = addresses.len() >= STACK_DEPTH;
         Self { addresses, end: if full { StackEnd::TooDeep } else { StackEnd::Whole } }
     }
 
@@ -79,7 +78,7 @@ impl StackEnd {
                 let bytes = grouped(bytes.into());
                 Some(format!("[it goes on: {bytes} bytes of the stack were copied, --stack-copy copies more]"))
             }
-            Self::TooDeep => Some(format!("[it goes on: {} addresses of a stack are kept]", event::DEPTH)),
+            Self::TooDeep => Some(format!("[it goes on: {} addresses of a stack are kept]", STACK_DEPTH)),
             Self::Unknown => Some("[it goes on: there are no unwind tables for what called this]".to_owned()),
             Self::Refused => Some("[it goes on: the unwind table for this is not followed, as a note says]".to_owned()),
         }
@@ -95,7 +94,7 @@ pub(crate) struct Stacks {
 }
 
 impl Stacks {
-    /// Room for so many.
+    /// Room for this many.
     pub(crate) fn new(most: usize) -> Self {
         Self { most, kept: Vec::new(), ids: HashMap::new() }
     }

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use bpf_codegen::delay::layout::upcall;
+use bpf_codegen::delay::layout::UpcallKey;
 use serde_json::{Value, json};
 
 use crate::names::error_name;
 use crate::number::grouped;
-use crate::sample::{number_at, wide_at};
 
 /// Counts by CPU.
 type ByCpu = BTreeMap<u32, u64>;
@@ -24,11 +23,10 @@ pub struct Upcalls {
 
 impl Upcalls {
     /// Of the map's keys and values.
-    pub fn of(pairs: &[(Vec<u8>, Vec<u8>)], with_errors: bool) -> Self {
+    pub fn of(pairs: &[(UpcallKey, u64)], with_errors: bool) -> Self {
         let mut counts: BTreeMap<u32, ByCpu> = BTreeMap::new();
-        for (key, value) in pairs {
-            let part = |at: i16| number_at(key, at.cast_unsigned().into());
-            *counts.entry(part(upcall::ERROR)).or_default().entry(part(upcall::CPU)).or_default() += wide_at(value, 0);
+        for (UpcallKey { cpu, error }, count) in pairs {
+            *counts.entry(*error).or_default().entry(*cpu).or_default() += count;
         }
         Self { counts, with_errors }
     }
@@ -90,18 +88,18 @@ fn line(text: &mut String, what: &str, counts: &ByCpu) -> std::fmt::Result {
 mod tests {
     use super::*;
 
-    fn pair(cpu: u32, error: u32, count: u64) -> (Vec<u8>, Vec<u8>) {
-        ([cpu.to_le_bytes(), error.to_le_bytes()].concat(), count.to_le_bytes().to_vec())
+    fn pair(cpu: u32, error: u32, count: u64) -> (UpcallKey, u64) {
+        (UpcallKey { cpu, error }, count)
     }
 
     #[test]
-    fn upcalls_are_told_by_cpu_and_error() {
+    fn upcalls_are_printed_by_cpu_and_error() {
         let pairs = [pair(1, 0, 1200), pair(0, 0, 3), pair(1, 107, 2)];
         let mut text = String::new();
         Upcalls::of(&pairs, true).write(&mut text).unwrap();
-        let told: Vec<&str> = text.lines().skip(3).collect();
+        let printed: Vec<&str> = text.lines().skip(3).collect();
         assert_eq!(
-            told,
+            printed,
             [
                 "  Total upcalls       :        1,205 [0: 3, 1: 1,202]",
                 "  Successful upcalls  :        1,203 [0: 3, 1: 1,200]",
@@ -117,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn without_errors_only_the_sum_is_told() {
+    fn without_errors_only_the_sum_is_printed() {
         let mut text = String::new();
         let upcalls = Upcalls::of(&[], false);
         upcalls.write(&mut text).unwrap();

@@ -42,7 +42,7 @@ fn line(thread: &ThreadSample) -> String {
         parts.push(format!("nothing was taken from it{most}"));
     }
     parts.push(rest(budget));
-    let life = match (thread.born, thread.ended) {
+    let life = match (thread.started_in_window, thread.ended_in_window) {
         (true, true) => ", born and ended in the window",
         (true, false) => ", born in the window",
         (false, true) => ", ended in the window",
@@ -54,11 +54,11 @@ fn line(thread: &ThreadSample) -> String {
 fn late(thread: &ThreadSample) -> String {
     let (ready, window) = (thread.budget.ready, thread.budget.window);
     let mut text = format!("late for the CPU {} of {} ({:.0} %)", time(ready), time(window), percent(ready, window));
-    let rivals: Vec<String> =
-        thread.rivals.iter().take(NAMED).map(|rival| format!("{} {}", rival.name, time(rival.nanos))).collect();
-    if !rivals.is_empty() {
+    let preemptors = thread.preemptors.iter().take(NAMED);
+    let preemptors: Vec<String> = preemptors.map(|task| format!("{} {}", task.name, time(task.nanos))).collect();
+    if !preemptors.is_empty() {
         text.push_str(", ran instead: ");
-        text.push_str(&rivals.join(", "));
+        text.push_str(&preemptors.join(", "));
     }
     if thread.longest_wait > 0 {
         text.push_str("; longest wait ");

@@ -3,9 +3,10 @@
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use bpf_insn::{Addr, Asm, AsmError, Code, Helper, JumpOp, Label, Size};
 
-use super::emit::{self, KEY, Parts};
+use super::emit::{self, KEY, Parts, thread};
 use super::layout::{
-    SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, call, counts, entry_of, event, state, value,
+    CallEntry, Counts, EventHead, KernelStack, SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, STACK_PIECE,
+    StackEvent, Thread, ThreadValue, bytes_of, entry_of, offset, stack_event_size, state,
 };
 use super::{Events, Setting};
 use crate::event::{RING, submit};
@@ -23,17 +24,19 @@ pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
     emit::now(&mut asm);
     emit::account(&mut asm);
     emit::settle_running(&mut asm);
-    asm.note("it was in its own code").load(Size::W, R1, R7.at(value::CALL));
+    asm.note("it was in its own code").load(Size::W, R1, thread!(call));
     asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_UNKNOWN).cast_signed(), known);
-    asm.store(Size::W, R7.at(value::RESOLVED), entry_of(SLOT_NONE).cast_signed()).bind(known);
+    asm.store(Size::W, thread!(resolved), entry_of(SLOT_NONE).cast_signed()).bind(known);
     asm.note("the call's slot").load(Size::DW, R9, R9.at(8));
     slot(&mut asm, setting);
     long_poll(&mut asm, setting);
-    asm.note("now it is in the call").mul(R9, call::SIZE.cast_signed()).add(R9, i32::from(value::CALLS));
-    asm.store(Size::W, R7.at(value::CALL), R9).store(Size::DW, R7.at(value::ENTERED), R8);
+    asm.note("now it is in the call")
+        .mul(R9, i32::from(bytes_of!(CallEntry)))
+        .add(R9, i32::from(offset!(ThreadValue, calls)));
+    asm.store(Size::W, thread!(call), R9).store(Size::DW, thread!(entered), R8);
     emit::on_cpu_bucket(&mut asm);
     if setting.has_stacks() {
-        asm.store(Size::DW, R7.at(value::BLOCKED_BYTES), 0);
+        asm.store(Size::DW, R7.at(offset!(ThreadValue, blocked_bytes)), 0);
     }
     asm.bind(others);
     emit::end(&mut asm);
@@ -55,10 +58,10 @@ fn slot(asm: &mut Asm, setting: &Setting) {
 fn long_poll(asm: &mut Asm, setting: &Setting) {
     let done = asm.label("no_poll");
     skip_unless_poll(asm, setting, done);
-    asm.note("since the last poll").load(Size::DW, R4, R7.at(value::POLL_END)).jump_if(R4, JumpOp::Eq, 0, done);
+    asm.note("since the last poll").load(Size::DW, R4, thread!(poll_end)).jump_if(R4, JumpOp::Eq, 0, done);
     emit::inside(asm, R4, done);
     asm.mov(R1, R8).sub(R1, R4);
-    emit::count(asm, R7, value::POLLS, Parts::Both);
+    emit::count(asm, R7, offset!(Thread, polls), Parts::Both);
     asm.bind(done);
 }
 
@@ -84,14 +87,14 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     emit::now(&mut asm);
     emit::account(&mut asm);
     emit::settle_running(&mut asm);
-    asm.note("which call").load(Size::W, R1, R7.at(value::CALL));
+    asm.note("which call").load(Size::W, R1, thread!(call));
     asm.jump_if(R1, JumpOp::Eq, entry_of(SLOT_UNKNOWN).cast_signed(), unseen);
-    asm.mov(R9, R1).load(Size::DW, R4, R7.at(value::ENTERED)).jump_if(R4, JumpOp::Eq, 0, left);
+    asm.mov(R9, R1).load(Size::DW, R4, thread!(entered)).jump_if(R4, JumpOp::Eq, 0, left);
     poll_end(&mut asm, setting);
     emit::inside(&mut asm, R4, left);
     asm.jump_if(R9, JumpOp::Gt, entry_of(SLOTS - 1).cast_signed(), left);
     asm.mov(R1, R8).sub(R1, R4).mov(R0, R9).add(R0, R7);
-    emit::count(&mut asm, R0, call::COUNT, Parts::Longest);
+    emit::count(&mut asm, R0, offset!(CallEntry, tally), Parts::Longest);
     if let Some(events) = &setting.events {
         send(&mut asm, setting, events, left);
     }
@@ -99,13 +102,13 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     asm.bind(unseen);
     resolve(&mut asm, setting);
     asm.bind(left).note("now it is in its own code");
-    asm.store(Size::W, R7.at(value::CALL), entry_of(SLOT_NONE).cast_signed()).store(Size::DW, R7.at(value::ENTERED), 0);
+    asm.store(Size::W, thread!(call), entry_of(SLOT_NONE).cast_signed()).store(Size::DW, thread!(entered), 0);
     asm.store(
         Size::W,
-        R7.at(value::BUCKET),
-        (entry_of(SLOT_NONE) + u32::from(call::CPU.cast_unsigned())).cast_signed(),
+        thread!(bucket),
+        (entry_of(SLOT_NONE) + u32::from(offset!(CallEntry, cpu).cast_unsigned())).cast_signed(),
     );
-    asm.store(Size::W, R7.at(value::STATE), state::RUNNING.cast_signed());
+    asm.store(Size::W, thread!(state), state::RUNNING.cast_signed());
     asm.bind(others);
     emit::end(&mut asm);
     asm.finish()
@@ -114,11 +117,11 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
 /// The call that ends was begun before the thread was seen: its registers have the number. The context is in r9.
 fn resolve(asm: &mut Asm, setting: &Setting) {
     let known = asm.label("known");
-    asm.note("a call from before").load(Size::W, R1, R7.at(value::RESOLVED)).jump_if(R1, JumpOp::Ne, 0, known);
+    asm.note("a call from before").load(Size::W, R1, thread!(resolved)).jump_if(R1, JumpOp::Ne, 0, known);
     asm.load(Size::DW, R9, R9.at(0)).load(Size::W, R9, R9.at(setting.task.call_number));
     slot(asm, setting);
-    asm.mul(R9, call::SIZE.cast_signed()).add(R9, i32::from(value::CALLS));
-    asm.store(Size::W, R7.at(value::RESOLVED), R9).bind(known);
+    asm.mul(R9, i32::from(bytes_of!(CallEntry))).add(R9, i32::from(offset!(ThreadValue, calls)));
+    asm.store(Size::W, thread!(resolved), R9).bind(known);
 }
 
 /// If r9 is the entry of a `poll`: it ends now.
@@ -127,7 +130,7 @@ fn poll_end(asm: &mut Asm, setting: &Setting) {
     for &number in setting.polls.iter().filter(|&&number| number < SLOT_COMPAT) {
         asm.jump_if(R9, JumpOp::Eq, entry_of(number).cast_signed(), poll);
     }
-    asm.jump(done).bind(poll).store(Size::DW, R7.at(value::POLL_END), R8).bind(done);
+    asm.jump(done).bind(poll).store(Size::DW, thread!(poll_end), R8).bind(done);
 }
 
 /// Sends an event of the call that took r1 nanoseconds, began at r4 and has its entry at r9.
@@ -141,20 +144,22 @@ fn send(asm: &mut Asm, setting: &Setting, events: &Events, done: Label) {
         }
     }
     let full = asm.label("full");
-    let size = if events.stacks { event::size(events.copied) } else { event::SIZE_PLAIN };
+    let size = if events.stacks { stack_event_size(events.copied) } else { size_of::<EventHead>() as u32 };
     asm.note("an event").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0).call(Helper::RINGBUF_RESERVE);
     asm.jump_if(R0, JumpOp::Eq, 0, full);
-    asm.load(Size::DW, R1, R7.at(value::ENTERED)).store(Size::DW, R0.at(event::ENTRY), R1);
-    asm.store(Size::DW, R0.at(event::EXIT), R8).store(Size::W, R0.at(event::CALL), R9);
-    asm.load(Size::W, R1, R10.at(KEY)).store(Size::W, R0.at(event::TID), R1).store(Size::DW, R0.at(event::NUMBER), 0);
-    copy_comm(asm, R6.at(setting.task.comm), R0.at(event::COMM));
-    asm.store(Size::DW, R0.at(event::KERNEL_BYTES), 0).store(Size::DW, R0.at(event::USER_BYTES), 0);
+    asm.load(Size::DW, R1, thread!(entered)).store(Size::DW, R0.at(offset!(EventHead, entry)), R1);
+    asm.store(Size::DW, R0.at(offset!(EventHead, exit)), R8).store(Size::W, R0.at(offset!(EventHead, call)), R9);
+    asm.load(Size::W, R1, R10.at(KEY)).store(Size::W, R0.at(offset!(EventHead, tid)), R1);
+    asm.store(Size::DW, R0.at(offset!(EventHead, reserved)), 0);
+    copy_comm(asm, R6.at(setting.task.comm), R0.at(offset!(EventHead, comm)));
+    asm.store(Size::DW, R0.at(offset!(EventHead, kernel_bytes)), 0);
+    asm.store(Size::DW, R0.at(offset!(EventHead, user_bytes)), 0);
     // What is needed after these calls is the context, which was lost to the entry: the event takes its place.
     asm.mov(R9, R0);
     if events.stacks {
         kernel_stack(asm);
         if events.copied == 0 {
-            stack(asm, event::USER, event::USER_BYTES, USER_STACK);
+            stack(asm, bytes_of!(StackEvent), offset!(EventHead, user_bytes), USER_STACK);
         } else {
             copy_stack(asm, setting, events.copied);
         }
@@ -162,25 +167,28 @@ fn send(asm: &mut Asm, setting: &Setting, events: &Events, done: Label) {
     submit(asm, R9, events.ring_bytes);
     asm.jump(done);
     asm.bind(full);
-    emit::add_to(asm, counts::NO_EVENT, 1);
+    emit::add_to(asm, offset!(Counts, no_event), 1);
 }
 
 /// The kernel's stack into the event r9: where the call last blocked, which says more than where it ends.
 fn kernel_stack(asm: &mut Asm) {
     let (here, done) = (asm.label("here"), asm.label("kernel_stack"));
-    asm.note("where it blocked").load(Size::DW, R1, R7.at(value::BLOCKED_BYTES)).jump_if(R1, JumpOp::SLe, 0, here);
-    asm.store(Size::DW, R9.at(event::KERNEL_BYTES), R1).mov(R1, R9).add(R1, i32::from(event::KERNEL));
-    asm.mov(R2, (event::DEPTH * 8).cast_signed()).mov(R3, R7).add(R3, i32::from(value::BLOCKED_STACK));
+    asm.note("where it blocked").load(Size::DW, R1, R7.at(offset!(ThreadValue, blocked_bytes)));
+    asm.jump_if(R1, JumpOp::SLe, 0, here);
+    asm.store(Size::DW, R9.at(offset!(EventHead, kernel_bytes)), R1)
+        .mov(R1, R9)
+        .add(R1, i32::from(offset!(StackEvent, kernel)));
+    asm.mov(R2, i32::from(bytes_of!(KernelStack))).mov(R3, R7).add(R3, i32::from(offset!(ThreadValue, blocked_stack)));
     asm.call(Helper::PROBE_READ_KERNEL).jump(done);
     asm.bind(here);
-    stack(asm, event::KERNEL, event::KERNEL_BYTES, 0);
+    stack(asm, offset!(StackEvent, kernel), offset!(EventHead, kernel_bytes), 0);
     asm.bind(done);
 }
 
 /// A stack of the current task into the event r9.
 fn stack(asm: &mut Asm, at: i16, length: i16, flags: i32) {
     asm.load(Size::DW, R1, R10.at(CONTEXT)).mov(R2, R9).add(R2, i32::from(at));
-    asm.mov(R3, (event::DEPTH * 8).cast_signed()).mov(R4, flags).call(Helper::GET_STACK);
+    asm.mov(R3, i32::from(bytes_of!(KernelStack))).mov(R4, flags).call(Helper::GET_STACK);
     asm.store(Size::DW, R9.at(length), R0);
 }
 
@@ -188,15 +196,17 @@ fn stack(asm: &mut Asm, at: i16, length: i16, flags: i32) {
 fn copy_stack(asm: &mut Asm, setting: &Setting, copied: u32) {
     let done = asm.label("copied");
     asm.note("the user's registers").load(Size::DW, R1, R10.at(CONTEXT)).load(Size::DW, R1, R1.at(0));
-    for (at, from) in (event::REGISTERS..).step_by(8).zip(setting.task.user_registers) {
+    for (at, from) in (offset!(StackEvent, registers)..).step_by(8).zip(setting.task.user_registers) {
         asm.load(Size::DW, R2, R1.at(from)).store(Size::DW, R9.at(at), R2);
     }
     asm.note("and stack");
-    for piece in (0..copied).step_by(event::PIECE as usize) {
-        asm.mov(R1, R9).add(R1, i32::from(event::USER) + piece.cast_signed()).mov(R2, event::PIECE.cast_signed());
-        asm.load(Size::DW, R3, R9.at(event::REGISTERS + 8)).add(R3, piece.cast_signed());
+    for piece in (0..copied).step_by(STACK_PIECE as usize) {
+        asm.mov(R1, R9)
+            .add(R1, i32::from(bytes_of!(StackEvent)) + piece.cast_signed())
+            .mov(R2, STACK_PIECE.cast_signed());
+        asm.load(Size::DW, R3, R9.at(offset!(StackEvent, registers) + 8)).add(R3, piece.cast_signed());
         asm.call(Helper::PROBE_READ_USER).jump_if(R0, JumpOp::Ne, 0, done);
-        asm.store(Size::DW, R9.at(event::USER_BYTES), (piece + event::PIECE).cast_signed());
+        asm.store(Size::DW, R9.at(offset!(EventHead, user_bytes)), (piece + STACK_PIECE).cast_signed());
     }
     asm.bind(done);
 }

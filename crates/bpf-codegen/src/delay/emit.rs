@@ -7,8 +7,17 @@ use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width};
 
 use super::Setting;
 use super::layout::{
-    COUNTS, HISTOGRAM, THREADS, TIME_MASK, WINDOW, WINDOW_SHIFT, call, first, stat, state, value, window,
+    COUNTS, CallEntry, HISTOGRAM, THREADS, TIME_MASK, Tally, TallyWithMin, ThreadValue, WINDOW, WINDOW_SHIFT,
+    WindowValue, bytes_of, first, offset, state,
 };
+
+/// A field of the thread's value, which r7 is: `thread!(mark)`.
+macro_rules! thread {
+    ($field:ident) => {
+        bpf_insn::Reg::R7.at($crate::delay::layout::offset!($crate::delay::layout::Thread, $field))
+    };
+}
+pub(super) use thread;
 
 /// The stack's place of a thread's number, the key of [`THREADS`].
 pub(super) const KEY: i16 = -8;
@@ -40,7 +49,8 @@ pub(super) fn find(asm: &mut Asm, missing: Label) {
 /// space makes the start "never" before it writes anything of the next window: so a stop of one window never meets an
 /// earlier start of another one, which would count the time between them.
 pub(super) fn window_bounds(asm: &mut Asm, start: Reg, stop: Reg) {
-    asm.load_data(R2, WINDOW, 0).load(Size::DW, stop, R2.at(window::STOP)).load(Size::DW, start, R2.at(window::START));
+    asm.load_data(R2, WINDOW, 0).load(Size::DW, stop, R2.at(offset!(WindowValue, stop)));
+    asm.load(Size::DW, start, R2.at(offset!(WindowValue, start)));
 }
 
 /// The time from the mark until now goes to the bucket. An interrupt may come at any point, and account for the same
@@ -48,36 +58,36 @@ pub(super) fn window_bounds(asm: &mut Asm, start: Reg, stop: Reg) {
 pub(super) fn account(asm: &mut Asm) {
     let (forward, from_mark, to_now, done) =
         (asm.label("forward"), asm.label("from_mark"), asm.label("to_now"), asm.label("accounted"));
-    asm.note("time since the mark").mov(R1, R8).atomic(AtomicOp::Xchg, Width::W64, R7.at(value::MARK), R1);
-    asm.jump_if(R1, JumpOp::Le, R8, forward).store(Size::DW, R7.at(value::MARK), R1).jump(done);
+    asm.note("time since the mark").mov(R1, R8).atomic(AtomicOp::Xchg, Width::W64, thread!(mark), R1);
+    asm.jump_if(R1, JumpOp::Le, R8, forward).store(Size::DW, thread!(mark), R1).jump(done);
     asm.bind(forward);
     window_bounds(asm, R3, R5);
     asm.jump_if(R1, JumpOp::Ge, R3, from_mark).mov(R1, R3);
     asm.bind(from_mark).mov(R4, R8).jump_if(R4, JumpOp::Le, R5, to_now).mov(R4, R5);
     asm.bind(to_now).jump_if(R4, JumpOp::Le, R1, done).sub(R4, R1);
-    asm.note("into the bucket").load(Size::W, R3, R7.at(value::BUCKET)).and(R3, BUCKET_MASK);
-    asm.jump_if(R3, JumpOp::Gt, value::SIZE.cast_signed() - 8, done);
+    asm.note("into the bucket").load(Size::W, R3, thread!(bucket)).and(R3, BUCKET_MASK);
+    asm.jump_if(R3, JumpOp::Gt, i32::from(bytes_of!(ThreadValue)) - 8, done);
     asm.add(R3, R7).atomic(AtomicOp::Add, Width::W64, R3.at(0), R4).bind(done);
 }
 
-/// The thread is on a CPU. If that is the first that is heard of it, it was before.
+/// The thread is on a CPU. If no event came before, it was on one before, too.
 pub(super) fn settle_running(asm: &mut Asm) {
     let known = asm.label("known");
-    asm.load(Size::W, R1, R7.at(value::STATE)).jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), known);
-    asm.store(Size::W, R7.at(value::STATE), state::RUNNING.cast_signed());
-    asm.store(Size::W, R7.at(value::FIRST), first::RUNNING.cast_signed());
+    asm.load(Size::W, R1, thread!(state)).jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), known);
+    asm.store(Size::W, thread!(state), state::RUNNING.cast_signed());
+    asm.store(Size::W, thread!(first), first::RUNNING.cast_signed());
     on_cpu_bucket(asm);
     asm.bind(known);
 }
 
 /// Time on the CPU goes to the call that the thread is in, or to its own code.
 pub(super) fn on_cpu_bucket(asm: &mut Asm) {
-    call_bucket(asm, call::CPU);
+    call_bucket(asm, offset!(CallEntry, cpu));
 }
 
 /// Time goes to this part of the entry of the call that the thread is in.
 pub(super) fn call_bucket(asm: &mut Asm, part: i16) {
-    asm.load(Size::W, R1, R7.at(value::CALL)).add(R1, i32::from(part)).store(Size::W, R7.at(value::BUCKET), R1);
+    asm.load(Size::W, R1, thread!(call)).add(R1, i32::from(part)).store(Size::W, thread!(bucket), R1);
 }
 
 /// Goes to `outside` unless the time from `since` until now lies wholly in the window; r2 is the window. r0, r1 and r4 are
@@ -87,23 +97,24 @@ pub(super) fn inside(asm: &mut Asm, since: Reg, outside: Label) {
     asm.jump_if(since, JumpOp::Lt, R3, outside).jump_if(R8, JumpOp::Gt, R5, outside);
 }
 
-/// Which parts of a [`stat`] there are.
+/// Which parts of a [`Tally`] there are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parts {
     /// Count, sum, longest.
     Longest,
-    /// The shortest, too.
+    /// The shortest, too: it is a [`TallyWithMin`].
     Both,
 }
 
-/// Counts r1 nanoseconds in the [`stat`] at `base`; r2 is the window. r1 is kept.
+/// Counts r1 nanoseconds in the [`Tally`] at `base`; r2 is the window. r1 is kept.
 pub(super) fn count(asm: &mut Asm, base: Reg, off: i16, parts: Parts) {
-    asm.load(Size::DW, R3, base.at(off + stat::COUNT)).add(R3, 1).store(Size::DW, base.at(off + stat::COUNT), R3);
-    asm.load(Size::DW, R3, base.at(off + stat::TOTAL)).add(R3, R1).store(Size::DW, base.at(off + stat::TOTAL), R3);
-    longest(asm, base, off + stat::MAX);
+    let [count, total] = [offset!(Tally, count), offset!(Tally, total)].map(|field| base.at(off + field));
+    asm.load(Size::DW, R3, count).add(R3, 1).store(Size::DW, count, R3);
+    asm.load(Size::DW, R3, total).add(R3, R1).store(Size::DW, total, R3);
+    longest(asm, base, off + offset!(Tally, max));
     if parts == Parts::Both {
         asm.constant(R3, TIME_MASK).sub(R3, R1);
-        greatest(asm, base, off + stat::MIN);
+        greatest(asm, base, off + offset!(TallyWithMin, min));
     }
 }
 
@@ -113,11 +124,11 @@ pub(super) fn longest(asm: &mut Asm, base: Reg, off: i16) {
     greatest(asm, base, off);
 }
 
-/// Keeps r3 with the window's number at `base` if it is the greatest of the window, which r2 is. What another window left
-/// there counts for nothing, be its number smaller or, where numbers have begun anew, greater. r1 is kept.
+/// Keeps r3 with the window's number at `base` if it is the greatest of the window, which r2 is. A
+/// maximum that another window left is ignored, also after the 16-bit number has wrapped. r1 is kept.
 fn greatest(asm: &mut Asm, base: Reg, off: i16) {
     let (keep, smaller) = (asm.label("keep"), asm.label("smaller"));
-    asm.load(Size::DW, R4, R2.at(window::NUMBER)).load(Size::DW, R5, base.at(off));
+    asm.load(Size::DW, R4, R2.at(offset!(WindowValue, number))).load(Size::DW, R5, base.at(off));
     // Less than 2^48 only if it is of this window.
     asm.sub(R5, R4).jump_if(R3, JumpOp::Gt, R5, keep);
     asm.rsh(R5, WINDOW_SHIFT.cast_signed()).jump_if(R5, JumpOp::Eq, 0, smaller);
@@ -133,7 +144,7 @@ pub(super) fn histogram(asm: &mut Asm, at: i16) {
         asm.mov(R4, R2).rsh(R4, shift).jump_if(R4, JumpOp::Eq, 0, small);
         asm.mov(R2, R4).add(R3, shift).bind(small);
     }
-    let last = HISTOGRAM.cast_signed() - 1;
+    let last = HISTOGRAM as i32 - 1;
     asm.jump_if(R3, JumpOp::Le, last, enough).mov(R3, last).bind(enough);
     asm.lsh(R3, 2).add(R3, R7).load(Size::W, R4, R3.at(at)).add(R4, 1).store(Size::W, R3.at(at), R4);
 }

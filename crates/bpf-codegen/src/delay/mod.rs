@@ -14,7 +14,7 @@
 //! | `emit` | what all programs do: find the thread, account, count |
 //! | `calls` | system calls |
 //! | `sched` | the scheduler: switches, wake-ups |
-//! | `rivals` | who ran instead |
+//! | `preemptors` | who ran instead |
 //! | `interrupts` | hard and soft interrupts |
 //! | `trigger` | programs that start or stop a window |
 //! | [`upcalls`] | packets that Open vSwitch's kernel module sends to user space |
@@ -23,14 +23,16 @@ mod calls;
 mod emit;
 mod interrupts;
 pub mod layout;
-mod rivals;
+mod preemptors;
 mod sched;
 mod trigger;
 pub mod upcalls;
 
 use bpf_insn::{AsmError, Code, MapDef};
+use zerocopy::FromZeros as _;
 
 use crate::module::{BtfTarget, Module, ProgramDef, ProgramKind};
+use layout::{Comm, Thread, ThreadValue, offset};
 pub use trigger::{TriggerKind, TriggerUse, trigger};
 
 /// Where things are in the kernel's structures: bytes from their beginning.
@@ -54,7 +56,7 @@ pub struct TaskFacts {
     pub result: i16,
     /// The registers in `pt_regs` that a stack is walked with: instruction pointer, stack pointer, frame pointer, and link
     /// register where there is one.
-    pub user_registers: [i16; layout::event::REGISTER_COUNT as usize],
+    pub user_registers: [i16; layout::REGISTER_COUNT],
 }
 
 /// What is wanted of the programs.
@@ -88,7 +90,7 @@ pub struct Events {
     pub skip_polls: bool,
     /// Whether stacks come with them.
     pub stacks: bool,
-    /// How many bytes of the user's stack are copied, a multiple of [`layout::event::PIECE`]; 0 to walk it by frame pointers
+    /// How many bytes of the user's stack are copied, a multiple of [`layout::STACK_PIECE`]; 0 to walk it by frame pointers
     /// in the kernel.
     pub copied: u32,
     /// The bytes of the ring.
@@ -101,7 +103,7 @@ struct Hook {
     code: fn(&Setting) -> Result<Code, AsmError>,
 }
 
-/// What is attached, in this order: what tells a state comes before what a state is needed for.
+/// What is attached. Order matters: programs that set a thread's state are attached before programs that read it.
 const HOOKS: [Hook; 16] = [
     Hook { tracepoint: "sched_switch", code: sched::switch },
     Hook { tracepoint: "sched_wakeup", code: |setting| sched::wakeup(setting, false) },
@@ -161,31 +163,25 @@ pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result
     Ok(module)
 }
 
-/// The value of a thread that was found in the process's list: its first event tells what it was doing. Its name is cut
+/// The value of a thread that was found in the process's list: its first event shows what it was doing. Its name is cut
 /// where it is longer than the kernel's are.
-pub fn found_thread(name: &[u8]) -> Vec<u8> {
-    let mut bytes = thread(layout::state::UNSURE, layout::value::UNSURE);
-    let at = usize::from(layout::value::COMM.cast_unsigned());
-    let room = bytes[at..at + layout::value::COMM_BYTES - 1].iter_mut();
+pub fn found_thread(name: &[u8]) -> ThreadValue {
+    let mut value = thread(layout::state::UNSURE, offset!(Thread, unsure));
+    // The last byte stays 0, the name's end.
+    let room = value.thread.comm.iter_mut().take(size_of::<Comm>() - 1);
     room.zip(name).for_each(|(to, from)| *to = *from);
-    bytes
+    value
 }
 
-/// The value that a thread is born with.
-pub fn new_thread() -> Vec<u8> {
-    thread(layout::state::READY, layout::value::READY)
+/// The value that a new thread starts with.
+pub fn new_thread() -> ThreadValue {
+    thread(layout::state::READY, offset!(Thread, ready))
 }
 
-fn thread(state: u32, bucket: i16) -> Vec<u8> {
-    let mut bytes = vec![0; layout::value::SIZE as usize];
-    let unknown = layout::entry_of(layout::SLOT_UNKNOWN);
-    for (at, number) in [
-        (layout::value::STATE, state),
-        (layout::value::BUCKET, bucket.cast_unsigned().into()),
-        (layout::value::CALL, unknown),
-    ] {
-        let at = usize::from(at.cast_unsigned());
-        bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
-    }
-    bytes
+fn thread(state: u32, bucket: i16) -> ThreadValue {
+    let mut value = ThreadValue::new_zeroed();
+    value.thread.state = state;
+    value.thread.bucket = bucket.cast_unsigned().into();
+    value.thread.call = layout::entry_of(layout::SLOT_UNKNOWN);
+    value
 }

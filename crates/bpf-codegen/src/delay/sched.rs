@@ -7,9 +7,11 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label, Size};
 
 use super::calls::copy_comm;
-use super::emit::{self, KEY, Parts};
-use super::layout::{COUNTS, TEMPLATE, THREADS, call, counts, event, first, state, value};
-use super::rivals;
+use super::emit::{self, KEY, Parts, thread};
+use super::layout::{
+    COUNTS, CallEntry, Counts, KernelStack, TEMPLATE, THREADS, Thread, ThreadValue, bytes_of, first, offset, state,
+};
+use super::preemptors;
 use super::{Setting, TaskFacts};
 
 /// `__TASK_STOPPED` and `__TASK_TRACED` of `include/linux/sched.h`.
@@ -29,12 +31,12 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
     asm.jump_if32(R1, JumpOp::Eq, setting.tgid.cast_signed(), ours);
     asm.load(Size::DW, R2, R6.at(16)).load(Size::W, R1, R2.at(tgid));
     asm.jump_if32(R1, JumpOp::Eq, setting.tgid.cast_signed(), ours);
-    asm.note("does one of ours wait?").load_data(R1, COUNTS, 0).load(Size::DW, R1, R1.at(counts::WAITING));
+    asm.note("does one of ours wait?").load_data(R1, COUNTS, 0).load(Size::DW, R1, R1.at(offset!(Counts, waiting)));
     asm.jump_if(R1, JumpOp::Eq, 0, end);
     asm.bind(ours);
     emit::now(&mut asm);
     off_cpu(&mut asm, setting);
-    rivals::log(&mut asm, setting, in_);
+    preemptors::log(&mut asm, setting, in_);
     asm.bind(in_);
     on_cpu(&mut asm, setting, end);
     asm.bind(end);
@@ -53,14 +55,14 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     emit::find(asm, done);
     emit::account(asm);
     emit::settle_running(asm);
-    copy_comm(asm, R9.at(comm), R7.at(value::COMM));
+    copy_comm(asm, R9.at(comm), thread!(comm));
     let uncounted = asm.label("uncounted");
-    asm.note("a run").load(Size::DW, R1, R7.at(value::SINCE)).jump_if(R1, JumpOp::Eq, 0, uncounted);
+    asm.note("a run").load(Size::DW, R1, thread!(since)).jump_if(R1, JumpOp::Eq, 0, uncounted);
     emit::inside(asm, R1, uncounted);
     asm.mov(R4, R1).mov(R1, R8).sub(R1, R4);
-    emit::count(asm, R7, value::RUNS, Parts::Both);
-    asm.bind(uncounted).store(Size::DW, R7.at(value::SINCE), R8);
-    asm.note("where its time goes now").load(Size::DW, R1, R10.at(NEXT_STATE)).store(Size::W, R7.at(value::STATE), R1);
+    emit::count(asm, R7, offset!(Thread, runs), Parts::Both);
+    asm.bind(uncounted).store(Size::DW, thread!(since), R8);
+    asm.note("where its time goes now").load(Size::DW, R1, R10.at(NEXT_STATE)).store(Size::W, thread!(state), R1);
     by_state(asm, settled);
     asm.bind(settled);
     if setting.has_stacks() {
@@ -73,8 +75,11 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
 fn blocked_stack(asm: &mut Asm, done: Label) {
     asm.note("where it blocks").load(Size::DW, R1, R10.at(NEXT_STATE));
     asm.jump_if(R1, JumpOp::Ne, state::BLOCKED.cast_signed(), done);
-    asm.mov(R1, R6).mov(R2, R7).add(R2, i32::from(value::BLOCKED_STACK)).mov(R3, (event::DEPTH * 8).cast_signed());
-    asm.mov(R4, 0).call(Helper::GET_STACK).store(Size::DW, R7.at(value::BLOCKED_BYTES), R0);
+    asm.mov(R1, R6)
+        .mov(R2, R7)
+        .add(R2, i32::from(offset!(ThreadValue, blocked_stack)))
+        .mov(R3, i32::from(bytes_of!(KernelStack)));
+    asm.mov(R4, 0).call(Helper::GET_STACK).store(Size::DW, R7.at(offset!(ThreadValue, blocked_bytes)), R0);
 }
 
 /// Sets the bucket of the thread r7 for the state r1 that it goes to off the CPU.
@@ -86,24 +91,24 @@ fn by_state(asm: &mut Asm, done: Label) {
     waits(asm);
     asm.jump(done);
     asm.bind(blocked);
-    emit::call_bucket(asm, call::BLOCKED);
+    emit::call_bucket(asm, offset!(CallEntry, blocked));
     asm.jump(done);
-    asm.bind(stopped).store(Size::W, R7.at(value::BUCKET), i32::from(value::STOPPED)).jump(done);
+    asm.bind(stopped).store(Size::W, thread!(bucket), i32::from(offset!(Thread, stopped))).jump(done);
     // Its number may be another thread's later: see `exec`.
-    asm.bind(dead).store(Size::W, R7.at(value::BUCKET), i32::from(value::NOBODY)).store(
+    asm.bind(dead).store(Size::W, thread!(bucket), i32::from(offset!(Thread, nobody))).store(
         Size::DW,
-        R7.at(value::DIED),
+        thread!(end_time),
         R8,
     );
 }
 
 /// The thread r7 waits for a CPU from now on.
 fn waits(asm: &mut Asm) {
-    asm.store(Size::W, R7.at(value::BUCKET), i32::from(value::READY)).store(Size::W, R7.at(value::WAITS), 1);
-    emit::add_to(asm, counts::WAITING, 1);
+    asm.store(Size::W, thread!(bucket), i32::from(offset!(Thread, ready))).store(Size::W, thread!(waits), 1);
+    emit::add_to(asm, offset!(Counts, waiting), 1);
 }
 
-/// The stack's place for the state that `sched_switch` tells of the task r9; the context is r6.
+/// The stack's place for the state that `sched_switch` passes for the task r9; the context is r6.
 fn next_state(asm: &mut Asm, setting: &Setting) {
     let (ready, blocked, stopped, dead, known) = (
         asm.label("to_ready"),
@@ -137,28 +142,28 @@ fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     emit::find(asm, end);
     emit::account(asm);
     let (seen, running) = (asm.label("seen"), asm.label("running"));
-    asm.load(Size::W, R1, R7.at(value::STATE)).jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), seen);
-    asm.store(Size::W, R7.at(value::FIRST), first::READY.cast_signed()).jump(running);
+    asm.load(Size::W, R1, thread!(state)).jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), seen);
+    asm.store(Size::W, thread!(first), first::READY.cast_signed()).jump(running);
     asm.bind(seen).jump_if(R1, JumpOp::Ne, state::READY.cast_signed(), running);
     waited(asm);
-    asm.bind(running).store(Size::W, R7.at(value::STATE), state::RUNNING.cast_signed());
-    asm.store(Size::DW, R7.at(value::SINCE), R8);
+    asm.bind(running).store(Size::W, thread!(state), state::RUNNING.cast_signed());
+    asm.store(Size::DW, thread!(since), R8);
     emit::on_cpu_bucket(asm);
 }
 
 /// The thread r7 waited for a CPU until now.
 fn waited(asm: &mut Asm) {
     let (known, outside, uncounted) = (asm.label("known"), asm.label("outside"), asm.label("uncounted"));
-    asm.note("it waited").load(Size::W, R1, R7.at(value::WAITS)).jump_if(R1, JumpOp::Eq, 0, uncounted);
-    asm.store(Size::W, R7.at(value::WAITS), 0);
-    emit::add_to(asm, counts::WAITING, -1);
-    asm.bind(uncounted).load(Size::DW, R4, R7.at(value::SINCE)).jump_if(R4, JumpOp::Eq, 0, known);
+    asm.note("it waited").load(Size::W, R1, thread!(waits)).jump_if(R1, JumpOp::Eq, 0, uncounted);
+    asm.store(Size::W, thread!(waits), 0);
+    emit::add_to(asm, offset!(Counts, waiting), -1);
+    asm.bind(uncounted).load(Size::DW, R4, thread!(since)).jump_if(R4, JumpOp::Eq, 0, known);
     emit::inside(asm, R4, outside);
     asm.mov(R1, R8).sub(R1, R4);
-    emit::count(asm, R7, value::WAITED, Parts::Longest);
-    emit::histogram(asm, value::READY_HISTOGRAM);
+    emit::count(asm, R7, offset!(Thread, waited), Parts::Longest);
+    emit::histogram(asm, offset!(Thread, ready_histogram));
     asm.bind(outside);
-    rivals::attribute(asm);
+    preemptors::attribute(asm);
     asm.bind(known);
 }
 
@@ -172,7 +177,7 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
     asm.load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
     emit::now(&mut asm);
     if new {
-        born(&mut asm, end, missing);
+        start(&mut asm, end, missing);
     } else {
         emit::find(&mut asm, end);
         woken(&mut asm, setting, end);
@@ -181,14 +186,14 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
     emit::end(&mut asm);
     if new {
         asm.bind(missing);
-        emit::add_to(&mut asm, counts::NO_THREAD, 1);
+        emit::add_to(&mut asm, offset!(Counts, no_thread), 1);
         emit::end(&mut asm);
     }
     asm.finish()
 }
 
 /// A thread's value, from the template. One that had its number before is gone, and is written over.
-fn born(asm: &mut Asm, end: Label, missing: Label) {
+fn start(asm: &mut Asm, end: Label, missing: Label) {
     new_value(asm, end, missing);
     waits(asm);
 }
@@ -202,7 +207,7 @@ fn new_value(asm: &mut Asm, end: Label, missing: Label) {
     key(asm, R2);
     asm.load_data(R3, TEMPLATE, 0).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM).jump_if(R0, JumpOp::Ne, 0, missing);
     emit::find(asm, end);
-    for at in [value::MARK, value::BORN, value::SINCE] {
+    for at in [offset!(Thread, mark), offset!(Thread, start_time), offset!(Thread, since)] {
         asm.store(Size::DW, R7.at(at), R8);
     }
 }
@@ -211,33 +216,33 @@ fn new_value(asm: &mut Asm, end: Label, missing: Label) {
 fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
     let (known, asleep, ready, stopped) =
         (asm.label("known"), asm.label("asleep"), asm.label("ready"), asm.label("stopped"));
-    asm.load(Size::W, R9, R7.at(value::STATE)).jump_if(R9, JumpOp::Ne, state::UNSURE.cast_signed(), known);
+    asm.load(Size::W, R9, thread!(state)).jump_if(R9, JumpOp::Ne, state::UNSURE.cast_signed(), known);
     if let Some(on_cpu) = setting.task.on_cpu {
         asm.load(Size::W, R1, R6.at(on_cpu)).jump_if(R1, JumpOp::Ne, 0, end);
     }
-    asm.store(Size::W, R7.at(value::FIRST), first::ASLEEP.cast_signed()).jump(asleep);
+    asm.store(Size::W, thread!(first), first::ASLEEP.cast_signed()).jump(asleep);
     asm.bind(known).jump_if(R9, JumpOp::Eq, state::STOPPED.cast_signed(), asleep);
     asm.jump_if(R9, JumpOp::Ne, state::BLOCKED.cast_signed(), end);
     asm.bind(asleep);
     emit::account(asm);
-    asm.load(Size::DW, R4, R7.at(value::SINCE)).jump_if(R4, JumpOp::Eq, 0, ready);
+    asm.load(Size::DW, R4, thread!(since)).jump_if(R4, JumpOp::Eq, 0, ready);
     emit::inside(asm, R4, ready);
     asm.mov(R1, R8).sub(R1, R4).jump_if(R9, JumpOp::Eq, state::STOPPED.cast_signed(), stopped);
-    emit::histogram(asm, value::BLOCKED_HISTOGRAM);
+    emit::histogram(asm, offset!(Thread, blocked_histogram));
     asm.jump(ready).bind(stopped);
-    emit::count(asm, R7, value::STOPS, Parts::Longest);
-    asm.bind(ready).store(Size::W, R7.at(value::STATE), state::READY.cast_signed());
-    asm.store(Size::DW, R7.at(value::SINCE), R8);
+    emit::count(asm, R7, offset!(Thread, stops), Parts::Longest);
+    asm.bind(ready).store(Size::W, thread!(state), state::READY.cast_signed());
+    asm.store(Size::DW, thread!(since), R8);
     waits(asm);
 }
 
-/// The program that looks at who runs on a CPU, in an interrupt there: one of ours that no event has told of.
+/// The program that looks at who runs on a CPU, in an interrupt there: one of ours of which there was no event yet.
 pub(super) fn peek(setting: &Setting) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let end = asm.label("end");
     emit::current(&mut asm, setting, end);
     emit::find(&mut asm, end);
-    asm.note("not heard of?").load(Size::W, R1, R7.at(value::STATE));
+    asm.note("no event yet?").load(Size::W, R1, thread!(state));
     asm.jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), end);
     emit::now(&mut asm);
     emit::account(&mut asm);
@@ -264,20 +269,20 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     emit::now(&mut asm);
     emit::find(&mut asm, end);
     emit::account(&mut asm);
-    asm.load(Size::W, R1, R7.at(value::CALL)).store(Size::DW, R10.at(CALL), R1);
-    asm.load(Size::DW, R1, R7.at(value::ENTERED)).store(Size::DW, R10.at(ENTERED), R1);
-    asm.store(Size::W, R7.at(value::STATE), state::DEAD.cast_signed()).store(Size::DW, R7.at(value::DIED), R8);
+    asm.load(Size::W, R1, thread!(call)).store(Size::DW, R10.at(CALL), R1);
+    asm.load(Size::DW, R1, thread!(entered)).store(Size::DW, R10.at(ENTERED), R1);
+    asm.store(Size::W, thread!(state), state::DEAD.cast_signed()).store(Size::DW, thread!(end_time), R8);
     asm.note("its new number").load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
     first_number(&mut asm, end, missing);
-    asm.load(Size::DW, R1, R10.at(CALL)).store(Size::W, R7.at(value::CALL), R1);
-    asm.load(Size::DW, R1, R10.at(ENTERED)).store(Size::DW, R7.at(value::ENTERED), R1);
-    asm.store(Size::W, R7.at(value::STATE), state::RUNNING.cast_signed()).store(Size::DW, R7.at(value::DIED), 0);
-    asm.store(Size::DW, R7.at(value::SINCE), 0);
+    asm.load(Size::DW, R1, R10.at(CALL)).store(Size::W, thread!(call), R1);
+    asm.load(Size::DW, R1, R10.at(ENTERED)).store(Size::DW, thread!(entered), R1);
+    asm.store(Size::W, thread!(state), state::RUNNING.cast_signed()).store(Size::DW, thread!(end_time), 0);
+    asm.store(Size::DW, thread!(since), 0);
     emit::on_cpu_bucket(&mut asm);
     asm.bind(end);
     emit::end(&mut asm);
     asm.bind(missing);
-    emit::add_to(&mut asm, counts::NO_THREAD, 1);
+    emit::add_to(&mut asm, offset!(Counts, no_thread), 1);
     emit::end(&mut asm);
     asm.finish()
 }

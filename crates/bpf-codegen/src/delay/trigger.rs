@@ -4,7 +4,7 @@ use bpf_insn::Reg::{R0, R1, R2, R6, R8};
 use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Size, Width};
 
 use super::emit;
-use super::layout::{WINDOW, armed, counts, window};
+use super::layout::{Counts, WINDOW, WindowValue, armed, offset};
 
 /// What a trigger does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -30,7 +30,7 @@ pub enum TriggerKind {
         tgid: u32,
         /// The call's number.
         number: u32,
-        /// Where `pt_regs` has the number, for `sys_exit`, which is not told it.
+        /// Where `pt_regs` has the number, for `sys_exit`, which does not get it.
         in_registers: Option<i16>,
     },
 }
@@ -49,8 +49,8 @@ pub fn trigger(kind: TriggerKind, to: TriggerUse) -> Result<Code, AsmError> {
             let late = asm.label("late");
             asm.jump_if(R0, JumpOp::Ne, armed::FOR_STOP.cast_signed(), late);
             emit::now(&mut asm);
-            asm.load(Size::DW, R1, R6.at(window::STOP)).jump_if(R8, JumpOp::Le, R1, end).bind(late);
-            emit::add_to(&mut asm, counts::MISSED, 1);
+            asm.load(Size::DW, R1, R6.at(offset!(WindowValue, stop))).jump_if(R8, JumpOp::Le, R1, end).bind(late);
+            emit::add_to(&mut asm, offset!(Counts, missed), 1);
         }
         TriggerUse::Stop => stop(&mut asm, end),
         TriggerUse::Both => {
@@ -59,7 +59,7 @@ pub fn trigger(kind: TriggerKind, to: TriggerUse) -> Result<Code, AsmError> {
             asm.jump(end).bind(stops);
             stop(&mut asm, missed);
             asm.jump(end).bind(missed);
-            emit::add_to(&mut asm, counts::MISSED, 1);
+            emit::add_to(&mut asm, offset!(Counts, missed), 1);
         }
     }
     asm.bind(end);
@@ -92,25 +92,29 @@ fn start(asm: &mut Asm, not: Label) {
     // As late as can be: what happens between this and the stores is lost to the window.
     emit::now(asm);
     // Programs on other CPUs see the stop first: a window that has none yet would have no end.
-    asm.note("it stops").load(Size::DW, R1, R6.at(window::DURATION)).add(R1, R8);
-    asm.store(Size::DW, R6.at(window::STOP), R1).note("it starts").store(Size::DW, R6.at(window::START), R8);
+    asm.note("it stops").load(Size::DW, R1, R6.at(offset!(WindowValue, duration))).add(R1, R8);
+    asm.store(Size::DW, R6.at(offset!(WindowValue, stop)), R1).note("it starts").store(
+        Size::DW,
+        R6.at(offset!(WindowValue, start)),
+        R8,
+    );
 }
 
 /// Stops a window, or goes to `not` if there is none. One that is announced has not begun yet, nor has one whose start
 /// trigger is about to write its times, on another CPU: it would end before it begins, or have its end written over.
 fn stop(asm: &mut Asm, not: Label) {
     emit::now(asm);
-    asm.note("has it begun?").load(Size::DW, R1, R6.at(window::START)).jump_if(R1, JumpOp::Gt, R8, not);
+    asm.note("has it begun?").load(Size::DW, R1, R6.at(offset!(WindowValue, start))).jump_if(R1, JumpOp::Gt, R8, not);
     exchange(asm, armed::FOR_STOP, armed::FIRED, not);
     // As late as can be: what happens between this and the store is counted beyond the window.
     emit::now(asm);
-    asm.note("it stops").store(Size::DW, R6.at(window::STOP), R8);
+    asm.note("it stops").store(Size::DW, R6.at(offset!(WindowValue, stop)), R8);
 }
 
 /// It is the trigger's turn once, whatever the CPUs that it comes on; goes to `other` where it is not.
 fn exchange(asm: &mut Asm, from: u32, to: u32, other: Label) {
     asm.note("is it our turn?").mov(R0, from.cast_signed()).mov(R2, to.cast_signed());
-    asm.atomic(AtomicOp::CmpXchg, Width::W64, R6.at(window::ARMED), R2);
+    asm.atomic(AtomicOp::CmpXchg, Width::W64, R6.at(offset!(WindowValue, armed)), R2);
     asm.jump_if(R0, JumpOp::Ne, from.cast_signed(), other);
 }
 

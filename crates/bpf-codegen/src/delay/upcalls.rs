@@ -5,7 +5,7 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4, R8, R9, R10};
 use bpf_insn::{Asm, AsmError, AtomicOp, Helper, JumpOp, MapDef, MapKind, Size, Width};
 
 use super::emit;
-use super::layout::{UPCALLS, counts, upcall};
+use super::layout::{Counts, UPCALLS, UpcallKey, offset};
 use crate::module::{ProgramDef, ProgramKind};
 
 /// The kernel's function (`net/openvswitch/datapath.c`). It is 0 or a negative error.
@@ -17,13 +17,14 @@ pub const TRACEPOINT: &str = "ovs_dp_upcall";
 const ROOM: u32 = 4096;
 
 /// The stack's places: the key, and the value of a new one.
-const CPU: i16 = -8;
-const ERROR: i16 = -4;
+const KEY: i16 = -8;
+const CPU: i16 = KEY + offset!(UpcallKey, cpu);
+const ERROR: i16 = KEY + offset!(UpcallKey, error);
 const NEW: i16 = -16;
 
 /// The map.
 pub fn map() -> MapDef {
-    MapDef::new(UPCALLS, MapKind::Hash, upcall::KEY_SIZE, upcall::VALUE_SIZE, ROOM)
+    MapDef::new(UPCALLS, MapKind::Hash, size_of::<UpcallKey>() as u32, size_of::<u64>() as u32, ROOM)
 }
 
 /// The program: at the function's return, where `result` says where `pt_regs` has what it returns; or else at the
@@ -43,14 +44,14 @@ pub fn program(result: Option<i16>) -> Result<ProgramDef, AsmError> {
     lookup(&mut asm);
     asm.jump_if(R0, JumpOp::Ne, 0, found).store(Size::DW, R10.at(NEW), 0);
     // Another CPU has another key, but what interrupts us has the same: it must not be written over.
-    asm.load_map(R1, UPCALLS).mov(R2, R10).add(R2, i32::from(CPU)).mov(R3, R10).add(R3, i32::from(NEW));
+    asm.load_map(R1, UPCALLS).mov(R2, R10).add(R2, i32::from(KEY)).mov(R3, R10).add(R3, i32::from(NEW));
     asm.mov(R4, NOEXIST).call(Helper::MAP_UPDATE_ELEM);
     lookup(&mut asm);
     asm.jump_if(R0, JumpOp::Eq, 0, full);
     asm.bind(found).mov(R1, 1).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).bind(end);
     emit::end(&mut asm);
     asm.bind(full);
-    emit::add_to(&mut asm, counts::NO_UPCALL, 1);
+    emit::add_to(&mut asm, offset!(Counts, no_upcall), 1);
     emit::end(&mut asm);
     Ok(ProgramDef {
         name: "upcalls".to_owned(),
@@ -66,5 +67,5 @@ pub fn program(result: Option<i16>) -> Result<ProgramDef, AsmError> {
 const NOEXIST: i32 = 1;
 
 fn lookup(asm: &mut Asm) {
-    asm.load_map(R1, UPCALLS).mov(R2, R10).add(R2, i32::from(CPU)).call(Helper::MAP_LOOKUP_ELEM);
+    asm.load_map(R1, UPCALLS).mov(R2, R10).add(R2, i32::from(KEY)).call(Helper::MAP_LOOKUP_ELEM);
 }

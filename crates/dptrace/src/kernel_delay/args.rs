@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use bpf_codegen::delay::layout::event::MOST_COPIED;
+use bpf_codegen::delay::layout::MOST_COPIED;
 use clap::Args;
 use kernel_delay::trigger::Trigger;
 

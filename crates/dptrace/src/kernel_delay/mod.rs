@@ -18,7 +18,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bpf_codegen::delay::layout::{armed, event};
+use bpf_codegen::delay::layout::{STACK_PIECE, armed};
 use bpf_codegen::delay::{self, Setting, TriggerUse};
 use bpf_session::Features;
 use host::cgroups::CpuLimit;
@@ -127,7 +127,7 @@ fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> 
 
 /// How many bytes of a stack are copied.
 fn copied(events: &args::EventArgs) -> u32 {
-    events.stack_copy.next_multiple_of(event::PIECE)
+    events.stack_copy.next_multiple_of(STACK_PIECE)
 }
 
 fn nanos(option: &str, seconds: f64) -> anyhow::Result<u64> {
@@ -315,7 +315,7 @@ impl Run<'_> {
         if let Some(pattern) = threads.as_ref().filter(|_| sample.threads.is_empty()) {
             tell_names(pattern, &names);
         }
-        let events = collector.map(Collector::finish);
+        let events = collector.map(Collector::finish).transpose()?;
         let triggered = self.args.start_trigger.is_some() || self.args.stop_trigger.is_some();
         let buffer = &mut self.output.buffer;
         if self.args.json {
@@ -371,10 +371,10 @@ fn sleep_until(moment: u64) {
 
 /// Says what is missing in the report.
 fn tell_lost(lost: &Lost) {
-    let Lost { threads, rivals, interrupts, events, upcalls, triggers, skipped } = *lost;
+    let Lost { threads, preemptors, interrupts, events, upcalls, triggers, skipped } = *lost;
     for (count, what) in [
         (threads, "threads found no room (--max-threads makes more)"),
-        (rivals, "times found no room for who ran instead (--max-threads makes more)"),
+        (preemptors, "times found no room for who ran instead (--max-threads makes more)"),
         (interrupts, "interrupts found no room (--max-threads makes more)"),
         (events, "system call events found no room in the ring (--buffer-page-count makes it larger)"),
         (upcalls, "upcalls found no room: they came on too many CPUs with too many errors"),

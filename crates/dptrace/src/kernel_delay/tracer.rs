@@ -6,12 +6,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bpf_codegen::Module;
 use bpf_codegen::delay::layout::{
-    self, COUNTS, INTERRUPTS, RIVALS, TEMPLATE, THREADS, UPCALLS, WINDOW, armed, counts, window,
+    COUNTS, Counts, INTERRUPTS, PREEMPTORS, TEMPLATE, THREADS, ThreadValue, UPCALLS, WINDOW, WINDOW_SHIFT, WindowValue,
+    armed, read_key, read_value,
 };
 use bpf_codegen::delay::{self, PEEK};
 use bpf_session::{Features, Map, Session};
-use kernel_delay::{Hint, Look, Sample, Snapshot, ThreadLook, Upcalls, Window};
+use kernel_delay::{ProcFallback, Sample, Snapshot, ThreadPair, Upcalls, Window, WindowSnapshot};
 use sys::clock::monotonic_nanos;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::proc_thread::{self, ProcThread};
 
@@ -19,26 +21,28 @@ use super::proc_thread::{self, ProcThread};
 const AHEAD: u64 = 2_000_000;
 /// How often a window is announced anew, each time further ahead, where it could be read too late.
 const ANNOUNCEMENTS: u32 = 8;
+/// The key of the element of a map that has but one.
+const FIRST: u32 = 0;
 /// The greatest time: not yet.
 const NEVER: u64 = u64::MAX;
 /// How often a thread's value is read anew when it changes while it is read.
-const LOOKS: usize = 64;
-/// How often, and how far apart, it is looked whether the threads of a process that has ended are gone.
-const LAST_LOOKS: usize = 50;
-const LAST_STEP: Duration = Duration::from_millis(2);
+const MAX_READS: usize = 64;
+/// How often, and how far apart, the threads of a process that has ended are checked for being gone.
+const MAX_END_POLLS: usize = 50;
+const END_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// How long after a window's end programs may still be at work for a time in it.
 const SETTLE: Duration = Duration::from_micros(200);
-/// How often it is looked again where a budget lacks time: a program that was interrupted between taking the time and
-/// adding it is on its way. Each look comes a step later than the one before, a fifth of a second in all: where the machine
+/// How often the maps are read again where a budget lacks time: a program that was interrupted between taking the time and
+/// adding it is on its way. Each retry comes a step later than the one before, a fifth of a second in all: where the machine
 /// is a virtual one, its processor may be somebody else's meanwhile.
-const LATE_LOOKS: u32 = 20;
-const LATE_STEP: Duration = Duration::from_millis(1);
+const MAX_RETRIES: u32 = 20;
+const RETRY_STEP: Duration = Duration::from_millis(1);
 
 /// What was counted as lost since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Lost {
     pub(super) threads: u64,
-    pub(super) rivals: u64,
+    pub(super) preemptors: u64,
     pub(super) interrupts: u64,
     pub(super) events: u64,
     pub(super) upcalls: u64,
@@ -51,9 +55,9 @@ pub(super) struct Lost {
 impl Lost {
     /// For programs.
     pub(super) fn json(&self) -> serde_json::Value {
-        let Self { threads, rivals, interrupts, events, upcalls, triggers, skipped } = *self;
+        let Self { threads, preemptors, interrupts, events, upcalls, triggers, skipped } = *self;
         serde_json::json!({
-            "threads": threads, "rivals": rivals, "interrupts": interrupts, "events": events, "upcalls": upcalls,
+            "threads": threads, "rivals": preemptors, "interrupts": interrupts, "events": events, "upcalls": upcalls,
             "triggers": triggers, "programs_skipped": skipped,
         })
     }
@@ -96,8 +100,8 @@ impl Tracer {
             missed: 0,
             missed_before: None,
         };
-        tracer.map(TEMPLATE)?.update(&0_u32.to_ne_bytes(), &delay::new_thread())?;
-        put_window(tracer.map(WINDOW)?, &Times { start: NEVER, stop: NEVER, ..Times::default() })?;
+        tracer.put(TEMPLATE, &delay::new_thread())?;
+        tracer.put(WINDOW, &WindowValue { start: NEVER, stop: NEVER, ..WindowValue::default() })?;
         Ok(tracer)
     }
 
@@ -123,7 +127,18 @@ impl Tracer {
         self.session.map(name).with_context(|| format!("the map {name} is missing"))
     }
 
-    /// Enters the threads that there are; what they are doing is told by their first event. One that ends meanwhile may
+    /// The value of a map of one element.
+    fn get<V: FromBytes>(&self, name: &'static str) -> anyhow::Result<V> {
+        let bytes = self.map(name)?.lookup(FIRST.as_bytes())?.unwrap_or_default();
+        Ok(read_value(name, &bytes)?)
+    }
+
+    /// Sets the value of a map of one element.
+    fn put(&self, name: &str, value: &(impl IntoBytes + Immutable)) -> anyhow::Result<()> {
+        Ok(self.map(name)?.update(FIRST.as_bytes(), value.as_bytes())?)
+    }
+
+    /// Enters the threads that there are; what they are doing is shown by their first event. One that ends meanwhile may
     /// have had its last event before it was entered.
     fn seed(&mut self) -> anyhow::Result<()> {
         let map = self.map(THREADS)?;
@@ -131,7 +146,7 @@ impl Tracer {
         for tid in proc_thread::threads(self.pid) {
             let key = tid.to_ne_bytes();
             let name = proc_thread::raw_name(self.pid, tid).unwrap_or_default();
-            match map.insert(&key, &delay::found_thread(&name)) {
+            match map.insert(&key, delay::found_thread(&name).as_bytes()) {
                 Ok(true) if ProcThread::read(self.pid, tid, false).has_ended() => _ = map.delete(&key)?,
                 Ok(_) => {}
                 Err(_) => no_room += 1,
@@ -147,7 +162,7 @@ impl Tracer {
         self.number = self.number.checked_add(1).unwrap_or(1);
         self.end_window()?;
         self.is_32_bit = proc_thread::is_32_bit(self.pid);
-        for name in [RIVALS, INTERRUPTS, UPCALLS] {
+        for name in [PREEMPTORS, INTERRUPTS, UPCALLS] {
             let Some(map) = self.session.map(name) else { continue };
             for key in map.keys()? {
                 map.delete(&key)?;
@@ -164,20 +179,15 @@ impl Tracer {
 
     /// Makes the window's start "never" before anything of the next one is written: `emit::window_bounds` says why.
     fn end_window(&self) -> anyhow::Result<()> {
-        let map = self.map(WINDOW)?;
-        let key = 0_u32.to_ne_bytes();
-        let Some(mut bytes) = map.lookup(&key)? else { return Ok(()) };
-        let at = usize::from(window::START.cast_unsigned());
-        bytes[at..at + 8].copy_from_slice(&NEVER.to_ne_bytes());
-        Ok(map.update(&key, &bytes)?)
+        self.put(WINDOW, &WindowValue { start: NEVER, ..self.get(WINDOW)? })
     }
 
-    /// Looks at the CPUs of threads that can run and of which no event has told: those that do run are then known to, and
-    /// the others wait. On a CPU without a timer's tick nothing else would tell.
+    /// Looks at the CPUs of threads that can run and of which there was no event: those that do run are then known to, and
+    /// the others wait. On a CPU without a timer's tick nothing else would show it.
     fn ask_cpus(&self) {
         let Some(peek) = self.peek else { return };
-        let untold = |(snapshot, thread): &&(Snapshot, ProcThread)| snapshot.is_unsure() && thread.state == 'R';
-        let cpus: BTreeSet<u32> = self.before.values().filter(untold).map(|(_, thread)| thread.cpu).collect();
+        let unsure = |(snapshot, thread): &&(Snapshot, ProcThread)| snapshot.is_unsure() && thread.state == 'R';
+        let cpus: BTreeSet<u32> = self.before.values().filter(unsure).map(|(_, thread)| thread.cpu).collect();
         for cpu in cpus {
             self.session.run_on(peek, cpu);
         }
@@ -190,12 +200,12 @@ impl Tracer {
         loop {
             let start = monotonic_nanos() + ahead;
             let stop = length.map_or(NEVER, |length| start.saturating_add(length));
-            let times = Times { start, stop, number: self.number, armed, duration: 0 };
-            put_window(self.map(WINDOW)?, &times)?;
+            let value = window_value(&Window { start, stop, number: self.number }, armed);
+            self.put(WINDOW, &value)?;
             if monotonic_nanos() < start || ahead >= AHEAD << ANNOUNCEMENTS {
                 return Ok(Window { start, stop, number: self.number });
             }
-            put_window(self.map(WINDOW)?, &Times { start: NEVER, stop: NEVER, ..times })?;
+            self.put(WINDOW, &WindowValue { start: NEVER, stop: NEVER, ..value })?;
             self.prepare()?;
             ahead *= 2;
         }
@@ -203,30 +213,28 @@ impl Tracer {
 
     /// Gives the start to a trigger; the window is then of this length, or ends by a trigger.
     pub(super) fn arm(&mut self, length: Option<u64>) -> anyhow::Result<()> {
-        let missed = self.count(counts::MISSED)?;
+        let missed = self.get::<Counts>(COUNTS)?.missed;
         self.missed += missed - self.missed_before.unwrap_or(missed);
         // So large that it is later than any time, and that a time added to it is no small number.
         let duration = length.unwrap_or(NEVER / 2);
-        let times = Times { start: NEVER, stop: NEVER, number: self.number, armed: armed::FOR_START, duration };
-        put_window(self.map(WINDOW)?, &times)
+        let value = window_value(&Window { start: NEVER, stop: NEVER, number: self.number }, armed::FOR_START);
+        self.put(WINDOW, &WindowValue { duration, ..value })
     }
 
     /// The window as it is now, and whose turn it is.
     pub(super) fn window(&self) -> anyhow::Result<(Window, u32)> {
-        let bytes = self.map(WINDOW)?.lookup(&0_u32.to_ne_bytes())?.unwrap_or_default();
-        let window =
-            Window { start: wide(&bytes, window::START), stop: wide(&bytes, window::STOP), number: self.number };
-        Ok((window, wide(&bytes, window::ARMED) as u32))
+        let WindowValue { start, stop, armed, .. } = self.get(WINDOW)?;
+        Ok((Window { start, stop, number: self.number }, armed as u32))
     }
 
-    /// Waits a little for the last steps of a process that has ended: its end is told before its last thread is switched
+    /// Waits a little for the last steps of a process that has ended: its end is known before its last thread is switched
     /// off its CPU for good.
     pub(super) fn wait_for_last(&self) -> anyhow::Result<()> {
-        for _ in 0..LAST_LOOKS {
+        for _ in 0..MAX_END_POLLS {
             if self.snapshots(0)?.iter().all(|(_, thread)| thread.is_dead()) {
                 break;
             }
-            std::thread::sleep(LAST_STEP);
+            std::thread::sleep(END_POLL_INTERVAL);
         }
         Ok(())
     }
@@ -236,71 +244,65 @@ impl Tracer {
         let (mut window, _) = self.window()?;
         let stop = monotonic_nanos() + AHEAD;
         window.stop = window.stop.min(stop.max(window.start));
-        let Window { start, stop, number } = window;
-        put_window(self.map(WINDOW)?, &Times { start, stop, number, armed: armed::NO, duration: 0 })?;
+        self.put(WINDOW, &window_value(&window, armed::NO))?;
         Ok(window)
     }
 
     /// Takes the turn from the triggers once a window is over, so that those that come now are missed.
     pub(super) fn close(&mut self, window: &Window) -> anyhow::Result<()> {
-        let Window { start, stop, number } = *window;
-        put_window(self.map(WINDOW)?, &Times { start, stop, number, armed: armed::NO, duration: 0 })?;
-        self.missed_before = Some(self.count(counts::MISSED)?);
+        self.put(WINDOW, &window_value(window, armed::NO))?;
+        self.missed_before = Some(self.get::<Counts>(COUNTS)?.missed);
         Ok(())
     }
 
     /// What a window that is over brought. Threads that are gone are forgotten.
     pub(super) fn sample(&self, window: Window) -> anyhow::Result<Sample> {
         std::thread::sleep(SETTLE);
-        let mut look = self.look(window)?;
-        let mut sample = Sample::of(&look);
-        for late in 1..=LATE_LOOKS {
+        let mut snapshot = self.snapshot(window)?;
+        let mut sample = Sample::of(&snapshot);
+        for retry in 1..=MAX_RETRIES {
             if sample.adds_up() {
                 break;
             }
-            std::thread::sleep(LATE_STEP * late);
-            look = self.look(window)?;
-            sample = Sample::of(&look);
+            std::thread::sleep(RETRY_STEP * retry);
+            snapshot = self.snapshot(window)?;
+            sample = Sample::of(&snapshot);
         }
         let map = self.map(THREADS)?;
-        for gone in look.threads.iter().filter(|thread| thread.after.is_dead()) {
+        for gone in snapshot.threads.iter().filter(|thread| thread.after.is_dead()) {
             map.delete(&gone.tid.to_ne_bytes())?;
         }
         Ok(sample)
     }
 
-    fn look(&self, window: Window) -> anyhow::Result<Look> {
+    fn snapshot(&self, window: Window) -> anyhow::Result<WindowSnapshot> {
         let mut threads = Vec::new();
         for (tid, after) in self.snapshots(window.stop)? {
             let (before, was) = self.before.get(&tid).cloned().unwrap_or_default();
-            let hint = hint(was, ProcThread::read(self.pid, tid, self.is_32_bit));
+            let fallback = fallback(was, ProcThread::read(self.pid, tid, self.is_32_bit));
             let name = proc_thread::name(self.pid, tid);
             // A number that was given to another thread meanwhile starts from nothing.
-            let before = if after.born() == before.born() { before } else { Snapshot::default() };
-            threads.push(ThreadLook { tid, before, after, hint, name });
+            let before = if after.start_time() == before.start_time() { before } else { Snapshot::default() };
+            threads.push(ThreadPair { tid, before, after, fallback, name });
         }
-        let (rivals, interrupts) = (self.pairs(RIVALS)?, self.pairs(INTERRUPTS)?);
+        let (preemptors, interrupts) = (self.pairs(PREEMPTORS)?, self.pairs(INTERRUPTS)?);
         let upcalls = self.upcalls.map(|errors| anyhow::Ok(Upcalls::of(&self.pairs(UPCALLS)?, errors))).transpose()?;
-        Ok(Look { window, threads, rivals, interrupts, hard_names: proc_thread::interrupt_names(), upcalls })
+        let hard_names = proc_thread::interrupt_names();
+        Ok(WindowSnapshot { window, threads, preemptors, interrupts, hard_names, upcalls })
     }
 
     /// What was lost.
     pub(super) fn lost(&self) -> anyhow::Result<Lost> {
+        let counts: Counts = self.get(COUNTS)?;
         Ok(Lost {
-            threads: self.no_room + self.count(counts::NO_THREAD)?,
-            rivals: self.count(counts::NO_RIVAL)?,
-            interrupts: self.count(counts::NO_INTERRUPT)?,
-            events: self.count(counts::NO_EVENT)?,
-            upcalls: self.count(counts::NO_UPCALL)?,
+            threads: self.no_room + counts.no_thread,
+            preemptors: counts.no_preemptor,
+            interrupts: counts.no_interrupt,
+            events: counts.no_event,
+            upcalls: counts.no_upcall,
             triggers: self.missed,
             skipped: self.session.misses(),
         })
-    }
-
-    /// One of the programs' own counts.
-    fn count(&self, which: i16) -> anyhow::Result<u64> {
-        let bytes = self.map(COUNTS)?.lookup(&0_u32.to_ne_bytes())?.unwrap_or_default();
-        Ok(wide(&bytes, which))
     }
 
     /// All threads' values, each from one moment: its sums and its mark belong together.
@@ -309,10 +311,13 @@ impl Tracer {
         let mut all = Vec::new();
         // A thread that is born while they are walked may come twice.
         for key in BTreeSet::from_iter(map.keys()?) {
-            let Ok(tid) = <[u8; 4]>::try_from(key.as_slice()).map(u32::from_ne_bytes) else { continue };
-            let read = || anyhow::Ok(map.lookup(&key)?.map(|bytes| Snapshot::new(&bytes)));
+            let tid = read_key(THREADS, &key)?;
+            let read = || {
+                let Some(bytes) = map.lookup(&key)? else { return anyhow::Ok(None) };
+                Ok(Some(Snapshot::of(&read_value::<ThreadValue>(THREADS, &bytes)?)))
+            };
             let Some(mut last) = read()? else { continue };
-            for _ in 0..LOOKS {
+            for _ in 0..MAX_READS {
                 let Some(next) = read()? else { break };
                 let same = last.mark() == next.mark() || (stop > 0 && last.mark() >= stop);
                 last = next;
@@ -325,18 +330,21 @@ impl Tracer {
         Ok(all)
     }
 
-    fn pairs(&self, name: &str) -> anyhow::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    /// All keys of a map with their values.
+    fn pairs<K: FromBytes, V: FromBytes>(&self, name: &'static str) -> anyhow::Result<Vec<(K, V)>> {
         let map = self.map(name)?;
         let mut pairs = Vec::new();
         for key in map.keys()? {
-            pairs.extend(map.lookup(&key)?.map(|value| (key, value)));
+            if let Some(value) = map.lookup(&key)? {
+                pairs.push((read_key(name, &key)?, read_value(name, &value)?));
+            }
         }
         Ok(pairs)
     }
 }
 
-fn hint(before: ProcThread, after: ProcThread) -> Hint {
-    Hint {
+fn fallback(before: ProcThread, after: ProcThread) -> ProcFallback {
+    ProcFallback {
         state: before.state,
         // It is only asked for where there was no event of a call: then any moment will do in which it did not run.
         call: before.call.or(after.call),
@@ -346,32 +354,8 @@ fn hint(before: ProcThread, after: ProcThread) -> Hint {
     }
 }
 
-/// What the window's map holds.
-#[derive(Clone, Copy, Default)]
-struct Times {
-    start: u64,
-    stop: u64,
-    number: u16,
-    armed: u32,
-    duration: u64,
-}
-
-fn put_window(map: &Map, times: &Times) -> anyhow::Result<()> {
-    let mut bytes = vec![0; window::SIZE as usize];
-    for (at, number) in [
-        (window::START, times.start),
-        (window::STOP, times.stop),
-        (window::NUMBER, u64::from(times.number) << layout::WINDOW_SHIFT),
-        (window::ARMED, times.armed.into()),
-        (window::DURATION, times.duration),
-    ] {
-        let at = usize::from(at.cast_unsigned());
-        bytes[at..at + 8].copy_from_slice(&number.to_ne_bytes());
-    }
-    Ok(map.update(&0_u32.to_ne_bytes(), &bytes)?)
-}
-
-fn wide(bytes: &[u8], at: i16) -> u64 {
-    let at = usize::from(at.cast_unsigned());
-    bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
+/// What the window's map holds of a window.
+fn window_value(window: &Window, armed: u32) -> WindowValue {
+    let Window { start, stop, number } = *window;
+    WindowValue { start, stop, number: u64::from(number) << WINDOW_SHIFT, duration: 0, armed: armed.into() }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bpf_codegen::delay::layout::event::DEPTH;
+use bpf_codegen::delay::layout::STACK_DEPTH;
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
 use host::{Pid, Process};
 use kernel_delay::{CopiedStack, Stack, StackEnd};
@@ -113,7 +113,7 @@ impl StackWalker {
         let mut at = FrameAddress::from_instruction_pointer(ip);
         let mut left = MAX_COST;
         let mut end = loop {
-            if addresses.len() >= DEPTH as usize {
+            if addresses.len() >= STACK_DEPTH {
                 break StackEnd::TooDeep;
             }
             // What was found until then is right.

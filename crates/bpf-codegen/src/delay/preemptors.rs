@@ -1,25 +1,34 @@
 //! Who ran instead: a log of each CPU's last tasks, and its evaluation when a thread that waited gets the CPU.
 //!
 //! The log is only written while one of the process's threads waits. All that ran on a CPU while a thread waited is then in
-//! that CPU's log; the thread is told about the CPU that it got at last, also if it waited at another one first.
+//! that CPU's log. The log of the CPU that it got at last is evaluated, even if it waited at another one first.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
 use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Size, Width};
 
 use super::Setting;
 use super::calls::copy_comm;
-use super::emit::{self, KEY};
-use super::layout::{LOG, RIVALS, counts, log, rival, value};
+use super::emit::{self, KEY, thread};
+use super::layout::{Counts, LOG, LOG_LENGTH, Log, LogEntry, PREEMPTORS, PreemptorKey, Thread, offset};
 
 /// The stack's places: the log's index, the times between which the thread waited, the key, what goes there.
 const INDEX: i16 = -24;
 const FROM: i16 = -32;
 const TO: i16 = -40;
 const LEFT: i16 = -48;
-const RIVAL: i16 = -72;
+const PREEMPTOR: i16 = -72;
 const SHARE: i16 = -80;
 const HEAD: i16 = -88;
 const SAVED_CONTEXT: i16 = -96;
+
+/// The fields of the log's first entry.
+const END: i16 = offset!(Log, entries) + offset!(LogEntry, end);
+const TID: i16 = offset!(Log, entries) + offset!(LogEntry, tid);
+const COMM: i16 = offset!(Log, entries) + offset!(LogEntry, comm);
+/// The greatest number of an entry: the log's length is a power of two, so that it is a mask too.
+const LAST: i32 = LOG_LENGTH as i32 - 1;
+/// The shift that is an entry's size.
+const ENTRY_SHIFT: i32 = size_of::<LogEntry>().trailing_zeros() as i32;
 
 /// r0 = this CPU's log, or goes to `none`.
 fn find_log(asm: &mut Asm, none: Label) {
@@ -31,24 +40,25 @@ fn find_log(asm: &mut Asm, none: Label) {
 pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
     asm.note("the log of who ran");
     find_log(asm, none);
-    asm.load(Size::DW, R1, R0.at(log::HEAD)).mov(R2, R1).add(R2, 1).store(Size::DW, R0.at(log::HEAD), R2);
-    asm.and(R1, log::LENGTH.cast_signed() - 1).lsh(R1, log::ENTRY_SHIFT).add(R0, R1);
-    asm.store(Size::DW, R0.at(log::ENTRIES + log::END), R8);
-    asm.load(Size::W, R1, R9.at(setting.task.pid)).store(Size::DW, R0.at(log::ENTRIES + log::TID), R1);
-    copy_comm(asm, R9.at(setting.task.comm), R0.at(log::ENTRIES + log::COMM));
+    asm.load(Size::DW, R1, R0.at(offset!(Log, head))).mov(R2, R1).add(R2, 1);
+    asm.store(Size::DW, R0.at(offset!(Log, head)), R2);
+    asm.and(R1, LAST).lsh(R1, ENTRY_SHIFT).add(R0, R1);
+    asm.store(Size::DW, R0.at(END), R8);
+    asm.load(Size::W, R1, R9.at(setting.task.pid)).store(Size::DW, R0.at(TID), R1);
+    copy_comm(asm, R9.at(setting.task.comm), R0.at(COMM));
 }
 
-/// The thread r7 waited from its [`value::SINCE`] until now: gives the part of it in the window to those that ran.
+/// The thread r7 waited from its [`Thread::since`] until now: gives the part of it in the window to those that ran.
 /// It walks the log from the newest entry, which is of the task that has just left the CPU, to the one that ran when the
 /// wait began.
 pub(super) fn attribute(asm: &mut Asm) {
-    let (done, out) = (asm.label("told"), asm.label("walked"));
+    let (done, out) = (asm.label("attributed"), asm.label("walked"));
     span(asm, done);
     asm.note("who ran").store(Size::DW, R10.at(SAVED_CONTEXT), R6);
     find_log(asm, done);
-    asm.mov(R6, R0).load(Size::DW, R1, R6.at(log::HEAD)).sub(R1, 1).store(Size::DW, R10.at(HEAD), R1);
-    asm.load(Size::W, R1, R10.at(KEY)).store(Size::DW, R10.at(RIVAL + rival::WAITER), R1);
-    asm.store(Size::DW, R10.at(LEFT), log::LENGTH.cast_signed() - 1);
+    asm.mov(R6, R0).load(Size::DW, R1, R6.at(offset!(Log, head))).sub(R1, 1).store(Size::DW, R10.at(HEAD), R1);
+    asm.load(Size::W, R1, R10.at(KEY)).store(Size::DW, R10.at(PREEMPTOR + offset!(PreemptorKey, waiter)), R1);
+    asm.store(Size::DW, R10.at(LEFT), LAST);
     let walk = asm.label("walk");
     asm.bind(walk);
     step(asm, out);
@@ -62,11 +72,11 @@ pub(super) fn attribute(asm: &mut Asm) {
 fn span(asm: &mut Asm, none: Label) {
     let (from, to) = (asm.label("from_start"), asm.label("to_stop"));
     emit::window_bounds(asm, R3, R5);
-    asm.load(Size::DW, R4, R7.at(value::SINCE));
+    asm.load(Size::DW, R4, thread!(since));
     asm.jump_if(R4, JumpOp::Ge, R3, from).mov(R4, R3).bind(from).store(Size::DW, R10.at(FROM), R4);
     asm.mov(R1, R8).jump_if(R1, JumpOp::Le, R5, to).mov(R1, R5).bind(to);
     asm.store(Size::DW, R10.at(TO), R1).jump_if(R1, JumpOp::Le, R4, none).sub(R1, R4);
-    emit::longest(asm, R7, value::LONGEST);
+    emit::longest(asm, R7, offset!(Thread, longest));
 }
 
 /// One entry: the task ran from the end of the one before it, or from the wait's begin.
@@ -74,12 +84,12 @@ fn step(asm: &mut Asm, out: Label) {
     let (from, to, later) = (asm.label("since_before"), asm.label("until"), asm.label("later"));
     entry(asm, R9, 0);
     entry(asm, R3, 1);
-    asm.load(Size::DW, R3, R3.at(log::ENTRIES + log::END)).load(Size::DW, R2, R10.at(FROM));
+    asm.load(Size::DW, R3, R3.at(END)).load(Size::DW, R2, R10.at(FROM));
     asm.mov(R4, R3).jump_if(R4, JumpOp::Ge, R2, from).mov(R4, R2).bind(from);
-    asm.load(Size::DW, R1, R9.at(log::ENTRIES + log::END)).load(Size::DW, R2, R10.at(TO));
+    asm.load(Size::DW, R1, R9.at(END)).load(Size::DW, R2, R10.at(TO));
     asm.jump_if(R1, JumpOp::Le, R2, to).mov(R1, R2).bind(to).jump_if(R1, JumpOp::Le, R4, later).sub(R1, R4);
     asm.store(Size::DW, R10.at(SHARE), R1).store(Size::DW, R10.at(LOG_END), R3);
-    copy_comm(asm, R9.at(log::ENTRIES + log::COMM), R10.at(RIVAL + rival::COMM));
+    copy_comm(asm, R9.at(COMM), R10.at(PREEMPTOR + offset!(PreemptorKey, comm)));
     share(asm);
     asm.load(Size::DW, R3, R10.at(LOG_END));
     asm.bind(later).load(Size::DW, R2, R10.at(FROM)).jump_if(R3, JumpOp::Le, R2, out);
@@ -89,17 +99,17 @@ fn step(asm: &mut Asm, out: Label) {
 /// The stack's place of the end of the entry before.
 const LOG_END: i16 = -104;
 
-/// `dst` = an entry of the log r6, `back` before the present one, less [`log::ENTRIES`].
+/// `dst` = an entry of the log r6, `back` before the present one, less [`Log::entries`].
 fn entry(asm: &mut Asm, dst: bpf_insn::Reg, back: i32) {
-    asm.load(Size::DW, dst, R10.at(HEAD)).sub(dst, back).and(dst, log::LENGTH.cast_signed() - 1);
-    asm.lsh(dst, log::ENTRY_SHIFT).add(dst, R6);
+    asm.load(Size::DW, dst, R10.at(HEAD)).sub(dst, back).and(dst, LAST);
+    asm.lsh(dst, ENTRY_SHIFT).add(dst, R6);
 }
 
-/// Adds [`SHARE`] to the [`RIVAL`].
+/// Adds [`SHARE`] to the [`PREEMPTOR`].
 fn share(asm: &mut Asm) {
-    let (new, done) = (asm.label("new_rival"), asm.label("shared"));
+    let (new, done) = (asm.label("new_preemptor"), asm.label("shared"));
     let key = |asm: &mut Asm| {
-        asm.load_map(R1, RIVALS).mov(R2, R10).add(R2, i32::from(RIVAL));
+        asm.load_map(R1, PREEMPTORS).mov(R2, R10).add(R2, i32::from(PREEMPTOR));
     };
     key(asm);
     asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, new);
@@ -112,6 +122,6 @@ fn share(asm: &mut Asm) {
         0,
         done,
     );
-    emit::add_to(asm, counts::NO_RIVAL, 1);
+    emit::add_to(asm, offset!(Counts, no_preemptor), 1);
     asm.bind(done);
 }
