@@ -11,7 +11,9 @@ use crate::payload::{FAULTS, FieldKind, Form, ID, Layout, PID_TGID, SMALL, TIME}
 
 /// The ring buffer's name.
 pub const RING: &str = "events";
-/// The name of the map that counts what did not fit into the ring, a number for each CPU.
+/// The name of the map that counts what did not fit into the ring: a `u64` for each CPU.
+pub const UNSENT: &str = "unsent";
+/// The name of the same map of scripts, which have other counters in it: see the compiler.
 pub const LOST: &str = "lost";
 
 /// `BPF_RB_AVAIL_DATA`: asks how many bytes wait in the ring.
@@ -44,7 +46,7 @@ pub enum Source {
 
 /// The ring of `bytes` (a power of two, a multiple of the page size) and the counter of what did not fit.
 pub fn maps(bytes: u32) -> Vec<MapDef> {
-    vec![MapDef::ring_buffer(RING, bytes), MapDef::new(LOST, MapKind::PercpuArray, 4, 8, 1)]
+    vec![MapDef::ring_buffer(RING, bytes), MapDef::new(UNSENT, MapKind::PercpuArray, 4, 8, 1)]
 }
 
 /// What a program may count on.
@@ -179,11 +181,11 @@ pub(crate) fn submit(asm: &mut Asm, event: Reg, ring_bytes: u32) {
     asm.bind(send).call(Helper::RINGBUF_SUBMIT);
 }
 
-/// Adds one to this CPU's count, and returns. A hit that interrupts another one between load and store (a probe in an
-/// interrupt handler) can't be, since these programs run for processes; tasks of one CPU may, so the addition is atomic.
+/// Adds one to this CPU's count, and returns. Uprobe programs are preemptible, so two tasks on one CPU may race here; hence
+/// the atomic add. Interrupt handlers never run them.
 fn count_lost(asm: &mut Asm) {
     let gone = asm.label("gone");
-    asm.note("the ring is full: count it").store(Size::W, R10.at(-4), 0).load_map(R1, LOST);
+    asm.note("the ring is full: count it").store(Size::W, R10.at(-4), 0).load_map(R1, UNSENT);
     asm.mov(R2, R10).add(R2, -4).call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, gone);
     asm.mov(R1, 1).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1);
     asm.bind(gone).mov(R0, 0).exit();

@@ -5,20 +5,38 @@
 //! would have to be there in every event. Most texts are short, and the ring holds several times as many events if these
 //! take little: an event with texts has a small form, too, and is made in the other only where that cuts one.
 
-/// `u64` nanoseconds of `CLOCK_MONOTONIC`.
-pub(crate) const TIME: i16 = 0;
-/// `u64` process and thread: `bpf_get_current_pid_tgid`.
-pub(crate) const PID_TGID: i16 = 8;
-/// `u32` which of the session's events it is, with [`SMALL`].
-pub(crate) const ID: i16 = 16;
-/// `u32` a bit for each field that could not be read.
-pub(crate) const FAULTS: i16 = 20;
+use core::mem::offset_of;
+
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
+/// What each event begins with.
+#[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Head {
+    /// Nanoseconds of `CLOCK_MONOTONIC`.
+    time: u64,
+    /// Process and thread: `bpf_get_current_pid_tgid`.
+    pid_tgid: u64,
+    /// Which of the session's events it is, with [`SMALL`].
+    id: u32,
+    /// A bit for each field that could not be read.
+    faults: u32,
+}
+
+/// The offset of [`Head::time`], and of what follows it.
+pub(crate) const TIME: i16 = (offset_of!(Head, time) as u16).cast_signed();
+/// See [`TIME`].
+pub(crate) const PID_TGID: i16 = (offset_of!(Head, pid_tgid) as u16).cast_signed();
+/// See [`TIME`].
+pub(crate) const ID: i16 = (offset_of!(Head, id) as u16).cast_signed();
+/// See [`TIME`].
+pub(crate) const FAULTS: i16 = (offset_of!(Head, faults) as u16).cast_signed();
 /// The bit of the id that says that the event has the small form.
 pub(crate) const SMALL: u32 = 1 << 31;
 /// The longest text of the small form. Most NQNs fit: those with a UUID have 68 bytes.
 const SMALL_TEXT: u32 = 127;
 /// Where the fields begin.
-const HEAD_BYTES: u32 = 24;
+const HEAD_BYTES: u32 = size_of::<Head>() as u32;
 /// `RINGBUF_MAX_RECORD_SZ` is far higher, but a store's offset has 15 bits.
 const MAX_BYTES: u32 = 32_000;
 
@@ -116,6 +134,8 @@ fn room(capacity: u32) -> u32 {
 /// An event as it lies in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Payload<'a> {
+    head: Head,
+    /// All of it.
     bytes: &'a [u8],
 }
 
@@ -138,55 +158,58 @@ pub enum Value<'a> {
 impl<'a> Payload<'a> {
     /// An event's bytes; nothing if they are too few to be one.
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
-        (bytes.len() >= HEAD_BYTES as usize).then_some(Self { bytes })
+        let (head, _) = Head::read_from_prefix(bytes).ok()?;
+        Some(Self { head, bytes })
     }
 
     /// When it was, in nanoseconds of `CLOCK_MONOTONIC`.
     pub fn time(self) -> u64 {
-        self.word(TIME as usize)
+        self.head.time
     }
 
     /// The process, in the kernel's first PID namespace.
     pub fn process(self) -> u32 {
-        (self.word(PID_TGID as usize) >> 32) as u32
+        (self.head.pid_tgid >> 32) as u32
     }
 
     /// The thread, in the kernel's first PID namespace.
     pub fn thread(self) -> u32 {
-        self.word(PID_TGID as usize) as u32
+        self.head.pid_tgid as u32
     }
 
     /// Which of the session's events it is.
     pub fn id(self) -> u32 {
-        self.word(ID as usize) as u32 & !SMALL
+        self.head.id & !SMALL
     }
 
-    /// The fields' values.
-    pub fn values(self, layout: &Layout) -> impl Iterator<Item = Value<'a>> {
-        let faults = self.word(ID as usize) >> 32;
-        let is_small = self.word(ID as usize) as u32 & SMALL != 0;
+    /// The fields' values; nothing if it has not the size of an event with this layout.
+    pub fn values(self, layout: &Layout) -> Option<impl Iterator<Item = Value<'a>>> {
+        let is_small = self.head.id & SMALL != 0;
         let form = layout.small().filter(|_| is_small).unwrap_or(layout.whole());
-        form.fields().enumerate().map(move |(number, (kind, offset))| {
-            let offset = offset as usize;
-            match kind {
-                _ if faults >> number & 1 != 0 => Value::Unreadable,
-                FieldKind::Number => Value::Number(self.word(offset)),
-                FieldKind::Text { capacity } => self.text(offset, capacity as usize),
+        if self.bytes.len() != form.size as usize {
+            return None;
+        }
+        Some(form.fields().enumerate().map(move |(number, (kind, offset))| {
+            let field = self.bytes.get(offset as usize..).and_then(|bytes| bytes.split_first_chunk());
+            match (field, kind) {
+                // The form's fields lie in its size: there is none without its bytes.
+                (None, _) => Value::Unreadable,
+                _ if self.head.faults >> number & 1 != 0 => Value::Unreadable,
+                (Some((number, _)), FieldKind::Number) => Value::Number(u64::from_ne_bytes(*number)),
+                (Some((length, bytes)), FieldKind::Text { capacity }) => {
+                    text(i64::from_ne_bytes(*length), bytes, capacity as usize)
+                }
             }
-        })
+        }))
     }
+}
 
-    /// The length is what `bpf_probe_read_user_str` gave: it counts the end, which is there even where it was cut.
-    fn text(self, offset: usize, capacity: usize) -> Value<'a> {
-        let length = usize::try_from(self.word(offset).cast_signed()).ok().and_then(|length| length.checked_sub(1));
-        let bytes = length.and_then(|length| self.bytes.get(offset + 8..offset + 8 + length.min(capacity)));
-        bytes.map_or(Value::Unreadable, |bytes| Value::Text { bytes, cut: bytes.len() >= capacity })
-    }
-
-    fn word(self, offset: usize) -> u64 {
-        let bytes = self.bytes.get(offset..offset + 8).and_then(|bytes| bytes.try_into().ok());
-        bytes.map_or(0, u64::from_ne_bytes)
-    }
+/// A text of this length. That is what `bpf_probe_read_user_str` gave: it counts the end, which is there even where the
+/// text was cut.
+fn text(length: i64, bytes: &[u8], capacity: usize) -> Value<'_> {
+    let length = usize::try_from(length).ok().and_then(|length| length.checked_sub(1));
+    let bytes = length.and_then(|length| bytes.get(..length.min(capacity)));
+    bytes.map_or(Value::Unreadable, |bytes| Value::Text { bytes, cut: bytes.len() >= capacity })
 }
 
 #[cfg(test)]
@@ -219,7 +242,7 @@ mod tests {
         bytes.extend(9_u64.to_ne_bytes());
         let payload = Payload::new(&bytes).unwrap();
         assert_eq!(payload.id(), 7);
-        let values: Vec<_> = payload.values(&layout).collect();
+        let values: Vec<_> = payload.values(&layout).unwrap().collect();
         assert_eq!(values, [Value::Text { bytes: b"abc", cut: false }, Value::Number(9)]);
     }
 
@@ -241,7 +264,7 @@ mod tests {
         bytes.extend(9_u64.to_ne_bytes());
         let payload = Payload::new(&bytes).unwrap();
         assert_eq!((payload.time(), payload.process(), payload.thread(), payload.id()), (1_000, 7, 8, 3));
-        let values: Vec<_> = payload.values(&layout).collect();
+        let values: Vec<_> = payload.values(&layout).unwrap().collect();
         assert_eq!(values, [Value::Number(42), Value::Text { bytes: b"hello", cut: false }, Value::Unreadable]);
     }
 
@@ -255,12 +278,17 @@ mod tests {
             bytes
         };
         let bytes = event(8);
-        let value = Payload::new(&bytes).unwrap().values(&layout).next();
+        let value = Payload::new(&bytes).unwrap().values(&layout).unwrap().next();
         assert_eq!(value, Some(Value::Text { bytes: b"1234567", cut: true }));
         for length in [-14, 0, i64::MIN] {
             let bytes = event(length);
-            assert_eq!(Payload::new(&bytes).unwrap().values(&layout).next(), Some(Value::Unreadable), "{length}");
+            assert_eq!(
+                Payload::new(&bytes).unwrap().values(&layout).unwrap().next(),
+                Some(Value::Unreadable),
+                "{length}"
+            );
         }
         assert!(Payload::new(&[0; 23]).is_none());
+        assert!(Payload::new(&event(8)[..39]).unwrap().values(&layout).is_none(), "never a plausible value");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bpf_codegen::event::{LOST, RING};
+use bpf_codegen::event::{RING, UNSENT};
 use bpf_codegen::payload::{Payload, Value};
 use bpf_session::{Drain, Reorder, Session, SessionError, Uprobes};
 use objects::TSC;
@@ -35,7 +35,7 @@ pub(crate) struct Totals {
 /// A recording that goes on.
 pub(crate) struct Recorder {
     session: Session,
-    drain: Option<Drain<Event>>,
+    drain: Option<Drain<Option<Event>>>,
     forms: Arc<[EventForm]>,
     order: Reorder<Event>,
     clock: TickClock,
@@ -66,7 +66,7 @@ impl Recorder {
         let mut session = Session::load(&plan.module, plan.features())?;
         let forms: Arc<[EventForm]> = plan.forms.clone().into();
         let known = Arc::clone(&forms);
-        let drain = Drain::start(&session, RING, move |bytes| Event::of(bytes, &known))?;
+        let drain = Drain::start(&session, RING, move |bytes| Some(Event::of(bytes, &known)))?;
         for attachment in &plan.attachments {
             let to = Uprobes { path: &attachment.path, places: &attachment.places, pid: Some(pid) };
             session.attach_uprobes(attachment.program, &to)?;
@@ -79,7 +79,7 @@ impl Recorder {
     pub(crate) fn next(&mut self, at_most: Duration) -> Vec<String> {
         let events = self.drain.as_ref().map(|drain| drain.next(at_most)).unwrap_or_default();
         // Where the ring is far behind, the time that counts is that of what has come out of it.
-        let now = events.iter().map(|event| event.time).max().unwrap_or_else(sys::clock::monotonic_nanos);
+        let now = events.iter().flatten().map(|event| event.time).max().unwrap_or_else(sys::clock::monotonic_nanos);
         self.take(events);
         let mut lines = Vec::new();
         while let Some(event) = self.order.pop(now) {
@@ -111,7 +111,7 @@ impl Recorder {
         }
         self.take(rest);
         let lines = self.rest();
-        self.totals.lost = self.lost();
+        self.totals.lost += self.unsent();
         self.totals.skipped = self.session.misses();
         self.totals.late = self.order.late();
         (lines, self.totals)
@@ -126,9 +126,14 @@ impl Recorder {
         lines
     }
 
-    fn take(&mut self, events: Vec<Event>) {
+    /// Takes events in. What is no event of ours is lost, and counted as that.
+    fn take(&mut self, events: Vec<Option<Event>>) {
         let now = Moment::now();
-        for mut event in events {
+        for event in events {
+            let Some(mut event) = event else {
+                self.totals.lost += 1;
+                continue;
+            };
             event.tsc = self.tsc(&event, now);
             self.order.push(event.tsc, event.time, event);
         }
@@ -171,8 +176,9 @@ impl Recorder {
         text
     }
 
-    fn lost(&self) -> u64 {
-        let counted = self.session.map(LOST).and_then(|map| map.lookup(&0_u32.to_ne_bytes()).ok().flatten());
+    /// What the programs could not send, of all CPUs.
+    fn unsent(&self) -> u64 {
+        let counted = self.session.map(UNSENT).and_then(|map| map.lookup(&0_u32.to_ne_bytes()).ok().flatten());
         let (cpus, _) = counted.as_deref().unwrap_or_default().as_chunks::<8>();
         cpus.iter().copied().map(u64::from_ne_bytes).sum()
     }
@@ -183,7 +189,7 @@ impl Event {
         let payload = Payload::new(bytes)?;
         let form = payload.id() as usize;
         let layout = &forms.get(form)?.layout;
-        let values = payload.values(layout).map(Owned::of).collect();
+        let values = payload.values(layout)?.map(Owned::of).collect();
         Some(Self { time: payload.time(), tsc: 0, form, values })
     }
 }
