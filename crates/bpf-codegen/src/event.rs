@@ -173,7 +173,7 @@ fn fetch_pages(asm: &mut Asm, slot: Addr) {
 
 /// Submits an event. The reader looks at the ring many times a second; it is woken only when that may be too late, since a
 /// wake-up at each event costs the traced process more than the event.
-pub(crate) fn submit(asm: &mut Asm, event: Reg, ring_bytes: u32) {
+pub fn submit(asm: &mut Asm, event: Reg, ring_bytes: u32) {
     let send = asm.label("send");
     asm.note("is the reader late?").load_map(R1, RING).mov(R2, AVAILABLE).call(Helper::RINGBUF_QUERY);
     asm.mov(R1, event).mov(R2, NO_WAKEUP).jump_if(R0, JumpOp::Lt, (ring_bytes / 4).cast_signed(), send);

@@ -8,13 +8,11 @@
 //! |---|---|
 //! | [`module`] | programs and maps that belong together |
 //! | [`payload`] | what an event looks like in the ring buffer, for the program that writes and for us who read |
-//! | [`delay`] | the programs that account for the time of threads |
 //! | [`event`] | the program of a probe that sends an event |
 //! | [`operand`] | the instructions that fetch a USDT probe's argument |
 //! | [`script`] | the compiler of the bpftrace language |
 #![forbid(unsafe_code)]
 
-pub mod delay;
 pub mod event;
 pub mod module;
 pub mod operand;

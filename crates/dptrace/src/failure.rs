@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anstyle::{AnsiColor, Style};
 use bpf_session::SessionError;
 use host::HostError;
+use kernel_delay::DelayError;
 
 /// Done.
 pub(crate) const DONE: u8 = 0;
@@ -57,7 +58,7 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// The exit status for an error.
 pub(crate) fn status(error: &anyhow::Error) -> u8 {
-    if error.chain().any(<dyn std::error::Error>::is::<Usage>) {
+    if error.chain().any(is_usage) {
         USAGE
     } else if io_kinds(error).any(|kind| kind == ErrorKind::PermissionDenied) || is_unsupported(error) {
         NOT_PERMITTED
@@ -66,11 +67,16 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
     }
 }
 
+fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.is::<Usage>() || cause.downcast_ref().is_some_and(DelayError::is_usage)
+}
+
 fn is_unsupported(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<Unsupported>()
             || cause.downcast_ref().is_some_and(HostError::is_unsupported)
             || cause.downcast_ref().is_some_and(SessionError::is_unsupported)
+            || cause.downcast_ref().is_some_and(DelayError::is_unsupported)
     })
 }
 

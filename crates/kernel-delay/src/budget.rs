@@ -1,6 +1,6 @@
 //! Where a thread's time went.
 
-use bpf_codegen::delay::layout::{Bucket, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, first, slot_of};
+use crate::layout::{Bucket, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, first, slot_of};
 
 use crate::sample::{ProcFallback, Window};
 use crate::snapshot::Snapshot;
@@ -155,8 +155,8 @@ impl Raw {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bpf_codegen::delay::found_thread;
-    use bpf_codegen::delay::layout::{CallEntry, ThreadValue, entry_of, state};
+    use crate::layout::{CallEntry, ThreadValue, entry_of, state};
+    use crate::programs::found_thread;
 
     const WINDOW: Window = Window { start: 1000, stop: 2000, number: 1 };
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use bpf_codegen::delay::layout::{Comm, EventHead, StackEvent, WrongSize, slot_of};
+use crate::layout::{Comm, EventHead, StackEvent, WrongSize, slot_of};
 use serde_json::{Value, json};
 use zerocopy::FromBytes as _;
 
@@ -192,7 +192,7 @@ fn walked(length: i64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bpf_codegen::delay::layout::KernelStack;
+    use crate::layout::KernelStack;
     use zerocopy::{FromZeros as _, IntoBytes as _};
 
     struct Plain;

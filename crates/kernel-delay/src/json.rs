@@ -1,6 +1,6 @@
 //! A sample for programs: one object. Times are nanoseconds.
 
-use bpf_codegen::delay::layout::SLOT_COMPAT;
+use crate::layout::SLOT_COMPAT;
 use serde_json::{Value, json};
 
 use crate::names::call_name;

@@ -2,7 +2,7 @@
 //!
 //! # How time is accounted for
 //!
-//! The programs of [`bpf_codegen::delay`] keep one value for each thread, found by one lookup an event: until when its time
+//! The programs of [`programs`] keep one value for each thread, found by one lookup an event: until when its time
 //! is accounted for (the *mark*), and where its time goes at present (the *bucket*). Each event gives the time since the
 //! mark, cut to the window, to the bucket. Thus a thread's time is a chain without gaps, and its budget adds up to the
 //! window by construction, not by luck. When the window is over, we give the time from the last mark to the window's end
@@ -30,6 +30,9 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`layout`] | what the maps and the ring hold, for the programs that write and for us who read |
+//! | [`programs`] | the programs |
+//! | [`live`] | what touches the kernel: attaching them, windows, the reading of maps |
 //! | `snapshot` | a thread's value, as it was read |
 //! | `sample` | a window's threads, from two snapshots |
 //! | `budget` | where a thread's time went |
@@ -42,14 +45,19 @@
 //! | `upcalls` | packets that the kernel's Open vSwitch sends to user space |
 //! | [`trigger`] | what starts and stops a window |
 //!
-//! It is pure: bytes and numbers in, text out. Who loads, attaches and looks is the program.
+//! All but [`live`] is pure: bytes and numbers in, text out. The command line, what is printed where, names of addresses and
+//! the reading of the process's files are the caller's business.
 #![forbid(unsafe_code)]
 
 mod budget;
+mod error;
 mod events;
 mod json;
+pub mod layout;
+pub mod live;
 mod names;
 mod number;
+pub mod programs;
 mod report;
 mod sample;
 mod snapshot;
@@ -59,6 +67,7 @@ mod upcalls;
 mod verdict;
 
 pub use budget::{Budget, CallTime};
+pub use error::DelayError;
 pub use events::{Events, Limits};
 pub use json::json;
 pub use names::{call_name, call_number, poll_numbers, soft_name};

@@ -1,6 +1,6 @@
 //! What system calls and soft interrupts are called.
 
-use bpf_codegen::delay::layout::{SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN};
+use crate::layout::{SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN};
 use syscalls::Sysno;
 
 /// The name of a call's slot; a number that has no name is shown as it is.

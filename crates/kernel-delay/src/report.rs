@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use bpf_codegen::delay::layout::SLOT_COMPAT;
+use crate::layout::SLOT_COMPAT;
 
 use crate::budget::Budget;
 use crate::names::{call_name, poll_numbers};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bpf_codegen::delay::layout::{
+use crate::layout::{
     Histogram, InterruptKey, PreemptorKey, SLOT_COMPAT, SLOT_OTHER, SOFT_INTERRUPT, TIME_MASK, Tally, TallyWithMin,
     WINDOW_SHIFT, state,
 };

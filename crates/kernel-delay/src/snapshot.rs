@@ -1,6 +1,6 @@
 //! A thread's value, as it was read from the map.
 
-use bpf_codegen::delay::layout::{CallEntry, Comm, SLOTS, Thread, ThreadValue, state};
+use crate::layout::{CallEntry, Comm, SLOTS, Thread, ThreadValue, state};
 use zerocopy::FromZeros as _;
 
 /// A thread's value; by default that of a thread that was not there, all zeros.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bpf_codegen::delay::layout::{REGISTER_COUNT, STACK_DEPTH};
+use crate::layout::{REGISTER_COUNT, STACK_DEPTH};
 
 use crate::number::grouped;
 
@@ -78,7 +78,7 @@ impl StackEnd {
                 let bytes = grouped(bytes.into());
                 Some(format!("[it goes on: {bytes} bytes of the stack were copied, --stack-copy copies more]"))
             }
-            Self::TooDeep => Some(format!("[it goes on: {} addresses of a stack are kept]", STACK_DEPTH)),
+            Self::TooDeep => Some(format!("[it goes on: {STACK_DEPTH} addresses of a stack are kept]")),
             Self::Unknown => Some("[it goes on: there are no unwind tables for what called this]".to_owned()),
             Self::Refused => Some("[it goes on: the unwind table for this is not followed, as a note says]".to_owned()),
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use bpf_codegen::delay::layout::UpcallKey;
+use crate::layout::UpcallKey;
 use serde_json::{Value, json};
 
 use crate::names::error_name;

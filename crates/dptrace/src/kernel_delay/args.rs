@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use bpf_codegen::delay::layout::MOST_COPIED;
 use clap::Args;
+use kernel_delay::layout::MOST_COPIED;
 use kernel_delay::trigger::Trigger;
 
 /// `dptrace kernel-delay`, as typed.

@@ -1,51 +1,42 @@
 //! `dptrace kernel-delay`: where each thread's time went, and whether the kernel is to blame.
 
 mod args;
-mod collector;
-mod facts;
-mod limits;
-mod proc_thread;
+mod places;
 mod stamp;
 mod subject;
 mod symbols;
-mod tracer;
-mod triggers;
 mod unwind;
-mod upcalls;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bpf_codegen::delay::layout::{STACK_PIECE, armed};
-use bpf_codegen::delay::{self, Setting, TriggerUse};
-use bpf_session::Features;
-use host::cgroups::CpuLimit;
+use kernel_delay::layout::{STACK_PIECE, armed};
+use kernel_delay::live::cpu_limits::{self, CpuLimit, CpuLimits};
+use kernel_delay::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer, Unwinder};
+use kernel_delay::programs::{EventOptions, TriggerUse};
 use kernel_delay::trigger::Trigger;
-use kernel_delay::{Header, Window, grouped, json, poll_numbers, report, verdict};
+use kernel_delay::{Events, Header, Window, grouped, json, report, verdict};
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
 
 use crate::failure::{note, usage};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, step};
 use crate::output::Output;
 pub(crate) use args::KernelDelayArgs;
-use collector::Collector;
-use facts::Facts;
-use limits::Limits;
 use stamp::{stamp, started};
+use subject::Subject;
 use symbols::Names;
-use tracer::{Lost, Tracer};
 use unwind::StackWalker;
 
 /// The longest sample: what the clocks in the maps can hold.
 const LONGEST: f64 = 24.0 * 3600.0;
-/// What is told where reading the program's debug information took too long.
+/// What is reported where reading the program's debug information took too long.
 const SHORT: &str =
     "looking for source lines took too long: some functions are shown without theirs and without what was inlined";
-/// How often the process and our own signals are looked at.
-const LOOK: Duration = Duration::from_millis(5);
+/// How often the process and our own signals are checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Runs the command.
 pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
@@ -53,12 +44,12 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     let interval = nanos("--sample-interval", args.sample_interval)?;
     let threads = args.thread.as_deref().map(glob::Pattern::new).transpose();
     let threads = threads.map_err(|error| usage(format!("--thread: {error}")))?;
-    let subject = subject::Subject::of(args)?;
+    let subject = Subject::of(args)?;
     let begun = monotonic_nanos();
     let wanted: Vec<&Trigger> = [&args.start_trigger, &args.stop_trigger].into_iter().flatten().collect();
     let facts = Facts::read(&wanted)?;
     let held = PidFd::open(subject.pid).with_context(|| format!("no process has the pid {}", subject.pid))?;
-    let tracer = attach(args, &subject, &facts).map_err(|error| triggers::explain(error, &wanted))?;
+    let tracer = attach(args, &subject, &facts)?;
     let interrupt = Interrupt::catch()?;
     if args.debug {
         note(&format!("attached in {} us", (monotonic_nanos() - begun) / 1000));
@@ -75,54 +66,39 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
         output: Output::open(None)?,
     };
     let child = run.samples(subject.held, interval)?;
-    tell_lost(&run.tracer.lost()?);
+    warn_lost(&run.tracer.lost()?);
     subject::leave(child)
 }
 
-/// Makes the programs, of triggers too, and attaches them all.
-fn attach(args: &KernelDelayArgs, subject: &subject::Subject, facts: &Facts) -> anyhow::Result<Tracer> {
+/// Finds the triggers in the process, and attaches all programs.
+fn attach(args: &KernelDelayArgs, subject: &Subject, facts: &Facts) -> anyhow::Result<Tracer> {
     let pid = subject.pid;
-    let (task, polls, threads) = (facts.task, poll_numbers(), args.max_threads);
-    let events = args.events.syscall_events.map(|at_least| delay::Events {
+    let events = args.events.syscall_events.map(|at_least| EventOptions {
         at_least,
         skip_polls: args.events.skip_syscall_poll_events,
         stacks: args.events.stack_trace_size > 0,
         copied: copied(&args.events),
         ring_bytes: args.events.buffer_page_count.next_power_of_two() * 4096,
     });
-    let setting = Setting { tgid: pid, task, polls, threads, events };
-    let mut module = delay::module(&setting, |name| facts.tracepoints.get(name).copied())?;
-    let own = module.programs.len();
-    let finder = triggers::Finder { pid, subject, facts };
-    let mut prepared = Vec::new();
     // Two programs at one place would start and stop at the same hit.
     let uses = if args.start_trigger == args.stop_trigger {
         vec![(&args.start_trigger, TriggerUse::Both)]
     } else {
         vec![(&args.start_trigger, TriggerUse::Start), (&args.stop_trigger, TriggerUse::Stop)]
     };
-    for (trigger, to) in uses {
-        if let Some(trigger) = trigger {
-            prepared.push((trigger, finder.add(trigger, to, &mut module)?));
-        }
+    let named = uses.into_iter().filter_map(|(trigger, to)| Some((trigger.as_ref()?, to)));
+    let placed = |(trigger, to)| Ok(PlacedTrigger { trigger, to, places: places::places(subject, trigger)? });
+    let triggers = named.map(placed).collect::<anyhow::Result<_>>()?;
+    let (max_threads, count_upcalls) = (args.max_threads, !args.skip_upcall_stats);
+    let options = AttachOptions { pid, max_threads, events, triggers, count_upcalls, progress: step };
+    let attached = live::attach(facts, options)?;
+    for (trigger, whose) in &attached.triggers {
+        note(&format!("the trigger {trigger} fires for {whose}"));
     }
-    let upcalls = upcalls::add(args.skip_upcall_stats, facts, &mut module)?;
-    module.programs.push(delay::peek(&setting)?);
-    let mut tracer = Tracer::load(pid, &module, Features::detect()?.for_process(Some(pid)))?;
-    // At one place the kernel runs programs in the order in which they were attached.
-    let (first, last): (Vec<_>, Vec<_>) = prepared.iter().partition(|(_, prepared)| prepared.comes_first());
-    for (trigger, prepared) in first {
-        prepared.attach(tracer.session(), pid, trigger)?;
+    if let Some(why) = &attached.uncounted_upcalls {
+        note(&format!("Open vSwitch's upcalls can't be counted (--skip-upcall-stats says no more): {why}"));
     }
-    tracer.attach(&module, own)?;
-    for (trigger, prepared) in last {
-        prepared.attach(tracer.session(), pid, trigger)?;
-    }
-    for (trigger, prepared) in &prepared {
-        note(&format!("the trigger {trigger} fires for {}", prepared.whose));
-    }
-    tracer.upcalls = upcalls.and_then(|upcalls| upcalls.attach(tracer.session()));
-    Ok(tracer)
+    Ok(attached.tracer)
 }
 
 /// How many bytes of a stack are copied.
@@ -165,7 +141,7 @@ impl Run<'_> {
                 break;
             }
             self.tracer.prepare()?;
-            let limits = Limits::look(self.tracer.pid());
+            let limits = CpuLimits::read(self.tracer.pid());
             let collector = self.collector()?;
             let begun = self.begin()?;
             if let Some(held) = held.take() {
@@ -185,12 +161,12 @@ impl Run<'_> {
                 self.line("")?;
             }
         }
-        self.tell_missing()?;
+        self.warn_missing()?;
         Ok(child)
     }
 
     /// Says what was left out, and why there are fewer samples than were asked for.
-    fn tell_missing(&self) -> anyhow::Result<()> {
+    fn warn_missing(&self) -> anyhow::Result<()> {
         let (made, wanted) = (self.made, self.args.sample_count);
         if self.skipped > 0 {
             note(&format!("{} windows were shorter than --trigger-delta and are left out", self.skipped));
@@ -204,15 +180,19 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Who takes the events out of the ring, where they are wanted.
-    fn collector(&mut self) -> anyhow::Result<Option<Collector>> {
+    /// Who takes the events out of the ring, where they are wanted, and what the addresses in them are called.
+    fn collector(&mut self) -> anyhow::Result<Option<(Collector, Names)>> {
         if self.args.events.syscall_events.is_none() {
             return Ok(None);
         }
         let (pid, events) = (self.tracer.pid(), &self.args.events);
         let copied = copied(events);
-        let unwinder = (copied > 0).then(|| StackWalker::new(pid, copied));
-        Collector::start(self.tracer.session(), events.stack_trace_size, unwinder, Names::of(pid)).map(Some)
+        let unwinder = (copied > 0).then(|| -> Unwinder {
+            let mut walker = StackWalker::new(pid, copied);
+            Box::new(move |stack| walker.walk(stack))
+        });
+        let names = Names::of(pid);
+        Ok(Some((self.tracer.collector(events.stack_trace_size, unwinder)?, names)))
     }
 
     /// Opens a window, or gives that to the start trigger.
@@ -225,7 +205,7 @@ impl Run<'_> {
         }
         let armed = if length.is_none() { armed::FOR_STOP } else { armed::NO };
         let opened = self.tracer.open(length, armed)?;
-        // What is let go, or told to, must find the window open.
+        // What is let go, or waits for our line, must find the window open.
         sleep_until(opened.start);
         self.line(&format!("# Start sampling {}", stamp()))?;
         self.debug("a window is open");
@@ -269,7 +249,7 @@ impl Run<'_> {
             if self.is_over()? {
                 return Ok(false);
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -293,7 +273,7 @@ impl Run<'_> {
             if self.is_over()? {
                 return Ok(false);
             }
-            std::thread::sleep(LOOK.min(Duration::from_nanos(left)));
+            std::thread::sleep(POLL_INTERVAL.min(Duration::from_nanos(left)));
         }
     }
 
@@ -306,16 +286,21 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn report(&mut self, window: Window, collector: Option<Collector>, limits: &[CpuLimit]) -> anyhow::Result<()> {
+    fn report(
+        &mut self,
+        window: Window,
+        collector: Option<(Collector, Names)>,
+        limits: &[CpuLimit],
+    ) -> anyhow::Result<()> {
         let mut sample = self.tracer.sample(window)?;
         let threads = self.threads.clone();
         let wanted = |name: &str| threads.as_ref().is_none_or(|pattern| pattern.matches(name));
         let names: BTreeSet<String> = sample.threads.iter().map(|thread| thread.name.clone()).collect();
         sample.threads.retain(|thread| wanted(&thread.name));
         if let Some(pattern) = threads.as_ref().filter(|_| sample.threads.is_empty()) {
-            tell_names(pattern, &names);
+            note_names(pattern, &names);
         }
-        let events = collector.map(Collector::finish).transpose()?;
+        let events = collector.map(finish).transpose()?;
         let triggered = self.args.start_trigger.is_some() || self.args.stop_trigger.is_some();
         let buffer = &mut self.output.buffer;
         if self.args.json {
@@ -325,7 +310,7 @@ impl Run<'_> {
             object["started"] = started(window.start).into();
             object["start_trigger"] = self.args.start_trigger.as_ref().map(Trigger::to_string).into();
             object["stop_trigger"] = self.args.stop_trigger.as_ref().map(Trigger::to_string).into();
-            object["cpu_limits"] = limits::json(limits);
+            object["cpu_limits"] = cpu_limits::json(limits);
             object["lost"] = self.tracer.lost()?.json();
             if let Some((mut events, names)) = events {
                 object["syscall_events"] = events.json(&names, wanted);
@@ -334,7 +319,7 @@ impl Run<'_> {
             writeln!(buffer, "{}", spdk_trace::printable_json(object.to_string()))?;
             return Ok(self.output.flush()?);
         }
-        for line in verdict(&sample).into_iter().chain(limits::lines(limits)) {
+        for line in verdict(&sample).into_iter().chain(cpu_limits::lines(limits)) {
             writeln!(buffer, "{}{line}", if self.args.summary { "" } else { "# " })?;
         }
         if !self.args.summary {
@@ -354,14 +339,20 @@ impl Run<'_> {
     }
 }
 
-/// How many names of threads are told.
+/// Takes the rest of the events. The process is asked once more what it has mapped: it may end soon.
+fn finish((collector, names): (Collector, Names)) -> anyhow::Result<(Events, Names)> {
+    names.renew();
+    Ok((collector.finish()?, names))
+}
+
+/// How many names of threads are listed.
 const NAMES: usize = 12;
 
-/// No thread was wanted: says which ones there were.
-fn tell_names(pattern: &glob::Pattern, names: &BTreeSet<String>) {
-    let told: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
+/// No thread was wanted: lists those that there were.
+fn note_names(pattern: &glob::Pattern, names: &BTreeSet<String>) {
+    let some: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
     let more = if names.len() > NAMES { ", ..." } else { "" };
-    note(&format!("no thread is called {pattern}; there are: {}{more}", told.join(", ")));
+    note(&format!("no thread is called {pattern}; there are: {}{more}", some.join(", ")));
 }
 
 /// Waits for a moment that is very near.
@@ -370,7 +361,7 @@ fn sleep_until(moment: u64) {
 }
 
 /// Says what is missing in the report.
-fn tell_lost(lost: &Lost) {
+fn warn_lost(lost: &Lost) {
     let Lost { threads, preemptors, interrupts, events, upcalls, triggers, skipped } = *lost;
     for (count, what) in [
         (threads, "threads found no room (--max-threads makes more)"),

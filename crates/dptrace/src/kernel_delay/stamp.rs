@@ -1,4 +1,4 @@
-//! Times of day, as the report tells them: local, and in UTC.
+//! Times of day, as the report has them: local, and in UTC.
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;

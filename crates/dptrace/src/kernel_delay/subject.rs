@@ -1,14 +1,14 @@
-//! Which process is looked at.
+//! The process whose threads are accounted for.
 
 use anyhow::{Context as _, anyhow};
 use std::path::PathBuf;
 use std::process::Child;
 
 use host::{HostError, Pid, Process};
+use kernel_delay::live::{command_line, processes};
 use sys::process::HeldChild;
 
 use super::args::KernelDelayArgs;
-use super::proc_thread::{command_line, processes};
 use crate::failure::{note, unsupported, usage};
 use crate::record::find_program;
 use crate::target::Files;

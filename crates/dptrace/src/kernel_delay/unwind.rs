@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bpf_codegen::delay::layout::STACK_DEPTH;
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
 use host::{Pid, Process};
+use kernel_delay::layout::STACK_DEPTH;
 use kernel_delay::{CopiedStack, Stack, StackEnd};
 use probes::FileOffset;
 use probes::elf::ElfImage;

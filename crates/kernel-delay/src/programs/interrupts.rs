@@ -9,7 +9,7 @@ use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Size};
 
 use super::Setting;
 use super::emit::{self, KEY, Parts, thread};
-use super::layout::{Counts, INTERRUPTS, InterruptKey, SOFT_INTERRUPT, Tally, Thread, bytes_of, offset};
+use crate::layout::{Counts, INTERRUPTS, InterruptKey, SOFT_INTERRUPT, Tally, Thread, bytes_of, offset};
 
 /// What is different about a kind of interrupts.
 pub(super) struct Kind {
@@ -103,7 +103,7 @@ pub(super) fn exit(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     lookup(&mut asm);
     asm.jump_if(R0, JumpOp::Eq, 0, full);
     asm.bind(found).load(Size::DW, R4, R7.at(kind.since)).mov(R1, R8).sub(R1, R4);
-    asm.load_data(R2, super::layout::WINDOW, 0);
+    asm.load_data(R2, crate::layout::WINDOW, 0);
     emit::count(&mut asm, R0, 0, Parts::Longest);
     asm.bind(others);
     emit::end(&mut asm);

@@ -8,11 +8,11 @@ use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label, Size};
 
 use super::calls::copy_comm;
 use super::emit::{self, KEY, Parts, thread};
-use super::layout::{
-    COUNTS, CallEntry, Counts, KernelStack, TEMPLATE, THREADS, Thread, ThreadValue, bytes_of, first, offset, state,
-};
 use super::preemptors;
 use super::{Setting, TaskFacts};
+use crate::layout::{
+    COUNTS, CallEntry, Counts, KernelStack, TEMPLATE, THREADS, Thread, ThreadValue, bytes_of, first, offset, state,
+};
 
 /// `__TASK_STOPPED` and `__TASK_TRACED` of `include/linux/sched.h`.
 const STOPPED_BITS: i32 = 4 | 8;

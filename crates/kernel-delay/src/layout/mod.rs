@@ -1,87 +1,55 @@
-//! What the maps and the ring hold, each structure written once: programs take a field's offset from here ([`offset!`]),
+//! What the maps and the ring hold, each structure written once: programs take a field's offset from here (`offset!`),
 //! and readers get the structure itself ([`read_key`], [`read_value`]).
 //!
 //! Numbers are in the machine's own byte order, which is the programs' too. There is no padding (deriving `IntoBytes` would
 //! not compile), so each field lies at a multiple of its size, as atomic instructions want it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | here | the maps' keys and values |
+//! | `event` | the ring's events |
+//! | `maps` | the maps' names and sizes |
+//! | `bucket` | offsets in a thread's value that are in that value |
+//! | `read` | bytes as the structure that they are |
+
+mod bucket;
+mod event;
+mod maps;
+mod read;
 
 use core::mem::offset_of;
 
-use bpf_insn::{MapDef, MapKind};
-use thiserror::Error;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+pub use bucket::{Bucket, entry_of, slot_of};
+pub use event::{
+    EventHead, KernelStack, MOST_COPIED, REGISTER_COUNT, STACK_DEPTH, STACK_PIECE, StackEvent, stack_event_size,
+};
+pub(crate) use maps::maps;
+pub use maps::{COUNTS, INTERRUPTS, LOG, PREEMPTORS, TEMPLATE, THREADS, UPCALLS, WINDOW};
+pub use read::{WrongSize, read_key, read_value};
 
 /// The offset of a field, as instructions hold it: `offset!(Thread, runs.tally)`. One that does not fit does not compile.
 macro_rules! offset {
     ($of:ty, $($field:tt)+) => {
-        const { $crate::delay::layout::in_instruction(core::mem::offset_of!($of, $($field)+)) }
+        const { $crate::layout::in_instruction(core::mem::offset_of!($of, $($field)+)) }
     };
 }
-pub(super) use offset;
+pub(crate) use offset;
 
 /// A structure's size, as instructions and map definitions hold it.
 macro_rules! bytes_of {
     ($of:ty) => {
-        const { $crate::delay::layout::in_instruction(size_of::<$of>()) }
+        const { $crate::layout::in_instruction(size_of::<$of>()) }
     };
 }
-pub(super) use bytes_of;
+pub(crate) use bytes_of;
 
 /// An offset in an instruction's 16 bits.
-#[expect(clippy::cast_possible_wrap, reason = "it is compared with the greatest first")]
-pub(super) const fn in_instruction(offset: usize) -> i16 {
+pub(crate) const fn in_instruction(offset: usize) -> i16 {
     assert!(offset <= i16::MAX as usize, "an instruction can't hold this offset");
-    offset as i16
+    (offset as u16).cast_signed()
 }
-
-/// Something in a map or in the ring has another size than its structure: one of the two is wrong, and that is our mistake.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{what} {name} has {found} bytes, and {wanted} were expected: an internal error, please report it")]
-pub struct WrongSize {
-    /// What it is: a map's key or value, an event of the ring.
-    what: &'static str,
-    /// The map's or the ring's name.
-    name: &'static str,
-    found: usize,
-    wanted: usize,
-}
-
-impl WrongSize {
-    /// Of an event of the ring.
-    pub fn event(found: usize, wanted: usize) -> Self {
-        Self { what: "an event of the ring", name: crate::event::RING, found, wanted }
-    }
-}
-
-/// A key of a map of ours, by the map's name.
-pub fn read_key<K: FromBytes>(map: &'static str, bytes: &[u8]) -> Result<K, WrongSize> {
-    read("a key of the map", map, bytes)
-}
-
-/// A value of a map of ours, by the map's name.
-pub fn read_value<V: FromBytes>(map: &'static str, bytes: &[u8]) -> Result<V, WrongSize> {
-    read("a value of the map", map, bytes)
-}
-
-fn read<T: FromBytes>(what: &'static str, name: &'static str, bytes: &[u8]) -> Result<T, WrongSize> {
-    T::read_from_bytes(bytes).map_err(|_| WrongSize { what, name, found: bytes.len(), wanted: size_of::<T>() })
-}
-
-/// Threads by their number (`u32`): all that is known of each, a [`ThreadValue`].
-pub const THREADS: &str = "threads";
-/// One element, a [`WindowValue`]: when time counts. Written by user space and by triggers.
-pub const WINDOW: &str = "window";
-/// One element, [`Counts`]: what the programs count for themselves.
-pub const COUNTS: &str = "counts";
-/// One element: the [`ThreadValue`] that a new thread starts with.
-pub const TEMPLATE: &str = "template";
-/// Who ran on each CPU lately: a [`Log`] for each CPU.
-pub const LOG: &str = "log";
-/// Nanoseconds (`u64`) that others ran while a thread waited, by [`PreemptorKey`].
-pub const PREEMPTORS: &str = "preemptors";
-/// Interrupts by thread and number: a [`Tally`] by [`InterruptKey`].
-pub const INTERRUPTS: &str = "interrupts";
-/// How many upcalls of Open vSwitch there were (`u64`), by [`UpcallKey`].
-pub const UPCALLS: &str = "upcalls";
 
 /// A task's name, which ends with its first 0.
 pub type Comm = [u8; 16];
@@ -217,12 +185,6 @@ pub struct ThreadValue {
 
 const _: () = assert!(offset_of!(ThreadValue, thread) == 0);
 
-/// A stack that the kernel walked: addresses, the innermost first.
-pub type KernelStack = [u64; STACK_DEPTH];
-
-/// How many addresses of a stack are kept.
-pub const STACK_DEPTH: usize = 64;
-
 /// How many entries for calls there are.
 pub const SLOTS: u32 = 512;
 /// The entry for 32-bit calls: their numbers mean others.
@@ -321,23 +283,23 @@ pub const LOG_LENGTH: usize = 128;
 /// Who ran on a CPU lately. Only programs look at it.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-pub(super) struct Log {
+pub(crate) struct Log {
     /// How many entries were ever written.
-    pub(super) head: u64,
+    pub(crate) head: u64,
     /// The entries; the oldest is written over.
-    pub(super) entries: [LogEntry; LOG_LENGTH],
+    pub(crate) entries: [LogEntry; LOG_LENGTH],
 }
 
 /// A task that ran.
 #[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
-pub(super) struct LogEntry {
+pub(crate) struct LogEntry {
     /// Until when it ran.
-    pub(super) end: u64,
+    pub(crate) end: u64,
     /// Its number.
-    pub(super) tid: u64,
+    pub(crate) tid: u64,
     /// Its name.
-    pub(super) comm: Comm,
+    pub(crate) comm: Comm,
 }
 
 const _: () = assert!(LOG_LENGTH.is_power_of_two() && size_of::<LogEntry>().is_power_of_two());
@@ -373,164 +335,4 @@ pub struct UpcallKey {
     pub cpu: u32,
     /// The error, as a positive number; 0 for none.
     pub error: u32,
-}
-
-/// An event in the ring without stacks, and the beginning of one with stacks: a system call that came to its end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct EventHead {
-    /// When it was entered.
-    pub entry: u64,
-    /// When it was left.
-    pub exit: u64,
-    /// The thread.
-    pub tid: u32,
-    /// The call's entry, as an offset in the thread's value.
-    pub call: u32,
-    /// The thread's name.
-    pub comm: Comm,
-    /// The bytes of the kernel's stack, or a negative error.
-    pub kernel_bytes: i64,
-    /// The bytes of the user's stack, or a negative error.
-    pub user_bytes: i64,
-    /// Nothing.
-    pub reserved: u64,
-}
-
-/// How many registers an event has.
-pub const REGISTER_COUNT: usize = 4;
-
-/// An event with stacks. Behind it is the user's stack: a copy of its bytes from the stack pointer on, or a [`KernelStack`]
-/// where none is made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
-#[repr(C)]
-pub struct StackEvent {
-    /// What each event has.
-    pub head: EventHead,
-    /// The kernel's stack.
-    pub kernel: KernelStack,
-    /// The process's registers at the call, as [`super::TaskFacts::user_registers`] names them.
-    pub registers: [u64; REGISTER_COUNT],
-}
-
-/// The pieces in which a stack is copied, in bytes: one that can't be read ends the copy.
-pub const STACK_PIECE: u32 = 1024;
-/// The most that is copied of a stack, in bytes.
-pub const MOST_COPIED: u32 = 24 * STACK_PIECE;
-
-/// The bytes of an event with stacks, if so many bytes of the user's are copied.
-pub const fn stack_event_size(copied: u32) -> u32 {
-    let user = if copied == 0 { size_of::<KernelStack>() as u32 } else { copied };
-    size_of::<StackEvent>() as u32 + user
-}
-
-/// The offset of a slot's entry in a thread's value.
-pub const fn entry_of(slot: u32) -> u32 {
-    offset_of!(ThreadValue, calls) as u32 + slot * size_of::<CallEntry>() as u32
-}
-
-/// The slot whose entry is at this offset.
-pub const fn slot_of(entry: u32) -> u32 {
-    entry.saturating_sub(entry_of(0)) / size_of::<CallEntry>() as u32
-}
-
-/// Which of a thread's sums its time goes to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Bucket {
-    /// [`Thread::unsure`].
-    Unsure,
-    /// [`Thread::ready`].
-    Ready,
-    /// [`Thread::stopped`].
-    Stopped,
-    /// [`Thread::hard`].
-    Hard,
-    /// [`Thread::soft`].
-    Soft,
-    /// [`CallEntry::cpu`] of this slot.
-    OnCpu(u32),
-    /// [`CallEntry::blocked`] of this slot.
-    Blocked(u32),
-}
-
-impl Bucket {
-    /// The one at an offset in a thread's value; none where time is nobody's, or where no sum is.
-    pub fn at(offset: u32) -> Option<Self> {
-        let simple = [
-            (offset_of!(Thread, unsure), Self::Unsure),
-            (offset_of!(Thread, ready), Self::Ready),
-            (offset_of!(Thread, stopped), Self::Stopped),
-            (offset_of!(Thread, hard), Self::Hard),
-            (offset_of!(Thread, soft), Self::Soft),
-        ];
-        if let Some((_, bucket)) = simple.into_iter().find(|(at, _)| *at == offset as usize) {
-            return Some(bucket);
-        }
-        let slot = slot_of(offset);
-        let part = offset.checked_sub(entry_of(slot)).filter(|_| slot < SLOTS)? as usize;
-        match part {
-            _ if part == offset_of!(CallEntry, cpu) => Some(Self::OnCpu(slot)),
-            _ if part == offset_of!(CallEntry, blocked) => Some(Self::Blocked(slot)),
-            _ => None,
-        }
-    }
-}
-
-/// `BPF_F_NO_PREALLOC` of `linux/bpf.h`: a value takes memory when there is a thread for it.
-const NO_PREALLOC: u32 = 1;
-
-/// For how many threads the small values' memory is taken in advance: 20 MiB of it at most.
-const MOST_PREALLOCATED: u32 = 1 << 14;
-
-/// The size of a map's key or value.
-const fn size<T>() -> u32 {
-    size_of::<T>() as u32
-}
-
-/// The maps. There is room for `threads`, and for a number of preemptors and interrupts of each.
-pub(super) fn maps(threads: u32) -> Vec<MapDef> {
-    let one = |name, size| MapDef::new(name, MapKind::Array, 4, size, 1);
-    let hash = |name, key, size, entries| MapDef::new(name, MapKind::Hash, key, size, entries);
-    // Where many entries are new at once, and the kernel can't be waited for, only memory that is there already will do.
-    let small = |name, key, size| {
-        let map = hash(name, key, size, threads.saturating_mul(8));
-        if threads <= MOST_PREALLOCATED { map } else { map.with_flags(NO_PREALLOC) }
-    };
-    vec![
-        hash(THREADS, 4, size::<ThreadValue>(), threads).with_flags(NO_PREALLOC),
-        one(WINDOW, size::<WindowValue>()),
-        one(COUNTS, size::<Counts>()),
-        one(TEMPLATE, size::<ThreadValue>()),
-        MapDef::new(LOG, MapKind::PercpuArray, 4, size::<Log>(), 1),
-        small(PREEMPTORS, size::<PreemptorKey>(), size::<u64>()),
-        small(INTERRUPTS, size::<InterruptKey>(), size::<Tally>()),
-    ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Each sum is found at its offset, and nothing else is a bucket.
-    #[test]
-    fn a_bucket_is_one_of_the_sums() {
-        let cpu = |slot| entry_of(slot) + offset_of!(CallEntry, cpu) as u32;
-        assert_eq!(Bucket::at(offset_of!(Thread, soft) as u32), Some(Bucket::Soft));
-        assert_eq!(
-            [0, SLOTS - 1].map(|slot| Bucket::at(cpu(slot))),
-            [0, SLOTS - 1].map(|slot| Some(Bucket::OnCpu(slot)))
-        );
-        assert_eq!(Bucket::at(cpu(3) + 8), Some(Bucket::Blocked(3)));
-        for nothing in [0, 1, cpu(3) - 8, cpu(3) + 1, cpu(SLOTS), offset_of!(Thread, nobody) as u32, u32::MAX] {
-            assert_eq!(Bucket::at(nothing), None, "{nothing}");
-        }
-    }
-
-    #[test]
-    fn another_size_is_an_error_that_names_its_place() {
-        assert_eq!(read_key::<u32>(THREADS, &7_u32.to_ne_bytes()), Ok(7));
-        let error = read_value::<WindowValue>(WINDOW, &[0; 39]).unwrap_err().to_string();
-        assert!(error.starts_with("a value of the map window has 39 bytes, and 40 were expected"), "{error}");
-        assert!(read_value::<u64>(UPCALLS, &[]).is_err());
-    }
 }

@@ -1,21 +1,25 @@
 //! The programs in the kernel, and windows made with them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::io;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use bpf_codegen::Module;
-use bpf_codegen::delay::layout::{
-    COUNTS, Counts, INTERRUPTS, PREEMPTORS, TEMPLATE, THREADS, ThreadValue, UPCALLS, WINDOW, WINDOW_SHIFT, WindowValue,
-    armed, read_key, read_value,
-};
-use bpf_codegen::delay::{self, PEEK};
 use bpf_session::{Features, Map, Session};
-use kernel_delay::{ProcFallback, Sample, Snapshot, ThreadPair, Upcalls, Window, WindowSnapshot};
 use sys::clock::monotonic_nanos;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
+use super::collector::{Collector, Unwinder};
 use super::proc_thread::{self, ProcThread};
+use crate::error::DelayError;
+use crate::layout::{
+    COUNTS, Counts, INTERRUPTS, PREEMPTORS, TEMPLATE, THREADS, ThreadValue, UPCALLS, WINDOW, WINDOW_SHIFT, WindowValue,
+    armed, read_key, read_value,
+};
+use crate::programs::{self, PEEK};
+use crate::sample::{ProcFallback, Sample, ThreadPair, Window, WindowSnapshot};
+use crate::snapshot::Snapshot;
+use crate::upcalls::Upcalls;
 
 /// How far ahead of now a time is set: all CPUs must be able to read it before it comes, and we may lose ours meanwhile.
 const AHEAD: u64 = 2_000_000;
@@ -40,21 +44,26 @@ const RETRY_STEP: Duration = Duration::from_millis(1);
 
 /// What was counted as lost since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Lost {
-    pub(super) threads: u64,
-    pub(super) preemptors: u64,
-    pub(super) interrupts: u64,
-    pub(super) events: u64,
-    pub(super) upcalls: u64,
+pub struct Lost {
+    /// Threads.
+    pub threads: u64,
+    /// Times of who ran instead.
+    pub preemptors: u64,
+    /// Interrupts.
+    pub interrupts: u64,
+    /// Events of system calls.
+    pub events: u64,
+    /// Upcalls.
+    pub upcalls: u64,
     /// Start triggers between samples.
-    pub(super) triggers: u64,
+    pub triggers: u64,
     /// Programs that the kernel skipped.
-    pub(super) skipped: u64,
+    pub skipped: u64,
 }
 
 impl Lost {
     /// For programs.
-    pub(super) fn json(&self) -> serde_json::Value {
+    pub fn json(&self) -> serde_json::Value {
         let Self { threads, preemptors, interrupts, events, upcalls, triggers, skipped } = *self;
         serde_json::json!({
             "threads": threads, "rivals": preemptors, "interrupts": interrupts, "events": events, "upcalls": upcalls,
@@ -63,10 +72,12 @@ impl Lost {
     }
 }
 
-/// The programs, attached.
-pub(super) struct Tracer {
+/// The programs, attached, and the windows that are made with them.
+pub struct Tracer {
     session: Session,
     pid: u32,
+    /// See [`AttachOptions::progress`](super::AttachOptions::progress).
+    progress: fn(),
     /// The program that looks at who runs on a CPU.
     peek: Option<usize>,
     number: u16,
@@ -85,12 +96,13 @@ pub(super) struct Tracer {
 
 impl Tracer {
     /// Loads the programs.
-    pub(super) fn load(tgid: u32, module: &Module, features: Features) -> anyhow::Result<Self> {
+    pub(super) fn load(tgid: u32, module: &Module, features: Features, progress: fn()) -> Result<Self, DelayError> {
         let session = Session::load(module, features)?;
         let peek = module.programs.iter().position(|program| program.name == PEEK);
         let tracer = Self {
             session,
             pid: tgid,
+            progress,
             peek,
             number: 0,
             is_32_bit: false,
@@ -100,13 +112,13 @@ impl Tracer {
             missed: 0,
             missed_before: None,
         };
-        tracer.put(TEMPLATE, &delay::new_thread())?;
+        tracer.put(TEMPLATE, &programs::new_thread())?;
         tracer.put(WINDOW, &WindowValue { start: NEVER, stop: NEVER, ..WindowValue::default() })?;
         Ok(tracer)
     }
 
     /// Attaches the first `own` programs of the module; others are triggers, which are attached by what they are.
-    pub(super) fn attach(&mut self, module: &Module, own: usize) -> anyhow::Result<()> {
+    pub(super) fn attach(&mut self, module: &Module, own: usize) -> Result<(), DelayError> {
         for (index, program) in module.programs.iter().enumerate().take(own) {
             self.session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
         }
@@ -119,35 +131,36 @@ impl Tracer {
     }
 
     /// The process.
-    pub(super) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    fn map(&self, name: &str) -> anyhow::Result<&Map> {
-        self.session.map(name).with_context(|| format!("the map {name} is missing"))
+    fn map(&self, name: &'static str) -> Result<NamedMap<'_>, DelayError> {
+        let map = self.session.map(name).ok_or_else(|| DelayError::NoMap { name: name.to_owned() })?;
+        Ok(NamedMap { name, map })
     }
 
     /// The value of a map of one element.
-    fn get<V: FromBytes>(&self, name: &'static str) -> anyhow::Result<V> {
-        let bytes = self.map(name)?.lookup(FIRST.as_bytes())?.unwrap_or_default();
-        Ok(read_value(name, &bytes)?)
+    fn get<V: FromBytes>(&self, name: &'static str) -> Result<V, DelayError> {
+        let value = self.map(name)?.get(&FIRST)?;
+        value.ok_or_else(|| DelayError::NoMap { name: name.to_owned() })
     }
 
     /// Sets the value of a map of one element.
-    fn put(&self, name: &str, value: &(impl IntoBytes + Immutable)) -> anyhow::Result<()> {
-        Ok(self.map(name)?.update(FIRST.as_bytes(), value.as_bytes())?)
+    fn put(&self, name: &'static str, value: &(impl IntoBytes + Immutable)) -> Result<(), DelayError> {
+        let map = self.map(name)?;
+        map.map.update(FIRST.as_bytes(), value.as_bytes()).map_err(|source| map.failed(source))
     }
 
     /// Enters the threads that there are; what they are doing is shown by their first event. One that ends meanwhile may
     /// have had its last event before it was entered.
-    fn seed(&mut self) -> anyhow::Result<()> {
+    fn seed(&mut self) -> Result<(), DelayError> {
         let map = self.map(THREADS)?;
         let mut no_room = 0;
         for tid in proc_thread::threads(self.pid) {
-            let key = tid.to_ne_bytes();
             let name = proc_thread::raw_name(self.pid, tid).unwrap_or_default();
-            match map.insert(&key, delay::found_thread(&name).as_bytes()) {
-                Ok(true) if ProcThread::read(self.pid, tid, false).has_ended() => _ = map.delete(&key)?,
+            match map.map.insert(tid.as_bytes(), programs::found_thread(&name).as_bytes()) {
+                Ok(true) if self.read(tid).has_ended() => map.delete(&tid)?,
                 Ok(_) => {}
                 Err(_) => no_room += 1,
             }
@@ -156,21 +169,20 @@ impl Tracer {
         Ok(())
     }
 
-    /// Makes ready for a window: what is kept for one window only is cleared, and the threads are looked at.
-    pub(super) fn prepare(&mut self) -> anyhow::Result<()> {
+    /// Makes ready for a window: what is kept for one window only is cleared, and a snapshot of the threads is taken.
+    pub fn prepare(&mut self) -> Result<(), DelayError> {
         // After the last number the first one comes again: none is a window's that never was.
         self.number = self.number.checked_add(1).unwrap_or(1);
         self.end_window()?;
         self.is_32_bit = proc_thread::is_32_bit(self.pid);
         for name in [PREEMPTORS, INTERRUPTS, UPCALLS] {
+            // Upcalls have a map only where they are counted.
             let Some(map) = self.session.map(name) else { continue };
-            for key in map.keys()? {
-                map.delete(&key)?;
-            }
+            NamedMap { name, map }.clear()?;
         }
         let mut before = HashMap::new();
         for (tid, snapshot) in self.snapshots(0)? {
-            before.insert(tid, (snapshot, ProcThread::read(self.pid, tid, self.is_32_bit)));
+            before.insert(tid, (snapshot, self.read(tid)));
         }
         self.before = before;
         self.ask_cpus();
@@ -178,7 +190,7 @@ impl Tracer {
     }
 
     /// Makes the window's start "never" before anything of the next one is written: `emit::window_bounds` says why.
-    fn end_window(&self) -> anyhow::Result<()> {
+    fn end_window(&self) -> Result<(), DelayError> {
         self.put(WINDOW, &WindowValue { start: NEVER, ..self.get(WINDOW)? })
     }
 
@@ -195,7 +207,7 @@ impl Tracer {
 
     /// Announces a window of this length, which starts at once. What comes between its start and the moment at which it
     /// can be read would be lost: then it is announced anew.
-    pub(super) fn open(&mut self, length: Option<u64>, armed: u32) -> anyhow::Result<Window> {
+    pub fn open(&mut self, length: Option<u64>, armed: u32) -> Result<Window, DelayError> {
         let mut ahead = AHEAD;
         loop {
             let start = monotonic_nanos() + ahead;
@@ -212,7 +224,7 @@ impl Tracer {
     }
 
     /// Gives the start to a trigger; the window is then of this length, or ends by a trigger.
-    pub(super) fn arm(&mut self, length: Option<u64>) -> anyhow::Result<()> {
+    pub fn arm(&mut self, length: Option<u64>) -> Result<(), DelayError> {
         let missed = self.get::<Counts>(COUNTS)?.missed;
         self.missed += missed - self.missed_before.unwrap_or(missed);
         // So large that it is later than any time, and that a time added to it is no small number.
@@ -222,14 +234,14 @@ impl Tracer {
     }
 
     /// The window as it is now, and whose turn it is.
-    pub(super) fn window(&self) -> anyhow::Result<(Window, u32)> {
+    pub fn window(&self) -> Result<(Window, u32), DelayError> {
         let WindowValue { start, stop, armed, .. } = self.get(WINDOW)?;
         Ok((Window { start, stop, number: self.number }, armed as u32))
     }
 
     /// Waits a little for the last steps of a process that has ended: its end is known before its last thread is switched
     /// off its CPU for good.
-    pub(super) fn wait_for_last(&self) -> anyhow::Result<()> {
+    pub fn wait_for_last(&self) -> Result<(), DelayError> {
         for _ in 0..MAX_END_POLLS {
             if self.snapshots(0)?.iter().all(|(_, thread)| thread.is_dead()) {
                 break;
@@ -240,7 +252,7 @@ impl Tracer {
     }
 
     /// Ends the window very soon, unless it has ended or never began.
-    pub(super) fn cut(&self) -> anyhow::Result<Window> {
+    pub fn cut(&self) -> Result<Window, DelayError> {
         let (mut window, _) = self.window()?;
         let stop = monotonic_nanos() + AHEAD;
         window.stop = window.stop.min(stop.max(window.start));
@@ -249,14 +261,14 @@ impl Tracer {
     }
 
     /// Takes the turn from the triggers once a window is over, so that those that come now are missed.
-    pub(super) fn close(&mut self, window: &Window) -> anyhow::Result<()> {
+    pub fn close(&mut self, window: &Window) -> Result<(), DelayError> {
         self.put(WINDOW, &window_value(window, armed::NO))?;
         self.missed_before = Some(self.get::<Counts>(COUNTS)?.missed);
         Ok(())
     }
 
     /// What a window that is over brought. Threads that are gone are forgotten.
-    pub(super) fn sample(&self, window: Window) -> anyhow::Result<Sample> {
+    pub fn sample(&self, window: Window) -> Result<Sample, DelayError> {
         std::thread::sleep(SETTLE);
         let mut snapshot = self.snapshot(window)?;
         let mut sample = Sample::of(&snapshot);
@@ -270,29 +282,37 @@ impl Tracer {
         }
         let map = self.map(THREADS)?;
         for gone in snapshot.threads.iter().filter(|thread| thread.after.is_dead()) {
-            map.delete(&gone.tid.to_ne_bytes())?;
+            map.delete(&gone.tid)?;
         }
         Ok(sample)
     }
 
-    fn snapshot(&self, window: Window) -> anyhow::Result<WindowSnapshot> {
+    fn snapshot(&self, window: Window) -> Result<WindowSnapshot, DelayError> {
         let mut threads = Vec::new();
         for (tid, after) in self.snapshots(window.stop)? {
             let (before, was) = self.before.get(&tid).cloned().unwrap_or_default();
-            let fallback = fallback(was, ProcThread::read(self.pid, tid, self.is_32_bit));
+            let fallback = fallback(was, self.read(tid));
             let name = proc_thread::name(self.pid, tid);
             // A number that was given to another thread meanwhile starts from nothing.
             let before = if after.start_time() == before.start_time() { before } else { Snapshot::default() };
             threads.push(ThreadPair { tid, before, after, fallback, name });
         }
         let (preemptors, interrupts) = (self.pairs(PREEMPTORS)?, self.pairs(INTERRUPTS)?);
-        let upcalls = self.upcalls.map(|errors| anyhow::Ok(Upcalls::of(&self.pairs(UPCALLS)?, errors))).transpose()?;
+        let upcalls = match self.upcalls {
+            Some(with_errors) => Some(Upcalls::of(&self.pairs(UPCALLS)?, with_errors)),
+            None => None,
+        };
         let hard_names = proc_thread::interrupt_names();
         Ok(WindowSnapshot { window, threads, preemptors, interrupts, hard_names, upcalls })
     }
 
+    /// Who takes the events of a window out of the ring. There is room for this many different stacks.
+    pub fn collector(&self, stacks: usize, unwinder: Option<Unwinder>) -> Result<Collector, DelayError> {
+        Collector::start(&self.session, stacks, unwinder, self.progress)
+    }
+
     /// What was lost.
-    pub(super) fn lost(&self) -> anyhow::Result<Lost> {
+    pub fn lost(&self) -> Result<Lost, DelayError> {
         let counts: Counts = self.get(COUNTS)?;
         Ok(Lost {
             threads: self.no_room + counts.no_thread,
@@ -305,17 +325,19 @@ impl Tracer {
         })
     }
 
+    /// What `/proc` says of a thread.
+    fn read(&self, tid: u32) -> ProcThread {
+        (self.progress)();
+        ProcThread::read(self.pid, tid, self.is_32_bit)
+    }
+
     /// All threads' values, each from one moment: its sums and its mark belong together.
-    fn snapshots(&self, stop: u64) -> anyhow::Result<Vec<(u32, Snapshot)>> {
+    fn snapshots(&self, stop: u64) -> Result<Vec<(u32, Snapshot)>, DelayError> {
         let map = self.map(THREADS)?;
         let mut all = Vec::new();
         // A thread that is born while they are walked may come twice.
-        for key in BTreeSet::from_iter(map.keys()?) {
-            let tid = read_key(THREADS, &key)?;
-            let read = || {
-                let Some(bytes) = map.lookup(&key)? else { return anyhow::Ok(None) };
-                Ok(Some(Snapshot::of(&read_value::<ThreadValue>(THREADS, &bytes)?)))
-            };
+        for tid in BTreeSet::<u32>::from_iter(map.keys()?) {
+            let read = || Ok::<_, DelayError>(map.get::<u32, ThreadValue>(&tid)?.map(|value| Snapshot::of(&value)));
             let Some(mut last) = read()? else { continue };
             for _ in 0..MAX_READS {
                 let Some(next) = read()? else { break };
@@ -331,15 +353,52 @@ impl Tracer {
     }
 
     /// All keys of a map with their values.
-    fn pairs<K: FromBytes, V: FromBytes>(&self, name: &'static str) -> anyhow::Result<Vec<(K, V)>> {
+    fn pairs<K: FromBytes + IntoBytes + Immutable, V: FromBytes>(
+        &self,
+        name: &'static str,
+    ) -> Result<Vec<(K, V)>, DelayError> {
         let map = self.map(name)?;
         let mut pairs = Vec::new();
-        for key in map.keys()? {
-            if let Some(value) = map.lookup(&key)? {
-                pairs.push((read_key(name, &key)?, read_value(name, &value)?));
-            }
+        for key in map.keys::<K>()? {
+            pairs.extend(map.get(&key)?.map(|value| (key, value)));
         }
         Ok(pairs)
+    }
+}
+
+/// A map whose keys and values are structures.
+#[derive(Clone, Copy)]
+struct NamedMap<'a> {
+    name: &'static str,
+    map: &'a Map,
+}
+
+impl NamedMap<'_> {
+    fn failed(self, source: io::Error) -> DelayError {
+        DelayError::Map { name: self.name, source }
+    }
+
+    /// The value of a key, if it is there.
+    fn get<K: IntoBytes + Immutable, V: FromBytes>(self, key: &K) -> Result<Option<V>, DelayError> {
+        let bytes = self.map.lookup(key.as_bytes()).map_err(|source| self.failed(source))?;
+        Ok(bytes.map(|bytes| read_value(self.name, &bytes)).transpose()?)
+    }
+
+    /// All keys.
+    fn keys<K: FromBytes>(self) -> Result<Vec<K>, DelayError> {
+        let keys = self.map.keys().map_err(|source| self.failed(source))?;
+        Ok(keys.iter().map(|key| read_key(self.name, key)).collect::<Result<_, _>>()?)
+    }
+
+    /// Takes a key out, if it is there.
+    fn delete<K: IntoBytes + Immutable>(self, key: &K) -> Result<(), DelayError> {
+        self.map.delete(key.as_bytes()).map(drop).map_err(|source| self.failed(source))
+    }
+
+    /// Takes all keys out.
+    fn clear(self) -> Result<(), DelayError> {
+        let delete = |key: &Vec<u8>| self.map.delete(key).map(drop);
+        self.map.keys().and_then(|keys| keys.iter().try_for_each(delete)).map_err(|source| self.failed(source))
     }
 }
 

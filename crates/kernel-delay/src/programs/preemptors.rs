@@ -9,7 +9,7 @@ use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Size, Width};
 use super::Setting;
 use super::calls::copy_comm;
 use super::emit::{self, KEY, thread};
-use super::layout::{Counts, LOG, LOG_LENGTH, Log, LogEntry, PREEMPTORS, PreemptorKey, Thread, offset};
+use crate::layout::{Counts, LOG, LOG_LENGTH, Log, LogEntry, PREEMPTORS, PreemptorKey, Thread, offset};
 
 /// The stack's places: the log's index, the times between which the thread waited, the key, what goes there.
 const INDEX: i16 = -24;
@@ -26,9 +26,9 @@ const END: i16 = offset!(Log, entries) + offset!(LogEntry, end);
 const TID: i16 = offset!(Log, entries) + offset!(LogEntry, tid);
 const COMM: i16 = offset!(Log, entries) + offset!(LogEntry, comm);
 /// The greatest number of an entry: the log's length is a power of two, so that it is a mask too.
-const LAST: i32 = LOG_LENGTH as i32 - 1;
+const LAST: i32 = (LOG_LENGTH as u32).cast_signed() - 1;
 /// The shift that is an entry's size.
-const ENTRY_SHIFT: i32 = size_of::<LogEntry>().trailing_zeros() as i32;
+const ENTRY_SHIFT: i32 = size_of::<LogEntry>().trailing_zeros().cast_signed();
 
 /// r0 = this CPU's log, or goes to `none`.
 fn find_log(asm: &mut Asm, none: Label) {

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use anyhow::Context as _;
-use bpf_codegen::delay::{self, TaskFacts};
 use host::{KernelSymbols, PerfSource};
-use kernel_delay::trigger::Trigger;
 use probes::pattern::nearest;
 use typeinfo::{Abi, Btf, NameKind, SourceId, TypeRef, TypeStore};
 
-use crate::failure::{unsupported, usage};
+use crate::error::DelayError;
+use crate::programs::{self, TaskFacts};
+use crate::trigger::Trigger;
 
 /// The kernel's own types (Documentation/bpf/btf.rst, section 4).
 const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -21,11 +20,12 @@ const COMPAT: (&str, i32) =
 /// How the function of a tracepoint's programs begins, which every tracepoint has (`DEFINE_TRACE_FN` of
 /// `include/linux/tracepoint.h`, since Linux 5.10).
 const ITERATOR: &str = "__traceiter_";
-/// How many near names are told.
+/// How many near names are listed.
 const NEAR: usize = 3;
 
 /// The facts.
-pub(super) struct Facts {
+#[derive(Debug)]
+pub struct Facts {
     pub(super) task: TaskFacts,
     /// The tracepoints' ids, of ours and of the triggers'.
     pub(super) tracepoints: HashMap<String, u32>,
@@ -37,14 +37,13 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Reads the kernel's types.
-    pub(super) fn read(triggers: &[&Trigger]) -> anyhow::Result<Self> {
-        let bytes = std::fs::read(KERNEL_BTF)
-            .with_context(|| format!("this kernel tells nothing of its types: {KERNEL_BTF} (CONFIG_DEBUG_INFO_BTF)"))?;
+    pub fn read(triggers: &[&Trigger]) -> Result<Self, DelayError> {
+        let bytes = std::fs::read(KERNEL_BTF).map_err(|source| DelayError::NoTypes { path: KERNEL_BTF, source })?;
         let abi = if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 };
         let mut types = TypeStore::new(abi);
         let kernel = types.add_btf(Btf::parse(&bytes)?)?;
         let mut tracepoints = HashMap::new();
-        for name in delay::tracepoints() {
+        for name in programs::tracepoints() {
             let id = types.raw_tracepoint(name)?.and_then(|tracepoint| types.btf_id(tracepoint.ty));
             tracepoints.extend(id.map(|id| (name.to_owned(), id.id)));
         }
@@ -57,7 +56,7 @@ impl Facts {
     }
 
     /// The ids of what a trigger names.
-    fn add(&mut self, trigger: &Trigger, types: &TypeStore<'_>, kernel: SourceId) -> anyhow::Result<()> {
+    fn add(&mut self, trigger: &Trigger, types: &TypeStore<'_>, kernel: SourceId) -> Result<(), DelayError> {
         match trigger {
             // These are made of the two that all calls have.
             Trigger::Tracepoint { system, .. } if system == "syscalls" => {}
@@ -68,24 +67,27 @@ impl Facts {
                 match found {
                     Some(id) => _ = self.tracepoints.insert(event.clone(), id.id),
                     None if has_function(&format!("{ITERATOR}{event}"))? => {}
-                    None => return Err(usage(format!("the kernel has no tracepoint {event}{}", near()))),
+                    None => return Err(DelayError::NoTracepoint { name: event.clone(), near: near() }),
                 }
             }
             // Kprobes want a symbol only: modules' functions, and those that the types leave out, have one, too.
             Trigger::Kernel { function, .. } if self.has_kprobes => {
-                let symbols = KernelSymbols::read().context("reading the kernel's symbols")?;
+                let symbols = symbols()?;
                 if !symbols.functions().any(|(name, _)| name == function) {
                     let near = nearest(function, symbols.functions().map(|(name, _)| name), NEAR);
-                    return Err(usage(format!("the kernel has no function {function}{}", told(&near))));
+                    let near = near.into_iter().map(str::to_owned).collect();
+                    return Err(DelayError::NoFunction { name: function.clone(), near });
                 }
             }
             Trigger::Kernel { function, .. } => {
                 let found = types.function(kernel, function)?.and_then(|found| types.btf_id(found.ty));
                 let id = found.ok_or_else(|| match KernelSymbols::read() {
-                    Ok(symbols) if symbols.functions().any(|(name, _)| name == function) => untyped(function),
+                    Ok(symbols) if symbols.functions().any(|(name, _)| name == function) => {
+                        DelayError::Untyped { function: function.clone() }
+                    }
                     _ => {
                         let near = names_near(types, NameKind::Func, "", function);
-                        usage(format!("the kernel has no function {function}{near}"))
+                        DelayError::NoFunction { name: function.clone(), near }
                     }
                 })?;
                 self.functions.insert(function.clone(), id.id);
@@ -96,35 +98,21 @@ impl Facts {
     }
 }
 
-/// A function that the kernel has and that nothing here can be attached to: kprobes, which need its symbol only, are
-/// missing, and its types leave it out (of system calls without arguments they have other names).
-fn untyped(function: &str) -> anyhow::Error {
-    let call = function.split_once("_sys_").filter(|(arch, _)| arch.starts_with("__")).map(|(_, call)| call);
-    let instead =
-        call.map_or_else(String::new, |call| format!("; t:syscalls:sys_enter_{call} is where that call begins"));
-    unsupported(format!(
-        "the kernel's BTF leaves the function {function} out, so that only a kprobe could be put on it, and this kernel has \
-         no kprobes (CONFIG_KPROBES){instead}"
-    ))
-}
-
 /// What is near to a name that is not there.
-fn names_near(types: &TypeStore<'_>, kind: NameKind, prefix: &str, name: &str) -> String {
+fn names_near(types: &TypeStore<'_>, kind: NameKind, prefix: &str, name: &str) -> Vec<String> {
     let near = types.nearest(kind, &format!("{prefix}{name}"));
-    let near: Vec<&str> = near.iter().filter_map(|near| near.strip_prefix(prefix)).collect();
-    told(&near)
+    near.iter().filter_map(|near| near.strip_prefix(prefix)).map(str::to_owned).collect()
 }
 
-fn told(near: &[&str]) -> String {
-    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+fn symbols() -> Result<KernelSymbols, DelayError> {
+    KernelSymbols::read().map_err(|source| DelayError::Symbols { source })
 }
 
-fn has_function(wanted: &str) -> anyhow::Result<bool> {
-    let symbols = KernelSymbols::read().context("reading the kernel's symbols")?;
-    Ok(symbols.functions().any(|(name, _)| name == wanted))
+fn has_function(wanted: &str) -> Result<bool, DelayError> {
+    Ok(symbols()?.functions().any(|(name, _)| name == wanted))
 }
 
-fn task(types: &TypeStore<'_>) -> anyhow::Result<TaskFacts> {
+fn task(types: &TypeStore<'_>) -> Result<TaskFacts, DelayError> {
     let task = types.require(NameKind::Struct, "task_struct")?;
     let at = |path: &str| offset(types, task, path);
     let optional = |path: &str| types.find_member(task, path).ok().flatten().and_then(|_| at(path).ok());
@@ -154,7 +142,7 @@ fn task(types: &TypeStore<'_>) -> anyhow::Result<TaskFacts> {
     })
 }
 
-fn offset(types: &TypeStore<'_>, ty: TypeRef, path: &str) -> anyhow::Result<i16> {
+fn offset(types: &TypeStore<'_>, ty: TypeRef, path: &str) -> Result<i16, DelayError> {
     let field = types.path(ty, path)?;
-    i16::try_from(field.byte_offset()).with_context(|| format!("{path} is too far from its structure's beginning"))
+    i16::try_from(field.byte_offset()).map_err(|_| DelayError::TooFar { path: path.to_owned() })
 }

@@ -5,8 +5,8 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4, R8, R9, R10};
 use bpf_insn::{Asm, AsmError, AtomicOp, Helper, JumpOp, MapDef, MapKind, Size, Width};
 
 use super::emit;
-use super::layout::{Counts, UPCALLS, UpcallKey, offset};
-use crate::module::{ProgramDef, ProgramKind};
+use crate::layout::{Counts, UPCALLS, UpcallKey, offset};
+use bpf_codegen::{ProgramDef, ProgramKind};
 
 /// The kernel's function (`net/openvswitch/datapath.c`). It is 0 or a negative error.
 pub const FUNCTION: &str = "ovs_dp_upcall";

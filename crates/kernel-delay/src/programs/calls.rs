@@ -4,12 +4,12 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use bpf_insn::{Addr, Asm, AsmError, Code, Helper, JumpOp, Label, Size};
 
 use super::emit::{self, KEY, Parts, thread};
-use super::layout::{
+use super::{EventOptions, Setting};
+use crate::layout::{
     CallEntry, Counts, EventHead, KernelStack, SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, STACK_PIECE,
     StackEvent, Thread, ThreadValue, bytes_of, entry_of, offset, stack_event_size, state,
 };
-use super::{Events, Setting};
-use crate::event::{RING, submit};
+use bpf_codegen::event::{RING, submit};
 
 /// `BPF_F_USER_STACK` of `linux/bpf.h`.
 const USER_STACK: i32 = 1 << 8;
@@ -134,7 +134,7 @@ fn poll_end(asm: &mut Asm, setting: &Setting) {
 }
 
 /// Sends an event of the call that took r1 nanoseconds, began at r4 and has its entry at r9.
-fn send(asm: &mut Asm, setting: &Setting, events: &Events, done: Label) {
+fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
     if events.at_least > 0 {
         asm.constant(R2, events.at_least).jump_if(R1, JumpOp::Lt, R2, done);
     }

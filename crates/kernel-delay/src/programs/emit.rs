@@ -6,7 +6,7 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R7, R8, R10};
 use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width};
 
 use super::Setting;
-use super::layout::{
+use crate::layout::{
     COUNTS, CallEntry, HISTOGRAM, THREADS, TIME_MASK, Tally, TallyWithMin, ThreadValue, WINDOW, WINDOW_SHIFT,
     WindowValue, bytes_of, first, offset, state,
 };
@@ -14,7 +14,7 @@ use super::layout::{
 /// A field of the thread's value, which r7 is: `thread!(mark)`.
 macro_rules! thread {
     ($field:ident) => {
-        bpf_insn::Reg::R7.at($crate::delay::layout::offset!($crate::delay::layout::Thread, $field))
+        bpf_insn::Reg::R7.at($crate::layout::offset!($crate::layout::Thread, $field))
     };
 }
 pub(super) use thread;
@@ -144,7 +144,7 @@ pub(super) fn histogram(asm: &mut Asm, at: i16) {
         asm.mov(R4, R2).rsh(R4, shift).jump_if(R4, JumpOp::Eq, 0, small);
         asm.mov(R2, R4).add(R3, shift).bind(small);
     }
-    let last = HISTOGRAM as i32 - 1;
+    let last = (HISTOGRAM as u32).cast_signed() - 1;
     asm.jump_if(R3, JumpOp::Le, last, enough).mov(R3, last).bind(enough);
     asm.lsh(R3, 2).add(R3, R7).load(Size::W, R4, R3.at(at)).add(R4, 1).store(Size::W, R3.at(at), R4);
 }

@@ -1,21 +1,23 @@
 //! CPU limits of the process's control groups: who has used one up waits for a CPU while others are idle.
 
-use host::cgroups::{CpuLimit, cpu_limits};
+pub use host::cgroups::CpuLimit;
+use host::cgroups::cpu_limits;
 use serde_json::{Value, json};
 
 /// What the limits had done before a window.
-pub(super) struct Limits {
+#[derive(Debug)]
+pub struct CpuLimits {
     before: Vec<CpuLimit>,
 }
 
-impl Limits {
-    /// Looks at them.
-    pub(super) fn look(pid: u32) -> Self {
+impl CpuLimits {
+    /// Reads them.
+    pub fn read(pid: u32) -> Self {
         Self { before: cpu_limits(pid) }
     }
 
     /// What they did since then.
-    pub(super) fn since(&self, pid: u32) -> Vec<CpuLimit> {
+    pub fn since(&self, pid: u32) -> Vec<CpuLimit> {
         grown(&self.before, &cpu_limits(pid))
     }
 }
@@ -32,7 +34,7 @@ fn grown(before: &[CpuLimit], after: &[CpuLimit]) -> Vec<CpuLimit> {
 }
 
 /// A line for each that was used up.
-pub(super) fn lines(limits: &[CpuLimit]) -> Vec<String> {
+pub fn lines(limits: &[CpuLimit]) -> Vec<String> {
     let used_up = limits.iter().filter(|limit| limit.throttled > 0);
     let line = |CpuLimit { group, periods, throttled }: &CpuLimit| {
         let group = spdk_trace::printable(group.as_bytes()).into_owned();
@@ -45,7 +47,7 @@ pub(super) fn lines(limits: &[CpuLimit]) -> Vec<String> {
 }
 
 /// The same for programs, of all.
-pub(super) fn json(limits: &[CpuLimit]) -> Value {
+pub fn json(limits: &[CpuLimit]) -> Value {
     let one = |CpuLimit { group, periods, throttled }: &CpuLimit| {
         let group = spdk_trace::printable(group.as_bytes());
         json!({ "cgroup": group, "periods": periods, "used_up": throttled })
@@ -58,15 +60,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_up_since_is_told() {
+    fn what_was_used_up_since_is_reported() {
         let limit = |group: &str, periods, throttled| CpuLimit { group: group.into(), periods, throttled };
         let before = [limit("/pod", 100, 7), limit("/pod/one", 100, 50)];
         let after = [limit("/pod", 110, 7), limit("/pod/one", 110, 59), limit("/pod/idle", 0, 0)];
         let grown = grown(&before, &after);
         assert_eq!(grown, [limit("/pod", 10, 0), limit("/pod/one", 10, 9)]);
-        let told = lines(&grown);
-        assert_eq!(told.len(), 1);
-        assert!(told[0].contains("cgroup /pod/one (cpu.max) was used up in 9 of 10 periods"), "{told:?}");
+        let lines = lines(&grown);
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].contains("cgroup /pod/one (cpu.max) was used up in 9 of 10 periods"), "{lines:?}");
         assert_eq!(json(&grown)[1]["used_up"], 9);
     }
 }

@@ -5,12 +5,13 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use bpf_codegen::delay::layout::{SLOT_COMPAT, SLOT_NONE, SLOT_OTHER};
 use host::Pid;
 use host::capabilities::with_file_access;
 use host::proc::{self, Stat};
 
-/// A thread, as it was when we looked.
+use crate::layout::{SLOT_COMPAT, SLOT_NONE, SLOT_OTHER};
+
+/// A thread, as it was when it was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct ProcThread {
     /// proc_pid_stat(5), field 3.
@@ -31,9 +32,8 @@ pub(super) struct ProcThread {
 const ENDED: [char; 3] = ['Z', 'X', '?'];
 
 impl ProcThread {
-    /// Looks at a thread; one that is gone has nothing to tell. The calls of a 32-bit program have numbers of their own.
+    /// Reads a thread; of one that is gone nothing is known. The calls of a 32-bit program have numbers of their own.
     pub(super) fn read(pid: u32, tid: u32, is_32_bit: bool) -> Self {
-        crate::interrupt::step();
         let folder = task(pid, tid);
         let read = |name: &str| proc::text(folder.join(name)).unwrap_or_default();
         let stat = Stat::read(&folder).ok();
@@ -96,7 +96,7 @@ fn task(pid: u32, tid: u32) -> PathBuf {
 const SHOWN: usize = 100;
 
 /// What a process was started as (proc_pid_cmdline(5)), or what it says that it is; its name where it says nothing.
-pub(super) fn command_line(pid: u32) -> String {
+pub fn command_line(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<&[u8]> = bytes.split(|&byte| byte == 0).filter(|word| !word.is_empty()).collect();
     let text = spdk_trace::printable(&words.join(&b' ')).into_owned();
@@ -123,7 +123,7 @@ pub(super) fn interrupt_names() -> HashMap<u32, String> {
 }
 
 /// The processes whose name, program or first word is this.
-pub(super) fn processes(name: &str) -> Vec<u32> {
+pub fn processes(name: &str) -> Vec<u32> {
     proc::numbers(Path::new("/proc"))
         .into_iter()
         .filter(|&pid| pid != std::process::id() && is_called(pid, name))

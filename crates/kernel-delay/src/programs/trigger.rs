@@ -4,7 +4,7 @@ use bpf_insn::Reg::{R0, R1, R2, R6, R8};
 use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Size, Width};
 
 use super::emit;
-use super::layout::{Counts, WINDOW, WindowValue, armed, offset};
+use crate::layout::{Counts, WINDOW, WindowValue, armed, offset};
 
 /// What a trigger does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -5,12 +5,13 @@
 //! cut to the window; then the mark is now, and the bucket is the new one. So all of a thread's time is somewhere, once.
 //! Nothing is reset when a window starts: sums only grow, and user space takes the difference.
 //!
+//! What lies where in the maps is in [`layout`].
+//!
 //! All programs are typed tracepoints (`tp_btf`), which read the tasks that they are given without a helper, and leave at
 //! the first comparison if the task is none of the process's.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`layout`] | what lies where in the maps |
 //! | `emit` | what all programs do: find the thread, account, count |
 //! | `calls` | system calls |
 //! | `sched` | the scheduler: switches, wake-ups |
@@ -22,17 +23,16 @@
 mod calls;
 mod emit;
 mod interrupts;
-pub mod layout;
 mod preemptors;
 mod sched;
 mod trigger;
 pub mod upcalls;
 
+use bpf_codegen::{BtfTarget, Module, ProgramDef, ProgramKind};
 use bpf_insn::{AsmError, Code, MapDef};
 use zerocopy::FromZeros as _;
 
-use crate::module::{BtfTarget, Module, ProgramDef, ProgramKind};
-use layout::{Comm, Thread, ThreadValue, offset};
+use crate::layout::{self, Comm, Thread, ThreadValue, offset};
 pub use trigger::{TriggerKind, TriggerUse, trigger};
 
 /// Where things are in the kernel's structures: bytes from their beginning.
@@ -71,7 +71,7 @@ pub struct Setting {
     /// How many threads there is room for.
     pub threads: u32,
     /// Whether and which calls are sent as events.
-    pub events: Option<Events>,
+    pub events: Option<EventOptions>,
 }
 
 impl Setting {
@@ -83,8 +83,8 @@ impl Setting {
 
 /// Which system calls are sent as events.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Events {
-    /// Those that took at least so many nanoseconds.
+pub struct EventOptions {
+    /// Those that took at least this many nanoseconds.
     pub at_least: u64,
     /// Whether `poll` and what stands for it are left out.
     pub skip_polls: bool,
@@ -147,7 +147,7 @@ pub fn peek(setting: &Setting) -> Result<ProgramDef, AsmError> {
 pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result<Module, AsmError> {
     let mut module = Module { maps: layout::maps(setting.threads), programs: Vec::new() };
     if let Some(events) = &setting.events {
-        module.maps.push(MapDef::ring_buffer(crate::event::RING, events.ring_bytes));
+        module.maps.push(MapDef::ring_buffer(bpf_codegen::event::RING, events.ring_bytes));
     }
     for Hook { tracepoint, code } in &HOOKS {
         let Some(btf_id) = btf_id(tracepoint) else { continue };

@@ -1,0 +1,139 @@
+//! All that can go wrong on the way to a sample.
+
+use std::io;
+
+use bpf_insn::AsmError;
+use bpf_session::SessionError;
+use thiserror::Error;
+use typeinfo::TypeError;
+
+use crate::layout::WrongSize;
+use crate::trigger::Trigger;
+
+/// Why there is no sample of a process's threads.
+#[derive(Debug, Error)]
+pub enum DelayError {
+    /// The kernel did not take the programs.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A map or the ring holds what it can't: a mistake of ours.
+    #[error(transparent)]
+    WrongSize(#[from] WrongSize),
+    /// A program can't be made: a mistake of ours.
+    #[error(transparent)]
+    Assembly(#[from] AsmError),
+    /// The kernel's types are not what they should be.
+    #[error(transparent)]
+    Types(#[from] TypeError),
+    /// The kernel has no types.
+    #[error("this kernel tells nothing of its types: {path} (CONFIG_DEBUG_INFO_BTF)")]
+    NoTypes {
+        /// The file that should have it.
+        path: &'static str,
+        /// Why it can't be read.
+        source: io::Error,
+    },
+    /// A field is further away than an instruction reaches.
+    #[error("{path} is too far from its structure's beginning")]
+    TooFar {
+        /// The field, as C writes it.
+        path: String,
+    },
+    /// The kernel's symbols can't be read.
+    #[error("reading the kernel's symbols")]
+    Symbols {
+        /// Why.
+        source: io::Error,
+    },
+    /// A map is not there: a mistake of ours.
+    #[error("the map {name} is missing")]
+    NoMap {
+        /// Its name.
+        name: String,
+    },
+    /// A map can't be read or written.
+    #[error("using the map {name}")]
+    Map {
+        /// Its name.
+        name: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// A trigger names a tracepoint that the kernel does not have.
+    #[error("the kernel has no tracepoint {name}{}", hint(near))]
+    NoTracepoint {
+        /// The name.
+        name: String,
+        /// Names near to it.
+        near: Vec<String>,
+    },
+    /// A trigger names a function that the kernel does not have.
+    #[error("the kernel has no function {name}{}", hint(near))]
+    NoFunction {
+        /// The name.
+        name: String,
+        /// Names near to it.
+        near: Vec<String>,
+    },
+    /// A trigger names a tracepoint of system calls that is none.
+    #[error("no tracepoint is called syscalls:{event}: sys_enter_NAME, sys_exit_NAME")]
+    NoCallEvent {
+        /// The name.
+        event: String,
+    },
+    /// A trigger names a system call that does not exist.
+    #[error("no system call is called {name}")]
+    NoCall {
+        /// The name.
+        name: String,
+    },
+    /// A function that the kernel has and that nothing here can be attached to.
+    #[error(
+        "the kernel's BTF leaves the function {function} out, so that only a kprobe could be put on it, and this kernel has \
+         no kprobes (CONFIG_KPROBES){}",
+        begin_of_call(function)
+    )]
+    Untyped {
+        /// The name.
+        function: String,
+    },
+    /// A trigger at a kernel function, where none can be attached to.
+    #[error(
+        "the trigger {trigger} needs kprobes (CONFIG_KPROBES), which this kernel lacks, and it does not take fentry \
+         either (CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS); a tracepoint (t:) or a probe \
+         of the process (u:, up:) needs neither"
+    )]
+    NoKprobes {
+        /// The trigger.
+        trigger: Trigger,
+    },
+}
+
+impl DelayError {
+    /// Whether what was asked for makes no sense.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::NoTracepoint { .. } | Self::NoFunction { .. } | Self::NoCallEvent { .. } | Self::NoCall { .. }
+        )
+    }
+
+    /// Whether it is the machine or the user's rights that stand in the way.
+    pub fn is_unsupported(&self) -> bool {
+        match self {
+            Self::Session(error) => error.is_unsupported(),
+            Self::Untyped { .. } | Self::NoKprobes { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+fn hint(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
+}
+
+/// Of system calls without arguments the kernel's types have other names: where such a call begins.
+fn begin_of_call(function: &str) -> String {
+    let call = function.split_once("_sys_").filter(|(arch, _)| arch.starts_with("__"));
+    call.map_or_else(String::new, |(_, call)| format!("; t:syscalls:sys_enter_{call} is where that call begins"))
+}

@@ -1,0 +1,53 @@
+//! The maps: their names, and what they have room for.
+
+use bpf_insn::{MapDef, MapKind};
+
+use super::{Counts, InterruptKey, Log, PreemptorKey, Tally, ThreadValue, WindowValue};
+
+/// Threads by their number (`u32`): all that is known of each, a [`ThreadValue`].
+pub const THREADS: &str = "threads";
+/// One element, a [`WindowValue`]: when time counts. Written by user space and by triggers.
+pub const WINDOW: &str = "window";
+/// One element, [`Counts`]: what the programs count for themselves.
+pub const COUNTS: &str = "counts";
+/// One element: the [`ThreadValue`] that a new thread starts with.
+pub const TEMPLATE: &str = "template";
+/// Who ran on each CPU lately: a `Log` for each CPU.
+pub const LOG: &str = "log";
+/// Nanoseconds (`u64`) that others ran while a thread waited, by [`PreemptorKey`].
+pub const PREEMPTORS: &str = "preemptors";
+/// Interrupts by thread and number: a [`Tally`] by [`InterruptKey`].
+pub const INTERRUPTS: &str = "interrupts";
+/// How many upcalls of Open vSwitch there were (`u64`), by [`UpcallKey`](super::UpcallKey).
+pub const UPCALLS: &str = "upcalls";
+
+/// `BPF_F_NO_PREALLOC` of `linux/bpf.h`: a value takes memory when there is a thread for it.
+const NO_PREALLOC: u32 = 1;
+
+/// For how many threads the small values' memory is taken in advance: 20 MiB of it at most.
+const MOST_PREALLOCATED: u32 = 1 << 14;
+
+/// The size of a map's key or value.
+const fn size<T>() -> u32 {
+    size_of::<T>() as u32
+}
+
+/// The maps. There is room for `threads`, and for a number of preemptors and interrupts of each.
+pub(crate) fn maps(threads: u32) -> Vec<MapDef> {
+    let one = |name, size| MapDef::new(name, MapKind::Array, 4, size, 1);
+    let hash = |name, key, size, entries| MapDef::new(name, MapKind::Hash, key, size, entries);
+    // Where many entries are new at once, and the kernel can't be waited for, only memory that is there already will do.
+    let small = |name, key, size| {
+        let map = hash(name, key, size, threads.saturating_mul(8));
+        if threads <= MOST_PREALLOCATED { map } else { map.with_flags(NO_PREALLOC) }
+    };
+    vec![
+        hash(THREADS, 4, size::<ThreadValue>(), threads).with_flags(NO_PREALLOC),
+        one(WINDOW, size::<WindowValue>()),
+        one(COUNTS, size::<Counts>()),
+        one(TEMPLATE, size::<ThreadValue>()),
+        MapDef::new(LOG, MapKind::PercpuArray, 4, size::<Log>(), 1),
+        small(PREEMPTORS, size::<PreemptorKey>(), size::<u64>()),
+        small(INTERRUPTS, size::<InterruptKey>(), size::<Tally>()),
+    ]
+}

@@ -1,0 +1,70 @@
+//! All programs, loaded and attached in their order.
+
+use bpf_session::{Features, SessionError};
+
+use super::triggers::{self, PlacedTrigger, Prepared};
+use super::upcall_counter;
+use super::{Facts, Tracer};
+use crate::error::DelayError;
+use crate::names::poll_numbers;
+use crate::programs::{self, EventOptions, Setting};
+use crate::trigger::Trigger;
+
+/// What to attach, and to whom.
+#[derive(Debug)]
+pub struct AttachOptions<'a> {
+    /// The process.
+    pub pid: u32,
+    /// How many threads there is room for.
+    pub max_threads: u32,
+    /// Whether and which system calls are sent as events.
+    pub events: Option<EventOptions>,
+    /// What starts and stops windows, where that is not the clock. Two programs at one place would start and stop at the
+    /// same hit: a trigger that does both is one, with [`TriggerUse::Both`](programs::TriggerUse::Both).
+    pub triggers: Vec<PlacedTrigger<'a>>,
+    /// Whether the upcalls of the kernel's Open vSwitch are counted, where it is loaded.
+    pub count_upcalls: bool,
+    /// Called for each step of what can take long, by any thread: who waits for an end knows by that that it comes.
+    pub progress: fn(),
+}
+
+/// The programs, attached.
+pub struct Attached<'a> {
+    /// What makes windows with them.
+    pub tracer: Tracer,
+    /// Each trigger, and for whom it fires.
+    pub triggers: Vec<(&'a Trigger, &'static str)>,
+    /// Why upcalls are not counted, though they should be.
+    pub uncounted_upcalls: Option<SessionError>,
+}
+
+/// Makes the programs, of triggers too, and attaches them all.
+pub fn attach<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
+    let named: Vec<&Trigger> = options.triggers.iter().map(|placed| placed.trigger).collect();
+    attach_all(facts, options).map_err(|error| triggers::explain(error, &named))
+}
+
+fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
+    let AttachOptions { pid, max_threads, events, triggers, count_upcalls, progress } = options;
+    let setting = Setting { tgid: pid, task: facts.task, polls: poll_numbers(), threads: max_threads, events };
+    let mut module = programs::module(&setting, |name| facts.tracepoints.get(name).copied())?;
+    let own = module.programs.len();
+    let prepare = |placed| Prepared::add(pid, placed, facts, &mut module);
+    let prepared: Vec<Prepared<'a>> = triggers.into_iter().map(prepare).collect::<Result<_, _>>()?;
+    let upcalls = if count_upcalls { upcall_counter::add(facts, &mut module)? } else { None };
+    module.programs.push(programs::peek(&setting)?);
+    let mut tracer = Tracer::load(pid, &module, Features::detect()?.for_process(Some(pid)), progress)?;
+    // At one place the kernel runs programs in the order in which they were attached.
+    let (first, last): (Vec<_>, Vec<_>) = prepared.iter().partition(|prepared| prepared.comes_first());
+    for prepared in first {
+        prepared.attach(tracer.session(), pid)?;
+    }
+    tracer.attach(&module, own)?;
+    for prepared in last {
+        prepared.attach(tracer.session(), pid)?;
+    }
+    let upcalls = upcalls.map(|upcalls| upcalls.attach(tracer.session())).transpose();
+    tracer.upcalls = upcalls.as_ref().ok().copied().flatten();
+    let triggers = prepared.iter().map(|prepared| (prepared.trigger, prepared.whose)).collect();
+    Ok(Attached { tracer, triggers, uncounted_upcalls: upcalls.err() })
+}

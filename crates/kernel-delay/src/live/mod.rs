@@ -1,0 +1,29 @@
+//! The part of this crate that touches the kernel: it reads the kernel's types, loads and attaches the programs, opens and
+//! closes windows, and reads the maps and the ring. All else is pure.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `facts` | what the programs must know of this kernel, from its BTF |
+//! | `triggers` | the programs of triggers, and where they are attached |
+//! | `upcall_counter` | the program that counts Open vSwitch's upcalls |
+//! | `attach` | all programs, loaded and attached in their order |
+//! | `tracer` | windows made with them |
+//! | `collector` | the events of a window |
+//! | `cpu_limits` | CPU limits of the process's control groups |
+//! | `proc_thread` | what `/proc` says of processes and their threads |
+
+mod attach;
+mod collector;
+pub mod cpu_limits;
+mod facts;
+mod proc_thread;
+mod tracer;
+mod triggers;
+mod upcall_counter;
+
+pub use attach::{AttachOptions, Attached, attach};
+pub use collector::{Collector, Unwinder};
+pub use facts::Facts;
+pub use proc_thread::{command_line, processes};
+pub use tracer::{Lost, Tracer};
+pub use triggers::{PlacedTrigger, UserPlaces};

@@ -1,0 +1,43 @@
+//! The program that counts the upcalls of the kernel's Open vSwitch, where that is loaded.
+
+use std::path::Path;
+
+use bpf_codegen::Module;
+use bpf_session::{Session, SessionError};
+
+use super::Facts;
+use crate::error::DelayError;
+use crate::programs::upcalls::{FUNCTION, TRACEPOINT, map, program};
+
+/// What is there where the kernel's part of Open vSwitch is.
+const LOADED: &str = "/sys/module/openvswitch";
+
+/// The program, in a module.
+pub(super) struct Prepared {
+    program: usize,
+    /// Whether it is at the function's return, which shows errors.
+    with_errors: bool,
+}
+
+/// Adds the program to a module, where there is something to count.
+pub(super) fn add(facts: &Facts, module: &mut Module) -> Result<Option<Prepared>, DelayError> {
+    if !Path::new(LOADED).exists() {
+        return Ok(None);
+    }
+    let with_errors = facts.has_kprobes;
+    module.maps.push(map());
+    module.programs.push(program(with_errors.then_some(facts.task.result))?);
+    Ok(Some(Prepared { program: module.programs.len() - 1, with_errors }))
+}
+
+impl Prepared {
+    /// Attaches it, and says whether errors are known.
+    pub(super) fn attach(&self, session: &mut Session) -> Result<bool, SessionError> {
+        if self.with_errors {
+            session.attach_kprobe(self.program, FUNCTION, 0)?;
+        } else {
+            session.attach_raw_tracepoint(self.program, TRACEPOINT)?;
+        }
+        Ok(self.with_errors)
+    }
+}
