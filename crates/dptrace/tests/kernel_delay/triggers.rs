@@ -122,18 +122,19 @@ fn nothing_is_left_of_windows_that_are_skipped() {
     let mut target = Target::start("rounds");
     let pid = target.child.id().to_string();
     let mut arguments = vec!["-p", &pid, "--start-trigger", START, "--stop-trigger", STOP];
-    arguments.extend(["--trigger-delta", "60000000000", "-s", "100000000"]);
+    // Without copied stacks, whose unwind tables would be read for each window.
+    arguments.extend(["--trigger-delta", "60000000000", "-s", "100000000", "--stack-copy", "0"]);
     let Some(sampling) = Sampling::start(&arguments) else { return };
     target.go();
-    // Ten rounds are over when each is counted; that of dptrace is told at its end.
-    std::thread::sleep(SLEEP * 100);
+    // Ten rounds are over when each is counted; dptrace reports its windows at its end.
+    std::thread::sleep(SLEEP * 200);
     let threads = std::fs::read_dir(format!("/proc/{}/task", sampling.child.id())).unwrap().count();
     kill_process(Pid::from_child(&sampling.child), Signal::INT).unwrap();
     let (_, told) = sampling.samples();
     let skipped = told.lines().find_map(|line| line.strip_prefix("note: ")?.split_once(" windows were shorter"));
     let skipped: usize = skipped.map_or(0, |(count, _)| count.parse().unwrap());
-    // The first thread, the one that waits for signals, and the one of the present window.
-    assert!(threads <= 3 && skipped > 3, "{threads} threads after {skipped} windows");
+    // The first thread, up to two that wait for signals, and the one of the present window.
+    assert!(threads <= 4 && skipped > 3, "{threads} threads after {skipped} windows");
 }
 
 #[test]
