@@ -6,7 +6,7 @@ use bpf_insn::{Addr, AluOp, AtomicOp, Callee, Code, Imm64, Insn, Reg, Size, Src,
 use crate::alu;
 use crate::fault::{Fault, Place, Wrong};
 use crate::machine::Machine;
-use crate::memory::{POISON, STACK_BYTES, What};
+use crate::memory::{STACK_BYTES, What};
 
 /// How many functions may be open at once (`MAX_CALL_FRAMES` of `linux/bpf_verifier.h`).
 const MOST_FRAMES: usize = 8;
@@ -88,7 +88,7 @@ impl<'m, 'a> Run<'m, 'a> {
             functions.push(Function { name, lines: code.lines(), at, handle });
         }
         let context = machine.memory.add(What::Context, context.to_vec());
-        let stack = |depth| machine.memory.add(What::Stack(depth), vec![POISON; STACK_BYTES as usize]);
+        let stack = |depth| machine.memory.add(What::Stack(depth), vec![0; STACK_BYTES as usize]);
         let stacks = (0..MOST_FRAMES).map(stack).collect();
         let sleepable = program.sleepable;
         Self { machine, functions, context, stacks, depth: 0, steps: 0, sleepable, locks: 0 }

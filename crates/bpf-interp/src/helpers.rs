@@ -268,7 +268,7 @@ impl Run<'_, '_> {
         if helper == Helper::RINGBUF_SUBMIT
             && let Some(ring) = self.machine.maps.iter_mut().find(|map| map.def.name == ring)
         {
-            ring.records.push(bytes);
+            ring.submit(record, bytes);
         }
         Ok(0)
     }

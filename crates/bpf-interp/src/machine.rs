@@ -8,7 +8,7 @@ use crate::exec::{Program, Run};
 use crate::fault::{Fault, Place, Wrong};
 use crate::foreign::Foreign;
 use crate::maps::Map;
-use crate::memory::{Memory, POISON};
+use crate::memory::Memory;
 
 /// The bytes of a task's name, its end included (`TASK_COMM_LEN` of `linux/sched.h`).
 pub(crate) const COMM_BYTES: usize = 16;
@@ -179,8 +179,9 @@ impl Machine {
             .map(|map| map.keys().iter().flat_map(|key| map.values(key).to_vec()).collect())
             .unwrap_or_default();
         for value in values {
+            let garbage = self.memory.garbage(self.memory.whole(value).len());
             if let Some(bytes) = self.memory.whole_mut(value).get_mut(from..) {
-                bytes.fill(POISON);
+                bytes.copy_from_slice(&garbage[from..]);
             }
         }
     }

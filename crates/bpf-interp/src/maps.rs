@@ -36,8 +36,8 @@ pub(crate) struct Map {
     pub(crate) def: MapDef,
     pub(crate) handle: u64,
     entries: BTreeMap<Vec<u8>, Entry>,
-    /// Of a ring, the submitted records.
-    pub(crate) records: Vec<Vec<u8>>,
+    /// Of a ring, the records in the order in which they were reserved, which is the reader's, with what was submitted.
+    records: Vec<(u64, Option<Vec<u8>>)>,
     /// Of a ring, how much is taken.
     taken: u64,
     turns: u64,
@@ -174,7 +174,10 @@ impl Map {
             return Ok(0);
         }
         self.taken += Self::room(bytes);
-        Ok(memory.add(What::Record(self.def.name.clone()), vec![crate::memory::POISON; bytes as usize]))
+        let garbage = memory.garbage(bytes as usize);
+        let record = memory.add(What::Record(self.def.name.clone()), garbage);
+        self.records.push((record, None));
+        Ok(record)
     }
 
     /// How many bytes wait in the ring.
@@ -182,9 +185,16 @@ impl Map {
         self.is_ring().map(|()| self.taken)
     }
 
+    /// Submits a record.
+    pub(crate) fn submit(&mut self, record: u64, bytes: Vec<u8>) {
+        if let Some(found) = self.records.iter_mut().rev().find(|(address, _)| *address == record) {
+            found.1 = Some(bytes);
+        }
+    }
+
     /// The records that were submitted, which go out of the ring.
     pub(crate) fn drain(&mut self) -> Vec<Vec<u8>> {
         self.taken = 0;
-        std::mem::take(&mut self.records)
+        std::mem::take(&mut self.records).into_iter().filter_map(|(_, bytes)| bytes).collect()
     }
 }

@@ -9,8 +9,6 @@ const FIRST: u64 = 0xff00_0000_0000_0000;
 const SPREAD: u32 = 24;
 /// How far behind the beginning of its part of the address space a region begins.
 const LEAD: u64 = 1 << 22;
-/// What memory holds that nobody has written.
-pub(crate) const POISON: u8 = 0xa5;
 
 /// The bytes of a frame (`MAX_BPF_STACK` of `linux/filter.h`).
 pub(crate) const STACK_BYTES: u64 = 512;
@@ -47,6 +45,8 @@ struct Region {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     regions: Vec<Region>,
+    /// What the next [`Memory::garbage`] is made of.
+    seed: u64,
 }
 
 /// Whether bytes are read or written.
@@ -75,10 +75,24 @@ impl Memory {
         address(self.regions.len() - 1)
     }
 
+    /// What memory holds that nobody has written: other bytes each time, none of them 0, so that no two places are equal by
+    /// chance.
+    pub(crate) fn garbage(&mut self, bytes: usize) -> Vec<u8> {
+        let mut found = Vec::with_capacity(bytes + 8);
+        while found.len() < bytes {
+            // The multiplier of Knuth's MMIX; the upper bits are the better ones.
+            self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            found.extend((self.seed ^ self.seed >> 32 | 0x8080_8080_8080_8080).to_le_bytes());
+        }
+        found.truncate(bytes);
+        found
+    }
+
     /// Makes a region a fresh one of the same size.
     pub(crate) fn renew(&mut self, address: u64) {
+        let garbage = self.garbage(self.whole(address).len());
         if let Some(region) = split(address).and_then(|(index, _)| self.regions.get_mut(index)) {
-            region.bytes.fill(POISON);
+            region.bytes = garbage;
             region.written.fill(false);
             region.alive = true;
         }

@@ -160,6 +160,19 @@ fn strings_and_buffers_of_a_process() {
         &[TEXT],
         &["@[a text of the process]: 1", "true"],
     );
+    // What lies behind a string's end is no part of it: each hit finds other bytes there.
+    for arch in MACHINES {
+        let keys = "@a[str(arg0)] = 1; $s = str(arg0, 40); @b[$s, comm] = 1; @c[(comm, str(arg0, 30))] = 1;";
+        let mut session = Session::new(&format!("uprobe:/bin/a:f {{ {keys} }}"), &sample::on(arch));
+        prepare(&mut session);
+        for _ in 0..3 {
+            hit_in(&mut session, &called(arch, &[TEXT]));
+            session.machine.spoil("scratch", 8);
+        }
+        for map in ["@a", "@b", "@c"] {
+            assert_eq!(session.map(map).len(), 1, "{arch}: {map} {:?}", session.map(map));
+        }
+    }
     function("$n = arg1; print(str(arg0, $n));", &[TEXT, 4], &["a t"]);
     function("print(*(uint16 *)arg0); print(((uint8 *)arg0)[2]);", &[TEXT], &["8289", "116"]);
     function("print(str(0)); print(str(5));", &[], &["", ""]);
@@ -221,6 +234,19 @@ fn what_fails_is_counted() {
         let outside = "struct s { int x[4]; } begin { $v = (int32[4])cpu; print($v[cpu + 9]); }";
         let outside = outside.replace("(int32[4])cpu", "((struct s *)curtask)->x");
         assert_eq!(failed(&outside, &target), [(FailureKind::OutOfBounds, 1)]);
+    }
+}
+
+#[test]
+fn scratch_memory_is_given_back() {
+    for arch in MACHINES {
+        let script = "uprobe:/bin/a:f { if (arg0) { return; } $s = str(arg1, 200); print($s); }";
+        let mut session = Session::new(script, &sample::on(arch));
+        prepare(&mut session);
+        for number in 0..20 {
+            let printed = hit_in(&mut session, &called(arch, &[number % 2, TEXT]));
+            assert_eq!(printed.len() as u64, 1 - number % 2, "{arch}: hit {number}");
+        }
     }
 }
 

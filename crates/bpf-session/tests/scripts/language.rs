@@ -45,6 +45,10 @@ fn signs_are_those_of_the_manual() {
 fn what_has_an_effect_has_it_once_and_in_order() {
     prints("begin { let $i: uint64 = 5; print($i++ ?: 9); print($i); print(0 ?: $i); }", &["5", "6", "6"]);
     prints(r#"begin { let $i: uint64 = 1; printf("%d %d %d\n", $i, { $i = 5; $i }, $i); }"#, &["1 5 5\n"]);
+    prints(
+        "begin { print({ print(1); 2 }); print((3, { for ($i : 4..6) { print($i); } 6 })); }",
+        &["1", "2", "4", "5", "(3, 6)"],
+    );
     prints(r#"begin { $s = "a"; print($s == { $s = "b"; $s }); print({ $s = "c"; $s } == $s); }"#, &["false", "true"]);
 }
 
