@@ -1,7 +1,7 @@
 //! The right to run a test on the live kernel, or with a program that may not be here.
 //!
 //! A test that can't run says `SKIPPED (what): reason` and passes; with `DPTRACE_REQUIRE_KERNEL_TESTS=1`, as in CI, that is a
-//! failure.
+//! failure. With `DPTRACE_NO_KERNEL_TESTS=1` none runs, also as root: `cargo xtask check`.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,6 +23,10 @@ pub fn skip(what: &str, reason: &str) {
 #[track_caller]
 pub fn may_run(what: &str) -> Option<MutexGuard<'static, ()>> {
     use std::os::unix::fs::MetadataExt as _;
+    if std::env::var_os("DPTRACE_NO_KERNEL_TESTS").is_some_and(|value| value == "1") {
+        skip(what, "DPTRACE_NO_KERNEL_TESTS is set");
+        return None;
+    }
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
         return Some(guard);

@@ -1,7 +1,8 @@
 //! Development only: what cargo itself does not do. `cargo xtask vm` runs dptrace on other kernels, `cargo xtask dist`
-//! makes what is handed out.
+//! makes what is handed out, `cargo xtask check` is what a contributor without root runs.
 #![forbid(unsafe_code)]
 
+mod check;
 mod dist;
 mod vm;
 
@@ -21,6 +22,8 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Task {
+    /// Check form, lints and all tests that need neither root nor a kernel
+    Check,
     /// Run dptrace in virtual machines with other kernels
     Vm(vm::VmArgs),
     /// Make the folder of what is handed out: the static program, its manual, packages, checksums
@@ -29,6 +32,7 @@ enum Task {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
+        Task::Check => check::run(),
         Task::Vm(args) => vm::run(&args),
         Task::Dist(args) => dist::run(&args),
     }
