@@ -21,7 +21,7 @@ pub use dynamic::Dynamic;
 pub use identity::{BuildId, DebugLink};
 pub use map::{AddressMap, Segment};
 use notes::NoteArea;
-pub use ranges::{HEADER_BYTES, table_ranges};
+pub use ranges::{HEADER_BYTES, merged, table_ranges};
 
 pub(crate) const LE: LittleEndian = LittleEndian;
 type Header = FileHeader64<LittleEndian>;
@@ -102,9 +102,9 @@ impl<'data> ElfImage<'data> {
 
     /// The identifier that the linker gave this build (`NT_GNU_BUILD_ID`).
     pub fn build_id(&self) -> Option<BuildId> {
-        let mut areas = self.note_areas(|_| true);
-        areas.extend(self.note_segments());
-        areas.iter().find_map(BuildId::find)
+        let (areas, _) = distinct(self.note_areas(|_| true));
+        let found = areas.iter().find_map(BuildId::find);
+        found.or_else(|| self.note_segments().0.iter().find_map(BuildId::find))
     }
 
     /// The separate debug file that this file names (`.gnu_debuglink`).
@@ -138,13 +138,13 @@ impl<'data> ElfImage<'data> {
         })
     }
 
-    /// The note sections with this name.
-    pub(crate) fn note_sections(&self, name: &[u8]) -> Vec<NoteArea<'data>> {
-        self.note_areas(|section| self.has_name(section, name))
+    /// The note sections with this name, and how many were left out.
+    pub(crate) fn note_sections(&self, name: &[u8]) -> (Vec<NoteArea<'data>>, usize) {
+        distinct(self.note_areas(|section| self.has_name(section, name)))
     }
 
-    /// The note segments, which stay when the section headers were stripped.
-    pub(crate) fn note_segments(&self) -> Vec<NoteArea<'data>> {
+    /// The note segments, which stay when the section headers were stripped, and how many were left out.
+    pub(crate) fn note_segments(&self) -> (Vec<NoteArea<'data>>, usize) {
         let notes = self.segments.iter().filter(|segment| segment.p_type(LE) == object::elf::PT_NOTE);
         distinct(notes.filter_map(|segment| {
             let bytes = segment.data(LE, self.data).ok()?;
@@ -153,13 +153,13 @@ impl<'data> ElfImage<'data> {
         }))
     }
 
-    fn note_areas(&self, wanted: impl Fn(&Section) -> bool) -> Vec<NoteArea<'data>> {
+    fn note_areas(&self, wanted: impl Fn(&Section) -> bool) -> impl Iterator<Item = NoteArea<'data>> {
         let notes = self.sections.iter().filter(|section| section.sh_type(LE) == object::elf::SHT_NOTE);
-        distinct(notes.filter(|section| wanted(section)).filter_map(|section| {
+        notes.filter(move |section| wanted(section)).filter_map(|section| {
             let bytes = self.section_data(section).ok()?;
             let offset = FileOffset(section.sh_offset(LE));
             Some(NoteArea { offset, bytes, align: section.sh_addralign(LE) })
-        }))
+        })
     }
 
     fn sections_named<'a>(&'a self, name: &'a [u8]) -> impl Iterator<Item = &'data Section> + 'a {
@@ -173,15 +173,18 @@ impl<'data> ElfImage<'data> {
     }
 }
 
-/// The first areas that have no byte in common, so that what is read of them is no more than the file.
-fn distinct<'data>(areas: impl Iterator<Item = NoteArea<'data>>) -> Vec<NoteArea<'data>> {
-    let mut kept: Vec<NoteArea<'data>> = Vec::new();
-    for area in areas.take(MAX_NOTE_AREAS) {
-        if !kept.iter().any(|known| known.overlaps(&area)) {
+/// The first areas that have no byte in common, so that what is read of them is no more than the file; and how many others
+/// there are.
+fn distinct<'data>(areas: impl Iterator<Item = NoteArea<'data>>) -> (Vec<NoteArea<'data>>, usize) {
+    let (mut kept, mut left_out) = (Vec::<NoteArea<'data>>::new(), 0);
+    for area in areas {
+        if kept.len() < MAX_NOTE_AREAS && !kept.iter().any(|known| known.overlaps(&area)) {
             kept.push(area);
+        } else {
+            left_out += 1;
         }
     }
-    kept
+    (kept, left_out)
 }
 
 fn program_headers<'data>(header: &Header, data: &'data [u8]) -> Result<&'data [ProgramHeader], ProbesError> {

@@ -58,6 +58,12 @@ pub enum ProbesError {
         /// What the reader found.
         detail: String,
     },
+    /// Sections or segments of notes that are not read.
+    #[error("{count} areas of notes overlap others, or are more than any linker writes")]
+    NoteAreas {
+        /// How many there are.
+        count: usize,
+    },
     /// No loadable segment holds this address in the file.
     #[error("no loadable segment holds the virtual address {vaddr}")]
     VaddrUnmapped {

@@ -8,9 +8,10 @@ mod note;
 mod resolve;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::address::{ElfVaddr, FileOffset};
-use crate::args::ArgSpec;
+use crate::args::{self, ArgSpec};
 use crate::code::{Code, CodeBytes, CodePlace};
 use crate::elf::{
     ElfImage,
@@ -56,8 +57,8 @@ pub struct Place {
     pub at: CodePlace,
     /// The counter that says whether anyone listens, if the program has one for this probe.
     pub semaphore: Option<Semaphore>,
-    /// Where the arguments are found at this place.
-    pub args: Vec<ArgSpec>,
+    /// Where the arguments are found at this place. Places whose notes say the same share them.
+    pub args: Arc<[ArgSpec]>,
 }
 
 /// A 16-bit counter in the program's data. The program skips the probe (and the work of making its arguments) while it is
@@ -80,11 +81,17 @@ impl UsdtProbes {
     /// probe's is broken.
     pub fn read_with(image: &ElfImage<'_>, bytes: &dyn CodeBytes) -> Self {
         let code = Code::new(image, bytes);
-        let mut reader = Reader { image, code: &code, probes: Self::default(), index: HashMap::new() };
-        let areas = image.note_sections(NOTE_SECTION);
-        let areas = if areas.is_empty() { image.note_segments() } else { areas };
+        let mut reader =
+            Reader { image, code: &code, probes: Self::default(), index: HashMap::new(), args: HashMap::new() };
+        let (mut areas, mut left_out) = image.note_sections(NOTE_SECTION);
+        if areas.is_empty() {
+            (areas, left_out) = image.note_segments();
+        }
         for area in areas {
             reader.area(area);
+        }
+        if left_out > 0 {
+            reader.fault(ProbesError::NoteAreas { count: left_out });
         }
         reader.probes
     }
@@ -106,6 +113,9 @@ struct Reader<'image, 'data> {
     probes: UsdtProbes,
     /// Where in the list a probe of this provider and name is.
     index: HashMap<(&'data str, &'data str), usize>,
+    /// The arguments of each text that was met: copies of one probe mostly have the same, and a list takes ten times the
+    /// memory of its text.
+    args: HashMap<&'data [u8], Arc<[ArgSpec]>>,
 }
 
 impl<'data> Reader<'_, 'data> {
@@ -129,12 +139,18 @@ impl<'data> Reader<'_, 'data> {
 
     /// The provider, the name and the place that a note describes.
     fn note(
-        &self,
+        &mut self,
         raw: &RawNote<'data>,
         base: Option<ElfVaddr>,
     ) -> Result<((&'data str, &'data str), Place), NoteFault> {
         let note = Note::parse(raw)?;
-        Ok(((note.provider, note.name), note.place(self.image, self.code, base)?))
+        let parse = |args: &[u8]| args::parse_args(self.image.arch(), &String::from_utf8_lossy(args));
+        let args = match self.args.get(note.args) {
+            Some(known) => Arc::clone(known),
+            None => Arc::from(parse(note.args)?),
+        };
+        self.args.entry(note.args).or_insert_with(|| Arc::clone(&args));
+        Ok(((note.provider, note.name), note.place(self.image, self.code, base, args)?))
     }
 
     fn add(&mut self, (provider, name): (&'data str, &'data str), place: Place) {
@@ -142,9 +158,11 @@ impl<'data> Reader<'_, 'data> {
         let at = *self.index.entry((provider, name)).or_insert(known);
         if at == known {
             let (provider, name) = (provider.into(), name.into());
-            self.probes.probes.push(Probe { provider, name, places: Vec::new() });
+            // Room for one: most have one place, and the first growth would take four.
+            self.probes.probes.push(Probe { provider, name, places: vec![place] });
+        } else {
+            self.probes.probes[at].places.push(place);
         }
-        self.probes.probes[at].places.push(place);
     }
 
     fn fault(&mut self, error: ProbesError) {

@@ -94,7 +94,7 @@ fn notes_are_those_that_readelf_tells() {
         let told = told_by_us(&probes);
         assert_eq!(told, told_by_readelf(&text), "{path}");
         probes.resolve(&ElfImage::parse(&bytes).unwrap(), None);
-        let args = probes.probes.iter().flat_map(|probe| &probe.places).flat_map(|place| &place.args);
+        let args = probes.probes.iter().flat_map(|probe| &probe.places).flat_map(|place| place.args.iter());
         let unreadable: Vec<String> =
             args.filter_map(|arg| arg.unreadable().map(|reason| format!("{arg}: {reason}"))).collect();
         eprintln!(

@@ -21,11 +21,9 @@ pub(super) fn list(
     pattern: Option<&ProbePattern>,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let mut known = Vec::new();
     let mut shown = 0;
     files.for_each(Depth::Notes, |file| {
         let mut probes = read(file)?;
-        known.extend(probes.iter().map(|probe| name_for(&request.typed, probe)));
         probes.retain(|probe| pattern.is_none_or(|pattern| pattern.matches(&probe.provider, &probe.name)));
         probes.sort_by(|a, b| (&a.provider, &a.name).cmp(&(&b.provider, &b.name)));
         shown += probes.len();
@@ -38,7 +36,16 @@ pub(super) fn list(
     })?;
     match pattern {
         _ if shown > 0 => {}
-        Some(_) => return Err(nothing_fits("USDT probe", &request.typed, &request.place, &known)),
+        Some(_) => {
+            // The names are gathered only now, since there may be many.
+            let mut known = Vec::new();
+            files.for_each(Depth::Notes, |file| {
+                let probes = UsdtProbes::read(&file.image()?).probes;
+                known.extend(probes.iter().map(|probe| name_for(&request.typed, probe)));
+                Ok(())
+            })?;
+            return Err(nothing_fits("USDT probe", &request.typed, &request.place, &known));
+        }
         None => {
             let place = &request.place;
             note(&format!(
@@ -77,11 +84,11 @@ fn write_text(request: &Request, file: &ElfFile, probes: &[Probe], output: &mut 
     if probes.is_empty() {
         return Ok(());
     }
-    let out = &mut output.buffer;
-    writeln!(out, "{}", printable(file.path()))?;
-    let names: Vec<_> = probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)).collect();
-    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
-    for (probe, name) in probes.iter().zip(&names) {
+    writeln!(output.buffer, "{}", printable(file.path()))?;
+    let width = |probe: &Probe| probe.provider.chars().count() + 1 + probe.name.chars().count();
+    let width = probes.iter().map(width).max().unwrap_or_default();
+    for probe in probes {
+        let name = format!("{}:{}", probe.provider, probe.name);
         let places = match probe.places.len() {
             1 => "1 place".to_owned(),
             count => format!("{count} places"),
@@ -89,11 +96,13 @@ fn write_text(request: &Request, file: &ElfFile, probes: &[Probe], output: &mut 
         let semaphore = if has_semaphore(probe) { "semaphore" } else { "" };
         let args = if request.places { String::new() } else { first_args(probe) };
         let line = format!("  {name:width$}  {places:10}  {semaphore:9}  {args}");
-        writeln!(out, "{}", spdk_trace::printable(line.trim_end().as_bytes()))?;
+        writeln!(output.buffer, "{}", spdk_trace::printable(line.trim_end().as_bytes()))?;
         for place in probe.places.iter().filter(|_| request.places) {
             let line = format!("    {:<10}  {}", place.at.offset().to_string(), args_text(place));
-            writeln!(out, "{}", spdk_trace::printable(line.trim_end().as_bytes()))?;
+            writeln!(output.buffer, "{}", spdk_trace::printable(line.trim_end().as_bytes()))?;
+            output.drain()?;
         }
+        output.drain()?;
     }
     Ok(())
 }
@@ -122,18 +131,25 @@ fn arg_text(arg: &ArgSpec) -> String {
     if arg.unreadable().is_some() { format!("{arg} (unreadable)") } else { arg.to_string() }
 }
 
+/// A line for each probe, written place by place: a probe may have a million, and JSON values take 50 times their notes.
 fn write_json(file: &ElfFile, probes: &[Probe], output: &mut Output) -> anyhow::Result<()> {
     for probe in probes {
-        let places: Vec<_> = probe.places.iter().map(place_json).collect();
-        let line = json!({
+        let head = json!({
             "kind": "usdt",
             "provider": probe.provider,
             "name": probe.name,
             "file": printable(file.path()),
             "semaphore": has_semaphore(probe),
-            "places": places,
         });
-        writeln!(output.buffer, "{}", spdk_trace::printable_json(line.to_string()))?;
+        let head = spdk_trace::printable_json(head.to_string());
+        write!(output.buffer, "{},\"places\":[", head.trim_end_matches('}'))?;
+        for (index, place) in probe.places.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            write!(output.buffer, "{comma}{}", spdk_trace::printable_json(place_json(place).to_string()))?;
+            output.drain()?;
+        }
+        writeln!(output.buffer, "]}}")?;
+        output.drain()?;
     }
     Ok(())
 }

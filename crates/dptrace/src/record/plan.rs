@@ -144,7 +144,7 @@ impl Plan {
         let mut probes = UsdtProbes::read_with(&file.image()?, &file.code()?);
         let is_wanted = |probe: &&Probe| self.forms.iter().any(|form| form.is_of(probe));
         let places = probes.probes.iter().filter(is_wanted).flat_map(|probe| &probe.places);
-        let needs_symbols = places.flat_map(|place| &place.args).any(|arg| arg.wanted_symbol().is_some());
+        let needs_symbols = places.flat_map(|place| place.args.iter()).any(|arg| arg.wanted_symbol().is_some());
         if needs_symbols {
             let whole = file.whole()?;
             let debug = whole.debug_file();

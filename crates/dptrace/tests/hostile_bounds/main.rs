@@ -2,6 +2,7 @@
 //! memory than it may. No time is measured: what does not end at all is killed after half a minute, and has failed.
 #![expect(clippy::expect_used, reason = "a test that can't go on fails")]
 
+mod elf;
 #[path = "../common/kernel.rs"]
 #[allow(dead_code, clippy::allow_attributes, reason = "this test uses a part")]
 mod kernel;
@@ -108,4 +109,72 @@ fn unwind_tables_of_endless_rows_are_not_followed() {
     let output = limited(WITH_BPF, &["kernel-delay", "-p", &process.pid(), "--sample-time", "0.2", "-s"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && stderr.contains("is too long to be followed"), "{stderr}");
+}
+
+/// What dptrace takes of address space besides what it reads, in MiB.
+const WITHOUT: u64 = 64;
+
+/// Lists a file's probes with eight times its size at most, and gives what it printed.
+#[track_caller]
+fn listed(file: &[u8], options: &[&str]) -> (String, String) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("hostile");
+    std::fs::write(&path, file).expect("it is writable");
+    let path = path.to_str().expect("UTF-8");
+    let output = limited(WITHOUT + 8 * (file.len() as u64 >> 20), &[&["list", path], options].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"));
+    (stdout, stderr)
+}
+
+/// Notes of one name, with arguments that are the same and with a name each: a small multiple of the file, however they are
+/// shown.
+#[test]
+fn many_notes_take_a_small_multiple_of_their_size() {
+    const COUNT: usize = 20_000;
+    let same = elf::note("n", "8@%rax -4@$5 8@8(%rdi,%rsi,4)").repeat(COUNT);
+    let each = (0..COUNT).flat_map(|number| elf::note(&format!("n{number}"), "")).collect();
+    for (notes, names) in [(same, 1), (each, COUNT)] {
+        let file = elf::file(&[elf::Section::new(".note.stapsdt", elf::NOTE, notes)]);
+        let (json, _) = listed(&file, &["--json"]);
+        assert_eq!((json.lines().count(), json.matches("\"address\"").count()), (names, COUNT));
+        if names == 1 {
+            let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+            assert_eq!(value["places"].as_array().map(Vec::len), Some(COUNT));
+            assert_eq!(value["places"][COUNT - 1]["args"][1]["place"], "$5");
+        }
+        let (text, _) = listed(&file, &["--places"]);
+        assert_eq!(text.lines().count(), 1 + names + COUNT);
+    }
+}
+
+/// 65,000 sections that all have the same notes: each byte is read once, and what is left out is said.
+#[test]
+fn overlapping_notes_are_read_once() {
+    let notes = elf::note("n", "").repeat(20_000);
+    let bytes = notes.len() as u64;
+    for name in [".note.stapsdt", ".note.other"] {
+        let mut sections = vec![elf::Section::new(".note.stapsdt", elf::NOTE, notes.clone())];
+        sections.extend((0..65_000).map(|number| elf::Section {
+            name,
+            kind: elf::NOTE,
+            flags: 0,
+            content: elf::Content::Shared(bytes - number * 4),
+        }));
+        let (text, errors) = listed(&elf::file(&sections), &[]);
+        assert!(text.contains("p:n  20000 places"), "{text}");
+        let said = errors.contains("65000 areas of notes overlap others, or are more than any linker writes");
+        assert_eq!(said, name == ".note.stapsdt", "{errors}");
+    }
+}
+
+/// The text of a spec of objects that is too long to be one.
+#[test]
+fn endless_specs_are_refused() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("endless.toml");
+    std::fs::write(&path, "[[object]]\n".repeat(1 << 20)).expect("it is writable");
+    let output = limited(WITHOUT, &["generate", "--objects", path.to_str().expect("UTF-8")]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && errors.contains("object specs of at most 1 MiB"), "{errors}");
 }

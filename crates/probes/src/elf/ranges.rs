@@ -27,6 +27,20 @@ pub fn table_ranges(first: &[u8]) -> Option<Vec<Range<u64>>> {
     ])
 }
 
+/// The bytes of a file that lie in any of these ranges, in order and each once: a table of 65,000 sections can name the whole
+/// file 65,000 times.
+pub fn merged(ranges: impl Iterator<Item = Range<u64>>, file: u64) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = ranges.map(|range| range.start..range.end.min(file)).collect();
+    ranges.retain(|range| range.start < range.end);
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges.dedup_by(|next, kept| {
+        let touch = next.start <= kept.end;
+        kept.end = if touch { kept.end.max(next.end) } else { kept.end };
+        touch
+    });
+    ranges
+}
+
 impl ElfImage<'_> {
     /// Where the notes and the sections' names are. It needs no more than what [`table_ranges`] tells of.
     pub fn note_ranges(&self) -> Vec<Range<u64>> {
@@ -37,7 +51,7 @@ impl ElfImage<'_> {
         let notes = self.sections.iter().filter(|section| section.sh_type(LE) == object::elf::SHT_NOTE);
         let sections = names.into_iter().chain(notes).map(|it| range(it.sh_offset(LE), it.sh_size(LE)));
         let segments = self.segments.iter().filter(|segment| segment.p_type(LE) == object::elf::PT_NOTE);
-        sections.chain(segments.map(|it| range(it.p_offset(LE), it.p_filesz(LE)))).collect()
+        merged(sections.chain(segments.map(|it| range(it.p_offset(LE), it.p_filesz(LE)))), self.data.len() as u64)
     }
 
     /// Where the table of the file's unwind information is (`PT_GNU_EH_FRAME`, the section `.eh_frame_hdr`): as an address
@@ -64,5 +78,21 @@ impl ElfImage<'_> {
     pub(crate) fn range_of_type(&self, kind: u32) -> Option<Range<u64>> {
         let section = self.section_of_type(kind)?;
         Some(section.sh_offset(LE)..section.sh_offset(LE).checked_add(section.sh_size(LE))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_byte_is_named_once() {
+        let check = |ranges: &[(u64, u64)], wanted: &[(u64, u64)]| {
+            let found = merged(ranges.iter().map(|(start, end)| *start..*end), 100);
+            assert_eq!(found, wanted.iter().map(|(start, end)| *start..*end).collect::<Vec<_>>());
+        };
+        check(&[(50, 60), (10, 20), (15, 30), (20, 25), (60, 70)], &[(10, 30), (50, 70)]);
+        check(&[(90, 200), (0, 5), (150, 160), (7, 7)], &[(0, 5), (90, 100)]);
+        check(&vec![(0, 100); 65_000], &[(0, 100)]);
     }
 }

@@ -1,8 +1,10 @@
 //! One note's descriptor, and the place that it describes.
 
+use std::sync::Arc;
+
 use super::{Place, Semaphore};
 use crate::address::ElfVaddr;
-use crate::args;
+use crate::args::ArgSpec;
 use crate::code::Code;
 use crate::elf::{AddressMap, ElfImage, notes::RawNote};
 use crate::error::NoteFault;
@@ -18,7 +20,7 @@ const MIN_DESCRIPTOR: usize = 27;
 pub(super) struct Note<'data> {
     pub(super) provider: &'data str,
     pub(super) name: &'data str,
-    args: &'data [u8],
+    pub(super) args: &'data [u8],
     probe: ElfVaddr,
     /// Where `.stapsdt.base` was when the file was linked; 0 if it had none.
     base: ElfVaddr,
@@ -55,6 +57,7 @@ impl<'data> Note<'data> {
         image: &ElfImage<'_>,
         code: &Code<'_>,
         base: Option<ElfVaddr>,
+        args: Arc<[ArgSpec]>,
     ) -> Result<Place, NoteFault> {
         // Prelink moves what is loaded, and thereby the section, but not the notes: the section's move is everyone's
         // (systemtap wiki, UserSpaceProbeImplementation).
@@ -72,7 +75,6 @@ impl<'data> Note<'data> {
             0 => None,
             address => Some(semaphore(map, ElfVaddr(address.wrapping_add(shift)))?),
         };
-        let args = args::parse_args(image.arch(), &String::from_utf8_lossy(self.args))?;
         let at = code.usdt(vaddr).map_err(|fault| NoteFault::ProbePlace { fault })?;
         Ok(Place { vaddr, at, semaphore, args })
     }

@@ -1,6 +1,7 @@
 //! Looks up the symbols that arguments name.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::UsdtProbes;
 use crate::elf::ElfImage;
@@ -9,7 +10,7 @@ use crate::symbols::SymbolAddresses;
 impl UsdtProbes {
     /// The symbols that arguments still wait for. Most files have none.
     pub fn wanted_symbols(&self) -> HashSet<&str> {
-        let args = self.probes.iter().flat_map(|probe| &probe.places).flat_map(|place| &place.args);
+        let args = self.probes.iter().flat_map(|probe| &probe.places).flat_map(|place| place.args.iter());
         args.filter_map(|arg| arg.wanted_symbol()).collect()
     }
 
@@ -26,7 +27,10 @@ impl UsdtProbes {
             found.search(debug, &wanted);
         }
         for place in self.probes.iter_mut().flat_map(|probe| &mut probe.places) {
-            for arg in &mut place.args {
+            if place.args.iter().all(|arg| arg.wanted_symbol().is_none()) {
+                continue;
+            }
+            for arg in Arc::make_mut(&mut place.args) {
                 if let Some(name) = arg.wanted_symbol() {
                     let address = found.get(name);
                     arg.resolve(image.arch(), image.kind(), place.vaddr, address);

@@ -1,5 +1,7 @@
 //! Probes in files that processes run.
 
+use std::collections::HashMap;
+
 use bt_lang::Diagnostic;
 use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind, SourceLine};
 use probes::args::ArgSpec;
@@ -145,12 +147,14 @@ pub(super) fn usdt(
     for probe in found {
         let name = format!("usdt:{}:{}:{}", probe.shown, probe.provider, probe.name);
         let mut groups: Vec<(&[ArgSpec], Vec<UprobePlace>)> = Vec::new();
+        let mut numbers: HashMap<&[ArgSpec], usize> = HashMap::new();
         for place in &probe.places {
             let semaphore = place.semaphore.map(|semaphore| semaphore.offset.0);
             let at = UprobePlace { at: place.at, semaphore, cookie: 0 };
-            match groups.iter_mut().find(|(args, _)| *args == place.args.as_slice()) {
-                Some((_, places)) => places.push(at),
-                None => groups.push((&place.args, vec![at])),
+            let known = groups.len();
+            match *numbers.entry(&place.args).or_insert(known) {
+                number if number == known => groups.push((&place.args, vec![at])),
+                number => groups[number].1.push(at),
             }
         }
         for (args, places) in groups {
