@@ -4,6 +4,8 @@
 //! read until the first name is asked for; then the names of all top-level entries are, once. Not read: split DWARF,
 //! supplementary files (dwz), big-endian files, and the unrelocated sections of object files.
 
+mod abbrevs;
+mod bounds;
 mod decode;
 mod index;
 mod lines;
@@ -15,6 +17,7 @@ use std::sync::OnceLock;
 use crate::error::TypeError;
 use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Type, TypeRef};
 use crate::source::{Source, Visit};
+pub use bounds::LineBounds;
 use index::Index;
 pub use lines::SourceLine;
 pub use sections::{DebugSection, DwarfSections, SectionFormat};

@@ -10,6 +10,7 @@ use gimli::{
     DebugStrOffsetsBase, DebuggingInformationEntry, EndianSlice, LittleEndian, UnitHeader, UnitOffset, UnitType,
 };
 
+use super::abbrevs;
 use super::sections::DwarfSections;
 use crate::error::TypeError;
 
@@ -93,6 +94,8 @@ impl<'data> Units<'data> {
     pub(super) fn abbrevs<'u>(&self, unit: &'u Unit<'data>) -> Result<&'u Abbreviations, TypeError> {
         let read = || {
             let table = self.sections.abbrev.get(unit.header.debug_abbrev_offset().0..unit.abbrev_end)?;
+            // Also an entry of one byte has all the attributes of its abbreviation.
+            abbrevs::length(EndianSlice::new(table, LittleEndian))?;
             DebugAbbrev::new(table, LittleEndian).abbreviations(DebugAbbrevOffset(0)).ok()
         };
         let abbrevs = unit.abbrevs.get_or_init(read).as_ref();

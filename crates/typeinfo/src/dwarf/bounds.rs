@@ -1,0 +1,306 @@
+//! What of debug information may be given to a library that finds functions and lines in it (`addr2line`).
+//!
+//! Such a library does with each unit what the unit says: it goes down inlined functions by recursion, and copies ranges,
+//! paths and rows as often as they are referred to. A file of 1 MB can refer to 1 MB 100,000 times. [`LineBounds`] works out
+//! what that comes to before it is done, unit by unit as they are asked for.
+
+use gimli::{
+    AbbreviationsCacheStrategy, AttributeValue, DebugAranges, DebugLineOffset, Dwarf, EntriesRaw, RangeListsOffset,
+    Reader, Section as _, Unit, UnitHeader, UnitRef, UnitType,
+};
+
+use super::abbrevs;
+use crate::error::TypeError;
+
+/// How deep inlined functions may be within each other: each level is a call. Compilers inline to some ten levels.
+const MAX_INLINED: usize = 256;
+/// How much more memory than the sections have what is made of them may take: a row of lines, of one to four bytes, becomes
+/// 24, and is a fifth of what there is.
+const MEMORY: u64 = 8;
+/// What a small file may have more than that.
+const FREE: u64 = 16 << 20;
+/// What a row becomes, which has at least a byte.
+const ROW: u64 = 24;
+/// What a byte of the names of files becomes: an entry has at least five, and becomes 160.
+const FILE_NAMES: u64 = 32;
+/// What a range becomes.
+const RANGE: u64 = 40;
+
+/// What may still be done.
+#[derive(Debug)]
+struct Left(u64);
+
+/// Why no lines are looked for.
+enum Stop {
+    /// The library would stop at the same place.
+    Broken,
+    Refused(TypeError),
+}
+
+impl From<gimli::Error> for Stop {
+    fn from(_: gimli::Error) -> Self {
+        Self::Broken
+    }
+}
+
+impl Left {
+    fn charge(&mut self, cost: u64, offset: usize) -> Result<(), Stop> {
+        let detail = || "its functions and lines would take many times its size".to_owned();
+        let too_much = || Stop::Refused(TypeError::Dwarf { section: ".debug_info", offset, detail: detail() });
+        self.0 = self.0.checked_sub(cost).ok_or_else(too_much)?;
+        Ok(())
+    }
+}
+
+/// A unit, and what was found of it.
+#[derive(Debug)]
+struct Known<R: Reader<Offset = usize>> {
+    header: UnitHeader<R>,
+    verdict: Option<Result<(), TypeError>>,
+}
+
+/// The bounds of a file's debug information.
+#[derive(Debug)]
+pub struct LineBounds<R: Reader<Offset = usize>> {
+    units: Vec<Known<R>>,
+    /// Addresses, the highest end of all ranges up to this one, and the unit's number; by the first address.
+    ranges: Vec<(u64, u64, usize)>,
+    left: Left,
+}
+
+impl<R: Reader<Offset = usize>> LineBounds<R> {
+    /// Looks at the first entry of each unit. The sections are made ready for the library: abbreviations are read once, and
+    /// `.debug_aranges`, which can say of any address that it is a unit's, is taken away.
+    pub fn new(dwarf: &mut Dwarf<R>) -> Result<Self, TypeError> {
+        let mut none = dwarf.debug_info.reader().clone();
+        none.empty();
+        dwarf.debug_aranges = DebugAranges::from(none);
+        let mut bounds = Self { units: Vec::new(), ranges: Vec::new(), left: Left(budget(dwarf)) };
+        check_abbreviations(dwarf)?;
+        if let Some(shared) = dwarf.sup() {
+            bounds.check_shared(shared)?;
+        }
+        dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::All);
+        let mut headers = dwarf.units();
+        while let Ok(Some(header)) = headers.next() {
+            match bounds.add(dwarf, header) {
+                Err(Stop::Refused(error)) => return Err(error),
+                Ok(()) | Err(Stop::Broken) => {}
+            }
+        }
+        bounds.ranges.sort_unstable();
+        let mut highest = 0;
+        for (_, end, _) in &mut bounds.ranges {
+            highest = highest.max(*end);
+            *end = highest;
+        }
+        Ok(bounds)
+    }
+
+    /// Whether functions and lines may be looked for at an address.
+    pub fn check(&mut self, dwarf: &Dwarf<R>, address: u64) -> Result<(), TypeError> {
+        let above = self.ranges.partition_point(|(begin, ..)| *begin <= address);
+        for index in (0..above).rev() {
+            let (_, highest, unit) = self.ranges[index];
+            if highest <= address {
+                break;
+            }
+            self.check_unit(dwarf, unit)?;
+        }
+        Ok(())
+    }
+
+    fn check_unit(&mut self, dwarf: &Dwarf<R>, number: usize) -> Result<(), TypeError> {
+        let Some(Known { header, verdict }) = self.units.get_mut(number) else { return Ok(()) };
+        if verdict.is_none() {
+            let found = dwarf.unit(header.clone()).map_err(Stop::from).and_then(|unit| {
+                let at = header.debug_info_offset().map_or(0, |offset| offset.0);
+                walk(unit.unit_ref(dwarf), at, &mut self.left)?;
+                lines(dwarf, &unit, at, &mut self.left)
+            });
+            *verdict = Some(match found {
+                Err(Stop::Refused(error)) => Err(error),
+                Ok(()) | Err(Stop::Broken) => Ok(()),
+            });
+        }
+        verdict.clone().unwrap_or(Ok(()))
+    }
+
+    /// What a file shares with others (dwz(1)) is asked for names only, but the beginnings of its units are all read.
+    fn check_shared(&mut self, shared: &Dwarf<R>) -> Result<(), TypeError> {
+        check_abbreviations(shared)?;
+        self.left.0 = self.left.0.saturating_add(budget(shared));
+        let mut headers = shared.units();
+        while let Ok(Some(header)) = headers.next() {
+            let at = header.debug_info_offset().map_or(0, |offset| offset.0);
+            let cost = file_names(shared, &header).unwrap_or(0).saturating_mul(FILE_NAMES);
+            if let Err(Stop::Refused(error)) = self.left.charge(cost, at) {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, dwarf: &Dwarf<R>, header: UnitHeader<R>) -> Result<(), Stop> {
+        if matches!(header.type_(), UnitType::Type { .. } | UnitType::SplitType { .. }) {
+            return Ok(());
+        }
+        let at = header.debug_info_offset().map_or(0, |offset| offset.0);
+        // The library reads the names of its files of each unit at once.
+        self.left.charge(file_names(dwarf, &header)?.saturating_mul(FILE_NAMES), at)?;
+        let unit = dwarf.unit(header.clone())?;
+        let number = self.units.len();
+        self.units.push(Known { header, verdict: None });
+        if matches!(unit.header.type_(), UnitType::Partial) {
+            return Ok(());
+        }
+        let before = self.ranges.len();
+        let mut ranges = dwarf.unit_ranges(&unit)?;
+        while let Ok(Some(range)) = ranges.next() {
+            self.left.charge(RANGE, at)?;
+            self.ranges.push((range.begin, range.end, number));
+        }
+        if self.ranges.len() == before {
+            // Its addresses are those of its lines, which are all read, and any may be.
+            lines(dwarf, &unit, at, &mut self.left)?;
+            self.ranges.push((0, u64::MAX, number));
+        }
+        Ok(())
+    }
+}
+
+/// Tables that overlap may be read no more than twice in all.
+fn check_abbreviations<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>) -> Result<(), TypeError> {
+    let mut offsets = Vec::new();
+    let mut headers = dwarf.units();
+    while let Ok(Some(header)) = headers.next() {
+        offsets.push(header.debug_abbrev_offset().0);
+    }
+    offsets.sort_unstable();
+    offsets.dedup();
+    let section = dwarf.debug_abbrev.reader();
+    let mut left = section.len().saturating_mul(2);
+    for offset in offsets {
+        let mut table = section.clone();
+        let length = table.skip(offset).ok().and_then(|()| abbrevs::length(table));
+        let detail = || "expected abbreviations that are not read many times, with some ten attributes".to_owned();
+        let broken = || TypeError::Dwarf { section: ".debug_abbrev", offset, detail: detail() };
+        left = length.and_then(|length| left.checked_sub(length)).ok_or_else(broken)?;
+    }
+    Ok(())
+}
+
+fn budget<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>) -> u64 {
+    let sections = [
+        dwarf.debug_info.reader(),
+        dwarf.debug_abbrev.reader(),
+        dwarf.debug_line.reader(),
+        dwarf.debug_str.reader(),
+        dwarf.debug_line_str.reader(),
+        dwarf.ranges.debug_ranges().reader(),
+        dwarf.ranges.debug_rnglists().reader(),
+    ];
+    let all: u64 = sections.iter().map(|section| section.len() as u64).sum();
+    all.saturating_mul(MEMORY).saturating_add(FREE)
+}
+
+/// How many bytes the header of a unit's lines has, which is not read for that.
+fn file_names<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>, header: &UnitHeader<R>) -> Result<u64, Stop> {
+    let abbreviations = dwarf.abbreviations(header)?;
+    let mut entries = header.entries_raw(&abbreviations, None)?;
+    let Some(root) = entries.read_abbreviation()? else { return Ok(0) };
+    for spec in root.attributes() {
+        let attribute = entries.read_attribute(*spec)?;
+        if attribute.name() == gimli::DW_AT_stmt_list
+            && let AttributeValue::DebugLineRef(DebugLineOffset(offset)) = attribute.value()
+        {
+            let mut line = dwarf.debug_line.reader().clone();
+            line.skip(offset)?;
+            let (_, format) = line.read_initial_length()?;
+            if line.read_u16()? == 5 {
+                line.skip(2)?;
+            }
+            return Ok(line.read_length(format)?.min(line.len()) as u64);
+        }
+    }
+    Ok(0)
+}
+
+/// Goes through a unit's entries as the library does: what it makes of functions, and how deep that is.
+fn walk<R: Reader<Offset = usize>>(unit: UnitRef<'_, R>, at: usize, left: &mut Left) -> Result<(), Stop> {
+    let mut entries = unit.entries_raw(None)?;
+    // How deep the inlined functions are that this entry is in.
+    let mut inlined: Vec<isize> = Vec::new();
+    while !entries.is_empty() {
+        let depth = entries.next_depth();
+        let Some(abbreviation) = entries.read_abbreviation()? else { continue };
+        let is_inlined = abbreviation.tag() == gimli::DW_TAG_inlined_subroutine;
+        if !is_inlined && abbreviation.tag() != gimli::DW_TAG_subprogram {
+            entries.skip_attributes(abbreviation.attributes())?;
+            continue;
+        }
+        inlined.truncate(inlined.partition_point(|outer| *outer < depth));
+        if is_inlined {
+            inlined.push(depth);
+        }
+        if inlined.len() > MAX_INLINED {
+            let detail = format!("functions are inlined more than {MAX_INLINED} levels deep");
+            return Err(Stop::Refused(TypeError::Dwarf { section: ".debug_info", offset: at, detail }));
+        }
+        function(unit, &mut entries, abbreviation.attributes(), at, left)?;
+    }
+    Ok(())
+}
+
+/// What a function's name and ranges come to.
+fn function<R: Reader<Offset = usize>>(
+    unit: UnitRef<'_, R>,
+    entries: &mut EntriesRaw<'_, R>,
+    attributes: &[gimli::AttributeSpecification],
+    at: usize,
+    left: &mut Left,
+) -> Result<(), Stop> {
+    for spec in attributes {
+        let attribute = entries.read_attribute(*spec)?;
+        match attribute.name() {
+            gimli::DW_AT_name | gimli::DW_AT_linkage_name => {
+                let text = unit.attr_string(attribute.value());
+                left.charge(text.map_or(0, |text| text.len() as u64), at)?;
+            }
+            gimli::DW_AT_ranges => {
+                if let Some(offset) = unit.attr_ranges_offset(attribute.value())? {
+                    ranges(unit, offset, at, left)?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn ranges<R: Reader<Offset = usize>>(
+    unit: UnitRef<'_, R>,
+    offset: RangeListsOffset<usize>,
+    at: usize,
+    left: &mut Left,
+) -> Result<(), Stop> {
+    let mut ranges = unit.ranges(offset)?;
+    while ranges.next()?.is_some() {
+        left.charge(RANGE, at)?;
+    }
+    Ok(())
+}
+
+/// What a unit's lines come to: rows, and the paths of files, each made of up to three texts.
+fn lines<R: Reader<Offset = usize>>(dwarf: &Dwarf<R>, unit: &Unit<R>, at: usize, left: &mut Left) -> Result<(), Stop> {
+    let Some(program) = &unit.line_program else { return Ok(()) };
+    let header = program.header();
+    left.charge((header.raw_program_buf().len() as u64).saturating_mul(ROW), at)?;
+    let folder = unit.comp_dir.as_ref().map_or(0, |folder| folder.len() as u64);
+    for file in header.file_names() {
+        let text = |value: AttributeValue<R>| dwarf.attr_string(unit, value).map_or(0, |text| text.len() as u64);
+        let directory = file.directory(header).map_or(0, text);
+        left.charge(folder.saturating_add(directory).saturating_add(text(file.path_name())), at)?;
+    }
+    Ok(())
+}
