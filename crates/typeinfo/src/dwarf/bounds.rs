@@ -59,12 +59,24 @@ struct Known<R: Reader<Offset = usize>> {
     verdict: Option<Result<(), TypeError>>,
 }
 
+/// Addresses of a unit.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Range {
+    begin: u64,
+    end: u64,
+    /// The highest end of this range and those before it.
+    highest: u64,
+    unit: usize,
+}
+
 /// The bounds of a file's debug information.
 #[derive(Debug)]
 pub struct LineBounds<R: Reader<Offset = usize>> {
     units: Vec<Known<R>>,
-    /// Addresses, the highest end of all ranges up to this one, and the unit's number; by the first address.
-    ranges: Vec<(u64, u64, usize)>,
+    /// By the first address.
+    ranges: Vec<Range>,
+    /// The units that may have any address.
+    everywhere: Vec<usize>,
     left: Left,
 }
 
@@ -75,7 +87,8 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
         let mut none = dwarf.debug_info.reader().clone();
         none.empty();
         dwarf.debug_aranges = DebugAranges::from(none);
-        let mut bounds = Self { units: Vec::new(), ranges: Vec::new(), left: Left(budget(dwarf)) };
+        let mut bounds =
+            Self { units: Vec::new(), ranges: Vec::new(), everywhere: Vec::new(), left: Left(budget(dwarf)) };
         check_abbreviations(dwarf)?;
         if let Some(shared) = dwarf.sup() {
             bounds.check_shared(shared)?;
@@ -90,24 +103,20 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
         }
         bounds.ranges.sort_unstable();
         let mut highest = 0;
-        for (_, end, _) in &mut bounds.ranges {
-            highest = highest.max(*end);
-            *end = highest;
+        for range in &mut bounds.ranges {
+            highest = highest.max(range.end);
+            range.highest = highest;
         }
         Ok(bounds)
     }
 
     /// Whether functions and lines may be looked for at an address.
     pub fn check(&mut self, dwarf: &Dwarf<R>, address: u64) -> Result<(), TypeError> {
-        let above = self.ranges.partition_point(|(begin, ..)| *begin <= address);
-        for index in (0..above).rev() {
-            let (_, highest, unit) = self.ranges[index];
-            if highest <= address {
-                break;
-            }
-            self.check_unit(dwarf, unit)?;
-        }
-        Ok(())
+        let above = self.ranges.partition_point(|range| range.begin <= address);
+        let near = self.ranges[..above].iter().rev().take_while(|range| range.highest > address);
+        let mut units: Vec<usize> = near.filter(|range| range.end > address).map(|range| range.unit).collect();
+        units.extend(&self.everywhere);
+        units.into_iter().try_for_each(|unit| self.check_unit(dwarf, unit))
     }
 
     fn check_unit(&mut self, dwarf: &Dwarf<R>, number: usize) -> Result<(), TypeError> {
@@ -158,12 +167,15 @@ impl<R: Reader<Offset = usize>> LineBounds<R> {
         let mut ranges = dwarf.unit_ranges(&unit)?;
         while let Ok(Some(range)) = ranges.next() {
             self.left.charge(RANGE, at)?;
-            self.ranges.push((range.begin, range.end, number));
+            self.ranges.push(Range { begin: range.begin, end: range.end, highest: 0, unit: number });
         }
         if self.ranges.len() == before {
             // Its addresses are those of its lines, which are all read, and any may be.
-            lines(dwarf, &unit, at, &mut self.left)?;
-            self.ranges.push((0, u64::MAX, number));
+            let rows = unit.line_program.as_ref().map_or(0, |program| program.header().raw_program_buf().len());
+            if rows > 0 {
+                self.everywhere.push(number);
+                lines(dwarf, &unit, at, &mut self.left)?;
+            }
         }
         Ok(())
     }

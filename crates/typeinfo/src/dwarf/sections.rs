@@ -155,6 +155,11 @@ impl<'data> DwarfSections<'data> {
         Ok(find(elf, &NAMES)?.into_iter().map(|found| found.section).collect())
     }
 
+    /// The same, with the sections that inlined functions and ranges of addresses need, too.
+    pub fn every(elf: &'data [u8]) -> Result<Vec<DebugSection<'data>>, TypeError> {
+        Ok(find(elf, &ALL)?.into_iter().map(|found| found.section).collect())
+    }
+
     /// Gives the bytes of a section by its name; others than those of [`DwarfSections::locate`] are ignored.
     pub fn set(&mut self, name: &str, data: &'data [u8]) {
         match name {

@@ -25,7 +25,7 @@ const MAX_ENTRY: u32 = 64 << 10;
 const MAX_COMMON: u32 = 256;
 /// What an instruction costs, in bytes, that copies the rules of all registers.
 const COPY_COST: u32 = 64;
-/// How many entries' costs are remembered: more than a program's stacks have functions.
+/// How many addresses' costs are remembered: more than a program's stacks have.
 const MAX_KNOWN: usize = 1 << 16;
 
 type Slice<'data> = EndianSlice<'data, LittleEndian>;
@@ -74,8 +74,8 @@ pub struct FrameTable<D> {
     index: FrameSection<D>,
     bases: BaseAddresses,
     text_and_got: (u64, u64),
-    /// What entries cost, by their places.
-    known: HashMap<usize, Result<u32, FrameFault>>,
+    /// What addresses cost that were asked about.
+    known: HashMap<u64, Result<u32, FrameFault>>,
 }
 
 impl<D: Deref<Target = [u8]> + From<Vec<u8>>> FrameTable<D> {
@@ -115,15 +115,18 @@ impl<D: Deref<Target = [u8]>> FrameTable<D> {
     /// What it costs to look up an address of the file, in bytes of instructions; 0 where the table has no entry for it. A
     /// fault is why it must not be looked up.
     pub fn cost(&mut self, address: u64) -> Result<u32, FrameFault> {
-        let Some(offset) = self.entry(address)? else { return Ok(0) };
-        if let Some(known) = self.known.get(&offset) {
+        if let Some(known) = self.known.get(&address) {
             return known.clone();
         }
-        let cost = entry_cost(&self.frames.data, &self.bases, offset);
+        let cost = match self.entry(address) {
+            Ok(Some(offset)) => entry_cost(&self.frames.data, &self.bases, offset),
+            Ok(None) => Ok(0),
+            Err(fault) => Err(fault),
+        };
         if self.known.len() >= MAX_KNOWN {
             self.known.clear();
         }
-        self.known.insert(offset, cost.clone());
+        self.known.insert(address, cost.clone());
         cost
     }
 
