@@ -100,10 +100,10 @@ mod tests {
         let (number, spec) = specs.iter().enumerate().find(|(_, spec)| spec.name == "qpair").unwrap();
         let mut text = String::new();
         for (i, (begin, qid, subnqn, host)) in qpairs.iter().enumerate() {
-            write!(text, "nvmf_poll_group_add_qpair: tsc={begin:#x}, qpair={i:#x}, thread=0x1\n").unwrap();
+            writeln!(text, "nvmf_poll_group_add_qpair: tsc={begin:#x}, qpair={i:#x}, thread=0x1").unwrap();
             write!(text, "nvmf_ctrlr_add_qpair: tsc={begin:#x}, qpair={i:#x}, qid={qid:#x}, subnqn='{subnqn}', ")
                 .unwrap();
-            write!(text, "hostnqn='{host}'\n").unwrap();
+            writeln!(text, "hostnqn='{host}'").unwrap();
         }
         let (lifetimes, _) = Lifetimes::read(&specs, &text);
         let all: Vec<_> = owners

@@ -104,25 +104,20 @@ impl Held {
             }
             let end = runs.get(i + 1).map_or(all, |next| next.index);
             for index in run.index..end {
-                let erase = match checker.slot(Slots::new(&bytes), index, facts) {
-                    Verdict::Nothing => false,
+                let verdict = checker.slot(Slots::new(&bytes), index, facts);
+                let problem = match verdict {
                     Verdict::Record(problem) => {
                         let tsc = Slots::new(&bytes).at(index).tsc();
-                        if tsc < self.newest {
-                            self.late.push(Reverse((tsc, Position { chunk: number, index })));
-                            late += 1;
-                        }
-                        self.newest = tsc.max(self.newest);
-                        self.tell(problem, *run, index, problems);
-                        false
+                        late += usize::from(self.note(tsc, Position { chunk: number, index }));
+                        problem
                     }
-                    Verdict::Forget | Verdict::Cleared => true,
-                    Verdict::Leave(problem) => {
-                        self.tell(Some(problem), *run, index, problems);
-                        true
-                    }
+                    Verdict::Leave(problem) => Some(problem),
+                    Verdict::Nothing | Verdict::Forget | Verdict::Cleared => None,
                 };
-                if erase {
+                if let Some(problem) = problem {
+                    problems.add(problem, Some(self.lcore()), self.offset(*run, index));
+                }
+                if !matches!(verdict, Verdict::Nothing | Verdict::Record(_)) {
                     bytes[index * SLOT_SIZE..][..8].fill(0);
                 }
             }
@@ -132,10 +127,14 @@ impl Held {
         self.chunks.push_back(Chunk { bytes, late });
     }
 
-    fn tell(&self, problem: Option<Problem>, run: Run, index: usize, problems: &mut Problems) {
-        if let Some(problem) = problem {
-            problems.add(problem, Some(self.lcore()), self.offset(run, index));
+    /// Takes note of a record; says whether it is late.
+    fn note(&mut self, tsc: Ticks, at: Position) -> bool {
+        let is_late = tsc < self.newest;
+        if is_late {
+            self.late.push(Reverse((tsc, at)));
         }
+        self.newest = tsc.max(self.newest);
+        is_late
     }
 
     fn offset(&self, run: Run, index: usize) -> FileOffset {

@@ -97,6 +97,7 @@ pub(crate) fn plausible_times(slots: Slots<'_>, longest_delay: Ticks) -> RangeIn
 }
 
 /// What a slot is.
+#[derive(Clone, Copy)]
 pub(crate) enum Verdict {
     /// Not the beginning of a record: a continuation, or a slot that is not there.
     Nothing,

@@ -140,7 +140,7 @@ fn short_ones() -> impl Iterator<Item = u64> {
 /// However the two threads are scheduled: what is not given is counted.
 #[test]
 fn nothing_is_torn_or_given_twice_and_what_is_lost_is_counted() {
-    const RECORDS: usize = 60_000;
+    const RECORDS: usize = 20_000;
     for slots in [64, 4096] {
         let place = Place::new(&format!("follow-thread-{slots}"));
         let mut writer = LiveTrace::create_without_truth(&place.0, &empty(Era::E, slots, 2)).unwrap();

@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use super::entry::{EntryReader, NoRecord, OwnerColumn};
+use super::entry::OwnerColumn;
 use super::lexer::{Broken, Lexer, contents};
+use super::walk::Walk;
 use crate::Error;
 use crate::header::TpointTable;
 use crate::problems::{Problem, Problems};
@@ -17,10 +18,6 @@ use crate::units::{FileOffset, TickRate};
 const WINDOW: usize = 1 << 20;
 /// No entry is longer: else one that never ends would be read up to the document's end.
 const LONGEST_ENTRY: usize = 8 << 20;
-/// A token that is cut off by the end of what was read is noticed no further before it: `false` is the longest that is
-/// compared as a whole.
-const TOKEN: usize = 16;
-
 /// A trace in a JSON document.
 ///
 /// Its tables are held in memory, and its entries a window at a time; all of it only where entries stand before the
@@ -221,13 +218,7 @@ impl JsonTrace {
     pub fn for_each(&self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> Problems {
         let Some(entries) = self.entries else { return Problems::default() };
         let column = if self.owners.is_some() { OwnerColumn::Owner } else { OwnerColumn::Poller };
-        let mut walk = Walk {
-            tpoints: &self.tpoints,
-            column,
-            reader: EntryReader::default(),
-            expected: Expected::First,
-            problems: Problems::default(),
-        };
+        let mut walk = Walk::new(&self.tpoints, column);
         let Some(source) = &self.rest else {
             let _ = walk.through(&self.head, entries, 0, true, &mut each);
             return walk.problems;
@@ -272,84 +263,6 @@ fn read_on(source: &dyn ReadAt, text: &mut Vec<u8>, base: usize, window: usize) 
     Ok(is_end)
 }
 
-/// What a walk comes to next.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Expected {
-    /// An entry, or the end of none.
-    First,
-    Entry,
-    /// What stands between two entries, or behind the last one.
-    Separator,
-}
-
-/// A walk through the entries, a window at a time.
-struct Walk<'a> {
-    tpoints: &'a TpointTable,
-    column: OwnerColumn,
-    reader: EntryReader,
-    expected: Expected,
-    problems: Problems,
-}
-
-impl Walk<'_> {
-    /// Walks on at `pos` of a window that begins at `base` of the document. Gives where to walk on when more of it was read,
-    /// unless it is over; `is_end` says that there is no more.
-    fn through(
-        &mut self,
-        text: &[u8],
-        pos: usize,
-        base: usize,
-        is_end: bool,
-        each: &mut impl FnMut(&Record<'_>) -> ControlFlow<()>,
-    ) -> Option<usize> {
-        let mut lexer = Lexer::new(text, pos);
-        // What seems to be wrong close to the end may only be cut off.
-        let is_cut = |at: usize| !is_end && at + TOKEN >= text.len();
-        loop {
-            let start = lexer.peek().map_or(lexer.pos, |_| lexer.pos);
-            if is_cut(start) {
-                return Some(start);
-            }
-            if self.expected == Expected::Separator {
-                match lexer.more(b']') {
-                    Ok(true) => self.expected = Expected::Entry,
-                    Ok(false) => return None,
-                    Err(cut) => return self.cut(base + cut.at),
-                }
-                continue;
-            }
-            if self.expected == Expected::First && lexer.take(b']') {
-                return None;
-            }
-            self.expected = Expected::Separator;
-            match self.reader.read(&mut lexer, self.tpoints, self.column) {
-                Ok(record) => {
-                    if each(&record).is_break() {
-                        return None;
-                    }
-                }
-                Err(why) => {
-                    let broke = if let NoRecord::Broken(broken) = &why { broken.at } else { 0 };
-                    lexer.pos = start;
-                    match lexer.skip() {
-                        Ok(_) if !is_cut(broke) => tell(&why, base + start, &mut self.problems),
-                        Err(cut) if !is_cut(cut.at) => return self.cut(base + cut.at),
-                        _ => {
-                            self.expected = Expected::Entry;
-                            return Some(start);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn cut(&mut self, at: usize) -> Option<usize> {
-        self.problems.add(Problem::DocumentCut, None, FileOffset(at as u64));
-        None
-    }
-}
-
 /// The value, or `None` and a step over it if it is of another kind.
 fn or_skip<'a, T>(
     lexer: &mut Lexer<'a>,
@@ -362,15 +275,6 @@ fn or_skip<'a, T>(
     *lexer = before;
     lexer.skip()?;
     Ok(None)
-}
-
-fn tell(why: &NoRecord, start: usize, problems: &mut Problems) {
-    let at = FileOffset(start as u64);
-    match why {
-        NoRecord::Shape(what) => problems.add(Problem::BrokenEntry(what), None, at),
-        NoRecord::UnknownTpoint => problems.add(Problem::UnknownTpoint, None, at),
-        NoRecord::Broken(broken) => problems.add(Problem::BrokenEntry(broken.expected), None, at),
-    }
 }
 
 /// The first `{` that opens an object with a key: what stands before it is the tool's own talk.

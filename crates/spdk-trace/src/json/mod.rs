@@ -7,5 +7,6 @@
 mod document;
 mod entry;
 mod lexer;
+mod walk;
 
 pub use document::JsonTrace;

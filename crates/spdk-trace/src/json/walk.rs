@@ -1,0 +1,132 @@
+//! The walk through a document's entries, a window of it at a time.
+
+use std::ops::ControlFlow;
+
+use super::entry::{EntryReader, NoRecord, OwnerColumn};
+use super::lexer::Lexer;
+use crate::header::TpointTable;
+use crate::problems::{Problem, Problems};
+use crate::record::Record;
+use crate::units::FileOffset;
+
+/// A token that is cut off by the end of what was read is noticed no further before it: `false` is the longest that is
+/// compared as a whole.
+const TOKEN: usize = 16;
+
+/// What a walk comes to next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// An entry, or the end of none.
+    First,
+    Entry,
+    /// What stands between two entries, or behind the last one.
+    Separator,
+}
+
+/// A walk through the entries, a window at a time.
+pub(super) struct Walk<'a> {
+    tpoints: &'a TpointTable,
+    column: OwnerColumn,
+    reader: EntryReader,
+    expected: Expected,
+    pub(super) problems: Problems,
+}
+
+/// What came of passing over an entry that is no record.
+enum Passed {
+    /// It is behind us, and told.
+    Over,
+    /// The document ends in it.
+    Cut(usize),
+    /// More of it must be read to know.
+    More,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(tpoints: &'a TpointTable, column: OwnerColumn) -> Self {
+        let (reader, problems) = (EntryReader::default(), Problems::default());
+        Self { tpoints, column, reader, expected: Expected::First, problems }
+    }
+
+    /// Walks on at `pos` of a window that begins at `base` of the document. Gives where to walk on when more of it was read,
+    /// unless it is over; `is_end` says that there is no more.
+    pub(super) fn through(
+        &mut self,
+        text: &[u8],
+        pos: usize,
+        base: usize,
+        is_end: bool,
+        each: &mut impl FnMut(&Record<'_>) -> ControlFlow<()>,
+    ) -> Option<usize> {
+        let mut lexer = Lexer::new(text, pos);
+        // What seems to be wrong close to the end may only be cut off.
+        let is_cut = |at: usize| !is_end && at + TOKEN >= text.len();
+        loop {
+            let start = lexer.peek().map_or(lexer.pos, |_| lexer.pos);
+            if is_cut(start) {
+                return Some(start);
+            }
+            if self.expected == Expected::Separator {
+                match lexer.more(b']') {
+                    Ok(true) => self.expected = Expected::Entry,
+                    Ok(false) => return None,
+                    Err(cut) => return self.cut(base + cut.at),
+                }
+                continue;
+            }
+            if self.expected == Expected::First && lexer.take(b']') {
+                return None;
+            }
+            self.expected = Expected::Separator;
+            match self.reader.read(&mut lexer, self.tpoints, self.column) {
+                Ok(record) => {
+                    if each(&record).is_break() {
+                        return None;
+                    }
+                }
+                Err(why) => {
+                    lexer.pos = start;
+                    match self.pass_over(&why, &mut lexer, base, is_cut) {
+                        Passed::Over => {}
+                        Passed::Cut(at) => return self.cut(at),
+                        Passed::More => {
+                            self.expected = Expected::Entry;
+                            return Some(start);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn pass_over(
+        &mut self,
+        why: &NoRecord,
+        lexer: &mut Lexer<'_>,
+        base: usize,
+        is_cut: impl Fn(usize) -> bool,
+    ) -> Passed {
+        let start = lexer.pos;
+        let broke = if let NoRecord::Broken(broken) = why { broken.at } else { start };
+        match lexer.skip() {
+            Ok(_) if !is_cut(broke) => tell(why, base + start, &mut self.problems),
+            Err(cut) if !is_cut(cut.at) => return Passed::Cut(base + cut.at),
+            _ => return Passed::More,
+        }
+        Passed::Over
+    }
+
+    fn cut(&mut self, at: usize) -> Option<usize> {
+        self.problems.add(Problem::DocumentCut, None, FileOffset(at as u64));
+        None
+    }
+}
+
+fn tell(why: &NoRecord, start: usize, problems: &mut Problems) {
+    let at = FileOffset(start as u64);
+    match why {
+        NoRecord::Shape(what) => problems.add(Problem::BrokenEntry(what), None, at),
+        NoRecord::UnknownTpoint => problems.add(Problem::UnknownTpoint, None, at),
+        NoRecord::Broken(broken) => problems.add(Problem::BrokenEntry(broken.expected), None, at),
+    }
+}
