@@ -126,7 +126,7 @@ impl FakeTarget {
             vaddr: ElfVaddr(0x1234 * number),
             at: CodePlace::unverified(FileOffset(0x1234 * number)),
             semaphore: Some(Semaphore { vaddr: ElfVaddr(0x5000), offset: FileOffset(0x5000) }),
-            args: parse_args(self.arch, args).unwrap_or_default(),
+            args: parse_args(self.arch, args).unwrap_or_default().into(),
         };
         let places = places.iter().zip(1..).map(place).collect();
         let (path, shown) = (PathBuf::from(file), file.to_owned());
