@@ -236,6 +236,11 @@ impl FileSource {
         Ok(Self { file, len: metadata.len(), is_regular: metadata.is_file() })
     }
 
+    /// The same file for another reader, also where there is another one of its name by now.
+    pub(crate) fn again(&self) -> io::Result<Self> {
+        Ok(Self { file: self.file.try_clone()?, len: self.len, is_regular: self.is_regular })
+    }
+
     /// Whether it begins as text does, rather than as a raw trace file.
     pub(crate) fn is_text(&self) -> io::Result<bool> {
         let mut start = [0; 512];

@@ -34,11 +34,14 @@ enum Choice {
 }
 
 /// Keeps the calling thread, and those that it starts from now on, off the CPUs that the threads of these processes are
-/// pinned to or occupy; where there is no other CPU, it gets out of their way. Says so in one line.
-pub(crate) fn keep_off(pids: impl Iterator<Item = u32>) {
-    let Ok(ours) = sys::sched::allowed_cpus() else { return };
+/// pinned to or occupy; where there is no other CPU, it gets out of their way. Says so in one line. Gives whether the reader
+/// may be prompt.
+pub(crate) fn keep_off(pids: impl Iterator<Item = u32>) -> bool {
+    let Ok(ours) = sys::sched::allowed_cpus() else { return false };
     let pids: BTreeSet<u32> = pids.collect();
-    match choose(&ours.into_iter().collect(), &threads(&pids)) {
+    let choice = choose(&ours.into_iter().collect(), &threads(&pids));
+    let has_room = !matches!(choice, Choice::Behind(_));
+    match choice {
         Choice::Anywhere => {}
         Choice::Only(ours, theirs) => {
             let cpus: Vec<usize> = ours.iter().copied().collect();
@@ -56,6 +59,7 @@ pub(crate) fn keep_off(pids: impl Iterator<Item = u32>) {
             }
         }
     }
+    has_room
 }
 
 fn choose(ours: &BTreeSet<usize>, threads: &[Thread]) -> Choice {

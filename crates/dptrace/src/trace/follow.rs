@@ -2,7 +2,6 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use spdk_trace::{Follower, Record, Ticks};
@@ -27,10 +26,12 @@ const ASK: Duration = Duration::from_millis(50);
 const ALIVE: Duration = Duration::from_millis(500);
 
 /// What to follow, and how it is to look.
-pub(crate) struct Following<'a> {
-    pub(crate) path: &'a Path,
+pub(crate) struct Following {
+    pub(crate) source: FileSource,
     /// Who writes it.
     pub(crate) application: Application,
+    /// There is a CPU on which nothing of the application's is in the way.
+    pub(crate) has_room: bool,
     /// Nothing before this.
     pub(crate) start: Ticks,
     pub(crate) format: FormatName,
@@ -47,12 +48,11 @@ pub(crate) struct Stop {
 /// Follows a trace file: one thread reads ([`Reader`]), this one does the rest.
 pub(crate) fn follow(
     mut follower: Follower,
-    what: &Following<'_>,
+    what: &Following,
     objects: &mut Objects,
     filter: &mut Filter,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let source = FileSource::open(what.path)?;
     if what.application.is_unknown() {
         note("not permitted to see which process writes this file: going on until interrupted");
     }
@@ -60,9 +60,9 @@ pub(crate) fn follow(
     let mut format = format::writer(what.format, &head);
     let mut lister = what.lister(&follower);
     format.begin(&mut output.buffer, &head, &lister.view);
-    let reader = Reader::start(follower.tail(), FileSource::open(what.path)?)?;
+    let reader = Reader::start(follower.tail(), what.source.again()?, what.has_room)?;
     let mut end = End::new(what);
-    let mut owners = FreshOwners { source, read: None, changes: None };
+    let mut owners = FreshOwners { source: what.source.again()?, read: None, changes: None };
     let why = loop {
         let batch = reader.next(ASK);
         if let Some(why) = end.look() {
@@ -128,7 +128,7 @@ impl FreshOwners {
 
 /// Whether it is over.
 struct End<'a> {
-    what: &'a Following<'a>,
+    what: &'a Following,
     started: Instant,
     last_alive: Instant,
     gone: bool,
@@ -136,7 +136,7 @@ struct End<'a> {
 }
 
 impl<'a> End<'a> {
-    fn new(what: &'a Following<'a>) -> Self {
+    fn new(what: &'a Following) -> Self {
         let now = Instant::now();
         Self { what, started: now, last_alive: now, gone: what.application.is_gone(), why: None }
     }
@@ -197,7 +197,7 @@ fn tell_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
     }
 }
 
-impl Following<'_> {
+impl Following {
     fn lister(&self, follower: &Follower) -> Lister<'static> {
         let mut lister = Lister::new(View {
             rate: follower.tick_rate(),

@@ -239,7 +239,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     known.tell_missing(filter.fields());
     let application = Application::of(path);
     // Before any thread is started: they inherit it.
-    cpus::keep_off(application.pids().chain(live));
+    let has_room = cpus::keep_off(application.pids().chain(live));
     let mut objects = match live {
         None => Objects::Known(annotator.map(Box::new)),
         Some(pid) => {
@@ -251,7 +251,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         if args.filter.common { RawTrace::read(&source).with_context(reading)?.common_start() } else { Ticks(0) };
     let mut output = Output::open(args.output.as_deref())?;
     let stop = Stop { interrupt: Interrupt::catch()?, after: args.duration };
-    let what = Following { path, application, start, format: args.format, look: args.look(), stop };
+    let what = Following { source, application, has_room, start, format: args.format, look: args.look(), stop };
     follow::follow(follower, &what, &mut objects, &mut filter, &mut output)?;
     objects.tell();
     Ok(())

@@ -63,8 +63,8 @@ pub(crate) struct Pressure {
 }
 
 impl Reader {
-    /// Starts to read.
-    pub(crate) fn start(tail: Tail, source: FileSource) -> anyhow::Result<Self> {
+    /// Starts to read; `is_prompt` if it may take a CPU from others for a moment.
+    pub(crate) fn start(tail: Tail, source: FileSource, is_prompt: bool) -> anyhow::Result<Self> {
         let (sender, batches) = channel();
         let (spare, spares) = sync_channel(SPARE);
         let shared = Arc::new(Shared::default());
@@ -72,6 +72,7 @@ impl Reader {
             pace: Pace::new(tail.rings().map(|(_, slots)| slots).min().unwrap_or(1)),
             tail,
             source,
+            is_prompt,
             sender,
             spares,
             shared: Arc::clone(&shared),
@@ -130,6 +131,7 @@ impl Drop for Reader {
 struct Worker {
     tail: Tail,
     source: FileSource,
+    is_prompt: bool,
     pace: Pace,
     sender: Sender<Batch>,
     spares: Receiver<Vec<u8>>,
@@ -141,6 +143,10 @@ impl Worker {
     fn run(mut self) -> Pressure {
         // Where that is not permitted, it looks a little less often.
         let _ = sys::sched::sleep_precisely();
+        if self.is_prompt {
+            // Printing may need the same CPU, for longer than a ring can wait.
+            let _ = sys::sched::run_promptly();
+        }
         let start = Instant::now();
         let (mut handed_over, mut news, mut before) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
         let (mut copied, mut bytes, mut was_full) = (Copied::default(), 0, false);
