@@ -166,6 +166,11 @@ impl Machine {
         self.map(map).map(Map::keys).unwrap_or_default()
     }
 
+    /// From now on there is no memory for maps' entries that was not taken with the map.
+    pub fn starve(&mut self) {
+        self.maps.iter_mut().for_each(|map| map.starved = true);
+    }
+
     /// The values of a key: one, or one for each CPU. Nothing if the map does not have it.
     pub fn values(&self, map: &str, key: &[u8]) -> Vec<&[u8]> {
         let values = self.map(map).map(|map| map.values(key)).unwrap_or_default();

@@ -11,6 +11,10 @@ use crate::memory::{Memory, What};
 const NOT_THERE: i64 = -2;
 /// `-E2BIG`.
 const FULL: i64 = -7;
+/// `-ENOMEM`.
+const NO_MEMORY: i64 = -12;
+/// `BPF_F_NO_PREALLOC` of `linux/bpf.h`.
+const NO_PREALLOC: u32 = 1;
 /// `-EEXIST`.
 const IS_THERE: i64 = -17;
 /// `-EINVAL`.
@@ -41,6 +45,8 @@ pub(crate) struct Map {
     /// Of a ring, how much is taken.
     taken: u64,
     turns: u64,
+    /// Whether there is no memory for entries that was not taken with the map.
+    pub(crate) starved: bool,
 }
 
 /// What a kind does.
@@ -68,8 +74,15 @@ impl Map {
     /// A map as it is when it was made; arrays have all their values.
     pub(crate) fn new(def: &MapDef, index: usize, cpus: usize, memory: &mut Memory) -> Result<Self, Wrong> {
         let handle = memory.add(What::Map(index), Vec::new());
-        let mut map =
-            Self { def: def.clone(), handle, entries: BTreeMap::new(), records: Vec::new(), taken: 0, turns: 0 };
+        let mut map = Self {
+            def: def.clone(),
+            handle,
+            entries: BTreeMap::new(),
+            records: Vec::new(),
+            taken: 0,
+            turns: 0,
+            starved: false,
+        };
         if def.kind != MapKind::RingBuf && map.traits()?.array {
             for key in 0..def.max_entries {
                 map.make(&key.to_le_bytes(), cpus, memory)?;
@@ -127,6 +140,9 @@ impl Map {
             }
             let oldest = self.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
             self.delete(&oldest.unwrap_or_default(), memory)?;
+        }
+        if !is_there && self.starved && self.def.flags & NO_PREALLOC != 0 {
+            return Ok(NO_MEMORY);
         }
         // A hash has a new value in the place of the old one; whoever holds its address holds the old one.
         let values = match self.entries.get(key) {

@@ -89,8 +89,11 @@ fn a_debug_file_in_another_folder_has_names_of_functions_too() {
     }
     let (bare, debug) = (folder.path().join("bare"), folder.path().join("elsewhere"));
     let (bare, debug) = (bare.display().to_string(), debug.display().to_string());
-    let script = format!("uprobe:{bare}:hidden {{ printf(\"%d %s\\n\", args.secret->second, usym(reg(\"ip\"))); }}");
-    let (out, err, status) = run(&["run", "-q", "--debuginfo", &debug, "-e", &script, "-c", &bare]);
+    let script =
+        format!("uprobe:{bare}:hidden {{ printf(\"%d %s\\n\", args.secret->second, usym(reg(\"ip\"))); exit(); }}");
+    // It waits: names are looked up while it is there.
+    let command = format!("{bare} x");
+    let (out, err, status) = run(&["run", "-q", "--debuginfo", &debug, "-e", &script, "-c", &command]);
     assert_eq!((out.trim_end(), err.as_str(), status), ("2 hidden", "", Some(0)));
     let (_, err, status) = run(&["run", "-q", "-e", &script, "-c", &bare]);
     assert!(status == Some(2) && err.contains("has no function hidden"), "{err}");

@@ -83,6 +83,11 @@ fn target(options: &[String]) -> FakeTarget {
             "aarch64" => target = sample::on(Arch::Aarch64),
             "no-btf" => target.btf = None,
             "pid" => target.pid = value.parse().ok(),
+            "changed" => {
+                for (name, vaddr) in [("g.isra.0", 16), ("g.constprop.1", 32)] {
+                    target = target.with_function("/bin/changed", name, vaddr);
+                }
+            }
             "functions" => {
                 for number in 0..value.parse().unwrap() {
                     target = target.with_function("/bin/many", &format!("f{number}"), number * 16);

@@ -230,10 +230,37 @@ fn what_fails_is_counted() {
         let unread = [(FailureKind::Helper("probe_read_user"), 1)];
         assert_eq!(failed("begin { print(*(int32 *)uptr(8)); }", &tells), unread);
         let full = "let @a = hash(1); begin { @a[1] = 1; @a[2] = 2; }";
-        assert_eq!(failed(full, &target), [(FailureKind::Helper("map_update_elem"), 1)]);
+        assert_eq!(failed(full, &target), [(FailureKind::MapFull, 1)]);
         let outside = "struct s { int x[4]; } begin { $v = (int32[4])cpu; print($v[cpu + 9]); }";
         let outside = outside.replace("(int32[4])cpu", "((struct s *)curtask)->x");
         assert_eq!(failed(&outside, &target), [(FailureKind::OutOfBounds, 1)]);
+    }
+}
+
+/// Where the kernel has no memory for the values of all CPUs, these share one, and nothing is lost.
+#[test]
+fn a_key_without_memory_is_kept() {
+    let script = "let @full = count(); let @n = hash(3);
+        begin {
+            for ($i : 0..4) { for ($j : 0..3) { @n[$i, 1] = sum($i); @m[$i] = min($i - $j); @h[$i] = hist($i); } }
+            delete(@m, 2);
+            print((len(@n), has_key(@n, (2, 1)), has_key(@m, 2), @n[2, 1], @m[1]));
+            for ($kv : @m) { print($kv); }
+        }";
+    let script = script.replace("let @full = count(); ", "");
+    for arch in MACHINES {
+        for starved in [false, true] {
+            let mut session = Session::new(&script, &sample::on(arch));
+            if starved {
+                session.machine.starve();
+            }
+            let said = session.begin_and_end();
+            assert_eq!(said, ["(3, true, false, 6, -1)", "(0, -2)", "(1, -1)", "(3, 1)"], "{starved}");
+            assert_eq!(session.map("@n"), ["[(0, 1)]: 0", "[(1, 1)]: 3", "[(2, 1)]: 6"]);
+            assert_eq!(session.map("@m"), ["[0]: -2", "[1]: -1", "[3]: 1"]);
+            assert_eq!(session.map("@h")[3], "[3]: 3x3");
+            assert_eq!(failures(&session), [(FailureKind::MapFull, 3)]);
+        }
     }
 }
 

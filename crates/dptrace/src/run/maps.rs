@@ -34,7 +34,7 @@ impl<'a> KernelMaps<'a> {
         Self { values: session.map(&map.bpf_name), key_table }
     }
 
-    /// Keys first: who finds one without its values puts them in.
+    /// Keys first, as they are deleted: a new one comes there last.
     fn all(&self) -> impl Iterator<Item = &'a Map> {
         self.key_table.map(|(map, _)| map).into_iter().chain(self.values)
     }

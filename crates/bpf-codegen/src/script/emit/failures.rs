@@ -35,12 +35,12 @@ impl Emitter<'_> {
 
     /// Counts that a map took no value; r0 is the error. Uses r1 and r2.
     pub(super) fn failed_update(&mut self) {
-        let (full, counted) = (self.asm.label("full"), self.asm.label("counted"));
-        self.asm.jump_if(R0, JumpOp::Eq, FULL, full);
-        self.failed(of(Helper::MAP_UPDATE_ELEM));
-        self.asm.jump(counted).bind(full);
-        self.failed(FailureKind::MapFull);
-        self.asm.bind(counted);
+        let counted = self.asm.label("full");
+        let mut place = |kind| self.failures.place(Failure { kind, span: self.at });
+        let (full, other) = (place(FailureKind::MapFull), place(of(Helper::MAP_UPDATE_ELEM)));
+        self.asm.note("count what failed").load_data(R1, FAILURES, full).jump_if(R0, JumpOp::Eq, FULL, counted);
+        self.asm.load_data(R1, FAILURES, other).bind(counted).mov(R2, 1);
+        self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2).store(Size::DW, R1.at(8), R0);
     }
 
     /// Counts a failure if r0 is an error.

@@ -78,29 +78,26 @@ impl Emitter<'_> {
     }
 
     /// Lets a value take part under a key of a map that has a map of its keys. A key that is there costs no more than
-    /// without one; a new one is put there first, which says whether the map is full.
+    /// without one.
+    ///
+    /// A new key comes to its values first and to the map of the keys then; who deletes it takes the other way. So no values
+    /// are left that nobody finds under a key.
     pub(super) fn aggregate_keyed(&mut self, map: MapId, key: Place, agg: &Agg, held: Option<Held>, done: Label) {
-        let (there, known, alone) = (self.asm.label("there"), self.asm.label("known"), self.asm.label("alone"));
-        let (frame, value) = (self.frame, self.slot());
+        let (there, known) = (self.asm.label("there"), self.asm.label("known"));
+        let (frame, error) = (self.frame, self.slot());
         self.lookup(map, key);
         self.asm.jump_if(R0, JumpOp::Ne, 0, there).note("a new key");
-        self.add_key(map, key);
+        self.put_zeros(map, key, false);
+        self.put_zeros(map, key, true);
         self.asm.jump_if(R0, JumpOp::Eq, 0, known).jump_if(R0, JumpOp::Eq, THERE, known);
+        self.asm.store(Size::DW, frame.at(error), R0);
+        self.address(key, R2);
+        self.load_map(map);
+        self.asm.call(Helper::MAP_DELETE_ELEM).load(Size::DW, R0, frame.at(error));
         self.failed_update();
         self.asm.jump(done).bind(known);
-        self.address(key, R2);
-        self.asm.load_data(R3, ZEROS, 0);
-        self.load_map(map);
-        self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM);
         self.lookup(map, key);
-        self.asm.jump_if(R0, JumpOp::Eq, 0, alone).store(Size::DW, frame.at(value), R0);
-        // Another CPU may have deleted the key in between, and would not see the values that are there now.
-        let listed = self.asm.label("listed");
-        self.lookup_key_table(map, key);
-        self.asm.jump_if(R0, JumpOp::Ne, 0, listed);
-        self.add_key(map, key);
-        self.asm.bind(listed).load(Size::DW, R0, frame.at(value)).jump(there);
-        self.asm.bind(alone).note("no memory: the value that all CPUs share");
+        self.asm.jump_if(R0, JumpOp::Ne, 0, there).note("no memory: the value that all CPUs share");
         self.lookup_key_table(map, key);
         self.asm.jump_if(R0, JumpOp::Eq, 0, done);
         self.apply_shared(agg, held, done);
@@ -108,11 +105,15 @@ impl Emitter<'_> {
         self.apply(agg, held, self.context.is_user());
     }
 
-    /// r0 = 0, or the error with which the map of a map's keys takes a key.
-    fn add_key(&mut self, map: MapId, key: Place) {
+    /// r0 = 0, or the error with which a map or the map of its keys takes a new key.
+    fn put_zeros(&mut self, map: MapId, key: Place, in_key_table: bool) {
         self.address(key, R2);
         self.asm.load_data(R3, ZEROS, 0);
-        self.load_key_table(map);
+        if in_key_table {
+            self.load_key_table(map);
+        } else {
+            self.load_map(map);
+        }
         self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM);
     }
 

@@ -184,7 +184,7 @@ impl Emitter<'_> {
             let key = emitter.key(map, key);
             let known = emitter.has_key_table(map).then(|| emitter.slot());
             if let Some(known) = known {
-                // First: who finds the key there without its values puts them in.
+                // First: a new key comes there last.
                 emitter.address(key, R2);
                 emitter.load_key_table(map);
                 emitter.asm.call(Helper::MAP_DELETE_ELEM).store(Size::DW, emitter.frame.at(known), R0);
