@@ -79,6 +79,7 @@ fn target(options: &[String]) -> FakeTarget {
                 let (name, value) = value.split_once('=').unwrap();
                 target.settings.push(ConfigFact { name: name.to_owned(), value: value.to_owned() });
             }
+            "function" => target = target.with_function("/bin/many", value, 0x100),
             "safe" => target.allows_unsafe = false,
             "aarch64" => target = sample::on(Arch::Aarch64),
             "no-btf" => target.btf = None,

@@ -31,6 +31,12 @@ fn structs_over_values() {
         r#"struct F { char s[5]; } begin { $v = (uint64)0x6f6c6c6568; $f = (struct F *)&$v; $s = $f.s; print($s); printf("%s", $f.s); print($s == "hello"); }"#,
         &["hello", "hello", "true"],
     );
+    // A text that fills its field has no end there, and is no longer one for that.
+    prints(
+        "struct F { char s[4]; } begin { $v = (uint64)0x64636261; $f = (struct F *)&$v; $s = \"abcde\"; $t = \"abcd\"; \
+         print(($f->s == $s, $f->s == $t)); }",
+        &["(false, true)"],
+    );
     prints("struct S { int x[4]; } begin { $t = ((int32)1, ((struct S *)0).x); print(sizeof($t)); }", &["20"]);
 }
 
