@@ -22,7 +22,9 @@ pub(crate) struct Files {
 pub(crate) enum Depth {
     /// Enough for USDT probes.
     Notes,
-    /// Everything.
+    /// Enough for functions.
+    Symbols,
+    /// All that a process has of it in its memory, too.
     Whole,
 }
 
@@ -55,6 +57,7 @@ impl Files {
     ) -> anyhow::Result<()> {
         let load = |place: &FilePlace| match depth {
             Depth::Notes => place.load_notes(),
+            Depth::Symbols => place.load_symbols(),
             Depth::Whole => place.load(),
         };
         let first = load(&self.first)?;

@@ -1,57 +1,79 @@
 //! Separate debug files: where distributions and `objcopy --add-gnu-debuglink` put the symbols of stripped files.
 //!
 //! The places are those of the GDB manual, "Separate Debug Files": by build-id under the global debug directory, or by
-//! the name in `.gnu_debuglink` beside the file, in `.debug/` there, and under the global directory.
+//! the name in `.gnu_debuglink` beside the file, in `.debug/` there, and under the global directory. Names that a file gives
+//! count only where whoever uses that file would find them; outside of a container only its build-id leads to a file.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use probes::elf::ElfImage;
+use probes::elf::{BuildId, ElfImage};
+
+use crate::file::{ElfFile, FilePlace, under};
+use crate::foreign::{self, Opened};
+use crate::parts::Parts;
 
 /// The global debug directory.
 const GLOBAL: &str = "/usr/lib/debug";
 
-/// The debug file of the file at `path`, as seen from `root`, if it is there and belongs to it.
-pub(crate) fn find(image: &ElfImage<'_>, path: &Path, root: &Path) -> Option<(PathBuf, Vec<u8>)> {
-    by_build_id(image, root).or_else(|| by_link(image, path, root))
+/// The debug file of a file, if it is there and belongs to it.
+pub(crate) fn find(file: &ElfFile, parts: Parts) -> Option<ElfFile> {
+    let image = file.image().ok()?;
+    let root = file.place().root();
+    let ours = Path::new("/");
+    by_build_id(&image, file, root, parts)
+        .or_else(|| by_link(&image, file, parts))
+        .or_else(|| if root == ours { None } else { by_build_id(&image, file, ours, parts) })
 }
 
-fn by_build_id(image: &ElfImage<'_>, root: &Path) -> Option<(PathBuf, Vec<u8>)> {
+fn by_build_id(image: &ElfImage<'_>, file: &ElfFile, root: &Path, parts: Parts) -> Option<ElfFile> {
     let id = image.build_id()?;
+    let debug = load(file.place(), root, &path_of(&id)?, parts, |_| true)?;
+    has_build_id(&debug, &id).then_some(debug)
+}
+
+/// Where the debug file of a build is.
+fn path_of(id: &BuildId) -> Option<PathBuf> {
     let hex = id.to_string();
     // A build-id of one byte has nothing left for the file's name.
     let (folder, name) = hex.split_at_checked(2).filter(|(_, name)| !name.is_empty())?;
-    let path = under(root, &Path::new(GLOBAL).join(format!(".build-id/{folder}/{name}.debug")));
-    let bytes = read(&path)?;
-    let same = ElfImage::parse(&bytes).is_ok_and(|debug| debug.build_id().as_ref() == Some(&id));
-    same.then_some((path, bytes))
+    Some(Path::new(GLOBAL).join(format!(".build-id/{folder}/{name}.debug")))
 }
 
-fn by_link(image: &ElfImage<'_>, path: &Path, root: &Path) -> Option<(PathBuf, Vec<u8>)> {
+fn has_build_id(file: &ElfFile, id: &BuildId) -> bool {
+    file.image().is_ok_and(|image| image.build_id().as_ref() == Some(id))
+}
+
+fn by_link(image: &ElfImage<'_>, file: &ElfFile, parts: Parts) -> Option<ElfFile> {
     let link = image.debug_link()?;
+    let (root, path) = (file.place().root(), std::path::absolute(file.path()).ok()?);
+    // The user may have named the file through a process's root.
+    let path = path.strip_prefix(root).map_or_else(|_| path.clone(), |inner| Path::new("/").join(inner));
     // The links are relative to the file itself, not to a symbolic link to it.
-    let inside = under(root, path).canonicalize().ok();
-    let folder = match inside.as_deref().and_then(|real| real.strip_prefix(root).ok()) {
-        Some(real) => Path::new("/").join(real),
-        None => path.to_owned(),
-    };
-    let folder = folder.parent()?;
+    let path = foreign::below(root, &path).map_or(path, |file| file.real);
+    let folder = path.parent()?;
     let global = under(Path::new(GLOBAL), folder);
-    [folder.to_owned(), folder.join(".debug"), global].into_iter().find_map(|folder| {
-        let path = under(root, &folder.join(&link.name));
-        // The link of a file may name the file itself: then the checksum differs.
-        let bytes = read(&path).filter(|bytes| link.matches(bytes))?;
-        Some((path, bytes))
-    })
+    // The link of a file may name the file itself: then the checksum differs.
+    let is_it = |file: &Opened| file.checksum().is_ok_and(|crc| crc == link.crc);
+    [folder.to_owned(), folder.join(".debug"), global]
+        .into_iter()
+        .find_map(|folder| load(file.place(), root, &folder.join(&link.name), parts, is_it))
 }
 
-/// A path as it is seen from another root directory.
-pub(crate) fn under(root: &Path, path: &Path) -> PathBuf {
-    root.join(path.strip_prefix("/").unwrap_or(path))
+/// The file that shares debug information with this one and others, if it is there and of that build.
+pub(crate) fn supplement(file: &ElfFile) -> Option<ElfFile> {
+    let link = file.image().ok()?.supplement_link()?;
+    let root = file.place().root();
+    let folder = file.opened().strip_prefix(root).ok().and_then(Path::parent)?;
+    let path = Path::new("/").join(folder).join(OsStr::from_bytes(&link.path));
+    load(file.place(), root, &path, Parts::Debug, |_| true).filter(|found| has_build_id(found, &link.build_id))
 }
 
-fn read(path: &Path) -> Option<Vec<u8>> {
-    if !std::fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
-    std::fs::read(path).ok()
+/// A file below a root directory, if it is the one that is looked for.
+fn load(of: &FilePlace, root: &Path, path: &Path, parts: Parts, is_it: impl Fn(&Opened) -> bool) -> Option<ElfFile> {
+    let file = foreign::below(root, path).ok().filter(is_it)?;
+    let place = of.related(root, path);
+    let opened = under(root, &file.real);
+    ElfFile::read(place, opened, &file, parts).ok()
 }

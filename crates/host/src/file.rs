@@ -1,19 +1,19 @@
 //! An ELF file on this machine: where its bytes can be read, and the bytes.
 
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::{Component, Path, PathBuf};
 
 use probes::elf::ElfImage;
+use sys::memory::Shared;
 
 use crate::capabilities::with_file_access;
 use crate::debug_file;
 use crate::error::HostError;
+use crate::foreign::{self, Opened};
+use crate::parts::{self, Parts};
 
 /// Where a file is, by the name that its user knows and by the names that we can open.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FilePlace {
     path: PathBuf,
     deleted: bool,
@@ -21,26 +21,120 @@ pub struct FilePlace {
     readable_at: Vec<Readable>,
     /// The root directory of whoever uses the file.
     root: PathBuf,
+    /// Whether it was found through a process, and not named by the user.
+    of_process: bool,
 }
 
 /// A name to try.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Readable {
-    pub(crate) path: PathBuf,
-    /// It is the file only if it has this inode number.
-    pub(crate) inode: Option<u64>,
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Readable {
+    /// A path that the user named, or a link of the kernel's to the very file.
+    Named(PathBuf),
+    /// A path below a root directory, out of which no link leads.
+    Below {
+        /// The directory.
+        root: PathBuf,
+        /// The path, as it is seen from there.
+        path: PathBuf,
+    },
+    /// A path of ours that the kernel reported, if what is there has this inode number.
+    Reported {
+        /// The path.
+        path: PathBuf,
+        /// The number.
+        inode: u64,
+    },
+}
+
+impl Readable {
+    /// A path in our own view, which may lead through a process's root.
+    fn ours(path: &Path) -> Self {
+        match through_root(path) {
+            Some((root, path)) => Self::Below { root, path },
+            None => Self::Named(path.to_owned()),
+        }
+    }
+
+    /// The path in our own view.
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::Named(path) | Self::Reported { path, .. } => path.clone(),
+            Self::Below { root, path } => under(root, path),
+        }
+    }
+
+    /// Opens the file, and says by which path of ours it can be found.
+    fn open(&self) -> io::Result<(Opened, PathBuf)> {
+        match self {
+            Self::Named(path) => foreign::named(path).map(|file| (file, path.clone())),
+            Self::Below { root, path } => {
+                let file = foreign::below(root, path)?;
+                let opened = under(root, &file.real);
+                Ok((file, opened))
+            }
+            Self::Reported { path, inode } => {
+                let file = foreign::reported(path)?;
+                if file.inode != *inode {
+                    return Err(io::Error::new(io::ErrorKind::NotFound, "another file has its name now"));
+                }
+                Ok((file, path.clone()))
+            }
+        }
+    }
+}
+
+/// A path that leads through `/proc/PID/root`: that directory, and the path as it is seen from there.
+fn through_root(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let mut components = path.components();
+    let first: Vec<_> = components.by_ref().take(4).collect();
+    let [Component::RootDir, Component::Normal(proc), Component::Normal(_), Component::Normal(root)] = first[..] else {
+        return None;
+    };
+    let inside = components.as_path();
+    let is_one = proc == "proc" && root == "root" && !inside.as_os_str().is_empty();
+    is_one.then(|| (first.iter().collect(), Path::new("/").join(inside)))
+}
+
+/// A path as it is seen from another root directory.
+pub(crate) fn under(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 impl FilePlace {
-    /// A file by its path in our own view of the file system.
+    /// A file by its path in our own view of the file system. Below `/proc/PID/root` no link leads out of that.
     pub fn at(path: &Path) -> Self {
-        let readable = Readable { path: path.to_owned(), inode: None };
-        Self { path: path.to_owned(), deleted: false, readable_at: vec![readable], root: PathBuf::from("/") }
+        let root = through_root(path).map_or_else(|| PathBuf::from("/"), |(root, _)| root);
+        Self { path: path.to_owned(), deleted: false, readable_at: vec![Readable::ours(path)], root, of_process: false }
+    }
+
+    /// A file that a process had mapped, by the path and the inode number that the kernel reported: for processes that
+    /// are gone.
+    pub fn reported(path: &Path, inode: u64) -> Self {
+        let readable = Readable::Reported { path: path.to_owned(), inode };
+        let root = PathBuf::from("/");
+        Self { path: path.to_owned(), deleted: false, readable_at: vec![readable], root, of_process: false }
+    }
+
+    /// A file below a root directory that was found through this one.
+    pub(crate) fn related(&self, root: &Path, path: &Path) -> Self {
+        let readable_at = vec![Readable::Below { root: root.to_owned(), path: path.to_owned() }];
+        let (path, root) = (under(root, path), root.to_owned());
+        Self { path, deleted: false, readable_at, root, of_process: self.of_process }
     }
 
     /// A file of a process whose root directory is `root`.
     pub(crate) fn of_process(path: &Path, deleted: bool, readable_at: Vec<Readable>, root: &Path) -> Self {
-        Self { path: path.to_owned(), deleted, readable_at, root: root.to_owned() }
+        Self { path: path.to_owned(), deleted, readable_at, root: root.to_owned(), of_process: true }
+    }
+
+    /// A file beside this one, where whoever uses this one has it: `relative` is a path from this one's folder.
+    #[must_use]
+    pub fn beside(&self, relative: &Path) -> Self {
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        if self.root == Path::new("/") {
+            return Self::at(&folder.join(relative));
+        }
+        self.related(&self.root, &folder.join(relative))
     }
 
     /// The path as its user sees it: for a process in a container, a path in the container.
@@ -53,30 +147,66 @@ impl FilePlace {
         self.deleted
     }
 
-    /// Reads the file. Its first bytes are looked at before the rest, so that mapped data costs nothing.
-    pub fn load(&self) -> Result<ElfFile, HostError> {
-        self.load_with(Parts::All)
+    /// The root directory of whoever uses the file.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
     }
 
-    /// Reads the file's tables and notes; all else is zeros, which take no memory. A large program's USDT probes are found
-    /// in a hundredth of the time.
+    /// Reads what a process has of the file in its memory, and its symbol tables. All else is zeros, which take no memory.
+    pub fn load(&self) -> Result<ElfFile, HostError> {
+        self.load_parts(Parts::Program)
+    }
+
+    /// Reads the file's tables and notes; all else is zeros. A large program's USDT probes are found in a hundredth of the
+    /// time.
     pub fn load_notes(&self) -> Result<ElfFile, HostError> {
-        self.load_with(Parts::Notes)
+        self.load_parts(Parts::Notes)
+    }
+
+    /// Reads the file's symbol tables, tables and notes; all else is zeros.
+    pub fn load_symbols(&self) -> Result<ElfFile, HostError> {
+        self.load_parts(Parts::Symbols)
+    }
+
+    /// Reads what stacks are walked by (`.eh_frame`), tables and notes; all else is zeros.
+    pub fn load_unwinding(&self) -> Result<ElfFile, HostError> {
+        self.load_parts(Parts::Unwinding)
+    }
+
+    /// Reads the file's debug information, symbol tables, tables and notes; all else is zeros.
+    pub fn load_debug(&self) -> Result<ElfFile, HostError> {
+        self.load_parts(Parts::Debug)
     }
 
     /// As [`FilePlace::load_notes`], with the dynamic section.
     pub(crate) fn load_dynamic(&self) -> Result<ElfFile, HostError> {
-        self.load_with(Parts::Dynamic)
+        self.load_parts(Parts::Dynamic)
     }
 
-    fn load_with(&self, parts: Parts) -> Result<ElfFile, HostError> {
+    /// Opens the file.
+    pub(crate) fn open(&self) -> Result<Opened, HostError> {
+        self.open_with(|readable| Ok(readable.open()?.0))
+    }
+
+    /// The first bytes of the file, whatever it is.
+    pub fn first_bytes(&self, most: usize) -> Result<Vec<u8>, HostError> {
+        self.open_with(|readable| Ok(readable.open()?.0.head(most)?))
+    }
+
+    pub(crate) fn load_parts(&self, parts: Parts) -> Result<ElfFile, HostError> {
+        self.open_with(|readable| {
+            let (file, opened) = readable.open()?;
+            ElfFile::read(self.clone(), opened, &file, parts)
+        })
+    }
+
+    /// Does this with the first name by which the file can be opened.
+    fn open_with<T>(&self, open: impl Fn(&Readable) -> Result<T, Unread>) -> Result<T, HostError> {
         let mut failed = None;
         for readable in &self.readable_at {
-            match self.with_access(|| read_elf(readable, parts)) {
-                Ok(bytes) => {
-                    return Ok(ElfFile { place: self.clone(), opened: readable.path.clone(), bytes });
-                }
-                Err(error) => failed = Some(self.worse(failed, error)),
+            match self.with_access(|| open(readable)) {
+                Ok(found) => return Ok(found),
+                Err(error) => failed = Some(self.worse(failed, error.at(readable.path()))),
             }
         }
         let missing = || io::Error::new(io::ErrorKind::NotFound, "it is deleted, and only root can still read it");
@@ -85,7 +215,7 @@ impl FilePlace {
 
     /// A file of a process may be read with rights to files of others, one that the user names may not.
     pub(crate) fn with_access<T>(&self, read: impl FnOnce() -> T) -> T {
-        if self.root == Path::new("/") { read() } else { with_file_access(read) }
+        if self.of_process { with_file_access(read) } else { read() }
     }
 
     /// The error to tell, in the user's name for the file: what a file is says more than that it can't be opened, and that
@@ -111,91 +241,58 @@ impl FilePlace {
     }
 }
 
-/// How much of a file to read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Parts {
-    All,
-    Notes,
-    Dynamic,
+/// Why a file was not read.
+pub(crate) enum Unread {
+    /// It could not be.
+    Io(io::Error),
+    /// It is no ELF file.
+    Elf(probes::ProbesError),
 }
 
-fn read_elf(readable: &Readable, parts: Parts) -> Result<Vec<u8>, HostError> {
-    let path = &readable.path;
-    let failed = |source| HostError::Read { path: path.clone(), source };
-    // Looked at before it is opened: opening a pipe waits for a writer.
-    let metadata = std::fs::metadata(path).map_err(failed)?;
-    if !metadata.is_file() {
-        return Err(HostError::NotAFile { path: path.clone() });
-    }
-    if readable.inode.is_some_and(|inode| inode != std::os::unix::fs::MetadataExt::ino(&metadata)) {
-        return Err(failed(io::Error::new(io::ErrorKind::NotFound, "another file has its name now")));
-    }
-    let mut file = File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
-    file.by_ref().take(4096).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.starts_with(b"\x7fELF") {
-        if parts != Parts::All
-            && let Some(sparse) = read_parts(&file, &bytes, metadata.len(), parts).map_err(failed)?
-        {
-            return Ok(sparse);
-        }
-        bytes.reserve_exact((metadata.len() as usize).saturating_sub(bytes.len()));
-        file.read_to_end(&mut bytes).map_err(failed)?;
-        return Ok(bytes);
-    }
-    match ElfImage::parse(&bytes) {
-        Err(source) => Err(HostError::Elf { path: path.clone(), source }),
-        Ok(_) => Ok(bytes),
+impl From<io::Error> for Unread {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
     }
 }
 
-/// More than any program has.
-const LARGEST: u64 = 8 << 30;
-
-/// The tables and the notes of a file, and its dynamic section where that is wanted, at their places among zeros; nothing if the whole is to be read.
-fn read_parts(file: &File, first: &[u8], length: u64, parts: Parts) -> io::Result<Option<Vec<u8>>> {
-    let Some(tables) = probes::elf::table_ranges(first) else { return Ok(None) };
-    // Fresh zeroed memory is not there until it is written to; but the kernel may refuse it where it is very much.
-    if length > LARGEST {
-        return Ok(None);
-    }
-    let mut bytes = vec![0; length as usize];
-    let head = first.len().min(bytes.len());
-    bytes[..head].copy_from_slice(&first[..head]);
-    let read = |bytes: &mut [u8], ranges: Vec<Range<u64>>| {
-        for range in ranges {
-            // A range outside of the file is what parsing will complain of.
-            if let Some(part) = bytes.get_mut(range.start as usize..range.end as usize) {
-                file.read_exact_at(part, range.start)?;
-            }
+impl Unread {
+    fn at(self, path: PathBuf) -> HostError {
+        match self {
+            Self::Io(error) if foreign::is_no_file(&error) => HostError::NotAFile { path },
+            Self::Io(source) => HostError::Read { path, source },
+            Self::Elf(source) => HostError::Elf { path, source },
         }
-        io::Result::Ok(())
-    };
-    read(&mut bytes, tables)?;
-    let Ok(image) = ElfImage::parse(&bytes) else { return Ok(None) };
-    let notes = image.note_ranges();
-    read(&mut bytes, notes)?;
-    if parts == Parts::Dynamic {
-        let section = ElfImage::parse(&bytes).ok().and_then(|image| image.dynamic_range());
-        read(&mut bytes, section.into_iter().collect())?;
-        let strings = ElfImage::parse(&bytes).ok().and_then(|image| image.dynamic_strings());
-        read(&mut bytes, strings.into_iter().collect())?;
     }
-    Ok(Some(bytes))
 }
 
 /// A file that was read.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct ElfFile {
-    pub(crate) place: FilePlace,
+    place: FilePlace,
     opened: PathBuf,
-    bytes: Vec<u8>,
+    bytes: Shared,
+    taken: u64,
 }
 
 impl ElfFile {
+    /// Reads parts of an open file. What is no ELF file at all is an error; other files that can't be traced are found out
+    /// by [`ElfFile::image`].
+    pub(crate) fn read(place: FilePlace, opened: PathBuf, file: &Opened, parts: Parts) -> Result<Self, Unread> {
+        let (bytes, taken) = parts::read(file, parts)?;
+        if !bytes.starts_with(b"\x7fELF") {
+            ElfImage::parse(&bytes).map_err(Unread::Elf)?;
+        }
+        Ok(Self { place, opened, bytes, taken })
+    }
+
     /// The path as its user sees it.
     pub fn path(&self) -> &Path {
         self.place.path()
+    }
+
+    /// Where the file is, to read more of it.
+    pub fn place(&self) -> &FilePlace {
+        &self.place
     }
 
     /// The path under which it was read: where a probe can be attached.
@@ -203,7 +300,17 @@ impl ElfFile {
         &self.opened
     }
 
-    /// The same file with all its bytes, where only some were read.
+    /// Its bytes, those that were read at their places among zeros.
+    pub fn bytes(&self) -> &Shared {
+        &self.bytes
+    }
+
+    /// How much memory the bytes take, in bytes.
+    pub fn memory(&self) -> u64 {
+        self.taken
+    }
+
+    /// The same file with what a process has of it, where less was read.
     pub fn whole(&self) -> Result<ElfFile, HostError> {
         self.place.load()
     }
@@ -213,19 +320,34 @@ impl ElfFile {
         ElfImage::parse(&self.bytes).map_err(|source| HostError::Elf { path: self.path().to_owned(), source })
     }
 
-    /// The file that this file's debug information was moved to, if it is on this machine: in the file's own container
-    /// or outside of it.
+    /// The file that this file's symbols were moved to, if it is on this machine: in the file's own container, or by its
+    /// build-id outside of it. This file's notes and the name of its debug file must have been read.
     pub fn debug_file(&self) -> Option<ElfFile> {
-        let image = self.image().ok()?;
-        let path = std::path::absolute(self.path()).ok()?;
-        let roots = if self.place.root == Path::new("/") {
-            vec![Path::new("/")]
-        } else {
-            vec![self.place.root.as_path(), Path::new("/")]
-        };
-        roots.into_iter().find_map(|root| {
-            let (path, bytes) = self.place.with_access(|| debug_file::find(&image, &path, root))?;
-            Some(ElfFile { place: FilePlace::at(&path), opened: path, bytes })
-        })
+        self.place.with_access(|| debug_file::find(self, Parts::Symbols))
+    }
+
+    /// The same file with its debug information.
+    pub fn debug_information(&self) -> Option<ElfFile> {
+        self.place.with_access(|| debug_file::find(self, Parts::Debug))
+    }
+
+    /// The file to which debug information was moved that several files share (`.gnu_debugaltlink`, dwz(1)).
+    pub fn supplement(&self) -> Option<ElfFile> {
+        self.place.with_access(|| debug_file::supplement(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_s_root_is_one_wherever_it_is_named() {
+        let split = |path: &str| through_root(Path::new(path));
+        assert_eq!(split("/proc/7/root/lib/a"), Some(("/proc/7/root".into(), "/lib/a".into())));
+        assert_eq!(split("/proc/self/root/../a"), Some(("/proc/self/root".into(), "/../a".into())));
+        for other in ["/proc/7/root", "/proc/7/exe", "/proc/7/roots/a", "proc/7/root/a", "/a"] {
+            assert_eq!(split(other), None, "{other}");
+        }
     }
 }

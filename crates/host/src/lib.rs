@@ -1,5 +1,7 @@
 //! What this machine has: processes and the files that they map, separate debug files, tracepoints, capabilities, settings.
 //!
+//! Files that are reached through a process are opened in [`foreign`] only.
+//!
 //! This room reads `/proc`, `/proc/PID/root` and tracefs; what the bytes mean is the business of `probes`. It changes
 //! nothing: no mount, no signal, no ptrace.
 #![forbid(unsafe_code)]
@@ -10,9 +12,11 @@ mod code_file;
 mod debug_file;
 mod error;
 mod file;
+mod foreign;
 mod kernel_symbols;
 mod libraries;
 pub mod library_cache;
+mod parts;
 mod perf_source;
 pub mod proc;
 mod process;

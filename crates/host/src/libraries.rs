@@ -9,6 +9,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::file::{ElfFile, FilePlace};
+use crate::foreign;
 
 /// Folders that are looked into last: glibc's, of distributions with and without folders for each machine.
 const DEFAULT_FOLDERS: [&str; 8] = [
@@ -21,6 +22,8 @@ const DEFAULT_FOLDERS: [&str; 8] = [
     "/lib",
     "/usr/lib",
 ];
+/// More than any file of it has, in bytes.
+const MAX_CONFIGURATION: u64 = 1 << 20;
 const CONFIGURATION: &str = "/etc/ld.so.conf";
 /// How deep files may include each other. Real ones do it once.
 const MAX_INCLUDES: u32 = 8;
@@ -77,7 +80,7 @@ pub fn needed_by(program: &Path, library_path: Option<&OsStr>) -> Vec<FilePlace>
 /// Whether it is a file for the same machine: the loader goes on looking if it is not.
 fn fits(place: &FilePlace, user: &ElfFile) -> bool {
     let arch = |file: &ElfFile| file.image().ok().map(|image| image.arch());
-    place.path().is_file() && place.load_dynamic().is_ok_and(|file| arch(&file) == arch(user))
+    place.load_dynamic().is_ok_and(|file| arch(&file) == arch(user))
 }
 
 /// A folder with `$ORIGIN` in it, for the file that names it.
@@ -107,7 +110,8 @@ fn split(list: &OsStr) -> impl Iterator<Item = PathBuf> {
 
 /// The folders of a file in the form of `ld.so.conf`, and of those that it includes.
 fn configured(path: &Path, deeper: u32) -> Vec<PathBuf> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = foreign::named(path).and_then(|file| file.text(MAX_CONFIGURATION)).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
     let mut folders = Vec::new();
     for line in text.lines() {
         let line = line.split('#').next().unwrap_or_default().trim();

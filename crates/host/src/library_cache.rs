@@ -1,9 +1,13 @@
 //! Shared libraries by name, from the dynamic linker's cache.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use crate::foreign;
 
 /// What ldconfig(8) writes.
 const CACHE: &str = "/etc/ld.so.cache";
+/// More than any cache has, in bytes: they have some hundred kilobytes.
+const LARGEST: u64 = 64 << 20;
 /// The beginning of the cache's form since glibc 2.2, `CACHEMAGIC_VERSION_NEW` in `sysdeps/generic/dl-cache.h`. Since
 /// glibc 2.32 it is the whole file; before, it may stand behind an older form.
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
@@ -14,7 +18,10 @@ const ENTRY: usize = 24;
 
 /// The libraries of this name in the dynamic linker's cache: `libc`, `c`, `libc.so`, `libc.so.6` are all one.
 pub fn library(name: &str) -> Vec<PathBuf> {
-    std::fs::read(CACHE).map(|cache| find(&cache, name)).unwrap_or_default()
+    foreign::named(Path::new(CACHE))
+        .and_then(|file| file.text(LARGEST))
+        .map(|cache| find(&cache, name))
+        .unwrap_or_default()
 }
 
 fn find(cache: &[u8], name: &str) -> Vec<PathBuf> {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use probes::maps::{Mapping, ProcMaps};
 
-use crate::debug_file::under;
 use crate::error::HostError;
 use crate::file::{FilePlace, Readable};
 use crate::proc::{self, Stat};
@@ -75,7 +74,7 @@ impl Process {
     /// The file of its program.
     pub fn program(&self) -> FilePlace {
         let (path, deleted) = without_mark(&self.exe);
-        let exe = Readable { path: self.folder.join("exe"), inode: None };
+        let exe = Readable::Named(self.folder.join("exe"));
         FilePlace::of_process(&path, deleted, vec![exe], &self.root())
     }
 
@@ -92,11 +91,11 @@ impl Process {
         };
         // This name is the mapped file itself, whatever happened to its path; only root may use it (proc_pid_map_files(5)).
         let exact = format!("map_files/{:x}-{:x}", mapping.start.0, mapping.end.0);
-        let mut readable_at = vec![Readable { path: self.folder.join(exact), inode: None }];
+        let mut readable_at = vec![Readable::Named(self.folder.join(exact))];
         if !deleted {
-            readable_at.push(Readable { path: under(&self.root(), path), inode: None });
+            readable_at.push(Readable::Below { root: self.root(), path: path.clone() });
             // The kernel tells paths as we would use them where the process was only moved to another root directory.
-            readable_at.push(Readable { path: path.clone(), inode: Some(mapping.inode) });
+            readable_at.push(Readable::Reported { path: path.clone(), inode: mapping.inode });
         }
         Some(FilePlace::of_process(path, *deleted, readable_at, &self.root()))
     }

@@ -21,8 +21,16 @@ fn our_own_program_and_its_libraries() {
     program.load().unwrap().image().unwrap();
     let libraries = process.libraries();
     let libc = libraries.iter().find(|place| place.path().to_string_lossy().contains("libc.so")).unwrap();
-    let bytes = libc.load().unwrap();
-    assert_eq!(bytes.image().unwrap().data(), std::fs::read(libc.path()).unwrap());
+    let (read, file) = (libc.load().unwrap(), std::fs::read(libc.path()).unwrap());
+    let image = read.image().unwrap();
+    assert_eq!(image.data().len(), file.len());
+    let code = image.address_map().segments().iter().find(|segment| segment.executable).unwrap();
+    let code = code.offset.0 as usize..(code.offset.0 + code.file_size) as usize;
+    assert_eq!(image.data()[code.clone()], file[code]);
+    let whole = probes::elf::ElfImage::parse(&file).unwrap();
+    assert_eq!(Functions::read(&image, None), Functions::read(&whole, None));
+    let symbols = libc.load_symbols().unwrap();
+    assert_eq!(Functions::read(&symbols.image().unwrap(), None), Functions::read(&whole, None));
     assert!(libraries.iter().all(|place| place.path() != program.path()));
 }
 
@@ -117,7 +125,7 @@ fn a_debug_file_is_found_by_its_link() {
     assert!(file.debug_file().unwrap().opened().ends_with(".debug/x.debug"));
 
     std::fs::write(dir.path().join(".debug/x.debug"), "another").unwrap();
-    assert_eq!(file.debug_file(), None);
+    assert!(file.debug_file().is_none());
 }
 
 /// Debian's `libc6-dbg` puts libc's under its build-id.

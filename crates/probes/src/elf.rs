@@ -18,10 +18,10 @@ use crate::error::ProbesError;
 use crate::registers::Arch;
 
 pub use dynamic::Dynamic;
-pub use identity::{BuildId, DebugLink};
+pub use identity::{BuildId, DebugLink, SupplementLink};
 pub use map::{AddressMap, Segment};
 use notes::NoteArea;
-pub use ranges::{HEADER_BYTES, merged, table_ranges};
+pub use ranges::{HEADER_BYTES, count_range, merged, table_ranges};
 
 pub(crate) const LE: LittleEndian = LittleEndian;
 type Header = FileHeader64<LittleEndian>;
@@ -111,6 +111,12 @@ impl<'data> ElfImage<'data> {
     pub fn debug_link(&self) -> Option<DebugLink> {
         let section = self.sections_named(b".gnu_debuglink").next()?;
         DebugLink::parse(self.section_data(section).ok()?)
+    }
+
+    /// The file that shares debug information with this one (`.gnu_debugaltlink`).
+    pub fn supplement_link(&self) -> Option<SupplementLink> {
+        let section = self.sections_named(b".gnu_debugaltlink").next()?;
+        SupplementLink::parse(self.section_data(section).ok()?)
     }
 
     /// The address that the named section is loaded at.

@@ -11,6 +11,7 @@
 //! | [`ring`] | the consumer's side of a BPF ring buffer |
 //! | [`perf`] | perf events to attach programs to (`perf_event_open(2)`) |
 //! | [`mount`] | file systems that are mounted nowhere |
+//! | [`memory`] | memory that is zero until it is written |
 //! | [`clock`] | the kernel's clock and the processor's |
 //! | [`mount`] | a tracefs of our own |
 //! | [`sched`] | where a thread runs, and how urgently |
@@ -22,6 +23,7 @@
 mod apart;
 pub mod bpf;
 pub mod clock;
+pub mod memory;
 pub mod mount;
 pub mod perf;
 pub mod process;

@@ -180,7 +180,7 @@ impl StackWalker {
         for place in std::iter::once(process.program()).chain(process.libraries()) {
             let Some(mappings) = new.remove(place.path()) else { continue };
             // Programs may map anything as code: what is no ELF file is walked over by frame pointers.
-            let Ok(file) = place.load() else { continue };
+            let Ok(file) = place.load_unwinding() else { continue };
             if let Ok(image) = file.image() {
                 let ranges: Vec<_> = mappings.iter().map(|it| (it.start.0..it.end.0, it.offset.0, it.inode)).collect();
                 self.add(&printable(file.path()), &image, &ranges);

@@ -24,7 +24,7 @@ pub(super) fn list(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let mut shown = 0;
-    files.for_each(Depth::Whole, |file| {
+    files.for_each(Depth::Symbols, |file| {
         with_functions(file, |functions| {
             let named = fitting(functions, pattern);
             shown += named.len();
@@ -51,7 +51,7 @@ pub(super) fn list(
 /// since the names of a large program are many.
 fn near_names(typed: &str, files: &Files) -> anyhow::Result<Vec<String>> {
     let mut known = Vec::new();
-    files.for_each(Depth::Whole, |file| {
+    files.for_each(Depth::Symbols, |file| {
         with_functions(file, |functions| {
             let names = functions.all().iter().map(Function::display_name);
             known.extend(names.map(|name| spdk_trace::printable(name.as_bytes()).into_owned()));

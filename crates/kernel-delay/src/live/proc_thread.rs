@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use host::Pid;
 use host::capabilities::with_file_access;
 use host::proc::{self, Stat};
+use host::{FilePlace, Pid};
 
 use crate::layout::{SLOT_COMPAT, SLOT_NONE, SLOT_OTHER};
 
@@ -58,9 +57,8 @@ impl ProcThread {
 
 /// Whether a process runs a 32-bit program: the fifth byte of an ELF file (gABI chapter 4, `EI_CLASS`).
 pub(super) fn is_32_bit(pid: u32) -> bool {
-    let mut head = [0; 5];
-    let file = fs::File::open(proc::folder(Pid(pid)).join("exe"));
-    file.and_then(|mut file| file.read_exact(&mut head)).is_ok() && head == *b"\x7fELF\x01"
+    let head = FilePlace::at(&proc::folder(Pid(pid)).join("exe")).first_bytes(5);
+    head.is_ok_and(|head| head == b"\x7fELF\x01")
 }
 
 /// `running`, or a number and arguments, or -1 where it is blocked in no call.

@@ -161,3 +161,24 @@ impl DebugLink {
         plain.then(|| Self { name: name.to_owned(), crc: u32::from_le_bytes(*crc) })
     }
 }
+
+/// Where debug information was moved to that several files share.
+///
+/// The section holds the path, from the file's own folder if it is not absolute, a NUL, and the other file's build-id (GDB
+/// manual, "Separate Debug Files"; dwz(1)).
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SupplementLink {
+    /// The file's path.
+    pub path: Vec<u8>,
+    /// The file's build-id.
+    pub build_id: BuildId,
+}
+
+impl SupplementLink {
+    /// Reads the section's bytes.
+    pub(super) fn parse(section: &[u8]) -> Option<Self> {
+        let end = memchr::memchr(0, section).filter(|&end| end > 0)?;
+        let id = section.get(end + 1..).filter(|id| !id.is_empty() && id.len() <= MAX_BUILD_ID)?;
+        Some(Self { path: section[..end].to_vec(), build_id: BuildId(id.to_vec()) })
+    }
+}

@@ -1,4 +1,4 @@
-//! Which parts of a file its notes need, for those who would rather not read all of a large one.
+//! Which parts of a file each purpose needs, for those who would rather not read all of a large one.
 
 use std::ops::Range;
 
@@ -10,20 +10,41 @@ use crate::address::ElfVaddr;
 /// The least that [`table_ranges`] needs: a file header.
 pub const HEADER_BYTES: usize = size_of::<Header>();
 
-/// Where the tables of segments and sections are, from a file's first bytes; nothing if these don't tell it all, and the
-/// whole file is to be read.
-pub fn table_ranges(first: &[u8]) -> Option<Vec<Range<u64>>> {
+/// The sections of debug information that say which types there are, which code is whose, and which line it is of: those of
+/// DWARF 2 to 5 but places of variables, macros and indexes (DWARF 5 standard, section 7.1).
+const DEBUG_INFORMATION: [&[u8]; 11] = [
+    b"abbrev",
+    b"addr",
+    b"aranges",
+    b"info",
+    b"line",
+    b"line_str",
+    b"ranges",
+    b"rnglists",
+    b"str",
+    b"str_offsets",
+    b"types",
+];
+
+/// Where the first section header is, if the file's first bytes say that it has the counts that are too large for the file
+/// header (gABI, "Number of sections"): [`table_ranges`] needs it.
+pub fn count_range(first: &[u8]) -> Option<Range<u64>> {
     identity::check_ident(first).ok()?;
     let header = Header::parse(first).ok()?;
-    let (segments, sections) = (header.e_phnum(LE), header.e_shnum(LE));
-    // Larger counts stand in the first section header (gABI, "Number of sections").
-    if segments == object::elf::PN_XNUM || sections == 0 && header.e_shoff(LE) != 0 {
-        return None;
-    }
-    let table = |offset: u64, count: u16, size: usize| offset..offset.saturating_add(u64::from(count) * size as u64);
+    let offset = header.e_shoff(LE);
+    let is_large = header.e_phnum(LE) == object::elf::PN_XNUM || header.e_shnum(LE) == 0;
+    (offset != 0 && is_large).then(|| offset..offset.saturating_add(size_of::<Section>() as u64))
+}
+
+/// Where the tables of segments and sections are, from a file's header and what [`count_range`] names; nothing if these are
+/// broken.
+pub fn table_ranges(bytes: &[u8]) -> Option<Vec<Range<u64>>> {
+    identity::check_ident(bytes).ok()?;
+    let header = Header::parse(bytes).ok()?;
+    let table = |offset: u64, count: usize, size: usize| range(offset, (count as u64).saturating_mul(size as u64));
     Some(vec![
-        table(header.e_phoff(LE), segments, size_of::<ProgramHeader>()),
-        table(header.e_shoff(LE), sections, size_of::<Section>()),
+        table(header.e_phoff(LE), header.phnum(LE, bytes).ok()?, size_of::<ProgramHeader>()),
+        table(header.e_shoff(LE), header.shnum(LE, bytes).ok()?, size_of::<Section>()),
     ])
 }
 
@@ -41,15 +62,23 @@ pub fn merged(ranges: impl Iterator<Item = Range<u64>>, file: u64) -> Vec<Range<
     ranges
 }
 
+fn range(offset: u64, size: u64) -> Range<u64> {
+    offset..offset.saturating_add(size)
+}
+
+/// Where a section's bytes are, if the file has them.
+fn bytes_of(section: &Section) -> Option<Range<u64>> {
+    section.file_range(LE).map(|(offset, size)| range(offset, size))
+}
+
 impl ElfImage<'_> {
-    /// Where the notes and the sections' names are. It needs no more than what [`table_ranges`] tells of.
+    /// Where the notes and the sections' names are. It needs no more than what [`table_ranges`] names.
     pub fn note_ranges(&self) -> Vec<Range<u64>> {
-        let range = |offset: u64, size: u64| offset..offset.saturating_add(size);
         let header = Header::parse(self.data).ok();
         let names = header.and_then(|header| header.shstrndx(LE, self.data).ok());
         let names = names.and_then(|index| self.sections.get(index as usize));
         let notes = self.sections.iter().filter(|section| section.sh_type(LE) == object::elf::SHT_NOTE);
-        let sections = names.into_iter().chain(notes).map(|it| range(it.sh_offset(LE), it.sh_size(LE)));
+        let sections = names.into_iter().chain(notes).filter_map(bytes_of);
         let segments = self.segments.iter().filter(|segment| segment.p_type(LE) == object::elf::PT_NOTE);
         merged(sections.chain(segments.map(|it| range(it.p_offset(LE), it.p_filesz(LE)))), self.data.len() as u64)
     }
@@ -78,6 +107,41 @@ impl ElfImage<'_> {
     pub(crate) fn range_of_type(&self, kind: u32) -> Option<Range<u64>> {
         let section = self.section_of_type(kind)?;
         Some(section.sh_offset(LE)..section.sh_offset(LE).checked_add(section.sh_size(LE))?)
+    }
+
+    /// Where the symbol tables with their names are, and the names of separate debug files. It needs the sections' names,
+    /// as what follows.
+    pub fn symbol_ranges(&self) -> Vec<Range<u64>> {
+        let tables = [object::elf::SHT_SYMTAB, object::elf::SHT_DYNSYM];
+        let tables = tables.into_iter().filter_map(|kind| self.section_of_type(kind));
+        let names = tables.clone().filter_map(|table| self.linked_section(table));
+        let links = [b".gnu_debuglink".as_slice(), b".gnu_debugaltlink"];
+        let links = links.into_iter().flat_map(|name| self.sections_named(name).take(1));
+        tables.chain(names).chain(links).filter_map(bytes_of).collect()
+    }
+
+    /// Where the tables are by which stacks are walked.
+    pub fn unwind_ranges(&self) -> Vec<Range<u64>> {
+        let names = [b".eh_frame".as_slice(), b".eh_frame_hdr"];
+        names.into_iter().filter_map(|name| self.sections_named(name).next()).filter_map(bytes_of).collect()
+    }
+
+    /// Where all is that a process has of the file in its memory.
+    pub fn loaded_ranges(&self) -> Vec<Range<u64>> {
+        self.map.segments().iter().map(|segment| range(segment.offset.0, segment.file_size)).collect()
+    }
+
+    /// Where the debug information is, compressed or not.
+    pub fn debug_ranges(&self) -> Vec<Range<u64>> {
+        let is_debug = |section: &&Section| {
+            let name = self.section_names.get(section.sh_name(LE) as usize..).unwrap_or_default();
+            let name = name.strip_prefix(b".debug_").or_else(|| name.strip_prefix(b".zdebug_"));
+            let is_whole = |part: &&[u8]| {
+                name.and_then(|name| name.strip_prefix(*part)).is_some_and(|rest| rest.first() == Some(&0))
+            };
+            DEBUG_INFORMATION.iter().any(is_whole)
+        };
+        self.sections.iter().filter(is_debug).filter_map(bytes_of).collect()
     }
 }
 

@@ -1,0 +1,193 @@
+//! The one place that opens files which are reached through a process: its program, what it has mapped, their debug files.
+//!
+//! Whoever owns the process chose these names, and what is behind them, and may change both while we look. So a file is
+//! first taken hold of without opening it (`O_PATH` of open(2)), which waits for nothing and wakes up no device; then it is
+//! looked at; and only a regular file of a file system that holds files is opened, the very one that was looked at.
+//! Paths below a process's root do not lead out of it (`RESOLVE_IN_ROOT` of openat2(2), or [`walk`]).
+
+mod systems;
+mod walk;
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, openat, openat2};
+use rustix::io::Errno;
+
+/// What a file is held by before it is opened.
+const HOLD: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+/// How often a path is resolved anew where something was renamed meanwhile (openat2(2): `EAGAIN`).
+const ATTEMPTS: u32 = 16;
+/// What may be read of a file beyond a multiple of what it has on the disk.
+const SLACK: u64 = 16 << 20;
+/// How much larger than on the disk a file's contents may be: file systems compress, and a hole reads as zeros.
+const MOST_COMPRESSED: u64 = 16;
+/// What may be read of a file of which the file system does not say how much it has on the disk.
+const UNSTATED: u64 = 1 << 30;
+/// The most that is ever read of a file: more than any program has.
+const LARGEST: u64 = 8 << 30;
+
+/// A regular file that was opened for reading.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    file: File,
+    /// The path without symbolic links, as it is seen from the root below which it was opened.
+    pub(crate) real: PathBuf,
+    /// Its length in bytes, holes and all.
+    pub(crate) length: u64,
+    /// Its bytes on the disk; 0 where the file system does not say.
+    on_disk: u64,
+    /// Its number.
+    pub(crate) inode: u64,
+}
+
+/// A file by a path in our own view: one that the user named, or a link of the kernel's to what a process has
+/// (`/proc/PID/exe`, `/proc/PID/map_files/..`). Links are followed.
+pub(crate) fn named(path: &Path) -> io::Result<Opened> {
+    open(&openat(CWD, path, HOLD, Mode::empty())?, path.to_owned())
+}
+
+/// A file by its path below a root directory, out of which no link leads.
+pub(crate) fn below(root: &Path, path: &Path) -> io::Result<Opened> {
+    let root = hold_root(root)?;
+    let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let held = resolve(&root, path, inside, walk::Links::Follow)?;
+    let real = inside_of(&root, &held).unwrap_or_else(|| path.to_owned());
+    open(&held, real)
+}
+
+/// A file of ours by a path that the kernel reported: there are no links in it.
+pub(crate) fn reported(path: &Path) -> io::Result<Opened> {
+    let root = hold_root(Path::new("/"))?;
+    let plain = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS;
+    open(&resolve(&root, path, plain, walk::Links::Refuse)?, path.to_owned())
+}
+
+fn hold_root(root: &Path) -> io::Result<OwnedFd> {
+    Ok(openat(CWD, root, HOLD | OFlags::DIRECTORY, Mode::empty())?)
+}
+
+fn resolve(root: &OwnedFd, path: &Path, how: ResolveFlags, links: walk::Links) -> io::Result<OwnedFd> {
+    for _ in 0..ATTEMPTS {
+        match openat2(root, path, HOLD, Mode::empty(), how) {
+            Ok(held) => return Ok(held),
+            Err(Errno::AGAIN) => {}
+            // Linux before 5.6 has no such call, and some containers' filters refuse what they do not know.
+            Err(Errno::NOSYS | Errno::PERM) => return walk::walk(root, path, links),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(io::Error::new(ErrorKind::ResourceBusy, "its folders are renamed again and again"))
+}
+
+/// The path of what is held, as it is seen from the root.
+fn inside_of(root: &OwnedFd, held: &OwnedFd) -> Option<PathBuf> {
+    let path = |held: &OwnedFd| std::fs::read_link(link_to(held)).ok();
+    let (root, path) = (path(root)?, path(held)?);
+    Some(Path::new("/").join(path.strip_prefix(root).ok()?))
+}
+
+/// The link by which the kernel leads to what a descriptor holds (proc_pid_fd(5)).
+fn link_to(held: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", held.as_raw_fd())
+}
+
+/// Opens what is held, if it is a file.
+fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
+    let stat = fstat(held)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(NotAFile.into());
+    }
+    let kind = fstatfs(held)?.f_type;
+    if let Some(name) = systems::without_files(kind as u64) {
+        return Err(io::Error::new(ErrorKind::InvalidInput, format!("it is of the kernel's own file system {name}")));
+    }
+    // The link leads to the file that is held, whatever has its name by now.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    let file = File::from(openat(CWD, link_to(held), flags, Mode::empty())?);
+    let [length, blocks] = [stat.st_size, stat.st_blocks].map(|number| u64::try_from(number).unwrap_or_default());
+    Ok(Opened { file, real, length, on_disk: blocks.saturating_mul(512), inode: stat.st_ino })
+}
+
+impl Opened {
+    /// Reads as many bytes as there is room for.
+    pub(crate) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(bytes, offset)
+    }
+
+    /// The file's first bytes, at most this many.
+    pub(crate) fn head(&self, most: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; most];
+        let mut known = 0;
+        while known < most {
+            match self.file.read_at(&mut bytes[known..], known as u64) {
+                Ok(0) => break,
+                Ok(more) => known += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(known);
+        Ok(bytes)
+    }
+
+    /// All of a file that is at most this long.
+    pub(crate) fn text(&self, most: u64) -> io::Result<Vec<u8>> {
+        if self.length > most {
+            let message = format!("{} bytes long, and at most {most} are read", self.length);
+            return Err(io::Error::new(ErrorKind::FileTooLarge, message));
+        }
+        self.head(self.length as usize)
+    }
+
+    /// Refuses to read this much: a file may claim any length, and a few bytes of it be there.
+    pub(crate) fn may_read(&self, wanted: u64) -> io::Result<()> {
+        let there = if self.on_disk == 0 { UNSTATED } else { self.on_disk.saturating_mul(MOST_COMPRESSED) };
+        let most = there.saturating_add(SLACK).min(LARGEST);
+        if wanted <= most {
+            return Ok(());
+        }
+        let on_disk = self.on_disk;
+        let message = format!("it claims {wanted} bytes and has {on_disk} on the disk: at most {most} would be read");
+        Err(io::Error::new(ErrorKind::FileTooLarge, message))
+    }
+
+    /// The CRC-32 of all its bytes, which takes no memory.
+    pub(crate) fn checksum(&self) -> io::Result<u32> {
+        /// A piece that is read at once.
+        const PIECE: u64 = 1 << 18;
+        self.may_read(self.length)?;
+        let mut hasher = crc32fast::Hasher::new();
+        let mut piece = vec![0; PIECE.min(self.length) as usize];
+        let mut offset = 0;
+        while offset < self.length {
+            let length = PIECE.min(self.length - offset) as usize;
+            self.read_exact_at(&mut piece[..length], offset)?;
+            hasher.update(&piece[..length]);
+            offset += length as u64;
+        }
+        Ok(hasher.finalize())
+    }
+}
+
+/// That something is a directory, a device, a pipe: an error of [`open`]'s that its callers know.
+#[derive(Debug, thiserror::Error)]
+#[error("it is no regular file")]
+pub(crate) struct NotAFile;
+
+impl From<NotAFile> for io::Error {
+    fn from(this: NotAFile) -> Self {
+        Self::new(ErrorKind::InvalidInput, this)
+    }
+}
+
+/// Whether that is what an error says.
+pub(crate) fn is_no_file(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<NotAFile>)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! The parts of an ELF file that a purpose needs, read at their places among zeros, which take no memory.
+
+use std::io;
+use std::ops::Range;
+
+use probes::elf::{ElfImage, count_range, merged, table_ranges};
+use sys::memory::{Shared, Zeroed};
+
+use crate::foreign::Opened;
+
+/// What is read first. Most files have their first table in it.
+const HEAD: usize = 4096;
+/// What a part takes beyond its length, at most: the kernel gives memory by pages.
+const PAGE: u64 = 4096;
+
+/// How much of a file to read. All have its tables and notes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Parts {
+    /// No more than those: USDT probes.
+    Notes,
+    /// The dynamic section: which libraries it needs.
+    Dynamic,
+    /// The symbol tables: functions.
+    Symbols,
+    /// What stacks are walked by.
+    Unwinding,
+    /// All that a process has of it in its memory, and the symbol tables.
+    Program,
+    /// The symbol tables and the debug information.
+    Debug,
+}
+
+/// Reads them. A file that claims to be much longer than what it has on the disk is refused. What the tables name and the file does not have is left out; parsing will complain of it.
+/// Returns the bytes, and how many of them were read.
+pub(crate) fn read(file: &Opened, parts: Parts) -> io::Result<(Shared, u64)> {
+    let head = file.head(HEAD)?;
+    if !head.starts_with(b"\x7fELF") {
+        return Ok((whole(&head)?.share(), head.len() as u64));
+    }
+    file.may_read(file.length)?;
+    let length = usize::try_from(file.length).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    let bytes = Zeroed::new(length).map_err(|error| {
+        io::Error::new(error.kind(), format!("there is no room for a file of {length} bytes: {error}"))
+    })?;
+    let mut reading = Reading { file, bytes, wanted: 0 };
+    reading.read(Some(0..head.len() as u64))?;
+    reading.read(count_range(&head))?;
+    // A file whose tables are broken is read as far as it can be: what is wrong with it is found when it is parsed.
+    let tables = table_ranges(&reading.bytes).unwrap_or_default();
+    reading.read(tables)?;
+    reading.read(of(&reading.bytes, ElfImage::note_ranges))?;
+    match parts {
+        Parts::Notes => {}
+        Parts::Dynamic => {
+            reading.read(of(&reading.bytes, |image| image.dynamic_range().into_iter().collect()))?;
+            reading.read(of(&reading.bytes, |image| image.dynamic_strings().into_iter().collect()))?;
+        }
+        Parts::Symbols => reading.read(of(&reading.bytes, ElfImage::symbol_ranges))?,
+        Parts::Unwinding => reading.read(of(&reading.bytes, ElfImage::unwind_ranges))?,
+        Parts::Program => {
+            reading.read(of(&reading.bytes, |image| [image.loaded_ranges(), image.symbol_ranges()].concat()))?;
+        }
+        Parts::Debug => {
+            reading.read(of(&reading.bytes, |image| [image.debug_ranges(), image.symbol_ranges()].concat()))?;
+        }
+    }
+    Ok((reading.bytes.share(), reading.wanted))
+}
+
+/// The same bytes, all of them.
+fn whole(bytes: &[u8]) -> io::Result<Zeroed> {
+    let mut all = Zeroed::new(bytes.len())?;
+    all.copy_from_slice(bytes);
+    Ok(all)
+}
+
+/// Ranges of a file, none if it is no ELF file that we can read.
+fn of<'data>(bytes: &'data [u8], ranges: impl FnOnce(&ElfImage<'data>) -> Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ElfImage::parse(bytes).map(|image| ranges(&image)).unwrap_or_default()
+}
+
+/// A file that is being read.
+struct Reading<'a> {
+    file: &'a Opened,
+    bytes: Zeroed,
+    /// What was read of it until now, with what that takes at most.
+    wanted: u64,
+}
+
+impl Reading<'_> {
+    /// Reads ranges, what they share once.
+    fn read(&mut self, ranges: impl IntoIterator<Item = Range<u64>>) -> io::Result<()> {
+        // A range that goes beyond the file is broken, and its tables with it: parsing will complain of that.
+        let length = self.bytes.len() as u64;
+        for range in merged(ranges.into_iter().filter(|range| range.end <= length), length) {
+            self.wanted = self.wanted.saturating_add(range.end - range.start).saturating_add(PAGE);
+            self.file.may_read(self.wanted)?;
+            self.file.read_exact_at(&mut self.bytes[range.start as usize..range.end as usize], range.start)?;
+        }
+        Ok(())
+    }
+}

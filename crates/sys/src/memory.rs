@@ -1,0 +1,111 @@
+//! Memory that is zero until it is written, and takes none until then: for what lies in a few places of something large.
+
+use std::fmt;
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::rc::Rc;
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use stable_deref_trait::{CloneStableDeref, StableDeref};
+
+/// Zeros to write into. Only pages that were written to take memory.
+pub struct Zeroed {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+impl Zeroed {
+    /// This many zeros. Fails where the kernel has no room for them: the address space is used up or limited
+    /// (`RLIMIT_AS`), or memory is not promised twice (`vm.overcommit_memory` 2).
+    pub fn new(length: usize) -> io::Result<Self> {
+        if isize::try_from(length).is_err() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        if length == 0 {
+            return Ok(Self { start: NonNull::dangling(), length });
+        }
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: it asks for a new place for the mapping, so that nothing that exists is changed.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, flags) }?;
+        // Else a byte could take two megabytes. It fails where the kernel has no huge pages, which is as well.
+        // SAFETY: it is the mapping that was just made, and the advice changes nothing in it.
+        let _ = unsafe { madvise(start, length, Advice::LinuxNoHugepage) };
+        Ok(Self { start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?, length })
+    }
+
+    /// The same bytes, not to be changed any more, for several users.
+    pub fn share(self) -> Shared {
+        Shared(Rc::new(self))
+    }
+}
+
+impl Deref for Zeroed {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the memory is mapped for as long as `self`, initialized to zeros by the kernel, and no one else's; an
+        // empty slice may begin anywhere.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl DerefMut for Zeroed {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`; `self` is borrowed mutably for as long as the slice.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
+    }
+}
+
+impl Drop for Zeroed {
+    fn drop(&mut self) {
+        if self.length != 0 {
+            // SAFETY: it is the very mapping that `new` made, and nothing borrows of it any more.
+            let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
+        }
+    }
+}
+
+impl fmt::Debug for Zeroed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.length)
+    }
+}
+
+/// Bytes that several have, and none changes.
+#[derive(Clone, Debug)]
+pub struct Shared(Rc<Zeroed>);
+
+impl Deref for Shared {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+// SAFETY: the bytes are in a mapping, which stays where it is when its owner moves.
+unsafe impl StableDeref for Shared {}
+// SAFETY: all clones have the same mapping, which is there until the last of them is gone.
+unsafe impl CloneStableDeref for Shared {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_written_is_zero_and_takes_nothing() {
+        let mut large = Zeroed::new(1 << 36).unwrap();
+        assert_eq!(large.len(), 1 << 36);
+        large[1 << 35] = 7;
+        let large = large.share();
+        assert_eq!((large[0], large.clone()[1 << 35]), (0, 7));
+        assert!(Zeroed::new(0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn more_than_there_is_room_for_is_an_error() {
+        assert!(Zeroed::new(1 << 60).is_err());
+        assert!(Zeroed::new(usize::MAX).is_err());
+    }
+}
