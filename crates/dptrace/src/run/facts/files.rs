@@ -368,7 +368,7 @@ impl UserFiles {
     fn debug_file(&self, path: &str) -> Option<ElfFile> {
         let own = self.of_subject().into_iter().find(|own| own.place.path() == Path::new(path));
         let file = own.map_or_else(|| FilePlace::at(Path::new(path)), |own| own.place).load_debug().ok()?;
-        Some(file.debug_information().or_else(|| self.debug_folders.debug_file(&file)).unwrap_or(file))
+        Some(self.debug_folders.debug_information(&file).unwrap_or(file))
     }
 }
 

@@ -1,0 +1,108 @@
+//! Source lines and inlined functions of a file, from its debug information.
+//!
+//! It is read, not mapped, from the file that it is in and from the one that this shares some with (dwz(1)). What a compiler
+//! wrote to other files (`-gsplit-dwarf`) is not looked for: the names of those are paths of the machine that compiled.
+
+use addr2line::Context;
+use bt_runtime::{SourcePlace, Symbol};
+use gimli::{AbbreviationsCacheStrategy, Dwarf, EndianReader, LittleEndian, SectionId};
+use host::{ElfFile, FilePlace};
+use object::read::elf::ElfFile64;
+use object::{CompressionFormat, Object as _, ObjectSection as _};
+use sys::memory::{Shared, Zeroed};
+use typeinfo::{DebugSection, InflateBudget, SectionFormat};
+
+type Reader = EndianReader<LittleEndian, Shared>;
+
+/// How much more than what is read of a file its functions and lines take when they are looked for. Measured with the
+/// debug information of dptrace itself, once all its functions were asked for.
+const UNPACKED: usize = 2;
+
+/// A file's source lines.
+pub(super) struct Lines {
+    context: Context<Reader>,
+    memory: usize,
+}
+
+impl Lines {
+    /// Reads those of a file; nothing where it has none, or they are broken.
+    pub(super) fn read(place: &FilePlace) -> Option<Self> {
+        let file = place.load_debug().ok()?;
+        let mut inflated = Inflated::of(&file);
+        let mut dwarf = Dwarf::load(|id| section(&file, id, &mut inflated)).ok()?;
+        let supplement = file.supplement();
+        if let Some(supplement) = &supplement {
+            inflated.budget = InflateBudget::of_file(supplement.bytes().len());
+            dwarf.load_sup(|id| section(supplement, id, &mut inflated)).ok()?;
+        }
+        dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+        let read = file.memory() + supplement.map_or(0, |file| file.memory());
+        let memory = (read as usize).saturating_add(inflated.bytes).saturating_mul(UNPACKED);
+        Some(Self { context: Context::from_dwarf(dwarf).ok()?, memory })
+    }
+
+    /// How much memory they take, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// A function with its source's line, behind those that were inlined at this address.
+    pub(super) fn of(&self, mut own: Symbol, vaddr: u64, shown: impl Fn(&str) -> String) -> Vec<Symbol> {
+        let mut frames = Vec::new();
+        if let Ok(mut found) = self.context.find_frames(vaddr).skip_all_loads() {
+            while let Ok(Some(frame)) = found.next() {
+                let place = frame.location.and_then(|location| {
+                    Some(SourcePlace { file: location.file?.to_owned(), line: location.line.unwrap_or_default() })
+                });
+                let name = frame.function.as_ref().and_then(|function| Some(shown(&function.raw_name().ok()?)));
+                frames.push((name.unwrap_or_else(|| "?".to_owned()), place));
+            }
+        }
+        own.place = frames.pop().and_then(|(_, place)| place);
+        let inlined = |(name, place)| Symbol { name, place, inlined: true, ..Symbol::default() };
+        frames.into_iter().map(inlined).chain([own]).collect()
+    }
+}
+
+/// What was inflated of a file, and what may be.
+struct Inflated {
+    budget: InflateBudget,
+    bytes: usize,
+}
+
+impl Inflated {
+    fn of(file: &ElfFile) -> Self {
+        Self { budget: InflateBudget::of_file(file.bytes().len()), bytes: 0 }
+    }
+}
+
+/// A section that can't be read: then there are no lines.
+struct Unread;
+
+impl From<object::Error> for Unread {
+    fn from(_: object::Error) -> Self {
+        Self
+    }
+}
+
+/// A section of debug information, inflated if it is compressed; empty where the file has none.
+fn section(file: &ElfFile, id: SectionId, inflated: &mut Inflated) -> Result<Reader, Unread> {
+    let bytes = file.bytes();
+    let elf = ElfFile64::<object::LittleEndian>::parse(&**bytes)?;
+    let whole = Reader::new(bytes.clone(), LittleEndian);
+    let Some(section) = elf.section_by_name(id.name()) else { return Ok(whole.range(0..0)) };
+    let range = section.compressed_file_range()?;
+    let (start, data) = (range.offset as usize, section.compressed_data()?);
+    let format = match range.format {
+        CompressionFormat::None => return Ok(whole.range(start..start + data.data.len())),
+        CompressionFormat::Zlib => SectionFormat::Zlib,
+        CompressionFormat::Zstandard => SectionFormat::Zstd,
+        _ => return Err(Unread),
+    };
+    let section = DebugSection { name: id.name(), data: data.data, format, size: data.uncompressed_size };
+    let plain = typeinfo::inflate(&section, &mut inflated.budget).map_err(|_| Unread)?;
+    let mut kept = Zeroed::new(plain.len()).map_err(|_| Unread)?;
+    kept.copy_from_slice(&plain);
+    inflated.bytes += plain.len();
+    Ok(Reader::new(kept.share(), LittleEndian))
+}

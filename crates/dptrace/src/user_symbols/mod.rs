@@ -1,0 +1,239 @@
+//! The functions behind addresses of processes: from what a process has mapped and from its files' symbol tables. Scripts
+//! and stacks of system calls share it.
+
+mod folders;
+mod lines;
+mod recent;
+mod table;
+
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use bt_runtime::Symbol;
+use host::{FilePlace, Pid, Process, VDSO};
+use probes::ProcAddr;
+use probes::elf::ElfKind;
+use probes::maps::{Backing, Mapping};
+use probes::symbols::demangle;
+
+pub(crate) use folders::DebugFolders;
+use lines::Lines;
+use recent::Recent;
+use table::Table;
+
+/// Where the kernel puts position-independent programs of x86-64 that are not randomized: two thirds of the address
+/// space, `ELF_ET_DYN_BASE` of `arch/x86/include/asm/elf.h`.
+const PLAIN_BASE: u64 = 0x5555_5555_4000;
+/// How much memory the processes that are remembered take at most, in bytes.
+const PROCESSES: usize = 16 << 20;
+/// How much memory the functions of files take at most, in bytes: those of some hundred programs with their libraries.
+const FUNCTIONS: usize = 64 << 20;
+/// How much memory debug information takes at most, in bytes: that of a program of some hundred megabytes.
+const LINES: usize = 512 << 20;
+/// A process is looked at again for an address that it did not have after so many times what the last look took: stacks
+/// without frame pointers are full of such addresses, and a process of thousands of threads takes milliseconds to look at.
+const LOOK_AGAIN: u32 = 10;
+
+/// Symbols of processes; files and processes are read when they are first asked for.
+pub(crate) struct UserSymbols {
+    demangle: bool,
+    /// How long source files and lines, and with them inlined functions, may be looked for in all; none if they are not
+    /// wanted.
+    lines: Option<Duration>,
+    /// How long that has taken.
+    spent: Cell<Duration>,
+    /// The files that user probes are in: where the functions of processes are looked for that are gone.
+    probed: Vec<PathBuf>,
+    folders: DebugFolders,
+    processes: RefCell<Recent<u32, Look>>,
+    files: RefCell<Recent<FileName, Table>>,
+    /// The source lines of files, by their names as ours; none where there are none.
+    debug: RefCell<Recent<FilePlace, Option<Lines>>>,
+}
+
+/// A file by its path and its inode number, which is 0 where it is not known: containers have different files of a name.
+type FileName = (PathBuf, u64);
+
+/// What was seen of a process.
+struct Look {
+    /// None if it was gone.
+    process: Option<Process>,
+    /// When it is worth another look.
+    stale: Instant,
+}
+
+impl Look {
+    fn at(pid: u32) -> Self {
+        let began = Instant::now();
+        let process = Process::open(Pid(pid)).ok();
+        let now = Instant::now();
+        Self { process, stale: now + (now - began) * LOOK_AGAIN }
+    }
+
+    /// How much memory it takes, in bytes.
+    fn memory(&self) -> usize {
+        let mappings = self.process.as_ref().map_or(&[][..], |process| process.maps().all());
+        let paths = mappings.iter().map(|mapping| mapping.file().map_or(0, |path| path.as_os_str().len()));
+        size_of::<Self>() + size_of_val(mappings) + paths.sum::<usize>()
+    }
+}
+
+impl UserSymbols {
+    pub(crate) fn new(demangle: bool, lines: Option<Duration>, probed: Vec<PathBuf>, folders: DebugFolders) -> Self {
+        Self {
+            demangle,
+            lines,
+            spent: Cell::default(),
+            probed,
+            folders,
+            processes: RefCell::new(Recent::new(PROCESSES)),
+            files: RefCell::new(Recent::new(FUNCTIONS)),
+            debug: RefCell::new(Recent::new(LINES)),
+        }
+    }
+
+    /// The functions at an address of a process, the innermost first.
+    pub(crate) fn at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
+        let look = self.look(pid);
+        let Some(known) = &look.process else { return self.in_probed(address) };
+        self.in_process(known, address).or_else(|| {
+            // It may have mapped more since, or run another program.
+            if Instant::now() < look.stale {
+                return None;
+            }
+            let fresh = Rc::new(Look::at(pid));
+            self.keep(pid, &fresh);
+            self.in_process(fresh.process.as_ref()?, address)
+        })
+    }
+
+    /// The same, as it was when it was last remembered: the process is not looked at again for what it mapped since.
+    pub(crate) fn known_at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
+        self.in_process(self.look(pid).process.as_ref()?, address)
+    }
+
+    /// Looks at a process while it is there.
+    pub(crate) fn remember(&self, pid: u32) {
+        self.keep(pid, &Rc::new(Look::at(pid)));
+    }
+
+    /// Remembers what was seen of a process, unless it was gone: then what was seen before is worth more.
+    fn keep(&self, pid: u32, look: &Rc<Look>) {
+        if look.process.is_some() {
+            self.processes.borrow_mut().insert(pid, Rc::clone(look), look.memory());
+        }
+    }
+
+    fn look(&self, pid: u32) -> Rc<Look> {
+        let known = self.processes.borrow_mut().get(&pid);
+        known.unwrap_or_else(|| {
+            let look = Rc::new(Look::at(pid));
+            self.processes.borrow_mut().insert(pid, Rc::clone(&look), look.memory());
+            look
+        })
+    }
+
+    /// The function at an address of a process that is gone, in the files that probes are in: where they are at fixed
+    /// addresses, by themselves or for want of randomization.
+    fn in_probed(&self, address: u64) -> Option<Vec<Symbol>> {
+        self.probed.iter().find_map(|path| {
+            let file = FilePlace::at(path);
+            let (table, offset) = {
+                let loaded = file.load_notes().ok()?;
+                let image = loaded.image().ok()?;
+                let base = if image.kind() == ElfKind::Fixed { 0 } else { PLAIN_BASE };
+                let vaddr = probes::ElfVaddr(address.checked_sub(base)?);
+                (
+                    self.table_of(path, 0, || Table::read(&file, &self.folders)),
+                    image.address_map().to_offset(vaddr).ok()?,
+                )
+            };
+            self.symbol(&table, offset.0, path)
+        })
+    }
+
+    fn in_process(&self, process: &Process, address: u64) -> Option<Vec<Symbol>> {
+        if let Some(mapping) = process.maps().at(ProcAddr(address)).filter(|mapping| is_vdso(mapping)) {
+            let path = Path::new(VDSO);
+            return self.symbol(&self.table_of(path, 0, Table::vdso), address - mapping.start.0, path);
+        }
+        let (mapping, offset) = process.maps().to_file(ProcAddr(address))?;
+        let path = mapping.file()?;
+        self.symbol(&self.table(process, path, mapping.inode), offset.0, path)
+    }
+
+    /// The functions of a file at an offset in it: one, and those that were inlined there where lines are wanted.
+    fn symbol(&self, table: &Table, offset: u64, path: &Path) -> Option<Vec<Symbol>> {
+        let found = table.at(offset)?;
+        let module = Some(path.display().to_string());
+        let own = Symbol { name: self.shown(found.name), offset: found.distance, module, ..Symbol::default() };
+        let debug = table.debug.as_ref().filter(|_| self.lines.is_some() && !self.is_time_up());
+        let Some(debug) = debug else { return Some(vec![own]) };
+        let begun = Instant::now();
+        let symbols = match &*self.lines_of(debug) {
+            Some(lines) => lines.of(own, found.vaddr, |name| self.shown(name)),
+            None => vec![own],
+        };
+        self.spent.set(self.spent.get() + begun.elapsed());
+        Some(symbols)
+    }
+
+    fn lines_of(&self, place: &FilePlace) -> Rc<Option<Lines>> {
+        let known = self.debug.borrow_mut().get(place);
+        known.unwrap_or_else(|| {
+            let lines = Rc::new(Lines::read(place));
+            let memory = lines.as_ref().as_ref().map_or(0, Lines::memory);
+            self.debug.borrow_mut().insert(place.clone(), Rc::clone(&lines), memory + size_of::<Lines>());
+            lines
+        })
+    }
+
+    /// A name as it is wanted: as its author wrote it, or as the compiler did.
+    fn shown(&self, name: &str) -> String {
+        let demangled = if self.demangle { demangle(name) } else { None };
+        demangled.unwrap_or_else(|| name.to_owned())
+    }
+
+    /// Whether the time for lines is up: addresses since then have their function only.
+    pub(crate) fn is_time_up(&self) -> bool {
+        self.lines.is_some_and(|most| self.spent.get() >= most)
+    }
+
+    /// The file that a process has mapped at an address, and the offset in it.
+    pub(crate) fn place(&self, pid: u32, address: u64) -> Option<(PathBuf, u64)> {
+        let look = self.look(pid);
+        let (mapping, offset) = look.process.as_ref()?.maps().to_file(ProcAddr(address))?;
+        Some((mapping.file()?.to_owned(), offset.0))
+    }
+
+    fn table(&self, process: &Process, path: &Path, inode: u64) -> Rc<Table> {
+        self.table_of(path, inode, || {
+            let program = process.program();
+            let place = if program.path() == path {
+                Some(program)
+            } else {
+                process.libraries().into_iter().find(|place| place.path() == path)
+            };
+            let own = place.and_then(|place| Table::read(&place, &self.folders));
+            // The process may be gone, and its files with it in /proc; the path is most often still that file.
+            own.or_else(|| Table::read(&FilePlace::reported(path, inode), &self.folders))
+        })
+    }
+
+    fn table_of(&self, path: &Path, inode: u64, read: impl FnOnce() -> Option<Table>) -> Rc<Table> {
+        let name = (path.to_owned(), inode);
+        let known = self.files.borrow_mut().get(&name);
+        known.unwrap_or_else(|| {
+            let table = Rc::new(read().unwrap_or_default());
+            self.files.borrow_mut().insert(name, Rc::clone(&table), table.memory());
+            table
+        })
+    }
+}
+
+/// Whether a mapping is the kernel's own library.
+pub(crate) fn is_vdso(mapping: &Mapping) -> bool {
+    matches!(&mapping.backing, Backing::Special(name) if name == VDSO)
+}
