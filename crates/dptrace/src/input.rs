@@ -18,6 +18,7 @@ use spdk_trace::{JsonTrace, RawTrace, ReadAt, Trace};
 use crate::application;
 use crate::failure::{note, usage};
 use crate::target::printable;
+use crate::user_file;
 
 /// Where applications put their trace files.
 const SHM: &str = "/dev/shm";
@@ -172,7 +173,7 @@ impl Piped {
         if is_text && !again {
             return document(JsonTrace::open(Box::new(PipedSource(RefCell::new(self))))?);
         }
-        self.rest.read_to_end(&mut self.start)?;
+        user_file::read_to(&mut self.start, self.rest, user_file::PIPED_TRACE)?;
         if is_text { document(JsonTrace::parse(self.start)?) } else { Ok(Trace::Raw(RawTrace::read(&self.start)?)) }
     }
 
@@ -228,11 +229,8 @@ pub(crate) struct FileSource {
 
 impl FileSource {
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = if is_of_application(path) { open_application(path) } else { File::open(path) }?;
+        let file = if is_of_application(path) { open_application(path) } else { user_file::open(path) }?;
         let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
         Ok(Self { file, len: metadata.len(), is_regular: metadata.is_file() })
     }
 
@@ -276,7 +274,7 @@ fn open_application(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     match with_file_access(|| rustix::fs::open(path, flags, Mode::empty())) {
         Ok(file) => Ok(file.into()),
-        Err(Errno::LOOP) => File::open(path),
+        Err(Errno::LOOP) => user_file::open(path),
         Err(error) => Err(error.into()),
     }
 }

@@ -21,6 +21,7 @@ mod run;
 mod specs;
 mod target;
 mod trace;
+mod user_file;
 mod user_symbols;
 
 use std::ffi::OsString;

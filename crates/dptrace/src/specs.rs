@@ -1,8 +1,7 @@
 //! `--objects SPEC,...`: which kinds of object a command is about, and the files of specs that a user wrote.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io::Read as _;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -12,9 +11,8 @@ use objects::{ObjectSpec, built_in, parse_specs};
 use crate::failure::usage;
 use crate::names;
 use crate::target::printable;
+use crate::user_file;
 
-/// The largest file of specs. Those that are built in have some KB, and reading one takes 75 times its size.
-const MAX_SPECS: u64 = 1 << 20;
 /// The word for all that is built in.
 const ALL: &str = "all";
 
@@ -61,22 +59,16 @@ fn unknown(word: &str, known: &[ObjectSpec]) -> anyhow::Error {
     usage(format!("no object spec is called {word:?}{hint}; there is {}, or a file (.toml)", names.join(", ")))
 }
 
-/// No more than one byte more than specs may have.
-fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut text = Vec::new();
-    fs::File::open(path)?.take(MAX_SPECS + 1).read_to_end(&mut text)?;
-    Ok(text)
-}
-
 /// The specs of a user's files. No two may be of one name.
 pub(crate) fn read_files<'a>(paths: impl IntoIterator<Item = &'a Path>) -> anyhow::Result<Vec<ObjectSpec>> {
     let mut specs: Vec<ObjectSpec> = Vec::new();
     for path in paths {
-        let text = read_bounded(path).with_context(|| format!("reading {}", printable(path)))?;
-        if text.len() as u64 > MAX_SPECS {
-            let limit = MAX_SPECS >> 20;
+        let text = user_file::read(path, user_file::SPECS);
+        if text.as_ref().is_err_and(|error| error.kind() == ErrorKind::FileTooLarge) {
+            let limit = user_file::SPECS >> 20;
             return Err(usage(format!("{}: expected object specs of at most {limit} MiB", printable(path))));
         }
+        let text = text.with_context(|| format!("reading {}", printable(path)))?;
         let text = String::from_utf8(text).map_err(|e| usage(format!("{}: {e}", printable(path))))?;
         let read = parse_specs(&text).map_err(|e| usage(format!("{}: {e}", printable(path))))?;
         for spec in read {
@@ -91,6 +83,8 @@ pub(crate) fn read_files<'a>(paths: impl IntoIterator<Item = &'a Path>) -> anyho
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn resolve(words: &[&str]) -> anyhow::Result<Vec<String>> {

@@ -1,6 +1,5 @@
 //! The script: its text and the name that messages call it by, and its arguments.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use bt_lang::Diagnostic;
@@ -11,6 +10,7 @@ use super::bundled::{self, Bundled};
 use super::options::RunArgs;
 use crate::failure::{capitalized, speaks_as_bpftrace, usage};
 use crate::target::printable;
+use crate::user_file;
 
 /// What bpftrace calls a program that has no file.
 const NO_FILE: &str = "stdin";
@@ -104,11 +104,10 @@ impl ScriptText {
 fn read(script: &str) -> anyhow::Result<(String, String, Option<Bundled>)> {
     let path = Path::new(script);
     let bytes = if script == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin().read_to_end(&mut bytes)?;
-        bytes
+        user_file::read_stream(std::io::stdin().lock(), user_file::SCRIPT)
+            .map_err(|error| usage(no_script(path, &error)))?
     } else {
-        match (std::fs::read(path), bundled::find(script)) {
+        match (user_file::read(path, user_file::SCRIPT), bundled::find(script)) {
             (Ok(bytes), _) => bytes,
             (Err(_), Some(bundled)) => {
                 return Ok((format!("{}.bt", bundled.name), bundled.text.to_owned(), Some(bundled)));

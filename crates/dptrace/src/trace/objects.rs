@@ -1,7 +1,6 @@
 //! The objects of a trace: specs, built in and the user's, and what a recording tells of them.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -12,6 +11,7 @@ use spdk_trace::TpointTable;
 use crate::failure::note;
 use crate::specs::read_files;
 use crate::target::printable;
+use crate::user_file;
 
 /// What names the objects that records point to.
 #[derive(Args, Clone, Debug)]
@@ -62,7 +62,8 @@ impl ObjectArgs {
     pub(crate) fn text(&self) -> anyhow::Result<String> {
         let mut text = String::new();
         for path in &self.recordings {
-            let bytes = fs::read(path).with_context(|| format!("reading the recording {}", printable(path)))?;
+            let bytes = user_file::read(path, user_file::RECORDING)
+                .with_context(|| format!("reading the recording {}", printable(path)))?;
             // Most often there is one recording, all of it UTF-8: then nothing is copied.
             let more = String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
             if text.is_empty() {

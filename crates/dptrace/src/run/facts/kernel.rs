@@ -15,6 +15,7 @@ use probes::tracefs::TracepointFormat;
 
 use super::{missing, pattern};
 use crate::target::printable;
+use crate::user_file;
 
 /// Where the kernel tells its types.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -153,11 +154,14 @@ impl Kernel {
     /// brackets. The kernel's symbols have functions, too, that are gone since it started or must not be probed.
     fn traceable(&self, is_pattern: bool) -> Result<Option<HashSet<String>>, NotFound> {
         let text = match &self.traceable_functions {
-            Some(path) => std::fs::read_to_string(path).map_err(|error| NotFound {
-                message: format!("{}: {error}", printable(path)),
-                absent: false,
-                hints: Vec::new(),
-            })?,
+            Some(path) => {
+                let bytes = user_file::read(path, user_file::FUNCTIONS).map_err(|error| NotFound {
+                    message: format!("{}: {error}", printable(path)),
+                    absent: false,
+                    hints: Vec::new(),
+                })?;
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
             None if is_pattern => {
                 // Without it, too, functions can be looked for.
                 let own = self.tracefs.get_or_init(OurTracefs::find).as_ref().ok();
