@@ -40,7 +40,7 @@ pub(super) fn list(
             // The names are gathered only now, since there may be many.
             let mut known = Vec::new();
             files.for_each(Depth::Notes, |file| {
-                let probes = UsdtProbes::read(&file.image()?).probes;
+                let probes = UsdtProbes::read_with(&file.image()?, &file.code()?).probes;
                 known.extend(probes.iter().map(|probe| name_for(&request.typed, probe)));
                 Ok(())
             })?;
