@@ -14,6 +14,7 @@ for target in $(cargo fuzz list); do
     limits=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=512 -verbosity=0 -print_final_stats=1)
     case $target in
     raw_structured) limits+=(-max_len=512 -len_control=0) ;;
+    debug_info) limits+=(-max_len=1024 -len_control=0) ;;
     raw) limits+=(-max_len=16384) ;;
     esac
     found=$(mktemp -d)

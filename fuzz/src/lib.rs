@@ -5,6 +5,7 @@
 mod bases;
 mod changing;
 pub mod compiled;
+pub mod debug_info;
 mod elf;
 mod invariants;
 mod memory;
@@ -15,5 +16,5 @@ pub use bases::{Base, Place, base, numbers};
 pub use changing::{Changing, Version};
 pub use elf::with_notes;
 pub use invariants::{check_follower, check_raw};
-pub use memory::within;
+pub use memory::{processor_time, within, within_more};
 pub use script::apply;
