@@ -127,7 +127,7 @@ fn one_thing_is_not_referred_to_many_times() {
     // Units that all have the same lines, whose addresses are those of the lines.
     let mut lines = made();
     let header = [1, 1, 1, 0xfb, 14, 13, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0];
-    let body = [&[4, 0][..], &(header.len() as u32).to_le_bytes(), &header, &[1; 1 << 20]].concat();
+    let body = [&[4, 0][..], &(header.len() as u32).to_le_bytes(), &header, &vec![1; 1 << 20]].concat();
     lines.line = [&(body.len() as u32).to_le_bytes()[..], &body].concat();
     for _ in 0..2000 {
         lines.unit(&[6, 0, 0, 0, 0]);
