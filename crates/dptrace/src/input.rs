@@ -335,7 +335,7 @@ fn has_no_entries(words: &[String]) -> bool {
         "" => words.get(index + 1).cloned(),
         value => value.strip_prefix('=').map(str::to_owned),
     };
-    let last = words.iter().enumerate().filter_map(option).last();
+    let last = words.iter().enumerate().filter_map(option).next_back();
     last.is_some_and(|value| value == "0" || value == "0x0" || value == "00")
 }
 
