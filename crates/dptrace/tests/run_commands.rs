@@ -1,5 +1,5 @@
 //! A command that a script starts: it ends with it, all its files are looked through, its values are what C has them for.
-#![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
 #[path = "common/kernel.rs"]
 #[expect(dead_code, reason = "nothing is recorded here")]

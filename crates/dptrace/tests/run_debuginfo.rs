@@ -1,6 +1,6 @@
 //! What a script knows of a program's functions and types: from `--debuginfo` folders, of processes, of functions that the
 //! compiler changed.
-#![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
 #[path = "common/kernel.rs"]
 #[expect(dead_code, reason = "nothing is recorded here")]
