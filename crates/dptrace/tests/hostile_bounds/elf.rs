@@ -74,17 +74,23 @@ pub(crate) fn file(sections: &[Section]) -> Vec<u8> {
         word(&mut file, value);
     }
     file.extend_from_slice(&body);
-    headers.iter().flatten().for_each(|value| word(&mut file, *value));
+    for value in headers.iter().flatten() {
+        word(&mut file, *value);
+    }
     file
 }
 
 /// A USDT note of the provider `p` (systemtap wiki, UserSpaceProbeImplementation).
 pub(crate) fn note(name: &str, args: &str) -> Vec<u8> {
     let mut text = Vec::new();
-    [CODE, 0, 0].iter().for_each(|word| text.extend_from_slice(&word.to_le_bytes()));
+    for word in [CODE, 0, 0] {
+        text.extend_from_slice(&word.to_le_bytes());
+    }
     text.extend_from_slice(format!("p\0{name}\0{args}\0").as_bytes());
     let mut note = Vec::new();
-    [8, text.len() as u32, 3].iter().for_each(|word: &u32| note.extend_from_slice(&word.to_le_bytes()));
+    for word in [8, text.len() as u32, 3] {
+        note.extend_from_slice(&word.to_le_bytes());
+    }
     note.extend_from_slice(b"stapsdt\0");
     note.extend_from_slice(&text);
     note.resize(note.len().next_multiple_of(4), 0);
