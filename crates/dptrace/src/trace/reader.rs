@@ -162,13 +162,14 @@ impl Worker {
             let more = copied.bytes() - bytes;
             bytes += more;
             self.shared.waiting.fetch_add(more, Ordering::Relaxed);
-            if !copied.is_empty() {
-                news = at;
-            }
             let is_last = stop || failed.is_some();
-            // Empty ones as well, for a while: they let go what is held back.
-            let is_due = at >= handed_over + HAND_OVER && at < news + HOLD * 2;
+            // Empty ones as well, until one lets go what is held back, however late that is.
+            let is_wanted = !copied.is_empty() || handed_over < news + HOLD;
+            let is_due = is_wanted && at >= handed_over + HAND_OVER;
             if is_last || is_due || bytes >= ENOUGH {
+                if !copied.is_empty() {
+                    news = at;
+                }
                 let batch = Batch { copied: std::mem::take(&mut copied), at, is_last, failed };
                 // Nobody wants it any more.
                 if self.sender.send(batch).is_err() || is_last {
