@@ -3,14 +3,20 @@
 //! It is read, not mapped, from the file that it is in and from the one that this shares some with (dwz(1)). What a compiler
 //! wrote to other files (`-gsplit-dwarf`) is not looked for: the names of those are paths of the machine that compiled.
 
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
 use addr2line::Context;
 use bt_runtime::{SourcePlace, Symbol};
-use gimli::{AbbreviationsCacheStrategy, Dwarf, EndianReader, LittleEndian, SectionId};
+use gimli::{Dwarf, EndianReader, LittleEndian, SectionId};
 use host::{ElfFile, FilePlace};
 use object::read::elf::ElfFile64;
 use object::{CompressionFormat, Object as _, ObjectSection as _};
 use sys::memory::{Shared, Zeroed};
-use typeinfo::{DebugSection, InflateBudget, SectionFormat};
+use typeinfo::{DebugSection, InflateBudget, LineBounds, SectionFormat, TypeError};
+
+use crate::failure::note;
+use crate::target::printable;
 
 type Reader = EndianReader<LittleEndian, Shared>;
 
@@ -21,6 +27,12 @@ const UNPACKED: usize = 2;
 /// A file's source lines.
 pub(super) struct Lines {
     context: Context<Reader>,
+    dwarf: Arc<Dwarf<Reader>>,
+    /// What of it may be looked for.
+    bounds: RefCell<LineBounds<Reader>>,
+    /// The file's name, and whether it was said that not all of it is looked for.
+    name: String,
+    said: Cell<bool>,
     memory: usize,
 }
 
@@ -35,10 +47,14 @@ impl Lines {
             inflated.budget = InflateBudget::of_file(supplement.bytes().len());
             dwarf.load_sup(|id| section(supplement, id, &mut inflated)).ok()?;
         }
-        dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
+        let name = printable(place.path());
+        let bounds = LineBounds::new(&mut dwarf).map_err(|error| refused(&name, &error)).ok()?;
         let read = file.memory() + supplement.map_or(0, |file| file.memory());
         let memory = (read as usize).saturating_add(inflated.bytes).saturating_mul(UNPACKED);
-        Some(Self { context: Context::from_dwarf(dwarf).ok()?, memory })
+        #[expect(clippy::arc_with_non_send_sync, reason = "it is addr2line's way to share it; it stays in this thread")]
+        let dwarf = Arc::new(dwarf);
+        let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
+        Some(Self { context, dwarf, bounds: RefCell::new(bounds), name, said: Cell::new(false), memory })
     }
 
     /// How much memory they take, in bytes.
@@ -48,6 +64,12 @@ impl Lines {
 
     /// A function with its source's line, behind those that were inlined at this address.
     pub(super) fn of(&self, mut own: Symbol, vaddr: u64, shown: impl Fn(&str) -> String) -> Vec<Symbol> {
+        if let Err(error) = self.bounds.borrow_mut().check(&self.dwarf, vaddr) {
+            if !self.said.replace(true) {
+                refused(&self.name, &error);
+            }
+            return vec![own];
+        }
         let mut frames = Vec::new();
         if let Ok(mut found) = self.context.find_frames(vaddr).skip_all_loads() {
             while let Ok(Some(frame)) = found.next() {
@@ -62,6 +84,11 @@ impl Lines {
         let inlined = |(name, place)| Symbol { name, place, inlined: true, ..Symbol::default() };
         frames.into_iter().map(inlined).chain([own]).collect()
     }
+}
+
+/// Says that a file's debug information is not looked through.
+fn refused(name: &str, error: &TypeError) {
+    note(&format!("{name}: functions are shown without lines: {error}"));
 }
 
 /// What was inflated of a file, and what may be.

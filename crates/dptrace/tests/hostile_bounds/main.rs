@@ -111,6 +111,43 @@ fn unwind_tables_of_endless_rows_are_not_followed() {
     assert!(output.status.success() && stderr.contains("is too long to be followed"), "{stderr}");
 }
 
+/// Debug information of a program whose function `trap` has 20,000 inlined functions, each within the one before it.
+const NESTED: &str = r#"
+    .pushsection .debug_abbrev,"",@progbits
+    .uleb128 1, 0x11; .byte 1; .uleb128 0x11, 1, 0x12, 7, 0, 0
+    .uleb128 2, 0x2e; .byte 1; .uleb128 0x03, 8, 0x11, 1, 0x12, 7, 0, 0
+    .uleb128 3, 0x1d; .byte 1; .uleb128 0x31, 0x13, 0x11, 1, 0x12, 7, 0, 0
+    .byte 0
+    .popsection
+    .pushsection .debug_info,"",@progbits
+    unit: .long unit_end - unit_begin
+    unit_begin: .short 4; .long 0; .byte 8
+    .uleb128 1; .quad trap; .quad 64
+    subprogram: .uleb128 2; .asciz "trap"; .quad trap; .quad 64
+    .rept 20000
+    .uleb128 3; .long subprogram - unit; .quad trap; .quad 64
+    .endr
+    .fill 20002, 1, 0
+    unit_end:
+    .popsection
+"#;
+
+/// Who looks for lines would go down into each of them, and overflow its stack.
+#[test]
+fn inlined_functions_without_end_are_not_followed() {
+    let Some(_guard) = kernel::kernel() else { return };
+    let text: String = NESTED.lines().map(|line| format!("{}\n", line.trim().replace('"', "\\\""))).collect();
+    let spinner = "__attribute__((noinline)) void trap(void) { for (;;) __asm__ volatile(\"\"); }
+        int main(void) { trap(); return 0; }";
+    let source = format!("__asm__(\"{}\");\n{spinner}", text.replace('\n', "\\n"));
+    let Some(process) = Running::start(&source, &["-g0"]) else { return };
+    let lines = "config = { show_debug_info = true } profile:hz:99 { printf(\"%s\", ustack()); exit(); }";
+    let output = limited(WITH_BPF, &["run", "-p", &process.pid(), "-e", lines]);
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && stdout.contains("trap+"), "{stdout}{stderr}");
+    assert!(stderr.contains("functions are shown without lines"), "{stdout}{stderr}");
+}
+
 /// What dptrace takes of address space besides what it reads, in MiB.
 const WITHOUT: u64 = 64;
 
