@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use anyhow::Context as _;
 
@@ -11,28 +12,39 @@ use crate::target::printable;
 
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 256 * 1024;
+/// Buffers that may wait for the thread that writes, beside the one that it writes.
+const WAITING: usize = 2;
 
 /// A buffer that formats append to, and where it is emptied into.
 pub(crate) struct Output {
     /// What formats append to.
     pub(crate) buffer: Vec<u8>,
-    writer: Box<dyn Write>,
+    sink: Sink,
     /// For messages.
     name: String,
+}
+
+type Writer = Box<dyn Write + Send>;
+
+/// Who writes what was gathered.
+enum Sink {
+    Here(Writer),
+    /// A thread: full buffers go there, and come back empty.
+    Thread { full: SyncSender<Vec<u8>>, empty: Receiver<Vec<u8>> },
 }
 
 impl Output {
     /// To standard output (also by the name `-`, as for the input), or to the file of that name, which is created or
     /// replaced.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
-        let (writer, name): (Box<dyn Write>, _) = match path.filter(|path| path.as_os_str() != "-") {
+        let (writer, name): (Writer, _) = match path.filter(|path| path.as_os_str() != "-") {
             None => (Box::new(io::stdout()), "standard output".to_owned()),
             Some(path) => {
                 let name = printable(path);
                 (Box::new(File::create(path).with_context(|| format!("creating {name}"))?), name)
             }
         };
-        Ok(Self { buffer: Vec::with_capacity(BUFFER + BUFFER / 4), writer, name })
+        Ok(Self { buffer: empty_buffer(), sink: Sink::Here(writer), name })
     }
 
     /// Empties the buffer if it is full.
@@ -46,11 +58,63 @@ impl Output {
 
     /// Empties the buffer.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        let mut pieces = self.buffer.chunks(interrupt::piece());
-        let written = pieces.try_for_each(|piece| interrupt::writing(|| self.writer.write_all(piece)));
-        let written = written.and_then(|()| interrupt::writing(|| self.writer.flush()));
-        self.buffer.clear();
-        // The kind is kept: a reader who went away is no failure.
-        written.map_err(|error| io::Error::new(error.kind(), format!("writing to {}: {error}", self.name)))
+        match &mut self.sink {
+            Sink::Here(writer) => {
+                let written = write(writer, &self.buffer);
+                self.buffer.clear();
+                written.map_err(|error| failed(&self.name, &error))
+            }
+            Sink::Thread { full, empty } => {
+                let next = empty.try_recv().unwrap_or_else(|_| empty_buffer());
+                // Where the thread has ended, its own error is the one that is reported.
+                full.send(std::mem::replace(&mut self.buffer, next)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+            }
+        }
     }
+
+    /// Runs with a thread that writes what is gathered meanwhile: what is gathered next need not wait for the kernel. All
+    /// is written when this returns.
+    pub(crate) fn in_background<T>(&mut self, gather: impl FnOnce(&mut Self) -> io::Result<T>) -> io::Result<T> {
+        let (full, to_write) = sync_channel(WAITING);
+        let (written, empty) = channel();
+        let Sink::Here(writer) = std::mem::replace(&mut self.sink, Sink::Thread { full, empty }) else {
+            return gather(self);
+        };
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(move || write_all(writer, &to_write, &written));
+            let gathered = gather(self);
+            // The channel ends, and with it the thread.
+            self.sink = Sink::Here(Box::new(io::sink()));
+            let (writer, result) = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            self.sink = Sink::Here(writer);
+            result.map_err(|error| failed(&self.name, &error)).and(gathered)
+        })
+    }
+}
+
+fn empty_buffer() -> Vec<u8> {
+    Vec::with_capacity(BUFFER + BUFFER / 4)
+}
+
+/// Writes buffers until there are no more, or one can't be written.
+fn write_all(mut writer: Writer, full: &Receiver<Vec<u8>>, written: &Sender<Vec<u8>>) -> (Writer, io::Result<()>) {
+    let mut result = Ok(());
+    while let (Ok(()), Ok(mut buffer)) = (&result, full.recv()) {
+        result = write(&mut writer, &buffer);
+        buffer.clear();
+        // Whoever gathers may have ended already.
+        let _ = written.send(buffer);
+    }
+    (writer, result)
+}
+
+fn write(writer: &mut Writer, buffer: &[u8]) -> io::Result<()> {
+    let mut pieces = buffer.chunks(interrupt::piece());
+    pieces.try_for_each(|piece| interrupt::writing(|| writer.write_all(piece)))?;
+    interrupt::writing(|| writer.flush())
+}
+
+/// The kind is kept: a reader who went away is no failure.
+fn failed(name: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("writing to {name}: {error}"))
 }

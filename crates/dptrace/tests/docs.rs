@@ -93,3 +93,37 @@ fn named_paths_are_there() {
         }
     }
 }
+
+/// Behind each promise of `docs/security.md` is a test: what its tables name is a function with `#[test]`.
+#[test]
+fn promises_have_their_tests() {
+    let text = std::fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let promised = text.split("## What is promised").nth(1).unwrap().split("## What is not promised").next().unwrap();
+    let rows = promised.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| promise"));
+    let mut tests = Vec::new();
+    for row in rows {
+        let named: Vec<&str> = row.rsplit(" | ").next().unwrap().split('`').skip(1).step_by(2).collect();
+        assert!(!named.is_empty(), "no test: {row}");
+        tests.extend(named);
+    }
+    let sources = sources(&root().join("crates"));
+    for test in tests {
+        let function = format!("\nfn {test}() {{");
+        let within = format!("    fn {test}() {{");
+        let is_test = |text: &String| text.contains(&function) || text.contains(&within);
+        assert!(sources.iter().any(is_test), "{test} is no test");
+    }
+}
+
+/// The texts of all Rust files below a folder.
+fn sources(folder: &Path) -> Vec<String> {
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let texts = paths.flat_map(|path| {
+        if path.is_dir() {
+            return sources(&path);
+        }
+        let is_rust = path.extension().is_some_and(|extension| extension == "rs");
+        is_rust.then(|| std::fs::read_to_string(&path).unwrap()).into_iter().collect()
+    });
+    texts.collect()
+}

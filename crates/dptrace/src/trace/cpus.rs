@@ -53,7 +53,7 @@ pub(crate) fn keep_off(pids: impl Iterator<Item = u32>) -> bool {
             if sys::sched::lowest_priority().is_ok() {
                 note(&format!(
                     "the application's threads have all CPUs that dptrace may run on ({}): reading with the lowest priority \
-                     (nice 19), so that they lose nothing; the trace may lose more",
+                     (nice 19): they lose little time, and the trace may lose more",
                     list(&theirs)
                 ));
             }

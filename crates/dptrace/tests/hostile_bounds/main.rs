@@ -136,10 +136,10 @@ const NESTED: &str = r#"
 #[test]
 fn inlined_functions_without_end_are_not_followed() {
     let Some(_guard) = kernel::kernel() else { return };
-    let text: String = NESTED.lines().map(|line| format!("{}\n", line.trim().replace('"', "\\\""))).collect();
+    let assembly = NESTED.replace('"', "\\\"").replace('\n', "\\n");
     let spinner = "__attribute__((noinline)) void trap(void) { for (;;) __asm__ volatile(\"\"); }
         int main(void) { trap(); return 0; }";
-    let source = format!("__asm__(\"{}\");\n{spinner}", text.replace('\n', "\\n"));
+    let source = format!("__asm__(\"{assembly}\");\n{spinner}");
     let Some(process) = Running::start(&source, &["-g0"]) else { return };
     let lines = "config = { show_debug_info = true } profile:hz:99 { printf(\"%s\", ustack()); exit(); }";
     let output = limited(WITH_BPF, &["run", "-p", &process.pid(), "-e", lines]);
