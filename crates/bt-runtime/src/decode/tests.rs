@@ -60,7 +60,7 @@ fn parts_of_structs() {
         Decoder::new(&Nowhere, "").field(&field(None, 0, ty, Some(bits)), &[0b1011_0110, 0, 0, 0])
     };
     assert_eq!(bits(false, (1, 3)), Value::Uint(3));
-    assert_eq!(bits(true, (4, 4)), Value::Int(11));
+    assert_eq!(bits(true, (4, 4)), Value::Int(-5));
 }
 
 #[test]
