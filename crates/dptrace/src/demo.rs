@@ -88,11 +88,12 @@ fn write_sample(dir: &Path) -> anyhow::Result<()> {
 fn show(shown: &Shown, head: u64) -> anyhow::Result<()> {
     let Shown { loaded, recording, name, commands } = shown;
     let annotator = annotate(recording, name, built_in()?, loaded.trace.tpoints());
+    let annotator = trace::with_owners(Some(annotator), &loaded.trace);
     let mut output = Output::open(None)?;
     output.buffer.extend_from_slice(format!("$ {} --head {head}\n", commands[0]).as_bytes());
-    trace::first_records(loaded, Some(&annotator), head, &mut output)?;
+    trace::first_records(loaded, annotator.as_ref(), head, &mut output)?;
     output.buffer.extend_from_slice(format!("\n$ {}\n", commands[1]).as_bytes());
-    output.buffer.extend_from_slice(latency::tables(loaded, Some(&annotator))?.as_bytes());
+    output.buffer.extend_from_slice(latency::tables(loaded, annotator.as_ref())?.as_bytes());
     output.flush()?;
     note("a sample to try more on: dptrace demo --write DIR");
     Ok(())

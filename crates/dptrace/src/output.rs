@@ -30,7 +30,10 @@ type Writer = Box<dyn Write + Send>;
 enum Sink {
     Here(Writer),
     /// A thread: full buffers go there, and come back empty.
-    Thread { full: SyncSender<Vec<u8>>, empty: Receiver<Vec<u8>> },
+    Thread {
+        full: SyncSender<Vec<u8>>,
+        empty: Receiver<Vec<u8>>,
+    },
 }
 
 impl Output {

@@ -84,6 +84,10 @@ fn shown_object(object: &Map<String, Value>) -> Option<String> {
         Some(id) => object_name(id.as_str()?),
     };
     let value = object.get("value").map_or(Some(0), number)?;
+    if object.get("id").is_some_and(|id| id == "") {
+        let age = object.get("time").map_or(Some(0), number)?;
+        return Some(format!("nameless({value:#x})+{age}"));
+    }
     let age = match object.get("time") {
         None => String::new(),
         Some(time) => format!("+{}", number(time)?),

@@ -165,8 +165,7 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let head = Head::of_trace(trace, args.format, &specs)?;
     let mut format = format::writer(args.format, &head);
     let shown = (trace, &head, annotator.as_ref());
-    let listed = output
-        .in_background(|output| list::list(shown, &mut filter, args.look(), format.as_mut(), output))?;
+    let listed = output.in_background(|output| list::list(shown, &mut filter, args.look(), format.as_mut(), output))?;
     tell_problems(&listed.problems);
     if args.head == Some(0) || args.tail == Some(0) {
         return Ok(());
