@@ -122,7 +122,7 @@ pub(crate) fn note(text: &str) {
     tell("note", AnsiColor::Yellow, text);
 }
 
-/// Whatever is told, names of files and of what is in them stand in it: nothing in it may be obeyed. Lines end only where
+/// Whatever a message is about, names of files and of what is in them stand in it: nothing in it may be obeyed. Lines end only where
 /// we end them, since paths and names come into a text by [`spdk_trace::printable`].
 fn tell(word: &str, colour: AnsiColor, text: &str) {
     let text = &spdk_trace::printable_lines(text.as_bytes());

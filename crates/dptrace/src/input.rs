@@ -27,7 +27,7 @@ const NAME_BASE: &str = "_trace.";
 
 /// What could not be done.
 const READING_STDIN: &str = "reading standard input";
-/// Bytes that tell text from a raw trace file.
+/// Bytes that distinguish text from a raw trace file.
 const FIRST_BYTES: u64 = 512;
 
 /// Where the trace is read from.
@@ -328,7 +328,7 @@ fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     })
 }
 
-/// Whether SPDK was told to keep no trace entries: `--num-trace-entries`, of which the last counts, is 0. SPDK reads it with
+/// Whether SPDK was started to keep no trace entries: `--num-trace-entries`, of which the last counts, is 0. SPDK reads it with
 /// `strtol(3)` to any base.
 fn has_no_entries(words: &[String]) -> bool {
     let option = |(index, word): (usize, &String)| match word.strip_prefix("--num-trace-entries")? {

@@ -53,7 +53,7 @@ pub(crate) struct Interrupt {
 impl Interrupt {
     /// Catches the signals from now on. Once a process.
     pub(crate) fn catch() -> anyhow::Result<Self> {
-        let (came, tell) = std::io::pipe().context("making a pipe for signals")?;
+        let (came, notify) = std::io::pipe().context("making a pipe for signals")?;
         let last = Arc::new(AtomicUsize::new(0));
         let signals = Signals { came, last: Arc::clone(&last) };
         // The watching thread is there before the first signal: where none can be started there is no handler either.
@@ -62,7 +62,7 @@ impl Interrupt {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             // In this order: who reads the pipe knows which one it was.
             signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)
-                .and_then(|_| signal_hook::low_level::pipe::register(signal, tell.try_clone()?))
+                .and_then(|_| signal_hook::low_level::pipe::register(signal, notify.try_clone()?))
                 .context("catching signals")?;
         }
         Ok(Self { is_real: true })

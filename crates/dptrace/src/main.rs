@@ -65,7 +65,7 @@ fn not_understood(error: &clap::Error) -> ExitCode {
     if plain == text {
         error.exit();
     }
-    // Where standard error is gone, there is nobody to tell.
+    // Where standard error is gone, nobody reads the message.
     let _ = std::io::stderr().write_all(plain.as_bytes());
     ExitCode::from(failure::USAGE)
 }

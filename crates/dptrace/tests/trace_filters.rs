@@ -65,7 +65,7 @@ fn a_property_that_no_record_can_have_is_told_with_what_there_is() {
     };
     let small = Small::new();
     let said = told(&small, &["--where", "qpair.hostnqn=*rack*"]);
-    assert!(said.contains("there is no recording (-b) that tells of a qpair"), "{said}");
+    assert!(said.contains("there is no recording (-b) that names a qpair"), "{said}");
     assert!(said.contains("no record has qpair.hostnqn; its owners have owner.subnqn, owner.peer"), "{said}");
     let said = told(&small, &["--where", "ctrlr.hostnqn=*rack*"]);
     assert!(said.contains("no tracepoint of this trace has an argument that points to a ctrlr"), "{said}");

@@ -76,7 +76,7 @@ pub fn folder(pid: Pid) -> PathBuf {
 }
 
 /// When a process began, in clock ticks since boot; nothing once all of its threads have ended. Together with the number
-/// it tells a process from a later one.
+/// it distinguishes a process from a later one.
 pub fn start_of_living(pid: Pid) -> Option<u64> {
     let stat = Stat::read(&folder_of(pid)).ok()?;
     if stat.has_ended() && stand_in(pid).is_none() {

@@ -120,7 +120,7 @@ impl Annotator {
         &self.lifetimes
     }
 
-    /// Learns what more lines of the recording tell.
+    /// Learns from more lines of the recording.
     pub fn learn(&mut self, lines: &[String]) {
         if lines.is_empty() {
             return;

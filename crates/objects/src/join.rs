@@ -1,5 +1,5 @@
 //! The object that an owner is, where records name their owner and carry no pointer (NVMe/TCP from v24.05 on): found by what
-//! the owner's description tells and by the time at which it was registered, if no other one fits.
+//! the owner's description has and by the time at which it was registered, if no other one fits.
 
 use spdk_trace::{Owner, TickRate, Ticks};
 
@@ -22,27 +22,27 @@ pub(crate) struct Joins {
 struct Candidate {
     id: u16,
     since: Ticks,
-    /// What the description tells of the properties that count, in the spec's order.
-    told: Vec<Option<String>>,
+    /// What the description has of the properties that count, in the spec's order.
+    stated: Vec<Option<String>>,
 }
 
 impl Candidate {
     /// Whether both could be the same object, but for the time.
     fn is_like(&self, other: &Self) -> bool {
-        self.told.iter().zip(&other.told).all(|(a, b)| a.is_none() || b.is_none() || a == b)
+        self.stated.iter().zip(&other.stated).all(|(a, b)| a.is_none() || b.is_none() || a == b)
     }
 }
 
 impl Joins {
-    /// Of these owners, those that tell the first of the properties by which the spec's objects are known.
+    /// Of these owners, those that have the first of the properties by which the spec's objects are known.
     pub(crate) fn new<'a>(spec: &ObjectSpec, owners: impl Iterator<Item = (u16, &'a Owner)>, rate: TickRate) -> Self {
         let mut candidates: Vec<_> = owners
             .map(|(id, owner)| {
                 let properties = OwnerProperties::parse(&owner.description);
-                let told = spec.owner.iter().map(|name| properties.get(name).map(str::to_owned)).collect();
-                Candidate { id, since: owner.since, told }
+                let stated = spec.owner.iter().map(|name| properties.get(name).map(str::to_owned)).collect();
+                Candidate { id, since: owner.since, stated }
             })
-            .filter(|owner| matches!(owner.told.first(), Some(Some(_))))
+            .filter(|owner| matches!(owner.stated.first(), Some(Some(_))))
             .collect();
         candidates.sort_by_key(|owner| owner.since);
         Self { owners: candidates, window: rate.get() / WINDOW }
@@ -74,11 +74,11 @@ impl Joins {
         let from = lifetimes.all().partition_point(|life| life.begin.0 < near(since));
         let lives = lifetimes.all()[from..].iter().enumerate();
         let mut fitting = lives.take_while(|(_, life)| near(life.begin) <= end.0).filter(|(_, life)| {
-            let is_same = |(place, told): (&Option<usize>, &Option<String>)| match (place, told) {
-                (Some(place), Some(told)) => life.value(*place) == Some(told),
-                _ => told.is_none(),
+            let is_same = |(place, stated): (&Option<usize>, &Option<String>)| match (place, stated) {
+                (Some(place), Some(stated)) => life.value(*place) == Some(stated),
+                _ => stated.is_none(),
             };
-            life.spec == number && (since..end).contains(&life.begin) && places.iter().zip(&owner.told).all(is_same)
+            life.spec == number && (since..end).contains(&life.begin) && places.iter().zip(&owner.stated).all(is_same)
         });
         match (fitting.next(), fitting.next()) {
             (Some((i, _)), None) => Some((from + i) as u32),
@@ -130,7 +130,7 @@ mod tests {
         let owners = [(1, 1_000, "10.0.0.1:1 nqn.a"), (2, 2_000, "10.0.0.1:2 nqn.a"), (3, 2_001, "10.0.0.1:3 nqn.b")];
         let qpairs = [(1_100, 0, "nqn.a", "h1"), (2_100, 1, "nqn.a", "h2"), (2_100, 0, "nqn.b", "h3")];
         assert_eq!(hosts(&owners, &qpairs), some(&[Some("h1"), Some("h2"), Some("h3")]));
-        // Later: the queue tells apart what comes crosswise.
+        // Later: the queue distinguishes what comes crosswise.
         let owners = [(1, 1_000, "1.1.1.1:1 nqn.a 1.1.1.2:3 qid:1"), (2, 1_001, "1.1.1.1:2 nqn.a 1.1.1.2:3 qid:2")];
         let qpairs = [(1_100, 2, "nqn.a", "h2"), (1_200, 1, "nqn.a", "h1")];
         assert_eq!(hosts(&owners, &qpairs), some(&[Some("h1"), Some("h2")]));

@@ -39,7 +39,7 @@ pub struct Lifetime {
     pub end: Ticks,
     /// `name(property=value, ...)`, as a listing shows it.
     pub text: Box<str>,
-    /// Where in the text each property's value begins and ends, in the order of the spec; at 0 where nothing told it.
+    /// Where in the text each property's value begins and ends, in the order of the spec; at 0 where nothing stated it.
     values: Box<[(u32, u32)]>,
 }
 
@@ -117,7 +117,7 @@ impl Lifetimes {
         (lifetimes, broken)
     }
 
-    /// Learns what one more line tells. A line that tells nothing of an object is passed over.
+    /// Learns from one more line. A line without an object is passed over.
     pub fn learn(&mut self, specs: &[ObjectSpec], line: &str) {
         if let Some(Ok((_, event))) = lines(line, specs, self.last).next() {
             self.apply(specs, &event);
@@ -170,7 +170,7 @@ impl Lifetimes {
         let object = match (role, open) {
             (Role::Seen | Role::Update, Some(open)) => open.object,
             (Role::End, Some(open)) => {
-                // What the last probe tells of an object is no longer so.
+                // What the last probe said of an object is no longer so.
                 open.end = now;
                 self.objects[open.object as usize].end = now;
                 return;
@@ -245,7 +245,7 @@ impl Lifetime {
         Self { spec: number, begin, end: Ticks(u64::MAX), text: format!("{}()", spec.name).into(), values }
     }
 
-    /// Takes over what an event tells of its properties.
+    /// Takes over what an event says of its properties.
     fn learn(&mut self, spec: &ObjectSpec, event: &Event<'_>) {
         if !spec.properties.iter().any(|property| event.arg(property.from()).is_some()) {
             return;
@@ -256,8 +256,8 @@ impl Lifetime {
         let mut values = vec![(0, 0); spec.properties.len()];
         let mut is_first = true;
         for (place, property) in spec.properties.iter().enumerate() {
-            let (told, before) = (event.arg(property.from()), self.value(place));
-            if told.is_none() && before.is_none() {
+            let (stated, before) = (event.arg(property.from()), self.value(place));
+            if stated.is_none() && before.is_none() {
                 continue;
             }
             if !std::mem::take(&mut is_first) {
@@ -267,7 +267,7 @@ impl Lifetime {
             text.push('=');
             let start = text.len() as u32;
             // Writing into a string can't fail.
-            let _ = match (told, property.show) {
+            let _ = match (stated, property.show) {
                 (Some(Value::Str(s)), _) => text.write_str(&printable(s.as_bytes())),
                 (Some(Value::Int(n)), Show::Hex) => write!(text, "{n:#x}"),
                 (Some(Value::Int(n)), Show::Decimal) => write!(text, "{n}"),
@@ -280,7 +280,7 @@ impl Lifetime {
     }
 }
 
-/// The events of a text that tell of these objects, each with its line.
+/// The events of a text that are about these objects, each with its line.
 fn lines<'a>(
     text: &'a str,
     specs: &'a [ObjectSpec],

@@ -29,8 +29,8 @@ pub struct ObjectSpec {
     /// Names of tracepoint arguments that hold the key.
     #[serde(default)]
     pub tracepoint_args: Vec<String>,
-    /// Properties by which it is the owner of records that carry no key, as far as the owner's description tells them; it
-    /// must tell the first.
+    /// Properties by which it is the owner of records that carry no key, as far as the owner's description has them; it
+    /// must have the first.
     #[serde(default)]
     pub owner: Vec<String>,
     /// The probes that tell of its life.

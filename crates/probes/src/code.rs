@@ -63,7 +63,7 @@ impl CodePlace {
 /// What of a function is probed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Aim {
-    /// The instruction that begins so many bytes behind the first one.
+    /// The instruction that begins N bytes behind the first one.
     Within(u64),
     /// Its return. The kernel exchanges the return address when the function is entered, where an entry has it
     /// (`arch_uretprobe_hijack_return_addr` in each machine's `uprobes.c` of the kernel). Compilers move rare parts of

@@ -181,7 +181,7 @@ impl Held {
         }
     }
 
-    /// Takes the record that [`Self::head`] told of.
+    /// Takes the record that [`Self::head`] described.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Lane<'_>, usize)> {
         let walk = self.walk();

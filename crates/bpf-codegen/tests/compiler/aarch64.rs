@@ -16,7 +16,7 @@ fn compiled(script: &str, args: &str) -> String {
     text.lines().map(|line| line.split(';').next().unwrap_or(line).trim_end().to_owned() + "\n").collect()
 }
 
-/// Whether the script's program loads so many bytes from this place of its context.
+/// Whether the script's program loads N bytes from this place of its context.
 #[track_caller]
 fn assert_looks_at(script: &str, args: &str, width: u8, offset: u16) {
     let text = compiled(script, args);

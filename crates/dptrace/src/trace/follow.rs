@@ -18,7 +18,7 @@ use crate::input::FileSource;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 
-/// Lcores whose losses are told one by one.
+/// Lcores whose losses are reported one by one.
 const TOLD_LOSSES: usize = 8;
 /// How often it is asked whether to stop.
 const ASK: Duration = Duration::from_millis(50);

@@ -86,7 +86,7 @@ pub(crate) fn annotate_quietly(text: &str, specs: Vec<ObjectSpec>, tpoints: &Tpo
 /// An annotator from a recording's text; what is wrong with the text is told, under that name.
 pub(crate) fn annotate(text: &str, name: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
     let (lifetimes, broken) = Lifetimes::read(&specs, text);
-    tell(name, &broken, &lifetimes, &specs);
+    report(name, &broken, &lifetimes, &specs);
     let annotator = Annotator::new(specs, lifetimes, tpoints);
     tell_unnamed(name, &annotator, tpoints);
     annotator
@@ -107,7 +107,7 @@ fn tell_unnamed(name: &str, annotator: &Annotator, tpoints: &TpointTable) {
     ));
 }
 
-/// How many owners are known as objects by what their descriptions tell, if there is something to know of them.
+/// How many owners are known as objects by their descriptions, if there is something to know of them.
 pub(crate) fn tell_owners(annotator: &Annotator) {
     let (known, all) = annotator.owners_known();
     if known > 0 {
@@ -118,7 +118,7 @@ pub(crate) fn tell_owners(annotator: &Annotator) {
     }
 }
 
-fn tell(name: &str, all_broken: &[BrokenLine], lifetimes: &Lifetimes, specs: &[ObjectSpec]) {
+fn report(name: &str, all_broken: &[BrokenLine], lifetimes: &Lifetimes, specs: &[ObjectSpec]) {
     for broken in all_broken.iter().take(TOLD_LINES) {
         note(&format!("{name}, line {}: left out: {}", broken.line, broken.why));
     }

@@ -18,7 +18,7 @@ pub(crate) const HOLD: Duration = Duration::from_millis(50);
 const MOST_WAITING: usize = 256 << 20;
 /// Copies are handed over so often,
 const HAND_OVER: Duration = Duration::from_millis(10);
-/// or when there are so many bytes: what the processor's cache still has.
+/// or when there are this many bytes: what the processor's cache still has.
 const ENOUGH: usize = 1 << 20;
 /// How long to wait for the output where it is slow.
 const WAIT_FOR_OUTPUT: Duration = Duration::from_millis(1);
@@ -220,7 +220,7 @@ impl Pace {
     /// The time in which no lcore writes two slots: a ring that was idle may get records at full rate at once.
     const SLOT: Duration = Duration::from_nanos(50);
 
-    /// For rings of so many slots.
+    /// For rings of N slots.
     fn new(slots: u64) -> Self {
         let slots = u32::try_from(slots).unwrap_or(u32::MAX);
         let longest = Self::SLOT.saturating_mul(slots).clamp(Self::SHORTEST, Self::LONGEST);

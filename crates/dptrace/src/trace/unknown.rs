@@ -8,7 +8,7 @@ use spdk_trace::TpointTable;
 use super::field::Field;
 use crate::failure::note;
 
-/// What owners of connections tell, in the order in which it is said.
+/// What descriptions of connections have, in the order in which it is listed.
 const CONNECTION: [&str; 4] = ["subnqn", "peer", "listener", "qid"];
 
 /// What a trace has that objects could be known from.
@@ -48,12 +48,12 @@ impl Known<'_> {
         if !is_owner && !self.tpoints.all().iter().any(|tpoint| tpoint.args.iter().any(|arg| points(&arg.name))) {
             return Some(format!("no tracepoint of this trace has an argument that points to a {name}"));
         }
-        (!self.has_recording).then(|| format!("there is no recording (-b) that tells of a {name}"))
+        (!self.has_recording).then(|| format!("there is no recording (-b) that names a {name}"))
     }
 
     fn instead(&self) -> String {
-        let told = |name: &&&str| self.owners.iter().any(|owner| OwnerProperties::parse(owner).get(name).is_some());
-        let mut there: Vec<_> = CONNECTION.iter().filter(told).copied().collect();
+        let known = |name: &&&str| self.owners.iter().any(|owner| OwnerProperties::parse(owner).get(name).is_some());
+        let mut there: Vec<_> = CONNECTION.iter().filter(known).copied().collect();
         if there.is_empty() && self.has_owners && self.owners.is_empty() {
             there = CONNECTION.to_vec();
         }

@@ -70,7 +70,7 @@ impl JsonTrace {
         Self::open_by(source, WINDOW)
     }
 
-    /// The same, with so many bytes read at once.
+    /// The same, with N bytes read at once.
     fn open_by(source: Box<dyn ReadAt>, window: usize) -> Result<Self, Error> {
         let mut head = Vec::new();
         loop {

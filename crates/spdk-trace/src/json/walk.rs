@@ -34,7 +34,7 @@ pub(super) struct Walk<'a> {
 
 /// What came of passing over an entry that is no record.
 enum Passed {
-    /// It is behind us, and told.
+    /// It is behind us, and reported.
     Over,
     /// The document ends in it.
     Cut(usize),
@@ -109,7 +109,7 @@ impl<'a> Walk<'a> {
         let start = lexer.pos;
         let broke = if let NoRecord::Broken(broken) = why { broken.at } else { start };
         match lexer.skip() {
-            Ok(_) if !is_cut(broke) => tell(why, base + start, &mut self.problems),
+            Ok(_) if !is_cut(broke) => report(why, base + start, &mut self.problems),
             Err(cut) if !is_cut(cut.at) => return Passed::Cut(base + cut.at),
             _ => return Passed::More,
         }
@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn tell(why: &NoRecord, start: usize, problems: &mut Problems) {
+fn report(why: &NoRecord, start: usize, problems: &mut Problems) {
     let at = FileOffset(start as u64);
     match why {
         NoRecord::Shape(what) => problems.add(Problem::BrokenEntry(what), None, at),

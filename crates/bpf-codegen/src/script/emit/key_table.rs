@@ -31,7 +31,7 @@ pub(crate) fn key_table_name(map: &str) -> String {
     format!("KEYS_{map}")
 }
 
-/// The bytes of memory that so many entries take.
+/// The bytes of memory that N entries take.
 pub(crate) fn entry_bytes(entries: u32, key_size: u32, value_size: u32) -> u64 {
     u64::from(entries) * (ENTRY_HEAD + u64::from(key_size) + u64::from(value_size))
 }
