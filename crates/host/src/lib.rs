@@ -1,6 +1,6 @@
 //! What this machine has: processes and the files that they map, separate debug files, tracepoints, capabilities, settings.
 //!
-//! Files that are reached through a process are opened in [`foreign`] only.
+//! Files that are reached through a process are opened in `foreign` only.
 //!
 //! This room reads `/proc`, `/proc/PID/root` and tracefs; what the bytes mean is the business of `probes`. It changes
 //! nothing: no mount, no signal, no ptrace.

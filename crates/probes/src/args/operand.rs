@@ -33,7 +33,7 @@ pub enum Operand {
 pub struct MemoryOperand {
     /// The register to begin with. For a symbol relative to the code it is the instruction pointer, which in the context
     /// of a uprobe's program holds the address that the uprobe was put at (`handle_swbp` in `kernel/events/uprobes.c`).
-    /// That must be [`crate::usdt::Place::offset`] itself; a uprobe a few bytes further makes the result as much wrong.
+    /// That must be [`crate::usdt::Place::at`] itself; a uprobe a few bytes further makes the result as much wrong.
     pub base: Option<Register>,
     /// The register to add after scaling.
     pub index: Option<Index>,
