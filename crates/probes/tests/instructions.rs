@@ -135,6 +135,36 @@ fn a_stripped_program_s_functions_are_known_by_its_unwind_information() {
     assert!(message.contains("can't be verified") && message.contains(&vaddr.to_string()), "{message}");
 }
 
+/// Where a file's `.eh_frame_hdr` is: its program header of the type `PT_GNU_EH_FRAME` (elf(5)).
+fn unwind_table(file: &[u8]) -> std::ops::Range<usize> {
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
+    let count = usize::from(u16::from_le_bytes(file[56..58].try_into().unwrap()));
+    let mut headers = (0..count).map(|index| number(32) + index * 56);
+    let header = headers.find(|&at| file[at..at + 4] == 0x6474_e550_u32.to_le_bytes()).unwrap();
+    number(header + 8)..number(header + 8) + number(header + 32)
+}
+
+/// A table of unwind information that leads anywhere is no error of ours: each of its words is put to what it should not be.
+/// (Found by fuzzing: an entry that lies before all entries.)
+#[test]
+fn unwind_information_may_say_anything() {
+    let Some((_folder, program)) = build(SOURCE, &["-O2"]) else { return };
+    let good = std::fs::read(&program).unwrap();
+    let image = ElfImage::parse(&good).unwrap();
+    let mixed = Functions::read(&image, None).named("mixed").next().unwrap().vaddr;
+    let none = Functions::default();
+    for at in unwind_table(&good).step_by(4) {
+        for word in [0, 1, 0x7fff_ffff, 0x8000_0000, u32::MAX] {
+            let mut bytes = good.clone();
+            bytes[at..][..4].copy_from_slice(&word.to_le_bytes());
+            let image = ElfImage::parse(&bytes).unwrap();
+            let code = Code::with_functions(&image, &image, &none);
+            // It may still be found there, or not; `Aim::Return` reads the entry's rows, too.
+            let _ = (code.address(mixed, Aim::Within(0)), code.address(mixed, Aim::Return));
+        }
+    }
+}
+
 /// A return probe exchanges what is on top of the stack when its place is hit.
 #[test]
 fn a_return_is_probed_at_entries_only() {

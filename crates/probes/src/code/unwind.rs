@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use gimli::{
-    BaseAddresses, CfaRule, EhFrame, EhFrameHdr, EndianSlice, FrameDescriptionEntry, LittleEndian, ParsedEhFrameHdr,
-    Register, RegisterRule, UnwindContext, UnwindSection as _,
+    BaseAddresses, CfaRule, EhFrame, EhFrameOffset, EndianSlice, FrameDescriptionEntry, LittleEndian, Register,
+    RegisterRule, UnwindContext, UnwindSection as _,
 };
 
 use crate::address::ElfVaddr;
@@ -16,6 +16,16 @@ use crate::registers::Arch;
 
 /// The most unwind information that is read, in bytes. Browsers have a tenth of it.
 const MAX_BYTES: u64 = 256 << 20;
+/// Version 1; `.eh_frame`'s address relative to its own place, a count of 4 bytes, and rows of two addresses relative to the
+/// table, 4 bytes each. All linkers write this; gimli's search of other forms adds and multiplies what the file states.
+const PLAIN: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
+/// Where the address of `.eh_frame` is in the table, and where the count of rows.
+const ENTRIES_AT: usize = 4;
+const COUNT_AT: usize = 8;
+/// The length of what is before the rows.
+const HEAD: usize = 12;
+/// The length of a row: where a function begins, and where its entry is.
+const ROW: usize = 8;
 /// The stack pointer of x86-64 (System V ABI for AMD64, figure 3.36).
 const RSP: Register = Register(7);
 /// The register with the return address of aarch64 (DWARF for the Arm 64-bit Architecture, section 4.1).
@@ -26,20 +36,25 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 /// A file's unwind information.
 pub(super) struct Unwind<'a> {
     table: Cow<'a, [u8]>,
+    /// The table's address.
+    address: u64,
     entries: Cow<'a, [u8]>,
-    bases: BaseAddresses,
+    /// The address of the entries.
+    begin: u64,
 }
 
 impl<'a> Unwind<'a> {
     /// Nothing where a file has none, or none that can be searched.
     pub(super) fn read(image: &ElfImage<'_>, bytes: &'a dyn CodeBytes) -> Option<Self> {
         let bounded = |range: Range<u64>| (range.end.checked_sub(range.start)? <= MAX_BYTES).then_some(range);
-        let (address, range) = image.unwind_table()?;
+        let (ElfVaddr(address), range) = image.unwind_table()?;
         let table = bytes.bytes(bounded(range)?)?;
-        let bases = BaseAddresses::default().set_eh_frame_hdr(address.0);
-        let gimli::Pointer::Direct(begin) = parse(&table, &bases)?.eh_frame_ptr() else { return None };
+        if !table.starts_with(&PLAIN) {
+            return None;
+        }
+        let begin = address.wrapping_add(ENTRIES_AT as u64).wrapping_add_signed(relative(&table, ENTRIES_AT)?);
         let entries = bytes.bytes(bounded(image.unwind_entries(ElfVaddr(begin))?)?)?;
-        Some(Self { table, entries, bases: bases.set_eh_frame(begin) })
+        Some(Self { table, address, entries, begin })
     }
 
     /// The function that holds this address, or the part of one.
@@ -52,24 +67,37 @@ impl<'a> Unwind<'a> {
     pub(super) fn is_entry(&self, arch: Arch, vaddr: ElfVaddr) -> Option<bool> {
         let entry = self.entry(vaddr)?;
         let mut context = UnwindContext::new();
-        let row = entry.unwind_info_for_address(&self.frames(), &self.bases, &mut context, vaddr.0).ok()?;
+        let row = entry.unwind_info_for_address(&self.frames(), &self.bases(), &mut context, vaddr.0).ok()?;
         Some(match arch {
             Arch::X86_64 => *row.cfa() == CfaRule::RegisterAndOffset { register: RSP, offset: 8 },
             Arch::Aarch64 => matches!(row.register(X30), None | Some(RegisterRule::SameValue)),
         })
     }
 
+    /// The entry whose row is the last one that begins at or before the address, if it has the address.
     fn entry(&self, vaddr: ElfVaddr) -> Option<FrameDescriptionEntry<Slice<'_>>> {
-        let parsed = parse(&self.table, &self.bases)?;
-        let cie = EhFrame::cie_from_offset;
-        parsed.table()?.fde_for_address(&self.frames(), &self.bases, vaddr.0, cie).ok()
+        let rows = self.table.get(HEAD..)?.as_chunks::<ROW>().0;
+        let count = u32::from_le_bytes(*self.table.get(COUNT_AT..)?.first_chunk()?) as usize;
+        let rows = &rows[..count.min(rows.len())];
+        let address = |row: &[u8], at| Some(self.address.wrapping_add_signed(relative(row, at)?));
+        let behind = rows.partition_point(|row| address(row, 0).is_some_and(|begin| begin <= vaddr.0));
+        let row = rows.get(behind.checked_sub(1)?)?;
+        let offset = address(row, ROW / 2)?.checked_sub(self.begin)?;
+        let offset = EhFrameOffset(usize::try_from(offset).ok()?);
+        let entry = self.frames().fde_from_offset(&self.bases(), offset, EhFrame::cie_from_offset).ok()?;
+        entry.contains(vaddr.0).then_some(entry)
     }
 
     fn frames(&self) -> EhFrame<Slice<'_>> {
         EhFrame::new(&self.entries, LittleEndian)
     }
+
+    fn bases(&self) -> BaseAddresses {
+        BaseAddresses::default().set_eh_frame_hdr(self.address).set_eh_frame(self.begin)
+    }
 }
 
-fn parse<'t>(table: &'t [u8], bases: &BaseAddresses) -> Option<ParsedEhFrameHdr<Slice<'t>>> {
-    EhFrameHdr::new(table, LittleEndian).parse(bases, 8).ok()
+/// A signed number of 4 bytes: a distance.
+fn relative(bytes: &[u8], at: usize) -> Option<i64> {
+    bytes.get(at..)?.first_chunk().map(|number| i32::from_le_bytes(*number).into())
 }
