@@ -21,6 +21,8 @@ median() { sort -g "$1" | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2
 one() {
     local pin=$1 how=$2
     shift 2
+    # What the writer before this one said is not to be taken for this one's.
+    : >"$dir/said"
     taskset -c "$pin" "$write_live" --out "$trace" --millis $((seconds * 1000)) "$@" >"$dir/wrote" 2>"$dir/said" &
     started=$!
     until grep -q writes "$dir/said"; do sleep 0.01; done
