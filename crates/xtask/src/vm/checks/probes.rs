@@ -57,7 +57,7 @@ const ROWS: [Row; 23] = [
     ("`path` in `iter`", "iter:task_file /ctx.task.tgid == curtask.tgid/ { @[path(ctx.file.f_path)] = count(); }",
         Shows::Part("@[/dev/null]: "), &[Needs::Release(5, 12)]),
     ("`interval`", "interval:ms:20 { @ = count(); }", Shows::Some, &[]),
-    ("`profile`", "profile:hz:99 { @ = count(); }", Shows::Some, &[]),
+    ("`profile`", "config = { filter_pid = false } profile:hz:99 { @ = count(); }", Shows::Some, &[]),
     ("`software`", "software:page-faults:1 /pid == cpid/ { @ = count(); }", Shows::Some, &[]),
     ("`hardware`", "hardware:cpu-cycles:1000000 { @ = count(); }",
         Shows::Some, &[Needs::Feature("perf hardware events", "virtual machine")]),
