@@ -28,7 +28,7 @@ impl Application {
         let mut application = Self { processes: Vec::new(), blind: false };
         let Ok(file) = path.metadata() else { return application };
         let named = path.to_string_lossy().rsplit_once(".pid").and_then(|(_, pid)| pid.parse().ok());
-        let mut pids = proc::numbers(Path::new("/proc"));
+        let mut pids = proc::processes();
         pids.retain(|&pid| pid != std::process::id());
         for pid in pids {
             match holds(pid, &file) {
@@ -73,8 +73,7 @@ impl Process {
 
 /// The words that a process was started with, as far as we may look.
 pub(crate) fn command_line(pid: u32) -> Vec<String> {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    bytes.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    proc::command_line(Pid(pid)).iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 /// Whether a process has the file mapped or open, as far as we may look.

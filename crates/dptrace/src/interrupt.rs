@@ -191,11 +191,9 @@ impl Marks {
     }
 }
 
-/// How long the main thread has been on a CPU (Documentation/scheduler/sched-stats.rst); where the kernel does not say,
-/// it never was.
+/// How long the main thread has been on a CPU; where the kernel does not say, it never was.
 fn main_thread_ran() -> Duration {
-    let text = host::proc::text("/proc/self/schedstat").unwrap_or_default();
-    Duration::from_nanos(text.split_ascii_whitespace().next().and_then(|ran| ran.parse().ok()).unwrap_or_default())
+    Duration::from_nanos(host::proc::ran(&host::proc::own_folder()).unwrap_or_default())
 }
 
 /// Says that the output is not whole, without a wait: the main thread may hold the lock of standard error.

@@ -63,8 +63,8 @@ impl Target {
     /// It lives, and what it computed was right.
     #[track_caller]
     fn end_well(self) {
-        let (status, output, told) = self.process.end();
-        assert_eq!((status.code(), output.as_str()), (Some(0), "wrong: 0\n"), "{status}: {told:?}");
+        let (status, output, said) = self.process.end();
+        assert_eq!((status.code(), output.as_str()), (Some(0), "wrong: 0\n"), "{status}: {said:?}");
     }
 }
 

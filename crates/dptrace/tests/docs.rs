@@ -2,9 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
 
+#[path = "common/sources.rs"]
+mod sources;
+
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
+use sources::sources;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -106,24 +110,12 @@ fn promises_have_their_tests() {
         assert!(!named.is_empty(), "no test: {row}");
         tests.extend(named);
     }
-    let sources = sources(&root().join("crates"));
+    let sources: Vec<String> =
+        sources(&root().join("crates")).iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
     for test in tests {
         let function = format!("\nfn {test}() {{");
         let within = format!("    fn {test}() {{");
         let is_test = |text: &String| text.contains(&function) || text.contains(&within);
         assert!(sources.iter().any(is_test), "{test} is no test");
     }
-}
-
-/// The texts of all Rust files below a folder.
-fn sources(folder: &Path) -> Vec<String> {
-    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let texts = paths.flat_map(|path| {
-        if path.is_dir() {
-            return sources(&path);
-        }
-        let is_rust = path.extension().is_some_and(|extension| extension == "rs");
-        is_rust.then(|| std::fs::read_to_string(&path).unwrap()).into_iter().collect()
-    });
-    texts.collect()
 }

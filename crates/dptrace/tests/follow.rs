@@ -36,10 +36,10 @@ fn every_record_comes_once_and_in_order_until_the_application_is_gone() {
         application.record(20);
     }
     application.end();
-    let (status, told) = follow.end();
-    assert_eq!(status.code(), Some(0), "{told}");
+    let (status, said) = follow.end();
+    assert_eq!(status.code(), Some(0), "{said}");
     assert_eq!(numbers(&follow.seen), (0..130).collect::<Vec<_>>());
-    assert!(told.contains("the application is gone: 130 records shown of 130 read"), "{told}");
+    assert!(said.contains("the application is gone: 130 records shown of 130 read"), "{said}");
     assert!(follow.seen[7].contains(small::OWNERS[0]), "{}", follow.seen[7]);
 }
 
@@ -51,15 +51,15 @@ fn an_interrupt_ends_it_and_is_no_failure() {
     follow.wait_for(9);
     application.record(5);
     follow.interrupt();
-    let (status, told) = follow.end();
-    assert_eq!(status.code(), Some(0), "{told}");
+    let (status, said) = follow.end();
+    assert_eq!(status.code(), Some(0), "{said}");
     assert_eq!(numbers(&follow.seen), (0..15).collect::<Vec<_>>());
-    assert!(told.contains("stopped") && !told.contains("error"), "{told}");
+    assert!(said.contains("stopped") && !said.contains("error"), "{said}");
 }
 
 /// The slots that it says were overwritten, of all lcores; each record here takes one.
-fn lost(told: &str) -> u64 {
-    let lines = told.lines().filter_map(|line| line.split_once(" slots overwritten between two looks"));
+fn lost(said: &str) -> u64 {
+    let lines = said.lines().filter_map(|line| line.split_once(" slots overwritten between two looks"));
     lines.filter_map(|(before, _)| before.rsplit_once(' ')?.1.parse::<u64>().ok()).sum()
 }
 
@@ -72,14 +72,14 @@ fn what_was_overwritten_before_it_was_read_is_told() {
     follow.wait_for(2);
     application.record(20_000);
     application.end();
-    let (status, told) = follow.end();
-    assert_eq!(status.code(), Some(0), "{told}");
+    let (status, said) = follow.end();
+    assert_eq!(status.code(), Some(0), "{said}");
     let seen = numbers(&follow.seen);
     assert!(seen.is_sorted_by(|a, b| a < b), "once and in order: {seen:?}");
     assert_eq!(seen.last(), Some(&20_002));
     // However fast it was: nothing is lost without a word.
-    assert_eq!(seen.len() as u64 + lost(&told), 20_003, "{told}");
-    assert!(told.contains("--num-trace-entries 512") || lost(&told) == 0, "{told}");
+    assert_eq!(seen.len() as u64 + lost(&said), 20_003, "{said}");
+    assert!(said.contains("--num-trace-entries 512") || lost(&said) == 0, "{said}");
 }
 
 #[test]
@@ -90,13 +90,13 @@ fn filters_and_forms_work_as_for_a_finished_trace() {
     let mut follow = Follow::start(&application.path, &where_);
     follow.wait_for(6);
     application.end();
-    let (status, told) = follow.end();
-    assert!(status.success(), "{told}");
+    let (status, said) = follow.end();
+    assert!(status.success(), "{said}");
     let read: Vec<serde_json::Value> =
         follow.seen.iter().map(|line| serde_json::from_str(line).expect("an object a line")).collect();
     let found: Vec<_> = read.iter().map(|record| record["args"]["n"].as_u64()).collect();
     assert_eq!(found, [12, 15, 18, 21, 24, 27].map(Some));
-    assert!(told.contains("6 records shown of 30 read"), "{told}");
+    assert!(said.contains("6 records shown of 30 read"), "{said}");
 }
 
 #[test]
@@ -104,8 +104,8 @@ fn head_ends_it_while_the_application_goes_on() {
     let mut application = start();
     application.record(10);
     let mut follow = Follow::start(&application.path, &["--head", "4"]);
-    let (status, told) = follow.end();
-    assert!(status.success(), "{told}");
+    let (status, said) = follow.end();
+    assert!(status.success(), "{said}");
     assert_eq!(numbers(&follow.seen), [0, 1, 2, 3]);
     application.record(1);
 }
@@ -118,13 +118,13 @@ fn a_followed_trace_becomes_a_whole_document() {
     let mut follow = Follow::start(&application.path, &["--format", "json"]);
     follow.wait_for(3);
     application.end();
-    let (status, told) = follow.end();
-    assert!(status.success(), "{told}");
+    let (status, said) = follow.end();
+    assert!(status.success(), "{said}");
     let document: serde_json::Value = serde_json::from_str(&follow.seen.join("\n")).expect("JSON");
     assert_eq!(document["entries"].as_array().map(Vec::len), Some(10));
 }
 
-/// Nobody writes it: what it has is told, and that is all.
+/// Nobody writes it: what it has is shown, and that is all.
 #[test]
 fn the_trace_of_an_application_that_is_gone_ends_at_once() {
     let small = Small::new();
@@ -132,11 +132,11 @@ fn the_trace_of_an_application_that_is_gone_ends_at_once() {
     let named = small.path("nvmf_trace.pid4000000000");
     std::fs::rename(small.path("t.trace"), &named).expect("renamed");
     let mut follow = Follow::start(&named, &["-b", &small.path("t.recording").to_string_lossy()]);
-    let (status, told) = follow.end();
-    assert!(status.success(), "{told}");
+    let (status, said) = follow.end();
+    assert!(status.success(), "{said}");
     assert_eq!(follow.seen.len(), 10);
     assert!(follow.seen[9].contains("qpair(ptr=0xc0"), "{:?}", follow.seen);
-    assert!(told.contains("the application is gone"), "{told}");
+    assert!(said.contains("the application is gone"), "{said}");
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn what_is_no_raw_trace_cannot_be_followed() {
     let small = Small::new();
     for (contents, word) in [(&b"{\"tsc_rate\":1}"[..], "raw trace file"), (b"", "empty")] {
         std::fs::write(small.path("x"), contents).expect("written");
-        let (status, told) = Follow::start(&small.path("x"), &[]).end();
-        assert!(matches!(status.code(), Some(1 | 2)), "{told}");
-        assert!(told.contains(word), "{told}");
+        let (status, said) = Follow::start(&small.path("x"), &[]).end();
+        assert!(matches!(status.code(), Some(1 | 2)), "{said}");
+        assert!(said.contains(word), "{said}");
     }
 }

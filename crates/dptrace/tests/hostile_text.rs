@@ -296,8 +296,8 @@ fn names_in_messages_are_not_obeyed() {
     let mut as_bpftrace = Command::new(PROGRAM);
     std::os::unix::process::CommandExt::arg0(&mut as_bpftrace, "bpftrace");
     let done = as_bpftrace.arg(&script).output().expect("it runs");
-    let told = String::from_utf8(done.stderr).expect("it is UTF-8");
-    assert!(!told.contains(|c: char| c.is_control() && c != '\n'), "{told:?}");
+    let said = String::from_utf8(done.stderr).expect("it is UTF-8");
+    assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
 }
 
 #[test]
@@ -325,11 +325,11 @@ fn a_process_lives_as_long_as_one_of_its_threads() {
     let spec = spec.to_str().expect("it is UTF-8");
     let recorded = works(["record", "-p", pid, "--objects", spec, "--for", "300ms"]);
     assert!(recorded.contains("tick: ") && recorded.contains("the time is over"), "{recorded}");
-    let (output, told) = harmless(["trace", "-p", pid]);
-    assert!(!output.status.success() && told.contains("has no trace file"), "{told}");
+    let (output, said) = harmless(["trace", "-p", pid]);
+    assert!(!output.status.success() && said.contains("has no trace file"), "{said}");
     // It has the trace open: it is who writes it.
     let follow =
         ["trace".as_ref(), "--follow".as_ref(), "--for".as_ref(), "200ms".as_ref(), "-i".as_ref(), trace.as_os_str()];
-    let told = works(follow);
-    assert!(told.contains("the time is over"), "{told}");
+    let said = works(follow);
+    assert!(said.contains("the time is over"), "{said}");
 }

@@ -4,22 +4,15 @@
 #[path = "common/kernel.rs"]
 #[expect(dead_code, reason = "nothing is recorded here")]
 mod kernel;
+#[path = "common/run.rs"]
+mod run;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use kernel::{PROGRAM, kernel, needs};
+use run::run;
 use tempfile::TempDir;
-
-/// Standard output and standard error of a run.
-#[track_caller]
-fn run(words: &[&str]) -> (String, String) {
-    let output = Command::new(PROGRAM).args([&["run", "-q"], words].concat()).env("NO_COLOR", "1").output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let (out, err) = (text(output.stdout), text(output.stderr));
-    assert!(output.status.success(), "{words:?}: {out}{err}");
-    (out, err)
-}
 
 /// Compiles C in a folder of its own, with these options.
 fn compile(folder: &Path, name: &str, source: &str, options: &[&str]) -> String {

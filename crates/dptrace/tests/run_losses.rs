@@ -4,12 +4,15 @@
 #[path = "common/kernel.rs"]
 #[expect(dead_code, reason = "nothing is recorded here")]
 mod kernel;
+#[path = "common/run.rs"]
+mod run;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use kernel::{PROGRAM, Process, kernel, needs};
+use run::run;
 use tempfile::TempDir;
 
 /// Hands a function the addresses of texts in a file's mapping, none of which it has looked at itself: each begins 6 bytes
@@ -70,16 +73,6 @@ impl Teller {
         let script = format!("{before} uprobe:{program}:told {{ {body} }}");
         run(&[options, &["-e", &script, "-c", &command]].concat())
     }
-}
-
-/// Standard output and standard error of a script's run.
-#[track_caller]
-fn run(words: &[&str]) -> (String, String) {
-    let output = Command::new(PROGRAM).args([&["run", "-q"], words].concat()).env("NO_COLOR", "1").output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let (out, err) = (text(output.stdout), text(output.stderr));
-    assert!(output.status.success(), "{words:?}: {out}{err}");
-    (out, err)
 }
 
 #[test]

@@ -1,8 +1,13 @@
 //! What must be so in the sources, and no compiler checks.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
+#[path = "common/sources.rs"]
+mod sources;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use sources::sources;
 
 /// What opens a file.
 const OPENING: [&str; 12] = [
@@ -21,20 +26,17 @@ const OPENING: [&str; 12] = [
 ];
 
 /// The files that open some, and what. None of that is reached through a process but in `foreign`.
-const OPENERS: [(&str, &str); 28] = [
+const OPENERS: [(&str, &str); 25] = [
     ("bpf-session/src/features/kernel_btf.rs", "the kernel's BTF"),
     ("bpf-session/src/features/place.rs", "/proc/self"),
     ("dptrace/src/application.rs", "/proc/PID/maps"),
     ("dptrace/src/demo.rs", "the trace of the target that it started itself"),
     ("dptrace/src/input.rs", "traces of applications in /dev/shm, as regular files"),
-    ("dptrace/src/interrupt.rs", "/proc/self"),
     ("dptrace/src/kernel_delay/symbols.rs", "/proc/kallsyms"),
     ("dptrace/src/run/events.rs", "what a script names: cat()"),
     ("dptrace/src/run/facts/kernel.rs", "the kernel's BTF, tracefs, /proc/sys"),
     ("dptrace/src/run/facts/mod.rs", "/sys/devices"),
-    ("dptrace/src/run/facts/subject.rs", "/proc/PID/status"),
     ("dptrace/src/run/lookups.rs", "/etc/passwd of our own root"),
-    ("dptrace/src/trace/cpus.rs", "/proc/PID/task"),
     ("dptrace/src/user_file.rs", "what the user names: traces, recordings, specs, scripts"),
     ("host/src/capabilities.rs", "/proc/self"),
     ("host/src/cgroups.rs", "/proc/self, /proc/PID/cgroup, cgroupfs"),
@@ -58,7 +60,8 @@ const OPENERS: [(&str, &str); 28] = [
 fn files_are_opened_where_it_is_known_that_they_are() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut openers = Vec::new();
-    for path in sources(crates) {
+    let is_built_in = |path: &std::path::PathBuf| path.strip_prefix(crates).unwrap().iter().nth(1).unwrap() == "src";
+    for path in sources(crates).into_iter().filter(is_built_in) {
         let text = fs::read_to_string(&path).unwrap();
         // What is only tested may open what it likes.
         let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
@@ -75,23 +78,4 @@ fn files_are_opened_where_it_is_known_that_they_are() {
     let gone: Vec<_> = OPENERS.iter().filter(|(known, _)| !openers.iter().any(|name| name == known)).collect();
     assert!(unknown.is_empty(), "these open files, and are not in the table of this test: {unknown:#?}");
     assert!(gone.is_empty(), "these open no files any more: {gone:#?}");
-}
-
-/// The sources of all crates.
-fn sources(crates: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> =
-        fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path().join("src")).collect();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
 }

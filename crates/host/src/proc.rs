@@ -65,7 +65,7 @@ pub fn stand_in(pid: Pid) -> Option<Pid> {
         return None;
     }
     threads(pid).into_iter().find(|thread| {
-        let stat = Stat::read(&folder.join("task").join(thread.to_string()));
+        let stat = Stat::read(&task(pid, *thread));
         stat.is_ok_and(|stat| !stat.has_ended())
     })
 }
@@ -98,6 +98,49 @@ pub fn numbers(folder: &Path) -> Vec<u32> {
     numbers
 }
 
+/// The folder of a thread.
+pub fn task(pid: Pid, tid: Pid) -> PathBuf {
+    folder_of(pid).join("task").join(tid.to_string())
+}
+
+/// The folder of this process, and of its first thread.
+pub fn own_folder() -> PathBuf {
+    folder_of(Pid(std::process::id()))
+}
+
+/// The numbers of all processes, in order.
+pub fn processes() -> Vec<u32> {
+    numbers(Path::new("/proc"))
+}
+
+/// Nanoseconds that a thread has been on a CPU, by its folder (`schedstat`; Documentation/scheduler/sched-stats.rst).
+pub fn ran(folder: &Path) -> Option<u64> {
+    text(folder.join("schedstat")).ok()?.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The words that a process was started with, each with no zero behind it (proc_pid_cmdline(5)); none where we may not look.
+pub fn command_line(pid: Pid) -> Vec<Vec<u8>> {
+    let bytes = std::fs::read(folder_of(pid).join("cmdline")).unwrap_or_default();
+    bytes.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+/// A line of a thread's `status` (proc_pid_status(5)) behind its name and colon, by the thread's folder. A name can't begin a
+/// line of its own: the kernel escapes a line's end in it (`proc_task_name` in fs/proc/array.c).
+pub fn status(folder: &Path, name: &str) -> io::Result<Option<String>> {
+    let text = text(folder.join("status"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    Ok(line.map(|value| value.trim().to_owned()))
+}
+
+/// A process as its own PID namespace has it: the namespace's device and inode, and the number there (the last of `NSpid`).
+pub fn inside(pid: Pid) -> Option<((u64, u64), u32)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = folder_of(pid);
+    let namespace = std::fs::metadata(folder.join("ns/pid")).ok()?;
+    let number = status(&folder, "NSpid").ok()??.split_whitespace().last()?.parse().ok()?;
+    Some(((namespace.dev(), namespace.ino()), number))
+}
+
 /// What a thread is called (proc_pid_comm(5)), by its folder.
 pub fn name(folder: &Path) -> Option<Vec<u8>> {
     let mut name = std::fs::read(folder.join("comm")).ok()?;
@@ -107,9 +150,7 @@ pub fn name(folder: &Path) -> Option<Vec<u8>> {
 
 /// The process that a number is of, which may be that of any of its threads (`Tgid` of proc_pid_status(5)).
 pub fn process_of(pid: Pid) -> io::Result<Pid> {
-    // A name can't begin a line of its own: the kernel escapes a line's end in it (`proc_task_name` in fs/proc/array.c).
-    let status = text(folder_of(pid).join("status"))?;
-    let number = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    let number = status(&folder_of(pid), "Tgid")?.and_then(|number| number.parse().ok());
     Ok(number.map_or(pid, Pid))
 }
 

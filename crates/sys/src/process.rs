@@ -73,6 +73,19 @@ pub fn wait_readable_either(fds: [BorrowedFd<'_>; 2], at_most: Duration) -> io::
 pub fn exit_leaving_rest(status: u8, slow: &[BorrowedFd<'_>]) -> ! {
     use std::os::fd::AsRawFd;
     let slow: Vec<libc::c_int> = slow.iter().map(AsRawFd::as_raw_fd).collect();
+    // SAFETY: nothing of this process is used behind this.
+    unsafe {
+        leave_rest_to_copy(&slow);
+        libc::_exit(i32::from(status))
+    }
+}
+
+/// Makes a copy of this process that closes what is open when this one has ended.
+///
+/// # Safety
+///
+/// This process ends next.
+unsafe fn leave_rest_to_copy(slow: &[libc::c_int]) {
     // SAFETY: the child, and its own, make system calls only and take no lock nor memory, whatever other threads were
     // doing. They never return, so that nobody uses a descriptor that they closed.
     unsafe {
@@ -84,9 +97,9 @@ pub fn exit_leaving_rest(status: u8, slow: &[BorrowedFd<'_>]) -> ! {
             }
             // Who closes a descriptor last is who waits: that must not be the process that ends.
             wait_for_parent(us);
-            close_together(&slow);
+            close_together(slow);
+            libc::_exit(0);
         }
-        libc::_exit(i32::from(status))
     }
 }
 
@@ -99,21 +112,13 @@ pub fn end_by_signal(signal: i32) -> ! {
         action.sa_sigaction = libc::SIG_DFL;
         libc::sigaction(signal, &raw const action, std::ptr::null_mut());
     }
-    // SAFETY: the child makes system calls only and takes no lock nor memory, whatever other threads were doing; the set
-    // of signals is ours.
+    // SAFETY: nothing of this process is used behind this; the set of signals is ours.
     unsafe {
-        let us = libc::getpid();
-        if libc::fork() == 0 {
-            for standard in 0..3 {
-                libc::close(standard);
-            }
-            wait_for_parent(us);
-            libc::_exit(0);
-        }
+        leave_rest_to_copy(&[]);
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigaddset(&raw mut set, signal);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
-        libc::kill(us, signal);
+        libc::kill(libc::getpid(), signal);
         libc::raise(signal);
         // Signals that do nothing by default are none of those that end a process; then this does.
         libc::_exit(128 + signal)

@@ -128,7 +128,7 @@ impl Maker {
                 St::For(depth, start, start + self.below(5) as i128 - 1, body)
             }
             9 => St::Unroll(1 + self.below(3) as u32, self.body(deep, true)),
-            // A statement behind one that leaves is a mistake that is told.
+            // A statement behind one that leaves is a mistake that is reported.
             _ => {
                 let leave = match self.below(8) {
                     0 => St::Return,

@@ -51,7 +51,7 @@ impl fmt::Display for Text {
 pub(crate) enum Question {
     Same,
     Differ,
-    /// `strncmp` of so many bytes.
+    /// `strncmp` of N bytes.
     Begin(usize),
     Contains,
 }

@@ -4,9 +4,11 @@
 //! to run there, be it ever so little that it has to do.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
+
+use host::Pid;
+use host::proc::{self, Stat};
 
 use crate::failure::note;
 
@@ -81,20 +83,23 @@ fn choose(ours: &BTreeSet<usize>, threads: &[Thread]) -> Choice {
 
 /// The threads of these processes. Those of which nothing can be learnt are left out.
 fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
-    let tasks = pids.iter().flat_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten());
+    let tasks = pids
+        .iter()
+        .map(|&pid| Pid(pid))
+        .flat_map(|pid| proc::threads(pid).into_iter().map(move |tid| proc::task(pid, tid)));
     let mut threads: Vec<_> = tasks
         .filter_map(|task| {
-            let allowed = allowed(&fs::read_to_string(task.path().join("status")).ok()?)?;
-            Some((task.path(), Thread { allowed, busy_on: None }))
+            let allowed = cpus(&proc::status(&task, "Cpus_allowed_list").ok()??)?;
+            Some((task, Thread { allowed, busy_on: None }))
         })
         .collect();
     // Who is pinned is known without that.
     let mut unpinned: Vec<_> = threads.iter_mut().filter(|(_, thread)| thread.allowed.len() > 1).collect();
     if !unpinned.is_empty() {
-        let before: Vec<_> = unpinned.iter().map(|(path, _)| ran(path)).collect();
+        let before: Vec<_> = unpinned.iter().map(|(path, _)| proc::ran(path)).collect();
         std::thread::sleep(WATCHED);
         for ((path, thread), before) in unpinned.iter_mut().zip(before) {
-            let ran = ran(path).zip(before).map_or(0, |(now, before)| now.saturating_sub(before));
+            let ran = proc::ran(path).zip(before).map_or(0, |(now, before)| now.saturating_sub(before));
             if u128::from(ran) > WATCHED.as_nanos() / 2 {
                 thread.busy_on = last_cpu(path);
             }
@@ -103,9 +108,8 @@ fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
     threads.into_iter().map(|(_, thread)| thread).collect()
 }
 
-/// `Cpus_allowed_list` of `/proc/PID/task/TID/status` (proc(5)): numbers and ranges.
-fn allowed(status: &str) -> Option<BTreeSet<usize>> {
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+/// CPUs as the kernel lists them: numbers and ranges.
+fn cpus(list: &str) -> Option<BTreeSet<usize>> {
     let mut cpus = BTreeSet::new();
     for part in list.trim().split(',') {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
@@ -114,15 +118,9 @@ fn allowed(status: &str) -> Option<BTreeSet<usize>> {
     Some(cpus)
 }
 
-/// Nanoseconds that a thread has run: the first number of its `schedstat` (proc(5)).
-fn ran(task: &Path) -> Option<u64> {
-    fs::read_to_string(task.join("schedstat")).ok()?.split_whitespace().next()?.parse().ok()
-}
-
-/// Field 39 of `stat` (proc(5)). The command may hold blanks and parentheses; what is behind the last one is field 3.
+/// The CPU that a thread ran on last (proc_pid_stat(5), field 39).
 fn last_cpu(task: &Path) -> Option<usize> {
-    let stat = fs::read_to_string(task.join("stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(39 - 3)?.parse().ok()
+    usize::try_from(Stat::read(task).ok()?.number(39)?).ok()
 }
 
 /// CPUs as the kernel lists them.
@@ -165,10 +163,11 @@ mod tests {
 
     #[test]
     fn lists_of_cpus_are_read_and_written() {
-        assert_eq!(allowed("Name:\tx\nCpus_allowed_list:\t0-2,5\n"), Some(set(&[0, 1, 2, 5])));
-        assert_eq!((allowed("Name:\tx\n"), allowed("Cpus_allowed_list:\tx\n")), (None, None));
+        assert_eq!(cpus("0-2,5"), Some(set(&[0, 1, 2, 5])));
+        assert_eq!((cpus(""), cpus("x")), (None, None));
         assert_eq!((list(&set(&[0, 1, 2, 5])), list(&set(&[3]))), ("0-2,5".to_owned(), "3".to_owned()));
-        let us = Path::new("/proc/self/task").join(std::process::id().to_string());
-        assert!(last_cpu(&us).is_some() && ran(&us).is_some());
+        let us = proc::task(Pid(std::process::id()), Pid(std::process::id()));
+        assert!(last_cpu(&us).is_some() && proc::ran(&us).is_some());
+        assert!(proc::status(&us, "Cpus_allowed_list").unwrap().and_then(|list| cpus(&list)).is_some());
     }
 }

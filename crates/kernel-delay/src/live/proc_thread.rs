@@ -34,17 +34,15 @@ impl ProcThread {
     /// Reads a thread; of one that is gone nothing is known. The calls of a 32-bit program have numbers of their own.
     pub(super) fn read(pid: u32, tid: u32, is_32_bit: bool) -> Self {
         let folder = task(pid, tid);
-        let read = |name: &str| proc::text(folder.join(name)).unwrap_or_default();
         let stat = Stat::read(&folder).ok();
         let number = |field| stat.as_ref().and_then(|stat| stat.number(field)).unwrap_or(0);
-        let ran = read("schedstat").split_ascii_whitespace().next().and_then(|field| field.parse().ok());
         Self {
             state: stat.as_ref().and_then(Stat::state).unwrap_or('?'),
-            call: call(&with_file_access(|| read("syscall")))
+            call: call(&with_file_access(|| proc::text(folder.join("syscall")).unwrap_or_default()))
                 .map(|slot| if is_32_bit && slot != SLOT_NONE { SLOT_COMPAT } else { slot }),
             user_ticks: number(14),
             system_ticks: number(15),
-            ran: ran.unwrap_or(0),
+            ran: proc::ran(&folder).unwrap_or(0),
             cpu: number(39) as u32,
         }
     }
@@ -87,7 +85,7 @@ pub(super) fn raw_name(pid: u32, tid: u32) -> Option<Vec<u8>> {
 }
 
 fn task(pid: u32, tid: u32) -> PathBuf {
-    format!("/proc/{pid}/task/{tid}").into()
+    proc::task(Pid(pid), Pid(tid))
 }
 
 /// How many characters of a command line are shown.
@@ -95,8 +93,8 @@ const SHOWN: usize = 100;
 
 /// What a process was started as (proc_pid_cmdline(5)), or what it says that it is; its name where it says nothing.
 pub fn command_line(pid: u32) -> String {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words: Vec<&[u8]> = bytes.split(|&byte| byte == 0).filter(|word| !word.is_empty()).collect();
+    let mut words = proc::command_line(Pid(pid));
+    words.retain(|word| !word.is_empty());
     let text = spdk_trace::printable(&words.join(&b' ')).into_owned();
     if text.trim().is_empty() {
         return name(pid, pid).unwrap_or_default();
@@ -122,10 +120,7 @@ pub(super) fn interrupt_names() -> HashMap<u32, String> {
 
 /// The processes whose name, program or first word is this.
 pub fn processes(name: &str) -> Vec<u32> {
-    proc::numbers(Path::new("/proc"))
-        .into_iter()
-        .filter(|&pid| pid != std::process::id() && is_called(pid, name))
-        .collect()
+    proc::processes().into_iter().filter(|&pid| pid != std::process::id() && is_called(pid, name)).collect()
 }
 
 fn is_called(pid: u32, name: &str) -> bool {

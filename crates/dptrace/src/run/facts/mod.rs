@@ -154,7 +154,7 @@ impl TargetFacts for Facts {
         // bpftrace's -c limits user probes only.
         let is_limited = self.files.subject().child().is_none() || !speaks_as_bpftrace();
         let pid = self.pid().filter(|_| is_limited)?;
-        let inside = self.pid_namespace().and_then(|_| subject::inside(pid));
+        let inside = self.pid_namespace().and_then(|_| host::proc::inside(host::Pid(pid)));
         Some(TracedProcess { pid, inside, follows_forks: self.follows_forks })
     }
 

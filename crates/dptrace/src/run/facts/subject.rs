@@ -12,16 +12,6 @@ use crate::record::find_program;
 /// More processes there can't be: `PID_MAX_LIMIT` of `linux/threads.h`.
 const MOST: u32 = 4 << 20;
 
-/// A process as its own PID namespace has it: the namespace's device and inode, and the number there (the last of `NSpid`,
-/// proc_pid_status(5)).
-pub(super) fn inside(pid: u32) -> Option<((u64, u64), u32)> {
-    use std::os::unix::fs::MetadataExt as _;
-    let namespace = std::fs::metadata(format!("/proc/{pid}/ns/pid")).ok()?;
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
-    Some(((namespace.dev(), namespace.ino()), numbers.split_whitespace().last()?.parse().ok()?))
-}
-
 /// Whom the script is about.
 pub(in crate::run) enum Subject {
     /// Everybody.
