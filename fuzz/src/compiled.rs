@@ -1,7 +1,7 @@
 //! What must hold of whatever the compiler makes of a script.
 
-use bpf_codegen::script::compile;
-use bpf_codegen::script::interface::Script;
+use bt_compiler::compile;
+use bt_abi::Script;
 use bpf_insn::asm::Reference;
 use bpf_insn::{Code, Listing};
 use bt_lang::render::{Source, render};

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use bpf_codegen::ProgramKind;
+use bpf_program::ProgramKind;
 use host::proc::stand_in;
 use host::{Capability, PerfSource, Pid};
 use probes::CodePlace;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use bpf_codegen::ProgramDef;
 use bpf_insn::KernelVersion;
 use bpf_insn::{AtomicOp, Callee, Code, Helper, Insn};
+use bpf_program::ProgramDef;
 use sys::bpf::{AttachType, ProgramType};
 
 use crate::error::SessionError;

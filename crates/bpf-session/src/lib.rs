@@ -2,7 +2,7 @@
 //!
 //! Links and maps die with the [`Session`], and with this process, however it ends: nothing is pinned, nothing is left.
 //!
-//! Programs are loaded straight from a [`bpf_codegen::Module`], without a detour through an object file. A loader crate
+//! Programs are loaded straight from a [`bpf_program::Module`], without a detour through an object file. A loader crate
 //! (aya 0.14 was tried) can't attach many places with one link, raise a USDT probe's semaphore, or keep maps whose keys
 //! and values are known only when a script is compiled; with these our own, nothing was left for it to do.
 //!

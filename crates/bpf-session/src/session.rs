@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
-use bpf_codegen::{Module, ProgramDef, ProgramKind};
 use bpf_insn::asm::Reference;
 use bpf_insn::btf::{Btf, Linkage, Param};
 use bpf_insn::{Callee, Code, Imm64, Insn};
+use bpf_program::{Module, ProgramDef, ProgramKind};
 use sys::bpf::{AttachType, FuncInfo, Link, Map, MapSpec, Program, ProgramSpec, ProgramType};
 
 use sys::perf::PerfEvent;

@@ -16,8 +16,8 @@ use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use bpf_codegen::event::{self, EventId, RING, Setting, Source};
-use bpf_codegen::{FieldKind, Layout, Module, Payload, ProgramDef, ProgramKind};
+use bpf_program::event::{self, EventId, RING, Setting, Source};
+use bpf_program::{FieldKind, Layout, Module, Payload, ProgramDef, ProgramKind};
 use bpf_session::{Drain, Features, Session, UprobePlace, Uprobes};
 use host::FilePlace;
 use probe::{probe, probe_lazy};

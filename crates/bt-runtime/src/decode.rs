@@ -1,6 +1,6 @@
 //! From a type and its bytes to a value.
 
-use bpf_codegen::script::interface::{EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
+use bt_abi::{EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
 
 use crate::lookups::{Lookups, timestamp};
 use crate::stack;
@@ -80,7 +80,7 @@ impl<'a> Decoder<'a> {
             ValueType::Username => Value::text(self.lookups.user_name(word(bytes, 0) as u32).unwrap_or_default()),
             ValueType::ErrorText => Value::text(self.lookups.error_text((word(bytes, 0) as u32).cast_signed())),
             ValueType::SignalText => {
-                Value::text(bpf_codegen::script::signals::text(i64::from((word(bytes, 0) as u32).cast_signed())))
+                Value::text(bt_abi::signals::text(i64::from((word(bytes, 0) as u32).cast_signed())))
             }
             ValueType::Timestamp { clock, format } => {
                 let nanos = word(bytes, 0).cast_signed().wrapping_add(self.lookups.since_epoch(*clock));

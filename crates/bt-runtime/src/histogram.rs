@@ -1,6 +1,6 @@
 //! `hist` and `lhist`: counts of buckets, and what the buckets are called.
 
-use bpf_codegen::script::interface::map::{hist_bucket, hist_buckets};
+use bt_abi::map::{hist_bucket, hist_buckets};
 
 /// A bound of a bucket: its number, and how it is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -105,7 +105,7 @@ fn linear_bound(number: i128, step: u64) -> Bound {
 
 #[cfg(test)]
 mod tests {
-    use bpf_codegen::script::interface::map::lhist_buckets;
+    use bt_abi::map::lhist_buckets;
 
     use super::*;
 

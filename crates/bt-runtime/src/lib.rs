@@ -2,7 +2,7 @@
 //!
 //! This room does no input or output and knows no clock: what it must ask of the machine (a symbol's name, a user's, the
 //! time zone) it asks through [`Lookups`]. The types of values are the compiler's
-//! ([`bpf_codegen::script::interface`]).
+//! ([`bt_abi`]).
 //!
 //! | module | holds |
 //! |---|---|

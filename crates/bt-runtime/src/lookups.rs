@@ -1,6 +1,6 @@
 //! What is asked of the machine.
 
-use bpf_codegen::script::interface::Clock;
+use bt_abi::Clock;
 
 /// A function behind an address.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

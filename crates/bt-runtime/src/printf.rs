@@ -1,7 +1,7 @@
 //! `printf`: formats and their values. What the pieces mean is C's (`printf(3)`), with `%r` for buffers and `%gr` for the flags of
 //! the kernel's page allocator.
 
-use bpf_codegen::script::interface::{FormatPiece, FormatSize, FormatSpec};
+use bt_abi::{FormatPiece, FormatSize, FormatSpec};
 
 use crate::gfp;
 use crate::text;

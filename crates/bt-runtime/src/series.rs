@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bpf_codegen::script::interface::{Clock, SeriesOp};
+use bt_abi::{Clock, SeriesOp};
 
 use crate::lookups::{Lookups, timestamp};
 

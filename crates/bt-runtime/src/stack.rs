@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bpf_codegen::script::interface::StackMode;
+use bt_abi::StackMode;
 
 use crate::lookups::Symbol;
 

@@ -1,6 +1,6 @@
 //! A map's elements: the values of all CPUs put together, sorted, cut to the top, divided.
 
-use bpf_codegen::script::interface::{MapValue, ScriptMap, ValueType};
+use bt_abi::{MapValue, ScriptMap, ValueType};
 
 use crate::decode::{Decoder, word};
 use crate::histogram::Histogram;

@@ -1,8 +1,6 @@
 //! Values as text, in a short form of the tests' own.
 
-use bpf_codegen::script::interface::{
-    Action, ActionKind, FormatPiece, LayoutKind, MapValue, Script, ScriptMap, ValueType, action,
-};
+use bt_abi::{Action, ActionKind, FormatPiece, LayoutKind, MapValue, Script, ScriptMap, ValueType, action};
 
 fn word(bytes: &[u8], size: usize, signed: bool) -> i128 {
     let mut whole = [0; 8];

@@ -14,7 +14,7 @@ pub mod truth;
 
 use std::fmt::Write as _;
 
-use bpf_codegen::script::interface::Script;
+use bt_abi::Script;
 use bt_lang::Diagnostic;
 
 pub use session::{Session, registers};
@@ -26,7 +26,7 @@ pub fn try_compile(source: &str, target: &FakeTarget) -> Result<Script, Vec<Diag
     if !parsed.is_ok() {
         return Err(parsed.diagnostics);
     }
-    let compiled = bpf_codegen::script::compile(&parsed.program, target);
+    let compiled = bt_compiler::compile(&parsed.program, target);
     compiled.script.ok_or(compiled.diagnostics)
 }
 
@@ -42,7 +42,7 @@ pub fn diagnostics(source: &str, target: &FakeTarget) -> String {
     let parsed = bt_lang::parse_with(source, bt_lang::Options { params: Some(&target.params) });
     let mut all = parsed.diagnostics.clone();
     if parsed.is_ok() {
-        all.extend(bpf_codegen::script::compile(&parsed.program, target).diagnostics);
+        all.extend(bt_compiler::compile(&parsed.program, target).diagnostics);
     }
     let mut texts: Vec<(String, u32)> = Vec::new();
     for text in all.iter().map(|found| shown(found, source)) {

@@ -1,6 +1,6 @@
 //! A made-up kernel and process: probes of every kind, with the types of `facts/facts.c`.
 
-use bpf_codegen::script::interface::KernelFacts;
+use bt_compiler::KernelFacts;
 use probes::registers::Arch;
 
 use crate::target::{FakeTarget, Names};

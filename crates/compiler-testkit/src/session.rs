@@ -1,8 +1,8 @@
 //! A script, run on the interpreter.
 
-use bpf_codegen::event::RING;
-use bpf_codegen::script::interface::{Attach, Script};
 use bpf_interp::{Fault, Machine, Program, Task};
+use bpf_program::event::RING;
+use bt_abi::{Attach, Script};
 use probes::registers::Arch;
 
 use crate::target::FakeTarget;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bpf_codegen::script::interface::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, UsdtPlaces};
+use bt_compiler::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, UsdtPlaces};
 use probes::args::parse_args;
 use probes::registers::Arch;
 use probes::tracefs::TracepointFormat;

@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use bpf_codegen::script::interface::KernelFacts;
 use bpf_session::Features;
+use bt_compiler::KernelFacts;
 use compiler_testkit::{FakeTarget, Names};
 use probes::registers::Arch;
 

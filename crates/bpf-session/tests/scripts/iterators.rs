@@ -1,9 +1,9 @@
 //! Objects that the kernel goes through for us, and whole names of files.
 
-use bpf_codegen::event::RING;
-use bpf_codegen::script::interface::Attach;
+use bpf_program::event::RING;
 use bpf_session::features::trials;
 use bpf_session::{Drain, Features, Session, SessionError};
+use bt_abi::Attach;
 
 use compiler_testkit::{compile, decode};
 

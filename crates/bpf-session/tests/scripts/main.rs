@@ -11,9 +11,9 @@ mod random;
 mod truth;
 mod waiting;
 
-use bpf_codegen::event::RING;
-use bpf_codegen::script::interface::{Attach, ScriptMap};
+use bpf_program::event::RING;
 use bpf_session::{Drain, Features, Session, SessionError};
+use bt_abi::{Attach, ScriptMap};
 use compiler_testkit::{FakeTarget, compile, decode};
 use facts::live;
 

@@ -1,6 +1,6 @@
 //! Addresses, layouts, and what is answered about them.
 
-use bpf_codegen::script::interface::ConfigFact;
+use bt_compiler::ConfigFact;
 use compiler_testkit::{FakeTarget, compile};
 
 use crate::facts::live;

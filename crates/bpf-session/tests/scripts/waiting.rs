@@ -1,6 +1,7 @@
 //! Which programs may wait for a page of the process's memory.
 
-use bpf_codegen::script::interface::{KernelFacts, Script};
+use bt_abi::Script;
+use bt_compiler::KernelFacts;
 use compiler_testkit::{FakeTarget, compile};
 
 use crate::facts::live;

@@ -116,7 +116,6 @@ fn no_bytes_are_no_panic() {
 
 #[test]
 fn times_have_parts_of_seconds() {
-    let ty =
-        ValueType::Timestamp { clock: bpf_codegen::script::interface::Clock::Boot, format: "%S %f %l %k %%f%".into() };
+    let ty = ValueType::Timestamp { clock: bt_abi::Clock::Boot, format: "%S %f %l %k %%f%".into() };
     assert_eq!(shown(&ty, &1_002_003_004_u64.to_le_bytes()), "%S 002003 002 002003004 %%f%%");
 }

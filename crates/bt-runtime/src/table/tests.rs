@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use bpf_codegen::script::interface::map::{hist_buckets, lhist_buckets};
-use bpf_codegen::script::interface::{Field, Layout, LayoutKind, SeriesOp};
+use bt_abi::map::{hist_buckets, lhist_buckets};
+use bt_abi::{Field, Layout, LayoutKind, SeriesOp};
 
 use super::*;
 use crate::lookups::tests::Nowhere;

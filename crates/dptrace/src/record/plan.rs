@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use bpf_codegen::event::{self, EventId, Setting, Source};
-use bpf_codegen::{FieldKind, Layout, Module, ProgramDef, ProgramKind};
+use bpf_program::event::{self, EventId, Setting, Source};
+use bpf_program::{FieldKind, Layout, Module, ProgramDef, ProgramKind};
 use bpf_session::{Features, UprobePlace};
 use host::ElfFile;
 use objects::{ProbeArg, WantedProbe};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bpf_codegen::event::{RING, UNSENT};
-use bpf_codegen::payload::{Payload, Value};
+use bpf_program::event::{RING, UNSENT};
+use bpf_program::payload::{Payload, Value};
 use bpf_session::{Drain, Reorder, Session, SessionError, Uprobes};
 use objects::TSC;
 

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use bpf_codegen::module::ProgramKind;
-use bpf_codegen::script::Script;
-use bpf_codegen::script::interface::{Attach, MissingProbes, SampleRate, ScriptProbe, ThreadsOf};
+use bpf_program::module::ProgramKind;
 use bpf_session::{Scope, Session, SessionError, UprobePlace, Uprobes};
+use bt_abi::Script;
+use bt_abi::{Attach, MissingProbes, SampleRate, ScriptProbe, ThreadsOf};
 
 use host::Pid;
 use host::proc::stand_in;

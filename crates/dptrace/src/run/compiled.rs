@@ -1,7 +1,7 @@
 //! From a script's text to programs.
 
-use bpf_codegen::script::interface::{Attach, ScriptProbe};
-use bpf_codegen::script::{Compiled, Script};
+use bt_abi::{Attach, ScriptProbe};
+use bt_compiler::{Compiled, Script};
 use bt_lang::Diagnostic;
 use bt_lang::ast::Program;
 
@@ -21,7 +21,7 @@ pub(super) fn parse(text: &ScriptText, args: &RunArgs) -> anyhow::Result<Program
 
 /// The programs; all mistakes are told.
 pub(super) fn compile(text: &ScriptText, program: &Program, facts: &Facts, args: &RunArgs) -> anyhow::Result<Script> {
-    let compiled = bpf_codegen::script::compile(program, facts);
+    let compiled = bt_compiler::compile(program, facts);
     match text.bundled {
         Some(script) => tell_of_bundled(script, text, &compiled, args)?,
         None => tell(text, &compiled.diagnostics, args)?,

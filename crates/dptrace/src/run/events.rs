@@ -3,10 +3,10 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use bpf_codegen::script::Script;
-use bpf_codegen::script::interface::action::{ACTION, TIME};
-use bpf_codegen::script::interface::{Action, ActionKind, PrintTo};
 use bpf_session::Session;
+use bt_abi::Script;
+use bt_abi::action::{ACTION, TIME};
+use bt_abi::{Action, ActionKind, PrintTo};
 use bt_runtime::table::{Table, Wish, element};
 use bt_runtime::{Decoder, Lookups as _, Printer, Value, printf};
 

@@ -3,10 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use bpf_codegen::script::Script;
-use bpf_codegen::script::interface::failure::{FAILURE_BYTES, FAILURES};
-use bpf_codegen::script::interface::{Failure, FailureKind};
 use bpf_session::Session;
+use bt_abi::Script;
+use bt_abi::failure::{FAILURE_BYTES, FAILURES};
+use bt_abi::{Failure, FailureKind};
 use bt_runtime::{Lookups as _, Place, Printer};
 
 use super::events::tell;

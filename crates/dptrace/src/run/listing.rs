@@ -2,7 +2,7 @@
 
 mod types;
 
-use bpf_codegen::script::interface::TargetFacts as _;
+use bt_compiler::TargetFacts as _;
 use probes::Aim;
 use spdk_trace::{printable, printable_lines};
 use typeinfo::NameKind;

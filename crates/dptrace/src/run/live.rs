@@ -4,10 +4,10 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use bpf_codegen::event::{LOST, RING};
-use bpf_codegen::script::Script;
-use bpf_codegen::script::interface::{ActionKind, Attach, ScriptProbe};
+use bpf_program::event::{LOST, RING};
 use bpf_session::{Drain, Reorder, Session};
+use bt_abi::Script;
+use bt_abi::{ActionKind, Attach, ScriptProbe};
 use bt_runtime::table::{Table, Wish};
 use sys::process::{HeldChild, PidFd};
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use bpf_codegen::script::interface::{Clock, Config};
+use bt_abi::{Clock, Config};
 use bt_runtime::{Lookups, SourcePlace, Symbol};
 use host::KernelSymbols;
 use jiff::tz::TimeZone;

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use bpf_codegen::event::RING;
-use bpf_codegen::script::Script;
-use bpf_codegen::script::interface::Attach;
+use bpf_program::event::RING;
 use bpf_session::Session;
+use bt_abi::Attach;
+use bt_abi::Script;
 use bt_runtime::Printer;
 
 use super::events::Event;

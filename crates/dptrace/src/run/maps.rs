@@ -1,7 +1,7 @@
 //! A script's maps in the kernel: read, cleared, set to zero.
 
-use bpf_codegen::script::interface::{KeyTable, ScriptMap};
 use bpf_session::{Map, Session};
+use bt_abi::{KeyTable, ScriptMap};
 
 /// A map's elements: each key, and its values of all CPUs (one, if it has no value for each CPU); the one that they share in
 /// the map of the keys is one more.

@@ -20,8 +20,8 @@ mod source;
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use bpf_codegen::script::Script;
 use bpf_session::{Session, SessionError};
+use bt_abi::Script;
 use bt_lang::ast::Program;
 use bt_runtime::{Decoder, Printer};
 use sys::process::{HeldChild, PidFd};

@@ -1,7 +1,7 @@
 //! What a script is made into, for people: `--dump`.
 
-use bpf_codegen::script::Script;
 use bpf_insn::Listing;
+use bt_abi::Script;
 use spdk_trace::printable_lines;
 
 use super::Lines;

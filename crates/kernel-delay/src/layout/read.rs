@@ -18,7 +18,7 @@ pub struct WrongSize {
 impl WrongSize {
     /// Of an event of the ring.
     pub fn event(found: usize, wanted: usize) -> Self {
-        Self { what: "an event of the ring", name: bpf_codegen::event::RING, found, wanted }
+        Self { what: "an event of the ring", name: bpf_program::event::RING, found, wanted }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bpf_codegen::event::RING;
+use bpf_program::event::RING;
 use bpf_session::{Drain, Session};
 
 use crate::error::DelayError;

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::time::Duration;
 
-use bpf_codegen::Module;
+use bpf_program::Module;
 use bpf_session::{Features, Map, Session};
 use sys::clock::monotonic_nanos;
 use zerocopy::{FromBytes, Immutable, IntoBytes};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bpf_codegen::{BtfTarget, Module, ProgramDef, ProgramKind};
+use bpf_program::{BtfTarget, Module, ProgramDef, ProgramKind};
 use bpf_session::{Session, SessionError, UprobePlace, Uprobes};
 use host::PerfSource;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bpf_codegen::Module;
+use bpf_program::Module;
 use bpf_session::{Session, SessionError};
 
 use super::Facts;

@@ -9,7 +9,7 @@ use crate::layout::{
     CallEntry, Counts, EventHead, KernelStack, SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, STACK_PIECE,
     StackEvent, Thread, ThreadValue, bytes_of, entry_of, offset, stack_event_size, state,
 };
-use bpf_codegen::event::{RING, submit};
+use bpf_program::event::{RING, submit};
 
 /// `BPF_F_USER_STACK` of `linux/bpf.h`.
 const USER_STACK: i32 = 1 << 8;

@@ -28,8 +28,8 @@ mod sched;
 mod trigger;
 pub mod upcalls;
 
-use bpf_codegen::{BtfTarget, Module, ProgramDef, ProgramKind};
 use bpf_insn::{AsmError, Code, MapDef};
+use bpf_program::{BtfTarget, Module, ProgramDef, ProgramKind};
 use zerocopy::FromZeros as _;
 
 use crate::layout::{self, Comm, Thread, ThreadValue, offset};
@@ -147,7 +147,7 @@ pub fn peek(setting: &Setting) -> Result<ProgramDef, AsmError> {
 pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result<Module, AsmError> {
     let mut module = Module { maps: layout::maps(setting.threads), programs: Vec::new() };
     if let Some(events) = &setting.events {
-        module.maps.push(MapDef::ring_buffer(bpf_codegen::event::RING, events.ring_bytes));
+        module.maps.push(MapDef::ring_buffer(bpf_program::event::RING, events.ring_bytes));
     }
     for Hook { tracepoint, code } in &HOOKS {
         let Some(btf_id) = btf_id(tracepoint) else { continue };

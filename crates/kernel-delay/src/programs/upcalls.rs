@@ -6,7 +6,7 @@ use bpf_insn::{Asm, AsmError, AtomicOp, Helper, JumpOp, MapDef, MapKind, Size, W
 
 use super::emit;
 use crate::layout::{Counts, UPCALLS, UpcallKey, offset};
-use bpf_codegen::{ProgramDef, ProgramKind};
+use bpf_program::{ProgramDef, ProgramKind};
 
 /// The kernel's function (`net/openvswitch/datapath.c`). It is 0 or a negative error.
 pub const FUNCTION: &str = "ovs_dp_upcall";

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use bpf_codegen::script::interface::{FunctionPlace, NotFound, UsdtPlaces};
+use bt_compiler::{FunctionPlace, NotFound, UsdtPlaces};
 use host::library_cache::is_called;
 use host::{ElfFile, FilePlace};
 use probes::symbols::Functions;

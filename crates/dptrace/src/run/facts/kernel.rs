@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bpf_codegen::script::interface::NotFound;
 use bpf_session::Features;
+use bt_compiler::NotFound;
 use host::{HostError, KernelSymbols, Tracefs, TracepointName};
 use probes::pattern::NamePattern;
 use probes::tracefs::TracepointFormat;

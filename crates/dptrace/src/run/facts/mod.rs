@@ -8,10 +8,8 @@ use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bpf_codegen::script::interface::{
-    ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces,
-};
 use bpf_session::Features;
+use bt_compiler::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces};
 use host::KernelSymbols;
 use probes::Aim;
 use probes::pattern::{NamePattern, nearest};

@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use bpf_codegen::script::interface::TargetFacts as _;
+use bt_compiler::TargetFacts as _;
 use typeinfo::{Abi, Btf, Dwarf, DwarfSections, NameKind, Param, SourceId, TypeRef, TypeStore};
 
 use crate::run::facts::Facts;

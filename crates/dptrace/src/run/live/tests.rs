@@ -1,15 +1,15 @@
 //! Scripts made by hand, on this kernel: what the runtime does does not hang on the compiler.
 
-use bpf_codegen::event::{LOST, RING};
-use bpf_codegen::module::ProgramKind;
-use bpf_codegen::script::interface::action::{ACTION, TIME};
-use bpf_codegen::script::interface::failure::{FAILURE_BYTES, FAILURES};
-use bpf_codegen::script::interface::{
-    Action, ActionKind, Failure, FailureKind, Field, FormatPiece, FormatSpec, MapValue, PrintTo, ScriptMap, ValueType,
-};
-use bpf_codegen::{Module, ProgramDef};
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R10};
 use bpf_insn::{Asm, Helper, JumpOp, MapDef, MapKind, Size};
+use bpf_program::event::{LOST, RING};
+use bpf_program::module::ProgramKind;
+use bpf_program::{Module, ProgramDef};
+use bt_abi::action::{ACTION, TIME};
+use bt_abi::failure::{FAILURE_BYTES, FAILURES};
+use bt_abi::{
+    Action, ActionKind, Failure, FailureKind, Field, FormatPiece, FormatSpec, MapValue, PrintTo, ScriptMap, ValueType,
+};
 use bt_lang::Span;
 use bt_runtime::{Decoder, Printer};
 use clap::Parser as _;

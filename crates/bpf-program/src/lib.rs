@@ -1,0 +1,20 @@
+//! BPF programs before anything is loaded: the model of a [`Module`], and the program that records a probe.
+//!
+//! It is pure: where an argument lies comes in as data, and what comes out is loaded, or written to a file, by others.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`module`] | programs and maps that belong together |
+//! | [`payload`] | an event in the ring buffer, for the program that writes it and for us who read it |
+//! | [`event`] | the program of a probe that sends an event |
+//! | [`operand`] | the instructions that fetch a USDT probe's argument |
+#![forbid(unsafe_code)]
+
+pub mod event;
+pub mod module;
+pub mod operand;
+pub mod payload;
+
+pub use event::{EventId, Setting, Source};
+pub use module::{BtfTarget, Module, ProgramDef, ProgramKind};
+pub use payload::{FieldKind, Layout, Payload};

@@ -1,0 +1,130 @@
+//! Programs and maps that belong together, before anything is loaded.
+
+use bpf_insn::asm::{Line, Reference};
+use bpf_insn::{Code, MapDef, ObjectBuilder};
+
+/// What a program is attached to, as far as its loading depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ProgramKind {
+    /// A place in a file that processes run, a USDT probe's too.
+    Uprobe,
+    /// A function's return, in a file that processes run.
+    UprobeReturn,
+    /// A kernel function.
+    Kprobe,
+    /// A kernel function's return.
+    KprobeReturn,
+    /// A tracepoint's record.
+    Tracepoint,
+    /// A tracepoint's arguments.
+    RawTracepoint,
+    /// A sample of a perf event.
+    PerfEvent,
+    /// A tracepoint's arguments with the types of the kernel's BTF. Since Linux 5.5.
+    BtfTracepoint,
+    /// A kernel function's entry, with the types of the kernel's BTF. Since Linux 5.5.
+    Fentry,
+    /// A kernel function's return, likewise.
+    Fexit,
+    /// Objects of the kernel's, one after the other. Since Linux 5.8.
+    Iterator,
+}
+
+impl ProgramKind {
+    /// The section that loaders know it by (libbpf's `section_defs`).
+    pub fn section(self) -> &'static str {
+        match self {
+            Self::Uprobe => "uprobe",
+            Self::UprobeReturn => "uretprobe",
+            Self::Kprobe => "kprobe",
+            Self::KprobeReturn => "kretprobe",
+            Self::Tracepoint => "tracepoint",
+            Self::RawTracepoint => "raw_tp",
+            Self::PerfEvent => "perf_event",
+            Self::BtfTracepoint => "tp_btf",
+            Self::Fentry => "fentry",
+            Self::Fexit => "fexit",
+            Self::Iterator => "iter",
+        }
+    }
+}
+
+/// A function or a tracepoint of the kernel's.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct BtfTarget {
+    /// Its name.
+    pub name: String,
+    /// Its id in the kernel's BTF: a function's, or the typedef's `btf_trace_NAME` of a tracepoint.
+    pub btf_id: u32,
+}
+
+/// A program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProgramDef {
+    /// A C identifier; the kernel shows its first 15 characters.
+    pub name: String,
+    /// What it is for.
+    pub kind: ProgramKind,
+    /// What it is for in the kernel, for the kinds that are loaded for one thing.
+    pub target: Option<BtfTarget>,
+    /// Whether it may wait for a page of memory. Since Linux 5.10; for [`ProgramKind::Uprobe`] since 6.0.
+    pub sleepable: bool,
+    /// What it does. References are to this module's maps and to its own subprograms.
+    pub code: Code,
+    /// What helpers call back. Since Linux 5.13.
+    pub subprograms: Vec<Subprogram>,
+}
+
+/// A piece of a program that a helper calls back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Subprogram {
+    /// A C identifier, by which the program refers to it.
+    pub name: String,
+    /// What it does.
+    pub code: Code,
+}
+
+/// Programs, and the maps that they name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Module {
+    /// The maps.
+    pub maps: Vec<MapDef>,
+    /// The programs.
+    pub programs: Vec<ProgramDef>,
+}
+
+impl Module {
+    /// The same as an ELF object, for other loaders and for people.
+    pub fn to_object(&self) -> ObjectBuilder {
+        let mut object = ObjectBuilder::new("GPL");
+        for map in &self.maps {
+            if self.is_data(&map.name) {
+                object.zeroed(&map.name, map.value_size as usize);
+            } else {
+                object.map(map.clone());
+            }
+        }
+        for program in &self.programs {
+            // libbpf's mark for programs that may wait.
+            let section = format!("{}{}", program.kind.section(), if program.sleepable { ".s" } else { "" });
+            let section = match &program.target {
+                Some(target) => format!("{section}/{}", target.name),
+                None => section,
+            };
+            object.program(&section, &program.name, program.code.clone());
+            for sub in &program.subprograms {
+                object.subprogram(&sub.name, sub.code.clone());
+            }
+        }
+        object
+    }
+
+    /// Whether programs address the map's one value directly: loaders know such a map as data.
+    pub fn is_data(&self, map: &str) -> bool {
+        let is_it = |line: &Line| matches!(&line.reference, Some(Reference::Data(name)) if name == map);
+        let in_code = |code: &Code| code.lines().iter().any(is_it);
+        self.programs
+            .iter()
+            .any(|program| in_code(&program.code) || program.subprograms.iter().any(|sub| in_code(&sub.code)))
+    }
+}

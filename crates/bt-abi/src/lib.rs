@@ -1,0 +1,253 @@
+//! What the compiler of scripts and those who run them share: a compiled [`Script`], and where each byte of its events, maps
+//! and failures lies.
+//!
+//! `bt-compiler` makes a [`Script`]. Who runs it
+//! - loads [`Script::module`] (the ring buffer is named [`RING`](bpf_program::event::RING), the counter of events that did not
+//!   fit [`LOST`](bpf_program::event::LOST));
+//! - runs the program of each [`Attach::Begin`] once, attaches all others, and on the way out runs those of [`Attach::End`];
+//! - decodes each event by its action (see [`action`]) and shows it, in the order of time;
+//! - at the end prints the maps (see [`map`]).
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`value`] | types of values and their bytes |
+//! | [`action`] | events |
+//! | [`map`] | maps, and how CPUs' values become one |
+//! | [`failure`] | what can fail, and where it is counted |
+//! | [`signals`] | signals' names and texts |
+#![forbid(unsafe_code)]
+#![expect(clippy::struct_excessive_bools, reason = "they are facts of their own, not states")]
+
+pub mod action;
+pub mod failure;
+pub mod map;
+pub mod signals;
+pub mod value;
+
+use std::path::PathBuf;
+
+use bt_lang::Span;
+use probes::CodePlace;
+
+use bpf_program::Module;
+
+pub use action::{Action, ActionKind, FormatPiece, FormatSize, FormatSpec, PrintTo};
+pub use failure::{Failure, FailureKind};
+pub use map::{KeyTable, MapValue, ScriptMap, SeriesOp};
+pub use value::{Clock, EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
+
+/// A compiled script.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Script {
+    /// Maps and programs.
+    pub module: Module,
+    /// What to attach, in the script's order.
+    pub probes: Vec<ScriptProbe>,
+    /// The script's maps, by name. Those at the end of a run print in this order.
+    pub maps: Vec<ScriptMap>,
+    /// What events ask for.
+    pub actions: Vec<Action>,
+    /// What can fail.
+    pub failures: Vec<Failure>,
+    /// The settings.
+    pub config: Config,
+    /// The kernel map of the processes that count (`u64` number to `u64` 1), if the script follows forks: programs add to
+    /// it, the runtime puts the first in.
+    pub followed: Option<String>,
+}
+
+/// A program and one thing that it is attached to. Several can have one program.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ScriptProbe {
+    /// An index into the module's programs.
+    pub program: usize,
+    /// Where.
+    pub attach: Attach,
+    /// What the builtin `probe` says, and `-v`: `uprobe:/bin/bash:readline`.
+    pub name: String,
+    /// How many probes it counts as in "Attached N probes".
+    pub count: usize,
+    /// The attach point in the script.
+    pub span: Span,
+}
+
+/// What a program is attached to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Attach {
+    /// Run once before all others are attached.
+    Begin,
+    /// Run once after all others are gone.
+    End,
+    /// Run when we get this signal (`self:signal:SIGUSR1`).
+    Signal {
+        /// Its number.
+        signal: i32,
+    },
+    /// Run by hand, so many times as benchmarks need (`test:`, `bench:`).
+    Manual {
+        /// Its name.
+        name: String,
+    },
+    /// Places of a file. The program's kind says whether at the place or when the function there returns.
+    Uprobe {
+        /// The file, by a name that we can open.
+        path: PathBuf,
+        /// Where.
+        places: Vec<UprobePlace>,
+        /// The process, or all that run the file.
+        pid: Option<u32>,
+    },
+    /// A kernel function.
+    Kprobe {
+        /// Its name.
+        function: String,
+        /// Bytes behind its first.
+        offset: u64,
+    },
+    /// A tracepoint by the number that tracefs has for it.
+    Tracepoint {
+        /// The number.
+        id: u64,
+        /// `category:name`.
+        name: String,
+    },
+    /// A raw tracepoint by name.
+    RawTracepoint {
+        /// Its name.
+        name: String,
+    },
+    /// What the program was loaded for.
+    LoadedTarget,
+    /// Objects of the kernel's, all that there are, once.
+    Iterator,
+    /// Every so many nanoseconds on one CPU.
+    Interval {
+        /// Nanoseconds.
+        nanos: u64,
+    },
+    /// On every CPU, or for a process while it runs.
+    Profile {
+        /// How often.
+        every: SampleRate,
+        /// Whose threads.
+        of: Option<ThreadsOf>,
+    },
+    /// Accesses to memory.
+    Watchpoint {
+        /// Where.
+        address: u64,
+        /// How many bytes.
+        length: u64,
+        /// 1 for reads, 2 for writes, 4 for execution (`linux/hw_breakpoint.h`).
+        access: u32,
+        /// The process, all of whose threads are watched; none for the kernel's memory, on every CPU.
+        pid: Option<u32>,
+    },
+    /// A software or hardware event of perf, on every CPU or of a process.
+    Counter {
+        /// `perf_event_attr.type`: 0 hardware, 1 software.
+        kind: u32,
+        /// `perf_event_attr.config`.
+        config: u64,
+        /// At each how many.
+        period: u64,
+        /// Whose threads.
+        of: Option<ThreadsOf>,
+    },
+}
+
+/// The threads of a process, those too that begin later.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ThreadsOf {
+    /// The process.
+    pub pid: u32,
+    /// Whether those of the processes that it starts belong to it.
+    pub follows_forks: bool,
+}
+
+/// How often a profile probe runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SampleRate {
+    /// Every so many nanoseconds.
+    Nanos(u64),
+    /// So many times a second.
+    Hertz(u64),
+}
+
+/// A place of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct UprobePlace {
+    /// Where.
+    pub at: CodePlace,
+    /// The semaphore to raise while we are there, as an offset in the file.
+    pub semaphore: Option<u64>,
+    /// What the program is told of the place.
+    pub cookie: u64,
+}
+
+/// A script's settings: of `config = { }`, of the environment, or the defaults.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The longest string that `str` reads, its end included.
+    pub max_strlen: u32,
+    /// How many keys a map has at most.
+    pub max_map_keys: u32,
+    /// The ring buffer's bytes.
+    pub ring_bytes: u32,
+    /// How stacks are shown.
+    pub stack_mode: StackMode,
+    /// Whether C++ names are shown as in the source.
+    pub cpp_demangle: bool,
+    /// Whether user symbols are looked up at the end for processes that are gone by then.
+    pub print_maps_on_exit: bool,
+    /// Whether the kernel's probes are those of the process of `-p` alone, too.
+    pub filter_pid: bool,
+    /// What to do about probes that are not there: `error`, `warn`, `ignore`.
+    pub missing_probes: MissingProbes,
+    /// Whether stacks show source files and lines where debug information is there.
+    pub show_debug_info: bool,
+    /// What a cut string ends with.
+    pub str_trunc_trailer: String,
+    /// The license of programs.
+    pub license: String,
+    /// How many bytes of a map key or value go on the stack.
+    pub on_stack_limit: u32,
+    /// The map whose number `tseries` takes for the time, where it is not to look at a clock: `BPFTRACE_DUMMY_TS_MAP`,
+    /// for tests of what prints time series.
+    pub series_clock: Option<String>,
+    /// Settings that only the runtime knows, as they were given.
+    pub others: Vec<(String, String)>,
+}
+
+/// What to do about probes that are not there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum MissingProbes {
+    /// The script does not run.
+    #[default]
+    Error,
+    /// It runs, and a warning says which are not there.
+    Warn,
+    /// It runs.
+    Ignore,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            max_strlen: 1024,
+            max_map_keys: 4096,
+            ring_bytes: 1 << 20,
+            stack_mode: StackMode::Bpftrace,
+            cpp_demangle: true,
+            print_maps_on_exit: true,
+            filter_pid: true,
+            missing_probes: MissingProbes::Error,
+            show_debug_info: false,
+            str_trunc_trailer: "..".to_owned(),
+            license: "GPL".to_owned(),
+            on_stack_limit: 32,
+            series_clock: None,
+            others: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! A script's maps, and how their values lie in the kernel's.
+
+use super::value::ValueType;
+
+/// A script's map.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ScriptMap {
+    /// As the script names it, with its `@`.
+    pub name: String,
+    /// The kernel map's name in the [`Module`](bpf_program::Module).
+    pub bpf_name: String,
+    /// The key: a [`ValueType::Tuple`] where there are several, [`ValueType::None`] where there is none (then the kernel's
+    /// key is a `u64` 0).
+    pub key: ValueType,
+    /// The kernel map's bytes of a key; those behind the key's own are 0.
+    pub key_size: u32,
+    /// What it holds.
+    pub value: MapValue,
+    /// Whether each CPU has a value of its own, to be put together as [`MapValue`] says.
+    pub per_cpu: bool,
+    /// The map of its keys, if it has one.
+    pub key_table: Option<KeyTable>,
+}
+
+/// A kernel map beside a per-CPU one that has each of its keys, and for each a value that all CPUs share. Its memory was
+/// taken with it, so that a key finds room until the map is full; the kernel can't get memory for the per-CPU values
+/// everywhere (not where interrupts are off). The value here counts as that of one more CPU.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyTable {
+    /// The kernel map's name in the [`Module`](bpf_program::Module).
+    pub bpf_name: String,
+    /// The bytes before the value: a word that is 1 while a program changes a value which takes several steps.
+    pub value_offset: u32,
+}
+
+/// What a map holds, and how the values of all CPUs become one. Words are `u64` (or `i64` where it says signed).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MapValue {
+    /// One value.
+    Scalar(ValueType),
+    /// One word: add up.
+    Count,
+    /// One word: add up.
+    Sum {
+        /// Whether it can be negative.
+        signed: bool,
+    },
+    /// Two words, the least value and whether there is one (0 or 1): the least of those that there are.
+    Min {
+        /// Whether it can be negative.
+        signed: bool,
+    },
+    /// As [`MapValue::Min`], the greatest.
+    Max {
+        /// Whether it can be negative.
+        signed: bool,
+    },
+    /// Two words, total and count: add up each; shown is their quotient.
+    Avg {
+        /// Whether it can be negative.
+        signed: bool,
+    },
+    /// As [`MapValue::Avg`]; shown are count, average and total.
+    Stats {
+        /// Whether it can be negative.
+        signed: bool,
+    },
+    /// [`hist_buckets`] words, a count for each bucket: add up each. [`hist_bucket`] says where a bucket begins.
+    Hist {
+        /// How many bits of precision a power of two has: it is cut into `2^bits` buckets.
+        bits: u8,
+    },
+    /// [`lhist_buckets`] words: below `min`, then one for each step, then from `max` on.
+    Lhist {
+        /// Where the first bucket begins.
+        min: i64,
+        /// Where the last one ends.
+        max: i64,
+        /// How wide each is.
+        step: u64,
+    },
+    /// `buckets` slots of three words each: value, meta, epoch. An epoch is `CLOCK_BOOTTIME / interval`; a slot is
+    /// `epoch % buckets`, and holds nothing while its meta is 0. Of all CPUs' slots, those of one epoch belong together:
+    /// by [`SeriesOp`]. Shown are the last `buckets` epochs up to the newest.
+    Series {
+        /// Nanoseconds of a bucket.
+        interval: u64,
+        /// How many.
+        buckets: u32,
+        /// How values of one bucket become one.
+        op: SeriesOp,
+        /// Whether values can be negative.
+        signed: bool,
+    },
+}
+
+/// How the values of one bucket of a time series become one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SeriesOp {
+    /// The latest: meta is the time of `CLOCK_BOOTTIME` that it was seen at, and one more, since a clock may stand at 0.
+    Last,
+    /// The sum: meta is how many there were.
+    Sum,
+    /// The least; meta is how many there were.
+    Min,
+    /// The greatest; meta is how many there were.
+    Max,
+    /// The sum divided by meta.
+    Avg,
+}
+
+impl MapValue {
+    /// The bytes of one CPU's value.
+    pub fn size(&self) -> u32 {
+        match self {
+            Self::Scalar(ty) => ty.size().next_multiple_of(8),
+            Self::Count | Self::Sum { .. } => 8,
+            Self::Min { .. } | Self::Max { .. } | Self::Avg { .. } | Self::Stats { .. } => 16,
+            Self::Hist { bits } => 8 * hist_buckets(*bits),
+            Self::Lhist { min, max, step } => 8 * lhist_buckets(*min, *max, *step),
+            Self::Series { buckets, .. } => 24 * buckets,
+        }
+    }
+
+    /// Whether a new number changes a value in several steps, between which no other CPU may come. All else is added.
+    pub fn takes_steps(&self) -> bool {
+        matches!(self, Self::Min { .. } | Self::Max { .. } | Self::Series { .. })
+    }
+}
+
+/// How many buckets `hist(n, bits)` has: one for negative numbers, one for each number below `2^bits`, then `2^bits` for
+/// each power of two from there to 2^63.
+pub fn hist_buckets(bits: u8) -> u32 {
+    let bits = u32::from(bits);
+    1 + (1 << bits) + ((64 - bits) << bits)
+}
+
+/// The first number of a bucket; none of bucket 0, that of the negative numbers. With `n` from `2^k` to `2^(k+1)`, `k` at
+/// least `bits`, the bucket is `1 + ((k - bits + 1) << bits) + ((n >> (k - bits)) - 2^bits)`; a smaller `n` has `1 + n`.
+pub fn hist_bucket(bits: u8, bucket: u32) -> Option<u64> {
+    let index = bucket.checked_sub(1)?;
+    let (octave, within) = (index >> bits, u64::from(index & ((1 << bits) - 1)));
+    let first = 1_u64 << bits;
+    Some(if octave == 0 { within } else { (first + within) << (octave - 1) })
+}
+
+/// How many buckets `lhist(n, min, max, step)` has.
+pub fn lhist_buckets(min: i64, max: i64, step: u64) -> u32 {
+    let steps = (i128::from(max) - i128::from(min)).max(0) as u128;
+    u32::try_from(steps.div_ceil(u128::from(step.max(1)))).unwrap_or(u32::MAX - 2) + 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_of_powers_of_two_begin_where_the_formula_says() {
+        for bits in 0..=5_u8 {
+            let index = |n: u64| {
+                if n < 1 << bits {
+                    return 1 + n as u32;
+                }
+                let k = n.ilog2();
+                let shift = k - u32::from(bits);
+                1 + ((shift + 1) << bits) + ((n >> shift) - (1 << bits)) as u32
+            };
+            for n in [0, 1, 2, 3, 4, 7, 8, 31, 32, 33, 100, 1 << 40, (1 << 40) + 12345, u64::MAX] {
+                let bucket = index(n);
+                assert!(bucket < hist_buckets(bits), "{bits} {n}");
+                assert!(hist_bucket(bits, bucket).unwrap() <= n, "{bits} {n}");
+                if bucket + 1 < hist_buckets(bits) {
+                    assert!(hist_bucket(bits, bucket + 1).unwrap() > n, "{bits} {n}");
+                }
+            }
+        }
+        assert_eq!(hist_buckets(0), 66);
+        assert_eq!(hist_bucket(0, 0), None);
+    }
+
+    #[test]
+    fn linear_buckets_are_counted_with_both_ends() {
+        assert_eq!(lhist_buckets(0, 100, 10), 12);
+        assert_eq!(lhist_buckets(-5, 5, 3), 6);
+    }
+}

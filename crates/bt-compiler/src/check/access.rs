@@ -1,0 +1,289 @@
+//! Fields, elements, and what pointers point to.
+
+use bt_lang::Span;
+use bt_lang::ast::{BinaryOp, Expr, ExprKind, Name, ProbeKind};
+use typeinfo::{Field, TypeKind, TypeRef};
+
+use super::Check;
+use super::ops::arithmetic;
+use crate::hir::{Ex, ExKind};
+use crate::ty::{Space, Ty, U64};
+
+impl Check<'_, '_> {
+    /// `*pointer`
+    pub(super) fn deref(&mut self, operand: &Expr, span: Span) -> Ex {
+        let pointer = self.expr(operand);
+        match pointer.ty {
+            Ty::Ptr { to, space } => self.read(pointer, to, space, span),
+            Ty::Unknown => pointer,
+            Ty::Ref(ref to) => {
+                let to = (**to).clone();
+                self.read_as(pointer, to, Space::Kernel, span)
+            }
+            // bpftrace reads 8 bytes where a number is followed.
+            Ty::Int { .. } => {
+                let space = self.space_of(&pointer);
+                Ex::new(U64, ExKind::Load { addr: Box::new(pointer), space, bits: None }, span)
+            }
+            ref ty => {
+                let name = self.type_name(ty);
+                self.wrong(span, format!("can't dereference a value of type '{name}': it is no pointer"))
+            }
+        }
+    }
+
+    /// `&$variable`, where its value is, and `&@map`, which is the map itself: nothing is behind that for a script.
+    pub(super) fn address_of(&mut self, operand: &Expr, span: Span) -> Ex {
+        if let ExprKind::Map(map) = &operand.kind {
+            let id = self.map_id(&map.name.text, map.name.span);
+            self.require_map(id, operand.span);
+            return Ex::new(Ty::Ptr { to: TypeRef::VOID, space: Space::Kernel }, ExKind::MapAddr(id), span);
+        }
+        let value = self.expr(operand);
+        let kind = match value.kind {
+            ExKind::Error => return value,
+            ExKind::Var(var) => ExKind::VarAddr(var),
+            _ => return self.wrong(span, "the & operator can only be used with variables and maps"),
+        };
+        let ty = match self.c_of(&value.ty) {
+            Some(to) => Ty::Ptr { to, space: Space::Kernel },
+            None => Ty::Ref(Box::new(value.ty)),
+        };
+        Ex::new(ty, kind, span)
+    }
+
+    /// Whose memory a number that is used as an address is of.
+    pub(super) fn space_of(&self, address: &Ex) -> Space {
+        match address.ty {
+            Ty::Ptr { space, .. } => space,
+            Ty::Ref(_) => Space::Kernel,
+            _ => self.context.space,
+        }
+    }
+
+    /// What is at an address: read at once if it is a number, when it is used otherwise.
+    pub(super) fn read(&mut self, addr: Ex, ty: TypeRef, space: Space, span: Span) -> Ex {
+        let ty = self.ty_in(ty, space);
+        self.read_as(addr, ty, space, span)
+    }
+
+    pub(super) fn read_as(&mut self, addr: Ex, ty: Ty, space: Space, span: Span) -> Ex {
+        let addr = Box::new(addr);
+        match &ty {
+            Ty::Unknown => self.wrong(span, "a value of this type can't be read"),
+            Ty::Void => self.wrong_hint(
+                span,
+                "can't dereference a pointer to void",
+                "cast it to a pointer to a type that has a size: (uint64 *)$p",
+            ),
+            ty if ty.is_scalar() => Ex::new(ty.clone(), ExKind::Load { addr, space, bits: None }, span),
+            _ => Ex::new(ty, ExKind::At { addr, space }, span),
+        }
+    }
+
+    /// `base.name` and `base->name`; a pointer is followed.
+    pub(super) fn field(&mut self, base: &Expr, name: &Name, span: Span) -> Ex {
+        if let ExprKind::Ident(word) = &base.kind
+            && (word == "args" || word == "ctx" && self.context.kind == ProbeKind::Iter)
+        {
+            return self.args_field(name, span);
+        }
+        let base = self.expr(base);
+        match base.ty.clone() {
+            Ty::Unknown => base,
+            Ty::Record(_) => self.record_field(base, name, span),
+            Ty::Ptr { to, space } => {
+                let ty = self.shared.types.strip(to).unwrap_or(to);
+                self.member(base, ty, Some(space), name, span)
+            }
+            Ty::C { ty, .. } => self.member(base, ty, None, name, span),
+            ty => {
+                let type_name = self.type_name(&ty);
+                self.wrong(
+                    span,
+                    format!(
+                        "can't access field '{}' of a value of type '{type_name}': it is no struct, union or record",
+                        name.text
+                    ),
+                )
+            }
+        }
+    }
+
+    fn record_field(&mut self, base: Ex, name: &Name, span: Span) -> Ex {
+        let parts = base.ty.parts();
+        let found = parts.iter().position(|(known, ..)| *known == Some(name.text.as_str()));
+        let Some(index) = found else {
+            let known: Vec<&str> = parts.iter().filter_map(|part| part.0).collect();
+            let hint = format!("its fields are {}", known.join(", "));
+            return self.wrong_hint(name.span, format!("record has no field named '{}'", name.text), hint);
+        };
+        let (offset, ty) = (parts[index].1, parts[index].2.clone());
+        part_of(base, index, offset, ty, span)
+    }
+
+    /// A member of a struct, which `base` is, or (with a space) points to.
+    fn member(&mut self, base: Ex, ty: TypeRef, space: Option<Space>, name: &Name, span: Span) -> Ex {
+        let field = match self.shared.types.member(ty, &name.text) {
+            Ok(field) => field,
+            Err(error) => return self.no_member(ty, name, &error),
+        };
+        match (space, base.kind) {
+            (Some(space), kind) => {
+                let base = Ex { kind, ..base };
+                self.member_at(base, space, field, span)
+            }
+            (None, ExKind::At { addr, space }) => self.member_at(*addr, space, field, span),
+            (None, kind) => {
+                let base = Ex { kind, ..base };
+                let ty = self.ty_in(field.ty, self.context.space);
+                let (bits, offset) = match field.bit_access() {
+                    Some(bits) => (Some(bits), bits.byte_offset),
+                    None => (None, field.byte_offset()),
+                };
+                Ex::new(ty, ExKind::Part { base: Box::new(base), offset: offset as u32, bits }, span)
+            }
+        }
+    }
+
+    fn member_at(&mut self, addr: Ex, space: Space, field: Field, span: Span) -> Ex {
+        let ty = self.ty_in(field.ty, space);
+        if let Some(bits) = field.bit_access() {
+            let addr = Box::new(addr.offset(bits.byte_offset, U64));
+            return Ex::new(ty, ExKind::Load { addr, space, bits: Some(bits) }, span);
+        }
+        let addr = addr.offset(field.byte_offset(), U64);
+        // A flexible array has no size of its own: it is known by where it begins.
+        if let Ok(TypeKind::Array { element, count: None | Some(0) }) = self.shared.types.kind(field.ty) {
+            return Ex { ty: Ty::Ptr { to: element, space }, span, ..addr };
+        }
+        self.read_as(addr, ty, space, span)
+    }
+
+    fn no_member(&mut self, ty: TypeRef, name: &Name, error: &typeinfo::TypeError) -> Ex {
+        if !self.shared.would_tell(name.span) {
+            return Ex::error(name.span);
+        }
+        let type_name = self.shared.types.display(ty);
+        let mut known = Vec::new();
+        let _ = self.shared.types.each_member(ty, &mut |member, _| {
+            known.push(member.to_owned());
+            known.len() < 500
+        });
+        if known.is_empty() {
+            return self.wrong(name.span, format!("{error}"));
+        }
+        let near = bt_lang::nearest(&name.text, known.iter().map(String::as_str)).join(", ");
+        let all = known.iter().take(20).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let hint = if near.is_empty() { format!("its fields are {all}") } else { format!("did you mean {near}?") };
+        self.wrong_hint(name.span, format!("struct '{type_name}' has no field named '{}'", name.text), hint)
+    }
+
+    /// `tuple.N`
+    pub(super) fn tuple_field(&mut self, base: &Expr, index: u32, span: Span) -> Ex {
+        let base = self.expr(base);
+        if base.ty == Ty::Unknown {
+            return base;
+        }
+        if !matches!(base.ty, Ty::Tuple(_)) {
+            let name = self.type_name(&base.ty);
+            return self
+                .wrong(span, format!("can't access element {index} of a value of type '{name}': it is no tuple"));
+        }
+        self.tuple_part(base, u64::from(index), span)
+    }
+
+    fn tuple_part(&mut self, base: Ex, index: u64, span: Span) -> Ex {
+        let parts = base.ty.parts();
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        let Some((_, offset, ty)) = parts.get(index) else {
+            let count = parts.len();
+            return self.wrong(span, format!("invalid tuple index: {index}; the tuple has {count} elements, from 0"));
+        };
+        let (offset, ty) = (*offset, (*ty).clone());
+        part_of(base, index, offset, ty, span)
+    }
+
+    /// `array[index]` and `pointer[index]`.
+    pub(super) fn index(&mut self, base: &Expr, index: &Expr, span: Span) -> Ex {
+        let base = self.expr(base);
+        let index = self.integer(index);
+        if index.ty.is_unknown() {
+            return index;
+        }
+        match base.ty.clone() {
+            Ty::Unknown => base,
+            Ty::Ptr { to, space } => {
+                let size = self.shared.types.size_of(to).unwrap_or(1).max(1);
+                let addr = moved(base, index, size, span);
+                self.read(addr, to, space, span)
+            }
+            Ty::Array { elem, count } => self.element(base, *elem, count, index, span),
+            Ty::Tuple(_) => match index.constant() {
+                Some(number) => self.tuple_part(base, number, span),
+                None => self.wrong(index.span, "the index of a tuple must be known when compiling"),
+            },
+            Ty::Str(size) => self.element(base, Ty::Int { size: 1, signed: true }, size, index, span),
+            ty => {
+                let name = self.type_name(&ty);
+                self.wrong(span, format!("the array index operator [] can't be used on a value of type '{name}'"))
+            }
+        }
+    }
+
+    fn element(&mut self, base: Ex, elem: Ty, count: u32, index: Ex, span: Span) -> Ex {
+        if let Some(number) = index.constant()
+            && number >= u64::from(count)
+            && count != 0
+        {
+            return self.wrong(
+                index.span,
+                format!("the index {} is out of bounds for array of size {count}", number.cast_signed()),
+            );
+        }
+        match base.kind {
+            ExKind::At { addr, space } => {
+                // A flexible array has no end that is known.
+                let index = if index.constant().is_some() || count == 0 {
+                    index
+                } else {
+                    Ex::new(index.ty.clone(), ExKind::Index { index: Box::new(index), count }, span)
+                };
+                let addr = moved(*addr, index, u64::from(elem.size()), span);
+                self.read_as(addr, elem, space, span)
+            }
+            kind => {
+                let base = Ex { kind, ..base };
+                match index.constant() {
+                    Some(number) => {
+                        let offset = number as u32 * elem.size();
+                        Ex::new(elem, ExKind::Part { base: Box::new(base), offset, bits: None }, span)
+                    }
+                    None => Ex::new(elem, ExKind::Elem { base: Box::new(base), index: Box::new(index) }, span),
+                }
+            }
+        }
+    }
+}
+
+/// A part of a tuple; of one that is just being made, the part alone.
+fn part_of(base: Ex, index: usize, offset: u32, ty: Ty, span: Span) -> Ex {
+    match base.kind {
+        ExKind::Tuple(mut items) if index < items.len() => items.swap_remove(index),
+        kind => {
+            let base = Box::new(Ex { kind, ..base });
+            Ex::new(ty, ExKind::Part { base, offset, bits: None }, span)
+        }
+    }
+}
+
+/// The address of an element.
+fn moved(addr: Ex, index: Ex, size: u64, span: Span) -> Ex {
+    let step = arithmetic(BinaryOp::Mul, index, Ex::int(size, U64, span), span);
+    if let Some(bytes) = step.constant() {
+        addr.offset(bytes, U64)
+    } else {
+        let kind = ExKind::Binary { op: BinaryOp::Add, left: Box::new(addr), right: Box::new(step), signed: false };
+        Ex::new(U64, kind, span)
+    }
+}

@@ -1,0 +1,242 @@
+//! The functions that only a map can hold: one list.
+
+use bt_lang::Span;
+use bt_lang::ast::{Expr, ExprKind};
+
+use super::{Check, MapHolds};
+use crate::hir::{Ex, MapId, St};
+use crate::ty::Agg;
+use bt_abi::SeriesOp;
+
+/// One of them.
+pub(crate) struct Aggregate {
+    pub(crate) name: &'static str,
+    /// As in the documentation.
+    pub(crate) signature: &'static str,
+    pub(crate) doc: &'static str,
+    /// How many arguments, at least and at most.
+    args: (usize, usize),
+    make: fn(&mut Check<'_, '_>, &[Expr], Span, bool) -> Option<Agg>,
+}
+
+/// All of them.
+pub(crate) const AGGREGATES: &[Aggregate] = &[
+    Aggregate {
+        name: "count",
+        signature: "count()",
+        doc: "How often it was called.",
+        args: (0, 0),
+        make: |_, _, _, _| Some(Agg::Count),
+    },
+    Aggregate {
+        name: "sum",
+        signature: "sum(n)",
+        doc: "The sum.",
+        args: (1, 1),
+        make: |_, _, _, signed| Some(Agg::Sum { signed }),
+    },
+    Aggregate {
+        name: "min",
+        signature: "min(n)",
+        doc: "The least.",
+        args: (1, 1),
+        make: |_, _, _, signed| Some(Agg::Min { signed }),
+    },
+    Aggregate {
+        name: "max",
+        signature: "max(n)",
+        doc: "The greatest.",
+        args: (1, 1),
+        make: |_, _, _, signed| Some(Agg::Max { signed }),
+    },
+    Aggregate {
+        name: "avg",
+        signature: "avg(n)",
+        doc: "The average.",
+        args: (1, 1),
+        make: |_, _, _, signed| Some(Agg::Avg { signed }),
+    },
+    Aggregate {
+        name: "stats",
+        signature: "stats(n)",
+        doc: "Count, average and total.",
+        args: (1, 1),
+        make: |_, _, _, signed| Some(Agg::Stats { signed }),
+    },
+    Aggregate {
+        name: "hist",
+        signature: "hist(n[, bits])",
+        doc: "A histogram by powers of two, each in 2^bits parts (0 to 5).",
+        args: (1, 2),
+        make: hist,
+    },
+    Aggregate {
+        name: "lhist",
+        signature: "lhist(n, min, max, step)",
+        doc: "A histogram in steps of one width.",
+        args: (4, 4),
+        make: lhist,
+    },
+    Aggregate {
+        name: "tseries",
+        signature: "tseries(n, interval, buckets[, agg])",
+        doc: "A series in time: the last of each interval, or its avg, max, min or sum.",
+        args: (3, 4),
+        make: series,
+    },
+];
+
+/// The names of their types, in casts and declarations.
+pub(crate) const TYPES: &[(&str, Agg)] = &[
+    ("count_t", Agg::Count),
+    ("sum_t", Agg::Sum { signed: true }),
+    ("usum_t", Agg::Sum { signed: false }),
+    ("min_t", Agg::Min { signed: true }),
+    ("umin_t", Agg::Min { signed: false }),
+    ("max_t", Agg::Max { signed: true }),
+    ("umax_t", Agg::Max { signed: false }),
+    ("avg_t", Agg::Avg { signed: true }),
+    ("uavg_t", Agg::Avg { signed: false }),
+    ("stats_t", Agg::Stats { signed: true }),
+    ("ustats_t", Agg::Stats { signed: false }),
+];
+
+/// The most buckets of `lhist`.
+const MAX_LINEAR: u64 = 1000;
+/// A per-CPU value has 32 KiB at most, and a bucket of a series takes 24 bytes.
+const MAX_SERIES: u64 = 1000;
+
+pub(super) fn find(name: &str) -> Option<&'static Aggregate> {
+    AGGREGATES.iter().find(|aggregate| aggregate.name == name)
+}
+
+impl Check<'_, '_> {
+    /// `@map[key] = count()` and the like; `span` is the call's, `whole` the assignment's.
+    pub(super) fn aggregate(
+        &mut self,
+        aggregate: &Aggregate,
+        map: MapId,
+        key: Ex,
+        args: &[Expr],
+        (span, whole): (Span, Span),
+    ) -> Option<St> {
+        let (least, most) = aggregate.args;
+        if args.len() < least || args.len() > most {
+            self.wrong_hint(
+                span,
+                format!(
+                    "{}() takes {} argument{}, not {}",
+                    aggregate.name,
+                    counts(least, most),
+                    if most == 1 { "" } else { "s" },
+                    args.len()
+                ),
+                format!("as in {}", aggregate.signature),
+            );
+            return None;
+        }
+        let value = args.first().map(|value| self.integer(value));
+        let signed = value.as_ref().is_some_and(|value| value.ty.is_signed());
+        let agg = (aggregate.make)(self, args, span, signed)?;
+        let name = self.map(map).name.clone();
+        let joined = match &self.map(map).value {
+            None => Some(agg),
+            Some(MapHolds::Agg(known)) => known.join(&agg),
+            Some(MapHolds::Scalar(_)) => None,
+        };
+        if let Some(agg) = joined {
+            self.shared.maps[map].value = Some(MapHolds::Agg(agg));
+        } else {
+            let old = match &self.map(map).value {
+                Some(MapHolds::Agg(known)) => known.name().to_owned(),
+                Some(MapHolds::Scalar(ty)) => self.type_name(ty),
+                None => String::new(),
+            };
+            let message = format!("type mismatch for @{name}: it holds '{old}', and this is '{}_t'", aggregate.name);
+            self.wrong(span, message);
+            return None;
+        }
+        Some(St::Aggregate { map, key, args: value.into_iter().collect(), span: whole })
+    }
+
+    /// A number that must be known when compiling.
+    fn known(&mut self, arg: &Expr, what: &str) -> Option<u64> {
+        let value = self.expr(arg);
+        if value.ty.is_unknown() {
+            return None;
+        }
+        let known = value.constant().filter(|_| value.ty.is_number());
+        if known.is_none() {
+            self.wrong(arg.span, format!("{what} must be a literal number"));
+        }
+        known
+    }
+}
+
+fn counts(least: usize, most: usize) -> String {
+    if least == most { least.to_string() } else { format!("{least} to {most}") }
+}
+
+fn hist(check: &mut Check<'_, '_>, args: &[Expr], _: Span, _: bool) -> Option<Agg> {
+    let bits = match args.get(1) {
+        Some(bits) => check.known(bits, "the number of bits")?,
+        None => 0,
+    };
+    if bits > 5 {
+        check.wrong(args[1].span, format!("hist: bits {bits} must be 0..5"));
+        return None;
+    }
+    Some(Agg::Hist { bits: bits as u8 })
+}
+
+fn lhist(check: &mut Check<'_, '_>, args: &[Expr], span: Span, _: bool) -> Option<Agg> {
+    let min = check.known(&args[1], "the least value")?.cast_signed();
+    let max = check.known(&args[2], "the greatest value")?.cast_signed();
+    let step = check.known(&args[3], "the step")?.cast_signed();
+    let problem = if step <= 0 {
+        format!("lhist() step must be >= 1 ({step} provided)")
+    } else if min < 0 {
+        format!("lhist() min must be non-negative (provided min {min})")
+    } else if min > max {
+        format!("lhist()'s lower bound {min} is not below the upper one, {max}")
+    } else if min.checked_add(step).is_none_or(|end| end > max) {
+        format!("lhist()'s step {step} is wider than the whole range, {}", max - min)
+    } else if (max - min) as u64 / step as u64 > MAX_LINEAR {
+        format!("lhist() too many buckets, must be <= {MAX_LINEAR} (would need {})", (max - min) / step)
+    } else {
+        return Some(Agg::Lhist { min, max, step: step as u64 });
+    };
+    check.wrong(span, problem);
+    None
+}
+
+fn series(check: &mut Check<'_, '_>, args: &[Expr], span: Span, signed: bool) -> Option<Agg> {
+    let interval = check.known(&args[1], "tseries: the interval")?;
+    let buckets = check.known(&args[2], "tseries: the number of intervals")?;
+    if interval == 0 || interval > i64::MAX as u64 {
+        check.wrong(span, "tseries() expects an interval >= 1ns");
+        return None;
+    }
+    if !(1..=MAX_SERIES).contains(&buckets) {
+        check.wrong(span, format!("tseries() expects 1 to {MAX_SERIES} intervals ({buckets} provided)"));
+        return None;
+    }
+    let op = match args.get(3).map(|arg| (&arg.kind, arg.span)) {
+        None => SeriesOp::Last,
+        Some((ExprKind::Str(name), span)) => match name.as_slice() {
+            b"avg" => SeriesOp::Avg,
+            b"max" => SeriesOp::Max,
+            b"min" => SeriesOp::Min,
+            b"sum" => SeriesOp::Sum,
+            _ => {
+                check.wrong(span, "tseries() gathers by avg, max, min or sum");
+                return None;
+            }
+        },
+        Some((_, span)) => {
+            check.wrong(span, "tseries() expects a string literal as its aggregation function");
+            return None;
+        }
+    };
+    Some(Agg::Series { interval, buckets: buckets as u32, op, signed })
+}

@@ -1,0 +1,123 @@
+//! Casts.
+
+use bt_lang::Span;
+use bt_lang::ast::{self, Expr};
+
+use super::Check;
+use crate::fold;
+use crate::hir::{Ex, ExKind, Fun};
+use crate::ty::{Ty, U64};
+
+impl Check<'_, '_> {
+    /// `(type)operand`
+    pub(super) fn cast(&mut self, ty: &ast::Type, operand: &Expr, span: Span) -> Ex {
+        let to = self.ast_type(ty);
+        let value = self.expr(operand);
+        if to.is_unknown() || value.ty.is_unknown() {
+            return if to.is_scalar() { Ex::new(to, ExKind::Error, span) } else { Ex::error(span) };
+        }
+        self.convert(value, to, span)
+    }
+
+    /// A value as another type, as a cast makes it.
+    pub(super) fn convert(&mut self, value: Ex, to: Ty, span: Span) -> Ex {
+        if value.ty == to {
+            return Ex { span, ..value };
+        }
+        match (&to, &value.ty) {
+            (Ty::Bool, _) => {
+                let value = self.truth(value);
+                let is = value.constant().map(|number| Ex::int(u64::from(number != 0), Ty::Bool, span));
+                is.unwrap_or_else(|| {
+                    let not = Ex::new(Ty::Bool, ExKind::Not(Box::new(value)), span);
+                    Ex::new(Ty::Bool, ExKind::Not(Box::new(not)), span)
+                })
+            }
+            (Ty::Int { size, signed } | Ty::Enum { size, signed, .. }, from) if from.is_scalar() => {
+                match value.constant() {
+                    Some(number) => Ex::int(fold::narrow(number, *size, *signed), to, span),
+                    None => Ex::new(to, ExKind::Convert(Box::new(value)), span),
+                }
+            }
+            (Ty::Ptr { to: target, .. }, from) if from.is_scalar() => {
+                let space = self.space_of(&value);
+                let to = Ty::Ptr { to: *target, space };
+                // An address has no sign: a number's own bits are kept.
+                let value = match value.ty {
+                    Ty::Int { size, signed: true } if size < 8 => {
+                        self.convert(value, Ty::Int { size, signed: false }, span)
+                    }
+                    _ => value,
+                };
+                match value.constant() {
+                    Some(number) => Ex::int(number, to, span),
+                    None => Ex::new(to, ExKind::Convert(Box::new(value)), span),
+                }
+            }
+            // The address of an array or struct in foreign memory.
+            (Ty::Ptr { to: target, .. }, _) => match value.kind {
+                ExKind::At { addr, space } => Ex { ty: Ty::Ptr { to: *target, space }, span, ..*addr },
+                _ => self.no_cast(&value.ty.clone(), &to, span),
+            },
+            (Ty::Int { size, .. }, Ty::Array { .. } | Ty::Str(_) | Ty::Buf(_)) if value.ty.size() <= 8 => {
+                if value.ty.size() != u32::from(*size)
+                    && !matches!(value.ty, Ty::Str(_))
+                    && value.ty.size() > u32::from(*size)
+                {
+                    return self.no_cast(&value.ty.clone(), &to, span);
+                }
+                Ex::new(to, ExKind::Reinterpret(Box::new(value)), span)
+            }
+            (Ty::Array { elem, count }, from) if from.is_number() => {
+                let count = if *count == 0 { from.size() / elem.size().max(1) } else { *count };
+                let to = Ty::Array { elem: elem.clone(), count };
+                // A number that is written down is as wide as it is wanted.
+                let fits = |number: u64| to.size() == 8 || to.size() < 8 && number >> (8 * to.size()) == 0;
+                if let Some(number) = value.constant().filter(|number| fits(*number)) {
+                    let whole = Ex::int(number, U64, span);
+                    return Ex::new(to, ExKind::Reinterpret(Box::new(whole)), span);
+                }
+                if to.size() != from.size() {
+                    return self.no_cast(&value.ty.clone(), &to, span);
+                }
+                Ex::new(to, ExKind::Reinterpret(Box::new(value)), span)
+            }
+            (Ty::Str(size), Ty::Str(from)) => {
+                let size = if *size == 0 { *from } else { *size };
+                Ex::new(Ty::Str(size), ExKind::Fun(Fun::CutStr, vec![value]), span)
+            }
+            (Ty::Str(size), Ty::Array { elem, count }) if elem.size() == 1 => {
+                let size = if *size == 0 { *count } else { *size };
+                Ex::new(Ty::Str(size), ExKind::Fun(Fun::CutStr, vec![value]), span)
+            }
+            (Ty::Array { elem, count: 0 }, Ty::Str(size)) if elem.size() == 1 => {
+                Ex { ty: Ty::Array { elem: elem.clone(), count: *size }, span, ..value }
+            }
+            (Ty::Array { .. }, Ty::Array { .. } | Ty::Str(_)) if to.size() == value.ty.size() => {
+                Ex { ty: to, span, ..value }
+            }
+            (Ty::C { .. }, from) if from.is_scalar() => self.wrong_hint(
+                span,
+                format!("cannot cast to a struct: {}", self.type_name(&to)),
+                "cast to a pointer to it: (struct name *)value",
+            ),
+            _ if value.ty.join(&to).as_ref() == Some(&to) => Ex { ty: to, span, ..value },
+            _ => self.no_cast(&value.ty.clone(), &to, span),
+        }
+    }
+
+    fn no_cast(&mut self, from: &Ty, to: &Ty, span: Span) -> Ex {
+        let (from, to) = (self.type_name(from), self.type_name(to));
+        self.wrong(span, format!("cannot cast from '{from}' to '{to}'"))
+    }
+
+    /// An address from a value: pointers and numbers as they are, places in foreign memory by where they are.
+    pub(super) fn address(&mut self, value: Ex) -> Option<(Ex, super::super::ty::Space)> {
+        let space = self.space_of(&value);
+        match value.kind {
+            ExKind::At { addr, space } => Some((*addr, space)),
+            kind if value.ty.is_scalar() => Some((Ex { ty: U64, kind, span: value.span }, space)),
+            _ => None,
+        }
+    }
+}

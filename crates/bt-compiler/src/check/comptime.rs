@@ -1,0 +1,173 @@
+//! What is answered when compiling: sizes, offsets, and questions about types.
+
+use bt_lang::Span;
+use bt_lang::ast::{Expr, ExprKind, Name, TypeOrExpr};
+use typeinfo::TypeKind;
+
+use super::Check;
+use super::calls::Call;
+use super::expr::smallest;
+use crate::hir::{Ex, ExKind};
+use crate::ty::{MAX_SIZE, Ty, U64};
+use bt_abi::{MissingProbes, StackMode};
+
+impl Check<'_, '_> {
+    pub(super) fn size_of(&mut self, what: &TypeOrExpr, span: Span) -> Ex {
+        let ty = self.type_of(what);
+        if ty.is_unknown() {
+            return Ex::new(U64, ExKind::Error, span);
+        }
+        if ty.size() == MAX_SIZE {
+            return self.wrong(span, format!("this type has {MAX_SIZE} bytes or more"));
+        }
+        // A constant of an enumeration is a number, and numbers have 8 bytes; values of the enumeration's type have theirs.
+        let is_constant = matches!(what, TypeOrExpr::Expr(Expr { kind: ExprKind::Ident(name), .. })
+            if matches!(ty, Ty::Enum { .. }) && self.c_name(name).is_none());
+        Ex::int(if is_constant { 8 } else { u64::from(ty.size()) }, U64, span)
+    }
+
+    /// `offsetof(struct name, a.b)`
+    pub(super) fn offset_of(&mut self, of: &TypeOrExpr, path: &[Name], span: Span) -> Ex {
+        let (mut at, mut offset) = (self.type_of(of), 0);
+        for name in path {
+            let ty = match at {
+                Ty::C { ty, .. } => ty,
+                Ty::Ptr { to, .. } if offset == 0 => to,
+                Ty::Unknown => return Ex::new(U64, ExKind::Error, span),
+                Ty::Record(_) => {
+                    let parts = at.parts();
+                    let Some(part) = parts.iter().find(|part| part.0 == Some(name.text.as_str())) else {
+                        return self.wrong(name.span, format!("record has no field named '{}'", name.text));
+                    };
+                    offset += u64::from(part.1);
+                    at = part.2.clone();
+                    continue;
+                }
+                ref other => {
+                    let name = self.type_name(other);
+                    return self.wrong(span, format!("offsetof needs a struct or record, not '{name}'"));
+                }
+            };
+            match self.shared.types.member(ty, &name.text) {
+                Ok(field) => {
+                    offset += field.byte_offset();
+                    at = self.ty_in(field.ty, self.context.space);
+                }
+                Err(error) => return self.wrong(name.span, error.to_string()),
+            }
+        }
+        Ex::int(offset, U64, span)
+    }
+
+    /// `container_of(pointer, type, member)`
+    pub(super) fn container_of(&mut self, call: &Call<'_>) -> Ex {
+        let pointer = self.expr(&call.args[0]);
+        let ExprKind::TypeArg(of) = &call.args[1].kind else {
+            return self.wrong(call.args[1].span, "container_of() expects a type here: typeof(struct name)");
+        };
+        let Some(path) = member_path(&call.args[2]) else {
+            return self.wrong(call.args[2].span, "container_of() expects a member's name here");
+        };
+        let offset = self.offset_of(of, &path, call.span);
+        let ty = self.type_of(of);
+        let (Some(to), Some(offset)) = (self.c_of(&ty), offset.constant()) else {
+            return Ex::error(call.span);
+        };
+        if pointer.ty.is_unknown() || !pointer.ty.is_scalar() {
+            let name = self.type_name(&pointer.ty);
+            return self
+                .wrong(call.args[0].span, format!("container_of() expects a pointer, not a value of type '{name}'"));
+        }
+        let space = self.space_of(&pointer);
+        Ex { span: call.span, ..pointer.offset(offset.wrapping_neg(), Ty::Ptr { to, space }) }
+    }
+
+    /// `typeinfo(x)`: the number of its BTF type, the kind of type, and its name.
+    pub(super) fn typeinfo(&mut self, what: &TypeOrExpr, span: Span) -> Ex {
+        let ty = self.type_of(what);
+        if ty.is_unknown() {
+            return Ex::error(span);
+        }
+        let base = match &ty {
+            Ty::Int { .. } | Ty::Enum { .. } => "int",
+            Ty::Str(_) => "string",
+            Ty::Ptr { .. } => "pointer",
+            Ty::Array { .. } => "array",
+            Ty::Tuple(_) => "tuple",
+            Ty::Record(_) => "record",
+            Ty::C { ty, .. } if matches!(self.shared.types.kind(*ty), Ok(TypeKind::Union { .. })) => "union",
+            Ty::C { .. } => "struct",
+            other => &self.type_name(other),
+        };
+        let full = self.type_name(&ty);
+        let text = |text: &str| Ex::new(Ty::Str(text.len() as u32 + 1), ExKind::Str(text.as_bytes().to_vec()), span);
+        let items = vec![Ex::int(0, smallest(0), span), text(base), text(&full)];
+        let names = ["btf_id", "base_type", "full_type"];
+        let fields = names.iter().zip(&items).map(|(name, item)| ((*name).to_owned(), item.ty.clone())).collect();
+        Ex::new(Ty::Record(fields), ExKind::Tuple(items), span)
+    }
+
+    /// The settings by name, those that make a difference here.
+    pub(super) fn config(&mut self, span: Span) -> Ex {
+        let config = self.shared.config.clone();
+        let number = |value: u32| Ex::int(u64::from(value), U64, span);
+        let flag = |value: bool| Ex::int(u64::from(value), Ty::Bool, span);
+        let text = |text: &str| Ex::new(Ty::Str(text.len() as u32 + 1), ExKind::Str(text.as_bytes().to_vec()), span);
+        let modes = StackMode::NAMES.iter().find(|(_, mode)| *mode == config.stack_mode);
+        let missing = match config.missing_probes {
+            MissingProbes::Error => "error",
+            MissingProbes::Warn => "warn",
+            MissingProbes::Ignore => "ignore",
+        };
+        let items = [
+            ("cpp_demangle", flag(config.cpp_demangle)),
+            ("print_maps_on_exit", flag(config.print_maps_on_exit)),
+            ("show_debug_info", flag(config.show_debug_info)),
+            ("max_map_keys", number(config.max_map_keys)),
+            ("max_strlen", number(config.max_strlen)),
+            ("on_stack_limit", number(config.on_stack_limit)),
+            ("str_trunc_trailer", text(&config.str_trunc_trailer)),
+            ("license", text(&config.license)),
+            ("missing_probes", text(missing)),
+            ("stack_mode", text(modes.map_or("", |(name, _)| name))),
+        ];
+        let fields = items.iter().map(|(name, item)| ((*name).to_owned(), item.ty.clone())).collect();
+        let items = items.into_iter().map(|(_, item)| item).collect();
+        Ex::new(Ty::Record(fields), ExKind::Tuple(items), span)
+    }
+
+    /// `comptime x`
+    pub(super) fn comptime(&mut self, operand: &Expr, span: Span) -> Ex {
+        let value = self.expr(operand);
+        match value.kind {
+            ExKind::Int(_) | ExKind::Str(_) | ExKind::Error => value,
+            _ => self.wrong(span, "comptime needs a value that is known when compiling"),
+        }
+    }
+
+    /// `is_str(x)` and its like: looks at the type only.
+    pub(super) fn is_kind(&mut self, arg: &Expr, span: Span, is: fn(&Ty) -> bool) -> Ex {
+        let ty = self.expr(arg).ty;
+        if ty.is_unknown() {
+            return Ex::new(Ty::Bool, ExKind::Error, span);
+        }
+        Ex::int(u64::from(is(&ty)), Ty::Bool, span)
+    }
+
+    pub(super) fn is_literal(&self, arg: &Expr) -> bool {
+        matches!(arg.kind, ExprKind::Int(_) | ExprKind::Str(_) | ExprKind::Bool(_) | ExprKind::Positional(_))
+    }
+}
+
+/// `a.b.c` as names.
+fn member_path(expr: &Expr) -> Option<Vec<Name>> {
+    match &expr.kind {
+        ExprKind::Ident(name) => Some(vec![Name::new(name.clone(), expr.span)]),
+        ExprKind::Field { base, name, .. } => {
+            let mut path = member_path(base)?;
+            path.push(name.clone());
+            Some(path)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,348 @@
+//! Functions that send events, and those on whole maps.
+
+use bt_lang::Span;
+use bt_lang::ast::{Expr, ExprKind, Name};
+
+use super::calls::Call;
+use super::{Check, MapHolds, format};
+use crate::hir::{Ex, ExKind, St};
+use crate::ty::{I64, Ty, U64};
+use bt_abi::{Action, ActionKind, FormatPiece, FormatSize, PrintTo};
+
+/// The largest event.
+const MAX_EVENT: u32 = 32_000;
+/// How many strings `join` prints: bpftrace's number.
+const JOIN_STRINGS: u32 = 16;
+
+impl Check<'_, '_> {
+    /// A statement that sends an event.
+    fn event(&mut self, kind: ActionKind, args: Vec<Ex>, span: Span) -> Ex {
+        let args: Vec<Ex> = args.into_iter().map(Ex::ended).collect();
+        let types: Vec<_> = args.iter().map(|arg| self.shared.value_type(&arg.ty)).collect();
+        let mut action = Action::new(kind, &types, span);
+        action.callers = self.callers.iter().rev().copied().collect();
+        if action.size > MAX_EVENT {
+            let message = format!("this event has {} bytes, and at most {MAX_EVENT} are possible", action.size);
+            return self.wrong_hint(span, message, "print fewer or shorter strings: str(address, length)");
+        }
+        self.shared.actions.push(action);
+        let action = self.shared.actions.len() - 1;
+        Ex::statement(vec![St::Event { action, args }], span)
+    }
+
+    /// The format and the values that it shows.
+    pub(super) fn formatted(&mut self, call: &Call<'_>) -> Option<(Vec<FormatPiece>, Vec<Ex>)> {
+        let text = self.expr(&call.args[0]);
+        let ExKind::Str(text) = &text.kind else {
+            self.wrong(call.args[0].span, format!("{}() expects a string literal as its format", call.name));
+            return None;
+        };
+        let pieces = match format::parse(text) {
+            Ok(pieces) => pieces,
+            Err(message) => {
+                self.wrong(call.args[0].span, format!("{}: {message}", call.name));
+                return None;
+            }
+        };
+        let values: Vec<Ex> = call.args[1..].iter().map(|arg| self.expr(arg)).collect();
+        let mut rest = values.iter().zip(&call.args[1..]);
+        let mut wanted = 0;
+        for piece in &pieces {
+            let FormatPiece::Value(spec) = piece else {
+                continue;
+            };
+            for size in [spec.width, spec.precision] {
+                if size == Some(FormatSize::Field) {
+                    wanted += 1;
+                    rest.next();
+                }
+            }
+            wanted += 1;
+            let Some((value, arg)) = rest.next() else {
+                continue;
+            };
+            let problem = if value.ty.is_unknown() { Ok(()) } else { format::accepts(spec, &value.ty) };
+            if let Err(expected) = problem {
+                let (name, letter) = (self.type_name(&value.ty), spec.conversion);
+                self.wrong(
+                    arg.span,
+                    format!("{}: %{letter} specifier expects a value of type {expected} ({name} supplied)", call.name),
+                );
+            }
+            if matches!(value.ty, Ty::Agg(_) | Ty::Void) {
+                let name = self.type_name(&value.ty);
+                self.wrong(arg.span, format!("a value of type '{name}' can't be printed"));
+            }
+        }
+        if wanted != values.len() {
+            let enough = if wanted > values.len() { "not enough" } else { "too many" };
+            let message = format!(
+                "{}: {enough} arguments for format string ({wanted} expected, {} supplied)",
+                call.name,
+                values.len()
+            );
+            self.wrong(call.span, message);
+            return None;
+        }
+        Some((pieces, values))
+    }
+
+    pub(super) fn printf(&mut self, call: &Call<'_>) -> Ex {
+        let to = match call.name {
+            "errorf" => PrintTo::Error,
+            "warnf" => PrintTo::Warning,
+            _ => PrintTo::Output,
+        };
+        match self.formatted(call) {
+            Some((format, args)) => self.event(ActionKind::Printf { format, to }, args, call.span),
+            None => Ex::new(Ty::Void, ExKind::Error, call.span),
+        }
+    }
+
+    /// `fail(format, ...)`: a mistake in the script's own words, with what is known when compiling.
+    pub(super) fn fail(&mut self, call: &Call<'_>) -> Ex {
+        let Some((format, values)) = self.formatted(call) else {
+            return Ex::new(Ty::Void, ExKind::Error, call.span);
+        };
+        let (mut values, mut message) = (values.iter(), String::new());
+        for piece in &format {
+            let spec = match piece {
+                FormatPiece::Text(text) => {
+                    message.push_str(&String::from_utf8_lossy(text));
+                    continue;
+                }
+                FormatPiece::Value(spec) => spec,
+            };
+            let shown = match (values.next().map(|value| &value.kind), spec.conversion) {
+                (Some(ExKind::Str(text)), _) => String::from_utf8_lossy(text).into_owned(),
+                (Some(ExKind::Int(number)), 'x' | 'X' | 'p') => format!("{number:x}"),
+                (Some(ExKind::Int(number)), 'u') => number.to_string(),
+                (Some(ExKind::Int(number)), _) => number.cast_signed().to_string(),
+                _ => {
+                    return self
+                        .wrong(call.span, "fail() shows only what is known when compiling: literals, parameters");
+                }
+            };
+            message.push_str(&shown);
+        }
+        self.wrong(call.span, message)
+    }
+
+    pub(super) fn cat(&mut self, call: &Call<'_>) -> Ex {
+        if call.name == "system" && !self.shared.facts.allows_unsafe() {
+            return self.wrong_hint(
+                call.span,
+                "system() acts on the machine: it needs --unsafe",
+                "add --unsafe to allow it",
+            );
+        }
+        match self.formatted(call) {
+            Some((format, args)) if call.name == "system" => self.event(ActionKind::System { format }, args, call.span),
+            Some((format, args)) => self.event(ActionKind::Cat { format }, args, call.span),
+            None => Ex::new(Ty::Void, ExKind::Error, call.span),
+        }
+    }
+
+    /// What an assertion says when it does not hold.
+    pub(super) fn assertion(&mut self, message: Ex, span: Span) -> St {
+        let format = format::parse(b"assert failed: %s").unwrap_or_default();
+        let told = self.event(ActionKind::Printf { format, to: PrintTo::Error }, vec![message], span);
+        St::Expr(told)
+    }
+
+    pub(super) fn exit(&mut self, call: &Call<'_>) -> Ex {
+        let code = match call.args.first() {
+            Some(code) => self.integer(code),
+            None => Ex::int(0, I64, call.span),
+        };
+        let code = self.convert(code, I64, call.span);
+        self.leave(code, call.span)
+    }
+
+    /// Ends the script with a status.
+    pub(super) fn leave(&mut self, code: Ex, span: Span) -> Ex {
+        let mut sent = self.event(ActionKind::Exit, vec![code], span);
+        if let ExKind::Block { stmts, .. } = &mut sent.kind {
+            stmts.push(St::Return);
+        }
+        sent
+    }
+
+    pub(super) fn time(&mut self, call: &Call<'_>) -> Ex {
+        let format = match call.args.first() {
+            Some(arg) => self.literal(arg, "time").unwrap_or_default(),
+            None => "%H:%M:%S\n".to_owned(),
+        };
+        self.event(ActionKind::Time { format }, Vec::new(), call.span)
+    }
+
+    pub(super) fn join(&mut self, call: &Call<'_>) -> Ex {
+        let delimiter = match call.args.get(1) {
+            Some(arg) => self.literal(arg, "join").unwrap_or_default(),
+            None => " ".to_owned(),
+        };
+        let value = self.expr(&call.args[0]);
+        let Some((argv, space)) = self.address(value) else {
+            return self.wrong(call.span, "join() only supports int and pointer arguments");
+        };
+        let size = self.shared.config.max_strlen.min(MAX_EVENT / (JOIN_STRINGS + 1));
+        let strings = Ty::Array { elem: Box::new(Ty::Str(size / 8 * 8)), count: JOIN_STRINGS };
+        let types = [self.shared.value_type(&strings)];
+        self.shared.actions.push(Action::new(ActionKind::Join { delimiter }, &types, call.span));
+        let action = self.shared.actions.len() - 1;
+        Ex::statement(vec![St::Join { action, argv, space }], call.span)
+    }
+
+    /// `print`: a map, an element of one, or a value.
+    pub(super) fn print(&mut self, call: &Call<'_>) -> Ex {
+        let (arg, span) = (&call.args[0], call.span);
+        if let ExprKind::Map(map) = &arg.kind {
+            let id = self.map_id(&map.name.text, map.name.span);
+            if map.keys.is_empty() {
+                if !self.require_map(id, arg.span) {
+                    return Ex::new(Ty::Void, ExKind::Error, span);
+                }
+                let mut limits = Vec::new();
+                for index in 1..3 {
+                    let value = call.args.get(index).map(|arg| self.integer(arg));
+                    let value = value.unwrap_or_else(|| Ex::int(0, U64, span));
+                    limits.push(self.convert(value, U64, span));
+                }
+                return self.event(ActionKind::PrintMap { map: id }, limits, span);
+            }
+            if call.args.len() > 1 {
+                return self.wrong(span, "print() of a map's element takes no further arguments");
+            }
+            if !self.require_map(id, arg.span) {
+                return Ex::new(Ty::Void, ExKind::Error, span);
+            }
+            let key = self.key(id, &map.keys, arg.span);
+            let Some(key_ty) = self.map(id).key.clone() else {
+                return Ex::new(Ty::Void, ExKind::Error, span);
+            };
+            // The event's key has the form of the map's own.
+            let shown = Ex { ty: key_ty, ..key.clone() };
+            let mut args = vec![Ex { kind: cast_kind(key), ..shown }];
+            if let Some(MapHolds::Scalar(_)) = self.map(id).value {
+                args.push(self.map_read(map, arg.span));
+            }
+            return self.event(ActionKind::PrintElement { map: id }, args, span);
+        }
+        if call.args.len() > 1 {
+            return self.wrong_hint(span, "print() of a value takes no further arguments", "top and div are for maps");
+        }
+        let value = self.expr(arg);
+        match &value.ty {
+            Ty::Void | Ty::Agg(_) => {
+                let name = self.type_name(&value.ty);
+                self.wrong(span, format!("a value of type '{name}' can't be printed"))
+            }
+            _ => self.event(ActionKind::PrintValue, vec![value], span),
+        }
+    }
+
+    pub(super) fn clear(&mut self, call: &Call<'_>) -> Ex {
+        let Some((id, map)) = self.map_argument(&call.args[0], call.name) else {
+            return Ex::new(Ty::Void, ExKind::Error, call.span);
+        };
+        if !map.keys.is_empty() {
+            return self.wrong(call.span, format!("{}() expects a map, not an element of one", call.name));
+        }
+        if !self.require_map(id, call.args[0].span) {
+            return Ex::new(Ty::Void, ExKind::Error, call.span);
+        }
+        let kind = if call.name == "zero" { ActionKind::Zero { map: id } } else { ActionKind::Clear { map: id } };
+        self.event(kind, Vec::new(), call.span)
+    }
+
+    /// The map and key of `f(@map, key)` and `f(@map[key])`.
+    fn element_of(&mut self, call: &Call<'_>, key: Option<&Expr>) -> Option<(usize, Ex)> {
+        let (id, map) = self.map_argument(&call.args[0], call.name)?;
+        if !self.require_map(id, call.args[0].span) {
+            return None;
+        }
+        let key = match key {
+            Some(key) if map.keys.is_empty() => self.key(id, std::slice::from_ref(key), call.span),
+            Some(_) => {
+                self.wrong(call.span, format!("{}() expects a map and a key", call.name));
+                return None;
+            }
+            None => self.key(id, &map.keys, call.span),
+        };
+        Some((id, key))
+    }
+
+    pub(super) fn delete(&mut self, call: &Call<'_>) -> Ex {
+        match self.element_of(call, call.args.get(1)) {
+            Some((map, key)) => {
+                self.shared.maps[map].deletes = true;
+                Ex::new(Ty::Bool, ExKind::Delete { map, key: Box::new(key) }, call.span)
+            }
+            None => Ex::new(Ty::Bool, ExKind::Error, call.span),
+        }
+    }
+
+    pub(super) fn has_key(&mut self, call: &Call<'_>) -> Ex {
+        match self.element_of(call, call.args.get(1)) {
+            Some((map, key)) => Ex::new(Ty::Bool, ExKind::HasKey { map, key: Box::new(key) }, call.span),
+            None => Ex::new(Ty::Bool, ExKind::Error, call.span),
+        }
+    }
+
+    pub(super) fn find(&mut self, call: &Call<'_>) -> Ex {
+        let Some((map, key)) = self.element_of(call, Some(&call.args[1])) else {
+            return Ex::new(Ty::Bool, ExKind::Error, call.span);
+        };
+        let ExprKind::Var(name) = &call.args[2].kind else {
+            return self.wrong(call.args[2].span, "find() puts the value into a variable");
+        };
+        let Some(ty) = self.map_read_type(map) else {
+            return Ex::new(Ty::Bool, ExKind::Error, call.span);
+        };
+        let is_scalar = matches!(self.map(map).value, Some(MapHolds::Scalar(_)));
+        let there = Ex::new(Ty::Bool, ExKind::HasKey { map, key: Box::new(key.clone()) }, call.span);
+        let key = Box::new(key);
+        let kind = if is_scalar { ExKind::MapGet { map, key } } else { ExKind::AggGet { map, key } };
+        let value = Ex::new(ty, kind, call.span);
+        let var = self.assign_var(&Name::new(name.clone(), call.args[2].span), &value);
+        let set = St::If { cond: there.clone(), then: vec![St::SetVar { var, value }], otherwise: Vec::new() };
+        Ex::new(Ty::Bool, ExKind::Block { stmts: vec![set], value: Box::new(there) }, call.span)
+    }
+
+    pub(super) fn len(&mut self, call: &Call<'_>) -> Ex {
+        if let ExprKind::Map(map) = &call.args[0].kind
+            && map.keys.is_empty()
+        {
+            let id = self.map_id(&map.name.text, map.name.span);
+            let keyed = self.map(id).key.as_ref().is_some_and(|key| *key != Ty::Void);
+            let stack = matches!(&self.map(id).value, Some(MapHolds::Scalar(Ty::Stack { .. })));
+            if !stack || keyed {
+                if !self.require_map(id, call.args[0].span) {
+                    return Ex::new(I64, ExKind::Error, call.span);
+                }
+                if !keyed {
+                    return self.wrong(call.span, "len() counts the keys of a map, and this one has none");
+                }
+                return Ex::new(I64, ExKind::Len(id), call.span);
+            }
+        }
+        let value = self.expr(&call.args[0]);
+        match value.ty {
+            Ty::Unknown => Ex::new(I64, ExKind::Error, call.span),
+            Ty::Stack { user, .. } => {
+                let offset = if user { 8 } else { 0 };
+                let bytes = Ex::new(I64, ExKind::Part { base: Box::new(value), offset, bits: None }, call.span);
+                super::ops::arithmetic(bt_lang::ast::BinaryOp::Div, bytes, Ex::int(8, I64, call.span), call.span)
+            }
+            ref ty => {
+                let name = self.type_name(ty);
+                self.wrong(call.span, format!("len() takes a map, ustack or kstack, not '{name}'"))
+            }
+        }
+    }
+}
+
+/// The kind of a key, for an expression of the map's own key type.
+fn cast_kind(key: Ex) -> ExKind {
+    if key.ty.is_scalar() && key.constant().is_none() { ExKind::Convert(Box::new(key)) } else { key.kind }
+}

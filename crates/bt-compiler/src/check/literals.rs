@@ -1,0 +1,110 @@
+//! Names and literals.
+
+use bt_lang::Span;
+
+use super::Check;
+use super::builtins::BUILTINS;
+use super::expr::smallest;
+use crate::headers;
+use crate::hir::{Ex, ExKind};
+use crate::ty::{Space, Ty};
+
+impl Check<'_, '_> {
+    pub(super) fn string(&mut self, bytes: Vec<u8>, span: Span) -> Ex {
+        let size = bytes.len() as u32 + 1;
+        Ex::new(Ty::Str(size), ExKind::Str(bytes), span)
+    }
+
+    /// A bare name: a builtin, a constant of the script's or an enumeration's.
+    pub(super) fn ident(&mut self, name: &str, span: Span) -> Ex {
+        let plain = name.strip_prefix("__builtin_").unwrap_or(name);
+        if let Some(builtin) = BUILTINS.iter().find(|builtin| builtin.name == plain || builtin.name == name) {
+            return (builtin.make)(self, span);
+        }
+        if name == "args" {
+            return self.args_value(span);
+        }
+        if let Some(value) = self.numbered(name, span) {
+            return value;
+        }
+        if let Some(define) = self.shared.defines.get(name).cloned() {
+            let value = self.expr(&define);
+            return Ex { span, ..value };
+        }
+        if name == "NULL" {
+            return Ex::int(0, smallest(0), span);
+        }
+        if let Some(value) = self.enumerator(name, span) {
+            return value;
+        }
+        let constant = headers::find(name);
+        if let (Some((_, number)), true) = (constant, self.shared.includes) {
+            let ty = if number < 0 { crate::ty::I64 } else { smallest(number.cast_unsigned()) };
+            return Ex::int(number.cast_unsigned(), ty, span);
+        }
+        if !self.shared.would_tell(span) {
+            return Ex::error(span);
+        }
+        let near = bt_lang::nearest(name, BUILTINS.iter().map(|builtin| builtin.name)).join(", ");
+        let hint = if let Some((header, _)) = constant {
+            format!("#include <{header}> has it, or --include {header}")
+        } else if near.is_empty() {
+            "strings are in quotes, variables begin with $, maps with @".to_owned()
+        } else {
+            format!("did you mean {near}?")
+        };
+        self.wrong_hint(span, format!("unknown identifier: '{name}'"), hint)
+    }
+
+    /// `arg0` and `sarg0`.
+    fn numbered(&mut self, name: &str, span: Span) -> Option<Ex> {
+        let number = |prefix: &str| name.strip_prefix(prefix).and_then(|digits| digits.parse::<u32>().ok());
+        if let Some(number) = number("arg") {
+            return Some(self.argument(number, span));
+        }
+        number("sarg").map(|number| self.stack_argument(number, span))
+    }
+
+    fn enumerator(&mut self, name: &str, span: Span) -> Option<Ex> {
+        let mut found = self.shared.find_enumerator(name);
+        if found.is_none() && !self.shared.kernel_asked {
+            self.shared.load_kernel_types();
+            found = self.shared.find_enumerator(name);
+        }
+        let (ty, value) = found?;
+        let ty = self.ty_in(ty, Space::Any);
+        Some(Ex::int(value.cast_unsigned(), ty, span))
+    }
+
+    /// `$1`: a number if it looks like one, a string otherwise; 0 if there is none.
+    pub(super) fn positional(&mut self, number: u32, span: Span) -> Ex {
+        let Some(text) = self.param(number) else {
+            return Ex::int(0, smallest(0), span);
+        };
+        match self::number(&text) {
+            Some(value) if text.starts_with('-') => Ex::int(value, crate::ty::I64, span),
+            Some(value) => Ex::int(value, smallest(value), span),
+            None => self.string(text.into_bytes(), span),
+        }
+    }
+
+    pub(super) fn param(&self, number: u32) -> Option<String> {
+        let index = (number as usize).checked_sub(1)?;
+        // `--name=value` is for getopt.
+        self.shared.facts.params().iter().filter(|param| !param.starts_with("--")).nth(index).cloned()
+    }
+}
+
+/// A number as written on the command line.
+pub(super) fn number(text: &str) -> Option<u64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let value = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok()?,
+        None if digits.len() > 1 && digits.starts_with('0') => u64::from_str_radix(&digits[1..], 8).ok()?,
+        None => digits.parse().ok()?,
+    };
+    Some(if negative { value.wrapping_neg() } else { value })
+}

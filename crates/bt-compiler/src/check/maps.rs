@@ -1,0 +1,248 @@
+//! Maps: their keys, reading and writing them.
+
+use bt_lang::Span;
+use bt_lang::ast::{BinaryOp, Expr, ExprKind, MapRef};
+
+use super::{Check, MapHolds, MapInfo};
+use crate::hir::{Ex, ExKind, MapId, St};
+use crate::ty::{I64, Ty, U64};
+
+impl Check<'_, '_> {
+    /// The map of this name, a new one if there is none.
+    pub(super) fn map_id(&mut self, name: &str, span: Span) -> MapId {
+        if let Some(known) = self.shared.maps.iter().position(|map| map.name == name) {
+            return known;
+        }
+        self.shared.maps.push(MapInfo { name: name.to_owned(), span, ..MapInfo::default() });
+        self.shared.maps.len() - 1
+    }
+
+    /// The key of one use of a map, which its type takes part in making.
+    pub(super) fn key(&mut self, map: MapId, keys: &[Expr], span: Span) -> Ex {
+        let values: Vec<Ex> = keys.iter().map(|key| self.expr(key)).collect();
+        let key = match values.len() {
+            0 => Ex::int(0, Ty::Void, span),
+            1 => values.into_iter().next().unwrap_or_else(|| Ex::error(span)),
+            _ => self.whole(values, span, |values| Ty::Tuple(values.iter().map(|value| value.ty.clone()).collect())),
+        };
+        self.join_key(map, key, span)
+    }
+
+    pub(super) fn join_key(&mut self, map: MapId, key: Ex, span: Span) -> Ex {
+        let name = self.map(map).name.clone();
+        if matches!(key.ty, Ty::Agg(_)) || (key.ty == Ty::Void && key.constant().is_none()) {
+            let ty = self.type_name(&key.ty);
+            return self.wrong(key.span, format!("a value of type '{ty}' can't be a key of @{name}"));
+        }
+        let known = self.map(map).key.clone();
+        let joined = match (&known, &key.ty) {
+            (None, ty) => Some((*ty).clone()),
+            (Some(Ty::Void), Ty::Void) => Some(Ty::Void),
+            (Some(Ty::Void), _) => {
+                return self.wrong(span, format!("@{name} has a key here, and had none before"));
+            }
+            (Some(_), Ty::Void) => {
+                return self.wrong(span, format!("@{name} has no key here, and had one before"));
+            }
+            (Some(known), ty) => known.join(ty),
+        };
+        match joined {
+            // While parts are unknown the map's key is left open.
+            Some(ty) if !ty.is_unknown() => self.shared.maps[map].key = Some(ty),
+            Some(_) => {}
+            None => {
+                let known = known.map(|ty| self.type_name(&ty)).unwrap_or_default();
+                let new = self.type_name(&key.ty);
+                return self.wrong(
+                    key.span,
+                    format!("argument mismatch for @{name}: trying to access with arguments: '{new}' when map expects arguments: '{known}'"),
+                );
+            }
+        }
+        key
+    }
+
+    /// What reading the map gives, if it can be read and is known.
+    pub(super) fn map_read_type(&self, map: MapId) -> Option<Ty> {
+        match &self.map(map).value {
+            Some(MapHolds::Scalar(ty)) => Some(ty.clone()),
+            Some(MapHolds::Agg(agg)) => agg.read_type(),
+            None => None,
+        }
+    }
+
+    /// A map as a value.
+    pub(super) fn map_read(&mut self, map: &MapRef, span: Span) -> Ex {
+        let id = self.map_id(&map.name.text, map.name.span);
+        let name = &map.name.text;
+        if map.keys.is_empty() && self.map(id).key.as_ref().is_some_and(|key| *key != Ty::Void) {
+            return self.wrong_hint(
+                span,
+                format!("@{name} has no key here, and had one before"),
+                "name a key, or use print(), clear(), len() or a for loop",
+            );
+        }
+        if self.map(id).value.is_none() {
+            // Keys are looked at for their own mistakes.
+            map.keys.iter().for_each(|key| drop(self.expr(key)));
+            self.undefined_map(name, span);
+            return Ex::error(span);
+        }
+        let key = self.key(id, &map.keys, span);
+        if key.kind == ExKind::Error {
+            return Ex::error(span);
+        }
+        let key = Box::new(key);
+        match self.map(id).value.clone() {
+            Some(MapHolds::Scalar(ty)) => Ex::new(ty, ExKind::MapGet { map: id, key }, span),
+            Some(MapHolds::Agg(agg)) => {
+                if let Some(ty) = agg.read_type() {
+                    Ex::new(ty, ExKind::AggGet { map: id, key }, span)
+                } else {
+                    let holds = agg.name();
+                    self.wrong_hint(
+                        span,
+                        format!("a value of type '{holds}' can't be used in an expression"),
+                        "print() can show it",
+                    )
+                }
+            }
+            None => Ex::error(span),
+        }
+    }
+
+    /// `@map[keys] = value`, and with an operator.
+    pub(super) fn assign_map(
+        &mut self,
+        map: &MapRef,
+        span: Span,
+        op: Option<BinaryOp>,
+        value: &Expr,
+        out: &mut Vec<St>,
+    ) {
+        let (id, whole) = (self.map_id(&map.name.text, map.name.span), span.to(value.span));
+        if op.is_none()
+            && let ExprKind::Call { func, args } = &value.kind
+            && let Some(aggregate) = super::aggregates::find(&func.text)
+        {
+            let key = self.key(id, &map.keys, span);
+            out.extend(self.aggregate(aggregate, id, key, args, (value.span, whole)));
+            return;
+        }
+        // What is read by the value comes before what the assignment says of the map.
+        let value = match op {
+            Some(op) => {
+                let right = self.expr(value);
+                if self.map(id).value.is_none() {
+                    self.hold(id, &I64, span);
+                }
+                let left = self.map_read(map, span);
+                self.binary(op, left, right, whole)
+            }
+            None => self.expr(value),
+        };
+        let key = self.key(id, &map.keys, span);
+        self.hold_value(id, &value, span);
+        if let Some(MapHolds::Agg(_)) = self.map(id).value {
+            return;
+        }
+        out.push(St::SetMap { map: id, key, value, span: whole });
+    }
+
+    /// That the map is given this value.
+    pub(super) fn hold_value(&mut self, map: MapId, value: &Ex, span: Span) {
+        match &value.ty {
+            Ty::Void | Ty::Agg(_) => {
+                self.wrong(value.span, "this has no value that a map could hold");
+            }
+            Ty::Unknown => {}
+            ty => {
+                let ty = ty.clone();
+                self.hold(map, &ty, span);
+            }
+        }
+    }
+
+    /// That the map holds values of a type.
+    fn hold(&mut self, map: MapId, ty: &Ty, span: Span) {
+        let name = self.map(map).name.clone();
+        let joined = match &self.map(map).value {
+            None => Some(ty.clone()),
+            Some(MapHolds::Scalar(known)) => known.join(ty),
+            Some(MapHolds::Agg(agg)) => {
+                let holds = agg.name();
+                let new = self.type_name(ty);
+                self.wrong(
+                    span,
+                    format!(
+                        "map value '{holds}' cannot be assigned from '{new}': @{name} holds what {} gives",
+                        holds.trim_end_matches("_t")
+                    ),
+                );
+                return;
+            }
+        };
+        if let Some(ty) = joined {
+            if self.map(map).value.is_none() {
+                self.shared.maps[map].span = span;
+            }
+            self.shared.maps[map].value = Some(MapHolds::Scalar(ty));
+        } else {
+            let old = self.map_read_type(map).map(|ty| self.type_name(&ty)).unwrap_or_default();
+            let new = self.type_name(ty);
+            self.wrong(span, format!("type mismatch for @{name}: it holds '{old}', and this is '{new}'"));
+        }
+    }
+
+    /// `@map++` and the like.
+    pub(super) fn step_map(&mut self, map: &MapRef, by: i64, post: bool, span: Span) -> Ex {
+        let id = self.map_id(&map.name.text, map.name.span);
+        let signed = by < 0 || matches!(&self.map(id).value, Some(MapHolds::Scalar(ty)) if ty.is_signed());
+        let key = self.key(id, &map.keys, span);
+        match self.map_read_type(id) {
+            Some(ty) if !matches!(ty, Ty::Int { .. } | Ty::Ptr { .. } | Ty::Bool) => {
+                let name = self.type_name(&ty);
+                return self.wrong(span, format!("++ and -- can't be used on a value of type '{name}'"));
+            }
+            Some(Ty::Ptr { .. }) => {}
+            _ => self.hold(id, if signed { &I64 } else { &U64 }, span),
+        }
+        let ty = self.map_read_type(id).unwrap_or(I64);
+        let by = by * self.step_of(&ty);
+        Ex::new(ty, ExKind::StepMap { map: id, key: Box::new(key), by, post }, span)
+    }
+
+    /// A map named as an argument: its number, and its keys.
+    pub(super) fn map_argument<'e>(&mut self, arg: &'e Expr, what: &str) -> Option<(MapId, &'e MapRef)> {
+        if let ExprKind::Map(map) = &arg.kind {
+            Some((self.map_id(&map.name.text, map.name.span), map))
+        } else {
+            self.wrong(arg.span, format!("{what}() expects a map to be provided"));
+            None
+        }
+    }
+
+    /// A map that is given no value anywhere.
+    pub(super) fn undefined_map(&mut self, name: &str, span: Span) {
+        // A probe that is not there could be the one that gives it a value.
+        if self.shared.lacks_probes || !self.shared.would_tell(span) {
+            return;
+        }
+        let known = self.shared.maps.iter().filter(|map| map.value.is_some()).map(|map| map.name.as_str());
+        let hint = match bt_lang::nearest(name, known).first() {
+            Some(near) => format!("did you mean @{near}?"),
+            None => "a map must be given a value somewhere in the script".to_owned(),
+        };
+        self.wrong_hint(span, format!("undefined map: @{name}"), hint);
+    }
+
+    /// That a map which is only asked about exists.
+    pub(super) fn require_map(&mut self, map: MapId, span: Span) -> bool {
+        let known = self.map(map).value.is_some();
+        if !known {
+            let name = self.map(map).name.clone();
+            self.undefined_map(&name, span);
+        }
+        known
+    }
+}

@@ -1,0 +1,257 @@
+//! Functions that read and make values in memory.
+
+use bt_lang::ast::{BinaryOp, Expr, ExprKind};
+
+use super::Check;
+use super::calls::Call;
+use crate::hir::{Ex, ExKind, Fun};
+use crate::ty::{I64, Space, Ty, U64};
+
+/// The longest string that can be asked for: a per-CPU value has 32 KiB, and an event's offsets 15 bits.
+const MAX_STR: u32 = 16 << 10;
+
+impl Check<'_, '_> {
+    /// A length that is written down limits the room; any other limits what is read.
+    fn length(&mut self, arg: Option<&Expr>, most: u32, what: &str) -> (u32, Option<Ex>) {
+        let Some(arg) = arg else {
+            return (most, None);
+        };
+        let value = self.integer(arg);
+        match value.constant() {
+            Some(number) if number <= u64::from(most) => (number as u32, None),
+            Some(number) if value.ty.is_signed() && number.cast_signed() < 0 => {
+                self.wrong(arg.span, format!("{what}() length cannot be negative"));
+                (most, None)
+            }
+            Some(_) => (most, None),
+            None => (most, Some(value)),
+        }
+    }
+
+    /// The room of a string that a function makes, and the limit that is known at run time only.
+    pub(super) fn text_room(&mut self, arg: Option<&Expr>, what: &str) -> (u32, Option<Ex>) {
+        let most = self.shared.config.max_strlen.min(MAX_STR);
+        self.length(arg, most, what)
+    }
+
+    pub(super) fn str_call(&mut self, call: &Call<'_>) -> Ex {
+        let (span, most) = (call.span, self.shared.config.max_strlen.min(MAX_STR));
+        // `str($1)`: a parameter's text, whatever it looks like; `str($1 + 2)`: without its first two bytes.
+        if let Some((number, skipped)) = self.text_of_param(&call.args[0]) {
+            let mut text = self.param(number).unwrap_or_default().into_bytes();
+            text.drain(..skipped.min(text.len()));
+            let (room, _) = self.length(call.args.get(1), most, call.name);
+            text.truncate(room as usize);
+            return self.string(text, span);
+        }
+        let value = self.expr(&call.args[0]);
+        // As in bpftrace, a length that is given counts the end; a string that is cut by the setting has none.
+        let (length, limit) = self.length(call.args.get(1), most, call.name);
+        let room = length.max(1);
+        // A length that is as long as strings get is a length nevertheless: what it leaves out is not missed.
+        let limit = match call.args.get(1).map(|arg| &arg.kind) {
+            Some(ExprKind::Int(int)) if int.value == u64::from(most) => Some(Ex::int(int.value, U64, span)),
+            _ => limit,
+        };
+        let ty = Ty::Str(room);
+        match &value.ty {
+            Ty::Unknown => return Ex::new(ty, ExKind::Error, span),
+            Ty::Str(size) => {
+                let ty = Ty::Str(room.min(*size));
+                let args = std::iter::once(value).chain(limit).collect();
+                return Ex::new(ty, ExKind::Fun(Fun::CutStr, args), span);
+            }
+            Ty::Array { elem, count } if elem.size() == 1 => {
+                let ty = Ty::Str(room.min(*count + 1));
+                let args = std::iter::once(value).chain(limit).collect();
+                return Ex::new(ty, ExKind::Fun(Fun::CutStr, args), span);
+            }
+            _ => {}
+        }
+        let Some((addr, space)) = self.address(value.clone()) else {
+            let name = self.type_name(&value.ty);
+            return self.wrong(span, format!("{}() takes an integer or a pointer, not '{name}'", call.name));
+        };
+        let space = if call.name == "kstr" { Space::Kernel } else { space };
+        let args = std::iter::once(addr).chain(limit).collect();
+        Ex::new(ty, ExKind::Fun(Fun::ReadStr(space), args), span)
+    }
+
+    /// A parameter's number, and how many bytes of its text are left out.
+    fn text_of_param(&mut self, arg: &Expr) -> Option<(u32, usize)> {
+        match &arg.kind {
+            ExprKind::Positional(number) => Some((*number, 0)),
+            ExprKind::Binary { op: BinaryOp::Add, left, right, .. } => {
+                let ExprKind::Positional(number) = left.kind else {
+                    return None;
+                };
+                // Of a number it is an address.
+                self.param(number).filter(|text| super::literals::number(text).is_none())?;
+                let skipped = self.integer(right).constant()?;
+                Some((number, usize::try_from(skipped).unwrap_or(usize::MAX)))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn buf(&mut self, call: &Call<'_>) -> Ex {
+        let span = call.span;
+        let value = self.expr(&call.args[0]);
+        if value.ty.is_unknown() {
+            return Ex::error(span);
+        }
+        let known = match &value.ty {
+            Ty::Array { .. } | Ty::Str(_) | Ty::C { .. } => Some(value.ty.size()),
+            _ => None,
+        };
+        let most = self.shared.config.max_strlen.min(MAX_STR);
+        let (room, limit) = match (call.args.get(1), known) {
+            (None, Some(size)) => (size.min(most), None),
+            (None, None) => {
+                let name = self.type_name(&value.ty);
+                return self.wrong(span, format!("buf() needs a length for '{name}': only arrays have one"));
+            }
+            (arg, _) => self.length(arg, most, "buf"),
+        };
+        let own = !matches!(value.kind, ExKind::At { .. }) && !value.ty.is_scalar();
+        if own {
+            let args = std::iter::once(value).chain(limit).collect();
+            return Ex::new(Ty::Buf(room.min(known.unwrap_or(room))), ExKind::Fun(Fun::CutStr, args), span);
+        }
+        let Some((addr, space)) = self.address(value) else {
+            return self.wrong(span, "buf() expects an integer, pointer or array argument");
+        };
+        let args = std::iter::once(addr).chain(limit).collect();
+        Ex::new(Ty::Buf(room), ExKind::Fun(Fun::ReadBuf(space), args), span)
+    }
+
+    fn text_argument(&mut self, arg: &Expr, what: &str) -> Option<Ex> {
+        let value = self.expr(arg);
+        match value.ty.clone() {
+            Ty::Str(_) => Some(value),
+            Ty::Unknown => None,
+            Ty::Ptr { space, .. } => {
+                let most = self.shared.config.max_strlen.min(MAX_STR);
+                Some(Ex::new(Ty::Str(most), ExKind::Fun(Fun::ReadStr(space), vec![value]), arg.span))
+            }
+            Ty::Array { elem, count } if elem.size() == 1 => {
+                Some(Ex::new(Ty::Str(count + 1), ExKind::Fun(Fun::CutStr, vec![value]), arg.span))
+            }
+            ty => {
+                let name = self.type_name(&ty);
+                self.wrong(arg.span, format!("{what}() only accepts string types ('{name}' provided)"));
+                None
+            }
+        }
+    }
+
+    pub(super) fn strncmp(&mut self, call: &Call<'_>) -> Ex {
+        let left = self.text_argument(&call.args[0], "strncmp");
+        let right = self.text_argument(&call.args[1], "strncmp");
+        let length = self.integer(&call.args[2]);
+        let (Some(left), Some(right)) = (left, right) else {
+            return Ex::new(I64, ExKind::Error, call.span);
+        };
+        let Some(count) = length.constant() else {
+            return self.wrong(call.args[2].span, "strncmp() needs a literal length");
+        };
+        if let (ExKind::Str(l), ExKind::Str(r)) = (&left.kind, &right.kind) {
+            let end = |text: &[u8]| text.iter().copied().chain([0]).take(count as usize).collect::<Vec<u8>>();
+            return Ex::int(u64::from(end(l) != end(r)), I64, call.span);
+        }
+        let count = u32::try_from(count).unwrap_or(u32::MAX).min(left.ty.size().max(right.ty.size()));
+        let kind = ExKind::StrnCmp { left: Box::new(left), right: Box::new(right), count };
+        Ex::new(I64, kind, call.span)
+    }
+
+    pub(super) fn strcontains(&mut self, call: &Call<'_>) -> Ex {
+        let text = self.text_argument(&call.args[0], "strcontains");
+        let part = self.text_argument(&call.args[1], "strcontains");
+        let (Some(text), Some(part)) = (text, part) else {
+            return Ex::new(Ty::Bool, ExKind::Error, call.span);
+        };
+        if let (ExKind::Str(text), ExKind::Str(part)) = (&text.kind, &part.kind) {
+            let found = part.is_empty() || text.windows(part.len()).any(|window| window == part.as_slice());
+            return Ex::int(u64::from(found), Ty::Bool, call.span);
+        }
+        Ex::new(Ty::Bool, ExKind::Fun(Fun::Contains, vec![text, part]), call.span)
+    }
+
+    pub(super) fn strlen(&mut self, call: &Call<'_>) -> Ex {
+        let Some(text) = self.text_argument(&call.args[0], "strlen") else {
+            return Ex::new(U64, ExKind::Error, call.span);
+        };
+        match &text.kind {
+            ExKind::Str(bytes) => Ex::int(bytes.len() as u64, U64, call.span),
+            _ => Ex::new(U64, ExKind::Fun(Fun::StrLen, vec![text]), call.span),
+        }
+    }
+
+    pub(super) fn strcap(&mut self, call: &Call<'_>) -> Ex {
+        let value = self.expr(&call.args[0]);
+        match &value.ty {
+            Ty::Str(size) => Ex::int(u64::from(*size), I64, call.span),
+            Ty::Array { count, .. } => Ex::int(u64::from(*count), I64, call.span),
+            Ty::Unknown => value,
+            _ => Ex::int(u64::from(self.shared.config.max_strlen), I64, call.span),
+        }
+    }
+
+    pub(super) fn ntop(&mut self, call: &Call<'_>) -> Ex {
+        let values: Vec<Ex> = call.args.iter().map(|arg| self.expr(arg)).collect();
+        let mut values = values.into_iter();
+        let (family, value) = match (values.next(), values.next()) {
+            (Some(family), Some(value)) => (Some(family), value),
+            (Some(value), None) => (None, value),
+            _ => return Ex::error(call.span),
+        };
+        let fun = match &value.ty {
+            Ty::Unknown => return Ex::new(Ty::Inet, ExKind::Error, call.span),
+            Ty::Int { .. } if family.is_none() => Fun::Inet4,
+            Ty::Int { .. } => Fun::InetFamily,
+            Ty::Array { elem, count: 4 | 16 } if elem.size() == 1 => Fun::InetBytes,
+            Ty::Str(4 | 16) => Fun::InetBytes,
+            ty if ty.size() == 4 || ty.size() == 16 => Fun::InetBytes,
+            ty => {
+                let name = self.type_name(ty);
+                return self.wrong(call.span, format!("ntop() expects an integer or array argument, not '{name}'"));
+            }
+        };
+        let args = if fun == Fun::InetFamily { family.into_iter().chain([value]).collect() } else { vec![value] };
+        Ex::new(Ty::Inet, ExKind::Fun(fun, args), call.span)
+    }
+
+    pub(super) fn pton(&mut self, call: &Call<'_>) -> Ex {
+        let Some(text) = self.literal(&call.args[0], "pton") else {
+            return Ex::error(call.span);
+        };
+        let bytes = match text.parse::<std::net::IpAddr>() {
+            Ok(std::net::IpAddr::V4(address)) => address.octets().to_vec(),
+            Ok(std::net::IpAddr::V6(address)) => address.octets().to_vec(),
+            Err(_) => {
+                return self.wrong(call.args[0].span, format!("pton() expects an IPv4 or IPv6 address, got '{text}'"));
+            }
+        };
+        let elem = Box::new(Ty::Int { size: 1, signed: false });
+        Ex::new(Ty::Array { elem, count: bytes.len() as u32 }, ExKind::Str(bytes), call.span)
+    }
+
+    pub(super) fn macaddr(&mut self, call: &Call<'_>) -> Ex {
+        let value = self.expr(&call.args[0]);
+        match &value.ty {
+            Ty::Unknown => Ex::new(Ty::Mac, ExKind::Error, call.span),
+            ty if ty.is_scalar() => {
+                let space = self.space_of(&value);
+                Ex::new(Ty::Mac, ExKind::Fun(Fun::Mac(space), vec![value]), call.span)
+            }
+            ty if ty.size() == 6 => Ex { ty: Ty::Mac, span: call.span, ..value },
+            ty => {
+                let name = self.type_name(ty);
+                self.wrong(
+                    call.span,
+                    format!("macaddr() argument must be 6 bytes in size, not a '{name}' of {}", value.ty.size()),
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Operators.
+
+use bt_lang::Span;
+use bt_lang::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
+
+use super::Check;
+use crate::fold;
+use crate::hir::{Ex, ExKind};
+use crate::ty::{I64, Ty, U64};
+
+impl Check<'_, '_> {
+    pub(super) fn negate(&mut self, op: UnaryOp, value: Ex, span: Span) -> Ex {
+        let negative = op == UnaryOp::Neg;
+        match (&value.ty, value.constant()) {
+            (Ty::Unknown, _) => value,
+            (Ty::Int { .. }, Some(number)) if negative => {
+                let result = number.wrapping_neg();
+                Ex::int(result, smallest_signed(result.cast_signed()), span)
+            }
+            (Ty::Int { .. }, Some(number)) => Ex::int(!number, U64, span),
+            (ty, _) if ty.is_number() => {
+                let signed = negative || ty.is_signed();
+                let inner = Box::new(value);
+                let kind = if negative { ExKind::Neg(inner) } else { ExKind::BitNot(inner) };
+                Ex::new(Ty::Int { size: 8, signed }, kind, span)
+            }
+            (ty, _) => {
+                let name = self.type_name(ty);
+                let sign = op.text();
+                self.wrong(span, format!("the {sign} operator can't be used on a value of type '{name}'"))
+            }
+        }
+    }
+
+    pub(super) fn logic(&mut self, op: BinaryOp, left: Ex, right: Ex, span: Span) -> Ex {
+        if let (Some(l), Some(r)) = (left.constant(), right.constant()) {
+            return Ex::int(fold::binary(op, l, r, false).unwrap_or(0), Ty::Bool, span);
+        }
+        let kind = ExKind::Binary { op, left: Box::new(left), right: Box::new(right), signed: false };
+        Ex::new(Ty::Bool, kind, span)
+    }
+
+    pub(super) fn binary(&mut self, op: BinaryOp, left: Ex, right: Ex, span: Span) -> Ex {
+        if left.ty.is_unknown() || right.ty.is_unknown() {
+            // The other's mistakes are told already; a comparison's type is known nevertheless.
+            return if is_comparison(op) { Ex::new(Ty::Bool, ExKind::Error, span) } else { Ex::error(span) };
+        }
+        match (&left.ty, &right.ty) {
+            (Ty::Ptr { .. }, b) if b.is_number() && matches!(op, BinaryOp::Add | BinaryOp::Sub) => {
+                self.move_pointer(op, left, right, span)
+            }
+            (a, Ty::Ptr { .. }) if a.is_number() && op == BinaryOp::Add => self.move_pointer(op, right, left, span),
+            (a, b) if a.is_number() && b.is_number() => arithmetic(op, left, right, span),
+            (Ty::Str(_), Ty::Str(_)) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) => self.same(op, left, right, span),
+            (Ty::Str(_), Ty::Str(_)) => {
+                let sign = op.text();
+                self.wrong(span, format!("the {sign} operator can't be used on strings; == and != can"))
+            }
+            (a, b) if a.is_scalar() && b.is_scalar() => {
+                if is_comparison(op) || matches!(op, BinaryOp::Sub | BinaryOp::BitAnd | BinaryOp::Add | BinaryOp::Shr) {
+                    arithmetic(op, left, right, span)
+                } else {
+                    self.mismatch(op, &left.ty.clone(), &right.ty.clone(), span)
+                }
+            }
+            (a, b) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) && a.join(b).is_some() => {
+                self.same(op, left, right, span)
+            }
+            (a, b) => {
+                let (a, b) = (a.clone(), b.clone());
+                self.mismatch(op, &a, &b, span)
+            }
+        }
+    }
+
+    fn mismatch(&mut self, op: BinaryOp, left: &Ty, right: &Ty, span: Span) -> Ex {
+        let (left, right, sign) = (self.type_name(left), self.type_name(right), op.text());
+        self.wrong(span, format!("type mismatch for '{sign}': comparing '{left}' with '{right}'"))
+    }
+
+    fn same(&mut self, op: BinaryOp, left: Ex, right: Ex, span: Span) -> Ex {
+        let negate = op == BinaryOp::Ne;
+        if let (ExKind::Str(l), ExKind::Str(r)) = (&left.kind, &right.kind) {
+            return Ex::int(u64::from((l == r) != negate), Ty::Bool, span);
+        }
+        Ex::new(Ty::Bool, ExKind::Same { left: Box::new(left), right: Box::new(right), negate }, span)
+    }
+
+    /// A pointer and a number of elements.
+    fn move_pointer(&mut self, op: BinaryOp, pointer: Ex, by: Ex, span: Span) -> Ex {
+        let ty = pointer.ty.clone();
+        let Ty::Ptr { to, .. } = ty else {
+            return Ex::error(span);
+        };
+        let size = if to.is_void() { 1 } else { self.shared.types.size_of(to).unwrap_or(1).max(1) };
+        let step = arithmetic(BinaryOp::Mul, by, Ex::int(size, I64, span), span);
+        if op == BinaryOp::Add
+            && let Some(bytes) = step.constant()
+        {
+            return Ex { span, ..pointer.offset(bytes, ty) };
+        }
+        let kind = ExKind::Binary { op, left: Box::new(pointer), right: Box::new(step), signed: false };
+        Ex::new(ty, kind, span)
+    }
+
+    /// How far `++` moves a value of a type: a pointer, by what it points to.
+    pub(super) fn step_of(&self, ty: &Ty) -> i64 {
+        match ty {
+            Ty::Ptr { to, .. } if !to.is_void() => {
+                self.shared.types.size_of(*to).map_or(1, |size| size.max(1).cast_signed())
+            }
+            _ => 1,
+        }
+    }
+
+    /// `++` and `--`.
+    pub(super) fn step(&mut self, operand: &Expr, by: i64, post: bool, span: Span) -> Ex {
+        match &operand.kind {
+            ExprKind::Var(name) => {
+                let value = self.variable(name, operand.span);
+                let ExKind::Var(var) = value.kind else {
+                    return value;
+                };
+                let by = by * self.step_of(&value.ty);
+                if !matches!(value.ty, Ty::Int { .. } | Ty::Ptr { .. }) {
+                    let name = self.type_name(&value.ty);
+                    return self.wrong(span, format!("++ and -- can't be used on a value of type '{name}'"));
+                }
+                // What is counted outgrows the type that its first value had.
+                if let Ty::Int { signed, .. } = value.ty {
+                    let wide = Ex::int(0, Ty::Int { size: 8, signed }, span);
+                    if !self.vars[var].fixed {
+                        self.widen(var, span, &wide);
+                    }
+                }
+                Ex::new(self.var_type(var).clone(), ExKind::StepVar { var, by, post }, span)
+            }
+            ExprKind::Map(map) => self.step_map(map, by, post, span),
+            _ => self.wrong(span, "++ and -- can be used on variables and maps only"),
+        }
+    }
+}
+
+pub(super) fn is_comparison(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
+}
+
+/// An operation on two numbers.
+pub(super) fn arithmetic(op: BinaryOp, left: Ex, right: Ex, span: Span) -> Ex {
+    // As bpftrace's manual has it: a sign on either side is one of the result, and a difference always has one. Addresses
+    // have none.
+    let numbers = left.ty.is_number() && right.ty.is_number();
+    let signed = numbers && (left.ty.is_signed() || right.ty.is_signed() || op == BinaryOp::Sub);
+    // A shift's sign is that of what is shifted.
+    let signed = if matches!(op, BinaryOp::Shl | BinaryOp::Shr) { left.ty.is_signed() } else { signed };
+    let ty = if is_comparison(op) { Ty::Bool } else { Ty::Int { size: 8, signed } };
+    let known = left.constant().zip(right.constant()).and_then(|(l, r)| fold::binary(op, l, r, signed));
+    match known {
+        Some(value) if is_comparison(op) => Ex::int(value, Ty::Bool, span),
+        Some(value) => Ex::int(value, ty, span),
+        None => {
+            let kind = ExKind::Binary { op, left: Box::new(left), right: Box::new(right), signed };
+            Ex::new(ty, kind, span)
+        }
+    }
+}
+
+/// The smallest signed type that holds a number.
+fn smallest_signed(value: i64) -> Ty {
+    let size = match value {
+        -0x80..=0x7f => 1,
+        -0x8000..=0x7fff => 2,
+        -0x8000_0000..=0x7fff_ffff => 4,
+        _ => 8,
+    };
+    Ty::Int { size, signed: true }
+}

@@ -1,0 +1,107 @@
+//! Functions for which the kernel itself must know what a pointer points to: it follows the pointer from where it gave it
+//! to the program, so that it must be written out in the call.
+
+use bt_lang::Span;
+use bt_lang::ast::ProbeKind;
+use typeinfo::{NameKind, TypeRef};
+
+use super::Check;
+use super::calls::Call;
+use crate::hir::{Ex, ExKind, Fun};
+use crate::ty::{Space, Ty, U64};
+
+/// The enumeration that names the machine's system calls, where the program that compiles has put one into the script.
+const CALLS: &str = "dptrace_syscall";
+
+impl Check<'_, '_> {
+    /// `path(path[, length])`
+    pub(super) fn path(&mut self, call: &Call<'_>) -> Ex {
+        let (room, limit) = self.text_room(call.args.get(1), call.name);
+        let ty = Ty::Str(room.max(1));
+        if limit.is_some() {
+            return self.wrong(call.span, "path() needs a literal length");
+        }
+        self.of_pointer(call, "path", ty, Fun::Path)
+    }
+
+    /// `socket_cookie(socket)`
+    pub(super) fn socket_cookie(&mut self, call: &Call<'_>) -> Ex {
+        self.of_pointer(call, "sock", U64, Fun::SocketCookie)
+    }
+
+    /// What the kernel makes of a struct that it knows itself.
+    fn of_pointer(&mut self, call: &Call<'_>, record: &str, ty: Ty, fun: Fun) -> Ex {
+        if !self.gets_pointers() {
+            return self.not_here(call.name, "fentry, fexit and iter probes", call.span);
+        }
+        match self.owned(call, record) {
+            Some(place) => Ex::new(ty, ExKind::Fun(fun, vec![place]), call.span),
+            None => Ex::new(ty, ExKind::Error, call.span),
+        }
+    }
+
+    /// `syscall_name(number)`
+    pub(super) fn syscall_name(&mut self, call: &Call<'_>) -> Ex {
+        let value = self.integer(&call.args[0]);
+        match self.shared.find_type(NameKind::Enum, CALLS) {
+            Some(names) => {
+                let ty = self.ty_in(names, Space::Kernel);
+                self.convert(value, ty, call.span)
+            }
+            None => Ex { span: call.span, ..value },
+        }
+    }
+
+    /// Whether the kernel gives such programs pointers whose types it knows.
+    fn gets_pointers(&self) -> bool {
+        matches!(self.context.kind, ProbeKind::Fentry | ProbeKind::Fexit | ProbeKind::Iter)
+    }
+
+    /// The address of a struct that the kernel can follow, from the struct or a pointer to it.
+    fn owned(&mut self, call: &Call<'_>, record: &str) -> Option<Ex> {
+        let span = call.args[0].span;
+        let value = self.expr(&call.args[0]);
+        if value.ty.is_unknown() {
+            return None;
+        }
+        let wanted = self.shared.find_type(NameKind::Struct, record);
+        let is_wanted = |check: &Self, ty: TypeRef| check.shared.types.strip(ty).ok() == wanted && wanted.is_some();
+        let place = match (&value.ty, &value.kind) {
+            (Ty::C { ty, .. }, ExKind::At { addr, .. }) if is_wanted(self, *ty) => (**addr).clone(),
+            (Ty::Ptr { to, .. }, _) if is_wanted(self, *to) => value,
+            (ty, _) => {
+                let name = self.type_name(ty);
+                let message = format!("{}() takes a struct {record} or a pointer to one, not '{name}'", call.name);
+                self.wrong(span, message);
+                return None;
+            }
+        };
+        if is_followed(&place) {
+            return Some(place);
+        }
+        self.untold(call.name, span);
+        None
+    }
+
+    fn untold(&mut self, name: &str, span: Span) {
+        self.wrong_hint(
+            span,
+            format!("{name}() needs a pointer that the kernel itself has given to the probe"),
+            "write it out, from args (in an iter probe: ctx) or curtask on: path(args.file.f_path); variables, maps and casts \
+             have only its number",
+        );
+    }
+}
+
+/// Whether the kernel knows what is there: a word of the probe's own context, or what such pointers lead to.
+fn is_followed(place: &Ex) -> bool {
+    match &place.kind {
+        ExKind::Ctx { size: 8, .. } | ExKind::Fun(Fun::CurTask, _) => true,
+        ExKind::Convert(inner) => is_followed(inner),
+        ExKind::Load { addr, bits: None, .. } => is_followed(addr),
+        ExKind::Binary { op: bt_lang::ast::BinaryOp::Add, left, right, .. } => {
+            right.constant().is_some_and(|by| i32::try_from(by).is_ok()) && is_followed(left)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,134 @@
+//! Variables and their scopes.
+
+use bt_lang::Span;
+use bt_lang::ast::Name;
+
+use super::{Check, VarInfo};
+use crate::hir::{Ex, ExKind, VarId};
+use crate::ty::Ty;
+
+impl Check<'_, '_> {
+    /// Runs within a scope of its own.
+    pub(super) fn scoped<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        self.scopes.push(std::collections::HashMap::new());
+        let done = run(self);
+        self.scopes.pop();
+        done
+    }
+
+    pub(super) fn find_var(&self, name: &str) -> Option<VarId> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(name).copied())
+    }
+
+    /// A new variable in the innermost scope. In later rounds it is the one of the round before, with what is known of it.
+    pub(super) fn declare(&mut self, name: &str, ty: Option<Ty>) -> VarId {
+        let id = self.met;
+        self.met += 1;
+        let fixed = ty.is_some();
+        if id == self.vars.len() {
+            let name = name.to_owned();
+            self.vars.push(VarInfo { name, ty: ty.unwrap_or(Ty::Unknown), fixed });
+        } else if self.vars[id].name != name {
+            // Another branch was taken than in the round before.
+            self.vars.truncate(id);
+            return self.redeclare(name, ty);
+        } else if let Some(ty) = ty {
+            // A string's or array's declared size can come from the first value; keep the larger.
+            let known = &self.vars[id].ty;
+            self.vars[id].ty = known.join(&ty).unwrap_or(ty);
+            self.vars[id].fixed = fixed;
+        }
+        let is_hoisted = self.hoisted.contains(name);
+        let scope = if is_hoisted { self.scopes.first_mut() } else { self.scopes.last_mut() };
+        if let Some(scope) = scope {
+            scope.insert(name.to_owned(), id);
+        }
+        id
+    }
+
+    fn redeclare(&mut self, name: &str, ty: Option<Ty>) -> VarId {
+        self.met -= 1;
+        self.declare(name, ty)
+    }
+
+    pub(super) fn var_type(&self, var: VarId) -> &Ty {
+        &self.vars[var].ty
+    }
+
+    /// The variable's value.
+    pub(super) fn variable(&mut self, name: &str, span: Span) -> Ex {
+        if let Some(var) = self.find_var(name) {
+            let ty = self.vars[var].ty.clone();
+            if ty == Ty::Unknown {
+                return self.wrong(span, format!("${name} has no value yet, so its type is not known"));
+            }
+            Ex::new(ty, ExKind::Var(var), span)
+        } else if self.vars[..self.met].iter().any(|var| var.name == name) && self.hoisted.insert(name.to_owned()) {
+            // The next round has it.
+            Ex::error(span)
+        } else if !self.shared.would_tell(span) {
+            Ex::error(span)
+        } else {
+            let known: Vec<String> = self.scopes.iter().flat_map(|scope| scope.keys().cloned()).collect();
+            let near = bt_lang::nearest(name, known.iter().map(String::as_str));
+            let hint = match near.first() {
+                Some(near) => format!("did you mean ${near}?"),
+                None => "variables live in the block that they are first set in; set it before, or use a map".into(),
+            };
+            self.wrong_hint(span, format!("undefined or undeclared variable: ${name}"), hint)
+        }
+    }
+
+    /// Sets a variable's type by a value that it is given; says which variable it is.
+    pub(super) fn assign_var(&mut self, name: &Name, value: &Ex) -> VarId {
+        let var = match self.find_var(&name.text) {
+            Some(var) => var,
+            None => self.declare(&name.text, None),
+        };
+        self.widen(var, name.span, value);
+        var
+    }
+
+    /// Makes a variable's type fit a value, or says that it doesn't.
+    pub(super) fn widen(&mut self, var: VarId, span: Span, value: &Ex) {
+        let (known, new) = (&self.vars[var].ty, &value.ty);
+        if let Ty::Agg(_) = new {
+            let name = self.vars[var].name.clone();
+            self.wrong(value.span, format!("a map's function can't be assigned to a variable: ${name}"));
+            return;
+        }
+        match known.join(new) {
+            Some(joined) if !self.vars[var].fixed || same_form(known, &joined) => {
+                if !self.vars[var].fixed || matches!(joined, Ty::Str(_) | Ty::Buf(_)) {
+                    self.vars[var].ty = joined;
+                }
+            }
+            _ if self.vars[var].fixed && self.fits(value, &self.vars[var].ty) => {}
+            _ => {
+                let (old, new) = (self.type_name(&self.vars[var].ty), self.type_name(&value.ty));
+                let name = self.vars[var].name.clone();
+                self.wrong(
+                    span,
+                    format!(
+                        "type mismatch for ${name}: it is of type '{old}', and can't be set to a value of type '{new}'"
+                    ),
+                );
+            }
+        }
+    }
+
+    /// Whether a value fits a type that was written down: a constant by its value.
+    pub(super) fn fits(&self, value: &Ex, ty: &Ty) -> bool {
+        match (value.constant(), ty) {
+            (Some(number), Ty::Int { size, signed }) => crate::fold::narrow(number, *size, *signed) == number,
+            _ => matches!((&value.ty, ty), (Ty::Int { size: a, .. }, Ty::Int { size: b, .. }) if a <= b),
+        }
+    }
+}
+
+fn same_form(known: &Ty, joined: &Ty) -> bool {
+    match (known, joined) {
+        (Ty::Int { .. }, _) => known == joined,
+        _ => std::mem::discriminant(known) == std::mem::discriminant(joined),
+    }
+}

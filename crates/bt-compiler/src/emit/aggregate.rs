@@ -1,0 +1,334 @@
+//! The functions that only a map can hold, on values that each CPU has for itself.
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R4};
+use bpf_insn::{AtomicOp, Helper, JumpOp, Reg, Size, Src, Width};
+
+use super::place::Place;
+use super::{Emitter, Held, key_table};
+use crate::check::MapHolds;
+use crate::hir::{Ex, MapId};
+use crate::ty::{Agg, Ty};
+use bt_abi::SeriesOp;
+use bt_abi::map::{hist_buckets, lhist_buckets};
+
+/// A map of one value, never written: what a new value of a per-CPU map is copied from.
+pub(crate) const ZEROS: &str = "zeros";
+/// `BPF_NOEXIST`: another program on this CPU may have been faster.
+pub(super) const IF_NEW: i32 = 1;
+
+impl Emitter<'_> {
+    fn agg(&self, map: MapId) -> Agg {
+        match &self.shared.maps[map].value {
+            Some(MapHolds::Agg(agg)) => agg.clone(),
+            _ => Agg::Count,
+        }
+    }
+
+    /// `@map[key] = sum(value)` and the like.
+    pub(super) fn aggregate(&mut self, map: MapId, key: &Ex, value: Option<&Ex>) {
+        let agg = self.agg(map);
+        if let Some(value) = value {
+            self.of(value);
+            self.scalar(value);
+            match agg {
+                Agg::Hist { bits } => self.hist_bucket(bits, value.ty.is_signed()),
+                Agg::Lhist { min, max, step } => self.lhist_bucket(min, max, step),
+                _ => {}
+            }
+        }
+        let held = value.map(|_| self.hold());
+        let key = self.key(map, key);
+        let done = self.asm.label("aggregated");
+        if self.has_key_table(map) {
+            self.aggregate_keyed(map, key, &agg, held, done);
+        } else {
+            self.find_or_make(map, key, done);
+            self.apply(&agg, held, self.context.is_user());
+        }
+        self.asm.bind(done);
+        if let Some(held) = held {
+            self.release(held);
+        }
+    }
+
+    /// r0 = the address of a key's value; if there is none, of one that is all zeros. Goes to `failed` if the map is full.
+    pub(super) fn find_or_make(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
+        let (again, there, full) = (self.asm.label("look"), self.asm.label("there"), self.asm.label("full"));
+        let (frame, error) = (self.frame, self.slot());
+        // Whether one was made: then it is there, or there is no room. Another CPU may have been faster with it.
+        let made = self.flag();
+        self.asm.bind(again);
+        self.lookup(map, key);
+        self.asm.jump_if(R0, JumpOp::Ne, 0, there);
+        let flag = match made {
+            Held::Reg(reg) => reg,
+            Held::Slot(slot) => {
+                self.asm.load(Size::DW, R1, frame.at(slot));
+                R1
+            }
+        };
+        self.asm.jump_if(flag, JumpOp::Ne, 0, full).note("a new key").mov(R1, 1);
+        self.put(made, R1);
+        self.address(key, R2);
+        self.asm.load_data(R3, ZEROS, 0);
+        self.load_map(map);
+        self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM);
+        if self.key_type(map) != Ty::Void {
+            self.asm.store(Size::DW, frame.at(error), R0);
+        }
+        self.asm.jump(again);
+        self.asm.bind(full);
+        // A map without a key has room for its only value.
+        if self.key_type(map) != Ty::Void {
+            self.asm.load(Size::DW, R0, frame.at(error));
+            self.failed_update();
+        }
+        self.asm.jump(failed).bind(there);
+        self.release(made);
+    }
+
+    /// 0 in a place that lasts, for the verifier to follow: it must see that a loop ends.
+    fn flag(&mut self) -> Held {
+        self.asm.mov(R0, 0);
+        self.hold()
+    }
+
+    fn put(&mut self, held: Held, from: bpf_insn::Reg) {
+        match held {
+            Held::Reg(reg) => self.asm.mov(reg, from),
+            Held::Slot(slot) => self.asm.store(Size::DW, self.frame.at(slot), from),
+        };
+    }
+
+    /// Adds to the word at r0, `offset` bytes on; in one step where others may do so at the same time.
+    fn add_word(&mut self, offset: i16, by: impl Into<Src>, shared: bool) {
+        let by = by.into();
+        if !shared {
+            self.asm.load(Size::DW, R2, R0.at(offset)).add(R2, by).store(Size::DW, R0.at(offset), R2);
+            return;
+        }
+        let reg = match by {
+            Src::Reg(reg) => reg,
+            Src::Imm(_) => {
+                self.asm.mov(R2, by);
+                R2
+            }
+        };
+        self.asm.atomic(AtomicOp::Add, Width::W64, R0.at(offset), reg);
+    }
+
+    /// Lets the value at r0 take part. Others may change it at the same time if it is `shared` by all CPUs; programs of user
+    /// probes can be preempted by others of their CPU.
+    pub(super) fn apply(&mut self, agg: &Agg, held: Option<Held>, shared: bool) {
+        let value = match held {
+            Some(Held::Reg(reg)) => reg,
+            Some(held) => {
+                self.fetch(held, R1);
+                R1
+            }
+            None => R1,
+        };
+        match *agg {
+            Agg::Count => self.add_word(0, 1, shared),
+            Agg::Sum { .. } => self.add_word(0, value, shared),
+            Agg::Min { signed } => self.extreme(if signed { JumpOp::SLe } else { JumpOp::Le }, value),
+            Agg::Max { signed } => self.extreme(if signed { JumpOp::SGe } else { JumpOp::Ge }, value),
+            Agg::Avg { .. } | Agg::Stats { .. } => {
+                self.add_word(0, value, shared);
+                self.add_word(8, 1, shared);
+            }
+            Agg::Hist { bits } => self.bump(hist_buckets(bits), value, shared),
+            Agg::Lhist { min, max, step } => self.bump(lhist_buckets(min, max, step), value, shared),
+            Agg::Series { interval, buckets, op, signed } => {
+                self.asm.mov(R1, value);
+                self.series(interval, buckets, op, signed);
+            }
+        }
+    }
+
+    /// Keeps a value where it is the first or `keep` does not hold for the one that is kept.
+    fn extreme(&mut self, keep: JumpOp, value: Reg) {
+        let (set, done) = (self.asm.label("set"), self.asm.label("kept"));
+        self.asm.load(Size::DW, R2, R0.at(8)).jump_if(R2, JumpOp::Eq, 0, set);
+        self.asm.load(Size::DW, R2, R0.at(0)).jump_if(R2, keep, value, done).bind(set);
+        self.asm.store(Size::DW, R0.at(0), value).store(Size::DW, R0.at(8), 1).bind(done);
+    }
+
+    /// Counts in a bucket.
+    fn bump(&mut self, buckets: u32, bucket: Reg, shared: bool) {
+        let outside = self.asm.label("outside");
+        self.asm.jump_if(bucket, JumpOp::Ge, buckets.cast_signed(), outside).lsh(bucket, 3).add(R0, bucket);
+        self.add_word(0, 1, shared);
+        self.asm.bind(outside);
+    }
+
+    /// r0 = the bucket of the number r0, as `hist_bucket` of the interface says.
+    fn hist_bucket(&mut self, bits: u8, signed: bool) {
+        let (small, done) = (self.asm.label("small"), self.asm.label("bucket"));
+        let bits = i32::from(bits);
+        if signed {
+            let positive = self.asm.label("positive");
+            self.asm.jump_if(R0, JumpOp::SGe, 0, positive).mov(R0, 0).jump(done).bind(positive);
+        }
+        self.asm.jump_if(R0, JumpOp::Lt, 1 << bits, small);
+        // r2 = the power of two, by halves. The upper half is a number that no instruction can hold.
+        let low = self.asm.label("low");
+        self.asm.mov(R1, R0).rsh(R1, 32).mov(R2, 32).jump_if(R1, JumpOp::Ne, 0, low).mov(R1, R0).mov(R2, 0).bind(low);
+        for shift in [16, 8, 4, 2, 1] {
+            let below = self.asm.label("below");
+            self.asm.jump_if(R1, JumpOp::Lt, 1 << shift, below).rsh(R1, shift).add(R2, shift).bind(below);
+        }
+        // The bucket is ((power - bits + 1) << bits) + (number >> (power - bits)) - (1 << bits).
+        self.asm.sub(R2, bits).rsh(R0, R2).lsh(R2, bits).add(R0, R2);
+        self.asm.bind(small).add(R0, 1).bind(done);
+    }
+
+    /// r0 = the bucket of the number r0.
+    fn lhist_bucket(&mut self, min: i64, max: i64, step: u64) {
+        let (below, above, done) = (self.asm.label("below"), self.asm.label("above"), self.asm.label("bucket"));
+        let last = lhist_buckets(min, max, step).cast_signed() - 1;
+        let (min, max, step) = (self.operand(min, R1), self.operand(max, R2), self.operand(step.cast_signed(), R3));
+        self.asm.jump_if(R0, JumpOp::SLt, min, below).jump_if(R0, JumpOp::SGe, max, above);
+        if min != 0.into() {
+            self.asm.sub(R0, min);
+        }
+        self.asm.div(R0, step).add(R0, 1).jump(done);
+        self.asm.bind(below).mov(R0, 0).jump(done).bind(above).mov(R0, last).bind(done);
+    }
+
+    /// A number as an operand: in the instruction, or in a register if it is too large for that.
+    fn operand(&mut self, number: i64, spare: Reg) -> Src {
+        if let Ok(small) = i32::try_from(number) {
+            return small.into();
+        }
+        self.asm.constant(spare, number.cast_unsigned());
+        spare.into()
+    }
+
+    /// Lets r1 take part in its interval's slot of the series at r0.
+    fn series(&mut self, interval: u64, buckets: u32, op: SeriesOp, signed: bool) {
+        let value = self.slot();
+        let frame = self.frame;
+        self.asm.store(Size::DW, frame.at(value), R1);
+        let map_value = self.hold();
+        self.series_time();
+        self.asm.mov(R4, R0).add(R4, 1).constant(R1, interval).div(R0, R1).mov(R2, R0).rem(R0, buckets.cast_signed());
+        // r2 the epoch, r4 one more than the time, which may be 0, r3 the slot. The verifier does not draw the bounds from a remainder.
+        let (same, fresh, done) = (self.asm.label("same"), self.asm.label("fresh"), self.asm.label("noted"));
+        self.asm.jump_if(R0, JumpOp::Ge, buckets.cast_signed(), done).mul(R0, 24);
+        self.fetch(map_value, R3);
+        self.release(map_value);
+        self.asm.add(R3, R0).load(Size::DW, R1, frame.at(value));
+        // The machine's first interval is number 0, as slots are in the beginning; but those have nothing in them.
+        self.asm.load(Size::DW, R0, R3.at(16)).jump_if(R0, JumpOp::Ne, R2, fresh);
+        self.asm.load(Size::DW, R0, R3.at(8)).jump_if(R0, JumpOp::Ne, 0, same).bind(fresh);
+        self.asm.store(Size::DW, R3.at(16), R2).store(Size::DW, R3.at(0), R1);
+        match op {
+            SeriesOp::Last => self.asm.store(Size::DW, R3.at(8), R4),
+            _ => self.asm.store(Size::DW, R3.at(8), 1),
+        };
+        self.asm.jump(done).bind(same);
+        if op != SeriesOp::Last {
+            self.asm.load(Size::DW, R0, R3.at(8)).add(R0, 1).store(Size::DW, R3.at(8), R0);
+        }
+        match op {
+            SeriesOp::Last => {
+                self.asm.store(Size::DW, R3.at(0), R1).store(Size::DW, R3.at(8), R4);
+            }
+            SeriesOp::Sum | SeriesOp::Avg => {
+                self.asm.load(Size::DW, R0, R3.at(0)).add(R0, R1).store(Size::DW, R3.at(0), R0);
+            }
+            SeriesOp::Min | SeriesOp::Max => {
+                let keep = match (op, signed) {
+                    (SeriesOp::Min, true) => JumpOp::SLe,
+                    (SeriesOp::Min, false) => JumpOp::Le,
+                    (_, true) => JumpOp::SGe,
+                    (_, false) => JumpOp::Ge,
+                };
+                self.asm.load(Size::DW, R0, R3.at(0)).jump_if(R0, keep, R1, done).store(Size::DW, R3.at(0), R1);
+            }
+        }
+        self.asm.bind(done);
+    }
+
+    /// r0 = the time of a series: the clock's, or a number that the script itself keeps.
+    fn series_time(&mut self) {
+        let name = self.shared.config.series_clock.as_deref();
+        let map = name.and_then(|name| self.shared.maps.iter().position(|map| map.name == name));
+        match map {
+            Some(map) => self.get_scalar(map, &Ex::int(0, Ty::Void, bt_lang::Span::default())),
+            None => {
+                self.asm.call(Helper::KTIME_GET_BOOT_NS);
+            }
+        }
+    }
+
+    /// r0 = all CPUs' values of a key as one number, with the one that they share.
+    pub(super) fn read_aggregate(&mut self, map: MapId, key: Place) {
+        let agg = self.agg(map);
+        let (cpu, first, second) = (self.slot(), self.slot(), self.slot());
+        let frame = self.frame;
+        let (again, next, out) = (self.asm.label("cpu"), self.asm.label("next"), self.asm.label("out"));
+        self.asm.store(Size::DW, frame.at(cpu), 0).store(Size::DW, frame.at(first), 0);
+        let cpus = self.shared.facts.possible_cpus().max(1).cast_signed();
+        let (shared, found) = (self.asm.label("shared"), self.asm.label("found"));
+        let has_key_table = self.has_key_table(map);
+        self.asm.store(Size::DW, frame.at(second), 0).bind(again);
+        self.asm.load(Size::DW, R3, frame.at(cpu));
+        if has_key_table {
+            self.asm.jump_if(R3, JumpOp::Eq, cpus, shared);
+        }
+        self.address(key, R2);
+        self.load_map(map);
+        self.asm.call(Helper::MAP_LOOKUP_PERCPU_ELEM).jump_if(R0, JumpOp::Eq, 0, next).bind(found);
+        self.asm.load(Size::DW, R1, R0.at(0)).load(Size::DW, R2, frame.at(first));
+        match agg {
+            Agg::Min { signed } | Agg::Max { signed } => {
+                let least = matches!(agg, Agg::Min { .. });
+                let keep = match (least, signed) {
+                    (true, true) => JumpOp::SLe,
+                    (true, false) => JumpOp::Le,
+                    (false, true) => JumpOp::SGe,
+                    (false, false) => JumpOp::Ge,
+                };
+                let take = self.asm.label("take");
+                self.asm.load(Size::DW, R3, R0.at(8)).jump_if(R3, JumpOp::Eq, 0, next);
+                self.asm.load(Size::DW, R3, frame.at(second)).jump_if(R3, JumpOp::Eq, 0, take);
+                self.asm.jump_if(R2, keep, R1, next).bind(take);
+                self.asm.store(Size::DW, frame.at(first), R1).store(Size::DW, frame.at(second), 1);
+            }
+            _ => {
+                self.asm.add(R2, R1).store(Size::DW, frame.at(first), R2);
+                if matches!(agg, Agg::Avg { .. }) {
+                    self.asm.load(Size::DW, R1, R0.at(8)).load(Size::DW, R2, frame.at(second)).add(R2, R1);
+                    self.asm.store(Size::DW, frame.at(second), R2);
+                }
+            }
+        }
+        self.asm.bind(next).load(Size::DW, R1, frame.at(cpu)).add(R1, 1).store(Size::DW, frame.at(cpu), R1);
+        self.asm.jump_if(R1, JumpOp::Lt, cpus + i32::from(has_key_table), again);
+        if has_key_table {
+            self.asm.jump(out).bind(shared);
+            self.lookup_key_table(map, key);
+            self.asm.jump_if(R0, JumpOp::Eq, 0, next);
+            if agg.value().takes_steps() {
+                self.asm.add(R0, key_table::LOCK_BYTES.cast_signed());
+            }
+            self.asm.jump(found);
+        }
+        self.asm.bind(out).load(Size::DW, R0, frame.at(first));
+        if matches!(agg, Agg::Avg { .. }) {
+            self.asm.load(Size::DW, R1, frame.at(second));
+            self.divide_total(matches!(agg, Agg::Avg { signed: true }));
+        }
+    }
+
+    /// r0 = r0 / r1, r1 being a count.
+    fn divide_total(&mut self, signed: bool) {
+        let (positive, done) = (self.asm.label("positive"), self.asm.label("average"));
+        if signed {
+            self.asm.jump_if(R0, JumpOp::SGe, 0, positive).neg(R0).div(R0, R1).neg(R0).jump(done).bind(positive);
+        }
+        self.asm.div(R0, R1).bind(done);
+    }
+}

@@ -1,0 +1,140 @@
+//! Events: room in the ring, and values written there.
+
+use bpf_insn::Reg::{R0, R1, R2, R3};
+use bpf_insn::{Helper, JumpOp, Size};
+
+use super::foreign::Foreign;
+use super::place::Place;
+use super::{Emitter, Held, scratch};
+use crate::hir::Ex;
+use crate::ty::{Space, Ty};
+use bpf_program::event::RING;
+use bt_abi::{ActionKind, action};
+
+/// `BPF_RB_AVAIL_DATA`: asks how many bytes wait in the ring.
+const AVAILABLE: i32 = 0;
+/// `BPF_RB_NO_WAKEUP`.
+const NO_WAKEUP: i32 = 1;
+/// `BPF_RB_FORCE_WAKEUP`.
+const FORCE_WAKEUP: i32 = 2;
+
+/// A value on its way into an event.
+enum Ready<'e> {
+    /// Worked out when it is written.
+    Later(&'e Ex),
+    /// Worked out already.
+    Done(Place),
+}
+
+impl Emitter<'_> {
+    pub(super) fn event(&mut self, number: usize, args: &[Ex]) {
+        // Loops, statements and the like can't stand between reserving and sending; what is before them comes before them.
+        let early = args.iter().rposition(Ex::is_complex).map_or(0, |last| last + 1);
+        let ready: Vec<Ready<'_>> =
+            args.iter().enumerate().map(|(index, arg)| self.make_ready(arg, index < early)).collect();
+        let shared = self.shared;
+        let Some(action) = shared.actions.get(number) else {
+            return;
+        };
+        let shown = matches!(
+            action.kind,
+            ActionKind::Printf { .. } | ActionKind::PrintValue | ActionKind::Cat { .. } | ActionKind::System { .. }
+        );
+        self.send(number, |emitter, event| {
+            emitter.shown = shown.then_some(event.base);
+            for ((field, arg), ready) in action.fields.iter().zip(args).zip(&ready) {
+                let to = event.at(field.offset);
+                match ready {
+                    Ready::Later(ex) => emitter.temporary(|emitter| emitter.write(ex, &arg.ty, to)),
+                    Ready::Done(place) => emitter.copy(to, *place, arg.ty.size()),
+                }
+            }
+            emitter.shown = None;
+        });
+    }
+
+    fn make_ready<'e>(&mut self, arg: &'e Ex, early: bool) -> Ready<'e> {
+        if !early || arg.constant().is_some() {
+            return Ready::Later(arg);
+        }
+        let place = self.mem(Self::room(&arg.ty));
+        self.write(arg, &arg.ty, place);
+        Ready::Done(place)
+    }
+
+    /// Reserves an event, has it written, and sends it.
+    fn send(&mut self, number: usize, write: impl FnOnce(&mut Self, Place)) {
+        let (full, done) = (self.asm.label("full"), self.asm.label("sent"));
+        let size = self.shared.actions[number].size;
+        self.asm.note("room in the ring").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0);
+        self.asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, full);
+        let held = self.hold();
+        let event = Place { base: Self::through(held), off: 0 };
+        self.asm.call(Helper::KTIME_GET_NS);
+        self.store(event.at(action::TIME as u32), Size::DW, R0);
+        self.asm.call(Helper::GET_SMP_PROCESSOR_ID);
+        self.store(event.at(action::CPU as u32), Size::W, R0);
+        self.store(event.at(action::ACTION as u32), Size::W, number as i32);
+        write(self, event);
+        let ends = matches!(self.shared.actions[number].kind, ActionKind::Exit);
+        self.submit(held, ends);
+        self.release(held);
+        self.asm.jump(done).bind(full);
+        self.count(scratch::RING_FULL);
+        self.asm.bind(done);
+    }
+
+    /// The reader looks at the ring many times a second; it is woken only when that may be too late. That the script is to
+    /// end can't wait: until then other probes go on.
+    fn submit(&mut self, event: Held, at_once: bool) {
+        let send = self.asm.label("send");
+        if at_once {
+            self.fetch(event, R1);
+            self.asm.mov(R2, FORCE_WAKEUP).call(Helper::RINGBUF_SUBMIT);
+            return;
+        }
+        let quarter = (self.shared.config.ring_bytes / 4).cast_signed();
+        self.asm.note("is the reader late?").load_map(R1, RING).mov(R2, AVAILABLE).call(Helper::RINGBUF_QUERY);
+        self.fetch(event, R1);
+        self.asm.mov(R2, NO_WAKEUP).jump_if(R0, JumpOp::Lt, quarter, send);
+        self.asm.mov(R2, FORCE_WAKEUP).bind(send).call(Helper::RINGBUF_SUBMIT);
+    }
+
+    /// `join`: the strings that pointers point to, up to a null pointer.
+    pub(super) fn join(&mut self, number: usize, argv: &Ex, space: Space) {
+        let Some(bt_abi::ValueType::Array { element, count }) =
+            self.shared.actions.get(number).and_then(|action| action.fields.first()).map(|field| &field.ty)
+        else {
+            return;
+        };
+        let (size, count) = (element.size(), *count);
+        self.scalar(argv);
+        let list = self.stack(8);
+        self.store(list, Size::DW, R0);
+        let first = self.shared.actions[number].fields[0].offset;
+        self.send(number, |emitter, event| {
+            let pointer = emitter.stack(8);
+            for index in 0..count {
+                let to = event.at(first + index * size);
+                let end = emitter.asm.label("no_more");
+                emitter.store(to, Size::DW, 0);
+                emitter.store(pointer, Size::DW, 0);
+                emitter.load(list, &Ty::Int { size: 8, signed: false }, R3);
+                emitter.asm.jump_if(R3, JumpOp::Eq, 0, end).add(R3, (index * 8).cast_signed());
+                emitter.address(pointer, R1);
+                emitter.asm.mov(R2, 8);
+                emitter.read(space, false);
+                emitter.load(pointer, &Ty::Int { size: 8, signed: false }, R3);
+                let next = emitter.asm.label("string");
+                // The list ends here: no string is read behind it.
+                emitter.asm.jump_if(R3, JumpOp::Ne, 0, next);
+                emitter.store(list, Size::DW, 0);
+                emitter.asm.jump(end).bind(next);
+                let addr = Held::Slot(pointer.off as i16);
+                let from = Foreign { addr, space, text: true, to, room: size, limit: None };
+                emitter.read_text(&from, size >= emitter.shared.config.max_strlen);
+                emitter.asm.bind(end);
+            }
+        });
+    }
+}

@@ -1,0 +1,74 @@
+//! What fails is counted at its place of the script, and only what fails costs more than a jump.
+
+use bpf_insn::Reg::{R0, R1, R2};
+use bpf_insn::{AtomicOp, Helper, JumpOp, Size, Width};
+use bt_lang::Span;
+
+use super::Emitter;
+use bt_abi::failure::FAILURES;
+use bt_abi::{Failure, FailureKind};
+
+/// `-E2BIG`: a map has as many keys as it may.
+const FULL: i32 = -7;
+
+impl Emitter<'_> {
+    /// Runs with a part of the script as the one that is being worked on.
+    pub(super) fn within<T>(&mut self, span: Span, run: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = std::mem::replace(&mut self.at, span);
+        let done = run(self);
+        self.at = outer;
+        done
+    }
+
+    /// Counts a failure; for a helper's or a stack's, r0 is the error. Uses r1 and r2.
+    pub(super) fn failed(&mut self, kind: FailureKind) {
+        let place = self.failures.place(Failure { kind, span: self.at });
+        self.asm.note("count what failed").load_data(R1, FAILURES, place).mov(R2, 1);
+        self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2);
+        if matches!(
+            kind,
+            FailureKind::Helper(_) | FailureKind::MapFull | FailureKind::KernelStack | FailureKind::UserStack
+        ) {
+            self.asm.store(Size::DW, R1.at(8), R0);
+        }
+    }
+
+    /// Counts that a map took no value; r0 is the error. Uses r1 and r2.
+    pub(super) fn failed_update(&mut self) {
+        let counted = self.asm.label("full");
+        let mut place = |kind| self.failures.place(Failure { kind, span: self.at });
+        let (full, other) = (place(FailureKind::MapFull), place(of(Helper::MAP_UPDATE_ELEM)));
+        self.asm.note("count what failed").load_data(R1, FAILURES, full).jump_if(R0, JumpOp::Eq, FULL, counted);
+        self.asm.load_data(R1, FAILURES, other).bind(counted).mov(R2, 1);
+        self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2).store(Size::DW, R1.at(8), R0);
+    }
+
+    /// Counts a failure if r0 is an error.
+    pub(super) fn failed_if_negative(&mut self, kind: FailureKind) {
+        let fine = self.asm.label("fine");
+        self.asm.jump_if(R0, JumpOp::SGe, 0, fine);
+        self.failed(kind);
+        self.asm.bind(fine);
+    }
+
+    /// Calls a helper that reads; what can't be read is told if that is wanted.
+    pub(super) fn call_reader(&mut self, helper: Helper) {
+        self.asm.call(helper);
+        if self.shared.facts.tells_reads() {
+            self.failed_if_negative(of(helper));
+        }
+    }
+
+    /// Counts that a map has no such key, if that is wanted. r0 is 0, and stays so.
+    pub(super) fn no_such_key(&mut self) {
+        if self.shared.facts.tells_reads() {
+            self.failed(of(Helper::MAP_LOOKUP_ELEM));
+        }
+    }
+}
+
+/// A helper's failure, by its name as people know it.
+pub(super) fn of(helper: Helper) -> FailureKind {
+    let name = helper.name().unwrap_or_default();
+    FailureKind::Helper(name.strip_prefix("bpf_").unwrap_or(name))
+}

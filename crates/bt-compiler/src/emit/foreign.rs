@@ -1,0 +1,188 @@
+//! Strings and buffers of other memory. A string that fills its room is looked at twice, since there may be more of it; one
+//! whose page is not there is waited for, where a program may do that.
+
+use bpf_insn::Reg::{R0, R1, R2, R3};
+use bpf_insn::{Helper, JumpOp, Size};
+
+use super::place::Place;
+use super::{Emitter, Held, failures, reads};
+use crate::ty::{Space, Ty};
+use bt_abi::FailureKind;
+
+/// The size of the smallest pages of the machines that we run on.
+const LEAST_PAGE: u32 = 4096;
+
+/// What is read, and where to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Foreign {
+    pub(super) addr: Held,
+    pub(super) space: Space,
+    /// Whether it ends where a string does.
+    pub(super) text: bool,
+    pub(super) to: Place,
+    /// The most bytes.
+    pub(super) room: u32,
+    /// As many as this says, where that is known at run time only; no more than there is room for.
+    pub(super) limit: Option<Place>,
+}
+
+impl Emitter<'_> {
+    /// Reads a string into room that holds zeros. Where `counts_cuts`, one that is longer than its room fills it to the last
+    /// byte, without an end, and is counted; otherwise it ends before.
+    pub(super) fn read_text(&mut self, from: &Foreign, counts_cuts: bool) {
+        let (done, cut) = (self.asm.label("read"), self.asm.label("full"));
+        self.read_foreign(from);
+        self.leave_if_read(from, counts_cuts.then_some(cut), done);
+        if !self.shared.facts.tells_reads() {
+            // A null pointer is no string, and nothing is lost.
+            self.fetch(from.addr, R3);
+            self.asm.jump_if(R3, JumpOp::Eq, 0, done);
+        }
+        if self.may_wait(from.space) {
+            self.wait_for_pages(from);
+            self.read_foreign(from);
+            self.leave_if_read(from, counts_cuts.then_some(cut), done);
+        }
+        self.unreadable(from);
+        if counts_cuts {
+            self.asm.jump(done).bind(cut);
+            self.look_behind(from, done);
+        }
+        self.asm.bind(done);
+    }
+
+    /// Reads a field's text into room that holds zeros, up to its end. What the program left behind the end is no part of the
+    /// text: two keys would look the same. A text that fills its field has no end.
+    pub(super) fn read_field(&mut self, from: &Foreign) {
+        let done = self.asm.label("read");
+        self.read_foreign(from);
+        self.asm.jump_if(R0, JumpOp::Lt, from.room.cast_signed(), done);
+        if self.shared.facts.tells_reads() {
+            let full = self.asm.label("full");
+            self.asm.jump_if(R0, JumpOp::SGe, 0, full);
+            self.unreadable(from);
+            self.asm.jump(done).bind(full);
+        }
+        self.last_byte(from);
+        self.asm.bind(done);
+    }
+
+    /// Reads bytes.
+    pub(super) fn read_bytes(&mut self, from: &Foreign) {
+        let done = self.asm.label("read");
+        self.read_foreign(from);
+        if self.may_wait(from.space) {
+            self.asm.jump_if(R0, JumpOp::SGe, 0, done);
+            self.wait_for_pages(from);
+            self.read_foreign(from);
+        }
+        if self.shared.facts.tells_reads() {
+            self.asm.jump_if(R0, JumpOp::SGe, 0, done);
+            self.unreadable(from);
+        }
+        self.asm.bind(done);
+    }
+
+    pub(super) fn read_foreign(&mut self, from: &Foreign) {
+        self.fetch(from.addr, R3);
+        self.address(from.to, R1);
+        if let Some(limit) = from.limit {
+            self.load(limit, &Ty::Int { size: 8, signed: false }, R2);
+            self.at_most(from.room);
+        } else {
+            self.asm.mov(R2, from.room.cast_signed());
+        }
+        self.read_quietly(from.space, from.text);
+    }
+
+    /// Tells the verifier that r2 is no more than this.
+    fn at_most(&mut self, most: u32) {
+        let small = self.asm.label("fits");
+        self.asm.jump_if(R2, JumpOp::Le, most.cast_signed(), small).mov(R2, most.cast_signed()).bind(small);
+    }
+
+    /// r0 is the length with the end, or an error. An error is above all lengths, if taken without its sign.
+    fn leave_if_read(&mut self, from: &Foreign, full: Option<bpf_insn::Label>, done: bpf_insn::Label) {
+        match full {
+            Some(full) => {
+                self.asm.jump_if(R0, JumpOp::Lt, from.room.cast_signed(), done).jump_if(R0, JumpOp::SGe, 0, full);
+            }
+            None => {
+                self.asm.jump_if(R0, JumpOp::SGe, 0, done);
+            }
+        }
+    }
+
+    /// The string's last byte in its room is to be what it is in its own memory: an end only if it is one.
+    fn look_behind(&mut self, from: &Foreign, done: bpf_insn::Label) {
+        self.asm.note("is there more of the string?");
+        let end = self.last_byte(from);
+        self.load(end, &Ty::Int { size: 1, signed: false }, R0);
+        self.asm.jump_if(R0, JumpOp::Eq, 0, done);
+        self.failed(FailureKind::TextCut);
+    }
+
+    /// Reads the last byte that there is room for as it is; where that is.
+    fn last_byte(&mut self, from: &Foreign) -> Place {
+        let last = from.room - 1;
+        let end = from.to.at(last);
+        self.fetch(from.addr, R3);
+        self.asm.add(R3, last.cast_signed());
+        self.address(end, R1);
+        self.asm.mov(R2, 1);
+        self.read_quietly(from.space, false);
+        end
+    }
+
+    /// Counts that nothing was read. r0 is the error.
+    fn unreadable(&mut self, from: &Foreign) {
+        if !self.shared.facts.tells_reads() {
+            self.failed(FailureKind::TextUnreadable);
+            return;
+        }
+        let of = |space| failures::of(reads::helper(space, from.text));
+        if from.space != Space::Any {
+            self.failed(of(from.space));
+            return;
+        }
+        let (kernel, told) = (self.asm.label("kernel"), self.asm.label("told"));
+        self.fetch(from.addr, R3);
+        self.asm.jump_if(R3, JumpOp::SLt, 0, kernel);
+        self.failed(of(Space::User));
+        self.asm.jump(told).bind(kernel);
+        self.failed(of(Space::Kernel));
+        self.asm.bind(told);
+    }
+
+    /// Whether what is not there can be waited for: in a process's own code, where no lock of the kernel's is held.
+    fn may_wait(&self, space: Space) -> bool {
+        self.context.is_user() && space != Space::Kernel && !self.locked && self.shared.facts.kernel().sleepable
+    }
+
+    /// Has the kernel bring the pages that may be read, by copying a byte of each.
+    fn wait_for_pages(&mut self, from: &Foreign) {
+        self.sleepable = true;
+        let byte = self.stack(8);
+        self.asm.note("the page is not there: wait for it");
+        for page in 0..=from.room.saturating_sub(1).div_ceil(LEAST_PAGE) {
+            self.address(byte, R1);
+            self.asm.mov(R2, 1);
+            self.fetch(from.addr, R3);
+            if page > 0 {
+                let behind = 1 + (page - 1) * LEAST_PAGE;
+                self.asm.or(R3, (LEAST_PAGE - 1).cast_signed()).add(R3, behind.cast_signed());
+            }
+            self.asm.call(Helper::COPY_FROM_USER);
+        }
+    }
+
+    /// A limit that is known at run time only, cut to what there is room for.
+    pub(super) fn limit(&mut self, limit: &crate::hir::Ex, most: u32) -> Place {
+        let place = self.stack(8);
+        let small = self.asm.label("small");
+        self.scalar(limit);
+        self.asm.jump_if(R0, JumpOp::Le, most.cast_signed(), small).mov(R0, most.cast_signed()).bind(small);
+        self.store(place, Size::DW, R0);
+        place
+    }
+}

@@ -1,0 +1,261 @@
+//! What helpers give: numbers in r0, values in memory.
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R10};
+use bpf_insn::{ByteOrder, Helper, JumpOp, Reg, Size, SwapBits};
+
+use super::place::Place;
+use super::{Emitter, failures};
+use crate::hir::{Ex, Fun};
+use crate::ty::Ty;
+use bt_abi::{Clock, FailureKind, StackMode};
+
+/// `BPF_F_USER_STACK` of `linux/bpf.h`.
+const USER_STACK: i32 = 256;
+/// `BPF_F_USER_BUILD_ID`.
+const USER_BUILD_ID: i32 = 2048;
+/// The first word of a callback's own frame.
+const OWN_FRAME: i16 = -8;
+/// Where `struct pt_regs` of x86-64 has the code segment, whose low two bits are 3 in a process's code.
+const X86_CODE_SEGMENT: i16 = 136;
+/// Where arm64's registers have `pstate`, whose low four bits are 0 in a process's code.
+const ARM_STATE: i16 = 264;
+
+impl Emitter<'_> {
+    /// r0 = a number that a helper gives.
+    pub(super) fn fun(&mut self, fun: Fun, args: &[Ex], ty: &Ty) {
+        match fun {
+            Fun::Pid | Fun::Tid => self.own_id(fun == Fun::Pid),
+            Fun::PidTid => self.helper(Helper::GET_CURRENT_PID_TGID),
+            Fun::Uid => {
+                self.asm.call(Helper::GET_CURRENT_UID_GID).mov32(R0, R0);
+            }
+            Fun::Gid => {
+                self.asm.call(Helper::GET_CURRENT_UID_GID).rsh(R0, 32);
+            }
+            Fun::Cpu => self.helper(Helper::GET_SMP_PROCESSOR_ID),
+            Fun::Now(Clock::Boot) => self.helper(Helper::KTIME_GET_BOOT_NS),
+            Fun::Now(Clock::Monotonic) => self.helper(Helper::KTIME_GET_NS),
+            Fun::Now(Clock::Tai) => self.helper(Helper::KTIME_GET_TAI_NS),
+            Fun::Jiffies => self.helper(Helper::JIFFIES64),
+            Fun::CurTask => self.helper(Helper::GET_CURRENT_TASK),
+            Fun::Cgroup => self.helper(Helper::GET_CURRENT_CGROUP_ID),
+            Fun::Random => self.helper(Helper::GET_PRANDOM_U32),
+            Fun::NumaNode => self.helper(Helper::GET_NUMA_NODE_ID),
+            Fun::Context => self.context_number(),
+            Fun::FuncIp => {
+                let context = self.context_in(R1);
+                self.asm.mov(R1, context).call(Helper::GET_FUNC_IP);
+            }
+            Fun::UserMode => self.user_mode(),
+            Fun::Bswap(size) => self.swap(args, size),
+            Fun::Signal | Fun::SignalThread => {
+                self.argument(args);
+                let helper = if fun == Fun::Signal { Helper::SEND_SIGNAL } else { Helper::SEND_SIGNAL_THREAD };
+                self.asm.mov(R1, R0).call(helper);
+                self.failed_if_negative(failures::of(helper));
+            }
+            Fun::SocketCookie => self.socket_cookie(args),
+            Fun::StrLen => {
+                if let Some(text) = args.first() {
+                    self.strlen(text);
+                }
+            }
+            Fun::Contains => {
+                if let [text, part] = args {
+                    self.contains(text, part);
+                }
+            }
+            _ => {
+                let _ = ty;
+                self.asm.mov(R0, 0);
+            }
+        }
+    }
+
+    fn helper(&mut self, helper: Helper) {
+        self.asm.call(helper);
+    }
+
+    fn argument(&mut self, args: &[Ex]) {
+        match args.first() {
+            Some(arg) => self.scalar(arg),
+            None => {
+                self.asm.mov(R0, 0);
+            }
+        }
+    }
+
+    /// The process's or thread's id, as our PID namespace has it.
+    fn own_id(&mut self, process: bool) {
+        let Some(namespace) = self.shared.facts.pid_namespace() else {
+            self.asm.call(Helper::GET_CURRENT_PID_TGID);
+            if process {
+                self.asm.rsh(R0, 32);
+            } else {
+                self.asm.mov32(R0, R0);
+            }
+            return;
+        };
+        self.temporary(|emitter| {
+            let info = emitter.stack(8);
+            emitter.id_in(namespace, process, info);
+        });
+    }
+
+    /// r0 = the process's or thread's id in a PID namespace, 0 if it is in another one. Uses 8 bytes at `info`.
+    pub(super) fn id_in(&mut self, (device, inode): (u64, u64), process: bool, info: Place) {
+        // struct bpf_pidns_info: u32 pid (the thread), u32 tgid (the process).
+        self.zero(info, 8);
+        self.asm.constant(R1, device).constant(R2, inode);
+        self.address(info, R3);
+        self.asm.mov(R4, 8).call(Helper::GET_NS_CURRENT_PID_TGID);
+        let part = if process { info.at(4) } else { info };
+        self.load(part, &Ty::Int { size: 4, signed: false }, R0);
+    }
+
+    /// The context's address as a number.
+    fn context_number(&mut self) {
+        let context = self.context_in(R0);
+        self.number_of(context);
+    }
+
+    /// r0 = an address of ours as a number: the verifier lets nobody do arithmetic with the pointer itself.
+    pub(super) fn number_of(&mut self, pointer: Reg) {
+        self.temporary(|emitter| {
+            let to = emitter.stack(8);
+            // The frame of a callback is its own: it may put no pointer into that of the program, and has no other use.
+            let from = if emitter.callbacks > 0 { OWN_FRAME } else { emitter.slot() };
+            emitter.asm.store(Size::DW, R10.at(from), pointer);
+            emitter.address(to, R1);
+            emitter.asm.mov(R2, 8).mov(R3, R10).add(R3, i32::from(from)).call(Helper::PROBE_READ_KERNEL);
+            emitter.load(to, &Ty::Int { size: 8, signed: false }, R0);
+        });
+    }
+
+    fn user_mode(&mut self) {
+        let (yes, done) = (self.asm.label("user"), self.asm.label("mode"));
+        let context = self.context_in(R1);
+        match self.context.arch {
+            probes::registers::Arch::X86_64 => {
+                self.asm.load(Size::DW, R0, context.at(X86_CODE_SEGMENT)).and(R0, 3).jump_if(R0, JumpOp::Ne, 0, yes);
+            }
+            probes::registers::Arch::Aarch64 => {
+                self.asm.load(Size::DW, R0, context.at(ARM_STATE)).and(R0, 15).jump_if(R0, JumpOp::Eq, 0, yes);
+            }
+        }
+        self.asm.mov(R0, 0).jump(done).bind(yes).mov(R0, 1).bind(done);
+    }
+
+    fn swap(&mut self, args: &[Ex], size: u8) {
+        self.argument(args);
+        let bits = match size {
+            2 => SwapBits::B16,
+            4 => SwapBits::B32,
+            8 => SwapBits::B64,
+            _ => return,
+        };
+        self.asm.swap(ByteOrder::Big, bits, R0);
+    }
+
+    /// A value in memory that a helper gives.
+    pub(super) fn fun_value(&mut self, fun: Fun, args: &[Ex], to: &Ty, place: Place) {
+        match fun {
+            Fun::Comm => {
+                // Not all kernels fill the room behind the name's end (`strscpy` up to Linux 6.2), and keys are compared whole.
+                let kept = self.shown != Some(place.base);
+                self.pad(place, if kept { 0 } else { 16 }, to.size());
+                self.address(place, R1);
+                self.asm.mov(R2, 16).call(Helper::GET_CURRENT_COMM);
+            }
+            Fun::ReadStr(space) => self.read_str(args, space, to, place),
+            Fun::CutStr => self.cut(args, to, place),
+            Fun::ReadBuf(space) => self.read_buf(args, space, to, place),
+            Fun::Stack => self.stack_trace(to, place),
+            Fun::Path => self.path(args, to.size(), place),
+            Fun::Usym => {
+                self.argument(args);
+                self.store(place, Size::DW, R0);
+                self.who(place.at(8));
+            }
+            Fun::Inet4 | Fun::InetBytes | Fun::InetFamily => self.inet(fun, args, place),
+            Fun::Mac(space) => {
+                if let Some(addr) = args.first() {
+                    self.read_value(addr, space, 6, place);
+                }
+            }
+            _ => self.zero(place, to.size()),
+        }
+    }
+
+    /// `u32` process, `u32` thread: the two halves of what the helper gives, the other way round.
+    fn who(&mut self, place: Place) {
+        self.asm.call(Helper::GET_CURRENT_PID_TGID).mov(R2, R0).rsh(R2, 32).lsh(R0, 32).or(R0, R2);
+        self.store(place, Size::DW, R0);
+    }
+
+    fn stack_trace(&mut self, to: &Ty, place: Place) {
+        let Ty::Stack { user, mode, depth } = to else {
+            return;
+        };
+        let head = if *user {
+            self.who(place);
+            8
+        } else {
+            0
+        };
+        let context = self.context_in(R1);
+        self.asm.mov(R1, context);
+        self.address(place.at(head + 8), R2);
+        let flags = match (user, mode) {
+            (true, StackMode::BuildId) => USER_STACK | USER_BUILD_ID,
+            (true, _) => USER_STACK,
+            (false, _) => 0,
+        };
+        self.asm.mov(R3, (depth * mode.frame_bytes()).cast_signed()).mov(R4, flags);
+        self.asm.call(Helper::GET_STACK);
+        self.store(place.at(head), Size::DW, R0);
+        self.failed_if_negative(if *user { FailureKind::UserStack } else { FailureKind::KernelStack });
+    }
+
+    /// A line for the kernel's trace pipe: the format, and a word for each value; of a string its address.
+    pub(super) fn trace_pipe(&mut self, format: &[u8], args: &[Ex]) {
+        let values = self.stack(8 * (args.len() as u32).max(1));
+        for (index, arg) in args.iter().enumerate() {
+            if arg.ty.is_scalar() {
+                self.temporary(|emitter| emitter.scalar(arg));
+            } else {
+                let text = self.own(arg);
+                self.address(text, R0);
+            }
+            self.store(values.at(index as u32 * 8), Size::DW, R0);
+        }
+        let text = self.mem(format.len() as u32);
+        self.literal(text, format, format.len() as u32);
+        self.address(text, R1);
+        self.asm.mov(R2, format.len() as i32);
+        if args.is_empty() {
+            self.asm.mov(R3, 0);
+        } else {
+            self.address(values, R3);
+        }
+        self.asm.mov(R4, 8 * args.len() as i32).call(Helper::TRACE_VPRINTK);
+    }
+
+    /// `u32` version, then the address.
+    fn inet(&mut self, fun: Fun, args: &[Ex], place: Place) {
+        self.zero(place, 20);
+        match (fun, args) {
+            (Fun::InetBytes, [value]) => {
+                let size = value.ty.size().min(16);
+                self.store(place, Size::W, if size > 4 { 6 } else { 4 });
+                self.write_bytes(value, size, place.at(4));
+            }
+            (Fun::InetFamily, [_, value]) | (Fun::Inet4, [value]) => {
+                self.store(place, Size::W, 4);
+                self.scalar(value);
+                self.store(place.at(4), Size::W, R0);
+            }
+            _ => {}
+        }
+    }
+}

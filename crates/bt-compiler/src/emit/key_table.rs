@@ -1,0 +1,136 @@
+//! The map of a map's keys: see [`KeyTable`](bt_abi::KeyTable).
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R4};
+use bpf_insn::{AtomicOp, Helper, JumpOp, Label, MapDef, MapKind, Size, Width};
+
+use super::aggregate::{IF_NEW, ZEROS};
+use super::place::Place;
+use super::{Emitter, Held, failures};
+use crate::check::{DeclaredKind, MapHolds, MapInfo, Shared};
+use crate::hir::MapId;
+use crate::ty::{Agg, Ty};
+use bt_abi::MapValue;
+
+/// The bytes before a value that several steps change: whether a program is at it.
+pub(crate) const LOCK_BYTES: u32 = 8;
+/// The most memory, in bytes, that is taken for a map's entries before they come.
+pub(crate) const SET_ASIDE: u64 = 128 << 20;
+/// What the kernel keeps of an entry besides its key and its value (`struct htab_elem` of `kernel/bpf/hashtab.c`, and a
+/// bucket), rounded.
+const ENTRY_HEAD: u64 = 64;
+/// How often a program tries to be the one that changes a value. Who does needs some dozen instructions for it; only a
+/// program that has interrupted that one tries in vain.
+const TRIES: i32 = 32;
+/// `-EBUSY`.
+const BUSY: i32 = -16;
+/// `-EEXIST`.
+const THERE: i32 = -17;
+
+/// The kernel's name of the map of a script's map's keys.
+pub(crate) fn key_table_name(map: &str) -> String {
+    format!("KEYS_{map}")
+}
+
+/// The bytes of memory that N entries take.
+pub(crate) fn entry_bytes(entries: u32, key_size: u32, value_size: u32) -> u64 {
+    u64::from(entries) * (ENTRY_HEAD + u64::from(key_size) + u64::from(value_size))
+}
+
+/// Whether a map has one. Where memory is taken with the map none is needed, and the kind that drops its oldest keys takes
+/// it so.
+pub(crate) fn has_key_table(shared: &Shared<'_>, map: &MapInfo) -> bool {
+    key_table_def(shared, map).is_some()
+}
+
+/// See [`KeyTable::value_offset`](bt_abi::KeyTable).
+pub(crate) fn key_table_offset(value: &MapValue) -> u32 {
+    if value.takes_steps() { LOCK_BYTES } else { 0 }
+}
+
+/// The map itself.
+pub(crate) fn key_table_def(shared: &Shared<'_>, map: &MapInfo) -> Option<MapDef> {
+    let Some(MapHolds::Agg(agg)) = &map.value else { return None };
+    let key = map.key.as_ref().filter(|key| **key != Ty::Void)?;
+    let (declared, entries) = map.declared.unwrap_or((DeclaredKind::Hash, shared.config.max_map_keys));
+    let value = agg.value();
+    let (key_size, value_size) = (super::key_size(key), value.size() + key_table_offset(&value));
+    let drops_oldest = matches!(declared, DeclaredKind::LruHash | DeclaredKind::PercpuLruHash);
+    let fits = entry_bytes(entries, key_size, value_size) <= SET_ASIDE;
+    let wanted = shared.facts.kernel().allocation && fits && !drops_oldest && entries > 1;
+    wanted.then(|| MapDef::new(&key_table_name(&map.name), MapKind::Hash, key_size, value_size, entries))
+}
+
+impl Emitter<'_> {
+    pub(super) fn has_key_table(&self, map: MapId) -> bool {
+        has_key_table(self.shared, &self.shared.maps[map])
+    }
+
+    pub(super) fn load_key_table(&mut self, map: MapId) {
+        let name = key_table_name(&self.shared.maps[map].name);
+        self.asm.load_map(R1, &name);
+    }
+
+    /// r0 = the address of what the map of a map's keys has of a key, or 0.
+    pub(super) fn lookup_key_table(&mut self, map: MapId, key: Place) {
+        self.address(key, R2);
+        self.load_key_table(map);
+        self.asm.call(Helper::MAP_LOOKUP_ELEM);
+    }
+
+    /// Lets a value take part under a key of a map that has a map of its keys. A key that is there costs no more than
+    /// without one.
+    ///
+    /// A new key comes to its values first and to the map of the keys then; who deletes it takes the other way. So no values
+    /// are left that nobody finds under a key.
+    pub(super) fn aggregate_keyed(&mut self, map: MapId, key: Place, agg: &Agg, held: Option<Held>, done: Label) {
+        let (there, known) = (self.asm.label("there"), self.asm.label("known"));
+        let (frame, error) = (self.frame, self.slot());
+        self.lookup(map, key);
+        self.asm.jump_if(R0, JumpOp::Ne, 0, there).note("a new key");
+        self.put_zeros(map, key, false);
+        self.put_zeros(map, key, true);
+        self.asm.jump_if(R0, JumpOp::Eq, 0, known).jump_if(R0, JumpOp::Eq, THERE, known);
+        self.asm.store(Size::DW, frame.at(error), R0);
+        self.address(key, R2);
+        self.load_map(map);
+        self.asm.call(Helper::MAP_DELETE_ELEM).load(Size::DW, R0, frame.at(error));
+        self.failed_update();
+        self.asm.jump(done).bind(known);
+        self.lookup(map, key);
+        self.asm.jump_if(R0, JumpOp::Ne, 0, there).note("no memory: the value that all CPUs share");
+        self.lookup_key_table(map, key);
+        self.asm.jump_if(R0, JumpOp::Eq, 0, done);
+        self.apply_shared(agg, held, done);
+        self.asm.jump(done).bind(there);
+        self.apply(agg, held, self.context.is_user());
+    }
+
+    /// r0 = 0, or the error with which a map or the map of its keys takes a new key.
+    fn put_zeros(&mut self, map: MapId, key: Place, in_key_table: bool) {
+        self.address(key, R2);
+        self.asm.load_data(R3, ZEROS, 0);
+        if in_key_table {
+            self.load_key_table(map);
+        } else {
+            self.load_map(map);
+        }
+        self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM);
+    }
+
+    /// As [`Emitter::apply`], of a value that all CPUs share.
+    fn apply_shared(&mut self, agg: &Agg, held: Option<Held>, done: Label) {
+        if !agg.value().takes_steps() {
+            self.apply(agg, held, true);
+            return;
+        }
+        let (again, ours) = (self.asm.label("again"), self.asm.label("ours"));
+        let (frame, lock) = (self.frame, self.slot());
+        self.asm.mov(R3, TRIES).bind(again).mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(0), R1);
+        self.asm.jump_if(R1, JumpOp::Eq, 0, ours).sub(R3, 1).jump_if(R3, JumpOp::Ne, 0, again).mov(R0, BUSY);
+        self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
+        self.asm.jump(done).bind(ours);
+        self.asm.store(Size::DW, frame.at(lock), R0).add(R0, LOCK_BYTES.cast_signed());
+        self.apply(agg, held, true);
+        self.asm.load(Size::DW, R1, frame.at(lock)).store(Size::DW, R1.at(0), 0);
+    }
+}

@@ -1,0 +1,275 @@
+//! Loops: pieces of code that a helper calls back, so that the verifier looks at them a few times, however often they run.
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9};
+use bpf_insn::asm::MAX_SLOTS;
+use bpf_insn::{Asm, AsmError, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width};
+
+use super::place::{Base, Place};
+use super::{EmitError, Emitter, MAX_SUBS, RETURNED, Sub, Turn};
+use crate::check::MapHolds;
+use crate::hir::{Ex, ExKind, MapId, St, VarId};
+use crate::ty::Ty;
+use bt_abi::FailureKind;
+
+/// `BPF_MAX_LOOPS` of the kernel: `bpf_loop` does no more turns.
+const MAX_TURNS: i32 = 1 << 23;
+
+impl Emitter<'_> {
+    /// Emits a callback. It gets the program's frame in the register `frame`; says its name.
+    pub(super) fn callback(&mut self, frame: Reg, body: impl FnOnce(&mut Self)) -> String {
+        self.needed.callbacks = true;
+        let name = format!("{}_{}", self.name, self.subs.len() + 1);
+        let index = self.subs.len();
+        if index >= MAX_SUBS {
+            self.fail(EmitError::Loops);
+            return name;
+        }
+        self.subs.push(Sub { name: name.clone(), code: bpf_insn::Code::default() });
+        let outer = (std::mem::replace(&mut self.asm, Asm::new()), self.frame, self.held);
+        (self.frame, self.held) = (R6, [false; 3]);
+        self.callbacks += 1;
+        // r6 is kept by calls; each function has registers of its own.
+        self.asm.mov(R6, frame);
+        body(self);
+        self.callbacks -= 1;
+        let asm = std::mem::replace(&mut self.asm, outer.0);
+        (self.frame, self.held) = (outer.1, outer.2);
+        match asm.finish_short() {
+            Ok(code) => {
+                self.subs_slots += code.slots();
+                self.subs[index].code = code;
+            }
+            Err(error) => self.fail(error.into()),
+        }
+        if self.subs_slots > MAX_SLOTS {
+            self.fail(AsmError::TooLong { most: MAX_SLOTS }.into());
+        }
+        name
+    }
+
+    /// Leaves where a callback wants the program to end.
+    fn after_loop(&mut self, returns: bool) {
+        if !returns {
+            return;
+        }
+        let on = self.asm.label("on");
+        let frame = self.frame;
+        self.asm.load(Size::DW, R1, frame.at(RETURNED)).jump_if(R1, JumpOp::Eq, 0, on);
+        if self.callbacks == 0 {
+            let end = self.end;
+            self.asm.jump(end);
+        } else {
+            self.asm.mov(R0, 1).exit();
+        }
+        self.asm.bind(on);
+    }
+
+    /// Runs with a note of whether a callback has the program end.
+    fn noting_returns(&mut self, run: impl FnOnce(&mut Self)) -> bool {
+        let before = std::mem::replace(&mut self.returns, false);
+        run(self);
+        let returns = self.returns;
+        self.returns |= before;
+        returns
+    }
+
+    fn loop_body(&mut self, body: &[St]) {
+        self.turns.push(Turn::Callback);
+        self.stmts(body);
+        self.turns.pop();
+    }
+
+    /// Calls a callback up to r1 times.
+    fn call_loop(&mut self, name: &str) {
+        let frame = self.frame;
+        self.asm.load_function(R2, name).mov(R3, frame).mov(R4, 0).call(Helper::LOOP);
+    }
+
+    pub(super) fn while_loop(&mut self, cond: &Ex, body: &[St]) {
+        let mut name = String::new();
+        let returns = self.noting_returns(|emitter| {
+            name = emitter.callback(R2, |emitter| {
+                let stop = emitter.asm.label("stop");
+                emitter.jump_unless(cond, stop);
+                emitter.loop_body(body);
+                emitter.asm.mov(R0, 0).exit().bind(stop).mov(R0, 1).exit();
+            });
+        });
+        self.forget_numbers();
+        self.asm.mov(R1, MAX_TURNS);
+        self.call_loop(&name);
+        let turns = self.hold();
+        self.after_loop(returns);
+        self.release(turns);
+        self.fetch(turns, R1);
+        // The condition says whether there would be another turn.
+        let over = self.asm.label("over");
+        self.asm.jump_if(R1, JumpOp::Ne, MAX_TURNS, over);
+        self.jump_unless(cond, over);
+        self.within(cond.span, |emitter| emitter.failed(FailureKind::LoopCut));
+        self.asm.bind(over);
+    }
+
+    /// Makes the verifier forget what it knows of the numbers in variables. It goes through a loop until a turn brings
+    /// nothing new; a variable that counts from a known number brings something new each time, and with some branches in the
+    /// loop it gives up after a million instructions.
+    fn forget_numbers(&mut self) {
+        let vars = self.vars.iter().zip(&self.body.vars);
+        // Of scratch memory it knows nothing, and of a word of the stack nothing more once something was added in place.
+        let on_stack = vars.filter(|(place, var)| var.ty.is_scalar() && place.base == Base::Frame);
+        let words: Vec<_> = on_stack.map(|(place, _)| self.frame.at(place.off as i16)).collect();
+        if words.is_empty() {
+            return;
+        }
+        self.asm.note("numbers are to be unknown").mov(R1, 0);
+        for word in words {
+            self.asm.atomic(AtomicOp::Add, Width::W64, word, R1);
+        }
+    }
+
+    pub(super) fn range_loop(&mut self, var: VarId, start: &Ex, end: &Ex, body: &[St]) {
+        let place = self.vars[var];
+        let first = self.slot();
+        self.scalar(start);
+        let frame = self.frame;
+        self.asm.store(Size::DW, frame.at(first), R0);
+        self.scalar(end);
+        let turns = self.slot();
+        let (skip, few) = (self.asm.label("none"), self.asm.label("few"));
+        self.asm.load(Size::DW, R1, frame.at(first)).jump_if(R0, JumpOp::SLe, R1, skip).sub(R0, R1);
+        self.asm.store(Size::DW, frame.at(turns), R0);
+        let mut name = String::new();
+        let returns = self.noting_returns(|emitter| {
+            name = emitter.callback(R2, |emitter| {
+                emitter.asm.mov(R0, R1).load(Size::DW, R1, R6.at(first)).add(R0, R1);
+                emitter.store(place, Size::DW, R0);
+                emitter.loop_body(body);
+                emitter.asm.mov(R0, 0).exit();
+            });
+        });
+        self.asm.load(Size::DW, R1, frame.at(turns));
+        self.asm.jump_if(R1, JumpOp::Le, MAX_TURNS, few).mov(R1, MAX_TURNS).bind(few);
+        self.call_loop(&name);
+        // All turns that there can be, and more were wanted.
+        self.asm.jump_if(R0, JumpOp::Ne, MAX_TURNS, skip).load(Size::DW, R1, frame.at(turns));
+        self.asm.jump_if(R1, JumpOp::Le, MAX_TURNS, skip);
+        self.within(end.span, |emitter| emitter.failed(FailureKind::LoopCut));
+        self.asm.bind(skip);
+        self.after_loop(returns);
+    }
+
+    pub(super) fn map_loop(&mut self, var: VarId, map: MapId, body: &[St]) {
+        let place = self.vars[var];
+        let parts = self.body.vars[var].ty.parts();
+        let parts: Vec<(u32, Ty)> = parts.into_iter().map(|(_, offset, ty)| (offset, ty.clone())).collect();
+        let [(key_offset, key), (value_offset, value)] = parts.as_slice() else {
+            return;
+        };
+        let mut name = String::new();
+        let returns = self.noting_returns(|emitter| {
+            name = emitter.callback(R4, |emitter| {
+                emitter.held = [true, true, false];
+                emitter.asm.mov(R7, R2).mov(R8, R3);
+                let whole = emitter.body.vars[var].ty.size();
+                emitter.zero(place, whole);
+                emitter.copy(place.at(*key_offset), Self::behind(R7), key.size());
+                let target = place.at(*value_offset);
+                if let Some(MapHolds::Agg(_)) = emitter.shared.maps[map].value {
+                    emitter.temporary(|emitter| emitter.read_aggregate(map, Self::behind(R7)));
+                    emitter.store(target, Size::DW, R0);
+                } else {
+                    emitter.copy(target, Self::behind(R8), value.size());
+                }
+                emitter.held = [false; 3];
+                // The helper holds a lock of RCU's while it calls back.
+                let outer = std::mem::replace(&mut emitter.locked, true);
+                emitter.loop_body(body);
+                emitter.locked = outer;
+                emitter.asm.mov(R0, 0).exit();
+            });
+        });
+        self.for_each(map, &name);
+        self.after_loop(returns);
+    }
+
+    /// Calls a callback with each key of a map.
+    fn for_each(&mut self, map: MapId, name: &str) {
+        let frame = self.frame;
+        if self.has_key_table(map) {
+            self.load_key_table(map);
+        } else {
+            self.load_map(map);
+        }
+        self.asm.load_function(R2, name).mov(R3, frame).mov(R4, 0).call(Helper::FOR_EACH_MAP_ELEM);
+    }
+
+    /// r0 = how many keys a map has.
+    pub(super) fn map_len(&mut self, map: MapId) {
+        self.temporary(|emitter| {
+            let name = emitter.callback(R4, |emitter| {
+                emitter.asm.mov(R0, 0).exit();
+            });
+            // The helper says how many it has seen.
+            emitter.for_each(map, &name);
+        });
+    }
+
+    /// r0 = whether a string contains another.
+    pub(super) fn contains(&mut self, text: &Ex, part: &Ex) {
+        self.temporary(|emitter| {
+            let found = emitter.slot();
+            let frame = emitter.frame;
+            let place = emitter.own(text);
+            let size = text.ty.size();
+            let literal = match &part.kind {
+                ExKind::Str(bytes) => Some(bytes.clone()),
+                _ => None,
+            };
+            let other = if literal.is_none() { Some(emitter.own(part)) } else { None };
+            let least = literal.as_ref().map_or(0, |bytes| bytes.len() as u32);
+            if least > size {
+                emitter.asm.mov(R0, 0);
+                return;
+            }
+            emitter.asm.store(Size::DW, frame.at(found), 0);
+            // What is empty is found at the first turn; no turn begins behind the room.
+            let (turns, room) = ((size + 1 - least.max(1)).cast_signed(), part.ty.size());
+            let name = emitter.callback(R2, |emitter| {
+                let (no, end) = (emitter.asm.label("no"), emitter.asm.label("end"));
+                emitter.asm.jump_if(R1, JumpOp::Ge, turns, end).mov(R7, R1);
+                emitter.held = [true; 3];
+                emitter.address(place, R8);
+                emitter.asm.add(R8, R7);
+                match (&literal, other) {
+                    (Some(bytes), _) => emitter.match_literal(bytes, no),
+                    (None, Some(other)) => emitter.match_text(place, other, (room, size), no),
+                    (None, None) => {}
+                }
+                emitter.asm.store(Size::DW, R6.at(found), 1).bind(end).mov(R0, 1).exit();
+                // Behind its end a string has nothing.
+                emitter.asm.bind(no).load(Size::B, R1, R8.at(0)).jump_if(R1, JumpOp::Eq, 0, end).mov(R0, 0).exit();
+            });
+            emitter.asm.mov(R1, turns);
+            emitter.call_loop(&name);
+            emitter.asm.load(Size::DW, R0, frame.at(found));
+        });
+    }
+
+    fn match_literal(&mut self, bytes: &[u8], no: Label) {
+        for (at, byte) in bytes.iter().enumerate() {
+            self.asm.load(Size::B, R1, R8.at(at as i16)).jump_if(R1, JumpOp::Ne, i32::from(*byte), no);
+        }
+    }
+
+    /// Compares the string at `other` with what is at r8, which is r7 bytes into the text of `size` at `text`.
+    fn match_text(&mut self, text: Place, other: Place, (room, size): (u32, u32), no: Label) {
+        let (again, yes) = (self.asm.label("again"), self.asm.label("ended"));
+        self.address(other, R3);
+        self.address(text, R9);
+        self.asm.mov(R4, 0).bind(again).load(Size::B, R1, R3.at(0)).jump_if(R1, JumpOp::Eq, 0, yes);
+        // The verifier has to see how far into the text each byte is.
+        self.asm.mov(R5, R7).add(R5, R4).jump_if(R5, JumpOp::Ge, size.cast_signed(), no).add(R5, R9);
+        self.asm.load(Size::B, R2, R5.at(0)).jump_if(R1, JumpOp::Ne, R2, no).add(R3, 1).add(R4, 1);
+        self.asm.jump_if(R4, JumpOp::Lt, room.cast_signed(), again).bind(yes);
+    }
+}

@@ -1,0 +1,383 @@
+//! The emitter: from the typed tree to instructions.
+//!
+//! Numbers are worked out in r0. What must live on while another is worked out goes to r7, r8 or r9, and where those are
+//! taken to the stack. r6 is the context; in callbacks (loops are callbacks) it is the frame of the program, where all
+//! variables and temporary values of program and callbacks are. Values in memory are written where they are wanted; those
+//! that the stack has no room for lie in a scratch area, of which each CPU has a few (see [`scratch`]).
+
+pub(crate) mod aggregate;
+mod event;
+mod failures;
+mod foreign;
+mod funs;
+pub(crate) mod key_table;
+mod loops;
+mod maps;
+mod owned;
+mod place;
+mod reads;
+mod same;
+mod scalar;
+pub(crate) mod scratch;
+mod stmt;
+mod strings;
+mod write;
+
+use bpf_insn::Reg::{R0, R6, R7, R8, R9, R10};
+use bpf_insn::{Asm, AsmError, Code, Label, Reg, Size};
+use bt_lang::Span;
+
+use super::check::{Body, Shared};
+use super::hir::Ex;
+use super::probe::Context;
+use super::ty::Ty;
+use bt_abi::failure::Failures;
+use place::{Base, Place};
+
+pub(crate) use key_table::{has_key_table, key_table_def, key_table_name, key_table_offset};
+pub(crate) use maps::{bpf_name, key_size};
+
+/// A piece of code that a helper calls back.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Sub {
+    pub(crate) name: String,
+    pub(crate) code: Code,
+}
+
+/// A program's code and its callbacks'.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Emitted {
+    pub(crate) code: Code,
+    pub(crate) subs: Vec<Sub>,
+    /// How many bytes of scratch memory it needs; 0 for none.
+    pub(crate) scratch: u32,
+    /// Whether it waits for pages of memory.
+    pub(crate) sleepable: bool,
+}
+
+/// The context's place in the program's frame, for callbacks.
+const CONTEXT: i16 = -8;
+/// Not 0 when a callback wants the program to end.
+const RETURNED: i16 = -16;
+/// The scratch area's address.
+const SCRATCH: i16 = -24;
+/// The stack that these take.
+const FIXED: i32 = 24;
+/// How much of the 512 bytes of stack values take; callbacks' frames need some, too.
+const STACK: i32 = 416;
+/// Values above this size don't go on the stack.
+const ON_STACK: u32 = 64;
+
+/// Where a value waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Held {
+    Reg(Reg),
+    Slot(i16),
+}
+
+/// What a loop's `break` and `continue` do.
+#[derive(Clone, Copy, Debug)]
+enum Turn {
+    /// Jump.
+    Labels { leave: Label, next: Label },
+    /// Return from the callback.
+    Callback,
+}
+
+/// What the first attempt found to be needed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Needs {
+    scratch: bool,
+    callbacks: bool,
+    /// Addresses of variables.
+    addresses: bool,
+}
+
+pub(crate) struct Emitter<'a> {
+    shared: &'a Shared<'a>,
+    context: &'a Context,
+    body: &'a Body,
+    name: &'a str,
+    asm: Asm,
+    /// Where the program's frame is.
+    frame: Reg,
+    /// Which of r7 to r9 are taken.
+    held: [bool; 3],
+    used: i32,
+    scratch_used: u32,
+    scratch_most: u32,
+    vars: Vec<Place>,
+    subs: Vec<Sub>,
+    turns: Vec<Turn>,
+    end: Label,
+    /// How many callbacks we are in.
+    callbacks: u32,
+    /// Whether a callback had the program end.
+    returns: bool,
+    needs: Needs,
+    needed: Needs,
+    /// How long callbacks' code is.
+    subs_slots: u32,
+    /// What did not fit.
+    failed: Option<EmitError>,
+    failures: &'a mut Failures,
+    /// The part of the script that is being worked on.
+    at: Span,
+    /// Words of the context that are known not to be 0, by their offsets, and where they are kept.
+    present: Vec<(u32, i16)>,
+    /// Whether something waits for pages of memory.
+    sleepable: bool,
+    /// Whether the kernel calls this code where nothing may be waited for.
+    locked: bool,
+    /// Where an event of values that are only shown is being written: what is behind a string's end is not looked at there.
+    shown: Option<Base>,
+}
+
+/// Why a program can't be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EmitError {
+    /// Its code, or a callback's.
+    #[error(transparent)]
+    Code(#[from] AsmError),
+    /// A program has at most 256 functions (`BPF_MAX_SUBPROGS` of `linux/bpf_verifier.h`).
+    #[error("it has more than {MAX_SUBS} loops")]
+    Loops,
+}
+
+/// How many callbacks a program may have.
+const MAX_SUBS: usize = 255;
+
+/// The registers that calls keep.
+const KEPT: [Reg; 3] = [R7, R8, R9];
+
+/// Emits a program.
+pub(crate) fn emit(
+    shared: &Shared<'_>,
+    context: &Context,
+    body: &Body,
+    name: &str,
+    failures: &mut Failures,
+) -> Result<Emitted, EmitError> {
+    let mut needs = Needs::default();
+    loop {
+        let mut emitter = Emitter::new(shared, context, body, name, needs, failures);
+        emitter.program();
+        if let Some(error) = emitter.failed {
+            return Err(error);
+        }
+        if emitter.needed != needs {
+            needs = emitter.needed;
+            continue;
+        }
+        let (scratch, sleepable) = (emitter.scratch_most, emitter.sleepable);
+        let code = emitter.asm.finish_short()?;
+        let subs = referenced(&code, emitter.subs);
+        return Ok(Emitted { code, subs, scratch, sleepable });
+    }
+}
+
+impl<'a> Emitter<'a> {
+    fn new(
+        shared: &'a Shared<'_>,
+        context: &'a Context,
+        body: &'a Body,
+        name: &'a str,
+        needs: Needs,
+        failures: &'a mut Failures,
+    ) -> Self {
+        let mut asm = Asm::new();
+        let end = asm.label("end");
+        Self {
+            // SANITY: the emitter only reads; a shorter life of what `Shared` borrows is enough for it.
+            shared,
+            context,
+            body,
+            name,
+            asm,
+            frame: R10,
+            held: [false; 3],
+            used: FIXED,
+            scratch_used: scratch::HEAD,
+            scratch_most: 0,
+            vars: Vec::new(),
+            subs: Vec::new(),
+            turns: Vec::new(),
+            end,
+            callbacks: 0,
+            returns: false,
+            needs,
+            needed: needs,
+            subs_slots: 0,
+            failed: None,
+            failures,
+            at: Span::default(),
+            present: Vec::new(),
+            sleepable: false,
+            locked: false,
+            shown: None,
+        }
+    }
+
+    fn program(&mut self) {
+        self.asm.mov(R6, Reg::R1);
+        if self.needs.callbacks {
+            self.asm.store(Size::DW, R10.at(CONTEXT), R6).store(Size::DW, R10.at(RETURNED), 0);
+        }
+        self.pid_filter();
+        self.end_of_iteration();
+        let busy = self.asm.label("busy");
+        if self.needs.scratch {
+            self.take_scratch(busy);
+        }
+        self.place_vars();
+        let body = self.body;
+        self.stmts(&body.stmts);
+        let end = self.end;
+        self.asm.bind(end);
+        if self.needs.scratch {
+            self.give_scratch();
+        }
+        self.asm.mov(R0, 0).exit();
+        self.asm.bind(busy);
+        if self.needs.scratch {
+            self.count(scratch::BUSY);
+        }
+        self.asm.mov(R0, 0).exit();
+    }
+
+    /// Gives each variable its place. Numbers begin as 0, so that loops may look at all of them.
+    fn place_vars(&mut self) {
+        for var in &self.body.vars {
+            let size = if var.ty.is_scalar() { 8 } else { var.ty.size() };
+            // The first dozen numbers lie on the stack; temporary values need the rest.
+            let place = if size <= 8 && self.used < STACK / 2 { self.stack(8) } else { self.scratch_mem(size) };
+            if var.ty.is_scalar() {
+                // Nothing but the program itself looks at it there.
+                if place.base == Base::Frame && !self.needs.callbacks && !self.needs.addresses {
+                    self.asm.private(place.off as i16);
+                }
+                self.store(place, Size::DW, 0);
+            }
+            self.vars.push(place);
+        }
+    }
+
+    /// Whether it is no use to go on.
+    fn is_full(&self) -> bool {
+        self.failed.is_some() || self.asm.is_full()
+    }
+
+    /// Notes why there will be no program.
+    fn fail(&mut self, error: EmitError) {
+        self.failed.get_or_insert(error);
+    }
+
+    /// Runs with all temporary memory given back at the end.
+    fn temporary<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let (used, scratch) = (self.used, self.scratch_used);
+        let done = run(self);
+        (self.used, self.scratch_used) = (used, scratch);
+        done
+    }
+
+    fn stack(&mut self, size: u32) -> Place {
+        self.used += size.next_multiple_of(8) as i32;
+        Place { base: Base::Frame, off: -self.used }
+    }
+
+    fn scratch_mem(&mut self, size: u32) -> Place {
+        self.needed.scratch = true;
+        let off = self.scratch_used;
+        self.scratch_used = off.saturating_add(size.next_multiple_of(8));
+        self.scratch_most = self.scratch_most.max(self.scratch_used);
+        Place { base: Base::Slot(SCRATCH), off: i32::try_from(off).unwrap_or(i32::MAX) }
+    }
+
+    /// Memory for a value.
+    fn mem(&mut self, size: u32) -> Place {
+        if size <= ON_STACK && self.used + size as i32 <= STACK { self.stack(size) } else { self.scratch_mem(size) }
+    }
+
+    /// A slot of the frame.
+    fn slot(&mut self) -> i16 {
+        self.stack(8).off as i16
+    }
+
+    /// Puts r0 where it lives on.
+    fn hold(&mut self) -> Held {
+        if let Some(free) = self.held.iter().position(|taken| !taken) {
+            self.held[free] = true;
+            self.asm.mov(KEPT[free], R0);
+            return Held::Reg(KEPT[free]);
+        }
+        let slot = self.slot();
+        self.asm.store(Size::DW, self.frame.at(slot), R0);
+        Held::Slot(slot)
+    }
+
+    /// Puts what waits into a register.
+    fn fetch(&mut self, held: Held, to: Reg) {
+        match held {
+            Held::Reg(reg) => self.asm.mov(to, reg),
+            Held::Slot(slot) => self.asm.load(Size::DW, to, self.frame.at(slot)),
+        };
+    }
+
+    fn release(&mut self, held: Held) {
+        if let Held::Reg(reg) = held
+            && let Some(index) = KEPT.iter().position(|kept| *kept == reg)
+        {
+            self.held[index] = false;
+        }
+    }
+
+    /// As a base to read or write through.
+    fn through(held: Held) -> Base {
+        match held {
+            Held::Reg(reg) => Base::Reg(reg),
+            Held::Slot(slot) => Base::Slot(slot),
+        }
+    }
+
+    /// The context in a register: r6, or in callbacks `spare`.
+    fn context_in(&mut self, spare: Reg) -> Reg {
+        if self.callbacks == 0 {
+            return R6;
+        }
+        self.asm.load(Size::DW, spare, self.frame.at(CONTEXT));
+        spare
+    }
+
+    /// Whether an expression's value is in one of the forms that one or two instructions load.
+    fn is_simple(&self, ex: &Ex) -> bool {
+        match &ex.kind {
+            super::hir::ExKind::Int(_) => true,
+            super::hir::ExKind::Var(_) => ex.ty.is_scalar(),
+            super::hir::ExKind::Ctx { .. } => self.callbacks == 0,
+            _ => false,
+        }
+    }
+
+    /// The room that a value takes where it is by itself.
+    fn room(ty: &Ty) -> u32 {
+        if ty.is_scalar() { 8 } else { ty.size().next_multiple_of(8) }
+    }
+}
+
+/// The callbacks that something still refers to: the code that would call the others was left out.
+fn referenced(code: &Code, mut subs: Vec<Sub>) -> Vec<Sub> {
+    let names = |code: &Code| -> Vec<String> {
+        code.lines().iter().filter_map(|line| line.reference.as_ref()).map(|it| it.symbol().to_owned()).collect()
+    };
+    let mut wanted = names(code);
+    let mut kept = Vec::new();
+    // Those that callbacks themselves call come behind them in no particular order.
+    while let Some(name) = wanted.pop() {
+        if let Some(index) = subs.iter().position(|sub| sub.name == name) {
+            let sub = subs.remove(index);
+            wanted.extend(names(&sub.code));
+            kept.push(sub);
+        }
+    }
+    kept
+}

@@ -1,0 +1,104 @@
+//! What helpers make of pointers that the kernel has given to the program itself: they must come to the helper as they
+//! came, without having been numbers.
+
+use bpf_insn::Reg::{R0, R1, R2, R3, R6, R10};
+use bpf_insn::{Helper, JumpOp, Size};
+use bt_lang::ast::BinaryOp;
+
+use super::place::Place;
+use super::{Emitter, failures};
+use crate::hir::{Ex, ExKind, Fun};
+
+impl Emitter<'_> {
+    /// r0 = a pointer as the verifier knows it: a word of the context, and what it leads to.
+    fn owned(&mut self, ex: &Ex) {
+        match &ex.kind {
+            ExKind::Convert(inner) => self.owned(inner),
+            ExKind::Load { addr, .. } => {
+                self.owned(addr);
+                self.asm.load(Size::DW, R0, R0.at(0));
+            }
+            ExKind::Binary { op: BinaryOp::Add, left, right, .. } => {
+                self.owned(left);
+                self.asm.add(R0, right.constant().unwrap_or(0) as i32);
+            }
+            ExKind::Fun(Fun::CurTask, _) => {
+                self.asm.call(Helper::GET_CURRENT_TASK_BTF);
+            }
+            _ => self.scalar(ex),
+        }
+    }
+
+    /// r1 = the pointer; where it would be null before its last offset, to `none` with r0 = 0.
+    fn owned_or(&mut self, ex: &Ex, none: bpf_insn::Label) {
+        let (base, offset) = match &ex.kind {
+            ExKind::Binary { op: BinaryOp::Add, left, right, .. } => (&**left, right.constant().unwrap_or(0)),
+            _ => (ex, 0),
+        };
+        self.owned(base);
+        self.asm.jump_if(R0, JumpOp::Eq, 0, none).mov(R1, R0);
+        if offset != 0 {
+            self.asm.add(R1, offset as i32);
+        }
+    }
+
+    /// `path(place)`: the kernel writes the name, and what it used besides, into memory of its own; the text is read from
+    /// there. Of a name that is longer than its room the end is kept.
+    pub(super) fn path(&mut self, args: &[Ex], size: u32, place: Place) {
+        let Some(ex) = args.first() else {
+            return;
+        };
+        self.zero(place, size);
+        let whole = self.shared.config.max_strlen.max(size);
+        let (none, short) = (self.asm.label("no path"), self.asm.label("the whole path"));
+        self.temporary(|emitter| {
+            let name = emitter.mem(whole.next_multiple_of(8));
+            // The helper takes only memory that has been written where that is the stack.
+            emitter.zero(name, whole.next_multiple_of(8));
+            emitter.owned_or(ex, none);
+            emitter.address(name, R2);
+            emitter.asm.mov(R3, whole.cast_signed()).call(Helper::D_PATH);
+            let named = emitter.asm.label("named");
+            emitter.asm.jump_if(R0, JumpOp::SGe, 0, named);
+            if emitter.shared.facts.tells_reads() {
+                emitter.failed(failures::of(Helper::D_PATH));
+            }
+            emitter.asm.jump(none).bind(named).jump_if(R0, JumpOp::Gt, whole.cast_signed(), none);
+            emitter.address(name, R3);
+            if whole > size {
+                emitter.asm.jump_if(R0, JumpOp::Le, size.cast_signed(), short);
+                emitter.asm.add(R0, -size.cast_signed()).add(R3, R0);
+            }
+            emitter.asm.bind(short);
+            emitter.address(place, R1);
+            emitter.asm.mov(R2, size.cast_signed()).call(Helper::PROBE_READ_KERNEL_STR);
+            emitter.asm.bind(none);
+        });
+    }
+
+    /// r0 = `socket_cookie(socket)`.
+    pub(super) fn socket_cookie(&mut self, args: &[Ex]) {
+        if let Some(ex) = args.first() {
+            let none = self.asm.label("no socket");
+            self.owned_or(ex, none);
+            self.asm.call(Helper::GET_SOCKET_COOKIE).bind(none);
+        }
+    }
+
+    /// An iterator calls a last time, with nothing, when it is through. What was looked at is kept: of a word that is loaded
+    /// anew the verifier does not know that it is something.
+    pub(super) fn end_of_iteration(&mut self) {
+        for &word in &self.context.present {
+            let (there, slot) = (self.asm.label("there"), self.slot());
+            self.asm.note("the end of the iteration?").load(Size::DW, R0, R6.at(word as i16));
+            self.asm.jump_if(R0, JumpOp::Ne, 0, there).mov(R0, 0).exit().bind(there);
+            self.asm.store(Size::DW, R10.at(slot), R0);
+            self.present.push((word, slot));
+        }
+    }
+
+    /// Where a word of the context is kept.
+    pub(super) fn present_at(&self, offset: u32) -> Option<i16> {
+        self.present.iter().find(|(word, _)| *word == offset).map(|(_, slot)| *slot)
+    }
+}

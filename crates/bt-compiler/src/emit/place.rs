@@ -1,0 +1,188 @@
+//! Places in our own memory, and moving bytes between them.
+
+use bpf_insn::Reg::{R0, R1, R2, R3};
+use bpf_insn::{Helper, Reg, Size, SxSize};
+
+use super::Emitter;
+use crate::ty::Ty;
+
+/// What a place is counted from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Base {
+    /// The end of the program's frame.
+    Frame,
+    /// The address in this slot of the frame.
+    Slot(i16),
+    /// The address in this register, one that calls keep.
+    Reg(Reg),
+}
+
+/// A place in our own memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    pub(super) base: Base,
+    pub(super) off: i32,
+}
+
+/// Up to so many bytes are moved by loads and stores; more by a helper.
+const INLINE: u32 = 64;
+
+impl Place {
+    pub(super) fn at(self, offset: u32) -> Self {
+        Self { off: self.off.saturating_add_unsigned(offset), ..self }
+    }
+}
+
+/// The largest word that may be moved at these offsets, with so many bytes left.
+fn word(offsets: [i32; 2], left: u32) -> Size {
+    let aligned = |size: i32| offsets.iter().all(|off| off % size == 0) && left >= size.unsigned_abs();
+    match () {
+        () if aligned(8) => Size::DW,
+        () if aligned(4) => Size::W,
+        () if aligned(2) => Size::H,
+        () => Size::B,
+    }
+}
+
+pub(super) fn bytes(size: Size) -> u32 {
+    match size {
+        Size::B => 1,
+        Size::H => 2,
+        Size::W => 4,
+        Size::DW => 8,
+    }
+}
+
+pub(super) fn size_of(bytes: u32) -> Size {
+    match bytes {
+        1 => Size::B,
+        2 => Size::H,
+        4 => Size::W,
+        _ => Size::DW,
+    }
+}
+
+impl Emitter<'_> {
+    /// The place's address in a register.
+    pub(super) fn address(&mut self, place: Place, to: Reg) {
+        match place.base {
+            Base::Frame => self.asm.mov(to, self.frame),
+            Base::Slot(slot) => self.asm.load(Size::DW, to, self.frame.at(slot)),
+            Base::Reg(reg) => self.asm.mov(to, reg),
+        };
+        if place.off != 0 {
+            self.asm.add(to, place.off);
+        }
+    }
+
+    /// A register, and an offset from it, that lead to the place; `spare` is used if the place needs one.
+    fn base(&mut self, place: Place, spare: Reg) -> (Reg, i16) {
+        let reg = match place.base {
+            Base::Frame => self.frame,
+            Base::Reg(reg) => reg,
+            Base::Slot(slot) => {
+                self.asm.load(Size::DW, spare, self.frame.at(slot));
+                spare
+            }
+        };
+        // Scratch memory and events are smaller than an offset can say.
+        (reg, i16::try_from(place.off).unwrap_or(i16::MAX))
+    }
+
+    /// Stores r0 (or a constant) as so many bytes. Uses r1.
+    pub(super) fn store(&mut self, place: Place, size: Size, value: impl Into<bpf_insn::Src>) {
+        let (base, off) = self.base(place, R1);
+        self.asm.store(size, base.at(off), value);
+    }
+
+    /// Loads a number of a type. `to` may be used for the address.
+    pub(super) fn load(&mut self, place: Place, ty: &Ty, to: Reg) {
+        let (base, off) = self.base(place, to);
+        self.load_at(base, off, ty, to);
+    }
+
+    pub(super) fn load_at(&mut self, base: Reg, off: i16, ty: &Ty, to: Reg) {
+        let size = size_of(ty.size());
+        self.asm.load(size, to, base.at(off));
+        if ty.is_signed() {
+            self.sign(to, ty.size());
+        }
+    }
+
+    /// Extends the sign of a number of so many bytes.
+    pub(super) fn sign(&mut self, reg: Reg, size: u32) {
+        match size {
+            1 => self.asm.sign_extend(reg, SxSize::B),
+            2 => self.asm.sign_extend(reg, SxSize::H),
+            4 => self.asm.sign_extend(reg, SxSize::W),
+            _ => return,
+        };
+    }
+
+    /// Fills with zeros.
+    pub(super) fn zero(&mut self, place: Place, size: u32) {
+        if size > INLINE {
+            // A read that fails fills its room with zeros (bpf_probe_read_kernel_common), and address 0 can't be read.
+            self.address(place, R1);
+            self.asm.mov(R2, size.cast_signed()).mov(R3, 0).call(Helper::PROBE_READ_KERNEL);
+            return;
+        }
+        let (base, off) = self.base(place, R1);
+        let mut at = 0;
+        while at < size {
+            let here = i32::from(off) + at as i32;
+            let size = word([here, 0], size - at);
+            self.asm.store(size, base.at(here as i16), 0);
+            at += bytes(size);
+        }
+    }
+
+    /// Copies. Uses r0 to r3.
+    pub(super) fn copy(&mut self, to: Place, from: Place, size: u32) {
+        if size == 0 || to == from {
+            return;
+        }
+        if size > INLINE {
+            self.address(to, R1);
+            self.address(from, R3);
+            self.asm.mov(R2, size.cast_signed()).call(Helper::PROBE_READ_KERNEL);
+            return;
+        }
+        let (to, to_off) = self.base(to, R1);
+        let (from, from_off) = self.base(from, R2);
+        let mut at = 0;
+        while at < size {
+            let (target, source) = (i32::from(to_off) + at as i32, i32::from(from_off) + at as i32);
+            let size = word([target, source], size - at);
+            self.asm.load(size, R0, from.at(source as i16)).store(size, to.at(target as i16), R0);
+            at += bytes(size);
+        }
+    }
+
+    /// Writes bytes that are known, and zeros up to `size`.
+    pub(super) fn literal(&mut self, place: Place, text: &[u8], size: u32) {
+        let size = size as usize;
+        let text = &text[..text.len().min(size)];
+        let words = (text.len() + 8) / 8 * 8;
+        if size > words {
+            self.zero(place.at(words as u32), (size - words) as u32);
+        }
+        let (base, off) = self.base(place, R1);
+        let mut at = 0;
+        while at < words.min(size) {
+            let here = i32::from(off) + at as i32;
+            let unit = word([here, 0], (words.min(size) - at) as u32);
+            let length = bytes(unit) as usize;
+            let mut buffer = [0; 8];
+            let part = text.get(at..).unwrap_or_default();
+            let part = &part[..part.len().min(length)];
+            buffer[..part.len()].copy_from_slice(part);
+            let value = u64::from_le_bytes(buffer);
+            match i32::try_from(value.cast_signed()) {
+                Ok(small) => self.asm.store(unit, base.at(here as i16), small),
+                Err(_) => self.asm.constant(R2, value).store(unit, base.at(here as i16), R2),
+            };
+            at += length;
+        }
+    }
+}

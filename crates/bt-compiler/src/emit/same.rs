@@ -1,0 +1,175 @@
+//! Comparing values in memory.
+
+use bpf_insn::Reg::{R0, R1, R2, R3};
+use bpf_insn::{JumpOp, Label, Reg, Size};
+
+use super::Emitter;
+use super::place::{Base, Place};
+use crate::hir::{Ex, ExKind};
+use crate::ty::Ty;
+
+/// A comparison longer than this is a loop.
+const INLINE: u32 = 256;
+
+impl Emitter<'_> {
+    /// r0 = whether two values are equal, or not.
+    pub(super) fn same(&mut self, left: &Ex, right: &Ex, negate: bool) {
+        let (differ, done) = (self.asm.label("differ"), self.asm.label("compared"));
+        self.temporary(|emitter| {
+            if let (Ty::Str(_), Ty::Str(_)) = (&left.ty, &right.ty) {
+                emitter.same_text(left, right, u32::MAX, differ);
+            } else {
+                let ty = left.ty.join(&right.ty).unwrap_or_else(|| left.ty.clone());
+                let a = emitter.before(left, &ty, right);
+                let b = emitter.as_type(right, &ty);
+                emitter.same_value(&ty, a, b, differ);
+            }
+        });
+        self.asm.mov(R0, i32::from(!negate)).jump(done).bind(differ).mov(R0, i32::from(negate)).bind(done);
+    }
+
+    /// r0 = 0 if the first `count` bytes of two strings are equal, 1 otherwise.
+    pub(super) fn strncmp(&mut self, left: &Ex, right: &Ex, count: u32) {
+        let (differ, done) = (self.asm.label("differ"), self.asm.label("compared"));
+        self.temporary(|emitter| emitter.same_text(left, right, count, differ));
+        self.asm.mov(R0, 0).jump(done).bind(differ).mov(R0, 1).bind(done);
+    }
+
+    /// A value's place, which another one that is worked out then does not change.
+    fn before(&mut self, ex: &Ex, ty: &Ty, other: &Ex) -> Place {
+        if other.is_complex() { self.copied(ex, ty) } else { self.as_type(ex, ty) }
+    }
+
+    fn as_type(&mut self, ex: &Ex, ty: &Ty) -> Place {
+        // Behind the end of a struct's text is what the program left there.
+        if ex.ty == *ty && !ex.is_text_of_struct() {
+            return self.own(ex);
+        }
+        self.copied(ex, ty)
+    }
+
+    fn copied(&mut self, ex: &Ex, ty: &Ty) -> Place {
+        let place = self.mem(ty.size());
+        self.write(ex, ty, place);
+        place
+    }
+
+    /// Goes to `differ` if two strings differ in their first `count` bytes.
+    fn same_text(&mut self, left: &Ex, right: &Ex, count: u32, differ: Label) {
+        let (left, right) = if matches!(left.kind, ExKind::Str(_)) { (right, left) } else { (left, right) };
+        if let ExKind::Str(text) = &right.kind {
+            let place = self.own(left);
+            let mut text = text.clone();
+            text.push(0);
+            text.truncate(count as usize);
+            if text.len() > left.ty.size() as usize {
+                // A text that fills its room, as an array of characters may, has no end there.
+                let room = left.ty.size() as usize;
+                if text.get(room).is_some_and(|byte| *byte != 0) {
+                    self.asm.jump(differ);
+                    return;
+                }
+                text.truncate(room);
+            }
+            self.same_bytes(place, &text, differ);
+            return;
+        }
+        // Behind their ends our own strings are filled with zeros.
+        let (a, b) = (self.before(left, &left.ty, right), self.as_type(right, &right.ty));
+        let common = left.ty.size().min(right.ty.size()).min(count);
+        self.same_memory(a, b, common, differ);
+        let (longer, whole) = if left.ty.size() > right.ty.size() { (a, left) } else { (b, right) };
+        if common < count && common < whole.ty.size() {
+            self.load(longer.at(common), &Ty::Int { size: 1, signed: false }, R0);
+            self.asm.jump_if(R0, JumpOp::Ne, 0, differ);
+        }
+    }
+
+    /// Goes to `differ` unless these bytes are there.
+    pub(super) fn same_bytes(&mut self, place: Place, text: &[u8], differ: Label) {
+        let mut at = 0;
+        let place = self.fixed(place);
+        while at < text.len() {
+            let size = step(place, at as u32, (text.len() - at) as u32);
+            let mut buffer = [0; 8];
+            buffer[..size as usize].copy_from_slice(&text[at..at + size as usize]);
+            let value = u64::from_le_bytes(buffer);
+            self.load(place.at(at as u32), &Ty::Int { size: size as u8, signed: false }, R0);
+            match i32::try_from(value.cast_signed()) {
+                Ok(small) => self.asm.jump_if(R0, JumpOp::Ne, small, differ),
+                Err(_) => self.asm.constant(R1, value).jump_if(R0, JumpOp::Ne, R1, differ),
+            };
+            at += size as usize;
+        }
+    }
+
+    /// A place whose address need not be loaded each time.
+    fn fixed(&mut self, place: Place) -> Place {
+        if let Base::Slot(_) = place.base {
+            self.address(Place { off: 0, ..place }, R2);
+            return Place { base: Base::Reg(R2), off: place.off };
+        }
+        place
+    }
+
+    /// Goes to `differ` if so many bytes of two places differ.
+    fn same_memory(&mut self, a: Place, b: Place, size: u32, differ: Label) {
+        if size > INLINE {
+            self.same_memory_loop(a, b, size, differ);
+            return;
+        }
+        self.address(a, R2);
+        self.address(b, R3);
+        let mut at = 0;
+        while at < size {
+            let word = step(a, at, size - at).min(step(b, at, size - at));
+            let ty = Ty::Int { size: word as u8, signed: false };
+            self.load_at(R2, at as i16, &ty, R0);
+            self.load_at(R3, at as i16, &ty, R1);
+            self.asm.jump_if(R0, JumpOp::Ne, R1, differ);
+            at += word;
+        }
+    }
+
+    /// The same as a loop over words; large values are in scratch memory or maps, whose places may be counted.
+    fn same_memory_loop(&mut self, a: Place, b: Place, size: u32, differ: Label) {
+        let again = self.asm.label("again");
+        let words = size / 8;
+        self.address(a, R2);
+        self.address(b, R3);
+        self.asm.mov(Reg::R4, 0).bind(again);
+        self.asm.load(Size::DW, R0, R2.at(0)).load(Size::DW, R1, R3.at(0)).jump_if(R0, JumpOp::Ne, R1, differ);
+        self.asm.add(R2, 8).add(R3, 8).add(Reg::R4, 1).jump_if(Reg::R4, JumpOp::Lt, words.cast_signed(), again);
+        let rest = size % 8;
+        for at in 0..rest {
+            let byte = Ty::Int { size: 1, signed: false };
+            self.load_at(R2, at as i16, &byte, R0);
+            self.load_at(R3, at as i16, &byte, R1);
+            self.asm.jump_if(R0, JumpOp::Ne, R1, differ);
+        }
+    }
+
+    /// Goes to `differ` unless two values of one type are equal; padding is not looked at.
+    fn same_value(&mut self, ty: &Ty, a: Place, b: Place, differ: Label) {
+        let parts = ty.parts();
+        if !parts.is_empty() {
+            for (_, offset, part) in parts {
+                self.same_value(part, a.at(offset), b.at(offset), differ);
+            }
+        } else if ty.is_scalar() {
+            self.load(a, ty, R0);
+            self.load(b, ty, R1);
+            self.asm.jump_if(R0, JumpOp::Ne, R1, differ);
+        } else {
+            self.same_memory(a, b, ty.size(), differ);
+        }
+    }
+}
+
+/// How many bytes to compare at once.
+fn step(place: Place, at: u32, left: u32) -> u32 {
+    let off = place.off.saturating_add_unsigned(at);
+    let fits = |size: i32| off % size == 0 && left >= size.unsigned_abs();
+    let size = [8, 4, 2].into_iter().find(|size| fits(*size)).unwrap_or(1);
+    size.unsigned_abs()
+}

@@ -1,0 +1,324 @@
+//! Numbers: worked out in r0.
+
+use bpf_insn::Reg::{R0, R1, R2};
+use bpf_insn::{AluOp, JumpOp, Label, Reg, Size};
+use bt_lang::ast::BinaryOp;
+
+use super::{Emitter, Held};
+use crate::hir::{Ex, ExKind};
+use crate::ty::Ty;
+use bt_abi::FailureKind;
+
+/// The jump for a comparison.
+pub(super) fn comparison(op: BinaryOp, signed: bool) -> Option<JumpOp> {
+    Some(match (op, signed) {
+        (BinaryOp::Eq, _) => JumpOp::Eq,
+        (BinaryOp::Ne, _) => JumpOp::Ne,
+        (BinaryOp::Lt, false) => JumpOp::Lt,
+        (BinaryOp::Le, false) => JumpOp::Le,
+        (BinaryOp::Gt, false) => JumpOp::Gt,
+        (BinaryOp::Ge, false) => JumpOp::Ge,
+        (BinaryOp::Lt, true) => JumpOp::SLt,
+        (BinaryOp::Le, true) => JumpOp::SLe,
+        (BinaryOp::Gt, true) => JumpOp::SGt,
+        (BinaryOp::Ge, true) => JumpOp::SGe,
+        _ => return None,
+    })
+}
+
+fn alu(op: BinaryOp, signed: bool) -> Option<AluOp> {
+    Some(match op {
+        BinaryOp::Add => AluOp::Add,
+        BinaryOp::Sub => AluOp::Sub,
+        BinaryOp::Mul => AluOp::Mul,
+        BinaryOp::Div => AluOp::Div,
+        BinaryOp::Mod => AluOp::Mod,
+        BinaryOp::BitOr => AluOp::Or,
+        BinaryOp::BitAnd => AluOp::And,
+        BinaryOp::BitXor => AluOp::Xor,
+        BinaryOp::Shl => AluOp::Lsh,
+        BinaryOp::Shr if signed => AluOp::Arsh,
+        BinaryOp::Shr => AluOp::Rsh,
+        _ => return None,
+    })
+}
+
+impl Emitter<'_> {
+    /// Works a number out in r0, extended as its type wants.
+    pub(super) fn scalar(&mut self, ex: &Ex) {
+        self.within(ex.span, |emitter| emitter.number(ex));
+    }
+
+    fn number(&mut self, ex: &Ex) {
+        match &ex.kind {
+            ExKind::Error => {
+                self.asm.mov(R0, 0);
+            }
+            ExKind::Int(_) | ExKind::Ctx { .. } => self.simple(ex, R0),
+            ExKind::Var(_) if ex.ty.is_scalar() => self.simple(ex, R0),
+            ExKind::MapGet { map, key } => self.get_scalar(*map, key),
+            ExKind::AggGet { map, key } => self.temporary(|emitter| {
+                let key = emitter.key(*map, key);
+                emitter.read_aggregate(*map, key);
+            }),
+            ExKind::VarAddr(var) => {
+                self.needed.addresses = true;
+                self.address(self.vars[*var], R0);
+                self.number_of(R0);
+            }
+            ExKind::MapAddr(map) => {
+                self.load_map(*map);
+                self.number_of(R1);
+            }
+            ExKind::Neg(inner) => {
+                self.scalar(inner);
+                self.asm.neg(R0);
+            }
+            ExKind::BitNot(inner) => {
+                self.scalar(inner);
+                self.asm.xor(R0, -1);
+            }
+            ExKind::Not(_) | ExKind::Same { .. } => self.truth(ex),
+            ExKind::Binary { op, left, right, signed } => self.binary(*op, left, right, *signed, ex),
+            ExKind::StrnCmp { left, right, count } => self.strncmp(left, right, *count),
+            ExKind::Cond { cond, then, otherwise } => {
+                let (no, done) = (self.asm.label("else"), self.asm.label("chosen"));
+                self.jump_unless(cond, no);
+                self.temporary(|emitter| emitter.scalar(then));
+                self.asm.jump(done).bind(no);
+                self.temporary(|emitter| emitter.scalar(otherwise));
+                self.asm.bind(done);
+            }
+            ExKind::OrElse(first, otherwise) => {
+                let done = self.asm.label("chosen");
+                self.scalar(first);
+                self.asm.jump_if(R0, JumpOp::Ne, 0, done);
+                self.temporary(|emitter| emitter.scalar(otherwise));
+                self.asm.bind(done);
+            }
+            ExKind::Convert(inner) => {
+                self.scalar(inner);
+                self.narrow_to(&inner.ty, &ex.ty);
+            }
+            ExKind::Reinterpret(inner) => self.temporary(|emitter| {
+                let place = emitter.stack(8);
+                emitter.zero(place, 8);
+                let whole = inner.ty.size().min(8);
+                emitter.write_bytes(inner, whole, place);
+                emitter.load(place, &ex.ty, R0);
+            }),
+            ExKind::Load { addr, space, bits } => self.load_foreign(addr, *space, &ex.ty, *bits),
+            ExKind::Part { base, offset, bits } => self.part(base, *offset, *bits, &ex.ty),
+            ExKind::Index { index, count } => {
+                self.scalar(index);
+                let within = self.asm.label("within");
+                self.asm.jump_if(R0, JumpOp::Lt, count.cast_signed(), within);
+                self.failed(FailureKind::OutOfBounds);
+                self.asm.bind(within);
+            }
+            ExKind::Elem { base, index } => self.element(base, index, &ex.ty),
+            ExKind::CtxAddr { offset } => {
+                let context = self.context_in(R0);
+                self.asm.mov(R0, context).add(R0, offset.cast_signed());
+            }
+            ExKind::DataLoc { offset, relative } => self.data_loc(*offset, *relative),
+            ExKind::UsdtArg(spec) => self.usdt_arg(spec),
+            ExKind::Block { stmts, value } => {
+                self.stmts(stmts);
+                self.scalar(value);
+            }
+            ExKind::StepVar { var, by, post } => self.step_var(*var, *by, *post),
+            ExKind::StepMap { map, key, by, post } => self.step_map(*map, key, *by, *post),
+            ExKind::Fun(fun, args) => self.fun(*fun, args, &ex.ty),
+            ExKind::HasKey { map, key } => self.has_key(*map, key),
+            ExKind::Delete { map, key } => self.delete(*map, key),
+            ExKind::Len(map) => self.map_len(*map),
+            ExKind::Str(_) | ExKind::Var(_) | ExKind::At { .. } | ExKind::Tuple(_) => {
+                self.asm.mov(R0, 0);
+            }
+        }
+    }
+
+    /// Loads one of the forms of [`Emitter::is_simple`] into a register; touches no other.
+    pub(super) fn simple(&mut self, ex: &Ex, to: Reg) {
+        match &ex.kind {
+            ExKind::Int(value) => {
+                self.asm.constant(to, *value);
+            }
+            ExKind::Var(var) => {
+                let (place, ty) = (self.vars[*var], &self.body.vars[*var].ty);
+                // Variables take 8 bytes whatever their type.
+                let wide = Ty::Int { size: 8, signed: ty.is_signed() };
+                self.load(place, &wide, to);
+            }
+            ExKind::Ctx { offset, .. } if self.present_at(*offset).is_some() => {
+                let slot = self.present_at(*offset).unwrap_or_default();
+                self.asm.load(Size::DW, to, self.frame.at(slot));
+            }
+            ExKind::Ctx { offset, size } => {
+                let context = self.context_in(to);
+                self.load_at(context, *offset as i16, &Ty::Int { size: *size, signed: ex.ty.is_signed() }, to);
+            }
+            _ => {
+                self.asm.mov(to, 0);
+            }
+        }
+    }
+
+    /// Makes r0, a number of type `from`, one of type `to`.
+    pub(super) fn narrow_to(&mut self, from: &Ty, to: &Ty) {
+        if *to == Ty::Bool && *from != Ty::Bool {
+            let done = self.asm.label("bool");
+            self.asm.jump_if(R0, JumpOp::Eq, 0, done).mov(R0, 1).bind(done);
+            return;
+        }
+        let (size, wide) = (to.size(), from.size());
+        if size >= 8 || (size >= wide && (from.is_signed() == to.is_signed() || !from.is_signed() && size > wide)) {
+            return;
+        }
+        if to.is_signed() {
+            self.sign(R0, size);
+        } else if size == 4 {
+            self.asm.mov32(R0, R0);
+        } else {
+            self.asm.and(R0, (1 << (size * 8)) - 1);
+        }
+    }
+
+    /// 1 or 0 in r0.
+    fn truth(&mut self, ex: &Ex) {
+        if let ExKind::Same { left, right, negate } = &ex.kind {
+            self.same(left, right, *negate);
+            return;
+        }
+        let (no, done) = (self.asm.label("false"), self.asm.label("known"));
+        self.jump_unless(ex, no);
+        self.asm.mov(R0, 1).jump(done).bind(no).mov(R0, 0).bind(done);
+    }
+
+    /// Works two numbers out, the left one in r0, the right one in r1.
+    fn pair(&mut self, left: &Ex, right: &Ex) {
+        let (left, right) = self.operands(left, right);
+        if right == R0 {
+            self.asm.mov(R1, R0).mov(R0, left);
+        }
+    }
+
+    /// Works two numbers out, and says in which registers they are, to be used at once: r0 and r1, or one that calls keep
+    /// and r0.
+    fn operands(&mut self, left: &Ex, right: &Ex) -> (Reg, Reg) {
+        self.scalar(left);
+        if self.is_simple(right) {
+            self.simple(right, R1);
+            return (R0, R1);
+        }
+        let held = self.hold();
+        self.scalar(right);
+        self.release(held);
+        match held {
+            Held::Reg(left) => (left, R0),
+            Held::Slot(_) => {
+                self.asm.mov(R1, R0);
+                self.fetch(held, R0);
+                (R0, R1)
+            }
+        }
+    }
+
+    /// Goes to a label if a comparison holds.
+    pub(super) fn compare(&mut self, left: &Ex, right: &Ex, op: JumpOp, to: Label) {
+        self.temporary(|emitter| {
+            if let Some(number) = small(right) {
+                emitter.scalar(left);
+                emitter.asm.jump_if(R0, op, number, to);
+            } else {
+                let (left, right) = emitter.operands(left, right);
+                emitter.asm.jump_if(left, op, right, to);
+            }
+        });
+    }
+
+    fn binary(&mut self, op: BinaryOp, left: &Ex, right: &Ex, signed: bool, ex: &Ex) {
+        if matches!(op, BinaryOp::LogAnd | BinaryOp::LogOr) || comparison(op, signed).is_some() {
+            self.truth(ex);
+            return;
+        }
+        let Some(operation) = alu(op, signed) else {
+            return;
+        };
+        self.temporary(|emitter| {
+            if matches!(op, BinaryOp::Div | BinaryOp::Mod) {
+                emitter.division(left, right, operation, signed);
+                return;
+            }
+            // A shift by a constant of 64 or more is refused by the verifier; the machine takes the low six bits.
+            let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
+            if let Some(number) = small(right) {
+                emitter.scalar(left);
+                emitter.asm.alu(operation, R0, if shift { number & 63 } else { number });
+            } else {
+                let (left, right) = emitter.operands(left, right);
+                emitter.asm.alu(operation, left, right).mov(R0, left);
+            }
+        });
+    }
+
+    /// r0 = the quotient or the remainder; 1 where the divisor is 0, as bpftrace has it.
+    fn division(&mut self, left: &Ex, right: &Ex, operation: AluOp, signed: bool) {
+        let (fine, done) = (self.asm.label("divisor"), self.asm.label("quotient"));
+        let is_known = right.constant().is_some_and(|number| number != 0);
+        if let Some(number) = small(right)
+            && is_known
+            && !signed
+        {
+            self.scalar(left);
+            self.asm.alu(operation, R0, number);
+            return;
+        }
+        self.pair(left, right);
+        if !is_known {
+            self.asm.jump_if(R1, JumpOp::Ne, 0, fine);
+            self.failed(FailureKind::DivisionByZero);
+            self.asm.mov(R0, 1).jump(done).bind(fine);
+        }
+        if signed {
+            self.signed_division(operation);
+        } else {
+            self.asm.alu(operation, R0, R1);
+        }
+        self.asm.bind(done);
+    }
+
+    /// r0 = r0 / r1 or r0 % r1 with signs: kernels before 6.6 have division without signs only.
+    fn signed_division(&mut self, op: AluOp) {
+        let (left, right, done) = (self.asm.label("left"), self.asm.label("right"), self.asm.label("divided"));
+        // r2: whether the result is negative; a remainder has the sign of what is divided.
+        self.asm.mov(R2, 0).jump_if(R0, JumpOp::SGe, 0, left).neg(R0).xor(R2, 1).bind(left);
+        self.asm.jump_if(R1, JumpOp::SGe, 0, right).neg(R1);
+        if op == AluOp::Div {
+            self.asm.xor(R2, 1);
+        }
+        self.asm.bind(right).alu(op, R0, R1).jump_if(R2, JumpOp::Eq, 0, done).neg(R0).bind(done);
+    }
+
+    fn step_var(&mut self, var: usize, by: i64, post: bool) {
+        let (place, ty) = (self.vars[var], &self.body.vars[var].ty);
+        let wide = Ty::Int { size: 8, signed: ty.is_signed() };
+        self.load(place, &wide, R0);
+        if post {
+            self.asm.mov(R2, R0);
+        }
+        self.asm.add(R0, i32::try_from(by).unwrap_or(1));
+        let int = Ty::Int { size: 8, signed: ty.is_signed() };
+        self.narrow_to(&int, ty);
+        self.store(place, Size::DW, R0);
+        if post {
+            self.asm.mov(R0, R2);
+        }
+    }
+}
+
+/// A number that fits an instruction.
+fn small(ex: &Ex) -> Option<i32> {
+    ex.constant().and_then(|value| i32::try_from(value.cast_signed()).ok())
+}

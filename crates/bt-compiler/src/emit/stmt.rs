@@ -1,0 +1,217 @@
+//! Statements.
+
+use bpf_insn::Reg::R0;
+use bpf_insn::{Helper, JumpOp, Label, Size, SourceSpan};
+
+use super::{Emitter, RETURNED, Turn};
+use crate::hir::{Ex, ExKind, St};
+use crate::process;
+use crate::ty::Ty;
+
+impl Emitter<'_> {
+    pub(super) fn stmts(&mut self, stmts: &[St]) {
+        for stmt in stmts {
+            if self.is_full() {
+                break;
+            }
+            self.temporary(|emitter| emitter.stmt(stmt));
+        }
+    }
+
+    fn stmt(&mut self, stmt: &St) {
+        match stmt {
+            St::Expr(ex) => self.effect(ex),
+            St::SetVar { var, value } => self.set_var(*var, value),
+            St::SetMap { map, key, value, span } => {
+                self.within(*span, |emitter| emitter.set_map(*map, key, value));
+            }
+            St::Aggregate { map, key, args, span } => {
+                self.within(*span, |emitter| emitter.aggregate(*map, key, args.first()));
+            }
+            St::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
+            St::While { cond, body } => self.while_loop(cond, body),
+            St::Range { var, start, end, body } => self.range_loop(*var, start, end, body),
+            St::EachKey { var, map, body } => self.map_loop(*var, *map, body),
+            St::Break => self.turn(true),
+            St::Continue => self.turn(false),
+            St::Return => self.leave(),
+            St::Event { action, args } => self.event(*action, args),
+            St::TracePipe { format, args } => self.trace_pipe(format, args),
+            St::Join { action, argv, space } => self.join(*action, argv, *space),
+            St::Unrolled(turns) => self.unrolled(turns),
+        }
+    }
+
+    /// Says which part of the script the instructions from here on are of.
+    pub(super) fn of(&mut self, ex: &Ex) {
+        self.asm.span(Some(SourceSpan { start: ex.span.start, end: ex.span.end }));
+    }
+
+    /// Works an expression out for its effect.
+    pub(super) fn effect(&mut self, ex: &Ex) {
+        self.within(ex.span, |emitter| emitter.effect_of(ex));
+    }
+
+    fn effect_of(&mut self, ex: &Ex) {
+        self.of(ex);
+        match &ex.kind {
+            ExKind::Block { stmts, value } => {
+                self.stmts(stmts);
+                self.effect(value);
+            }
+            ExKind::StepMap { map, key, by, .. } => self.add_to_map(*map, key, *by),
+            ExKind::Int(_) | ExKind::Str(_) | ExKind::Var(_) | ExKind::Error => {}
+            _ if ex.ty.is_scalar() || ex.ty == Ty::Void => self.scalar(ex),
+            _ => {
+                let place = self.mem(ex.ty.size());
+                self.write(ex, &ex.ty, place);
+            }
+        }
+    }
+
+    fn set_var(&mut self, var: usize, value: &Ex) {
+        self.of(value);
+        let (ty, place) = (&self.body.vars[var].ty, self.vars[var]);
+        if value.ty == Ty::Unknown {
+            // A declaration without a value.
+            self.zero(place, Self::room(ty));
+        } else if ty.is_scalar() {
+            self.scalar(value);
+            self.narrow_to(&value.ty, ty);
+            self.store(place, Size::DW, R0);
+        } else if mentions(value, var) {
+            let copy = self.mem(ty.size());
+            self.write(value, ty, copy);
+            self.copy(place, copy, ty.size());
+        } else {
+            self.write(value, ty, place);
+        }
+    }
+
+    fn branch(&mut self, cond: &Ex, then: &[St], otherwise: &[St]) {
+        self.of(cond);
+        let (no, done) = (self.asm.label("else"), self.asm.label("fi"));
+        self.jump_unless(cond, no);
+        self.stmts(then);
+        if otherwise.is_empty() {
+            self.asm.bind(no);
+            return;
+        }
+        self.asm.jump(done).bind(no);
+        self.stmts(otherwise);
+        self.asm.bind(done);
+    }
+
+    /// Goes to a label if a condition does not hold.
+    pub(super) fn jump_unless(&mut self, cond: &Ex, no: Label) {
+        use bt_lang::ast::BinaryOp;
+        match &cond.kind {
+            ExKind::Not(inner) => self.temporary(|emitter| emitter.jump_if(inner, no)),
+            ExKind::Binary { op: BinaryOp::LogAnd, left, right, .. } => {
+                self.jump_unless(left, no);
+                self.jump_unless(right, no);
+            }
+            ExKind::Binary { op: BinaryOp::LogOr, left, right, .. } => {
+                let yes = self.asm.label("or");
+                self.jump_if(left, yes);
+                self.jump_unless(right, no);
+                self.asm.bind(yes);
+            }
+            ExKind::Binary { op, left, right, signed } if super::scalar::comparison(*op, *signed).is_some() => {
+                // SANITY: the guard has looked.
+                let jump = super::scalar::comparison(*op, *signed).unwrap_or(JumpOp::Eq);
+                let jump = jump.negated().unwrap_or(jump);
+                self.compare(left, right, jump, no);
+            }
+            ExKind::Int(0) => {
+                self.asm.jump(no);
+            }
+            ExKind::Int(_) => {}
+            _ => self.temporary(|emitter| {
+                emitter.scalar(cond);
+                emitter.asm.jump_if(R0, JumpOp::Eq, 0, no);
+            }),
+        }
+    }
+
+    /// Goes to a label if a condition holds.
+    pub(super) fn jump_if(&mut self, cond: &Ex, yes: Label) {
+        let no = self.asm.label("no");
+        self.jump_unless(cond, no);
+        self.asm.jump(yes).bind(no);
+    }
+
+    fn unrolled(&mut self, turns: &[Vec<St>]) {
+        let leave = self.asm.label("leave");
+        for turn in turns {
+            let next = self.asm.label("next");
+            self.turns.push(Turn::Labels { leave, next });
+            self.stmts(turn);
+            self.turns.pop();
+            self.asm.bind(next);
+        }
+        self.asm.bind(leave);
+    }
+
+    /// `break` and `continue`.
+    fn turn(&mut self, leave_loop: bool) {
+        match self.turns.last() {
+            Some(Turn::Labels { leave, next }) => {
+                let to = if leave_loop { *leave } else { *next };
+                self.asm.jump(to);
+            }
+            Some(Turn::Callback) => {
+                self.asm.mov(R0, i32::from(leave_loop)).exit();
+            }
+            None => {}
+        }
+    }
+
+    /// Ends the program.
+    pub(super) fn leave(&mut self) {
+        if self.callbacks == 0 {
+            let end = self.end;
+            self.asm.jump(end);
+            return;
+        }
+        self.returns = true;
+        let frame = self.frame;
+        self.asm.store(Size::DW, frame.at(RETURNED), 1).mov(R0, 1).exit();
+    }
+
+    /// Lets other processes go, where the kernel does not: see [`process`].
+    pub(super) fn pid_filter(&mut self) {
+        let Some(traced) = self.shared.facts.traced().filter(|_| self.context.filters_pid) else {
+            return;
+        };
+        let mine = self.asm.label("mine");
+        self.asm.note("only the process that was asked for");
+        let followed = self.shared.maps.iter().position(|map| map.name == process::FOLLOWED);
+        // What the filter takes of the stack is not given to variables: nobody but the program may look at those.
+        let place = self.stack(8);
+        match (traced.inside, followed) {
+            (None, Some(map)) => {
+                self.asm.call(Helper::GET_CURRENT_PID_TGID).rsh(R0, 32);
+                self.store(place, Size::DW, R0);
+                self.lookup(map, place);
+                self.asm.jump_if(R0, JumpOp::Ne, 0, mine);
+            }
+            (None, None) => {
+                self.asm.call(Helper::GET_CURRENT_PID_TGID).rsh(R0, 32);
+                self.asm.jump_if(R0, JumpOp::Eq, traced.pid.cast_signed(), mine);
+            }
+            (Some((namespace, pid)), _) => {
+                self.id_in(namespace, true, place);
+                self.asm.jump_if(R0, JumpOp::Eq, pid.cast_signed(), mine);
+            }
+        }
+        self.asm.mov(R0, 0).exit().bind(mine);
+    }
+}
+
+/// Whether a value is made with a variable, so that it can't be written over it piece by piece.
+fn mentions(value: &Ex, var: usize) -> bool {
+    let mut found = value.is_complex();
+    value.walk(&mut |ex| found |= ex.kind == ExKind::Var(var));
+    found
+}

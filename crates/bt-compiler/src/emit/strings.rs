@@ -1,0 +1,129 @@
+//! Strings and buffers, from other memory and from our own.
+
+use bpf_insn::Reg::{R0, R1, R2};
+use bpf_insn::{JumpOp, Size};
+
+use super::Emitter;
+use super::foreign::Foreign;
+use super::place::Place;
+use crate::hir::{Ex, ExKind};
+use crate::ty::{Space, Ty};
+
+impl Emitter<'_> {
+    /// `str(addr[, limit])`
+    pub(super) fn read_str(&mut self, args: &[Ex], space: Space, to: &Ty, place: Place) {
+        let Some(addr) = args.first() else {
+            return;
+        };
+        let room = to.size();
+        let is_fixed = args.get(1).is_some_and(|limit| limit.constant().is_some());
+        let limit = args.get(1).filter(|_| !is_fixed).map(|limit| self.limit(limit, room));
+        self.scalar(addr);
+        let addr = self.hold();
+        // What is behind the string's end is part of keys and comparisons. A read that may be of no byte sets none.
+        if limit.is_some() || self.shown != Some(place.base) {
+            self.zero(place, room);
+        }
+        // Of a string that is longer than the script wants it, nothing is lost.
+        let is_longest = room >= self.shared.config.max_strlen && !is_fixed;
+        self.read_text(&Foreign { addr, space, text: true, to: place, room, limit }, is_longest);
+        self.release(addr);
+    }
+
+    /// `buf(addr, length)`
+    pub(super) fn read_buf(&mut self, args: &[Ex], space: Space, to: &Ty, place: Place) {
+        let (Some(addr), Ty::Buf(room)) = (args.first(), to) else {
+            return;
+        };
+        let limit = args.get(1).map(|limit| self.limit(limit, *room));
+        self.zero(place, to.size());
+        self.store_length(limit, *room, place);
+        if *room == 0 {
+            return;
+        }
+        self.scalar(addr);
+        let addr = self.hold();
+        self.read_bytes(&Foreign { addr, space, text: false, to: place.at(4), room: *room, limit });
+        self.release(addr);
+    }
+
+    fn store_length(&mut self, limit: Option<Place>, room: u32, place: Place) {
+        match limit {
+            Some(limit) => {
+                self.load(limit, &Ty::Int { size: 8, signed: false }, R0);
+                self.store(place, Size::W, R0);
+            }
+            None => self.store(place, Size::W, room.cast_signed()),
+        }
+    }
+
+    /// A text or bytes of our own, cut; as a string or as a buffer.
+    pub(super) fn cut(&mut self, args: &[Ex], to: &Ty, place: Place) {
+        let Some(value) = args.first() else {
+            return;
+        };
+        let (room, target) = match to {
+            Ty::Buf(room) => (*room, place.at(4)),
+            _ => (to.size(), place),
+        };
+        let limit = args.get(1).map(|limit| self.limit(limit, room));
+        if let (Some(limit), Ty::Str(_)) = (limit, to) {
+            self.cut_at(value, limit, room, place);
+            return;
+        }
+        if let ExKind::At { addr, space } = &value.kind
+            && self.is_kept_text(&value.ty, to, place)
+        {
+            self.scalar(addr);
+            self.write_field(&value.ty, *space, to, place);
+            return;
+        }
+        let taken =
+            if matches!((to, &value.kind), (Ty::Buf(_), _) | (_, ExKind::Str(_))) { 0 } else { value.ty.size() };
+        self.pad(place, taken.min(to.size()), to.size());
+        if let ExKind::Str(text) = &value.kind {
+            let length = (text.len() as u32).min(room);
+            let keep = if matches!(to, Ty::Str(_)) { length.min(room.saturating_sub(1)) } else { length };
+            self.literal(target, &text[..keep as usize], keep);
+        } else {
+            let size = value.ty.size().min(room);
+            self.temporary(|emitter| emitter.write_bytes(value, size, target));
+        }
+        if matches!(to, Ty::Buf(_)) {
+            self.store_length(limit, room.min(value.ty.size()), place);
+            return;
+        }
+        if value.ty.size() >= room && room > 0 && !matches!(value.ty, Ty::Str(size) if size == room) {
+            self.store(target.at(room - 1), Size::B, 0);
+        }
+    }
+
+    /// A text of our own up to where only the run tells: a copy of it is read as other memory's is.
+    fn cut_at(&mut self, value: &Ex, limit: Place, room: u32, place: Place) {
+        let size = value.ty.size();
+        let copy = self.mem(size.next_multiple_of(8) + 8);
+        self.zero(copy, size.next_multiple_of(8) + 8);
+        if let ExKind::Str(text) = &value.kind {
+            self.literal(copy, text, text.len() as u32);
+        } else {
+            self.temporary(|emitter| emitter.write_bytes(value, size, copy));
+        }
+        self.zero(place, room);
+        self.address(copy, R0);
+        let addr = self.hold();
+        let from = Foreign { addr, space: Space::Kernel, text: true, to: place, room, limit: Some(limit) };
+        self.read_foreign(&from);
+        self.release(addr);
+    }
+
+    /// r0 = the length of a string.
+    pub(super) fn strlen(&mut self, text: &Ex) {
+        self.temporary(|emitter| {
+            let (again, done) = (emitter.asm.label("again"), emitter.asm.label("length"));
+            let place = emitter.own(text);
+            emitter.address(place, R2);
+            emitter.asm.mov(R0, 0).bind(again).load(Size::B, R1, R2.at(0)).jump_if(R1, JumpOp::Eq, 0, done);
+            emitter.asm.add(R2, 1).add(R0, 1).jump_if(R0, JumpOp::Lt, text.ty.size().cast_signed(), again).bind(done);
+        });
+    }
+}

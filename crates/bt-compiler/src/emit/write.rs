@@ -1,0 +1,211 @@
+//! Values in memory, written where they are wanted.
+
+use bpf_insn::Reg::{R0, R1};
+use bpf_insn::{JumpOp, Size};
+
+use super::Emitter;
+use super::foreign::Foreign;
+use super::place::{Place, size_of};
+use crate::hir::{Ex, ExKind};
+use crate::ty::{Space, Ty};
+use bt_abi::FailureKind;
+
+impl Emitter<'_> {
+    /// Writes a value as one of type `to`, all of whose bytes are then known.
+    pub(super) fn write(&mut self, ex: &Ex, to: &Ty, place: Place) {
+        self.within(ex.span, |emitter| emitter.write_value(ex, to, place));
+    }
+
+    fn write_value(&mut self, ex: &Ex, to: &Ty, place: Place) {
+        if to.is_scalar() {
+            self.write_scalar(ex, to, place);
+            return;
+        }
+        match &ex.kind {
+            ExKind::Error => self.zero(place, to.size()),
+            ExKind::Str(text) => self.literal(place, text, to.size()),
+            ExKind::Tuple(items) => self.write_tuple(ex, items, to, place),
+            ExKind::Cond { cond, then, otherwise } => {
+                let (no, done) = (self.asm.label("else"), self.asm.label("chosen"));
+                self.jump_unless(cond, no);
+                self.temporary(|emitter| emitter.write(then, to, place));
+                self.asm.jump(done).bind(no);
+                self.temporary(|emitter| emitter.write(otherwise, to, place));
+                self.asm.bind(done);
+            }
+            ExKind::Block { stmts, value } => {
+                self.stmts(stmts);
+                self.write(value, to, place);
+            }
+            ExKind::MapGet { map, key } => self.get_value(*map, key, to, place),
+            ExKind::At { addr, space } => {
+                let size = ex.ty.size().min(to.size());
+                if self.is_kept_text(&ex.ty, to, place) {
+                    self.scalar(addr);
+                    self.write_field(&ex.ty, *space, to, place);
+                    return;
+                }
+                self.pad(place, size, to.size());
+                self.read_value(addr, *space, size, place);
+                self.end_text(&ex.ty, to, place);
+            }
+            ExKind::Fun(fun, args) => {
+                // A larger room than it asked for changes nothing in how much is read.
+                let same_form = std::mem::discriminant(&ex.ty) == std::mem::discriminant(to);
+                let own = if same_form && ex.ty.size() <= to.size() { &ex.ty } else { to };
+                self.pad(place, own.size(), to.size());
+                self.fun_value(*fun, args, own, place);
+            }
+            ExKind::Elem { base, index } => self.write_element(base, index, to, place),
+            ExKind::Reinterpret(inner) => {
+                self.scalar(inner);
+                self.store(place, size_of(to.size()), R0);
+            }
+            ExKind::Var(_) | ExKind::Part { .. } => {
+                let from = self.own(ex);
+                if ex.is_text_of_struct() && self.is_kept_text(&ex.ty, to, place) {
+                    self.address(from, R0);
+                    self.write_field(&ex.ty, Space::Kernel, to, place);
+                    return;
+                }
+                self.convert_copy(&ex.ty, from, to, place);
+            }
+            _ => self.zero(place, to.size()),
+        }
+    }
+
+    /// Whether it is a text that may become a key or be compared, and not only be shown.
+    pub(super) fn is_kept_text(&self, from: &Ty, to: &Ty, place: Place) -> bool {
+        matches!((from, to), (Ty::Str(1..), Ty::Str(1..))) && self.shown != Some(place.base)
+    }
+
+    /// Writes the text of a field at the address in r0, with zeros behind its end.
+    pub(super) fn write_field(&mut self, from: &Ty, space: Space, to: &Ty, place: Place) {
+        let addr = self.hold();
+        let room = from.size().min(to.size());
+        self.zero(place, to.size());
+        self.read_field(&Foreign { addr, space, text: true, to: place, room, limit: None });
+        self.release(addr);
+        self.end_text(from, to, place);
+    }
+
+    fn write_scalar(&mut self, ex: &Ex, to: &Ty, place: Place) {
+        let size = size_of(to.size());
+        if let Some(number) = ex.constant().and_then(|value| i32::try_from(value.cast_signed()).ok()) {
+            self.store(place, size, number);
+            return;
+        }
+        self.temporary(|emitter| {
+            emitter.scalar(ex);
+            // A store cuts what is too wide; only a truth value is worked out anew.
+            if *to == Ty::Bool {
+                emitter.narrow_to(&ex.ty, to);
+            }
+            emitter.store(place, size, R0);
+        });
+    }
+
+    /// Zeros behind the first `size` bytes.
+    pub(super) fn pad(&mut self, place: Place, size: u32, whole: u32) {
+        if size < whole {
+            self.zero(place.at(size), whole - size);
+        }
+    }
+
+    /// A text that fills its room to the last byte has no end: the last byte becomes it, where the room is larger it is
+    /// behind.
+    fn end_text(&mut self, from: &Ty, to: &Ty, place: Place) {
+        if let (Ty::Str(a), Ty::Str(b)) = (from, to)
+            && a > b
+            && *b > 0
+        {
+            self.store(place.at(b - 1), Size::B, 0);
+        }
+    }
+
+    fn write_tuple(&mut self, ex: &Ex, items: &[Ex], to: &Ty, place: Place) {
+        let parts = to.parts();
+        self.zero_between(&parts, to.size(), place);
+        // A record's fields go by their names.
+        let names = ex.ty.parts();
+        for (index, item) in items.iter().enumerate() {
+            let name = names.get(index).and_then(|part| part.0);
+            let part = match name {
+                Some(name) => parts.iter().find(|part| part.0 == Some(name)),
+                None => parts.get(index),
+            };
+            if let Some((_, offset, ty)) = part {
+                self.temporary(|emitter| emitter.write(item, ty, place.at(*offset)));
+            }
+        }
+    }
+
+    /// Zeros between the parts of a tuple and behind the last one.
+    fn zero_between(&mut self, parts: &[(Option<&str>, u32, &Ty)], whole: u32, place: Place) {
+        let starts = parts.iter().map(|part| part.1).skip(1).chain([whole]);
+        for ((_, offset, ty), next) in parts.iter().zip(starts) {
+            let end = offset + ty.size();
+            if end < next {
+                self.zero(place.at(end), next - end);
+            }
+        }
+    }
+
+    /// Copies a value of our own memory as one of another type of its form.
+    pub(super) fn convert_copy(&mut self, from_ty: &Ty, from: Place, to: &Ty, place: Place) {
+        if from_ty == to {
+            self.copy(place, from, to.size());
+            return;
+        }
+        match (from_ty, to) {
+            (Ty::Tuple(_), Ty::Tuple(_)) | (Ty::Record(_), Ty::Record(_)) => {
+                let (sources, targets) = (from_ty.parts(), to.parts());
+                self.zero_between(&targets, to.size(), place);
+                for (index, (name, offset, ty)) in targets.iter().enumerate() {
+                    let source = match name {
+                        Some(name) => sources.iter().find(|part| part.0 == Some(name)),
+                        None => sources.get(index),
+                    };
+                    if let Some((_, source, source_ty)) = source {
+                        self.convert_copy(source_ty, from.at(*source), ty, place.at(*offset));
+                    }
+                }
+            }
+            (Ty::Array { elem, count }, Ty::Array { elem: to_elem, .. }) if elem != to_elem => {
+                for index in 0..*count {
+                    let (source, target) = (from.at(index * elem.size()), place.at(index * to_elem.size()));
+                    self.convert_copy(elem, source, to_elem, target);
+                }
+            }
+            (a, b) if a.is_scalar() && b.is_scalar() => {
+                self.load(from, a, R0);
+                self.narrow_to(a, b);
+                self.store(place, size_of(b.size()), R0);
+            }
+            _ => {
+                let size = from_ty.size().min(to.size());
+                self.pad(place, size, to.size());
+                self.copy(place, from, size);
+                self.end_text(from_ty, to, place);
+            }
+        }
+    }
+
+    /// An element that is itself in memory.
+    fn write_element(&mut self, base: &Ex, index: &Ex, to: &Ty, place: Place) {
+        let (none, done) = (self.asm.label("outside"), self.asm.label("element"));
+        let from = self.own(base);
+        let (size, whole) = (to.size(), base.ty.size());
+        self.scalar(index);
+        let count = (whole / size.max(1)).cast_signed();
+        self.asm.jump_if(R0, JumpOp::Ge, count, none).mul(R0, size.cast_signed());
+        self.address(from, bpf_insn::Reg::R3);
+        self.asm.add(bpf_insn::Reg::R3, R0);
+        self.address(place, R1);
+        self.asm.mov(bpf_insn::Reg::R2, size.cast_signed()).call(bpf_insn::Helper::PROBE_READ_KERNEL);
+        self.asm.jump(done).bind(none);
+        self.failed(FailureKind::OutOfBounds);
+        self.zero(place, size);
+        self.asm.bind(done);
+    }
+}

@@ -1,0 +1,61 @@
+//! Whose events count: everybody's, or those of the process of `-p` or `-c`. Where the kernel can be asked for a process's
+//! events alone (user probes, events of perf), it is; elsewhere the program looks whose it is.
+
+use bt_lang::ast::{Item, ProbeKind};
+
+use super::check::Shared;
+use super::probe::Context;
+use crate::facts::TracedProcess;
+use bt_abi::ThreadsOf;
+
+/// The script's map of the processes that count, where forks are followed.
+pub(crate) const FOLLOWED: &str = "dptrace_followed";
+
+/// What has that map follow forks, in the language itself. The first tracepoint is hit by the parent before the child runs;
+/// it names threads, too, whose numbers are no process's. The second one is hit when the last that is left of a thread or
+/// process goes, and its number may be another's.
+const FOLLOW: &str = "
+let @dptrace_followed = hash(65536);
+tracepoint:sched:sched_process_fork /has_key(@dptrace_followed, (uint64)pid)/ {
+    @dptrace_followed[(uint64)args.child_pid] = (uint64)1;
+}
+tracepoint:sched:sched_process_free { delete(@dptrace_followed, (uint64)args.pid); }
+";
+
+/// What a script has besides its own where forks are followed.
+pub(crate) fn follow_items() -> Vec<Item> {
+    bt_lang::parse(FOLLOW).program.items
+}
+
+/// The process whose events in the kernel alone count.
+fn traced(shared: &Shared<'_>) -> Option<TracedProcess> {
+    shared.facts.traced().filter(|_| shared.config.filter_pid)
+}
+
+/// Whose samples and counted events there are to be; everybody's if none.
+pub(crate) fn threads(shared: &Shared<'_>) -> Option<ThreadsOf> {
+    traced(shared).map(|it| ThreadsOf { pid: it.pid, follows_forks: it.follows_forks })
+}
+
+/// The process that the kernel is to limit user probes to. It can't follow forks.
+pub(crate) fn of_uprobes(shared: &Shared<'_>) -> Option<u32> {
+    let follows = shared.facts.traced().is_some_and(|it| it.follows_forks);
+    shared.facts.pid().filter(|_| !follows)
+}
+
+/// Whether a program must look itself whose event it is.
+pub(crate) fn is_filtered(shared: &Shared<'_>, context: &Context) -> bool {
+    if context.is_user() {
+        return shared.facts.traced().is_some_and(|it| it.follows_forks);
+    }
+    let in_kernel = matches!(
+        context.kind,
+        ProbeKind::Tracepoint
+            | ProbeKind::Rawtracepoint
+            | ProbeKind::Kprobe
+            | ProbeKind::Kretprobe
+            | ProbeKind::Fentry
+            | ProbeKind::Fexit
+    );
+    in_kernel && traced(shared).is_some()
+}

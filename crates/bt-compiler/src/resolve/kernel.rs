@@ -1,0 +1,163 @@
+//! Probes in the kernel.
+
+use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind};
+use typeinfo::{NameKind, TypeKind, TypeRef};
+
+use super::{Mentions, Target, context, refused};
+use crate::check::Shared;
+use crate::facts::NotFound;
+use crate::probe::Args;
+use crate::ty::Space;
+use bpf_program::{BtfTarget, ProgramKind};
+use bt_abi::Attach;
+
+pub(super) fn tracepoints(
+    shared: &mut Shared<'_>,
+    category: &str,
+    name: &str,
+    mentions: Mentions,
+) -> Result<Vec<Target>, NotFound> {
+    let facts = shared.facts;
+    let mut targets = Vec::new();
+    for (category, name) in facts.tracepoints(category, name)? {
+        let format = facts.tracepoint(&category, &name)?;
+        let event = format!("{category}:{name}");
+        let full = format!("tracepoint:{event}");
+        let mut context = context(shared, ProbeKind::Tracepoint, &full);
+        let attach = Attach::Tracepoint { id: format.id, name: event };
+        if mentions.args {
+            context.args = Args::Record(format);
+            // What system calls are given points into the process.
+            context.space = if category == "syscalls" { Space::User } else { Space::Kernel };
+        }
+        targets.push(Target { context, kind: ProgramKind::Tracepoint, btf: None, attach, name: full });
+    }
+    Ok(targets)
+}
+
+pub(super) fn raw_tracepoints(
+    shared: &mut Shared<'_>,
+    module: Option<&str>,
+    name: &str,
+    mentions: Mentions,
+) -> Result<Vec<Target>, NotFound> {
+    let facts = shared.facts;
+    let mut targets = Vec::new();
+    for name in facts.raw_tracepoints(module, name)? {
+        let full = format!("rawtracepoint:{name}");
+        let mut context = context(shared, ProbeKind::Rawtracepoint, &full);
+        context.space = Space::Any;
+        let mut params = Vec::new();
+        if mentions.args {
+            shared.load_kernel_types();
+            if let Ok(Some(found)) = shared.types.raw_tracepoint(&name) {
+                params =
+                    found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect();
+            }
+        }
+        context.args = Args::Words { params, returns: None };
+        let attach = Attach::RawTracepoint { name };
+        targets.push(Target { context, kind: ProgramKind::RawTracepoint, btf: None, attach, name: full });
+    }
+    Ok(targets)
+}
+
+pub(super) fn kprobes(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
+    let PointForm::Function { target, function: Some(function), offset, .. } = &point.form else {
+        return Err(refused("a kprobe needs a function", "as in kprobe:vfs_read"));
+    };
+    let module = target.as_ref().map(|part| part.text.as_str());
+    let returns = point.kind == ProbeKind::Kretprobe;
+    let names = shared.facts.kernel_functions(module, &function.text).map_err(|missing| match module {
+        // It was not the function that was missed.
+        Some(module) if !missing.absent => {
+            let place = format!("{}:{module}:{}", point.kind.name(), function.text);
+            let message = format!("specified module {module} in probe {place} is not loaded: {}", missing.message);
+            NotFound { message, ..missing }
+        }
+        _ => missing,
+    })?;
+    let targets = names.into_iter().map(|function| {
+        let name = format!("{}:{function}", point.kind.name());
+        let mut context = context(shared, point.kind, &name);
+        context.args = if returns { Args::Return } else { Args::Call };
+        context.space = Space::Kernel;
+        context.function = Some(function.clone());
+        let attach = Attach::Kprobe { function, offset: *offset };
+        let kind = if returns { ProgramKind::KprobeReturn } else { ProgramKind::Kprobe };
+        Target { context, kind, btf: None, attach, name }
+    });
+    Ok(targets.collect())
+}
+
+pub(super) fn fentries(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
+    let PointForm::Function { target, function: Some(function), .. } = &point.form else {
+        return Err(refused("this probe needs a function", "as in fentry:vfs_read"));
+    };
+    let module = target.as_ref().map(|part| part.text.as_str()).filter(|module| *module != "vmlinux");
+    let names = shared.facts.kernel_functions(module, &function.text)?;
+    shared.load_kernel_types();
+    let kind = if point.kind == ProbeKind::Fexit { ProgramKind::Fexit } else { ProgramKind::Fentry };
+    let mut targets = Vec::new();
+    for function in names {
+        let Some((params, returns, btf_id)) = typed(shared, &function) else {
+            return Err(refused(format!("the kernel has no type information for {function}"), "use a kprobe"));
+        };
+        let name = format!("{}:vmlinux:{function}", point.kind.name());
+        let mut context = context(shared, point.kind, &name);
+        let returns = (point.kind == ProbeKind::Fexit).then_some(returns);
+        context.args = Args::Words { params, returns };
+        context.space = Space::Kernel;
+        context.function = Some(function.clone());
+        let btf = Some(BtfTarget { name: function, btf_id });
+        targets.push(Target { context, kind, btf, attach: Attach::LoadedTarget, name });
+    }
+    Ok(targets)
+}
+
+/// What the kernel calls the function whose arguments an iterator's programs get (`DEFINE_BPF_ITER_FUNC` of
+/// `include/linux/bpf.h`).
+const ITERATOR: &str = "bpf_iter_";
+
+/// `iter:object`. Its programs get what `bpf_iter_OBJECT` is declared to: first the iteration itself, then the object.
+pub(super) fn iterator(shared: &mut Shared<'_>, object: &str, pin: Option<&Part>) -> Result<Vec<Target>, NotFound> {
+    if pin.is_some() {
+        return Err(refused(
+            "an iterator can't be pinned: dptrace leaves nothing behind",
+            "leave out the pin's name: the iterator then runs at once",
+        ));
+    }
+    shared.load_kernel_types();
+    let name = format!("{ITERATOR}{object}");
+    // Only the names of iterators are those of structs, too: what `ctx` points to.
+    let is_one = shared.find_type(NameKind::Struct, &format!("{ITERATOR}_{object}")).is_some();
+    let Some((params, _, btf_id)) = typed(shared, &name).filter(|_| is_one) else {
+        let message = format!("the kernel has no iterator {object}");
+        let hints = vec!["dptrace run -l 'iter:*' lists those that it has".to_owned()];
+        return Err(NotFound { message, absent: true, hints });
+    };
+    let full = format!("iter:{object}");
+    let mut context = context(shared, ProbeKind::Iter, &full);
+    let is_pointer = |ty: TypeRef| {
+        let kind = shared.types.strip(ty).and_then(|ty| shared.types.kind(ty));
+        matches!(kind, Ok(TypeKind::Pointer { .. }))
+    };
+    let objects = params.iter().enumerate().skip(1).filter(|(_, (_, ty))| is_pointer(*ty));
+    context.present = objects.map(|(index, _)| index as u32 * 8).collect();
+    context.args = Args::Words { params, returns: None };
+    context.space = Space::Kernel;
+    let btf = Some(BtfTarget { name: object.to_owned(), btf_id });
+    Ok(vec![Target { context, kind: ProgramKind::Iterator, btf, attach: Attach::Iterator, name: full }])
+}
+
+type Typed = (Vec<(String, TypeRef)>, TypeRef, u32);
+
+/// A kernel function's parameters, returned value and number.
+fn typed(shared: &Shared<'_>, function: &str) -> Option<Typed> {
+    let source = shared.kernel_types?;
+    shared.types.find_in(source, NameKind::Func, function).ok()??;
+    let found = shared.types.function(source, function).ok()??;
+    let params = found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect();
+    let id = shared.types.btf_id(found.ty)?.id;
+    Some((params, found.returns, id))
+}

@@ -1,0 +1,233 @@
+//! From attach points to places: what a probe is attached to, and what its body is compiled for.
+
+mod kernel;
+mod timers;
+mod user;
+mod watch;
+
+use bt_lang::Diagnostic;
+use bt_lang::ast::{AttachPoint, Part, PointForm, Probe, ProbeKind};
+
+use super::check::Shared;
+use super::mentions::Mentions;
+use super::probe::{Args, Context};
+use super::ty::Space;
+use crate::facts::NotFound;
+use bpf_program::{BtfTarget, ProgramKind};
+use bt_abi::{Attach, MissingProbes};
+
+/// One thing to attach to, with what the body is compiled for there.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Target {
+    pub(crate) context: Context,
+    pub(crate) kind: ProgramKind,
+    pub(crate) btf: Option<BtfTarget>,
+    pub(crate) attach: Attach,
+    pub(crate) name: String,
+}
+
+/// The most places of one probe: a pattern that fits more is told.
+const MAX_TARGETS: usize = 4096;
+
+/// All that a probe's points name. What is wrong is told.
+pub(crate) fn targets(shared: &mut Shared<'_>, probe: &Probe) -> Vec<(Target, bt_lang::Span)> {
+    let mentions = Mentions::of(probe);
+    let mut found = Vec::new();
+    let mut unmatched = Vec::new();
+    for point in &probe.points {
+        match point_targets(shared, point, mentions) {
+            Ok(targets) => {
+                shared.tell_changed(point, &targets, mentions);
+                let alias = point.alias.as_ref().map(|alias| alias.text.clone());
+                for mut target in targets {
+                    if let Some(alias) = &alias {
+                        target.name.clone_from(alias);
+                        target.context.name.clone_from(alias);
+                    }
+                    forget(&mut target.context, mentions);
+                    found.push((target, point.span));
+                }
+            }
+            // A pattern may fit nothing, as long as something is left of the probe.
+            Err(missing) if missing.absent && is_pattern(point) => unmatched.push((point, missing)),
+            Err(missing) => shared.tell_missing(point, missing),
+        }
+    }
+    if found.is_empty() {
+        for (point, missing) in unmatched {
+            shared.tell_missing(point, missing);
+        }
+    }
+    if found.len() > MAX_TARGETS {
+        let span = probe.points.first().map(|point| point.span).unwrap_or_default();
+        let message = format!("can't attach to {} probes: at most {MAX_TARGETS} are allowed", found.len());
+        shared.diagnostics.push(Diagnostic::error(message, span).with_hint("use a narrower pattern"));
+        found.clear();
+    }
+    found
+}
+
+/// Whether a point stands for all that fit, of which there may be none; raw tracepoints go by what fits as well.
+fn is_pattern(point: &AttachPoint) -> bool {
+    let is = |part: &Option<Part>| part.as_ref().is_some_and(|part| part.wildcard);
+    match &point.form {
+        PointForm::Function { target, function, .. } => is(target) || is(function),
+        PointForm::Usdt { target, provider, name } => is(target) || is(provider) || name.wildcard,
+        PointForm::Event { category, name } => {
+            point.kind == ProbeKind::Rawtracepoint && category.is_none() || is(category) || name.wildcard
+        }
+        _ => false,
+    }
+}
+
+/// Leaves out of a context what the body does not ask for.
+fn forget(context: &mut Context, mentions: Mentions) {
+    if !mentions.name {
+        context.name.clear();
+    }
+    let args_of_function = mentions.args && context.kind == ProbeKind::Uprobe;
+    if !mentions.function && !args_of_function {
+        context.function = None;
+    }
+    if !mentions.path && !args_of_function {
+        context.path = None;
+    }
+    if !mentions.address {
+        context.vaddr = None;
+    }
+    let asked = mentions.args || mentions.numbered || mentions.retval;
+    if !asked && matches!(context.args, Args::Usdt(_) | Args::Record(_) | Args::Words { .. }) {
+        context.args = Args::None;
+    }
+}
+
+fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mentions) -> Result<Vec<Target>, NotFound> {
+    use ProbeKind as Kind;
+    match (point.kind, &point.form) {
+        (Kind::Begin, _) => Ok(vec![own(shared, point.kind, Attach::Begin, "begin".into())]),
+        (Kind::End, _) => Ok(vec![own(shared, point.kind, Attach::End, "end".into())]),
+        (Kind::SelfEvent, PointForm::Own { name: Some(name), .. }) => {
+            let signal = bt_abi::signals::number(&name.text);
+            let signal =
+                signal.ok_or_else(|| refused(format!("{} is no signal", name.text), "as in self:signal:SIGUSR1"))?;
+            let name = format!("self:signal:{}", name.text);
+            Ok(vec![own(shared, point.kind, Attach::Signal { signal: signal as i32 }, name)])
+        }
+        (Kind::Test | Kind::Bench, PointForm::Own { group, .. }) => {
+            let name = format!("{}:{}", point.kind.name(), group.text);
+            Ok(vec![own(shared, point.kind, Attach::Manual { name: group.text.clone() }, name)])
+        }
+        (Kind::Uprobe | Kind::Uretprobe, PointForm::Function { .. }) => user::functions(shared, point),
+        (Kind::Uprobe, PointForm::Source { target, line }) => user::line(shared, point, &target.text, line),
+        (Kind::Usdt, PointForm::Usdt { target, provider, name }) => {
+            user::usdt(shared, target.as_ref(), provider.as_ref(), name)
+        }
+        (Kind::Tracepoint, PointForm::Event { category: Some(category), name }) => {
+            kernel::tracepoints(shared, &category.text, &name.text, mentions)
+        }
+        (Kind::Rawtracepoint, PointForm::Event { category, name }) => {
+            kernel::raw_tracepoints(shared, category.as_ref().map(|part| part.text.as_str()), &name.text, mentions)
+        }
+        (Kind::Kprobe | Kind::Kretprobe, PointForm::Function { .. }) => kernel::kprobes(shared, point),
+        (Kind::Fentry | Kind::Fexit, PointForm::Function { .. }) => kernel::fentries(shared, point),
+        (Kind::Iter, PointForm::Iter { object, pin }) => kernel::iterator(shared, &object.text, pin.as_ref()),
+        (Kind::Interval | Kind::Profile, PointForm::Timer { unit, count }) => {
+            timers::timer(shared, point.kind, unit.as_ref().map(|unit| unit.text.as_str()), *count)
+        }
+        (Kind::Software | Kind::Hardware, PointForm::Sample { event, period }) => {
+            timers::counter(shared, point.kind, &event.text, *period)
+        }
+        (Kind::Watchpoint | Kind::Asyncwatchpoint, PointForm::Watch { place, length, mode }) => {
+            watch::watchpoint(shared, &place.text, *length, &mode.text)
+        }
+        (Kind::Pattern, _) => Err(refused(
+            format!("a pattern in place of the kind of probe is not supported: {}", point.provider.text),
+            "name the kind: uprobe, tracepoint, usdt",
+        )),
+        (kind, _) => {
+            let message = format!("{} probes are not supported", kind.name());
+            Err(refused(message, "use a uprobe, usdt or tracepoint probe"))
+        }
+    }
+}
+
+/// Something that can't be done, and what to do in its place.
+pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> NotFound {
+    NotFound { message: message.into(), absent: false, hints: vec![hint.into()] }
+}
+
+/// A context without arguments.
+pub(super) fn context(shared: &Shared<'_>, kind: ProbeKind, name: &str) -> Context {
+    Context {
+        kind,
+        arch: shared.facts.arch(),
+        name: name.to_owned(),
+        function: None,
+        args: Args::None,
+        space: Space::Any,
+        path: None,
+        vaddr: None,
+        present: Vec::new(),
+        filters_pid: false,
+    }
+}
+
+/// Programs that we run ourselves.
+fn own(shared: &Shared<'_>, kind: ProbeKind, attach: Attach, name: String) -> Target {
+    Target { context: context(shared, kind, &name), kind: ProgramKind::RawTracepoint, btf: None, attach, name }
+}
+
+/// What compilers put behind the names of functions that they made of others, with other arguments (GCC: `-fipa-sra`,
+/// `-fipa-cp-clone`, `-fpartial-inlining`).
+const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
+
+impl Shared<'_> {
+    /// That a function whose arguments the script reads is one that the compiler made of another.
+    fn tell_changed(&mut self, point: &AttachPoint, targets: &[Target], mentions: Mentions) {
+        let by_call = matches!(
+            point.kind,
+            ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Fentry
+        );
+        if !by_call || !(mentions.args || mentions.numbered) {
+            return;
+        }
+        let is_changed = |target: &&Target| CHANGED.iter().any(|part| target.name.contains(part));
+        let Some(first) = targets.iter().find(is_changed) else { return };
+        let name = first.name.rsplit(':').next().unwrap_or_default();
+        let others = match targets.iter().filter(is_changed).count() - 1 {
+            0 => String::new(),
+            others => format!(" (and {others} more)"),
+        };
+        let message = format!("the compiler changed {name}{others}: its arguments need not be those of the source");
+        let hint = "arguments can be missing, be others' values, or stand elsewhere: hold them against the disassembly";
+        self.keep(Diagnostic::warning(message, point.span).with_hint(hint));
+    }
+
+    /// That a probe is not there: a mistake, or as the script's setting wants it.
+    fn tell_missing(&mut self, point: &AttachPoint, missing: NotFound) {
+        let user = matches!(point.kind, ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt);
+        let kernel = matches!(point.kind, ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Tracepoint);
+        let what = match (missing.absent, point.raw.split_once(':')) {
+            (true, _) if is_pattern(point) => "probe has no valid attach points".to_owned(),
+            (true, Some((_, place))) => format!("no matches for {} {place}", point.kind.name()),
+            _ => String::new(),
+        };
+        let told = |joint: &str| match what.as_str() {
+            "" => missing.message.clone(),
+            what => format!("{what}{joint}: {}", missing.message),
+        };
+        let diagnostic = match self.config.missing_probes {
+            MissingProbes::Ignore if user || kernel => return,
+            MissingProbes::Warn if user || kernel => Diagnostic::warning(told(". Skipping"), point.span),
+            _ => Diagnostic::error(told(""), point.span),
+        };
+        self.lacks_probes |= diagnostic.is_error();
+        let is_skippable = diagnostic.is_error() && missing.absent && (user || kernel);
+        let skip = is_skippable.then(|| {
+            let is_one_of = "BPFTRACE_MISSING_PROBES=warn in the environment";
+            format!("to go on without it, as older versions of bpftrace do: {is_one_of}, or a config of the script's")
+        });
+        let diagnostic = missing.hints.into_iter().chain(skip).fold(diagnostic, Diagnostic::with_hint);
+        self.keep(diagnostic);
+    }
+}

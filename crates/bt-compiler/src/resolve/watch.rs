@@ -1,0 +1,75 @@
+//! Accesses to memory: the processor looks for them.
+
+use bt_lang::ast::ProbeKind;
+
+use super::{Target, context, refused};
+use crate::check::Shared;
+use crate::facts::NotFound;
+use bpf_program::ProgramKind;
+use bt_abi::Attach;
+
+/// Accesses by letter, with their bits (`enum` of `linux/hw_breakpoint.h`).
+const ACCESSES: [(char, u32); 3] = [('r', 1), ('w', 2), ('x', 4)];
+/// Execution.
+const EXECUTE: u32 = 4;
+/// What a breakpoint for execution has for its length, on any machine: the size of `long` (perf_event_open(2)).
+const EXECUTE_LENGTH: u64 = 8;
+
+/// `watchpoint:0x1234:8:rw`
+pub(super) fn watchpoint(shared: &Shared<'_>, place: &str, length: u64, mode: &str) -> Result<Vec<Target>, NotFound> {
+    let address = address(shared, place)?;
+    let access = access(mode)?;
+    if !matches!(length, 1 | 2 | 4 | 8) {
+        return Err(refused(
+            format!("invalid watchpoint length: {length}"),
+            "the processor watches 1, 2, 4 or 8 bytes",
+        ));
+    }
+    let pid = shared.facts.pid();
+    let name = format!("watchpoint:{place}:{length}:{mode}");
+    let length = if access == EXECUTE { EXECUTE_LENGTH } else { length };
+    let attach = Attach::Watchpoint { address, length, access, pid };
+    let context = context(shared, ProbeKind::Watchpoint, &name);
+    Ok(vec![Target { context, kind: ProgramKind::PerfEvent, btf: None, attach, name }])
+}
+
+/// An address, or a symbol of the kernel.
+fn address(shared: &Shared<'_>, place: &str) -> Result<u64, NotFound> {
+    let number = match place.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => place.parse().ok(),
+    };
+    if place.contains('+') {
+        let hint = "watch an address; a uprobe shows the argument: uprobe:FILE:FUNCTION { print(arg0); }";
+        return Err(refused("watchpoints at an argument of a function are not supported", hint));
+    }
+    number.or_else(|| shared.facts.kernel_symbol(place)).ok_or_else(|| {
+        refused(format!("{place} is no address and no symbol of the kernel"), "as in watchpoint:0x10000000:8:w")
+    })
+}
+
+fn access(mode: &str) -> Result<u32, NotFound> {
+    let mut access = 0;
+    for letter in mode.chars() {
+        let bit = ACCESSES.iter().find(|(known, _)| *known == letter).map_or(0, |(_, bit)| *bit);
+        if bit == 0 || access & bit != 0 {
+            return Err(refused(format!("invalid watchpoint mode: {mode}"), "some of r, w and x, each once"));
+        }
+        access |= bit;
+    }
+    if access & EXECUTE != 0 && access != EXECUTE {
+        return Err(refused(format!("invalid watchpoint mode: {mode}"), "x stands by itself"));
+    }
+    Ok(access)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes() {
+        assert_eq!((access("rw").unwrap(), access("w").unwrap(), access("x").unwrap()), (3, 2, 4));
+        assert!(access("rx").is_err() && access("ww").is_err() && access("q").is_err());
+    }
+}

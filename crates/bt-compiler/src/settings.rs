@@ -1,0 +1,133 @@
+//! Settings: of the script's `config = { }`, and of the environment, which has the last word.
+
+use bt_lang::Diagnostic;
+use bt_lang::ast::{ConfigEntry, ConfigValue, Span};
+
+use bt_abi::{Config, MissingProbes, StackMode};
+
+/// How a setting is taken over; false if the value is none for it.
+type Take = fn(&mut Config, &str) -> bool;
+
+/// All settings: name, what its value is, and where it goes.
+pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
+    ("max_strlen", "the longest string of str(), in bytes: 1 to 16384", |config, text| {
+        number(text).filter(|n| (1..=16384).contains(n)).map(|n| config.max_strlen = n as u32).is_some()
+    }),
+    ("max_map_keys", "the most keys of a map", |config, text| {
+        number(text).filter(|n| (1..1 << 30).contains(n)).map(|n| config.max_map_keys = n as u32).is_some()
+    }),
+    ("perf_rb_pages", "the ring's pages for each CPU: a power of two", |config, text| {
+        let pages = number(text).filter(|n| (1..=1 << 16).contains(n));
+        pages.map(|n| config.ring_bytes = ((n * 4096).next_power_of_two() as u32).max(1 << 18)).is_some()
+    }),
+    ("stack_mode", "how stacks are shown: bpftrace, perf, raw", |config, text| {
+        let mode = StackMode::NAMES.iter().find(|(name, _)| *name == text);
+        mode.map(|(_, mode)| config.stack_mode = *mode).is_some()
+    }),
+    ("cpp_demangle", "whether C++ names are shown as in the source", |config, text| {
+        flag(text).map(|yes| config.cpp_demangle = yes).is_some()
+    }),
+    ("print_maps_on_exit", "whether maps are printed at the end", |config, text| {
+        flag(text).map(|yes| config.print_maps_on_exit = yes).is_some()
+    }),
+    ("filter_pid", "whether the kernel's probes are those of the process of -p alone, too", |config, text| {
+        flag(text).map(|yes| config.filter_pid = yes).is_some()
+    }),
+    ("missing_probes", "what to do about probes that are not there: error, warn, ignore", |config, text| {
+        let known = [("error", MissingProbes::Error), ("warn", MissingProbes::Warn), ("ignore", MissingProbes::Ignore)];
+        known.iter().find(|(name, _)| *name == text).map(|(_, what)| config.missing_probes = *what).is_some()
+    }),
+    ("show_debug_info", "whether stacks show source lines", |config, text| {
+        flag(text).map(|yes| config.show_debug_info = yes).is_some()
+    }),
+    ("str_trunc_trailer", "what a cut string ends with", |config, text| {
+        text.clone_into(&mut config.str_trunc_trailer);
+        true
+    }),
+    ("license", "the programs' licence; helpers need GPL", |config, text| {
+        text.clone_into(&mut config.license);
+        true
+    }),
+    ("on_stack_limit", "taken and not used: values find their place by themselves", |config, text| {
+        number(text).map(|n| config.on_stack_limit = n as u32).is_some()
+    }),
+];
+
+/// Settings that change how much bpftrace does, and nothing here.
+const IGNORED: [&str; 13] = [
+    "cache_user_symbols",
+    "lazy_symbolication",
+    "max_bpf_progs",
+    "max_cat_bytes",
+    "max_probes",
+    "log_size",
+    "max_type_res_iterations",
+    "use_blazesym",
+    "unstable_import",
+    "unstable_map_decl",
+    "unstable_tseries",
+    "unstable_addr",
+    "unstable_typeinfo",
+];
+
+fn number(text: &str) -> Option<u64> {
+    text.parse().ok()
+}
+
+fn flag(text: &str) -> Option<bool> {
+    match text {
+        "1" | "true" | "enable" | "warn" => Some(true),
+        "0" | "false" | "disable" => Some(false),
+        _ => None,
+    }
+}
+
+/// Takes over one line of the script's settings.
+pub(crate) fn entry(config: &mut Config, entry: &ConfigEntry, diagnostics: &mut Vec<Diagnostic>) {
+    let text = match &entry.value {
+        ConfigValue::Int(number) => number.to_string(),
+        ConfigValue::Bool(value) => value.to_string(),
+        ConfigValue::Word(word) => word.clone(),
+        ConfigValue::Str(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+    };
+    let whole = entry.key.span.to(entry.value_span);
+    if let Err(diagnostic) = set(config, &entry.key.text, &text, whole, entry.value_span) {
+        diagnostics.push(*diagnostic);
+    }
+}
+
+/// Takes over a setting of the environment, where those that are not known are nobody's mistake: they may be for another
+/// version.
+pub(crate) fn environment(config: &mut Config, name: &str, text: &str, diagnostics: &mut Vec<Diagnostic>) {
+    if name == "dummy_ts_map" {
+        config.series_clock = Some(text.trim_start_matches('@').to_owned());
+    } else if is_known(name)
+        && let Err(diagnostic) = set(config, name, text, Span::default(), Span::default())
+    {
+        diagnostics.push(*diagnostic);
+    }
+}
+
+fn is_known(name: &str) -> bool {
+    SETTINGS.iter().any(|(known, ..)| *known == name) || IGNORED.contains(&name)
+}
+
+/// Takes over a setting by name; those of the environment have no place in the script.
+pub(crate) fn set(config: &mut Config, key: &str, text: &str, at: Span, value_at: Span) -> Result<(), Box<Diagnostic>> {
+    let lower = key.to_ascii_lowercase();
+    let name = lower.strip_prefix("bpftrace_").unwrap_or(&lower);
+    if let Some((_, what, take)) = SETTINGS.iter().find(|(known, ..)| *known == name) {
+        if take(config, text) {
+            return Ok(());
+        }
+        let message = format!("invalid value for {name}: {text}");
+        return Err(Box::new(Diagnostic::error(message, value_at).with_hint(format!("{name} is {what}"))));
+    }
+    if IGNORED.contains(&name) || name.starts_with("unstable_") {
+        config.others.push((name.to_owned(), text.to_owned()));
+        return Ok(());
+    }
+    let near = bt_lang::nearest(name, SETTINGS.iter().map(|(known, ..)| *known)).join(", ");
+    let diagnostic = Diagnostic::error(format!("{key}: not a known configuration option"), at);
+    Err(Box::new(if near.is_empty() { diagnostic } else { diagnostic.with_hint(format!("did you mean {near}?")) }))
+}

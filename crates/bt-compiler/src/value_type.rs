@@ -1,0 +1,116 @@
+//! The compiler's types as the runtime's.
+
+use std::sync::Arc;
+
+use typeinfo::TypeRef;
+
+use super::check::{Shared, ShownLayout};
+use super::ty::{Space, Ty};
+use bt_abi::{EnumNames, Field, Layout, LayoutKind, ValueType};
+
+/// How deep structs within structs are described.
+const MAX_NESTING: u32 = 8;
+/// Of structs with more fields, those of their own structs included, nothing is shown.
+const MAX_SHOWN: usize = 1 << 16;
+
+impl Shared<'_> {
+    /// The same type for the runtime.
+    pub(crate) fn value_type(&self, ty: &Ty) -> ValueType {
+        self.value_type_within(ty, MAX_NESTING)
+    }
+
+    fn value_type_within(&self, ty: &Ty, depth: u32) -> ValueType {
+        match ty {
+            Ty::Unknown | Ty::Void | Ty::Agg(_) => ValueType::None,
+            Ty::Int { size, signed } => ValueType::Int { size: *size, signed: *signed },
+            Ty::Bool => ValueType::Bool,
+            Ty::Enum { ty, size, signed } => {
+                ValueType::Enum { size: *size, signed: *signed, names: self.enum_names(*ty) }
+            }
+            Ty::Ptr { .. } | Ty::Ref(_) => ValueType::Pointer,
+            Ty::Str(size) => ValueType::Str { size: *size },
+            Ty::Buf(size) => ValueType::Buffer { size: *size },
+            Ty::Array { elem, count } => {
+                ValueType::Array { element: Box::new(self.value_type_within(elem, depth)), count: *count }
+            }
+            Ty::Tuple(_) | Ty::Record(_) => {
+                let kind = if matches!(ty, Ty::Tuple(_)) { LayoutKind::Tuple } else { LayoutKind::Record };
+                let fields = ty.parts().into_iter().map(|(name, offset, ty)| Field {
+                    name: name.map(str::to_owned),
+                    offset,
+                    ty: self.value_type_within(ty, depth),
+                    bits: None,
+                });
+                ValueType::Tuple(Arc::new(Layout { kind, size: ty.size(), fields: fields.collect() }))
+            }
+            Ty::C { ty, size } => ValueType::Tuple(self.layout(*ty, *size, depth).0),
+            Ty::Stack { user: false, mode, depth } => ValueType::KernelStack { mode: *mode, depth: *depth },
+            Ty::Stack { user: true, mode, depth } => ValueType::UserStack { mode: *mode, depth: *depth },
+            Ty::Float(size) => ValueType::Float { size: *size },
+            Ty::Ksym => ValueType::KernelSymbol,
+            Ty::Usym => ValueType::UserSymbol,
+            Ty::Inet => ValueType::Inet,
+            Ty::Mac => ValueType::MacAddress,
+            Ty::CgroupPath(hierarchy) => ValueType::CgroupPath { hierarchy: Arc::clone(hierarchy) },
+            Ty::Username => ValueType::Username,
+            Ty::ErrorText => ValueType::ErrorText,
+            Ty::SignalText => ValueType::SignalText,
+            Ty::Time { clock, format } => ValueType::Timestamp { clock: *clock, format: Arc::clone(format) },
+        }
+    }
+
+    fn enum_names(&self, ty: TypeRef) -> Arc<EnumNames> {
+        let mut known = self.enums.borrow_mut();
+        let names = known.entry(ty).or_insert_with(|| {
+            let name = self.types.get(ty).ok().and_then(|ty| ty.name).unwrap_or_default().to_owned();
+            let values = self.types.enumerators(ty).unwrap_or_default();
+            let values = values.iter().map(|known| (known.value, known.name.to_owned())).collect();
+            Arc::new(EnumNames { name, values })
+        });
+        Arc::clone(names)
+    }
+
+    /// A struct's layout, and how many fields are shown of it. Each is made once: structs within structs would double and
+    /// double.
+    fn layout(&self, ty: TypeRef, size: u32, depth: u32) -> ShownLayout {
+        let known = self.layouts.borrow().get(&(ty, depth)).cloned();
+        known.unwrap_or_else(|| {
+            let made = self.make_layout(ty, size, depth);
+            self.layouts.borrow_mut().insert((ty, depth), made.clone());
+            made
+        })
+    }
+
+    fn make_layout(&self, ty: TypeRef, size: u32, depth: u32) -> ShownLayout {
+        let mut fields = Vec::new();
+        let mut shown = 1_usize;
+        if depth > 0 {
+            let _ = self.types.each_member(ty, &mut |name, field| {
+                let (offset, bits) = match field.bit_access() {
+                    Some(bits) => (bits.byte_offset, Some((bits.shift as u8, bits.bits as u8))),
+                    None => (field.byte_offset(), None),
+                };
+                let inner = self.ty_in(field.ty, Space::Any);
+                shown = shown.saturating_add(self.shown(&inner, depth - 1));
+                let inner = self.value_type_within(&inner, depth - 1);
+                if offset + u64::from(inner.size()) <= u64::from(size) {
+                    fields.push(Field { name: Some(name.to_owned()), offset: offset as u32, ty: inner, bits });
+                }
+                shown <= MAX_SHOWN
+            });
+        }
+        if shown > MAX_SHOWN {
+            fields.clear();
+        }
+        (Arc::new(Layout { kind: LayoutKind::Struct, size, fields }), shown.min(MAX_SHOWN))
+    }
+
+    /// How many values are shown for one of a type.
+    fn shown(&self, ty: &Ty, depth: u32) -> usize {
+        match ty {
+            Ty::C { ty, size } => self.layout(*ty, *size, depth).1,
+            Ty::Array { elem, count } => self.shown(elem, depth).saturating_mul(*count as usize),
+            _ => 1,
+        }
+    }
+}
