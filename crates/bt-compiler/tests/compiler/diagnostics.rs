@@ -216,7 +216,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// Whether a source has texts for people.
 fn speaks(path: &Path) -> bool {
-    let place = path.strip_prefix(own("src/script")).unwrap().to_string_lossy().into_owned();
+    let place = path.strip_prefix(own("src")).unwrap().to_string_lossy().into_owned();
     place.starts_with("check/")
         || place.starts_with("resolve/")
         || ["compile.rs", "settings.rs"].contains(&place.as_str())
@@ -228,7 +228,7 @@ fn every_text_of_the_compiler_is_in_a_case() {
     let documented: BTreeSet<&str> = words().into_iter().flat_map(|word| [word.form, word.doc]).collect();
     let is_documented = |text: &str| documented.iter().any(|known| known.contains(text));
     let mut files = Vec::new();
-    sources(&own("src/script"), &mut files);
+    sources(&own("src"), &mut files);
     let said = said();
     let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with("> ")).collect();
     let mut missing = BTreeSet::new();
