@@ -73,7 +73,7 @@ fn check_record(tpoints: &TpointTable, record: &Record<'_>) {
             }
             (ArgKind::String, ArgValue::Str(bytes)) => {
                 assert!(bytes.len() <= usize::from(spec.size) && !bytes.contains(&0), "{bytes:?} in {spec:?}");
-                assert!(!spdk_trace::printable(bytes).contains(char::is_control));
+                assert!(!printable::text(bytes).contains(char::is_control));
             }
             (kind, value) => panic!("{value:?} of a {kind:?}"),
         }

@@ -69,24 +69,7 @@ pub fn push_number(out: &mut String, number: i128) {
 /// A string; bytes that are not UTF-8 become `\xNN`.
 pub fn push_string(out: &mut String, bytes: &[u8]) {
     out.push('"');
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '"' => out.push_str("\\\""),
-                '\\' => out.push_str("\\\\"),
-                '\n' => out.push_str("\\n"),
-                '\r' => out.push_str("\\r"),
-                '\t' => out.push_str("\\t"),
-                c if spdk_trace::is_obeyed(c) => {
-                    let _ = write!(out, "\\u{:04x}", u32::from(c));
-                }
-                c => out.push(c),
-            }
-        }
-        for byte in chunk.invalid() {
-            let _ = write!(out, "\\\\x{byte:02x}");
-        }
-    }
+    printable::json_string(bytes, |piece| out.push_str(piece));
     out.push('"');
 }
 

@@ -66,7 +66,7 @@ impl Printer {
     /// A file's text: in it a terminal finds nothing to obey.
     pub fn file(self, bytes: &[u8]) -> String {
         match self.form {
-            Form::Text => spdk_trace::printable_lines(bytes).into_owned(),
+            Form::Text => printable::lines(bytes).into_owned(),
             Form::Json => self.words("cat", &String::from_utf8_lossy(bytes)),
         }
     }

@@ -78,7 +78,7 @@ fn record(out: &mut String, fields: &[(String, Value)]) {
 /// A string of a traced program's: control characters (but a tab and a line's end) and what is not UTF-8 become `\xNN`,
 /// so that it can do nothing to a terminal.
 pub fn push_bytes(out: &mut String, bytes: &[u8]) {
-    out.push_str(&spdk_trace::printable_lines(bytes));
+    out.push_str(&printable::lines(bytes));
 }
 
 fn hex(out: &mut String, bytes: &[u8]) {

@@ -123,9 +123,9 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Whatever a message is about, names of files and of what is in them stand in it: nothing in it may be obeyed. Lines end only where
-/// we end them, since paths and names come into a text by [`spdk_trace::printable`].
+/// we end them, since paths and names come into a text by [`printable::text`].
 fn tell(word: &str, colour: AnsiColor, text: &str) {
-    let text = &spdk_trace::printable_lines(text.as_bytes());
+    let text = &printable::lines(text.as_bytes());
     crate::interrupt::writing(|| tell_plain(word, colour, text));
 }
 

@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 fn not_understood(error: &clap::Error) -> ExitCode {
     use std::io::Write as _;
     let text = error.render().to_string();
-    let plain = spdk_trace::printable_lines(text.as_bytes());
+    let plain = printable::lines(text.as_bytes());
     if plain == text {
         error.exit();
     }

@@ -8,6 +8,8 @@ use host::{ElfFile, FilePlace, HostError, Pid, Process};
 use probes::ProbesError;
 use sys::process::PidFd;
 
+pub(crate) use printable::path as printable;
+
 use crate::failure::note;
 
 /// The files to look into.
@@ -79,11 +81,6 @@ impl Files {
 /// What to know of a file that has no names of its own functions, for those who look for one.
 pub(crate) fn stripped(file: &str) -> String {
     format!("{file} is stripped, and no debug file of it is here: only the functions that it exports have names")
-}
-
-/// A path as it may be printed.
-pub(crate) fn printable(path: impl AsRef<Path>) -> String {
-    spdk_trace::printable(path.as_ref().as_os_str().as_encoded_bytes()).into_owned()
 }
 
 /// A process that is watched for the end of what we attached to.

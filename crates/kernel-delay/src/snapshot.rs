@@ -64,7 +64,7 @@ impl Snapshot {
 /// A task's name, as foreign text is shown.
 pub(crate) fn name(comm: &Comm) -> String {
     let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
-    spdk_trace::printable(&comm[..end]).into_owned()
+    printable::text(&comm[..end]).into_owned()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use foldhash::fast::RandomState;
-use spdk_trace::{Ticks, printable};
+use spdk_trace::Ticks;
 
 use crate::recording::{BrokenLine, Event, Recording, Value, events};
 use crate::spec::{ObjectSpec, Role, Show};
@@ -268,7 +268,7 @@ impl Lifetime {
             let start = text.len() as u32;
             // Writing into a string can't fail.
             let _ = match (stated, property.show) {
-                (Some(Value::Str(s)), _) => text.write_str(&printable(s.as_bytes())),
+                (Some(Value::Str(s)), _) => text.write_str(&printable::text(s.as_bytes())),
                 (Some(Value::Int(n)), Show::Hex) => write!(text, "{n:#x}"),
                 (Some(Value::Int(n)), Show::Decimal) => write!(text, "{n}"),
                 (None, _) => text.write_str(before.unwrap_or_default()),

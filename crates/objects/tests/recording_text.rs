@@ -3,7 +3,6 @@
 use objects::{Event, Recording, TSC, Value};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use spdk_trace::printable;
 
 /// Strings of ordinary characters, of those that the form is made of, and of all.
 fn string() -> impl Strategy<Value = String> {
@@ -58,7 +57,7 @@ proptest! {
                 (Value::Str(string), Value::Str(read)) if is_kept(string) => prop_assert_eq!(string, read),
                 // What is shown of it is the same, but for the quotes that would have ended it.
                 (Value::Str(string), Value::Str(read)) => {
-                    prop_assert_eq!(printable(string.as_bytes()).replace('\'', "\\x27"), read.replace('\'', "\\x27"));
+                    prop_assert_eq!(printable::text(string.as_bytes()).replace('\'', "\\x27"), read.replace('\'', "\\x27"));
                 }
                 _ => prop_assert_eq!(value, read),
             }

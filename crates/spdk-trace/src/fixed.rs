@@ -6,7 +6,7 @@ use crate::header::{Header, RingPlace, TpointTable, is_history_of, num_slots};
 use crate::owners::Owners;
 use crate::problems::{Problem, Problems};
 use crate::source::{Fields, ReadAt, read_range};
-use crate::text::{printable, until_nul};
+use crate::text::until_nul;
 use crate::tpoint::{Prefixes, TpointLayout, parse_prefixes};
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
@@ -92,7 +92,7 @@ fn read_rings<S: ReadAt + ?Sized>(
         let name = name_at.and_then(|at| header.bytes(at, THREAD_NAME_SIZE)).unwrap_or_default();
         rings.push(RingPlace {
             lcore: lcore_number,
-            thread_name: printable(until_nul(name)).into_owned(),
+            thread_name: printable::text(until_nul(name)).into_owned(),
             history: FileOffset(offset),
             cursor: FileOffset(cursor),
             slots: FileOffset(cursor + 8),

@@ -40,7 +40,6 @@ pub use raw::{RawTrace, RingSummary};
 pub use record::{ArgIter, ArgValue, Args, NoObjectName, Object, ObjectName, OwnerLabel, Poller, Record, Related};
 pub use source::ReadAt;
 pub use tail::{Copied, Look, Tail};
-pub use text::{is_obeyed, is_plain, printable, printable_json, printable_lines};
 pub use tpoint::{ArgKind, ArgSpec, Relation, Tpoint};
 pub use trace::Trace;
 pub use units::{FileOffset, Lcore, Nanos, TickRate, Ticks};

@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::problems::{Problem, Problems};
 use crate::source::{Fields, ReadAt, read_range};
-use crate::text::{printable, until_nul};
+use crate::text::until_nul;
 use crate::units::{FileOffset, Ticks};
 
 /// Bytes before the description (`struct spdk_trace_owner`, packed): `u64 tsc`, `u8 type`.
@@ -136,6 +136,6 @@ fn parse(bytes: &[u8]) -> Option<Owner> {
     Some(Owner {
         since: Ticks(since),
         kind: fields.u8(8)?,
-        description: printable(until_nul(bytes.get(HEAD_SIZE..)?)).into_owned(),
+        description: printable::text(until_nul(bytes.get(HEAD_SIZE..)?)).into_owned(),
     })
 }

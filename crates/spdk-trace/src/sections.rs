@@ -11,7 +11,7 @@ use crate::header::{Header, RingPlace, is_history_of, num_slots};
 use crate::owners::Owners;
 use crate::problems::{Problem, Problems};
 use crate::source::{Fields, ReadAt, read_range};
-use crate::text::{printable, until_nul};
+use crate::text::until_nul;
 use crate::tpoint::{Prefixes, TpointLayout, parse_prefixes};
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
@@ -136,7 +136,7 @@ fn ring_place(lcore: Lcore, offset: u64, head: Fields<'_>) -> Option<RingPlace> 
     head.u64(40)?;
     Some(RingPlace {
         lcore,
-        thread_name: printable(until_nul(head.bytes(4, THREAD_NAME_SIZE)?)).into_owned(),
+        thread_name: printable::text(until_nul(head.bytes(4, THREAD_NAME_SIZE)?)).into_owned(),
         history: FileOffset(offset),
         cursor: FileOffset(offset.checked_add(40)?),
         slots: FileOffset(offset.checked_add(HISTORY_HEAD)?.checked_add(counters)?),

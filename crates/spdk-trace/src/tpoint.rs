@@ -1,7 +1,7 @@
 //! Tracepoint descriptors: what a record's fields and arguments mean.
 
 use crate::source::Fields;
-use crate::text::{printable, until_nul};
+use crate::text::until_nul;
 
 /// Bytes of the fields before the arguments (`struct spdk_trace_tpoint`, include/spdk/trace.h, every version):
 /// `name[24]`, `u16 tpoint_id`, `u8 owner_type`, `u8 object_type`, `u8 new_object`, `u8 num_args`.
@@ -164,7 +164,7 @@ impl TpointLayout {
         let (owner_type, object_type) = (fields.u8(26)?, fields.u8(27)?);
         let tpoint = Tpoint {
             id,
-            name: printable(name).into_owned(),
+            name: printable::text(name).into_owned(),
             owner_type,
             owner_prefix: prefixes.owner[usize::from(owner_type)],
             object_type,
@@ -194,7 +194,7 @@ impl TpointLayout {
 fn parse_arg(bytes: &[u8]) -> Option<ArgSpec> {
     let fields = Fields(bytes);
     Some(ArgSpec {
-        name: printable(until_nul(fields.bytes(0, 14)?)).into_owned(),
+        name: printable::text(until_nul(fields.bytes(0, 14)?)).into_owned(),
         kind: ArgKind::from_number(u64::from(fields.u8(14)?))?,
         size: fields.u8(15)?,
     })

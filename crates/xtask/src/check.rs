@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::ensure;
 
 /// The crates whose tests need neither root nor a kernel nor another program. What few of their tests do is skipped.
-const CRATES: [&str; 16] = [
+const CRATES: [&str; 17] = [
     "bpf-program",
     "bt-abi",
     "bt-compiler",
@@ -20,6 +20,7 @@ const CRATES: [&str; 16] = [
     "kernel-delay",
     "objects",
     "probes",
+    "printable",
     "spdk-trace",
     "testkit",
     "typeinfo",

@@ -316,7 +316,7 @@ impl Run<'_> {
                 object["syscall_events"] = events.json(&names, wanted);
                 object["syscall_events"]["lines_cut"] = names.are_short().into();
             }
-            writeln!(buffer, "{}", spdk_trace::printable_json(object.to_string()))?;
+            writeln!(buffer, "{}", printable::json_document(object.to_string()))?;
             return Ok(self.output.flush()?);
         }
         for line in verdict(&sample).into_iter().chain(cpu_limits::lines(limits)) {

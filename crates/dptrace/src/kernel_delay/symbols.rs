@@ -48,7 +48,7 @@ impl Names {
         let at = address.saturating_sub(u64::from(caller));
         let place = self.user.place(self.pid, at);
         let module = place.as_ref().and_then(|(path, _)| path.file_name());
-        let module = module.map(|name| spdk_trace::printable(name.as_encoded_bytes()).into_owned());
+        let module = module.map(|name| printable::text(name.as_encoded_bytes()).into_owned());
         let symbols = self.user.known_at(self.pid, at).unwrap_or_default();
         if symbols.is_empty() {
             return vec![match (module, place) {
@@ -69,7 +69,7 @@ fn line(symbol: &Symbol, module: &str, further: u64) -> String {
     let Symbol { name, offset, place, inlined, .. } = symbol;
     // A version of a symbol is for the linker.
     let name = name.split_once('@').map_or(&**name, |(name, _)| name);
-    let mut text = spdk_trace::printable(name.as_bytes()).into_owned();
+    let mut text = printable::text(name.as_bytes()).into_owned();
     // Writing to a string does not fail.
     let _ = if *inlined {
         write!(text, " (inlined) [{module}]")
@@ -77,7 +77,7 @@ fn line(symbol: &Symbol, module: &str, further: u64) -> String {
         write!(text, "+{:#x} [{module}]", offset + further)
     };
     if let Some(SourcePlace { file, line }) = place {
-        let _ = write!(text, " {}:{line}", spdk_trace::printable(file.as_bytes()));
+        let _ = write!(text, " {}:{line}", printable::text(file.as_bytes()));
     }
     text
 }

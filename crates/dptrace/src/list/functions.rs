@@ -54,7 +54,7 @@ fn near_names(typed: &str, files: &Files) -> anyhow::Result<Vec<String>> {
     files.for_each(Depth::Symbols, |file| {
         with_functions(file, |functions| {
             let names = functions.all().iter().map(Function::display_name);
-            known.extend(names.map(|name| spdk_trace::printable(name.as_bytes()).into_owned()));
+            known.extend(names.map(|name| printable::text(name.as_bytes()).into_owned()));
             Ok(())
         })
     })?;
@@ -80,7 +80,7 @@ fn with_functions(file: &ElfFile, mut look: impl FnMut(&Functions<'_>) -> anyhow
 fn fitting<'a>(functions: &'a Functions<'a>, pattern: Option<&'a NamePattern>) -> Vec<Named<'a>> {
     let name = |function: &'a Function<'a>| {
         let name = function.display_name();
-        (spdk_trace::printable(name.as_bytes()).into_owned(), function)
+        (printable::text(name.as_bytes()).into_owned(), function)
     };
     let mut named: Vec<_> = match pattern {
         Some(pattern) => functions.matching(pattern).map(name).collect(),
@@ -116,7 +116,7 @@ fn write_json(file: &ElfFile, named: &[Named<'_>], output: &mut Output) -> anyho
             "size": function.size,
             "indirect": function.indirect,
         });
-        writeln!(output.buffer, "{}", spdk_trace::printable_json(line.to_string()))?;
+        writeln!(output.buffer, "{}", printable::json_document(line.to_string()))?;
     }
     Ok(())
 }

@@ -96,10 +96,10 @@ fn write_text(request: &Request, file: &ElfFile, probes: &[Probe], output: &mut 
         let semaphore = if has_semaphore(probe) { "semaphore" } else { "" };
         let args = if request.places { String::new() } else { first_args(probe) };
         let line = format!("  {name:width$}  {places:10}  {semaphore:9}  {args}");
-        writeln!(output.buffer, "{}", spdk_trace::printable(line.trim_end().as_bytes()))?;
+        writeln!(output.buffer, "{}", printable::text(line.trim_end().as_bytes()))?;
         for place in probe.places.iter().filter(|_| request.places) {
             let line = format!("    {:<10}  {}", place.at.offset().to_string(), args_text(place));
-            writeln!(output.buffer, "{}", spdk_trace::printable(line.trim_end().as_bytes()))?;
+            writeln!(output.buffer, "{}", printable::text(line.trim_end().as_bytes()))?;
             output.drain()?;
         }
         output.drain()?;
@@ -141,11 +141,11 @@ fn write_json(file: &ElfFile, probes: &[Probe], output: &mut Output) -> anyhow::
             "file": printable(file.path()),
             "semaphore": has_semaphore(probe),
         });
-        let head = spdk_trace::printable_json(head.to_string());
+        let head = printable::json_document(head.to_string());
         write!(output.buffer, "{},\"places\":[", head.trim_end_matches('}'))?;
         for (index, place) in probe.places.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
-            write!(output.buffer, "{comma}{}", spdk_trace::printable_json(place_json(place).to_string()))?;
+            write!(output.buffer, "{comma}{}", printable::json_document(place_json(place).to_string()))?;
             output.drain()?;
         }
         writeln!(output.buffer, "]}}")?;

@@ -205,7 +205,7 @@ impl Owned {
 
     fn text(&self) -> Option<std::borrow::Cow<'_, str>> {
         match self {
-            Self::Text { bytes, .. } => Some(spdk_trace::printable(bytes)),
+            Self::Text { bytes, .. } => Some(printable::text(bytes)),
             _ => None,
         }
     }

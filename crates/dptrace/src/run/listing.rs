@@ -4,7 +4,6 @@ mod types;
 
 use bt_compiler::TargetFacts as _;
 use probes::Aim;
-use spdk_trace::{printable, printable_lines};
 use typeinfo::NameKind;
 
 use super::facts::Facts;
@@ -125,7 +124,7 @@ fn list_pattern(
             anyhow::bail!("the kernel's types have no {pattern}{of_process} (--debuginfo DIR says where else to look)");
         }
         for (place, definition) in found {
-            lines.push(format_args!("{place}: {}", printable_lines(definition.as_bytes())));
+            lines.push(format_args!("{place}: {}", printable::lines(definition.as_bytes())));
         }
         return Ok(());
     }
@@ -145,10 +144,10 @@ fn list_pattern(
         }
         for found in (known.list)(rest, facts) {
             // Names are the files' own; one must not be two lines either.
-            lines.push(format_args!("{}:{}", known.name, printable(found.as_bytes())));
+            lines.push(format_args!("{}:{}", known.name, printable::text(found.as_bytes())));
             if args.verbose > 0 {
                 for argument in types.arguments(known.name, &found) {
-                    lines.push(format_args!("    {}", printable(argument.as_bytes())));
+                    lines.push(format_args!("    {}", printable::text(argument.as_bytes())));
                 }
             }
         }

@@ -65,7 +65,7 @@ impl Machine {
 /// A symbol of a process, whose names are whatever its files say: as it may be printed.
 fn printable(symbol: Symbol) -> Symbol {
     let plain = |name: String| {
-        if spdk_trace::is_plain(name.as_bytes()) { name } else { spdk_trace::printable(name.as_bytes()).into_owned() }
+        if printable::is_plain(name.as_bytes()) { name } else { printable::text(name.as_bytes()).into_owned() }
     };
     let place = symbol.place.map(|place| SourcePlace { file: plain(place.file), ..place });
     Symbol { name: plain(symbol.name), module: symbol.module.map(plain), place, ..symbol }

@@ -2,7 +2,6 @@
 
 use bpf_insn::Listing;
 use bt_abi::Script;
-use spdk_trace::printable_lines;
 
 use super::Lines;
 use super::options::{DumpName, RunArgs};
@@ -14,9 +13,9 @@ pub(super) fn dump(script: &Script, what: DumpName, args: &RunArgs) -> anyhow::R
     match what {
         // The syntax tree was printed before there was a script.
         DumpName::Ast => {}
-        DumpName::Types => output.buffer.extend(printable_lines(types(script).as_bytes()).as_bytes()),
+        DumpName::Types => output.buffer.extend(printable::lines(types(script).as_bytes()).as_bytes()),
         DumpName::Insns => {
-            output.buffer.extend(printable_lines(instructions(script).as_bytes()).as_bytes());
+            output.buffer.extend(printable::lines(instructions(script).as_bytes()).as_bytes());
         }
         DumpName::Object => output.buffer.extend(script.module.to_object().build()?),
     }

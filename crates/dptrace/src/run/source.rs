@@ -79,7 +79,7 @@ impl ScriptText {
     fn as_bpftrace(&self, diagnostic: &Diagnostic) -> String {
         let place = self.place(diagnostic.span);
         let word = if diagnostic.is_error() { "ERROR" } else { "WARNING" };
-        let plain = |text: &str| spdk_trace::printable_lines(text.as_bytes()).into_owned();
+        let plain = |text: &str| printable::lines(text.as_bytes()).into_owned();
         let message = capitalized(&plain(&diagnostic.message));
         let hints = diagnostic.hints.iter().map(|hint| format!("HINT: {}", plain(hint)));
         let lines = [format!("{}: {word}: {message}", place.shown()), self.context(&place)];
@@ -96,7 +96,7 @@ impl ScriptText {
     pub(super) fn context(&self, place: &Place) -> String {
         let line = self.given().lines().nth(place.start.0.saturating_sub(1)).unwrap_or_default();
         let width = if place.start.0 == place.end.0 { place.end.1.saturating_sub(place.start.1).max(1) } else { 1 };
-        let line = spdk_trace::printable_lines(line.as_bytes());
+        let line = printable::lines(line.as_bytes());
         format!("{line}\n{}{}", " ".repeat(place.start.1.saturating_sub(1)), "~".repeat(width))
     }
 }

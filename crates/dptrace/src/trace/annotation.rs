@@ -2,7 +2,6 @@
 
 use objects::{Annotator, Lifetime, OwnerProperties, Show};
 use serde_json::{Map, Value};
-use spdk_trace::printable;
 
 use super::format::json_text::{string, string_member};
 use crate::digits::number;
@@ -79,10 +78,10 @@ impl ReadObject {
     pub(crate) fn text(&self, arg: &str) -> String {
         let object_type = self.0.get(TYPE_MEMBER).and_then(Value::as_str);
         let members = self.0.iter().filter(|(name, _)| *name != TYPE_MEMBER);
-        let members = members.map(|(name, value)| format!("{}={}", printable(name.as_bytes()), shown(value)));
+        let members = members.map(|(name, value)| format!("{}={}", printable::text(name.as_bytes()), shown(value)));
         let members = members.collect::<Vec<_>>().join(", ");
         match object_type {
-            Some(named) => format!("{arg}: {}({members})", printable(named.as_bytes())),
+            Some(named) => format!("{arg}: {}({members})", printable::text(named.as_bytes())),
             None => format!("{arg}({members})"),
         }
     }
@@ -90,5 +89,5 @@ impl ReadObject {
 
 /// Foreign text, so nothing of it may reach a terminal that the terminal would obey.
 fn shown(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), |text| printable(text.as_bytes()).into_owned())
+    value.as_str().map_or_else(|| value.to_string(), |text| printable::text(text.as_bytes()).into_owned())
 }

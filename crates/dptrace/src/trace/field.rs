@@ -112,7 +112,7 @@ pub(crate) fn parse_number(text: &str) -> Option<f64> {
 
 /// A document's text as a listing shows it.
 fn text(text: &str) -> Cow<'_, str> {
-    spdk_trace::printable(text.as_bytes())
+    printable::text(text.as_bytes())
 }
 
 fn poller(poller: Poller<'_>) -> Cow<'_, str> {
@@ -126,7 +126,7 @@ fn arg(value: ArgValue<'_>) -> Cow<'_, str> {
     match value {
         ArgValue::Int(n) => n.to_string().into(),
         ArgValue::Pointer(p) => format!("{p:#x}").into(),
-        ArgValue::Str(bytes) => spdk_trace::printable(bytes),
+        ArgValue::Str(bytes) => printable::text(bytes),
     }
 }
 

@@ -37,7 +37,7 @@ fn grown(before: &[CpuLimit], after: &[CpuLimit]) -> Vec<CpuLimit> {
 pub fn lines(limits: &[CpuLimit]) -> Vec<String> {
     let used_up = limits.iter().filter(|limit| limit.throttled > 0);
     let line = |CpuLimit { group, periods, throttled }: &CpuLimit| {
-        let group = spdk_trace::printable(group.as_bytes()).into_owned();
+        let group = printable::text(group.as_bytes()).into_owned();
         format!(
             "the CPU limit of cgroup {group} (cpu.max) was used up in {throttled} of {periods} periods: its threads then \
              wait for the next one"
@@ -49,7 +49,7 @@ pub fn lines(limits: &[CpuLimit]) -> Vec<String> {
 /// The same for programs, of all.
 pub fn json(limits: &[CpuLimit]) -> Value {
     let one = |CpuLimit { group, periods, throttled }: &CpuLimit| {
-        let group = spdk_trace::printable(group.as_bytes());
+        let group = printable::text(group.as_bytes());
         json!({ "cgroup": group, "periods": periods, "used_up": throttled })
     };
     limits.iter().map(one).collect()

@@ -76,7 +76,7 @@ pub(super) fn threads(pid: u32) -> Vec<u32> {
 
 /// A thread's name.
 pub(super) fn name(pid: u32, tid: u32) -> Option<String> {
-    raw_name(pid, tid).map(|name| spdk_trace::printable(&name).into_owned())
+    raw_name(pid, tid).map(|name| printable::text(&name).into_owned())
 }
 
 /// A thread's name as the kernel has it.
@@ -95,7 +95,7 @@ const SHOWN: usize = 100;
 pub fn command_line(pid: u32) -> String {
     let mut words = proc::command_line(Pid(pid));
     words.retain(|word| !word.is_empty());
-    let text = spdk_trace::printable(&words.join(&b' ')).into_owned();
+    let text = printable::text(&words.join(&b' ')).into_owned();
     if text.trim().is_empty() {
         return name(pid, pid).unwrap_or_default();
     }
@@ -128,7 +128,7 @@ fn is_called(pid: u32, name: &str) -> bool {
     let exe = fs::read_link(proc::folder(Pid(pid)).join("exe")).ok();
     // A name that is not UTF-8 is given as it is shown.
     comm == name.as_bytes()
-        || spdk_trace::printable(&comm) == name
+        || printable::text(&comm) == name
         || exe.is_some_and(|exe| exe.file_name().is_some_and(|file| file == name))
 }
 

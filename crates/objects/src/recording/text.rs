@@ -6,8 +6,6 @@
 
 use std::fmt::{self, Write};
 
-use spdk_trace::printable;
-
 use super::{Event, Value, begins_with_name};
 
 /// Writes a hit as a line of a recording, without the newline: `probe: name=0x<hex>, name='<string>'`.
@@ -27,7 +25,7 @@ pub fn write_line<'a>(
             Value::Int(n) => write!(out, "{name}={n:#x}")?,
             Value::Str(string) => {
                 write!(out, "{name}='")?;
-                write_string(out, &printable(string.as_bytes()))?;
+                write_string(out, &printable::text(string.as_bytes()))?;
                 out.write_char('\'')?;
             }
         }

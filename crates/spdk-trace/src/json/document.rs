@@ -10,7 +10,6 @@ use crate::header::TpointTable;
 use crate::problems::{Problem, Problems};
 use crate::record::Record;
 use crate::source::ReadAt;
-use crate::text::printable;
 use crate::tpoint::{ArgKind, ArgSpec, Tpoint};
 use crate::units::{FileOffset, TickRate};
 
@@ -290,7 +289,7 @@ fn find_document(text: &[u8]) -> Result<usize, Error> {
 
 fn describe(text: &[u8]) -> String {
     let line = text.split(|&b| b == b'\n').find(|line| !line.is_empty()).unwrap_or_default();
-    let line = printable(&line[..line.len().min(60)]);
+    let line = printable::text(&line[..line.len().min(60)]);
     let mut words = line.split_whitespace();
     let is_listing = words.next().is_some_and(|lcore| lcore.parse::<u16>().is_ok())
         && words.next().is_some_and(|time| time.contains('.') && time.parse::<f64>().is_ok());
@@ -374,7 +373,7 @@ fn owners(lexer: &mut Lexer<'_>) -> Result<Vec<(String, String)>, Broken> {
         return Ok(owners);
     }
     loop {
-        let id = printable(lexer.key()?).into_owned();
+        let id = printable::text(lexer.key()?).into_owned();
         owners.push((id, text(lexer)?));
         if !lexer.more(b'}')? {
             return Ok(owners);
@@ -384,7 +383,7 @@ fn owners(lexer: &mut Lexer<'_>) -> Result<Vec<(String, String)>, Broken> {
 
 fn text(lexer: &mut Lexer<'_>) -> Result<String, Broken> {
     let token = lexer.string()?;
-    Ok(printable(&contents(lexer.text, token)).into_owned())
+    Ok(printable::text(&contents(lexer.text, token)).into_owned())
 }
 
 #[cfg(test)]

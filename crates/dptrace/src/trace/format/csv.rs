@@ -2,7 +2,7 @@
 //! object or an owner may have.
 
 use objects::OwnerProperties;
-use spdk_trace::{Object, Record, printable};
+use spdk_trace::{Object, Record};
 
 use super::text::{arg_value, object_name, poller};
 use super::{Format, Head, View};
@@ -131,7 +131,7 @@ impl Csv {
 
 /// Appends a field, safe for a terminal, and quoted where it must be (RFC 4180, section 2).
 fn field(out: &mut Vec<u8>, text: &[u8]) {
-    let text = printable(text);
+    let text = printable::text(text);
     let text = text.as_bytes();
     if !text.iter().any(|b| matches!(b, b',' | b'"' | b'\n' | b'\r')) {
         out.extend_from_slice(text);

@@ -19,19 +19,7 @@ pub(crate) fn string(out: &mut Vec<u8>, bytes: &[u8]) {
 
 #[cold]
 fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '"' => out.extend_from_slice(b"\\\""),
-                '\\' => out.extend_from_slice(b"\\\\"),
-                c if spdk_trace::is_obeyed(c) => out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes()),
-                c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-            }
-        }
-        for byte in chunk.invalid() {
-            out.extend_from_slice(format!("\\\\x{byte:02x}").as_bytes());
-        }
-    }
+    printable::json_string(bytes, |piece| out.extend_from_slice(piece.as_bytes()));
 }
 
 /// Appends `"name":` (behind a comma, unless it is the first member).

@@ -1,6 +1,6 @@
 //! The listing of SPDK's annotation script (`scripts/bpf/trace.py`), column for column.
 
-use spdk_trace::{ArgValue, Object, OwnerLabel, Poller, Record, is_plain, printable};
+use spdk_trace::{ArgValue, Object, OwnerLabel, Poller, Record};
 
 use super::{Format, Head, View};
 use crate::digits::{fixed3, hex, number, number_right, number_two_digits, pad_to};
@@ -80,10 +80,10 @@ impl Format for Text {
 /// Appends foreign text so that a terminal can't be made to obey it.
 #[inline]
 pub(crate) fn safe(out: &mut Vec<u8>, bytes: &[u8]) {
-    if is_plain(bytes) {
+    if printable::is_plain(bytes) {
         out.extend_from_slice(bytes);
     } else {
-        out.extend_from_slice(printable(bytes).as_bytes());
+        out.extend_from_slice(printable::text(bytes).as_bytes());
     }
 }
 
