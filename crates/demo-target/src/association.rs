@@ -1,6 +1,6 @@
 //! Hosts come and go: a controller with its admin queue and its I/O queues, each a connection (qpair) of its own.
 
-use testkit::{OWNER_TCP, Transport};
+use spdk_trace_writer::nvmf::{OWNER_TCP, Transport};
 
 use crate::functions::demo_connect_msg;
 use crate::reactor::{Event, PLANNED_RATE, Reactor};

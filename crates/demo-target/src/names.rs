@@ -3,7 +3,8 @@
 use std::ffi::{CStr, CString};
 use std::fmt::Write as _;
 
-use testkit::{Rng, host_nqn};
+use spdk_trace_writer::Rng;
+use spdk_trace_writer::nvmf::host_nqn;
 
 /// The longest NQN that NVMe allows, in bytes (NVM Express Base Specification 2.0, 4.5).
 const NQN_MAX: usize = 223;

@@ -8,7 +8,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Barrier;
 use std::time::Duration;
 
-use testkit::{BDEVS, FIRST_OWNER, Rng, Stages};
+use spdk_trace_writer::Rng;
+use spdk_trace_writer::nvmf::{BDEVS, FIRST_OWNER, Stages};
 
 use crate::association::Seat;
 use crate::clock::{Stamps, ticks};
@@ -22,7 +23,7 @@ use crate::truth::QpairTruth;
 
 /// How many there are.
 pub(crate) const REACTORS: u32 = 2;
-/// Ticks a second of planned time: those of [`testkit::Stage::wait`].
+/// Ticks a second of planned time: those of [`spdk_trace_writer::nvmf::Stage::wait`].
 pub(crate) const PLANNED_RATE: u64 = 2_600_000_000;
 /// The scheduler runs so often, in planned ticks: ten times a second.
 const SCHEDULE: u64 = PLANNED_RATE / 10;

@@ -1,6 +1,6 @@
 //! Requests on their way through the stages of their transport.
 
-use testkit::{BDEVS, InFlight, Kind};
+use spdk_trace_writer::nvmf::{BDEVS, InFlight, Kind};
 
 use crate::reactor::{Event, PLANNED_RATE, Reactor};
 
@@ -81,7 +81,7 @@ impl Reactor<'_> {
             let lcore = u64::from(self.lcore) << 32;
             let facts = InFlight {
                 pointer: REQUESTS + lcore + REQUEST_SIZE * number,
-                transport: testkit::Transport::Tcp,
+                transport: spdk_trace_writer::nvmf::Transport::Tcp,
                 qpair: 0,
                 owner: 0,
                 depth: 0,

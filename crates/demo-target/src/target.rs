@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Barrier;
 use std::thread;
 
-use testkit::Stages;
+use spdk_trace_writer::nvmf::Stages;
 
 use crate::clock::{self, ticks};
 use crate::error::DemoError;

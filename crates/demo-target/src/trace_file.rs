@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use testkit::{BDEVS, Era, FIRST_OWNER, LiveTrace, OWNER_BDEV, Record, Stages, TraceBuilder};
+use spdk_trace_writer::nvmf::{BDEVS, FIRST_OWNER, OWNER_BDEV, Stages};
+use spdk_trace_writer::{Era, LiveTrace, Record, TraceBuilder};
 
 use crate::clock;
 use crate::error::DemoError;
@@ -34,7 +35,7 @@ impl TraceFile {
         for lcore in 0..reactors {
             trace.lcore(lcore).thread_name(&format!("reactor_{lcore}"));
         }
-        match LiveTrace::create_without_truth(&path, &trace) {
+        match LiveTrace::create(&path, &trace) {
             Ok(live) => Ok(Self { live, keep: options.keep }),
             Err(source) => {
                 // A part of it may be there.
@@ -80,7 +81,7 @@ impl Ring {
 
     pub(crate) fn record(&mut self, record: &Record) {
         if let Some(live) = &mut self.live {
-            let written = live.record(self.lcore, record);
+            let written = live.record(self.lcore, record).map(drop);
             self.note(written);
         }
     }

@@ -143,7 +143,7 @@ fn nothing_is_torn_or_given_twice_and_what_is_lost_is_counted() {
     const RECORDS: usize = 20_000;
     for slots in [64, 4096] {
         let place = Place::new(&format!("follow-thread-{slots}"));
-        let mut writer = LiveTrace::create_without_truth(&place.0, &empty(Era::E, slots, 2)).unwrap();
+        let mut writer = LiveTrace::create(&place.0, &empty(Era::E, slots, 2)).unwrap();
         let file = place.open();
         let mut follower = Follower::new(&file).unwrap();
         let mut tail = follower.tail();

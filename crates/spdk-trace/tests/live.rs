@@ -37,7 +37,7 @@ fn read_racing(racing: &Racing) -> u64 {
     let seen = check(&trace);
     // What was there before and is there still was never touched, and so must have been read. The reader leaves out
     // what the writer may be about to overwrite: as many slots as the longest record takes.
-    let survivors = racing.writer.borrow().surviving();
+    let survivors = racing.writer.borrow().survivors();
     for lcore in 0..racing.lcores {
         let is_old = |record: &&Survivor| record.lcore == lcore && record.tsc < first_new && record.finished;
         for record in survivors.iter().filter(is_old).skip(3) {

@@ -8,11 +8,11 @@ use common::{lines, problems, read};
 use model::Model;
 use proptest::prelude::*;
 use spdk_trace::Tpoint;
-use testkit::{Era, TraceBuilder, Workload, any_trace_of};
+use testkit::{Era, TraceBuilder, Workload, any_trace_of, survivors};
 
 fn reads_back(trace: &TraceBuilder) -> Result<(), TestCaseError> {
     let file = trace.build_file();
-    let records = trace.surviving();
+    let records = survivors(trace);
     let raw = read(&file.bytes);
     prop_assert_eq!(problems(raw.problems()), vec![""; 0]);
     prop_assert_eq!(raw.record_count(), records.len() as u64);

@@ -1,80 +1,43 @@
-//! [`LiveTrace`]: a ring on disk that grows while somebody reads it.
-//!
-//! SPDK maps the file and stores into it; here the same bytes go through positioned writes in the same order, so a
-//! reader (which copies the file or maps it) meets the same half-written states.
+//! [`LiveTrace`]: a trace file that grows while a test reads it, with the truth about it.
 
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::builder::TraceBuilder;
-use crate::era::SLOT_SIZE;
-use crate::image::{Image, Written};
-use crate::record::Record;
-use crate::survivor::Survivor;
-use crate::trace_file::TraceFile;
+use spdk_trace_writer::{Record, TraceBuilder, TraceFile};
 
-/// A trace file that is being recorded into.
+use crate::survivor::{Journal, Survivor};
+
+/// A trace file that is being recorded into, and what is left of the recorded.
 #[derive(Debug)]
 pub struct LiveTrace {
-    path: PathBuf,
-    file: File,
-    image: Image,
+    writer: spdk_trace_writer::LiveTrace,
+    journal: Journal,
 }
 
 impl LiveTrace {
-    /// Creates (or replaces) the file, with all that `trace` declares and has recorded. Only the lcores that it has
-    /// then can record.
+    /// Creates (or replaces) the file: see [`spdk_trace_writer::LiveTrace::create`].
     pub fn create(path: impl AsRef<Path>, trace: &TraceBuilder) -> io::Result<Self> {
-        let mut image = trace.empty_image();
-        image.keep_journal();
-        Self::of(path.as_ref(), trace, image)
-    }
-
-    /// The same without [`LiveTrace::surviving`], for long recordings.
-    pub fn create_without_truth(path: impl AsRef<Path>, trace: &TraceBuilder) -> io::Result<Self> {
-        Self::of(path.as_ref(), trace, trace.empty_image())
-    }
-
-    fn of(path: &Path, trace: &TraceBuilder, mut image: Image) -> io::Result<Self> {
-        let path = path.to_owned();
-        trace.replay(&mut image);
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
-        file.write_all_at(&image.file.bytes, 0)?;
-        Ok(Self { path, file, image })
-    }
-
-    /// Another writer into the same file, for another thread: as in SPDK, each may record on lcores and register
-    /// owners that no other writer does.
-    pub fn another(&self) -> io::Result<Self> {
-        Ok(Self { path: self.path.clone(), file: self.file.try_clone()?, image: self.image.clone() })
-    }
-
-    /// Where the file is.
-    pub fn path(&self) -> &Path {
-        &self.path
+        Ok(Self { writer: spdk_trace_writer::LiveTrace::create(path, trace)?, journal: Journal::of(trace) })
     }
 
     /// The file as it is now, with the places of things in it.
     pub fn snapshot(&self) -> &TraceFile {
-        &self.image.file
+        self.writer.snapshot()
     }
 
-    /// The records that are still in the rings, as [`TraceBuilder::surviving`] lists them.
-    pub fn surviving(&self) -> Vec<Survivor> {
-        self.image.surviving()
+    /// The records that are still in the rings, as [`crate::survivors`] lists them.
+    pub fn survivors(&self) -> Vec<Survivor> {
+        self.journal.survivors()
     }
 
-    /// Records on that lcore: the count, the slots in order, and last `next_entry`.
+    /// Records: see [`spdk_trace_writer::LiveTrace::record`].
     ///
     /// # Panics
     /// If the tracepoint was not declared, the arguments are not those that it declares, or the lcore has no history.
     pub fn record(&mut self, lcore: u32, record: &Record) -> io::Result<()> {
-        let written = self.image.record(lcore, record);
-        self.write_slots(lcore, record, written, usize::MAX)?;
-        let at = self.image.file.layout.next_entry(lcore);
-        self.write_back(at, 8)
+        let written = self.writer.record(lcore, record)?;
+        self.journal.note(lcore, record, written, None);
+        Ok(())
     }
 
     /// Stops within a record: its first `slots` slots are written, `next_entry` is not.
@@ -82,8 +45,9 @@ impl LiveTrace {
     /// # Panics
     /// As [`LiveTrace::record`].
     pub fn torn(&mut self, lcore: u32, record: &Record, slots: usize) -> io::Result<()> {
-        let written = self.image.record_part(lcore, record, slots);
-        self.write_slots(lcore, record, written, slots)
+        let written = self.writer.torn(lcore, record, slots)?;
+        self.journal.note(lcore, record, written, Some(slots));
+        Ok(())
     }
 
     /// Registers an owner, or gives its id to another.
@@ -91,10 +55,7 @@ impl LiveTrace {
     /// # Panics
     /// If the file has no such owner.
     pub fn owner(&mut self, id: u16, owner_type: u8, tsc: u64, description: &str) -> io::Result<()> {
-        self.image.owner(id, owner_type, tsc, description);
-        let layout = &self.image.file.layout;
-        let (at, size) = (layout.owner(id), layout.owner_size());
-        self.write_back(at, size)
+        self.writer.owner(id, owner_type, tsc, description)
     }
 
     /// Clears the trace as `trace_clear` does (era F): older records stay, and must not be shown.
@@ -102,71 +63,32 @@ impl LiveTrace {
     /// # Panics
     /// If the era has no such field.
     pub fn clear(&mut self, tsc: u64) -> io::Result<()> {
-        let at = self.image.file.layout.header.clear_tsc;
-        assert!(at.is_some(), "era {:?} can't be cleared", self.image.file.layout.era);
-        let at = at.unwrap_or_default();
-        self.image.file.set_u64(at, tsc);
-        self.write_back(at, 8)
-    }
-
-    fn write_slots(&self, lcore: u32, record: &Record, written: Written, limit: usize) -> io::Result<()> {
-        let layout = &self.image.file.layout;
-        self.write_back(layout.tpoint_counter(lcore, record.tpoint), 8)?;
-        for slot in 0..written.slots.min(limit) {
-            self.write_back(layout.slot(lcore, written.first + slot as u64), SLOT_SIZE)?;
-        }
-        Ok(())
-    }
-
-    /// Writes a range of the image to the same place of the file.
-    fn write_back(&self, at: usize, size: usize) -> io::Result<()> {
-        self.file.write_all_at(&self.image.file.bytes[at..at + size], at as u64)
+        self.writer.clear(tsc)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Era, Tpoint};
+    use crate::{Era, Tpoint, survivors};
 
     #[test]
-    fn the_file_is_the_image_after_every_step() {
-        for era in Era::ALL {
-            let path = std::env::temp_dir().join(format!("testkit-live-{}-{era:?}", std::process::id()));
-            let mut trace = TraceBuilder::new(era).slots(8);
-            trace.tpoint(Tpoint::new(64, "A").int("n", 4).str("s", 20));
-            trace.lcore(1);
-            let mut live = LiveTrace::create(&path, &trace).unwrap();
-            for tsc in 1..20 {
-                live.record(1, &Record::new(64, tsc).int(tsc).str("text")).unwrap();
-                trace.record(1, Record::new(64, tsc).int(tsc).str("text"));
-                assert_eq!(std::fs::read(&path).unwrap(), live.snapshot().bytes, "{era:?}");
-            }
-            live.torn(1, &Record::new(64, 20).int(1).str(""), 1).unwrap();
-            trace.torn(1, Record::new(64, 20).int(1).str(""), 1);
-            assert_eq!(std::fs::read(&path).unwrap(), trace.build(), "{era:?}");
-            assert_eq!(live.surviving(), trace.surviving(), "{era:?}");
-            std::fs::remove_file(&path).unwrap();
+    fn a_live_file_has_the_survivors_of_the_same_trace() {
+        let path = std::env::temp_dir().join(format!("testkit-live-{}", std::process::id()));
+        let mut trace = TraceBuilder::new(Era::F).slots(8);
+        trace.tpoint(Tpoint::new(64, "A").int("n", 4).str("s", 20));
+        trace.record(1, Record::new(64, 1).int(0).str("before"));
+        let mut live = LiveTrace::create(&path, &trace).unwrap();
+        for tsc in 2..20 {
+            let record = Record::new(64, tsc).int(tsc).str("text");
+            live.record(1, &record).unwrap();
+            trace.record(1, record);
+            assert_eq!(live.survivors(), survivors(&trace));
         }
-    }
-
-    #[test]
-    fn two_writers_share_a_file() {
-        let path = std::env::temp_dir().join(format!("testkit-live-{}-two", std::process::id()));
-        let mut trace = TraceBuilder::new(Era::E).slots(8).owner_count(300);
-        trace.tpoint(Tpoint::new(64, "A").int("n", 4));
-        trace.lcore(0);
-        trace.lcore(1);
-        let mut first = LiveTrace::create_without_truth(&path, &trace).unwrap();
-        let mut second = first.another().unwrap();
-        for tsc in 1..20 {
-            let lcore = (tsc % 2) as u32;
-            let writer = if lcore == 0 { &mut first } else { &mut second };
-            writer.owner(256 + lcore as u16, 0x30, tsc, "text").unwrap();
-            writer.record(lcore, &Record::new(64, tsc).int(tsc)).unwrap();
-            trace.owner(256 + lcore as u16, 0x30, tsc, "text").record(lcore, Record::new(64, tsc).int(tsc));
-        }
-        assert_eq!(std::fs::read(&path).unwrap(), trace.build());
+        let last = Record::new(64, 20).int(1).str("");
+        live.torn(1, &last, 1).unwrap();
+        trace.torn(1, last, 1);
+        assert_eq!(live.survivors(), survivors(&trace));
         std::fs::remove_file(&path).unwrap();
     }
 }

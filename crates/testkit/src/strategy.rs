@@ -1,15 +1,12 @@
 //! proptest strategies: arbitrary small traces.
 //!
-//! A trace is drawn as a sketch of plain choices, which shrinks well, and then told to a [`TraceBuilder`]. What a
+//! A trace is drawn as a sketch of plain choices, which shrinks well, and then built with a [`TraceBuilder`]. What a
 //! sketch can't say (too many arguments for the era, an lcore that does not exist) is bent to what the era allows.
 
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 
-use crate::builder::TraceBuilder;
-use crate::era::Era;
-use crate::record::{Arg, Record};
-use crate::tpoint::{ArgKind, Tpoint};
+use spdk_trace_writer::{Arg, ArgKind, Era, Record, Tpoint, TraceBuilder};
 
 /// An arbitrary small trace of any era: see [`any_trace_of`].
 pub fn any_trace() -> impl Strategy<Value = TraceBuilder> {
@@ -207,7 +204,7 @@ mod tests {
         #[test]
         fn every_survivor_is_in_its_slot(trace in any_trace()) {
             let file = trace.build_file();
-            for survivor in trace.surviving() {
+            for survivor in crate::survivors(&trace) {
                 let slot = file.slot(survivor.lcore, survivor.slot as u64);
                 prop_assert_eq!(slot.len(), SLOT_SIZE);
                 prop_assert_eq!(&slot[..8], survivor.tsc.to_le_bytes());
@@ -220,7 +217,7 @@ mod tests {
         fn slots_without_a_survivor_are_empty_or_continue_one(trace in any_trace()) {
             let file = trace.build_file();
             let mut begins = std::collections::BTreeSet::new();
-            for survivor in trace.surviving() {
+            for survivor in crate::survivors(&trace) {
                 begins.insert((survivor.lcore, survivor.slot));
             }
             for lcore in file.layout.lcores() {

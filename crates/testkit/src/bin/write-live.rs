@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use testkit::{Era, LiveTrace, Tpoint, TraceBuilder};
+use spdk_trace_writer::{Era, LiveTrace, Tpoint, TraceBuilder};
 
 /// Write into a raw trace file at a given rate; print how many records each lcore wrote.
 #[derive(Clone, Debug, Parser)]
@@ -112,7 +112,7 @@ fn write(args: &Args) -> io::Result<()> {
     (0..args.lcores).for_each(|lcore| {
         trace.lcore(lcore);
     });
-    let live = LiveTrace::create_without_truth(&args.out, &trace)?;
+    let live = LiveTrace::create(&args.out, &trace)?;
     let layout = &live.snapshot().layout;
     let file = || OpenOptions::new().write(true).open(&args.out);
     let writers: Vec<Writer> = (0..args.lcores)

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::rng::Rng;
-use super::stages::Transport;
+use spdk_trace_writer::Rng;
+use spdk_trace_writer::nvmf::Transport;
 
 /// One qpair, from its add probe to its remove probe: what an annotation must say of a record in between.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,24 +54,6 @@ impl Connection {
         let mut hits = vec![poll_group("add", *added), (*named, name)];
         hits.extend(self.removed.map(|tsc| poll_group("remove", tsc)));
         hits
-    }
-}
-
-/// Host NQNs as they occur: a UUID of 68 characters in all, one with `,` and `=`, and short ones.
-pub fn host_nqn(rng: &mut Rng) -> String {
-    match rng.below(8) {
-        0 => format!("nqn.2014-08.com.example:rack={},slot={}", rng.below(40), rng.below(42)),
-        1..=3 => format!("nqn.2014-08.org.nvmexpress:host{}", rng.below(16)),
-        _ => {
-            let (high, low) = (rng.next_u64(), rng.next_u64());
-            let (group, version) = ((high >> 16) & 0xffff, high & 0xfff);
-            format!(
-                "nqn.2014-08.org.nvmexpress:uuid:{:08x}-{group:04x}-4{version:03x}-{:04x}-{:012x}",
-                high >> 32,
-                0x8000 | (low >> 50),
-                low & 0xffff_ffff_ffff
-            )
-        }
     }
 }
 

@@ -4,13 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::connection::{Connection, host_nqn};
-use super::request::InFlight;
-use super::rng::Rng;
-use super::stages::{Kind, OWNER_TCP, Stage, Stages, Transport};
-use super::{BDEVS, FIRST_OWNER, START, Workload};
-use crate::image::Image;
-use crate::record::Record;
+use spdk_trace_writer::nvmf::{BDEVS, FIRST_OWNER, InFlight, Kind, OWNER_TCP, Stage, Stages, Transport, host_nqn};
+use spdk_trace_writer::{Record, Rng};
+
+use super::connection::Connection;
+use super::{Recorder, START, Workload};
 
 /// Where qpairs, requests and bdev I/Os lie; the lcore makes the bits from 32 on.
 const QPAIRS: u64 = 0x7f00_0000_0000;
@@ -55,7 +53,7 @@ struct Request {
 pub(super) struct LcoreRun<'a> {
     workload: &'a Workload,
     stages: &'a Stages,
-    image: &'a mut Image,
+    recorder: &'a mut Recorder,
     lcore: u32,
     rng: Rng,
     now: u64,
@@ -73,7 +71,7 @@ pub(super) struct LcoreRun<'a> {
 }
 
 impl<'a> LcoreRun<'a> {
-    pub(super) fn new(workload: &'a Workload, stages: &'a Stages, image: &'a mut Image, lcore: u32) -> Self {
+    pub(super) fn new(workload: &'a Workload, stages: &'a Stages, recorder: &'a mut Recorder, lcore: u32) -> Self {
         let connections = workload.share(workload.connections.max(workload.qpairs).into(), lcore);
         let seats = seats(workload.share(workload.qpairs.into(), lcore), connections);
         let mut rng = Rng::new(workload.seed ^ (u64::from(lcore) << 56));
@@ -81,7 +79,7 @@ impl<'a> LcoreRun<'a> {
         Self {
             workload,
             stages,
-            image,
+            recorder,
             lcore,
             rng,
             now: START,
@@ -114,7 +112,7 @@ impl<'a> LcoreRun<'a> {
     }
 
     fn record(&mut self, record: &Record) {
-        self.image.record(self.lcore, record);
+        self.recorder.record(self.lcore, record);
     }
 
     fn open(&mut self, seat: usize) {
@@ -193,7 +191,7 @@ impl<'a> LcoreRun<'a> {
         if self.stages.has_owners() && connection.owner != 0 {
             let listener = self.workload.era >= crate::Era::F;
             let description = connection.description(32_768 + self.rng.below(28_000), listener);
-            self.image.owner(connection.owner, OWNER_TCP, self.now - 1, &description);
+            self.recorder.image.owner(connection.owner, OWNER_TCP, self.now - 1, &description);
         }
     }
 

@@ -7,10 +7,9 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::era::{Era, EraSpec};
-use crate::image::Image;
+use crate::image::{Image, Written};
 use crate::layout::{Layout, Shape};
 use crate::record::Record;
-use crate::survivor::Survivor;
 use crate::tpoint::Tpoint;
 use crate::trace_file::TraceFile;
 
@@ -19,11 +18,13 @@ const DESCRIPTION_SIZE: usize = 119;
 
 /// One call of the recorder.
 #[derive(Debug, Clone)]
-struct Step {
-    lcore: u32,
-    record: Record,
+pub struct Step {
+    /// The lcore that records.
+    pub lcore: u32,
+    /// What it records.
+    pub record: Record,
     /// Slots written before the writer was stopped; all, and `next_entry`, where there is no limit.
-    limit: Option<usize>,
+    pub limit: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
@@ -185,21 +186,12 @@ impl TraceBuilder {
     /// The file, with the places of things in it.
     pub fn build_file(&self) -> TraceFile {
         let mut image = self.empty_image();
-        self.replay(&mut image);
+        self.replay(&mut image, |_, _| ());
         image.file
     }
 
-    /// The records that are still in the rings: lcore after lcore, each in the order of recording. Records that
-    /// `clear_tsc` hides are among them.
-    pub fn surviving(&self) -> Vec<Survivor> {
-        let mut image = self.empty_image();
-        image.keep_journal();
-        self.replay(&mut image);
-        image.surviving()
-    }
-
     /// The file with everything declared and nothing recorded.
-    pub(crate) fn empty_image(&self) -> Image {
+    pub fn empty_image(&self) -> Image {
         let mut image = Image::new(Layout::new(&self.shape()));
         let header = image.file.layout.header.clone();
         image.file.set_u64(header.tsc_rate, self.tsc_rate);
@@ -230,13 +222,15 @@ impl TraceBuilder {
         image
     }
 
-    /// Records everything, in order.
-    pub(crate) fn replay(&self, image: &mut Image) {
+    /// Records everything into an image that this trace's [`TraceBuilder::empty_image`] made, in order; `seen` gets each
+    /// step and the slots that it took.
+    pub fn replay(&self, image: &mut Image, mut seen: impl FnMut(&Step, Written)) {
         for step in &self.steps {
-            match step.limit {
+            let written = match step.limit {
                 None => image.record(step.lcore, &step.record),
                 Some(limit) => image.record_part(step.lcore, &step.record, limit),
             };
+            seen(step, written);
         }
     }
 

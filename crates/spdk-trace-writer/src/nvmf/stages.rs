@@ -1,4 +1,4 @@
-//! The tracepoints of the workload: real names, ids and arguments of each era.
+//! The tracepoints of the target: real names, ids and arguments of each era.
 //!
 //! Ids and arguments come from `include/spdk_internal/trace_defs.h`, `lib/nvmf/tcp.c`, `lib/nvmf/rdma.c` and
 //! `lib/bdev/bdev.c` at the first tag of each era (`lib/nvmf/tcp.c` alone for v21.07). Two liberties are taken, so that
@@ -264,7 +264,7 @@ impl Stages {
     }
 
     /// Slots that a request takes in the mean of reads and writes over TCP, times two.
-    pub(super) fn slots_of_two(&self) -> usize {
+    pub fn slots_of_two(&self) -> usize {
         let slots = |stage: &Stage| match stage.kind {
             Kind::Submit => self.submit_tpoint().slots(),
             Kind::Complete => self.complete_tpoint().slots(),

@@ -3,25 +3,24 @@
 use crate::era::{GROUP_SIZE, SLOT_SIZE, TYPE_COUNT};
 use crate::layout::{Layout, Section};
 use crate::record::Record;
-use crate::survivor::{Journal, Survivor};
 use crate::tpoint::Tpoint;
 use crate::trace_file::TraceFile;
 
-/// A trace file being recorded into.
+/// A trace file in memory that is being recorded into: see [`TraceBuilder::empty_image`](crate::TraceBuilder::empty_image).
 #[derive(Debug, Clone)]
-pub(crate) struct Image {
-    pub(crate) file: TraceFile,
+pub struct Image {
+    /// The file as it is now.
+    pub file: TraceFile,
     tpoints: Vec<Option<Tpoint>>,
-    journal: Option<Journal>,
 }
 
 /// The slots that one record took.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Written {
+pub struct Written {
     /// Number of its first slot, counted since the start.
-    pub(crate) first: u64,
+    pub first: u64,
     /// How many slots it took.
-    pub(crate) slots: usize,
+    pub slots: usize,
 }
 
 impl Image {
@@ -29,7 +28,7 @@ impl Image {
     pub(crate) fn new(layout: Layout) -> Self {
         let tpoints = vec![None; layout.tpoint_count];
         let file = TraceFile { bytes: vec![0; layout.file_size], layout };
-        let mut image = Self { file, tpoints, journal: None };
+        let mut image = Self { file, tpoints };
         image.write_sizes();
         if image.file.layout.header.num_owners.is_some() {
             image.write_owner_counts();
@@ -39,11 +38,6 @@ impl Image {
         }
         image.write_histories();
         image
-    }
-
-    /// Keeps what is recorded from now on, so that [`Image::surviving`] can tell what is left of it.
-    pub(crate) fn keep_journal(&mut self) {
-        self.journal = Some(Journal::default());
     }
 
     fn write_sizes(&mut self) {
@@ -120,7 +114,10 @@ impl Image {
     }
 
     /// Registers an owner; a description that is too long is cut before its NUL.
-    pub(crate) fn owner(&mut self, id: u16, owner_type: u8, tsc: u64, description: &str) {
+    ///
+    /// # Panics
+    /// If the file has no such owner.
+    pub fn owner(&mut self, id: u16, owner_type: u8, tsc: u64, description: &str) {
         let place = self.file.owner_mut(id);
         place.fill(0);
         place[..8].copy_from_slice(&tsc.to_le_bytes());
@@ -137,7 +134,10 @@ impl Image {
     }
 
     /// Records, as `_spdk_trace_record` does.
-    pub(crate) fn record(&mut self, lcore: u32, record: &Record) -> Written {
+    ///
+    /// # Panics
+    /// If the tracepoint was not declared, the arguments are not those that it declares, or the lcore has no history.
+    pub fn record(&mut self, lcore: u32, record: &Record) -> Written {
         let written = self.record_part(lcore, record, usize::MAX);
         let at = self.file.layout.next_entry(lcore);
         self.file.set_u64(at, written.first + written.slots as u64);
@@ -161,18 +161,7 @@ impl Image {
         self.file.set_u64(count_at, self.file.u64(count_at) + 1);
         let ring = &mut self.file.bytes[ring_at..ring_at + ring_size];
         record.write(ring, first, limit, tpoint, continuation);
-        let written = Written { first, slots };
-        if let Some(journal) = &mut self.journal {
-            let finished = limit == usize::MAX;
-            let survivor = Survivor::of(lcore, record, tpoint, finished);
-            journal.note(survivor, written, limit, self.file.layout.slots);
-        }
-        written
-    }
-
-    /// What is left of the recorded, if a journal was kept.
-    pub(crate) fn surviving(&self) -> Vec<Survivor> {
-        self.journal.as_ref().map(Journal::surviving).unwrap_or_default()
+        Written { first, slots }
     }
 }
 

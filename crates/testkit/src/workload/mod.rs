@@ -5,36 +5,36 @@
 
 mod connection;
 mod lcore;
-mod request;
-mod rng;
-mod stages;
 #[cfg(test)]
 mod tests;
 
-use crate::builder::TraceBuilder;
-use crate::era::Era;
-use crate::image::Image;
-use crate::survivor::Survivor;
-use crate::trace_file::TraceFile;
-pub use connection::{Connection, host_nqn};
+use spdk_trace_writer::nvmf::{BDEVS, FIRST_OWNER, OWNER_BDEV, Stages};
+use spdk_trace_writer::{Era, Image, Record, Rng, TraceBuilder, TraceFile};
+
+use crate::survivor::{Journal, Survivor};
+pub use connection::Connection;
 use lcore::LcoreRun;
-pub use request::InFlight;
-pub use rng::Rng;
-pub use stages::{Kind, OWNER_BDEV, OWNER_TCP, Stage, Stages, Transport};
 
 /// When the load begins, in ticks.
 const START: u64 = 0x45a_0000_0000;
-/// SPDK gives owner ids from 256 on (`trace_flags_init`, v24.05 on).
-pub const FIRST_OWNER: usize = 256;
 /// Tracepoint ids up to the end of the last group that the load uses, NVMe-oF over TCP.
 const COMPACT_TPOINTS: usize = 6 * 64;
-/// The bdevs behind the namespaces; one name fills its 39 bytes, and one is longer than them.
-pub const BDEVS: [&str; 4] = [
-    "Malloc0",
-    "Nvme0n1",
-    "lvs_0/a-logical-volume-with-39-bytes-xx",
-    "lvs_0/a-logical-volume-whose-name-is-cut-by-the-recorder",
-];
+
+/// What the load is recorded into.
+struct Recorder {
+    image: Image,
+    /// Where the truth is asked for.
+    journal: Option<Journal>,
+}
+
+impl Recorder {
+    fn record(&mut self, lcore: u32, record: &Record) {
+        let written = self.image.record(lcore, record);
+        if let Some(journal) = &mut self.journal {
+            journal.note(lcore, record, written, None);
+        }
+    }
+}
 
 /// What load to generate. Every field may be set; [`Workload::new`] has a small one.
 #[derive(Debug, Clone)]
@@ -143,19 +143,18 @@ impl Workload {
         assert!(self.lcores > 0 && self.qpairs >= self.lcores, "every lcore needs a connection");
         assert!(self.queue_depth > 0, "a connection needs a request in flight");
         let stages = Stages::new(self.era);
-        let mut image = self.empty_image(&stages);
-        if self.truth {
-            image.keep_journal();
-        }
+        let trace = self.empty_trace(&stages);
+        let journal = self.truth.then(|| Journal::of(&trace));
+        let mut recorder = Recorder { image: trace.empty_image(), journal };
         let mut connections = Vec::new();
         for lcore in 0..self.lcores {
-            let mut run = LcoreRun::new(self, &stages, &mut image, lcore);
+            let mut run = LcoreRun::new(self, &stages, &mut recorder, lcore);
             run.run();
             connections.append(&mut run.connections);
         }
         let recording = connection::recording(&connections, &mut Rng::new(!self.seed));
-        let truth = image.surviving();
-        Generated { file: image.file, recording, connections, truth }
+        let truth = recorder.journal.as_ref().map(Journal::survivors).unwrap_or_default();
+        Generated { file: recorder.image.file, recording, connections, truth }
     }
 
     /// One lcore's share of things that all lcores share out.
@@ -164,7 +163,7 @@ impl Workload {
         all / lcores + u64::from(u64::from(lcore) < all % lcores)
     }
 
-    fn empty_image(&self, stages: &Stages) -> Image {
+    fn empty_trace(&self, stages: &Stages) -> TraceBuilder {
         let mut trace = TraceBuilder::new(self.era).tsc_rate(self.tsc_rate).slots(self.slots);
         if self.compact && self.era == Era::F {
             trace = trace.tpoint_count(COMPACT_TPOINTS).lcore_count(self.lcores as usize);
@@ -183,6 +182,6 @@ impl Workload {
                 builder.thread_name(&format!("reactor_{lcore}"));
             }
         }
-        trace.empty_image()
+        trace
     }
 }

@@ -1,0 +1,157 @@
+//! [`LiveTrace`]: a ring on disk that grows while somebody reads it.
+//!
+//! SPDK maps the file and stores into it; here the same bytes go through positioned writes in the same order, so a
+//! reader (which copies the file or maps it) meets the same half-written states.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::builder::TraceBuilder;
+use crate::era::SLOT_SIZE;
+use crate::image::{Image, Written};
+use crate::record::Record;
+use crate::trace_file::TraceFile;
+
+/// A trace file that is being recorded into.
+#[derive(Debug)]
+pub struct LiveTrace {
+    path: PathBuf,
+    file: File,
+    image: Image,
+}
+
+impl LiveTrace {
+    /// Creates (or replaces) the file, with all that `trace` declares and has recorded. Only the lcores that it has
+    /// then can record.
+    pub fn create(path: impl AsRef<Path>, trace: &TraceBuilder) -> io::Result<Self> {
+        let path = path.as_ref().to_owned();
+        let mut image = trace.empty_image();
+        trace.replay(&mut image, |_, _| ());
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(&path)?;
+        file.write_all_at(&image.file.bytes, 0)?;
+        Ok(Self { path, file, image })
+    }
+
+    /// Another writer into the same file, for another thread: as in SPDK, each may record on lcores and register
+    /// owners that no other writer does.
+    pub fn another(&self) -> io::Result<Self> {
+        Ok(Self { path: self.path.clone(), file: self.file.try_clone()?, image: self.image.clone() })
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file as it is now, with the places of things in it.
+    pub fn snapshot(&self) -> &TraceFile {
+        &self.image.file
+    }
+
+    /// Records on that lcore: the count, the slots in order, and last `next_entry`.
+    ///
+    /// # Panics
+    /// If the tracepoint was not declared, the arguments are not those that it declares, or the lcore has no history.
+    pub fn record(&mut self, lcore: u32, record: &Record) -> io::Result<Written> {
+        let written = self.image.record(lcore, record);
+        self.write_slots(lcore, record, written, usize::MAX)?;
+        let at = self.image.file.layout.next_entry(lcore);
+        self.write_back(at, 8)?;
+        Ok(written)
+    }
+
+    /// Stops within a record: its first `slots` slots are written, `next_entry` is not.
+    ///
+    /// # Panics
+    /// As [`LiveTrace::record`].
+    pub fn torn(&mut self, lcore: u32, record: &Record, slots: usize) -> io::Result<Written> {
+        let written = self.image.record_part(lcore, record, slots);
+        self.write_slots(lcore, record, written, slots)?;
+        Ok(written)
+    }
+
+    /// Registers an owner, or gives its id to another.
+    ///
+    /// # Panics
+    /// If the file has no such owner.
+    pub fn owner(&mut self, id: u16, owner_type: u8, tsc: u64, description: &str) -> io::Result<()> {
+        self.image.owner(id, owner_type, tsc, description);
+        let layout = &self.image.file.layout;
+        let (at, size) = (layout.owner(id), layout.owner_size());
+        self.write_back(at, size)
+    }
+
+    /// Clears the trace as `trace_clear` does (era F): older records stay, and must not be shown.
+    ///
+    /// # Panics
+    /// If the era has no such field.
+    pub fn clear(&mut self, tsc: u64) -> io::Result<()> {
+        let at = self.image.file.layout.header.clear_tsc;
+        assert!(at.is_some(), "era {:?} can't be cleared", self.image.file.layout.era);
+        let at = at.unwrap_or_default();
+        self.image.file.set_u64(at, tsc);
+        self.write_back(at, 8)
+    }
+
+    fn write_slots(&self, lcore: u32, record: &Record, written: Written, limit: usize) -> io::Result<()> {
+        let layout = &self.image.file.layout;
+        self.write_back(layout.tpoint_counter(lcore, record.tpoint), 8)?;
+        for slot in 0..written.slots.min(limit) {
+            self.write_back(layout.slot(lcore, written.first + slot as u64), SLOT_SIZE)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a range of the image to the same place of the file.
+    fn write_back(&self, at: usize, size: usize) -> io::Result<()> {
+        self.file.write_all_at(&self.image.file.bytes[at..at + size], at as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Era, Tpoint};
+
+    #[test]
+    fn the_file_is_the_image_after_every_step() {
+        for era in Era::ALL {
+            let path = std::env::temp_dir().join(format!("spdk-trace-writer-{}-{era:?}", std::process::id()));
+            let mut trace = TraceBuilder::new(era).slots(8);
+            trace.tpoint(Tpoint::new(64, "A").int("n", 4).str("s", 20));
+            trace.lcore(1);
+            let mut live = LiveTrace::create(&path, &trace).unwrap();
+            for tsc in 1..20 {
+                live.record(1, &Record::new(64, tsc).int(tsc).str("text")).unwrap();
+                trace.record(1, Record::new(64, tsc).int(tsc).str("text"));
+                assert_eq!(std::fs::read(&path).unwrap(), live.snapshot().bytes, "{era:?}");
+            }
+            live.torn(1, &Record::new(64, 20).int(1).str(""), 1).unwrap();
+            trace.torn(1, Record::new(64, 20).int(1).str(""), 1);
+            assert_eq!(std::fs::read(&path).unwrap(), trace.build(), "{era:?}");
+            std::fs::remove_file(&path).unwrap();
+        }
+    }
+
+    #[test]
+    fn two_writers_share_a_file() {
+        let path = std::env::temp_dir().join(format!("spdk-trace-writer-{}-two", std::process::id()));
+        let mut trace = TraceBuilder::new(Era::E).slots(8).owner_count(300);
+        trace.tpoint(Tpoint::new(64, "A").int("n", 4));
+        trace.lcore(0);
+        trace.lcore(1);
+        let mut first = LiveTrace::create(&path, &trace).unwrap();
+        let mut second = first.another().unwrap();
+        for tsc in 1..20 {
+            let lcore = (tsc % 2) as u32;
+            let writer = if lcore == 0 { &mut first } else { &mut second };
+            writer.owner(256 + lcore as u16, 0x30, tsc, "text").unwrap();
+            writer.record(lcore, &Record::new(64, tsc).int(tsc)).unwrap();
+            trace.owner(256 + lcore as u16, 0x30, tsc, "text").record(lcore, Record::new(64, tsc).int(tsc));
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), trace.build());
+        std::fs::remove_file(&path).unwrap();
+    }
+}
