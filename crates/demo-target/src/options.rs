@@ -10,37 +10,37 @@ use clap::builder::RangedU64ValueParser;
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub struct Options {
-    /// Decides everything that is left to chance: the same seed gives the same sequence
+    /// Seed of the random numbers: the same seed gives the same sequence
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Run so long at most (500ms, 10s, 2m)
+    /// Stop after this time at the latest (500ms, 10s, 2m)
     #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub duration: Duration,
 
-    /// Stop after so many requests
+    /// Stop after this number of requests
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub requests: Option<u64>,
 
-    /// Requests a second, about
+    /// Approximate number of requests per second
     #[arg(long, value_name = "N", default_value_t = 1000,
         value_parser = RangedU64ValueParser::<u64>::new().range(1..=10_000_000))]
     pub rate: u64,
 
-    /// As fast as possible
+    /// Send requests as fast as possible
     #[arg(long, conflicts_with = "rate")]
     pub flat_out: bool,
 
-    /// Connections (qpairs) at a time
+    /// Number of connections (qpairs) at a time
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = RangedU64ValueParser::<u32>::new().range(1..=10_000))]
     pub connections: u32,
 
-    /// Requests that a connection sends before it goes, in the mean
+    /// Mean number of requests that a connection sends before it disconnects
     #[arg(long, value_name = "N", default_value_t = 20,
         value_parser = RangedU64ValueParser::<u64>::new().range(1..=1_000_000_000))]
     pub life: u64,
 
-    /// Write what really happened into this file, as JSON
+    /// Write what really happened to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
 
@@ -48,7 +48,7 @@ pub struct Options {
     #[arg(long)]
     pub no_trace_file: bool,
 
-    /// Leave the trace file there at the end
+    /// Do not remove the trace file at the end
     #[arg(long)]
     pub keep: bool,
 
@@ -56,23 +56,23 @@ pub struct Options {
     #[arg(long, value_name = "NAME", default_value = "demo", value_parser = app_name)]
     pub app: String,
 
-    /// Slots of each reactor's ring
+    /// Number of slots in the ring of each reactor
     #[arg(long, value_name = "N", default_value_t = 32 * 1024, value_parser = slots)]
     pub slots: usize,
 
-    /// Begin only when a line, or the end, is read on standard input
+    /// Begin only after a line, or the end of file, on standard input
     #[arg(long)]
     pub wait: bool,
 
-    /// At the end disconnect nobody, as a target that is killed
+    /// Disconnect nobody at the end, like a target that is killed
     #[arg(long)]
     pub no_teardown: bool,
 
-    /// Give the TSC to every probe, as SPDK did before v23.05, and not only to those that have it since then
+    /// Pass the TSC to every probe, as SPDK did before v23.05; since then only some probes have it
     #[arg(long)]
     pub all_ticks: bool,
 
-    /// Only hit the probe nvmf_ctrlr_add_qpair so many times in a tight loop, and print what a hit costs
+    /// Only hit the probe nvmf_ctrlr_add_qpair N times in a tight loop, and print the cost of a hit
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub hits: Option<u64>,
 }

@@ -15,7 +15,7 @@ use crate::record::RecordArgs;
 use crate::run::RunArgs;
 use crate::trace::TraceArgs;
 
-/// Shows where a userspace data plane's time goes, on both sides of the system call
+/// Shows where a user-space data plane spends its time, on both sides of the system call
 #[derive(Parser, Debug)]
 #[command(name = "dptrace", version, max_term_width = 120, after_help = STATUS)]
 pub(crate) struct Cli {
@@ -29,9 +29,9 @@ Data goes to standard output, everything else to standard error.";
 
 const OBJECTS_EXAMPLES: &str = "\
 Examples:
-  dptrace objects --list             which there are
-  dptrace objects                    all of them
-  dptrace objects qpair > own.toml   to change, then: trace --objects own.toml";
+  dptrace objects --list             names of the specs
+  dptrace objects                    all specs
+  dptrace objects qpair > own.toml   edit it, then: trace --objects own.toml";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -44,51 +44,51 @@ Examples:
   dptrace man /usr/local/share/man/man1
   dptrace man . && man ./dptrace-trace.1";
 
-/// What can be done.
+/// The commands.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Tell an SPDK trace, of any version, with its objects named
+    /// Print an SPDK trace of any version, with the names of its objects
     Trace(Box<TraceArgs>),
-    /// Tell how long each stage of a request takes
+    /// Report how long each stage of a request takes
     Latency(Box<LatencyArgs>),
-    /// List what can be attached to: USDT probes, functions, tracepoints
+    /// List the places that can be probed: USDT probes, functions, tracepoints
     List(ListArgs),
-    /// Run a script in bpftrace's language: live, with nothing but the kernel
+    /// Run a script in bpftrace's language; needs no compiler and no kernel headers
     Run(Box<RunArgs>),
-    /// List the scripts that are built in, or print one
+    /// List the bundled scripts, or print one of them
     Scripts {
-        /// Only this one
+        /// Print this script
         name: Option<String>,
     },
-    /// Record what a live process's probes tell of its objects, for trace -b
+    /// Record the objects of a running process from its probes, for trace -b
     Record(RecordArgs),
-    /// Tell where each thread's time went: its own code, calls, waiting for a CPU, interrupts
+    /// Report where each thread's time went: own code, system calls, waiting for a CPU, interrupts
     KernelDelay(Box<KernelDelayArgs>),
-    /// Tell what this kernel and this user may do, what for, and how to get it
+    /// Report what this kernel and this user can do, and how to get what is missing
     Doctor(DoctorArgs),
-    /// Print the bpftrace script that records objects, for those who must use bpftrace
+    /// Print a bpftrace script that records objects, if you must use bpftrace
     Generate(GenerateArgs),
-    /// Show what dptrace does, on a sample that it carries
+    /// Show what dptrace does, on a small target or on a built-in sample
     Demo(DemoArgs),
-    /// Behave like a small NVMe-oF target, to be traced: for tests and trials
+    /// Simulate a small NVMe-oF target that can be traced, for tests and trials
     #[command(hide = true)]
     DemoTarget(Box<demo_target::Options>),
-    /// Print the object specs that are built in, to read or to start one's own from
+    /// Print the built-in object specs, as documentation or as a start for your own
     #[command(after_help = OBJECTS_EXAMPLES)]
     Objects {
-        /// Only this one (qpair, ...)
+        /// Print only this spec (qpair, ...)
         name: Option<String>,
-        /// Only what each is called and about, a line each
+        /// List name and purpose only, one line for each spec
         #[arg(short, long)]
         list: bool,
     },
-    /// Print the completions for a shell
+    /// Print shell completions
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
         /// The shell
         shell: Shell,
     },
-    /// Write the man pages into a directory
+    /// Write the man pages to a directory
     #[command(after_help = MAN_EXAMPLES)]
     Man {
         /// The directory, which must exist

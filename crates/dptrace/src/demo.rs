@@ -27,27 +27,27 @@ const TRACE: &[u8] = include_bytes!("../sample/demo.trace");
 const RECORDING: &str = include_str!("../sample/demo.recording");
 
 const EXAMPLES: &str = "\
-With the right to use BPF (root) it starts a small NVMe-oF target of its own for about a second, records it, and shows
-what it did; without, it shows a sample that it carries.
+If you may use BPF (as root), it starts a small NVMe-oF target for about a second, records it, and shows what it did. \
+If not, it shows a built-in sample.
 
 Examples:
   dptrace demo                 a listing and its latency table
-  dptrace demo --sample        the sample, whatever is allowed here
+  dptrace demo --sample        the built-in sample, also if you may use BPF
   dptrace demo --write /tmp    then: dptrace latency -i /tmp/demo.trace";
 
 /// `dptrace demo`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DemoArgs {
-    /// Records of the listing that are shown
+    /// Number of records in the listing
     #[arg(long, value_name = "N", default_value_t = 32)]
     head: u64,
 
-    /// Show the sample, and start nothing
+    /// Show the built-in sample, and start nothing
     #[arg(long)]
     sample: bool,
 
-    /// Write the sample, demo.trace and demo.recording, into this directory instead, to try other commands on
+    /// Write the sample files demo.trace and demo.recording to this directory, to try other commands on
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 }

@@ -19,7 +19,7 @@ pub(crate) struct GenerateArgs {
 }
 
 const EXAMPLES: &str = "\
-__EXE__ stands for the traced program's path; SPDK's scripts/bpftrace.sh puts it in.
+Replace __EXE__ by the path of the traced program; SPDK's scripts/bpftrace.sh does that.
 
 Examples:
   dptrace generate > qpair.bt                        connections

@@ -35,7 +35,7 @@ const FIRST_BYTES: u64 = 512;
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArgs {
     /// A raw trace file of any SPDK version, or the output of spdk_trace -j; "-" is standard input.
-    /// Without -i and -s: standard input if something is piped into it, else the newest *_trace.* in /dev/shm
+    /// Default without -i, -s and -p: standard input if it is a pipe or a file, else the newest *_trace.* in /dev/shm
     #[arg(short, long, value_name = "FILE", short_alias = 'f')]
     pub(crate) input: Option<PathBuf>,
 
@@ -43,16 +43,16 @@ pub(crate) struct InputArgs {
     #[arg(value_name = "FILE", conflicts_with_all = ["input", "app"])]
     file: Option<PathBuf>,
 
-    /// The trace of a running application of that name (nvmf, spdk_tgt, ...), in /dev/shm
+    /// Read the trace of the running application with this name (nvmf, spdk_tgt, ...) from /dev/shm
     #[arg(short = 's', long = "app", value_name = "APP", conflicts_with = "input")]
     app: Option<String>,
 
-    /// The application's process id; without -s the trace file is whichever it has open, and dptrace trace records the
-    /// application's objects and goes on with what it writes
+    /// The application's process id. Without -s, the trace is the file that the process has open; dptrace trace then
+    /// follows it and records the application's objects
     #[arg(short, long, conflicts_with_all = ["shm_id", "input", "file"], value_name = "PID")]
     pid: Option<u32>,
 
-    /// The application's shared memory id, where it was started with one (--shm-id)
+    /// The application's shared memory id, if it was started with --shm-id
     #[arg(long, requires = "app", value_name = "ID")]
     shm_id: Option<u32>,
 }

@@ -19,7 +19,7 @@ const ALL: &str = "all";
 /// The kinds of object that are asked for.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SpecArgs {
-    /// The kinds of object: built-in names (dptrace objects --list shows them), all, or files of specs (.toml)
+    /// The kinds of object to record: built-in names (see dptrace objects --list), all, or files of specs (.toml)
     #[arg(long, value_name = "SPEC", value_delimiter = ',', default_value = "qpair")]
     objects: Vec<OsString>,
 }

@@ -15,14 +15,15 @@ use report::Finding;
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// An object a line
+    /// Print one JSON object on each line
     #[arg(long)]
     json: bool,
 }
 
 const EXAMPLES: &str = "\
-It tries each thing on itself, and leaves nothing behind: it mounts nothing and
-changes no setting. Exit status: 0 if record and run can work here, 3 if not.
+dptrace doctor tries each feature on its own process and removes what it attached.
+It mounts nothing and changes no setting. The exit status is 0 if record and run
+can work here, and 3 if not.
 
 Examples:
   sudo dptrace doctor        what root may do here

@@ -34,16 +34,16 @@ pub(crate) struct LatencyArgs {
     #[command(flatten)]
     filter: FilterArgs,
 
-    /// A table for each value of these fields: lcore, owner, owner.PROPERTY (subnqn, peer, qid, bdev, ...),
+    /// Print a table for each value of these fields: lcore, owner, owner.PROPERTY (subnqn, peer, qid, bdev, ...),
     /// OBJECT.PROPERTY (qpair.hostnqn, ...), arg.NAME, ...
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',', help_heading = "Output")]
     by: Vec<String>,
 
-    /// Also show the N slowest objects with all their records
+    /// Also print the N slowest objects with all their records
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     slowest: usize,
 
-    /// An object a line instead of tables
+    /// Print one JSON object on each line instead of tables
     #[arg(long, help_heading = "Output")]
     json: bool,
 
@@ -53,11 +53,11 @@ pub(crate) struct LatencyArgs {
 }
 
 const EXAMPLES: &str = "\
-A stage is the time between two records of one object, from the one that
-creates it to its last. Filters choose the records: --tpoint
-TCP_REQ_NEW,TCP_REQ_COMPLETED makes one stage of what lies between. Requests that
-are meant to wait (async events of admin queues) can take nearly all of the
-share: leave them out with --where 'owner.qid>0'.
+A stage is the time between two successive records of one object; the first stage
+starts at the record that creates the object. Filters choose the records: --tpoint
+TCP_REQ_NEW,TCP_REQ_COMPLETED measures all that lies between as one stage.
+Requests that wait by design (async events of admin queues) can have nearly all of
+the time: leave them out with --where 'owner.qid>0'.
 
 Examples:
   dptrace latency                                       newest in /dev/shm

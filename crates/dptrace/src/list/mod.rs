@@ -18,28 +18,28 @@ use target::{Request, What};
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct ListArgs {
-    /// A file (unless -p or --tracepoints is given), then names: PROVIDER:NAME or NAME, where * is any text and ? any
+    /// A file (unless -p or --tracepoints is given), then a pattern: PROVIDER:NAME or NAME. * matches any text, ? any one
     /// character
     #[arg(value_name = "PATH] [PATTERN", num_args = 0..=2)]
     words: Vec<OsString>,
 
-    /// A running process: its program and every file whose code it has mapped
+    /// A running process: list its program and every file whose code it has mapped
     #[arg(short, long, value_name = "PID")]
     pid: Option<u32>,
 
-    /// Functions instead of USDT probes; PATTERN is over their names, mangled or not
+    /// List functions instead of USDT probes; PATTERN matches their names, mangled or not
     #[arg(long, help_heading = "What to list")]
     functions: bool,
 
-    /// The kernel's tracepoints; PATTERN is CATEGORY:NAME or NAME
+    /// List the kernel's tracepoints; PATTERN is CATEGORY:NAME or NAME
     #[arg(long, conflicts_with_all = ["pid", "functions"], help_heading = "What to list")]
     tracepoints: bool,
 
-    /// Each place of a probe, with its own arguments
+    /// Print each place of a probe, with the arguments at that place
     #[arg(long, conflicts_with_all = ["functions", "tracepoints"], help_heading = "Output")]
     places: bool,
 
-    /// An object a line, with everything known
+    /// Print one JSON object on each line, with all that is known
     #[arg(long, help_heading = "Output")]
     json: bool,
 }
@@ -49,7 +49,7 @@ const USAGE: &str = "dptrace list [OPTIONS] -p <PID> [PATTERN]
        dptrace list --tracepoints [--json] [PATTERN]";
 
 const EXAMPLES: &str = "\
-Quote patterns for the shell. The exit status is 1 if no name fits the pattern.
+Quote patterns for the shell. The exit status is 1 if no name matches the pattern.
 
 Examples:
   dptrace list -p $(pidof nvmf_tgt)                USDT probes, with arguments

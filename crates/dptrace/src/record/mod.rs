@@ -33,7 +33,7 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "PID", conflicts_with = "command")]
     pid: Option<u32>,
 
-    /// A program to start, with its arguments: all is attached before its first instruction
+    /// A program to start, with its arguments; everything is attached before its first instruction
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 
@@ -44,15 +44,16 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Stop after so long: 10s, 500ms, 1m30s
+    /// Stop after this time: 10s, 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
     duration: Option<Duration>,
 
-    /// The ring buffer between the kernel and dptrace, in MiB, a power of two: where it is full, hits are lost (and counted)
+    /// Size of the ring buffer between the kernel and dptrace, in MiB, a power of two. If it is full, hits are lost and
+    /// counted
     #[arg(long, value_name = "MIB", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
 
-    /// Only write the BPF programs as an object file, for bpftool and llvm-objdump
+    /// Write the BPF programs to an object file for bpftool and llvm-objdump, and record nothing
     #[arg(long, value_name = "FILE.o", help_heading = "Output")]
     emit_object: Option<PathBuf>,
 }
@@ -61,8 +62,8 @@ const USAGE: &str = "dptrace record [OPTIONS] -p <PID>
        dptrace record [OPTIONS] -- <COMMAND> [ARG]...";
 
 const EXAMPLES: &str = "\
-It ends when interrupted, when the time is over, or when the process ends. The process must have the probes: SPDK is
-configured with --with-usdt.
+Recording ends on SIGINT or SIGTERM, after the time of --for, or when the process ends. The process must have the \
+probes: configure SPDK with --with-usdt.
 
 Examples:
   dptrace record -p $(pidof nvmf_tgt) -o qpairs.txt   for trace -b qpairs.txt

@@ -13,57 +13,57 @@ use crate::failure::usage;
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct RunArgs {
-    /// A script's file, - for standard input, or a bundled script's name; then the script's arguments, $1 and so on (with
-    /// -e and -l, arguments only). What follows -- is the script's too: --name=value
+    /// The script: a file, - for standard input, or the name of a bundled script; then its arguments $1, $2, ... (with
+    /// -e, all words are arguments). Words after -- are passed to the script: --name=value
     #[arg(value_name = "SCRIPT] [ARGS")]
     pub(super) words: Vec<String>,
 
-    /// The program itself
+    /// The text of the script
     #[arg(short = 'e', value_name = "PROGRAM", allow_hyphen_values = true)]
     pub(super) programs: Vec<String>,
 
-    /// A running process whose events alone count; tracing ends with it
+    /// Trace only this running process; tracing ends when the process ends
     #[arg(short, long, value_name = "PID", conflicts_with = "command")]
     pub(super) pid: Option<String>,
 
-    /// A command to start, in one word: probes are attached before its first instruction, only its events count, and
-    /// tracing ends with it
+    /// Start this command (quoted, as one word) and trace only its process: probes are attached before its first
+    /// instruction, and tracing ends when it ends
     #[arg(short = 'c', long = "cmd", value_name = "COMMAND")]
     pub(super) command: Option<String>,
 
-    /// With -p or -c: count the processes, too, that it starts from now on, from their first instruction
+    /// With -p or -c: also trace the processes that it starts from now on, from their first instruction
     #[arg(long)]
     pub(super) follow_forks: bool,
 
-    /// Stop after so long: 10s, 500ms, 1m30s
+    /// Stop after this time: 10s, 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(super) duration: Option<Duration>,
 
-    /// Allow what changes or stops others: system(), signal(), probes at places that can't be verified
+    /// Allow actions that can harm other processes: system(), signal(), probes at unverified places
     #[arg(long)]
     pub(super) r#unsafe: bool,
 
-    /// Do not ask for the kernel's USDT semaphores to be raised: it always does
+    /// Accepted for bpftrace's sake: the kernel always raises USDT semaphores
     #[arg(long, hide = true)]
     usdt_file_activation: bool,
 
-    /// Put `#include <FILE>` before the script
+    /// Insert `#include <FILE>` before the script
     #[arg(long = "include", value_name = "FILE")]
     pub(super) includes: Vec<String>,
 
-    /// Take the kernel's functions that can be probed from this file: a name a line
+    /// Read the kernel functions that can be probed from this file, one name on each line
     #[arg(long, value_name = "FILE")]
     pub(super) traceable_functions: Option<PathBuf>,
 
-    /// Look for files' debug information in this directory too
+    /// Also search this directory for separate debug files
     #[arg(long = "debuginfo", value_name = "DIR")]
     pub(super) debug_dirs: Vec<PathBuf>,
 
-    /// Attach only the probes whose names this regular expression is found in; begin and end stay
+    /// Attach only the probes whose names match this regular expression, and always begin and end
     #[arg(long, value_name = "REGEX")]
     pub(super) probe_filter: Option<String>,
 
-    /// How output looks: text or json
+    /// Output format: text or json
     #[arg(short, long, value_name = "FORMAT", default_value = "text", help_heading = "Output")]
     pub(super) format: String,
 
@@ -71,51 +71,51 @@ pub(crate) struct RunArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
 
-    /// Do not tell how many probes were attached
+    /// Do not print how many probes were attached
     #[arg(short, long, help_heading = "Output")]
     pub(super) quiet: bool,
 
-    /// Tell each probe that is attached; with -l, the arguments of each
+    /// Print each probe that is attached; with -l, print the arguments of each probe
     #[arg(short, long, action = ArgAction::Count, help_heading = "Output")]
     pub(super) verbose: u8,
 
-    /// When to write what there is: line and none write at once, full gathers
+    /// Output buffering: line and none write at once, full buffers
     #[arg(short = 'B', value_name = "MODE", value_parser = ["line", "full", "none"], help_heading = "Output")]
     pub(super) buffering: Option<String>,
 
-    /// Print events as they come, in no order
+    /// Print events as they arrive, without sorting them by time
     #[arg(long, help_heading = "Output")]
     pub(super) no_order: bool,
 
-    /// No warnings
+    /// Print no warnings
     #[arg(long, help_heading = "Output")]
     pub(super) no_warnings: bool,
 
-    /// Warn of reads and look-ups that fail, too
+    /// Also warn about memory reads and map look-ups that fail
     #[arg(short = 'k', action = ArgAction::Count, help_heading = "Output")]
     pub(super) helper_errors: u8,
 
-    /// List probes: all, those that fit a pattern, those of a script or of -e
+    /// List probes: all, those that match a pattern, or those of a script or of -e
     #[arg(short, long, help_heading = "Instead of running")]
     pub(super) list: bool,
 
-    /// Only parse it and check its types; needs no root
+    /// Parse the script and check its types; needs no root
     #[arg(long, help_heading = "Instead of running")]
     pub(super) check: bool,
 
-    /// Print it in one form
+    /// Print the script in canonical form
     #[arg(long, help_heading = "Instead of running")]
     pub(super) fmt: bool,
 
-    /// Print what it is made into
+    /// Print an intermediate form of the script
     #[arg(long, value_name = "WHAT", help_heading = "Instead of running")]
     pub(super) dump: Option<DumpName>,
 
-    /// Write the BPF programs as an object file, for bpftool and llvm-objdump
+    /// Write the BPF programs to an object file for bpftool and llvm-objdump
     #[arg(long, value_name = "FILE.o", help_heading = "Instead of running")]
     pub(super) emit_object: Option<PathBuf>,
 
-    /// Load and attach it, and end
+    /// Load and attach the script, then exit
     #[arg(long, help_heading = "Instead of running")]
     pub(super) dry_run: bool,
 
@@ -147,7 +147,7 @@ impl RunArgs {
     }
 }
 
-/// What a script is made into.
+/// The forms that a script goes through.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum DumpName {
     /// The syntax tree.
@@ -165,11 +165,11 @@ const USAGE: &str = "dptrace run [OPTIONS] <SCRIPT> [ARGS]...
        dptrace run -l [PATTERN | SCRIPT]";
 
 const EXAMPLES: &str = "\
-The language is bpftrace's. It ends when interrupted, with exit(), with the process of -p or -c, or when begin and end
-probes are all there is; then end probes run and maps are printed.
+The language is bpftrace's. A run ends on SIGINT or SIGTERM, at exit(), when the process of -p or -c ends, or at once if \
+the script has only begin and end probes. Then the end probes run and all maps are printed.
 
 Examples:
   dptrace run nvmf -p $(pidof nvmf_tgt)      a bundled script (dptrace scripts lists them)
-  dptrace run own.bt -c 'build/bin/app -m 1' one's own
+  dptrace run own.bt -c 'build/bin/app -m 1' your own script
   dptrace run -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }' --for 10s
-  dptrace run -l 'usdt:/usr/bin/app:*'       what can be attached to";
+  dptrace run -l 'usdt:/usr/bin/app:*'       probes that can be attached";

@@ -16,37 +16,37 @@ use crate::names;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {
-    /// Only these lcores: numbers and ranges, as in 0,4-7
+    /// Only records of these lcores: numbers and ranges, such as 0,4-7
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     lcore: Vec<String>,
 
-    /// Only these tracepoints, as in 'TCP_REQ_*,BDEV_IO_DONE'
+    /// Only records of these tracepoints, such as 'TCP_REQ_*,BDEV_IO_DONE'
     #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
     tpoint: Vec<String>,
 
-    /// Only records of these owners, by description or by prefix and number, as in '*cnode1*' or t03
+    /// Only records of these owners, by description or by prefix and number, such as '*cnode1*' or t03
     #[arg(long, value_name = "GLOB")]
     owner: Option<String>,
 
-    /// Only records about, or related to, these objects
+    /// Only records of these objects, or related to them
     #[arg(long, value_name = "r10,...", value_delimiter = ',')]
     object: Vec<String>,
 
-    /// Only records from that time on, in microseconds since the first record
+    /// Only records at or after this time, in microseconds since the first record
     #[arg(long, value_name = "US", value_parser = micros)]
     since: Option<f64>,
 
-    /// Only records up to that time, in microseconds since the first record
+    /// Only records at or before this time, in microseconds since the first record
     #[arg(long, value_name = "US", value_parser = micros)]
     until: Option<f64>,
 
-    /// Only records for which this holds; several times: all of it. FIELD=GLOB, FIELD!=GLOB, or FIELD and one of
-    /// < <= > >= and a number. FIELD is lcore, tpoint, owner, poller, size, object, related, time (the object's age in
+    /// Only records that meet this condition; if given several times, all of them. FIELD=GLOB, FIELD!=GLOB, or FIELD, one
+    /// of < <= > >=, and a number. FIELD is lcore, tpoint, owner, poller, size, object, related, time (the object's age in
     /// us), arg.NAME, owner.PROPERTY (peer, subnqn, listener, qid, bdev, ...) or OBJECT.PROPERTY (qpair.hostnqn, ...)
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
 
-    /// Leave out what is older than the latest-starting lcore's first record when rings wrapped, as SPDK's printer does
+    /// If rings wrapped, leave out records older than the first record of the lcore that starts last, as spdk_trace does
     #[arg(long)]
     pub(crate) common: bool,
 }

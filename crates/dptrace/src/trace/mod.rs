@@ -49,7 +49,7 @@ pub(crate) struct TraceArgs {
     #[command(flatten)]
     filter: FilterArgs,
 
-    /// The form of the output
+    /// Output format
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", help_heading = "Output")]
     format: FormatName,
 
@@ -57,36 +57,36 @@ pub(crate) struct TraceArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Also show the raw ticks of each record
+    /// Also print the raw ticks of each record
     #[arg(long, help_heading = "Output")]
     tsc: bool,
 
-    /// Also show the time since the record shown before; in the spdk form it takes the place of the time, and the json
-    /// form has none
+    /// Also print the time since the previous record that was printed. In the format spdk it replaces the time; the
+    /// format json does not have it
     #[arg(long, help_heading = "Output")]
     delta: bool,
 
-    /// Only the first N records that pass the filters
+    /// Print only the first N records that pass the filters
     #[arg(long, value_name = "N", help_heading = "Output")]
     head: Option<u64>,
 
-    /// Only the last N records that pass the filters
+    /// Print only the last N records that pass the filters
     #[arg(long, value_name = "N", help_heading = "Output")]
     tail: Option<usize>,
 
-    /// Go on with what a live trace gets, oldest first, until interrupted or until the application is gone
+    /// Follow a live trace, oldest records first, until interrupted or until the application ends
     #[arg(short = 'F', long, conflicts_with_all = ["tail", "common", "list_tpoints", "info"], help_heading = "Output")]
     follow: bool,
 
-    /// With -F, or -p without -s: stop after so long (10s, 500ms, 1m30s)
+    /// With -F, or -p without -s: stop after this time (10s, 500ms, 1m30s)
     #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration, help_heading = "Output")]
     duration: Option<Duration>,
 
-    /// Show the tracepoints that the trace can have, instead of its records
+    /// List the tracepoints that the trace can contain
     #[arg(long, conflicts_with = "info", help_heading = "Instead of records")]
     list_tpoints: bool,
 
-    /// Show what the file is: its era, tick rate, lcores, records, what was overwritten or lost, and its owners
+    /// Describe the file: era, tick rate, lcores, number of records, overwritten and lost records, owners
     #[arg(long, help_heading = "Instead of records")]
     info: bool,
 }

@@ -17,15 +17,15 @@ use crate::digits::{fixed3, fixed3_right};
 /// What `--format` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormatName {
-    /// The listing of SPDK's annotation script
+    /// Text, as SPDK's annotation script prints it
     Text,
-    /// The columns of spdk_trace's own listing, with exact times
+    /// The columns of spdk_trace, with exact times
     Spdk,
-    /// One document with the fields of spdk_trace -j, and annotations; it can be read again
+    /// One document with the fields of spdk_trace -j and annotations; dptrace can read it again
     Json,
-    /// One object a line, each complete in itself
+    /// One JSON object on each line, each complete in itself
     Ndjson,
-    /// A table with a header
+    /// Comma-separated values, with a header
     Csv,
 }
 
