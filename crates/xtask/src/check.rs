@@ -21,6 +21,7 @@ const CRATES: &[&str] = &[
     "objects",
     "probes",
     "printable",
+    "screen",
     "spdk-trace",
     "spdk-trace-writer",
     "testkit",

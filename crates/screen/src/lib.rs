@@ -1,0 +1,116 @@
+//! What output goes to: a terminal of some width, with or without colours, or a file or pipe, which gets plain text of any
+//! length. [`Screen::stdout`] asks the machine once; everything else here is pure, so that a report takes a [`Screen`] as
+//! data and can be tested at any width.
+#![forbid(unsafe_code)]
+
+mod style;
+mod text;
+
+use std::borrow::Cow;
+use std::env;
+use std::io;
+use std::os::fd::AsFd;
+
+use anstream::stream::RawStream;
+
+pub use anstyle::Style;
+pub use style::{GOOD, HEAD, LARGEST, NAME, Painted, QUIET, WARN, WRONG};
+pub use text::{columns, cut, pad, pad_left, wrap};
+
+/// The width of a terminal that does not say how wide it is (a serial line, a pseudo-terminal without a size).
+const USUAL_WIDTH: usize = 80;
+/// Less than this no report can be cut to; the terminal breaks the lines then.
+const LEAST_WIDTH: usize = 20;
+
+/// What output goes to. The default is a file or a pipe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Screen {
+    width: Option<usize>,
+    has_colour: bool,
+    has_unicode: bool,
+}
+
+impl Screen {
+    /// Standard output.
+    pub fn stdout() -> Self {
+        Self::of(&io::stdout())
+    }
+
+    /// Standard error.
+    pub fn stderr() -> Self {
+        Self::of(&io::stderr())
+    }
+
+    /// A terminal of that many columns: for tests.
+    pub fn terminal(width: usize, has_colour: bool) -> Self {
+        Self { width: Some(width.max(LEAST_WIDTH)), has_colour, has_unicode: true }
+    }
+
+    fn of(stream: &(impl RawStream + AsFd)) -> Self {
+        if !stream.is_terminal() {
+            return Self::default();
+        }
+        // Knows NO_COLOR, CLICOLOR and TERM=dumb.
+        let has_colour = anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never;
+        Self { width: Some(terminal_width(stream)), has_colour, has_unicode: is_utf8() }
+    }
+
+    /// The terminal's columns; `None` if this is no terminal, so that lines may have any length.
+    pub fn width(self) -> Option<usize> {
+        self.width
+    }
+
+    /// Whether this is a terminal.
+    pub fn is_terminal(self) -> bool {
+        self.width.is_some()
+    }
+
+    /// Whether this is a terminal that is wanted to have colours.
+    pub fn has_colour(self) -> bool {
+        self.has_colour
+    }
+
+    /// Whether this is a terminal that shows more than ASCII: bars of blocks.
+    pub fn has_unicode(self) -> bool {
+        self.has_unicode
+    }
+
+    /// A line cut to the terminal's width; elsewhere as it is.
+    pub fn cut(self, line: &str) -> Cow<'_, str> {
+        match self.width {
+            Some(width) if self.has_unicode => cut(line, width),
+            Some(width) => text::cut_with(line, width, '~'),
+            None => Cow::Borrowed(line),
+        }
+    }
+
+    /// Text in that style where there are colours; elsewhere as it is. Width and alignment of a format are kept:
+    /// `{:>9}` is nine columns of text, whatever the style adds.
+    pub fn paint<T: std::fmt::Display>(self, style: Style, text: T) -> Painted<T> {
+        Painted::new(if self.has_colour { style } else { Style::new() }, text)
+    }
+}
+
+/// The columns of standard output if that is a terminal.
+pub fn width() -> Option<usize> {
+    Screen::stdout().width()
+}
+
+fn terminal_width(stream: impl AsFd) -> usize {
+    // Both are 0 where nobody has set them (ioctl_tty(2), TIOCGWINSZ).
+    let asked = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
+    let exported = || env::var("COLUMNS").ok()?.parse().ok().filter(|&columns| columns > 0);
+    let width = if asked > 0 { asked } else { exported().unwrap_or(USUAL_WIDTH) };
+    width.max(LEAST_WIDTH)
+}
+
+/// Whether the user's locale has UTF-8 (locale(7)): the first of these that is set says so. Where none is set, as in the
+/// minimal environment of a service, terminals of today do.
+fn is_utf8() -> bool {
+    let set =
+        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| env::var(name).ok().filter(|it| !it.is_empty()));
+    set.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.ends_with("utf-8") || locale.ends_with("utf8")
+    })
+}

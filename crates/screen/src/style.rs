@@ -1,0 +1,72 @@
+//! Styles, by what they are for, and text in them. Few, and of the terminal's own sixteen colours, which its user chose to
+//! be legible.
+
+use std::fmt::{self, Display, Write as _};
+
+use anstyle::{AnsiColor, Color, Style};
+
+use crate::text::columns;
+
+const fn colour(colour: AnsiColor) -> Style {
+    Style::new().fg_color(Some(Color::Ansi(colour)))
+}
+
+/// What is wrong.
+pub const WRONG: Style = colour(AnsiColor::Red).bold();
+/// What may be wrong, or is not known.
+pub const WARN: Style = colour(AnsiColor::Yellow);
+/// What is as it should be.
+pub const GOOD: Style = colour(AnsiColor::Green);
+/// The largest share, the slowest stage: what to look at first.
+pub const LARGEST: Style = colour(AnsiColor::Yellow).bold();
+/// Names: of a thread, a connection, a program.
+pub const NAME: Style = colour(AnsiColor::Cyan);
+/// Headlines.
+pub const HEAD: Style = Style::new().bold();
+/// What is said beside the rest.
+pub const QUIET: Style = Style::new().dimmed();
+
+/// Text in a style: [`crate::Screen::paint`].
+#[derive(Clone, Copy, Debug)]
+pub struct Painted<T> {
+    style: Style,
+    text: T,
+}
+
+impl<T> Painted<T> {
+    pub(crate) fn new(style: Style, text: T) -> Self {
+        Self { style, text }
+    }
+}
+
+impl<T: Display> Display for Painted<T> {
+    /// Pads as a format asks, by columns and outside of the style: no blank is underlined.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        write!(text, "{}", self.text)?;
+        let missing = f.width().unwrap_or(0).saturating_sub(columns(&text));
+        let left = match f.align() {
+            Some(fmt::Alignment::Right) => missing,
+            Some(fmt::Alignment::Center) => missing / 2,
+            Some(fmt::Alignment::Left) | None => 0,
+        };
+        let Self { style, .. } = self;
+        write!(f, "{:left$}{style}{text}{style:#}{:right$}", "", "", right = missing - left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Screen;
+
+    #[test]
+    fn text_in_a_style_takes_the_columns_of_the_text() {
+        let colourful = Screen::terminal(80, true);
+        assert_eq!(format!("[{:>4}]", colourful.paint(HEAD, "ab")), "[  \u{1b}[1mab\u{1b}[0m]");
+        assert_eq!(format!("[{:4}]", colourful.paint(HEAD, "größe")), "[\u{1b}[1mgröße\u{1b}[0m]");
+        for plain in [Screen::terminal(80, false), Screen::default()] {
+            assert_eq!(format!("[{:^4}]", plain.paint(WRONG, "ab")), "[ ab ]");
+        }
+    }
+}

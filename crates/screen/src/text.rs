@@ -1,0 +1,140 @@
+//! Text by the columns that it takes on a terminal. Styles that [`crate::Screen::paint`] added take none; foreign text has
+//! been escaped before (`printable`), so that no other escape sequence is in it.
+
+use std::borrow::Cow;
+
+use unicode_width::UnicodeWidthChar as _;
+
+/// Ends all styles (ECMA-48, SGR 0).
+const PLAIN: &str = "\u{1b}[0m";
+
+/// The columns that a text takes.
+pub fn columns(text: &str) -> usize {
+    if text.is_ascii() && !text.contains('\u{1b}') {
+        return text.len();
+    }
+    Pieces(text).map(|piece| piece.columns).sum()
+}
+
+/// A line that takes at most `width` columns: where it is longer, its end is cut off and a `…` says so.
+pub fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    cut_with(text, width, '…')
+}
+
+/// The same with another mark, which takes one column.
+pub(crate) fn cut_with(text: &str, width: usize, mark: char) -> Cow<'_, str> {
+    // No text takes more columns than it has bytes.
+    if text.len() <= width || columns(text) <= width {
+        return Cow::Borrowed(text);
+    }
+    let (mut kept, mut used, mut is_styled) = (String::new(), 0, false);
+    for piece in Pieces(text) {
+        if used + piece.columns >= width {
+            break;
+        }
+        is_styled = if piece.is_style() { piece.text != PLAIN } else { is_styled };
+        used += piece.columns;
+        kept.push_str(piece.text);
+    }
+    if width > 0 {
+        kept.push(mark);
+    }
+    if is_styled {
+        kept.push_str(PLAIN);
+    }
+    Cow::Owned(kept)
+}
+
+/// The text, filled up with blanks at its end to `width` columns.
+pub fn pad(text: &str, width: usize) -> String {
+    format!("{text}{:missing$}", "", missing = width.saturating_sub(columns(text)))
+}
+
+/// The text, filled up with blanks at its beginning to `width` columns.
+pub fn pad_left(text: &str, width: usize) -> String {
+    format!("{:missing$}{text}", "", missing = width.saturating_sub(columns(text)))
+}
+
+/// The text in lines of at most `width` columns, broken at blanks; a word that is longer has a line of its own.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_ascii_whitespace() {
+        match lines.last_mut() {
+            Some(line) if columns(line) + 1 + columns(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// A character with its columns, or a style, which has none.
+struct Piece<'a> {
+    text: &'a str,
+    columns: usize,
+}
+
+impl Piece<'_> {
+    fn is_style(&self) -> bool {
+        self.text.starts_with('\u{1b}')
+    }
+}
+
+struct Pieces<'a>(&'a str);
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        let first = self.0.chars().next()?;
+        // A style ends with its `m` (ECMA-48, SGR).
+        let style = if first == '\u{1b}' { self.0.find('m').map(|end| end + 1) } else { None };
+        let (text, rest) = self.0.split_at(style.unwrap_or(first.len_utf8()));
+        self.0 = rest;
+        Some(Piece { text, columns: if style.is_some() { 0 } else { first.width().unwrap_or(0) } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_by_the_columns_that_it_takes() {
+        assert_eq!(cut("TCP_REQ_NEW", 11), "TCP_REQ_NEW");
+        assert_eq!(cut("TCP_REQ_NEW", 10), "TCP_REQ_N…");
+        assert_eq!((cut("ab", 1).as_ref(), cut("ab", 0).as_ref()), ("…", ""));
+        assert_eq!(cut("größe", 5), "größe");
+        // Wide ones take two columns, and half of one is not shown.
+        assert_eq!((columns("日本語"), cut("日本語", 5).as_ref(), cut("日本語", 4).as_ref()), (6, "日本…", "日…"));
+        // A combining accent takes none.
+        assert_eq!((columns("e\u{301}"), cut("e\u{301}bc", 3).as_ref()), (1, "e\u{301}bc"));
+    }
+
+    #[test]
+    fn a_style_takes_no_column_and_is_ended_where_it_is_cut() {
+        let line = "\u{1b}[1mhead\u{1b}[0m and more";
+        assert_eq!(columns(line), 13);
+        assert_eq!(cut(line, 13), line);
+        assert_eq!(cut(line, 8), "\u{1b}[1mhead\u{1b}[0m an…");
+        assert_eq!(cut(line, 3), "\u{1b}[1mhe…\u{1b}[0m");
+    }
+
+    #[test]
+    fn every_cut_fits() {
+        let line = "größe 日本語 \u{1b}[31mred\u{1b}[0m e\u{301} end";
+        for width in 0..=columns(line) {
+            assert!(columns(&cut(line, width)) <= width, "{width}");
+        }
+        assert_eq!((pad("größe", 7), pad_left("größe", 7)), ("größe  ".to_owned(), "  größe".to_owned()));
+    }
+
+    #[test]
+    fn words_are_wrapped() {
+        assert_eq!(wrap("run as root, or else", 11), ["run as", "root, or", "else"]);
+        assert_eq!(wrap("a incomprehensibilities b", 5), ["a", "incomprehensibilities", "b"]);
+        assert!(wrap("  ", 5).is_empty());
+    }
+}
