@@ -122,6 +122,11 @@ pub(crate) fn note(text: &str) {
     tell("note", AnsiColor::Yellow, text);
 }
 
+/// Tells what is left out of names and stacks.
+pub(crate) fn warn_symbols() -> symbolize::Warn {
+    std::sync::Arc::new(|warning: &symbolize::Warning| note(&warning.to_string()))
+}
+
 /// Whatever a message is about, names of files and of what is in them stand in it: nothing in it may be obeyed. Lines end only where
 /// we end them, since paths and names come into a text by [`printable::text`].
 fn tell(word: &str, colour: AnsiColor, text: &str) {

@@ -22,7 +22,6 @@ mod specs;
 mod target;
 mod trace;
 mod user_file;
-mod user_symbols;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -26,13 +26,12 @@ const OPENING: [&str; 12] = [
 ];
 
 /// The files that open some, and what. None of that is reached through a process but in `foreign`.
-const OPENERS: [(&str, &str); 25] = [
+const OPENERS: [(&str, &str); 24] = [
     ("bpf-session/src/features/kernel_btf.rs", "the kernel's BTF"),
     ("bpf-session/src/features/place.rs", "/proc/self"),
     ("dptrace/src/application.rs", "/proc/PID/maps"),
     ("dptrace/src/demo.rs", "the trace of the target that it started itself"),
     ("dptrace/src/input.rs", "traces of applications in /dev/shm, as regular files"),
-    ("dptrace/src/kernel_delay/symbols.rs", "/proc/kallsyms"),
     ("dptrace/src/run/events.rs", "what a script names: cat()"),
     ("dptrace/src/run/facts/kernel.rs", "the kernel's BTF, tracefs, /proc/sys"),
     ("dptrace/src/run/facts/mod.rs", "/sys/devices"),

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Where the kernel tells its symbols. Without the right to see them (`kptr_restrict`) all addresses are 0.
+/// Where the kernel lists its symbols. Without the right to see them (`kptr_restrict`) all addresses are 0.
 const KALLSYMS: &str = "/proc/kallsyms";
 
 /// Symbols of code that is no function: padding before functions, static calls, checks of control flow.
@@ -22,7 +22,7 @@ impl KernelSymbols {
         Ok(Self::parse(crate::proc::text(KALLSYMS)?))
     }
 
-    /// Understands the text: a line is address, kind, name, and a module in brackets (`s_show` in `kernel/kallsyms.c`).
+    /// Parses the text: a line is address, kind, name, and a module in brackets (`s_show` in `kernel/kallsyms.c`).
     pub fn parse(text: String) -> Self {
         let mut symbols = Vec::new();
         let mut start = 0;
@@ -44,7 +44,7 @@ impl KernelSymbols {
     pub fn at(&self, address: u64) -> Option<(&str, u64)> {
         let above = self.symbols.partition_point(|symbol| symbol.0 <= address);
         let (start, ..) = *self.symbols[..above].last().filter(|symbol| symbol.0 != 0)?;
-        // Of several names of an address, the first that the kernel tells.
+        // Of several names of an address, the first that the kernel lists.
         let first = self.symbols.partition_point(|symbol| symbol.0 < start);
         let (_, from, to) = self.symbols[first];
         Some((&self.text[from as usize..to as usize], address - start))
@@ -60,14 +60,31 @@ impl KernelSymbols {
     pub fn functions(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.symbols.iter().filter_map(|&(_, from, to)| {
             let (from, to) = (from as usize, to as usize);
-            // The kind stands before the name; these are of code (nm(1)).
-            let kind = self.text.as_bytes().get(from.checked_sub(2)?)?;
-            let rest = self.text[to..].lines().next().unwrap_or_default();
-            let module = rest.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
             let name = &self.text[from..to];
-            let is_code = b"tTwW".contains(kind) && !NO_FUNCTIONS.iter().any(|prefix| name.starts_with(prefix));
-            is_code.then_some((name, module))
+            let is_function = self.is_code(from) && !NO_FUNCTIONS.iter().any(|prefix| name.starts_with(prefix));
+            is_function.then(|| (name, self.module(to)))
         })
+    }
+
+    /// The symbol of code that an address is in, how far behind its beginning, and its module if it is not the kernel's own.
+    /// Of several names of an address, the last that the kernel lists.
+    pub fn code_at(&self, address: u64) -> Option<(&str, u64, Option<&str>)> {
+        let above = self.symbols.partition_point(|symbol| symbol.0 <= address);
+        let is_shown = |symbol: &&(u64, u32, u32)| symbol.0 != 0 && self.is_code(symbol.1 as usize);
+        let (start, from, to) = *self.symbols[..above].iter().rev().find(is_shown)?;
+        Some((&self.text[from as usize..to as usize], address - start, self.module(to as usize)))
+    }
+
+    /// Whether the symbol whose name begins here is code: its kind, which stands before the name, is one of nm(1)'s.
+    fn is_code(&self, from: usize) -> bool {
+        let kind = from.checked_sub(2).and_then(|at| self.text.as_bytes().get(at));
+        kind.is_some_and(|kind| b"tTwW".contains(kind))
+    }
+
+    /// The module of the symbol whose name ends here.
+    fn module(&self, to: usize) -> Option<&str> {
+        let rest = self.text[to..].lines().next().unwrap_or_default();
+        rest.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'))
     }
 }
 
@@ -86,6 +103,9 @@ mod tests {
         assert_eq!(symbols.address("also"), Some(0xffff_ffff_8100_0000));
         assert_eq!(symbols.address("none"), None);
         let all: Vec<_> = symbols.functions().collect();
+        assert_eq!(symbols.code_at(0xffff_ffff_8100_0001), Some(("also", 1, None)));
+        assert_eq!(symbols.code_at(0xffff_ffff_c000_0008), Some(("own", 8, Some("mod"))));
+        assert_eq!(symbols.code_at(1), None);
         assert_eq!(all, [("first", None), ("also", None), ("second", None), ("own", Some("mod"))]);
     }
 

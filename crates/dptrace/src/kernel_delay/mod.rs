@@ -5,30 +5,29 @@ mod places;
 mod stamp;
 mod subject;
 mod symbols;
-mod unwind;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use kernel_delay::layout::{STACK_PIECE, armed};
+use kernel_delay::layout::{STACK_DEPTH, STACK_PIECE, armed};
 use kernel_delay::live::cpu_limits::{self, CpuLimit, CpuLimits};
 use kernel_delay::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer, Unwinder};
 use kernel_delay::programs::{EventOptions, TriggerUse};
 use kernel_delay::trigger::Trigger;
-use kernel_delay::{Events, Header, Window, grouped, json, report, verdict};
+use kernel_delay::{CopiedStack, Events, Header, Stack, StackEnd, Window, grouped, json, report, verdict};
+use symbolize::StackWalker;
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
 
-use crate::failure::{note, usage};
+use crate::failure::{note, usage, warn_symbols};
 use crate::interrupt::{Interrupt, step};
 use crate::output::Output;
 pub(crate) use args::KernelDelayArgs;
 use stamp::{stamp, started};
 use subject::Subject;
 use symbols::Names;
-use unwind::StackWalker;
 
 /// The longest sample: what the clocks in the maps can hold.
 const LONGEST: f64 = 24.0 * 3600.0;
@@ -37,6 +36,22 @@ const SHORT: &str =
     "looking for source lines took too long: some functions are shown without theirs and without what was inlined";
 /// How often the process and our own signals are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The most addresses that a walked stack has are those that are kept of one.
+const _: () = assert!(symbolize::MAX_ADDRESSES == STACK_DEPTH);
+
+/// Walks a stack of which at most `copied` bytes were copied.
+fn walked(walker: &mut StackWalker, stack: CopiedStack<'_>, copied: u32) -> Stack {
+    let found = walker.walk(stack.registers, stack.bytes);
+    let end = match found.end {
+        symbolize::StackEnd::Whole => StackEnd::Whole,
+        symbolize::StackEnd::NotCopied => StackEnd::NotCopied(copied),
+        symbolize::StackEnd::TooDeep => StackEnd::TooDeep,
+        symbolize::StackEnd::Unknown => StackEnd::Unknown,
+        symbolize::StackEnd::Refused => StackEnd::Refused,
+    };
+    Stack { addresses: found.addresses, end }
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
@@ -188,8 +203,8 @@ impl Run<'_> {
         let (pid, events) = (self.tracer.pid(), &self.args.events);
         let copied = copied(events);
         let unwinder = (copied > 0).then(|| -> Unwinder {
-            let mut walker = StackWalker::new(pid, copied);
-            Box::new(move |stack| walker.walk(stack))
+            let mut walker = StackWalker::new(pid, copied, &warn_symbols());
+            Box::new(move |stack| walked(&mut walker, stack, copied))
         });
         let names = Names::of(pid);
         Ok(Some((self.tracer.collector(events.stack_trace_size, unwinder)?, names)))

@@ -1,14 +1,14 @@
-//! What the addresses of stacks are called.
+//! The names of the addresses of stacks, as the report has them.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use bt_runtime::{SourcePlace, Symbol};
 use kernel_delay::Symbols;
+use symbolize::{KernelSymbols, SourcePlace, Symbol, SymbolOptions, UserSymbols};
 
-use crate::user_symbols::{DebugFolders, UserSymbols};
+use crate::failure::warn_symbols;
 
 /// How long inlined functions and source lines may be looked for in a report: a large program's debug information takes a
 /// second and more, and what is read of it stays in memory.
@@ -17,22 +17,25 @@ const LINES: Duration = Duration::from_secs(5);
 /// Names of the kernel's functions and of a process's.
 pub(super) struct Names {
     pid: u32,
-    /// By address: `/proc/kallsyms`, which shows no addresses to those who may not see them.
-    kernel: OnceCell<Vec<(u64, String)>>,
+    /// Read when it is first asked for; without addresses for those who may not see them.
+    kernel: OnceCell<KernelSymbols>,
     user: UserSymbols,
     /// What is known already: the outer functions of most stacks are the same.
     known: RefCell<HashMap<(u64, bool), Vec<String>>>,
 }
 
 impl Names {
-    /// Looks at what the process has mapped now. Nothing else is read before it is asked for.
+    /// Reads what the process has mapped now, and nothing else before it is asked for.
     pub(super) fn of(pid: u32) -> Self {
-        let user = UserSymbols::new(true, Some(LINES), Vec::new(), DebugFolders::default());
+        let user = UserSymbols::new(
+            SymbolOptions { demangle: true, lines: Some(LINES), ..SymbolOptions::default() },
+            warn_symbols(),
+        );
         user.remember(pid);
         Self { pid, kernel: OnceCell::new(), user, known: RefCell::default() }
     }
 
-    /// Looks again; if it is gone, what was seen before stays.
+    /// Reads it again; if the process is gone, what is known from before stays.
     pub(super) fn renew(&self) {
         self.user.remember(self.pid);
     }
@@ -44,7 +47,7 @@ impl Names {
 
     fn name(&self, address: u64, caller: bool) -> Vec<String> {
         crate::interrupt::step();
-        // A caller goes on behind its call, which can be the begin of the next function, or of another source line.
+        // A caller goes on behind its call, which can be the start of the next function, or of another source line.
         let at = address.saturating_sub(u64::from(caller));
         let place = self.user.place(self.pid, at);
         let module = place.as_ref().and_then(|(path, _)| path.file_name());
@@ -82,24 +85,17 @@ fn line(symbol: &Symbol, module: &str, further: u64) -> String {
     text
 }
 
-/// How the functions begin that stand between a tracepoint and us in a stack: they tell nothing.
+/// How the functions begin that stand between a tracepoint and us in a stack: they are not the thread's.
 const OURS: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"];
 
 impl Symbols for Names {
     fn kernel(&self, address: u64) -> Vec<String> {
-        let kernel = self.kernel.get_or_init(kernel);
-        let after = kernel.partition_point(|(start, _)| *start <= address);
-        let found = after.checked_sub(1).and_then(|index| kernel.get(index));
-        if found.is_some_and(|(_, name)| OURS.iter().any(|ours| name.starts_with(ours))) {
-            return Vec::new();
+        let kernel = self.kernel.get_or_init(|| KernelSymbols::read().unwrap_or_default());
+        match kernel.code_at(address) {
+            Some((name, ..)) if OURS.iter().any(|ours| name.starts_with(ours)) => Vec::new(),
+            Some((name, offset, module)) => vec![format!("{name}+{offset:#x} [{}]", module.unwrap_or("kernel"))],
+            None => vec![format!("[unknown] {address:#x} [kernel]")],
         }
-        vec![found.map_or_else(
-            || format!("[unknown] {address:#x} [kernel]"),
-            |(start, name)| match name.split_once('\t') {
-                Some((name, module)) => format!("{name}+{:#x} {module}", address - start),
-                None => format!("{name}+{:#x} [kernel]", address - start),
-            },
-        )]
     }
 
     fn user(&self, address: u64, caller: bool) -> Vec<String> {
@@ -110,18 +106,4 @@ impl Symbols for Names {
             lines
         })
     }
-}
-
-/// `/proc/kallsyms`: address, kind, name, and for a module's symbol a tab and the module in brackets.
-fn kernel() -> Vec<(u64, String)> {
-    let text = host::proc::text("/proc/kallsyms").unwrap_or_default();
-    let line = |line: &str| {
-        let (address, rest) = line.split_once(' ')?;
-        let (kind, name) = rest.split_once(' ')?;
-        let address = u64::from_str_radix(address, 16).ok()?;
-        (address != 0 && matches!(kind, "t" | "T" | "w" | "W")).then(|| (address, name.to_owned()))
-    };
-    let mut names: Vec<(u64, String)> = text.lines().filter_map(line).collect();
-    names.sort_by_key(|(address, _)| *address);
-    names
 }

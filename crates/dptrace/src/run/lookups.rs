@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use bt_abi::{Clock, Config};
 use bt_runtime::{Lookups, SourcePlace, Symbol};
-use host::KernelSymbols;
 use jiff::tz::TimeZone;
+use symbolize::{DebugFolders, KernelSymbols, SymbolOptions, UserSymbols};
 
-use crate::user_symbols::{DebugFolders, UserSymbols};
+use crate::failure::warn_symbols;
 
 /// The machine's answers, each looked up when it is first asked for.
 pub(super) struct Machine {
@@ -42,10 +42,15 @@ impl Machine {
         files: Vec<PathBuf>,
         folders: DebugFolders,
     ) -> Self {
-        let lines = config.show_debug_info.then_some(Duration::MAX);
+        let options = SymbolOptions {
+            demangle: config.cpp_demangle,
+            lines: config.show_debug_info.then_some(Duration::MAX),
+            probed: files,
+            folders,
+        };
         Self {
             kernel,
-            user: UserSymbols::new(config.cpp_demangle, lines, files, folders),
+            user: UserSymbols::new(options, warn_symbols()),
             users: OnceCell::new(),
             cgroups: RefCell::default(),
             zone: OnceCell::new(),
@@ -62,13 +67,14 @@ impl Machine {
     }
 }
 
-/// A symbol of a process, whose names are whatever its files say: as it may be printed.
-fn printable(symbol: Symbol) -> Symbol {
+/// A symbol of a process as it may be printed: its names are whatever its files have.
+fn printable(symbol: symbolize::Symbol) -> Symbol {
     let plain = |name: String| {
         if printable::is_plain(name.as_bytes()) { name } else { printable::text(name.as_bytes()).into_owned() }
     };
-    let place = symbol.place.map(|place| SourcePlace { file: plain(place.file), ..place });
-    Symbol { name: plain(symbol.name), module: symbol.module.map(plain), place, ..symbol }
+    let place = symbol.place.map(|place| SourcePlace { file: plain(place.file), line: place.line });
+    let (name, module) = (plain(symbol.name), symbol.module.map(plain));
+    Symbol { name, module, place, offset: symbol.offset, inlined: symbol.inlined }
 }
 
 impl Clocks {
@@ -171,10 +177,10 @@ mod tests {
     }
 
     #[test]
-    fn source_lines_are_told_where_they_are_wanted() {
+    fn source_lines_are_found_where_they_are_wanted() {
         let config = Config { show_debug_info: true, ..Config::default() };
         let machine = Machine::new(Rc::default(), &config, Vec::new(), DebugFolders::default());
-        let address = source_lines_are_told_where_they_are_wanted as fn() as usize as u64;
+        let address = source_lines_are_found_where_they_are_wanted as fn() as usize as u64;
         let found = machine.user(std::process::id(), address);
         let place = found.last().and_then(|symbol| symbol.place.as_ref()).unwrap();
         assert!(place.file.ends_with("lookups.rs") && place.line > 100, "{found:?}");

@@ -13,6 +13,7 @@ use probes::symbols::Functions;
 use probes::usdt::UsdtProbes;
 use probes::{Aim, Code, ElfVaddr};
 
+use symbolize::DebugFolders;
 use typeinfo::{Abi, Dwarf, DwarfSections, NameKind, SourceLine, TypeStore};
 
 use super::subject::Subject;
@@ -20,7 +21,6 @@ use super::{missing, pattern};
 use crate::failure::note;
 use crate::record::find_program;
 use crate::target::printable;
-use crate::user_symbols::DebugFolders;
 
 /// What a script calls the process's own program.
 const OWN: &str = "__EXE__";

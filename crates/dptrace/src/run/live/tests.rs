@@ -19,7 +19,6 @@ use super::super::facts::{Facts, Subject};
 use super::super::lookups::Machine;
 use super::super::source::ScriptText;
 use super::*;
-use crate::user_symbols::DebugFolders;
 
 const U64: ValueType = ValueType::Int { size: 8, signed: false };
 
@@ -115,7 +114,7 @@ fn output_of(script: &Script, options: &[&str]) -> Option<(u8, String)> {
     let facts = Facts::new(Subject::All, Vec::new(), &args);
     let session = Session::load(&script.module, facts.features()).unwrap();
     let text = ScriptText { name: "test".into(), text: String::new(), before: 0, params: Vec::new(), bundled: None };
-    let machine = Machine::new(facts.kernel_symbols(), &script.config, Vec::new(), DebugFolders::default());
+    let machine = Machine::new(facts.kernel_symbols(), &script.config, Vec::new(), symbolize::DebugFolders::default());
     let decoder = Decoder::new(&machine, "..");
     let printer = Printer::new(args.form().unwrap());
     let events = Events { script, text: &text, machine: &machine, decoder, printer, warnings: true, exit: None };

@@ -7,7 +7,6 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use addr2line::Context;
-use bt_runtime::{SourcePlace, Symbol};
 use gimli::{Dwarf, EndianReader, LittleEndian, SectionId};
 use host::{ElfFile, FilePlace};
 use object::read::elf::ElfFile64;
@@ -15,8 +14,8 @@ use object::{CompressionFormat, Object as _, ObjectSection as _};
 use sys::memory::{Shared, Zeroed};
 use typeinfo::{DebugSection, InflateBudget, LineBounds, SectionFormat, TypeError};
 
-use crate::failure::note;
-use crate::target::printable;
+use crate::warning::printable;
+use crate::{SourcePlace, Symbol, Warn, Warning};
 
 type Reader = EndianReader<LittleEndian, Shared>;
 
@@ -30,15 +29,16 @@ pub(super) struct Lines {
     dwarf: Arc<Dwarf<Reader>>,
     /// What of it may be looked for.
     bounds: RefCell<LineBounds<Reader>>,
-    /// The file's name, and whether it was said that not all of it is looked for.
+    /// The file's name, and whether a warning was given that not all of it is looked for.
     name: String,
-    said: Cell<bool>,
+    warned: Cell<bool>,
+    warn: Warn,
     memory: usize,
 }
 
 impl Lines {
     /// Reads those of a file; nothing where it has none, or they are broken.
-    pub(super) fn read(place: &FilePlace) -> Option<Self> {
+    pub(super) fn read(place: &FilePlace, warn: &Warn) -> Option<Self> {
         let file = place.load_debug().ok()?;
         let mut inflated = Inflated::of(&file);
         let mut dwarf = Dwarf::load(|id| section(&file, id, &mut inflated)).ok()?;
@@ -48,13 +48,14 @@ impl Lines {
             dwarf.load_sup(|id| section(supplement, id, &mut inflated)).ok()?;
         }
         let name = printable(place.path());
-        let bounds = LineBounds::new(&mut dwarf).map_err(|error| refused(&name, &error)).ok()?;
+        let bounds = LineBounds::new(&mut dwarf).map_err(|error| refused(warn, &name, error)).ok()?;
         let read = file.memory() + supplement.map_or(0, |file| file.memory());
         let memory = (read as usize).saturating_add(inflated.bytes).saturating_mul(UNPACKED);
         #[expect(clippy::arc_with_non_send_sync, reason = "it is addr2line's way to share it; it stays in this thread")]
         let dwarf = Arc::new(dwarf);
         let context = Context::from_arc_dwarf(Arc::clone(&dwarf)).ok()?;
-        Some(Self { context, dwarf, bounds: RefCell::new(bounds), name, said: Cell::new(false), memory })
+        let (bounds, warned) = (RefCell::new(bounds), Cell::new(false));
+        Some(Self { context, dwarf, bounds, name, warned, warn: Arc::clone(warn), memory })
     }
 
     /// How much memory they take, in bytes.
@@ -65,8 +66,8 @@ impl Lines {
     /// A function with its source's line, behind those that were inlined at this address.
     pub(super) fn of(&self, mut own: Symbol, vaddr: u64, shown: impl Fn(&str) -> String) -> Vec<Symbol> {
         if let Err(error) = self.bounds.borrow_mut().check(&self.dwarf, vaddr) {
-            if !self.said.replace(true) {
-                refused(&self.name, &error);
+            if !self.warned.replace(true) {
+                refused(&self.warn, &self.name, error);
             }
             return vec![own];
         }
@@ -86,9 +87,9 @@ impl Lines {
     }
 }
 
-/// Says that a file's debug information is not looked through.
-fn refused(name: &str, error: &TypeError) {
-    note(&format!("{name}: functions are shown without lines: {error}"));
+/// Reports that a file's debug information is not looked through.
+fn refused(warn: &Warn, name: &str, source: TypeError) {
+    warn(&Warning::NoLines { file: name.to_owned(), source });
 }
 
 /// What was inflated of a file, and what may be.

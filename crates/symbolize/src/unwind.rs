@@ -9,16 +9,14 @@ use std::time::{Duration, Instant};
 
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
 use host::{Pid, Process};
-use kernel_delay::layout::STACK_DEPTH;
-use kernel_delay::{CopiedStack, Stack, StackEnd};
 use probes::FileOffset;
 use probes::elf::ElfImage;
 use probes::maps::Mapping;
-use typeinfo::{FrameFault, FrameSections, FrameTable};
+use typeinfo::{FrameSections, FrameTable};
 
-use crate::failure::note;
-use crate::target::printable;
-use crate::user_symbols::is_vdso;
+use crate::user::is_vdso;
+use crate::warning::printable;
+use crate::{Warn, Warning};
 
 #[cfg(target_arch = "aarch64")]
 use framehop::aarch64::{
@@ -27,8 +25,10 @@ use framehop::aarch64::{
 #[cfg(target_arch = "x86_64")]
 use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, UnwinderX86_64 as Unwinder};
 
-/// How often the process is asked what it has mapped, at most.
-const ASK_EVERY: Duration = Duration::from_millis(100);
+/// How many addresses of a stack are found at most.
+pub const MAX_ADDRESSES: usize = 64;
+/// The shortest time between two readings of what the process has mapped.
+const READ_INTERVAL: Duration = Duration::from_millis(100);
 /// How far from the innermost function's stack pointer a caller's frame can be: what is further is no stack's.
 const DEEPEST: u64 = 64 << 20;
 /// What walking one stack may cost, in bytes of unwind instructions: 64 functions of compilers' output have some 3,000, and the
@@ -42,7 +42,7 @@ const MAX_PLACES: usize = 4096;
 const MAX_TABLES: usize = 256 << 20;
 
 /// A process's unwind tables.
-pub(super) struct StackWalker {
+pub struct StackWalker {
     pid: u32,
     unwinder: Unwinder<Arc<[u8]>>,
     cache: Cache,
@@ -53,11 +53,37 @@ pub(super) struct StackWalker {
     tables: Vec<FrameTable<Arc<[u8]>>>,
     /// How many bytes these take.
     table_bytes: usize,
-    asked: Instant,
+    /// When the process's mappings were last read.
+    last_read: Instant,
     /// How long walking has taken.
     spent: Duration,
-    /// What was said already.
-    said: HashSet<String>,
+    warn: Warn,
+    /// The texts of warnings that were given.
+    warned: HashSet<String>,
+}
+
+/// The addresses of a stack, and why there are no more.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WalkedStack {
+    /// The innermost first; the others are where calls return to.
+    pub addresses: Vec<u64>,
+    /// Why there are no more.
+    pub end: StackEnd,
+}
+
+/// Why a stack has no more addresses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StackEnd {
+    /// It is whole: its last function is where the thread began.
+    Whole,
+    /// It goes on beyond the bytes that were copied.
+    NotCopied,
+    /// It has more than [`MAX_ADDRESSES`].
+    TooDeep,
+    /// It is not known who called its last function.
+    Unknown,
+    /// What says who called its last function can't be followed in bounded time.
+    Refused,
 }
 
 /// A place where code of a file is mapped.
@@ -70,8 +96,9 @@ struct Known {
 }
 
 impl StackWalker {
-    /// Reads what the process has mapped now; what it maps later is read when an address of it comes.
-    pub(super) fn new(pid: u32, copied: u32) -> Self {
+    /// Reads what the process has mapped now; what it maps later is read when an address of it comes. `copied` is how many
+    /// bytes of a stack are copied, where it has as many. Each warning is given once.
+    pub fn new(pid: u32, copied: u32, warn: &Warn) -> Self {
         let mut walker = Self {
             pid,
             unwinder: Unwinder::new(),
@@ -80,45 +107,47 @@ impl StackWalker {
             known: BTreeMap::new(),
             tables: Vec::new(),
             table_bytes: 0,
-            asked: Instant::now(),
+            last_read: Instant::now(),
             spent: Duration::ZERO,
-            said: HashSet::new(),
+            warn: Arc::clone(warn),
+            warned: HashSet::new(),
         };
-        walker.ask();
+        walker.read_mappings();
         walker
     }
 
-    /// The addresses of a stack, the innermost first.
-    pub(super) fn walk(&mut self, stack: CopiedStack<'_>) -> Stack {
-        let [ip, sp, ..] = stack.registers;
+    /// The addresses of a stack: of its registers (instruction pointer, stack pointer, frame pointer, link register where
+    /// there is one) and its bytes from the stack pointer on.
+    pub fn walk(&mut self, stack_registers: [u64; 4], bytes: &[u8]) -> WalkedStack {
+        let [ip, sp, ..] = stack_registers;
         if self.spent >= WALKING {
-            self.say(format!("stacks took {} s to walk: what is behind them is left out", WALKING.as_secs()));
-            return Stack { addresses: vec![ip], end: StackEnd::Refused };
+            self.report(Warning::WalkedTooLong(WALKING));
+            return WalkedStack { addresses: vec![ip], end: StackEnd::Refused };
         }
-        let begun = Instant::now();
-        if self.place(ip).is_none() && self.asked.elapsed() > ASK_EVERY {
-            self.ask();
+        let start = Instant::now();
+        if self.place(ip).is_none() && self.last_read.elapsed() > READ_INTERVAL {
+            self.read_mappings();
         }
         // A stack whose copy is shorter was copied to its last byte.
-        let is_cut = stack.bytes.len() >= self.copied as usize;
+        let is_cut = bytes.len() >= self.copied as usize;
         let mut beyond = false;
         let mut read = |address: u64| {
             let at = address.checked_sub(sp).ok_or(())?;
-            let word = usize::try_from(at).ok().and_then(|at| stack.bytes.get(at..at.checked_add(8)?));
+            let word = usize::try_from(at).ok().and_then(|at| bytes.get(at..at.checked_add(8)?));
             beyond = word.is_none() && at < DEEPEST;
             word.ok_or(())?.try_into().map(u64::from_ne_bytes).map_err(|_| ())
         };
-        let mut registers = registers(stack.registers);
+        let mut registers = registers(stack_registers);
         let mut addresses = vec![ip];
         let mut at = FrameAddress::from_instruction_pointer(ip);
         let mut left = MAX_COST;
         let mut end = loop {
-            if addresses.len() >= STACK_DEPTH {
+            if addresses.len() >= MAX_ADDRESSES {
                 break StackEnd::TooDeep;
             }
             // What was found until then is right.
             if let Err(refused) = self.charge(at.address_for_lookup(), &mut left) {
-                self.say(refused);
+                self.report(refused);
                 break StackEnd::Refused;
             }
             match self.unwinder.unwind_frame(at, &mut registers, &mut self.cache, &mut read) {
@@ -134,10 +163,10 @@ impl StackWalker {
             }
         };
         if end == StackEnd::Unknown && beyond && is_cut {
-            end = StackEnd::NotCopied(self.copied);
+            end = StackEnd::NotCopied;
         }
-        self.spent += begun.elapsed();
-        Stack { addresses, end }
+        self.spent += start.elapsed();
+        WalkedStack { addresses, end }
     }
 
     /// The place that holds an address.
@@ -147,29 +176,29 @@ impl StackWalker {
     }
 
     /// Takes off what it costs to find the caller of this address; the error says why that is not done.
-    fn charge(&mut self, address: u64, left: &mut u32) -> Result<(), String> {
+    fn charge(&mut self, address: u64, left: &mut u32) -> Result<(), Warning> {
         let Some((_, Known { name, table: Some((base, table)), .. })) = self.place(address) else { return Ok(()) };
         let (name, base, table) = (Arc::clone(name), *base, *table);
         let Some(table) = self.tables.get_mut(table) else { return Ok(()) };
-        let cost = table.cost(address.wrapping_sub(base)).map_err(|fault| refusal(&name, &fault))?;
-        let too_much = || format!("{name}: its unwind table takes too long to follow: stacks end where it does");
-        *left = left.checked_sub(cost).ok_or_else(too_much)?;
+        let cost = table.cost(address.wrapping_sub(base));
+        let cost = cost.map_err(|source| Warning::Entry { file: name.to_string(), source })?;
+        *left = left.checked_sub(cost).ok_or_else(|| Warning::CostlyTable { file: name.to_string() })?;
         Ok(())
     }
 
-    /// Says something once.
-    fn say(&mut self, text: String) {
-        if !self.said.contains(&text) {
-            note(&text);
-            self.said.insert(text);
+    /// Gives a warning once.
+    #[expect(clippy::needless_pass_by_value, reason = "it is made where it is given")]
+    fn report(&mut self, warning: Warning) {
+        if self.warned.insert(warning.to_string()) {
+            (self.warn)(&warning);
         }
     }
 
     /// Adds the files that are mapped and not known yet.
-    fn ask(&mut self) {
-        self.asked = Instant::now();
+    fn read_mappings(&mut self) {
+        self.last_read = Instant::now();
         let Ok(process) = Process::open(Pid(self.pid)) else { return };
-        self.ask_for_vdso(&process);
+        self.read_vdso(&process);
         let mut new: HashMap<&Path, Vec<&Mapping>> = HashMap::new();
         for mapping in process.maps().all().iter().filter(|mapping| mapping.permissions.execute) {
             let known = self.known.get(&mapping.start.0).is_some_and(|known| known.inode == mapping.inode);
@@ -189,7 +218,7 @@ impl StackWalker {
     }
 
     /// The kernel's own library, which may make a call, too: `clock_gettime` of a clock that it can't read by itself.
-    fn ask_for_vdso(&mut self, process: &Process) {
+    fn read_vdso(&mut self, process: &Process) {
         let Some(mapping) = process.maps().all().iter().find(|mapping| is_vdso(mapping)) else { return };
         let range = mapping.start.0..mapping.end.0;
         if self.known.contains_key(&range.start) {
@@ -208,7 +237,7 @@ impl StackWalker {
         let name: Arc<str> = name.into();
         for (range, offset, inode) in places {
             if self.known.len() >= MAX_PLACES {
-                self.say(format!("the process has more than {MAX_PLACES} places of code: in the others stacks are walked by frame pointers"));
+                self.report(Warning::ManyPlaces(MAX_PLACES));
                 return;
             }
             let base = code_base(image, range, *offset);
@@ -227,7 +256,7 @@ impl StackWalker {
         let sections = FrameSections::find(image.data())?;
         let bytes = sections.frames.data.len().saturating_mul(2);
         if bytes > MAX_TABLES.saturating_sub(self.table_bytes) {
-            self.say(format!("{name}: there is no room for its unwind table ({bytes} bytes): stacks are walked by frame pointers there"));
+            self.report(Warning::NoRoom { file: name.to_owned(), bytes });
             return None;
         }
         match FrameTable::new(&sections) {
@@ -236,17 +265,12 @@ impl StackWalker {
                 self.tables.push(table);
                 Some(self.tables.len() - 1)
             }
-            Err(fault) => {
-                self.say(format!("{name}: {fault}: stacks are walked by frame pointers there"));
+            Err(source) => {
+                self.report(Warning::Table { file: name.to_owned(), source });
                 None
             }
         }
     }
-}
-
-/// Why a table is not followed.
-fn refusal(name: &str, fault: &FrameFault) -> String {
-    format!("{name}: {fault}: stacks end there")
 }
 
 /// Where the file's address 0 is in the process, if code of the file is mapped here.
@@ -304,7 +328,7 @@ mod tests {
         let words = [STACK + 16, SIGNATURE | 0x40_0100, 0, SIGNATURE | 0x40_0200];
         let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_ne_bytes()).collect();
         let registers = [0x10, STACK, STACK, SIGNATURE | 0x40_0300];
-        let stack = StackWalker::new(std::process::id(), 0x1000).walk(CopiedStack { registers, bytes: &bytes });
+        let stack = StackWalker::new(std::process::id(), 0x1000, &crate::ignore()).walk(registers, &bytes);
         assert_eq!(stack.addresses, [0x10, 0x40_0100, 0x40_0200]);
     }
 }

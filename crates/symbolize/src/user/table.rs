@@ -20,7 +20,7 @@ pub(super) struct Table {
 /// A function of a file.
 #[derive(Clone, Copy)]
 struct Function {
-    /// Where it begins, as an offset in the file.
+    /// Its first byte, as an offset in the file.
     offset: u64,
     /// Its address in the file's own terms.
     vaddr: u64,
@@ -34,7 +34,7 @@ struct Function {
 /// The function at a place of a file.
 pub(super) struct Found<'a> {
     pub(super) name: &'a str,
-    /// How far behind its begin the place is.
+    /// How many bytes behind its first the place is.
     pub(super) distance: u64,
     /// The place as an address in the file's own terms.
     pub(super) vaddr: u64,

@@ -1,23 +1,23 @@
-//! Debug files that are not where they belong.
+//! Separate debug files, also in directories that the user names.
 
 use std::path::PathBuf;
 
 use host::{ElfFile, FilePlace, HostError};
 
-/// The folders of `--debuginfo`, where debug files are looked for that are not where they belong.
+/// Directories in which debug files are looked for that are not at their usual place.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DebugFolders(pub(crate) Vec<PathBuf>);
+pub struct DebugFolders(pub Vec<PathBuf>);
 
 impl DebugFolders {
-    /// The file that a file's symbols were moved to: where it belongs, or else `NAME.debug` in one of the folders.
-    /// A folder that is not absolute may be meant from the file's own, as in other tools. A debug file of another build is
-    /// none, where both say which they are of.
-    pub(crate) fn debug_file(&self, file: &ElfFile) -> Option<ElfFile> {
+    /// The debug file that holds a file's symbols: at its usual place, or else `NAME.debug` in one of the directories.
+    /// A relative directory may be meant from the file's own, as in other tools. Where both files have a build ID, they must
+    /// be the same.
+    pub fn debug_file(&self, file: &ElfFile) -> Option<ElfFile> {
         file.debug_file().or_else(|| self.find(file, FilePlace::load_symbols))
     }
 
     /// The same file with its debug information.
-    pub(crate) fn debug_information(&self, file: &ElfFile) -> Option<ElfFile> {
+    pub fn debug_information(&self, file: &ElfFile) -> Option<ElfFile> {
         file.debug_information().or_else(|| self.find(file, FilePlace::load_debug))
     }
 

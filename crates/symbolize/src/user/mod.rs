@@ -1,5 +1,5 @@
-//! The functions behind addresses of processes: from what a process has mapped and from its files' symbol tables. Scripts
-//! and stacks of system calls share it.
+//! The functions at addresses of processes: from what a process has mapped and from its files' symbol tables. Scripts
+//! and stacks of system calls share them.
 
 mod folders;
 mod lines;
@@ -11,14 +11,15 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use bt_runtime::Symbol;
 use host::{FilePlace, Pid, Process, VDSO};
 use probes::ProcAddr;
 use probes::elf::ElfKind;
 use probes::maps::{Backing, Mapping};
 use probes::symbols::demangle;
 
-pub(crate) use folders::DebugFolders;
+use crate::{Symbol, Warn};
+
+pub use folders::DebugFolders;
 use lines::Lines;
 use recent::Recent;
 use table::Table;
@@ -32,22 +33,31 @@ const PROCESSES: usize = 16 << 20;
 const FUNCTIONS: usize = 64 << 20;
 /// How much memory debug information takes at most, in bytes: that of a program of some hundred megabytes.
 const LINES: usize = 512 << 20;
-/// A process is looked at again for an address that it did not have after so many times what the last look took: stacks
-/// without frame pointers are full of such addresses, and a process of thousands of threads takes milliseconds to look at.
-const LOOK_AGAIN: u32 = 10;
+/// A process is read again for an address that it did not have, but not before this many times what the last reading took:
+/// stacks without frame pointers are full of such addresses, and a process of thousands of threads takes milliseconds to read.
+const RETRY_FACTOR: u32 = 10;
 
-/// Symbols of processes; files and processes are read when they are first asked for.
-pub(crate) struct UserSymbols {
-    demangle: bool,
-    /// How long source files and lines, and with them inlined functions, may be looked for in all; none if they are not
-    /// wanted.
-    lines: Option<Duration>,
-    /// How long that has taken.
+/// What is looked for.
+#[derive(Clone, Debug, Default)]
+pub struct SymbolOptions {
+    /// Whether names are shown as their authors wrote them, not as the compiler encoded them.
+    pub demangle: bool,
+    /// How long source lines, and with them inlined functions, may be looked for in all; nothing if they are not wanted.
+    pub lines: Option<Duration>,
+    /// Files in which the functions of processes are looked for that have ended: those that user probes are in.
+    pub probed: Vec<PathBuf>,
+    /// Where debug files are looked for as well.
+    pub folders: DebugFolders,
+}
+
+/// Symbols of processes; files and processes are read when they are first asked for. What was not asked for the longest is
+/// forgotten where it would take too much memory.
+pub struct UserSymbols {
+    options: SymbolOptions,
+    warn: Warn,
+    /// How long source lines were looked for.
     spent: Cell<Duration>,
-    /// The files that user probes are in: where the functions of processes are looked for that are gone.
-    probed: Vec<PathBuf>,
-    folders: DebugFolders,
-    processes: RefCell<Recent<u32, Look>>,
+    processes: RefCell<Recent<u32, CachedProcess>>,
     files: RefCell<Recent<FileName, Table>>,
     /// The source lines of files, by their names as ours; none where there are none.
     debug: RefCell<Recent<FilePlace, Option<Lines>>>,
@@ -56,20 +66,20 @@ pub(crate) struct UserSymbols {
 /// A file by its path and its inode number, which is 0 where it is not known: containers have different files of a name.
 type FileName = (PathBuf, u64);
 
-/// What was seen of a process.
-struct Look {
+/// A process as it was when it was read.
+struct CachedProcess {
     /// None if it was gone.
     process: Option<Process>,
-    /// When it is worth another look.
+    /// When it is worth reading again.
     stale: Instant,
 }
 
-impl Look {
-    fn at(pid: u32) -> Self {
-        let began = Instant::now();
+impl CachedProcess {
+    fn read(pid: u32) -> Self {
+        let start = Instant::now();
         let process = Process::open(Pid(pid)).ok();
         let now = Instant::now();
-        Self { process, stale: now + (now - began) * LOOK_AGAIN }
+        Self { process, stale: now + (now - start) * RETRY_FACTOR }
     }
 
     /// How much memory it takes, in bytes.
@@ -81,13 +91,12 @@ impl Look {
 }
 
 impl UserSymbols {
-    pub(crate) fn new(demangle: bool, lines: Option<Duration>, probed: Vec<PathBuf>, folders: DebugFolders) -> Self {
+    /// Reads nothing yet. Warnings are given at most once for each file.
+    pub fn new(options: SymbolOptions, warn: Warn) -> Self {
         Self {
-            demangle,
-            lines,
+            options,
+            warn,
             spent: Cell::default(),
-            probed,
-            folders,
             processes: RefCell::new(Recent::new(PROCESSES)),
             files: RefCell::new(Recent::new(FUNCTIONS)),
             debug: RefCell::new(Recent::new(LINES)),
@@ -95,50 +104,50 @@ impl UserSymbols {
     }
 
     /// The functions at an address of a process, the innermost first.
-    pub(crate) fn at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
-        let look = self.look(pid);
-        let Some(known) = &look.process else { return self.in_probed(address) };
+    pub fn at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
+        let cached = self.cached(pid);
+        let Some(known) = &cached.process else { return self.in_probed(address) };
         self.in_process(known, address).or_else(|| {
             // It may have mapped more since, or run another program.
-            if Instant::now() < look.stale {
+            if Instant::now() < cached.stale {
                 return None;
             }
-            let fresh = Rc::new(Look::at(pid));
+            let fresh = Rc::new(CachedProcess::read(pid));
             self.keep(pid, &fresh);
             self.in_process(fresh.process.as_ref()?, address)
         })
     }
 
-    /// The same, as it was when it was last remembered: the process is not looked at again for what it mapped since.
-    pub(crate) fn known_at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
-        self.in_process(self.look(pid).process.as_ref()?, address)
+    /// The same, from what the process had mapped when it was last remembered.
+    pub fn known_at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
+        self.in_process(self.cached(pid).process.as_ref()?, address)
     }
 
-    /// Looks at a process while it is there.
-    pub(crate) fn remember(&self, pid: u32) {
-        self.keep(pid, &Rc::new(Look::at(pid)));
+    /// Reads what a process has mapped now, so that its symbols can be found when it has ended.
+    pub fn remember(&self, pid: u32) {
+        self.keep(pid, &Rc::new(CachedProcess::read(pid)));
     }
 
-    /// Remembers what was seen of a process, unless it was gone: then what was seen before is worth more.
-    fn keep(&self, pid: u32, look: &Rc<Look>) {
-        if look.process.is_some() {
-            self.processes.borrow_mut().insert(pid, Rc::clone(look), look.memory());
+    /// Remembers a process as it is now, unless it is gone: then what is known from before is worth more.
+    fn keep(&self, pid: u32, cached: &Rc<CachedProcess>) {
+        if cached.process.is_some() {
+            self.processes.borrow_mut().insert(pid, Rc::clone(cached), cached.memory());
         }
     }
 
-    fn look(&self, pid: u32) -> Rc<Look> {
+    fn cached(&self, pid: u32) -> Rc<CachedProcess> {
         let known = self.processes.borrow_mut().get(&pid);
         known.unwrap_or_else(|| {
-            let look = Rc::new(Look::at(pid));
-            self.processes.borrow_mut().insert(pid, Rc::clone(&look), look.memory());
-            look
+            let cached = Rc::new(CachedProcess::read(pid));
+            self.processes.borrow_mut().insert(pid, Rc::clone(&cached), cached.memory());
+            cached
         })
     }
 
     /// The function at an address of a process that is gone, in the files that probes are in: where they are at fixed
     /// addresses, by themselves or for want of randomization.
     fn in_probed(&self, address: u64) -> Option<Vec<Symbol>> {
-        self.probed.iter().find_map(|path| {
+        self.options.probed.iter().find_map(|path| {
             let file = FilePlace::at(path);
             let (table, offset) = {
                 let loaded = file.load_notes().ok()?;
@@ -146,7 +155,7 @@ impl UserSymbols {
                 let base = if image.kind() == ElfKind::Fixed { 0 } else { PLAIN_BASE };
                 let vaddr = probes::ElfVaddr(address.checked_sub(base)?);
                 (
-                    self.table_of(path, 0, || Table::read(&file, &self.folders)),
+                    self.table_of(path, 0, || Table::read(&file, &self.options.folders)),
                     image.address_map().to_offset(vaddr).ok()?,
                 )
             };
@@ -169,21 +178,21 @@ impl UserSymbols {
         let found = table.at(offset)?;
         let module = Some(path.display().to_string());
         let own = Symbol { name: self.shown(found.name), offset: found.distance, module, ..Symbol::default() };
-        let debug = table.debug.as_ref().filter(|_| self.lines.is_some() && !self.is_time_up());
+        let debug = table.debug.as_ref().filter(|_| self.options.lines.is_some() && !self.is_time_up());
         let Some(debug) = debug else { return Some(vec![own]) };
-        let begun = Instant::now();
+        let start = Instant::now();
         let symbols = match &*self.lines_of(debug) {
             Some(lines) => lines.of(own, found.vaddr, |name| self.shown(name)),
             None => vec![own],
         };
-        self.spent.set(self.spent.get() + begun.elapsed());
+        self.spent.set(self.spent.get() + start.elapsed());
         Some(symbols)
     }
 
     fn lines_of(&self, place: &FilePlace) -> Rc<Option<Lines>> {
         let known = self.debug.borrow_mut().get(place);
         known.unwrap_or_else(|| {
-            let lines = Rc::new(Lines::read(place));
+            let lines = Rc::new(Lines::read(place, &self.warn));
             let memory = lines.as_ref().as_ref().map_or(0, Lines::memory);
             self.debug.borrow_mut().insert(place.clone(), Rc::clone(&lines), memory + size_of::<Lines>());
             lines
@@ -192,19 +201,19 @@ impl UserSymbols {
 
     /// A name as it is wanted: as its author wrote it, or as the compiler did.
     fn shown(&self, name: &str) -> String {
-        let demangled = if self.demangle { demangle(name) } else { None };
+        let demangled = if self.options.demangle { demangle(name) } else { None };
         demangled.unwrap_or_else(|| name.to_owned())
     }
 
     /// Whether the time for lines is up: addresses since then have their function only.
-    pub(crate) fn is_time_up(&self) -> bool {
-        self.lines.is_some_and(|most| self.spent.get() >= most)
+    pub fn is_time_up(&self) -> bool {
+        self.options.lines.is_some_and(|most| self.spent.get() >= most)
     }
 
     /// The file that a process has mapped at an address, and the offset in it.
-    pub(crate) fn place(&self, pid: u32, address: u64) -> Option<(PathBuf, u64)> {
-        let look = self.look(pid);
-        let (mapping, offset) = look.process.as_ref()?.maps().to_file(ProcAddr(address))?;
+    pub fn place(&self, pid: u32, address: u64) -> Option<(PathBuf, u64)> {
+        let cached = self.cached(pid);
+        let (mapping, offset) = cached.process.as_ref()?.maps().to_file(ProcAddr(address))?;
         Some((mapping.file()?.to_owned(), offset.0))
     }
 
@@ -216,9 +225,9 @@ impl UserSymbols {
             } else {
                 process.libraries().into_iter().find(|place| place.path() == path)
             };
-            let own = place.and_then(|place| Table::read(&place, &self.folders));
+            let own = place.and_then(|place| Table::read(&place, &self.options.folders));
             // The process may be gone, and its files with it in /proc; the path is most often still that file.
-            own.or_else(|| Table::read(&FilePlace::reported(path, inode), &self.folders))
+            own.or_else(|| Table::read(&FilePlace::reported(path, inode), &self.options.folders))
         })
     }
 

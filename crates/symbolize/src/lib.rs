@@ -1,0 +1,18 @@
+//! Names for addresses. [`UserSymbols`] finds the functions at addresses of processes, with inlined functions and source lines
+//! where they are wanted; [`KernelSymbols`] those of the kernel; [`StackWalker`] the addresses of a copied stack.
+//!
+//! Files are read through `host`, which holds them to regular files of bounded size; what their tables may cost is bounded by
+//! `typeinfo`. Nothing is printed: what is left out is reported as a [`Warning`] to the caller's function. Names come as files
+//! have them; whoever prints them escapes them.
+#![forbid(unsafe_code)]
+
+mod symbol;
+mod unwind;
+mod user;
+mod warning;
+
+pub use host::KernelSymbols;
+pub use symbol::{SourcePlace, Symbol};
+pub use unwind::{MAX_ADDRESSES, StackEnd, StackWalker, WalkedStack};
+pub use user::{DebugFolders, SymbolOptions, UserSymbols};
+pub use warning::{Warn, Warning, ignore};

@@ -1,0 +1,88 @@
+//! What is left out, for whoever asked.
+
+use std::fmt::{self, Display, Formatter};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use typeinfo::{FrameFault, TypeError};
+
+/// Takes warnings as they come.
+pub type Warn = Arc<dyn Fn(&Warning) + Send + Sync>;
+
+/// Takes warnings and does nothing with them.
+pub fn ignore() -> Warn {
+    Arc::new(|_| {})
+}
+
+/// Something that is left out of names or of stacks. Its text is one line, in which names of files are escaped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Warning {
+    /// A file's debug information is not looked through, since that would cost too much.
+    NoLines {
+        /// The file, escaped.
+        file: String,
+        /// Why.
+        source: TypeError,
+    },
+    /// Stacks are not walked any more: walking them has taken this long in all.
+    WalkedTooLong(Duration),
+    /// A file's unwind table takes too long to follow.
+    CostlyTable {
+        /// The file, escaped.
+        file: String,
+    },
+    /// An entry of a file's unwind table is not followed.
+    Entry {
+        /// The file, escaped.
+        file: String,
+        /// Why.
+        source: FrameFault,
+    },
+    /// A file's unwind table is not used.
+    Table {
+        /// The file, escaped.
+        file: String,
+        /// Why.
+        source: FrameFault,
+    },
+    /// A file's unwind table is not used: too many bytes are kept already.
+    NoRoom {
+        /// The file, escaped.
+        file: String,
+        /// How many bytes it would take.
+        bytes: usize,
+    },
+    /// The process has more places of code than are kept, which are this many.
+    ManyPlaces(usize),
+}
+
+impl Display for Warning {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLines { file, source } => write!(f, "{file}: functions are shown without lines: {source}"),
+            Self::WalkedTooLong(time) => {
+                write!(f, "stacks took {} s to walk: what is behind them is left out", time.as_secs())
+            }
+            Self::CostlyTable { file } => {
+                write!(f, "{file}: its unwind table takes too long to follow: stacks end where it does")
+            }
+            Self::Entry { file, source } => write!(f, "{file}: {source}: stacks end there"),
+            Self::Table { file, source } => write!(f, "{file}: {source}: stacks are walked by frame pointers there"),
+            Self::NoRoom { file, bytes } => write!(
+                f,
+                "{file}: there is no room for its unwind table ({bytes} bytes): stacks are walked by frame pointers there"
+            ),
+            Self::ManyPlaces(most) => write!(
+                f,
+                "the process has more than {most} places of code: in the others stacks are walked by frame pointers"
+            ),
+        }
+    }
+}
+
+/// A file's name as it may be printed.
+pub(crate) fn printable(path: &Path) -> String {
+    printable::path(path)
+}
