@@ -3,6 +3,7 @@
 //! | module | pass or data |
 //! |---|---|
 //! | [`facts`] | what it asks of the target |
+//! | `internal` | states that should be impossible |
 //! | [`language`] | the names that it knows |
 //! | `settings` | the script's settings |
 //! | `resolve` | attach points to places |
@@ -23,6 +24,7 @@ pub mod facts;
 mod fold;
 mod headers;
 mod hir;
+mod internal;
 pub mod language;
 mod mentions;
 mod probe;

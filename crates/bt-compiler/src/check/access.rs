@@ -137,6 +137,9 @@ impl Check<'_, '_> {
             (None, kind) => {
                 let base = Ex { kind, ..base };
                 let ty = self.ty_in(field.ty, self.context.space);
+                if ty.is_unknown() {
+                    return self.wrong(span, "a value of this type can't be read");
+                }
                 let (bits, offset) = match field.bit_access() {
                     Some(bits) => (Some(bits), bits.byte_offset),
                     None => (None, field.byte_offset()),

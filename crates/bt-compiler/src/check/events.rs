@@ -297,7 +297,7 @@ impl Check<'_, '_> {
             return self.wrong(call.args[2].span, "find() puts the value into a variable");
         };
         let Some(ty) = self.map_read_type(map) else {
-            return Ex::new(Ty::Bool, ExKind::Error, call.span);
+            return self.unreadable(map, call.span);
         };
         let is_scalar = matches!(self.map(map).value, Some(MapHolds::Scalar(_)));
         let there = Ex::new(Ty::Bool, ExKind::HasKey { map, key: Box::new(key.clone()) }, call.span);

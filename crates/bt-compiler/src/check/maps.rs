@@ -95,20 +95,21 @@ impl Check<'_, '_> {
         let key = Box::new(key);
         match self.map(id).value.clone() {
             Some(MapHolds::Scalar(ty)) => Ex::new(ty, ExKind::MapGet { map: id, key }, span),
-            Some(MapHolds::Agg(agg)) => {
-                if let Some(ty) = agg.read_type() {
-                    Ex::new(ty, ExKind::AggGet { map: id, key }, span)
-                } else {
-                    let holds = agg.name();
-                    self.wrong_hint(
-                        span,
-                        format!("a value of type '{holds}' can't be used in an expression"),
-                        "print() can show it",
-                    )
-                }
-            }
-            None => Ex::error(span),
+            Some(MapHolds::Agg(agg)) => match agg.read_type() {
+                Some(ty) => Ex::new(ty, ExKind::AggGet { map: id, key }, span),
+                None => self.unreadable(id, span),
+            },
+            None => self.impossible(span, "a map that holds nothing and did before"),
         }
+    }
+
+    /// That what the map holds is no single value.
+    pub(super) fn unreadable(&mut self, map: MapId, span: Span) -> Ex {
+        let Some(MapHolds::Agg(agg)) = &self.map(map).value else {
+            return self.impossible(span, "a map whose value can't be read and is no aggregation");
+        };
+        let message = format!("a value of type '{}' can't be used in an expression", agg.name());
+        self.wrong_hint(span, message, "print() can show it")
     }
 
     /// `@map[keys] = value`, and with an operator.
@@ -208,7 +209,7 @@ impl Check<'_, '_> {
             _ => self.hold(id, if signed { &I64 } else { &U64 }, span),
         }
         let ty = self.map_read_type(id).unwrap_or(I64);
-        let by = by * self.step_of(&ty);
+        let by = by.wrapping_mul(self.step_of(&ty));
         Ex::new(ty, ExKind::StepMap { map: id, key: Box::new(key), by, post }, span)
     }
 

@@ -203,7 +203,7 @@ impl Check<'_, '_> {
         let (family, value) = match (values.next(), values.next()) {
             (Some(family), Some(value)) => (Some(family), value),
             (Some(value), None) => (None, value),
-            _ => return Ex::error(call.span),
+            _ => return self.impossible(call.span, "a call without its arguments"),
         };
         let fun = match &value.ty {
             Ty::Unknown => return Ex::new(Ty::Inet, ExKind::Error, call.span),

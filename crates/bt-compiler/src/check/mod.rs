@@ -36,6 +36,7 @@ use bt_lang::{Diagnostic, Span};
 use typeinfo::{NameKind, TypeRef, TypeStore};
 
 use super::hir::{Ex, MapId, St, VarId};
+use super::internal::Impossible;
 use super::probe::Context;
 use super::ty::{Agg, Ty};
 use crate::facts::TargetFacts;
@@ -118,6 +119,10 @@ pub(crate) struct Shared<'f> {
     pub(crate) last_round: bool,
     /// What this round has made so far.
     pub(crate) made: Made,
+    /// How many errors the last round has met, those included that say no more than others and are not kept.
+    pub(crate) refused: usize,
+    /// The first state that should have been impossible.
+    pub(crate) impossible: Option<Impossible>,
 }
 
 /// A layout, and how many fields it shows, those of its own structs included.
@@ -230,6 +235,13 @@ impl<'c, 'f> Check<'c, 'f> {
         Ex::error(span)
     }
 
+    /// Records a state that the parser or this pass has ruled out, and gives an expression in its place.
+    #[track_caller]
+    fn impossible(&mut self, span: Span, what: &'static str) -> Ex {
+        self.shared.internal(Impossible::new(what, span));
+        Ex::error(span)
+    }
+
     /// Tells a diagnostic, and which calls of macros led to its place.
     fn tell(&mut self, diagnostic: Diagnostic) {
         let label = |diagnostic: Diagnostic, caller: &Span| diagnostic.with_label(*caller, "expanded from");
@@ -280,9 +292,18 @@ const MAX_DIAGNOSTICS: usize = 100;
 impl Shared<'_> {
     /// Keeps a diagnostic, unless this round is not the last or one was told of its place.
     pub(crate) fn tell(&mut self, diagnostic: Diagnostic) {
+        self.refused += usize::from(self.last_round && diagnostic.is_error());
         let told = |other: &Diagnostic| other.span == diagnostic.span && other.severity == diagnostic.severity;
         if self.last_round && !self.diagnostics.iter().any(told) {
             self.keep(diagnostic);
+        }
+    }
+
+    /// Keeps a mistake of the compiler's. In rounds before the last one types are not known yet.
+    pub(crate) fn internal(&mut self, impossible: Impossible) {
+        if self.last_round && self.impossible.is_none() {
+            self.diagnostics.push(impossible.diagnostic());
+            self.impossible = Some(impossible);
         }
     }
 

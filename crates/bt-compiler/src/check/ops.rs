@@ -34,7 +34,10 @@ impl Check<'_, '_> {
 
     pub(super) fn logic(&mut self, op: BinaryOp, left: Ex, right: Ex, span: Span) -> Ex {
         if let (Some(l), Some(r)) = (left.constant(), right.constant()) {
-            return Ex::int(fold::binary(op, l, r, false).unwrap_or(0), Ty::Bool, span);
+            return match fold::binary(op, l, r, false) {
+                Some(known) => Ex::int(known, Ty::Bool, span),
+                None => self.impossible(span, "a logical operation of constants without a result"),
+            };
         }
         let kind = ExKind::Binary { op, left: Box::new(left), right: Box::new(right), signed: false };
         Ex::new(Ty::Bool, kind, span)
@@ -90,7 +93,7 @@ impl Check<'_, '_> {
     fn move_pointer(&mut self, op: BinaryOp, pointer: Ex, by: Ex, span: Span) -> Ex {
         let ty = pointer.ty.clone();
         let Ty::Ptr { to, .. } = ty else {
-            return Ex::error(span);
+            return self.impossible(span, "a pointer that is none");
         };
         let size = if to.is_void() { 1 } else { self.shared.types.size_of(to).unwrap_or(1).max(1) };
         let step = arithmetic(BinaryOp::Mul, by, Ex::int(size, I64, span), span);
@@ -121,7 +124,7 @@ impl Check<'_, '_> {
                 let ExKind::Var(var) = value.kind else {
                     return value;
                 };
-                let by = by * self.step_of(&value.ty);
+                let by = by.wrapping_mul(self.step_of(&value.ty));
                 if !matches!(value.ty, Ty::Int { .. } | Ty::Ptr { .. }) {
                     let name = self.type_name(&value.ty);
                     return self.wrong(span, format!("++ and -- can't be used on a value of type '{name}'"));

@@ -119,8 +119,26 @@ impl Check<'_, '_> {
         self.shared.ty_in(ty, space)
     }
 
-    /// A type as written.
+    /// A type as written. One of whose values nothing is known, not even a size, is refused.
     pub(super) fn ast_type(&mut self, ty: &ast::Type) -> Ty {
+        let before = self.shared.refused;
+        let found = self.any_type(ty);
+        if self.shared.refused == before { self.complete(found, ty.span) } else { found }
+    }
+
+    /// A type of which values can be made; others are refused.
+    fn complete(&mut self, found: Ty, span: Span) -> Ty {
+        if found.is_unknown() {
+            self.wrong_hint(
+                span,
+                "this type is incomplete, or too large: values of it have no known size",
+                "define it in the script, or use a pointer to it",
+            );
+        }
+        found
+    }
+
+    fn any_type(&mut self, ty: &ast::Type) -> Ty {
         match &ty.kind {
             AstKind::Error | AstKind::Function | AstKind::Inline(_) | AstKind::InlineEnum(_) => Ty::Unknown,
             AstKind::Name(name) => self.named_type(name, ty.span),
@@ -295,7 +313,8 @@ impl Check<'_, '_> {
                 if let ExprKind::Ident(name) = &expr.kind
                     && let Some(ty) = self.c_name(name)
                 {
-                    return self.ty_in(ty, self.context.space);
+                    let found = self.ty_in(ty, self.context.space);
+                    return self.complete(found, expr.span);
                 }
                 if let ExprKind::Map(map) = &expr.kind
                     && map.keys.is_empty()

@@ -17,11 +17,12 @@ pub(crate) const ZEROS: &str = "zeros";
 pub(super) const IF_NEW: i32 = 1;
 
 impl Emitter<'_> {
-    fn agg(&self, map: MapId) -> Agg {
-        match &self.shared.maps[map].value {
-            Some(MapHolds::Agg(agg)) => agg.clone(),
-            _ => Agg::Count,
+    fn agg(&mut self, map: MapId) -> Agg {
+        if let Some(MapHolds::Agg(agg)) = &self.shared.maps[map].value {
+            return agg.clone();
         }
+        self.impossible("an aggregation of a map that holds none");
+        Agg::Count
     }
 
     /// `@map[key] = sum(value)` and the like.

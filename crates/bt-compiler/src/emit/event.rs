@@ -34,6 +34,7 @@ impl Emitter<'_> {
             args.iter().enumerate().map(|(index, arg)| self.make_ready(arg, index < early)).collect();
         let shared = self.shared;
         let Some(action) = shared.actions.get(number) else {
+            self.impossible("an event that nobody has declared");
             return;
         };
         let shown = matches!(
@@ -105,6 +106,7 @@ impl Emitter<'_> {
         let Some(bt_abi::ValueType::Array { element, count }) =
             self.shared.actions.get(number).and_then(|action| action.fields.first()).map(|field| &field.ty)
         else {
+            self.impossible("join without its array of strings");
             return;
         };
         let (size, count) = (element.size(), *count);

@@ -22,7 +22,7 @@ const ARM_STATE: i16 = 264;
 
 impl Emitter<'_> {
     /// r0 = a number that a helper gives.
-    pub(super) fn fun(&mut self, fun: Fun, args: &[Ex], ty: &Ty) {
+    pub(super) fn fun(&mut self, fun: Fun, args: &[Ex]) {
         match fun {
             Fun::Pid | Fun::Tid => self.own_id(fun == Fun::Pid),
             Fun::PidTid => self.helper(Helper::GET_CURRENT_PID_TGID),
@@ -56,19 +56,25 @@ impl Emitter<'_> {
             }
             Fun::SocketCookie => self.socket_cookie(args),
             Fun::StrLen => {
-                if let Some(text) = args.first() {
+                if let Some(text) = self.first(args) {
                     self.strlen(text);
                 }
             }
-            Fun::Contains => {
-                if let [text, part] = args {
-                    self.contains(text, part);
-                }
-            }
-            _ => {
-                let _ = ty;
-                self.asm.mov(R0, 0);
-            }
+            Fun::Contains => match args {
+                [text, part] => self.contains(text, part),
+                _ => self.impossible("strcontains without its two arguments"),
+            },
+            Fun::Comm
+            | Fun::ReadStr(_)
+            | Fun::CutStr
+            | Fun::ReadBuf(_)
+            | Fun::Stack
+            | Fun::Usym
+            | Fun::Inet4
+            | Fun::InetBytes
+            | Fun::InetFamily
+            | Fun::Mac(_)
+            | Fun::Path => self.impossible("a function that gives a value in memory where a number is wanted"),
         }
     }
 
@@ -76,12 +82,19 @@ impl Emitter<'_> {
         self.asm.call(helper);
     }
 
+    /// The first argument, which the checker has counted.
+    #[track_caller]
+    pub(super) fn first<'e>(&mut self, args: &'e [Ex]) -> Option<&'e Ex> {
+        if args.is_empty() {
+            self.impossible("a function without its argument");
+        }
+        args.first()
+    }
+
+    /// r0 = the first argument.
     fn argument(&mut self, args: &[Ex]) {
-        match args.first() {
-            Some(arg) => self.scalar(arg),
-            None => {
-                self.asm.mov(R0, 0);
-            }
+        if let Some(arg) = self.first(args) {
+            self.scalar(arg);
         }
     }
 
@@ -152,7 +165,12 @@ impl Emitter<'_> {
             2 => SwapBits::B16,
             4 => SwapBits::B32,
             8 => SwapBits::B64,
-            _ => return,
+            // There is nothing to swap in a byte.
+            1 => return,
+            _ => {
+                self.impossible("a number of a size that no machine has");
+                return;
+            }
         };
         self.asm.swap(ByteOrder::Big, bits, R0);
     }
@@ -179,11 +197,11 @@ impl Emitter<'_> {
             }
             Fun::Inet4 | Fun::InetBytes | Fun::InetFamily => self.inet(fun, args, place),
             Fun::Mac(space) => {
-                if let Some(addr) = args.first() {
+                if let Some(addr) = self.first(args) {
                     self.read_value(addr, space, 6, place);
                 }
             }
-            _ => self.zero(place, to.size()),
+            _ => self.impossible("a function that gives a number where a value in memory is wanted"),
         }
     }
 
@@ -195,6 +213,7 @@ impl Emitter<'_> {
 
     fn stack_trace(&mut self, to: &Ty, place: Place) {
         let Ty::Stack { user, mode, depth } = to else {
+            self.impossible("a stack that is no stack");
             return;
         };
         let head = if *user {
@@ -255,7 +274,7 @@ impl Emitter<'_> {
                 self.scalar(value);
                 self.store(place.at(4), Size::W, R0);
             }
-            _ => {}
+            _ => self.impossible("ntop without its arguments"),
         }
     }
 }

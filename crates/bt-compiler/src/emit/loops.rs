@@ -163,6 +163,7 @@ impl Emitter<'_> {
         let parts = self.body.vars[var].ty.parts();
         let parts: Vec<(u32, Ty)> = parts.into_iter().map(|(_, offset, ty)| (offset, ty.clone())).collect();
         let [(key_offset, key), (value_offset, value)] = parts.as_slice() else {
+            self.impossible("a loop over a map whose variable is no pair");
             return;
         };
         let mut name = String::new();
@@ -243,7 +244,7 @@ impl Emitter<'_> {
                 match (&literal, other) {
                     (Some(bytes), _) => emitter.match_literal(bytes, no),
                     (None, Some(other)) => emitter.match_text(place, other, (room, size), no),
-                    (None, None) => {}
+                    (None, None) => emitter.impossible("a part of a string that is neither literal nor value"),
                 }
                 emitter.asm.store(Size::DW, R6.at(found), 1).bind(end).mov(R0, 1).exit();
                 // Behind its end a string has nothing.

@@ -7,7 +7,7 @@ use super::Emitter;
 use super::place::{Base, Place};
 use crate::check::MapHolds;
 use crate::hir::{Ex, MapId};
-use crate::ty::Ty;
+use crate::ty::{Ty, U64};
 
 /// The kernel's name of a script's map.
 pub(crate) fn bpf_name(map: &str) -> String {
@@ -20,8 +20,12 @@ pub(crate) fn key_size(key: &Ty) -> u32 {
 }
 
 impl Emitter<'_> {
-    pub(super) fn key_type(&self, map: MapId) -> Ty {
-        self.shared.maps[map].key.clone().unwrap_or(Ty::Void)
+    pub(super) fn key_type(&mut self, map: MapId) -> Ty {
+        if let Some(key) = &self.shared.maps[map].key {
+            return key.clone();
+        }
+        self.impossible("a map whose key has no type");
+        Ty::Void
     }
 
     pub(super) fn load_map(&mut self, map: MapId) {
@@ -89,11 +93,12 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    pub(super) fn value_type(&self, map: MapId) -> Ty {
-        match &self.shared.maps[map].value {
-            Some(MapHolds::Scalar(ty)) => ty.clone(),
-            _ => Ty::Int { size: 8, signed: false },
+    pub(super) fn value_type(&mut self, map: MapId) -> Ty {
+        if let Some(MapHolds::Scalar(ty)) = &self.shared.maps[map].value {
+            return ty.clone();
         }
+        self.impossible("a value of a map that holds an aggregation, or nothing");
+        U64
     }
 
     pub(super) fn set_map(&mut self, map: MapId, key: &Ex, value: &Ex) {

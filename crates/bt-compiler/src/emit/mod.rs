@@ -29,6 +29,7 @@ use bt_lang::Span;
 
 use super::check::{Body, Shared};
 use super::hir::Ex;
+use super::internal::Impossible;
 use super::probe::Context;
 use super::ty::Ty;
 use bt_abi::failure::Failures;
@@ -142,6 +143,9 @@ pub(crate) enum EmitError {
     /// A program has at most 256 functions (`BPF_MAX_SUBPROGS` of `linux/bpf_verifier.h`).
     #[error("it has more than {MAX_SUBS} loops")]
     Loops,
+    /// A mistake of the compiler.
+    #[error(transparent)]
+    Internal(#[from] Impossible),
 }
 
 /// How many callbacks a program may have.
@@ -270,6 +274,13 @@ impl<'a> Emitter<'a> {
     /// Notes why there will be no program.
     fn fail(&mut self, error: EmitError) {
         self.failed.get_or_insert(error);
+    }
+
+    /// Records a state that an earlier pass has ruled out. There will be no program, so it does not matter what is emitted from
+    /// here on.
+    #[track_caller]
+    fn impossible(&mut self, what: &'static str) {
+        self.fail(Impossible::new(what, self.at).into());
     }
 
     /// Runs with all temporary memory given back at the end.

@@ -20,32 +20,43 @@ impl Emitter<'_> {
             }
             ExKind::Binary { op: BinaryOp::Add, left, right, .. } => {
                 self.owned(left);
-                self.asm.add(R0, right.constant().unwrap_or(0) as i32);
+                let by = self.distance(right);
+                self.asm.add(R0, by);
             }
             ExKind::Fun(Fun::CurTask, _) => {
                 self.asm.call(Helper::GET_CURRENT_TASK_BTF);
             }
-            _ => self.scalar(ex),
+            ExKind::Ctx { .. } => self.scalar(ex),
+            _ => self.impossible("a pointer that the kernel can't follow"),
         }
     }
 
     /// r1 = the pointer; where it would be null before its last offset, to `none` with r0 = 0.
     fn owned_or(&mut self, ex: &Ex, none: bpf_insn::Label) {
         let (base, offset) = match &ex.kind {
-            ExKind::Binary { op: BinaryOp::Add, left, right, .. } => (&**left, right.constant().unwrap_or(0)),
+            ExKind::Binary { op: BinaryOp::Add, left, right, .. } => (&**left, self.distance(right)),
             _ => (ex, 0),
         };
         self.owned(base);
         self.asm.jump_if(R0, JumpOp::Eq, 0, none).mov(R1, R0);
         if offset != 0 {
-            self.asm.add(R1, offset as i32);
+            self.asm.add(R1, offset);
         }
+    }
+
+    /// How far into what a pointer leads to: the checker lets nothing but small constants through.
+    fn distance(&mut self, ex: &Ex) -> i32 {
+        if let Some(by) = ex.constant().and_then(|by| i32::try_from(by).ok()) {
+            return by;
+        }
+        self.impossible("a pointer of the kernel's, moved by what is no small constant");
+        0
     }
 
     /// `path(place)`: the kernel writes the name, and what it used besides, into memory of its own; the text is read from
     /// there. Of a name that is longer than its room the end is kept.
     pub(super) fn path(&mut self, args: &[Ex], size: u32, place: Place) {
-        let Some(ex) = args.first() else {
+        let Some(ex) = self.first(args) else {
             return;
         };
         self.zero(place, size);
@@ -78,7 +89,7 @@ impl Emitter<'_> {
 
     /// r0 = `socket_cookie(socket)`.
     pub(super) fn socket_cookie(&mut self, args: &[Ex]) {
-        if let Some(ex) = args.first() {
+        if let Some(ex) = self.first(args) {
             let none = self.asm.label("no socket");
             self.owned_or(ex, none);
             self.asm.call(Helper::GET_SOCKET_COOKIE).bind(none);

@@ -3,7 +3,7 @@
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, Reg, Size, SxSize};
 
-use super::Emitter;
+use super::{Emitter, scratch};
 use crate::ty::Ty;
 
 /// What a place is counted from.
@@ -53,16 +53,22 @@ pub(super) fn bytes(size: Size) -> u32 {
     }
 }
 
-pub(super) fn size_of(bytes: u32) -> Size {
-    match bytes {
-        1 => Size::B,
-        2 => Size::H,
-        4 => Size::W,
-        _ => Size::DW,
-    }
-}
-
 impl Emitter<'_> {
+    /// How a number of this size is loaded and stored.
+    #[track_caller]
+    pub(super) fn size_of(&mut self, bytes: u32) -> Size {
+        match bytes {
+            1 => Size::B,
+            2 => Size::H,
+            4 => Size::W,
+            8 => Size::DW,
+            _ => {
+                self.impossible("a number of a size that no machine has");
+                Size::DW
+            }
+        }
+    }
+
     /// The place's address in a register.
     pub(super) fn address(&mut self, place: Place, to: Reg) {
         match place.base {
@@ -85,8 +91,14 @@ impl Emitter<'_> {
                 spare
             }
         };
-        // Scratch memory and events are smaller than an offset can say.
-        (reg, i16::try_from(place.off).unwrap_or(i16::MAX))
+        let offset = i16::try_from(place.off).unwrap_or_else(|_| {
+            // A probe that needs more scratch memory than there can be is refused when it is emitted and the need is known.
+            if self.scratch_most <= scratch::MOST {
+                self.impossible("a place that is further away than an offset can say");
+            }
+            0
+        });
+        (reg, offset)
     }
 
     /// Stores r0 (or a constant) as so many bytes. Uses r1.
@@ -102,7 +114,7 @@ impl Emitter<'_> {
     }
 
     pub(super) fn load_at(&mut self, base: Reg, off: i16, ty: &Ty, to: Reg) {
-        let size = size_of(ty.size());
+        let size = self.size_of(ty.size());
         self.asm.load(size, to, base.at(off));
         if ty.is_signed() {
             self.sign(to, ty.size());
@@ -115,6 +127,7 @@ impl Emitter<'_> {
             1 => self.asm.sign_extend(reg, SxSize::B),
             2 => self.asm.sign_extend(reg, SxSize::H),
             4 => self.asm.sign_extend(reg, SxSize::W),
+            // It fills the register.
             _ => return,
         };
     }

@@ -5,7 +5,7 @@ use bpf_insn::{AluOp, Helper, JumpOp, Size};
 use probes::args::ArgSpec;
 use typeinfo::BitAccess;
 
-use super::place::{Base, Place, size_of};
+use super::place::{Base, Place};
 use super::{CONTEXT, Emitter};
 use crate::hir::{Ex, ExKind};
 use crate::ty::{Space, Ty};
@@ -192,7 +192,8 @@ impl Emitter<'_> {
             ExKind::At { addr, space } => self.read_value(addr, *space, size, to),
             _ if ex.ty.is_scalar() => {
                 self.scalar(ex);
-                self.store(to, size_of(size), R0);
+                let size = self.size_of(size);
+                self.store(to, size, R0);
             }
             _ => {
                 let from = self.own(ex);

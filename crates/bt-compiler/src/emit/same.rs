@@ -19,7 +19,10 @@ impl Emitter<'_> {
             if let (Ty::Str(_), Ty::Str(_)) = (&left.ty, &right.ty) {
                 emitter.same_text(left, right, u32::MAX, differ);
             } else {
-                let ty = left.ty.join(&right.ty).unwrap_or_else(|| left.ty.clone());
+                let Some(ty) = left.ty.join(&right.ty) else {
+                    emitter.impossible("a comparison of values of two forms");
+                    return;
+                };
                 let a = emitter.before(left, &ty, right);
                 let b = emitter.as_type(right, &ty);
                 emitter.same_value(&ty, a, b, differ);

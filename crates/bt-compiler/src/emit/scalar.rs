@@ -51,9 +51,7 @@ impl Emitter<'_> {
 
     fn number(&mut self, ex: &Ex) {
         match &ex.kind {
-            ExKind::Error => {
-                self.asm.mov(R0, 0);
-            }
+            ExKind::Error => self.impossible("an expression that was refused, and no diagnostic"),
             ExKind::Int(_) | ExKind::Ctx { .. } => self.simple(ex, R0),
             ExKind::Var(_) if ex.ty.is_scalar() => self.simple(ex, R0),
             ExKind::MapGet { map, key } => self.get_scalar(*map, key),
@@ -129,12 +127,12 @@ impl Emitter<'_> {
             }
             ExKind::StepVar { var, by, post } => self.step_var(*var, *by, *post),
             ExKind::StepMap { map, key, by, post } => self.step_map(*map, key, *by, *post),
-            ExKind::Fun(fun, args) => self.fun(*fun, args, &ex.ty),
+            ExKind::Fun(fun, args) => self.fun(*fun, args),
             ExKind::HasKey { map, key } => self.has_key(*map, key),
             ExKind::Delete { map, key } => self.delete(*map, key),
             ExKind::Len(map) => self.map_len(*map),
             ExKind::Str(_) | ExKind::Var(_) | ExKind::At { .. } | ExKind::Tuple(_) => {
-                self.asm.mov(R0, 0);
+                self.impossible("a value in memory where a number is wanted");
             }
         }
     }
@@ -151,17 +149,15 @@ impl Emitter<'_> {
                 let wide = Ty::Int { size: 8, signed: ty.is_signed() };
                 self.load(place, &wide, to);
             }
-            ExKind::Ctx { offset, .. } if self.present_at(*offset).is_some() => {
-                let slot = self.present_at(*offset).unwrap_or_default();
-                self.asm.load(Size::DW, to, self.frame.at(slot));
-            }
             ExKind::Ctx { offset, size } => {
+                if let Some(slot) = self.present_at(*offset) {
+                    self.asm.load(Size::DW, to, self.frame.at(slot));
+                    return;
+                }
                 let context = self.context_in(to);
                 self.load_at(context, *offset as i16, &Ty::Int { size: *size, signed: ex.ty.is_signed() }, to);
             }
-            _ => {
-                self.asm.mov(to, 0);
-            }
+            _ => self.impossible("an expression that one or two instructions can't load"),
         }
     }
 
@@ -244,6 +240,7 @@ impl Emitter<'_> {
             return;
         }
         let Some(operation) = alu(op, signed) else {
+            self.impossible("an operator that is neither a comparison nor an operation");
             return;
         };
         self.temporary(|emitter| {
@@ -308,7 +305,10 @@ impl Emitter<'_> {
         if post {
             self.asm.mov(R2, R0);
         }
-        self.asm.add(R0, i32::try_from(by).unwrap_or(1));
+        match i32::try_from(by) {
+            Ok(by) => self.asm.add(R0, by),
+            Err(_) => self.asm.constant(R1, by.cast_unsigned()).add(R0, R1),
+        };
         let int = Ty::Int { size: 8, signed: ty.is_signed() };
         self.narrow_to(&int, ty);
         self.store(place, Size::DW, R0);

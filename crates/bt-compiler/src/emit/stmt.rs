@@ -60,7 +60,7 @@ impl Emitter<'_> {
                 self.effect(value);
             }
             ExKind::StepMap { map, key, by, .. } => self.add_to_map(*map, key, *by),
-            ExKind::Int(_) | ExKind::Str(_) | ExKind::Var(_) | ExKind::Error => {}
+            ExKind::Int(_) | ExKind::Str(_) | ExKind::Var(_) => {}
             _ if ex.ty.is_scalar() || ex.ty == Ty::Void => self.scalar(ex),
             _ => {
                 let place = self.mem(ex.ty.size());
@@ -72,7 +72,11 @@ impl Emitter<'_> {
     fn set_var(&mut self, var: usize, value: &Ex) {
         self.of(value);
         let (ty, place) = (&self.body.vars[var].ty, self.vars[var]);
-        if value.ty == Ty::Unknown {
+        if value.kind == ExKind::Error {
+            self.within(value.span, |emitter| {
+                emitter.impossible("a variable is set to what was refused, and no diagnostic");
+            });
+        } else if value.ty == Ty::Unknown {
             // A declaration without a value.
             self.zero(place, Self::room(ty));
         } else if ty.is_scalar() {
@@ -117,20 +121,20 @@ impl Emitter<'_> {
                 self.jump_unless(right, no);
                 self.asm.bind(yes);
             }
-            ExKind::Binary { op, left, right, signed } if super::scalar::comparison(*op, *signed).is_some() => {
-                // SANITY: the guard has looked.
-                let jump = super::scalar::comparison(*op, *signed).unwrap_or(JumpOp::Eq);
-                let jump = jump.negated().unwrap_or(jump);
-                self.compare(left, right, jump, no);
-            }
             ExKind::Int(0) => {
                 self.asm.jump(no);
             }
             ExKind::Int(_) => {}
-            _ => self.temporary(|emitter| {
-                emitter.scalar(cond);
-                emitter.asm.jump_if(R0, JumpOp::Eq, 0, no);
-            }),
+            _ => {
+                if let Some((left, right, jump)) = unless(cond) {
+                    self.compare(left, right, jump, no);
+                    return;
+                }
+                self.temporary(|emitter| {
+                    emitter.scalar(cond);
+                    emitter.asm.jump_if(R0, JumpOp::Eq, 0, no);
+                });
+            }
         }
     }
 
@@ -163,7 +167,7 @@ impl Emitter<'_> {
             Some(Turn::Callback) => {
                 self.asm.mov(R0, i32::from(leave_loop)).exit();
             }
-            None => {}
+            None => self.impossible("a break or continue outside of a loop"),
         }
     }
 
@@ -181,7 +185,11 @@ impl Emitter<'_> {
 
     /// Lets other processes go, where the kernel does not: see [`process`].
     pub(super) fn pid_filter(&mut self) {
-        let Some(traced) = self.shared.facts.traced().filter(|_| self.context.filters_pid) else {
+        if !self.context.filters_pid {
+            return;
+        }
+        let Some(traced) = self.shared.facts.traced() else {
+            self.impossible("a filter for a process, and no process");
             return;
         };
         let mine = self.asm.label("mine");
@@ -207,6 +215,14 @@ impl Emitter<'_> {
         }
         self.asm.mov(R0, 0).exit().bind(mine);
     }
+}
+
+/// A comparison's operands, and the jump that is taken where it does not hold.
+fn unless(cond: &Ex) -> Option<(&Ex, &Ex, JumpOp)> {
+    let ExKind::Binary { op, left, right, signed } = &cond.kind else {
+        return None;
+    };
+    Some((left, right, super::scalar::comparison(*op, *signed)?.negated()?))
 }
 
 /// Whether a value is made with a variable, so that it can't be written over it piece by piece.

@@ -12,7 +12,7 @@ use crate::ty::{Space, Ty};
 impl Emitter<'_> {
     /// `str(addr[, limit])`
     pub(super) fn read_str(&mut self, args: &[Ex], space: Space, to: &Ty, place: Place) {
-        let Some(addr) = args.first() else {
+        let Some(addr) = self.first(args) else {
             return;
         };
         let room = to.size();
@@ -33,6 +33,7 @@ impl Emitter<'_> {
     /// `buf(addr, length)`
     pub(super) fn read_buf(&mut self, args: &[Ex], space: Space, to: &Ty, place: Place) {
         let (Some(addr), Ty::Buf(room)) = (args.first(), to) else {
+            self.impossible("buf without its address, or of a type that is no buffer");
             return;
         };
         let limit = args.get(1).map(|limit| self.limit(limit, *room));
@@ -59,7 +60,7 @@ impl Emitter<'_> {
 
     /// A text or bytes of our own, cut; as a string or as a buffer.
     pub(super) fn cut(&mut self, args: &[Ex], to: &Ty, place: Place) {
-        let Some(value) = args.first() else {
+        let Some(value) = self.first(args) else {
             return;
         };
         let (room, target) = match to {

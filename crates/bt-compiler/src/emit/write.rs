@@ -5,7 +5,7 @@ use bpf_insn::{JumpOp, Size};
 
 use super::Emitter;
 use super::foreign::Foreign;
-use super::place::{Place, size_of};
+use super::place::Place;
 use crate::hir::{Ex, ExKind};
 use crate::ty::{Space, Ty};
 use bt_abi::FailureKind;
@@ -22,7 +22,7 @@ impl Emitter<'_> {
             return;
         }
         match &ex.kind {
-            ExKind::Error => self.zero(place, to.size()),
+            ExKind::Error => self.impossible("an expression that was refused, and no diagnostic"),
             ExKind::Str(text) => self.literal(place, text, to.size()),
             ExKind::Tuple(items) => self.write_tuple(ex, items, to, place),
             ExKind::Cond { cond, then, otherwise } => {
@@ -59,7 +59,8 @@ impl Emitter<'_> {
             ExKind::Elem { base, index } => self.write_element(base, index, to, place),
             ExKind::Reinterpret(inner) => {
                 self.scalar(inner);
-                self.store(place, size_of(to.size()), R0);
+                let size = self.size_of(to.size());
+                self.store(place, size, R0);
             }
             ExKind::Var(_) | ExKind::Part { .. } => {
                 let from = self.own(ex);
@@ -70,7 +71,7 @@ impl Emitter<'_> {
                 }
                 self.convert_copy(&ex.ty, from, to, place);
             }
-            _ => self.zero(place, to.size()),
+            _ => self.impossible("a number where a value in memory is wanted"),
         }
     }
 
@@ -90,7 +91,7 @@ impl Emitter<'_> {
     }
 
     fn write_scalar(&mut self, ex: &Ex, to: &Ty, place: Place) {
-        let size = size_of(to.size());
+        let size = self.size_of(to.size());
         if let Some(number) = ex.constant().and_then(|value| i32::try_from(value.cast_signed()).ok()) {
             self.store(place, size, number);
             return;
@@ -134,8 +135,9 @@ impl Emitter<'_> {
                 Some(name) => parts.iter().find(|part| part.0 == Some(name)),
                 None => parts.get(index),
             };
-            if let Some((_, offset, ty)) = part {
-                self.temporary(|emitter| emitter.write(item, ty, place.at(*offset)));
+            match part {
+                Some((_, offset, ty)) => self.temporary(|emitter| emitter.write(item, ty, place.at(*offset))),
+                None => self.impossible("an element of a tuple that its type does not have"),
             }
         }
     }
@@ -166,8 +168,11 @@ impl Emitter<'_> {
                         Some(name) => sources.iter().find(|part| part.0 == Some(name)),
                         None => sources.get(index),
                     };
-                    if let Some((_, source, source_ty)) = source {
-                        self.convert_copy(source_ty, from.at(*source), ty, place.at(*offset));
+                    match source {
+                        Some((_, source, source_ty)) => {
+                            self.convert_copy(source_ty, from.at(*source), ty, place.at(*offset));
+                        }
+                        None => self.impossible("an element of a tuple that the copied one does not have"),
                     }
                 }
             }
@@ -180,7 +185,8 @@ impl Emitter<'_> {
             (a, b) if a.is_scalar() && b.is_scalar() => {
                 self.load(from, a, R0);
                 self.narrow_to(a, b);
-                self.store(place, size_of(b.size()), R0);
+                let size = self.size_of(b.size());
+                self.store(place, size, R0);
             }
             _ => {
                 let size = from_ty.size().min(to.size());

@@ -1,24 +1,24 @@
 //! The passes in their order.
 
+mod build;
+#[cfg(test)]
+mod tests;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use bpf_insn::{MapDef, MapKind};
 use bt_lang::ast::{ItemKind, MapDecl, Name, Probe, Program};
 use bt_lang::{Diagnostic, Span, conditions, macros};
 use typeinfo::{Abi, TypeStore};
 
 use super::check::{Asked, Body, Check, DeclaredKind, Made, MapHolds, MapInfo, Shared};
-use super::emit::{self, aggregate, key_table, scratch};
+use super::internal::Impossible;
 use super::resolve::{self, Target};
 use super::ty::Ty;
 use super::{probe::Context, process, settings};
 use crate::facts::TargetFacts;
-use bpf_program::event::{LOST, RING};
-use bpf_program::module::Subprogram;
-use bpf_program::{BtfTarget, ProgramDef, ProgramKind};
-use bt_abi::failure::{FAILURE_BYTES, FAILURES, Failures};
-use bt_abi::{Config, KeyTable, MapValue, Script, ScriptMap, ScriptProbe, ValueType};
+use bpf_program::{BtfTarget, ProgramKind};
+use bt_abi::{Config, Script};
 
 /// What compiling gives.
 #[derive(Debug)]
@@ -33,8 +33,7 @@ pub struct Compiled {
 const MAX_ROUNDS: usize = 16;
 /// The longest string where maps' keys have no room for the usual ones, so that two of them are a key.
 const SHORT_STRING: u32 = 240;
-/// `BPF_F_NO_PREALLOC`: memory for entries is taken when they come.
-const NO_PREALLOC: u32 = 1;
+
 /// A body for one context, and all that it is attached to.
 struct Unit<'p> {
     probe: &'p Probe,
@@ -48,6 +47,9 @@ struct Unit<'p> {
 }
 
 /// Compiles a script.
+///
+/// # Panics
+/// With debug assertions, where a pass meets a state that should be impossible. Without them, that is an error diagnostic.
 pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     let mut program = program.clone();
     let outside = defined(&program, facts);
@@ -57,6 +59,25 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
         program.items.extend(process::follow_items());
     }
     diagnostics.extend(macros::expand_with(&mut program, &[], &super::check::is_word));
+    let (shared, units) = check_program(&program, facts, diagnostics, own_items);
+    report(finish(shared, &units))
+}
+
+/// What was compiled; with debug assertions a panic in place of an internal error.
+fn report((compiled, impossible): (Compiled, Option<Impossible>)) -> Compiled {
+    if let Some(impossible) = impossible {
+        debug_assert!(false, "{impossible}");
+    }
+    compiled
+}
+
+/// All passes up to the typed trees. The first `own_items` items are the script's own.
+fn check_program<'p>(
+    program: &'p Program,
+    facts: &'p dyn TargetFacts,
+    diagnostics: Vec<Diagnostic>,
+    own_items: usize,
+) -> (Shared<'p>, Vec<Unit<'p>>) {
     let abi = match facts.arch() {
         probes::registers::Arch::X86_64 => Abi::X86_64,
         probes::registers::Arch::Aarch64 => Abi::Aarch64,
@@ -80,20 +101,27 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
         layouts: RefCell::default(),
         last_round: false,
         made: Made::default(),
+        refused: 0,
+        impossible: None,
     };
-    take_settings(&mut shared, &program);
-    take_definitions(&mut shared, &program);
-    let mut units = units(&mut shared, &program, own_items);
+    take_settings(&mut shared, program);
+    take_definitions(&mut shared, program);
+    let mut units = units(&mut shared, program, own_items);
     check(&mut shared, &mut units);
     tell_unused(&mut shared);
     tell_options(&mut shared);
     tell_series_clock(&mut shared);
+    (shared, units)
+}
+
+/// Emits the checked bodies, if nothing is wrong with them.
+fn finish(mut shared: Shared<'_>, units: &[Unit<'_>]) -> (Compiled, Option<Impossible>) {
     let wrong = |shared: &Shared<'_>| shared.diagnostics.iter().any(Diagnostic::is_error);
-    let script = if wrong(&shared) { None } else { Some(build(&mut shared, &units)) };
+    let script = if wrong(&shared) { None } else { Some(build::build(&mut shared, units)) };
     let script = script.filter(|_| !wrong(&shared));
     let mut diagnostics = shared.diagnostics;
     diagnostics.sort_by_key(|diagnostic| diagnostic.span);
-    Compiled { script, diagnostics }
+    (Compiled { script, diagnostics }, shared.impossible)
 }
 
 /// What is defined from outside, where the script asks. Without it scripts take the structs that they bring for kernels
@@ -262,148 +290,4 @@ fn tell_series_clock(shared: &mut Shared<'_>) {
         let message = format!("BPFTRACE_DUMMY_TS_MAP: @{name} is not a map of one number without a sign");
         shared.diagnostics.push(Diagnostic::error(message, Span::default()));
     }
-}
-
-/// Emits everything.
-fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
-    let mut script = Script::default();
-    let mut scratch_bytes = 0;
-    let mut failures = Failures::default();
-    for (number, unit) in units.iter().enumerate() {
-        let name = format!("{}_{}", unit.context.kind.name(), number + 1);
-        let emitted = match emit::emit(shared, &unit.context, &unit.body, &name, &mut failures) {
-            Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
-            Ok(emitted) => {
-                let message = format!(
-                    "this probe needs {} bytes of memory at once, and at most {} are possible",
-                    emitted.scratch,
-                    scratch::MOST
-                );
-                let hint = "use shorter strings: str(address, length), or config = { max_strlen = N }";
-                shared.diagnostics.push(Diagnostic::error(message, unit.probe.body.span).with_hint(hint));
-                continue;
-            }
-            Err(error) => {
-                let message = format!("this probe is too long: {error}");
-                shared.diagnostics.push(Diagnostic::error(message, unit.probe.body.span).with_hint("split it"));
-                continue;
-            }
-        };
-        scratch_bytes = scratch_bytes.max(emitted.scratch);
-        let subprograms = emitted.subs.into_iter().map(|sub| Subprogram { name: sub.name, code: sub.code });
-        script.module.programs.push(ProgramDef {
-            name,
-            kind: unit.kind,
-            target: unit.btf.clone(),
-            sleepable: emitted.sleepable,
-            code: emitted.code,
-            subprograms: subprograms.collect(),
-        });
-        attach(&mut script, unit);
-    }
-    let own_maps = shared.maps.iter().filter(|map| map.name != process::FOLLOWED);
-    script.maps = own_maps.map(|map| script_map(shared, map)).collect();
-    let followed = shared.maps.iter().find(|map| map.name == process::FOLLOWED);
-    script.followed = followed.map(|map| emit::bpf_name(&map.name));
-    let wants_zeros = script.module.is_data(aggregate::ZEROS);
-    script.module.maps = maps(shared, scratch_bytes, wants_zeros);
-    if !failures.all.is_empty() {
-        let size = failures.all.len() as u32 * FAILURE_BYTES;
-        script.module.maps.push(MapDef::new(FAILURES, MapKind::Array, 4, size, 1));
-    }
-    script.failures = failures.all;
-    script.actions = std::mem::take(&mut shared.actions);
-    script.config = shared.config.clone();
-    script
-}
-
-fn attach(script: &mut Script, unit: &Unit<'_>) {
-    let program = script.module.programs.len() - 1;
-    for (target, span) in &unit.targets {
-        script.probes.push(ScriptProbe {
-            program,
-            attach: target.attach.clone(),
-            name: target.name.clone(),
-            count: usize::from(unit.is_own),
-            span: *span,
-        });
-    }
-}
-
-fn script_map(shared: &Shared<'_>, map: &MapInfo) -> ScriptMap {
-    let key = map.key.clone().unwrap_or(Ty::Void);
-    let value = match &map.value {
-        Some(MapHolds::Agg(agg)) => agg.value(),
-        Some(MapHolds::Scalar(ty)) => MapValue::Scalar(shared.value_type(ty)),
-        None => MapValue::Scalar(ValueType::None),
-    };
-    ScriptMap {
-        name: format!("@{}", map.name),
-        bpf_name: emit::bpf_name(&map.name),
-        key: shared.value_type(&key),
-        key_size: emit::key_size(&key),
-        per_cpu: is_per_cpu(map),
-        key_table: emit::has_key_table(shared, map).then(|| KeyTable {
-            bpf_name: emit::key_table_name(&map.name),
-            value_offset: emit::key_table_offset(&value),
-        }),
-        value,
-    }
-}
-
-fn is_per_cpu(map: &MapInfo) -> bool {
-    matches!(map.value, Some(MapHolds::Agg(_)))
-}
-
-fn maps(shared: &Shared<'_>, scratch_bytes: u32, wants_zeros: bool) -> Vec<MapDef> {
-    let mut maps = vec![
-        MapDef::ring_buffer(RING, shared.config.ring_bytes),
-        MapDef::new(LOST, MapKind::Array, 4, scratch::COUNTERS * scratch::COUNTER_BYTES, 1),
-    ];
-    if scratch_bytes > 0 {
-        maps.push(MapDef::new(
-            scratch::MAP,
-            MapKind::PercpuArray,
-            4,
-            scratch_bytes.next_multiple_of(8),
-            scratch::AREAS,
-        ));
-    }
-    // What is made in a map may be a number.
-    let mut zeros = 8;
-    for map in &shared.maps {
-        let def = map_def(shared, map);
-        if is_per_cpu(map) {
-            zeros = zeros.max(def.value_size + key_table::LOCK_BYTES);
-        }
-        maps.push(def);
-        maps.extend(emit::key_table_def(shared, map));
-    }
-    if wants_zeros {
-        maps.push(MapDef::new(aggregate::ZEROS, MapKind::Array, 4, zeros, 1));
-    }
-    maps
-}
-
-fn map_def(shared: &Shared<'_>, map: &MapInfo) -> MapDef {
-    let value_size = match &map.value {
-        Some(MapHolds::Agg(agg)) => agg.value().size(),
-        Some(MapHolds::Scalar(ty)) => ty.size().next_multiple_of(8).max(8),
-        None => 8,
-    };
-    let key = map.key.clone().unwrap_or(Ty::Void);
-    let key_size = emit::key_size(&key);
-    let (declared, entries) = map.declared.unwrap_or((DeclaredKind::Hash, shared.config.max_map_keys));
-    let entries = if key == Ty::Void { 1 } else { entries };
-    let lru = matches!(declared, DeclaredKind::LruHash | DeclaredKind::PercpuLruHash);
-    let kind = match (is_per_cpu(map), lru) {
-        (true, true) => MapKind::LruPercpuHash,
-        (true, false) => MapKind::PercpuHash,
-        (false, true) => MapKind::LruHash,
-        (false, false) => MapKind::Hash,
-    };
-    // A value for each CPU would be set aside for as many as the machine can have: those are taken when they come.
-    let large = is_per_cpu(map) || key_table::entry_bytes(entries, key_size, value_size) > key_table::SET_ASIDE;
-    let flags = if large && !lru && entries > 1 { NO_PREALLOC } else { 0 };
-    MapDef::new(&emit::bpf_name(&map.name), kind, key_size, value_size, entries).with_flags(flags)
 }
