@@ -1,5 +1,8 @@
 //! Programs and maps that belong together, before anything is loaded.
 
+use std::ffi::CStr;
+use std::fmt;
+
 use bpf_insn::asm::{Line, Reference};
 use bpf_insn::{Code, MapDef, ObjectBuilder};
 
@@ -84,9 +87,50 @@ pub struct Subprogram {
     pub code: Code,
 }
 
+/// The licence that programs are loaded with. The kernel allows most helpers to those only whose licence it takes to be
+/// compatible with its own, and these six are all of them (`license_is_gpl_compatible` of `include/linux/license.h`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct License(&'static CStr);
+
+impl License {
+    /// The licences that there are.
+    pub const ALL: [Self; 6] = [
+        Self(c"GPL"),
+        Self(c"GPL v2"),
+        Self(c"GPL and additional rights"),
+        Self(c"Dual BSD/GPL"),
+        Self(c"Dual MIT/GPL"),
+        Self(c"Dual MPL/GPL"),
+    ];
+
+    /// The licence of this name, if it is one of [`License::ALL`].
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|license| license.0.to_bytes() == name.as_bytes())
+    }
+
+    /// Its name, as the kernel takes it.
+    pub fn name(self) -> &'static CStr {
+        self.0
+    }
+}
+
+impl Default for License {
+    fn default() -> Self {
+        Self(c"GPL")
+    }
+}
+
+impl fmt::Display for License {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.to_string_lossy().fmt(f)
+    }
+}
+
 /// Programs, and the maps that they name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Module {
+    /// What all programs are loaded with.
+    pub license: License,
     /// The maps.
     pub maps: Vec<MapDef>,
     /// The programs.
@@ -96,7 +140,7 @@ pub struct Module {
 impl Module {
     /// The same as an ELF object, for other loaders and for people.
     pub fn to_object(&self) -> ObjectBuilder {
-        let mut object = ObjectBuilder::new("GPL");
+        let mut object = ObjectBuilder::new(&self.license.to_string());
         for map in &self.maps {
             if self.is_data(&map.name) {
                 object.zeroed(&map.name, map.value_size as usize);
@@ -126,5 +170,17 @@ impl Module {
         self.programs
             .iter()
             .any(|program| in_code(&program.code) || program.subprograms.iter().any(|sub| in_code(&sub.code)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn licences_by_name() {
+        assert_eq!(License::named("Dual MIT/GPL").map(|license| license.to_string()).as_deref(), Some("Dual MIT/GPL"));
+        assert_eq!(License::named("GPL"), Some(License::default()));
+        assert!(["MIT", "gpl", "", "GPL v3"].into_iter().all(|name| License::named(name).is_none()));
     }
 }

@@ -1,6 +1,7 @@
 //! Maps and programs, from a module to the kernel.
 
 use std::collections::HashMap;
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 
@@ -91,7 +92,7 @@ impl Session {
             session.maps.insert(name(), map);
         }
         for def in &module.programs {
-            let program = session.program(def)?;
+            let program = session.program(def, module.license.name())?;
             session.programs.push(Loaded { kind: def.kind, program });
         }
         Ok(session)
@@ -178,7 +179,7 @@ impl Session {
         &self.programs[index]
     }
 
-    fn program(&self, def: &ProgramDef) -> Result<Program, SessionError> {
+    fn program(&self, def: &ProgramDef, license: &CStr) -> Result<Program, SessionError> {
         let (insns, places) = self.link_up(def)?;
         let types = if def.subprograms.is_empty() { None } else { Some(function_types(def, &places)?) };
         let (kind, attach) = self.kernel_kind(def.kind);
@@ -189,6 +190,7 @@ impl Session {
             attach_btf_id: def.target.as_ref().map_or(0, |target| target.btf_id),
             sleepable: def.sleepable,
             insns: &insns,
+            license,
             functions: types.as_ref().map(|(btf, functions)| (btf, functions.as_slice())),
         };
         Program::load(&spec).map_err(|error| {

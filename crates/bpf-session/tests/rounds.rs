@@ -142,7 +142,7 @@ impl Drop for Target {
 fn plan(features: Features) -> (Module, Vec<Vec<UprobePlace>>) {
     let file = FilePlace::at(&std::env::current_exe().unwrap()).load_notes().unwrap();
     let found = UsdtProbes::read_with(&file.image().unwrap(), &file.code().unwrap());
-    let mut module = Module { maps: event::maps(RING_BYTES), programs: Vec::new() };
+    let mut module = Module { maps: event::maps(RING_BYTES), ..Module::default() };
     let mut places = Vec::new();
     for (number, name) in (0_u32..).zip(["tick", "lazy", "tock"]) {
         let probe = found.get("rounds", name).unwrap();

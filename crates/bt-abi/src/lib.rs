@@ -29,7 +29,7 @@ use std::path::PathBuf;
 use bt_lang::Span;
 use probes::CodePlace;
 
-use bpf_program::Module;
+use bpf_program::{License, Module};
 
 pub use action::{Action, ActionKind, FormatPiece, FormatSize, FormatSpec, PrintTo};
 pub use failure::{Failure, FailureKind};
@@ -208,14 +208,14 @@ pub struct Config {
     pub show_debug_info: bool,
     /// What a cut string ends with.
     pub str_trunc_trailer: String,
-    /// The license of programs.
-    pub license: String,
+    /// The licence that the programs are loaded with.
+    pub license: License,
     /// How many bytes of a map key or value go on the stack.
     pub on_stack_limit: u32,
     /// The map whose number `tseries` takes for the time, where it is not to look at a clock: `BPFTRACE_DUMMY_TS_MAP`,
     /// for tests of what prints time series.
     pub series_clock: Option<String>,
-    /// Settings that only the runtime knows, as they were given.
+    /// Settings that only who runs the script obeys (`max_cat_bytes`), and those that nothing obeys, as they were given.
     pub others: Vec<(String, String)>,
 }
 
@@ -244,7 +244,7 @@ impl Default for Config {
             missing_probes: MissingProbes::Error,
             show_debug_info: false,
             str_trunc_trailer: "..".to_owned(),
-            license: "GPL".to_owned(),
+            license: License::default(),
             on_stack_limit: 32,
             series_clock: None,
             others: Vec::new(),

@@ -165,7 +165,7 @@ pub(crate) enum Fun {
     Random,
     NumaNode,
     Context,
-    /// An argument on the stack of a user function: the address of the n-th word above the return address.
+    /// The address of the probed function (`bpf_get_func_ip`).
     FuncIp,
     /// `str(addr[, length])`: reads a string.
     ReadStr(Space),
@@ -258,7 +258,7 @@ pub(crate) enum St {
         argv: Ex,
         space: Space,
     },
-    /// Frees a copy of a body that was written out several times (`unroll`): `break` leaves all, `continue` one.
+    /// An unrolled loop: a list of statements for each turn. `break` leaves all of them, `continue` goes to the next one.
     Unrolled(Vec<Vec<St>>),
 }
 

@@ -1,7 +1,7 @@
 //! What a body asks about its probe: what it does not ask for can't make two probes' programs different.
 
 use bt_lang::ast::visit::{VisitMut, walk_expr, walk_type};
-use bt_lang::ast::{Expr, ExprKind, Probe, Type, TypeKind};
+use bt_lang::ast::{Expr, ExprKind, Item, ItemKind, Type, TypeKind};
 
 /// What is mentioned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,13 +51,15 @@ impl VisitMut for Mentions {
 }
 
 impl Mentions {
-    pub(crate) fn of(probe: &Probe) -> Self {
+    /// What a probe mentions; of other items nothing. The item is not changed: the tree has only a visitor that could.
+    pub(crate) fn of(item: &mut Item) -> Self {
         let mut mentions = Self::default();
-        let mut probe = probe.clone();
-        if let Some(predicate) = &mut probe.predicate {
-            mentions.expr(predicate);
+        if let ItemKind::Probe(probe) = &mut item.kind {
+            if let Some(predicate) = &mut probe.predicate {
+                mentions.expr(predicate);
+            }
+            mentions.block(&mut probe.body);
         }
-        mentions.block(&mut probe.body);
         mentions
     }
 }

@@ -3,6 +3,7 @@
 use bt_lang::Diagnostic;
 use bt_lang::ast::{ConfigEntry, ConfigValue, Span};
 
+use bpf_program::License;
 use bt_abi::{Config, MissingProbes, StackMode};
 
 /// How a setting is taken over; false if the value is none for it.
@@ -44,21 +45,24 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
         text.clone_into(&mut config.str_trunc_trailer);
         true
     }),
-    ("license", "the programs' licence; helpers need GPL", |config, text| {
-        text.clone_into(&mut config.license);
-        true
-    }),
+    (
+        "license",
+        "one of the kernel's own list: GPL, GPL v2, GPL and additional rights, Dual BSD/GPL, Dual MIT/GPL, Dual MPL/GPL",
+        |config, text| License::named(text).map(|license| config.license = license).is_some(),
+    ),
     ("on_stack_limit", "taken and not used: values find their place by themselves", |config, text| {
         number(text).map(|n| config.on_stack_limit = n as u32).is_some()
     }),
 ];
 
+/// Settings that only the runtime obeys, each by its name in [`Config::others`].
+const OF_THE_RUNTIME: [&str; 1] = ["max_cat_bytes"];
+
 /// Settings that change how much bpftrace does, and nothing here.
-const IGNORED: [&str; 13] = [
+const IGNORED: [&str; 12] = [
     "cache_user_symbols",
     "lazy_symbolication",
     "max_bpf_progs",
-    "max_cat_bytes",
     "max_probes",
     "log_size",
     "max_type_res_iterations",
@@ -109,7 +113,7 @@ pub(crate) fn environment(config: &mut Config, name: &str, text: &str, diagnosti
 }
 
 fn is_known(name: &str) -> bool {
-    SETTINGS.iter().any(|(known, ..)| *known == name) || IGNORED.contains(&name)
+    SETTINGS.iter().any(|(known, ..)| *known == name) || OF_THE_RUNTIME.contains(&name) || IGNORED.contains(&name)
 }
 
 /// Takes over a setting by name; those of the environment have no place in the script.
@@ -123,7 +127,7 @@ pub(crate) fn set(config: &mut Config, key: &str, text: &str, at: Span, value_at
         let message = format!("invalid value for {name}: {text}");
         return Err(Box::new(Diagnostic::error(message, value_at).with_hint(format!("{name} is {what}"))));
     }
-    if IGNORED.contains(&name) || name.starts_with("unstable_") {
+    if OF_THE_RUNTIME.contains(&name) || IGNORED.contains(&name) || name.starts_with("unstable_") {
         config.others.push((name.to_owned(), text.to_owned()));
         return Ok(());
     }

@@ -116,12 +116,18 @@ fn strings_that_are_cut_are_counted_and_those_that_just_fit_are_not() {
 fn what_can_not_be_read_is_told_with_its_place_if_that_is_wanted() {
     let Some(_alone) = kernel() else { return };
     let Some(teller) = Teller::build() else { return };
-    let (_, err) = teller.run(&["-k"], "", "print(str(arg0)); @[1] = *(uint64 *)(arg0 - arg0); print(@[2]);");
+    let (_, err) = teller.run(
+        &["-k"],
+        "",
+        "print(str(arg0)); @[1] = *(uint64 *)(arg0 - arg0); print(@[2]); @n[1] = sum(1); $n = @n[2];",
+    );
     let expected = [
         "stdin:1:N: WARNING: Bad address\nAdditional Info - helper: probe_read_user_str, retcode: -14\n",
         "stdin:1:N: WARNING: Bad address\nAdditional Info - helper: probe_read_user, retcode: -14\n",
         "stdin:1:N: WARNING: the map has no such key\n\
          Additional Info - helper: map_lookup_elem, retcode: 0\n",
+        "stdin:1:N: WARNING: the map has no such key\n\
+         Additional Info - helper: map_lookup_percpu_elem, retcode: 0\n",
     ];
     let columns = regex_lite::Regex::new(r"stdin:1:\d+-\d+: ").unwrap();
     let told = columns.replace_all(&err, "stdin:1:N: ").into_owned();

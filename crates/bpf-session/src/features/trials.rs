@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use bpf_insn::btf::{Btf as BtfWriter, Linkage, Param, TypeId};
 use bpf_insn::{Asm, AtomicOp, Helper, Imm64, Reg, Size, Width};
+use bpf_program::License;
 use host::{HostError, PerfSource, Tracefs, TracepointName};
 use sys::bpf::{
     AttachType, Btf, FuncInfo, Link, LoadError, Map, MapSpec, Program, ProgramSpec, ProgramType, UprobeMulti,
@@ -149,6 +150,7 @@ pub fn loops() -> Answer {
         attach: AttachType::None,
         attach_btf_id: 0,
         sleepable: false,
+        license: License::default().name(),
         insns: &insns,
         functions: Some((&types, &functions)),
     };
@@ -399,7 +401,8 @@ fn load_spec(
     sleepable: bool,
     insns: &[u8],
 ) -> Result<Program, LoadError> {
-    Program::load(&ProgramSpec { name: "try", kind, attach, attach_btf_id, sleepable, insns, functions: None })
+    let license = License::default().name();
+    Program::load(&ProgramSpec { name: "try", kind, attach, attach_btf_id, sleepable, license, insns, functions: None })
 }
 
 fn bytes_of(asm: Asm) -> Vec<u8> {

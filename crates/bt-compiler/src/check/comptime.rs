@@ -127,7 +127,7 @@ impl Check<'_, '_> {
             ("max_strlen", number(config.max_strlen)),
             ("on_stack_limit", number(config.on_stack_limit)),
             ("str_trunc_trailer", text(&config.str_trunc_trailer)),
-            ("license", text(&config.license)),
+            ("license", text(&config.license.to_string())),
             ("missing_probes", text(missing)),
             ("stack_mode", text(modes.map_or("", |(name, _)| name))),
         ];

@@ -20,6 +20,7 @@ const NO_PREALLOC: u32 = 1;
 /// Emits everything.
 pub(super) fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
     let mut script = Script::default();
+    script.module.license = shared.config.license;
     let mut scratch_bytes = 0;
     let mut failures = Failures::default();
     for (number, unit) in units.iter().enumerate() {

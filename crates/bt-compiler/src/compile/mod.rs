@@ -13,6 +13,7 @@ use typeinfo::{Abi, TypeStore};
 
 use super::check::{Asked, Body, Check, DeclaredKind, Made, MapHolds, MapInfo, Shared};
 use super::internal::Impossible;
+use super::mentions::Mentions;
 use super::resolve::{self, Target};
 use super::ty::Ty;
 use super::{probe::Context, process, settings};
@@ -59,7 +60,8 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
         program.items.extend(process::follow_items());
     }
     diagnostics.extend(macros::expand_with(&mut program, &[], &super::check::is_word));
-    let (shared, units) = check_program(&program, facts, diagnostics, own_items);
+    let mentions: Vec<Mentions> = program.items.iter_mut().map(Mentions::of).collect();
+    let (shared, units) = check_program((&program, &mentions), facts, diagnostics, own_items);
     report(finish(shared, &units))
 }
 
@@ -73,7 +75,7 @@ fn report((compiled, impossible): (Compiled, Option<Impossible>)) -> Compiled {
 
 /// All passes up to the typed trees. The first `own_items` items are the script's own.
 fn check_program<'p>(
-    program: &'p Program,
+    (program, mentions): (&'p Program, &[Mentions]),
     facts: &'p dyn TargetFacts,
     diagnostics: Vec<Diagnostic>,
     own_items: usize,
@@ -106,7 +108,7 @@ fn check_program<'p>(
     };
     take_settings(&mut shared, program);
     take_definitions(&mut shared, program);
-    let mut units = units(&mut shared, program, own_items);
+    let mut units = units(&mut shared, (program, mentions), own_items);
     check(&mut shared, &mut units);
     tell_unused(&mut shared);
     tell_options(&mut shared);
@@ -192,15 +194,19 @@ fn declare_map(shared: &mut Shared<'_>, decl: &MapDecl) {
 }
 
 /// What there is to compile: bodies that are the same for several targets once.
-fn units<'p>(shared: &mut Shared<'_>, program: &'p Program, own_items: usize) -> Vec<Unit<'p>> {
+fn units<'p>(
+    shared: &mut Shared<'_>,
+    (program, mentions): (&'p Program, &[Mentions]),
+    own_items: usize,
+) -> Vec<Unit<'p>> {
     let mut units: Vec<Unit<'p>> = Vec::new();
-    for (number, item) in program.items.iter().enumerate() {
+    for (number, (item, mentions)) in program.items.iter().zip(mentions).enumerate() {
         let is_own = number < own_items;
         let ItemKind::Probe(probe) = &item.kind else {
             continue;
         };
         let first = units.len();
-        for (mut target, span) in resolve::targets(shared, probe) {
+        for (mut target, span) in resolve::targets(shared, probe, *mentions) {
             target.context.filters_pid = is_own && process::is_filtered(shared, &target.context);
             let same = |unit: &&mut Unit<'_>| {
                 unit.kind == target.kind

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bt_lang::ast::Program;
 use probes::Aim;
 use probes::registers::Arch;
 use probes::tracefs::TracepointFormat;
@@ -96,10 +95,6 @@ impl TargetFacts for Nothing {
 
 const SCRIPT: &str = "begin { @a = count(); $b = 1; print($b); }";
 
-fn parsed() -> Program {
-    bt_lang::parse(SCRIPT).program
-}
-
 fn span_of(text: &str) -> Span {
     let start = SCRIPT.find(text).unwrap() as u32;
     Span { start, end: start + text.len() as u32 }
@@ -107,8 +102,9 @@ fn span_of(text: &str) -> Span {
 
 /// Compiles [`SCRIPT`] with statements behind its own that the checker lets nobody write.
 fn compiled_with(stmts: Vec<St>) -> (Compiled, Option<Impossible>) {
-    let program = parsed();
-    let (shared, mut units) = check_program(&program, &Nothing, Vec::new(), program.items.len());
+    let mut program = bt_lang::parse(SCRIPT).program;
+    let mentions: Vec<Mentions> = program.items.iter_mut().map(Mentions::of).collect();
+    let (shared, mut units) = check_program((&program, &mentions), &Nothing, Vec::new(), program.items.len());
     units[0].body.stmts.extend(stmts);
     finish(shared, &units)
 }

@@ -5,6 +5,8 @@ use bpf_insn::{AtomicOp, Helper, JumpOp, Size, Width};
 use bt_lang::Span;
 
 use super::Emitter;
+use super::place::Place;
+use crate::hir::MapId;
 use bt_abi::failure::FAILURES;
 use bt_abi::{Failure, FailureKind};
 
@@ -57,6 +59,23 @@ impl Emitter<'_> {
         if self.shared.facts.tells_reads() {
             self.failed_if_negative(of(helper));
         }
+    }
+
+    /// Counts that no CPU has a value of an aggregation under a key, if that is wanted. bpftrace names the helper that reads
+    /// one CPU's value.
+    pub(super) fn missing_key(&mut self, map: MapId, key: Place) {
+        if !self.shared.facts.tells_reads() {
+            return;
+        }
+        let there = self.asm.label("there");
+        if self.has_key_table(map) {
+            self.lookup_key_table(map, key);
+        } else {
+            self.lookup(map, key);
+        }
+        self.asm.jump_if(R0, JumpOp::Ne, 0, there);
+        self.failed(of(Helper::MAP_LOOKUP_PERCPU_ELEM));
+        self.asm.bind(there);
     }
 
     /// Counts that a map has no such key, if that is wanted. r0 is 0, and stays so.

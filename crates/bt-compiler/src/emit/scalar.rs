@@ -57,6 +57,7 @@ impl Emitter<'_> {
             ExKind::MapGet { map, key } => self.get_scalar(*map, key),
             ExKind::AggGet { map, key } => self.temporary(|emitter| {
                 let key = emitter.key(*map, key);
+                emitter.missing_key(*map, key);
                 emitter.read_aggregate(*map, key);
             }),
             ExKind::VarAddr(var) => {

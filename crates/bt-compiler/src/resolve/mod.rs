@@ -30,8 +30,7 @@ pub(crate) struct Target {
 const MAX_TARGETS: usize = 4096;
 
 /// All that a probe's points name. What is wrong is told.
-pub(crate) fn targets(shared: &mut Shared<'_>, probe: &Probe) -> Vec<(Target, bt_lang::Span)> {
-    let mentions = Mentions::of(probe);
+pub(crate) fn targets(shared: &mut Shared<'_>, probe: &Probe, mentions: Mentions) -> Vec<(Target, bt_lang::Span)> {
     let mut found = Vec::new();
     let mut unmatched = Vec::new();
     for point in &probe.points {

@@ -17,7 +17,6 @@ use crate::expect;
 /// The texts that no script can bring about here, and why.
 const OUT_OF_REACH: &[(&str, &str)] = &[
     ("what a cut string ends with", "any text is a value of that setting"),
-    ("the programs' licence; helpers need GPL", "any text is a value of that setting"),
     ("++ and -- can be used on variables and maps only", PARSER),
     ("the & operator can only be used with variables and maps", PARSER),
     ("only variables and maps can be assigned to", PARSER),

@@ -1,7 +1,7 @@
 //! What programs read of their contexts, of a process and of the kernel, on both machines.
 
 use bt_abi::{Attach, FailureKind};
-use compiler_testkit::{FakeTarget, Session, registers, sample};
+use compiler_testkit::{FakeTarget, Session, compile, registers, sample};
 use probes::registers::Arch;
 
 use crate::MACHINES;
@@ -227,6 +227,16 @@ fn what_fails_is_counted() {
         assert_eq!(failed("begin { @a[1] = 1; print(@a[2] + 1); }", &target), []);
         let missing = [(FailureKind::Helper("map_lookup_elem"), 1)];
         assert_eq!(failed("begin { @a[1] = 1; print(@a[2] + 1); }", &tells), missing);
+        let missing = [(FailureKind::Helper("map_lookup_percpu_elem"), 1)];
+        let aggregations = [
+            "let @a = lruhash(9); begin { @a[1] = sum(5); $x = @a[1] + @a[2]; }",
+            "begin { @a[1] = avg(5); $x = @a[1] + @a[2]; }",
+        ];
+        for script in aggregations {
+            assert_eq!(failed(script, &target), []);
+            assert_eq!(failed(script, &tells), missing, "{script}");
+        }
+        assert_eq!(failed("begin { @a[1] = sum(5); for ($kv : @a) { print($kv.1); } }", &tells), []);
         let unread = [(FailureKind::Helper("probe_read_user"), 1)];
         assert_eq!(failed("begin { print(*(int32 *)uptr(8)); }", &tells), unread);
         let full = "let @a = hash(1); begin { @a[1] = 1; @a[2] = 2; }";
@@ -331,4 +341,11 @@ fn lists_of_strings() {
         assert_eq!(printed.len(), 1, "{printed:?}");
         assert!(printed[0].contains("[a text of the process,text of the process,"), "{printed:?}");
     }
+}
+
+#[test]
+fn programs_have_the_license_that_the_script_says() {
+    let license = |script: &str| compile(script, &sample::target()).unwrap().module.license.to_string();
+    assert_eq!(license("begin { }"), "GPL");
+    assert_eq!(license("config = { license = \"Dual BSD/GPL\" } begin { }"), "Dual BSD/GPL");
 }

@@ -79,7 +79,7 @@ impl Plan {
             features,
             ring_bytes,
             programs: HashMap::new(),
-            module: Module { maps: event::maps(ring_bytes), programs: Vec::new() },
+            module: Module { maps: event::maps(ring_bytes), ..Module::default() },
             forms,
             attachments: Vec::new(),
             found: Vec::new(),

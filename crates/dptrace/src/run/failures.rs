@@ -135,7 +135,7 @@ fn often(kind: FailureKind) -> Option<&'static str> {
         FailureKind::MapFull => "values were not put in: the map was full",
         FailureKind::Helper(MAP_UPDATE) => "values were not put in, though the map was not full",
         FailureKind::LoopCut => "loops were cut",
-        FailureKind::Helper("map_lookup_elem") => "look-ups found no such key",
+        FailureKind::Helper("map_lookup_elem" | "map_lookup_percpu_elem") => "look-ups found no such key",
         FailureKind::Helper(_) => "calls of the helper failed",
         FailureKind::DivisionByZero => "divisions were by 0",
         FailureKind::OutOfBounds => "indices were out of bounds",
@@ -150,7 +150,7 @@ fn helper_words(helper: &str, code: i64) -> Option<&'static str> {
     match (helper, code) {
         (MAP_UPDATE, NO_MEMORY) => Some(NO_MEMORY_FOR_KEY),
         (MAP_UPDATE, code) if BUSY.contains(&code) => Some(MAP_IS_BUSY),
-        ("map_lookup_elem", _) => Some("the map has no such key"),
+        ("map_lookup_elem" | "map_lookup_percpu_elem", _) => Some("the map has no such key"),
         _ => None,
     }
 }

@@ -145,7 +145,7 @@ pub fn peek(setting: &Setting) -> Result<ProgramDef, AsmError> {
 
 /// Makes the programs. `btf_id` gives a tracepoint's id in the kernel's BTF; a program whose tracepoint has none is left out.
 pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result<Module, AsmError> {
-    let mut module = Module { maps: layout::maps(setting.threads), programs: Vec::new() };
+    let mut module = Module { maps: layout::maps(setting.threads), ..Module::default() };
     if let Some(events) = &setting.events {
         module.maps.push(MapDef::ring_buffer(bpf_program::event::RING, events.ring_bytes));
     }

@@ -72,6 +72,8 @@ pub struct ProgramSpec<'a> {
     pub sleepable: bool,
     /// Its instructions, 8 bytes each, with descriptors in place.
     pub insns: &'a [u8],
+    /// Its licence. The kernel allows many helpers only to programs whose licence is compatible with its own.
+    pub license: &'a CStr,
     /// Its functions and their types, if it has callbacks.
     pub functions: Option<(&'a Btf, &'a [FuncInfo])>,
 }
@@ -115,8 +117,6 @@ struct LoadAttr {
 
 /// `BPF_F_SLEEPABLE`.
 const SLEEPABLE: u32 = 1 << 4;
-/// The licence that the kernel asks for before it lets a program read memory (`license_is_gpl_compatible`).
-const LICENSE: &CStr = c"GPL";
 /// How much of the verifier's log there is room for. It says why at the end, and cuts the beginning where it is longer
 /// (since Linux 6.4; before, the load fails with ENOSPC, which is an answer too).
 const LOG_BYTES: usize = 1 << 20;
@@ -248,7 +248,7 @@ fn load(spec: &ProgramSpec<'_>, log: &mut [u8]) -> io::Result<OwnedFd> {
         prog_type: spec.kind as u32,
         insn_cnt: u32::try_from(spec.insns.len() / 8).map_err(|_| io::ErrorKind::InvalidInput)?,
         insns: address(spec.insns),
-        license: address(LICENSE.as_ptr()),
+        license: address(spec.license.as_ptr()),
         log_level: u32::from(!log.is_empty()),
         log_size: log.len() as u32,
         log_buf: if log.is_empty() { 0 } else { address(log.as_mut_ptr()) },

@@ -94,7 +94,7 @@ fn script() -> Script {
         key_table: None,
     };
     Script {
-        module: Module { maps, programs },
+        module: Module { maps, programs, ..Module::default() },
         probes: vec![probe(0, Attach::Begin), probe(1, every.clone()), probe(2, every), probe(3, Attach::End)],
         maps: vec![map],
         actions: vec![printf("said "), action(ActionKind::Exit)],
