@@ -110,7 +110,7 @@ fn bad_names_and_sections_are_told() {
         refused(|object| {
             object.constant("f", &[1]);
         }),
-        "`f` is there twice"
+        "`f` is defined twice"
     );
     assert_eq!(
         refused(|object| {

@@ -69,7 +69,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
         sample()?
     } else {
         live().or_else(|error| {
-            note(&format!("showing a sample, since nothing could be recorded here: {error:#}"));
+            note(&format!("showing a sample, because nothing could be recorded here: {error:#}"));
             sample()
         })?
     };
@@ -95,14 +95,14 @@ fn show(shown: &Shown, head: u64) -> anyhow::Result<()> {
     output.buffer.extend_from_slice(format!("\n$ {}\n", commands[1]).as_bytes());
     output.buffer.extend_from_slice(latency::tables(loaded, annotator.as_ref())?.as_bytes());
     output.flush()?;
-    note("a sample to try more on: dptrace demo --write DIR");
+    note("to get the sample files for more tries: dptrace demo --write DIR");
     Ok(())
 }
 
 fn sample() -> anyhow::Result<Shown> {
     let raw = RawTrace::read(TRACE).context("reading the sample")?;
     note(
-        "a sample: two reactors of an NVMe-oF target, TCP connections known by their owners, RDMA ones by a recording",
+        "a sample: two reactors of an NVMe-oF target; TCP connections are named by their owners, RDMA connections by a recording",
     );
     Ok(Shown {
         loaded: Loaded { trace: Trace::Raw(raw), name: "the sample".to_owned() },

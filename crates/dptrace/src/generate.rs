@@ -45,7 +45,7 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let untimed: Vec<_> = wanted.iter().filter(|probe| !probe.ticks).map(|probe| probe.name).collect();
     if !untimed.is_empty() {
         note(&format!(
-            "SPDK v23.05 and later give no time with {} (tsc=0x0): dptrace trace -b places such a hit where its line is",
+            "SPDK v23.05 and later pass no time to {} (tsc=0x0): dptrace trace -b gives such a hit the time of the line before",
             untimed.join(", ")
         ));
     }

@@ -119,7 +119,7 @@ impl InputArgs {
             }
         }
         let Some(newest) = traces()?.into_iter().next_back() else {
-            bail!("no trace file in {SHM}; give one with -i FILE, or pipe the output of spdk_trace -j into dptrace");
+            bail!("no trace file in {SHM}: give one with -i FILE, or pipe the output of spdk_trace -j into dptrace");
         };
         note(&format!("reading the newest trace file, {}", printable(&newest)));
         Ok(Place::File(newest))
@@ -206,7 +206,7 @@ impl ReadAt for PipedSource {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut piped = self.0.borrow_mut();
         if offset != piped.read {
-            return Err(io::Error::other("what is piped can be read but once"));
+            return Err(io::Error::other("a pipe can be read only once"));
         }
         piped.next(buf)
     }
@@ -320,11 +320,11 @@ fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
         let there = what_is_there().unwrap_or_default();
         if has_no_entries(&application::command_line(pid)) {
             return format!(
-                "process {pid} has no trace file: it was started with --num-trace-entries 0, which SPDK takes for no trace; \
-                 leave it out, or give a number; {there}"
+                "process {pid} has no trace file: it was started with --num-trace-entries 0, which switches the trace off; \
+                 leave it out, or give another number; {there}"
             );
         }
-        format!("process {pid} has no trace file: SPDK makes one when it is started with -e or --tpoint-group; {there}")
+        format!("process {pid} has no trace file: SPDK creates one if it is started with -e or --tpoint-group; {there}")
     })
 }
 

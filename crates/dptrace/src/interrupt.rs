@@ -58,7 +58,7 @@ impl Interrupt {
         let signals = Signals { came, last: Arc::clone(&last) };
         // The watching thread is there before the first signal: where none can be started there is no handler either.
         let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || watch(signals));
-        thread.context("starting the thread that waits for signals")?;
+        thread.context("starting the signal thread")?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             // In this order: who reads the pipe knows which one it was.
             signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)

@@ -34,7 +34,7 @@ use cli::{Cli, Command};
 fn main() -> ExitCode {
     // Before anything is opened, and before there is a second thread.
     if let Err(error) = host::capabilities::hold_back_file_access() {
-        failure::tell_error(&anyhow::Error::new(error).context("holding back rights to files (capset(2))"));
+        failure::tell_error(&anyhow::Error::new(error).context("dropping file capabilities (capset(2))"));
         return ExitCode::from(failure::FAILED);
     }
     let cli = match Cli::try_parse_from(words()) {

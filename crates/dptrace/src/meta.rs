@@ -21,7 +21,10 @@ pub(crate) fn objects(name: Option<&str>, list: bool) -> anyhow::Result<()> {
         let all: Vec<_> = known.iter().map(|(file, _)| stem(file)).collect();
         let name = name.unwrap_or_default();
         let hint = names::hint(name, all.iter().copied());
-        return Err(usage(format!("no object spec is called {name:?}{hint}; there is {}", all.join(", "))));
+        return Err(usage(format!(
+            "there is no object spec {name:?}{hint}; the built-in specs are {}",
+            all.join(", ")
+        )));
     }
     if list {
         let width = wanted.iter().map(|(file, _)| stem(file).len()).max().unwrap_or_default();

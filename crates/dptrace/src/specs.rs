@@ -56,7 +56,7 @@ fn is_file(word: &OsStr) -> bool {
 fn unknown(word: &str, known: &[ObjectSpec]) -> anyhow::Error {
     let names: Vec<_> = known.iter().map(|spec| spec.name.as_str()).chain([ALL]).collect();
     let hint = names::hint(word, names.iter().copied());
-    usage(format!("no object spec is called {word:?}{hint}; there is {}, or a file (.toml)", names.join(", ")))
+    usage(format!("there is no object spec {word:?}{hint}; give one of {}, or a file (.toml)", names.join(", ")))
 }
 
 /// The specs of a user's files. No two may be of one name.
@@ -73,7 +73,7 @@ pub(crate) fn read_files<'a>(paths: impl IntoIterator<Item = &'a Path>) -> anyho
         let read = parse_specs(&text).map_err(|e| usage(format!("{}: {e}", printable(path))))?;
         for spec in read {
             if specs.iter().any(|s| s.name == spec.name) {
-                return Err(usage(format!("{}: a second object is called {:?}", printable(path), spec.name)));
+                return Err(usage(format!("{}: two objects have the name {:?}", printable(path), spec.name)));
             }
             specs.push(spec);
         }

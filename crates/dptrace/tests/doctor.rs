@@ -90,7 +90,7 @@ fn nobody_is_told_what_is_missing() {
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(["doctor", "--json"]);
     let (found, status, told) = examined(&mut command);
     assert_eq!(status, Some(3), "{told}");
-    assert!(told.contains("record and run can't work here") && told.contains("uprobes"), "{told}");
+    assert!(told.contains("record and run cannot work here") && told.contains("uprobes"), "{told}");
     for name in ["bpf() programs", "uprobes", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "CAP_SYS_ADMIN"] {
         assert_eq!(answer(&found, name), "no", "{name}");
     }

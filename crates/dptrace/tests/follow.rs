@@ -59,7 +59,7 @@ fn an_interrupt_ends_it_and_is_no_failure() {
 
 /// The slots that it says were overwritten, of all lcores; each record here takes one.
 fn lost(said: &str) -> u64 {
-    let lines = said.lines().filter_map(|line| line.split_once(" slots overwritten between two looks"));
+    let lines = said.lines().filter_map(|line| line.split_once(" slots overwritten between two reads"));
     lines.filter_map(|(before, _)| before.rsplit_once(' ')?.1.parse::<u64>().ok()).sum()
 }
 

@@ -55,7 +55,7 @@ fn numbers_that_are_no_process() {
     assert_eq!(refused(&["-p", "4194304"], 1), "error: no process has the pid 4194304: /proc/4194304 is not there");
     let told = refused(&["-p", "2"], 1);
     assert!(told.starts_with("error: pid 2 (kthreadd) is a thread of the kernel: it runs no program file"), "{told}");
-    assert_eq!(refused(&[], 2), "error: what to record is missing: -p PID, or -- COMMAND");
+    assert_eq!(refused(&[], 2), "error: nothing to record: give -p PID, or -- COMMAND");
     let mut ended = Command::new("true").spawn().expect("it starts");
     let stat = format!("/proc/{}/stat", ended.id());
     while !std::fs::read_to_string(&stat).expect("we have not asked for its end").contains(") Z ") {

@@ -215,7 +215,7 @@ fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
     }
     for (at, probe) in spec.probes.iter().enumerate() {
         if spec.probes[..at].iter().any(|p| p.name == probe.name) {
-            return wrong(format!("probe {:?} is there twice", probe.name));
+            return wrong(format!("probe {:?} occurs twice", probe.name));
         }
         for (at, arg) in probe.args.iter().enumerate() {
             if probe.args[..at].iter().any(|a| a.name == arg.name) {
@@ -230,7 +230,9 @@ fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
     }
     for property in &spec.properties {
         if property.name == RESERVED {
-            return wrong(format!("no property can be called {RESERVED:?}: in JSON that names the object's type"));
+            return wrong(format!(
+                "a property cannot be called {RESERVED:?}: in JSON that is the name of the object's type"
+            ));
         }
         let known = |p: &ProbeSpec| p.args.iter().any(|a| a.name == property.from());
         if !spec.probes.iter().any(known) {
@@ -280,7 +282,7 @@ mod tests {
         let named = probe.replace("\"b\"", "\"b(\"");
         assert!(wrong(&format!("{head}{named}args = [\"tsc\", \"p\"]")).contains("letters, digits and underscores"));
         let args = "args = [\"tsc\", \"p\"]\n";
-        assert!(wrong(&format!("{head}{probe}{args}{probe}{args}")).contains("\"b\" is there twice"));
+        assert!(wrong(&format!("{head}{probe}{args}{probe}{args}")).contains("\"b\" occurs twice"));
         let property = "[[object.property]]\nname = \"q\"\n";
         let text = format!("{head}{probe}args = [\"tsc\", \"p\"]\n{property}");
         assert!(wrong(&text).contains("no probe has an argument \"q\""));

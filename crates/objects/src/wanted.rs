@@ -39,11 +39,11 @@ impl<'a> WantedProbe<'a> {
 
     fn merge(&mut self, other: &Self) -> Result<(), String> {
         if self.provider != other.provider {
-            return Err(format!("another spec has it of the provider {:?}", self.provider));
+            return Err(format!("another spec gives it the provider {:?}", self.provider));
         }
         if let Some((mine, _)) = self.args.iter().zip(other.args).find(|(mine, other)| mine != other) {
             let kind = if mine.string { ": string" } else { "" };
-            return Err(format!("another spec has \"{}{kind}\" among its arguments here", mine.name));
+            return Err(format!("another spec has the argument \"{}{kind}\" in this place", mine.name));
         }
         if other.args.len() > self.args.len() {
             self.args = other.args;
@@ -83,8 +83,8 @@ mod tests {
         let wrong = |head, args| WantedProbe::of(&both(head, args)).unwrap_err().to_string();
         assert_eq!(
             wrong("", ", \"q: string\""),
-            "object \"two\": probe \"b\": another spec has \"q\" among its arguments here"
+            "object \"two\": probe \"b\": another spec has the argument \"q\" in this place"
         );
-        assert!(wrong("provider = \"x\"", "").contains("of the provider \"spdk\""));
+        assert!(wrong("provider = \"x\"", "").contains("gives it the provider \"spdk\""));
     }
 }

@@ -32,7 +32,7 @@ pub enum Error {
     },
 
     /// The era is known, but the file ends before its tables do.
-    #[error("the file ends at {len} bytes, inside its {era} header, which takes {need} bytes: no record is in it")]
+    #[error("the file ends at {len} bytes, inside its {era} header of {need} bytes: it has no records")]
     HeaderCut {
         /// The era, as it is shown.
         era: &'static str,
@@ -43,7 +43,7 @@ pub enum Error {
     },
 
     /// A section of the header lies outside the file.
-    #[error("the {section} section is said to lie at {at}, outside the file of {len} bytes")]
+    #[error("the header places the {section} section at {at}, outside the file of {len} bytes")]
     SectionOutside {
         /// The section's name.
         section: &'static str,
@@ -54,14 +54,14 @@ pub enum Error {
     },
 
     /// Text, but no JSON document of `spdk_trace -j` in it.
-    #[error("no JSON document of spdk_trace in it: {saw}")]
+    #[error("no JSON document of spdk_trace: {saw}")]
     NoDocument {
         /// What is there instead, and what to do.
         saw: String,
     },
 
     /// The JSON document ends, or breaks, before its first record.
-    #[error("the JSON document breaks at {at}, before its first record: {expected}")]
+    #[error("the JSON document is malformed at {at}, before its first record: {expected}")]
     BrokenDocument {
         /// Where.
         at: FileOffset,

@@ -129,12 +129,12 @@ impl fmt::Display for Finding {
             Problem::WrongSize { stated, actual } => {
                 write!(f, "the header says that the file has {stated} bytes, and it has {actual}")
             }
-            Problem::NoTickRate => write!(f, "the file has no tick rate: times are shown in ticks, not microseconds"),
+            Problem::NoTickRate => write!(f, "the file has no tick rate: times are printed in ticks, not microseconds"),
             Problem::Descriptor(what) => write!(f, "{what} ({n} time{s}, first at {first})"),
             Problem::HistoryOutside => {
-                write!(f, "left out: no history of it at {first}, where the header says that there is one")
+                write!(f, "left out: there is no history at {first}, although the header refers to it")
             }
-            Problem::HistoryOverlaps => write!(f, "left out: its history at {first} lies on another lcore's"),
+            Problem::HistoryOverlaps => write!(f, "left out: its history at {first} overlaps that of another lcore"),
             Problem::SlotsMissing => write!(f, "the file ends at {first}, {n} slot{s} before the ring's end"),
             Problem::OwnerOutside => write!(f, "{n} owner{s} outside the file (the table begins at {first})"),
             Problem::UnknownTpoint => {
@@ -144,10 +144,13 @@ impl fmt::Display for Finding {
                 write!(f, "left out {n} continuation{s} of records that are gone, first at {first}")
             }
             Problem::ImplausibleTime => {
-                write!(f, "left out {n} torn record{s}, older or newer than all around, first at {first}")
+                write!(f, "left out {n} torn record{s}, older or newer than the records around, first at {first}")
             }
             Problem::ArgumentsLost => {
-                write!(f, "{n} record{s} with overwritten arguments, shown as far as they go, first at {first}")
+                write!(
+                    f,
+                    "{n} record{s} with overwritten arguments, of which the complete ones are printed, first at {first}"
+                )
             }
             Problem::HalfWritten => {
                 write!(f, "left out the newest record, which was being written, at {first}")
@@ -158,7 +161,7 @@ impl fmt::Display for Finding {
             Problem::BrokenEntry(why) => {
                 write!(f, "left out {n} broken entr{y}, first at {first}: {why}", y = if n == 1 { "y" } else { "ies" })
             }
-            Problem::DocumentCut => write!(f, "the document is cut off at {first}; all before it is shown"),
+            Problem::DocumentCut => write!(f, "the document is cut off at {first}; everything before it is printed"),
             Problem::BrokenDefinition => {
                 write!(f, "left out {n} broken tracepoint definition{s}, first at {first}")
             }

@@ -35,7 +35,7 @@ impl std::str::FromStr for ObjectName {
 
 /// The text is not a prefix and a number.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an object's name is a prefix and a number, as in r10")]
+#[error("an object's name is a prefix and a number, such as r10")]
 pub struct NoObjectName;
 
 /// What a record is about.

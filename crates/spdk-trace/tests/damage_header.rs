@@ -72,7 +72,7 @@ fn a_file_cut_inside_its_header_says_so_where_its_era_can_be_told() {
         let need = file.layout.header.size;
         for len in [file.layout.tpoint(ARGS + 1), need - 1] {
             let expected = format!(
-                "the file ends at {len} bytes, inside its {} header, which takes {need} bytes: no record is in it",
+                "the file ends at {len} bytes, inside its {} header of {need} bytes: it has no records",
                 era.spec().versions
             );
             assert_eq!(fails(&file.bytes[..len]), expected);
@@ -94,7 +94,7 @@ fn in_era_f_the_section_that_is_missing_is_named() {
     for at in [1 << 40, u64::MAX] {
         file.set_u64(file.layout.section_offset(Section::Tpoint), at);
         let expected =
-            format!("the tpoint section is said to lie at {at:#x}, outside the file of {} bytes", file.bytes.len());
+            format!("the header places the tpoint section at {at:#x}, outside the file of {} bytes", file.bytes.len());
         assert_eq!(fails(&file.bytes), expected);
     }
 }

@@ -12,7 +12,7 @@ pub enum TypeError {
         found: String,
     },
     /// Something in BTF that contradicts the format.
-    #[error("broken BTF at {offset:#x}: expected {expected}")]
+    #[error("malformed BTF at {offset:#x}: expected {expected}")]
     Btf {
         /// Where, in bytes from the beginning.
         offset: usize,
@@ -20,7 +20,7 @@ pub enum TypeError {
         expected: &'static str,
     },
     /// A reference to a BTF type that is not there.
-    #[error("broken BTF: no type has the id {id}, the last one is {last}")]
+    #[error("malformed BTF: no type has the id {id}, the last id is {last}")]
     BtfId {
         /// The id referred to.
         id: u32,
@@ -28,7 +28,7 @@ pub enum TypeError {
         last: u32,
     },
     /// Something in DWARF that contradicts the format.
-    #[error("broken DWARF in {section} at {offset:#x}: {detail}")]
+    #[error("malformed DWARF in {section} at {offset:#x}: {detail}")]
     Dwarf {
         /// The section's name.
         section: &'static str,
@@ -95,7 +95,7 @@ pub enum TypeError {
         expected: &'static str,
     },
     /// A type whose size is not known, because only its name was declared.
-    #[error("{name} is declared but its definition is not known")]
+    #[error("{name} is declared but not defined")]
     Incomplete {
         /// The type, as C writes it.
         name: String,
@@ -121,7 +121,7 @@ pub enum TypeError {
         nearest: Vec<String>,
     },
     /// A member path that can't be read, such as `a..b` or `a[x]`.
-    #[error("the member path {path} is broken at column {column}: expected {expected}")]
+    #[error("the member path {path} is malformed at column {column}: expected {expected}")]
     Path {
         /// The path.
         path: String,
@@ -152,7 +152,7 @@ pub enum TypeError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FrameFault {
     /// An expression that may go on for ever.
-    #[error("an expression at {offset:#x} of .eh_frame jumps, which could go on for ever")]
+    #[error("an expression at {offset:#x} of .eh_frame jumps, so it may never end")]
     Jump {
         /// Where it is, in bytes from the section's beginning.
         offset: usize,
@@ -164,7 +164,7 @@ pub enum FrameFault {
         address: u64,
     },
     /// An entry that no compiler writes.
-    #[error("the entry at {offset:#x} of .eh_frame is too long to be followed ({length:#x} bytes)")]
+    #[error("the entry at {offset:#x} of .eh_frame is too long to follow ({length:#x} bytes)")]
     Long {
         /// Where it is, in bytes from the section's beginning.
         offset: usize,

@@ -44,7 +44,7 @@ pub struct SourceSpan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AsmError {
     /// A jump goes to a label that was never put down.
-    #[error("jump at instruction {slot} goes to label `{label}`, which is nowhere")]
+    #[error("jump at instruction {slot} goes to label `{label}`, which is not defined")]
     Unbound {
         /// The label's name.
         label: String,
@@ -68,7 +68,7 @@ pub enum AsmError {
         label: u32,
     },
     /// A label stands behind the last instruction, so that the jump would leave the code.
-    #[error("jump at instruction {slot} goes to label `{label}`, which is behind the last instruction")]
+    #[error("jump at instruction {slot} goes to label `{label}`, which is after the last instruction")]
     BehindEnd {
         /// The label's name.
         label: String,
@@ -77,7 +77,7 @@ pub enum AsmError {
     },
     /// A label is further away than the jump's offset can say.
     #[error(
-        "jump at instruction {slot} goes to label `{label}`, {distance} instructions away; the offset reaches {} to {}",
+        "jump at instruction {slot} goes to label `{label}`, {distance} instructions away; the offset can be {} to {}",
         i16::MIN,
         i16::MAX
     )]

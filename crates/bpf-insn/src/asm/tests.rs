@@ -52,7 +52,7 @@ fn an_unbound_label_is_named() {
     asm.mov(R0, 0).jump(lost).exit();
     let error = asm.finish().unwrap_err();
     assert_eq!(error, AsmError::Unbound { label: "lost".into(), slot: 1 });
-    assert_eq!(error.to_string(), "jump at instruction 1 goes to label `lost`, which is nowhere");
+    assert_eq!(error.to_string(), "jump at instruction 1 goes to label `lost`, which is not defined");
 }
 
 #[test]

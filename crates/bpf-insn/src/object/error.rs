@@ -4,19 +4,19 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// Names become BTF names, which the kernel takes only if they are C identifiers.
-    #[error("`{name}` can't be a name: a letter or `_` first, then letters, digits and `_`")]
+    #[error("`{name}` is not a valid name: expected a letter or `_`, then letters, digits and `_`")]
     Name {
         /// The name.
         name: String,
     },
     /// Two things have one name.
-    #[error("`{name}` is there twice")]
+    #[error("`{name}` is defined twice")]
     Duplicate {
         /// The name.
         name: String,
     },
     /// A program's section has a name that means something else, or none.
-    #[error("`{section}` can't be the section of program `{program}`")]
+    #[error("`{section}` is not a valid section for program `{program}`")]
     Section {
         /// The section's name.
         section: String,
@@ -30,7 +30,7 @@ pub enum ObjectError {
         name: String,
     },
     /// An instruction refers to what is not there.
-    #[error("`{function}` refers to the {wanted} `{symbol}` at instruction {slot}: there is none")]
+    #[error("`{function}` refers to the {wanted} `{symbol}` at instruction {slot}, which does not exist")]
     Undefined {
         /// The function.
         function: String,
@@ -42,7 +42,7 @@ pub enum ObjectError {
         symbol: String,
     },
     /// A licence must be a non-empty text without NUL.
-    #[error("`{license}` can't be a licence")]
+    #[error("`{license}` is not a valid licence")]
     License {
         /// The text.
         license: String,

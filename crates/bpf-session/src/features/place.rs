@@ -38,7 +38,7 @@ impl OwnPlaces {
             let is_ours = mapping.file().is_some_and(|file| program == file);
             mapping.to_offset(ProcAddr(address as u64)).filter(|_| is_ours).map(|offset| offset.0)
         };
-        let missing = || io::Error::other("the program does not find itself in /proc/self/maps");
+        let missing = || io::Error::other("/proc/self/maps does not list the program");
         let function = offset(marker as *const () as usize).ok_or_else(missing)?;
         let semaphore = offset(std::ptr::from_ref(&SEMAPHORE).addr()).ok_or_else(missing)?;
         Ok(Self { function, semaphore })

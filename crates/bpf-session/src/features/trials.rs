@@ -57,7 +57,7 @@ pub fn jit() -> Answer {
     };
     match program.stats() {
         Ok(stats) if stats.translated_bytes > 0 => Answer::YES,
-        Ok(_) => Answer::no("a program was loaded and not translated"),
+        Ok(_) => Answer::no("a program was loaded but not compiled"),
         Err(error) => Answer::of_error(&error),
     }
 }
@@ -168,8 +168,10 @@ pub fn semaphores() -> Answer {
     let before = semaphore.value();
     let mut during = before;
     match at_own_place(false, true, || during = semaphore.value()) {
-        Answer::Yes(_) if during != before + 1 => Answer::no("the probe was attached, its semaphore was not raised"),
-        Answer::Yes(_) if semaphore.value() != before => Answer::no("the semaphore was raised and not lowered again"),
+        Answer::Yes(_) if during != before + 1 => {
+            Answer::no("the probe was attached, but its semaphore was not raised")
+        }
+        Answer::Yes(_) if semaphore.value() != before => Answer::no("the semaphore was raised but not lowered again"),
         done => done,
     }
 }
@@ -196,7 +198,9 @@ pub(super) fn sleepable_program(attach: AttachType) -> Result<Program, LoadError
 pub fn uprobe_multi_filter() -> Answer {
     match load(ProgramType::Kprobe, AttachType::UprobeMulti, &[]) {
         Ok(program) if multi_is_sound(&program) => Answer::YES,
-        Ok(_) => Answer::no("there are no such links, or their filter is for one thread: dptrace does without"),
+        Ok(_) => {
+            Answer::no("there are no such links, or their filter is for a single thread: dptrace does not need them")
+        }
         Err(error) => Answer::from(Err(error)),
     }
 }
@@ -263,7 +267,7 @@ pub fn hardware_events() -> Answer {
 pub fn kernel_types() -> Answer {
     match KernelBtf::read() {
         Ok(types) if types.id(Kind::Typedef, &format!("btf_trace_{}", TRACEPOINT.1)).is_some() => Answer::YES,
-        Ok(_) => Answer::no("it is there, without a type that every kernel has"),
+        Ok(_) => Answer::no("it exists, but lacks a type that every kernel has"),
         Err(error) => Answer::of_error(&error),
     }
 }
@@ -276,7 +280,7 @@ pub fn tracefs() -> Answer {
             Answer::No { why: format!("not permitted to read {}", path.display()), denied: true }
         }
         Err(_) => Answer::no(match sys::mount::detached("tracefs") {
-            Ok(_) => "it is not mounted, though this kernel has it",
+            Ok(_) => "it is not mounted, although this kernel has it",
             Err(_) => "it is not mounted",
         }),
     }
@@ -290,7 +294,7 @@ fn tracepoint_id() -> Result<u64, String> {
     let found = match Tracefs::find() {
         Ok(found) => found,
         Err(error) => {
-            let missing = |_| format!("{}, and this user can't open it unmounted", brief(&error));
+            let missing = |_| format!("{}, and this user cannot open it unmounted", brief(&error));
             detached = sys::mount::detached("tracefs").map_err(missing)?;
             Tracefs::at(&PathBuf::from(format!("/proc/self/fd/{}", detached.as_raw_fd())))
         }
@@ -367,10 +371,10 @@ fn with_program(kind: ProgramType, attach: AttachType, mut trial: impl FnMut(&Pr
 fn with_target(attach: AttachType, kind: Kind, name: &str) -> Answer {
     let id = match KernelBtf::read() {
         Ok(types) => types.id(kind, name),
-        Err(error) => return Answer::no(format!("the kernel does not tell its types: {error}")),
+        Err(error) => return Answer::no(format!("the kernel's types cannot be read: {error}")),
     };
     let Some(id) = id else {
-        return Answer::Unknown(format!("this kernel's types have no {name} to try it on"));
+        return Answer::Unknown(format!("this kernel has no type {name} to try it with"));
     };
     let mut asm = Asm::new();
     asm.mov(Reg::R0, 0).exit();

@@ -6,20 +6,20 @@ use host::Capability;
 
 use super::facts;
 
-/// What fentry and fexit take: on aarch64 functions call programs since "arm64: ftrace: Add direct call support".
+/// What fentry and fexit need. On aarch64, kernel functions can call programs since "arm64: ftrace: Add direct call support".
 const FENTRY: &str = if cfg!(target_arch = "aarch64") {
     "Linux 6.4 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off"
 } else {
     "Linux 5.5 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off"
 };
 
-/// Something that may be possible here.
+/// A feature that this machine may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Check {
-    /// What it belongs to, a headline.
+    /// The heading in the report.
     pub(super) group: &'static str,
     pub(super) name: &'static str,
-    /// What without it is not to be had.
+    /// What does not work without it.
     pub(super) needed_for: &'static str,
     /// How to get it: a kernel's version and configuration, or a command.
     pub(super) how: &'static str,
@@ -61,37 +61,37 @@ const KERNEL: &str = "Kernel";
 const RIGHTS: &str = "Rights";
 const SETTINGS: &str = "Settings";
 
-/// Releases are those in which Linux first had the thing; each is tried, so a kernel into which it was taken later has it.
+/// A release is the first one in which Linux had the feature. Each feature is tried, so backports to older kernels are found.
 #[rustfmt::skip]
 const CHECKS: &[Check] = &[
-    // First, for the limit as it was given: the trials raise it where it is in their way.
+    // First, because the trials raise the limit if it is too low for them.
     check(BPF, "RLIMIT_MEMLOCK", "the ring buffer before Linux 5.11",
         "ulimit -l unlimited, or CAP_SYS_RESOURCE", facts::locked_memory),
     required(BPF, "bpf() programs", "record, run: everything",
         "Linux 4.1 with CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y", trials::bpf_call),
     required(BPF, "ring buffer", "record, run: everything that is printed per event",
         "Linux 5.8", trials::ring_buffer),
-    check(BPF, "JIT compiler", "cheap probes: without it programs are interpreted",
+    check(BPF, "JIT compiler", "cheap probes: without it, programs are interpreted",
         "CONFIG_BPF_JIT=y; sysctl net.core.bpf_jit_enable=1", trials::jit),
-    check(BPF, "map keys over 512 bytes", "run: strings of the usual 1,024 bytes as keys; without, of 240",
+    check(BPF, "map keys over 512 bytes", "run: strings of the default 1,024 bytes as keys; without it, of 240",
         "Linux 5.11", trials::large_keys),
     check(BPF, "atomic exchange", "kernel-delay",
         "Linux 5.12", trials::exchange),
-    check(BPF, "attach cookies", "one program for many probes; without, one for each probe",
+    check(BPF, "attach cookies", "one program for many probes; without it, one for each probe",
         "Linux 5.15", trials::attach_cookies),
-    check(BPF, "bpf_loop", "run: loops whose length is not known beforehand",
+    check(BPF, "bpf_loop", "run: loops whose length is not known in advance",
         "Linux 5.17", trials::loops),
-    check(BPF, "reading kernel memory", "run: members of the kernel's structures, kernel strings",
+    check(BPF, "reading kernel memory", "run: fields of kernel structures, kernel strings",
         "lockdown off, or in integrity mode", trials::kernel_memory),
     required(USER, "uprobes", "record; run: usdt, uprobe, uretprobe",
         "Linux 4.17 with CONFIG_UPROBES=y", trials::uprobes),
     check(USER, "USDT semaphores", "probes that work only while someone listens (PostgreSQL's)",
         "Linux 4.20", trials::semaphores),
-    check(USER, "uprobe_multi", "hundreds of places attached in milliseconds; without, one by one",
+    check(USER, "uprobe_multi", "hundreds of places attached in milliseconds; without it, one by one",
         "Linux 6.6", trials::uprobe_multi),
     check(USER, "uprobe_multi PID filter", "uprobe_multi with -p: for all threads of the process",
         "Linux 6.10, 6.9.4 or 6.6.33", trials::uprobe_multi_filter),
-    check(USER, "sleepable uprobes", "strings that the process has not touched yet",
+    check(USER, "sleepable uprobes", "strings that the process has not read yet",
         "Linux 6.0", trials::sleepable_uprobes),
     check(KERNEL, "tracepoints", "run: tracepoint",
         "tracefs (below), and a kernel with CONFIG_TRACEPOINTS=y and CONFIG_PERF_EVENTS=y", trials::tracepoints),
@@ -107,38 +107,38 @@ const CHECKS: &[Check] = &[
         FENTRY, trials::fentry),
     check(KERNEL, "fexit", "run: fexit",
         FENTRY, trials::fexit),
-    check(KERNEL, "perf links", "cookies at perf events; without, the event holds the program",
+    check(KERNEL, "perf links", "cookies for perf events; without it, the event holds the program",
         "Linux 5.15", trials::perf_links),
     check(KERNEL, "perf software events", "run: interval, profile, software",
         "CONFIG_PERF_EVENTS=y", trials::software_events),
     check(KERNEL, "perf hardware events", "run: hardware",
-        "a processor with counters; a virtual machine must be given them (QEMU: -cpu host,pmu=on)", trials::hardware_events),
-    check(KERNEL, "BTF", "the kernel's types in scripts; typed tracepoints, fentry, fexit",
+        "a processor with counters; in a virtual machine they must be enabled (QEMU: -cpu host,pmu=on)", trials::hardware_events),
+    check(KERNEL, "BTF", "kernel types in scripts; typed tracepoints, fentry, fexit",
         "CONFIG_DEBUG_INFO_BTF=y", trials::kernel_types),
     check(KERNEL, "tracefs", "list --tracepoints; run: tracepoint",
         "as root: mount -t tracefs tracefs /sys/kernel/tracing", trials::tracefs),
-    check(RIGHTS, "CAP_BPF", "loading programs, making maps: record, run",
+    check(RIGHTS, "CAP_BPF", "loading programs, creating maps: record, run",
         "run as root, or: setcap cap_bpf,cap_perfmon+ep dptrace", || facts::has(Capability::Bpf)),
-    check(RIGHTS, "CAP_PERFMON", "attaching to anything: record, run",
+    check(RIGHTS, "CAP_PERFMON", "attaching probes: record, run",
         "run as root, or: setcap cap_bpf,cap_perfmon+ep dptrace", || facts::has(Capability::Perfmon)),
     check(RIGHTS, "CAP_SYS_PTRACE", "processes of other users: list -p, record -p",
         "run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep dptrace", || facts::has(Capability::SysPtrace)),
-    check(RIGHTS, "CAP_SYS_ADMIN", "tracefs where it is not mounted; BPF before Linux 5.8",
+    check(RIGHTS, "CAP_SYS_ADMIN", "tracefs if it is not mounted; BPF before Linux 5.8",
         "run as root", || facts::has(Capability::SysAdmin)),
     check(RIGHTS, "the machine's user namespace", "BPF at all",
         "run outside of the container, or in one that shares the machine's user namespace", facts::first_user_namespace),
-    check(RIGHTS, "the machine's PID namespace", "PIDs as the machine counts them",
+    check(RIGHTS, "the machine's PID namespace", "the machine's own PIDs",
         "run outside of the container, or in one with --pid=host", facts::first_pid_namespace),
-    check(SETTINGS, "kernel release", "what the lines above name", "", facts::release),
-    check(SETTINGS, "lockdown off", "fentry, fexit, kprobes; in confidentiality mode all reading of memory",
-        "boot without Secure Boot and without lockdown=; to see it: mount -t securityfs securityfs /sys/kernel/security",
+    check(SETTINGS, "kernel release", "the features above", "", facts::release),
+    check(SETTINGS, "lockdown off", "fentry, fexit, kprobes; in confidentiality mode, everything that reads memory",
+        "boot without Secure Boot and without lockdown=; to see the state: mount -t securityfs securityfs /sys/kernel/security",
         facts::lockdown),
-    check(SETTINGS, "BPF without rights", "nothing in dptrace: what probes need is for CAP_BPF anyway",
+    check(SETTINGS, "BPF without rights", "nothing in dptrace: probes need CAP_BPF in any case",
         "leave it off", facts::unprivileged_bpf),
     check(SETTINGS, "perf_event_paranoid", "perf events of other processes and of the kernel",
         "CAP_PERFMON, or: sysctl kernel.perf_event_paranoid=-1", facts::perf_paranoid),
     check(SETTINGS, "kernel addresses", "run: names in kernel stacks",
         "CAP_SYSLOG with kernel.kptr_restrict at 1 or 0, or: sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1", facts::kernel_addresses),
-    check(SETTINGS, "ptrace_scope", "nothing in dptrace: it does without ptrace; other tools beside it",
+    check(SETTINGS, "ptrace_scope", "nothing in dptrace, which does not use ptrace; other tools",
         "CAP_SYS_PTRACE, or: sysctl kernel.yama.ptrace_scope=0", facts::ptrace_scope),
 ];

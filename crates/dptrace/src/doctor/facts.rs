@@ -15,7 +15,7 @@ pub(super) fn has(capability: Capability) -> Answer {
 }
 
 pub(super) fn release() -> Answer {
-    system::kernel_release().map_or_else(|| Answer::Unknown("/proc is not there".into()), Answer::Yes)
+    system::kernel_release().map_or_else(|| Answer::Unknown("/proc is not mounted".into()), Answer::Yes)
 }
 
 pub(super) fn lockdown() -> Answer {
@@ -40,7 +40,7 @@ pub(super) fn perf_paranoid() -> Answer {
     match system::setting("perf_event_paranoid") {
         Some(set) if set < 0 => Answer::Yes(format!("= {set}")),
         Some(set) if Capabilities::own().has(Capability::Perfmon) => {
-            Answer::Yes(format!("= {set}, no bar with CAP_PERFMON"))
+            Answer::Yes(format!("= {set}, irrelevant with CAP_PERFMON"))
         }
         Some(set) => Answer::no(format!("kernel.perf_event_paranoid is {set}")),
         None => Answer::no("the kernel has no perf events"),
@@ -51,8 +51,8 @@ pub(super) fn kernel_addresses() -> Answer {
     match system::sees_kernel_addresses() {
         Some(true) => Answer::YES,
         Some(false) => match system::setting("kptr_restrict") {
-            Some(set) => Answer::no(format!("they are shown as 0; kernel.kptr_restrict is {set}")),
-            None => Answer::no("they are shown as 0"),
+            Some(set) => Answer::no(format!("they are printed as 0; kernel.kptr_restrict is {set}")),
+            None => Answer::no("they are printed as 0"),
         },
         None => Answer::no("there is no /proc/kallsyms"),
     }
@@ -64,7 +64,7 @@ pub(super) fn ptrace_scope() -> Answer {
         None => Answer::Yes("no Yama".into()),
         Some(0) => Answer::Yes("= 0".into()),
         Some(set @ 1..=2) if Capabilities::own().has(Capability::SysPtrace) => {
-            Answer::Yes(format!("= {set}, no bar with CAP_SYS_PTRACE"))
+            Answer::Yes(format!("= {set}, irrelevant with CAP_SYS_PTRACE"))
         }
         Some(set) => Answer::no(format!("kernel.yama.ptrace_scope is {set}")),
     }
@@ -79,14 +79,14 @@ pub(super) fn locked_memory() -> Answer {
         Answer::No { why, denied: true } if Capabilities::own().has(Capability::Bpf) => {
             Answer::no(format!("the limit is {limit}: {why}"))
         }
-        _ => Answer::Unknown(format!("the limit is {limit}; no ring buffer to try it with")),
+        _ => Answer::Unknown(format!("the limit is {limit}; there is no ring buffer to try it with")),
     }
 }
 
 pub(super) fn first_pid_namespace() -> Answer {
     match system::in_first_pid_namespace() {
         Some(true) => Answer::YES,
-        Some(false) => Answer::no("this is a container: PIDs are its own"),
+        Some(false) => Answer::no("this is a container with its own PIDs"),
         None => Answer::Unknown("/proc/self/ns/pid can't be read".into()),
     }
 }
@@ -94,7 +94,7 @@ pub(super) fn first_pid_namespace() -> Answer {
 pub(super) fn first_user_namespace() -> Answer {
     match system::in_first_user_namespace() {
         Some(true) => Answer::YES,
-        Some(false) => Answer::no("its root is not the machine's, and its capabilities are none for BPF"),
+        Some(false) => Answer::no("its root is not the root of the machine, and its capabilities do not allow BPF"),
         None => Answer::Unknown("/proc/self/ns/user can't be read".into()),
     }
 }

@@ -45,5 +45,5 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
     if lacking.is_empty() {
         return Ok(());
     }
-    Err(unsupported(format!("dptrace record and run can't work here: they need {}", lacking.join(", "))))
+    Err(unsupported(format!("dptrace record and run cannot work here: they need {}", lacking.join(", "))))
 }

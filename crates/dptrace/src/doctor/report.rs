@@ -12,11 +12,13 @@ use super::checks::Check;
 fn rights() -> Option<&'static str> {
     let own = Capabilities::own();
     if system::in_first_user_namespace() == Some(false) {
-        Some("run outside of this user namespace: the kernel takes its root for a plain user")
+        Some("run outside of this user namespace: the kernel treats its root as an ordinary user")
     } else if !own.missing(&[Capability::Bpf, Capability::Perfmon]).is_empty() {
         Some("run as root, or: setcap cap_bpf,cap_perfmon+ep dptrace")
     } else if !own.has(Capability::SysAdmin) {
-        Some("run as root: CAP_BPF and CAP_PERFMON are not enough for it here (or, under lockdown, nothing is)")
+        Some(
+            "run as root: CAP_BPF and CAP_PERFMON are not enough for it here (under lockdown, root is not enough either)",
+        )
     } else {
         None
     }
@@ -88,8 +90,11 @@ pub(super) fn text(findings: &[Finding], release: &str, to: &mut impl Write) -> 
         }
         writeln!(to, "  {:7}  {:width$}  {}", finding.word(), finding.label(), finding.check.needed_for)?;
         if !finding.answer.is_yes() {
-            let although =
-                if finding.is_denied_to_the_entitled() { ", though we have every right: lockdown?" } else { "" };
+            let although = if finding.is_denied_to_the_entitled() {
+                ", although this process has all capabilities: lockdown?"
+            } else {
+                ""
+            };
             writeln!(to, "             why: {}{although}", finding.said())?;
         }
         if let Some(how) = finding.how() {
@@ -97,7 +102,7 @@ pub(super) fn text(findings: &[Finding], release: &str, to: &mut impl Write) -> 
         }
     }
     writeln!(to)?;
-    let works = if findings.iter().any(Finding::stops_us) { "can't work here" } else { "can work here" };
+    let works = if findings.iter().any(Finding::stops_us) { "cannot work here" } else { "can work here" };
     writeln!(to, "dptrace record and run {works}.")
 }
 

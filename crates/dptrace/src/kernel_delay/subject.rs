@@ -90,9 +90,9 @@ fn named(wanted: &str) -> anyhow::Result<u32> {
 /// Leaves the process that we started to itself.
 pub(super) fn leave(child: Option<Child>) -> anyhow::Result<()> {
     if let Some(mut child) = child
-        && child.try_wait().context("looking at the command")?.is_none()
+        && child.try_wait().context("checking the command")?.is_none()
     {
-        note(&format!("process {} goes on without us", child.id()));
+        note(&format!("process {} continues to run", child.id()));
     }
     Ok(())
 }

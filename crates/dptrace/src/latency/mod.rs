@@ -133,7 +133,7 @@ fn follow_objects(
     }
     let latencies = tracker.finish_all();
     if read > 0 && latencies.subjects.is_empty() {
-        note("no object is created in what is left of the trace: nothing to measure");
+        note("the filtered trace creates no object: there is nothing to measure");
     }
     Ok(latencies)
 }

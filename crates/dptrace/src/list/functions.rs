@@ -42,7 +42,7 @@ pub(super) fn list(
             let known = near_names(&request.typed, files)?;
             return Err(nothing_fits("function", &request.typed, &request.place, &known));
         }
-        None => note(&format!("{}, and there are none", stripped(&request.place))),
+        None => note(&format!("{}, and it has none", stripped(&request.place))),
     }
     Ok(())
 }

@@ -75,9 +75,9 @@ fn nothing_fits(what: &str, pattern: &str, place: &str, known: &[String]) -> any
     let plain = pattern.replace(['*', '?'], "");
     let near = ::probes::pattern::nearest(plain.trim_matches(':'), known.iter().map(String::as_str), 4);
     let hint = match near.as_slice() {
-        [] if known.is_empty() => "; there are none at all".to_owned(),
-        [] => format!("; there are {}: list them without a pattern", known.len()),
+        [] if known.is_empty() => "; it has none".to_owned(),
+        [] => format!("; it has {}: list them without a pattern", known.len()),
         near => format!("; near: {}", near.join(", ")),
     };
-    anyhow!("no {what} of {place} fits {pattern:?}{hint}")
+    anyhow!("no {what} of {place} matches {pattern:?}{hint}")
 }

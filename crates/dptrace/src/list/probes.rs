@@ -70,7 +70,7 @@ fn read(file: &ElfFile) -> anyhow::Result<Vec<Probe>> {
     if let Some(first) = probes.faults.first() {
         let path = printable(file.path());
         let notes = if probes.broken == 1 { "note" } else { "notes" };
-        note(&format!("{path}: left out {} broken USDT {notes}; first, {first}", probes.broken));
+        note(&format!("{path}: left out {} invalid USDT {notes}; the first: {first}", probes.broken));
     }
     Ok(probes.probes)
 }

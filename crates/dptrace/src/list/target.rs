@@ -34,7 +34,7 @@ impl Request {
         let path = if args.pid.is_some() || args.tracepoints { None } else { words.next() };
         let typed = words.next().map(pattern_text).transpose()?;
         if let Some(more) = words.next() {
-            return Err(usage(format!("one word too many, {}: there is one pattern", printable(Path::new(more)))));
+            return Err(usage(format!("unexpected word {}: only one pattern is allowed", printable(Path::new(more)))));
         }
         let understood = |error: ProbesError| usage(error.to_string());
         let probe_pattern = || typed.map(ProbePattern::parse).transpose().map_err(understood);
@@ -55,13 +55,13 @@ impl Request {
 }
 
 fn pattern_text(word: &OsStr) -> anyhow::Result<&str> {
-    word.to_str().ok_or_else(|| usage(format!("the pattern {} is not UTF-8, as names are", printable(Path::new(word)))))
+    word.to_str().ok_or_else(|| usage(format!("the pattern {} is not UTF-8", printable(Path::new(word)))))
 }
 
 fn files(pid: Option<u32>, path: Option<&OsStr>) -> anyhow::Result<(Files, String)> {
     match (pid, path.map(Path::new)) {
         (Some(pid), _) => Files::of_process(pid),
         (None, Some(path)) => Ok((Files::of_path(path), printable(path))),
-        (None, None) => Err(usage("what to look into is missing: -p PID, a PATH, or --tracepoints")),
+        (None, None) => Err(usage("nothing to list: give -p PID, a PATH, or --tracepoints")),
     }
 }

@@ -81,7 +81,7 @@ const WAIT: Duration = Duration::from_millis(20);
 /// Runs the command.
 pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     if !args.buffer.is_power_of_two() {
-        return Err(usage(format!("--buffer {} is no power of two", args.buffer)));
+        return Err(usage(format!("--buffer {} is not a power of two", args.buffer)));
     }
     let specs = args.specs.resolve()?;
     let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
@@ -105,9 +105,9 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let (why, totals) = record(recorder, &watch, deadline, interrupt, &mut output)?;
     tell_totals(&why, &totals);
     if let Some(mut child) = child
-        && child.try_wait().context("looking at the command")?.is_none()
+        && child.try_wait().context("checking the command")?.is_none()
     {
-        note(&format!("process {pid} goes on without us"));
+        note(&format!("process {pid} continues to run"));
     }
     Ok(())
 }
@@ -129,7 +129,7 @@ impl<'a> Subject<'a> {
             return Ok(Self { files, name, command: None });
         }
         let Some((program, arguments)) = args.command.split_first() else {
-            return Err(usage("what to record is missing: -p PID, or -- COMMAND"));
+            return Err(usage("nothing to record: give -p PID, or -- COMMAND"));
         };
         let path = find_program(program)?;
         Ok(Self { files: Files::of_program(&path), name: printable(&path), command: Some((path, arguments)) })
@@ -152,7 +152,7 @@ pub(crate) fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
     let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(name));
     let found =
         paths.find(|path| path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0));
-    found.with_context(|| format!("there is no program {} in PATH", printable(name)))
+    found.with_context(|| format!("no program {} in PATH", printable(name)))
 }
 
 /// Writes lines until there is a reason to stop, and says which.

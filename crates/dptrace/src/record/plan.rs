@@ -125,7 +125,7 @@ impl Plan {
             let hint = missing.first().map_or_else(String::new, |first| self.hint(first));
             bail!(
                 "{place} has none of the probes {}{hint}; SPDK has them if it was configured with --with-usdt; dptrace list \
-                 shows what is there",
+                 shows its probes",
                 missing.join(", ")
             );
         }
@@ -153,7 +153,7 @@ impl Plan {
         }
         if let Some(first) = probes.faults.first() {
             let path = printable(file.path());
-            self.remarks.push(format!("{path}: left out {} broken USDT notes; first, {first}", probes.broken));
+            self.remarks.push(format!("{path}: left out {} invalid USDT notes; the first: {first}", probes.broken));
         }
         Ok(probes.probes)
     }

@@ -48,14 +48,14 @@ pub(crate) fn keep_off(pids: impl Iterator<Item = u32>) -> bool {
         Choice::Only(ours, theirs) => {
             let cpus: Vec<usize> = ours.iter().copied().collect();
             if sys::sched::run_on(&cpus).is_ok() {
-                note(&format!("reading on CPU {}: the application's threads have CPU {}", list(&ours), list(&theirs)));
+                note(&format!("reading on CPU {}: the application's threads use CPU {}", list(&ours), list(&theirs)));
             }
         }
         Choice::Behind(theirs) => {
             if sys::sched::lowest_priority().is_ok() {
                 note(&format!(
-                    "the application's threads have all CPUs that dptrace may run on ({}): reading with the lowest priority \
-                     (nice 19): they lose little time, and the trace may lose more",
+                    "the application's threads use all CPUs that dptrace may run on ({}): reading with the lowest priority \
+                     (nice 19), which costs them little time, but more of the trace may be lost",
                     list(&theirs)
                 ));
             }

@@ -151,5 +151,5 @@ fn unknown(name: &str, specs: &[ObjectSpec]) -> anyhow::Error {
     known.extend(OwnerProperties::NAMES.iter().map(|p| format!("owner.{p}")));
     known.extend(specs.iter().flat_map(|s| s.properties.iter().map(|p| format!("{}.{}", s.name, p.name))));
     let near = names::hint(name, known.iter().map(String::as_str));
-    usage(format!("no field is called {name:?}{near}; there is {}", known.join(", ")))
+    usage(format!("there is no field {name:?}{near}; the fields are {}", known.join(", ")))
 }

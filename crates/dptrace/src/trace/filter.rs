@@ -183,7 +183,7 @@ fn lcores(texts: &[String]) -> anyhow::Result<HashSet<u16>> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (first.trim().parse::<u16>(), last.trim().parse::<u16>()) {
             (Ok(first), Ok(last)) if first <= last => lcores.extend(first..=last),
-            _ => return Err(usage(format!("{text:?} is not an lcore, nor a range of them (0,4-7)"))),
+            _ => return Err(usage(format!("{text:?} is neither an lcore nor a range of lcores (0,4-7)"))),
         }
     }
     Ok(lcores)
@@ -201,7 +201,7 @@ fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Vec<bool>> {
         }
         if !any {
             let near = names::hint(glob, tpoints.iter().map(|t| t.name.as_str()));
-            note(&format!("no tracepoint of this trace is called {glob:?}{near} (all: --list-tpoints)"));
+            note(&format!("no tracepoint of this trace matches {glob:?}{near} (list all with --list-tpoints)"));
         }
     }
     Ok(wanted)
@@ -211,7 +211,9 @@ fn objects(texts: &[String]) -> anyhow::Result<HashSet<ObjectName>> {
     let object = |text: &String| {
         // No application has a digit for a prefix: the prefix was forgotten.
         if text.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(usage(format!("{text:?} has no prefix: an object's name is a prefix and a number, as in r10")));
+            return Err(usage(format!(
+                "{text:?} has no prefix: an object's name is a prefix and a number, such as r10"
+            )));
         }
         text.parse().map_err(|e| usage(format!("{text:?}: {e}")))
     };

@@ -54,7 +54,7 @@ pub(crate) fn follow(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     if what.application.is_unknown() {
-        note("not permitted to see which process writes this file: going on until interrupted");
+        note("not permitted to see which process writes this file: following it until interrupted");
     }
     let head = Head::of_follower(&follower);
     let mut format = format::writer(what.format, &head);
@@ -167,7 +167,7 @@ fn tell_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
     losses.sort_by_key(|loss| std::cmp::Reverse(loss.slots));
     for loss in losses.iter().take(TOLD_LOSSES) {
         note(&format!(
-            "lcore {}: {} slots overwritten between two looks, first behind {} us",
+            "lcore {}: {} slots overwritten between two reads, the first after {} us",
             loss.lcore,
             loss.slots,
             follower.tick_rate().nanos(Ticks(loss.since.0.saturating_sub(base.0)))
@@ -177,20 +177,20 @@ fn tell_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
         (lost, largest) = (lost + loss.slots, largest.max(loss.ring));
     }
     if follower.late() > 0 {
-        note(&format!("{} records were written so late that they stand behind newer ones", follower.late()));
+        note(&format!("{} records were written so late that they are printed after newer ones", follower.late()));
     }
     if pressure.lost_to_output > 0 {
         note(&format!(
-            "{} of the slots overwritten were lost to the output, which is slower than the trace: fewer records (--tpoint, \
-             --lcore, --where) or a faster place (-o FILE) help",
+            "{} of the overwritten slots were lost because the output is slower than the trace: print fewer records \
+             (--tpoint, --lcore, --where) or write to a file (-o FILE)",
             pressure.lost_to_output
         ));
     }
     if lost > pressure.lost_to_output {
         let more = largest.saturating_mul(8).next_power_of_two();
         note(&format!(
-            "{} slots were overwritten since dptrace came back too late, after {:.1} ms at most: larger rings help \
-             (start the application with --num-trace-entries {more}), as does a CPU that is free",
+            "{} slots were overwritten because dptrace read the rings too late, after {:.1} ms at most: use larger rings \
+             (start the application with --num-trace-entries {more}), or keep a CPU free for dptrace",
             lost - pressure.lost_to_output,
             pressure.longest.as_secs_f64() * 1e3
         ));

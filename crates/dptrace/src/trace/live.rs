@@ -48,7 +48,7 @@ impl Objects {
         let recorder = match record(pid, &specs, tpoints, has_owners) {
             Ok(recorder) => Some(recorder),
             Err(error) => {
-                note(&format!("objects are not recorded, and shown by their pointers: {error:#}"));
+                note(&format!("objects are not recorded, and are printed as pointers: {error:#}"));
                 None
             }
         };
@@ -112,13 +112,13 @@ impl Objects {
         self.annotator().into_iter().for_each(tell_owners);
         let Self::Live(live) = self else { return };
         let Unknown { read, shown } = live.unknown;
-        let which = "point to objects that were there before dptrace attached";
+        let which = "point to objects from before dptrace attached";
         if shown > 0 {
-            note(&format!("{shown} of the records shown {which}: shown by their pointers"));
+            note(&format!("{shown} of the records shown {which}: these are printed as pointers"));
         }
         if read > shown {
             note(&format!(
-                "{} of the records not shown {which}: conditions on objects don't hold for them",
+                "{} of the records not shown {which}: conditions on objects are not met for them",
                 read - shown
             ));
         }

@@ -173,7 +173,7 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     if listed.read == 0 {
         nothing_read(loaded, &listed.problems)?;
     } else if listed.shown == 0 {
-        note(&format!("none of the {} records passes the filters", listed.read));
+        note(&format!("none of the {} records pass the filters", listed.read));
     }
     Ok(())
 }
@@ -267,7 +267,7 @@ pub(crate) fn tell_problems(problems: &Problems) {
     }
     let more = problems.iter().skip(TOLD_FINDINGS).count();
     if more > 0 {
-        note(&format!("and {more} more of such findings; --info shows all"));
+        note(&format!("and {more} more such problems; --info lists all"));
     }
 }
 
@@ -279,7 +279,7 @@ pub(crate) fn nothing_read(loaded: &Loaded, problems: &Problems) -> anyhow::Resu
         Trace::Json(_) => 0,
     };
     if cleared > 0 {
-        note(&format!("{name} has no records: all {cleared} were cleared by the user"));
+        note(&format!("{name} has no records: the user cleared all {cleared}"));
         return Ok(());
     }
     if problems.iter().any(|finding| finding.problem.loses_data()) {

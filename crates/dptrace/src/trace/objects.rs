@@ -101,8 +101,8 @@ fn tell_unnamed(name: &str, annotator: &Annotator, tpoints: &TpointTable) {
         return;
     }
     note(&format!(
-        "{name}: no tracepoint of this trace has an argument called {}, so that no pointer can be named; where records \
-         have owners, those tell the connection",
+        "{name}: no tracepoint of this trace has an argument called {}, so no pointer can be named; if records have \
+         owners, these identify the connection",
         args.join(" or ")
     ));
 }
@@ -112,8 +112,8 @@ pub(crate) fn tell_owners(annotator: &Annotator) {
     let (known, all) = annotator.owners_known();
     if known > 0 {
         note(&format!(
-            "{known} of {all} connections that own records are known by the recording, found by subsystem, queue and time: \
-             these records carry no pointer"
+            "{known} of {all} connections that own records were found in the recording, by subsystem, queue and time: \
+             these records have no pointer"
         ));
     }
 }
@@ -129,10 +129,10 @@ fn report(name: &str, all_broken: &[BrokenLine], lifetimes: &Lifetimes, specs: &
         let begins: BTreeSet<_> =
             specs.iter().flat_map(|s| s.probes.iter().filter(|p| p.role.begins()).map(|p| p.name.as_str())).collect();
         let begins: Vec<_> = begins.into_iter().collect();
-        note(&format!("{name}: no object begins in it (no line of {})", begins.join(", ")));
+        note(&format!("{name}: no object begins in this recording (it has no line of {})", begins.join(", ")));
     }
     if lifetimes.orphans > 0 {
         let n = lifetimes.orphans;
-        note(&format!("{name}: {n} hits tell of objects that were there before the recording began; left out"));
+        note(&format!("{name}: {n} hits of objects from before the recording began are left out"));
     }
 }

@@ -36,7 +36,7 @@ impl Known<'_> {
             .collect();
         for (spec, property) in asked {
             if let Some(why) = self.why_missing(spec) {
-                note(&format!("{why}, so that no record has {spec}.{property}{}", self.instead()));
+                note(&format!("{why}, so no record has {spec}.{property}{}", self.instead()));
             }
         }
     }

@@ -107,7 +107,7 @@ fn parse_args(mut rest: &str) -> Result<(u64, Args<'_>), &'static str> {
         if after.is_empty() {
             break;
         }
-        rest = after.strip_prefix(", ").ok_or("something other than a comma behind a value")?;
+        rest = after.strip_prefix(", ").ok_or("something other than a comma after a value")?;
     }
     let tsc = args.iter().find(|(name, _)| *name == TSC);
     match tsc {
@@ -197,6 +197,6 @@ mod tests {
         assert_eq!(broken("a: tsc=0x1, s='cut"), "a string without its closing quote");
         assert_eq!(broken("a: tsc=0x11111111111111111"), "a number that does not fit in 64 bits");
         assert_eq!(broken("a: qpair=0x1"), "no tsc");
-        assert_eq!(broken("a: tsc=0x1 qid=0x2"), "something other than a comma behind a value");
+        assert_eq!(broken("a: tsc=0x1 qid=0x2"), "something other than a comma after a value");
     }
 }

@@ -80,7 +80,7 @@ pub struct ProgramSpec<'a> {
 
 /// The verifier did not take a program.
 #[derive(Debug, Error)]
-#[error("the kernel does not take the program {name}")]
+#[error("the kernel rejected the program {name}")]
 pub struct LoadError {
     /// The program's name.
     pub name: String,

@@ -273,7 +273,7 @@ impl UserFiles {
             let (probes, opened) = &*file;
             if let Some(first) = probes.faults.first() {
                 let left_out =
-                    || format!("{}: left out {} broken USDT notes; first, {first}", found.shown, probes.broken);
+                    || format!("{}: left out {} invalid USDT notes; the first: {first}", found.shown, probes.broken);
                 broken.get_or_insert_with(left_out);
             }
             known.extend(probes.probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)));
