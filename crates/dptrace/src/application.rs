@@ -1,20 +1,17 @@
 //! The application behind a trace file: who has the file mapped, and whether it still lives.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use host::capabilities::with_file_access;
 use host::{Pid, proc};
 
 /// The processes that write a trace file.
 pub(crate) struct Application {
     processes: Vec<Process>,
-    /// Some processes' mappings could not be looked at, and the file's name does not tell which one to look for.
+    /// Some processes' mappings could not be looked at, and the file's name has no number to look for.
     blind: bool,
 }
 
-/// A process, by what tells it from a later one of the same id.
+/// A process, by what distinguishes it from a later one of the same id.
 #[derive(PartialEq, Eq)]
 struct Process {
     pid: u32,
@@ -23,7 +20,7 @@ struct Process {
 }
 
 impl Application {
-    /// Finds the processes that have the file mapped, and the one that its name tells of.
+    /// Finds the processes that have the file mapped, and the one that its name has the number of.
     pub(crate) fn of(path: &Path) -> Self {
         let mut application = Self { processes: Vec::new(), blind: false };
         let Ok(file) = path.metadata() else { return application };
@@ -31,7 +28,7 @@ impl Application {
         let mut pids = proc::processes();
         pids.retain(|&pid| pid != std::process::id());
         for pid in pids {
-            match holds(pid, &file) {
+            match proc::uses(Pid(pid), &file) {
                 Some(true) => application.add(pid),
                 Some(false) => {}
                 // Where we may not look, the name must do.
@@ -78,34 +75,7 @@ pub(crate) fn command_line(pid: u32) -> Vec<String> {
 
 /// Whether a process has the file mapped or open, as far as we may look.
 pub(crate) fn writes(pid: u32, path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| holds(pid, &file) == Some(true))
-}
-
-/// Whether a process has the file mapped or open; `None` where we may not look.
-fn holds(pid: u32, file: &fs::Metadata) -> Option<bool> {
-    let folder = proc::folder(Pid(pid));
-    let maps = proc::text(folder.join("maps")).ok()?;
-    if maps_file(&maps, file) {
-        return Some(true);
-    }
-    with_file_access(|| {
-        let open = fs::read_dir(folder.join("fd")).ok()?;
-        let mut open = open.flatten().filter_map(|entry| fs::metadata(entry.path()).ok());
-        Some(open.any(|other| (other.dev(), other.ino()) == (file.dev(), file.ino())))
-    })
-}
-
-/// Whether one of the mappings (proc(5): range, permissions, offset, device, inode, path) is of that file.
-fn maps_file(maps: &str, file: &fs::Metadata) -> bool {
-    let (dev, inode) = (file.dev(), file.ino().to_string());
-    // As glibc's major() and minor() take a dev_t apart.
-    let major = (dev >> 8 & 0xfff) | (dev >> 32 & !0xfff);
-    let minor = (dev & 0xff) | (dev >> 12 & !0xff);
-    let device = format!("{major:02x}:{minor:02x}");
-    maps.lines().any(|line| {
-        let mut fields = line.split_whitespace().skip(3);
-        fields.next() == Some(&device) && fields.next() == Some(&inode)
-    })
+    path.metadata().is_ok_and(|file| proc::uses(Pid(pid), &file) == Some(true))
 }
 
 #[cfg(test)]
@@ -113,10 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_known_by_its_mappings_and_by_its_start() {
-        let exe = fs::metadata("/proc/self/exe").unwrap();
-        assert!(maps_file(&fs::read_to_string("/proc/self/maps").unwrap(), &exe));
-        assert!(!maps_file(&fs::read_to_string("/proc/self/maps").unwrap(), &fs::metadata("/proc/self/stat").unwrap()));
+    fn a_process_is_known_by_its_start() {
         let me = Process::find(std::process::id()).unwrap();
         assert!(me.start_time > 0);
         let application = Application { processes: vec![me], blind: false };

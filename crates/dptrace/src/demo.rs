@@ -121,7 +121,7 @@ const AT_MOST: &str = "5s";
 
 /// Starts a target, records it from its first connection to its end, and reads the trace that it leaves.
 fn live() -> anyhow::Result<Shown> {
-    let mut child = Command::new("/proc/self/exe")
+    let mut child = Command::new(host::proc::OWN_PROGRAM)
         .args(["demo-target", "--wait", "--keep", "--requests", REQUESTS, "--for", AT_MOST])
         .stdin(Stdio::piped())
         .stderr(Stdio::null())

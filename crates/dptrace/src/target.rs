@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use host::proc::exe;
 use host::{ElfFile, FilePlace, HostError, Pid, Process};
 use probes::ProbesError;
 use sys::process::PidFd;
@@ -109,7 +110,7 @@ impl Watch {
         let mut attached: Vec<Identity> = files.filter_map(identity).collect();
         attached.sort_unstable();
         attached.dedup();
-        Ok(Self { pid, held, attached, program: identity(&exe(pid)) })
+        Ok(Self { pid, held, attached, program: identity(&exe(Pid(pid))) })
     }
 
     /// Why there is nothing left to watch, if so.
@@ -118,13 +119,13 @@ impl Watch {
         if self.held.as_ref().is_none_or(|held| held.has_ended().unwrap_or(true)) {
             return Some(format!("process {pid} has ended"));
         }
-        let program = identity(&exe(pid))?;
+        let program = identity(&exe(Pid(pid)))?;
         if self.is_mapped(program)? {
             return None;
         }
         // Compared with the first program, since a look in the middle of exec(2) may see the new program and no maps.
         if self.program.is_some_and(|before| before != program) {
-            let path = fs::read_link(exe(pid)).unwrap_or_default();
+            let path = host::proc::program(Pid(pid)).unwrap_or_default();
             return Some(format!("process {pid} runs another program now, {}", printable(&path)));
         }
         Some(format!("process {pid} has unmapped what was attached to"))
@@ -140,10 +141,6 @@ impl Watch {
         let inodes = process.maps().code_files();
         Some(inodes.iter().any(|mapping| self.attached.iter().any(|&(_, inode)| inode == mapping.inode)))
     }
-}
-
-fn exe(pid: u32) -> std::path::PathBuf {
-    host::proc::folder(Pid(pid)).join("exe")
 }
 
 fn identity(path: &Path) -> Option<Identity> {

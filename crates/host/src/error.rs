@@ -53,14 +53,6 @@ pub enum HostError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// The process's memory map is not of the kernel's form.
-    #[error("{}", shown(path))]
-    Maps {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: ProbesError,
-    },
     /// Something can't be read.
     #[error("{}", shown(path))]
     Read {

@@ -2,17 +2,20 @@
 //!
 //! Files that are reached through a process are opened in `foreign` only.
 //!
-//! This room reads `/proc`, `/proc/PID/root` and tracefs; what the bytes mean is the business of `probes`. It changes
-//! nothing: no mount, no signal, no ptrace.
+//! This room alone reads `/proc`, `/sys` and tracefs (`sys` reads the number of possible CPUs); what the bytes mean is the
+//! business of `probes` and `typeinfo`. It changes nothing: no mount, no signal, no ptrace.
 #![forbid(unsafe_code)]
 
 pub mod capabilities;
 pub mod cgroups;
 mod code_file;
+pub mod cpus;
 mod debug_file;
 mod error;
 mod file;
 mod foreign;
+mod interrupts;
+mod kernel_btf;
 mod kernel_symbols;
 mod libraries;
 pub mod library_cache;
@@ -28,6 +31,8 @@ pub use capabilities::{Capabilities, Capability};
 pub use code_file::CodeFile;
 pub use error::HostError;
 pub use file::{ElfFile, FilePlace};
+pub use interrupts::interrupt_names;
+pub use kernel_btf::{KERNEL_BTF, kernel_btf};
 pub use kernel_symbols::KernelSymbols;
 pub use libraries::needed_by;
 pub use perf_source::PerfSource;

@@ -5,9 +5,14 @@
 //! (pthread_exit(3) in `main`), `/proc/PID` says that it is a zombie, and has no program, no memory and no files; those
 //! are then found under the number of any other thread.
 
+use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use probes::maps::{Device, ProcMaps};
+
+use crate::capabilities::with_file_access;
 use crate::process::Pid;
 
 /// The states of a thread that has ended (proc_pid_stat(5), field 3).
@@ -15,7 +20,7 @@ const ENDED: &[u8] = b"ZXx";
 
 /// A file of `/proc` as text: what is not UTF-8 in it becomes U+FFFD. For what is between names.
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
-    let bytes = std::fs::read(path)?;
+    let bytes = fs::read(path)?;
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
@@ -31,7 +36,7 @@ pub struct Stat {
 impl Stat {
     /// Reads that of a process or of a thread, by its folder in `/proc`.
     pub fn read(folder: &Path) -> io::Result<Self> {
-        Self::parse(&std::fs::read(folder.join("stat"))?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        Self::parse(&fs::read(folder.join("stat"))?).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Understands it. The name stands in parentheses and may hold some; behind the last one there are none.
@@ -92,7 +97,7 @@ pub fn threads(pid: Pid) -> Vec<Pid> {
 
 /// The entries of a folder that are numbers, in order.
 pub fn numbers(folder: &Path) -> Vec<u32> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     numbers.sort_unstable();
     numbers
@@ -103,9 +108,60 @@ pub fn task(pid: Pid, tid: Pid) -> PathBuf {
     folder_of(pid).join("task").join(tid.to_string())
 }
 
-/// The folder of this process, and of its first thread.
+/// The program of this process, as a path that the kernel follows for us even where the file is gone.
+pub const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// The folder of this process, and of its first thread. By its name and not by a number, which is another process's where
+/// `/proc` is that of another PID namespace.
 pub fn own_folder() -> PathBuf {
-    folder_of(Pid(std::process::id()))
+    PathBuf::from("/proc/self")
+}
+
+/// A path that leads to a process's program.
+pub fn exe(pid: Pid) -> PathBuf {
+    folder(pid).join("exe")
+}
+
+/// The path of a process's program as the process has it, with the kernel's mark behind it if the file is gone.
+pub fn program(pid: Pid) -> io::Result<PathBuf> {
+    fs::read_link(exe(pid))
+}
+
+/// What a process has mapped, by its folder.
+pub fn maps(folder: &Path) -> io::Result<ProcMaps> {
+    let text = fs::read(folder.join("maps"))?;
+    ProcMaps::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Whether a process has this file mapped or open; nothing where we may not look.
+pub fn uses(pid: Pid, file: &Metadata) -> Option<bool> {
+    let folder = folder(pid);
+    if is_mapped(&maps(&folder).ok()?, file) {
+        return Some(true);
+    }
+    with_file_access(|| {
+        let open = fs::read_dir(folder.join("fd")).ok()?;
+        let mut open = open.flatten().filter_map(|entry| fs::metadata(entry.path()).ok());
+        Some(open.any(|other| (other.dev(), other.ino()) == (file.dev(), file.ino())))
+    })
+}
+
+/// Whether one of the mappings is of that file.
+fn is_mapped(maps: &ProcMaps, file: &Metadata) -> bool {
+    let device = Device { major: rustix::fs::major(file.dev()), minor: rustix::fs::minor(file.dev()) };
+    maps.all().iter().any(|mapping| (mapping.device, mapping.inode) == (device, file.ino()))
+}
+
+/// The namespace of a kind (namespaces(7)) that a process is in, by its folder: device and inode.
+pub(crate) fn namespace(folder: &Path, kind: &str) -> Option<(u64, u64)> {
+    let namespace = fs::metadata(folder.join("ns").join(kind)).ok()?;
+    Some((namespace.dev(), namespace.ino()))
+}
+
+/// The text that says which system call a thread is blocked in (proc_pid_syscall(5)), by its folder; empty where we may
+/// not look.
+pub fn system_call(folder: &Path) -> String {
+    with_file_access(|| text(folder.join("syscall"))).unwrap_or_default()
 }
 
 /// The numbers of all processes, in order.
@@ -120,7 +176,7 @@ pub fn ran(folder: &Path) -> Option<u64> {
 
 /// The words that a process was started with, each with no zero behind it (proc_pid_cmdline(5)); none where we may not look.
 pub fn command_line(pid: Pid) -> Vec<Vec<u8>> {
-    let bytes = std::fs::read(folder_of(pid).join("cmdline")).unwrap_or_default();
+    let bytes = fs::read(folder_of(pid).join("cmdline")).unwrap_or_default();
     bytes.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect()
 }
 
@@ -134,16 +190,14 @@ pub fn status(folder: &Path, name: &str) -> io::Result<Option<String>> {
 
 /// A process as its own PID namespace has it: the namespace's device and inode, and the number there (the last of `NSpid`).
 pub fn inside(pid: Pid) -> Option<((u64, u64), u32)> {
-    use std::os::unix::fs::MetadataExt as _;
     let folder = folder_of(pid);
-    let namespace = std::fs::metadata(folder.join("ns/pid")).ok()?;
     let number = status(&folder, "NSpid").ok()??.split_whitespace().last()?.parse().ok()?;
-    Some(((namespace.dev(), namespace.ino()), number))
+    Some((namespace(&folder, "pid")?, number))
 }
 
 /// What a thread is called (proc_pid_comm(5)), by its folder.
 pub fn name(folder: &Path) -> Option<Vec<u8>> {
-    let mut name = std::fs::read(folder.join("comm")).ok()?;
+    let mut name = fs::read(folder.join("comm")).ok()?;
     name.pop_if(|last| *last == b'\n');
     Some(name)
 }
@@ -188,5 +242,17 @@ mod tests {
         assert!(threads(own).contains(&own) && process_of(own).unwrap() == own);
         assert!(name(&folder(own)).is_some_and(|name| !name.is_empty()));
         assert_eq!(start_of_living(Pid(u32::MAX)), None);
+        assert!(ran(&own_folder()).is_some() && namespace(&own_folder(), "pid").is_some());
+    }
+
+    #[test]
+    fn mapped_and_open_files_are_found() {
+        let own = Pid(std::process::id());
+        let (program, stat) = (fs::metadata(OWN_PROGRAM).unwrap(), fs::metadata("/proc/self/stat").unwrap());
+        let maps = maps(&own_folder()).unwrap();
+        assert!(is_mapped(&maps, &program) && !is_mapped(&maps, &stat));
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!((uses(own, &program), uses(own, &stat)), (Some(true), Some(false)));
+        assert_eq!(uses(own, &file.metadata().unwrap()), Some(true));
     }
 }

@@ -46,9 +46,7 @@ impl Process {
         }
         let link = folder.join("exe");
         let exe = std::fs::read_link(&link).map_err(|error| failed(pid, &name, link, error))?;
-        let path = folder.join("maps");
-        let text = std::fs::read(&path).map_err(|error| failed(pid, &name, path.clone(), error))?;
-        let maps = ProcMaps::parse(&text).map_err(|source| HostError::Maps { path, source })?;
+        let maps = proc::maps(&folder).map_err(|error| failed(pid, &name, folder.join("maps"), error))?;
         Ok(Self { pid, folder, exe, maps })
     }
 

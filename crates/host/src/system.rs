@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use crate::proc;
+
 /// The inode numbers of the machine's first namespaces (`PROC_PID_INIT_INO`, `PROC_USER_INIT_INO` of the kernel's
 /// `include/linux/proc_ns.h`).
 const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
@@ -11,6 +13,22 @@ const FIRST_USER_NAMESPACE: u64 = 0xEFFF_FFFD;
 /// The kernel's release, as `uname -r` has it.
 pub fn kernel_release() -> Option<String> {
     Some(fs::read_to_string("/proc/sys/kernel/osrelease").ok()?.trim().to_owned())
+}
+
+/// The numbers that the kernel's release begins with: `6.12` of `6.12.3-arch1`.
+pub fn kernel_version() -> Option<(u32, u32)> {
+    version(&kernel_release()?)
+}
+
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Whether the kernel has a module of this name, loaded or built in with parameters.
+pub fn has_module(name: &str) -> bool {
+    let is_name = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
+    is_name && Path::new("/sys/module").join(name).exists()
 }
 
 /// A setting below `/proc/sys/kernel`, as a number. Nothing if the kernel has no such setting.
@@ -42,18 +60,22 @@ fn soft_limit(limits: &str, name: &str) -> Option<u64> {
 
 /// Whether this process is in the machine's first PID namespace, not in a container's.
 pub fn in_first_pid_namespace() -> Option<bool> {
-    Some(namespace("pid")? == FIRST_PID_NAMESPACE)
+    Some(namespace("pid")?.1 == FIRST_PID_NAMESPACE)
+}
+
+/// Our PID namespace, its device and inode, where it is a container's.
+pub fn inner_pid_namespace() -> Option<(u64, u64)> {
+    namespace("pid").filter(|namespace| namespace.1 != FIRST_PID_NAMESPACE)
 }
 
 /// Whether this process is in the machine's first user namespace: capabilities of another are none for BPF.
 pub fn in_first_user_namespace() -> Option<bool> {
-    Some(namespace("user")? == FIRST_USER_NAMESPACE)
+    Some(namespace("user")?.1 == FIRST_USER_NAMESPACE)
 }
 
-/// The number of one of our namespaces (namespaces(7): the link's text is `kind:[number]`).
-fn namespace(kind: &str) -> Option<u64> {
-    let link = fs::read_link(Path::new("/proc/self/ns").join(kind)).ok()?;
-    chosen(link.to_str()?)?.parse().ok()
+/// One of our namespaces.
+fn namespace(kind: &str) -> Option<(u64, u64)> {
+    proc::namespace(&proc::own_folder(), kind)
 }
 
 /// Whether the kernel shows us its addresses (`kernel.kptr_restrict`): where it does not, all are 0.
@@ -71,7 +93,6 @@ mod tests {
     #[test]
     fn the_chosen_one_is_in_brackets() {
         assert_eq!(chosen("none [integrity] confidentiality\n").as_deref(), Some("integrity"));
-        assert_eq!(chosen("pid:[4026531836]").as_deref(), Some("4026531836"));
         assert_eq!(chosen("none"), None);
     }
 
@@ -85,7 +106,16 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_tells() {
+    fn releases_begin_with_two_numbers() {
+        assert_eq!(version("6.12.3-arch1"), Some((6, 12)));
+        assert_eq!(version("5.10-rc1"), Some((5, 10)));
+        assert_eq!((version("6"), version("next")), (None, None));
+    }
+
+    #[test]
+    fn this_machine_has_settings() {
+        assert!(kernel_version() >= Some((5, 8)));
+        assert!(!has_module("") && !has_module("..") && !has_module("../kernel"));
         assert!(kernel_release().is_some_and(|release| release.contains('.')));
         assert!(in_first_pid_namespace().is_some() && in_first_user_namespace().is_some());
         assert_eq!(setting("no_such_setting"), None);

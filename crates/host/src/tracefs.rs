@@ -2,7 +2,9 @@
 
 use std::fs::ReadDir;
 use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use probes::tracefs::TracepointFormat;
 
@@ -13,9 +15,11 @@ use crate::error::HostError;
 const MOUNT_POINTS: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 /// A tracefs that can be read.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Tracefs {
     events: PathBuf,
+    /// What keeps a detached one in being.
+    _mount: Option<Arc<OwnedFd>>,
 }
 
 /// What a tracepoint is called.
@@ -44,7 +48,13 @@ impl Tracefs {
 
     /// The tracefs mounted here.
     pub fn at(mounted: &Path) -> Self {
-        Self { events: mounted.join("events") }
+        Self { events: mounted.join("events"), _mount: None }
+    }
+
+    /// One that is mounted nowhere but at this descriptor (fsmount(2)), which ends with it.
+    pub fn detached(mount: OwnedFd) -> Self {
+        let events = Path::new("/proc/self/fd").join(mount.as_raw_fd().to_string()).join("events");
+        Self { events, _mount: Some(Arc::new(mount)) }
     }
 
     /// Where it is mounted.

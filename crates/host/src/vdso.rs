@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-use probes::maps::{Backing, ProcMaps};
+use probes::maps::Backing;
 
 /// What the kernel calls its mapping in `/proc/PID/maps`.
 pub const VDSO: &str = "[vdso]";
@@ -12,13 +12,14 @@ const LARGEST: u64 = 1 << 20;
 
 /// Its bytes, an ELF file: our own, which is that of all processes with our word size.
 pub fn vdso() -> Option<Vec<u8>> {
-    let maps = ProcMaps::parse(&std::fs::read("/proc/self/maps").ok()?).ok()?;
+    let own = crate::proc::own_folder();
+    let maps = crate::proc::maps(&own).ok()?;
     let ours = |backing: &Backing| matches!(backing, Backing::Special(name) if name == VDSO);
     let mapping = maps.all().iter().find(|mapping| ours(&mapping.backing))?;
     let length = mapping.end.checked_above(mapping.start).filter(|length| *length <= LARGEST)?;
     let mut bytes = vec![0; length as usize];
     // Of a program with capabilities of its own it is root's (proc(5)).
-    let memory = crate::capabilities::with_file_access(|| File::open("/proc/self/mem")).ok()?;
+    let memory = crate::capabilities::with_file_access(|| File::open(own.join("mem"))).ok()?;
     memory.read_exact_at(&mut bytes, mapping.start.0).ok()?;
     Some(bytes)
 }

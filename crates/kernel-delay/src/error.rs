@@ -25,8 +25,8 @@ pub enum DelayError {
     /// The kernel's types are not what they should be.
     #[error(transparent)]
     Types(#[from] TypeError),
-    /// The kernel has no types.
-    #[error("this kernel tells nothing of its types: {path} (CONFIG_DEBUG_INFO_BTF)")]
+    /// The kernel does not describe its types.
+    #[error("this kernel does not describe its types: {path} (CONFIG_DEBUG_INFO_BTF)")]
     NoTypes {
         /// The file that should have it.
         path: &'static str,

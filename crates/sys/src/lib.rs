@@ -13,7 +13,7 @@
 //! | [`mount`] | file systems that are mounted nowhere |
 //! | [`memory`] | memory that is zero until it is written |
 //! | [`clock`] | the kernel's clock and the processor's |
-//! | [`mount`] | a tracefs of our own |
+//! | [`cpus`] | the kernel's lists of CPUs, and how many there can be |
 //! | [`sched`] | where a thread runs, and how urgently |
 //! | [`signal`] | signals that are noted |
 //! | [`process`] | whether a process lives, and children that wait before they run their program |
@@ -23,6 +23,7 @@
 mod apart;
 pub mod bpf;
 pub mod clock;
+pub mod cpus;
 pub mod memory;
 pub mod mount;
 pub mod perf;

@@ -13,6 +13,9 @@ pub enum Abi {
 }
 
 impl Abi {
+    /// The rules of the machine that this is compiled for.
+    pub const HOST: Self = if cfg!(target_arch = "aarch64") { Self::Aarch64 } else { Self::X86_64 };
+
     /// Whether plain `char` can be negative.
     pub fn char_is_signed(self) -> bool {
         self == Self::X86_64

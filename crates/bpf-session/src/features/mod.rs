@@ -5,10 +5,8 @@
 //! | [`trials`] | each thing, tried: for `dptrace doctor` |
 //! | `answer` | what a trial tells |
 //! | `place` | places of our own program to try on |
-//! | `kernel_btf` | a type's number in the kernel's BTF |
 
 mod answer;
-mod kernel_btf;
 mod place;
 pub mod trials;
 

@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use probes::address::ProcAddr;
-use probes::maps::ProcMaps;
 
 /// Our own program, as a path that the kernel follows for us.
-pub(super) const PROGRAM: &str = "/proc/self/exe";
+pub(super) const PROGRAM: &str = host::proc::OWN_PROGRAM;
 
 /// A semaphore as a USDT probe's. It is not 0 at first, or it would lie in memory that no file backs.
 static SEMAPHORE: AtomicU16 = AtomicU16::new(1);
@@ -31,7 +30,7 @@ pub(super) struct OwnPlaces {
 
 impl OwnPlaces {
     pub(super) fn find() -> io::Result<Self> {
-        let maps = ProcMaps::parse(&std::fs::read("/proc/self/maps")?).map_err(io::Error::other)?;
+        let maps = host::proc::maps(&host::proc::own_folder())?;
         let program = std::fs::read_link(Path::new(PROGRAM))?;
         let offset = |address: usize| {
             let mapping = maps.all().iter().find(|mapping| mapping.to_offset(ProcAddr(address as u64)).is_some())?;

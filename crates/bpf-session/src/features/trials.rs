@@ -6,7 +6,7 @@
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bpf_insn::btf::{Btf as BtfWriter, Linkage, Param, TypeId};
 use bpf_insn::{Asm, AtomicOp, Helper, Imm64, Reg, Size, Width};
@@ -16,9 +16,9 @@ use sys::bpf::{
     AttachType, Btf, FuncInfo, Link, LoadError, Map, MapSpec, Program, ProgramSpec, ProgramType, UprobeMulti,
 };
 use sys::perf::{PerfEvent, Scope, Uprobe};
+use typeinfo::{Abi, NameKind, TypeStore};
 
 use super::answer::Answer;
-use super::kernel_btf::{KernelBtf, Kind};
 use super::multi_is_sound;
 use super::place::{OwnPlaces, PROGRAM, Semaphore};
 
@@ -225,17 +225,17 @@ pub fn raw_tracepoints() -> Answer {
 
 /// A tracepoint's arguments with their types.
 pub fn btf_tracepoints() -> Answer {
-    with_target(AttachType::RawTracepoint, Kind::Typedef, &format!("btf_trace_{}", TRACEPOINT.1))
+    with_target(AttachType::RawTracepoint, NameKind::Typedef, &format!("btf_trace_{}", TRACEPOINT.1))
 }
 
 /// A kernel function's entry, without a breakpoint.
 pub fn fentry() -> Answer {
-    with_target(AttachType::FunctionEntry, Kind::Function, FUNCTION)
+    with_target(AttachType::FunctionEntry, NameKind::Func, FUNCTION)
 }
 
 /// A kernel function's return, without a breakpoint.
 pub fn fexit() -> Answer {
-    with_target(AttachType::FunctionExit, Kind::Function, FUNCTION)
+    with_target(AttachType::FunctionExit, NameKind::Func, FUNCTION)
 }
 
 /// Any kernel function, by a breakpoint.
@@ -265,11 +265,21 @@ pub fn hardware_events() -> Answer {
 
 /// The kernel's own types.
 pub fn kernel_types() -> Answer {
-    match KernelBtf::read() {
-        Ok(types) if types.id(Kind::Typedef, &format!("btf_trace_{}", TRACEPOINT.1)).is_some() => Answer::YES,
-        Ok(_) => Answer::no("it exists, but lacks a type that every kernel has"),
+    match kernel_type(NameKind::Typedef, &format!("btf_trace_{}", TRACEPOINT.1)) {
+        Ok(Some(_)) => Answer::YES,
+        Ok(None) => Answer::no("it exists, but lacks a type that every kernel has"),
         Err(error) => Answer::of_error(&error),
     }
+}
+
+/// The number of a type of the kernel's own.
+fn kernel_type(kind: NameKind, name: &str) -> io::Result<Option<u32>> {
+    let bytes = host::kernel_btf()?;
+    let malformed = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+    let mut types = TypeStore::new(Abi::HOST);
+    types.add_btf(typeinfo::Btf::parse(&bytes).map_err(malformed)?).map_err(malformed)?;
+    let found = types.find(kind, name).map_err(malformed)?;
+    Ok(found.and_then(|found| types.btf_id(found)).map(|id| id.id))
 }
 
 /// The kernel's descriptions of tracepoints.
@@ -288,18 +298,14 @@ pub fn tracefs() -> Answer {
 
 fn tracepoint_id() -> Result<u64, String> {
     let name = TracepointName { category: TRACEPOINT.0.into(), name: TRACEPOINT.1.into() };
-    let told = |error: &dyn std::error::Error| error.to_string();
-    // The mount is nowhere but in this descriptor, and ends with it.
-    let detached;
     let found = match Tracefs::find() {
         Ok(found) => found,
         Err(error) => {
             let missing = |_| format!("{}, and this user cannot open it unmounted", brief(&error));
-            detached = sys::mount::detached("tracefs").map_err(missing)?;
-            Tracefs::at(&PathBuf::from(format!("/proc/self/fd/{}", detached.as_raw_fd())))
+            Tracefs::detached(sys::mount::detached("tracefs").map_err(missing)?)
         }
     };
-    found.format(&name).map(|format| format.id).map_err(|error| told(&error))
+    found.format(&name).map(|format| format.id).map_err(|error| error.to_string())
 }
 
 /// Without the hint, which is another line's.
@@ -368,13 +374,11 @@ fn with_program(kind: ProgramType, attach: AttachType, mut trial: impl FnMut(&Pr
 }
 
 /// Attaches a program to something that the kernel's types name.
-fn with_target(attach: AttachType, kind: Kind, name: &str) -> Answer {
-    let id = match KernelBtf::read() {
-        Ok(types) => types.id(kind, name),
+fn with_target(attach: AttachType, kind: NameKind, name: &str) -> Answer {
+    let id = match kernel_type(kind, name) {
+        Ok(Some(id)) => id,
+        Ok(None) => return Answer::Unknown(format!("this kernel has no type {name} to try it with")),
         Err(error) => return Answer::no(format!("the kernel's types cannot be read: {error}")),
-    };
-    let Some(id) = id else {
-        return Answer::Unknown(format!("this kernel has no type {name} to try it with"));
     };
     let mut asm = Asm::new();
     asm.mov(Reg::R0, 0).exit();

@@ -18,7 +18,7 @@ pub(crate) fn live() -> FakeTarget {
     static BTF: OnceLock<Option<Vec<u8>>> = OnceLock::new();
     static FEATURES: OnceLock<Features> = OnceLock::new();
     let features = FEATURES.get_or_init(|| Features::detect().unwrap_or(Features::none()));
-    let cpus = sys::bpf::possible_cpus().unwrap() as u32;
+    let cpus = sys::cpus::possible().unwrap() as u32;
     FakeTarget {
         kernel: KernelFacts {
             exchange: features.exchange,

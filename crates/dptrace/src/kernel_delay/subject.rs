@@ -25,14 +25,11 @@ pub(super) struct Subject {
     pub(super) held: Option<HeldChild>,
 }
 
-/// What the link of the first namespace of processes leads to (`PROC_PID_INIT_INO` of `include/linux/proc_ns.h`).
-const FIRST_NAMESPACE: &str = "pid:[4026531836]";
-
 /// The kernel's programs know processes by their numbers in the first namespace; ours would be others elsewhere.
 fn check_namespace() -> anyhow::Result<()> {
-    match std::fs::read_link("/proc/self/ns/pid") {
-        Ok(ours) if ours.as_os_str() != FIRST_NAMESPACE => Err(unsupported(
-            "dptrace runs in a container's namespace of process numbers, where kernel-delay can't tell processes apart; \
+    match host::system::in_first_pid_namespace() {
+        Some(false) => Err(unsupported(
+            "dptrace runs in a container's namespace of process numbers, where kernel-delay can't distinguish processes; \
              run it on the host (or with --pid=host)",
         )),
         _ => Ok(()),

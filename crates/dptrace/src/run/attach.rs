@@ -8,9 +8,8 @@ use bt_abi::Script;
 use bt_abi::{Attach, MissingProbes, SampleRate, ScriptProbe, ThreadsOf};
 
 use host::Pid;
-use host::proc::stand_in;
+use host::proc::{stand_in, task};
 
-use super::facts::online_cpus;
 use crate::failure::{note, usage};
 
 /// `PERF_TYPE_SOFTWARE` and `PERF_COUNT_SW_CPU_CLOCK` of `linux/perf_event.h`: nanoseconds of a CPU's time.
@@ -164,7 +163,6 @@ fn one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionError> {
 /// Attaches to the threads of a process; those that begin later are the kernel's to find, and those that end meanwhile are
 /// no loss.
 fn on_threads(pid: u32, mut attach: impl FnMut(u32) -> Result<(), SessionError>) -> Result<(), SessionError> {
-    let folder = std::path::PathBuf::from(format!("/proc/{pid}/task"));
     // The first thread may have ended before the others.
     let first = stand_in(Pid(pid)).map_or(pid, |thread| thread.0);
     let threads = host::proc::threads(Pid(pid)).into_iter().map(|thread| thread.0);
@@ -172,7 +170,7 @@ fn on_threads(pid: u32, mut attach: impl FnMut(u32) -> Result<(), SessionError>)
     attach(first)?;
     for thread in others {
         match attach(thread) {
-            Err(error) if folder.join(thread.to_string()).exists() => return Err(error),
+            Err(error) if task(Pid(pid), Pid(thread)).exists() => return Err(error),
             _ => {}
         }
     }
@@ -191,9 +189,9 @@ fn on_all_of(
 }
 
 fn first_cpu() -> u32 {
-    online_cpus().first().copied().unwrap_or_default()
+    host::cpus::online().first().copied().unwrap_or_default()
 }
 
 fn on_all(mut attach: impl FnMut(Scope) -> Result<(), SessionError>) -> Result<(), SessionError> {
-    online_cpus().into_iter().try_for_each(|cpu| attach(Scope::Cpu(cpu)))
+    host::cpus::online().into_iter().try_for_each(|cpu| attach(Scope::Cpu(cpu)))
 }

@@ -89,7 +89,7 @@ fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
         .flat_map(|pid| proc::threads(pid).into_iter().map(move |tid| proc::task(pid, tid)));
     let mut threads: Vec<_> = tasks
         .filter_map(|task| {
-            let allowed = cpus(&proc::status(&task, "Cpus_allowed_list").ok()??)?;
+            let allowed = host::cpus::allowed(&task)?;
             Some((task, Thread { allowed, busy_on: None }))
         })
         .collect();
@@ -106,16 +106,6 @@ fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
         }
     }
     threads.into_iter().map(|(_, thread)| thread).collect()
-}
-
-/// CPUs as the kernel lists them: numbers and ranges.
-fn cpus(list: &str) -> Option<BTreeSet<usize>> {
-    let mut cpus = BTreeSet::new();
-    for part in list.trim().split(',') {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        cpus.extend(from.parse::<usize>().ok()?..=to.parse().ok()?);
-    }
-    Some(cpus)
 }
 
 /// The CPU that a thread ran on last (proc_pid_stat(5), field 39).
@@ -162,12 +152,10 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_cpus_are_read_and_written() {
-        assert_eq!(cpus("0-2,5"), Some(set(&[0, 1, 2, 5])));
-        assert_eq!((cpus(""), cpus("x")), (None, None));
+    fn lists_of_cpus_are_written() {
         assert_eq!((list(&set(&[0, 1, 2, 5])), list(&set(&[3]))), ("0-2,5".to_owned(), "3".to_owned()));
         let us = proc::task(Pid(std::process::id()), Pid(std::process::id()));
         assert!(last_cpu(&us).is_some() && proc::ran(&us).is_some());
-        assert!(proc::status(&us, "Cpus_allowed_list").unwrap().and_then(|list| cpus(&list)).is_some());
+        assert!(host::cpus::allowed(&us).is_some());
     }
 }

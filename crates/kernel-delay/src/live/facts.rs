@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use host::{KernelSymbols, PerfSource};
+use host::{KERNEL_BTF, KernelSymbols, PerfSource};
 use probes::pattern::nearest;
 use typeinfo::{Abi, Btf, NameKind, SourceId, TypeRef, TypeStore};
 
@@ -10,8 +10,6 @@ use crate::error::DelayError;
 use crate::programs::{self, TaskFacts};
 use crate::trigger::Trigger;
 
-/// The kernel's own types (Documentation/bpf/btf.rst, section 4).
-const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 /// How the kernel knows that a task makes a 32-bit system call, a member of `task_struct` and its bits: `TS_COMPAT` of
 /// `arch/x86/include/asm/thread_info.h`; `TIF_32BIT` of arm64's, whose 32-bit processes make no others.
 const COMPAT: (&str, i32) =
@@ -38,9 +36,8 @@ pub struct Facts {
 impl Facts {
     /// Reads the kernel's types.
     pub fn read(triggers: &[&Trigger]) -> Result<Self, DelayError> {
-        let bytes = std::fs::read(KERNEL_BTF).map_err(|source| DelayError::NoTypes { path: KERNEL_BTF, source })?;
-        let abi = if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 };
-        let mut types = TypeStore::new(abi);
+        let bytes = host::kernel_btf().map_err(|source| DelayError::NoTypes { path: KERNEL_BTF, source })?;
+        let mut types = TypeStore::new(Abi::HOST);
         let kernel = types.add_btf(Btf::parse(&bytes)?)?;
         let mut tracepoints = HashMap::new();
         for name in programs::tracepoints() {

@@ -1,10 +1,7 @@
 //! What `/proc` says of processes and their threads.
 
-use std::collections::HashMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use host::capabilities::with_file_access;
 use host::proc::{self, Stat};
 use host::{FilePlace, Pid};
 
@@ -38,7 +35,7 @@ impl ProcThread {
         let number = |field| stat.as_ref().and_then(|stat| stat.number(field)).unwrap_or(0);
         Self {
             state: stat.as_ref().and_then(Stat::state).unwrap_or('?'),
-            call: call(&with_file_access(|| proc::text(folder.join("syscall")).unwrap_or_default()))
+            call: call(&proc::system_call(&folder))
                 .map(|slot| if is_32_bit && slot != SLOT_NONE { SLOT_COMPAT } else { slot }),
             user_ticks: number(14),
             system_ticks: number(15),
@@ -55,7 +52,7 @@ impl ProcThread {
 
 /// Whether a process runs a 32-bit program: the fifth byte of an ELF file (gABI chapter 4, `EI_CLASS`).
 pub(super) fn is_32_bit(pid: u32) -> bool {
-    let head = FilePlace::at(&proc::folder(Pid(pid)).join("exe")).first_bytes(5);
+    let head = FilePlace::at(&proc::exe(Pid(pid))).first_bytes(5);
     head.is_ok_and(|head| head == b"\x7fELF\x01")
 }
 
@@ -105,19 +102,6 @@ pub fn command_line(pid: u32) -> String {
     }
 }
 
-/// What the hard interrupts are called (Documentation/ABI/testing/sysfs-kernel-irq).
-pub(super) fn interrupt_names() -> HashMap<u32, String> {
-    let mut names = HashMap::new();
-    for number in proc::numbers(Path::new("/sys/kernel/irq")) {
-        let actions = proc::text(format!("/sys/kernel/irq/{number}/actions")).unwrap_or_default();
-        let actions = actions.trim();
-        if !actions.is_empty() {
-            names.insert(number, actions.to_owned());
-        }
-    }
-    names
-}
-
 /// The processes whose name, program or first word is this.
 pub fn processes(name: &str) -> Vec<u32> {
     proc::processes().into_iter().filter(|&pid| pid != std::process::id() && is_called(pid, name)).collect()
@@ -125,7 +109,7 @@ pub fn processes(name: &str) -> Vec<u32> {
 
 fn is_called(pid: u32, name: &str) -> bool {
     let comm = proc::name(&task(pid, pid)).unwrap_or_default();
-    let exe = fs::read_link(proc::folder(Pid(pid)).join("exe")).ok();
+    let exe = proc::program(Pid(pid)).ok();
     // A name that is not UTF-8 is given as it is shown.
     comm == name.as_bytes()
         || printable::text(&comm) == name

@@ -302,7 +302,7 @@ impl Tracer {
             Some(with_errors) => Some(Upcalls::of(&self.pairs(UPCALLS)?, with_errors)),
             None => None,
         };
-        let hard_names = proc_thread::interrupt_names();
+        let hard_names = host::interrupt_names();
         Ok(WindowSnapshot { window, threads, preemptors, interrupts, hard_names, upcalls })
     }
 

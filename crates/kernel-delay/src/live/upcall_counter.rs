@@ -1,7 +1,5 @@
 //! The program that counts the upcalls of the kernel's Open vSwitch, where that is loaded.
 
-use std::path::Path;
-
 use bpf_program::Module;
 use bpf_session::{Session, SessionError};
 
@@ -9,8 +7,8 @@ use super::Facts;
 use crate::error::DelayError;
 use crate::programs::upcalls::{FUNCTION, TRACEPOINT, map, program};
 
-/// What is there where the kernel's part of Open vSwitch is.
-const LOADED: &str = "/sys/module/openvswitch";
+/// The kernel's part of Open vSwitch.
+const MODULE: &str = "openvswitch";
 
 /// The program, in a module.
 pub(super) struct Prepared {
@@ -21,7 +19,7 @@ pub(super) struct Prepared {
 
 /// Adds the program to a module, where there is something to count.
 pub(super) fn add(facts: &Facts, module: &mut Module) -> Result<Option<Prepared>, DelayError> {
-    if !Path::new(LOADED).exists() {
+    if !host::system::has_module(MODULE) {
         return Ok(None);
     }
     let with_errors = facts.has_kprobes;

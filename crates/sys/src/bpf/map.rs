@@ -2,11 +2,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
 
 use zerocopy::{Immutable, IntoBytes, KnownLayout};
 
 use super::{Command, address, call, make, object_name};
+use crate::cpus;
 
 /// What a map is made from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +84,7 @@ impl Map {
         let value_size = spec.value_size as usize;
         // The kernel rounds each CPU's value up to 8 bytes (bpf_map_value_size in kernel/bpf/syscall.c).
         let lookup_size =
-            if PER_CPU.contains(&spec.kind) { value_size.next_multiple_of(8) * possible_cpus()? } else { value_size };
+            if PER_CPU.contains(&spec.kind) { value_size.next_multiple_of(8) * cpus::possible()? } else { value_size };
         let (kind, key_size, max_entries) = (spec.kind, spec.key_size as usize, spec.max_entries);
         Ok(Self { fd, kind, key_size, lookup_size, value_size, max_entries })
     }
@@ -188,38 +188,5 @@ fn absent(done: io::Result<i32>) -> io::Result<Option<i32>> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         done => done.map(Some),
-    }
-}
-
-/// How many CPUs the machine can ever have: maps have a value for each (`num_possible_cpus`).
-pub fn possible_cpus() -> io::Result<usize> {
-    static KNOWN: OnceLock<usize> = OnceLock::new();
-    if let Some(&known) = KNOWN.get() {
-        return Ok(known);
-    }
-    let text = std::fs::read_to_string(POSSIBLE).map_err(|error| {
-        io::Error::new(error.kind(), format!("{POSSIBLE}, which tells the number of CPUs: {error}"))
-    })?;
-    let count = last_cpu(&text).ok_or(io::ErrorKind::InvalidData)? + 1;
-    Ok(*KNOWN.get_or_init(|| count))
-}
-
-const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
-
-/// The highest number in a list of ranges, `0-3,7` (Documentation/admin-guide/cputopology.rst).
-fn last_cpu(text: &str) -> Option<usize> {
-    text.trim().rsplit([',', '-']).next()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cpus_are_counted_to_the_last() {
-        assert_eq!(last_cpu("0-1\n"), Some(1));
-        assert_eq!(last_cpu("0"), Some(0));
-        assert_eq!(last_cpu("0-3,8-11"), Some(11));
-        assert_eq!(last_cpu(""), None);
     }
 }

@@ -8,7 +8,7 @@ mod map;
 mod program;
 
 pub use link::{Link, UprobeMulti};
-pub use map::{Map, MapSpec, possible_cpus};
+pub use map::{Map, MapSpec};
 pub use program::{AttachType, FuncInfo, LoadError, Program, ProgramSpec, ProgramStats, ProgramType};
 
 use std::io;

@@ -345,7 +345,7 @@ impl UserFiles {
     pub(in crate::run) fn enumeration(&self, name: &str) -> Option<Vec<(String, i64)>> {
         let program = self.of_subject().into_iter().next()?;
         let bytes = self.debug(program.place.path().to_str()?)?;
-        let mut types = TypeStore::new(if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 });
+        let mut types = TypeStore::new(Abi::HOST);
         types.add_dwarf(Dwarf::new(DwarfSections::from_elf(bytes).ok()?).ok()?).ok()?;
         let found = types.find(NameKind::Enum, name).ok()??;
         let names = types.enumerators(found).ok()?;

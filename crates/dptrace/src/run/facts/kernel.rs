@@ -2,7 +2,6 @@
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
-use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,8 +16,6 @@ use super::{missing, pattern};
 use crate::target::printable;
 use crate::user_file;
 
-/// Where the kernel tells its types.
-const BTF: &str = "/sys/kernel/btf/vmlinux";
 /// What a raw tracepoint's type is called in BTF (`include/trace/bpf_probe.h`).
 const RAW_PREFIX: &[u8] = b"btf_trace_";
 
@@ -27,7 +24,7 @@ const RAW_PREFIX: &[u8] = b"btf_trace_";
 pub(in crate::run) struct Kernel {
     symbols: Rc<OnceCell<KernelSymbols>>,
     btf: OnceCell<Option<Vec<u8>>>,
-    tracefs: OnceCell<Result<OurTracefs, String>>,
+    tracefs: OnceCell<Result<Tracefs, String>>,
     /// Why no tracepoint could be looked for.
     refused: RefCell<Option<String>>,
     formats: RefCell<HashMap<TracepointName, Arc<TracepointFormat>>>,
@@ -35,24 +32,13 @@ pub(in crate::run) struct Kernel {
     traceable_functions: Option<PathBuf>,
 }
 
-/// A tracefs, and what keeps it where it is nobody else's.
-struct OurTracefs {
-    tracefs: Tracefs,
-    _mount: Option<OwnedFd>,
-}
-
-impl OurTracefs {
-    fn find() -> Result<Self, String> {
-        match Tracefs::find() {
-            Ok(tracefs) => Ok(Self { tracefs, _mount: None }),
-            Err(error @ HostError::NoTracefs { .. }) => {
-                // It is not mounted: one of our own leaves the machine's mounts as they are.
-                let mount = sys::mount::detached("tracefs").map_err(|_| error.to_string())?;
-                let path = PathBuf::from(format!("/proc/self/fd/{}", mount.as_raw_fd()));
-                Ok(Self { tracefs: Tracefs::at(&path), _mount: Some(mount) })
-            }
-            Err(error) => Err(error.to_string()),
+/// The machine's tracefs, or, where none is mounted, one of our own, which leaves the machine's mounts as they are.
+fn find_tracefs() -> Result<Tracefs, String> {
+    match Tracefs::find() {
+        Err(error @ HostError::NoTracefs { .. }) => {
+            sys::mount::detached("tracefs").map(Tracefs::detached).map_err(|_| error.to_string())
         }
+        found => found.map_err(|error| error.to_string()),
     }
 }
 
@@ -66,12 +52,12 @@ impl Kernel {
     }
 
     pub(super) fn btf(&self) -> Option<&[u8]> {
-        self.btf.get_or_init(|| std::fs::read(BTF).ok()).as_deref()
+        self.btf.get_or_init(|| host::kernel_btf().ok()).as_deref()
     }
 
     fn tracefs(&self) -> Result<&Tracefs, NotFound> {
-        let found = self.tracefs.get_or_init(OurTracefs::find).as_ref();
-        found.map(|ours| &ours.tracefs).map_err(|message| self.no_tracefs(message.clone()))
+        let found = self.tracefs.get_or_init(find_tracefs).as_ref();
+        found.map_err(|message| self.no_tracefs(message.clone()))
     }
 
     /// Tracepoints whose names fit.
@@ -164,8 +150,8 @@ impl Kernel {
             }
             None if is_pattern => {
                 // Without it, too, functions can be looked for.
-                let own = self.tracefs.get_or_init(OurTracefs::find).as_ref().ok();
-                let Some(text) = own.and_then(|own| own.tracefs.traceable_functions()) else { return Ok(None) };
+                let found = self.tracefs.get_or_init(find_tracefs).as_ref().ok();
+                let Some(text) = found.and_then(Tracefs::traceable_functions) else { return Ok(None) };
                 text
             }
             None => return Ok(None),
@@ -179,7 +165,7 @@ impl Kernel {
         let modules = module.map(pattern).transpose()?;
         if let (Some(module), true) = (module, modules.as_ref().is_some_and(NamePattern::is_plain))
             && module != "vmlinux"
-            && !std::path::Path::new("/sys/module").join(module).exists()
+            && !host::system::has_module(module)
         {
             let message = format!("/sys/module has no {module}");
             return Err(NotFound { message, absent: false, hints: Vec::new() });
@@ -217,15 +203,8 @@ fn raw_names(btf: &[u8], only: Option<&str>) -> Vec<String> {
     }
 }
 
-/// The kernel's version, as major and minor number.
-fn release() -> (u32, u32) {
-    let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0));
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
-}
-
 /// What a kernel has that is new enough for all of it: no trial is needed then. An older number says nothing, since
 /// distributions take features back.
 pub(super) fn known_features() -> Option<Features> {
-    (release() >= (6, 10)).then_some(Features::ALL)
+    (host::system::kernel_version() >= Some((6, 10))).then_some(Features::ALL)
 }

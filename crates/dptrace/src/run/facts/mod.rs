@@ -24,9 +24,6 @@ pub(super) use files::UserFiles;
 pub(super) use kernel::Kernel;
 pub(super) use subject::Subject;
 
-/// The inode of the kernel's first PID namespace, `PROC_PID_INIT_INO` of `linux/proc_ns.h`.
-const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
-
 /// The facts.
 pub(super) struct Facts {
     pub(super) kernel: Kernel,
@@ -171,11 +168,11 @@ impl TargetFacts for Facts {
     }
 
     fn possible_cpus(&self) -> u32 {
-        sys::bpf::possible_cpus().map_or(1, |cpus| cpus as u32)
+        host::cpus::possible().map_or(1, |cpus| cpus as u32)
     }
 
     fn online_cpus(&self) -> u32 {
-        online_cpus().len() as u32
+        host::cpus::online().len() as u32
     }
 
     fn start_time(&self) -> u64 {
@@ -187,9 +184,7 @@ impl TargetFacts for Facts {
     }
 
     fn pid_namespace(&self) -> Option<(u64, u64)> {
-        use std::os::unix::fs::MetadataExt as _;
-        let own = std::fs::metadata("/proc/self/ns/pid").ok()?;
-        (own.ino() != FIRST_PID_NAMESPACE).then(|| (own.dev(), own.ino()))
+        host::system::inner_pid_namespace()
     }
 
     fn tells_reads(&self) -> bool {
@@ -199,17 +194,6 @@ impl TargetFacts for Facts {
     fn allows_unsafe(&self) -> bool {
         self.allows_unsafe
     }
-}
-
-/// The numbers of the CPUs that are online (Documentation/admin-guide/cputopology.rst: `0-3,7`).
-pub(super) fn online_cpus() -> Vec<u32> {
-    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
-    let ranges = text.trim().split(',').filter_map(|range| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        Some(first.parse().ok()?..=last.parse().ok()?)
-    });
-    let cpus: Vec<u32> = ranges.flatten().collect();
-    if cpus.is_empty() { vec![0] } else { cpus }
 }
 
 /// A pattern, or what is wrong with it.
