@@ -2,16 +2,19 @@
 //!
 //! | module | pass or data |
 //! |---|---|
-//! | [`facts`] | what it asks of the target |
-//! | `internal` | states that should be impossible |
-//! | [`language`] | the names that it knows |
+//! | `compile` | the road: the passes in their order, and at its end the programs, maps and tables of a script |
 //! | `settings` | the script's settings |
+//! | `types` | types of C: definitions, look-ups, layouts for the runtime |
 //! | `resolve` | attach points to places |
-//! | `check` | types; the tables of builtins and functions |
-//! | `fold` | constants |
-//! | `headers` | constants of C's headers |
-//! | `hir`, `ty` | the typed tree |
-//! | `emit` | instructions |
+//! | `check` | bodies to typed trees; the tables of builtins and functions |
+//! | `emit` | typed trees to instructions |
+//! | `ctx` | what passes hand on |
+//! | [`facts`] | what the compiler asks of the target |
+//! | `probe` | what a body is compiled for |
+//! | `hir`, `ty`, `map` | the typed tree, types, maps |
+//! | `diagnostics`, `internal` | what is wrong with a script; what is wrong with the compiler |
+//! | `fold`, `headers` | constants: how they are computed, those of C's headers |
+//! | [`language`] | the names that the compiler knows |
 #![forbid(unsafe_code)]
 #![expect(clippy::cast_possible_wrap, reason = "sizes, offsets and counts are bounded far below: see scratch::MOST")]
 #![expect(clippy::match_same_arms, reason = "an arm says what is done for its kind, with its own reason")]
@@ -19,6 +22,8 @@
 
 mod check;
 mod compile;
+mod ctx;
+mod diagnostics;
 mod emit;
 pub mod facts;
 mod fold;
@@ -26,13 +31,14 @@ mod headers;
 mod hir;
 mod internal;
 pub mod language;
+mod map;
 mod mentions;
 mod probe;
 mod process;
 mod resolve;
 mod settings;
 mod ty;
-mod value_type;
+mod types;
 
 pub use bt_abi::Script;
 pub use compile::{Compiled, compile};

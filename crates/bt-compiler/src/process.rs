@@ -3,7 +3,7 @@
 
 use bt_lang::ast::{Item, ProbeKind};
 
-use super::check::Shared;
+use super::ctx::Inputs;
 use super::probe::Context;
 use crate::facts::TracedProcess;
 use bt_abi::ThreadsOf;
@@ -28,25 +28,25 @@ pub(crate) fn follow_items() -> Vec<Item> {
 }
 
 /// The process whose events in the kernel alone count.
-fn traced(shared: &Shared<'_>) -> Option<TracedProcess> {
-    shared.facts.traced().filter(|_| shared.config.filter_pid)
+fn traced(inputs: &Inputs<'_>) -> Option<TracedProcess> {
+    inputs.facts.traced().filter(|_| inputs.config.filter_pid)
 }
 
 /// Whose samples and counted events there are to be; everybody's if none.
-pub(crate) fn threads(shared: &Shared<'_>) -> Option<ThreadsOf> {
-    traced(shared).map(|it| ThreadsOf { pid: it.pid, follows_forks: it.follows_forks })
+pub(crate) fn threads(inputs: &Inputs<'_>) -> Option<ThreadsOf> {
+    traced(inputs).map(|it| ThreadsOf { pid: it.pid, follows_forks: it.follows_forks })
 }
 
 /// The process that the kernel is to limit user probes to. It can't follow forks.
-pub(crate) fn of_uprobes(shared: &Shared<'_>) -> Option<u32> {
-    let follows = shared.facts.traced().is_some_and(|it| it.follows_forks);
-    shared.facts.pid().filter(|_| !follows)
+pub(crate) fn of_uprobes(inputs: &Inputs<'_>) -> Option<u32> {
+    let follows = inputs.facts.traced().is_some_and(|it| it.follows_forks);
+    inputs.facts.pid().filter(|_| !follows)
 }
 
 /// Whether a program must look itself whose event it is.
-pub(crate) fn is_filtered(shared: &Shared<'_>, context: &Context) -> bool {
+pub(crate) fn is_filtered(inputs: &Inputs<'_>, context: &Context) -> bool {
     if context.is_user() {
-        return shared.facts.traced().is_some_and(|it| it.follows_forks);
+        return inputs.facts.traced().is_some_and(|it| it.follows_forks);
     }
     let in_kernel = matches!(
         context.kind,
@@ -57,5 +57,5 @@ pub(crate) fn is_filtered(shared: &Shared<'_>, context: &Context) -> bool {
             | ProbeKind::Fentry
             | ProbeKind::Fexit
     );
-    in_kernel && traced(shared).is_some()
+    in_kernel && traced(inputs).is_some()
 }

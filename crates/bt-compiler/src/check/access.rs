@@ -93,7 +93,7 @@ impl Check<'_, '_> {
             Ty::Unknown => base,
             Ty::Record(_) => self.record_field(base, name, span),
             Ty::Ptr { to, space } => {
-                let ty = self.shared.types.strip(to).unwrap_or(to);
+                let ty = self.types.store.strip(to).unwrap_or(to);
                 self.member(base, ty, Some(space), name, span)
             }
             Ty::C { ty, .. } => self.member(base, ty, None, name, span),
@@ -124,7 +124,7 @@ impl Check<'_, '_> {
 
     /// A member of a struct, which `base` is, or (with a space) points to.
     fn member(&mut self, base: Ex, ty: TypeRef, space: Option<Space>, name: &Name, span: Span) -> Ex {
-        let field = match self.shared.types.member(ty, &name.text) {
+        let field = match self.types.store.member(ty, &name.text) {
             Ok(field) => field,
             Err(error) => return self.no_member(ty, name, &error),
         };
@@ -157,19 +157,19 @@ impl Check<'_, '_> {
         }
         let addr = addr.offset(field.byte_offset(), U64);
         // A flexible array has no size of its own: it is known by where it begins.
-        if let Ok(TypeKind::Array { element, count: None | Some(0) }) = self.shared.types.kind(field.ty) {
+        if let Ok(TypeKind::Array { element, count: None | Some(0) }) = self.types.store.kind(field.ty) {
             return Ex { ty: Ty::Ptr { to: element, space }, span, ..addr };
         }
         self.read_as(addr, ty, space, span)
     }
 
     fn no_member(&mut self, ty: TypeRef, name: &Name, error: &typeinfo::TypeError) -> Ex {
-        if !self.shared.would_tell(name.span) {
+        if !self.diagnostics.would_keep(name.span) {
             return Ex::error(name.span);
         }
-        let type_name = self.shared.types.display(ty);
+        let type_name = self.types.store.display(ty);
         let mut known = Vec::new();
-        let _ = self.shared.types.each_member(ty, &mut |member, _| {
+        let _ = self.types.store.each_member(ty, &mut |member, _| {
             known.push(member.to_owned());
             known.len() < 500
         });
@@ -217,7 +217,7 @@ impl Check<'_, '_> {
         match base.ty.clone() {
             Ty::Unknown => base,
             Ty::Ptr { to, space } => {
-                let size = self.shared.types.size_of(to).unwrap_or(1).max(1);
+                let size = self.types.store.size_of(to).unwrap_or(1).max(1);
                 let addr = moved(base, index, size, span);
                 self.read(addr, to, space, span)
             }

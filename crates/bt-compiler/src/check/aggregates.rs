@@ -3,8 +3,9 @@
 use bt_lang::Span;
 use bt_lang::ast::{Expr, ExprKind};
 
-use super::{Check, MapHolds};
+use super::Check;
 use crate::hir::{Ex, MapId, St};
+use crate::map::MapHolds;
 use crate::ty::Agg;
 use bt_abi::SeriesOp;
 
@@ -145,7 +146,7 @@ impl Check<'_, '_> {
             Some(MapHolds::Scalar(_)) => None,
         };
         if let Some(agg) = joined {
-            self.shared.maps[map].value = Some(MapHolds::Agg(agg));
+            self.tables.maps[map].value = Some(MapHolds::Agg(agg));
         } else {
             let old = match &self.map(map).value {
                 Some(MapHolds::Agg(known)) => known.name().to_owned(),

@@ -17,7 +17,7 @@ impl Check<'_, '_> {
             Args::Words { params, .. } => params.into_iter().map(|(name, _)| name).collect(),
             _ => {
                 let (path, function) = (self.context.path.clone(), self.context.function.clone());
-                let params = path.zip(function).and_then(|(path, function)| self.shared.user_params(&path, &function));
+                let params = path.zip(function).and_then(|(path, function)| self.types.user_params(&path, &function));
                 // Where they are not known, asking for any says why.
                 params.map_or_else(|| vec![String::new()], |params| params.into_iter().map(|(name, _)| name).collect())
             }
@@ -73,7 +73,7 @@ impl Check<'_, '_> {
     /// An argument of a user function by its name in the debug information.
     fn user_argument(&mut self, name: &Name, span: Span) -> Ex {
         let (path, function) = (self.context.path.clone(), self.context.function.clone());
-        let params = path.zip(function).and_then(|(path, function)| self.shared.user_params(&path, &function));
+        let params = path.zip(function).and_then(|(path, function)| self.types.user_params(&path, &function));
         let Some(params) = params else {
             return self.wrong_hint(
                 span,
@@ -140,7 +140,7 @@ impl Check<'_, '_> {
 
     fn element_type(&mut self, field: &Field) -> typeinfo::TypeRef {
         let name = bare_type(&field.type_text);
-        let known = self.shared.types.base(name).ok().flatten();
+        let known = self.types.store.base(name).ok().flatten();
         known.unwrap_or(typeinfo::TypeRef::VOID)
     }
 
@@ -159,17 +159,17 @@ impl Check<'_, '_> {
         use typeinfo::NameKind;
         if let Some(target) = text.strip_suffix('*') {
             let target = self.text_ref(bare_type(target)).unwrap_or(typeinfo::TypeRef::VOID);
-            return self.shared.types.pointer_to(target).ok();
+            return self.types.store.pointer_to(target).ok();
         }
         for (word, kind) in [("struct ", NameKind::Struct), ("union ", NameKind::Union), ("enum ", NameKind::Enum)] {
             if let Some(name) = text.strip_prefix(word) {
-                return self.shared.find_type(kind, name.trim());
+                return self.types.find_type(kind, name.trim());
             }
         }
-        if let Ok(Some(base)) = self.shared.types.base(text) {
+        if let Ok(Some(base)) = self.types.store.base(text) {
             return Some(base);
         }
-        self.shared.find_type(NameKind::Typedef, text)
+        self.types.find_type(NameKind::Typedef, text)
     }
 }
 

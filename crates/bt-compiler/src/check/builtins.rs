@@ -44,7 +44,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "ncpus",
         doc: "How many CPUs there are.",
-        make: |check, span| Ex::int(u64::from(check.shared.facts.online_cpus()), U64, span),
+        make: |check, span| Ex::int(u64::from(check.inputs.facts.online_cpus()), U64, span),
     },
     Builtin { name: "numaid", doc: "The memory node.", make: |_, span| fun(U32, Fun::NumaNode, span) },
     Builtin { name: "ctx", doc: "The address of the probe's context.", make: |check, span| check.ctx(span) },
@@ -63,12 +63,12 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "cpid",
         doc: "The id of the process of -c.",
-        make: |check, span| Ex::int(u64::from(check.shared.facts.child().unwrap_or(0)), U32, span),
+        make: |check, span| Ex::int(u64::from(check.inputs.facts.child().unwrap_or(0)), U32, span),
     },
     Builtin {
         name: "has_cpid",
         doc: "Whether there is a process of -c.",
-        make: |check, span| Ex::int(u64::from(check.shared.facts.child().is_some()), Ty::Bool, span),
+        make: |check, span| Ex::int(u64::from(check.inputs.facts.child().is_some()), Ty::Bool, span),
     },
     Builtin { name: "ppid", doc: "The parent's id.", make: |check, span| check.task(&["real_parent", "tgid"], span) },
     Builtin {
@@ -89,19 +89,19 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "default_str_length",
         doc: "The longest string that str() reads.",
-        make: |check, span| Ex::int(u64::from(check.shared.config.max_strlen), U64, span),
+        make: |check, span| Ex::int(u64::from(check.inputs.config.max_strlen), U64, span),
     },
     Builtin { name: "config", doc: "The script's settings, as a record.", make: |check, span| check.config(span) },
     Builtin {
         name: "safe_mode",
         doc: "Whether --unsafe was not given.",
-        make: |check, span| Ex::int(u64::from(!check.shared.facts.allows_unsafe()), Ty::Bool, span),
+        make: |check, span| Ex::int(u64::from(!check.inputs.facts.allows_unsafe()), Ty::Bool, span),
     },
 ];
 
 impl Check<'_, '_> {
     fn elapsed(&mut self, span: Span) -> Ex {
-        let start = Ex::int(self.shared.facts.start_time(), U64, span);
+        let start = Ex::int(self.inputs.facts.start_time(), U64, span);
         let now = fun(U64, Fun::Now(Clock::Boot), span);
         let kind = ExKind::Binary {
             op: bt_lang::ast::BinaryOp::Sub,
@@ -113,7 +113,7 @@ impl Check<'_, '_> {
     }
 
     pub(super) fn curtask(&mut self, span: Span) -> Ex {
-        let ty = match self.shared.find_type(NameKind::Struct, "task_struct") {
+        let ty = match self.types.find_type(NameKind::Struct, "task_struct") {
             Some(to) => Ty::Ptr { to, space: Space::Kernel },
             None => U64,
         };
@@ -149,7 +149,7 @@ impl Check<'_, '_> {
                     "curtask is one where the kernel has type information (/sys/kernel/btf/vmlinux)",
                 );
             };
-            let field = match self.shared.types.member(to, name) {
+            let field = match self.types.store.member(to, name) {
                 Ok(field) => field,
                 Err(error) => return self.wrong(span, error.to_string()),
             };
@@ -192,7 +192,7 @@ impl Check<'_, '_> {
                     return fun(Ty::Ksym, Fun::FuncIp, span);
                 };
                 // Its address, since that is what `ksym` gives, where we may know it.
-                match self.shared.facts.kernel_symbol(name).filter(|address| *address != 0) {
+                match self.inputs.facts.kernel_symbol(name).filter(|address| *address != 0) {
                     Some(address) => Ex::int(address, Ty::Ksym, span),
                     None => self.string(name.clone().into_bytes(), span),
                 }

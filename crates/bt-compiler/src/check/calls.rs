@@ -148,7 +148,7 @@ impl Check<'_, '_> {
         if let Some((_, instead)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
             return self.wrong_hint(func.span, format!("{name}() is not supported"), *instead);
         }
-        if !self.shared.would_tell(func.span) {
+        if !self.diagnostics.would_keep(func.span) {
             return Ex::error(func.span);
         }
         let known = FUNCTIONS.iter().map(|function| function.name).chain(AGGREGATES.iter().map(|of_map| of_map.name));

@@ -48,7 +48,7 @@ impl Check<'_, '_> {
                     return self.wrong(span, format!("offsetof needs a struct or record, not '{name}'"));
                 }
             };
-            match self.shared.types.member(ty, &name.text) {
+            match self.types.store.member(ty, &name.text) {
                 Ok(field) => {
                     offset += field.byte_offset();
                     at = self.ty_in(field.ty, self.context.space);
@@ -95,7 +95,7 @@ impl Check<'_, '_> {
             Ty::Array { .. } => "array",
             Ty::Tuple(_) => "tuple",
             Ty::Record(_) => "record",
-            Ty::C { ty, .. } if matches!(self.shared.types.kind(*ty), Ok(TypeKind::Union { .. })) => "union",
+            Ty::C { ty, .. } if matches!(self.types.store.kind(*ty), Ok(TypeKind::Union { .. })) => "union",
             Ty::C { .. } => "struct",
             other => &self.type_name(other),
         };
@@ -109,7 +109,7 @@ impl Check<'_, '_> {
 
     /// The settings by name, those that make a difference here.
     pub(super) fn config(&mut self, span: Span) -> Ex {
-        let config = self.shared.config.clone();
+        let config = self.inputs.config.clone();
         let number = |value: u32| Ex::int(u64::from(value), U64, span);
         let flag = |value: bool| Ex::int(u64::from(value), Ty::Bool, span);
         let text = |text: &str| Ex::new(Ty::Str(text.len() as u32 + 1), ExKind::Str(text.as_bytes().to_vec()), span);

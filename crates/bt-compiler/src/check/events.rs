@@ -4,8 +4,9 @@ use bt_lang::Span;
 use bt_lang::ast::{Expr, ExprKind, Name};
 
 use super::calls::Call;
-use super::{Check, MapHolds, format};
+use super::{Check, format};
 use crate::hir::{Ex, ExKind, St};
+use crate::map::MapHolds;
 use crate::ty::{I64, Ty, U64};
 use bt_abi::{Action, ActionKind, FormatPiece, FormatSize, PrintTo};
 
@@ -18,15 +19,15 @@ impl Check<'_, '_> {
     /// A statement that sends an event.
     fn event(&mut self, kind: ActionKind, args: Vec<Ex>, span: Span) -> Ex {
         let args: Vec<Ex> = args.into_iter().map(Ex::ended).collect();
-        let types: Vec<_> = args.iter().map(|arg| self.shared.value_type(&arg.ty)).collect();
+        let types: Vec<_> = args.iter().map(|arg| self.types.value_type(&arg.ty)).collect();
         let mut action = Action::new(kind, &types, span);
         action.callers = self.callers.iter().rev().copied().collect();
         if action.size > MAX_EVENT {
             let message = format!("this event has {} bytes, and at most {MAX_EVENT} are possible", action.size);
             return self.wrong_hint(span, message, "print fewer or shorter strings: str(address, length)");
         }
-        self.shared.actions.push(action);
-        let action = self.shared.actions.len() - 1;
+        self.tables.actions.push(action);
+        let action = self.tables.actions.len() - 1;
         Ex::statement(vec![St::Event { action, args }], span)
     }
 
@@ -129,7 +130,7 @@ impl Check<'_, '_> {
     }
 
     pub(super) fn cat(&mut self, call: &Call<'_>) -> Ex {
-        if call.name == "system" && !self.shared.facts.allows_unsafe() {
+        if call.name == "system" && !self.inputs.facts.allows_unsafe() {
             return self.wrong_hint(
                 call.span,
                 "system() acts on the machine: it needs --unsafe",
@@ -185,11 +186,11 @@ impl Check<'_, '_> {
         let Some((argv, space)) = self.address(value) else {
             return self.wrong(call.span, "join() only supports int and pointer arguments");
         };
-        let size = self.shared.config.max_strlen.min(MAX_EVENT / (JOIN_STRINGS + 1));
+        let size = self.inputs.config.max_strlen.min(MAX_EVENT / (JOIN_STRINGS + 1));
         let strings = Ty::Array { elem: Box::new(Ty::Str(size / 8 * 8)), count: JOIN_STRINGS };
-        let types = [self.shared.value_type(&strings)];
-        self.shared.actions.push(Action::new(ActionKind::Join { delimiter }, &types, call.span));
-        let action = self.shared.actions.len() - 1;
+        let types = [self.types.value_type(&strings)];
+        self.tables.actions.push(Action::new(ActionKind::Join { delimiter }, &types, call.span));
+        let action = self.tables.actions.len() - 1;
         Ex::statement(vec![St::Join { action, argv, space }], call.span)
     }
 
@@ -275,7 +276,7 @@ impl Check<'_, '_> {
     pub(super) fn delete(&mut self, call: &Call<'_>) -> Ex {
         match self.element_of(call, call.args.get(1)) {
             Some((map, key)) => {
-                self.shared.maps[map].deletes = true;
+                self.tables.maps[map].deletes = true;
                 Ex::new(Ty::Bool, ExKind::Delete { map, key: Box::new(key) }, call.span)
             }
             None => Ex::new(Ty::Bool, ExKind::Error, call.span),

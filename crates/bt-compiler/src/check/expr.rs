@@ -52,7 +52,7 @@ impl Check<'_, '_> {
             ExprKind::Var(name) => self.variable(name, span),
             ExprKind::Positional(number) => self.positional(*number, span),
             ExprKind::ParamCount => {
-                let count = self.shared.facts.params().len() as u64;
+                let count = self.inputs.facts.params().len() as u64;
                 Ex::int(count, smallest(count), span)
             }
             ExprKind::Map(map) => self.map_read(map, span),
@@ -126,9 +126,9 @@ impl Check<'_, '_> {
     }
 
     fn ternary(&mut self, cond: &Expr, then: Option<&Expr>, otherwise: &Expr, span: Span) -> Ex {
-        let before = self.shared.made.body;
+        let before = self.budget.body;
         let value = self.expr(cond);
-        let made = self.shared.made.body - before;
+        let made = self.budget.body - before;
         let Some(then) = then else {
             let otherwise = self.expr(otherwise);
             return self.or_else(value, otherwise, made, span);

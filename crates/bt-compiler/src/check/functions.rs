@@ -30,7 +30,7 @@ impl Check<'_, '_> {
     }
 
     pub(super) fn stack(&mut self, user: bool, args: &[Expr], span: Span) -> Ex {
-        let (mut mode, mut depth) = (self.shared.config.stack_mode, MAX_FRAMES);
+        let (mut mode, mut depth) = (self.inputs.config.stack_mode, MAX_FRAMES);
         for arg in args {
             if let ExprKind::Ident(name) = &arg.kind
                 && let Some((_, found)) = StackMode::NAMES.iter().find(|(known, _)| known == name)
@@ -90,7 +90,7 @@ impl Check<'_, '_> {
     }
 
     fn kernel_symbol(&mut self, name: &str, span: Span) -> Ex {
-        if let Some(address) = self.shared.facts.kernel_symbol(name) {
+        if let Some(address) = self.inputs.facts.kernel_symbol(name) {
             return Ex::int(address, U64, span);
         }
         self.wrong_hint(
@@ -122,7 +122,7 @@ impl Check<'_, '_> {
         if given.is_none() {
             return place;
         }
-        let count = Ex::int(u64::from(self.shared.facts.possible_cpus()), U64, span);
+        let count = Ex::int(u64::from(self.inputs.facts.possible_cpus()), U64, span);
         let cond = Box::new(arithmetic(BinaryOp::Lt, cpu, count, span));
         let otherwise = Box::new(Ex::int(0, U64, span));
         Ex::new(U64, ExKind::Cond { cond, then: Box::new(place), otherwise }, span)
@@ -135,14 +135,14 @@ impl Check<'_, '_> {
         let Some(path) = self.context.path.clone() else {
             return self.not_here("uaddr", "uprobes, uretprobes and usdt probes", call.span);
         };
-        let Some((address, size)) = self.shared.facts.user_symbol(&path, &name) else {
+        let Some((address, size)) = self.inputs.facts.user_symbol(&path, &name) else {
             return self.wrong(call.args[0].span, format!("could not resolve symbol: {path}:{name}"));
         };
         let int = match size {
             1 | 2 | 4 => format!("uint{}", size * 8),
             _ => "uint64".to_owned(),
         };
-        let ty = match self.shared.types.base(&int) {
+        let ty = match self.types.store.base(&int) {
             Ok(Some(to)) => Ty::Ptr { to, space: Space::User },
             _ => U64,
         };
@@ -209,7 +209,7 @@ impl Check<'_, '_> {
     }
 
     pub(super) fn signal(&mut self, call: &Call<'_>) -> Ex {
-        if !self.shared.facts.allows_unsafe() {
+        if !self.inputs.facts.allows_unsafe() {
             return self.wrong_hint(
                 call.span,
                 format!("{}() acts on the machine: it needs --unsafe", call.name),
@@ -305,7 +305,7 @@ impl Check<'_, '_> {
         let Some(path) = self.literal(&call.args[0], "cgroupid") else {
             return Ex::new(U64, ExKind::Error, call.span);
         };
-        match self.shared.facts.cgroup_id(&path) {
+        match self.inputs.facts.cgroup_id(&path) {
             Some(id) => Ex::int(id, U64, call.span),
             None => self.wrong(call.args[0].span, format!("failed to find the cgroup {path}")),
         }
@@ -326,14 +326,14 @@ impl Check<'_, '_> {
             return Ex::error(call.span);
         };
         let about = call.args.get(2).and_then(|about| self.literal(about, "getopt"));
-        if !self.shared.options.iter().any(|(known, _)| *known == name) {
-            self.shared.options.push((name.clone(), about));
+        if !self.tables.options.iter().any(|(known, _)| *known == name) {
+            self.tables.options.push((name.clone(), about));
         }
         let default = match call.args.get(1) {
             Some(default) => self.expr(default),
             None => Ex::int(0, Ty::Bool, call.span),
         };
-        let given = self.shared.facts.params().iter().rev().find_map(|param| {
+        let given = self.inputs.facts.params().iter().rev().find_map(|param| {
             let rest = param.strip_prefix("--")?.strip_prefix(name.as_str())?;
             if rest.is_empty() { Some(None) } else { rest.strip_prefix('=').map(|value| Some(value.to_owned())) }
         });

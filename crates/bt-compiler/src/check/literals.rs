@@ -27,7 +27,7 @@ impl Check<'_, '_> {
         if let Some(value) = self.numbered(name, span) {
             return value;
         }
-        if let Some(define) = self.shared.defines.get(name).cloned() {
+        if let Some(define) = self.types.defines.get(name).cloned() {
             let value = self.expr(&define);
             return Ex { span, ..value };
         }
@@ -38,11 +38,11 @@ impl Check<'_, '_> {
             return value;
         }
         let constant = headers::find(name);
-        if let (Some((_, number)), true) = (constant, self.shared.includes) {
+        if let (Some((_, number)), true) = (constant, self.types.includes) {
             let ty = if number < 0 { crate::ty::I64 } else { smallest(number.cast_unsigned()) };
             return Ex::int(number.cast_unsigned(), ty, span);
         }
-        if !self.shared.would_tell(span) {
+        if !self.diagnostics.would_keep(span) {
             return Ex::error(span);
         }
         let near = bt_lang::nearest(name, BUILTINS.iter().map(|builtin| builtin.name)).join(", ");
@@ -66,10 +66,10 @@ impl Check<'_, '_> {
     }
 
     fn enumerator(&mut self, name: &str, span: Span) -> Option<Ex> {
-        let mut found = self.shared.find_enumerator(name);
-        if found.is_none() && !self.shared.kernel_asked {
-            self.shared.load_kernel_types();
-            found = self.shared.find_enumerator(name);
+        let mut found = self.types.find_enumerator(name);
+        if found.is_none() && !self.types.kernel_asked {
+            self.types.load_kernel_types();
+            found = self.types.find_enumerator(name);
         }
         let (ty, value) = found?;
         let ty = self.ty_in(ty, Space::Any);
@@ -91,12 +91,12 @@ impl Check<'_, '_> {
     pub(super) fn param(&self, number: u32) -> Option<String> {
         let index = (number as usize).checked_sub(1)?;
         // `--name=value` is for getopt.
-        self.shared.facts.params().iter().filter(|param| !param.starts_with("--")).nth(index).cloned()
+        self.inputs.facts.params().iter().filter(|param| !param.starts_with("--")).nth(index).cloned()
     }
 }
 
 /// A number as written on the command line.
-pub(super) fn number(text: &str) -> Option<u64> {
+pub(crate) fn number(text: &str) -> Option<u64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),

@@ -3,18 +3,19 @@
 use bt_lang::Span;
 use bt_lang::ast::{BinaryOp, Expr, ExprKind, MapRef};
 
-use super::{Check, MapHolds, MapInfo};
+use super::Check;
 use crate::hir::{Ex, ExKind, MapId, St};
+use crate::map::{MapHolds, MapInfo};
 use crate::ty::{I64, Ty, U64};
 
 impl Check<'_, '_> {
     /// The map of this name, a new one if there is none.
     pub(super) fn map_id(&mut self, name: &str, span: Span) -> MapId {
-        if let Some(known) = self.shared.maps.iter().position(|map| map.name == name) {
+        if let Some(known) = self.tables.maps.iter().position(|map| map.name == name) {
             return known;
         }
-        self.shared.maps.push(MapInfo { name: name.to_owned(), span, ..MapInfo::default() });
-        self.shared.maps.len() - 1
+        self.tables.maps.push(MapInfo { name: name.to_owned(), span, ..MapInfo::default() });
+        self.tables.maps.len() - 1
     }
 
     /// The key of one use of a map, which its type takes part in making.
@@ -48,7 +49,7 @@ impl Check<'_, '_> {
         };
         match joined {
             // While parts are unknown the map's key is left open.
-            Some(ty) if !ty.is_unknown() => self.shared.maps[map].key = Some(ty),
+            Some(ty) if !ty.is_unknown() => self.tables.maps[map].key = Some(ty),
             Some(_) => {}
             None => {
                 let known = known.map(|ty| self.type_name(&ty)).unwrap_or_default();
@@ -185,9 +186,9 @@ impl Check<'_, '_> {
         };
         if let Some(ty) = joined {
             if self.map(map).value.is_none() {
-                self.shared.maps[map].span = span;
+                self.tables.maps[map].span = span;
             }
-            self.shared.maps[map].value = Some(MapHolds::Scalar(ty));
+            self.tables.maps[map].value = Some(MapHolds::Scalar(ty));
         } else {
             let old = self.map_read_type(map).map(|ty| self.type_name(&ty)).unwrap_or_default();
             let new = self.type_name(ty);
@@ -226,10 +227,10 @@ impl Check<'_, '_> {
     /// A map that is given no value anywhere.
     pub(super) fn undefined_map(&mut self, name: &str, span: Span) {
         // A probe that is not there could be the one that gives it a value.
-        if self.shared.lacks_probes || !self.shared.would_tell(span) {
+        if self.tables.lacks_probes || !self.diagnostics.would_keep(span) {
             return;
         }
-        let known = self.shared.maps.iter().filter(|map| map.value.is_some()).map(|map| map.name.as_str());
+        let known = self.tables.maps.iter().filter(|map| map.value.is_some()).map(|map| map.name.as_str());
         let hint = match bt_lang::nearest(name, known).first() {
             Some(near) => format!("did you mean @{near}?"),
             None => "a map must be given a value somewhere in the script".to_owned(),

@@ -30,12 +30,12 @@ impl Check<'_, '_> {
 
     /// The room of a string that a function makes, and the limit that is known at run time only.
     pub(super) fn text_room(&mut self, arg: Option<&Expr>, what: &str) -> (u32, Option<Ex>) {
-        let most = self.shared.config.max_strlen.min(MAX_STR);
+        let most = self.inputs.config.max_strlen.min(MAX_STR);
         self.length(arg, most, what)
     }
 
     pub(super) fn str_call(&mut self, call: &Call<'_>) -> Ex {
-        let (span, most) = (call.span, self.shared.config.max_strlen.min(MAX_STR));
+        let (span, most) = (call.span, self.inputs.config.max_strlen.min(MAX_STR));
         // `str($1)`: a parameter's text, whatever it looks like; `str($1 + 2)`: without its first two bytes.
         if let Some((number, skipped)) = self.text_of_param(&call.args[0]) {
             let mut text = self.param(number).unwrap_or_default().into_bytes();
@@ -104,7 +104,7 @@ impl Check<'_, '_> {
             Ty::Array { .. } | Ty::Str(_) | Ty::C { .. } => Some(value.ty.size()),
             _ => None,
         };
-        let most = self.shared.config.max_strlen.min(MAX_STR);
+        let most = self.inputs.config.max_strlen.min(MAX_STR);
         let (room, limit) = match (call.args.get(1), known) {
             (None, Some(size)) => (size.min(most), None),
             (None, None) => {
@@ -131,7 +131,7 @@ impl Check<'_, '_> {
             Ty::Str(_) => Some(value),
             Ty::Unknown => None,
             Ty::Ptr { space, .. } => {
-                let most = self.shared.config.max_strlen.min(MAX_STR);
+                let most = self.inputs.config.max_strlen.min(MAX_STR);
                 Some(Ex::new(Ty::Str(most), ExKind::Fun(Fun::ReadStr(space), vec![value]), arg.span))
             }
             Ty::Array { elem, count } if elem.size() == 1 => {
@@ -193,7 +193,7 @@ impl Check<'_, '_> {
             Ty::Str(size) => Ex::int(u64::from(*size), I64, call.span),
             Ty::Array { count, .. } => Ex::int(u64::from(*count), I64, call.span),
             Ty::Unknown => value,
-            _ => Ex::int(u64::from(self.shared.config.max_strlen), I64, call.span),
+            _ => Ex::int(u64::from(self.inputs.config.max_strlen), I64, call.span),
         }
     }
 

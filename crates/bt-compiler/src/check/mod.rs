@@ -12,12 +12,11 @@ mod builtins;
 mod calls;
 mod casts;
 mod comptime;
-mod definitions;
 mod events;
 mod expr;
 mod format;
 mod functions;
-mod literals;
+pub(crate) mod literals;
 mod maps;
 mod memory;
 mod ops;
@@ -27,121 +26,23 @@ mod trace_pipe;
 mod types;
 mod vars;
 
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 use bt_lang::ast::Expr;
 use bt_lang::{Diagnostic, Span};
-use typeinfo::{NameKind, TypeRef, TypeStore};
 
+use super::ctx::{CompileCtx, Inputs, Tables};
+use super::diagnostics::Diagnostics;
 use super::hir::{Ex, MapId, St, VarId};
 use super::internal::Impossible;
+use super::map::MapInfo;
 use super::probe::Context;
-use super::ty::{Agg, Ty};
-use crate::facts::TargetFacts;
-use bt_abi::{Action, Config, EnumNames, Layout};
+use super::ty::Ty;
+use super::types::{Definer, Types};
 
 pub(crate) use aggregates::AGGREGATES;
 pub(crate) use builtins::BUILTINS;
 pub(crate) use calls::{FUNCTIONS, REFUSED, is_word};
-
-/// What is known of a map.
-#[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct MapInfo {
-    pub(crate) name: String,
-    /// [`Ty::Void`] where there is none; nothing while it is not known.
-    pub(crate) key: Option<Ty>,
-    pub(crate) value: Option<MapHolds>,
-    /// Of `let @map = kind(entries)`.
-    pub(crate) declared: Option<(DeclaredKind, u32)>,
-    /// Where it was first given a value.
-    pub(crate) span: Span,
-    /// Whether the script takes keys out one by one: then those that are set are mostly new.
-    pub(crate) deletes: bool,
-}
-
-/// What a map holds.
-#[derive(Clone, PartialEq, Debug)]
-pub(crate) enum MapHolds {
-    Scalar(Ty),
-    Agg(Agg),
-}
-
-/// The kinds of map that a script can ask for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum DeclaredKind {
-    Hash,
-    LruHash,
-    PercpuHash,
-    PercpuLruHash,
-    PercpuArray,
-}
-
-impl DeclaredKind {
-    /// By the names that scripts use.
-    pub(crate) const NAMES: [(&'static str, Self); 5] = [
-        ("hash", Self::Hash),
-        ("lruhash", Self::LruHash),
-        ("percpuhash", Self::PercpuHash),
-        ("percpulruhash", Self::PercpuLruHash),
-        ("percpuarray", Self::PercpuArray),
-    ];
-}
-
-/// What all probes of a script share.
-pub(crate) struct Shared<'f> {
-    pub(crate) facts: &'f dyn TargetFacts,
-    pub(crate) types: TypeStore<'f>,
-    pub(crate) kernel_types: Option<typeinfo::SourceId>,
-    pub(crate) kernel_asked: bool,
-    /// Files whose debug information was asked for, and where it is.
-    pub(crate) debug_asked: Vec<(String, Option<typeinfo::SourceId>)>,
-    pub(crate) config: Config,
-    /// Whether the script includes a file, so that it has the constants of C's headers.
-    pub(crate) includes: bool,
-    /// `#define` constants.
-    pub(crate) defines: HashMap<String, Expr>,
-    pub(crate) maps: Vec<MapInfo>,
-    /// Whether a probe is not there, so that maps may lack what it would have given them.
-    pub(crate) lacks_probes: bool,
-    /// The options that the script asks for, and what it says of them.
-    pub(crate) options: Vec<(String, Option<String>)>,
-    pub(crate) actions: Vec<Action>,
-    pub(crate) diagnostics: Vec<Diagnostic>,
-    /// What was found under names, or was not: the kernel's types are many, and a name can stand in a script many times.
-    pub(crate) asked: Asked,
-    /// Enums' names by type.
-    pub(crate) enums: RefCell<HashMap<TypeRef, Arc<EnumNames>>>,
-    /// Structs' layouts for the runtime, by type and how deep they are described.
-    pub(crate) layouts: RefCell<HashMap<(TypeRef, u32), ShownLayout>>,
-    /// Whether this round's mistakes count.
-    pub(crate) last_round: bool,
-    /// What this round has made so far.
-    pub(crate) made: Made,
-    /// How many errors the last round has met, those included that say no more than others and are not kept.
-    pub(crate) refused: usize,
-    /// The first state that should have been impossible.
-    pub(crate) impossible: Option<Impossible>,
-}
-
-/// A layout, and how many fields it shows, those of its own structs included.
-pub(crate) type ShownLayout = (Arc<Layout>, usize);
-
-/// Answers of [`Shared::types`].
-#[derive(Debug, Default)]
-pub(crate) struct Asked {
-    pub(crate) types: HashMap<(NameKind, String), Option<TypeRef>>,
-    pub(crate) enumerators: HashMap<String, Option<(TypeRef, i64)>>,
-}
-
-impl Asked {
-    /// There are new types.
-    pub(crate) fn clear(&mut self) {
-        self.types.clear();
-        self.enumerators.clear();
-    }
-}
 
 /// How many expressions and statements there are. A short script can stand for many: loops are written out, macros put in.
 #[derive(Clone, Copy, Debug, Default)]
@@ -177,8 +78,12 @@ pub(crate) struct Body {
 
 /// Checks one program's body, in one round.
 pub(crate) struct Check<'c, 'f> {
-    pub(crate) shared: &'c mut Shared<'f>,
-    pub(crate) context: &'c Context,
+    inputs: &'c Inputs<'f>,
+    types: &'c mut Types<'f>,
+    tables: &'c mut Tables,
+    diagnostics: &'c mut Diagnostics,
+    budget: &'c mut Made,
+    context: &'c Context,
     /// All variables of the program, in the order of their declarations, which is the same in each round.
     vars: Vec<VarInfo>,
     /// How many variables were met in this round.
@@ -197,11 +102,15 @@ const MAX_DEPTH: u32 = 200;
 
 impl<'c, 'f> Check<'c, 'f> {
     /// Begins a round, with what the round before knew.
-    pub(crate) fn new(shared: &'c mut Shared<'f>, context: &'c Context, before: &Body) -> Self {
+    pub(crate) fn new(ctx: &'c mut CompileCtx<'f>, budget: &'c mut Made, context: &'c Context, before: &Body) -> Self {
         let (vars, hoisted) = (before.vars.clone(), before.hoisted.clone());
-        shared.made.body = 0;
+        budget.body = 0;
         Self {
-            shared,
+            inputs: &ctx.inputs,
+            types: &mut ctx.types,
+            tables: &mut ctx.tables,
+            diagnostics: &mut ctx.diagnostics,
+            budget,
             context,
             vars,
             met: 0,
@@ -238,7 +147,7 @@ impl<'c, 'f> Check<'c, 'f> {
     /// Records a state that the parser or this pass has ruled out, and gives an expression in its place.
     #[track_caller]
     fn impossible(&mut self, span: Span, what: &'static str) -> Ex {
-        self.shared.internal(Impossible::new(what, span));
+        self.diagnostics.internal(Impossible::new(what, span));
         Ex::error(span)
     }
 
@@ -246,7 +155,7 @@ impl<'c, 'f> Check<'c, 'f> {
     fn tell(&mut self, diagnostic: Diagnostic) {
         let label = |diagnostic: Diagnostic, caller: &Span| diagnostic.with_label(*caller, "expanded from");
         let diagnostic = self.callers.iter().rev().fold(diagnostic, label);
-        self.shared.tell(diagnostic);
+        self.diagnostics.report(diagnostic);
     }
 
     /// Runs in a block. One that does not stand where its expression stands is a macro's body.
@@ -264,10 +173,10 @@ impl<'c, 'f> Check<'c, 'f> {
 
     /// Whether so many expressions and statements more are not too many.
     fn may_make(&mut self, nodes: usize, span: Span) -> bool {
-        let made = &mut self.shared.made;
-        let before = made.fits();
-        (made.all, made.body) = (made.all + nodes, made.body + nodes);
-        let fits = made.fits();
+        let before = self.budget.fits();
+        self.budget.all += nodes;
+        self.budget.body += nodes;
+        let fits = self.budget.fits();
         if before && !fits {
             let hint = "use `for` or `while` in place of `unroll`, and fewer macros and probes";
             self.wrong_hint(span, "loops and macros make too much of this script", hint);
@@ -275,50 +184,18 @@ impl<'c, 'f> Check<'c, 'f> {
         fits
     }
 
+    /// What reads a definition within a body.
+    fn definer(&mut self) -> Definer<'_, 'f> {
+        Definer { types: self.types, diagnostics: self.diagnostics }
+    }
+
     fn map(&self, map: MapId) -> &MapInfo {
-        &self.shared.maps[map]
+        &self.tables.maps[map]
     }
 }
 
 impl Made {
     fn fits(self) -> bool {
         self.all <= MAX_ALL && self.body <= MAX_BODY
-    }
-}
-
-/// How many diagnostics are kept: a broken script has no end of mistakes.
-const MAX_DIAGNOSTICS: usize = 100;
-
-impl Shared<'_> {
-    /// Keeps a diagnostic, unless this round is not the last or one was told of its place.
-    pub(crate) fn tell(&mut self, diagnostic: Diagnostic) {
-        self.refused += usize::from(self.last_round && diagnostic.is_error());
-        let told = |other: &Diagnostic| other.span == diagnostic.span && other.severity == diagnostic.severity;
-        if self.last_round && !self.diagnostics.iter().any(told) {
-            self.keep(diagnostic);
-        }
-    }
-
-    /// Keeps a mistake of the compiler's. In rounds before the last one types are not known yet.
-    pub(crate) fn internal(&mut self, impossible: Impossible) {
-        if self.last_round && self.impossible.is_none() {
-            self.diagnostics.push(impossible.diagnostic());
-            self.impossible = Some(impossible);
-        }
-    }
-
-    /// Keeps a diagnostic, unless there are enough. An error is kept in any case, if it is the first one.
-    pub(crate) fn keep(&mut self, diagnostic: Diagnostic) {
-        let is_first = || diagnostic.is_error() && !self.diagnostics.iter().any(Diagnostic::is_error);
-        if self.diagnostics.len() < MAX_DIAGNOSTICS || is_first() {
-            self.diagnostics.push(diagnostic);
-        }
-    }
-
-    /// Whether what is wrong in this place would be told, so that it is worth the time to find what would help.
-    pub(crate) fn would_tell(&self, span: Span) -> bool {
-        let all = &self.diagnostics;
-        let has_room = all.len() < MAX_DIAGNOSTICS || !all.iter().any(Diagnostic::is_error);
-        self.last_round && has_room && !all.iter().any(|other| other.is_error() && other.span == span)
     }
 }

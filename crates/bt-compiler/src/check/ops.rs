@@ -95,7 +95,7 @@ impl Check<'_, '_> {
         let Ty::Ptr { to, .. } = ty else {
             return self.impossible(span, "a pointer that is none");
         };
-        let size = if to.is_void() { 1 } else { self.shared.types.size_of(to).unwrap_or(1).max(1) };
+        let size = if to.is_void() { 1 } else { self.types.store.size_of(to).unwrap_or(1).max(1) };
         let step = arithmetic(BinaryOp::Mul, by, Ex::int(size, I64, span), span);
         if op == BinaryOp::Add
             && let Some(bytes) = step.constant()
@@ -110,7 +110,7 @@ impl Check<'_, '_> {
     pub(super) fn step_of(&self, ty: &Ty) -> i64 {
         match ty {
             Ty::Ptr { to, .. } if !to.is_void() => {
-                self.shared.types.size_of(*to).map_or(1, |size| size.max(1).cast_signed())
+                self.types.store.size_of(*to).map_or(1, |size| size.max(1).cast_signed())
             }
             _ => 1,
         }

@@ -43,7 +43,7 @@ impl Check<'_, '_> {
     /// `syscall_name(number)`
     pub(super) fn syscall_name(&mut self, call: &Call<'_>) -> Ex {
         let value = self.integer(&call.args[0]);
-        match self.shared.find_type(NameKind::Enum, CALLS) {
+        match self.types.find_type(NameKind::Enum, CALLS) {
             Some(names) => {
                 let ty = self.ty_in(names, Space::Kernel);
                 self.convert(value, ty, call.span)
@@ -64,8 +64,8 @@ impl Check<'_, '_> {
         if value.ty.is_unknown() {
             return None;
         }
-        let wanted = self.shared.find_type(NameKind::Struct, record);
-        let is_wanted = |check: &Self, ty: TypeRef| check.shared.types.strip(ty).ok() == wanted && wanted.is_some();
+        let wanted = self.types.find_type(NameKind::Struct, record);
+        let is_wanted = |check: &Self, ty: TypeRef| check.types.store.strip(ty).ok() == wanted && wanted.is_some();
         let place = match (&value.ty, &value.kind) {
             (Ty::C { ty, .. }, ExKind::At { addr, .. }) if is_wanted(self, *ty) => (**addr).clone(),
             (Ty::Ptr { to, .. }, _) if is_wanted(self, *to) => value,

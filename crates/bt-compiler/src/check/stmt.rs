@@ -81,7 +81,7 @@ impl Check<'_, '_> {
             (Ty::Str(0), Some(Ex { ty: ty @ Ty::Str(_), .. })) | (Ty::Buf(0), Some(Ex { ty: ty @ Ty::Buf(_), .. })) => {
                 ty.clone()
             }
-            (Ty::Str(0), _) => Ty::Str(self.shared.config.max_strlen),
+            (Ty::Str(0), _) => Ty::Str(self.inputs.config.max_strlen),
             (ty, _) => ty,
         });
         let here = self.scopes.last().is_some_and(|scope| scope.contains_key(&var.text));

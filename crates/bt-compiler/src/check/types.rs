@@ -1,129 +1,26 @@
-//! Types as written and types of C, as the compiler's.
+//! Types as written in a body.
 
 use bt_lang::Span;
 use bt_lang::ast::{self, ExprKind, RecordKind, TypeKind as AstKind, TypeOrExpr};
-use typeinfo::{Btf, IntClass, NameKind, SourceId, Tag, TypeKind, TypeRef};
+use typeinfo::{NameKind, TypeRef};
 
 use super::Check;
-use super::{MAX_DIAGNOSTICS, Shared};
 use crate::ty::{Space, Ty};
+use crate::types::{MAX_ARRAY, tag};
 
 /// A definition within a body counts as so many expressions.
 const INLINE: usize = 100;
-/// The largest array that is kept in one piece.
-const MAX_ARRAY: u64 = 1 << 20;
-
-impl Shared<'_> {
-    /// Has the kernel's types read, if they were not yet.
-    pub(crate) fn load_kernel_types(&mut self) {
-        if self.kernel_asked {
-            return;
-        }
-        self.kernel_asked = true;
-        if let Some(btf) = self.facts.kernel_btf().and_then(|bytes| Btf::parse(bytes).ok()) {
-            self.kernel_types = self.types.add_btf(btf).ok();
-            self.asked.clear();
-        }
-    }
-
-    /// A type by its tag or name: the script's own, then those of the target and the kernel.
-    pub(crate) fn find_type(&mut self, kind: NameKind, name: &str) -> Option<TypeRef> {
-        let found = self.known_type(kind, name);
-        if found.is_some() || self.kernel_asked {
-            return found;
-        }
-        self.load_kernel_types();
-        self.known_type(kind, name)
-    }
-
-    /// A type of those that are read so far.
-    fn known_type(&mut self, kind: NameKind, name: &str) -> Option<TypeRef> {
-        let key = (kind, name.to_owned());
-        if let Some(known) = self.asked.types.get(&key) {
-            return *known;
-        }
-        let found = self.types.find(kind, name).ok().flatten();
-        self.asked.types.insert(key, found);
-        found
-    }
-
-    /// A name of an enumeration, of those that are read so far.
-    pub(crate) fn find_enumerator(&mut self, name: &str) -> Option<(TypeRef, i64)> {
-        if let Some(known) = self.asked.enumerators.get(name) {
-            return *known;
-        }
-        // Each name that is nowhere is a mistake, and no more are told.
-        if self.asked.enumerators.values().filter(|found| found.is_none()).count() >= MAX_DIAGNOSTICS {
-            return None;
-        }
-        let found = self.types.find_enumerator(name).ok().flatten();
-        self.asked.enumerators.insert(name.to_owned(), found);
-        found
-    }
-
-    /// The compiler's type for one of C; pointers in it point to `space`.
-    pub(crate) fn ty_in(&self, ty: TypeRef, space: Space) -> Ty {
-        let Ok(stripped) = self.types.strip(ty) else {
-            return Ty::Unknown;
-        };
-        let Ok(found) = self.types.get(stripped) else {
-            return Ty::Unknown;
-        };
-        match found.kind {
-            TypeKind::Void => Ty::Void,
-            TypeKind::Int { class: IntClass::Bool, .. } => Ty::Bool,
-            TypeKind::Int { size: size @ (1 | 2 | 4 | 8), signed, .. } => Ty::Int { size: size as u8, signed },
-            TypeKind::Float { size: size @ (4 | 8) } => Ty::Float(size as u8),
-            TypeKind::Int { size, .. } | TypeKind::Float { size } => {
-                Ty::Array { elem: Box::new(Ty::Int { size: 1, signed: false }), count: size }
-            }
-            TypeKind::Enum { size: size @ (1 | 2 | 4 | 8), signed } => {
-                Ty::Enum { ty: stripped, size: size as u8, signed }
-            }
-            TypeKind::Enum { .. } | TypeKind::Forward { .. } => Ty::Unknown,
-            TypeKind::Pointer { target, .. } => {
-                let space = if self.is_user(target) { Space::User } else { space };
-                Ty::Ptr { to: target, space }
-            }
-            TypeKind::Func { .. } => Ty::Ptr { to: TypeRef::VOID, space },
-            TypeKind::Struct { size } | TypeKind::Union { size } => {
-                Ty::C { ty: stripped, size: u32::try_from(size).unwrap_or(u32::MAX) }
-            }
-            TypeKind::Array { element, count } => self.array(element, count.unwrap_or(0), space),
-            TypeKind::Typedef { .. } | TypeKind::Qualified { .. } => Ty::Unknown,
-        }
-    }
-
-    fn array(&self, element: TypeRef, count: u64, space: Space) -> Ty {
-        let Some(count) = Some(count).filter(|count| *count <= MAX_ARRAY) else {
-            return Ty::Unknown;
-        };
-        if let Ok(TypeKind::Int { class: IntClass::Char, size: 1, .. }) = self.types.kind(element) {
-            return Ty::Str(count as u32);
-        }
-        Ty::Array { elem: Box::new(self.ty_in(element, space)), count: count as u32 }
-    }
-
-    /// Whether the kernel's source marks what a pointer points to as the process's (`__user`).
-    fn is_user(&self, target: TypeRef) -> bool {
-        let found = self.types.get(target);
-        matches!(
-            found.map(|found| (found.name, found.kind)),
-            Ok((Some("user"), TypeKind::Qualified { qualifier: typeinfo::Qualifier::Tag, .. }))
-        )
-    }
-}
 
 impl Check<'_, '_> {
     pub(super) fn ty_in(&self, ty: TypeRef, space: Space) -> Ty {
-        self.shared.ty_in(ty, space)
+        self.types.ty_in(ty, space)
     }
 
     /// A type as written. One of whose values nothing is known, not even a size, is refused.
     pub(super) fn ast_type(&mut self, ty: &ast::Type) -> Ty {
-        let before = self.shared.refused;
+        let before = self.diagnostics.refused;
         let found = self.any_type(ty);
-        if self.shared.refused == before { self.complete(found, ty.span) } else { found }
+        if self.diagnostics.refused == before { self.complete(found, ty.span) } else { found }
     }
 
     /// A type of which values can be made; others are refused.
@@ -198,20 +95,20 @@ impl Check<'_, '_> {
 
     /// A type of C by a name without a tag.
     pub(super) fn c_name(&mut self, name: &str) -> Option<TypeRef> {
-        if let Some(found) = self.shared.known_type(NameKind::Typedef, name) {
+        if let Some(found) = self.types.known_type(NameKind::Typedef, name) {
             return Some(found);
         }
-        if let Ok(Some(base)) = self.shared.types.base(name) {
+        if let Ok(Some(base)) = self.types.store.base(name) {
             return Some(base);
         }
         self.find_type(NameKind::Typedef, name)
     }
 
     fn unknown_type(&mut self, kind: NameKind, name: &str, span: Span) {
-        if !self.shared.would_tell(span) {
+        if !self.diagnostics.would_keep(span) {
             return;
         }
-        let near = self.shared.types.nearest(kind, name);
+        let near = self.types.store.nearest(kind, name);
         let hint = match near.first() {
             Some(near) => format!("did you mean {near}?"),
             None => "define it in the script; types of the kernel come from its BTF".to_owned(),
@@ -222,7 +119,7 @@ impl Check<'_, '_> {
     /// A type as written, as one of C, if it is one.
     pub(super) fn c_type(&mut self, ty: &ast::Type) -> Option<TypeRef> {
         match &ty.kind {
-            AstKind::Name(name) if name == "string" => self.shared.types.base("char").ok().flatten(),
+            AstKind::Name(name) if name == "string" => self.types.store.base("char").ok().flatten(),
             AstKind::Name(name) => {
                 let found = self.c_name(name);
                 if found.is_none() {
@@ -236,11 +133,11 @@ impl Check<'_, '_> {
                 let target = match &target.kind {
                     AstKind::Tagged(kind, name) => match self.find_type(name_kind(*kind), &name.text) {
                         Some(found) => found,
-                        None => self.shared.types.forward(tag(*kind), &name.text).ok()?,
+                        None => self.types.store.forward(tag(*kind), &name.text).ok()?,
                     },
                     _ => self.c_type(target)?,
                 };
-                self.shared.types.pointer_to(target).ok()
+                self.types.store.pointer_to(target).ok()
             }
             AstKind::Array(element, count) => {
                 let element = self.c_type(element)?;
@@ -248,7 +145,7 @@ impl Check<'_, '_> {
                     Some(count) => Some(self.expr(count).constant()?),
                     None => None,
                 };
-                self.shared.types.array_of(element, count).ok()
+                self.types.store.array_of(element, count).ok()
             }
             AstKind::Function => Some(TypeRef::VOID),
             AstKind::Typeof(what) => {
@@ -256,8 +153,8 @@ impl Check<'_, '_> {
                 self.c_of(&ty)
             }
             AstKind::Inline(_) | AstKind::InlineEnum(_) if !self.may_make(INLINE, ty.span) => None,
-            AstKind::Inline(record) => self.shared.define_record(record),
-            AstKind::InlineEnum(def) => self.shared.define_enum(def),
+            AstKind::Inline(record) => self.definer().define_record(record),
+            AstKind::InlineEnum(def) => self.definer().define_enum(def),
             AstKind::Error => None,
         }
     }
@@ -267,35 +164,35 @@ impl Check<'_, '_> {
         match ty {
             Ty::Int { size, signed } => {
                 let name = format!("{}int{}", if *signed { "" } else { "u" }, u32::from(*size) * 8);
-                self.shared.types.base(&name).ok().flatten()
+                self.types.store.base(&name).ok().flatten()
             }
-            Ty::Bool => self.shared.types.base("bool").ok().flatten(),
+            Ty::Bool => self.types.store.base("bool").ok().flatten(),
             Ty::Enum { ty, .. } | Ty::C { ty, .. } => Some(*ty),
-            Ty::Ptr { to, .. } => self.shared.types.pointer_to(*to).ok(),
+            Ty::Ptr { to, .. } => self.types.store.pointer_to(*to).ok(),
             Ty::Void => Some(TypeRef::VOID),
             _ => None,
         }
     }
 
-    /// A type by its tag or name: as [`Shared::find_type`], and then those of the traced file. What the script itself
+    /// A type by its tag or name: as [`Types::find_type`](crate::types::Types::find_type), and then those of the traced file. What the script itself
     /// defines comes first, and the file before the kernel.
     fn find_type(&mut self, kind: NameKind, name: &str) -> Option<TypeRef> {
-        if let Some(found) = self.shared.known_type(kind, name) {
+        if let Some(found) = self.types.known_type(kind, name) {
             return Some(found);
         }
         if let Some(path) = self.context.path.clone()
-            && self.shared.load_debug(&path).is_some()
-            && let Some(found) = self.shared.known_type(kind, name)
+            && self.types.load_debug(&path).is_some()
+            && let Some(found) = self.types.known_type(kind, name)
         {
             return Some(found);
         }
-        self.shared.find_type(kind, name)
+        self.types.find_type(kind, name)
     }
 
     fn tagged(&mut self, kind: RecordKind, name: &str, span: Span) -> Option<TypeRef> {
         let found = self.find_type(name_kind(kind), name);
-        if found.is_none() && self.shared.would_tell(span) {
-            let near = self.shared.types.nearest(name_kind(kind), name);
+        if found.is_none() && self.diagnostics.would_keep(span) {
+            let near = self.types.store.nearest(name_kind(kind), name);
             let hint = match near.first() {
                 Some(near) => format!("did you mean {} {near}?", kind.text()),
                 None => "define it in the script; types of the kernel come from its BTF".to_owned(),
@@ -338,8 +235,8 @@ impl Check<'_, '_> {
             Ty::Void => "void".to_owned(),
             Ty::Int { size, signed } => format!("{}int{}", if *signed { "" } else { "u" }, u32::from(*size) * 8),
             Ty::Bool => "bool".to_owned(),
-            Ty::Enum { ty, .. } | Ty::C { ty, .. } => self.shared.types.display(*ty),
-            Ty::Ptr { to, .. } => format!("{} *", self.shared.types.display(*to)),
+            Ty::Enum { ty, .. } | Ty::C { ty, .. } => self.types.store.display(*ty),
+            Ty::Ptr { to, .. } => format!("{} *", self.types.store.display(*to)),
             Ty::Ref(to) => format!("{} *", self.type_name(to)),
             Ty::Str(_) => "string".to_owned(),
             Ty::Buf(_) => "buffer".to_owned(),
@@ -370,34 +267,4 @@ impl Check<'_, '_> {
 
 fn name_kind(kind: RecordKind) -> NameKind {
     NameKind::from(tag(kind))
-}
-
-pub(super) fn tag(kind: RecordKind) -> Tag {
-    match kind {
-        RecordKind::Struct => Tag::Struct,
-        RecordKind::Union => Tag::Union,
-        RecordKind::Enum => Tag::Enum,
-    }
-}
-
-impl Shared<'_> {
-    /// A user function's parameters by its debug information.
-    pub(crate) fn user_params(&mut self, path: &str, function: &str) -> Option<Vec<(String, TypeRef)>> {
-        let source = self.load_debug(path)?;
-        let found = self.types.function(source, function).ok().flatten()?;
-        Some(found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect())
-    }
-
-    /// Has a file's debug information read, if it was not yet.
-    fn load_debug(&mut self, path: &str) -> Option<SourceId> {
-        if !self.debug_asked.iter().any(|(known, _)| known == path) {
-            let source = self.facts.debug_elf(path).and_then(|elf| {
-                let sections = typeinfo::DwarfSections::from_elf(elf).ok()?;
-                self.types.add_dwarf(typeinfo::Dwarf::new(sections).ok()?).ok()
-            });
-            self.asked.clear();
-            self.debug_asked.push((path.to_owned(), source));
-        }
-        self.debug_asked.iter().find(|(known, _)| known == path)?.1
-    }
 }

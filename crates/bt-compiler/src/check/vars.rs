@@ -66,7 +66,7 @@ impl Check<'_, '_> {
         } else if self.vars[..self.met].iter().any(|var| var.name == name) && self.hoisted.insert(name.to_owned()) {
             // The next round has it.
             Ex::error(span)
-        } else if !self.shared.would_tell(span) {
+        } else if !self.diagnostics.would_keep(span) {
             Ex::error(span)
         } else {
             let known: Vec<String> = self.scopes.iter().flat_map(|scope| scope.keys().cloned()).collect();

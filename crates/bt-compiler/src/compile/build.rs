@@ -4,8 +4,9 @@ use bpf_insn::{MapDef, MapKind};
 use bt_lang::Diagnostic;
 
 use super::Unit;
-use crate::check::{DeclaredKind, MapHolds, MapInfo, Shared};
+use crate::ctx::{CompileCtx, Inputs};
 use crate::emit::{self, EmitError, aggregate, key_table, scratch};
+use crate::map::{DeclaredKind, MapHolds, MapInfo};
 use crate::process;
 use crate::ty::Ty;
 use bpf_program::ProgramDef;
@@ -18,14 +19,14 @@ use bt_abi::{KeyTable, MapValue, Script, ScriptMap, ScriptProbe, ValueType};
 const NO_PREALLOC: u32 = 1;
 
 /// Emits everything.
-pub(super) fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
+pub(super) fn build(ctx: &mut CompileCtx<'_>, units: &[Unit<'_>]) -> Script {
     let mut script = Script::default();
-    script.module.license = shared.config.license;
+    script.module.license = ctx.inputs.config.license;
     let mut scratch_bytes = 0;
     let mut failures = Failures::default();
     for (number, unit) in units.iter().enumerate() {
         let name = format!("{}_{}", unit.context.kind.name(), number + 1);
-        let emitted = match emit::emit(shared, &unit.context, &unit.body, &name, &mut failures) {
+        let emitted = match emit::emit((&ctx.inputs, &ctx.tables), &unit.context, &unit.body, &name, &mut failures) {
             Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
             Ok(emitted) => {
                 let message = format!(
@@ -34,16 +35,16 @@ pub(super) fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
                     scratch::MOST
                 );
                 let hint = "use shorter strings: str(address, length), or config = { max_strlen = N }";
-                shared.diagnostics.push(Diagnostic::error(message, unit.probe.body.span).with_hint(hint));
+                ctx.diagnostics.list().push(Diagnostic::error(message, unit.probe.body.span).with_hint(hint));
                 continue;
             }
             Err(EmitError::Internal(impossible)) => {
-                shared.internal(impossible);
+                ctx.diagnostics.internal(impossible);
                 continue;
             }
             Err(error) => {
                 let message = format!("this probe is too long: {error}");
-                shared.diagnostics.push(Diagnostic::error(message, unit.probe.body.span).with_hint("split it"));
+                ctx.diagnostics.list().push(Diagnostic::error(message, unit.probe.body.span).with_hint("split it"));
                 continue;
             }
         };
@@ -59,19 +60,19 @@ pub(super) fn build(shared: &mut Shared<'_>, units: &[Unit<'_>]) -> Script {
         });
         attach(&mut script, unit);
     }
-    let own_maps = shared.maps.iter().filter(|map| map.name != process::FOLLOWED);
-    script.maps = own_maps.map(|map| script_map(shared, map)).collect();
-    let followed = shared.maps.iter().find(|map| map.name == process::FOLLOWED);
+    let own_maps = ctx.tables.maps.iter().filter(|map| map.name != process::FOLLOWED);
+    script.maps = own_maps.map(|map| script_map(ctx, map)).collect();
+    let followed = ctx.tables.maps.iter().find(|map| map.name == process::FOLLOWED);
     script.followed = followed.map(|map| emit::bpf_name(&map.name));
     let wants_zeros = script.module.is_data(aggregate::ZEROS);
-    script.module.maps = maps(shared, scratch_bytes, wants_zeros);
+    script.module.maps = maps(ctx, scratch_bytes, wants_zeros);
     if !failures.all.is_empty() {
         let size = failures.all.len() as u32 * FAILURE_BYTES;
         script.module.maps.push(MapDef::new(FAILURES, MapKind::Array, 4, size, 1));
     }
     script.failures = failures.all;
-    script.actions = std::mem::take(&mut shared.actions);
-    script.config = shared.config.clone();
+    script.actions = std::mem::take(&mut ctx.tables.actions);
+    script.config = ctx.inputs.config.clone();
     script
 }
 
@@ -88,20 +89,20 @@ fn attach(script: &mut Script, unit: &Unit<'_>) {
     }
 }
 
-fn script_map(shared: &Shared<'_>, map: &MapInfo) -> ScriptMap {
+fn script_map(ctx: &CompileCtx<'_>, map: &MapInfo) -> ScriptMap {
     let key = map.key.clone().unwrap_or(Ty::Void);
     let value = match &map.value {
         Some(MapHolds::Agg(agg)) => agg.value(),
-        Some(MapHolds::Scalar(ty)) => MapValue::Scalar(shared.value_type(ty)),
+        Some(MapHolds::Scalar(ty)) => MapValue::Scalar(ctx.types.value_type(ty)),
         None => MapValue::Scalar(ValueType::None),
     };
     ScriptMap {
         name: format!("@{}", map.name),
         bpf_name: emit::bpf_name(&map.name),
-        key: shared.value_type(&key),
+        key: ctx.types.value_type(&key),
         key_size: emit::key_size(&key),
         per_cpu: is_per_cpu(map),
-        key_table: emit::has_key_table(shared, map).then(|| KeyTable {
+        key_table: emit::has_key_table(&ctx.inputs, map).then(|| KeyTable {
             bpf_name: emit::key_table_name(&map.name),
             value_offset: emit::key_table_offset(&value),
         }),
@@ -113,9 +114,9 @@ fn is_per_cpu(map: &MapInfo) -> bool {
     matches!(map.value, Some(MapHolds::Agg(_)))
 }
 
-fn maps(shared: &Shared<'_>, scratch_bytes: u32, wants_zeros: bool) -> Vec<MapDef> {
+fn maps(ctx: &CompileCtx<'_>, scratch_bytes: u32, wants_zeros: bool) -> Vec<MapDef> {
     let mut maps = vec![
-        MapDef::ring_buffer(RING, shared.config.ring_bytes),
+        MapDef::ring_buffer(RING, ctx.inputs.config.ring_bytes),
         MapDef::new(LOST, MapKind::Array, 4, scratch::COUNTERS * scratch::COUNTER_BYTES, 1),
     ];
     if scratch_bytes > 0 {
@@ -129,13 +130,13 @@ fn maps(shared: &Shared<'_>, scratch_bytes: u32, wants_zeros: bool) -> Vec<MapDe
     }
     // What is made in a map may be a number.
     let mut zeros = 8;
-    for map in &shared.maps {
-        let def = map_def(shared, map);
+    for map in &ctx.tables.maps {
+        let def = map_def(&ctx.inputs, map);
         if is_per_cpu(map) {
             zeros = zeros.max(def.value_size + key_table::LOCK_BYTES);
         }
         maps.push(def);
-        maps.extend(emit::key_table_def(shared, map));
+        maps.extend(emit::key_table_def(&ctx.inputs, map));
     }
     if wants_zeros {
         maps.push(MapDef::new(aggregate::ZEROS, MapKind::Array, 4, zeros, 1));
@@ -143,7 +144,7 @@ fn maps(shared: &Shared<'_>, scratch_bytes: u32, wants_zeros: bool) -> Vec<MapDe
     maps
 }
 
-fn map_def(shared: &Shared<'_>, map: &MapInfo) -> MapDef {
+fn map_def(inputs: &Inputs<'_>, map: &MapInfo) -> MapDef {
     let value_size = match &map.value {
         Some(MapHolds::Agg(agg)) => agg.value().size(),
         Some(MapHolds::Scalar(ty)) => ty.size().next_multiple_of(8).max(8),
@@ -151,7 +152,7 @@ fn map_def(shared: &Shared<'_>, map: &MapInfo) -> MapDef {
     };
     let key = map.key.clone().unwrap_or(Ty::Void);
     let key_size = emit::key_size(&key);
-    let (declared, entries) = map.declared.unwrap_or((DeclaredKind::Hash, shared.config.max_map_keys));
+    let (declared, entries) = map.declared.unwrap_or((DeclaredKind::Hash, inputs.config.max_map_keys));
     let entries = if key == Ty::Void { 1 } else { entries };
     let lru = matches!(declared, DeclaredKind::LruHash | DeclaredKind::PercpuLruHash);
     let kind = match (is_per_cpu(map), lru) {

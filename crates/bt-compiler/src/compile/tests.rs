@@ -104,9 +104,9 @@ fn span_of(text: &str) -> Span {
 fn compiled_with(stmts: Vec<St>) -> (Compiled, Option<Impossible>) {
     let mut program = bt_lang::parse(SCRIPT).program;
     let mentions: Vec<Mentions> = program.items.iter_mut().map(Mentions::of).collect();
-    let (shared, mut units) = check_program((&program, &mentions), &Nothing, Vec::new(), program.items.len());
+    let (ctx, mut units) = check_program((&program, &mentions), &Nothing, Vec::new(), program.items.len());
     units[0].body.stmts.extend(stmts);
-    finish(shared, &units)
+    finish(ctx, &units)
 }
 
 #[test]

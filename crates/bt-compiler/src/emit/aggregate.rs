@@ -5,8 +5,8 @@ use bpf_insn::{AtomicOp, Helper, JumpOp, Reg, Size, Src, Width};
 
 use super::place::Place;
 use super::{Emitter, Held, key_table};
-use crate::check::MapHolds;
 use crate::hir::{Ex, MapId};
+use crate::map::MapHolds;
 use crate::ty::{Agg, Ty};
 use bt_abi::SeriesOp;
 use bt_abi::map::{hist_buckets, lhist_buckets};
@@ -18,7 +18,7 @@ pub(super) const IF_NEW: i32 = 1;
 
 impl Emitter<'_> {
     fn agg(&mut self, map: MapId) -> Agg {
-        if let Some(MapHolds::Agg(agg)) = &self.shared.maps[map].value {
+        if let Some(MapHolds::Agg(agg)) = &self.tables.maps[map].value {
             return agg.clone();
         }
         self.impossible("an aggregation of a map that holds none");
@@ -254,8 +254,8 @@ impl Emitter<'_> {
 
     /// r0 = the time of a series: the clock's, or a number that the script itself keeps.
     fn series_time(&mut self) {
-        let name = self.shared.config.series_clock.as_deref();
-        let map = name.and_then(|name| self.shared.maps.iter().position(|map| map.name == name));
+        let name = self.inputs.config.series_clock.as_deref();
+        let map = name.and_then(|name| self.tables.maps.iter().position(|map| map.name == name));
         match map {
             Some(map) => self.get_scalar(map, &Ex::int(0, Ty::Void, bt_lang::Span::default())),
             None => {
@@ -271,7 +271,7 @@ impl Emitter<'_> {
         let frame = self.frame;
         let (again, next, out) = (self.asm.label("cpu"), self.asm.label("next"), self.asm.label("out"));
         self.asm.store(Size::DW, frame.at(cpu), 0).store(Size::DW, frame.at(first), 0);
-        let cpus = self.shared.facts.possible_cpus().max(1).cast_signed();
+        let cpus = self.inputs.facts.possible_cpus().max(1).cast_signed();
         let (shared, found) = (self.asm.label("shared"), self.asm.label("found"));
         let has_key_table = self.has_key_table(map);
         self.asm.store(Size::DW, frame.at(second), 0).bind(again);

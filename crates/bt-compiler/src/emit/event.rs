@@ -32,8 +32,8 @@ impl Emitter<'_> {
         let early = args.iter().rposition(Ex::is_complex).map_or(0, |last| last + 1);
         let ready: Vec<Ready<'_>> =
             args.iter().enumerate().map(|(index, arg)| self.make_ready(arg, index < early)).collect();
-        let shared = self.shared;
-        let Some(action) = shared.actions.get(number) else {
+        let tables = self.tables;
+        let Some(action) = tables.actions.get(number) else {
             self.impossible("an event that nobody has declared");
             return;
         };
@@ -66,7 +66,7 @@ impl Emitter<'_> {
     /// Reserves an event, has it written, and sends it.
     fn send(&mut self, number: usize, write: impl FnOnce(&mut Self, Place)) {
         let (full, done) = (self.asm.label("full"), self.asm.label("sent"));
-        let size = self.shared.actions[number].size;
+        let size = self.tables.actions[number].size;
         self.asm.note("room in the ring").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0);
         self.asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, full);
         let held = self.hold();
@@ -77,7 +77,7 @@ impl Emitter<'_> {
         self.store(event.at(action::CPU as u32), Size::W, R0);
         self.store(event.at(action::ACTION as u32), Size::W, number as i32);
         write(self, event);
-        let ends = matches!(self.shared.actions[number].kind, ActionKind::Exit);
+        let ends = matches!(self.tables.actions[number].kind, ActionKind::Exit);
         self.submit(held, ends);
         self.release(held);
         self.asm.jump(done).bind(full);
@@ -94,7 +94,7 @@ impl Emitter<'_> {
             self.asm.mov(R2, FORCE_WAKEUP).call(Helper::RINGBUF_SUBMIT);
             return;
         }
-        let quarter = (self.shared.config.ring_bytes / 4).cast_signed();
+        let quarter = (self.inputs.config.ring_bytes / 4).cast_signed();
         self.asm.note("is the reader late?").load_map(R1, RING).mov(R2, AVAILABLE).call(Helper::RINGBUF_QUERY);
         self.fetch(event, R1);
         self.asm.mov(R2, NO_WAKEUP).jump_if(R0, JumpOp::Lt, quarter, send);
@@ -104,7 +104,7 @@ impl Emitter<'_> {
     /// `join`: the strings that pointers point to, up to a null pointer.
     pub(super) fn join(&mut self, number: usize, argv: &Ex, space: Space) {
         let Some(bt_abi::ValueType::Array { element, count }) =
-            self.shared.actions.get(number).and_then(|action| action.fields.first()).map(|field| &field.ty)
+            self.tables.actions.get(number).and_then(|action| action.fields.first()).map(|field| &field.ty)
         else {
             self.impossible("join without its array of strings");
             return;
@@ -113,7 +113,7 @@ impl Emitter<'_> {
         self.scalar(argv);
         let list = self.stack(8);
         self.store(list, Size::DW, R0);
-        let first = self.shared.actions[number].fields[0].offset;
+        let first = self.tables.actions[number].fields[0].offset;
         self.send(number, |emitter, event| {
             let pointer = emitter.stack(8);
             for index in 0..count {
@@ -134,7 +134,7 @@ impl Emitter<'_> {
                 emitter.asm.jump(end).bind(next);
                 let addr = Held::Slot(pointer.off as i16);
                 let from = Foreign { addr, space, text: true, to, room: size, limit: None };
-                emitter.read_text(&from, size >= emitter.shared.config.max_strlen);
+                emitter.read_text(&from, size >= emitter.inputs.config.max_strlen);
                 emitter.asm.bind(end);
             }
         });

@@ -56,7 +56,7 @@ impl Emitter<'_> {
     /// Calls a helper that reads; what can't be read is told if that is wanted.
     pub(super) fn call_reader(&mut self, helper: Helper) {
         self.asm.call(helper);
-        if self.shared.facts.tells_reads() {
+        if self.inputs.facts.tells_reads() {
             self.failed_if_negative(of(helper));
         }
     }
@@ -64,7 +64,7 @@ impl Emitter<'_> {
     /// Counts that no CPU has a value of an aggregation under a key, if that is wanted. bpftrace names the helper that reads
     /// one CPU's value.
     pub(super) fn missing_key(&mut self, map: MapId, key: Place) {
-        if !self.shared.facts.tells_reads() {
+        if !self.inputs.facts.tells_reads() {
             return;
         }
         let there = self.asm.label("there");
@@ -80,7 +80,7 @@ impl Emitter<'_> {
 
     /// Counts that a map has no such key, if that is wanted. r0 is 0, and stays so.
     pub(super) fn no_such_key(&mut self) {
-        if self.shared.facts.tells_reads() {
+        if self.inputs.facts.tells_reads() {
             self.failed(of(Helper::MAP_LOOKUP_ELEM));
         }
     }

@@ -33,7 +33,7 @@ impl Emitter<'_> {
         let (done, cut) = (self.asm.label("read"), self.asm.label("full"));
         self.read_foreign(from);
         self.leave_if_read(from, counts_cuts.then_some(cut), done);
-        if !self.shared.facts.tells_reads() {
+        if !self.inputs.facts.tells_reads() {
             // A null pointer is no string, and nothing is lost.
             self.fetch(from.addr, R3);
             self.asm.jump_if(R3, JumpOp::Eq, 0, done);
@@ -57,7 +57,7 @@ impl Emitter<'_> {
         let done = self.asm.label("read");
         self.read_foreign(from);
         self.asm.jump_if(R0, JumpOp::Lt, from.room.cast_signed(), done);
-        if self.shared.facts.tells_reads() {
+        if self.inputs.facts.tells_reads() {
             let full = self.asm.label("full");
             self.asm.jump_if(R0, JumpOp::SGe, 0, full);
             self.unreadable(from);
@@ -76,7 +76,7 @@ impl Emitter<'_> {
             self.wait_for_pages(from);
             self.read_foreign(from);
         }
-        if self.shared.facts.tells_reads() {
+        if self.inputs.facts.tells_reads() {
             self.asm.jump_if(R0, JumpOp::SGe, 0, done);
             self.unreadable(from);
         }
@@ -136,7 +136,7 @@ impl Emitter<'_> {
 
     /// Counts that nothing was read. r0 is the error.
     fn unreadable(&mut self, from: &Foreign) {
-        if !self.shared.facts.tells_reads() {
+        if !self.inputs.facts.tells_reads() {
             self.failed(FailureKind::TextUnreadable);
             return;
         }
@@ -156,7 +156,7 @@ impl Emitter<'_> {
 
     /// Whether what is not there can be waited for: in a process's own code, where no lock of the kernel's is held.
     fn may_wait(&self, space: Space) -> bool {
-        self.context.is_user() && space != Space::Kernel && !self.locked && self.shared.facts.kernel().sleepable
+        self.context.is_user() && space != Space::Kernel && !self.locked && self.inputs.facts.kernel().sleepable
     }
 
     /// Has the kernel bring the pages that may be read, by copying a byte of each.

@@ -100,7 +100,7 @@ impl Emitter<'_> {
 
     /// The process's or thread's id, as our PID namespace has it.
     fn own_id(&mut self, process: bool) {
-        let Some(namespace) = self.shared.facts.pid_namespace() else {
+        let Some(namespace) = self.inputs.facts.pid_namespace() else {
             self.asm.call(Helper::GET_CURRENT_PID_TGID);
             if process {
                 self.asm.rsh(R0, 32);

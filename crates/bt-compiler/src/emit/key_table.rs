@@ -6,8 +6,9 @@ use bpf_insn::{AtomicOp, Helper, JumpOp, Label, MapDef, MapKind, Size, Width};
 use super::aggregate::{IF_NEW, ZEROS};
 use super::place::Place;
 use super::{Emitter, Held, failures};
-use crate::check::{DeclaredKind, MapHolds, MapInfo, Shared};
+use crate::ctx::Inputs;
 use crate::hir::MapId;
+use crate::map::{DeclaredKind, MapHolds, MapInfo};
 use crate::ty::{Agg, Ty};
 use bt_abi::MapValue;
 
@@ -38,8 +39,8 @@ pub(crate) fn entry_bytes(entries: u32, key_size: u32, value_size: u32) -> u64 {
 
 /// Whether a map has one. Where memory is taken with the map none is needed, and the kind that drops its oldest keys takes
 /// it so.
-pub(crate) fn has_key_table(shared: &Shared<'_>, map: &MapInfo) -> bool {
-    key_table_def(shared, map).is_some()
+pub(crate) fn has_key_table(inputs: &Inputs<'_>, map: &MapInfo) -> bool {
+    key_table_def(inputs, map).is_some()
 }
 
 /// See [`KeyTable::value_offset`](bt_abi::KeyTable).
@@ -48,25 +49,25 @@ pub(crate) fn key_table_offset(value: &MapValue) -> u32 {
 }
 
 /// The map itself.
-pub(crate) fn key_table_def(shared: &Shared<'_>, map: &MapInfo) -> Option<MapDef> {
+pub(crate) fn key_table_def(inputs: &Inputs<'_>, map: &MapInfo) -> Option<MapDef> {
     let Some(MapHolds::Agg(agg)) = &map.value else { return None };
     let key = map.key.as_ref().filter(|key| **key != Ty::Void)?;
-    let (declared, entries) = map.declared.unwrap_or((DeclaredKind::Hash, shared.config.max_map_keys));
+    let (declared, entries) = map.declared.unwrap_or((DeclaredKind::Hash, inputs.config.max_map_keys));
     let value = agg.value();
     let (key_size, value_size) = (super::key_size(key), value.size() + key_table_offset(&value));
     let drops_oldest = matches!(declared, DeclaredKind::LruHash | DeclaredKind::PercpuLruHash);
     let fits = entry_bytes(entries, key_size, value_size) <= SET_ASIDE;
-    let wanted = shared.facts.kernel().allocation && fits && !drops_oldest && entries > 1;
+    let wanted = inputs.facts.kernel().allocation && fits && !drops_oldest && entries > 1;
     wanted.then(|| MapDef::new(&key_table_name(&map.name), MapKind::Hash, key_size, value_size, entries))
 }
 
 impl Emitter<'_> {
     pub(super) fn has_key_table(&self, map: MapId) -> bool {
-        has_key_table(self.shared, &self.shared.maps[map])
+        has_key_table(self.inputs, &self.tables.maps[map])
     }
 
     pub(super) fn load_key_table(&mut self, map: MapId) {
-        let name = key_table_name(&self.shared.maps[map].name);
+        let name = key_table_name(&self.tables.maps[map].name);
         self.asm.load_map(R1, &name);
     }
 

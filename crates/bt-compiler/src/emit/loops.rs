@@ -6,8 +6,8 @@ use bpf_insn::{Asm, AsmError, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width}
 
 use super::place::{Base, Place};
 use super::{EmitError, Emitter, MAX_SUBS, RETURNED, Sub, Turn};
-use crate::check::MapHolds;
 use crate::hir::{Ex, ExKind, MapId, St, VarId};
+use crate::map::MapHolds;
 use crate::ty::Ty;
 use bt_abi::FailureKind;
 
@@ -175,7 +175,7 @@ impl Emitter<'_> {
                 emitter.zero(place, whole);
                 emitter.copy(place.at(*key_offset), Self::behind(R7), key.size());
                 let target = place.at(*value_offset);
-                if let Some(MapHolds::Agg(_)) = emitter.shared.maps[map].value {
+                if let Some(MapHolds::Agg(_)) = emitter.tables.maps[map].value {
                     emitter.temporary(|emitter| emitter.read_aggregate(map, Self::behind(R7)));
                     emitter.store(target, Size::DW, R0);
                 } else {

@@ -5,8 +5,8 @@ use bpf_insn::{AtomicOp, Helper, JumpOp, Size, Width};
 
 use super::Emitter;
 use super::place::{Base, Place};
-use crate::check::MapHolds;
 use crate::hir::{Ex, MapId};
+use crate::map::MapHolds;
 use crate::ty::{Ty, U64};
 
 /// The kernel's name of a script's map.
@@ -21,7 +21,7 @@ pub(crate) fn key_size(key: &Ty) -> u32 {
 
 impl Emitter<'_> {
     pub(super) fn key_type(&mut self, map: MapId) -> Ty {
-        if let Some(key) = &self.shared.maps[map].key {
+        if let Some(key) = &self.tables.maps[map].key {
             return key.clone();
         }
         self.impossible("a map whose key has no type");
@@ -29,7 +29,7 @@ impl Emitter<'_> {
     }
 
     pub(super) fn load_map(&mut self, map: MapId) {
-        let name = bpf_name(&self.shared.maps[map].name);
+        let name = bpf_name(&self.tables.maps[map].name);
         self.asm.load_map(R1, &name);
     }
 
@@ -65,7 +65,7 @@ impl Emitter<'_> {
             let key = emitter.key(map, key);
             emitter.lookup(map, key);
             let none = emitter.asm.label("none");
-            if emitter.shared.facts.tells_reads() {
+            if emitter.inputs.facts.tells_reads() {
                 let there = emitter.asm.label("there");
                 emitter.asm.jump_if(R0, JumpOp::Ne, 0, there);
                 emitter.no_such_key();
@@ -94,7 +94,7 @@ impl Emitter<'_> {
     }
 
     pub(super) fn value_type(&mut self, map: MapId) -> Ty {
-        if let Some(MapHolds::Scalar(ty)) = &self.shared.maps[map].value {
+        if let Some(MapHolds::Scalar(ty)) = &self.tables.maps[map].value {
             return ty.clone();
         }
         self.impossible("a value of a map that holds an aggregation, or nothing");
@@ -117,7 +117,7 @@ impl Emitter<'_> {
         let place = self.stack(8);
         self.store(place, Size::DW, R0);
         let key = self.key(map, key);
-        if self.shared.maps[map].deletes {
+        if self.tables.maps[map].deletes {
             self.update(map, key, place);
             return;
         }
@@ -158,7 +158,7 @@ impl Emitter<'_> {
             let key = emitter.key(map, key);
             emitter.find_or_make(map, key, full);
             emitter.asm.constant(R1, by.cast_unsigned());
-            if emitter.shared.facts.kernel().exchange {
+            if emitter.inputs.facts.kernel().exchange {
                 emitter.asm.atomic(AtomicOp::FetchAdd, Width::W64, R0.at(0), R1).mov(R0, R1);
             } else {
                 emitter.asm.load(Size::DW, R2, R0.at(0)).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).mov(R0, R2);

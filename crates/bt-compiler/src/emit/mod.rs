@@ -27,7 +27,8 @@ use bpf_insn::Reg::{R0, R6, R7, R8, R9, R10};
 use bpf_insn::{Asm, AsmError, Code, Label, Reg, Size};
 use bt_lang::Span;
 
-use super::check::{Body, Shared};
+use super::check::Body;
+use super::ctx::{Inputs, Tables};
 use super::hir::Ex;
 use super::internal::Impossible;
 use super::probe::Context;
@@ -95,7 +96,8 @@ struct Needs {
 }
 
 pub(crate) struct Emitter<'a> {
-    shared: &'a Shared<'a>,
+    inputs: &'a Inputs<'a>,
+    tables: &'a Tables,
     context: &'a Context,
     body: &'a Body,
     name: &'a str,
@@ -156,7 +158,7 @@ const KEPT: [Reg; 3] = [R7, R8, R9];
 
 /// Emits a program.
 pub(crate) fn emit(
-    shared: &Shared<'_>,
+    (inputs, tables): (&Inputs<'_>, &Tables),
     context: &Context,
     body: &Body,
     name: &str,
@@ -164,7 +166,7 @@ pub(crate) fn emit(
 ) -> Result<Emitted, EmitError> {
     let mut needs = Needs::default();
     loop {
-        let mut emitter = Emitter::new(shared, context, body, name, needs, failures);
+        let mut emitter = Emitter::new((inputs, tables), context, body, name, needs, failures);
         emitter.program();
         if let Some(error) = emitter.failed {
             return Err(error);
@@ -182,7 +184,7 @@ pub(crate) fn emit(
 
 impl<'a> Emitter<'a> {
     fn new(
-        shared: &'a Shared<'_>,
+        (inputs, tables): (&'a Inputs<'a>, &'a Tables),
         context: &'a Context,
         body: &'a Body,
         name: &'a str,
@@ -192,8 +194,8 @@ impl<'a> Emitter<'a> {
         let mut asm = Asm::new();
         let end = asm.label("end");
         Self {
-            // SANITY: the emitter only reads; a shorter life of what `Shared` borrows is enough for it.
-            shared,
+            inputs,
+            tables,
             context,
             body,
             name,

@@ -60,7 +60,7 @@ impl Emitter<'_> {
             return;
         };
         self.zero(place, size);
-        let whole = self.shared.config.max_strlen.max(size);
+        let whole = self.inputs.config.max_strlen.max(size);
         let (none, short) = (self.asm.label("no path"), self.asm.label("the whole path"));
         self.temporary(|emitter| {
             let name = emitter.mem(whole.next_multiple_of(8));
@@ -71,7 +71,7 @@ impl Emitter<'_> {
             emitter.asm.mov(R3, whole.cast_signed()).call(Helper::D_PATH);
             let named = emitter.asm.label("named");
             emitter.asm.jump_if(R0, JumpOp::SGe, 0, named);
-            if emitter.shared.facts.tells_reads() {
+            if emitter.inputs.facts.tells_reads() {
                 emitter.failed(failures::of(Helper::D_PATH));
             }
             emitter.asm.jump(none).bind(named).jump_if(R0, JumpOp::Gt, whole.cast_signed(), none);

@@ -34,7 +34,7 @@ impl Emitter<'_> {
         let index = self.slot();
         self.asm.note("scratch memory").mov(R7, 0).bind(next).store(Size::W, R10.at(index), R7).load_map(R1, MAP);
         self.asm.mov(R2, R10).add(R2, i32::from(index)).call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, busy);
-        if self.shared.facts.kernel().exchange {
+        if self.inputs.facts.kernel().exchange {
             self.asm.mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(0), R1).jump_if(R1, JumpOp::Eq, 0, found);
         } else {
             // Whoever comes between the two gives the area back before we go on: on such a kernel programs can't

@@ -188,13 +188,13 @@ impl Emitter<'_> {
         if !self.context.filters_pid {
             return;
         }
-        let Some(traced) = self.shared.facts.traced() else {
+        let Some(traced) = self.inputs.facts.traced() else {
             self.impossible("a filter for a process, and no process");
             return;
         };
         let mine = self.asm.label("mine");
         self.asm.note("only the process that was asked for");
-        let followed = self.shared.maps.iter().position(|map| map.name == process::FOLLOWED);
+        let followed = self.tables.maps.iter().position(|map| map.name == process::FOLLOWED);
         // What the filter takes of the stack is not given to variables: nobody but the program may look at those.
         let place = self.stack(8);
         match (traced.inside, followed) {

@@ -25,7 +25,7 @@ impl Emitter<'_> {
             self.zero(place, room);
         }
         // Of a string that is longer than the script wants it, nothing is lost.
-        let is_longest = room >= self.shared.config.max_strlen && !is_fixed;
+        let is_longest = room >= self.inputs.config.max_strlen && !is_fixed;
         self.read_text(&Foreign { addr, space, text: true, to: place, room, limit }, is_longest);
         self.release(addr);
     }

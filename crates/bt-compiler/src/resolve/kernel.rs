@@ -3,27 +3,27 @@
 use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind};
 use typeinfo::{NameKind, TypeKind, TypeRef};
 
-use super::{Mentions, Target, context, refused};
-use crate::check::Shared;
+use super::{Mentions, Resolver, Target, context, refused};
 use crate::facts::NotFound;
 use crate::probe::Args;
 use crate::ty::Space;
+use crate::types::Types;
 use bpf_program::{BtfTarget, ProgramKind};
 use bt_abi::Attach;
 
 pub(super) fn tracepoints(
-    shared: &mut Shared<'_>,
+    resolver: &mut Resolver<'_, '_>,
     category: &str,
     name: &str,
     mentions: Mentions,
 ) -> Result<Vec<Target>, NotFound> {
-    let facts = shared.facts;
+    let facts = resolver.inputs.facts;
     let mut targets = Vec::new();
     for (category, name) in facts.tracepoints(category, name)? {
         let format = facts.tracepoint(&category, &name)?;
         let event = format!("{category}:{name}");
         let full = format!("tracepoint:{event}");
-        let mut context = context(shared, ProbeKind::Tracepoint, &full);
+        let mut context = context(resolver.inputs, ProbeKind::Tracepoint, &full);
         let attach = Attach::Tracepoint { id: format.id, name: event };
         if mentions.args {
             context.args = Args::Record(format);
@@ -36,21 +36,21 @@ pub(super) fn tracepoints(
 }
 
 pub(super) fn raw_tracepoints(
-    shared: &mut Shared<'_>,
+    resolver: &mut Resolver<'_, '_>,
     module: Option<&str>,
     name: &str,
     mentions: Mentions,
 ) -> Result<Vec<Target>, NotFound> {
-    let facts = shared.facts;
+    let facts = resolver.inputs.facts;
     let mut targets = Vec::new();
     for name in facts.raw_tracepoints(module, name)? {
         let full = format!("rawtracepoint:{name}");
-        let mut context = context(shared, ProbeKind::Rawtracepoint, &full);
+        let mut context = context(resolver.inputs, ProbeKind::Rawtracepoint, &full);
         context.space = Space::Any;
         let mut params = Vec::new();
         if mentions.args {
-            shared.load_kernel_types();
-            if let Ok(Some(found)) = shared.types.raw_tracepoint(&name) {
+            resolver.types.load_kernel_types();
+            if let Ok(Some(found)) = resolver.types.store.raw_tracepoint(&name) {
                 params =
                     found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect();
             }
@@ -62,13 +62,13 @@ pub(super) fn raw_tracepoints(
     Ok(targets)
 }
 
-pub(super) fn kprobes(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
+pub(super) fn kprobes(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
     let PointForm::Function { target, function: Some(function), offset, .. } = &point.form else {
         return Err(refused("a kprobe needs a function", "as in kprobe:vfs_read"));
     };
     let module = target.as_ref().map(|part| part.text.as_str());
     let returns = point.kind == ProbeKind::Kretprobe;
-    let names = shared.facts.kernel_functions(module, &function.text).map_err(|missing| match module {
+    let names = resolver.inputs.facts.kernel_functions(module, &function.text).map_err(|missing| match module {
         // It was not the function that was missed.
         Some(module) if !missing.absent => {
             let place = format!("{}:{module}:{}", point.kind.name(), function.text);
@@ -79,7 +79,7 @@ pub(super) fn kprobes(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<Ve
     })?;
     let targets = names.into_iter().map(|function| {
         let name = format!("{}:{function}", point.kind.name());
-        let mut context = context(shared, point.kind, &name);
+        let mut context = context(resolver.inputs, point.kind, &name);
         context.args = if returns { Args::Return } else { Args::Call };
         context.space = Space::Kernel;
         context.function = Some(function.clone());
@@ -90,21 +90,21 @@ pub(super) fn kprobes(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<Ve
     Ok(targets.collect())
 }
 
-pub(super) fn fentries(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
+pub(super) fn fentries(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
     let PointForm::Function { target, function: Some(function), .. } = &point.form else {
         return Err(refused("this probe needs a function", "as in fentry:vfs_read"));
     };
     let module = target.as_ref().map(|part| part.text.as_str()).filter(|module| *module != "vmlinux");
-    let names = shared.facts.kernel_functions(module, &function.text)?;
-    shared.load_kernel_types();
+    let names = resolver.inputs.facts.kernel_functions(module, &function.text)?;
+    resolver.types.load_kernel_types();
     let kind = if point.kind == ProbeKind::Fexit { ProgramKind::Fexit } else { ProgramKind::Fentry };
     let mut targets = Vec::new();
     for function in names {
-        let Some((params, returns, btf_id)) = typed(shared, &function) else {
+        let Some((params, returns, btf_id)) = typed(resolver.types, &function) else {
             return Err(refused(format!("the kernel has no type information for {function}"), "use a kprobe"));
         };
         let name = format!("{}:vmlinux:{function}", point.kind.name());
-        let mut context = context(shared, point.kind, &name);
+        let mut context = context(resolver.inputs, point.kind, &name);
         let returns = (point.kind == ProbeKind::Fexit).then_some(returns);
         context.args = Args::Words { params, returns };
         context.space = Space::Kernel;
@@ -120,26 +120,30 @@ pub(super) fn fentries(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<V
 const ITERATOR: &str = "bpf_iter_";
 
 /// `iter:object`. Its programs get what `bpf_iter_OBJECT` is declared to: first the iteration itself, then the object.
-pub(super) fn iterator(shared: &mut Shared<'_>, object: &str, pin: Option<&Part>) -> Result<Vec<Target>, NotFound> {
+pub(super) fn iterator(
+    resolver: &mut Resolver<'_, '_>,
+    object: &str,
+    pin: Option<&Part>,
+) -> Result<Vec<Target>, NotFound> {
     if pin.is_some() {
         return Err(refused(
             "an iterator can't be pinned: dptrace leaves nothing behind",
             "leave out the pin's name: the iterator then runs at once",
         ));
     }
-    shared.load_kernel_types();
+    resolver.types.load_kernel_types();
     let name = format!("{ITERATOR}{object}");
     // Only the names of iterators are those of structs, too: what `ctx` points to.
-    let is_one = shared.find_type(NameKind::Struct, &format!("{ITERATOR}_{object}")).is_some();
-    let Some((params, _, btf_id)) = typed(shared, &name).filter(|_| is_one) else {
+    let is_one = resolver.types.find_type(NameKind::Struct, &format!("{ITERATOR}_{object}")).is_some();
+    let Some((params, _, btf_id)) = typed(resolver.types, &name).filter(|_| is_one) else {
         let message = format!("the kernel has no iterator {object}");
         let hints = vec!["dptrace run -l 'iter:*' lists those that it has".to_owned()];
         return Err(NotFound { message, absent: true, hints });
     };
     let full = format!("iter:{object}");
-    let mut context = context(shared, ProbeKind::Iter, &full);
+    let mut context = context(resolver.inputs, ProbeKind::Iter, &full);
     let is_pointer = |ty: TypeRef| {
-        let kind = shared.types.strip(ty).and_then(|ty| shared.types.kind(ty));
+        let kind = resolver.types.store.strip(ty).and_then(|ty| resolver.types.store.kind(ty));
         matches!(kind, Ok(TypeKind::Pointer { .. }))
     };
     let objects = params.iter().enumerate().skip(1).filter(|(_, (_, ty))| is_pointer(*ty));
@@ -153,11 +157,11 @@ pub(super) fn iterator(shared: &mut Shared<'_>, object: &str, pin: Option<&Part>
 type Typed = (Vec<(String, TypeRef)>, TypeRef, u32);
 
 /// A kernel function's parameters, returned value and number.
-fn typed(shared: &Shared<'_>, function: &str) -> Option<Typed> {
-    let source = shared.kernel_types?;
-    shared.types.find_in(source, NameKind::Func, function).ok()??;
-    let found = shared.types.function(source, function).ok()??;
+fn typed(types: &Types<'_>, function: &str) -> Option<Typed> {
+    let source = types.kernel?;
+    types.store.find_in(source, NameKind::Func, function).ok()??;
+    let found = types.store.function(source, function).ok()??;
     let params = found.params.iter().map(|param| (param.name.unwrap_or_default().to_owned(), param.ty)).collect();
-    let id = shared.types.btf_id(found.ty)?.id;
+    let id = types.store.btf_id(found.ty)?.id;
     Some((params, found.returns, id))
 }

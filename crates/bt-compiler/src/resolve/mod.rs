@@ -8,10 +8,12 @@ mod watch;
 use bt_lang::Diagnostic;
 use bt_lang::ast::{AttachPoint, Part, PointForm, Probe, ProbeKind};
 
-use super::check::Shared;
+use super::ctx::{CompileCtx, Inputs};
+use super::diagnostics::Diagnostics;
 use super::mentions::Mentions;
 use super::probe::{Args, Context};
 use super::ty::Space;
+use super::types::Types;
 use crate::facts::NotFound;
 use bpf_program::{BtfTarget, ProgramKind};
 use bt_abi::{Attach, MissingProbes};
@@ -26,17 +28,40 @@ pub(crate) struct Target {
     pub(crate) name: String,
 }
 
+/// The pass, with those parts of the context that it needs.
+pub(crate) struct Resolver<'c, 'f> {
+    inputs: &'c Inputs<'f>,
+    types: &'c mut Types<'f>,
+    diagnostics: &'c mut Diagnostics,
+    lacks_probes: &'c mut bool,
+}
+
+impl<'c, 'f> Resolver<'c, 'f> {
+    pub(crate) fn new(ctx: &'c mut CompileCtx<'f>) -> Self {
+        Self {
+            inputs: &ctx.inputs,
+            types: &mut ctx.types,
+            diagnostics: &mut ctx.diagnostics,
+            lacks_probes: &mut ctx.tables.lacks_probes,
+        }
+    }
+}
+
 /// The most places of one probe: a pattern that fits more is told.
 const MAX_TARGETS: usize = 4096;
 
 /// All that a probe's points name. What is wrong is told.
-pub(crate) fn targets(shared: &mut Shared<'_>, probe: &Probe, mentions: Mentions) -> Vec<(Target, bt_lang::Span)> {
+pub(crate) fn targets(
+    resolver: &mut Resolver<'_, '_>,
+    probe: &Probe,
+    mentions: Mentions,
+) -> Vec<(Target, bt_lang::Span)> {
     let mut found = Vec::new();
     let mut unmatched = Vec::new();
     for point in &probe.points {
-        match point_targets(shared, point, mentions) {
+        match point_targets(resolver, point, mentions) {
             Ok(targets) => {
-                shared.tell_changed(point, &targets, mentions);
+                resolver.tell_changed(point, &targets, mentions);
                 let alias = point.alias.as_ref().map(|alias| alias.text.clone());
                 for mut target in targets {
                     if let Some(alias) = &alias {
@@ -49,18 +74,18 @@ pub(crate) fn targets(shared: &mut Shared<'_>, probe: &Probe, mentions: Mentions
             }
             // A pattern may fit nothing, as long as something is left of the probe.
             Err(missing) if missing.absent && is_pattern(point) => unmatched.push((point, missing)),
-            Err(missing) => shared.tell_missing(point, missing),
+            Err(missing) => resolver.tell_missing(point, missing),
         }
     }
     if found.is_empty() {
         for (point, missing) in unmatched {
-            shared.tell_missing(point, missing);
+            resolver.tell_missing(point, missing);
         }
     }
     if found.len() > MAX_TARGETS {
         let span = probe.points.first().map(|point| point.span).unwrap_or_default();
         let message = format!("can't attach to {} probes: at most {MAX_TARGETS} are allowed", found.len());
-        shared.diagnostics.push(Diagnostic::error(message, span).with_hint("use a narrower pattern"));
+        resolver.diagnostics.list().push(Diagnostic::error(message, span).with_hint("use a narrower pattern"));
         found.clear();
     }
     found
@@ -100,44 +125,48 @@ fn forget(context: &mut Context, mentions: Mentions) {
     }
 }
 
-fn point_targets(shared: &mut Shared<'_>, point: &AttachPoint, mentions: Mentions) -> Result<Vec<Target>, NotFound> {
+fn point_targets(
+    resolver: &mut Resolver<'_, '_>,
+    point: &AttachPoint,
+    mentions: Mentions,
+) -> Result<Vec<Target>, NotFound> {
     use ProbeKind as Kind;
     match (point.kind, &point.form) {
-        (Kind::Begin, _) => Ok(vec![own(shared, point.kind, Attach::Begin, "begin".into())]),
-        (Kind::End, _) => Ok(vec![own(shared, point.kind, Attach::End, "end".into())]),
+        (Kind::Begin, _) => Ok(vec![own(resolver.inputs, point.kind, Attach::Begin, "begin".into())]),
+        (Kind::End, _) => Ok(vec![own(resolver.inputs, point.kind, Attach::End, "end".into())]),
         (Kind::SelfEvent, PointForm::Own { name: Some(name), .. }) => {
             let signal = bt_abi::signals::number(&name.text);
             let signal =
                 signal.ok_or_else(|| refused(format!("{} is no signal", name.text), "as in self:signal:SIGUSR1"))?;
             let name = format!("self:signal:{}", name.text);
-            Ok(vec![own(shared, point.kind, Attach::Signal { signal: signal as i32 }, name)])
+            Ok(vec![own(resolver.inputs, point.kind, Attach::Signal { signal: signal as i32 }, name)])
         }
         (Kind::Test | Kind::Bench, PointForm::Own { group, .. }) => {
             let name = format!("{}:{}", point.kind.name(), group.text);
-            Ok(vec![own(shared, point.kind, Attach::Manual { name: group.text.clone() }, name)])
+            Ok(vec![own(resolver.inputs, point.kind, Attach::Manual { name: group.text.clone() }, name)])
         }
-        (Kind::Uprobe | Kind::Uretprobe, PointForm::Function { .. }) => user::functions(shared, point),
-        (Kind::Uprobe, PointForm::Source { target, line }) => user::line(shared, point, &target.text, line),
+        (Kind::Uprobe | Kind::Uretprobe, PointForm::Function { .. }) => user::functions(resolver, point),
+        (Kind::Uprobe, PointForm::Source { target, line }) => user::line(resolver, point, &target.text, line),
         (Kind::Usdt, PointForm::Usdt { target, provider, name }) => {
-            user::usdt(shared, target.as_ref(), provider.as_ref(), name)
+            user::usdt(resolver, target.as_ref(), provider.as_ref(), name)
         }
         (Kind::Tracepoint, PointForm::Event { category: Some(category), name }) => {
-            kernel::tracepoints(shared, &category.text, &name.text, mentions)
+            kernel::tracepoints(resolver, &category.text, &name.text, mentions)
         }
         (Kind::Rawtracepoint, PointForm::Event { category, name }) => {
-            kernel::raw_tracepoints(shared, category.as_ref().map(|part| part.text.as_str()), &name.text, mentions)
+            kernel::raw_tracepoints(resolver, category.as_ref().map(|part| part.text.as_str()), &name.text, mentions)
         }
-        (Kind::Kprobe | Kind::Kretprobe, PointForm::Function { .. }) => kernel::kprobes(shared, point),
-        (Kind::Fentry | Kind::Fexit, PointForm::Function { .. }) => kernel::fentries(shared, point),
-        (Kind::Iter, PointForm::Iter { object, pin }) => kernel::iterator(shared, &object.text, pin.as_ref()),
+        (Kind::Kprobe | Kind::Kretprobe, PointForm::Function { .. }) => kernel::kprobes(resolver, point),
+        (Kind::Fentry | Kind::Fexit, PointForm::Function { .. }) => kernel::fentries(resolver, point),
+        (Kind::Iter, PointForm::Iter { object, pin }) => kernel::iterator(resolver, &object.text, pin.as_ref()),
         (Kind::Interval | Kind::Profile, PointForm::Timer { unit, count }) => {
-            timers::timer(shared, point.kind, unit.as_ref().map(|unit| unit.text.as_str()), *count)
+            timers::timer(resolver.inputs, point.kind, unit.as_ref().map(|unit| unit.text.as_str()), *count)
         }
         (Kind::Software | Kind::Hardware, PointForm::Sample { event, period }) => {
-            timers::counter(shared, point.kind, &event.text, *period)
+            timers::counter(resolver.inputs, point.kind, &event.text, *period)
         }
         (Kind::Watchpoint | Kind::Asyncwatchpoint, PointForm::Watch { place, length, mode }) => {
-            watch::watchpoint(shared, &place.text, *length, &mode.text)
+            watch::watchpoint(resolver.inputs, &place.text, *length, &mode.text)
         }
         (Kind::Pattern, _) => Err(refused(
             format!("a pattern in place of the kind of probe is not supported: {}", point.provider.text),
@@ -156,10 +185,10 @@ pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> No
 }
 
 /// A context without arguments.
-pub(super) fn context(shared: &Shared<'_>, kind: ProbeKind, name: &str) -> Context {
+pub(super) fn context(inputs: &Inputs<'_>, kind: ProbeKind, name: &str) -> Context {
     Context {
         kind,
-        arch: shared.facts.arch(),
+        arch: inputs.facts.arch(),
         name: name.to_owned(),
         function: None,
         args: Args::None,
@@ -172,15 +201,15 @@ pub(super) fn context(shared: &Shared<'_>, kind: ProbeKind, name: &str) -> Conte
 }
 
 /// Programs that we run ourselves.
-fn own(shared: &Shared<'_>, kind: ProbeKind, attach: Attach, name: String) -> Target {
-    Target { context: context(shared, kind, &name), kind: ProgramKind::RawTracepoint, btf: None, attach, name }
+fn own(inputs: &Inputs<'_>, kind: ProbeKind, attach: Attach, name: String) -> Target {
+    Target { context: context(inputs, kind, &name), kind: ProgramKind::RawTracepoint, btf: None, attach, name }
 }
 
 /// What compilers put behind the names of functions that they made of others, with other arguments (GCC: `-fipa-sra`,
 /// `-fipa-cp-clone`, `-fpartial-inlining`).
 const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
 
-impl Shared<'_> {
+impl Resolver<'_, '_> {
     /// That a function whose arguments the script reads is one that the compiler made of another.
     fn tell_changed(&mut self, point: &AttachPoint, targets: &[Target], mentions: Mentions) {
         let by_call = matches!(
@@ -199,7 +228,7 @@ impl Shared<'_> {
         };
         let message = format!("the compiler changed {name}{others}: its arguments need not be those of the source");
         let hint = "arguments can be missing, be others' values, or stand elsewhere: hold them against the disassembly";
-        self.keep(Diagnostic::warning(message, point.span).with_hint(hint));
+        self.diagnostics.keep(Diagnostic::warning(message, point.span).with_hint(hint));
     }
 
     /// That a probe is not there: a mistake, or as the script's setting wants it.
@@ -215,18 +244,18 @@ impl Shared<'_> {
             "" => missing.message.clone(),
             what => format!("{what}{joint}: {}", missing.message),
         };
-        let diagnostic = match self.config.missing_probes {
+        let diagnostic = match self.inputs.config.missing_probes {
             MissingProbes::Ignore if user || kernel => return,
             MissingProbes::Warn if user || kernel => Diagnostic::warning(told(". Skipping"), point.span),
             _ => Diagnostic::error(told(""), point.span),
         };
-        self.lacks_probes |= diagnostic.is_error();
+        *self.lacks_probes |= diagnostic.is_error();
         let is_skippable = diagnostic.is_error() && missing.absent && (user || kernel);
         let skip = is_skippable.then(|| {
             let is_one_of = "BPFTRACE_MISSING_PROBES=warn in the environment";
             format!("to go on without it, as older versions of bpftrace do: {is_one_of}, or a config of the script's")
         });
         let diagnostic = missing.hints.into_iter().chain(skip).fold(diagnostic, Diagnostic::with_hint);
-        self.keep(diagnostic);
+        self.diagnostics.keep(diagnostic);
     }
 }

@@ -3,7 +3,7 @@
 use bt_lang::ast::ProbeKind;
 
 use super::{Target, context, refused};
-use crate::check::Shared;
+use crate::ctx::Inputs;
 use crate::facts::NotFound;
 use crate::process;
 use bpf_program::ProgramKind;
@@ -15,7 +15,7 @@ const UNITS: [(&str, u64); 5] =
 
 /// `interval:s:1`, `profile:hz:99`.
 pub(super) fn timer(
-    shared: &Shared<'_>,
+    inputs: &Inputs<'_>,
     kind: ProbeKind,
     unit: Option<&str>,
     count: u64,
@@ -41,10 +41,10 @@ pub(super) fn timer(
     };
     let attach = match kind {
         ProbeKind::Interval => Attach::Interval { nanos },
-        _ if hertz => Attach::Profile { every: SampleRate::Hertz(count), of: process::threads(shared) },
-        _ => Attach::Profile { every: SampleRate::Nanos(nanos), of: process::threads(shared) },
+        _ if hertz => Attach::Profile { every: SampleRate::Hertz(count), of: process::threads(inputs) },
+        _ => Attach::Profile { every: SampleRate::Nanos(nanos), of: process::threads(inputs) },
     };
-    Ok(vec![Target { context: context(shared, kind, &name), kind: ProgramKind::PerfEvent, btf: None, attach, name }])
+    Ok(vec![Target { context: context(inputs, kind, &name), kind: ProgramKind::PerfEvent, btf: None, attach, name }])
 }
 
 /// An event of perf: names, its number in `linux/perf_event.h`, and at each how many it is sampled by default.
@@ -81,7 +81,7 @@ const HARDWARE: [Event; 10] = [
 
 /// `software:faults:100`
 pub(super) fn counter(
-    shared: &Shared<'_>,
+    inputs: &Inputs<'_>,
     kind: ProbeKind,
     event: &str,
     period: Option<u64>,
@@ -99,6 +99,6 @@ pub(super) fn counter(
     };
     let period = period.unwrap_or(*usual).max(1);
     let name = format!("{}:{event}:{period}", kind.name());
-    let attach = Attach::Counter { kind: number, config: *config, period, of: process::threads(shared) };
-    Ok(vec![Target { context: context(shared, kind, &name), kind: ProgramKind::PerfEvent, btf: None, attach, name }])
+    let attach = Attach::Counter { kind: number, config: *config, period, of: process::threads(inputs) };
+    Ok(vec![Target { context: context(inputs, kind, &name), kind: ProgramKind::PerfEvent, btf: None, attach, name }])
 }

@@ -8,8 +8,8 @@ use probes::args::ArgSpec;
 use probes::code::nearest_text;
 use probes::{Aim, CodePlace, ElfVaddr, FileOffset, PlaceFault};
 
-use super::{Target, context, is_pattern, refused};
-use crate::check::Shared;
+use super::{Resolver, Target, context, is_pattern, refused};
+use crate::ctx::Inputs;
 use crate::facts::{FunctionPlace, NotFound};
 use crate::probe::Args;
 use crate::process;
@@ -18,12 +18,12 @@ use bpf_program::ProgramKind;
 use bt_abi::{Attach, UprobePlace};
 
 /// `uprobe:file:function+offset`, `uprobe:file:0x1234`, and uretprobes.
-pub(super) fn functions(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
+pub(super) fn functions(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
     let PointForm::Function { target, lang, function, offset, address } = &point.form else {
         return Ok(Vec::new());
     };
     let target = target.as_ref().map(|part| part.text.as_str());
-    let facts = shared.facts;
+    let facts = resolver.inputs.facts;
     let returns = point.kind == ProbeKind::Uretprobe;
     let aim = if returns { Aim::Return } else { Aim::Within(*offset) };
     let mut places = match (function, address) {
@@ -51,15 +51,15 @@ pub(super) fn functions(shared: &mut Shared<'_>, point: &AttachPoint) -> Result<
     let lang = lang.as_ref().map(|part| format!("{}:", part.text)).unwrap_or_default();
     let by_name = address.is_none();
     let target = |place: FunctionPlace| {
-        let at = verified(shared, point, &place, *offset, by_name)?;
-        Ok(at_function(shared, point.kind, (&place, at), *offset, &lang))
+        let at = verified(resolver, point, &place, *offset, by_name)?;
+        Ok(at_function(resolver.inputs, point.kind, (&place, at), *offset, &lang))
     };
     places.into_iter().map(target).collect()
 }
 
 /// Where to attach. What can't be verified to be an instruction's first byte is refused, unless with `--unsafe`.
 fn verified(
-    shared: &mut Shared<'_>,
+    resolver: &mut Resolver<'_, '_>,
     point: &AttachPoint,
     place: &FunctionPlace,
     offset: u64,
@@ -82,9 +82,9 @@ fn verified(
         }
         fault => fault.to_string(),
     };
-    if shared.facts.allows_unsafe() {
+    if resolver.inputs.facts.allows_unsafe() {
         let message = format!("{message}; a breakpoint there can end the process, or change what it computes");
-        shared.keep(Diagnostic::warning(message, point.span));
+        resolver.diagnostics.keep(Diagnostic::warning(message, point.span));
         return Ok(CodePlace::unverified(FileOffset(place.offset.saturating_add(offset))));
     }
     let instead = match fault {
@@ -97,22 +97,22 @@ fn verified(
 
 /// `uprobe:file@source.c:line:column`
 pub(super) fn line(
-    shared: &mut Shared<'_>,
+    resolver: &mut Resolver<'_, '_>,
     point: &AttachPoint,
     target: &str,
     line: &SourceLine,
 ) -> Result<Vec<Target>, NotFound> {
-    let place = shared.facts.source_line(target, &line.file.text, line.line, line.column)?;
+    let place = resolver.inputs.facts.source_line(target, &line.file.text, line.line, line.column)?;
     let column = line.column.map(|column| format!(":{column}")).unwrap_or_default();
     let name = format!("uprobe:{}@{}:{}{column}", place.shown, line.file.text, line.line);
-    let code = verified(shared, point, &place, 0, false)?;
-    let mut at = at_function(shared, ProbeKind::Uprobe, (&place, code), 0, "");
+    let code = verified(resolver, point, &place, 0, false)?;
+    let mut at = at_function(resolver.inputs, ProbeKind::Uprobe, (&place, code), 0, "");
     at.context.name.clone_from(&name);
     Ok(vec![Target { name, ..at }])
 }
 
 fn at_function(
-    shared: &Shared<'_>,
+    inputs: &Inputs<'_>,
     kind: ProbeKind,
     (place, at): (&FunctionPlace, CodePlace),
     offset: u64,
@@ -121,7 +121,7 @@ fn at_function(
     let behind = if offset == 0 { String::new() } else { format!("+{offset}") };
     let name = format!("{}:{}:{lang}{}{behind}", kind.name(), place.shown, place.name);
     let returns = kind == ProbeKind::Uretprobe;
-    let mut context = context(shared, kind, &name);
+    let mut context = context(inputs, kind, &name);
     context.function = Some(place.name.clone());
     context.args = if returns { Args::Return } else { Args::Call };
     context.space = Space::User;
@@ -129,21 +129,21 @@ fn at_function(
     context.vaddr = Some(place.vaddr.saturating_add(offset));
     let place_in_file = UprobePlace { at, semaphore: None, cookie: 0 };
     let attach =
-        Attach::Uprobe { path: place.path.clone(), places: vec![place_in_file], pid: process::of_uprobes(shared) };
+        Attach::Uprobe { path: place.path.clone(), places: vec![place_in_file], pid: process::of_uprobes(inputs) };
     let kind = if returns { ProgramKind::UprobeReturn } else { ProgramKind::Uprobe };
     Target { context, kind, btf: None, attach, name }
 }
 
 /// `usdt:file:provider:name`: a program for each way in which places have their arguments.
 pub(super) fn usdt(
-    shared: &mut Shared<'_>,
+    resolver: &mut Resolver<'_, '_>,
     target: Option<&Part>,
     provider: Option<&Part>,
     name: &Part,
 ) -> Result<Vec<Target>, NotFound> {
     let text = |part: Option<&Part>| part.map(|part| part.text.clone());
     let (target, provider) = (text(target), text(provider));
-    let found = shared.facts.usdt(target.as_deref(), provider.as_deref(), &name.text)?;
+    let found = resolver.inputs.facts.usdt(target.as_deref(), provider.as_deref(), &name.text)?;
     let mut targets = Vec::new();
     for probe in found {
         let name = format!("usdt:{}:{}:{}", probe.shown, probe.provider, probe.name);
@@ -159,7 +159,7 @@ pub(super) fn usdt(
             }
         }
         for (args, places) in groups {
-            let mut context = context(shared, ProbeKind::Usdt, &name);
+            let mut context = context(resolver.inputs, ProbeKind::Usdt, &name);
             context.args = Args::Usdt(args.to_vec());
             context.space = Space::User;
             context.path = Some(probe.shown.clone());
@@ -167,7 +167,7 @@ pub(super) fn usdt(
             if let [place] = probe.places.as_slice() {
                 context.vaddr = Some(place.vaddr.0);
             }
-            let attach = Attach::Uprobe { path: probe.path.clone(), places, pid: process::of_uprobes(shared) };
+            let attach = Attach::Uprobe { path: probe.path.clone(), places, pid: process::of_uprobes(resolver.inputs) };
             targets.push(Target { context, kind: ProgramKind::Uprobe, btf: None, attach, name: name.clone() });
         }
     }

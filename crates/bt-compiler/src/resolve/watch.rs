@@ -3,7 +3,7 @@
 use bt_lang::ast::ProbeKind;
 
 use super::{Target, context, refused};
-use crate::check::Shared;
+use crate::ctx::Inputs;
 use crate::facts::NotFound;
 use bpf_program::ProgramKind;
 use bt_abi::Attach;
@@ -16,8 +16,8 @@ const EXECUTE: u32 = 4;
 const EXECUTE_LENGTH: u64 = 8;
 
 /// `watchpoint:0x1234:8:rw`
-pub(super) fn watchpoint(shared: &Shared<'_>, place: &str, length: u64, mode: &str) -> Result<Vec<Target>, NotFound> {
-    let address = address(shared, place)?;
+pub(super) fn watchpoint(inputs: &Inputs<'_>, place: &str, length: u64, mode: &str) -> Result<Vec<Target>, NotFound> {
+    let address = address(inputs, place)?;
     let access = access(mode)?;
     if !matches!(length, 1 | 2 | 4 | 8) {
         return Err(refused(
@@ -25,16 +25,16 @@ pub(super) fn watchpoint(shared: &Shared<'_>, place: &str, length: u64, mode: &s
             "the processor watches 1, 2, 4 or 8 bytes",
         ));
     }
-    let pid = shared.facts.pid();
+    let pid = inputs.facts.pid();
     let name = format!("watchpoint:{place}:{length}:{mode}");
     let length = if access == EXECUTE { EXECUTE_LENGTH } else { length };
     let attach = Attach::Watchpoint { address, length, access, pid };
-    let context = context(shared, ProbeKind::Watchpoint, &name);
+    let context = context(inputs, ProbeKind::Watchpoint, &name);
     Ok(vec![Target { context, kind: ProgramKind::PerfEvent, btf: None, attach, name }])
 }
 
 /// An address, or a symbol of the kernel.
-fn address(shared: &Shared<'_>, place: &str) -> Result<u64, NotFound> {
+fn address(inputs: &Inputs<'_>, place: &str) -> Result<u64, NotFound> {
     let number = match place.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => place.parse().ok(),
@@ -43,7 +43,7 @@ fn address(shared: &Shared<'_>, place: &str) -> Result<u64, NotFound> {
         let hint = "watch an address; a uprobe shows the argument: uprobe:FILE:FUNCTION { print(arg0); }";
         return Err(refused("watchpoints at an argument of a function are not supported", hint));
     }
-    number.or_else(|| shared.facts.kernel_symbol(place)).ok_or_else(|| {
+    number.or_else(|| inputs.facts.kernel_symbol(place)).ok_or_else(|| {
         refused(format!("{place} is no address and no symbol of the kernel"), "as in watchpoint:0x10000000:8:w")
     })
 }

@@ -219,6 +219,7 @@ fn speaks(path: &Path) -> bool {
     let place = path.strip_prefix(own("src")).unwrap().to_string_lossy().into_owned();
     place.starts_with("check/")
         || place.starts_with("resolve/")
+        || place.starts_with("types/")
         || place.starts_with("compile/") && place != "compile/tests.rs"
         || place == "settings.rs"
 }

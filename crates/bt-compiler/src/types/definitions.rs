@@ -4,19 +4,26 @@ use bt_lang::Diagnostic;
 use bt_lang::ast::{self, CEnum, CField, CRecord, ExprKind, RecordKind, Span, TypeKind as AstKind, UnaryOp};
 use typeinfo::{EnumDef, MemberDef, NameKind, RecordDef, TypeRef};
 
-use super::Shared;
-use super::types::tag;
+use super::{Types, tag};
+use crate::check::literals;
+use crate::diagnostics::Diagnostics;
 use crate::{fold, headers};
 
 /// How many expressions a constant may be made of, those that `#define` gave a name to among them.
 const MAX_CONSTANT: u32 = 1000;
 
-impl Shared<'_> {
+/// Reads definitions: into the types, and what is wrong into the diagnostics.
+pub(crate) struct Definer<'c, 'f> {
+    pub(crate) types: &'c mut Types<'f>,
+    pub(crate) diagnostics: &'c mut Diagnostics,
+}
+
+impl Definer<'_, '_> {
     /// Takes over a definition; what is wrong with it is told.
     pub(crate) fn define_record(&mut self, record: &CRecord) -> Option<TypeRef> {
         let name = record.name.as_ref().map(|name| name.text.clone());
         let Some(fields) = &record.fields else {
-            return self.types.forward(tag(record.kind), &name?).ok();
+            return self.types.store.forward(tag(record.kind), &name?).ok();
         };
         let mut members = Vec::with_capacity(fields.len());
         for field in fields {
@@ -63,11 +70,11 @@ impl Shared<'_> {
         span: Span,
         define: impl FnOnce(&mut typeinfo::TypeStore<'_>) -> Result<T, typeinfo::TypeError>,
     ) -> Option<T> {
-        self.asked.clear();
-        match define(&mut self.types) {
+        self.types.cache.clear();
+        match define(&mut self.types.store) {
             Ok(done) => Some(done),
             Err(error) => {
-                self.keep(Diagnostic::error(error.to_string(), span));
+                self.diagnostics.keep(Diagnostic::error(error.to_string(), span));
                 None
             }
         }
@@ -79,21 +86,21 @@ impl Shared<'_> {
             AstKind::Error => return None,
             AstKind::Name(name) => self.c_def_name(name),
             AstKind::Tagged(kind, name) => {
-                let known = self.find_type(NameKind::from(tag(*kind)), &name.text);
-                known.or_else(|| self.types.forward(tag(*kind), &name.text).ok())
+                let known = self.types.find_type(NameKind::from(tag(*kind)), &name.text);
+                known.or_else(|| self.types.store.forward(tag(*kind), &name.text).ok())
             }
             AstKind::Inline(record) => return self.define_record(record),
             AstKind::InlineEnum(def) => return self.define_enum(def),
             AstKind::Pointer(target) => match &target.kind {
                 // What is only pointed to may be defined later, or nowhere.
                 AstKind::Tagged(kind, name) => {
-                    let own = self.types.forward(tag(*kind), &name.text).ok()?;
-                    self.types.pointer_to(own).ok()
+                    let own = self.types.store.forward(tag(*kind), &name.text).ok()?;
+                    self.types.store.pointer_to(own).ok()
                 }
-                AstKind::Function => self.types.pointer_to(TypeRef::VOID).ok(),
+                AstKind::Function => self.types.store.pointer_to(TypeRef::VOID).ok(),
                 _ => {
                     let target = self.c_def_type(target)?;
-                    self.types.pointer_to(target).ok()
+                    self.types.store.pointer_to(target).ok()
                 }
             },
             AstKind::Array(element, count) => {
@@ -102,13 +109,13 @@ impl Shared<'_> {
                     Some(count) => Some(self.constant(count)?),
                     None => None,
                 };
-                self.types.array_of(element, count).ok()
+                self.types.store.array_of(element, count).ok()
             }
             AstKind::Function => Some(TypeRef::VOID),
             AstKind::Typeof(_) => None,
         };
         if found.is_none() {
-            self.keep(
+            self.diagnostics.keep(
                 Diagnostic::error("cannot resolve unknown type", ty.span)
                     .with_hint("define it before it is used; types of the kernel come from its BTF"),
             );
@@ -117,10 +124,10 @@ impl Shared<'_> {
     }
 
     fn c_def_name(&mut self, name: &str) -> Option<TypeRef> {
-        if let Ok(Some(base)) = self.types.base(name) {
+        if let Ok(Some(base)) = self.types.store.base(name) {
             return Some(base);
         }
-        self.find_type(NameKind::Typedef, name)
+        self.types.find_type(NameKind::Typedef, name)
     }
 
     /// A number that a definition is made with.
@@ -140,24 +147,24 @@ impl Shared<'_> {
         left: &mut u32,
     ) -> Option<u64> {
         let Some(fewer) = left.checked_sub(1) else {
-            self.keep(Diagnostic::error("this number is made of too many others, or of itself", expr.span));
+            self.diagnostics.keep(Diagnostic::error("this number is made of too many others, or of itself", expr.span));
             return None;
         };
         *left = fewer;
         let value = match &expr.kind {
             ExprKind::Int(literal) => Some(literal.value),
-            ExprKind::Ident(name) => match (known(name), self.defines.get(name).cloned()) {
+            ExprKind::Ident(name) => match (known(name), self.types.defines.get(name).cloned()) {
                 (Some(value), _) => Some(value.cast_unsigned()),
                 (None, Some(define)) => self.constant_within(&define, known, left),
                 (None, None) => {
-                    let found = self.find_enumerator(name).map(|(_, value)| value);
-                    let constant = || headers::find(name).filter(|_| self.includes).map(|(_, value)| value);
+                    let found = self.types.find_enumerator(name).map(|(_, value)| value);
+                    let constant = || headers::find(name).filter(|_| self.types.includes).map(|(_, value)| value);
                     found.or_else(constant).map(i64::cast_unsigned)
                 }
             },
             ExprKind::Positional(number) => {
                 let index = (*number as usize).checked_sub(1)?;
-                self.facts.params().get(index).and_then(|text| super::literals::number(text))
+                self.types.facts.params().get(index).and_then(|text| literals::number(text))
             }
             ExprKind::Unary { op, operand } => {
                 let value = self.constant_within(operand, known, left)?;
@@ -176,7 +183,7 @@ impl Shared<'_> {
             _ => None,
         };
         if value.is_none() {
-            self.keep(Diagnostic::error("a number that is known when compiling is wanted here", expr.span));
+            self.diagnostics.keep(Diagnostic::error("a number that is known when compiling is wanted here", expr.span));
         }
         value
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use typeinfo::TypeRef;
 
-use super::check::{Shared, ShownLayout};
-use super::ty::{Space, Ty};
+use super::{ShownLayout, Types};
+use crate::ty::{Space, Ty};
 use bt_abi::{EnumNames, Field, Layout, LayoutKind, ValueType};
 
 /// How deep structs within structs are described.
@@ -13,7 +13,7 @@ const MAX_NESTING: u32 = 8;
 /// Of structs with more fields, those of their own structs included, nothing is shown.
 const MAX_SHOWN: usize = 1 << 16;
 
-impl Shared<'_> {
+impl Types<'_> {
     /// The same type for the runtime.
     pub(crate) fn value_type(&self, ty: &Ty) -> ValueType {
         self.value_type_within(ty, MAX_NESTING)
@@ -62,8 +62,8 @@ impl Shared<'_> {
     fn enum_names(&self, ty: TypeRef) -> Arc<EnumNames> {
         let mut known = self.enums.borrow_mut();
         let names = known.entry(ty).or_insert_with(|| {
-            let name = self.types.get(ty).ok().and_then(|ty| ty.name).unwrap_or_default().to_owned();
-            let values = self.types.enumerators(ty).unwrap_or_default();
+            let name = self.store.get(ty).ok().and_then(|ty| ty.name).unwrap_or_default().to_owned();
+            let values = self.store.enumerators(ty).unwrap_or_default();
             let values = values.iter().map(|known| (known.value, known.name.to_owned())).collect();
             Arc::new(EnumNames { name, values })
         });
@@ -85,7 +85,7 @@ impl Shared<'_> {
         let mut fields = Vec::new();
         let mut shown = 1_usize;
         if depth > 0 {
-            let _ = self.types.each_member(ty, &mut |name, field| {
+            let _ = self.store.each_member(ty, &mut |name, field| {
                 let (offset, bits) = match field.bit_access() {
                     Some(bits) => (bits.byte_offset, Some((bits.shift as u8, bits.bits as u8))),
                     None => (field.byte_offset(), None),
