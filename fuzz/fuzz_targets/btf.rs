@@ -3,7 +3,7 @@
 
 use dptrace_fuzz::types::ask;
 use libfuzzer_sys::fuzz_target;
-use typeinfo::{Abi, Btf, TypeStore};
+use typeinfo::{Arch, Btf, TypeStore};
 
 fuzz_target!(|bytes: &[u8]| {
     let btf = match Btf::parse(bytes) {
@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     assert!(btf.type_count() * 12 <= bytes.len());
     let split = Btf::parse_split(bytes, &btf);
-    let mut types = TypeStore::new(Abi::X86_64);
+    let mut types = TypeStore::new(Arch::X86_64);
     let Ok(base) = types.add_btf(btf) else { return };
     ask(&types, base);
     if let Ok(split) = split.and_then(|split| types.add_split_btf(split, base)) {

@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use probes::elf::ElfImage;
 use probes::symbols::Functions;
 use probes::usdt::UsdtProbes;
-use typeinfo::{Abi, Dwarf, DwarfSections, FrameSections, FrameTable, LineBounds, SourceLine, TypeStore};
+use typeinfo::{Arch, Dwarf, DwarfSections, FrameSections, FrameTable, LineBounds, SourceLine, TypeStore};
 
 /// How long a file may take, in nanoseconds.
 const TIME: u64 = 1_000_000_000;
@@ -38,7 +38,7 @@ fn stacks(file: &[u8]) {
 fn types(file: &[u8]) {
     let Ok(sections) = DwarfSections::from_elf(file) else { return };
     let _ = sections.line_address(&SourceLine { file: "a.c", line: 7, column: None });
-    let mut types = TypeStore::new(Abi::X86_64);
+    let mut types = TypeStore::new(Arch::X86_64);
     if let Ok(source) = Dwarf::new(sections).and_then(|dwarf| types.add_dwarf(dwarf)) {
         ask(&types, source);
     }

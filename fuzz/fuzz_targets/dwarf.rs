@@ -3,10 +3,10 @@
 
 use dptrace_fuzz::types::ask;
 use libfuzzer_sys::fuzz_target;
-use typeinfo::{Abi, Dwarf, DwarfSections, TypeStore};
+use typeinfo::{Arch, Dwarf, DwarfSections, TypeStore};
 
 fn check(sections: DwarfSections<'_>) {
-    let mut types = TypeStore::new(Abi::Aarch64);
+    let mut types = TypeStore::new(Arch::Aarch64);
     if let Ok(source) = Dwarf::new(sections).and_then(|dwarf| types.add_dwarf(dwarf)) {
         ask(&types, source);
     }

@@ -22,7 +22,6 @@ pub mod disasm;
 pub mod helpers;
 pub mod insn;
 pub mod object;
-mod version;
 
 pub use asm::{Asm, AsmError, Code, Label, SourceSpan};
 pub use disasm::Listing;
@@ -30,5 +29,6 @@ pub use helpers::Helper;
 pub use insn::{
     Addr, AluOp, AtomicOp, ByteOrder, Callee, Extend, Imm64, Insn, JumpOp, Reg, Size, Src, SwapBits, SxSize, Width,
 };
-pub use object::{MapDef, MapKind, ObjectBuilder, ObjectError};
-pub use version::KernelVersion;
+pub use object::{MapDef, ObjectBuilder, ObjectError};
+pub use uapi::KernelVersion;
+pub use uapi::bpf::MapKind;

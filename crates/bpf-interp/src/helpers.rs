@@ -9,6 +9,7 @@ use crate::foreign::Owner;
 use crate::machine::{COMM_BYTES, Printed};
 use crate::maps::INVALID;
 use crate::memory::What;
+use uapi::bpf::{RB_AVAIL_DATA, USER_STACK};
 
 /// `-EFAULT`.
 const FAULT: i64 = -14;
@@ -16,10 +17,6 @@ const FAULT: i64 = -14;
 const TOO_MANY: i64 = -7;
 /// `BPF_MAX_LOOPS` of `linux/bpf.h`.
 const MOST_TURNS: u64 = 1 << 23;
-/// `BPF_RB_AVAIL_DATA`.
-const AVAILABLE: u64 = 0;
-/// `BPF_F_USER_STACK`.
-const USER_STACK: u64 = 256;
 /// Nanoseconds of a jiffy at 250 Hz.
 const JIFFY: u64 = 4_000_000;
 
@@ -248,7 +245,7 @@ impl Run<'_, '_> {
         let map = self.machine.map_at(args.get(1)?)?;
         let machine = &mut *self.machine;
         if helper == Helper::RINGBUF_QUERY {
-            return if args.get(2)? == AVAILABLE { machine.maps[map].waiting() } else { Ok(0) };
+            return if args.get(2)? == u64::from(RB_AVAIL_DATA) { machine.maps[map].waiting() } else { Ok(0) };
         }
         if args.get(3)? != 0 {
             return Err(Wrong::Argument("a record is reserved with flags".to_owned()));
@@ -289,7 +286,7 @@ impl Run<'_, '_> {
             return Err(Wrong::Argument("a stack is asked for without the context".to_owned()));
         }
         let machine = &mut *self.machine;
-        let frames = if flags & USER_STACK == 0 { &machine.kernel_stack } else { &machine.user_stack };
+        let frames = if flags & u64::from(USER_STACK) == 0 { &machine.kernel_stack } else { &machine.user_stack };
         let room = machine.memory.write(to, bytes)?;
         room.fill(0);
         for (place, frame) in room.chunks_exact_mut(8).zip(frames) {

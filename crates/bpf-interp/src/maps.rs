@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bpf_insn::{MapDef, MapKind};
+use uapi::bpf::{EXIST, NO_PREALLOC, NOEXIST, RINGBUF_HEADER_BYTES};
 
 use crate::fault::Wrong;
 use crate::memory::{Memory, What};
@@ -13,18 +14,13 @@ const NOT_THERE: i64 = -2;
 const FULL: i64 = -7;
 /// `-ENOMEM`.
 const NO_MEMORY: i64 = -12;
-/// `BPF_F_NO_PREALLOC` of `linux/bpf.h`.
-const NO_PREALLOC: u32 = 1;
 /// `-EEXIST`.
 const IS_THERE: i64 = -17;
+/// [`NOEXIST`] and [`EXIST`] as a helper gets them.
+const IF_NEW: u64 = NOEXIST as u64;
+const IF_THERE: u64 = EXIST as u64;
 /// `-EINVAL`.
 pub(crate) const INVALID: i64 = -22;
-/// `BPF_NOEXIST` of `linux/bpf.h`.
-const IF_NEW: u64 = 1;
-/// `BPF_EXIST`.
-const IF_THERE: u64 = 2;
-/// The head of a record in the ring (`BPF_RINGBUF_HDR_SZ`).
-const RECORD_HEAD: u64 = 8;
 
 /// A key's values: the addresses of one, or of one for each CPU.
 #[derive(Clone, Debug)]
@@ -180,7 +176,7 @@ impl Map {
     }
 
     fn room(bytes: u64) -> u64 {
-        (bytes + RECORD_HEAD).next_multiple_of(8)
+        (bytes + u64::from(RINGBUF_HEADER_BYTES)).next_multiple_of(8)
     }
 
     /// The address of a new record, or 0 if there is no room.

@@ -5,6 +5,7 @@
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use bpf_insn::{Addr, Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, MapDef, MapKind, Reg, Size, Width};
 use probes::args::ArgSpec;
+use uapi::bpf::{RB_AVAIL_DATA, RB_FORCE_WAKEUP, RB_NO_WAKEUP};
 
 use crate::operand;
 use crate::payload::{FAULTS, FieldKind, Form, ID, Layout, PID_TGID, SMALL, TIME};
@@ -15,13 +16,6 @@ pub const RING: &str = "events";
 pub const UNSENT: &str = "unsent";
 /// The name of the same map of scripts, which have other counters in it: see the compiler.
 pub const LOST: &str = "lost";
-
-/// `BPF_RB_AVAIL_DATA`: asks how many bytes wait in the ring.
-const AVAILABLE: i32 = 0;
-/// `BPF_RB_NO_WAKEUP`.
-const NO_WAKEUP: i32 = 1;
-/// `BPF_RB_FORCE_WAKEUP`.
-const FORCE_WAKEUP: i32 = 2;
 
 /// The size of the smallest pages of the machines that we run on.
 const LEAST_PAGE: i32 = 4096;
@@ -70,7 +64,7 @@ pub fn program(layout: &Layout, sources: &[Source], setting: Setting) -> Result<
     if let Some(small) = layout.small() {
         let too_small = asm.label("too_small");
         attempt(&mut asm, small, sources, setting, Exits { full, cut: Some(too_small) });
-        asm.bind(too_small).note("a text is longer: once more").mov(R1, R7).mov(R2, NO_WAKEUP);
+        asm.bind(too_small).note("a text is longer: once more").mov(R1, R7).mov(R2, RB_NO_WAKEUP.cast_signed());
         asm.call(Helper::RINGBUF_DISCARD);
     }
     attempt(&mut asm, layout.whole(), sources, setting, Exits { full, cut: None });
@@ -175,9 +169,14 @@ fn fetch_pages(asm: &mut Asm, slot: Addr) {
 /// wake-up at each event costs the traced process more than the event.
 pub fn submit(asm: &mut Asm, event: Reg, ring_bytes: u32) {
     let send = asm.label("send");
-    asm.note("is the reader late?").load_map(R1, RING).mov(R2, AVAILABLE).call(Helper::RINGBUF_QUERY);
-    asm.mov(R1, event).mov(R2, NO_WAKEUP).jump_if(R0, JumpOp::Lt, (ring_bytes / 4).cast_signed(), send);
-    asm.mov(R2, FORCE_WAKEUP);
+    asm.note("is the reader late?").load_map(R1, RING).mov(R2, RB_AVAIL_DATA.cast_signed()).call(Helper::RINGBUF_QUERY);
+    asm.mov(R1, event).mov(R2, RB_NO_WAKEUP.cast_signed()).jump_if(
+        R0,
+        JumpOp::Lt,
+        (ring_bytes / 4).cast_signed(),
+        send,
+    );
+    asm.mov(R2, RB_FORCE_WAKEUP.cast_signed());
     asm.bind(send).call(Helper::RINGBUF_SUBMIT);
 }
 

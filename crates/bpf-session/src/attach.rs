@@ -11,12 +11,14 @@ use host::{Capability, PerfSource, Pid};
 use probes::CodePlace;
 use sys::bpf::{Link, UprobeMulti};
 use sys::perf::{PerfEvent, Scope, Uprobe};
+use uapi::Arch;
+use uapi::perf::Counter;
 
 use crate::error::SessionError;
 use crate::session::Session;
 
 /// What a kernel lacks that has fentry programs and no way to attach them.
-const NO_DIRECT_CALLS: &str = if cfg!(target_arch = "aarch64") {
+const NO_DIRECT_CALLS: &str = if matches!(Arch::HOST, Arch::Aarch64) {
     "fentry: on aarch64, Linux 6.4 has, with CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS"
 } else {
     "fentry (CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)"
@@ -143,24 +145,24 @@ impl Session {
     pub fn attach_counter(
         &mut self,
         program: usize,
-        (kind, config): (u32, u64),
+        counter: Counter,
         period: u64,
         scope: Scope,
     ) -> Result<(), SessionError> {
-        let event = has_counter(PerfEvent::counter(kind, config, period, scope))?;
-        self.keep(program, event, || format!("the perf event {kind}:{config}"))
+        let event = has_counter(PerfEvent::counter(counter, period, scope))?;
+        self.keep(program, event, || format!("the perf event {}:{}", counter.0, counter.1))
     }
 
-    /// As [`Session::attach_counter`], so many times a second.
+    /// As [`Session::attach_counter`], sampled `hertz` times a second.
     pub fn attach_frequency(
         &mut self,
         program: usize,
-        (kind, config): (u32, u64),
+        counter: Counter,
         hertz: u64,
         scope: Scope,
     ) -> Result<(), SessionError> {
-        let event = has_counter(PerfEvent::frequency(kind, config, hertz, scope))?;
-        self.keep(program, event, || format!("the perf event {kind}:{config} at {hertz} Hz"))
+        let event = has_counter(PerfEvent::frequency(counter, hertz, scope))?;
+        self.keep(program, event, || format!("the perf event {}:{} at {hertz} Hz", counter.0, counter.1))
     }
 
     /// Attaches a [`ProgramKind::PerfEvent`] program to accesses to memory: at this address, so many bytes, `access` as

@@ -10,11 +10,11 @@ use bpf_insn::btf::{Btf, Linkage, Param};
 use bpf_insn::{Callee, Code, Imm64, Insn};
 use bpf_program::{Module, ProgramDef, ProgramKind};
 use sys::bpf::{AttachType, FuncInfo, Link, Map, MapSpec, Program, ProgramSpec, ProgramType};
-
 use sys::perf::PerfEvent;
+use uapi::bpf::NO_PREALLOC;
 
 use crate::error::SessionError;
-use crate::features::{Features, trials};
+use crate::features::Features;
 use crate::lack;
 
 /// How many lines of the verifier's log are shown: the last ones say what it did not like.
@@ -71,11 +71,11 @@ impl Session {
             events: Vec::new(),
             misses: 0,
         };
-        let unsafe_flags = if features.allocation { 0 } else { trials::NO_PREALLOCATION };
+        let unsafe_flags = if features.allocation { 0 } else { NO_PREALLOC };
         for def in &module.maps {
             let spec = MapSpec {
                 name: &def.name,
-                kind: def.kind as u32,
+                kind: def.kind,
                 key_size: def.key_size,
                 value_size: def.value_size,
                 max_entries: def.max_entries,

@@ -138,14 +138,14 @@ pub enum Attach {
         address: u64,
         /// How many bytes.
         length: u64,
-        /// 1 for reads, 2 for writes, 4 for execution (`linux/hw_breakpoint.h`).
+        /// Bits of `uapi::perf`: `BREAKPOINT_READ` and its like.
         access: u32,
         /// The process, all of whose threads are watched; none for the kernel's memory, on every CPU.
         pid: Option<u32>,
     },
     /// A software or hardware event of perf, on every CPU or of a process.
     Counter {
-        /// `perf_event_attr.type`: 0 hardware, 1 software.
+        /// `perf_event_attr.type`: `TYPE_HARDWARE` or `TYPE_SOFTWARE` of `uapi::perf`.
         kind: u32,
         /// `perf_event_attr.config`.
         config: u64,

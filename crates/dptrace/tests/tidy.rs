@@ -107,3 +107,12 @@ fn only_host_reads_the_files_of_the_kernel() {
     let found: Vec<_> = found.map(|(name, _)| name).collect();
     check(&found, NAMERS, "name files of /proc or /sys");
 }
+
+/// Which machine this is compiled for is known by `Arch::HOST`. What exists on one machine only, such as an instruction in
+/// assembler text, has an attribute of its own.
+#[test]
+fn the_machine_is_asked_for_in_one_place() {
+    let found = product().into_iter().filter(|(_, code)| code.contains("cfg!(target_arch"));
+    let found: Vec<_> = found.map(|(name, _)| name).collect();
+    check(&found, &[("uapi/src/arch.rs", "Arch::HOST")], "ask which machine they are compiled for");
+}

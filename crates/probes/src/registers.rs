@@ -6,33 +6,7 @@
 
 use std::fmt;
 
-/// A machine whose programs can be traced.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Arch {
-    /// 64-bit x86 (`EM_X86_64`).
-    X86_64,
-    /// 64-bit Arm (`EM_AARCH64`), little-endian.
-    Aarch64,
-}
-
-impl Arch {
-    /// The register that holds the address of the instruction a probe was hit at.
-    pub fn instruction_pointer(self) -> Register {
-        match self {
-            Self::X86_64 => Register::X86(X86Register::Rip),
-            Self::Aarch64 => Register::Arm64(Arm64Register::Pc),
-        }
-    }
-}
-
-impl fmt::Display for Arch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::X86_64 => "x86-64",
-            Self::Aarch64 => "aarch64",
-        })
-    }
-}
+pub use uapi::Arch;
 
 /// A register that a BPF program finds in its context.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -44,6 +18,14 @@ pub enum Register {
 }
 
 impl Register {
+    /// The register that holds the address of the instruction a probe was hit at.
+    pub fn instruction_pointer(arch: Arch) -> Self {
+        match arch {
+            Arch::X86_64 => Self::X86(X86Register::Rip),
+            Arch::Aarch64 => Self::Arm64(Arm64Register::Pc),
+        }
+    }
+
     /// Where the register lies in the context of a uprobe's program, in bytes. Every register is 8 bytes long there.
     pub fn pt_regs_offset(self) -> u16 {
         match self {
@@ -219,10 +201,10 @@ mod tests {
         // The x86 numbers are those of `offsetof` on this machine's <sys/user.h>, whose first 21 members are the same.
         assert_eq!(Register::X86(X86Register::R15).pt_regs_offset(), 0);
         assert_eq!(Register::X86(X86Register::Rdi).pt_regs_offset(), 112);
-        assert_eq!(Arch::X86_64.instruction_pointer().pt_regs_offset(), 128);
+        assert_eq!(Register::instruction_pointer(Arch::X86_64).pt_regs_offset(), 128);
         assert_eq!(Register::X86(X86Register::Rsp).pt_regs_offset(), 152);
         assert_eq!(Register::Arm64(Arm64Register::X(30)).pt_regs_offset(), 240);
         assert_eq!(Register::Arm64(Arm64Register::Sp).pt_regs_offset(), 248);
-        assert_eq!(Arch::Aarch64.instruction_pointer().pt_regs_offset(), 256);
+        assert_eq!(Register::instruction_pointer(Arch::Aarch64).pt_regs_offset(), 256);
     }
 }

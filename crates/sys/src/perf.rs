@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use uapi::perf::{Counter, TYPE_BREAKPOINT, TYPE_TRACEPOINT};
 use zerocopy::{FromZeros, Immutable, IntoBytes, KnownLayout};
 
 use crate::apart::{self, Descriptor};
@@ -43,8 +44,6 @@ struct Attr {
 const INHERIT: u64 = 1 << 1;
 /// The flag `inherit_thread`, the 36th bit: threads that begin later, and no processes. Since Linux 5.13.
 const INHERIT_THREAD: u64 = 1 << 35;
-/// `PERF_TYPE_BREAKPOINT`.
-const TYPE_BREAKPOINT: u32 = 5;
 /// The flag `freq`: the 11th of the flags' bits.
 const FREQUENCY: u64 = 1 << 10;
 /// `PERF_FLAG_FD_CLOEXEC`.
@@ -104,8 +103,6 @@ pub struct PerfEvent {
 
 /// Where an uprobe's `config` holds its semaphore (`PERF_UPROBE_REF_CTR_OFFSET_SHIFT` in `kernel/events/core.c`).
 const SEMAPHORE_SHIFT: u32 = 32;
-/// `PERF_TYPE_TRACEPOINT`.
-const TYPE_TRACEPOINT: u32 = 2;
 
 impl AsFd for PerfEvent {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -146,23 +143,22 @@ impl PerfEvent {
         unsafe { open(&attr, scope) }
     }
 
-    /// An event that the kernel or the processor counts (`PERF_TYPE_SOFTWARE` 1, `PERF_TYPE_HARDWARE` 0), each time that
-    /// it has happened so often.
-    pub fn counter(kind: u32, config: u64, period: u64, scope: Scope) -> io::Result<Self> {
+    /// An event that the kernel or the processor counts, sampled once for every `period` of them.
+    pub fn counter((kind, config): Counter, period: u64, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(kind);
         (attr.config, attr.sample) = (config, period);
         attr.open_counter(scope)
     }
 
-    /// As [`PerfEvent::counter`], so many times a second.
-    pub fn frequency(kind: u32, config: u64, hertz: u64, scope: Scope) -> io::Result<Self> {
+    /// As [`PerfEvent::counter`], sampled `hertz` times a second.
+    pub fn frequency((kind, config): Counter, hertz: u64, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(kind);
         (attr.config, attr.sample, attr.flags) = (config, hertz, attr.flags | FREQUENCY);
         attr.open_counter(scope)
     }
 
-    /// Accesses to memory, which the processor looks for: `access` is made of the bits of `linux/hw_breakpoint.h`, 1 for
-    /// reads, 2 for writes, 4 for execution. Of a process one thread is watched, and those that it begins later.
+    /// Accesses to memory, which the processor looks for: `access` is made of `uapi::perf`'s `BREAKPOINT_READ` and its
+    /// like. Of a process one thread is watched, and those that it begins later.
     pub fn breakpoint(address: u64, length: u64, access: u32, scope: Scope) -> io::Result<Self> {
         let mut attr = Attr::of(TYPE_BREAKPOINT);
         (attr.config1, attr.config2, attr.breakpoint_type, attr.sample) = (address, length, access, 1);

@@ -12,15 +12,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::bpf::Map;
+use uapi::bpf::{MapKind, RINGBUF_BUSY, RINGBUF_DISCARD, RINGBUF_HEADER_BYTES};
 
-/// `BPF_RINGBUF_BUSY_BIT`: reserved, and not submitted yet.
-const BUSY: u32 = 1 << 31;
-/// `BPF_RINGBUF_DISCARD_BIT`: given up by the program.
-const DISCARDED: u32 = 1 << 30;
-/// `BPF_RINGBUF_HDR_SZ`.
-const HEADER_BYTES: usize = 8;
-/// `BPF_MAP_TYPE_RINGBUF`.
-const RING_KIND: u32 = 27;
+/// The bytes in front of each record.
+const HEAD: usize = RINGBUF_HEADER_BYTES as usize;
 
 /// A ring buffer of which this is the one consumer.
 #[derive(Debug)]
@@ -45,7 +40,7 @@ impl RingBuffer {
     /// Maps the ring's memory.
     pub fn new(map: &Map) -> io::Result<Self> {
         let size = map.max_entries() as usize;
-        if map.kind() != RING_KIND || !size.is_power_of_two() {
+        if map.kind() != MapKind::RingBuf || !size.is_power_of_two() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let page = rustix::param::page_size();
@@ -73,16 +68,16 @@ impl RingBuffer {
             }
             let start = self.position as usize & (self.size - 1);
             let header = self.header(start).load(Ordering::Acquire);
-            let length = (header & !(BUSY | DISCARDED)) as usize;
+            let length = (header & !(RINGBUF_BUSY | RINGBUF_DISCARD)) as usize;
             // A record under construction holds up those behind it; the kernel never writes one longer than the ring.
-            if header & BUSY != 0 || length + HEADER_BYTES > self.size {
+            if header & RINGBUF_BUSY != 0 || length + HEAD > self.size {
                 return drained;
             }
-            if header & DISCARDED == 0 {
-                take(self.bytes(start + HEADER_BYTES, length));
+            if header & RINGBUF_DISCARD == 0 {
+                take(self.bytes(start + HEAD, length));
                 drained.records += 1;
             }
-            self.position += (length + HEADER_BYTES).next_multiple_of(8) as u64;
+            self.position += (length + HEAD).next_multiple_of(8) as u64;
             self.consumer_position().store(self.position, Ordering::Release);
         }
     }

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use divan::Bencher;
-use typeinfo::{Abi, Btf, NameKind, TypeStore};
+use typeinfo::{Arch, Btf, NameKind, TypeStore};
 
 fn main() {
     divan::main();
@@ -24,7 +24,7 @@ fn records(bencher: Bencher<'_, '_>) {
 fn records_names_and_one_struct(bencher: Bencher<'_, '_>) {
     let bytes = kernel();
     bencher.bench(|| {
-        let mut types = TypeStore::new(Abi::X86_64);
+        let mut types = TypeStore::new(Arch::X86_64);
         types.add_btf(Btf::parse(black_box(&bytes))?)?;
         types.require(NameKind::Struct, "task_struct")
     });
@@ -33,7 +33,7 @@ fn records_names_and_one_struct(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn a_member(bencher: Bencher<'_, '_>) {
     let bytes = kernel();
-    let mut types = TypeStore::new(Abi::X86_64);
+    let mut types = TypeStore::new(Arch::X86_64);
     let Ok(btf) = Btf::parse(&bytes) else {
         return;
     };

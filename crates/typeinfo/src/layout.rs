@@ -3,29 +3,12 @@
 //! Rules from the System V ABI's AMD64 supplement, 3.1.2 ("Aggregates and Unions", "Bit-Fields"), and from the AAPCS64,
 //! sections 5.9 ("Composite types") and 10.1.8 ("Bit-fields"); attributes as GCC's manual describes them.
 
-/// Whose rules.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Abi {
-    /// System V ABI for x86-64.
-    X86_64,
-    /// Procedure call standard for the 64-bit Arm architecture.
-    Aarch64,
-}
+use uapi::Arch;
 
-impl Abi {
-    /// The rules of the machine that this is compiled for.
-    pub const HOST: Self = if cfg!(target_arch = "aarch64") { Self::Aarch64 } else { Self::X86_64 };
-
-    /// Whether plain `char` can be negative.
-    pub fn char_is_signed(self) -> bool {
-        self == Self::X86_64
-    }
-
-    /// Whether bit-fields without a name align the struct that they are in: AAPCS64 10.1.8 counts them, the AMD64
-    /// supplement says that they do not affect it.
-    fn unnamed_bits_align(self) -> bool {
-        self == Self::Aarch64
-    }
+/// Whether bit-fields without a name align the struct that they are in: AAPCS64 10.1.8 counts them, the AMD64 supplement
+/// says that they do not affect it.
+fn unnamed_bits_align(abi: Arch) -> bool {
+    abi == Arch::Aarch64
 }
 
 /// The largest struct that is laid out: Linux has no larger address space for a process.
@@ -58,7 +41,7 @@ pub struct Layout {
 }
 
 /// Lays out a struct or union. None if it is larger than [`MAX_SIZE`], or an alignment is not a power of two.
-pub fn lay_out(abi: Abi, union: bool, packed: bool, at_least: Option<u64>, items: &[Item]) -> Option<Layout> {
+pub fn lay_out(abi: Arch, union: bool, packed: bool, at_least: Option<u64>, items: &[Item]) -> Option<Layout> {
     let mut state = State { abi, packed, next: 0, align: power(at_least.unwrap_or(1))? };
     let (mut bit_offsets, mut end) = (Vec::with_capacity(items.len()), 0);
     for item in items {
@@ -78,7 +61,7 @@ fn power(align: u64) -> Option<u64> {
 }
 
 struct State {
-    abi: Abi,
+    abi: Arch,
     packed: bool,
     /// The first bit that is free.
     next: u64,
@@ -96,7 +79,7 @@ impl State {
             None => self.next.checked_next_multiple_of(align.checked_mul(8)?)?,
             Some(bits) => self.place_bits(item, bits, natural, asked)?,
         };
-        let counts = item.bits.is_none() || item.named || self.abi.unnamed_bits_align();
+        let counts = item.bits.is_none() || item.named || unnamed_bits_align(self.abi);
         if counts {
             // A bit-field of no bits aligns the struct by its type even where all else is packed (AAPCS64 only: on
             // x86-64 it has no name and does not count).

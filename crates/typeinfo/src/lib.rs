@@ -7,10 +7,10 @@
 //! the sources in the order in which they were added:
 //!
 //! ```
-//! use typeinfo::{Abi, Btf, Dwarf, DwarfSections, NameKind, TypeError, TypeKind, TypeStore};
+//! use typeinfo::{Arch, Btf, Dwarf, DwarfSections, NameKind, TypeError, TypeKind, TypeStore};
 //!
 //! fn look(kernel_btf: &[u8], elf: &[u8]) -> Result<(), TypeError> {
-//!     let mut types = TypeStore::new(Abi::X86_64);
+//!     let mut types = TypeStore::new(Arch::X86_64);
 //!     let kernel = types.add_btf(Btf::parse(kernel_btf)?)?;
 //!     let program = types.add_dwarf(Dwarf::new(DwarfSections::from_elf(elf)?)?)?;
 //!
@@ -64,10 +64,10 @@ pub use dwarf::{DebugSection, Dwarf, DwarfSections, LineBounds, SectionFormat, S
 pub use error::{FrameFault, TypeError};
 pub use frames::{FrameSection, FrameSections, FrameTable};
 pub use inflate::{InflateBudget, inflate, inflated};
-pub use layout::Abi;
 pub use model::{
     BitAccess, BtfId, Enumerator, Field, Function, IntClass, Member, NameKind, Param, Qualifier, RawTracepoint,
     SourceId, Tag, Type, TypeKind, TypeRef,
 };
 pub use own::{EnumDef, MemberDef, RecordDef};
 pub use store::TypeStore;
+pub use uapi::Arch;

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::process::Command;
 
 use common::gcc;
-use typeinfo::{Abi, Dwarf, DwarfSections, MemberDef, NameKind, RecordDef, TypeRef, TypeStore};
+use typeinfo::{Arch, Dwarf, DwarfSections, MemberDef, NameKind, RecordDef, TypeRef, TypeStore};
 
 /// A type's words, and how many there are of it where it is an array.
 const TYPES: [(&str, Option<u64>); 9] = [
@@ -162,7 +162,7 @@ fn compare(types: &TypeStore<'_>, ty: TypeRef, case: &Case, truth: &HashMap<(Str
 
 #[test]
 fn random_structs() {
-    let mut types = TypeStore::new(Abi::X86_64);
+    let mut types = TypeStore::new(Arch::X86_64);
     let (mut random, mut cases, mut made) = (random(), Vec::new(), Vec::new());
     for number in 0..400 {
         let case = case(number, &mut random, &mut types, &made);
@@ -175,7 +175,7 @@ fn random_structs() {
     {
         let Some(elf) = gcc(&source, options) else { return };
         let truth = run(&elf);
-        let mut read = TypeStore::new(Abi::X86_64);
+        let mut read = TypeStore::new(Arch::X86_64);
         read.add_dwarf(Dwarf::new(DwarfSections::from_elf(&elf).unwrap()).unwrap()).unwrap();
         for (case, ty) in cases.iter().zip(&made) {
             compare(&types, *ty, case, &truth, "script");
@@ -207,7 +207,7 @@ fn what_a_program_has() {
     for options in [&["-g", "-O0"][..], &["-g", "-O2"], &["-gdwarf-4", "-O2"], &["-gdwarf-5", "-fdebug-types-section"]]
     {
         let Some(elf) = gcc(PROGRAM, options) else { return };
-        let mut types = TypeStore::new(Abi::X86_64);
+        let mut types = TypeStore::new(Arch::X86_64);
         let source = types.add_dwarf(Dwarf::new(DwarfSections::from_elf(&elf).unwrap()).unwrap()).unwrap();
         let open = types.function(source, "open_it").unwrap().unwrap();
         assert_eq!(types.display(open.ty), "int open_it(struct in *first, const char *path, long unsigned int flags)");

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use common::gcc;
 use typeinfo::{
-    Abi, DebugSection, Dwarf, DwarfSections, InflateBudget, NameKind, SectionFormat, SourceLine, TypeError, TypeStore,
+    Arch, DebugSection, Dwarf, DwarfSections, InflateBudget, NameKind, SectionFormat, SourceLine, TypeError, TypeStore,
     inflate, inflated,
 };
 
@@ -26,7 +26,7 @@ fn types_and_lines_are_read() {
         let plain = inflated(&elf).unwrap();
         let sections = DwarfSections::from_elf(&plain).unwrap();
         assert!(sections.line_address(&SourceLine { file: "a.c", line: 3, column: None }).is_some());
-        let mut types = TypeStore::new(Abi::X86_64);
+        let mut types = TypeStore::new(Arch::X86_64);
         types.add_dwarf(Dwarf::new(sections).unwrap()).unwrap();
         let found = types.require(NameKind::Struct, "in").unwrap();
         assert_eq!(types.path(found, "name[3]").unwrap().byte_offset(), 7);

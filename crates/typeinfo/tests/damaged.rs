@@ -5,7 +5,7 @@ mod common;
 
 use common::{ask_everything, gcc};
 use proptest::prelude::*;
-use typeinfo::{Abi, Btf, Dwarf, DwarfSections, TypeStore};
+use typeinfo::{Arch, Btf, Dwarf, DwarfSections, TypeStore};
 
 /// BTF of one of everything, by hand: header, then records, then strings.
 fn btf() -> Vec<u8> {
@@ -38,7 +38,7 @@ fn btf() -> Vec<u8> {
 fn try_btf(bytes: &[u8]) {
     let Ok(btf) = Btf::parse(bytes) else { return };
     assert!(btf.type_count() * 12 <= bytes.len());
-    let mut types = TypeStore::new(Abi::X86_64);
+    let mut types = TypeStore::new(Arch::X86_64);
     let base = Btf::parse_split(bytes, &btf);
     let source = types.add_btf(btf).unwrap();
     ask_everything(&types, source);
@@ -51,7 +51,7 @@ fn try_btf(bytes: &[u8]) {
 #[test]
 fn the_sound_one_is_read() {
     let bytes = btf();
-    let mut types = TypeStore::new(Abi::X86_64);
+    let mut types = TypeStore::new(Arch::X86_64);
     let source = types.add_btf(Btf::parse(&bytes).unwrap()).unwrap();
     let foo = types.require(typeinfo::NameKind::Struct, "foo").unwrap();
     assert_eq!(
@@ -116,7 +116,7 @@ fn damaged_dwarf() {
         let mut sections = whole;
         sections.set(part.name, &data);
         let Ok(dwarf) = Dwarf::new(sections) else { continue };
-        let mut types = TypeStore::new(Abi::X86_64);
+        let mut types = TypeStore::new(Arch::X86_64);
         let source = types.add_dwarf(dwarf).unwrap();
         ask_everything(&types, source);
     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::process::Command;
 
-use typeinfo::{Abi, Btf, NameKind, TypeError, TypeKind, TypeRef, TypeStore};
+use typeinfo::{Arch, Btf, NameKind, TypeError, TypeKind, TypeRef, TypeStore};
 
 const PATH: &str = "/sys/kernel/btf/vmlinux";
 
@@ -17,7 +17,7 @@ fn kernel() -> Option<Vec<u8>> {
 }
 
 fn store(bytes: &[u8]) -> TypeStore<'_> {
-    let mut types = TypeStore::new(Abi::X86_64);
+    let mut types = TypeStore::new(Arch::X86_64);
     types.add_btf(Btf::parse(bytes).unwrap()).unwrap();
     types
 }

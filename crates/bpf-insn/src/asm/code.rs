@@ -2,8 +2,8 @@
 
 use super::SourceSpan;
 use crate::insn::{DecodeError, INSN_BYTES, Imm64, Insn, decode_all};
-use crate::version::KernelVersion;
 use std::collections::BTreeMap;
+use uapi::KernelVersion;
 
 /// What an instruction refers to by name: a relocation in the object file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

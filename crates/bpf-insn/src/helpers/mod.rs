@@ -2,8 +2,8 @@
 
 mod table;
 
-use crate::version::KernelVersion;
 use std::fmt;
+use uapi::KernelVersion;
 
 /// A helper function, by its number in `enum bpf_func_id` (`linux/bpf.h`). The constants name the known ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,7 +6,7 @@
 //! machine's own header. The releases are those whose `linux/bpf.h` first has the name.
 
 use super::{Entry, Helper};
-use crate::version::KernelVersion;
+use uapi::KernelVersion;
 
 /// A line's release, if it has one.
 macro_rules! since {

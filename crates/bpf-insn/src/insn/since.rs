@@ -3,7 +3,7 @@
 //! The compiler asks this before it uses one, and `dptrace` says it when a kernel is too old.
 
 use super::{AluOp, AtomicOp, ByteOrder, Callee, Imm64, Insn, JumpOp, Width};
-use crate::version::KernelVersion;
+use uapi::KernelVersion;
 
 /// BPF v2: the jumps "less than" and "less or equal".
 const LESS_THAN: KernelVersion = KernelVersion::new(4, 14);

@@ -1,53 +1,8 @@
 //! Map definitions, and their form in `.maps` and `.BTF`.
 
+use uapi::bpf::MapKind;
+
 use crate::btf::{Btf, Linkage, Member, SectionVar, TypeId};
-use crate::version::KernelVersion;
-
-/// Makes the enum and its table: number, first Linux release.
-macro_rules! map_kinds {
-    ($($(#[$meta:meta])* $variant:ident = $number:literal, $major:literal $minor:literal;)*) => {
-        /// The kinds of maps that a tracer uses (`enum bpf_map_type` of `linux/bpf.h`).
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum MapKind { $($(#[$meta])* $variant = $number,)* }
-
-        impl MapKind {
-            /// All of them.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// The first Linux release that has it.
-            pub const fn since(self) -> KernelVersion {
-                match self { $(Self::$variant => KernelVersion::new($major, $minor),)* }
-            }
-        }
-    };
-}
-
-map_kinds! {
-    /// Keys to values.
-    Hash = 1, 3 19;
-    /// Indices to values.
-    Array = 2, 3 19;
-    /// Programs for tail calls.
-    ProgArray = 3, 4 2;
-    /// Perf event buffers, one a CPU.
-    PerfEventArray = 4, 4 3;
-    /// Keys to one value a CPU.
-    PercpuHash = 5, 4 6;
-    /// Indices to one value a CPU.
-    PercpuArray = 6, 4 6;
-    /// Stacks by their hash.
-    StackTrace = 7, 4 6;
-    /// Keys to values; the least used goes when it is full.
-    LruHash = 9, 4 10;
-    /// Keys to one value a CPU; the least used goes when it is full.
-    LruPercpuHash = 10, 4 10;
-    /// First in, first out.
-    Queue = 22, 4 20;
-    /// Last in, first out.
-    Stack = 23, 4 20;
-    /// One ring for all CPUs, drained by the process that loaded it.
-    RingBuf = 27, 5 8;
-}
 
 /// A map. Zeros are left out of the object, which is what the kinds without keys or values want.
 #[derive(Debug, Clone, PartialEq, Eq)]

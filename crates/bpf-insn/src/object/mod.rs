@@ -27,7 +27,7 @@ mod error;
 mod maps;
 
 pub use error::ObjectError;
-pub use maps::{MapDef, MapKind};
+pub use maps::MapDef;
 
 use crate::asm::Code;
 use crate::insn::INSN_BYTES;

@@ -16,29 +16,22 @@ use sys::bpf::{
     AttachType, Btf, FuncInfo, Link, LoadError, Map, MapSpec, Program, ProgramSpec, ProgramType, UprobeMulti,
 };
 use sys::perf::{PerfEvent, Scope, Uprobe};
-use typeinfo::{Abi, NameKind, TypeStore};
+use typeinfo::{NameKind, TypeStore};
+use uapi::Arch;
+use uapi::bpf::{MapKind, NO_PREALLOC};
+use uapi::perf::{CPU_CLOCK, CPU_CYCLES, Counter};
 
 use super::answer::Answer;
 use super::multi_is_sound;
 use super::place::{OwnPlaces, PROGRAM, Semaphore};
 
-/// `BPF_MAP_TYPE_HASH`.
-const HASH: u32 = 1;
-/// `BPF_F_NO_PREALLOC`.
-pub(crate) const NO_PREALLOCATION: u32 = 1;
-/// `BPF_MAP_TYPE_RINGBUF`.
-const RING_BUFFER: u32 = 27;
 /// The ring that `dptrace record` makes when nothing else is asked for.
 const RING_BYTES: u32 = 4 << 20;
 /// A tracepoint that every kernel has and that only a thread which changes its name passes (`trace/events/task.h`).
 const TRACEPOINT: (&str, &str) = ("task", "task_rename");
 /// A function that is there to be attached to: only BPF's own test runs call it (`net/bpf/test_run.c`, Linux 5.5).
 const FUNCTION: &str = "bpf_fentry_test1";
-/// `PERF_TYPE_HARDWARE` and `PERF_COUNT_HW_CPU_CYCLES`.
-const CYCLES: (u32, u64) = (0, 0);
-/// `PERF_TYPE_SOFTWARE` and `PERF_COUNT_SW_CPU_CLOCK`.
-const CPU_CLOCK: (u32, u64) = (1, 0);
-/// So many events that a sample is not taken while we try: seconds of time, or of cycles.
+/// A sample period long enough that no sample is taken during a trial: minutes of time or of cycles.
 const PERIOD: u64 = 1 << 40;
 
 /// What the verifier says of the number of a helper that it does not have (`check_helper_call`, `kernel/bpf/verifier.c`).
@@ -65,7 +58,7 @@ pub fn jit() -> Answer {
 /// A ring buffer as large as a recording's.
 pub fn ring_buffer() -> Answer {
     let spec =
-        MapSpec { name: "try", kind: RING_BUFFER, key_size: 0, value_size: 0, max_entries: RING_BYTES, flags: 0 };
+        MapSpec { name: "try", kind: MapKind::RingBuf, key_size: 0, value_size: 0, max_entries: RING_BYTES, flags: 0 };
     Map::create(&spec).into()
 }
 
@@ -100,14 +93,15 @@ pub fn exchange() -> Answer {
 
 /// A map has keys that are larger than a program's stack.
 pub fn large_keys() -> Answer {
-    let keys = MapSpec { name: "try", kind: HASH, key_size: 1024, value_size: 8, max_entries: 1, flags: 0 };
+    let keys = MapSpec { name: "try", kind: MapKind::Hash, key_size: 1024, value_size: 8, max_entries: 1, flags: 0 };
     Map::create(&keys).map_or_else(|error| Answer::of_error(&error), |_| Answer::YES)
 }
 
 /// Programs of all kinds may use maps whose entries' memory is taken when they come. Since Linux 6.1; before, most kinds
 /// may as well, but the kernel warns of it, since its allocator could be what was interrupted.
 pub(crate) fn safe_allocation() -> bool {
-    let map = MapSpec { name: "try", kind: HASH, key_size: 4, value_size: 8, max_entries: 1, flags: NO_PREALLOCATION };
+    let map =
+        MapSpec { name: "try", kind: MapKind::Hash, key_size: 4, value_size: 8, max_entries: 1, flags: NO_PREALLOC };
     let Ok(map) = Map::create(&map) else { return false };
     let lookup = |asm: &mut Asm| {
         asm.store(Size::W, Reg::R10.at(-4), 0).mov(Reg::R2, Reg::R10).add(Reg::R2, -4);
@@ -260,7 +254,7 @@ pub fn software_events() -> Answer {
 
 /// What the processor counts: the cycles that this process uses.
 pub fn hardware_events() -> Answer {
-    counter(CYCLES).into()
+    counter(CPU_CYCLES).into()
 }
 
 /// The kernel's own types.
@@ -276,7 +270,7 @@ pub fn kernel_types() -> Answer {
 fn kernel_type(kind: NameKind, name: &str) -> io::Result<Option<u32>> {
     let bytes = host::kernel_btf()?;
     let malformed = |error| io::Error::new(io::ErrorKind::InvalidData, error);
-    let mut types = TypeStore::new(Abi::HOST);
+    let mut types = TypeStore::new(Arch::HOST);
     types.add_btf(typeinfo::Btf::parse(&bytes).map_err(malformed)?).map_err(malformed)?;
     let found = types.find(kind, name).map_err(malformed)?;
     Ok(found.and_then(|found| types.btf_id(found)).map(|id| id.id))
@@ -352,8 +346,8 @@ fn own_uprobe(semaphore: bool) -> io::Result<PerfEvent> {
     PerfEvent::uprobe(&Uprobe { kind, return_bit: None, path, offset, semaphore }, ourselves())
 }
 
-fn counter((kind, config): (u32, u64)) -> io::Result<PerfEvent> {
-    PerfEvent::counter(kind, config, PERIOD, ourselves())
+fn counter(of: Counter) -> io::Result<PerfEvent> {
+    PerfEvent::counter(of, PERIOD, ourselves())
 }
 
 fn ourselves() -> Scope {

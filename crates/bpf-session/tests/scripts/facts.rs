@@ -31,6 +31,6 @@ pub(crate) fn live() -> FakeTarget {
         kernel_functions: Names::Any,
         cgroup: Some(1),
         cpus: (cpus, cpus),
-        ..FakeTarget::new(if cfg!(target_arch = "x86_64") { Arch::X86_64 } else { Arch::Aarch64 })
+        ..FakeTarget::new(Arch::HOST)
     }
 }

@@ -11,9 +11,10 @@ use crate::probe::registers;
 use crate::ty::{I64, Space, Ty, U32, U64};
 use bt_abi::signals;
 use bt_abi::{Clock, StackMode};
+use uapi::perf::MAX_STACK_DEPTH;
 
-/// `PERF_MAX_STACK_DEPTH` of `linux/perf_event.h`: the depth that the kernel allows unless it is told otherwise.
-const MAX_FRAMES: u64 = 127;
+/// The deepest stack that a script can ask for.
+const MAX_FRAMES: u64 = MAX_STACK_DEPTH as u64;
 
 impl Check<'_, '_> {
     /// The text of a string that is written down.

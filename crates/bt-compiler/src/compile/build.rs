@@ -2,6 +2,7 @@
 
 use bpf_insn::{MapDef, MapKind};
 use bt_lang::Diagnostic;
+use uapi::bpf::NO_PREALLOC;
 
 use super::Unit;
 use crate::ctx::{CompileCtx, Inputs};
@@ -14,9 +15,6 @@ use bpf_program::event::{LOST, RING};
 use bpf_program::module::Subprogram;
 use bt_abi::failure::{FAILURE_BYTES, FAILURES, Failures};
 use bt_abi::{KeyTable, MapValue, Script, ScriptMap, ScriptProbe, ValueType};
-
-/// `BPF_F_NO_PREALLOC`: memory for entries is taken when they come.
-const NO_PREALLOC: u32 = 1;
 
 /// Emits everything.
 pub(super) fn build(ctx: &mut CompileCtx<'_>, units: &[Unit<'_>]) -> Script {

@@ -10,11 +10,10 @@ use crate::map::MapHolds;
 use crate::ty::{Agg, Ty};
 use bt_abi::SeriesOp;
 use bt_abi::map::{hist_buckets, lhist_buckets};
+use uapi::bpf::NOEXIST;
 
 /// A map of one value, never written: what a new value of a per-CPU map is copied from.
 pub(crate) const ZEROS: &str = "zeros";
-/// `BPF_NOEXIST`: another program on this CPU may have been faster.
-pub(super) const IF_NEW: i32 = 1;
 
 impl Emitter<'_> {
     fn agg(&mut self, map: MapId) -> Agg {
@@ -73,7 +72,8 @@ impl Emitter<'_> {
         self.address(key, R2);
         self.asm.load_data(R3, ZEROS, 0);
         self.load_map(map);
-        self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM);
+        // Another program on this CPU may have been faster.
+        self.asm.mov(R4, NOEXIST.cast_signed()).call(Helper::MAP_UPDATE_ELEM);
         if self.key_type(map) != Ty::Void {
             self.asm.store(Size::DW, frame.at(error), R0);
         }

@@ -10,13 +10,7 @@ use crate::hir::Ex;
 use crate::ty::{Space, Ty};
 use bpf_program::event::RING;
 use bt_abi::{ActionKind, action};
-
-/// `BPF_RB_AVAIL_DATA`: asks how many bytes wait in the ring.
-const AVAILABLE: i32 = 0;
-/// `BPF_RB_NO_WAKEUP`.
-const NO_WAKEUP: i32 = 1;
-/// `BPF_RB_FORCE_WAKEUP`.
-const FORCE_WAKEUP: i32 = 2;
+use uapi::bpf::{RB_AVAIL_DATA, RB_FORCE_WAKEUP, RB_NO_WAKEUP};
 
 /// A value on its way into an event.
 enum Ready<'e> {
@@ -91,14 +85,18 @@ impl Emitter<'_> {
         let send = self.asm.label("send");
         if at_once {
             self.fetch(event, R1);
-            self.asm.mov(R2, FORCE_WAKEUP).call(Helper::RINGBUF_SUBMIT);
+            self.asm.mov(R2, RB_FORCE_WAKEUP.cast_signed()).call(Helper::RINGBUF_SUBMIT);
             return;
         }
         let quarter = (self.inputs.config.ring_bytes / 4).cast_signed();
-        self.asm.note("is the reader late?").load_map(R1, RING).mov(R2, AVAILABLE).call(Helper::RINGBUF_QUERY);
+        self.asm
+            .note("is the reader late?")
+            .load_map(R1, RING)
+            .mov(R2, RB_AVAIL_DATA.cast_signed())
+            .call(Helper::RINGBUF_QUERY);
         self.fetch(event, R1);
-        self.asm.mov(R2, NO_WAKEUP).jump_if(R0, JumpOp::Lt, quarter, send);
-        self.asm.mov(R2, FORCE_WAKEUP).bind(send).call(Helper::RINGBUF_SUBMIT);
+        self.asm.mov(R2, RB_NO_WAKEUP.cast_signed()).jump_if(R0, JumpOp::Lt, quarter, send);
+        self.asm.mov(R2, RB_FORCE_WAKEUP.cast_signed()).bind(send).call(Helper::RINGBUF_SUBMIT);
     }
 
     /// `join`: the strings that pointers point to, up to a null pointer.

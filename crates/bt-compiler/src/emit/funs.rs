@@ -8,11 +8,8 @@ use super::{Emitter, failures};
 use crate::hir::{Ex, Fun};
 use crate::ty::Ty;
 use bt_abi::{Clock, FailureKind, StackMode};
+use uapi::bpf::{USER_BUILD_ID, USER_STACK};
 
-/// `BPF_F_USER_STACK` of `linux/bpf.h`.
-const USER_STACK: i32 = 256;
-/// `BPF_F_USER_BUILD_ID`.
-const USER_BUILD_ID: i32 = 2048;
 /// The first word of a callback's own frame.
 const OWN_FRAME: i16 = -8;
 /// Where `struct pt_regs` of x86-64 has the code segment, whose low two bits are 3 in a process's code.
@@ -226,8 +223,8 @@ impl Emitter<'_> {
         self.asm.mov(R1, context);
         self.address(place.at(head + 8), R2);
         let flags = match (user, mode) {
-            (true, StackMode::BuildId) => USER_STACK | USER_BUILD_ID,
-            (true, _) => USER_STACK,
+            (true, StackMode::BuildId) => (USER_STACK | USER_BUILD_ID).cast_signed(),
+            (true, _) => USER_STACK.cast_signed(),
             (false, _) => 0,
         };
         self.asm.mov(R3, (depth * mode.frame_bytes()).cast_signed()).mov(R4, flags);

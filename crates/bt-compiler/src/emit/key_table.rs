@@ -3,7 +3,7 @@
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Label, MapDef, MapKind, Size, Width};
 
-use super::aggregate::{IF_NEW, ZEROS};
+use super::aggregate::ZEROS;
 use super::place::Place;
 use super::{Emitter, Held, failures};
 use crate::ctx::Inputs;
@@ -11,6 +11,7 @@ use crate::hir::MapId;
 use crate::map::{DeclaredKind, MapHolds, MapInfo};
 use crate::ty::{Agg, Ty};
 use bt_abi::MapValue;
+use uapi::bpf::NOEXIST;
 
 /// The bytes before a value that several steps change: whether a program is at it.
 pub(crate) const LOCK_BYTES: u32 = 8;
@@ -115,7 +116,7 @@ impl Emitter<'_> {
         } else {
             self.load_map(map);
         }
-        self.asm.mov(R4, IF_NEW).call(Helper::MAP_UPDATE_ELEM);
+        self.asm.mov(R4, NOEXIST.cast_signed()).call(Helper::MAP_UPDATE_ELEM);
     }
 
     /// As [`Emitter::apply`], of a value that all CPUs share.

@@ -8,6 +8,7 @@ use crate::facts::NotFound;
 use crate::process;
 use bpf_program::ProgramKind;
 use bt_abi::{Attach, SampleRate};
+use uapi::perf::{TYPE_HARDWARE, TYPE_SOFTWARE};
 
 /// Units by name, in nanoseconds.
 const UNITS: [(&str, u64); 5] =
@@ -86,7 +87,8 @@ pub(super) fn counter(
     event: &str,
     period: Option<u64>,
 ) -> Result<Vec<Target>, NotFound> {
-    let (table, number): (&[Event], u32) = if kind == ProbeKind::Software { (&SOFTWARE, 1) } else { (&HARDWARE, 0) };
+    let (table, number): (&[Event], u32) =
+        if kind == ProbeKind::Software { (&SOFTWARE, TYPE_SOFTWARE) } else { (&HARDWARE, TYPE_HARDWARE) };
     let Some((_, config, usual)) = table.iter().find(|(names, ..)| names.contains(&event)) else {
         let known: Vec<&str> = table.iter().map(|(names, ..)| names[0]).collect();
         let near = bt_lang::nearest(event, known.iter().copied());

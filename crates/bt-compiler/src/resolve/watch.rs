@@ -7,11 +7,10 @@ use crate::ctx::Inputs;
 use crate::facts::NotFound;
 use bpf_program::ProgramKind;
 use bt_abi::Attach;
+use uapi::perf::{BREAKPOINT_EXECUTE, BREAKPOINT_READ, BREAKPOINT_WRITE};
 
-/// Accesses by letter, with their bits (`enum` of `linux/hw_breakpoint.h`).
-const ACCESSES: [(char, u32); 3] = [('r', 1), ('w', 2), ('x', 4)];
-/// Execution.
-const EXECUTE: u32 = 4;
+/// Accesses by letter, with their bits.
+const ACCESSES: [(char, u32); 3] = [('r', BREAKPOINT_READ), ('w', BREAKPOINT_WRITE), ('x', BREAKPOINT_EXECUTE)];
 /// What a breakpoint for execution has for its length, on any machine: the size of `long` (perf_event_open(2)).
 const EXECUTE_LENGTH: u64 = 8;
 
@@ -27,7 +26,7 @@ pub(super) fn watchpoint(inputs: &Inputs<'_>, place: &str, length: u64, mode: &s
     }
     let pid = inputs.facts.pid();
     let name = format!("watchpoint:{place}:{length}:{mode}");
-    let length = if access == EXECUTE { EXECUTE_LENGTH } else { length };
+    let length = if access == BREAKPOINT_EXECUTE { EXECUTE_LENGTH } else { length };
     let attach = Attach::Watchpoint { address, length, access, pid };
     let context = context(inputs, ProbeKind::Watchpoint, &name);
     Ok(vec![Target { context, kind: ProgramKind::PerfEvent, btf: None, attach, name }])
@@ -57,7 +56,7 @@ fn access(mode: &str) -> Result<u32, NotFound> {
         }
         access |= bit;
     }
-    if access & EXECUTE != 0 && access != EXECUTE {
+    if access & BREAKPOINT_EXECUTE != 0 && access != BREAKPOINT_EXECUTE {
         return Err(refused(format!("invalid watchpoint mode: {mode}"), "x stands by itself"));
     }
     Ok(access)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bt_abi::{EnumNames, Layout};
 use bt_lang::ast::{Expr, RecordKind};
-use typeinfo::{Abi, Btf, IntClass, NameKind, SourceId, Tag, TypeKind, TypeRef, TypeStore};
+use typeinfo::{Btf, IntClass, NameKind, SourceId, Tag, TypeKind, TypeRef, TypeStore};
 
 use super::diagnostics::MAX_DIAGNOSTICS;
 use super::facts::TargetFacts;
@@ -62,13 +62,9 @@ impl TypeCache {
 impl<'f> Types<'f> {
     /// None yet.
     pub(crate) fn new(facts: &'f dyn TargetFacts, includes: bool) -> Self {
-        let abi = match facts.arch() {
-            probes::registers::Arch::X86_64 => Abi::X86_64,
-            probes::registers::Arch::Aarch64 => Abi::Aarch64,
-        };
         Self {
             facts,
-            store: TypeStore::new(abi),
+            store: TypeStore::new(facts.arch()),
             kernel: None,
             kernel_asked: false,
             debug_asked: Vec::new(),

@@ -3,11 +3,12 @@
 use bpf_session::Answer;
 use bpf_session::features::trials;
 use host::Capability;
+use uapi::Arch;
 
 use super::facts;
 
 /// What fentry and fexit need. On aarch64, kernel functions can call programs since "arm64: ftrace: Add direct call support".
-const FENTRY: &str = if cfg!(target_arch = "aarch64") {
+const FENTRY: &str = if matches!(Arch::HOST, Arch::Aarch64) {
     "Linux 6.4 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off"
 } else {
     "Linux 5.5 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off"

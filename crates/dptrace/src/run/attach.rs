@@ -9,11 +9,9 @@ use bt_abi::{Attach, MissingProbes, SampleRate, ScriptProbe, ThreadsOf};
 
 use host::Pid;
 use host::proc::{stand_in, task};
+use uapi::perf::CPU_CLOCK;
 
 use crate::failure::{note, usage};
-
-/// `PERF_TYPE_SOFTWARE` and `PERF_COUNT_SW_CPU_CLOCK` of `linux/perf_event.h`: nanoseconds of a CPU's time.
-const CPU_CLOCK: (u32, u64) = (1, 0);
 
 /// How many probes there are of those that are run rather than attached.
 pub(super) fn run_by_hand(script: &Script) -> usize {

@@ -1,6 +1,7 @@
 //! The maps: their names, and what they have room for.
 
 use bpf_insn::{MapDef, MapKind};
+use uapi::bpf::NO_PREALLOC;
 
 use super::{Counts, InterruptKey, Log, PreemptorKey, Tally, ThreadValue, WindowValue};
 
@@ -21,9 +22,6 @@ pub const INTERRUPTS: &str = "interrupts";
 /// How many upcalls of Open vSwitch there were (`u64`), by [`UpcallKey`](super::UpcallKey).
 pub const UPCALLS: &str = "upcalls";
 
-/// `BPF_F_NO_PREALLOC` of `linux/bpf.h`: a value takes memory when there is a thread for it.
-const NO_PREALLOC: u32 = 1;
-
 /// For how many threads the small values' memory is taken in advance: 20 MiB of it at most.
 const MOST_PREALLOCATED: u32 = 1 << 14;
 
@@ -42,6 +40,7 @@ pub(crate) fn maps(threads: u32) -> Vec<MapDef> {
         if threads <= MOST_PREALLOCATED { map } else { map.with_flags(NO_PREALLOC) }
     };
     vec![
+        // A value takes memory when there is a thread for it.
         hash(THREADS, 4, size::<ThreadValue>(), threads).with_flags(NO_PREALLOC),
         one(WINDOW, size::<WindowValue>()),
         one(COUNTS, size::<Counts>()),

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use host::{KERNEL_BTF, KernelSymbols, PerfSource};
 use probes::pattern::nearest;
-use typeinfo::{Abi, Btf, NameKind, SourceId, TypeRef, TypeStore};
+use typeinfo::{Btf, NameKind, SourceId, TypeRef, TypeStore};
+use uapi::Arch;
 
 use crate::error::DelayError;
 use crate::programs::{self, TaskFacts};
@@ -13,7 +14,7 @@ use crate::trigger::Trigger;
 /// How the kernel knows that a task makes a 32-bit system call, a member of `task_struct` and its bits: `TS_COMPAT` of
 /// `arch/x86/include/asm/thread_info.h`; `TIF_32BIT` of arm64's, whose 32-bit processes make no others.
 const COMPAT: (&str, i32) =
-    if cfg!(target_arch = "aarch64") { ("thread_info.flags", 1 << 22) } else { ("thread_info.status", 2) };
+    if matches!(Arch::HOST, Arch::Aarch64) { ("thread_info.flags", 1 << 22) } else { ("thread_info.status", 2) };
 
 /// How the function of a tracepoint's programs begins, which every tracepoint has (`DEFINE_TRACE_FN` of
 /// `include/linux/tracepoint.h`, since Linux 5.10).
@@ -37,7 +38,7 @@ impl Facts {
     /// Reads the kernel's types.
     pub fn read(triggers: &[&Trigger]) -> Result<Self, DelayError> {
         let bytes = host::kernel_btf().map_err(|source| DelayError::NoTypes { path: KERNEL_BTF, source })?;
-        let mut types = TypeStore::new(Abi::HOST);
+        let mut types = TypeStore::new(Arch::HOST);
         let kernel = types.add_btf(Btf::parse(&bytes)?)?;
         let mut tracepoints = HashMap::new();
         for name in programs::tracepoints() {
@@ -114,14 +115,14 @@ fn task(types: &TypeStore<'_>) -> Result<TaskFacts, DelayError> {
     let at = |path: &str| offset(types, task, path);
     let optional = |path: &str| types.find_member(task, path).ok().flatten().and_then(|_| at(path).ok());
     let registers = types.require(NameKind::Struct, "pt_regs")?;
-    let (number, result) = if cfg!(target_arch = "aarch64") { ("syscallno", "regs[0]") } else { ("orig_ax", "ax") };
+    let is_arm = Arch::HOST == Arch::Aarch64;
+    let (number, result) = if is_arm { ("syscallno", "regs[0]") } else { ("orig_ax", "ax") };
     // The fourth argument came with Linux 5.18; `__state` was called `state` before 5.14.
     let arguments = types.raw_tracepoint("sched_switch")?.map_or(0, |tracepoint| tracepoint.params.len());
     let state = if arguments >= 4 { None } else { Some(at("__state").or_else(|_| at("state"))?) };
     let compat = at(COMPAT.0).ok().map(|at| (at, COMPAT.1));
     // The stack is walked with these (x86-64 has no link register: the first one again).
-    let walked =
-        if cfg!(target_arch = "aarch64") { ["pc", "sp", "regs[29]", "regs[30]"] } else { ["ip", "sp", "bp", "ip"] };
+    let walked = if is_arm { ["pc", "sp", "regs[29]", "regs[30]"] } else { ["ip", "sp", "bp", "ip"] };
     let mut user_registers = [0; 4];
     for (at, name) in user_registers.iter_mut().zip(walked) {
         *at = offset(types, registers, name)?;

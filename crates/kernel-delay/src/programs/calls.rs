@@ -10,9 +10,7 @@ use crate::layout::{
     StackEvent, Thread, ThreadValue, bytes_of, entry_of, offset, stack_event_size, state,
 };
 use bpf_program::event::{RING, submit};
-
-/// `BPF_F_USER_STACK` of `linux/bpf.h`.
-const USER_STACK: i32 = 1 << 8;
+use uapi::bpf::USER_STACK;
 
 /// The program of a call's begin.
 pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
@@ -159,7 +157,7 @@ fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
     if events.stacks {
         kernel_stack(asm);
         if events.copied == 0 {
-            stack(asm, bytes_of!(StackEvent), offset!(EventHead, user_bytes), USER_STACK);
+            stack(asm, bytes_of!(StackEvent), offset!(EventHead, user_bytes), USER_STACK.cast_signed());
         } else {
             copy_stack(asm, setting, events.copied);
         }

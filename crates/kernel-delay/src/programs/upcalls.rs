@@ -7,6 +7,7 @@ use bpf_insn::{Asm, AsmError, AtomicOp, Helper, JumpOp, MapDef, MapKind, Size, W
 use super::emit;
 use crate::layout::{Counts, UPCALLS, UpcallKey, offset};
 use bpf_program::{ProgramDef, ProgramKind};
+use uapi::bpf::NOEXIST;
 
 /// The kernel's function (`net/openvswitch/datapath.c`). It is 0 or a negative error.
 pub const FUNCTION: &str = "ovs_dp_upcall";
@@ -45,7 +46,7 @@ pub fn program(result: Option<i16>) -> Result<ProgramDef, AsmError> {
     asm.jump_if(R0, JumpOp::Ne, 0, found).store(Size::DW, R10.at(NEW), 0);
     // Another CPU has another key, but what interrupts us has the same: it must not be written over.
     asm.load_map(R1, UPCALLS).mov(R2, R10).add(R2, i32::from(KEY)).mov(R3, R10).add(R3, i32::from(NEW));
-    asm.mov(R4, NOEXIST).call(Helper::MAP_UPDATE_ELEM);
+    asm.mov(R4, NOEXIST.cast_signed()).call(Helper::MAP_UPDATE_ELEM);
     lookup(&mut asm);
     asm.jump_if(R0, JumpOp::Eq, 0, full);
     asm.bind(found).mov(R1, 1).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).bind(end);
@@ -62,9 +63,6 @@ pub fn program(result: Option<i16>) -> Result<ProgramDef, AsmError> {
         subprograms: Vec::new(),
     })
 }
-
-/// `BPF_NOEXIST` of `linux/bpf.h`.
-const NOEXIST: i32 = 1;
 
 fn lookup(asm: &mut Asm) {
     asm.load_map(R1, UPCALLS).mov(R2, R10).add(R2, i32::from(KEY)).call(Helper::MAP_LOOKUP_ELEM);

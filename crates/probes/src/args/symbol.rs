@@ -4,7 +4,7 @@ use super::ArgSpec;
 use super::operand::{MemoryOperand, Operand, SymbolAccess, SymbolOperand, Unreadable};
 use crate::address::ElfVaddr;
 use crate::elf::ElfKind;
-use crate::registers::Arch;
+use crate::registers::{Arch, Register};
 
 /// The part of an address that names a byte of a 4096-byte page, which is what `:lo12:` stands for (ELF for the Arm 64-bit
 /// Architecture, `R_AARCH64_ADD_ABS_LO12_NC`).
@@ -46,7 +46,7 @@ impl ArgSpec {
 
 fn resolved(symbol: &SymbolOperand, arch: Arch, kind: ElfKind, probe: ElfVaddr, address: ElfVaddr) -> Operand {
     let target = address.0.wrapping_add_signed(symbol.memory.offset);
-    let origin = arch.instruction_pointer();
+    let origin = Register::instruction_pointer(arch);
     let memory = match symbol.memory.base {
         Some(_) if symbol.access == SymbolAccess::PageOffset => {
             MemoryOperand { offset: (target & PAGE_MASK).cast_signed(), ..symbol.memory }

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
+use uapi::bpf::{MapKind, NOEXIST};
 use zerocopy::{Immutable, IntoBytes, KnownLayout};
 
 use super::{Command, address, call, make, object_name};
@@ -13,8 +14,8 @@ use crate::cpus;
 pub struct MapSpec<'name> {
     /// Its name, of which the kernel keeps 15 bytes.
     pub name: &'name str,
-    /// Its kind: `enum bpf_map_type` of `linux/bpf.h`.
-    pub kind: u32,
+    /// Its kind.
+    pub kind: MapKind,
     /// The bytes of a key.
     pub key_size: u32,
     /// The bytes of a value; of one CPU's, where each has its own.
@@ -53,7 +54,7 @@ struct ElementAttr {
 #[derive(Debug)]
 pub struct Map {
     fd: OwnedFd,
-    kind: u32,
+    kind: MapKind,
     key_size: usize,
     /// The bytes that a lookup writes: one value, or one for each possible CPU.
     lookup_size: usize,
@@ -61,16 +62,11 @@ pub struct Map {
     max_entries: u32,
 }
 
-/// `BPF_NOEXIST` of `linux/bpf.h`.
-const NOEXIST: u64 = 1;
-/// The kinds with a value for each CPU: percpu_hash, percpu_array, lru_percpu_hash, percpu_cgroup_storage.
-const PER_CPU: [u32; 4] = [5, 6, 10, 21];
-
 impl Map {
     /// Makes a map.
     pub fn create(spec: &MapSpec<'_>) -> io::Result<Self> {
         let mut attr = CreateAttr {
-            map_type: spec.kind,
+            map_type: spec.kind as u32,
             key_size: spec.key_size,
             value_size: spec.value_size,
             max_entries: spec.max_entries,
@@ -84,7 +80,7 @@ impl Map {
         let value_size = spec.value_size as usize;
         // The kernel rounds each CPU's value up to 8 bytes (bpf_map_value_size in kernel/bpf/syscall.c).
         let lookup_size =
-            if PER_CPU.contains(&spec.kind) { value_size.next_multiple_of(8) * cpus::possible()? } else { value_size };
+            if spec.kind.is_per_cpu() { value_size.next_multiple_of(8) * cpus::possible()? } else { value_size };
         let (kind, key_size, max_entries) = (spec.kind, spec.key_size as usize, spec.max_entries);
         Ok(Self { fd, kind, key_size, lookup_size, value_size, max_entries })
     }
@@ -104,14 +100,14 @@ impl Map {
         self.max_entries
     }
 
-    /// Its kind: `enum bpf_map_type` of `linux/bpf.h`.
-    pub fn kind(&self) -> u32 {
+    /// Its kind.
+    pub fn kind(&self) -> MapKind {
         self.kind
     }
 
     /// How far apart two CPUs' values are in what [`Map::lookup`] gives, or nothing for a map with one value a key.
     pub fn cpu_stride(&self) -> Option<usize> {
-        PER_CPU.contains(&self.kind).then(|| self.value_size.next_multiple_of(8))
+        self.kind.is_per_cpu().then(|| self.value_size.next_multiple_of(8))
     }
 
     /// The value of a key, or the values of all possible CPUs one after the other; nothing if the key is not there.
@@ -129,7 +125,7 @@ impl Map {
 
     /// As [`Map::update`], for a key that is not there: one that is, is left as it is, and the answer is no.
     pub fn insert(&self, key: &[u8], value: &[u8]) -> io::Result<bool> {
-        match self.put(key, value, NOEXIST) {
+        match self.put(key, value, u64::from(NOEXIST)) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             done => done.map(|()| true),
         }

@@ -1,7 +1,7 @@
 //! The types that C and the scripting language have by themselves.
 
-use crate::layout::Abi;
 use crate::model::{IntClass, TypeKind};
+use uapi::Arch;
 
 const fn number(size: u32, signed: bool) -> TypeKind {
     TypeKind::Int { size, signed, class: IntClass::Number }
@@ -55,7 +55,7 @@ const WORDS: &[(&str, TypeKind)] = &[
 ];
 
 /// What a type of C means, by its words in any order (C11 6.7.2), for 64-bit Linux (`long` has 64 bits).
-pub(super) fn base_type(name: &str, abi: Abi) -> Option<TypeKind> {
+pub(super) fn base_type(name: &str, abi: Arch) -> Option<TypeKind> {
     if let Some((_, kind)) = WORDS.iter().find(|(word, _)| *word == name) {
         return Some(*kind);
     }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn words_in_any_order() {
-        let base = |name| base_type(name, Abi::X86_64);
+        let base = |name| base_type(name, Arch::X86_64);
         for name in ["unsigned long", "long unsigned int", "unsigned long long", "long int unsigned long", "u64"] {
             assert_eq!(base(name), Some(number(8, false)), "{name}");
         }
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(base("long double"), Some(TypeKind::Float { size: 16 }));
         assert_eq!(base("char"), Some(TypeKind::Int { size: 1, signed: true, class: IntClass::Char }));
         assert_eq!(
-            base_type("char", Abi::Aarch64),
+            base_type("char", Arch::Aarch64),
             Some(TypeKind::Int { size: 1, signed: false, class: IntClass::Char })
         );
         for name in ["", "signed unsigned", "long short", "long char", "long float", "double double", "foo", "int int"]

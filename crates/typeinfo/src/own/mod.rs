@@ -5,9 +5,9 @@ mod base;
 use std::collections::HashMap;
 
 use crate::error::TypeError;
-use crate::layout::Abi;
 use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Tag, Type, TypeKind, TypeRef};
 use crate::source::{Source, Visit};
+use uapi::Arch;
 
 /// More than any script needs; the compiler meets it before memory is short.
 const MAX_TYPES: usize = 1 << 20;
@@ -122,7 +122,7 @@ impl Own {
     }
 
     /// A type of C by its name.
-    pub(crate) fn base(&mut self, name: &str, abi: Abi) -> Result<Option<TypeRef>, TypeError> {
+    pub(crate) fn base(&mut self, name: &str, abi: Arch) -> Result<Option<TypeRef>, TypeError> {
         let Some(kind) = base::base_type(name, abi) else {
             return Ok(None);
         };

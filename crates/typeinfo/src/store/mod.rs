@@ -7,10 +7,10 @@ mod members;
 use crate::btf::Btf;
 use crate::dwarf::Dwarf;
 use crate::error::TypeError;
-use crate::layout::Abi;
 use crate::model::{BtfId, Enumerator, Member, NameKind, Param, SourceId, Type, TypeKind, TypeRef};
 use crate::own::Own;
 use crate::source::Source;
+use uapi::Arch;
 
 /// How many typedefs, qualifiers and array dimensions may follow each other. The kernel's own limit for a chain is 32
 /// (`MAX_RESOLVE_DEPTH` in `kernel/bpf/btf.c`).
@@ -20,7 +20,7 @@ const MAX_SOURCES: usize = 4096;
 
 /// All the types that a script can name. `'data` is the bytes that the sources were made of.
 pub struct TypeStore<'data> {
-    abi: Abi,
+    abi: Arch,
     own: Own,
     sources: Vec<Box<dyn Source + 'data>>,
     /// Each source, and whether module BTF can build on it.
@@ -38,12 +38,12 @@ impl std::fmt::Debug for TypeStore<'_> {
 
 impl<'data> TypeStore<'data> {
     /// A store that knows only the types of C.
-    pub fn new(abi: Abi) -> Self {
+    pub fn new(abi: Arch) -> Self {
         Self { abi, own: Own::new(), sources: Vec::new(), bases: Vec::new() }
     }
 
     /// Whose layout rules it follows.
-    pub fn abi(&self) -> Abi {
+    pub fn abi(&self) -> Arch {
         self.abi
     }
 

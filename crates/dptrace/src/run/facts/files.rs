@@ -14,7 +14,7 @@ use probes::usdt::UsdtProbes;
 use probes::{Aim, Code, ElfVaddr};
 
 use symbolize::DebugFolders;
-use typeinfo::{Abi, Dwarf, DwarfSections, NameKind, SourceLine, TypeStore};
+use typeinfo::{Arch, Dwarf, DwarfSections, NameKind, SourceLine, TypeStore};
 
 use super::subject::Subject;
 use super::{missing, pattern};
@@ -345,7 +345,7 @@ impl UserFiles {
     pub(in crate::run) fn enumeration(&self, name: &str) -> Option<Vec<(String, i64)>> {
         let program = self.of_subject().into_iter().next()?;
         let bytes = self.debug(program.place.path().to_str()?)?;
-        let mut types = TypeStore::new(Abi::HOST);
+        let mut types = TypeStore::new(Arch::HOST);
         types.add_dwarf(Dwarf::new(DwarfSections::from_elf(bytes).ok()?).ok()?).ok()?;
         let found = types.find(NameKind::Enum, name).ok()??;
         let names = types.enumerators(found).ok()?;

@@ -71,7 +71,7 @@ impl Facts {
 
 impl TargetFacts for Facts {
     fn arch(&self) -> Arch {
-        if cfg!(target_arch = "aarch64") { Arch::Aarch64 } else { Arch::X86_64 }
+        Arch::HOST
     }
 
     fn kernel(&self) -> KernelFacts {

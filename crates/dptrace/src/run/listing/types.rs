@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use bt_compiler::TargetFacts as _;
-use typeinfo::{Abi, Btf, Dwarf, DwarfSections, NameKind, Param, SourceId, TypeRef, TypeStore};
+use typeinfo::{Arch, Btf, Dwarf, DwarfSections, NameKind, Param, SourceId, TypeRef, TypeStore};
 
 use crate::run::facts::Facts;
 
@@ -62,7 +62,7 @@ impl<'a> Types<'a> {
 
     fn kernel(&self) -> Option<&Known<'a>> {
         let read = || {
-            let mut store = TypeStore::new(abi());
+            let mut store = TypeStore::new(Arch::HOST);
             let source = store.add_btf(Btf::parse(self.facts.kernel_btf()?).ok()?).ok()?;
             Some(Known { store, source })
         };
@@ -74,7 +74,7 @@ impl<'a> Types<'a> {
             return known.clone();
         }
         let read = || {
-            let mut store = TypeStore::new(abi());
+            let mut store = TypeStore::new(Arch::HOST);
             let sections = DwarfSections::from_elf(self.facts.debug_elf(path)?).ok()?;
             let source = store.add_dwarf(Dwarf::new(sections).ok()?).ok()?;
             Some(Rc::new(Known { store, source }))
@@ -112,8 +112,4 @@ impl Known<'_> {
 /// A declaration as bpftrace writes it: the stars stand with the type.
 fn declared(ty: &str, name: &str) -> String {
     format!("{} {name}", ty.replace(" *", "*"))
-}
-
-fn abi() -> Abi {
-    if cfg!(target_arch = "aarch64") { Abi::Aarch64 } else { Abi::X86_64 }
 }

@@ -1,0 +1,18 @@
+//! What Linux and its machines fix, each number once: those that a program which we assemble needs, and those of the system
+//! calls that load and attach it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`bpf`] | kinds and flags of maps, flags of helpers (`linux/bpf.h`) |
+//! | [`perf`] | kinds of perf events (`linux/perf_event.h`) |
+//! | [`Arch`] | the machines that we trace on; this crate alone asks which one it is compiled for |
+//! | [`KernelVersion`] | a Linux release |
+#![forbid(unsafe_code)]
+
+mod arch;
+pub mod bpf;
+pub mod perf;
+mod version;
+
+pub use arch::Arch;
+pub use version::KernelVersion;

@@ -1,0 +1,28 @@
+//! Numbers of `linux/perf_event.h` and `linux/hw_breakpoint.h`.
+
+/// `PERF_TYPE_HARDWARE`: what the processor counts, by `enum perf_hw_id`.
+pub const TYPE_HARDWARE: u32 = 0;
+/// `PERF_TYPE_SOFTWARE`: what the kernel counts, by `enum perf_sw_ids`.
+pub const TYPE_SOFTWARE: u32 = 1;
+/// `PERF_TYPE_TRACEPOINT`.
+pub const TYPE_TRACEPOINT: u32 = 2;
+/// `PERF_TYPE_BREAKPOINT`.
+pub const TYPE_BREAKPOINT: u32 = 5;
+
+/// An event that is counted: `perf_event_attr.type` and `config`.
+pub type Counter = (u32, u64);
+
+/// `PERF_COUNT_HW_CPU_CYCLES`.
+pub const CPU_CYCLES: Counter = (TYPE_HARDWARE, 0);
+/// `PERF_COUNT_SW_CPU_CLOCK`: nanoseconds of a CPU's time.
+pub const CPU_CLOCK: Counter = (TYPE_SOFTWARE, 0);
+
+/// `HW_BREAKPOINT_R`: reads of memory.
+pub const BREAKPOINT_READ: u32 = 1;
+/// `HW_BREAKPOINT_W`: writes.
+pub const BREAKPOINT_WRITE: u32 = 2;
+/// `HW_BREAKPOINT_X`: execution.
+pub const BREAKPOINT_EXECUTE: u32 = 4;
+
+/// `PERF_MAX_STACK_DEPTH`: how many frames of a stack the kernel gives unless `kernel.perf_event_max_stack` is changed.
+pub const MAX_STACK_DEPTH: u32 = 127;
