@@ -18,6 +18,7 @@ mod names;
 mod output;
 mod record;
 mod run;
+mod shell;
 mod specs;
 mod target;
 mod trace;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
 use anyhow::Context as _;
+use screen::Screen;
 
 use crate::interrupt;
 use crate::target::printable;
@@ -40,7 +41,7 @@ impl Output {
     /// To standard output (also by the name `-`, as for the input), or to the file of that name, which is created or
     /// replaced.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
-        let (writer, name): (Writer, _) = match path.filter(|path| path.as_os_str() != "-") {
+        let (writer, name): (Writer, _) = match file(path) {
             None => (Box::new(io::stdout()), "standard output".to_owned()),
             Some(path) => {
                 let name = printable(path);
@@ -93,6 +94,15 @@ impl Output {
             result.map_err(|error| failed(&self.name, &error)).and(gathered)
         })
     }
+}
+
+fn file(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| path.as_os_str() != "-")
+}
+
+/// What output to that path will be written to: known before the file is created.
+pub(crate) fn screen(path: Option<&Path>) -> Screen {
+    if file(path).is_none() { Screen::stdout() } else { Screen::default() }
 }
 
 fn empty_buffer() -> Vec<u8> {

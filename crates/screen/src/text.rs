@@ -45,6 +45,42 @@ pub(crate) fn cut_with(text: &str, width: usize, mark: char) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
+/// A name that takes at most `width` columns: where it is longer, a `…` stands for its middle, since names of one kind often
+/// differ at their ends. Without styles.
+pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
+    if text.len() <= width || columns(text) <= width {
+        return Cow::Borrowed(text);
+    }
+    let Some(room) = width.checked_sub(1) else { return Cow::Borrowed("") };
+    let head = cut_with(text, room / 2 + 1, '…');
+    let mut room = width - columns(&head);
+    let tail = text.char_indices().rev().take_while(|(_, c)| {
+        let taken = c.width().unwrap_or(0);
+        let fits = taken <= room;
+        room = room.saturating_sub(taken);
+        fits
+    });
+    let from = tail.last().map_or(text.len(), |(at, _)| at);
+    Cow::Owned(format!("{head}{}", &text[from..]))
+}
+
+/// A number of things: `1 record`, `2 records`.
+pub fn counted(count: u64, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A time in nanoseconds, with its unit and three digits that count: at most seven columns up to 999 s.
+pub fn time(nanos: u64) -> String {
+    let (value, unit) = match nanos {
+        0..1_000 => return format!("{nanos} ns"),
+        1_000..999_500 => (nanos as f64 / 1e3, "us"),
+        999_500..999_500_000 => (nanos as f64 / 1e6, "ms"),
+        _ => (nanos as f64 / 1e9, "s"),
+    };
+    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    format!("{value:.decimals$} {unit}")
+}
+
 /// The text, filled up with blanks at its end to `width` columns.
 pub fn pad(text: &str, width: usize) -> String {
     format!("{text}{:missing$}", "", missing = width.saturating_sub(columns(text)))
@@ -129,6 +165,23 @@ mod tests {
             assert!(columns(&cut(line, width)) <= width, "{width}");
         }
         assert_eq!((pad("größe", 7), pad_left("größe", 7)), ("größe  ".to_owned(), "  größe".to_owned()));
+    }
+
+    #[test]
+    fn a_name_keeps_both_ends() {
+        assert_eq!(shorten("nqn.2016-06.io.spdk:cnode1", 26), "nqn.2016-06.io.spdk:cnode1");
+        assert_eq!(shorten("nqn.2016-06.io.spdk:cnode1", 11), "nqn.2…node1");
+        assert_eq!(shorten("日本語日本語", 6), "日…語");
+        for width in 0..12 {
+            assert!(columns(&shorten("日本語größe", width)) <= width, "{width}");
+        }
+    }
+
+    #[test]
+    fn times_have_three_digits() {
+        let times = [7, 1_500, 45_960, 999_600, 46_000_000, 263_000_000, 1_500_000_000, 12_000_000_000_000];
+        let texts = ["7 ns", "1.50 us", "46.0 us", "1.00 ms", "46.0 ms", "263 ms", "1.50 s", "12000 s"];
+        assert_eq!(times.map(time), texts);
     }
 
     #[test]

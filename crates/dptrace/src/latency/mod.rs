@@ -1,25 +1,32 @@
 //! `dptrace latency`: how long each stage of a request takes.
 
-mod report;
+mod json;
+mod names;
+mod slowest;
 mod spread;
 mod stages;
+mod summary;
+mod tables;
+mod tail;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use clap::Args;
-use objects::Annotator;
-use spdk_trace::Ticks;
+use objects::{Annotator, ObjectSpec};
+use screen::{Screen, counted};
+use spdk_trace::{Ticks, Trace};
 
 use crate::failure::note;
-use crate::input::{InputArgs, Loaded};
-use crate::output::Output;
+use crate::input::{InputArgs, Loaded, Place};
+use crate::output::{self, Output};
+use crate::shell;
 use crate::trace::field::{Context, Field};
 use crate::trace::filter::{Filter, FilterArgs};
 use crate::trace::objects::ObjectArgs;
-use crate::trace::{known_of, nothing_read, refuse_to_overwrite, tell_problems, with_owners};
-use report::Names;
-use stages::{Latencies, Tracker};
+use crate::trace::{known_of, nothing_read, refuse_to_overwrite, warn_problems, with_owners};
+use names::Names;
+use stages::{Latencies, Question, Tracker};
 
 /// `dptrace latency`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -34,12 +41,18 @@ pub(crate) struct LatencyArgs {
     #[command(flatten)]
     filter: FilterArgs,
 
-    /// Print a table for each value of these fields: lcore, owner, owner.PROPERTY (subnqn, peer, qid, bdev, ...),
-    /// OBJECT.PROPERTY (qpair.hostnqn, ...), arg.NAME, ...
+    /// Print a table for each value of these fields: qpair (the connection), lcore, owner, owner.PROPERTY (subnqn, peer,
+    /// qid, bdev, ...), OBJECT.PROPERTY (qpair.hostnqn, ...), arg.NAME, ...
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',', help_heading = "Output")]
     by: Vec<String>,
 
-    /// Also print the N slowest objects with all their records
+    /// Print a row for each value of the fields of --by instead of a table, the slowest p99 first; without --by, for each
+    /// connection (qpair)
+    #[arg(long, help_heading = "Output")]
+    summary: bool,
+
+    /// Also print the N slowest objects: whose they are, where and when they took so long, all their records, and the
+    /// command that lists them
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     slowest: usize,
 
@@ -60,59 +73,97 @@ Requests that wait by design (async events of admin queues) can have nearly all 
 the time: leave them out with --where 'owner.qid>0'.
 
 Examples:
-  dptrace latency                                       newest in /dev/shm
-  dptrace latency -i FILE --by owner.subnqn,owner.qid   modern TCP targets
-  dptrace latency -i FILE -b qpairs.txt --by qpair.hostnqn
-  dptrace latency -i FILE --tpoint 'RDMA_REQ_*' --slowest 5";
+  dptrace latency                         newest in /dev/shm
+  dptrace latency FILE --summary          which connection is the slowest
+  dptrace latency FILE --slowest 5        which requests, whose, where, when
+  dptrace latency FILE --by owner.subnqn,owner.qid
+  dptrace latency FILE -b qpairs.txt --by qpair.hostnqn --summary
+  dptrace latency FILE --tpoint 'RDMA_REQ_*'";
 
 /// Runs the command.
 pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let place = args.input.place()?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
-    let text = measure(args, &place.load(false)?)?;
+    let command = match &place {
+        Place::File(path) => Some(format!("dptrace trace {}{}", shell::word(path), args.objects.command_line())),
+        Place::Piped(_) => None,
+    };
+    let report = measure(args, &place.load(false)?, command)?;
     let mut output = Output::open(args.output.as_deref())?;
-    output.buffer.extend_from_slice(text.as_bytes());
+    output.buffer.extend_from_slice(report.text.as_bytes());
     output.flush()?;
+    // Below the report, where it is seen.
+    report.remark.iter().for_each(|remark| note(remark));
     Ok(())
 }
 
-fn measure(args: &LatencyArgs, loaded: &Loaded) -> anyhow::Result<String> {
+/// What is printed.
+struct Report {
+    text: String,
+    /// What is to be said of it.
+    remark: Option<String>,
+}
+
+/// What is grouped by in a summary that names nothing, and whose a life is.
+const CONNECTION: &str = "qpair";
+
+impl LatencyArgs {
+    /// The fields to group by.
+    fn by(&self) -> Vec<String> {
+        if self.summary && self.by.is_empty() { vec![CONNECTION.to_owned()] } else { self.by.clone() }
+    }
+
+    fn question(&self, by: &[String], specs: &[ObjectSpec]) -> anyhow::Result<Question> {
+        let by = by.iter().map(|field| Field::parse(field, specs)).collect::<anyhow::Result<Vec<_>>>()?;
+        // SPDK's older traces have no more of an owner than its prefix and number.
+        let owner = if self.slowest > 0 { vec![Field::parse(CONNECTION, specs)?, Field::Owner] } else { Vec::new() };
+        Ok(Question { by, owner, slowest: self.slowest, tails: self.summary })
+    }
+}
+
+fn measure(args: &LatencyArgs, loaded: &Loaded, command: Option<String>) -> anyhow::Result<Report> {
     let trace = &loaded.trace;
     let specs = args.objects.specs()?;
-    let by = args.by.iter().map(|field| Field::parse(field, &specs)).collect::<anyhow::Result<Vec<_>>>()?;
+    let by = args.by();
+    let question = args.question(&by, &specs)?;
     let filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
     let annotator = with_owners(args.objects.annotator(specs.clone(), trace.tpoints())?, trace);
-    known_of(loaded, &specs, annotator.is_some()).tell_missing(filter.fields().chain(&by));
+    known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields().chain(&question.by));
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
-    let latencies = follow_objects(loaded, annotator.as_ref(), filter, start, Grouping { by, slowest: args.slowest })?;
-    let names = Names { tpoints: trace.tpoints(), rate: trace.tick_rate(), by: &args.by };
-    Ok(if args.json { report::json(&latencies, &names) } else { report::tables(&latencies, &names) })
+    let (latencies, base) = follow_objects(loaded, annotator.as_ref(), filter, start, question)?;
+    let screen = output::screen(args.output.as_deref());
+    let names = Names { tpoints: trace.tpoints(), rate: trace.tick_rate(), by: &by, screen, base, command };
+    let remark = if args.summary || args.slowest > 0 { unanswered(&latencies, &names, trace) } else { None };
+    let (groups, slowest) = match (args.json, args.summary) {
+        (true, true) => (summary::json(&latencies, &names), slowest::json(&latencies, &names)),
+        (true, false) => (json::stages(&latencies, &names), slowest::json(&latencies, &names)),
+        (false, true) => (summary::text(&latencies, &names), slowest::text(&latencies, &names)),
+        (false, false) => (tables::tables(&latencies, &names), slowest::text(&latencies, &names)),
+    };
+    Ok(Report { text: groups + &slowest, remark })
 }
 
 /// The tables of a whole trace, for the demo.
 pub(crate) fn tables(loaded: &Loaded, annotator: Option<&Annotator>) -> anyhow::Result<String> {
     let trace = &loaded.trace;
     let filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
-    let latencies = follow_objects(loaded, annotator, filter, Ticks(0), Grouping { by: Vec::new(), slowest: 0 })?;
-    Ok(report::tables(&latencies, &Names { tpoints: trace.tpoints(), rate: trace.tick_rate(), by: &[] }))
+    let (latencies, base) = follow_objects(loaded, annotator, filter, Ticks(0), Question::default())?;
+    let (tpoints, rate) = (trace.tpoints(), trace.tick_rate());
+    let names = Names { tpoints, rate, by: &[], screen: Screen::stdout(), base, command: None };
+    Ok(tables::tables(&latencies, &names))
 }
 
-/// What the times are sorted into.
-struct Grouping {
-    by: Vec<Field>,
-    slowest: usize,
-}
-
+/// What the objects of a trace took, and the time of the first record, from which listings count.
 fn follow_objects(
     loaded: &Loaded,
     annotator: Option<&Annotator>,
     mut filter: Filter,
     start: Ticks,
-    grouping: Grouping,
-) -> anyhow::Result<Latencies> {
+    question: Question,
+) -> anyhow::Result<(Latencies, Ticks)> {
     let trace = &loaded.trace;
     let context = Context { rate: trace.tick_rate(), annotator };
-    let mut tracker = Tracker::new(grouping.by, trace.tick_rate(), grouping.slowest);
+    let mut tracker = Tracker::new(question, trace.tick_rate());
     let (mut base, mut read) = (None, 0u64);
     let problems = trace.for_each(|record| {
         read += 1;
@@ -124,16 +175,41 @@ fn follow_objects(
         }
         ControlFlow::Continue(())
     });
-    tell_problems(&problems);
+    warn_problems(&problems);
     if read == 0 {
         nothing_read(loaded, &problems)?;
     }
     if tracker.unseen > 0 {
-        note(&format!("{} records of objects created before the trace begins are not counted", tracker.unseen));
+        let are = if tracker.unseen == 1 { "is" } else { "are" };
+        let records = counted(tracker.unseen, "record");
+        note(&format!("{records} of objects created before the trace begins {are} not counted"));
     }
     let latencies = tracker.finish_all();
     if read > 0 && latencies.subjects.is_empty() {
         note("the filtered trace creates no object: there is nothing to measure");
     }
-    Ok(latencies)
+    Ok((latencies, base.unwrap_or_default()))
+}
+
+/// A request of an NVMe-oF target that went from executing to completed was never answered: its queue pair went away while the
+/// block device, or nobody, worked on it (`nvmf_tcp_drain_state_queue`, lib/nvmf/tcp.c). Requests for asynchronous events wait
+/// for that all their lives, and are the slowest of every trace that sees the end of a connection.
+fn unanswered(latencies: &Latencies, names: &Names<'_>, trace: &Trace) -> Option<String> {
+    let stages = latencies.subjects.iter().flat_map(|(_, times)| &times.stages);
+    let unanswered = stages.filter(|((from, to), _)| {
+        let (from, to) = (names.tpoint(*from), names.tpoint(*to));
+        from.strip_suffix("_REQ_EXECUTING").is_some_and(|start| to.strip_suffix("_REQ_COMPLETED") == Some(start))
+    });
+    let count: u64 = unanswered.map(|(_, stage)| stage.spread.count()).sum();
+    if count == 0 {
+        return None;
+    }
+    let has_queue = |(_, owner): &(String, &str)| objects::OwnerProperties::parse(owner).get("qid").is_some();
+    let condition = if trace.owners().iter().any(has_queue) { "owner.qid>0" } else { "qpair.qid>0" };
+    let recording = if condition.starts_with("owner") { "" } else { "-b RECORDING " };
+    Some(format!(
+        "{} went from EXECUTING to COMPLETED without an answer: those for asynchronous events, which wait by design, or ones \
+         that were given up; to leave admin queues out: {recording}--where '{condition}'",
+        counted(count, "request")
+    ))
 }

@@ -2,6 +2,8 @@
 
 use hdrhistogram::Histogram;
 
+/// The percentiles that are shown, and what each is called.
+pub(super) const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 /// Values that are kept as they are, whatever a histogram would take.
 const FEW: usize = 128;
 /// Decimal digits that the histogram keeps of a value.

@@ -5,9 +5,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
-use spdk_trace::{Object, ObjectName, Record, TickRate, Ticks};
+use spdk_trace::{ArgValue, Object, ObjectName, Record, TickRate, Ticks};
 
 use super::spread::Spread;
+use super::tail::Tail;
 use crate::trace::field::{Context, Field};
 
 /// One object's life, as far as it was traced.
@@ -21,7 +22,12 @@ pub(crate) struct Life {
     pub(crate) records: Vec<(u16, Ticks)>,
     /// The values that it is grouped by.
     pub(crate) group: Vec<Option<Box<str>>>,
+    /// Whose it is, where that was asked for.
+    pub(crate) owner: Owner,
 }
+
+/// Whose a life is: the place of the field in [`Question::owner`], and its value.
+type Owner = Option<(usize, Box<str>)>;
 
 /// What a table is about: objects that one tracepoint creates, of one group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,6 +49,8 @@ pub(crate) struct Times {
     pub(crate) whole: Spread,
     /// Objects whose last record in the trace is not one that ends objects.
     pub(crate) unfinished: u64,
+    /// The stages of the longest lives, where that was asked for.
+    pub(crate) tail: Tail,
 }
 
 /// The times of one stage.
@@ -60,9 +68,22 @@ impl Stage {
     }
 }
 
+/// What is to be found out of the objects of a trace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Question {
+    /// What they are grouped by.
+    pub(crate) by: Vec<Field>,
+    /// Whose each is, which is what the slowest are asked first: the first of these that it has.
+    pub(crate) owner: Vec<Field>,
+    /// How many of the longest lives are kept.
+    pub(crate) slowest: usize,
+    /// Whether it is wanted what the longest lives of each group spent their time on.
+    pub(crate) tails: bool,
+}
+
 /// Follows all objects of a trace.
 pub(crate) struct Tracker {
-    by: Vec<Field>,
+    question: Question,
     rate: TickRate,
     /// By prefix and id.
     live: HashMap<(char, u64), Life, RandomState>,
@@ -71,7 +92,6 @@ pub(crate) struct Tracker {
     times: HashMap<Subject, Times, RandomState>,
     /// The longest of the lives, the shortest of them on top.
     slowest: BinaryHeap<(Reverse<u64>, Reverse<ObjectName>, LifeBox)>,
-    keep_slowest: usize,
     /// Records of objects whose creation was not seen.
     pub(crate) unseen: u64,
 }
@@ -106,16 +126,15 @@ pub(crate) struct Latencies {
 }
 
 impl Tracker {
-    /// Groups by these fields and keeps the `keep_slowest` longest lives.
-    pub(crate) fn new(by: Vec<Field>, rate: TickRate, keep_slowest: usize) -> Self {
+    /// Answers that question.
+    pub(crate) fn new(question: Question, rate: TickRate) -> Self {
         Self {
-            by,
+            question,
             rate,
             live: HashMap::default(),
             ended: HashSet::default(),
             times: HashMap::default(),
             slowest: BinaryHeap::new(),
-            keep_slowest,
             unseen: 0,
         }
     }
@@ -143,28 +162,34 @@ impl Tracker {
         }
         let life = self.live.entry(key).or_insert_with(|| Life::new(name));
         if life.records.is_empty() {
-            life.group = vec![None; self.by.len()];
+            life.group = vec![None; self.question.by.len()];
         }
         life.records.push((record.tpoint.id, record.tsc));
-        for (i, (value, field)) in life.group.iter_mut().zip(&self.by).enumerate() {
-            if value.is_none() {
-                *value = field.value(record, context).map(|v| v.into_owned().into_boxed_str());
+        let value = |field: &Field| field.value(record, context).map(|v| v.into_owned().into_boxed_str());
+        let (inherited, inherited_owner) = inherited.unwrap_or_default();
+        for (i, (found, field)) in life.group.iter_mut().zip(&self.question.by).enumerate() {
+            if found.is_none() {
+                *found = value(field).or_else(|| inherited.get(i).cloned().flatten());
             }
-            if value.is_none() {
-                *value = inherited.get(i).cloned().flatten();
-            }
+        }
+        life.owner = life.owner.take().or(inherited_owner);
+        // Another record may have a better one.
+        let better = life.owner.as_ref().map_or(self.question.owner.len(), |(place, _)| *place);
+        let mut better = self.question.owner[..better].iter().enumerate();
+        if let Some(found) = better.find_map(|(place, field)| Some((place, value(field)?))) {
+            life.owner = Some(found);
         }
     }
 
-    /// What the object that the record names is grouped by: an I/O belongs to the connection of its request.
-    fn inherited(&self, record: &Record<'_>) -> Vec<Option<Box<str>>> {
-        if self.by.is_empty() {
-            return Vec::new();
+    /// What the object that the record names is grouped by, and whose it is: an I/O belongs to the connection of its request.
+    fn inherited(&self, record: &Record<'_>) -> Option<(Vec<Option<Box<str>>>, Owner)> {
+        if self.question.by.is_empty() && self.question.owner.is_empty() {
+            return None;
         }
-        let Some(arg) = record.related.and_then(|r| Some((r.name.prefix, r.arg?))) else { return Vec::new() };
-        let value = record.args.iter().nth(usize::from(arg.1)).map(|(_, value)| value);
-        let Some(spdk_trace::ArgValue::Int(id) | spdk_trace::ArgValue::Pointer(id)) = value else { return Vec::new() };
-        self.live.get(&(arg.0, id)).map(|life| life.group.clone()).unwrap_or_default()
+        let related = record.related?;
+        let (_, value) = record.args.iter().nth(usize::from(related.arg?))?;
+        let (ArgValue::Int(id) | ArgValue::Pointer(id)) = value else { return None };
+        self.live.get(&(related.name.prefix, id)).map(|life| (life.group.clone(), life.owner.clone()))
     }
 
     /// Counts a life's stages.
@@ -177,10 +202,12 @@ impl Tracker {
         let Some(&(first, _)) = life.records.first() else { return };
         let subject = Subject { group: life.group.clone(), prefix: life.name.prefix, first };
         let times = self.times.entry(subject).or_default();
-        for (before, pair) in (0..).zip(life.records.windows(2)) {
-            let [(from, began), (to, ended)] = [pair[0], pair[1]];
-            let stage = times.stages.entry((from, to)).or_default();
-            stage.spread.add(self.rate.nanos(Ticks(ended.0.saturating_sub(began.0))).0);
+        if self.question.tails && !life.unfinished {
+            times.tail.add(life, self.rate);
+        }
+        for (before, (tpoints, nanos)) in (0..).zip(life.stages(self.rate)) {
+            let stage = times.stages.entry(tpoints).or_default();
+            stage.spread.add(nanos);
             stage.before += before;
         }
         if life.unfinished {
@@ -191,11 +218,11 @@ impl Tracker {
     }
 
     fn keep(&mut self, life: Life) {
-        if self.keep_slowest == 0 {
+        if self.question.slowest == 0 {
             return;
         }
         let length = length(&life, self.rate);
-        if self.slowest.len() == self.keep_slowest {
+        if self.slowest.len() == self.question.slowest {
             // Of two equally long ones the earlier stays.
             if self.slowest.peek().is_some_and(|(Reverse(shortest), ..)| *shortest >= length) {
                 return;
@@ -231,7 +258,7 @@ impl Tracker {
 
 impl Life {
     fn new(name: ObjectName) -> Self {
-        Self { name, unfinished: false, records: Vec::new(), group: Vec::new() }
+        Self { name, unfinished: false, records: Vec::new(), group: Vec::new(), owner: None }
     }
 
     /// Times of its first and its last record.
@@ -239,10 +266,18 @@ impl Life {
         let time = |record: Option<&(u16, Ticks)>| record.map(|&(_, tsc)| tsc).unwrap_or_default();
         (time(self.records.first()), time(self.records.last()))
     }
+
+    /// Its stages: the tracepoints between which they lie, and the nanoseconds that they took.
+    pub(crate) fn stages(&self, rate: TickRate) -> impl Iterator<Item = ((u16, u16), u64)> {
+        self.records.windows(2).map(move |pair| {
+            let [(from, began), (to, ended)] = [pair[0], pair[1]];
+            ((from, to), rate.nanos(Ticks(ended.0.saturating_sub(began.0))).0)
+        })
+    }
 }
 
 /// From the first record to the last, in nanoseconds.
-fn length(life: &Life, rate: TickRate) -> u64 {
+pub(crate) fn length(life: &Life, rate: TickRate) -> u64 {
     let (first, last) = life.span();
     rate.nanos(Ticks(last.0.saturating_sub(first.0))).0
 }

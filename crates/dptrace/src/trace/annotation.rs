@@ -65,10 +65,25 @@ impl ReadBack {
 
     /// A property of the first object of that type.
     pub(crate) fn property(&self, object_type: &str, property: &str) -> Option<String> {
-        self.0.iter().find_map(|(arg, members)| {
+        self.of_type(object_type).find_map(|members| members.get(property).map(shown))
+    }
+
+    /// The properties of the first object of that type: numbers with their names, texts as they are.
+    pub(crate) fn identity(&self, object_type: &str) -> Option<String> {
+        let members = self.of_type(object_type).next()?.iter().filter(|(name, _)| *name != TYPE_MEMBER);
+        let values = members.map(|(name, value)| match value {
+            Value::String(_) => shown(value),
+            _ => format!("{}:{}", printable::text(name.as_bytes()), shown(value)),
+        });
+        Some(values.collect::<Vec<_>>().join(" "))
+    }
+
+    /// The objects of that type.
+    fn of_type(&self, object_type: &str) -> impl Iterator<Item = &Map<String, Value>> {
+        self.0.iter().filter_map(move |(arg, members)| {
             let members = members.as_object()?;
             let named = members.get(TYPE_MEMBER).and_then(Value::as_str).unwrap_or(arg);
-            if named == object_type { members.get(property).map(shown) } else { None }
+            (named == object_type).then_some(members)
         })
     }
 }

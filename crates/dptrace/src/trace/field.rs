@@ -6,6 +6,7 @@ use objects::{Annotator, ObjectSpec, OwnerProperties};
 use spdk_trace::{ArgValue, Object, Poller, Record, TickRate};
 
 use super::annotation::ReadBack;
+use super::identity::Identity;
 use crate::failure::usage;
 use crate::names;
 
@@ -27,6 +28,8 @@ pub(crate) enum Field {
     OwnerProperty(String),
     /// `SPEC.PROPERTY`.
     ObjectProperty(String, String),
+    /// `SPEC`: the object itself.
+    Identity(Identity),
 }
 
 /// The fields without a dot.
@@ -46,6 +49,9 @@ impl Field {
     pub(crate) fn parse(name: &str, specs: &[ObjectSpec]) -> anyhow::Result<Self> {
         if let Some((_, field)) = PLAIN.iter().find(|(plain, _)| *plain == name) {
             return Ok(field.clone());
+        }
+        if let Some(spec) = specs.iter().find(|spec| spec.name == name) {
+            return Ok(Self::Identity(Identity::of(spec)));
         }
         match name.split_once('.') {
             Some(("arg", arg)) if !arg.is_empty() => Ok(Self::Arg(arg.to_owned())),
@@ -75,6 +81,7 @@ impl Field {
             Self::Arg(name) => record.args.by_name(name).map(arg),
             Self::OwnerProperty(name) => OwnerProperties::parse(record.owner?).get(name).map(text),
             Self::ObjectProperty(spec, property) => object_property(record, context, spec, property),
+            Self::Identity(identity) => identity.value(record, context),
         }
     }
 
@@ -147,6 +154,7 @@ pub(crate) fn object_property<'a>(
 
 fn unknown(name: &str, specs: &[ObjectSpec]) -> anyhow::Error {
     let mut known: Vec<String> = PLAIN.iter().map(|(plain, _)| (*plain).to_owned()).collect();
+    known.extend(specs.iter().map(|spec| spec.name.clone()));
     known.push("arg.NAME".to_owned());
     known.extend(OwnerProperties::NAMES.iter().map(|p| format!("owner.{p}")));
     known.extend(specs.iter().flat_map(|s| s.properties.iter().map(|p| format!("{}.{}", s.name, p.name))));

@@ -11,7 +11,7 @@ use super::format::{self, Format, FormatName, Head, View};
 use super::list::{Lister, Look};
 use super::live::{Objects, Unknown};
 use super::reader::{Batch, HOLD, Pressure, Reader};
-use super::tell_problems;
+use super::warn_problems;
 use crate::application::Application;
 use crate::failure::note;
 use crate::input::FileSource;
@@ -95,7 +95,7 @@ pub(crate) fn follow(
     };
     objects.finish();
     lister.finish(format.as_mut(), output)?;
-    tell_problems(follower.problems());
+    warn_problems(follower.problems());
     tell_losses(&follower, lister.view.base, reader.finish());
     note(&format!("{why}: {} records shown of {} read", lister.shown, lister.read));
     Ok(())

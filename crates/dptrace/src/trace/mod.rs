@@ -6,6 +6,7 @@ pub(crate) mod field;
 pub(crate) mod filter;
 mod follow;
 pub(crate) mod format;
+mod identity;
 mod info;
 mod list;
 mod live;
@@ -159,14 +160,14 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let trace = &loaded.trace;
     let Understood { specs, annotator, mut filter } = args.understand(trace.tpoints(), trace.tick_rate())?;
     let annotator = with_owners(annotator, trace);
-    known_of(loaded, &specs, annotator.is_some()).tell_missing(filter.fields());
+    known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields());
     // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
     let mut output = Output::open(args.output.as_deref())?;
     let head = Head::of_trace(trace, args.format, &specs)?;
     let mut format = format::writer(args.format, &head);
     let shown = (trace, &head, annotator.as_ref());
     let listed = output.in_background(|output| list::list(shown, &mut filter, args.look(), format.as_mut(), output))?;
-    tell_problems(&listed.problems);
+    warn_problems(&listed.problems);
     if args.head == Some(0) || args.tail == Some(0) {
         return Ok(());
     }
@@ -236,7 +237,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         has_joins: follower.era().has_owners(),
         owners: follower.owners().all().map(|(_, owner)| owner.description.as_str()).collect(),
     };
-    known.tell_missing(filter.fields());
+    known.warn_missing(filter.fields());
     let application = Application::of(path);
     // Before any thread is started: they inherit it.
     let has_room = cpus::keep_off(application.pids().chain(live));
@@ -261,7 +262,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
 const TOLD_FINDINGS: usize = 20;
 
 /// Tells on standard error what could not be read.
-pub(crate) fn tell_problems(problems: &Problems) {
+pub(crate) fn warn_problems(problems: &Problems) {
     for finding in problems.iter().take(TOLD_FINDINGS) {
         note(&finding.to_string());
     }

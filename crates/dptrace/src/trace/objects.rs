@@ -9,6 +9,7 @@ use objects::{Annotator, BrokenLine, Lifetimes, ObjectSpec, built_in};
 use spdk_trace::TpointTable;
 
 use crate::failure::note;
+use crate::shell;
 use crate::specs::read_files;
 use crate::target::printable;
 use crate::user_file;
@@ -35,6 +36,13 @@ impl ObjectArgs {
     pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let recordings = self.recordings.iter().map(|path| ("the recording", path.as_path()));
         recordings.chain(self.objects.iter().map(|path| ("the file of object specs", path.as_path())))
+    }
+
+    /// The options that name these files, for a command that is printed to be pasted.
+    pub(crate) fn command_line(&self) -> String {
+        let recordings = self.recordings.iter().map(|path| ("-b", path));
+        let options = recordings.chain(self.objects.iter().map(|path| ("--objects", path)));
+        options.flat_map(|(option, path)| [" ".into(), option.into(), " ".into(), shell::word(path)]).collect()
     }
 
     /// The user's specs, and the built-in ones that they don't replace.

@@ -27,28 +27,31 @@ pub(crate) struct Known<'a> {
 
 impl Known<'_> {
     /// Says which of these fields no record has.
-    pub(crate) fn tell_missing<'f>(&self, fields: impl Iterator<Item = &'f Field>) {
-        let asked: BTreeSet<(&str, &str)> = fields
+    pub(crate) fn warn_missing<'f>(&self, fields: impl Iterator<Item = &'f Field>) {
+        let asked: BTreeSet<(&str, Option<&str>)> = fields
             .filter_map(|field| match field {
-                Field::ObjectProperty(spec, property) => Some((spec.as_str(), property.as_str())),
+                Field::ObjectProperty(spec, property) => Some((spec.as_str(), Some(property.as_str()))),
+                Field::Identity(identity) => Some((identity.spec.as_str(), None)),
                 _ => None,
             })
             .collect();
         for (spec, property) in asked {
-            if let Some(why) = self.why_missing(spec) {
-                note(&format!("{why}, so no record has {spec}.{property}{}", self.instead()));
+            // Without a recording an object is known by its address, or by its description where it is an owner.
+            if let Some(why) = self.why_missing(spec, property.is_some()) {
+                let field = property.map_or_else(|| spec.to_owned(), |property| format!("{spec}.{property}"));
+                note(&format!("{why}, so no record has {field}{}", self.instead()));
             }
         }
     }
 
-    fn why_missing(&self, name: &str) -> Option<String> {
+    fn why_missing(&self, name: &str, needs_recording: bool) -> Option<String> {
         let spec = self.specs.iter().find(|spec| spec.name == name)?;
         let points = |arg: &String| spec.tracepoint_args.contains(arg);
-        let is_owner = self.has_joins && !spec.owner.is_empty();
+        let is_owner = (self.has_joins || !needs_recording && self.has_owners) && !spec.owner.is_empty();
         if !is_owner && !self.tpoints.all().iter().any(|tpoint| tpoint.args.iter().any(|arg| points(&arg.name))) {
             return Some(format!("no tracepoint of this trace has an argument that points to a {name}"));
         }
-        (!self.has_recording).then(|| format!("there is no recording (-b) that names a {name}"))
+        (needs_recording && !self.has_recording).then(|| format!("there is no recording (-b) that names a {name}"))
     }
 
     fn instead(&self) -> String {

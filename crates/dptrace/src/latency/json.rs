@@ -1,0 +1,34 @@
+//! The tables for programs: an object a line.
+
+use std::fmt::Write as _;
+
+use super::names::{Names, micros, quoted};
+use super::spread::{QUANTILES, Spread};
+use super::stages::{Latencies, Subject};
+use super::tables::in_order;
+
+/// Each stage and each whole.
+pub(super) fn stages(latencies: &Latencies, names: &Names<'_>) -> String {
+    let mut text = String::new();
+    for (subject, times) in &latencies.subjects {
+        for ((from, to), stage) in in_order(times) {
+            let head =
+                format!("\"stage\":{{\"from\":{},\"to\":{}}}", quoted(names.tpoint(*from)), quoted(names.tpoint(*to)));
+            line(&mut text, &head, subject, &stage.spread, names, "");
+        }
+        let unfinished = format!(",\"unfinished\":{}", times.unfinished);
+        line(&mut text, "\"stage\":\"whole\"", subject, &times.whole, names, &unfinished);
+    }
+    text
+}
+
+fn line(text: &mut String, head: &str, subject: &Subject, spread: &Spread, names: &Names<'_>, tail: &str) {
+    let first = quoted(names.tpoint(subject.first));
+    let _ = write!(text, "{{{head},\"object\":{},\"first\":{first}", quoted(&subject.prefix.to_string()));
+    text.push_str(&names.json_group(&subject.group));
+    let _ = write!(text, ",\"count\":{},\"mean_us\":{}", spread.count(), micros(spread.mean()));
+    for (name, quantile) in QUANTILES {
+        let _ = write!(text, ",\"{}_us\":{}", name.replace('.', "_"), micros(spread.quantile(quantile)));
+    }
+    let _ = writeln!(text, ",\"max_us\":{}{tail}}}", micros(spread.max()));
+}

@@ -1,0 +1,103 @@
+//! `--slowest`: the longest lives: whose, when, where they took so long, and how to see more.
+
+use std::fmt::Write as _;
+
+use screen::{HEAD, LARGEST, NAME};
+
+use super::names::{Names, micros, quoted};
+use super::stages::{Latencies, Life};
+use super::tables::TIME_WIDTH;
+use super::tail::largest;
+use crate::shell;
+
+/// The longest lives with all their records.
+pub(super) fn text(latencies: &Latencies, names: &Names<'_>) -> String {
+    let mut text = String::new();
+    for (i, life) in latencies.slowest.iter().enumerate() {
+        text.push('\n');
+        slow(&mut text, i + 1, life, names);
+    }
+    text
+}
+
+/// The command that lists a life.
+fn command(life: &Life, names: &Names<'_>) -> String {
+    let object = life.name.to_string();
+    let object = shell::word(&object);
+    match &names.command {
+        Some(command) => format!("{command} --object {object}"),
+        None => format!("dptrace trace --object {object} (with the same standard input)"),
+    }
+}
+
+fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
+    let screen = names.screen;
+    let (first, last) = life.span();
+    let state = if life.unfinished { ", unfinished" } else { "" };
+    let groups = names.group(&life.group).fold(String::new(), |text, group| text + ", " + &group);
+    let took = if screen.is_terminal() {
+        names.time(names.nanos(first, last))
+    } else {
+        format!("{} us", micros(names.nanos(first, last)))
+    };
+    let title = format!("slowest {rank}: {}, {took}{state}{groups}", life.name);
+    let mut push = |line: String| text.extend([&screen.cut(&line), "\n"]);
+    push(screen.paint(HEAD, title).to_string());
+    if let Some((_, owner)) = &life.owner {
+        push(format!("  whose: {}", screen.paint(NAME, owner)));
+    }
+    let most = largest(life.stages(names.rate));
+    if let Some(most) = most {
+        let slow_stage = screen.paint(LARGEST, format!("{} {:.1}%", names.stage(most.stage), most.share * 100.0));
+        push(format!("  where: {slow_stage}"));
+    }
+    push(format!("  when:  {} us in the trace", micros(names.nanos(names.base, first))));
+    // Not cut, since it is to be pasted.
+    let _ = writeln!(text, "  show:  {}", command(life, names));
+    records(text, life, names, most.map(|most| most.stage));
+}
+
+fn records(text: &mut String, life: &Life, names: &Names<'_>, most: Option<(u16, u16)>) {
+    let (first, _) = life.span();
+    let head = format!("  {:<24} {:>TIME_WIDTH$} {:>TIME_WIDTH$}", "tracepoint", "at (us)", "took (us)");
+    let _ = writeln!(text, "{}", names.screen.paint(HEAD, head));
+    let mut before: Option<(u16, _)> = None;
+    for &(tpoint, tsc) in &life.records {
+        let at = micros(names.nanos(first, tsc));
+        let took = micros(names.nanos(before.map_or(first, |(_, tsc)| tsc), tsc));
+        let row = format!("  {:<24} {at:>TIME_WIDTH$} {took:>TIME_WIDTH$}", names.tpoint(tpoint));
+        let is_most = before.is_some_and(|(from, _)| Some((from, tpoint)) == most);
+        let style = if is_most { LARGEST } else { screen::Style::new() };
+        let _ = writeln!(text, "{}", names.screen.paint(style, row));
+        before = Some((tpoint, tsc));
+    }
+}
+
+/// An object a life.
+pub(super) fn json(latencies: &Latencies, names: &Names<'_>) -> String {
+    let mut text = String::new();
+    for (i, life) in latencies.slowest.iter().enumerate() {
+        json_slow(&mut text, i + 1, life, names);
+    }
+    text
+}
+
+fn json_slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
+    let (first, last) = life.span();
+    let nanos = |to| micros(names.nanos(first, to));
+    let stages = life.records.iter().map(|&(tpoint, tsc)| {
+        format!("{{\"tpoint\":{},\"tsc\":{},\"at_us\":{}}}", quoted(names.tpoint(tpoint)), tsc.0, nanos(tsc))
+    });
+    let stages = stages.collect::<Vec<_>>().join(",");
+    let object = quoted(&life.name.to_string());
+    let (whole, group) = (nanos(last), names.json_group(&life.group));
+    let state = if life.unfinished { ",\"unfinished\":true" } else { "" };
+    let _ = write!(text, "{{\"slowest\":{rank},\"object\":{object}{group},\"whole_us\":{whole}{state}");
+    let owner_text = life.owner.as_ref().map_or("null".to_owned(), |(_, owner)| quoted(owner));
+    let _ = write!(text, ",\"whose\":{owner_text},\"when_us\":{}", micros(names.nanos(names.base, first)));
+    if let Some(most) = largest(life.stages(names.rate)) {
+        let (from, to) = (quoted(names.tpoint(most.stage.0)), quoted(names.tpoint(most.stage.1)));
+        let _ = write!(text, ",\"where\":{{\"from\":{from},\"to\":{to},\"share\":{:.3}}}", most.share);
+    }
+    let _ = writeln!(text, ",\"show\":{},\"records\":[{stages}]}}", quoted(&command(life, names)));
+}

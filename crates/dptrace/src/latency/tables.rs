@@ -1,0 +1,199 @@
+//! Tables, one a group and object: a row a stage.
+
+use std::fmt::Write as _;
+
+use screen::{HEAD, LARGEST, NAME, columns, pad, shorten};
+
+use super::names::{Names, micros};
+use super::spread::{QUANTILES, Spread};
+use super::stages::{Latencies, Stage, Subject, Times};
+
+/// Columns of a time in microseconds with three decimals.
+pub(super) const TIME_WIDTH: usize = 12;
+/// Columns of a time with its unit, and the blank before it.
+pub(super) const SHORT_TIME: usize = 8;
+
+/// Tables, one a group and object.
+pub(super) fn tables(latencies: &Latencies, names: &Names<'_>) -> String {
+    let mut text = String::new();
+    for (i, (subject, times)) in latencies.subjects.iter().enumerate() {
+        if i > 0 {
+            text.push('\n');
+        }
+        match names.screen.width() {
+            None => table(&mut text, subject, times, names),
+            Some(width) => Fitted::new(times, names, width).write(&mut text, subject, times),
+        }
+    }
+    text
+}
+
+/// A subject's stages in the order in which they are passed.
+pub(super) fn in_order(times: &Times) -> Vec<(&(u16, u16), &Stage)> {
+    let mut stages: Vec<_> = times.stages.iter().collect();
+    stages.sort_by_key(|(tpoints, stage)| (stage.place(), **tpoints));
+    stages
+}
+
+fn title(subject: &Subject, times: &Times, names: &Names<'_>) -> String {
+    let objects = times.whole.count() + times.unfinished;
+    let s = if objects == 1 { "" } else { "s" };
+    let mut text = format!("{objects} object{s} {} from {}", subject.prefix, names.tpoint(subject.first));
+    if times.unfinished > 0 {
+        let _ = write!(text, " ({} unfinished)", times.unfinished);
+    }
+    text
+}
+
+fn table(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>) {
+    text.push_str(&title(subject, times, names));
+    names.group(&subject.group).for_each(|group| text.extend([", ", &group]));
+    text.push('\n');
+    let stages = in_order(times);
+    let width = stages.iter().map(|(tpoints, _)| names.stage(**tpoints).chars().count()).max().unwrap_or(0).max(12);
+    let _ = write!(text, "  {:<width$} {:>9} {:>6} {:>TIME_WIDTH$}", "stage (us)", "count", "share", "mean");
+    for (name, _) in QUANTILES {
+        let _ = write!(text, " {name:>TIME_WIDTH$}");
+    }
+    let _ = writeln!(text, " {:>TIME_WIDTH$}", "max");
+    let total: u128 = stages.iter().map(|(_, stage)| stage.spread.sum()).sum();
+    for (tpoints, stage) in &stages {
+        row(text, &names.stage(**tpoints), width, &stage.spread, Some(total));
+    }
+    if times.whole.count() > 0 {
+        row(text, "whole", width, &times.whole, None);
+    }
+}
+
+fn share(spread: &Spread, total: u128) -> String {
+    if total == 0 { String::new() } else { format!("{:.1}%", spread.sum() as f64 * 100.0 / total as f64) }
+}
+
+fn row(text: &mut String, label: &str, width: usize, spread: &Spread, total: Option<u128>) {
+    let share = total.map_or_else(String::new, |total| share(spread, total));
+    let _ = write!(text, "  {label:<width$} {:>9} {share:>6} {:>TIME_WIDTH$}", spread.count(), micros(spread.mean()));
+    for (_, quantile) in QUANTILES {
+        let _ = write!(text, " {:>TIME_WIDTH$}", micros(spread.quantile(quantile)));
+    }
+    let _ = writeln!(text, " {:>TIME_WIDTH$}", micros(spread.max()));
+}
+
+/// A column of times.
+type Column = (&'static str, fn(&Spread) -> u64);
+
+/// The columns of a table on a terminal, the most important first: where there is no room for all, the last are left out.
+const COLUMNS: [Column; 6] = [
+    ("max", Spread::max),
+    ("p99", |spread| spread.quantile(0.99)),
+    ("p50", |spread| spread.quantile(0.5)),
+    ("mean", Spread::mean),
+    ("p90", |spread| spread.quantile(0.9)),
+    ("p99.9", |spread| spread.quantile(0.999)),
+];
+/// The order in which they stand.
+const ORDER: [&str; 6] = ["mean", "p50", "p90", "p99", "p99.9", "max"];
+/// How many there are in any case.
+const LEAST_COLUMNS: usize = 3;
+/// Columns of `100.0%`, and the blank before it.
+const SHARE_WIDTH: usize = 7;
+
+/// A table that fits a terminal.
+struct Fitted<'a> {
+    names: &'a Names<'a>,
+    /// What is left out of the names of tracepoints.
+    start: &'a str,
+    label: usize,
+    count: usize,
+    columns: Vec<Column>,
+}
+
+impl<'a> Fitted<'a> {
+    fn new(times: &Times, names: &'a Names<'a>, width: usize) -> Self {
+        let stages = || times.stages.keys().copied();
+        let longest =
+            |start: usize| stages().map(|stage| columns(&label(names, stage, start))).max().unwrap_or(0).max(12);
+        let counts = stages_counts(times).map(|count| count.to_string().len()).max().unwrap_or(0).max("count".len());
+        let room = width.saturating_sub("  ".len() + 1 + counts + SHARE_WIDTH);
+        let whole = room >= longest(0) + COLUMNS.len() * SHORT_TIME;
+        let start = if whole { "" } else { names.common_start(stages()) };
+        let wanted = longest(start.len()).max(columns(&head(start)));
+        let shown = (room.saturating_sub(wanted) / SHORT_TIME).clamp(LEAST_COLUMNS, COLUMNS.len());
+        let mut columns = COLUMNS[..shown].to_vec();
+        columns.sort_by_key(|(name, _)| ORDER.iter().position(|it| it == name));
+        Self { names, start, label: wanted.min(room.saturating_sub(shown * SHORT_TIME)), count: counts, columns }
+    }
+
+    fn write(&self, text: &mut String, subject: &Subject, times: &Times) {
+        let screen = self.names.screen;
+        self.title(text, subject, times);
+        let head = head(self.start);
+        let count = self.count + 1;
+        let mut line =
+            format!("  {}{:>count$}{:>SHARE_WIDTH$}", pad(&shorten(&head, self.label), self.label), "count", "share");
+        for (name, _) in &self.columns {
+            let _ = write!(line, "{name:>SHORT_TIME$}");
+        }
+        self.line(text, &screen.paint(HEAD, line).to_string());
+        let stages = in_order(times);
+        let total: u128 = stages.iter().map(|(_, stage)| stage.spread.sum()).sum();
+        let most = stages.iter().map(|(_, stage)| stage.spread.sum()).max();
+        for (tpoints, stage) in &stages {
+            let row =
+                self.row(&label(self.names, **tpoints, self.start.len()), &stage.spread, &share(&stage.spread, total));
+            let is_most = stages.len() > 1 && Some(stage.spread.sum()) == most;
+            let row = if is_most { screen.paint(LARGEST, row).to_string() } else { row };
+            self.line(text, &row);
+        }
+        if times.whole.count() > 0 {
+            self.line(text, &screen.paint(HEAD, self.row("whole", &times.whole, "")).to_string());
+        }
+    }
+
+    /// The title with its groups, on lines of their own where they don't fit beside it.
+    fn title(&self, text: &mut String, subject: &Subject, times: &Times) {
+        let screen = self.names.screen;
+        let title = title(subject, times, self.names);
+        let groups: Vec<_> = self.names.group(&subject.group).collect();
+        let together = groups.iter().fold(columns(&title), |sum, group| sum + ", ".len() + columns(group));
+        let separator = if screen.width().is_some_and(|width| together <= width) { ", " } else { "\n  " };
+        let mut lines = screen.paint(HEAD, title).to_string();
+        for group in groups {
+            lines.push_str(separator);
+            lines.push_str(&screen.paint(NAME, group).to_string());
+        }
+        lines.lines().for_each(|line| self.line(text, line));
+    }
+
+    fn row(&self, label: &str, spread: &Spread, share: &str) -> String {
+        let count = self.count + 1;
+        let mut row = format!(
+            "  {}{:>count$}{share:>SHARE_WIDTH$}",
+            pad(&shorten(label, self.label), self.label),
+            spread.count()
+        );
+        for (_, value) in &self.columns {
+            let _ = write!(row, "{:>SHORT_TIME$}", screen::time(value(spread)));
+        }
+        row
+    }
+
+    fn line(&self, text: &mut String, line: &str) {
+        text.push_str(&self.names.screen.cut(line));
+        text.push('\n');
+    }
+}
+
+/// What the first column is called.
+fn head(start: &str) -> String {
+    if start.is_empty() { "stage".to_owned() } else { format!("stage ({start}...)") }
+}
+
+/// The counts of all rows.
+fn stages_counts(times: &Times) -> impl Iterator<Item = u64> {
+    times.stages.values().map(|stage| stage.spread.count()).chain([times.whole.count()])
+}
+
+/// A stage's name without the first bytes of its tracepoints' names.
+fn label(names: &Names<'_>, (from, to): (u16, u16), start: usize) -> String {
+    format!("{} -> {}", &names.tpoint(from)[start..], &names.tpoint(to)[start..])
+}

@@ -1,0 +1,58 @@
+//! The program on a terminal of some width.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// Long enough for anything that ends at all.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What the program prints on a terminal of that many columns, and whether it succeeded. Its standard error is a pipe that
+/// nobody reads.
+pub(crate) fn on_terminal<S: AsRef<OsStr>>(columns: u16, environment: &[(&str, &str)], args: &[S]) -> (String, bool) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&terminal).expect("ours");
+    unlockpt(&terminal).expect("unlocked");
+    tcsetwinsize(&terminal, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).expect("a size");
+    let name = ptsname(&terminal, Vec::new()).expect("a name");
+    let other_end =
+        File::options().read(true).write(true).open(name.to_str().expect("a name of ASCII")).expect("opened");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
+    for unset in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LC_ALL", "LC_CTYPE"] {
+        command.env_remove(unset);
+    }
+    command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").envs(environment.iter().copied());
+    command.args(args).stdin(Stdio::null()).stdout(other_end).stderr(Stdio::null());
+    let mut child = command.spawn().expect("started");
+    // It holds the terminal's other end, and reading would never end.
+    drop(command);
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // Ends with EIO when the other end is closed (pty(7)).
+        let _ = File::from(terminal).read_to_end(&mut bytes);
+        let _ = send.send(bytes);
+    });
+    let bytes = receive.recv_timeout(PATIENCE).inspect_err(|_| drop(child.kill())).expect("it ends");
+    let succeeded = child.wait().expect("waited for").success();
+    // The terminal makes these of line ends (termios(3), ONLCR).
+    (String::from_utf8(bytes).expect("output is UTF-8").replace("\r\n", "\n"), succeeded)
+}
+
+/// The columns that the longest line takes. A character is a column in all that these tests print.
+pub(crate) fn widest(text: &str) -> usize {
+    text.lines().map(|line| without_styles(line).chars().count()).max().unwrap_or(0)
+}
+
+/// The text without styles (ECMA-48, SGR).
+pub(crate) fn without_styles(text: &str) -> String {
+    let mut pieces = text.split('\u{1b}');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |plain, piece| plain + piece.split_once('m').map_or(piece, |(_, rest)| rest))
+}
