@@ -15,14 +15,14 @@ pub(crate) type MapId = usize;
 
 /// An expression with its type.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Ex {
+pub(crate) struct Expr {
     pub(crate) ty: Ty,
-    pub(crate) kind: ExKind,
+    pub(crate) kind: ExprKind,
     pub(crate) span: Span,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum ExKind {
+pub(crate) enum ExprKind {
     /// Wrong, and told.
     Error,
     Int(u64),
@@ -30,60 +30,60 @@ pub(crate) enum ExKind {
     Var(VarId),
     MapGet {
         map: MapId,
-        key: Box<Ex>,
+        key: Box<Expr>,
     },
     /// All CPUs' values as one number.
     AggGet {
         map: MapId,
-        key: Box<Ex>,
+        key: Box<Expr>,
     },
-    Neg(Box<Ex>),
-    Not(Box<Ex>),
-    BitNot(Box<Ex>),
+    Neg(Box<Expr>),
+    Not(Box<Expr>),
+    BitNot(Box<Expr>),
     /// Of two numbers or pointers; `signed` says which kind of division, shift and comparison.
     Binary {
         op: BinaryOp,
-        left: Box<Ex>,
-        right: Box<Ex>,
+        left: Box<Expr>,
+        right: Box<Expr>,
         signed: bool,
     },
     /// Whether two values in memory are equal: strings, arrays, tuples. `left` and `right` have types of one form.
-    Same {
-        left: Box<Ex>,
-        right: Box<Ex>,
+    MemEq {
+        left: Box<Expr>,
+        right: Box<Expr>,
         negate: bool,
     },
     /// Whether the first `count` bytes of two strings differ.
     StrnCmp {
-        left: Box<Ex>,
-        right: Box<Ex>,
+        left: Box<Expr>,
+        right: Box<Expr>,
         count: u32,
     },
     Cond {
-        cond: Box<Ex>,
-        then: Box<Ex>,
-        otherwise: Box<Ex>,
+        cond: Box<Expr>,
+        then: Box<Expr>,
+        otherwise: Box<Expr>,
     },
     /// `a ?: b` of two numbers: the first unless it is 0.
-    OrElse(Box<Ex>, Box<Ex>),
+    Elvis(Box<Expr>, Box<Expr>),
     /// To the type of this expression, from one number to another.
-    Convert(Box<Ex>),
+    Convert(Box<Expr>),
     /// The low bytes of memory (an array) as a number, or a number as an array.
-    Reinterpret(Box<Ex>),
+    Reinterpret(Box<Expr>),
     /// A number at an address.
     Load {
-        addr: Box<Ex>,
+        addr: Box<Expr>,
         space: Space,
         bits: Option<BitAccess>,
     },
     /// A value in memory at an address: not read before it is used.
-    At {
-        addr: Box<Ex>,
+    MemRef {
+        addr: Box<Expr>,
         space: Space,
     },
     /// A part of a value in our own memory, `offset` bytes into it.
-    Part {
-        base: Box<Ex>,
+    Subobject {
+        base: Box<Expr>,
         offset: u32,
         bits: Option<BitAccess>,
     },
@@ -93,12 +93,12 @@ pub(crate) enum ExKind {
     MapAddr(MapId),
     /// An element of an array in our own memory.
     Elem {
-        base: Box<Ex>,
-        index: Box<Ex>,
+        base: Box<Expr>,
+        index: Box<Expr>,
     },
     /// An index of an array with so many elements; one that it does not have is told, and stays as it is.
     Index {
-        index: Box<Ex>,
+        index: Box<Expr>,
         count: u32,
     },
     /// So many bytes of the context, read directly.
@@ -117,10 +117,10 @@ pub(crate) enum ExKind {
         relative: bool,
     },
     UsdtArg(Box<ArgSpec>),
-    Tuple(Vec<Ex>),
+    Tuple(Vec<Expr>),
     Block {
-        stmts: Vec<St>,
-        value: Box<Ex>,
+        stmts: Vec<Stmt>,
+        value: Box<Expr>,
     },
     /// `++` and `--`: adds `by`; the value is the one before where `post`.
     StepVar {
@@ -130,25 +130,25 @@ pub(crate) enum ExKind {
     },
     StepMap {
         map: MapId,
-        key: Box<Ex>,
+        key: Box<Expr>,
         by: i64,
         post: bool,
     },
-    Fun(Fun, Vec<Ex>),
+    Intrinsic(Intrinsic, Vec<Expr>),
     HasKey {
         map: MapId,
-        key: Box<Ex>,
+        key: Box<Expr>,
     },
     Delete {
         map: MapId,
-        key: Box<Ex>,
+        key: Box<Expr>,
     },
     Len(MapId),
 }
 
 /// What is worked out at run time by a helper or a piece of code of its own. Arguments are those of the expression.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fun {
+pub(crate) enum Intrinsic {
     Pid,
     Tid,
     /// Process and thread in one word, as the kernel gives them.
@@ -198,46 +198,46 @@ pub(crate) enum Fun {
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum St {
+pub(crate) enum Stmt {
     /// For its effect.
-    Expr(Ex),
+    Expr(Expr),
     SetVar {
         var: VarId,
-        value: Ex,
+        value: Expr,
     },
     SetMap {
         map: MapId,
-        key: Ex,
-        value: Ex,
+        key: Expr,
+        value: Expr,
         span: Span,
     },
     /// `@map[key] = count()` and the like. The agg is the map's.
     Aggregate {
         map: MapId,
-        key: Ex,
-        args: Vec<Ex>,
+        key: Expr,
+        args: Vec<Expr>,
         span: Span,
     },
     If {
-        cond: Ex,
-        then: Vec<St>,
-        otherwise: Vec<St>,
+        cond: Expr,
+        then: Vec<Stmt>,
+        otherwise: Vec<Stmt>,
     },
     While {
-        cond: Ex,
-        body: Vec<St>,
+        cond: Expr,
+        body: Vec<Stmt>,
     },
     Range {
         var: VarId,
-        start: Ex,
-        end: Ex,
-        body: Vec<St>,
+        start: Expr,
+        end: Expr,
+        body: Vec<Stmt>,
     },
     /// The variable is a tuple of key and value.
     EachKey {
         var: VarId,
         map: MapId,
-        body: Vec<St>,
+        body: Vec<Stmt>,
     },
     Break,
     Continue,
@@ -245,40 +245,40 @@ pub(crate) enum St {
     /// Sends an event. The arguments' types are the fields'.
     Event {
         action: usize,
-        args: Vec<Ex>,
+        args: Vec<Expr>,
     },
     /// `debugf`: a format of the kernel's, with its end.
     TracePipe {
         format: Vec<u8>,
-        args: Vec<Ex>,
+        args: Vec<Expr>,
     },
     /// `join(argv)`: an event of strings that pointers point to, up to a null pointer.
     Join {
         action: usize,
-        argv: Ex,
+        argv: Expr,
         space: Space,
     },
     /// An unrolled loop: a list of statements for each turn. `break` leaves all of them, `continue` goes to the next one.
-    Unrolled(Vec<Vec<St>>),
+    Unrolled(Vec<Vec<Stmt>>),
 }
 
-impl Ex {
-    pub(crate) fn new(ty: Ty, kind: ExKind, span: Span) -> Self {
+impl Expr {
+    pub(crate) fn new(ty: Ty, kind: ExprKind, span: Span) -> Self {
         Self { ty, kind, span }
     }
 
     pub(crate) fn error(span: Span) -> Self {
-        Self::new(Ty::Unknown, ExKind::Error, span)
+        Self::new(Ty::Unknown, ExprKind::Error, span)
     }
 
     pub(crate) fn int(value: u64, ty: Ty, span: Span) -> Self {
-        Self::new(ty, ExKind::Int(value), span)
+        Self::new(ty, ExprKind::Int(value), span)
     }
 
     /// Its value, if it is a constant.
     pub(crate) fn constant(&self) -> Option<u64> {
         match self.kind {
-            ExKind::Int(value) => Some(value),
+            ExprKind::Int(value) => Some(value),
             _ => None,
         }
     }
@@ -287,16 +287,16 @@ impl Ex {
     pub(crate) fn offset(self, offset: u64, ty: Ty) -> Self {
         let span = self.span;
         match self.kind {
-            ExKind::Int(value) => Self::int(value.wrapping_add(offset), ty, span),
+            ExprKind::Int(value) => Self::int(value.wrapping_add(offset), ty, span),
             _ if offset == 0 => Self { ty, ..self },
-            ExKind::Binary { op: BinaryOp::Add, left, right, signed } if right.constant().is_some() => {
+            ExprKind::Binary { op: BinaryOp::Add, left, right, signed } if right.constant().is_some() => {
                 let sum = right.constant().unwrap_or(0).wrapping_add(offset);
                 let right = Box::new(Self::int(sum, super::ty::U64, span));
-                Self::new(ty, ExKind::Binary { op: BinaryOp::Add, left, right, signed }, span)
+                Self::new(ty, ExprKind::Binary { op: BinaryOp::Add, left, right, signed }, span)
             }
             _ => {
                 let right = Box::new(Self::int(offset, super::ty::U64, span));
-                let kind = ExKind::Binary { op: BinaryOp::Add, left: Box::new(self), right, signed: false };
+                let kind = ExprKind::Binary { op: BinaryOp::Add, left: Box::new(self), right, signed: false };
                 Self::new(ty, kind, span)
             }
         }
@@ -305,7 +305,7 @@ impl Ex {
     /// Whether it is the text of a field of a C struct of our own, behind whose end anything may be.
     pub(crate) fn is_text_of_struct(&self) -> bool {
         let of_struct = |base: &Self| matches!(base.ty, Ty::C { .. });
-        matches!((&self.kind, &self.ty), (ExKind::Part { base, .. }, Ty::Str(_)) if of_struct(base))
+        matches!((&self.kind, &self.ty), (ExprKind::Subobject { base, .. }, Ty::Str(_)) if of_struct(base))
     }
 
     /// Whether the expression can leave the program, loop or send events, so that it must not stand between reserving
@@ -313,7 +313,10 @@ impl Ex {
     pub(crate) fn is_complex(&self) -> bool {
         let mut complex = false;
         self.walk(&mut |ex| {
-            complex |= matches!(ex.kind, ExKind::Block { .. } | ExKind::Fun(Fun::Contains, _) | ExKind::Len(_));
+            complex |= matches!(
+                ex.kind,
+                ExprKind::Block { .. } | ExprKind::Intrinsic(Intrinsic::Contains, _) | ExprKind::Len(_)
+            );
         });
         complex
     }
@@ -322,35 +325,35 @@ impl Ex {
     pub(crate) fn walk(&self, look: &mut impl FnMut(&Self)) {
         look(self);
         match &self.kind {
-            ExKind::MapGet { key: one, .. }
-            | ExKind::AggGet { key: one, .. }
-            | ExKind::Neg(one)
-            | ExKind::Not(one)
-            | ExKind::BitNot(one)
-            | ExKind::Convert(one)
-            | ExKind::Reinterpret(one)
-            | ExKind::Index { index: one, .. }
-            | ExKind::Load { addr: one, .. }
-            | ExKind::At { addr: one, .. }
-            | ExKind::Part { base: one, .. }
-            | ExKind::StepMap { key: one, .. }
-            | ExKind::HasKey { key: one, .. }
-            | ExKind::Delete { key: one, .. }
-            | ExKind::Block { value: one, .. } => one.walk(look),
-            ExKind::Binary { left, right, .. }
-            | ExKind::Same { left, right, .. }
-            | ExKind::StrnCmp { left, right, .. }
-            | ExKind::OrElse(left, right)
-            | ExKind::Elem { base: left, index: right } => {
+            ExprKind::MapGet { key: one, .. }
+            | ExprKind::AggGet { key: one, .. }
+            | ExprKind::Neg(one)
+            | ExprKind::Not(one)
+            | ExprKind::BitNot(one)
+            | ExprKind::Convert(one)
+            | ExprKind::Reinterpret(one)
+            | ExprKind::Index { index: one, .. }
+            | ExprKind::Load { addr: one, .. }
+            | ExprKind::MemRef { addr: one, .. }
+            | ExprKind::Subobject { base: one, .. }
+            | ExprKind::StepMap { key: one, .. }
+            | ExprKind::HasKey { key: one, .. }
+            | ExprKind::Delete { key: one, .. }
+            | ExprKind::Block { value: one, .. } => one.walk(look),
+            ExprKind::Binary { left, right, .. }
+            | ExprKind::MemEq { left, right, .. }
+            | ExprKind::StrnCmp { left, right, .. }
+            | ExprKind::Elvis(left, right)
+            | ExprKind::Elem { base: left, index: right } => {
                 left.walk(look);
                 right.walk(look);
             }
-            ExKind::Cond { cond, then, otherwise } => {
+            ExprKind::Cond { cond, then, otherwise } => {
                 cond.walk(look);
                 then.walk(look);
                 otherwise.walk(look);
             }
-            ExKind::Tuple(all) | ExKind::Fun(_, all) => all.iter().for_each(|one| one.walk(look)),
+            ExprKind::Tuple(all) | ExprKind::Intrinsic(_, all) => all.iter().for_each(|one| one.walk(look)),
             _ => {}
         }
     }

@@ -32,13 +32,13 @@ mod hir;
 mod internal;
 pub mod language;
 mod map;
-mod mentions;
 mod probe;
 mod process;
 mod resolve;
 mod settings;
 mod ty;
 mod types;
+mod used_builtins;
 
 pub use bt_abi::Script;
 pub use compile::{Compiled, compile};

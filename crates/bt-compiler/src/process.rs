@@ -38,7 +38,7 @@ pub(crate) fn threads(inputs: &Inputs<'_>) -> Option<ThreadsOf> {
 }
 
 /// The process that the kernel is to limit user probes to. It can't follow forks.
-pub(crate) fn of_uprobes(inputs: &Inputs<'_>) -> Option<u32> {
+pub(crate) fn uprobe_pid(inputs: &Inputs<'_>) -> Option<u32> {
     let follows = inputs.facts.traced().is_some_and(|it| it.follows_forks);
     inputs.facts.pid().filter(|_| !follows)
 }

@@ -1,17 +1,17 @@
 //! Fields, elements, and what pointers point to.
 
 use bt_lang::Span;
-use bt_lang::ast::{BinaryOp, Expr, ExprKind, Name, ProbeKind};
+use bt_lang::ast::{self, BinaryOp, Name, ProbeKind};
 use typeinfo::{Field, TypeKind, TypeRef};
 
 use super::Check;
 use super::ops::arithmetic;
-use crate::hir::{Ex, ExKind};
+use crate::hir::{Expr, ExprKind};
 use crate::ty::{Space, Ty, U64};
 
 impl Check<'_, '_> {
     /// `*pointer`
-    pub(super) fn deref(&mut self, operand: &Expr, span: Span) -> Ex {
+    pub(super) fn deref(&mut self, operand: &ast::Expr, span: Span) -> Expr {
         let pointer = self.expr(operand);
         match pointer.ty {
             Ty::Ptr { to, space } => self.read(pointer, to, space, span),
@@ -23,7 +23,7 @@ impl Check<'_, '_> {
             // bpftrace reads 8 bytes where a number is followed.
             Ty::Int { .. } => {
                 let space = self.space_of(&pointer);
-                Ex::new(U64, ExKind::Load { addr: Box::new(pointer), space, bits: None }, span)
+                Expr::new(U64, ExprKind::Load { addr: Box::new(pointer), space, bits: None }, span)
             }
             ref ty => {
                 let name = self.type_name(ty);
@@ -33,27 +33,27 @@ impl Check<'_, '_> {
     }
 
     /// `&$variable`, where its value is, and `&@map`, which is the map itself: nothing is behind that for a script.
-    pub(super) fn address_of(&mut self, operand: &Expr, span: Span) -> Ex {
-        if let ExprKind::Map(map) = &operand.kind {
+    pub(super) fn address_of(&mut self, operand: &ast::Expr, span: Span) -> Expr {
+        if let ast::ExprKind::Map(map) = &operand.kind {
             let id = self.map_id(&map.name.text, map.name.span);
             self.require_map(id, operand.span);
-            return Ex::new(Ty::Ptr { to: TypeRef::VOID, space: Space::Kernel }, ExKind::MapAddr(id), span);
+            return Expr::new(Ty::Ptr { to: TypeRef::VOID, space: Space::Kernel }, ExprKind::MapAddr(id), span);
         }
         let value = self.expr(operand);
         let kind = match value.kind {
-            ExKind::Error => return value,
-            ExKind::Var(var) => ExKind::VarAddr(var),
+            ExprKind::Error => return value,
+            ExprKind::Var(var) => ExprKind::VarAddr(var),
             _ => return self.wrong(span, "the & operator can only be used with variables and maps"),
         };
         let ty = match self.c_of(&value.ty) {
             Some(to) => Ty::Ptr { to, space: Space::Kernel },
             None => Ty::Ref(Box::new(value.ty)),
         };
-        Ex::new(ty, kind, span)
+        Expr::new(ty, kind, span)
     }
 
     /// Whose memory a number that is used as an address is of.
-    pub(super) fn space_of(&self, address: &Ex) -> Space {
+    pub(super) fn space_of(&self, address: &Expr) -> Space {
         match address.ty {
             Ty::Ptr { space, .. } => space,
             Ty::Ref(_) => Space::Kernel,
@@ -62,12 +62,12 @@ impl Check<'_, '_> {
     }
 
     /// What is at an address: read at once if it is a number, when it is used otherwise.
-    pub(super) fn read(&mut self, addr: Ex, ty: TypeRef, space: Space, span: Span) -> Ex {
+    pub(super) fn read(&mut self, addr: Expr, ty: TypeRef, space: Space, span: Span) -> Expr {
         let ty = self.ty_in(ty, space);
         self.read_as(addr, ty, space, span)
     }
 
-    pub(super) fn read_as(&mut self, addr: Ex, ty: Ty, space: Space, span: Span) -> Ex {
+    pub(super) fn read_as(&mut self, addr: Expr, ty: Ty, space: Space, span: Span) -> Expr {
         let addr = Box::new(addr);
         match &ty {
             Ty::Unknown => self.wrong(span, "a value of this type can't be read"),
@@ -76,14 +76,14 @@ impl Check<'_, '_> {
                 "can't dereference a pointer to void",
                 "cast it to a pointer to a type that has a size: (uint64 *)$p",
             ),
-            ty if ty.is_scalar() => Ex::new(ty.clone(), ExKind::Load { addr, space, bits: None }, span),
-            _ => Ex::new(ty, ExKind::At { addr, space }, span),
+            ty if ty.is_scalar() => Expr::new(ty.clone(), ExprKind::Load { addr, space, bits: None }, span),
+            _ => Expr::new(ty, ExprKind::MemRef { addr, space }, span),
         }
     }
 
     /// `base.name` and `base->name`; a pointer is followed.
-    pub(super) fn field(&mut self, base: &Expr, name: &Name, span: Span) -> Ex {
-        if let ExprKind::Ident(word) = &base.kind
+    pub(super) fn field(&mut self, base: &ast::Expr, name: &Name, span: Span) -> Expr {
+        if let ast::ExprKind::Ident(word) = &base.kind
             && (word == "args" || word == "ctx" && self.context.kind == ProbeKind::Iter)
         {
             return self.args_field(name, span);
@@ -110,7 +110,7 @@ impl Check<'_, '_> {
         }
     }
 
-    fn record_field(&mut self, base: Ex, name: &Name, span: Span) -> Ex {
+    fn record_field(&mut self, base: Expr, name: &Name, span: Span) -> Expr {
         let parts = base.ty.parts();
         let found = parts.iter().position(|(known, ..)| *known == Some(name.text.as_str()));
         let Some(index) = found else {
@@ -123,19 +123,19 @@ impl Check<'_, '_> {
     }
 
     /// A member of a struct, which `base` is, or (with a space) points to.
-    fn member(&mut self, base: Ex, ty: TypeRef, space: Option<Space>, name: &Name, span: Span) -> Ex {
+    fn member(&mut self, base: Expr, ty: TypeRef, space: Option<Space>, name: &Name, span: Span) -> Expr {
         let field = match self.types.store.member(ty, &name.text) {
             Ok(field) => field,
             Err(error) => return self.no_member(ty, name, &error),
         };
         match (space, base.kind) {
             (Some(space), kind) => {
-                let base = Ex { kind, ..base };
+                let base = Expr { kind, ..base };
                 self.member_at(base, space, field, span)
             }
-            (None, ExKind::At { addr, space }) => self.member_at(*addr, space, field, span),
+            (None, ExprKind::MemRef { addr, space }) => self.member_at(*addr, space, field, span),
             (None, kind) => {
-                let base = Ex { kind, ..base };
+                let base = Expr { kind, ..base };
                 let ty = self.ty_in(field.ty, self.context.space);
                 if ty.is_unknown() {
                     return self.wrong(span, "a value of this type can't be read");
@@ -144,28 +144,28 @@ impl Check<'_, '_> {
                     Some(bits) => (Some(bits), bits.byte_offset),
                     None => (None, field.byte_offset()),
                 };
-                Ex::new(ty, ExKind::Part { base: Box::new(base), offset: offset as u32, bits }, span)
+                Expr::new(ty, ExprKind::Subobject { base: Box::new(base), offset: offset as u32, bits }, span)
             }
         }
     }
 
-    fn member_at(&mut self, addr: Ex, space: Space, field: Field, span: Span) -> Ex {
+    fn member_at(&mut self, addr: Expr, space: Space, field: Field, span: Span) -> Expr {
         let ty = self.ty_in(field.ty, space);
         if let Some(bits) = field.bit_access() {
             let addr = Box::new(addr.offset(bits.byte_offset, U64));
-            return Ex::new(ty, ExKind::Load { addr, space, bits: Some(bits) }, span);
+            return Expr::new(ty, ExprKind::Load { addr, space, bits: Some(bits) }, span);
         }
         let addr = addr.offset(field.byte_offset(), U64);
         // A flexible array has no size of its own: it is known by where it begins.
         if let Ok(TypeKind::Array { element, count: None | Some(0) }) = self.types.store.kind(field.ty) {
-            return Ex { ty: Ty::Ptr { to: element, space }, span, ..addr };
+            return Expr { ty: Ty::Ptr { to: element, space }, span, ..addr };
         }
         self.read_as(addr, ty, space, span)
     }
 
-    fn no_member(&mut self, ty: TypeRef, name: &Name, error: &typeinfo::TypeError) -> Ex {
+    fn no_member(&mut self, ty: TypeRef, name: &Name, error: &typeinfo::TypeError) -> Expr {
         if !self.diagnostics.would_keep(name.span) {
-            return Ex::error(name.span);
+            return Expr::error(name.span);
         }
         let type_name = self.types.store.display(ty);
         let mut known = Vec::new();
@@ -183,7 +183,7 @@ impl Check<'_, '_> {
     }
 
     /// `tuple.N`
-    pub(super) fn tuple_field(&mut self, base: &Expr, index: u32, span: Span) -> Ex {
+    pub(super) fn tuple_field(&mut self, base: &ast::Expr, index: u32, span: Span) -> Expr {
         let base = self.expr(base);
         if base.ty == Ty::Unknown {
             return base;
@@ -196,7 +196,7 @@ impl Check<'_, '_> {
         self.tuple_part(base, u64::from(index), span)
     }
 
-    fn tuple_part(&mut self, base: Ex, index: u64, span: Span) -> Ex {
+    fn tuple_part(&mut self, base: Expr, index: u64, span: Span) -> Expr {
         let parts = base.ty.parts();
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         let Some((_, offset, ty)) = parts.get(index) else {
@@ -208,7 +208,7 @@ impl Check<'_, '_> {
     }
 
     /// `array[index]` and `pointer[index]`.
-    pub(super) fn index(&mut self, base: &Expr, index: &Expr, span: Span) -> Ex {
+    pub(super) fn index(&mut self, base: &ast::Expr, index: &ast::Expr, span: Span) -> Expr {
         let base = self.expr(base);
         let index = self.integer(index);
         if index.ty.is_unknown() {
@@ -234,7 +234,7 @@ impl Check<'_, '_> {
         }
     }
 
-    fn element(&mut self, base: Ex, elem: Ty, count: u32, index: Ex, span: Span) -> Ex {
+    fn element(&mut self, base: Expr, elem: Ty, count: u32, index: Expr, span: Span) -> Expr {
         if let Some(number) = index.constant()
             && number >= u64::from(count)
             && count != 0
@@ -245,24 +245,24 @@ impl Check<'_, '_> {
             );
         }
         match base.kind {
-            ExKind::At { addr, space } => {
+            ExprKind::MemRef { addr, space } => {
                 // A flexible array has no end that is known.
                 let index = if index.constant().is_some() || count == 0 {
                     index
                 } else {
-                    Ex::new(index.ty.clone(), ExKind::Index { index: Box::new(index), count }, span)
+                    Expr::new(index.ty.clone(), ExprKind::Index { index: Box::new(index), count }, span)
                 };
                 let addr = moved(*addr, index, u64::from(elem.size()), span);
                 self.read_as(addr, elem, space, span)
             }
             kind => {
-                let base = Ex { kind, ..base };
+                let base = Expr { kind, ..base };
                 match index.constant() {
                     Some(number) => {
                         let offset = number as u32 * elem.size();
-                        Ex::new(elem, ExKind::Part { base: Box::new(base), offset, bits: None }, span)
+                        Expr::new(elem, ExprKind::Subobject { base: Box::new(base), offset, bits: None }, span)
                     }
-                    None => Ex::new(elem, ExKind::Elem { base: Box::new(base), index: Box::new(index) }, span),
+                    None => Expr::new(elem, ExprKind::Elem { base: Box::new(base), index: Box::new(index) }, span),
                 }
             }
         }
@@ -270,23 +270,23 @@ impl Check<'_, '_> {
 }
 
 /// A part of a tuple; of one that is just being made, the part alone.
-fn part_of(base: Ex, index: usize, offset: u32, ty: Ty, span: Span) -> Ex {
+fn part_of(base: Expr, index: usize, offset: u32, ty: Ty, span: Span) -> Expr {
     match base.kind {
-        ExKind::Tuple(mut items) if index < items.len() => items.swap_remove(index),
+        ExprKind::Tuple(mut items) if index < items.len() => items.swap_remove(index),
         kind => {
-            let base = Box::new(Ex { kind, ..base });
-            Ex::new(ty, ExKind::Part { base, offset, bits: None }, span)
+            let base = Box::new(Expr { kind, ..base });
+            Expr::new(ty, ExprKind::Subobject { base, offset, bits: None }, span)
         }
     }
 }
 
 /// The address of an element.
-fn moved(addr: Ex, index: Ex, size: u64, span: Span) -> Ex {
-    let step = arithmetic(BinaryOp::Mul, index, Ex::int(size, U64, span), span);
+fn moved(addr: Expr, index: Expr, size: u64, span: Span) -> Expr {
+    let step = arithmetic(BinaryOp::Mul, index, Expr::int(size, U64, span), span);
     if let Some(bytes) = step.constant() {
         addr.offset(bytes, U64)
     } else {
-        let kind = ExKind::Binary { op: BinaryOp::Add, left: Box::new(addr), right: Box::new(step), signed: false };
-        Ex::new(U64, kind, span)
+        let kind = ExprKind::Binary { op: BinaryOp::Add, left: Box::new(addr), right: Box::new(step), signed: false };
+        Expr::new(U64, kind, span)
     }
 }

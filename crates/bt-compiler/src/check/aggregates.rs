@@ -1,10 +1,10 @@
 //! The functions that only a map can hold: one list.
 
 use bt_lang::Span;
-use bt_lang::ast::{Expr, ExprKind};
+use bt_lang::ast;
 
 use super::Check;
-use crate::hir::{Ex, MapId, St};
+use crate::hir::{Expr, MapId, Stmt};
 use crate::map::MapHolds;
 use crate::ty::Agg;
 use bt_abi::SeriesOp;
@@ -17,7 +17,7 @@ pub(crate) struct Aggregate {
     pub(crate) doc: &'static str,
     /// How many arguments, at least and at most.
     args: (usize, usize),
-    make: fn(&mut Check<'_, '_>, &[Expr], Span, bool) -> Option<Agg>,
+    make: fn(&mut Check<'_, '_>, &[ast::Expr], Span, bool) -> Option<Agg>,
 }
 
 /// All of them.
@@ -117,10 +117,10 @@ impl Check<'_, '_> {
         &mut self,
         aggregate: &Aggregate,
         map: MapId,
-        key: Ex,
-        args: &[Expr],
+        key: Expr,
+        args: &[ast::Expr],
         (span, whole): (Span, Span),
-    ) -> Option<St> {
+    ) -> Option<Stmt> {
         let (least, most) = aggregate.args;
         if args.len() < least || args.len() > most {
             self.wrong_hint(
@@ -157,11 +157,11 @@ impl Check<'_, '_> {
             self.wrong(span, message);
             return None;
         }
-        Some(St::Aggregate { map, key, args: value.into_iter().collect(), span: whole })
+        Some(Stmt::Aggregate { map, key, args: value.into_iter().collect(), span: whole })
     }
 
     /// A number that must be known when compiling.
-    fn known(&mut self, arg: &Expr, what: &str) -> Option<u64> {
+    fn known(&mut self, arg: &ast::Expr, what: &str) -> Option<u64> {
         let value = self.expr(arg);
         if value.ty.is_unknown() {
             return None;
@@ -178,7 +178,7 @@ fn counts(least: usize, most: usize) -> String {
     if least == most { least.to_string() } else { format!("{least} to {most}") }
 }
 
-fn hist(check: &mut Check<'_, '_>, args: &[Expr], _: Span, _: bool) -> Option<Agg> {
+fn hist(check: &mut Check<'_, '_>, args: &[ast::Expr], _: Span, _: bool) -> Option<Agg> {
     let bits = match args.get(1) {
         Some(bits) => check.known(bits, "the number of bits")?,
         None => 0,
@@ -190,7 +190,7 @@ fn hist(check: &mut Check<'_, '_>, args: &[Expr], _: Span, _: bool) -> Option<Ag
     Some(Agg::Hist { bits: bits as u8 })
 }
 
-fn lhist(check: &mut Check<'_, '_>, args: &[Expr], span: Span, _: bool) -> Option<Agg> {
+fn lhist(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, _: bool) -> Option<Agg> {
     let min = check.known(&args[1], "the least value")?.cast_signed();
     let max = check.known(&args[2], "the greatest value")?.cast_signed();
     let step = check.known(&args[3], "the step")?.cast_signed();
@@ -211,7 +211,7 @@ fn lhist(check: &mut Check<'_, '_>, args: &[Expr], span: Span, _: bool) -> Optio
     None
 }
 
-fn series(check: &mut Check<'_, '_>, args: &[Expr], span: Span, signed: bool) -> Option<Agg> {
+fn series(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, signed: bool) -> Option<Agg> {
     let interval = check.known(&args[1], "tseries: the interval")?;
     let buckets = check.known(&args[2], "tseries: the number of intervals")?;
     if interval == 0 || interval > i64::MAX as u64 {
@@ -224,7 +224,7 @@ fn series(check: &mut Check<'_, '_>, args: &[Expr], span: Span, signed: bool) ->
     }
     let op = match args.get(3).map(|arg| (&arg.kind, arg.span)) {
         None => SeriesOp::Last,
-        Some((ExprKind::Str(name), span)) => match name.as_slice() {
+        Some((ast::ExprKind::Str(name), span)) => match name.as_slice() {
             b"avg" => SeriesOp::Avg,
             b"max" => SeriesOp::Max,
             b"min" => SeriesOp::Min,

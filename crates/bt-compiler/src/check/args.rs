@@ -5,13 +5,13 @@ use bt_lang::ast::{Name, ProbeKind};
 use probes::tracefs::{Array, Field, Location};
 
 use super::Check;
-use crate::hir::{Ex, ExKind};
+use crate::hir::{Expr, ExprKind};
 use crate::probe::{Args, registers};
 use crate::ty::{Space, Ty, U64};
 
 impl Check<'_, '_> {
     /// `args` by itself.
-    pub(super) fn args_value(&mut self, span: Span) -> Ex {
+    pub(super) fn args_value(&mut self, span: Span) -> Expr {
         let names: Vec<String> = match self.context.args.clone() {
             Args::Record(format) => format.own_fields().map(|field| field.name.clone()).collect(),
             Args::Words { params, .. } => params.into_iter().map(|(name, _)| name).collect(),
@@ -26,17 +26,17 @@ impl Check<'_, '_> {
         let mut items = Vec::with_capacity(names.len());
         for name in names {
             let item = self.args_field(&Name::new(name.clone(), span), span);
-            if item.kind == ExKind::Error {
-                return Ex::error(span);
+            if item.kind == ExprKind::Error {
+                return Expr::error(span);
             }
             fields.push((name, item.ty.clone()));
             items.push(item);
         }
-        Ex::new(Ty::Record(fields), ExKind::Tuple(items), span)
+        Expr::new(Ty::Record(fields), ExprKind::Tuple(items), span)
     }
 
     /// `args.name`
-    pub(super) fn args_field(&mut self, name: &Name, span: Span) -> Ex {
+    pub(super) fn args_field(&mut self, name: &Name, span: Span) -> Expr {
         match self.context.args.clone() {
             Args::Record(format) => {
                 let Some(field) = format.field(&name.text) else {
@@ -71,7 +71,7 @@ impl Check<'_, '_> {
     }
 
     /// An argument of a user function by its name in the debug information.
-    fn user_argument(&mut self, name: &Name, span: Span) -> Ex {
+    fn user_argument(&mut self, name: &Name, span: Span) -> Expr {
         let (path, function) = (self.context.path.clone(), self.context.function.clone());
         let params = path.zip(function).and_then(|(path, function)| self.types.user_params(&path, &function));
         let Some(params) = params else {
@@ -94,7 +94,7 @@ impl Check<'_, '_> {
     }
 
     /// A field of a tracepoint's record.
-    fn record_value(&mut self, field: &Field, span: Span) -> Ex {
+    fn record_value(&mut self, field: &Field, span: Span) -> Expr {
         let (offset, size) = (field.offset, field.size);
         let space = self.context.space;
         let chars = matches!(bare_type(&field.type_text), "char" | "unsigned char" | "signed char" | "u8" | "__u8");
@@ -103,10 +103,10 @@ impl Check<'_, '_> {
                 let relative = field.location == Location::RelLoc;
                 let elem = self.element_type(field);
                 let ty = Ty::Ptr { to: elem, space: Space::Kernel };
-                Ex::new(ty, ExKind::DataLoc { offset, relative }, span)
+                Expr::new(ty, ExprKind::DataLoc { offset, relative }, span)
             }
             (Location::Inline, Some(_)) => {
-                let addr = Box::new(Ex::new(U64, ExKind::CtxAddr { offset }, span));
+                let addr = Box::new(Expr::new(U64, ExprKind::CtxAddr { offset }, span));
                 let ty = match field.array {
                     Some(Array::Count(count)) if chars && field.element_size() == 1 && count > 0 => Ty::Str(count),
                     _ if bare_type(&field.type_text) == "char" => Ty::Str(size),
@@ -116,20 +116,20 @@ impl Check<'_, '_> {
                     }
                     _ => Ty::Array { elem: Box::new(Ty::Int { size: 1, signed: false }), count: size },
                 };
-                Ex::new(ty, ExKind::At { addr, space: Space::Kernel }, span)
+                Expr::new(ty, ExprKind::MemRef { addr, space: Space::Kernel }, span)
             }
             (Location::Inline, None) if matches!(size, 1 | 2 | 4 | 8) => {
                 let ty = match self.text_type(&field.type_text, space) {
                     Some(ty) if ty.is_scalar() && ty.size() == size => ty,
                     _ => self.number_type(field, size),
                 };
-                Ex::new(ty, ExKind::Ctx { offset, size: size as u8 }, span)
+                Expr::new(ty, ExprKind::Ctx { offset, size: size as u8 }, span)
             }
             (Location::Inline, None) => {
-                let addr = Box::new(Ex::new(U64, ExKind::CtxAddr { offset }, span));
+                let addr = Box::new(Expr::new(U64, ExprKind::CtxAddr { offset }, span));
                 let known = self.text_type(&field.type_text, space).filter(|ty| ty.size() == size);
                 let bytes = Ty::Array { elem: Box::new(Ty::Int { size: 1, signed: false }), count: size };
-                Ex::new(known.unwrap_or(bytes), ExKind::At { addr, space: Space::Kernel }, span)
+                Expr::new(known.unwrap_or(bytes), ExprKind::MemRef { addr, space: Space::Kernel }, span)
             }
         }
     }

@@ -6,7 +6,7 @@ use typeinfo::NameKind;
 
 use super::Check;
 use super::expr::smallest;
-use crate::hir::{Ex, ExKind, Fun};
+use crate::hir::{Expr, ExprKind, Intrinsic};
 use crate::probe::{Args, registers};
 use crate::ty::{Space, Ty, U32, U64};
 use bt_abi::Clock;
@@ -15,38 +15,42 @@ use bt_abi::Clock;
 pub(crate) struct Builtin {
     pub(crate) name: &'static str,
     pub(crate) doc: &'static str,
-    pub(crate) make: fn(&mut Check<'_, '_>, Span) -> Ex,
+    pub(crate) make: fn(&mut Check<'_, '_>, Span) -> Expr,
 }
 
 /// A builtin that a helper gives.
-fn fun(ty: Ty, fun: Fun, span: Span) -> Ex {
-    Ex::new(ty, ExKind::Fun(fun, Vec::new()), span)
+fn intrinsic(ty: Ty, intrinsic: Intrinsic, span: Span) -> Expr {
+    Expr::new(ty, ExprKind::Intrinsic(intrinsic, Vec::new()), span)
 }
 
 /// All of them; `args`, `argN` and `sargN` have rules of their own.
 pub(crate) const BUILTINS: &[Builtin] = &[
-    Builtin { name: "pid", doc: "The process's id.", make: |_, span| fun(U32, Fun::Pid, span) },
-    Builtin { name: "tid", doc: "The thread's id.", make: |_, span| fun(U32, Fun::Tid, span) },
-    Builtin { name: "uid", doc: "The user's id.", make: |_, span| fun(U64, Fun::Uid, span) },
-    Builtin { name: "gid", doc: "The group's id.", make: |_, span| fun(U64, Fun::Gid, span) },
-    Builtin { name: "cpu", doc: "The CPU.", make: |_, span| fun(U32, Fun::Cpu, span) },
-    Builtin { name: "comm", doc: "The thread's name.", make: |_, span| fun(Ty::Str(16), Fun::Comm, span) },
+    Builtin { name: "pid", doc: "The process's id.", make: |_, span| intrinsic(U32, Intrinsic::Pid, span) },
+    Builtin { name: "tid", doc: "The thread's id.", make: |_, span| intrinsic(U32, Intrinsic::Tid, span) },
+    Builtin { name: "uid", doc: "The user's id.", make: |_, span| intrinsic(U64, Intrinsic::Uid, span) },
+    Builtin { name: "gid", doc: "The group's id.", make: |_, span| intrinsic(U64, Intrinsic::Gid, span) },
+    Builtin { name: "cpu", doc: "The CPU.", make: |_, span| intrinsic(U32, Intrinsic::Cpu, span) },
+    Builtin { name: "comm", doc: "The thread's name.", make: |_, span| intrinsic(Ty::Str(16), Intrinsic::Comm, span) },
     Builtin {
         name: "nsecs",
         doc: "Nanoseconds since boot, time asleep included.",
-        make: |_, span| fun(U64, Fun::Now(Clock::Boot), span),
+        make: |_, span| intrinsic(U64, Intrinsic::Now(Clock::Boot), span),
     },
     Builtin { name: "elapsed", doc: "Nanoseconds since tracing began.", make: |check, span| check.elapsed(span) },
     Builtin { name: "curtask", doc: "The thread's `struct task_struct`.", make: |check, span| check.curtask(span) },
-    Builtin { name: "cgroup", doc: "The id of the thread's cgroup.", make: |_, span| fun(U64, Fun::Cgroup, span) },
-    Builtin { name: "rand", doc: "A random number.", make: |_, span| fun(U32, Fun::Random, span) },
-    Builtin { name: "jiffies", doc: "The kernel's ticks.", make: |_, span| fun(U64, Fun::Jiffies, span) },
+    Builtin {
+        name: "cgroup",
+        doc: "The id of the thread's cgroup.",
+        make: |_, span| intrinsic(U64, Intrinsic::Cgroup, span),
+    },
+    Builtin { name: "rand", doc: "A random number.", make: |_, span| intrinsic(U32, Intrinsic::Random, span) },
+    Builtin { name: "jiffies", doc: "The kernel's ticks.", make: |_, span| intrinsic(U64, Intrinsic::Jiffies, span) },
     Builtin {
         name: "ncpus",
         doc: "How many CPUs there are.",
-        make: |check, span| Ex::int(u64::from(check.inputs.facts.online_cpus()), U64, span),
+        make: |check, span| Expr::int(u64::from(check.inputs.facts.online_cpus()), U64, span),
     },
-    Builtin { name: "numaid", doc: "The memory node.", make: |_, span| fun(U32, Fun::NumaNode, span) },
+    Builtin { name: "numaid", doc: "The memory node.", make: |_, span| intrinsic(U32, Intrinsic::NumaNode, span) },
     Builtin { name: "ctx", doc: "The address of the probe's context.", make: |check, span| check.ctx(span) },
     Builtin { name: "probe", doc: "The probe's name.", make: |check, span| check.probe_name(span) },
     Builtin { name: "probetype", doc: "The kind of probe.", make: |check, span| check.probe_type(span) },
@@ -54,7 +58,11 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     Builtin { name: "retval", doc: "The returned value.", make: |check, span| check.retval(span) },
     Builtin { name: "kstack", doc: "The kernel's stack.", make: |check, span| check.stack(false, &[], span) },
     Builtin { name: "ustack", doc: "The process's stack.", make: |check, span| check.stack(true, &[], span) },
-    Builtin { name: "username", doc: "The user's name.", make: |_, span| fun(Ty::Username, Fun::Uid, span) },
+    Builtin {
+        name: "username",
+        doc: "The user's name.",
+        make: |_, span| intrinsic(Ty::Username, Intrinsic::Uid, span),
+    },
     Builtin {
         name: "usermode",
         doc: "1 if the traced code is the process's, 0 if the kernel's.",
@@ -63,12 +71,12 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "cpid",
         doc: "The id of the process of -c.",
-        make: |check, span| Ex::int(u64::from(check.inputs.facts.child().unwrap_or(0)), U32, span),
+        make: |check, span| Expr::int(u64::from(check.inputs.facts.child().unwrap_or(0)), U32, span),
     },
     Builtin {
         name: "has_cpid",
         doc: "Whether there is a process of -c.",
-        make: |check, span| Ex::int(u64::from(check.inputs.facts.child().is_some()), Ty::Bool, span),
+        make: |check, span| Expr::int(u64::from(check.inputs.facts.child().is_some()), Ty::Bool, span),
     },
     Builtin { name: "ppid", doc: "The parent's id.", make: |check, span| check.task(&["real_parent", "tgid"], span) },
     Builtin {
@@ -89,45 +97,45 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "default_str_length",
         doc: "The longest string that str() reads.",
-        make: |check, span| Ex::int(u64::from(check.inputs.config.max_strlen), U64, span),
+        make: |check, span| Expr::int(u64::from(check.inputs.config.max_strlen), U64, span),
     },
     Builtin { name: "config", doc: "The script's settings, as a record.", make: |check, span| check.config(span) },
     Builtin {
         name: "safe_mode",
         doc: "Whether --unsafe was not given.",
-        make: |check, span| Ex::int(u64::from(!check.inputs.facts.allows_unsafe()), Ty::Bool, span),
+        make: |check, span| Expr::int(u64::from(!check.inputs.facts.allows_unsafe()), Ty::Bool, span),
     },
 ];
 
 impl Check<'_, '_> {
-    fn elapsed(&mut self, span: Span) -> Ex {
-        let start = Ex::int(self.inputs.facts.start_time(), U64, span);
-        let now = fun(U64, Fun::Now(Clock::Boot), span);
-        let kind = ExKind::Binary {
+    fn elapsed(&mut self, span: Span) -> Expr {
+        let start = Expr::int(self.inputs.facts.start_time(), U64, span);
+        let now = intrinsic(U64, Intrinsic::Now(Clock::Boot), span);
+        let kind = ExprKind::Binary {
             op: bt_lang::ast::BinaryOp::Sub,
             left: Box::new(now),
             right: Box::new(start),
             signed: false,
         };
-        Ex::new(U64, kind, span)
+        Expr::new(U64, kind, span)
     }
 
-    pub(super) fn curtask(&mut self, span: Span) -> Ex {
+    pub(super) fn curtask(&mut self, span: Span) -> Expr {
         let ty = match self.types.find_type(NameKind::Struct, "task_struct") {
             Some(to) => Ty::Ptr { to, space: Space::Kernel },
             None => U64,
         };
-        fun(ty, Fun::CurTask, span)
+        intrinsic(ty, Intrinsic::CurTask, span)
     }
 
     /// A field that the thread's `task_struct` leads to.
-    fn task(&mut self, path: &[&str], span: Span) -> Ex {
+    fn task(&mut self, path: &[&str], span: Span) -> Expr {
         let task = self.curtask(span);
         self.task_path(task, path, span)
     }
 
     /// The same of a task that is given.
-    pub(super) fn of_task(&mut self, call: &super::calls::Call<'_>, path: &[&str]) -> Ex {
+    pub(super) fn task_field(&mut self, call: &super::calls::Call<'_>, path: &[&str]) -> Expr {
         match call.args.first() {
             Some(task) => {
                 let task = self.expr(task);
@@ -137,7 +145,7 @@ impl Check<'_, '_> {
         }
     }
 
-    fn task_path(&mut self, mut at: Ex, path: &[&str], span: Span) -> Ex {
+    fn task_path(&mut self, mut at: Expr, path: &[&str], span: Span) -> Expr {
         for name in path {
             if at.ty == Ty::Unknown {
                 return at;
@@ -159,15 +167,15 @@ impl Check<'_, '_> {
         at
     }
 
-    fn ctx(&mut self, span: Span) -> Ex {
-        fun(U64, Fun::Context, span)
+    fn ctx(&mut self, span: Span) -> Expr {
+        intrinsic(U64, Intrinsic::Context, span)
     }
 
-    fn probe_name(&mut self, span: Span) -> Ex {
+    fn probe_name(&mut self, span: Span) -> Expr {
         self.string(self.context.name.clone().into_bytes(), span)
     }
 
-    fn probe_type(&mut self, span: Span) -> Ex {
+    fn probe_type(&mut self, span: Span) -> Expr {
         let name = match self.context.kind {
             // The language's reference calls probes of the script itself so.
             ProbeKind::Begin | ProbeKind::End | ProbeKind::SelfEvent => "special",
@@ -176,24 +184,24 @@ impl Check<'_, '_> {
         self.string(name.as_bytes().to_vec(), span)
     }
 
-    fn func(&mut self, span: Span) -> Ex {
+    fn func(&mut self, span: Span) -> Expr {
         match self.context.kind {
             ProbeKind::Uprobe | ProbeKind::Usdt => {
                 let ip = u64::from(registers(self.context.arch).instruction);
-                let addr = Ex::new(U64, ExKind::Ctx { offset: ip as u32, size: 8 }, span);
-                Ex::new(Ty::Usym, ExKind::Fun(Fun::Usym, vec![addr]), span)
+                let addr = Expr::new(U64, ExprKind::Ctx { offset: ip as u32, size: 8 }, span);
+                Expr::new(Ty::Usym, ExprKind::Intrinsic(Intrinsic::Usym, vec![addr]), span)
             }
             ProbeKind::Uretprobe => {
-                let addr = fun(U64, Fun::FuncIp, span);
-                Ex::new(Ty::Usym, ExKind::Fun(Fun::Usym, vec![addr]), span)
+                let addr = intrinsic(U64, Intrinsic::FuncIp, span);
+                Expr::new(Ty::Usym, ExprKind::Intrinsic(Intrinsic::Usym, vec![addr]), span)
             }
             ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Fentry | ProbeKind::Fexit => {
                 let Some(name) = &self.context.function else {
-                    return fun(Ty::Ksym, Fun::FuncIp, span);
+                    return intrinsic(Ty::Ksym, Intrinsic::FuncIp, span);
                 };
                 // Its address, since that is what `ksym` gives, where we may know it.
                 match self.inputs.facts.kernel_symbol(name).filter(|address| *address != 0) {
-                    Some(address) => Ex::int(address, Ty::Ksym, span),
+                    Some(address) => Expr::int(address, Ty::Ksym, span),
                     None => self.string(name.clone().into_bytes(), span),
                 }
             }
@@ -202,7 +210,7 @@ impl Check<'_, '_> {
     }
 
     /// A builtin that this kind of probe has not.
-    pub(super) fn not_here(&mut self, what: &str, kinds: &str, span: Span) -> Ex {
+    pub(super) fn not_here(&mut self, what: &str, kinds: &str, span: Span) -> Expr {
         let here = self.context.kind.name();
         self.wrong_hint(
             span,
@@ -211,11 +219,11 @@ impl Check<'_, '_> {
         )
     }
 
-    fn retval(&mut self, span: Span) -> Ex {
+    fn retval(&mut self, span: Span) -> Expr {
         match &self.context.args {
             Args::Return => {
                 let offset = registers(self.context.arch).result;
-                Ex::new(U64, ExKind::Ctx { offset, size: 8 }, span)
+                Expr::new(U64, ExprKind::Ctx { offset, size: 8 }, span)
             }
             Args::Words { params, returns: Some(returns) } => {
                 let (offset, returns) = (params.len() as u32 * 8, *returns);
@@ -227,28 +235,28 @@ impl Check<'_, '_> {
     }
 
     /// A word of the context that holds a value of a type.
-    pub(super) fn word(&mut self, offset: u32, ty: Ty, span: Span) -> Ex {
-        let word = Ex::new(U64, ExKind::Ctx { offset, size: 8 }, span);
+    pub(super) fn word(&mut self, offset: u32, ty: Ty, span: Span) -> Expr {
+        let word = Expr::new(U64, ExprKind::Ctx { offset, size: 8 }, span);
         if ty.is_scalar() { self.convert(word, ty, span) } else { word }
     }
 
-    fn usermode(&mut self, span: Span) -> Ex {
+    fn usermode(&mut self, span: Span) -> Expr {
         let ty = Ty::Int { size: 1, signed: false };
         if self.context.is_sample() || self.context.has_registers() {
-            return fun(ty, Fun::UserMode, span);
+            return intrinsic(ty, Intrinsic::UserMode, span);
         }
         // Where there are no registers it is known: the script's own probes run for us, all others in the kernel.
         let own = matches!(self.context.kind, ProbeKind::Begin | ProbeKind::End | ProbeKind::SelfEvent);
-        Ex::int(u64::from(own), ty, span)
+        Expr::int(u64::from(own), ty, span)
     }
 
     /// `arg0` and so on.
-    pub(super) fn argument(&mut self, number: u32, span: Span) -> Ex {
+    pub(super) fn argument(&mut self, number: u32, span: Span) -> Expr {
         let regs = registers(self.context.arch);
         match &self.context.args {
             Args::Call => {
                 if let Some(&offset) = regs.args.get(number as usize) {
-                    Ex::new(U64, ExKind::Ctx { offset, size: 8 }, span)
+                    Expr::new(U64, ExprKind::Ctx { offset, size: 8 }, span)
                 } else {
                     let last = regs.args.len() - 1;
                     self.wrong_hint(
@@ -261,7 +269,7 @@ impl Check<'_, '_> {
             Args::Usdt(specs) => {
                 if let Some(spec) = specs.get(number as usize) {
                     let ty = Ty::Int { size: 8, signed: spec.ty.signed && !spec.ty.float };
-                    Ex::new(ty, ExKind::UsdtArg(Box::new(spec.clone())), span)
+                    Expr::new(ty, ExprKind::UsdtArg(Box::new(spec.clone())), span)
                 } else {
                     let (count, name) = (specs.len(), self.context.name.clone());
                     self.wrong(span, format!("{name} has {count} arguments, so no arg{number}"))
@@ -269,7 +277,7 @@ impl Check<'_, '_> {
             }
             Args::Words { .. } => {
                 if self.context.kind == ProbeKind::Rawtracepoint {
-                    return Ex::new(U64, ExKind::Ctx { offset: number * 8, size: 8 }, span);
+                    return Expr::new(U64, ExprKind::Ctx { offset: number * 8, size: 8 }, span);
                 }
                 self.not_here(&format!("arg{number}"), "kprobes, uprobes and usdt probes; here use args.NAME", span)
             }
@@ -278,18 +286,18 @@ impl Check<'_, '_> {
     }
 
     /// `sarg0` and so on: words above the return address.
-    pub(super) fn stack_argument(&mut self, number: u32, span: Span) -> Ex {
+    pub(super) fn stack_argument(&mut self, number: u32, span: Span) -> Expr {
         if self.context.args != Args::Call {
             return self.not_here(&format!("sarg{number}"), "kprobes and uprobes", span);
         }
         let regs = registers(self.context.arch);
-        let stack = Ex::new(U64, ExKind::Ctx { offset: regs.stack, size: 8 }, span);
+        let stack = Expr::new(U64, ExprKind::Ctx { offset: regs.stack, size: 8 }, span);
         let addr = Box::new(stack.offset(regs.stack_args + u64::from(number) * 8, U64));
-        Ex::new(U64, ExKind::Load { addr, space: self.context.space, bits: None }, span)
+        Expr::new(U64, ExprKind::Load { addr, space: self.context.space, bits: None }, span)
     }
 
     /// A number in the smallest type.
-    pub(super) fn number(value: u64, span: Span) -> Ex {
-        Ex::int(value, smallest(value), span)
+    pub(super) fn number(value: u64, span: Span) -> Expr {
+        Expr::int(value, smallest(value), span)
     }
 }

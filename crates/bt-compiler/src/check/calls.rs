@@ -1,18 +1,18 @@
 //! Calls: the list of functions.
 
 use bt_lang::Span;
-use bt_lang::ast::{Expr, Name};
+use bt_lang::ast::{self, Name};
 
 use super::Check;
 use super::aggregates::AGGREGATES;
 use super::builtins::BUILTINS;
-use crate::hir::Ex;
+use crate::hir::Expr;
 use crate::ty::Ty;
 
 /// A call as it stands in the script.
 pub(super) struct Call<'e> {
     pub(super) name: &'e str,
-    pub(super) args: &'e [Expr],
+    pub(super) args: &'e [ast::Expr],
     pub(super) span: Span,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Function {
     pub(crate) doc: &'static str,
     /// How many arguments, at least and at most.
     args: (usize, usize),
-    make: fn(&mut Check<'_, '_>, &Call<'_>) -> Ex,
+    make: fn(&mut Check<'_, '_>, &Call<'_>) -> Expr,
 }
 
 const ANY: usize = usize::MAX;
@@ -90,10 +90,10 @@ functions! {
     "static_assert" "static_assert(condition, message)" "Refuses to compile if something does not hold." (2, 2) |check, call| check.static_assert(call);
     "fail" "fail(format, ...)" "Refuses to compile." (1, ANY) |check, call| check.fail(call);
     "container_of" "container_of(pointer, type, member)" "The struct that a pointer points to a member of." (3, 3) |check, call| check.container_of(call);
-    "ppid" "ppid(task)" "The parent's id of a `struct task_struct`; without it, as the builtin." (0, 1) |check, call| check.of_task(call, &["real_parent", "tgid"]);
-    "pcomm" "pcomm(task)" "The parent's name, likewise." (0, 1) |check, call| check.of_task(call, &["real_parent", "comm"]);
-    "leader_tid" "leader_tid(task)" "The id of the process's first thread, likewise." (0, 1) |check, call| check.of_task(call, &["group_leader", "pid"]);
-    "leader_comm" "leader_comm(task)" "The name of the process's first thread, likewise." (0, 1) |check, call| check.of_task(call, &["group_leader", "comm"]);
+    "ppid" "ppid(task)" "The parent's id of a `struct task_struct`; without it, as the builtin." (0, 1) |check, call| check.task_field(call, &["real_parent", "tgid"]);
+    "pcomm" "pcomm(task)" "The parent's name, likewise." (0, 1) |check, call| check.task_field(call, &["real_parent", "comm"]);
+    "leader_tid" "leader_tid(task)" "The id of the process's first thread, likewise." (0, 1) |check, call| check.task_field(call, &["group_leader", "pid"]);
+    "leader_comm" "leader_comm(task)" "The name of the process's first thread, likewise." (0, 1) |check, call| check.task_field(call, &["group_leader", "comm"]);
     "is_err" "is_err(pointer)" "Whether a pointer of the kernel stands for an error." (1, 1) |check, call| check.is_err(call);
     "is_str" "is_str(value)" "Whether it is a string." (1, 1) |check, call| check.is_kind(&call.args[0], call.span, |ty| matches!(ty, Ty::Str(_)));
     "is_ptr" "is_ptr(value)" "Whether it is a pointer." (1, 1) |check, call| check.is_kind(&call.args[0], call.span, |ty| matches!(ty, Ty::Ptr { .. }));
@@ -103,7 +103,7 @@ functions! {
     "path" "path(path[, length])" "The whole name of a file, from the `struct path` of an open one; in fentry and fexit probes of functions that the kernel allows it in (Linux 5.10), and in iter probes." (1, 2) |check, call| check.path(call);
     "socket_cookie" "socket_cookie(socket)" "The kernel's number of a `struct sock`; in fentry, fexit and iter probes (Linux 5.12)." (1, 1) |check, call| check.socket_cookie(call);
     "syscall_name" "syscall_name(number)" "The name of a system call." (1, 1) |check, call| check.syscall_name(call);
-    "is_literal" "is_literal(value)" "Whether it is written down." (1, 1) |check, call| Ex::int(u64::from(check.is_literal(&call.args[0])), Ty::Bool, call.span);
+    "is_literal" "is_literal(value)" "Whether it is written down." (1, 1) |check, call| Expr::int(u64::from(check.is_literal(&call.args[0])), Ty::Bool, call.span);
 }
 
 /// Functions that are known and not there, with what to use in their place.
@@ -122,7 +122,7 @@ pub(crate) fn is_word(name: &str) -> bool {
 }
 
 impl Check<'_, '_> {
-    pub(super) fn call(&mut self, func: &Name, args: &[Expr], span: Span) -> Ex {
+    pub(super) fn call(&mut self, func: &Name, args: &[ast::Expr], span: Span) -> Expr {
         let name = func.text.as_str();
         if let Some(function) = FUNCTIONS.iter().find(|function| function.name == name) {
             let (least, most) = function.args;
@@ -149,7 +149,7 @@ impl Check<'_, '_> {
             return self.wrong_hint(func.span, format!("{name}() is not supported"), *instead);
         }
         if !self.diagnostics.would_keep(func.span) {
-            return Ex::error(func.span);
+            return Expr::error(func.span);
         }
         let known = FUNCTIONS.iter().map(|function| function.name).chain(AGGREGATES.iter().map(|of_map| of_map.name));
         let near = bt_lang::nearest(name, known).join(", ");

@@ -1,42 +1,42 @@
 //! Casts.
 
 use bt_lang::Span;
-use bt_lang::ast::{self, Expr};
+use bt_lang::ast;
 
 use super::Check;
 use crate::fold;
-use crate::hir::{Ex, ExKind, Fun};
+use crate::hir::{Expr, ExprKind, Intrinsic};
 use crate::ty::{Ty, U64};
 
 impl Check<'_, '_> {
     /// `(type)operand`
-    pub(super) fn cast(&mut self, ty: &ast::Type, operand: &Expr, span: Span) -> Ex {
+    pub(super) fn cast(&mut self, ty: &ast::Type, operand: &ast::Expr, span: Span) -> Expr {
         let to = self.ast_type(ty);
         let value = self.expr(operand);
         if to.is_unknown() || value.ty.is_unknown() {
-            return if to.is_scalar() { Ex::new(to, ExKind::Error, span) } else { Ex::error(span) };
+            return if to.is_scalar() { Expr::new(to, ExprKind::Error, span) } else { Expr::error(span) };
         }
         self.convert(value, to, span)
     }
 
     /// A value as another type, as a cast makes it.
-    pub(super) fn convert(&mut self, value: Ex, to: Ty, span: Span) -> Ex {
+    pub(super) fn convert(&mut self, value: Expr, to: Ty, span: Span) -> Expr {
         if value.ty == to {
-            return Ex { span, ..value };
+            return Expr { span, ..value };
         }
         match (&to, &value.ty) {
             (Ty::Bool, _) => {
                 let value = self.truth(value);
-                let is = value.constant().map(|number| Ex::int(u64::from(number != 0), Ty::Bool, span));
+                let is = value.constant().map(|number| Expr::int(u64::from(number != 0), Ty::Bool, span));
                 is.unwrap_or_else(|| {
-                    let not = Ex::new(Ty::Bool, ExKind::Not(Box::new(value)), span);
-                    Ex::new(Ty::Bool, ExKind::Not(Box::new(not)), span)
+                    let not = Expr::new(Ty::Bool, ExprKind::Not(Box::new(value)), span);
+                    Expr::new(Ty::Bool, ExprKind::Not(Box::new(not)), span)
                 })
             }
             (Ty::Int { size, signed } | Ty::Enum { size, signed, .. }, from) if from.is_scalar() => {
                 match value.constant() {
-                    Some(number) => Ex::int(fold::narrow(number, *size, *signed), to, span),
-                    None => Ex::new(to, ExKind::Convert(Box::new(value)), span),
+                    Some(number) => Expr::int(fold::narrow(number, *size, *signed), to, span),
+                    None => Expr::new(to, ExprKind::Convert(Box::new(value)), span),
                 }
             }
             (Ty::Ptr { to: target, .. }, from) if from.is_scalar() => {
@@ -50,13 +50,13 @@ impl Check<'_, '_> {
                     _ => value,
                 };
                 match value.constant() {
-                    Some(number) => Ex::int(number, to, span),
-                    None => Ex::new(to, ExKind::Convert(Box::new(value)), span),
+                    Some(number) => Expr::int(number, to, span),
+                    None => Expr::new(to, ExprKind::Convert(Box::new(value)), span),
                 }
             }
             // The address of an array or struct in foreign memory.
             (Ty::Ptr { to: target, .. }, _) => match value.kind {
-                ExKind::At { addr, space } => Ex { ty: Ty::Ptr { to: *target, space }, span, ..*addr },
+                ExprKind::MemRef { addr, space } => Expr { ty: Ty::Ptr { to: *target, space }, span, ..*addr },
                 _ => self.no_cast(&value.ty.clone(), &to, span),
             },
             (Ty::Int { size, .. }, Ty::Array { .. } | Ty::Str(_) | Ty::Buf(_)) if value.ty.size() <= 8 => {
@@ -66,7 +66,7 @@ impl Check<'_, '_> {
                 {
                     return self.no_cast(&value.ty.clone(), &to, span);
                 }
-                Ex::new(to, ExKind::Reinterpret(Box::new(value)), span)
+                Expr::new(to, ExprKind::Reinterpret(Box::new(value)), span)
             }
             (Ty::Array { elem, count }, from) if from.is_number() => {
                 let count = if *count == 0 { from.size() / elem.size().max(1) } else { *count };
@@ -74,49 +74,49 @@ impl Check<'_, '_> {
                 // A number that is written down is as wide as it is wanted.
                 let fits = |number: u64| to.size() == 8 || to.size() < 8 && number >> (8 * to.size()) == 0;
                 if let Some(number) = value.constant().filter(|number| fits(*number)) {
-                    let whole = Ex::int(number, U64, span);
-                    return Ex::new(to, ExKind::Reinterpret(Box::new(whole)), span);
+                    let whole = Expr::int(number, U64, span);
+                    return Expr::new(to, ExprKind::Reinterpret(Box::new(whole)), span);
                 }
                 if to.size() != from.size() {
                     return self.no_cast(&value.ty.clone(), &to, span);
                 }
-                Ex::new(to, ExKind::Reinterpret(Box::new(value)), span)
+                Expr::new(to, ExprKind::Reinterpret(Box::new(value)), span)
             }
             (Ty::Str(size), Ty::Str(from)) => {
                 let size = if *size == 0 { *from } else { *size };
-                Ex::new(Ty::Str(size), ExKind::Fun(Fun::CutStr, vec![value]), span)
+                Expr::new(Ty::Str(size), ExprKind::Intrinsic(Intrinsic::CutStr, vec![value]), span)
             }
             (Ty::Str(size), Ty::Array { elem, count }) if elem.size() == 1 => {
                 let size = if *size == 0 { *count } else { *size };
-                Ex::new(Ty::Str(size), ExKind::Fun(Fun::CutStr, vec![value]), span)
+                Expr::new(Ty::Str(size), ExprKind::Intrinsic(Intrinsic::CutStr, vec![value]), span)
             }
             (Ty::Array { elem, count: 0 }, Ty::Str(size)) if elem.size() == 1 => {
-                Ex { ty: Ty::Array { elem: elem.clone(), count: *size }, span, ..value }
+                Expr { ty: Ty::Array { elem: elem.clone(), count: *size }, span, ..value }
             }
             (Ty::Array { .. }, Ty::Array { .. } | Ty::Str(_)) if to.size() == value.ty.size() => {
-                Ex { ty: to, span, ..value }
+                Expr { ty: to, span, ..value }
             }
             (Ty::C { .. }, from) if from.is_scalar() => self.wrong_hint(
                 span,
                 format!("cannot cast to a struct: {}", self.type_name(&to)),
                 "cast to a pointer to it: (struct name *)value",
             ),
-            _ if value.ty.join(&to).as_ref() == Some(&to) => Ex { ty: to, span, ..value },
+            _ if value.ty.join(&to).as_ref() == Some(&to) => Expr { ty: to, span, ..value },
             _ => self.no_cast(&value.ty.clone(), &to, span),
         }
     }
 
-    fn no_cast(&mut self, from: &Ty, to: &Ty, span: Span) -> Ex {
+    fn no_cast(&mut self, from: &Ty, to: &Ty, span: Span) -> Expr {
         let (from, to) = (self.type_name(from), self.type_name(to));
         self.wrong(span, format!("cannot cast from '{from}' to '{to}'"))
     }
 
     /// An address from a value: pointers and numbers as they are, places in foreign memory by where they are.
-    pub(super) fn address(&mut self, value: Ex) -> Option<(Ex, super::super::ty::Space)> {
+    pub(super) fn address(&mut self, value: Expr) -> Option<(Expr, super::super::ty::Space)> {
         let space = self.space_of(&value);
         match value.kind {
-            ExKind::At { addr, space } => Some((*addr, space)),
-            kind if value.ty.is_scalar() => Some((Ex { ty: U64, kind, span: value.span }, space)),
+            ExprKind::MemRef { addr, space } => Some((*addr, space)),
+            kind if value.ty.is_scalar() => Some((Expr { ty: U64, kind, span: value.span }, space)),
             _ => None,
         }
     }

@@ -1,39 +1,39 @@
 //! What is answered when compiling: sizes, offsets, and questions about types.
 
 use bt_lang::Span;
-use bt_lang::ast::{Expr, ExprKind, Name, TypeOrExpr};
+use bt_lang::ast::{self, Name, TypeOrExpr};
 use typeinfo::TypeKind;
 
 use super::Check;
 use super::calls::Call;
 use super::expr::smallest;
-use crate::hir::{Ex, ExKind};
+use crate::hir::{Expr, ExprKind};
 use crate::ty::{MAX_SIZE, Ty, U64};
 use bt_abi::{MissingProbes, StackMode};
 
 impl Check<'_, '_> {
-    pub(super) fn size_of(&mut self, what: &TypeOrExpr, span: Span) -> Ex {
+    pub(super) fn size_of(&mut self, what: &TypeOrExpr, span: Span) -> Expr {
         let ty = self.type_of(what);
         if ty.is_unknown() {
-            return Ex::new(U64, ExKind::Error, span);
+            return Expr::new(U64, ExprKind::Error, span);
         }
         if ty.size() == MAX_SIZE {
             return self.wrong(span, format!("this type has {MAX_SIZE} bytes or more"));
         }
         // A constant of an enumeration is a number, and numbers have 8 bytes; values of the enumeration's type have theirs.
-        let is_constant = matches!(what, TypeOrExpr::Expr(Expr { kind: ExprKind::Ident(name), .. })
+        let is_constant = matches!(what, TypeOrExpr::Expr(ast::Expr { kind: ast::ExprKind::Ident(name), .. })
             if matches!(ty, Ty::Enum { .. }) && self.c_name(name).is_none());
-        Ex::int(if is_constant { 8 } else { u64::from(ty.size()) }, U64, span)
+        Expr::int(if is_constant { 8 } else { u64::from(ty.size()) }, U64, span)
     }
 
     /// `offsetof(struct name, a.b)`
-    pub(super) fn offset_of(&mut self, of: &TypeOrExpr, path: &[Name], span: Span) -> Ex {
+    pub(super) fn offset_of(&mut self, of: &TypeOrExpr, path: &[Name], span: Span) -> Expr {
         let (mut at, mut offset) = (self.type_of(of), 0);
         for name in path {
             let ty = match at {
                 Ty::C { ty, .. } => ty,
                 Ty::Ptr { to, .. } if offset == 0 => to,
-                Ty::Unknown => return Ex::new(U64, ExKind::Error, span),
+                Ty::Unknown => return Expr::new(U64, ExprKind::Error, span),
                 Ty::Record(_) => {
                     let parts = at.parts();
                     let Some(part) = parts.iter().find(|part| part.0 == Some(name.text.as_str())) else {
@@ -56,13 +56,13 @@ impl Check<'_, '_> {
                 Err(error) => return self.wrong(name.span, error.to_string()),
             }
         }
-        Ex::int(offset, U64, span)
+        Expr::int(offset, U64, span)
     }
 
     /// `container_of(pointer, type, member)`
-    pub(super) fn container_of(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn container_of(&mut self, call: &Call<'_>) -> Expr {
         let pointer = self.expr(&call.args[0]);
-        let ExprKind::TypeArg(of) = &call.args[1].kind else {
+        let ast::ExprKind::TypeArg(of) = &call.args[1].kind else {
             return self.wrong(call.args[1].span, "container_of() expects a type here: typeof(struct name)");
         };
         let Some(path) = member_path(&call.args[2]) else {
@@ -71,7 +71,7 @@ impl Check<'_, '_> {
         let offset = self.offset_of(of, &path, call.span);
         let ty = self.type_of(of);
         let (Some(to), Some(offset)) = (self.c_of(&ty), offset.constant()) else {
-            return Ex::error(call.span);
+            return Expr::error(call.span);
         };
         if pointer.ty.is_unknown() || !pointer.ty.is_scalar() {
             let name = self.type_name(&pointer.ty);
@@ -79,14 +79,14 @@ impl Check<'_, '_> {
                 .wrong(call.args[0].span, format!("container_of() expects a pointer, not a value of type '{name}'"));
         }
         let space = self.space_of(&pointer);
-        Ex { span: call.span, ..pointer.offset(offset.wrapping_neg(), Ty::Ptr { to, space }) }
+        Expr { span: call.span, ..pointer.offset(offset.wrapping_neg(), Ty::Ptr { to, space }) }
     }
 
     /// `typeinfo(x)`: the number of its BTF type, the kind of type, and its name.
-    pub(super) fn typeinfo(&mut self, what: &TypeOrExpr, span: Span) -> Ex {
+    pub(super) fn typeinfo(&mut self, what: &TypeOrExpr, span: Span) -> Expr {
         let ty = self.type_of(what);
         if ty.is_unknown() {
-            return Ex::error(span);
+            return Expr::error(span);
         }
         let base = match &ty {
             Ty::Int { .. } | Ty::Enum { .. } => "int",
@@ -100,19 +100,21 @@ impl Check<'_, '_> {
             other => &self.type_name(other),
         };
         let full = self.type_name(&ty);
-        let text = |text: &str| Ex::new(Ty::Str(text.len() as u32 + 1), ExKind::Str(text.as_bytes().to_vec()), span);
-        let items = vec![Ex::int(0, smallest(0), span), text(base), text(&full)];
+        let text =
+            |text: &str| Expr::new(Ty::Str(text.len() as u32 + 1), ExprKind::Str(text.as_bytes().to_vec()), span);
+        let items = vec![Expr::int(0, smallest(0), span), text(base), text(&full)];
         let names = ["btf_id", "base_type", "full_type"];
         let fields = names.iter().zip(&items).map(|(name, item)| ((*name).to_owned(), item.ty.clone())).collect();
-        Ex::new(Ty::Record(fields), ExKind::Tuple(items), span)
+        Expr::new(Ty::Record(fields), ExprKind::Tuple(items), span)
     }
 
     /// The settings by name, those that make a difference here.
-    pub(super) fn config(&mut self, span: Span) -> Ex {
+    pub(super) fn config(&mut self, span: Span) -> Expr {
         let config = self.inputs.config.clone();
-        let number = |value: u32| Ex::int(u64::from(value), U64, span);
-        let flag = |value: bool| Ex::int(u64::from(value), Ty::Bool, span);
-        let text = |text: &str| Ex::new(Ty::Str(text.len() as u32 + 1), ExKind::Str(text.as_bytes().to_vec()), span);
+        let number = |value: u32| Expr::int(u64::from(value), U64, span);
+        let flag = |value: bool| Expr::int(u64::from(value), Ty::Bool, span);
+        let text =
+            |text: &str| Expr::new(Ty::Str(text.len() as u32 + 1), ExprKind::Str(text.as_bytes().to_vec()), span);
         let modes = StackMode::NAMES.iter().find(|(_, mode)| *mode == config.stack_mode);
         let missing = match config.missing_probes {
             MissingProbes::Error => "error",
@@ -133,37 +135,40 @@ impl Check<'_, '_> {
         ];
         let fields = items.iter().map(|(name, item)| ((*name).to_owned(), item.ty.clone())).collect();
         let items = items.into_iter().map(|(_, item)| item).collect();
-        Ex::new(Ty::Record(fields), ExKind::Tuple(items), span)
+        Expr::new(Ty::Record(fields), ExprKind::Tuple(items), span)
     }
 
     /// `comptime x`
-    pub(super) fn comptime(&mut self, operand: &Expr, span: Span) -> Ex {
+    pub(super) fn comptime(&mut self, operand: &ast::Expr, span: Span) -> Expr {
         let value = self.expr(operand);
         match value.kind {
-            ExKind::Int(_) | ExKind::Str(_) | ExKind::Error => value,
+            ExprKind::Int(_) | ExprKind::Str(_) | ExprKind::Error => value,
             _ => self.wrong(span, "comptime needs a value that is known when compiling"),
         }
     }
 
     /// `is_str(x)` and its like: looks at the type only.
-    pub(super) fn is_kind(&mut self, arg: &Expr, span: Span, is: fn(&Ty) -> bool) -> Ex {
+    pub(super) fn is_kind(&mut self, arg: &ast::Expr, span: Span, is: fn(&Ty) -> bool) -> Expr {
         let ty = self.expr(arg).ty;
         if ty.is_unknown() {
-            return Ex::new(Ty::Bool, ExKind::Error, span);
+            return Expr::new(Ty::Bool, ExprKind::Error, span);
         }
-        Ex::int(u64::from(is(&ty)), Ty::Bool, span)
+        Expr::int(u64::from(is(&ty)), Ty::Bool, span)
     }
 
-    pub(super) fn is_literal(&self, arg: &Expr) -> bool {
-        matches!(arg.kind, ExprKind::Int(_) | ExprKind::Str(_) | ExprKind::Bool(_) | ExprKind::Positional(_))
+    pub(super) fn is_literal(&self, arg: &ast::Expr) -> bool {
+        matches!(
+            arg.kind,
+            ast::ExprKind::Int(_) | ast::ExprKind::Str(_) | ast::ExprKind::Bool(_) | ast::ExprKind::Positional(_)
+        )
     }
 }
 
 /// `a.b.c` as names.
-fn member_path(expr: &Expr) -> Option<Vec<Name>> {
+fn member_path(expr: &ast::Expr) -> Option<Vec<Name>> {
     match &expr.kind {
-        ExprKind::Ident(name) => Some(vec![Name::new(name.clone(), expr.span)]),
-        ExprKind::Field { base, name, .. } => {
+        ast::ExprKind::Ident(name) => Some(vec![Name::new(name.clone(), expr.span)]),
+        ast::ExprKind::Field { base, name, .. } => {
             let mut path = member_path(base)?;
             path.push(name.clone());
             Some(path)

@@ -1,11 +1,11 @@
 //! Functions that send events, and those on whole maps.
 
 use bt_lang::Span;
-use bt_lang::ast::{Expr, ExprKind, Name};
+use bt_lang::ast::{self, Name};
 
 use super::calls::Call;
 use super::{Check, format};
-use crate::hir::{Ex, ExKind, St};
+use crate::hir::{Expr, ExprKind, Stmt};
 use crate::map::MapHolds;
 use crate::ty::{I64, Ty, U64};
 use bt_abi::{Action, ActionKind, FormatPiece, FormatSize, PrintTo};
@@ -17,8 +17,8 @@ const JOIN_STRINGS: u32 = 16;
 
 impl Check<'_, '_> {
     /// A statement that sends an event.
-    fn event(&mut self, kind: ActionKind, args: Vec<Ex>, span: Span) -> Ex {
-        let args: Vec<Ex> = args.into_iter().map(Ex::ended).collect();
+    fn event(&mut self, kind: ActionKind, args: Vec<Expr>, span: Span) -> Expr {
+        let args: Vec<Expr> = args.into_iter().map(Expr::ended).collect();
         let types: Vec<_> = args.iter().map(|arg| self.types.value_type(&arg.ty)).collect();
         let mut action = Action::new(kind, &types, span);
         action.callers = self.callers.iter().rev().copied().collect();
@@ -28,13 +28,13 @@ impl Check<'_, '_> {
         }
         self.tables.actions.push(action);
         let action = self.tables.actions.len() - 1;
-        Ex::statement(vec![St::Event { action, args }], span)
+        Expr::statement(vec![Stmt::Event { action, args }], span)
     }
 
     /// The format and the values that it shows.
-    pub(super) fn formatted(&mut self, call: &Call<'_>) -> Option<(Vec<FormatPiece>, Vec<Ex>)> {
+    pub(super) fn formatted(&mut self, call: &Call<'_>) -> Option<(Vec<FormatPiece>, Vec<Expr>)> {
         let text = self.expr(&call.args[0]);
-        let ExKind::Str(text) = &text.kind else {
+        let ExprKind::Str(text) = &text.kind else {
             self.wrong(call.args[0].span, format!("{}() expects a string literal as its format", call.name));
             return None;
         };
@@ -45,7 +45,7 @@ impl Check<'_, '_> {
                 return None;
             }
         };
-        let values: Vec<Ex> = call.args[1..].iter().map(|arg| self.expr(arg)).collect();
+        let values: Vec<Expr> = call.args[1..].iter().map(|arg| self.expr(arg)).collect();
         let mut rest = values.iter().zip(&call.args[1..]);
         let mut wanted = 0;
         for piece in &pieces {
@@ -88,7 +88,7 @@ impl Check<'_, '_> {
         Some((pieces, values))
     }
 
-    pub(super) fn printf(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn printf(&mut self, call: &Call<'_>) -> Expr {
         let to = match call.name {
             "errorf" => PrintTo::Error,
             "warnf" => PrintTo::Warning,
@@ -96,14 +96,14 @@ impl Check<'_, '_> {
         };
         match self.formatted(call) {
             Some((format, args)) => self.event(ActionKind::Printf { format, to }, args, call.span),
-            None => Ex::new(Ty::Void, ExKind::Error, call.span),
+            None => Expr::new(Ty::Void, ExprKind::Error, call.span),
         }
     }
 
     /// `fail(format, ...)`: a mistake in the script's own words, with what is known when compiling.
-    pub(super) fn fail(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn fail(&mut self, call: &Call<'_>) -> Expr {
         let Some((format, values)) = self.formatted(call) else {
-            return Ex::new(Ty::Void, ExKind::Error, call.span);
+            return Expr::new(Ty::Void, ExprKind::Error, call.span);
         };
         let (mut values, mut message) = (values.iter(), String::new());
         for piece in &format {
@@ -115,10 +115,10 @@ impl Check<'_, '_> {
                 FormatPiece::Value(spec) => spec,
             };
             let shown = match (values.next().map(|value| &value.kind), spec.conversion) {
-                (Some(ExKind::Str(text)), _) => String::from_utf8_lossy(text).into_owned(),
-                (Some(ExKind::Int(number)), 'x' | 'X' | 'p') => format!("{number:x}"),
-                (Some(ExKind::Int(number)), 'u') => number.to_string(),
-                (Some(ExKind::Int(number)), _) => number.cast_signed().to_string(),
+                (Some(ExprKind::Str(text)), _) => String::from_utf8_lossy(text).into_owned(),
+                (Some(ExprKind::Int(number)), 'x' | 'X' | 'p') => format!("{number:x}"),
+                (Some(ExprKind::Int(number)), 'u') => number.to_string(),
+                (Some(ExprKind::Int(number)), _) => number.cast_signed().to_string(),
                 _ => {
                     return self
                         .wrong(call.span, "fail() shows only what is known when compiling: literals, parameters");
@@ -129,7 +129,7 @@ impl Check<'_, '_> {
         self.wrong(call.span, message)
     }
 
-    pub(super) fn cat(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn cat(&mut self, call: &Call<'_>) -> Expr {
         if call.name == "system" && !self.inputs.facts.allows_unsafe() {
             return self.wrong_hint(
                 call.span,
@@ -140,36 +140,36 @@ impl Check<'_, '_> {
         match self.formatted(call) {
             Some((format, args)) if call.name == "system" => self.event(ActionKind::System { format }, args, call.span),
             Some((format, args)) => self.event(ActionKind::Cat { format }, args, call.span),
-            None => Ex::new(Ty::Void, ExKind::Error, call.span),
+            None => Expr::new(Ty::Void, ExprKind::Error, call.span),
         }
     }
 
     /// What an assertion says when it does not hold.
-    pub(super) fn assertion(&mut self, message: Ex, span: Span) -> St {
+    pub(super) fn assertion(&mut self, message: Expr, span: Span) -> Stmt {
         let format = format::parse(b"assert failed: %s").unwrap_or_default();
-        let told = self.event(ActionKind::Printf { format, to: PrintTo::Error }, vec![message], span);
-        St::Expr(told)
+        let sent = self.event(ActionKind::Printf { format, to: PrintTo::Error }, vec![message], span);
+        Stmt::Expr(sent)
     }
 
-    pub(super) fn exit(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn exit(&mut self, call: &Call<'_>) -> Expr {
         let code = match call.args.first() {
             Some(code) => self.integer(code),
-            None => Ex::int(0, I64, call.span),
+            None => Expr::int(0, I64, call.span),
         };
         let code = self.convert(code, I64, call.span);
         self.leave(code, call.span)
     }
 
     /// Ends the script with a status.
-    pub(super) fn leave(&mut self, code: Ex, span: Span) -> Ex {
+    pub(super) fn leave(&mut self, code: Expr, span: Span) -> Expr {
         let mut sent = self.event(ActionKind::Exit, vec![code], span);
-        if let ExKind::Block { stmts, .. } = &mut sent.kind {
-            stmts.push(St::Return);
+        if let ExprKind::Block { stmts, .. } = &mut sent.kind {
+            stmts.push(Stmt::Return);
         }
         sent
     }
 
-    pub(super) fn time(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn time(&mut self, call: &Call<'_>) -> Expr {
         let format = match call.args.first() {
             Some(arg) => self.literal(arg, "time").unwrap_or_default(),
             None => "%H:%M:%S\n".to_owned(),
@@ -177,7 +177,7 @@ impl Check<'_, '_> {
         self.event(ActionKind::Time { format }, Vec::new(), call.span)
     }
 
-    pub(super) fn join(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn join(&mut self, call: &Call<'_>) -> Expr {
         let delimiter = match call.args.get(1) {
             Some(arg) => self.literal(arg, "join").unwrap_or_default(),
             None => " ".to_owned(),
@@ -191,22 +191,22 @@ impl Check<'_, '_> {
         let types = [self.types.value_type(&strings)];
         self.tables.actions.push(Action::new(ActionKind::Join { delimiter }, &types, call.span));
         let action = self.tables.actions.len() - 1;
-        Ex::statement(vec![St::Join { action, argv, space }], call.span)
+        Expr::statement(vec![Stmt::Join { action, argv, space }], call.span)
     }
 
     /// `print`: a map, an element of one, or a value.
-    pub(super) fn print(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn print(&mut self, call: &Call<'_>) -> Expr {
         let (arg, span) = (&call.args[0], call.span);
-        if let ExprKind::Map(map) = &arg.kind {
+        if let ast::ExprKind::Map(map) = &arg.kind {
             let id = self.map_id(&map.name.text, map.name.span);
             if map.keys.is_empty() {
                 if !self.require_map(id, arg.span) {
-                    return Ex::new(Ty::Void, ExKind::Error, span);
+                    return Expr::new(Ty::Void, ExprKind::Error, span);
                 }
                 let mut limits = Vec::new();
                 for index in 1..3 {
                     let value = call.args.get(index).map(|arg| self.integer(arg));
-                    let value = value.unwrap_or_else(|| Ex::int(0, U64, span));
+                    let value = value.unwrap_or_else(|| Expr::int(0, U64, span));
                     limits.push(self.convert(value, U64, span));
                 }
                 return self.event(ActionKind::PrintMap { map: id }, limits, span);
@@ -215,15 +215,15 @@ impl Check<'_, '_> {
                 return self.wrong(span, "print() of a map's element takes no further arguments");
             }
             if !self.require_map(id, arg.span) {
-                return Ex::new(Ty::Void, ExKind::Error, span);
+                return Expr::new(Ty::Void, ExprKind::Error, span);
             }
             let key = self.key(id, &map.keys, arg.span);
             let Some(key_ty) = self.map(id).key.clone() else {
-                return Ex::new(Ty::Void, ExKind::Error, span);
+                return Expr::new(Ty::Void, ExprKind::Error, span);
             };
             // The event's key has the form of the map's own.
-            let shown = Ex { ty: key_ty, ..key.clone() };
-            let mut args = vec![Ex { kind: cast_kind(key), ..shown }];
+            let shown = Expr { ty: key_ty, ..key.clone() };
+            let mut args = vec![Expr { kind: cast_kind(key), ..shown }];
             if let Some(MapHolds::Scalar(_)) = self.map(id).value {
                 args.push(self.map_read(map, arg.span));
             }
@@ -242,22 +242,22 @@ impl Check<'_, '_> {
         }
     }
 
-    pub(super) fn clear(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn clear(&mut self, call: &Call<'_>) -> Expr {
         let Some((id, map)) = self.map_argument(&call.args[0], call.name) else {
-            return Ex::new(Ty::Void, ExKind::Error, call.span);
+            return Expr::new(Ty::Void, ExprKind::Error, call.span);
         };
         if !map.keys.is_empty() {
             return self.wrong(call.span, format!("{}() expects a map, not an element of one", call.name));
         }
         if !self.require_map(id, call.args[0].span) {
-            return Ex::new(Ty::Void, ExKind::Error, call.span);
+            return Expr::new(Ty::Void, ExprKind::Error, call.span);
         }
         let kind = if call.name == "zero" { ActionKind::Zero { map: id } } else { ActionKind::Clear { map: id } };
         self.event(kind, Vec::new(), call.span)
     }
 
     /// The map and key of `f(@map, key)` and `f(@map[key])`.
-    fn element_of(&mut self, call: &Call<'_>, key: Option<&Expr>) -> Option<(usize, Ex)> {
+    fn element_of(&mut self, call: &Call<'_>, key: Option<&ast::Expr>) -> Option<(usize, Expr)> {
         let (id, map) = self.map_argument(&call.args[0], call.name)?;
         if !self.require_map(id, call.args[0].span) {
             return None;
@@ -273,45 +273,45 @@ impl Check<'_, '_> {
         Some((id, key))
     }
 
-    pub(super) fn delete(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn delete(&mut self, call: &Call<'_>) -> Expr {
         match self.element_of(call, call.args.get(1)) {
             Some((map, key)) => {
                 self.tables.maps[map].deletes = true;
-                Ex::new(Ty::Bool, ExKind::Delete { map, key: Box::new(key) }, call.span)
+                Expr::new(Ty::Bool, ExprKind::Delete { map, key: Box::new(key) }, call.span)
             }
-            None => Ex::new(Ty::Bool, ExKind::Error, call.span),
+            None => Expr::new(Ty::Bool, ExprKind::Error, call.span),
         }
     }
 
-    pub(super) fn has_key(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn has_key(&mut self, call: &Call<'_>) -> Expr {
         match self.element_of(call, call.args.get(1)) {
-            Some((map, key)) => Ex::new(Ty::Bool, ExKind::HasKey { map, key: Box::new(key) }, call.span),
-            None => Ex::new(Ty::Bool, ExKind::Error, call.span),
+            Some((map, key)) => Expr::new(Ty::Bool, ExprKind::HasKey { map, key: Box::new(key) }, call.span),
+            None => Expr::new(Ty::Bool, ExprKind::Error, call.span),
         }
     }
 
-    pub(super) fn find(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn find(&mut self, call: &Call<'_>) -> Expr {
         let Some((map, key)) = self.element_of(call, Some(&call.args[1])) else {
-            return Ex::new(Ty::Bool, ExKind::Error, call.span);
+            return Expr::new(Ty::Bool, ExprKind::Error, call.span);
         };
-        let ExprKind::Var(name) = &call.args[2].kind else {
+        let ast::ExprKind::Var(name) = &call.args[2].kind else {
             return self.wrong(call.args[2].span, "find() puts the value into a variable");
         };
         let Some(ty) = self.map_read_type(map) else {
             return self.unreadable(map, call.span);
         };
         let is_scalar = matches!(self.map(map).value, Some(MapHolds::Scalar(_)));
-        let there = Ex::new(Ty::Bool, ExKind::HasKey { map, key: Box::new(key.clone()) }, call.span);
+        let there = Expr::new(Ty::Bool, ExprKind::HasKey { map, key: Box::new(key.clone()) }, call.span);
         let key = Box::new(key);
-        let kind = if is_scalar { ExKind::MapGet { map, key } } else { ExKind::AggGet { map, key } };
-        let value = Ex::new(ty, kind, call.span);
+        let kind = if is_scalar { ExprKind::MapGet { map, key } } else { ExprKind::AggGet { map, key } };
+        let value = Expr::new(ty, kind, call.span);
         let var = self.assign_var(&Name::new(name.clone(), call.args[2].span), &value);
-        let set = St::If { cond: there.clone(), then: vec![St::SetVar { var, value }], otherwise: Vec::new() };
-        Ex::new(Ty::Bool, ExKind::Block { stmts: vec![set], value: Box::new(there) }, call.span)
+        let set = Stmt::If { cond: there.clone(), then: vec![Stmt::SetVar { var, value }], otherwise: Vec::new() };
+        Expr::new(Ty::Bool, ExprKind::Block { stmts: vec![set], value: Box::new(there) }, call.span)
     }
 
-    pub(super) fn len(&mut self, call: &Call<'_>) -> Ex {
-        if let ExprKind::Map(map) = &call.args[0].kind
+    pub(super) fn len(&mut self, call: &Call<'_>) -> Expr {
+        if let ast::ExprKind::Map(map) = &call.args[0].kind
             && map.keys.is_empty()
         {
             let id = self.map_id(&map.name.text, map.name.span);
@@ -319,21 +319,22 @@ impl Check<'_, '_> {
             let stack = matches!(&self.map(id).value, Some(MapHolds::Scalar(Ty::Stack { .. })));
             if !stack || keyed {
                 if !self.require_map(id, call.args[0].span) {
-                    return Ex::new(I64, ExKind::Error, call.span);
+                    return Expr::new(I64, ExprKind::Error, call.span);
                 }
                 if !keyed {
                     return self.wrong(call.span, "len() counts the keys of a map, and this one has none");
                 }
-                return Ex::new(I64, ExKind::Len(id), call.span);
+                return Expr::new(I64, ExprKind::Len(id), call.span);
             }
         }
         let value = self.expr(&call.args[0]);
         match value.ty {
-            Ty::Unknown => Ex::new(I64, ExKind::Error, call.span),
+            Ty::Unknown => Expr::new(I64, ExprKind::Error, call.span),
             Ty::Stack { user, .. } => {
                 let offset = if user { 8 } else { 0 };
-                let bytes = Ex::new(I64, ExKind::Part { base: Box::new(value), offset, bits: None }, call.span);
-                super::ops::arithmetic(bt_lang::ast::BinaryOp::Div, bytes, Ex::int(8, I64, call.span), call.span)
+                let bytes =
+                    Expr::new(I64, ExprKind::Subobject { base: Box::new(value), offset, bits: None }, call.span);
+                super::ops::arithmetic(bt_lang::ast::BinaryOp::Div, bytes, Expr::int(8, I64, call.span), call.span)
             }
             ref ty => {
                 let name = self.type_name(ty);
@@ -344,6 +345,6 @@ impl Check<'_, '_> {
 }
 
 /// The kind of a key, for an expression of the map's own key type.
-fn cast_kind(key: Ex) -> ExKind {
-    if key.ty.is_scalar() && key.constant().is_none() { ExKind::Convert(Box::new(key)) } else { key.kind }
+fn cast_kind(key: Expr) -> ExprKind {
+    if key.ty.is_scalar() && key.constant().is_none() { ExprKind::Convert(Box::new(key)) } else { key.kind }
 }

@@ -1,97 +1,96 @@
 //! Expressions: which rule is whose.
 
 use bt_lang::Span;
-use bt_lang::ast::{BinaryOp, Expr, ExprKind, If, IntSuffix, UnaryOp};
+use bt_lang::ast::{self, BinaryOp, If, IntSuffix, UnaryOp};
 
 use super::{Check, MAX_DEPTH};
-use crate::hir::{Ex, ExKind, Fun, St};
+use crate::hir::{Expr, ExprKind, Intrinsic, Stmt};
 use crate::ty::{MAX_PARTS, Ty, U64};
 
 /// So many bytes of a text or name, which is kept for each time that it is written out, count as an expression.
 const TEXT: usize = 32;
 
 /// The bytes of a literal's text, or of a name.
-fn written(expr: &Expr) -> usize {
+fn written(expr: &ast::Expr) -> usize {
     match &expr.kind {
-        ExprKind::Str(text) => text.len(),
-        ExprKind::Ident(name) | ExprKind::Var(name) => name.len(),
+        ast::ExprKind::Str(text) => text.len(),
+        ast::ExprKind::Ident(name) | ast::ExprKind::Var(name) => name.len(),
         _ => 0,
     }
 }
 
 impl Check<'_, '_> {
-    pub(super) fn expr(&mut self, expr: &Expr) -> Ex {
+    pub(super) fn expr(&mut self, expr: &ast::Expr) -> Expr {
         self.depth += 1;
         let value = if self.depth > MAX_DEPTH {
             self.wrong(expr.span, "this nests too deep")
-        } else if self.may_make(1 + written(expr) / TEXT, expr.span) {
+        } else if self.charge(1 + written(expr) / TEXT, expr.span) {
             self.expr_within(expr)
         } else {
-            Ex::error(expr.span)
+            Expr::error(expr.span)
         };
         self.depth -= 1;
         value
     }
 
-    fn expr_within(&mut self, expr: &Expr) -> Ex {
+    fn expr_within(&mut self, expr: &ast::Expr) -> Expr {
         let span = expr.span;
         match &expr.kind {
-            ExprKind::Error => Ex::error(span),
-            ExprKind::Int(literal) => {
+            ast::ExprKind::Error => Expr::error(span),
+            ast::ExprKind::Int(literal) => {
                 let ty = match literal.suffix {
                     IntSuffix::None | IntSuffix::Time => smallest(literal.value),
                     IntSuffix::U => Ty::Int { size: 4, signed: false },
                     IntSuffix::Ul | IntSuffix::Ull => U64,
                     IntSuffix::L | IntSuffix::Ll => Ty::Int { size: 8, signed: true },
                 };
-                Ex::int(literal.value, ty, span)
+                Expr::int(literal.value, ty, span)
             }
-            ExprKind::Str(bytes) => self.string(bytes.clone(), span),
-            ExprKind::Bool(value) => Ex::int(u64::from(*value), Ty::Bool, span),
-            ExprKind::Ident(name) => self.ident(name, span),
-            ExprKind::Var(name) => self.variable(name, span),
-            ExprKind::Positional(number) => self.positional(*number, span),
-            ExprKind::ParamCount => {
+            ast::ExprKind::Str(bytes) => self.string(bytes.clone(), span),
+            ast::ExprKind::Bool(value) => Expr::int(u64::from(*value), Ty::Bool, span),
+            ast::ExprKind::Ident(name) => self.ident(name, span),
+            ast::ExprKind::Var(name) => self.variable(name, span),
+            ast::ExprKind::Positional(number) => self.positional(*number, span),
+            ast::ExprKind::ParamCount => {
                 let count = self.inputs.facts.params().len() as u64;
-                Ex::int(count, smallest(count), span)
+                Expr::int(count, smallest(count), span)
             }
-            ExprKind::Map(map) => self.map_read(map, span),
-            ExprKind::Call { func, args } => self.call(func, args, span),
-            ExprKind::TypeArg(_) => self.wrong(span, "a type can't be used as a value"),
-            ExprKind::Unary { op, operand } => self.unary(*op, operand, span),
-            ExprKind::Binary { op: op @ (BinaryOp::LogAnd | BinaryOp::LogOr), left, right, .. } => {
+            ast::ExprKind::Map(map) => self.map_read(map, span),
+            ast::ExprKind::Call { func, args } => self.call(func, args, span),
+            ast::ExprKind::TypeArg(_) => self.wrong(span, "a type can't be used as a value"),
+            ast::ExprKind::Unary { op, operand } => self.unary(*op, operand, span),
+            ast::ExprKind::Binary { op: op @ (BinaryOp::LogAnd | BinaryOp::LogOr), left, right, .. } => {
                 let (left, right) = (self.condition(left), self.condition(right));
                 self.logic(*op, left, right, span)
             }
-            ExprKind::Binary { op, left, right, .. } => {
+            ast::ExprKind::Binary { op, left, right, .. } => {
                 let (left, right) = (self.expr(left), self.expr(right));
                 self.binary(*op, left, right, span)
             }
-            ExprKind::Ternary { cond, then, otherwise } => self.ternary(cond, then.as_deref(), otherwise, span),
-            ExprKind::If(chain) => self.if_value(chain, span),
-            ExprKind::Block(block) => self.within(span, block.span, |check| check.block_value(block, span)),
-            ExprKind::Cast { ty, operand } => self.cast(ty, operand, span),
-            ExprKind::Sizeof(what) => self.size_of(what, span),
-            ExprKind::Offsetof { of, path } => self.offset_of(of, path, span),
-            ExprKind::Typeinfo(what) => self.typeinfo(what, span),
-            ExprKind::Field { base, name, arrow: _ } => self.field(base, name, span),
-            ExprKind::TupleField { base, index } => self.tuple_field(base, *index, span),
-            ExprKind::Index { base, index } => self.index(base, index, span),
-            ExprKind::Tuple(items) => {
-                let items: Vec<Ex> = items.iter().map(|item| self.part(item)).collect();
+            ast::ExprKind::Ternary { cond, then, otherwise } => self.ternary(cond, then.as_deref(), otherwise, span),
+            ast::ExprKind::If(chain) => self.if_value(chain, span),
+            ast::ExprKind::Block(block) => self.within(span, block.span, |check| check.block_value(block, span)),
+            ast::ExprKind::Cast { ty, operand } => self.cast(ty, operand, span),
+            ast::ExprKind::Sizeof(what) => self.size_of(what, span),
+            ast::ExprKind::Offsetof { of, path } => self.offset_of(of, path, span),
+            ast::ExprKind::Typeinfo(what) => self.typeinfo(what, span),
+            ast::ExprKind::Field { base, name, arrow: _ } => self.field(base, name, span),
+            ast::ExprKind::TupleField { base, index } => self.tuple_field(base, *index, span),
+            ast::ExprKind::Index { base, index } => self.index(base, index, span),
+            ast::ExprKind::Tuple(items) => {
+                let items: Vec<Expr> = items.iter().map(|item| self.part(item)).collect();
                 self.whole(items, span, |items| Ty::Tuple(items.iter().map(|item| item.ty.clone()).collect()))
             }
-            ExprKind::Record(fields) => {
-                let items: Vec<Ex> = fields.iter().map(|field| self.part(&field.value)).collect();
-                let named =
-                    |(field, item): (&bt_lang::ast::RecordField, &Ex)| (field.name.text.clone(), item.ty.clone());
+            ast::ExprKind::Record(fields) => {
+                let items: Vec<Expr> = fields.iter().map(|field| self.part(&field.value)).collect();
+                let named = |(field, item): (&ast::RecordField, &Expr)| (field.name.text.clone(), item.ty.clone());
                 self.whole(items, span, |items| Ty::Record(fields.iter().zip(items).map(named).collect()))
             }
-            ExprKind::Comptime(operand) => self.comptime(operand, span),
+            ast::ExprKind::Comptime(operand) => self.comptime(operand, span),
         }
     }
 
-    fn block_value(&mut self, block: &bt_lang::ast::Block, span: bt_lang::Span) -> Ex {
+    fn block_value(&mut self, block: &ast::Block, span: bt_lang::Span) -> Expr {
         self.scoped(|check| {
             let stmts = check.stmts(&block.stmts);
             match &block.value {
@@ -99,22 +98,22 @@ impl Check<'_, '_> {
                     let value = check.expr(value);
                     block_of(stmts, value)
                 }
-                None => Ex::statement(stmts, span),
+                None => Expr::statement(stmts, span),
             }
         })
     }
 
     /// A tuple or record, if it has not too many parts. Its type is made when that is known.
-    pub(super) fn whole(&mut self, items: Vec<Ex>, span: Span, ty: impl FnOnce(&[Ex]) -> Ty) -> Ex {
+    pub(super) fn whole(&mut self, items: Vec<Expr>, span: Span, ty: impl FnOnce(&[Expr]) -> Ty) -> Expr {
         let parts: usize = items.iter().map(|item| item.ty.all_parts()).sum();
         if parts > MAX_PARTS {
             return self.wrong(span, format!("a tuple or record has at most {MAX_PARTS} parts, not {parts}"));
         }
-        Ex::new(ty(&items), ExKind::Tuple(items), span)
+        Expr::new(ty(&items), ExprKind::Tuple(items), span)
     }
 
     /// An element of a tuple.
-    fn part(&mut self, expr: &Expr) -> Ex {
+    fn part(&mut self, expr: &ast::Expr) -> Expr {
         let value = self.expr(expr);
         match &value.ty {
             Ty::Agg(_) | Ty::Void => {
@@ -125,13 +124,13 @@ impl Check<'_, '_> {
         }
     }
 
-    fn ternary(&mut self, cond: &Expr, then: Option<&Expr>, otherwise: &Expr, span: Span) -> Ex {
+    fn ternary(&mut self, cond: &ast::Expr, then: Option<&ast::Expr>, otherwise: &ast::Expr, span: Span) -> Expr {
         let before = self.budget.body;
         let value = self.expr(cond);
         let made = self.budget.body - before;
         let Some(then) = then else {
             let otherwise = self.expr(otherwise);
-            return self.or_else(value, otherwise, made, span);
+            return self.elvis(value, otherwise, made, span);
         };
         let then = self.expr(then);
         let cond = self.truth(value);
@@ -140,27 +139,28 @@ impl Check<'_, '_> {
     }
 
     /// `a ?: b`. A number is worked out once; of what is in memory, the tree has two, the first of which is looked at only.
-    fn or_else(&mut self, value: Ex, otherwise: Ex, made: usize, span: Span) -> Ex {
+    fn elvis(&mut self, value: Expr, otherwise: Expr, made: usize, span: Span) -> Expr {
         let both_scalar = value.ty.is_scalar() && otherwise.ty.is_scalar() && value.constant().is_none();
         if let (true, Some(ty)) = (both_scalar, value.ty.join(&otherwise.ty)) {
-            return Ex::new(ty, ExKind::OrElse(Box::new(value), Box::new(otherwise)), span);
+            return Expr::new(ty, ExprKind::Elvis(Box::new(value), Box::new(otherwise)), span);
         }
-        let then = if self.may_make(made, span) { value.clone() } else { Ex::error(span) };
+        let then = if self.charge(made, span) { value.clone() } else { Expr::error(span) };
         let cond = self.truth(value);
         self.choose(cond, then, otherwise, span)
     }
 
-    pub(super) fn choose(&mut self, cond: Ex, then: Ex, otherwise: Ex, span: Span) -> Ex {
+    pub(super) fn choose(&mut self, cond: Expr, then: Expr, otherwise: Expr, span: Span) -> Expr {
         if then.ty == Ty::Void && otherwise.ty == Ty::Void {
-            let stmts = vec![St::If { cond, then: vec![St::Expr(then)], otherwise: vec![St::Expr(otherwise)] }];
-            return Ex::statement(stmts, span);
+            let stmts = vec![Stmt::If { cond, then: vec![Stmt::Expr(then)], otherwise: vec![Stmt::Expr(otherwise)] }];
+            return Expr::statement(stmts, span);
         }
         match then.ty.join(&otherwise.ty) {
             Some(_) if cond.constant() == Some(0) => otherwise,
             Some(_) if cond.constant().is_some() => then,
             Some(ty) if !matches!(ty, Ty::Agg(_) | Ty::Void) => {
-                let kind = ExKind::Cond { cond: Box::new(cond), then: Box::new(then), otherwise: Box::new(otherwise) };
-                Ex::new(ty, kind, span)
+                let kind =
+                    ExprKind::Cond { cond: Box::new(cond), then: Box::new(then), otherwise: Box::new(otherwise) };
+                Expr::new(ty, kind, span)
             }
             _ => {
                 let (a, b) = (self.type_name(&then.ty), self.type_name(&otherwise.ty));
@@ -170,18 +170,18 @@ impl Check<'_, '_> {
     }
 
     /// An `if` with a value: a block in each branch.
-    fn if_value(&mut self, chain: &If, span: Span) -> Ex {
+    fn if_value(&mut self, chain: &If, span: Span) -> Expr {
         let has_value = chain.arms.iter().any(|(_, block)| block.value.is_some());
         if !has_value {
             let stmts = self.if_stmt(chain);
-            return Ex::statement(stmts, span);
+            return Expr::statement(stmts, span);
         }
         let mut arms = Vec::new();
         let mut last = None;
         for (cond, block) in &chain.arms {
-            let comptime = matches!(cond.kind, ExprKind::Comptime(_));
+            let comptime = matches!(cond.kind, ast::ExprKind::Comptime(_));
             let cond = self.condition(cond);
-            let as_block = |block: &bt_lang::ast::Block| Expr::new(ExprKind::Block(block.clone()), block.span);
+            let as_block = |block: &ast::Block| ast::Expr::new(ast::ExprKind::Block(block.clone()), block.span);
             match cond.constant().filter(|_| comptime) {
                 Some(0) => {}
                 Some(_) => {
@@ -195,7 +195,7 @@ impl Check<'_, '_> {
             }
         }
         if let (None, Some(block)) = (&last, &chain.otherwise) {
-            last = Some(self.expr(&Expr::new(ExprKind::Block(block.clone()), block.span)));
+            last = Some(self.expr(&ast::Expr::new(ast::ExprKind::Block(block.clone()), block.span)));
         }
         let Some(last) = last else {
             return self.wrong(span, "an if with a value needs an else");
@@ -203,7 +203,7 @@ impl Check<'_, '_> {
         arms.into_iter().rev().fold(last, |otherwise, (cond, then)| self.choose(cond, then, otherwise, span))
     }
 
-    fn unary(&mut self, op: UnaryOp, operand: &Expr, span: Span) -> Ex {
+    fn unary(&mut self, op: UnaryOp, operand: &ast::Expr, span: Span) -> Expr {
         match op {
             UnaryOp::PreInc => self.step(operand, 1, false, span),
             UnaryOp::PreDec => self.step(operand, -1, false, span),
@@ -214,8 +214,8 @@ impl Check<'_, '_> {
             UnaryOp::Not => {
                 let value = self.condition(operand);
                 match value.constant() {
-                    Some(number) => Ex::int(u64::from(number == 0), Ty::Bool, span),
-                    None => Ex::new(Ty::Bool, ExKind::Not(Box::new(value)), span),
+                    Some(number) => Expr::int(u64::from(number == 0), Ty::Bool, span),
+                    None => Expr::new(Ty::Bool, ExprKind::Not(Box::new(value)), span),
                 }
             }
             UnaryOp::Neg | UnaryOp::BitNot => {
@@ -227,31 +227,31 @@ impl Check<'_, '_> {
 }
 
 /// A block of statements with a value; no block if there are no statements.
-fn block_of(stmts: Vec<St>, value: Ex) -> Ex {
+fn block_of(stmts: Vec<Stmt>, value: Expr) -> Expr {
     if stmts.is_empty() {
         return value;
     }
     let (ty, span) = (value.ty.clone(), value.span);
-    Ex::new(ty, ExKind::Block { stmts, value: Box::new(value) }, span)
+    Expr::new(ty, ExprKind::Block { stmts, value: Box::new(value) }, span)
 }
 
-impl Ex {
+impl Expr {
     /// A text in C's memory with room for an end: an array of characters may be full, and what has no end in its room counts
     /// as cut.
     pub(super) fn ended(self) -> Self {
         match (&self.kind, &self.ty) {
-            (ExKind::At { .. }, Ty::Str(size)) => {
+            (ExprKind::MemRef { .. }, Ty::Str(size)) => {
                 let (ty, span) = (Ty::Str(size.saturating_add(1)), self.span);
-                Self::new(ty, ExKind::Fun(Fun::CutStr, vec![self]), span)
+                Self::new(ty, ExprKind::Intrinsic(Intrinsic::CutStr, vec![self]), span)
             }
             _ => self,
         }
     }
 
     /// Statements without a value.
-    pub(super) fn statement(stmts: Vec<St>, span: Span) -> Self {
+    pub(super) fn statement(stmts: Vec<Stmt>, span: Span) -> Self {
         let value = Box::new(Self::int(0, Ty::Void, span));
-        Self::new(Ty::Void, ExKind::Block { stmts, value }, span)
+        Self::new(Ty::Void, ExprKind::Block { stmts, value }, span)
     }
 }
 

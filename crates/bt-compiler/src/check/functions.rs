@@ -1,12 +1,12 @@
 //! Functions that give numbers, and those that are answered when compiling.
 
 use bt_lang::Span;
-use bt_lang::ast::{BinaryOp, Expr, ExprKind, ProbeKind};
+use bt_lang::ast::{self, BinaryOp, ProbeKind};
 
 use super::Check;
 use super::calls::Call;
 use super::ops::arithmetic;
-use crate::hir::{Ex, ExKind, Fun, St};
+use crate::hir::{Expr, ExprKind, Intrinsic, Stmt};
 use crate::probe::registers;
 use crate::ty::{I64, Space, Ty, U32, U64};
 use bt_abi::signals;
@@ -18,11 +18,11 @@ const MAX_FRAMES: u64 = MAX_STACK_DEPTH as u64;
 
 impl Check<'_, '_> {
     /// The text of a string that is written down.
-    pub(super) fn literal(&mut self, arg: &Expr, what: &str) -> Option<String> {
+    pub(super) fn literal(&mut self, arg: &ast::Expr, what: &str) -> Option<String> {
         let value = self.expr(arg);
         match value.kind {
-            ExKind::Str(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
-            ExKind::Error => None,
+            ExprKind::Str(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            ExprKind::Error => None,
             _ => {
                 self.wrong(arg.span, format!("{what}() expects a string literal"));
                 None
@@ -30,16 +30,16 @@ impl Check<'_, '_> {
         }
     }
 
-    pub(super) fn stack(&mut self, user: bool, args: &[Expr], span: Span) -> Ex {
+    pub(super) fn stack(&mut self, user: bool, args: &[ast::Expr], span: Span) -> Expr {
         let (mut mode, mut depth) = (self.inputs.config.stack_mode, MAX_FRAMES);
         for arg in args {
-            if let ExprKind::Ident(name) = &arg.kind
+            if let ast::ExprKind::Ident(name) = &arg.kind
                 && let Some((_, found)) = StackMode::NAMES.iter().find(|(known, _)| known == name)
             {
                 mode = *found;
                 continue;
             }
-            if let ExprKind::Ident(name) = &arg.kind {
+            if let ast::ExprKind::Ident(name) = &arg.kind {
                 return self.wrong_hint(
                     arg.span,
                     format!("unknown stack mode: {name}"),
@@ -58,80 +58,85 @@ impl Check<'_, '_> {
         if mode == StackMode::BuildId && !user {
             return self.wrong(span, "stack mode build_id is for ustack: the kernel is no file");
         }
-        Ex::new(Ty::Stack { user, mode, depth: depth.max(1) as u32 }, ExKind::Fun(Fun::Stack, Vec::new()), span)
+        Expr::new(
+            Ty::Stack { user, mode, depth: depth.max(1) as u32 },
+            ExprKind::Intrinsic(Intrinsic::Stack, Vec::new()),
+            span,
+        )
     }
 
-    pub(super) fn ksym(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn ksym(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
         self.retyped(value, Ty::Ksym, call)
     }
 
-    fn retyped(&mut self, value: Ex, ty: Ty, call: &Call<'_>) -> Ex {
+    fn retyped(&mut self, value: Expr, ty: Ty, call: &Call<'_>) -> Expr {
         if value.ty.is_unknown() {
-            return Ex::new(ty, ExKind::Error, call.span);
+            return Expr::new(ty, ExprKind::Error, call.span);
         }
         if !value.ty.is_scalar() {
             let name = self.type_name(&value.ty);
             return self.wrong(call.span, format!("{}() expects an integer, not a value of type '{name}'", call.name));
         }
-        Ex::new(ty, ExKind::Convert(Box::new(value)), call.span)
+        Expr::new(ty, ExprKind::Convert(Box::new(value)), call.span)
     }
 
-    pub(super) fn usym(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn usym(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
         let value = self.retyped(value, U64, call);
-        Ex::new(Ty::Usym, ExKind::Fun(Fun::Usym, vec![value]), call.span)
+        Expr::new(Ty::Usym, ExprKind::Intrinsic(Intrinsic::Usym, vec![value]), call.span)
     }
 
-    pub(super) fn kaddr(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn kaddr(&mut self, call: &Call<'_>) -> Expr {
         let Some(name) = self.literal(&call.args[0], "kaddr") else {
-            return Ex::new(U64, ExKind::Error, call.span);
+            return Expr::new(U64, ExprKind::Error, call.span);
         };
         self.kernel_symbol(&name, call.span)
     }
 
-    fn kernel_symbol(&mut self, name: &str, span: Span) -> Ex {
+    fn kernel_symbol(&mut self, name: &str, span: Span) -> Expr {
         if let Some(address) = self.inputs.facts.kernel_symbol(name) {
-            return Ex::int(address, U64, span);
+            return Expr::int(address, U64, span);
         }
         self.wrong_hint(
             span,
             format!("failed to resolve kernel symbol: {name}"),
             "/proc/kallsyms lists what there is; it has data only where the kernel was built with CONFIG_KALLSYMS_ALL",
         );
-        Ex::new(U64, ExKind::Error, span)
+        Expr::new(U64, ExprKind::Error, span)
     }
 
     /// `percpu_kaddr(name[, cpu])`: as the kernel's own `per_cpu_ptr` has it (`include/asm-generic/percpu.h`), the symbol's
     /// address and the CPU's distance, which is a word of a table. A CPU that is not there has no address: 0.
-    pub(super) fn percpu_kaddr(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn percpu_kaddr(&mut self, call: &Call<'_>) -> Expr {
         let span = call.span;
         let Some(name) = self.literal(&call.args[0], "percpu_kaddr") else {
-            return Ex::new(U64, ExKind::Error, span);
+            return Expr::new(U64, ExprKind::Error, span);
         };
         let (symbol, table) = (self.kernel_symbol(&name, span), self.kernel_symbol("__per_cpu_offset", span));
-        if symbol.kind == ExKind::Error || table.kind == ExKind::Error {
-            return Ex::new(U64, ExKind::Error, span);
+        if symbol.kind == ExprKind::Error || table.kind == ExprKind::Error {
+            return Expr::new(U64, ExprKind::Error, span);
         }
         let given = call.args.get(1).map(|arg| self.integer(arg));
-        let cpu = given.clone().unwrap_or_else(|| Ex::new(U64, ExKind::Fun(Fun::Cpu, Vec::new()), span));
+        let cpu =
+            given.clone().unwrap_or_else(|| Expr::new(U64, ExprKind::Intrinsic(Intrinsic::Cpu, Vec::new()), span));
         let cpu = self.convert(cpu, U64, span);
-        let word = arithmetic(BinaryOp::Mul, cpu.clone(), Ex::int(8, U64, span), span);
+        let word = arithmetic(BinaryOp::Mul, cpu.clone(), Expr::int(8, U64, span), span);
         let addr = Box::new(arithmetic(BinaryOp::Add, word, table, span));
-        let distance = Ex::new(U64, ExKind::Load { addr, space: Space::Kernel, bits: None }, span);
+        let distance = Expr::new(U64, ExprKind::Load { addr, space: Space::Kernel, bits: None }, span);
         let place = arithmetic(BinaryOp::Add, distance, symbol, span);
         if given.is_none() {
             return place;
         }
-        let count = Ex::int(u64::from(self.inputs.facts.possible_cpus()), U64, span);
+        let count = Expr::int(u64::from(self.inputs.facts.possible_cpus()), U64, span);
         let cond = Box::new(arithmetic(BinaryOp::Lt, cpu, count, span));
-        let otherwise = Box::new(Ex::int(0, U64, span));
-        Ex::new(U64, ExKind::Cond { cond, then: Box::new(place), otherwise }, span)
+        let otherwise = Box::new(Expr::int(0, U64, span));
+        Expr::new(U64, ExprKind::Cond { cond, then: Box::new(place), otherwise }, span)
     }
 
-    pub(super) fn uaddr(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn uaddr(&mut self, call: &Call<'_>) -> Expr {
         let Some(name) = self.literal(&call.args[0], "uaddr") else {
-            return Ex::new(U64, ExKind::Error, call.span);
+            return Expr::new(U64, ExprKind::Error, call.span);
         };
         let Some(path) = self.context.path.clone() else {
             return self.not_here("uaddr", "uprobes, uretprobes and usdt probes", call.span);
@@ -148,45 +153,45 @@ impl Check<'_, '_> {
             _ => U64,
         };
         match self.loaded_at(call.span) {
-            Some(moved) => Ex { span: call.span, ..moved.offset(address, ty) },
-            None => Ex::int(address, ty, call.span),
+            Some(moved) => Expr { span: call.span, ..moved.offset(address, ty) },
+            None => Expr::int(address, ty, call.span),
         }
     }
 
     /// How far the probe's file is from where it says itself that it should be: a program that is independent of its place
     /// and a library lie elsewhere in each process. It is the distance of the probe's own place.
-    fn loaded_at(&self, span: Span) -> Option<Ex> {
+    fn loaded_at(&self, span: Span) -> Option<Expr> {
         let vaddr = self.context.vaddr?;
         let here = if self.context.kind == ProbeKind::Uprobe {
-            Ex::new(U64, ExKind::Ctx { offset: registers(self.context.arch).instruction, size: 8 }, span)
+            Expr::new(U64, ExprKind::Ctx { offset: registers(self.context.arch).instruction, size: 8 }, span)
         } else {
-            Ex::new(U64, ExKind::Fun(Fun::FuncIp, Vec::new()), span)
+            Expr::new(U64, ExprKind::Intrinsic(Intrinsic::FuncIp, Vec::new()), span)
         };
         Some(here.offset(vaddr.wrapping_neg(), U64))
     }
 
-    pub(super) fn reg(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn reg(&mut self, call: &Call<'_>) -> Expr {
         let Some(name) = self.literal(&call.args[0], "reg") else {
-            return Ex::new(U64, ExKind::Error, call.span);
+            return Expr::new(U64, ExprKind::Error, call.span);
         };
         // The context of a sample begins with the registers, too.
         if !self.context.has_registers() && !self.context.is_sample() {
             return self.not_here("reg", "kprobes, uprobes, usdt probes and samples", call.span);
         }
         match register(&name, self.context) {
-            Some(offset) => Ex::new(U64, ExKind::Ctx { offset, size: 8 }, call.span),
+            Some(offset) => Expr::new(U64, ExprKind::Ctx { offset, size: 8 }, call.span),
             None => self.wrong(call.args[0].span, format!("'{name}' is not a valid register on {}", self.context.arch)),
         }
     }
 
-    pub(super) fn in_space(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn in_space(&mut self, call: &Call<'_>) -> Expr {
         let space = if call.name == "kptr" { Space::Kernel } else { Space::User };
         let value = self.expr(&call.args[0]);
         match value.ty {
-            Ty::Ptr { to, .. } => Ex { ty: Ty::Ptr { to, space }, ..value },
+            Ty::Ptr { to, .. } => Expr { ty: Ty::Ptr { to, space }, ..value },
             Ty::Int { .. } => {
                 let to = typeinfo::TypeRef::VOID;
-                Ex::new(Ty::Ptr { to, space }, ExKind::Convert(Box::new(value)), call.span)
+                Expr::new(Ty::Ptr { to, space }, ExprKind::Convert(Box::new(value)), call.span)
             }
             Ty::Unknown => value,
             ref ty => {
@@ -196,7 +201,7 @@ impl Check<'_, '_> {
         }
     }
 
-    pub(super) fn bswap(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn bswap(&mut self, call: &Call<'_>) -> Expr {
         let value = self.integer(&call.args[0]);
         let Ty::Int { size, .. } = value.ty else {
             return value;
@@ -204,12 +209,12 @@ impl Check<'_, '_> {
         let ty = Ty::Int { size, signed: false };
         if let Some(number) = value.constant() {
             let turned = number.swap_bytes() >> (64 - 8 * u32::from(size));
-            return Ex::int(turned, ty, call.span);
+            return Expr::int(turned, ty, call.span);
         }
-        Ex::new(ty, ExKind::Fun(Fun::Bswap(size), vec![value]), call.span)
+        Expr::new(ty, ExprKind::Intrinsic(Intrinsic::Bswap(size), vec![value]), call.span)
     }
 
-    pub(super) fn signal(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn signal(&mut self, call: &Call<'_>) -> Expr {
         if !self.inputs.facts.allows_unsafe() {
             return self.wrong_hint(
                 call.span,
@@ -219,20 +224,20 @@ impl Check<'_, '_> {
         }
         let value = self.expr(&call.args[0]);
         let number = match &value.kind {
-            ExKind::Str(name) => match signals::number(&String::from_utf8_lossy(name)) {
+            ExprKind::Str(name) => match signals::number(&String::from_utf8_lossy(name)) {
                 Some(number) => Self::number(number, call.span),
                 None => return self.wrong(call.args[0].span, "this is no signal"),
             },
             _ => value,
         };
-        let fun = if call.name == "signal_thread" { Fun::SignalThread } else { Fun::Signal };
-        Ex::new(Ty::Void, ExKind::Fun(fun, vec![number]), call.span)
+        let fun = if call.name == "signal_thread" { Intrinsic::SignalThread } else { Intrinsic::Signal };
+        Expr::new(Ty::Void, ExprKind::Intrinsic(fun, vec![number]), call.span)
     }
 
-    pub(super) fn nsecs(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn nsecs(&mut self, call: &Call<'_>) -> Expr {
         let clock = match call.args.first().map(|arg| (&arg.kind, arg.span)) {
             None => Clock::Boot,
-            Some((ExprKind::Ident(name), span)) => match name.as_str() {
+            Some((ast::ExprKind::Ident(name), span)) => match name.as_str() {
                 "boot" => Clock::Boot,
                 "monotonic" => Clock::Monotonic,
                 "tai" | "sw_tai" => Clock::Tai,
@@ -246,14 +251,14 @@ impl Check<'_, '_> {
             },
             Some((_, span)) => return self.wrong(span, "nsecs() expects the name of a clock"),
         };
-        Ex::new(U64, ExKind::Fun(Fun::Now(clock), Vec::new()), call.span)
+        Expr::new(U64, ExprKind::Intrinsic(Intrinsic::Now(clock), Vec::new()), call.span)
     }
 
-    pub(super) fn pid(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn pid(&mut self, call: &Call<'_>) -> Expr {
         let first = match call.args.first().map(|arg| &arg.kind) {
             None => false,
-            Some(ExprKind::Ident(name)) if name == "init" => true,
-            Some(ExprKind::Ident(name)) if name == "curr_ns" => false,
+            Some(ast::ExprKind::Ident(name)) if name == "init" => true,
+            Some(ast::ExprKind::Ident(name)) if name == "curr_ns" => false,
             Some(_) => {
                 return self.wrong_hint(
                     call.args[0].span,
@@ -264,55 +269,55 @@ impl Check<'_, '_> {
         };
         let process = call.name == "pid";
         if first {
-            let both = Ex::new(U64, ExKind::Fun(Fun::PidTid, Vec::new()), call.span);
+            let both = Expr::new(U64, ExprKind::Intrinsic(Intrinsic::PidTid, Vec::new()), call.span);
             let value =
-                if process { arithmetic(BinaryOp::Shr, both, Ex::int(32, U64, call.span), call.span) } else { both };
-            return Ex::new(U32, ExKind::Convert(Box::new(value)), call.span);
+                if process { arithmetic(BinaryOp::Shr, both, Expr::int(32, U64, call.span), call.span) } else { both };
+            return Expr::new(U32, ExprKind::Convert(Box::new(value)), call.span);
         }
-        let fun = if process { Fun::Pid } else { Fun::Tid };
-        Ex::new(U32, ExKind::Fun(fun, Vec::new()), call.span)
+        let fun = if process { Intrinsic::Pid } else { Intrinsic::Tid };
+        Expr::new(U32, ExprKind::Intrinsic(fun, Vec::new()), call.span)
     }
 
-    pub(super) fn is_err(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn is_err(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
         let value = self.convert(value, U64, call.span);
-        let limit = Ex::int((-4095_i64).cast_unsigned(), U64, call.span);
+        let limit = Expr::int((-4095_i64).cast_unsigned(), U64, call.span);
         arithmetic(BinaryOp::Ge, value, limit, call.span)
     }
 
-    pub(super) fn strerror(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn strerror(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
         self.retyped(value, Ty::ErrorText, call)
     }
 
-    pub(super) fn signal_name(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn signal_name(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
         self.retyped(value, Ty::SignalText, call)
     }
 
-    pub(super) fn strftime(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn strftime(&mut self, call: &Call<'_>) -> Expr {
         let format = self.literal(&call.args[0], "strftime").unwrap_or_default();
         let value = self.expr(&call.args[1]);
         let mut clock = Clock::Boot;
         value.walk(&mut |ex| {
-            if let ExKind::Fun(Fun::Now(found), _) = ex.kind {
+            if let ExprKind::Intrinsic(Intrinsic::Now(found), _) = ex.kind {
                 clock = found;
             }
         });
         self.retyped(value, Ty::Time { clock, format: format.into() }, call)
     }
 
-    pub(super) fn cgroupid(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn cgroupid(&mut self, call: &Call<'_>) -> Expr {
         let Some(path) = self.literal(&call.args[0], "cgroupid") else {
-            return Ex::new(U64, ExKind::Error, call.span);
+            return Expr::new(U64, ExprKind::Error, call.span);
         };
         match self.inputs.facts.cgroup_id(&path) {
-            Some(id) => Ex::int(id, U64, call.span),
+            Some(id) => Expr::int(id, U64, call.span),
             None => self.wrong(call.args[0].span, format!("failed to find the cgroup {path}")),
         }
     }
 
-    pub(super) fn cgroup_path(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn cgroup_path(&mut self, call: &Call<'_>) -> Expr {
         let hierarchy = match call.args.get(1) {
             Some(arg) => self.literal(arg, "cgroup_path").unwrap_or_default(),
             None => String::new(),
@@ -322,9 +327,9 @@ impl Check<'_, '_> {
     }
 
     /// `getopt(name, default)`: what `--name=value` says.
-    pub(super) fn getopt(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn getopt(&mut self, call: &Call<'_>) -> Expr {
         let Some(name) = self.literal(&call.args[0], "getopt") else {
-            return Ex::error(call.span);
+            return Expr::error(call.span);
         };
         let about = call.args.get(2).and_then(|about| self.literal(about, "getopt"));
         if !self.tables.options.iter().any(|(known, _)| *known == name) {
@@ -332,48 +337,48 @@ impl Check<'_, '_> {
         }
         let default = match call.args.get(1) {
             Some(default) => self.expr(default),
-            None => Ex::int(0, Ty::Bool, call.span),
+            None => Expr::int(0, Ty::Bool, call.span),
         };
         let given = self.inputs.facts.params().iter().rev().find_map(|param| {
             let rest = param.strip_prefix("--")?.strip_prefix(name.as_str())?;
             if rest.is_empty() { Some(None) } else { rest.strip_prefix('=').map(|value| Some(value.to_owned())) }
         });
         let Some(given) = given else {
-            return Ex { span: call.span, ..default };
+            return Expr { span: call.span, ..default };
         };
         match (&default.kind, &default.ty, given) {
-            (ExKind::Int(_), Ty::Bool, None) => Ex::int(1, Ty::Bool, call.span),
-            (ExKind::Int(_), Ty::Bool, Some(text)) => match text.to_ascii_lowercase().as_str() {
-                "true" | "1" => Ex::int(1, Ty::Bool, call.span),
-                "false" | "0" => Ex::int(0, Ty::Bool, call.span),
+            (ExprKind::Int(_), Ty::Bool, None) => Expr::int(1, Ty::Bool, call.span),
+            (ExprKind::Int(_), Ty::Bool, Some(text)) => match text.to_ascii_lowercase().as_str() {
+                "true" | "1" => Expr::int(1, Ty::Bool, call.span),
+                "false" | "0" => Expr::int(0, Ty::Bool, call.span),
                 _ => self.wrong(call.span, format!("the option --{name} is true or false, not {text}")),
             },
-            (ExKind::Int(_), _, Some(text)) => match super::literals::number(&text) {
-                Some(number) => Ex::int(number, if text.starts_with('-') { I64 } else { U64 }, call.span),
+            (ExprKind::Int(_), _, Some(text)) => match super::literals::number(&text) {
+                Some(number) => Expr::int(number, if text.starts_with('-') { I64 } else { U64 }, call.span),
                 None => self.wrong(call.span, format!("the option --{name} is a number, not {text}")),
             },
-            (ExKind::Int(_), _, None) => self.wrong(call.span, format!("the option --{name} needs a value")),
-            (ExKind::Str(_), _, text) => self.string(text.unwrap_or_default().into_bytes(), call.span),
+            (ExprKind::Int(_), _, None) => self.wrong(call.span, format!("the option --{name} needs a value")),
+            (ExprKind::Str(_), _, text) => self.string(text.unwrap_or_default().into_bytes(), call.span),
             _ => self.wrong(call.args[1].span, "getopt() needs a literal for its default"),
         }
     }
 
-    pub(super) fn static_assert(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn static_assert(&mut self, call: &Call<'_>) -> Expr {
         let cond = self.condition(&call.args[0]);
         let message = self.literal(&call.args[1], "static_assert").unwrap_or_default();
         match cond.constant() {
             Some(0) => self.wrong(call.span, message),
-            Some(_) => Ex::statement(Vec::new(), call.span),
+            Some(_) => Expr::statement(Vec::new(), call.span),
             None => self.wrong(call.span, "static_assert() needs a condition that is known when compiling"),
         }
     }
 
-    pub(super) fn assert(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn assert(&mut self, call: &Call<'_>) -> Expr {
         let cond = self.condition(&call.args[0]);
         let message = self.expr(&call.args[1]);
-        let told = self.assertion(message, call.span);
-        let otherwise = vec![told, St::Expr(self.leave(Ex::int(1, I64, call.span), call.span))];
-        Ex::statement(vec![St::If { cond, then: Vec::new(), otherwise }], call.span)
+        let sent = self.assertion(message, call.span);
+        let otherwise = vec![sent, Stmt::Expr(self.leave(Expr::int(1, I64, call.span), call.span))];
+        Expr::statement(vec![Stmt::If { cond, then: Vec::new(), otherwise }], call.span)
     }
 }
 

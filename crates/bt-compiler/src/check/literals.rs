@@ -6,17 +6,17 @@ use super::Check;
 use super::builtins::BUILTINS;
 use super::expr::smallest;
 use crate::headers;
-use crate::hir::{Ex, ExKind};
+use crate::hir::{Expr, ExprKind};
 use crate::ty::{Space, Ty};
 
 impl Check<'_, '_> {
-    pub(super) fn string(&mut self, bytes: Vec<u8>, span: Span) -> Ex {
+    pub(super) fn string(&mut self, bytes: Vec<u8>, span: Span) -> Expr {
         let size = bytes.len() as u32 + 1;
-        Ex::new(Ty::Str(size), ExKind::Str(bytes), span)
+        Expr::new(Ty::Str(size), ExprKind::Str(bytes), span)
     }
 
     /// A bare name: a builtin, a constant of the script's or an enumeration's.
-    pub(super) fn ident(&mut self, name: &str, span: Span) -> Ex {
+    pub(super) fn ident(&mut self, name: &str, span: Span) -> Expr {
         let plain = name.strip_prefix("__builtin_").unwrap_or(name);
         if let Some(builtin) = BUILTINS.iter().find(|builtin| builtin.name == plain || builtin.name == name) {
             return (builtin.make)(self, span);
@@ -29,10 +29,10 @@ impl Check<'_, '_> {
         }
         if let Some(define) = self.types.defines.get(name).cloned() {
             let value = self.expr(&define);
-            return Ex { span, ..value };
+            return Expr { span, ..value };
         }
         if name == "NULL" {
-            return Ex::int(0, smallest(0), span);
+            return Expr::int(0, smallest(0), span);
         }
         if let Some(value) = self.enumerator(name, span) {
             return value;
@@ -40,10 +40,10 @@ impl Check<'_, '_> {
         let constant = headers::find(name);
         if let (Some((_, number)), true) = (constant, self.types.includes) {
             let ty = if number < 0 { crate::ty::I64 } else { smallest(number.cast_unsigned()) };
-            return Ex::int(number.cast_unsigned(), ty, span);
+            return Expr::int(number.cast_unsigned(), ty, span);
         }
         if !self.diagnostics.would_keep(span) {
-            return Ex::error(span);
+            return Expr::error(span);
         }
         let near = bt_lang::nearest(name, BUILTINS.iter().map(|builtin| builtin.name)).join(", ");
         let hint = if let Some((header, _)) = constant {
@@ -57,7 +57,7 @@ impl Check<'_, '_> {
     }
 
     /// `arg0` and `sarg0`.
-    fn numbered(&mut self, name: &str, span: Span) -> Option<Ex> {
+    fn numbered(&mut self, name: &str, span: Span) -> Option<Expr> {
         let number = |prefix: &str| name.strip_prefix(prefix).and_then(|digits| digits.parse::<u32>().ok());
         if let Some(number) = number("arg") {
             return Some(self.argument(number, span));
@@ -65,7 +65,7 @@ impl Check<'_, '_> {
         number("sarg").map(|number| self.stack_argument(number, span))
     }
 
-    fn enumerator(&mut self, name: &str, span: Span) -> Option<Ex> {
+    fn enumerator(&mut self, name: &str, span: Span) -> Option<Expr> {
         let mut found = self.types.find_enumerator(name);
         if found.is_none() && !self.types.kernel_asked {
             self.types.load_kernel_types();
@@ -73,17 +73,17 @@ impl Check<'_, '_> {
         }
         let (ty, value) = found?;
         let ty = self.ty_in(ty, Space::Any);
-        Some(Ex::int(value.cast_unsigned(), ty, span))
+        Some(Expr::int(value.cast_unsigned(), ty, span))
     }
 
     /// `$1`: a number if it looks like one, a string otherwise; 0 if there is none.
-    pub(super) fn positional(&mut self, number: u32, span: Span) -> Ex {
+    pub(super) fn positional(&mut self, number: u32, span: Span) -> Expr {
         let Some(text) = self.param(number) else {
-            return Ex::int(0, smallest(0), span);
+            return Expr::int(0, smallest(0), span);
         };
         match self::number(&text) {
-            Some(value) if text.starts_with('-') => Ex::int(value, crate::ty::I64, span),
-            Some(value) => Ex::int(value, smallest(value), span),
+            Some(value) if text.starts_with('-') => Expr::int(value, crate::ty::I64, span),
+            Some(value) => Expr::int(value, smallest(value), span),
             None => self.string(text.into_bytes(), span),
         }
     }

@@ -1,10 +1,10 @@
 //! Maps: their keys, reading and writing them.
 
 use bt_lang::Span;
-use bt_lang::ast::{BinaryOp, Expr, ExprKind, MapRef};
+use bt_lang::ast::{self, BinaryOp, MapRef};
 
 use super::Check;
-use crate::hir::{Ex, ExKind, MapId, St};
+use crate::hir::{Expr, ExprKind, MapId, Stmt};
 use crate::map::{MapHolds, MapInfo};
 use crate::ty::{I64, Ty, U64};
 
@@ -19,17 +19,17 @@ impl Check<'_, '_> {
     }
 
     /// The key of one use of a map, which its type takes part in making.
-    pub(super) fn key(&mut self, map: MapId, keys: &[Expr], span: Span) -> Ex {
-        let values: Vec<Ex> = keys.iter().map(|key| self.expr(key)).collect();
+    pub(super) fn key(&mut self, map: MapId, keys: &[ast::Expr], span: Span) -> Expr {
+        let values: Vec<Expr> = keys.iter().map(|key| self.expr(key)).collect();
         let key = match values.len() {
-            0 => Ex::int(0, Ty::Void, span),
-            1 => values.into_iter().next().unwrap_or_else(|| Ex::error(span)),
+            0 => Expr::int(0, Ty::Void, span),
+            1 => values.into_iter().next().unwrap_or_else(|| Expr::error(span)),
             _ => self.whole(values, span, |values| Ty::Tuple(values.iter().map(|value| value.ty.clone()).collect())),
         };
         self.join_key(map, key, span)
     }
 
-    pub(super) fn join_key(&mut self, map: MapId, key: Ex, span: Span) -> Ex {
+    pub(super) fn join_key(&mut self, map: MapId, key: Expr, span: Span) -> Expr {
         let name = self.map(map).name.clone();
         if matches!(key.ty, Ty::Agg(_)) || (key.ty == Ty::Void && key.constant().is_none()) {
             let ty = self.type_name(&key.ty);
@@ -73,7 +73,7 @@ impl Check<'_, '_> {
     }
 
     /// A map as a value.
-    pub(super) fn map_read(&mut self, map: &MapRef, span: Span) -> Ex {
+    pub(super) fn map_read(&mut self, map: &MapRef, span: Span) -> Expr {
         let id = self.map_id(&map.name.text, map.name.span);
         let name = &map.name.text;
         if map.keys.is_empty() && self.map(id).key.as_ref().is_some_and(|key| *key != Ty::Void) {
@@ -87,17 +87,17 @@ impl Check<'_, '_> {
             // Keys are looked at for their own mistakes.
             map.keys.iter().for_each(|key| drop(self.expr(key)));
             self.undefined_map(name, span);
-            return Ex::error(span);
+            return Expr::error(span);
         }
         let key = self.key(id, &map.keys, span);
-        if key.kind == ExKind::Error {
-            return Ex::error(span);
+        if key.kind == ExprKind::Error {
+            return Expr::error(span);
         }
         let key = Box::new(key);
         match self.map(id).value.clone() {
-            Some(MapHolds::Scalar(ty)) => Ex::new(ty, ExKind::MapGet { map: id, key }, span),
+            Some(MapHolds::Scalar(ty)) => Expr::new(ty, ExprKind::MapGet { map: id, key }, span),
             Some(MapHolds::Agg(agg)) => match agg.read_type() {
-                Some(ty) => Ex::new(ty, ExKind::AggGet { map: id, key }, span),
+                Some(ty) => Expr::new(ty, ExprKind::AggGet { map: id, key }, span),
                 None => self.unreadable(id, span),
             },
             None => self.impossible(span, "a map that holds nothing and did before"),
@@ -105,7 +105,7 @@ impl Check<'_, '_> {
     }
 
     /// That what the map holds is no single value.
-    pub(super) fn unreadable(&mut self, map: MapId, span: Span) -> Ex {
+    pub(super) fn unreadable(&mut self, map: MapId, span: Span) -> Expr {
         let Some(MapHolds::Agg(agg)) = &self.map(map).value else {
             return self.impossible(span, "a map whose value can't be read and is no aggregation");
         };
@@ -119,12 +119,12 @@ impl Check<'_, '_> {
         map: &MapRef,
         span: Span,
         op: Option<BinaryOp>,
-        value: &Expr,
-        out: &mut Vec<St>,
+        value: &ast::Expr,
+        out: &mut Vec<Stmt>,
     ) {
         let (id, whole) = (self.map_id(&map.name.text, map.name.span), span.to(value.span));
         if op.is_none()
-            && let ExprKind::Call { func, args } = &value.kind
+            && let ast::ExprKind::Call { func, args } = &value.kind
             && let Some(aggregate) = super::aggregates::find(&func.text)
         {
             let key = self.key(id, &map.keys, span);
@@ -136,7 +136,7 @@ impl Check<'_, '_> {
             Some(op) => {
                 let right = self.expr(value);
                 if self.map(id).value.is_none() {
-                    self.hold(id, &I64, span);
+                    self.join_value(id, &I64, span);
                 }
                 let left = self.map_read(map, span);
                 self.binary(op, left, right, whole)
@@ -144,15 +144,15 @@ impl Check<'_, '_> {
             None => self.expr(value),
         };
         let key = self.key(id, &map.keys, span);
-        self.hold_value(id, &value, span);
+        self.give_value(id, &value, span);
         if let Some(MapHolds::Agg(_)) = self.map(id).value {
             return;
         }
-        out.push(St::SetMap { map: id, key, value, span: whole });
+        out.push(Stmt::SetMap { map: id, key, value, span: whole });
     }
 
     /// That the map is given this value.
-    pub(super) fn hold_value(&mut self, map: MapId, value: &Ex, span: Span) {
+    pub(super) fn give_value(&mut self, map: MapId, value: &Expr, span: Span) {
         match &value.ty {
             Ty::Void | Ty::Agg(_) => {
                 self.wrong(value.span, "this has no value that a map could hold");
@@ -160,13 +160,13 @@ impl Check<'_, '_> {
             Ty::Unknown => {}
             ty => {
                 let ty = ty.clone();
-                self.hold(map, &ty, span);
+                self.join_value(map, &ty, span);
             }
         }
     }
 
     /// That the map holds values of a type.
-    fn hold(&mut self, map: MapId, ty: &Ty, span: Span) {
+    fn join_value(&mut self, map: MapId, ty: &Ty, span: Span) {
         let name = self.map(map).name.clone();
         let joined = match &self.map(map).value {
             None => Some(ty.clone()),
@@ -197,7 +197,7 @@ impl Check<'_, '_> {
     }
 
     /// `@map++` and the like.
-    pub(super) fn step_map(&mut self, map: &MapRef, by: i64, post: bool, span: Span) -> Ex {
+    pub(super) fn step_map(&mut self, map: &MapRef, by: i64, post: bool, span: Span) -> Expr {
         let id = self.map_id(&map.name.text, map.name.span);
         let signed = by < 0 || matches!(&self.map(id).value, Some(MapHolds::Scalar(ty)) if ty.is_signed());
         let key = self.key(id, &map.keys, span);
@@ -207,16 +207,16 @@ impl Check<'_, '_> {
                 return self.wrong(span, format!("++ and -- can't be used on a value of type '{name}'"));
             }
             Some(Ty::Ptr { .. }) => {}
-            _ => self.hold(id, if signed { &I64 } else { &U64 }, span),
+            _ => self.join_value(id, if signed { &I64 } else { &U64 }, span),
         }
         let ty = self.map_read_type(id).unwrap_or(I64);
         let by = by.wrapping_mul(self.step_of(&ty));
-        Ex::new(ty, ExKind::StepMap { map: id, key: Box::new(key), by, post }, span)
+        Expr::new(ty, ExprKind::StepMap { map: id, key: Box::new(key), by, post }, span)
     }
 
     /// A map named as an argument: its number, and its keys.
-    pub(super) fn map_argument<'e>(&mut self, arg: &'e Expr, what: &str) -> Option<(MapId, &'e MapRef)> {
-        if let ExprKind::Map(map) = &arg.kind {
+    pub(super) fn map_argument<'e>(&mut self, arg: &'e ast::Expr, what: &str) -> Option<(MapId, &'e MapRef)> {
+        if let ast::ExprKind::Map(map) = &arg.kind {
             Some((self.map_id(&map.name.text, map.name.span), map))
         } else {
             self.wrong(arg.span, format!("{what}() expects a map to be provided"));

@@ -1,10 +1,10 @@
 //! Functions that read and make values in memory.
 
-use bt_lang::ast::{BinaryOp, Expr, ExprKind};
+use bt_lang::ast::{self, BinaryOp};
 
 use super::Check;
 use super::calls::Call;
-use crate::hir::{Ex, ExKind, Fun};
+use crate::hir::{Expr, ExprKind, Intrinsic};
 use crate::ty::{I64, Space, Ty, U64};
 
 /// The longest string that can be asked for: a per-CPU value has 32 KiB, and an event's offsets 15 bits.
@@ -12,7 +12,7 @@ const MAX_STR: u32 = 16 << 10;
 
 impl Check<'_, '_> {
     /// A length that is written down limits the room; any other limits what is read.
-    fn length(&mut self, arg: Option<&Expr>, most: u32, what: &str) -> (u32, Option<Ex>) {
+    fn length(&mut self, arg: Option<&ast::Expr>, most: u32, what: &str) -> (u32, Option<Expr>) {
         let Some(arg) = arg else {
             return (most, None);
         };
@@ -29,12 +29,12 @@ impl Check<'_, '_> {
     }
 
     /// The room of a string that a function makes, and the limit that is known at run time only.
-    pub(super) fn text_room(&mut self, arg: Option<&Expr>, what: &str) -> (u32, Option<Ex>) {
+    pub(super) fn text_room(&mut self, arg: Option<&ast::Expr>, what: &str) -> (u32, Option<Expr>) {
         let most = self.inputs.config.max_strlen.min(MAX_STR);
         self.length(arg, most, what)
     }
 
-    pub(super) fn str_call(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn str_call(&mut self, call: &Call<'_>) -> Expr {
         let (span, most) = (call.span, self.inputs.config.max_strlen.min(MAX_STR));
         // `str($1)`: a parameter's text, whatever it looks like; `str($1 + 2)`: without its first two bytes.
         if let Some((number, skipped)) = self.text_of_param(&call.args[0]) {
@@ -50,21 +50,21 @@ impl Check<'_, '_> {
         let room = length.max(1);
         // A length that is as long as strings get is a length nevertheless: what it leaves out is not missed.
         let limit = match call.args.get(1).map(|arg| &arg.kind) {
-            Some(ExprKind::Int(int)) if int.value == u64::from(most) => Some(Ex::int(int.value, U64, span)),
+            Some(ast::ExprKind::Int(int)) if int.value == u64::from(most) => Some(Expr::int(int.value, U64, span)),
             _ => limit,
         };
         let ty = Ty::Str(room);
         match &value.ty {
-            Ty::Unknown => return Ex::new(ty, ExKind::Error, span),
+            Ty::Unknown => return Expr::new(ty, ExprKind::Error, span),
             Ty::Str(size) => {
                 let ty = Ty::Str(room.min(*size));
                 let args = std::iter::once(value).chain(limit).collect();
-                return Ex::new(ty, ExKind::Fun(Fun::CutStr, args), span);
+                return Expr::new(ty, ExprKind::Intrinsic(Intrinsic::CutStr, args), span);
             }
             Ty::Array { elem, count } if elem.size() == 1 => {
                 let ty = Ty::Str(room.min(*count + 1));
                 let args = std::iter::once(value).chain(limit).collect();
-                return Ex::new(ty, ExKind::Fun(Fun::CutStr, args), span);
+                return Expr::new(ty, ExprKind::Intrinsic(Intrinsic::CutStr, args), span);
             }
             _ => {}
         }
@@ -74,15 +74,15 @@ impl Check<'_, '_> {
         };
         let space = if call.name == "kstr" { Space::Kernel } else { space };
         let args = std::iter::once(addr).chain(limit).collect();
-        Ex::new(ty, ExKind::Fun(Fun::ReadStr(space), args), span)
+        Expr::new(ty, ExprKind::Intrinsic(Intrinsic::ReadStr(space), args), span)
     }
 
     /// A parameter's number, and how many bytes of its text are left out.
-    fn text_of_param(&mut self, arg: &Expr) -> Option<(u32, usize)> {
+    fn text_of_param(&mut self, arg: &ast::Expr) -> Option<(u32, usize)> {
         match &arg.kind {
-            ExprKind::Positional(number) => Some((*number, 0)),
-            ExprKind::Binary { op: BinaryOp::Add, left, right, .. } => {
-                let ExprKind::Positional(number) = left.kind else {
+            ast::ExprKind::Positional(number) => Some((*number, 0)),
+            ast::ExprKind::Binary { op: BinaryOp::Add, left, right, .. } => {
+                let ast::ExprKind::Positional(number) = left.kind else {
                     return None;
                 };
                 // Of a number it is an address.
@@ -94,11 +94,11 @@ impl Check<'_, '_> {
         }
     }
 
-    pub(super) fn buf(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn buf(&mut self, call: &Call<'_>) -> Expr {
         let span = call.span;
         let value = self.expr(&call.args[0]);
         if value.ty.is_unknown() {
-            return Ex::error(span);
+            return Expr::error(span);
         }
         let known = match &value.ty {
             Ty::Array { .. } | Ty::Str(_) | Ty::C { .. } => Some(value.ty.size()),
@@ -113,29 +113,33 @@ impl Check<'_, '_> {
             }
             (arg, _) => self.length(arg, most, "buf"),
         };
-        let own = !matches!(value.kind, ExKind::At { .. }) && !value.ty.is_scalar();
+        let own = !matches!(value.kind, ExprKind::MemRef { .. }) && !value.ty.is_scalar();
         if own {
             let args = std::iter::once(value).chain(limit).collect();
-            return Ex::new(Ty::Buf(room.min(known.unwrap_or(room))), ExKind::Fun(Fun::CutStr, args), span);
+            return Expr::new(
+                Ty::Buf(room.min(known.unwrap_or(room))),
+                ExprKind::Intrinsic(Intrinsic::CutStr, args),
+                span,
+            );
         }
         let Some((addr, space)) = self.address(value) else {
             return self.wrong(span, "buf() expects an integer, pointer or array argument");
         };
         let args = std::iter::once(addr).chain(limit).collect();
-        Ex::new(Ty::Buf(room), ExKind::Fun(Fun::ReadBuf(space), args), span)
+        Expr::new(Ty::Buf(room), ExprKind::Intrinsic(Intrinsic::ReadBuf(space), args), span)
     }
 
-    fn text_argument(&mut self, arg: &Expr, what: &str) -> Option<Ex> {
+    fn text_argument(&mut self, arg: &ast::Expr, what: &str) -> Option<Expr> {
         let value = self.expr(arg);
         match value.ty.clone() {
             Ty::Str(_) => Some(value),
             Ty::Unknown => None,
             Ty::Ptr { space, .. } => {
                 let most = self.inputs.config.max_strlen.min(MAX_STR);
-                Some(Ex::new(Ty::Str(most), ExKind::Fun(Fun::ReadStr(space), vec![value]), arg.span))
+                Some(Expr::new(Ty::Str(most), ExprKind::Intrinsic(Intrinsic::ReadStr(space), vec![value]), arg.span))
             }
             Ty::Array { elem, count } if elem.size() == 1 => {
-                Some(Ex::new(Ty::Str(count + 1), ExKind::Fun(Fun::CutStr, vec![value]), arg.span))
+                Some(Expr::new(Ty::Str(count + 1), ExprKind::Intrinsic(Intrinsic::CutStr, vec![value]), arg.span))
             }
             ty => {
                 let name = self.type_name(&ty);
@@ -145,60 +149,60 @@ impl Check<'_, '_> {
         }
     }
 
-    pub(super) fn strncmp(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn strncmp(&mut self, call: &Call<'_>) -> Expr {
         let left = self.text_argument(&call.args[0], "strncmp");
         let right = self.text_argument(&call.args[1], "strncmp");
         let length = self.integer(&call.args[2]);
         let (Some(left), Some(right)) = (left, right) else {
-            return Ex::new(I64, ExKind::Error, call.span);
+            return Expr::new(I64, ExprKind::Error, call.span);
         };
         let Some(count) = length.constant() else {
             return self.wrong(call.args[2].span, "strncmp() needs a literal length");
         };
-        if let (ExKind::Str(l), ExKind::Str(r)) = (&left.kind, &right.kind) {
+        if let (ExprKind::Str(l), ExprKind::Str(r)) = (&left.kind, &right.kind) {
             let end = |text: &[u8]| text.iter().copied().chain([0]).take(count as usize).collect::<Vec<u8>>();
-            return Ex::int(u64::from(end(l) != end(r)), I64, call.span);
+            return Expr::int(u64::from(end(l) != end(r)), I64, call.span);
         }
         let count = u32::try_from(count).unwrap_or(u32::MAX).min(left.ty.size().max(right.ty.size()));
-        let kind = ExKind::StrnCmp { left: Box::new(left), right: Box::new(right), count };
-        Ex::new(I64, kind, call.span)
+        let kind = ExprKind::StrnCmp { left: Box::new(left), right: Box::new(right), count };
+        Expr::new(I64, kind, call.span)
     }
 
-    pub(super) fn strcontains(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn strcontains(&mut self, call: &Call<'_>) -> Expr {
         let text = self.text_argument(&call.args[0], "strcontains");
         let part = self.text_argument(&call.args[1], "strcontains");
         let (Some(text), Some(part)) = (text, part) else {
-            return Ex::new(Ty::Bool, ExKind::Error, call.span);
+            return Expr::new(Ty::Bool, ExprKind::Error, call.span);
         };
-        if let (ExKind::Str(text), ExKind::Str(part)) = (&text.kind, &part.kind) {
+        if let (ExprKind::Str(text), ExprKind::Str(part)) = (&text.kind, &part.kind) {
             let found = part.is_empty() || text.windows(part.len()).any(|window| window == part.as_slice());
-            return Ex::int(u64::from(found), Ty::Bool, call.span);
+            return Expr::int(u64::from(found), Ty::Bool, call.span);
         }
-        Ex::new(Ty::Bool, ExKind::Fun(Fun::Contains, vec![text, part]), call.span)
+        Expr::new(Ty::Bool, ExprKind::Intrinsic(Intrinsic::Contains, vec![text, part]), call.span)
     }
 
-    pub(super) fn strlen(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn strlen(&mut self, call: &Call<'_>) -> Expr {
         let Some(text) = self.text_argument(&call.args[0], "strlen") else {
-            return Ex::new(U64, ExKind::Error, call.span);
+            return Expr::new(U64, ExprKind::Error, call.span);
         };
         match &text.kind {
-            ExKind::Str(bytes) => Ex::int(bytes.len() as u64, U64, call.span),
-            _ => Ex::new(U64, ExKind::Fun(Fun::StrLen, vec![text]), call.span),
+            ExprKind::Str(bytes) => Expr::int(bytes.len() as u64, U64, call.span),
+            _ => Expr::new(U64, ExprKind::Intrinsic(Intrinsic::StrLen, vec![text]), call.span),
         }
     }
 
-    pub(super) fn strcap(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn strcap(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
         match &value.ty {
-            Ty::Str(size) => Ex::int(u64::from(*size), I64, call.span),
-            Ty::Array { count, .. } => Ex::int(u64::from(*count), I64, call.span),
+            Ty::Str(size) => Expr::int(u64::from(*size), I64, call.span),
+            Ty::Array { count, .. } => Expr::int(u64::from(*count), I64, call.span),
             Ty::Unknown => value,
-            _ => Ex::int(u64::from(self.inputs.config.max_strlen), I64, call.span),
+            _ => Expr::int(u64::from(self.inputs.config.max_strlen), I64, call.span),
         }
     }
 
-    pub(super) fn ntop(&mut self, call: &Call<'_>) -> Ex {
-        let values: Vec<Ex> = call.args.iter().map(|arg| self.expr(arg)).collect();
+    pub(super) fn ntop(&mut self, call: &Call<'_>) -> Expr {
+        let values: Vec<Expr> = call.args.iter().map(|arg| self.expr(arg)).collect();
         let mut values = values.into_iter();
         let (family, value) = match (values.next(), values.next()) {
             (Some(family), Some(value)) => (Some(family), value),
@@ -206,24 +210,24 @@ impl Check<'_, '_> {
             _ => return self.impossible(call.span, "a call without its arguments"),
         };
         let fun = match &value.ty {
-            Ty::Unknown => return Ex::new(Ty::Inet, ExKind::Error, call.span),
-            Ty::Int { .. } if family.is_none() => Fun::Inet4,
-            Ty::Int { .. } => Fun::InetFamily,
-            Ty::Array { elem, count: 4 | 16 } if elem.size() == 1 => Fun::InetBytes,
-            Ty::Str(4 | 16) => Fun::InetBytes,
-            ty if ty.size() == 4 || ty.size() == 16 => Fun::InetBytes,
+            Ty::Unknown => return Expr::new(Ty::Inet, ExprKind::Error, call.span),
+            Ty::Int { .. } if family.is_none() => Intrinsic::Inet4,
+            Ty::Int { .. } => Intrinsic::InetFamily,
+            Ty::Array { elem, count: 4 | 16 } if elem.size() == 1 => Intrinsic::InetBytes,
+            Ty::Str(4 | 16) => Intrinsic::InetBytes,
+            ty if ty.size() == 4 || ty.size() == 16 => Intrinsic::InetBytes,
             ty => {
                 let name = self.type_name(ty);
                 return self.wrong(call.span, format!("ntop() expects an integer or array argument, not '{name}'"));
             }
         };
-        let args = if fun == Fun::InetFamily { family.into_iter().chain([value]).collect() } else { vec![value] };
-        Ex::new(Ty::Inet, ExKind::Fun(fun, args), call.span)
+        let args = if fun == Intrinsic::InetFamily { family.into_iter().chain([value]).collect() } else { vec![value] };
+        Expr::new(Ty::Inet, ExprKind::Intrinsic(fun, args), call.span)
     }
 
-    pub(super) fn pton(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn pton(&mut self, call: &Call<'_>) -> Expr {
         let Some(text) = self.literal(&call.args[0], "pton") else {
-            return Ex::error(call.span);
+            return Expr::error(call.span);
         };
         let bytes = match text.parse::<std::net::IpAddr>() {
             Ok(std::net::IpAddr::V4(address)) => address.octets().to_vec(),
@@ -233,18 +237,18 @@ impl Check<'_, '_> {
             }
         };
         let elem = Box::new(Ty::Int { size: 1, signed: false });
-        Ex::new(Ty::Array { elem, count: bytes.len() as u32 }, ExKind::Str(bytes), call.span)
+        Expr::new(Ty::Array { elem, count: bytes.len() as u32 }, ExprKind::Str(bytes), call.span)
     }
 
-    pub(super) fn macaddr(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn macaddr(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
         match &value.ty {
-            Ty::Unknown => Ex::new(Ty::Mac, ExKind::Error, call.span),
+            Ty::Unknown => Expr::new(Ty::Mac, ExprKind::Error, call.span),
             ty if ty.is_scalar() => {
                 let space = self.space_of(&value);
-                Ex::new(Ty::Mac, ExKind::Fun(Fun::Mac(space), vec![value]), call.span)
+                Expr::new(Ty::Mac, ExprKind::Intrinsic(Intrinsic::Mac(space), vec![value]), call.span)
             }
-            ty if ty.size() == 6 => Ex { ty: Ty::Mac, span: call.span, ..value },
+            ty if ty.size() == 6 => Expr { ty: Ty::Mac, span: call.span, ..value },
             ty => {
                 let name = self.type_name(ty);
                 self.wrong(

@@ -16,11 +16,11 @@ mod events;
 mod expr;
 mod format;
 mod functions;
+mod kernel_pointers;
 pub(crate) mod literals;
 mod maps;
 mod memory;
 mod ops;
-mod owned;
 mod stmt;
 mod trace_pipe;
 mod types;
@@ -28,12 +28,12 @@ mod vars;
 
 use std::collections::{HashMap, HashSet};
 
-use bt_lang::ast::Expr;
+use bt_lang::ast;
 use bt_lang::{Diagnostic, Span};
 
 use super::ctx::{CompileCtx, Inputs, Tables};
 use super::diagnostics::Diagnostics;
-use super::hir::{Ex, MapId, St, VarId};
+use super::hir::{Expr, MapId, Stmt, VarId};
 use super::internal::Impossible;
 use super::map::MapInfo;
 use super::probe::Context;
@@ -46,7 +46,7 @@ pub(crate) use calls::{FUNCTIONS, REFUSED, is_word};
 
 /// How many expressions and statements there are. A short script can stand for many: loops are written out, macros put in.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Made {
+pub(crate) struct NodeBudget {
     /// In all bodies.
     all: usize,
     /// In this one.
@@ -70,7 +70,7 @@ pub(crate) struct VarInfo {
 /// A checked body.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Body {
-    pub(crate) stmts: Vec<St>,
+    pub(crate) stmts: Vec<Stmt>,
     pub(crate) vars: Vec<VarInfo>,
     /// Variables that are first set in a block and used behind it, as bpftrace had it up to 0.21: they live in the whole body.
     pub(crate) hoisted: HashSet<String>,
@@ -82,7 +82,7 @@ pub(crate) struct Check<'c, 'f> {
     types: &'c mut Types<'f>,
     tables: &'c mut Tables,
     diagnostics: &'c mut Diagnostics,
-    budget: &'c mut Made,
+    budget: &'c mut NodeBudget,
     context: &'c Context,
     /// All variables of the program, in the order of their declarations, which is the same in each round.
     vars: Vec<VarInfo>,
@@ -102,7 +102,12 @@ const MAX_DEPTH: u32 = 200;
 
 impl<'c, 'f> Check<'c, 'f> {
     /// Begins a round, with what the round before knew.
-    pub(crate) fn new(ctx: &'c mut CompileCtx<'f>, budget: &'c mut Made, context: &'c Context, before: &Body) -> Self {
+    pub(crate) fn new(
+        ctx: &'c mut CompileCtx<'f>,
+        budget: &'c mut NodeBudget,
+        context: &'c Context,
+        before: &Body,
+    ) -> Self {
         let (vars, hoisted) = (before.vars.clone(), before.hoisted.clone());
         budget.body = 0;
         Self {
@@ -123,36 +128,36 @@ impl<'c, 'f> Check<'c, 'f> {
     }
 
     /// Checks a probe.
-    pub(crate) fn probe(mut self, predicate: Option<&Expr>, body: &bt_lang::ast::Block) -> Body {
+    pub(crate) fn probe(mut self, predicate: Option<&ast::Expr>, body: &ast::Block) -> Body {
         let mut stmts = self.block(body);
         if let Some(predicate) = predicate {
             let cond = self.condition(predicate);
-            stmts = vec![St::If { cond, then: stmts, otherwise: Vec::new() }];
+            stmts = vec![Stmt::If { cond, then: stmts, otherwise: Vec::new() }];
         }
         Body { stmts, vars: self.vars, hoisted: self.hoisted }
     }
 
     /// Tells a mistake, and gives an expression in place of what is wrong.
-    fn wrong(&mut self, span: Span, message: impl Into<String>) -> Ex {
-        self.tell(Diagnostic::error(message, span));
-        Ex::error(span)
+    fn wrong(&mut self, span: Span, message: impl Into<String>) -> Expr {
+        self.report(Diagnostic::error(message, span));
+        Expr::error(span)
     }
 
     /// As [`Check::wrong`], with something that would help.
-    fn wrong_hint(&mut self, span: Span, message: impl Into<String>, hint: impl Into<String>) -> Ex {
-        self.tell(Diagnostic::error(message, span).with_hint(hint));
-        Ex::error(span)
+    fn wrong_hint(&mut self, span: Span, message: impl Into<String>, hint: impl Into<String>) -> Expr {
+        self.report(Diagnostic::error(message, span).with_hint(hint));
+        Expr::error(span)
     }
 
     /// Records a state that the parser or this pass has ruled out, and gives an expression in its place.
     #[track_caller]
-    fn impossible(&mut self, span: Span, what: &'static str) -> Ex {
+    fn impossible(&mut self, span: Span, what: &'static str) -> Expr {
         self.diagnostics.internal(Impossible::new(what, span));
-        Ex::error(span)
+        Expr::error(span)
     }
 
     /// Tells a diagnostic, and which calls of macros led to its place.
-    fn tell(&mut self, diagnostic: Diagnostic) {
+    fn report(&mut self, diagnostic: Diagnostic) {
         let label = |diagnostic: Diagnostic, caller: &Span| diagnostic.with_label(*caller, "expanded from");
         let diagnostic = self.callers.iter().rev().fold(diagnostic, label);
         self.diagnostics.report(diagnostic);
@@ -172,7 +177,7 @@ impl<'c, 'f> Check<'c, 'f> {
     }
 
     /// Whether so many expressions and statements more are not too many.
-    fn may_make(&mut self, nodes: usize, span: Span) -> bool {
+    fn charge(&mut self, nodes: usize, span: Span) -> bool {
         let before = self.budget.fits();
         self.budget.all += nodes;
         self.budget.body += nodes;
@@ -194,7 +199,7 @@ impl<'c, 'f> Check<'c, 'f> {
     }
 }
 
-impl Made {
+impl NodeBudget {
     fn fits(self) -> bool {
         self.all <= MAX_ALL && self.body <= MAX_BODY
     }

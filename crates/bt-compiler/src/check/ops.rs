@@ -1,28 +1,28 @@
 //! Operators.
 
 use bt_lang::Span;
-use bt_lang::ast::{BinaryOp, Expr, ExprKind, UnaryOp};
+use bt_lang::ast::{self, BinaryOp, UnaryOp};
 
 use super::Check;
 use crate::fold;
-use crate::hir::{Ex, ExKind};
+use crate::hir::{Expr, ExprKind};
 use crate::ty::{I64, Ty, U64};
 
 impl Check<'_, '_> {
-    pub(super) fn negate(&mut self, op: UnaryOp, value: Ex, span: Span) -> Ex {
+    pub(super) fn negate(&mut self, op: UnaryOp, value: Expr, span: Span) -> Expr {
         let negative = op == UnaryOp::Neg;
         match (&value.ty, value.constant()) {
             (Ty::Unknown, _) => value,
             (Ty::Int { .. }, Some(number)) if negative => {
                 let result = number.wrapping_neg();
-                Ex::int(result, smallest_signed(result.cast_signed()), span)
+                Expr::int(result, smallest_signed(result.cast_signed()), span)
             }
-            (Ty::Int { .. }, Some(number)) => Ex::int(!number, U64, span),
+            (Ty::Int { .. }, Some(number)) => Expr::int(!number, U64, span),
             (ty, _) if ty.is_number() => {
                 let signed = negative || ty.is_signed();
                 let inner = Box::new(value);
-                let kind = if negative { ExKind::Neg(inner) } else { ExKind::BitNot(inner) };
-                Ex::new(Ty::Int { size: 8, signed }, kind, span)
+                let kind = if negative { ExprKind::Neg(inner) } else { ExprKind::BitNot(inner) };
+                Expr::new(Ty::Int { size: 8, signed }, kind, span)
             }
             (ty, _) => {
                 let name = self.type_name(ty);
@@ -32,21 +32,21 @@ impl Check<'_, '_> {
         }
     }
 
-    pub(super) fn logic(&mut self, op: BinaryOp, left: Ex, right: Ex, span: Span) -> Ex {
+    pub(super) fn logic(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
         if let (Some(l), Some(r)) = (left.constant(), right.constant()) {
             return match fold::binary(op, l, r, false) {
-                Some(known) => Ex::int(known, Ty::Bool, span),
+                Some(known) => Expr::int(known, Ty::Bool, span),
                 None => self.impossible(span, "a logical operation of constants without a result"),
             };
         }
-        let kind = ExKind::Binary { op, left: Box::new(left), right: Box::new(right), signed: false };
-        Ex::new(Ty::Bool, kind, span)
+        let kind = ExprKind::Binary { op, left: Box::new(left), right: Box::new(right), signed: false };
+        Expr::new(Ty::Bool, kind, span)
     }
 
-    pub(super) fn binary(&mut self, op: BinaryOp, left: Ex, right: Ex, span: Span) -> Ex {
+    pub(super) fn binary(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
         if left.ty.is_unknown() || right.ty.is_unknown() {
             // The other's mistakes are told already; a comparison's type is known nevertheless.
-            return if is_comparison(op) { Ex::new(Ty::Bool, ExKind::Error, span) } else { Ex::error(span) };
+            return if is_comparison(op) { Expr::new(Ty::Bool, ExprKind::Error, span) } else { Expr::error(span) };
         }
         match (&left.ty, &right.ty) {
             (Ty::Ptr { .. }, b) if b.is_number() && matches!(op, BinaryOp::Add | BinaryOp::Sub) => {
@@ -54,7 +54,9 @@ impl Check<'_, '_> {
             }
             (a, Ty::Ptr { .. }) if a.is_number() && op == BinaryOp::Add => self.move_pointer(op, right, left, span),
             (a, b) if a.is_number() && b.is_number() => arithmetic(op, left, right, span),
-            (Ty::Str(_), Ty::Str(_)) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) => self.same(op, left, right, span),
+            (Ty::Str(_), Ty::Str(_)) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) => {
+                self.equality(op, left, right, span)
+            }
             (Ty::Str(_), Ty::Str(_)) => {
                 let sign = op.text();
                 self.wrong(span, format!("the {sign} operator can't be used on strings; == and != can"))
@@ -67,7 +69,7 @@ impl Check<'_, '_> {
                 }
             }
             (a, b) if matches!(op, BinaryOp::Eq | BinaryOp::Ne) && a.join(b).is_some() => {
-                self.same(op, left, right, span)
+                self.equality(op, left, right, span)
             }
             (a, b) => {
                 let (a, b) = (a.clone(), b.clone());
@@ -76,34 +78,34 @@ impl Check<'_, '_> {
         }
     }
 
-    fn mismatch(&mut self, op: BinaryOp, left: &Ty, right: &Ty, span: Span) -> Ex {
+    fn mismatch(&mut self, op: BinaryOp, left: &Ty, right: &Ty, span: Span) -> Expr {
         let (left, right, sign) = (self.type_name(left), self.type_name(right), op.text());
         self.wrong(span, format!("type mismatch for '{sign}': comparing '{left}' with '{right}'"))
     }
 
-    fn same(&mut self, op: BinaryOp, left: Ex, right: Ex, span: Span) -> Ex {
+    fn equality(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
         let negate = op == BinaryOp::Ne;
-        if let (ExKind::Str(l), ExKind::Str(r)) = (&left.kind, &right.kind) {
-            return Ex::int(u64::from((l == r) != negate), Ty::Bool, span);
+        if let (ExprKind::Str(l), ExprKind::Str(r)) = (&left.kind, &right.kind) {
+            return Expr::int(u64::from((l == r) != negate), Ty::Bool, span);
         }
-        Ex::new(Ty::Bool, ExKind::Same { left: Box::new(left), right: Box::new(right), negate }, span)
+        Expr::new(Ty::Bool, ExprKind::MemEq { left: Box::new(left), right: Box::new(right), negate }, span)
     }
 
     /// A pointer and a number of elements.
-    fn move_pointer(&mut self, op: BinaryOp, pointer: Ex, by: Ex, span: Span) -> Ex {
+    fn move_pointer(&mut self, op: BinaryOp, pointer: Expr, by: Expr, span: Span) -> Expr {
         let ty = pointer.ty.clone();
         let Ty::Ptr { to, .. } = ty else {
             return self.impossible(span, "a pointer that is none");
         };
         let size = if to.is_void() { 1 } else { self.types.store.size_of(to).unwrap_or(1).max(1) };
-        let step = arithmetic(BinaryOp::Mul, by, Ex::int(size, I64, span), span);
+        let step = arithmetic(BinaryOp::Mul, by, Expr::int(size, I64, span), span);
         if op == BinaryOp::Add
             && let Some(bytes) = step.constant()
         {
-            return Ex { span, ..pointer.offset(bytes, ty) };
+            return Expr { span, ..pointer.offset(bytes, ty) };
         }
-        let kind = ExKind::Binary { op, left: Box::new(pointer), right: Box::new(step), signed: false };
-        Ex::new(ty, kind, span)
+        let kind = ExprKind::Binary { op, left: Box::new(pointer), right: Box::new(step), signed: false };
+        Expr::new(ty, kind, span)
     }
 
     /// How far `++` moves a value of a type: a pointer, by what it points to.
@@ -117,11 +119,11 @@ impl Check<'_, '_> {
     }
 
     /// `++` and `--`.
-    pub(super) fn step(&mut self, operand: &Expr, by: i64, post: bool, span: Span) -> Ex {
+    pub(super) fn step(&mut self, operand: &ast::Expr, by: i64, post: bool, span: Span) -> Expr {
         match &operand.kind {
-            ExprKind::Var(name) => {
+            ast::ExprKind::Var(name) => {
                 let value = self.variable(name, operand.span);
-                let ExKind::Var(var) = value.kind else {
+                let ExprKind::Var(var) = value.kind else {
                     return value;
                 };
                 let by = by.wrapping_mul(self.step_of(&value.ty));
@@ -131,14 +133,14 @@ impl Check<'_, '_> {
                 }
                 // What is counted outgrows the type that its first value had.
                 if let Ty::Int { signed, .. } = value.ty {
-                    let wide = Ex::int(0, Ty::Int { size: 8, signed }, span);
+                    let wide = Expr::int(0, Ty::Int { size: 8, signed }, span);
                     if !self.vars[var].fixed {
                         self.widen(var, span, &wide);
                     }
                 }
-                Ex::new(self.var_type(var).clone(), ExKind::StepVar { var, by, post }, span)
+                Expr::new(self.var_type(var).clone(), ExprKind::StepVar { var, by, post }, span)
             }
-            ExprKind::Map(map) => self.step_map(map, by, post, span),
+            ast::ExprKind::Map(map) => self.step_map(map, by, post, span),
             _ => self.wrong(span, "++ and -- can be used on variables and maps only"),
         }
     }
@@ -149,7 +151,7 @@ pub(super) fn is_comparison(op: BinaryOp) -> bool {
 }
 
 /// An operation on two numbers.
-pub(super) fn arithmetic(op: BinaryOp, left: Ex, right: Ex, span: Span) -> Ex {
+pub(super) fn arithmetic(op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
     // As bpftrace's manual has it: a sign on either side is one of the result, and a difference always has one. Addresses
     // have none.
     let numbers = left.ty.is_number() && right.ty.is_number();
@@ -159,11 +161,11 @@ pub(super) fn arithmetic(op: BinaryOp, left: Ex, right: Ex, span: Span) -> Ex {
     let ty = if is_comparison(op) { Ty::Bool } else { Ty::Int { size: 8, signed } };
     let known = left.constant().zip(right.constant()).and_then(|(l, r)| fold::binary(op, l, r, signed));
     match known {
-        Some(value) if is_comparison(op) => Ex::int(value, Ty::Bool, span),
-        Some(value) => Ex::int(value, ty, span),
+        Some(value) if is_comparison(op) => Expr::int(value, Ty::Bool, span),
+        Some(value) => Expr::int(value, ty, span),
         None => {
-            let kind = ExKind::Binary { op, left: Box::new(left), right: Box::new(right), signed };
-            Ex::new(ty, kind, span)
+            let kind = ExprKind::Binary { op, left: Box::new(left), right: Box::new(right), signed };
+            Expr::new(ty, kind, span)
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Statements.
 
-use bt_lang::ast::{BinaryOp, Block, Expr, ExprKind, ForIter, If, Name, Stmt, StmtKind, Type};
+use bt_lang::ast::{self, BinaryOp, Block, ForIter, If, Name, StmtKind, Type};
 use bt_lang::{Diagnostic, Span};
 
 use super::{Check, MAX_DEPTH};
-use crate::hir::{Ex, ExKind, St};
+use crate::hir::{Expr, ExprKind, Stmt};
 use crate::ty::{I64, Ty};
 
 /// How often a loop may be written out.
@@ -12,19 +12,19 @@ const MAX_UNROLL: u64 = 100;
 
 impl Check<'_, '_> {
     /// A block in a scope of its own.
-    pub(super) fn block(&mut self, block: &Block) -> Vec<St> {
+    pub(super) fn block(&mut self, block: &Block) -> Vec<Stmt> {
         self.scoped(|check| check.stmts(&block.stmts))
     }
 
-    pub(super) fn stmts(&mut self, stmts: &[Stmt]) -> Vec<St> {
+    pub(super) fn stmts(&mut self, stmts: &[ast::Stmt]) -> Vec<Stmt> {
         let mut done = Vec::with_capacity(stmts.len());
         let mut left = false;
         for stmt in stmts {
-            if !self.may_make(1, stmt.span) {
+            if !self.charge(1, stmt.span) {
                 break;
             }
             if std::mem::take(&mut left) {
-                self.tell(Diagnostic::warning("unreachable statement", stmt.span));
+                self.report(Diagnostic::warning("unreachable statement", stmt.span));
             }
             self.stmt(stmt, &mut done);
             left = leaves(stmt);
@@ -32,7 +32,7 @@ impl Check<'_, '_> {
         done
     }
 
-    fn stmt(&mut self, stmt: &Stmt, out: &mut Vec<St>) {
+    fn stmt(&mut self, stmt: &ast::Stmt, out: &mut Vec<Stmt>) {
         match &stmt.kind {
             StmtKind::Error => {}
             StmtKind::Let { var, ty, value } => self.let_stmt(var, ty.as_ref(), value.as_ref(), out),
@@ -40,12 +40,12 @@ impl Check<'_, '_> {
             StmtKind::Expr(expr) => self.effect(expr, out),
             StmtKind::Discard(expr) => {
                 let value = self.expr(expr);
-                out.push(St::Expr(value));
+                out.push(Stmt::Expr(value));
             }
             StmtKind::While { cond, body } => {
                 let cond = self.condition(cond);
                 let body = self.loop_body(|check| check.block(body));
-                out.push(St::While { cond, body });
+                out.push(Stmt::While { cond, body });
             }
             StmtKind::Unroll { count, body } => self.unroll(count, body, out),
             StmtKind::For { var, iter, body } => self.for_stmt(var, iter, body, out),
@@ -53,15 +53,15 @@ impl Check<'_, '_> {
                 let word = if stmt.kind == StmtKind::Break { "break" } else { "continue" };
                 self.wrong(stmt.span, format!("{word} statement outside of a loop"));
             }
-            StmtKind::Break => out.push(St::Break),
-            StmtKind::Continue => out.push(St::Continue),
+            StmtKind::Break => out.push(Stmt::Break),
+            StmtKind::Continue => out.push(Stmt::Continue),
             StmtKind::Return(value) => {
                 if let Some(value) = value {
                     // A probe's value goes nowhere; it is still looked at, for its mistakes and effects.
                     let value = self.expr(value);
-                    out.push(St::Expr(value));
+                    out.push(Stmt::Expr(value));
                 }
-                out.push(St::Return);
+                out.push(Stmt::Return);
             }
             StmtKind::Import(_) => {}
         }
@@ -74,13 +74,12 @@ impl Check<'_, '_> {
         done
     }
 
-    fn let_stmt(&mut self, var: &Name, ty: Option<&Type>, value: Option<&Expr>, out: &mut Vec<St>) {
+    fn let_stmt(&mut self, var: &Name, ty: Option<&Type>, value: Option<&ast::Expr>, out: &mut Vec<Stmt>) {
         let value = value.map(|value| self.expr(value));
         let declared = ty.map(|ty| match (self.ast_type(ty), &value) {
             // `let $a : string = "..."` takes the value's size.
-            (Ty::Str(0), Some(Ex { ty: ty @ Ty::Str(_), .. })) | (Ty::Buf(0), Some(Ex { ty: ty @ Ty::Buf(_), .. })) => {
-                ty.clone()
-            }
+            (Ty::Str(0), Some(Expr { ty: ty @ Ty::Str(_), .. }))
+            | (Ty::Buf(0), Some(Expr { ty: ty @ Ty::Buf(_), .. })) => ty.clone(),
             (Ty::Str(0), _) => Ty::Str(self.inputs.config.max_strlen),
             (ty, _) => ty,
         });
@@ -93,16 +92,16 @@ impl Check<'_, '_> {
         match value {
             Some(value) => {
                 self.widen(id, var.span, &value);
-                out.push(St::SetVar { var: id, value });
+                out.push(Stmt::SetVar { var: id, value });
             }
             // In a loop it begins anew at each turn.
-            None => out.push(St::SetVar { var: id, value: Ex::int(0, Ty::Unknown, var.span) }),
+            None => out.push(Stmt::SetVar { var: id, value: Expr::int(0, Ty::Unknown, var.span) }),
         }
     }
 
-    fn assign(&mut self, target: &Expr, op: Option<BinaryOp>, value: &Expr, out: &mut Vec<St>) {
+    fn assign(&mut self, target: &ast::Expr, op: Option<BinaryOp>, value: &ast::Expr, out: &mut Vec<Stmt>) {
         match &target.kind {
-            ExprKind::Var(name) => {
+            ast::ExprKind::Var(name) => {
                 let value = match op {
                     Some(op) => {
                         let left = self.variable(name, target.span);
@@ -117,9 +116,9 @@ impl Check<'_, '_> {
                 }
                 let value = value.ended();
                 let var = self.assign_var(&Name::new(name.clone(), target.span), &value);
-                out.push(St::SetVar { var, value });
+                out.push(Stmt::SetVar { var, value });
             }
-            ExprKind::Map(map) => self.assign_map(map, target.span, op, value, out),
+            ast::ExprKind::Map(map) => self.assign_map(map, target.span, op, value, out),
             _ => {
                 self.wrong(target.span, "only variables and maps can be assigned to");
             }
@@ -127,34 +126,34 @@ impl Check<'_, '_> {
     }
 
     /// An expression that stands as a statement.
-    fn effect(&mut self, expr: &Expr, out: &mut Vec<St>) {
+    fn effect(&mut self, expr: &ast::Expr, out: &mut Vec<Stmt>) {
         match &expr.kind {
-            ExprKind::If(chain) => out.extend(self.if_stmt(chain)),
-            ExprKind::Block(block) => {
+            ast::ExprKind::If(chain) => out.extend(self.if_stmt(chain)),
+            ast::ExprKind::Block(block) => {
                 let stmts = self.within(expr.span, block.span, |check| check.block(block));
                 out.extend(stmts);
             }
-            ExprKind::Tuple(_) | ExprKind::Record(_) => {
+            ast::ExprKind::Tuple(_) | ast::ExprKind::Record(_) => {
                 let value = self.expr(expr);
-                out.push(St::Expr(value));
+                out.push(Stmt::Expr(value));
             }
             _ => {
                 let value = self.expr(expr);
                 match value.kind {
-                    ExKind::Block { stmts, value } if value.ty == Ty::Void => out.extend(stmts),
-                    _ => out.push(St::Expr(value)),
+                    ExprKind::Block { stmts, value } if value.ty == Ty::Void => out.extend(stmts),
+                    _ => out.push(Stmt::Expr(value)),
                 }
             }
         }
     }
 
     /// A chain of conditions as nested ones. Branches whose condition is known are left out.
-    pub(super) fn if_stmt(&mut self, chain: &If) -> Vec<St> {
+    pub(super) fn if_stmt(&mut self, chain: &If) -> Vec<Stmt> {
         let mut arms = Vec::new();
         let mut last = Vec::new();
         let mut open = true;
         for (cond, block) in &chain.arms {
-            let comptime = matches!(cond.kind, ExprKind::Comptime(_));
+            let comptime = matches!(cond.kind, ast::ExprKind::Comptime(_));
             let cond = self.condition(cond);
             match cond.constant().filter(|_| comptime) {
                 Some(0) => {}
@@ -175,11 +174,11 @@ impl Check<'_, '_> {
         arms.into_iter().rev().fold(last, |otherwise, (cond, then)| match cond.constant() {
             Some(0) => otherwise,
             Some(_) => then,
-            None => vec![St::If { cond, then, otherwise }],
+            None => vec![Stmt::If { cond, then, otherwise }],
         })
     }
 
-    fn unroll(&mut self, count: &Expr, body: &Block, out: &mut Vec<St>) {
+    fn unroll(&mut self, count: &ast::Expr, body: &Block, out: &mut Vec<Stmt>) {
         let number = self.expr(count);
         let Some(times) = number.constant() else {
             self.wrong_hint(count.span, "unroll needs a number that is known when compiling", "use `for` or `while`");
@@ -195,16 +194,16 @@ impl Check<'_, '_> {
             self.wrong(count.span, "loops nest too deep");
         } else {
             // Each turn has variables of its own.
-            let mut turns: Vec<Vec<St>> = Vec::new();
-            while (turns.len() as u64) < times && self.may_make(1, count.span) {
+            let mut turns: Vec<Vec<Stmt>> = Vec::new();
+            while (turns.len() as u64) < times && self.charge(1, count.span) {
                 turns.push(self.loop_body(|check| check.block(body)));
             }
-            out.push(St::Unrolled(turns));
+            out.push(Stmt::Unrolled(turns));
         }
         self.depth -= 1;
     }
 
-    fn for_stmt(&mut self, var: &Name, iter: &ForIter, body: &Block, out: &mut Vec<St>) {
+    fn for_stmt(&mut self, var: &Name, iter: &ForIter, body: &Block, out: &mut Vec<Stmt>) {
         match iter {
             ForIter::Map(map) => self.for_map(var, map, body, out),
             ForIter::Range { start, end } => {
@@ -218,12 +217,12 @@ impl Check<'_, '_> {
                     let id = check.declare(&var.text, Some(ty));
                     (id, check.loop_body(|check| check.block(body)))
                 });
-                out.push(St::Range { var, start, end, body });
+                out.push(Stmt::Range { var, start, end, body });
             }
         }
     }
 
-    fn for_map(&mut self, var: &Name, map: &Name, body: &Block, out: &mut Vec<St>) {
+    fn for_map(&mut self, var: &Name, map: &Name, body: &Block, out: &mut Vec<Stmt>) {
         if self.find_var(&var.text).is_some() {
             self.wrong(var.span, format!("loop declaration shadows existing variable: ${}", var.text));
         }
@@ -252,23 +251,27 @@ impl Check<'_, '_> {
             check.vars[id].ty = ty;
             (id, check.loop_body(|check| check.block(body)))
         });
-        out.push(St::EachKey { var, map: id, body });
+        out.push(Stmt::EachKey { var, map: id, body });
     }
 
     /// A condition: any number, pointer or string; strings are true unless empty.
-    pub(super) fn condition(&mut self, expr: &Expr) -> Ex {
+    pub(super) fn condition(&mut self, expr: &ast::Expr) -> Expr {
         let value = self.expr(expr);
         self.truth(value)
     }
 
-    pub(super) fn truth(&mut self, value: Ex) -> Ex {
+    pub(super) fn truth(&mut self, value: Expr) -> Expr {
         let span: Span = value.span;
         match &value.ty {
             Ty::Unknown => value,
             ty if ty.is_scalar() => value,
             Ty::Str(_) => {
-                let empty = Ex::new(Ty::Str(1), ExKind::Str(Vec::new()), span);
-                Ex::new(Ty::Bool, ExKind::Same { left: Box::new(value), right: Box::new(empty), negate: true }, span)
+                let empty = Expr::new(Ty::Str(1), ExprKind::Str(Vec::new()), span);
+                Expr::new(
+                    Ty::Bool,
+                    ExprKind::MemEq { left: Box::new(value), right: Box::new(empty), negate: true },
+                    span,
+                )
             }
             ty => {
                 let name = self.type_name(ty);
@@ -278,7 +281,7 @@ impl Check<'_, '_> {
     }
 
     /// A number.
-    pub(super) fn integer(&mut self, expr: &Expr) -> Ex {
+    pub(super) fn integer(&mut self, expr: &ast::Expr) -> Expr {
         let value = self.expr(expr);
         if value.ty.is_number() || value.ty.is_unknown() {
             return value;
@@ -289,10 +292,10 @@ impl Check<'_, '_> {
 }
 
 /// Whether nothing behind a statement is reached.
-fn leaves(stmt: &Stmt) -> bool {
+fn leaves(stmt: &ast::Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Break | StmtKind::Continue | StmtKind::Return(_) => true,
-        StmtKind::Expr(Expr { kind: ExprKind::Call { func, .. }, .. }) => func.text == "exit",
+        StmtKind::Expr(ast::Expr { kind: ast::ExprKind::Call { func, .. }, .. }) => func.text == "exit",
         _ => false,
     }
 }

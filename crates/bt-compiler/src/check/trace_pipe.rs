@@ -2,7 +2,7 @@
 
 use super::Check;
 use super::calls::Call;
-use crate::hir::{Ex, ExKind, St};
+use crate::hir::{Expr, ExprKind, Stmt};
 use crate::ty::Ty;
 use bt_abi::{FormatPiece, FormatSize, FormatSpec};
 
@@ -10,9 +10,9 @@ use bt_abi::{FormatPiece, FormatSize, FormatSpec};
 const MAX_VALUES: usize = 12;
 
 impl Check<'_, '_> {
-    pub(super) fn debugf(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn debugf(&mut self, call: &Call<'_>) -> Expr {
         let Some((pieces, args)) = self.formatted(call) else {
-            return Ex::new(Ty::Void, ExKind::Error, call.span);
+            return Expr::new(Ty::Void, ExprKind::Error, call.span);
         };
         if args.len() > MAX_VALUES {
             return self
@@ -34,7 +34,7 @@ impl Check<'_, '_> {
                 }
             }
         }
-        let plain = |arg: &Ex| arg.ty.is_unknown() || arg.ty.is_scalar() || matches!(arg.ty, Ty::Str(_));
+        let plain = |arg: &Expr| arg.ty.is_unknown() || arg.ty.is_scalar() || matches!(arg.ty, Ty::Str(_));
         if let Some(arg) = args.iter().find(|arg| !plain(arg)) {
             let name = self.type_name(&arg.ty);
             return self.wrong_hint(
@@ -44,7 +44,7 @@ impl Check<'_, '_> {
             );
         }
         format.push(0);
-        Ex::statement(vec![St::TracePipe { format, args }], call.span)
+        Expr::statement(vec![Stmt::TracePipe { format, args }], call.span)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Types as written in a body.
 
 use bt_lang::Span;
-use bt_lang::ast::{self, ExprKind, RecordKind, TypeKind as AstKind, TypeOrExpr};
+use bt_lang::ast::{self, RecordKind, TypeKind as AstKind, TypeOrExpr};
 use typeinfo::{NameKind, TypeRef};
 
 use super::Check;
@@ -152,7 +152,7 @@ impl Check<'_, '_> {
                 let ty = self.type_of(what);
                 self.c_of(&ty)
             }
-            AstKind::Inline(_) | AstKind::InlineEnum(_) if !self.may_make(INLINE, ty.span) => None,
+            AstKind::Inline(_) | AstKind::InlineEnum(_) if !self.charge(INLINE, ty.span) => None,
             AstKind::Inline(record) => self.definer().define_record(record),
             AstKind::InlineEnum(def) => self.definer().define_enum(def),
             AstKind::Error => None,
@@ -207,13 +207,13 @@ impl Check<'_, '_> {
         match what {
             TypeOrExpr::Type(ty) => self.ast_type(ty),
             TypeOrExpr::Expr(expr) => {
-                if let ExprKind::Ident(name) = &expr.kind
+                if let ast::ExprKind::Ident(name) = &expr.kind
                     && let Some(ty) = self.c_name(name)
                 {
                     let found = self.ty_in(ty, self.context.space);
                     return self.complete(found, expr.span);
                 }
-                if let ExprKind::Map(map) = &expr.kind
+                if let ast::ExprKind::Map(map) = &expr.kind
                     && map.keys.is_empty()
                 {
                     // `typeof(@map)` is that of the key where the map has one.

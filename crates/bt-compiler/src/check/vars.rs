@@ -4,7 +4,7 @@ use bt_lang::Span;
 use bt_lang::ast::Name;
 
 use super::{Check, VarInfo};
-use crate::hir::{Ex, ExKind, VarId};
+use crate::hir::{Expr, ExprKind, VarId};
 use crate::ty::Ty;
 
 impl Check<'_, '_> {
@@ -56,18 +56,18 @@ impl Check<'_, '_> {
     }
 
     /// The variable's value.
-    pub(super) fn variable(&mut self, name: &str, span: Span) -> Ex {
+    pub(super) fn variable(&mut self, name: &str, span: Span) -> Expr {
         if let Some(var) = self.find_var(name) {
             let ty = self.vars[var].ty.clone();
             if ty == Ty::Unknown {
                 return self.wrong(span, format!("${name} has no value yet, so its type is not known"));
             }
-            Ex::new(ty, ExKind::Var(var), span)
+            Expr::new(ty, ExprKind::Var(var), span)
         } else if self.vars[..self.met].iter().any(|var| var.name == name) && self.hoisted.insert(name.to_owned()) {
             // The next round has it.
-            Ex::error(span)
+            Expr::error(span)
         } else if !self.diagnostics.would_keep(span) {
-            Ex::error(span)
+            Expr::error(span)
         } else {
             let known: Vec<String> = self.scopes.iter().flat_map(|scope| scope.keys().cloned()).collect();
             let near = bt_lang::nearest(name, known.iter().map(String::as_str));
@@ -80,7 +80,7 @@ impl Check<'_, '_> {
     }
 
     /// Sets a variable's type by a value that it is given; says which variable it is.
-    pub(super) fn assign_var(&mut self, name: &Name, value: &Ex) -> VarId {
+    pub(super) fn assign_var(&mut self, name: &Name, value: &Expr) -> VarId {
         let var = match self.find_var(&name.text) {
             Some(var) => var,
             None => self.declare(&name.text, None),
@@ -90,7 +90,7 @@ impl Check<'_, '_> {
     }
 
     /// Makes a variable's type fit a value, or says that it doesn't.
-    pub(super) fn widen(&mut self, var: VarId, span: Span, value: &Ex) {
+    pub(super) fn widen(&mut self, var: VarId, span: Span, value: &Expr) {
         let (known, new) = (&self.vars[var].ty, &value.ty);
         if let Ty::Agg(_) = new {
             let name = self.vars[var].name.clone();
@@ -118,7 +118,7 @@ impl Check<'_, '_> {
     }
 
     /// Whether a value fits a type that was written down: a constant by its value.
-    pub(super) fn fits(&self, value: &Ex, ty: &Ty) -> bool {
+    pub(super) fn fits(&self, value: &Expr, ty: &Ty) -> bool {
         match (value.constant(), ty) {
             (Some(number), Ty::Int { size, signed }) => crate::fold::narrow(number, *size, *signed) == number,
             _ => matches!((&value.ty, ty), (Ty::Int { size: a, .. }, Ty::Int { size: b, .. }) if a <= b),

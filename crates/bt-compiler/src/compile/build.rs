@@ -4,7 +4,7 @@ use bpf_insn::{MapDef, MapKind};
 use bt_lang::Diagnostic;
 use uapi::bpf::NO_PREALLOC;
 
-use super::Unit;
+use super::ProgramInstance;
 use crate::ctx::{CompileCtx, Inputs};
 use crate::emit::{self, EmitError, aggregate, key_table, scratch};
 use crate::map::{DeclaredKind, MapHolds, MapInfo};
@@ -17,46 +17,49 @@ use bt_abi::failure::{FAILURE_BYTES, FAILURES, Failures};
 use bt_abi::{KeyTable, MapValue, Script, ScriptMap, ScriptProbe, ValueType};
 
 /// Emits everything.
-pub(super) fn build(ctx: &mut CompileCtx<'_>, units: &[Unit<'_>]) -> Script {
+pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>]) -> Script {
     let mut script = Script::default();
     script.module.license = ctx.inputs.config.license;
     let mut scratch_bytes = 0;
     let mut failures = Failures::default();
-    for (number, unit) in units.iter().enumerate() {
-        let name = format!("{}_{}", unit.context.kind.name(), number + 1);
-        let emitted = match emit::emit((&ctx.inputs, &ctx.tables), &unit.context, &unit.body, &name, &mut failures) {
-            Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
-            Ok(emitted) => {
-                let message = format!(
-                    "this probe needs {} bytes of memory at once, and at most {} are possible",
-                    emitted.scratch,
-                    scratch::MOST
-                );
-                let hint = "use shorter strings: str(address, length), or config = { max_strlen = N }";
-                ctx.diagnostics.list().push(Diagnostic::error(message, unit.probe.body.span).with_hint(hint));
-                continue;
-            }
-            Err(EmitError::Internal(impossible)) => {
-                ctx.diagnostics.internal(impossible);
-                continue;
-            }
-            Err(error) => {
-                let message = format!("this probe is too long: {error}");
-                ctx.diagnostics.list().push(Diagnostic::error(message, unit.probe.body.span).with_hint("split it"));
-                continue;
-            }
-        };
+    for (number, instance) in instances.iter().enumerate() {
+        let name = format!("{}_{}", instance.context.kind.name(), number + 1);
+        let emitted =
+            match emit::emit((&ctx.inputs, &ctx.tables), &instance.context, &instance.body, &name, &mut failures) {
+                Ok(emitted) if emitted.scratch <= scratch::MOST => emitted,
+                Ok(emitted) => {
+                    let message = format!(
+                        "this probe needs {} bytes of memory at once, and at most {} are possible",
+                        emitted.scratch,
+                        scratch::MOST
+                    );
+                    let hint = "use shorter strings: str(address, length), or config = { max_strlen = N }";
+                    ctx.diagnostics.list().push(Diagnostic::error(message, instance.probe.body.span).with_hint(hint));
+                    continue;
+                }
+                Err(EmitError::Internal(impossible)) => {
+                    ctx.diagnostics.internal(impossible);
+                    continue;
+                }
+                Err(error) => {
+                    let message = format!("this probe is too long: {error}");
+                    ctx.diagnostics
+                        .list()
+                        .push(Diagnostic::error(message, instance.probe.body.span).with_hint("split it"));
+                    continue;
+                }
+            };
         scratch_bytes = scratch_bytes.max(emitted.scratch);
         let subprograms = emitted.subs.into_iter().map(|sub| Subprogram { name: sub.name, code: sub.code });
         script.module.programs.push(ProgramDef {
             name,
-            kind: unit.kind,
-            target: unit.btf.clone(),
+            kind: instance.kind,
+            target: instance.btf.clone(),
             sleepable: emitted.sleepable,
             code: emitted.code,
             subprograms: subprograms.collect(),
         });
-        attach(&mut script, unit);
+        attach(&mut script, instance);
     }
     let own_maps = ctx.tables.maps.iter().filter(|map| map.name != process::FOLLOWED);
     script.maps = own_maps.map(|map| script_map(ctx, map)).collect();
@@ -74,14 +77,14 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, units: &[Unit<'_>]) -> Script {
     script
 }
 
-fn attach(script: &mut Script, unit: &Unit<'_>) {
+fn attach(script: &mut Script, instance: &ProgramInstance<'_>) {
     let program = script.module.programs.len() - 1;
-    for (target, span) in &unit.targets {
+    for (target, span) in &instance.targets {
         script.probes.push(ScriptProbe {
             program,
             attach: target.attach.clone(),
             name: target.name.clone(),
-            count: usize::from(unit.is_own),
+            count: usize::from(instance.is_own),
             span: *span,
         });
     }

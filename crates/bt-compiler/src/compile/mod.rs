@@ -7,15 +7,15 @@ mod tests;
 use bt_lang::ast::{ItemKind, MapDecl, Name, Probe, Program};
 use bt_lang::{Diagnostic, Span, conditions, macros};
 
-use super::check::{Body, Check, Made};
+use super::check::{Body, Check, NodeBudget};
 use super::ctx::{CompileCtx, Inputs, Tables};
 use super::diagnostics::Diagnostics;
 use super::internal::Impossible;
 use super::map::{DeclaredKind, MapHolds, MapInfo};
-use super::mentions::Mentions;
 use super::resolve::{self, Resolver, Target};
 use super::ty::Ty;
 use super::types::{Definer, Types};
+use super::used_builtins::UsedBuiltins;
 use super::{probe::Context, process, settings};
 use crate::facts::TargetFacts;
 use bpf_program::{BtfTarget, ProgramKind};
@@ -36,7 +36,7 @@ const MAX_ROUNDS: usize = 16;
 const SHORT_STRING: u32 = 240;
 
 /// A body for one context, and all that it is attached to.
-struct Unit<'p> {
+struct ProgramInstance<'p> {
     probe: &'p Probe,
     context: Context,
     kind: ProgramKind,
@@ -60,9 +60,9 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
         program.items.extend(process::follow_items());
     }
     diagnostics.extend(macros::expand_with(&mut program, &[], &super::check::is_word));
-    let mentions: Vec<Mentions> = program.items.iter_mut().map(Mentions::of).collect();
-    let (ctx, units) = check_program((&program, &mentions), facts, diagnostics, own_items);
-    report(finish(ctx, &units))
+    let used: Vec<UsedBuiltins> = program.items.iter_mut().map(UsedBuiltins::of).collect();
+    let (ctx, instances) = check_program((&program, &used), facts, diagnostics, own_items);
+    report(finish(ctx, &instances))
 }
 
 /// What was compiled; with debug assertions a panic in place of an internal error.
@@ -75,27 +75,27 @@ fn report((compiled, impossible): (Compiled, Option<Impossible>)) -> Compiled {
 
 /// All passes up to the typed trees. The first `own_items` items are the script's own.
 fn check_program<'p>(
-    (program, mentions): (&'p Program, &[Mentions]),
+    (program, used): (&'p Program, &[UsedBuiltins]),
     facts: &'p dyn TargetFacts,
     diagnostics: Vec<Diagnostic>,
     own_items: usize,
-) -> (CompileCtx<'p>, Vec<Unit<'p>>) {
+) -> (CompileCtx<'p>, Vec<ProgramInstance<'p>>) {
     let mut diagnostics = Diagnostics::new(diagnostics);
     let inputs = Inputs { facts, config: settings(facts, program, &mut diagnostics) };
     let includes = program.items.iter().any(|item| matches!(item.kind, ItemKind::Include(_)));
     let mut ctx = CompileCtx { inputs, types: Types::new(facts, includes), tables: Tables::default(), diagnostics };
     take_definitions(&mut ctx, program);
-    let mut units = units(&mut ctx, (program, mentions), own_items);
-    check(&mut ctx, &mut units);
-    tell_unused(&mut ctx);
-    tell_options(&mut ctx);
-    tell_series_clock(&mut ctx);
-    (ctx, units)
+    let mut instances = instances(&mut ctx, (program, used), own_items);
+    check(&mut ctx, &mut instances);
+    report_unused_maps(&mut ctx);
+    report_unknown_options(&mut ctx);
+    check_series_clock(&mut ctx);
+    (ctx, instances)
 }
 
 /// Emits the checked bodies, if nothing is wrong with them.
-fn finish(mut ctx: CompileCtx<'_>, units: &[Unit<'_>]) -> (Compiled, Option<Impossible>) {
-    let script = if ctx.diagnostics.has_errors() { None } else { Some(build::build(&mut ctx, units)) };
+fn finish(mut ctx: CompileCtx<'_>, instances: &[ProgramInstance<'_>]) -> (Compiled, Option<Impossible>) {
+    let script = if ctx.diagnostics.has_errors() { None } else { Some(build::build(&mut ctx, instances)) };
     let script = script.filter(|_| !ctx.diagnostics.has_errors());
     let (diagnostics, impossible) = ctx.diagnostics.finish();
     (Compiled { script, diagnostics }, impossible)
@@ -179,29 +179,29 @@ fn declare_map(ctx: &mut CompileCtx<'_>, decl: &MapDecl) {
 }
 
 /// What there is to compile: bodies that are the same for several targets once.
-fn units<'p>(
+fn instances<'p>(
     ctx: &mut CompileCtx<'_>,
-    (program, mentions): (&'p Program, &[Mentions]),
+    (program, used): (&'p Program, &[UsedBuiltins]),
     own_items: usize,
-) -> Vec<Unit<'p>> {
-    let mut units: Vec<Unit<'p>> = Vec::new();
-    for (number, (item, mentions)) in program.items.iter().zip(mentions).enumerate() {
+) -> Vec<ProgramInstance<'p>> {
+    let mut instances: Vec<ProgramInstance<'p>> = Vec::new();
+    for (number, (item, used)) in program.items.iter().zip(used).enumerate() {
         let is_own = number < own_items;
         let ItemKind::Probe(probe) = &item.kind else {
             continue;
         };
-        let first = units.len();
-        for (mut target, span) in resolve::targets(&mut Resolver::new(ctx), probe, *mentions) {
+        let first = instances.len();
+        for (mut target, span) in resolve::targets(&mut Resolver::new(ctx), probe, *used) {
             target.context.filters_pid = is_own && process::is_filtered(&ctx.inputs, &target.context);
-            let same = |unit: &&mut Unit<'_>| {
-                unit.kind == target.kind
-                    && unit.btf == target.btf
-                    && unit.context == target.context
+            let same = |instance: &&mut ProgramInstance<'_>| {
+                instance.kind == target.kind
+                    && instance.btf == target.btf
+                    && instance.context == target.context
                     && target.btf.is_none()
             };
-            match units[first..].iter_mut().find(same) {
-                Some(unit) => unit.targets.push((target, span)),
-                None => units.push(Unit {
+            match instances[first..].iter_mut().find(same) {
+                Some(instance) => instance.targets.push((target, span)),
+                None => instances.push(ProgramInstance {
                     probe,
                     context: target.context.clone(),
                     kind: target.kind,
@@ -213,21 +213,21 @@ fn units<'p>(
             }
         }
     }
-    units
+    instances
 }
 
 /// Checks all bodies until no type changes, and then once more for their mistakes.
-fn check(ctx: &mut CompileCtx<'_>, units: &mut [Unit<'_>]) {
+fn check(ctx: &mut CompileCtx<'_>, instances: &mut [ProgramInstance<'_>]) {
     for round in 0..=MAX_ROUNDS {
         let before = ctx.tables.maps.clone();
         ctx.tables.actions.clear();
-        let mut budget = Made::default();
+        let mut budget = NodeBudget::default();
         let mut changed = false;
-        for unit in units.iter_mut() {
-            let check = Check::new(ctx, &mut budget, &unit.context, &unit.body);
-            let body = check.probe(unit.probe.predicate.as_ref(), &unit.probe.body);
-            changed |= body.vars != unit.body.vars || body.hoisted != unit.body.hoisted;
-            unit.body = body;
+        for instance in instances.iter_mut() {
+            let check = Check::new(ctx, &mut budget, &instance.context, &instance.body);
+            let body = check.probe(instance.probe.predicate.as_ref(), &instance.probe.body);
+            changed |= body.vars != instance.body.vars || body.hoisted != instance.body.hoisted;
+            instance.body = body;
         }
         if ctx.diagnostics.last_round {
             return;
@@ -237,7 +237,7 @@ fn check(ctx: &mut CompileCtx<'_>, units: &mut [Unit<'_>]) {
 }
 
 /// Maps that are declared and never given a value.
-fn tell_unused(ctx: &mut CompileCtx<'_>) {
+fn report_unused_maps(ctx: &mut CompileCtx<'_>) {
     let unused = ctx.tables.maps.iter().filter(|map| map.declared.is_some() && map.value.is_none());
     let told: Vec<Diagnostic> =
         unused.map(|map| Diagnostic::warning(format!("unused map: @{}", map.name), map.span)).collect();
@@ -245,7 +245,7 @@ fn tell_unused(ctx: &mut CompileCtx<'_>) {
 }
 
 /// Options of the command line that the script does not ask for, with those that it does.
-fn tell_options(ctx: &mut CompileCtx<'_>) {
+fn report_unknown_options(ctx: &mut CompileCtx<'_>) {
     let given = ctx.inputs.facts.params().iter().filter_map(|param| param.strip_prefix("--"));
     let given = given.map(|option| option.split('=').next().unwrap_or_default());
     let unknown: Vec<&str> = given.filter(|name| !ctx.tables.options.iter().any(|(known, _)| known == name)).collect();
@@ -269,7 +269,7 @@ fn tell_options(ctx: &mut CompileCtx<'_>) {
 }
 
 /// That the map which time series are to take their times from is not one number without a sign.
-fn tell_series_clock(ctx: &mut CompileCtx<'_>) {
+fn check_series_clock(ctx: &mut CompileCtx<'_>) {
     let Some(name) = ctx.inputs.config.series_clock.as_deref() else {
         return;
     };

@@ -8,7 +8,7 @@ use probes::tracefs::TracepointFormat;
 
 use super::*;
 use crate::facts::{ConfigFact, FunctionPlace, KernelFacts, NotFound, UsdtPlaces};
-use crate::hir::{Ex, ExKind, Fun, St};
+use crate::hir::{Expr, ExprKind, Intrinsic, Stmt};
 use crate::ty::U64;
 
 /// A machine that has nothing.
@@ -101,12 +101,12 @@ fn span_of(text: &str) -> Span {
 }
 
 /// Compiles [`SCRIPT`] with statements behind its own that the checker lets nobody write.
-fn compiled_with(stmts: Vec<St>) -> (Compiled, Option<Impossible>) {
+fn compiled_with(stmts: Vec<Stmt>) -> (Compiled, Option<Impossible>) {
     let mut program = bt_lang::parse(SCRIPT).program;
-    let mentions: Vec<Mentions> = program.items.iter_mut().map(Mentions::of).collect();
-    let (ctx, mut units) = check_program((&program, &mentions), &Nothing, Vec::new(), program.items.len());
-    units[0].body.stmts.extend(stmts);
-    finish(ctx, &units)
+    let used: Vec<UsedBuiltins> = program.items.iter_mut().map(UsedBuiltins::of).collect();
+    let (ctx, mut instances) = check_program((&program, &used), &Nothing, Vec::new(), program.items.len());
+    instances[0].body.stmts.extend(stmts);
+    finish(ctx, &instances)
 }
 
 #[test]
@@ -118,22 +118,25 @@ fn a_script_as_it_should_be_has_no_impossible_state() {
 #[test]
 fn an_impossible_state_becomes_one_error_and_no_script() {
     let span = span_of("print($b)");
-    let number = |kind| Ex::new(U64, kind, span);
-    let key = || Ex::int(0, Ty::Void, span);
-    let damages: [(&str, St); 7] = [
-        ("an expression that was refused, and no diagnostic", St::Expr(Ex::error(span))),
-        ("a variable is set to what was refused, and no diagnostic", St::SetVar { var: 0, value: Ex::error(span) }),
+    let number = |kind| Expr::new(U64, kind, span);
+    let key = || Expr::int(0, Ty::Void, span);
+    let damages: [(&str, Stmt); 7] = [
+        ("an expression that was refused, and no diagnostic", Stmt::Expr(Expr::error(span))),
+        ("a variable is set to what was refused, and no diagnostic", Stmt::SetVar { var: 0, value: Expr::error(span) }),
         (
             "a function that gives a value in memory where a number is wanted",
-            St::Expr(number(ExKind::Fun(Fun::Comm, Vec::new()))),
+            Stmt::Expr(number(ExprKind::Intrinsic(Intrinsic::Comm, Vec::new()))),
         ),
-        ("a function without its argument", St::Expr(number(ExKind::Fun(Fun::Bswap(4), Vec::new())))),
+        ("a function without its argument", Stmt::Expr(number(ExprKind::Intrinsic(Intrinsic::Bswap(4), Vec::new())))),
         (
             "a value of a map that holds an aggregation, or nothing",
-            St::SetMap { map: 0, key: key(), value: Ex::int(1, U64, span), span },
+            Stmt::SetMap { map: 0, key: key(), value: Expr::int(1, U64, span), span },
         ),
-        ("a value in memory where a number is wanted", St::Expr(number(ExKind::Tuple(Vec::new())))),
-        ("a pointer that the kernel can't follow", St::Expr(number(ExKind::Fun(Fun::SocketCookie, vec![key()])))),
+        ("a value in memory where a number is wanted", Stmt::Expr(number(ExprKind::Tuple(Vec::new())))),
+        (
+            "a pointer that the kernel can't follow",
+            Stmt::Expr(number(ExprKind::Intrinsic(Intrinsic::SocketCookie, vec![key()]))),
+        ),
     ];
     for (what, stmt) in damages {
         let (compiled, impossible) = compiled_with(vec![stmt]);
@@ -148,12 +151,12 @@ fn an_impossible_state_becomes_one_error_and_no_script() {
 
 #[test]
 fn the_message_names_the_line_of_the_compiler() {
-    let (compiled, _) = compiled_with(vec![St::Break]);
+    let (compiled, _) = compiled_with(vec![Stmt::Break]);
     assert!(compiled.diagnostics[0].message.contains("stmt.rs:"), "{:?}", compiled.diagnostics);
 }
 
 #[test]
 #[cfg_attr(debug_assertions, should_panic(expected = "internal error, please report"))]
 fn tests_and_fuzz_targets_panic() {
-    report(compiled_with(vec![St::Continue]));
+    report(compiled_with(vec![Stmt::Continue]));
 }

@@ -4,8 +4,8 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Reg, Size, Src, Width};
 
 use super::place::Place;
-use super::{Emitter, Held, key_table};
-use crate::hir::{Ex, MapId};
+use super::{Emitter, Saved, key_table};
+use crate::hir::{Expr, MapId};
 use crate::map::MapHolds;
 use crate::ty::{Agg, Ty};
 use bt_abi::SeriesOp;
@@ -25,10 +25,10 @@ impl Emitter<'_> {
     }
 
     /// `@map[key] = sum(value)` and the like.
-    pub(super) fn aggregate(&mut self, map: MapId, key: &Ex, value: Option<&Ex>) {
+    pub(super) fn aggregate(&mut self, map: MapId, key: &Expr, value: Option<&Expr>) {
         let agg = self.agg(map);
         if let Some(value) = value {
-            self.of(value);
+            self.set_span(value);
             self.scalar(value);
             match agg {
                 Agg::Hist { bits } => self.hist_bucket(bits, value.ty.is_signed()),
@@ -36,18 +36,18 @@ impl Emitter<'_> {
                 _ => {}
             }
         }
-        let held = value.map(|_| self.hold());
+        let saved = value.map(|_| self.save());
         let key = self.key(map, key);
         let done = self.asm.label("aggregated");
         if self.has_key_table(map) {
-            self.aggregate_keyed(map, key, &agg, held, done);
+            self.aggregate_keyed(map, key, &agg, saved, done);
         } else {
             self.find_or_make(map, key, done);
-            self.apply(&agg, held, self.context.is_user());
+            self.apply(&agg, saved, self.context.is_user());
         }
         self.asm.bind(done);
-        if let Some(held) = held {
-            self.release(held);
+        if let Some(saved) = saved {
+            self.release(saved);
         }
     }
 
@@ -61,14 +61,14 @@ impl Emitter<'_> {
         self.lookup(map, key);
         self.asm.jump_if(R0, JumpOp::Ne, 0, there);
         let flag = match made {
-            Held::Reg(reg) => reg,
-            Held::Slot(slot) => {
+            Saved::Reg(reg) => reg,
+            Saved::Slot(slot) => {
                 self.asm.load(Size::DW, R1, frame.at(slot));
                 R1
             }
         };
         self.asm.jump_if(flag, JumpOp::Ne, 0, full).note("a new key").mov(R1, 1);
-        self.put(made, R1);
+        self.overwrite(made, R1);
         self.address(key, R2);
         self.asm.load_data(R3, ZEROS, 0);
         self.load_map(map);
@@ -89,15 +89,15 @@ impl Emitter<'_> {
     }
 
     /// 0 in a place that lasts, for the verifier to follow: it must see that a loop ends.
-    fn flag(&mut self) -> Held {
+    fn flag(&mut self) -> Saved {
         self.asm.mov(R0, 0);
-        self.hold()
+        self.save()
     }
 
-    fn put(&mut self, held: Held, from: bpf_insn::Reg) {
-        match held {
-            Held::Reg(reg) => self.asm.mov(reg, from),
-            Held::Slot(slot) => self.asm.store(Size::DW, self.frame.at(slot), from),
+    fn overwrite(&mut self, saved: Saved, from: bpf_insn::Reg) {
+        match saved {
+            Saved::Reg(reg) => self.asm.mov(reg, from),
+            Saved::Slot(slot) => self.asm.store(Size::DW, self.frame.at(slot), from),
         };
     }
 
@@ -120,11 +120,11 @@ impl Emitter<'_> {
 
     /// Lets the value at r0 take part. Others may change it at the same time if it is `shared` by all CPUs; programs of user
     /// probes can be preempted by others of their CPU.
-    pub(super) fn apply(&mut self, agg: &Agg, held: Option<Held>, shared: bool) {
-        let value = match held {
-            Some(Held::Reg(reg)) => reg,
-            Some(held) => {
-                self.fetch(held, R1);
+    pub(super) fn apply(&mut self, agg: &Agg, saved: Option<Saved>, shared: bool) {
+        let value = match saved {
+            Some(Saved::Reg(reg)) => reg,
+            Some(saved) => {
+                self.reload(saved, R1);
                 R1
             }
             None => R1,
@@ -211,13 +211,13 @@ impl Emitter<'_> {
         let value = self.slot();
         let frame = self.frame;
         self.asm.store(Size::DW, frame.at(value), R1);
-        let map_value = self.hold();
+        let map_value = self.save();
         self.series_time();
         self.asm.mov(R4, R0).add(R4, 1).constant(R1, interval).div(R0, R1).mov(R2, R0).rem(R0, buckets.cast_signed());
         // r2 the epoch, r4 one more than the time, which may be 0, r3 the slot. The verifier does not draw the bounds from a remainder.
         let (same, fresh, done) = (self.asm.label("same"), self.asm.label("fresh"), self.asm.label("noted"));
         self.asm.jump_if(R0, JumpOp::Ge, buckets.cast_signed(), done).mul(R0, 24);
-        self.fetch(map_value, R3);
+        self.reload(map_value, R3);
         self.release(map_value);
         self.asm.add(R3, R0).load(Size::DW, R1, frame.at(value));
         // The machine's first interval is number 0, as slots are in the beginning; but those have nothing in them.
@@ -257,7 +257,7 @@ impl Emitter<'_> {
         let name = self.inputs.config.series_clock.as_deref();
         let map = name.and_then(|name| self.tables.maps.iter().position(|map| map.name == name));
         match map {
-            Some(map) => self.get_scalar(map, &Ex::int(0, Ty::Void, bt_lang::Span::default())),
+            Some(map) => self.get_scalar(map, &Expr::int(0, Ty::Void, bt_lang::Span::default())),
             None => {
                 self.asm.call(Helper::KTIME_GET_BOOT_NS);
             }

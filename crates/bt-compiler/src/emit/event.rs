@@ -5,8 +5,8 @@ use bpf_insn::{Helper, JumpOp, Size};
 
 use super::foreign::Foreign;
 use super::place::Place;
-use super::{Emitter, Held, scratch};
-use crate::hir::Ex;
+use super::{Emitter, Saved, scratch};
+use crate::hir::Expr;
 use crate::ty::{Space, Ty};
 use bpf_program::event::RING;
 use bt_abi::{ActionKind, action};
@@ -15,15 +15,15 @@ use uapi::bpf::{RB_AVAIL_DATA, RB_FORCE_WAKEUP, RB_NO_WAKEUP};
 /// A value on its way into an event.
 enum Ready<'e> {
     /// Worked out when it is written.
-    Later(&'e Ex),
+    Later(&'e Expr),
     /// Worked out already.
     Done(Place),
 }
 
 impl Emitter<'_> {
-    pub(super) fn event(&mut self, number: usize, args: &[Ex]) {
+    pub(super) fn event(&mut self, number: usize, args: &[Expr]) {
         // Loops, statements and the like can't stand between reserving and sending; what is before them comes before them.
-        let early = args.iter().rposition(Ex::is_complex).map_or(0, |last| last + 1);
+        let early = args.iter().rposition(Expr::is_complex).map_or(0, |last| last + 1);
         let ready: Vec<Ready<'_>> =
             args.iter().enumerate().map(|(index, arg)| self.make_ready(arg, index < early)).collect();
         let tables = self.tables;
@@ -48,7 +48,7 @@ impl Emitter<'_> {
         });
     }
 
-    fn make_ready<'e>(&mut self, arg: &'e Ex, early: bool) -> Ready<'e> {
+    fn make_ready<'e>(&mut self, arg: &'e Expr, early: bool) -> Ready<'e> {
         if !early || arg.constant().is_some() {
             return Ready::Later(arg);
         }
@@ -63,8 +63,8 @@ impl Emitter<'_> {
         let size = self.tables.actions[number].size;
         self.asm.note("room in the ring").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0);
         self.asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, full);
-        let held = self.hold();
-        let event = Place { base: Self::through(held), off: 0 };
+        let saved = self.save();
+        let event = Place { base: Self::as_base(saved), off: 0 };
         self.asm.call(Helper::KTIME_GET_NS);
         self.store(event.at(action::TIME as u32), Size::DW, R0);
         self.asm.call(Helper::GET_SMP_PROCESSOR_ID);
@@ -72,8 +72,8 @@ impl Emitter<'_> {
         self.store(event.at(action::ACTION as u32), Size::W, number as i32);
         write(self, event);
         let ends = matches!(self.tables.actions[number].kind, ActionKind::Exit);
-        self.submit(held, ends);
-        self.release(held);
+        self.submit(saved, ends);
+        self.release(saved);
         self.asm.jump(done).bind(full);
         self.count(scratch::RING_FULL);
         self.asm.bind(done);
@@ -81,10 +81,10 @@ impl Emitter<'_> {
 
     /// The reader looks at the ring many times a second; it is woken only when that may be too late. That the script is to
     /// end can't wait: until then other probes go on.
-    fn submit(&mut self, event: Held, at_once: bool) {
+    fn submit(&mut self, event: Saved, at_once: bool) {
         let send = self.asm.label("send");
         if at_once {
-            self.fetch(event, R1);
+            self.reload(event, R1);
             self.asm.mov(R2, RB_FORCE_WAKEUP.cast_signed()).call(Helper::RINGBUF_SUBMIT);
             return;
         }
@@ -94,13 +94,13 @@ impl Emitter<'_> {
             .load_map(R1, RING)
             .mov(R2, RB_AVAIL_DATA.cast_signed())
             .call(Helper::RINGBUF_QUERY);
-        self.fetch(event, R1);
+        self.reload(event, R1);
         self.asm.mov(R2, RB_NO_WAKEUP.cast_signed()).jump_if(R0, JumpOp::Lt, quarter, send);
         self.asm.mov(R2, RB_FORCE_WAKEUP.cast_signed()).bind(send).call(Helper::RINGBUF_SUBMIT);
     }
 
     /// `join`: the strings that pointers point to, up to a null pointer.
-    pub(super) fn join(&mut self, number: usize, argv: &Ex, space: Space) {
+    pub(super) fn join(&mut self, number: usize, argv: &Expr, space: Space) {
         let Some(bt_abi::ValueType::Array { element, count }) =
             self.tables.actions.get(number).and_then(|action| action.fields.first()).map(|field| &field.ty)
         else {
@@ -130,7 +130,7 @@ impl Emitter<'_> {
                 emitter.asm.jump_if(R3, JumpOp::Ne, 0, next);
                 emitter.store(list, Size::DW, 0);
                 emitter.asm.jump(end).bind(next);
-                let addr = Held::Slot(pointer.off as i16);
+                let addr = Saved::Slot(pointer.off as i16);
                 let from = Foreign { addr, space, text: true, to, room: size, limit: None };
                 emitter.read_text(&from, size >= emitter.inputs.config.max_strlen);
                 emitter.asm.bind(end);

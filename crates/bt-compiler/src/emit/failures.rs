@@ -39,7 +39,7 @@ impl Emitter<'_> {
     pub(super) fn failed_update(&mut self) {
         let counted = self.asm.label("full");
         let mut place = |kind| self.failures.place(Failure { kind, span: self.at });
-        let (full, other) = (place(FailureKind::MapFull), place(of(Helper::MAP_UPDATE_ELEM)));
+        let (full, other) = (place(FailureKind::MapFull), place(of_helper(Helper::MAP_UPDATE_ELEM)));
         self.asm.note("count what failed").load_data(R1, FAILURES, full).jump_if(R0, JumpOp::Eq, FULL, counted);
         self.asm.load_data(R1, FAILURES, other).bind(counted).mov(R2, 1);
         self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2).store(Size::DW, R1.at(8), R0);
@@ -57,7 +57,7 @@ impl Emitter<'_> {
     pub(super) fn call_reader(&mut self, helper: Helper) {
         self.asm.call(helper);
         if self.inputs.facts.tells_reads() {
-            self.failed_if_negative(of(helper));
+            self.failed_if_negative(of_helper(helper));
         }
     }
 
@@ -74,20 +74,20 @@ impl Emitter<'_> {
             self.lookup(map, key);
         }
         self.asm.jump_if(R0, JumpOp::Ne, 0, there);
-        self.failed(of(Helper::MAP_LOOKUP_PERCPU_ELEM));
+        self.failed(of_helper(Helper::MAP_LOOKUP_PERCPU_ELEM));
         self.asm.bind(there);
     }
 
     /// Counts that a map has no such key, if that is wanted. r0 is 0, and stays so.
     pub(super) fn no_such_key(&mut self) {
         if self.inputs.facts.tells_reads() {
-            self.failed(of(Helper::MAP_LOOKUP_ELEM));
+            self.failed(of_helper(Helper::MAP_LOOKUP_ELEM));
         }
     }
 }
 
 /// A helper's failure, by its name as people know it.
-pub(super) fn of(helper: Helper) -> FailureKind {
+pub(super) fn of_helper(helper: Helper) -> FailureKind {
     let name = helper.name().unwrap_or_default();
     FailureKind::Helper(name.strip_prefix("bpf_").unwrap_or(name))
 }

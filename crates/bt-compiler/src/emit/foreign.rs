@@ -5,7 +5,7 @@ use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, JumpOp, Size};
 
 use super::place::Place;
-use super::{Emitter, Held, failures, reads};
+use super::{Emitter, Saved, failures, reads};
 use crate::ty::{Space, Ty};
 use bt_abi::FailureKind;
 
@@ -15,7 +15,7 @@ const LEAST_PAGE: u32 = 4096;
 /// What is read, and where to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Foreign {
-    pub(super) addr: Held,
+    pub(super) addr: Saved,
     pub(super) space: Space,
     /// Whether it ends where a string does.
     pub(super) text: bool,
@@ -35,7 +35,7 @@ impl Emitter<'_> {
         self.leave_if_read(from, counts_cuts.then_some(cut), done);
         if !self.inputs.facts.tells_reads() {
             // A null pointer is no string, and nothing is lost.
-            self.fetch(from.addr, R3);
+            self.reload(from.addr, R3);
             self.asm.jump_if(R3, JumpOp::Eq, 0, done);
         }
         if self.may_wait(from.space) {
@@ -84,7 +84,7 @@ impl Emitter<'_> {
     }
 
     pub(super) fn read_foreign(&mut self, from: &Foreign) {
-        self.fetch(from.addr, R3);
+        self.reload(from.addr, R3);
         self.address(from.to, R1);
         if let Some(limit) = from.limit {
             self.load(limit, &Ty::Int { size: 8, signed: false }, R2);
@@ -126,7 +126,7 @@ impl Emitter<'_> {
     fn last_byte(&mut self, from: &Foreign) -> Place {
         let last = from.room - 1;
         let end = from.to.at(last);
-        self.fetch(from.addr, R3);
+        self.reload(from.addr, R3);
         self.asm.add(R3, last.cast_signed());
         self.address(end, R1);
         self.asm.mov(R2, 1);
@@ -140,13 +140,13 @@ impl Emitter<'_> {
             self.failed(FailureKind::TextUnreadable);
             return;
         }
-        let of = |space| failures::of(reads::helper(space, from.text));
+        let of = |space| failures::of_helper(reads::helper(space, from.text));
         if from.space != Space::Any {
             self.failed(of(from.space));
             return;
         }
         let (kernel, told) = (self.asm.label("kernel"), self.asm.label("told"));
-        self.fetch(from.addr, R3);
+        self.reload(from.addr, R3);
         self.asm.jump_if(R3, JumpOp::SLt, 0, kernel);
         self.failed(of(Space::User));
         self.asm.jump(told).bind(kernel);
@@ -154,7 +154,7 @@ impl Emitter<'_> {
         self.asm.bind(told);
     }
 
-    /// Whether what is not there can be waited for: in a process's own code, where no lock of the kernel's is held.
+    /// Whether what is not there can be waited for: in a process's own code, where no lock of the kernel's is saved.
     fn may_wait(&self, space: Space) -> bool {
         self.context.is_user() && space != Space::Kernel && !self.locked && self.inputs.facts.kernel().sleepable
     }
@@ -167,7 +167,7 @@ impl Emitter<'_> {
         for page in 0..=from.room.saturating_sub(1).div_ceil(LEAST_PAGE) {
             self.address(byte, R1);
             self.asm.mov(R2, 1);
-            self.fetch(from.addr, R3);
+            self.reload(from.addr, R3);
             if page > 0 {
                 let behind = 1 + (page - 1) * LEAST_PAGE;
                 self.asm.or(R3, (LEAST_PAGE - 1).cast_signed()).add(R3, behind.cast_signed());
@@ -177,7 +177,7 @@ impl Emitter<'_> {
     }
 
     /// A limit that is known at run time only, cut to what there is room for.
-    pub(super) fn limit(&mut self, limit: &crate::hir::Ex, most: u32) -> Place {
+    pub(super) fn limit(&mut self, limit: &crate::hir::Expr, most: u32) -> Place {
         let place = self.stack(8);
         let small = self.asm.label("small");
         self.scalar(limit);

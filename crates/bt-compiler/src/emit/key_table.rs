@@ -5,7 +5,7 @@ use bpf_insn::{AtomicOp, Helper, JumpOp, Label, MapDef, MapKind, Size, Width};
 
 use super::aggregate::ZEROS;
 use super::place::Place;
-use super::{Emitter, Held, failures};
+use super::{Emitter, Saved, failures};
 use crate::ctx::Inputs;
 use crate::hir::MapId;
 use crate::map::{DeclaredKind, MapHolds, MapInfo};
@@ -84,7 +84,7 @@ impl Emitter<'_> {
     ///
     /// A new key comes to its values first and to the map of the keys then; who deletes it takes the other way. So no values
     /// are left that nobody finds under a key.
-    pub(super) fn aggregate_keyed(&mut self, map: MapId, key: Place, agg: &Agg, held: Option<Held>, done: Label) {
+    pub(super) fn aggregate_keyed(&mut self, map: MapId, key: Place, agg: &Agg, saved: Option<Saved>, done: Label) {
         let (there, known) = (self.asm.label("there"), self.asm.label("known"));
         let (frame, error) = (self.frame, self.slot());
         self.lookup(map, key);
@@ -102,9 +102,9 @@ impl Emitter<'_> {
         self.asm.jump_if(R0, JumpOp::Ne, 0, there).note("no memory: the value that all CPUs share");
         self.lookup_key_table(map, key);
         self.asm.jump_if(R0, JumpOp::Eq, 0, done);
-        self.apply_shared(agg, held, done);
+        self.apply_shared(agg, saved, done);
         self.asm.jump(done).bind(there);
-        self.apply(agg, held, self.context.is_user());
+        self.apply(agg, saved, self.context.is_user());
     }
 
     /// r0 = 0, or the error with which a map or the map of its keys takes a new key.
@@ -120,19 +120,19 @@ impl Emitter<'_> {
     }
 
     /// As [`Emitter::apply`], of a value that all CPUs share.
-    fn apply_shared(&mut self, agg: &Agg, held: Option<Held>, done: Label) {
+    fn apply_shared(&mut self, agg: &Agg, saved: Option<Saved>, done: Label) {
         if !agg.value().takes_steps() {
-            self.apply(agg, held, true);
+            self.apply(agg, saved, true);
             return;
         }
         let (again, ours) = (self.asm.label("again"), self.asm.label("ours"));
         let (frame, lock) = (self.frame, self.slot());
         self.asm.mov(R3, TRIES).bind(again).mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(0), R1);
         self.asm.jump_if(R1, JumpOp::Eq, 0, ours).sub(R3, 1).jump_if(R3, JumpOp::Ne, 0, again).mov(R0, BUSY);
-        self.failed(failures::of(Helper::MAP_UPDATE_ELEM));
+        self.failed(failures::of_helper(Helper::MAP_UPDATE_ELEM));
         self.asm.jump(done).bind(ours);
         self.asm.store(Size::DW, frame.at(lock), R0).add(R0, LOCK_BYTES.cast_signed());
-        self.apply(agg, held, true);
+        self.apply(agg, saved, true);
         self.asm.load(Size::DW, R1, frame.at(lock)).store(Size::DW, R1.at(0), 0);
     }
 }

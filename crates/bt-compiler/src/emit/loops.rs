@@ -6,7 +6,7 @@ use bpf_insn::{Asm, AsmError, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width}
 
 use super::place::{Base, Place};
 use super::{EmitError, Emitter, MAX_SUBS, RETURNED, Sub, Turn};
-use crate::hir::{Ex, ExKind, MapId, St, VarId};
+use crate::hir::{Expr, ExprKind, MapId, Stmt, VarId};
 use crate::map::MapHolds;
 use crate::ty::Ty;
 use bt_abi::FailureKind;
@@ -25,15 +25,15 @@ impl Emitter<'_> {
             return name;
         }
         self.subs.push(Sub { name: name.clone(), code: bpf_insn::Code::default() });
-        let outer = (std::mem::replace(&mut self.asm, Asm::new()), self.frame, self.held);
-        (self.frame, self.held) = (R6, [false; 3]);
+        let outer = (std::mem::replace(&mut self.asm, Asm::new()), self.frame, self.taken);
+        (self.frame, self.taken) = (R6, [false; 3]);
         self.callbacks += 1;
         // r6 is kept by calls; each function has registers of its own.
         self.asm.mov(R6, frame);
         body(self);
         self.callbacks -= 1;
         let asm = std::mem::replace(&mut self.asm, outer.0);
-        (self.frame, self.held) = (outer.1, outer.2);
+        (self.frame, self.taken) = (outer.1, outer.2);
         match asm.finish_short() {
             Ok(code) => {
                 self.subs_slots += code.slots();
@@ -73,7 +73,7 @@ impl Emitter<'_> {
         returns
     }
 
-    fn loop_body(&mut self, body: &[St]) {
+    fn loop_body(&mut self, body: &[Stmt]) {
         self.turns.push(Turn::Callback);
         self.stmts(body);
         self.turns.pop();
@@ -85,7 +85,7 @@ impl Emitter<'_> {
         self.asm.load_function(R2, name).mov(R3, frame).mov(R4, 0).call(Helper::LOOP);
     }
 
-    pub(super) fn while_loop(&mut self, cond: &Ex, body: &[St]) {
+    pub(super) fn while_loop(&mut self, cond: &Expr, body: &[Stmt]) {
         let mut name = String::new();
         let returns = self.noting_returns(|emitter| {
             name = emitter.callback(R2, |emitter| {
@@ -98,10 +98,10 @@ impl Emitter<'_> {
         self.forget_numbers();
         self.asm.mov(R1, MAX_TURNS);
         self.call_loop(&name);
-        let turns = self.hold();
+        let turns = self.save();
         self.after_loop(returns);
         self.release(turns);
-        self.fetch(turns, R1);
+        self.reload(turns, R1);
         // The condition says whether there would be another turn.
         let over = self.asm.label("over");
         self.asm.jump_if(R1, JumpOp::Ne, MAX_TURNS, over);
@@ -127,7 +127,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub(super) fn range_loop(&mut self, var: VarId, start: &Ex, end: &Ex, body: &[St]) {
+    pub(super) fn range_loop(&mut self, var: VarId, start: &Expr, end: &Expr, body: &[Stmt]) {
         let place = self.vars[var];
         let first = self.slot();
         self.scalar(start);
@@ -158,7 +158,7 @@ impl Emitter<'_> {
         self.after_loop(returns);
     }
 
-    pub(super) fn map_loop(&mut self, var: VarId, map: MapId, body: &[St]) {
+    pub(super) fn map_loop(&mut self, var: VarId, map: MapId, body: &[Stmt]) {
         let place = self.vars[var];
         let parts = self.body.vars[var].ty.parts();
         let parts: Vec<(u32, Ty)> = parts.into_iter().map(|(_, offset, ty)| (offset, ty.clone())).collect();
@@ -169,7 +169,7 @@ impl Emitter<'_> {
         let mut name = String::new();
         let returns = self.noting_returns(|emitter| {
             name = emitter.callback(R4, |emitter| {
-                emitter.held = [true, true, false];
+                emitter.taken = [true, true, false];
                 emitter.asm.mov(R7, R2).mov(R8, R3);
                 let whole = emitter.body.vars[var].ty.size();
                 emitter.zero(place, whole);
@@ -181,7 +181,7 @@ impl Emitter<'_> {
                 } else {
                     emitter.copy(target, Self::behind(R8), value.size());
                 }
-                emitter.held = [false; 3];
+                emitter.taken = [false; 3];
                 // The helper holds a lock of RCU's while it calls back.
                 let outer = std::mem::replace(&mut emitter.locked, true);
                 emitter.loop_body(body);
@@ -216,17 +216,17 @@ impl Emitter<'_> {
     }
 
     /// r0 = whether a string contains another.
-    pub(super) fn contains(&mut self, text: &Ex, part: &Ex) {
+    pub(super) fn contains(&mut self, text: &Expr, part: &Expr) {
         self.temporary(|emitter| {
             let found = emitter.slot();
             let frame = emitter.frame;
-            let place = emitter.own(text);
+            let place = emitter.place_of(text);
             let size = text.ty.size();
             let literal = match &part.kind {
-                ExKind::Str(bytes) => Some(bytes.clone()),
+                ExprKind::Str(bytes) => Some(bytes.clone()),
                 _ => None,
             };
-            let other = if literal.is_none() { Some(emitter.own(part)) } else { None };
+            let other = if literal.is_none() { Some(emitter.place_of(part)) } else { None };
             let least = literal.as_ref().map_or(0, |bytes| bytes.len() as u32);
             if least > size {
                 emitter.asm.mov(R0, 0);
@@ -238,7 +238,7 @@ impl Emitter<'_> {
             let name = emitter.callback(R2, |emitter| {
                 let (no, end) = (emitter.asm.label("no"), emitter.asm.label("end"));
                 emitter.asm.jump_if(R1, JumpOp::Ge, turns, end).mov(R7, R1);
-                emitter.held = [true; 3];
+                emitter.taken = [true; 3];
                 emitter.address(place, R8);
                 emitter.asm.add(R8, R7);
                 match (&literal, other) {

@@ -5,7 +5,7 @@ use bpf_insn::{AtomicOp, Helper, JumpOp, Size, Width};
 
 use super::Emitter;
 use super::place::{Base, Place};
-use crate::hir::{Ex, MapId};
+use crate::hir::{Expr, MapId};
 use crate::map::MapHolds;
 use crate::ty::{Ty, U64};
 
@@ -34,7 +34,7 @@ impl Emitter<'_> {
     }
 
     /// Makes a key, all of whose bytes are known.
-    pub(super) fn key(&mut self, map: MapId, key: &Ex) -> Place {
+    pub(super) fn key(&mut self, map: MapId, key: &Expr) -> Place {
         let ty = self.key_type(map);
         let size = key_size(&ty);
         let place = self.mem(size);
@@ -60,7 +60,7 @@ impl Emitter<'_> {
         self.asm.call(Helper::MAP_LOOKUP_ELEM);
     }
 
-    pub(super) fn get_scalar(&mut self, map: MapId, key: &Ex) {
+    pub(super) fn get_scalar(&mut self, map: MapId, key: &Expr) {
         self.temporary(|emitter| {
             let key = emitter.key(map, key);
             emitter.lookup(map, key);
@@ -77,16 +77,16 @@ impl Emitter<'_> {
     }
 
     /// A map's value in memory; zeros if there is none.
-    pub(super) fn get_value(&mut self, map: MapId, key: &Ex, to: &Ty, place: Place) {
+    pub(super) fn get_value(&mut self, map: MapId, key: &Expr, to: &Ty, place: Place) {
         let (none, done) = (self.asm.label("none"), self.asm.label("got"));
         let key = self.key(map, key);
         self.lookup(map, key);
         self.asm.jump_if(R0, JumpOp::Eq, 0, none);
-        let held = self.hold();
-        let from = Place { base: Self::through(held), off: 0 };
+        let saved = self.save();
+        let from = Place { base: Self::as_base(saved), off: 0 };
         let ty = self.value_type(map);
         self.convert_copy(&ty, from, to, place);
-        self.release(held);
+        self.release(saved);
         self.asm.jump(done).bind(none);
         self.no_such_key();
         self.zero(place, to.size());
@@ -101,8 +101,8 @@ impl Emitter<'_> {
         U64
     }
 
-    pub(super) fn set_map(&mut self, map: MapId, key: &Ex, value: &Ex) {
-        self.of(value);
+    pub(super) fn set_map(&mut self, map: MapId, key: &Expr, value: &Expr) {
+        self.set_span(value);
         let ty = self.value_type(map);
         if !ty.is_scalar() {
             let place = self.mem(Self::room(&ty));
@@ -143,7 +143,7 @@ impl Emitter<'_> {
     }
 
     /// Adds to a map's number, whose value nobody asks for.
-    pub(super) fn add_to_map(&mut self, map: MapId, key: &Ex, by: i64) {
+    pub(super) fn add_to_map(&mut self, map: MapId, key: &Expr, by: i64) {
         let done = self.asm.label("added");
         let key = self.key(map, key);
         self.find_or_make(map, key, done);
@@ -152,7 +152,7 @@ impl Emitter<'_> {
     }
 
     /// r0 = the number before or behind the step; no two CPUs get the same one, where the kernel can add and fetch at once.
-    pub(super) fn step_map(&mut self, map: MapId, key: &Ex, by: i64, post: bool) {
+    pub(super) fn step_map(&mut self, map: MapId, key: &Expr, by: i64, post: bool) {
         self.temporary(|emitter| {
             let (full, done) = (emitter.asm.label("full"), emitter.asm.label("stepped"));
             let key = emitter.key(map, key);
@@ -170,7 +170,7 @@ impl Emitter<'_> {
         });
     }
 
-    pub(super) fn has_key(&mut self, map: MapId, key: &Ex) {
+    pub(super) fn has_key(&mut self, map: MapId, key: &Expr) {
         self.temporary(|emitter| {
             let none = emitter.asm.label("none");
             let key = emitter.key(map, key);
@@ -183,7 +183,7 @@ impl Emitter<'_> {
         });
     }
 
-    pub(super) fn delete(&mut self, map: MapId, key: &Ex) {
+    pub(super) fn delete(&mut self, map: MapId, key: &Expr) {
         self.temporary(|emitter| {
             let gone = emitter.asm.label("gone");
             let key = emitter.key(map, key);

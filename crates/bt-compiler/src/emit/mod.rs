@@ -9,14 +9,14 @@ pub(crate) mod aggregate;
 mod event;
 mod failures;
 mod foreign;
-mod funs;
+mod intrinsics;
+mod kernel_pointers;
 pub(crate) mod key_table;
 mod loops;
 mod maps;
-mod owned;
+mod mem_eq;
 mod place;
 mod reads;
-mod same;
 mod scalar;
 pub(crate) mod scratch;
 mod stmt;
@@ -29,7 +29,7 @@ use bt_lang::Span;
 
 use super::check::Body;
 use super::ctx::{Inputs, Tables};
-use super::hir::Ex;
+use super::hir::Expr;
 use super::internal::Impossible;
 use super::probe::Context;
 use super::ty::Ty;
@@ -72,7 +72,7 @@ const ON_STACK: u32 = 64;
 
 /// Where a value waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Held {
+enum Saved {
     Reg(Reg),
     Slot(i16),
 }
@@ -105,7 +105,7 @@ pub(crate) struct Emitter<'a> {
     /// Where the program's frame is.
     frame: Reg,
     /// Which of r7 to r9 are taken.
-    held: [bool; 3],
+    taken: [bool; 3],
     used: i32,
     scratch_used: u32,
     scratch_most: u32,
@@ -201,7 +201,7 @@ impl<'a> Emitter<'a> {
             name,
             asm,
             frame: R10,
-            held: [false; 3],
+            taken: [false; 3],
             used: FIXED,
             scratch_used: scratch::HEAD,
             scratch_most: 0,
@@ -317,38 +317,38 @@ impl<'a> Emitter<'a> {
     }
 
     /// Puts r0 where it lives on.
-    fn hold(&mut self) -> Held {
-        if let Some(free) = self.held.iter().position(|taken| !taken) {
-            self.held[free] = true;
+    fn save(&mut self) -> Saved {
+        if let Some(free) = self.taken.iter().position(|taken| !taken) {
+            self.taken[free] = true;
             self.asm.mov(KEPT[free], R0);
-            return Held::Reg(KEPT[free]);
+            return Saved::Reg(KEPT[free]);
         }
         let slot = self.slot();
         self.asm.store(Size::DW, self.frame.at(slot), R0);
-        Held::Slot(slot)
+        Saved::Slot(slot)
     }
 
     /// Puts what waits into a register.
-    fn fetch(&mut self, held: Held, to: Reg) {
-        match held {
-            Held::Reg(reg) => self.asm.mov(to, reg),
-            Held::Slot(slot) => self.asm.load(Size::DW, to, self.frame.at(slot)),
+    fn reload(&mut self, saved: Saved, to: Reg) {
+        match saved {
+            Saved::Reg(reg) => self.asm.mov(to, reg),
+            Saved::Slot(slot) => self.asm.load(Size::DW, to, self.frame.at(slot)),
         };
     }
 
-    fn release(&mut self, held: Held) {
-        if let Held::Reg(reg) = held
+    fn release(&mut self, saved: Saved) {
+        if let Saved::Reg(reg) = saved
             && let Some(index) = KEPT.iter().position(|kept| *kept == reg)
         {
-            self.held[index] = false;
+            self.taken[index] = false;
         }
     }
 
     /// As a base to read or write through.
-    fn through(held: Held) -> Base {
-        match held {
-            Held::Reg(reg) => Base::Reg(reg),
-            Held::Slot(slot) => Base::Slot(slot),
+    fn as_base(saved: Saved) -> Base {
+        match saved {
+            Saved::Reg(reg) => Base::Reg(reg),
+            Saved::Slot(slot) => Base::Slot(slot),
         }
     }
 
@@ -362,11 +362,11 @@ impl<'a> Emitter<'a> {
     }
 
     /// Whether an expression's value is in one of the forms that one or two instructions load.
-    fn is_simple(&self, ex: &Ex) -> bool {
+    fn is_simple(&self, ex: &Expr) -> bool {
         match &ex.kind {
-            super::hir::ExKind::Int(_) => true,
-            super::hir::ExKind::Var(_) => ex.ty.is_scalar(),
-            super::hir::ExKind::Ctx { .. } => self.callbacks == 0,
+            super::hir::ExprKind::Int(_) => true,
+            super::hir::ExprKind::Var(_) => ex.ty.is_scalar(),
+            super::hir::ExprKind::Ctx { .. } => self.callbacks == 0,
             _ => false,
         }
     }

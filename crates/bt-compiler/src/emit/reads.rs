@@ -7,7 +7,7 @@ use typeinfo::BitAccess;
 
 use super::place::{Base, Place};
 use super::{CONTEXT, Emitter};
-use crate::hir::{Ex, ExKind};
+use crate::hir::{Expr, ExprKind};
 use crate::ty::{Space, Ty};
 use bpf_program::operand;
 use bt_abi::FailureKind;
@@ -49,7 +49,7 @@ impl Emitter<'_> {
     }
 
     /// r0 = the number at an address.
-    pub(super) fn load_foreign(&mut self, addr: &Ex, space: Space, ty: &Ty, bits: Option<BitAccess>) {
+    pub(super) fn load_foreign(&mut self, addr: &Expr, space: Space, ty: &Ty, bits: Option<BitAccess>) {
         self.temporary(|emitter| {
             let place = emitter.stack(8);
             let size = bits.map_or(ty.size(), |bits| bits.load_size);
@@ -81,9 +81,9 @@ impl Emitter<'_> {
     }
 
     /// A number that is part of a value in our own memory.
-    pub(super) fn part(&mut self, base: &Ex, offset: u32, bits: Option<BitAccess>, ty: &Ty) {
+    pub(super) fn subobject(&mut self, base: &Expr, offset: u32, bits: Option<BitAccess>, ty: &Ty) {
         self.temporary(|emitter| {
-            let place = emitter.own(base).at(offset);
+            let place = emitter.place_of(base).at(offset);
             match bits {
                 None => emitter.load(place, ty, R0),
                 Some(bits) => {
@@ -96,10 +96,10 @@ impl Emitter<'_> {
     }
 
     /// An element of an array in our own memory; 0 if there is no such element.
-    pub(super) fn element(&mut self, base: &Ex, index: &Ex, ty: &Ty) {
+    pub(super) fn element(&mut self, base: &Expr, index: &Expr, ty: &Ty) {
         self.temporary(|emitter| {
             let (none, done) = (emitter.asm.label("outside"), emitter.asm.label("element"));
-            let place = emitter.own(base);
+            let place = emitter.place_of(base);
             let (size, whole) = (ty.size(), base.ty.size());
             emitter.scalar(index);
             let count = (whole / size.max(1)).cast_signed();
@@ -144,8 +144,8 @@ impl Emitter<'_> {
             } else {
                 let frame = emitter.frame;
                 emitter.asm.load(Size::DW, R0, frame.at(CONTEXT));
-                let held = emitter.hold();
-                if let super::Held::Reg(reg) = held {
+                let saved = emitter.save();
+                if let super::Saved::Reg(reg) = saved {
                     operand::store(&mut emitter.asm, reg, spec, slot, failed);
                 } else {
                     // All are taken: one is lent.
@@ -155,17 +155,17 @@ impl Emitter<'_> {
                     emitter.asm.bind(failed).load(Size::DW, R9, frame.at(lent)).load(Size::DW, R0, slot);
                     return;
                 }
-                emitter.release(held);
+                emitter.release(saved);
             }
             emitter.asm.bind(failed).load(Size::DW, R0, slot);
         });
     }
 
     /// The place of a value in memory: where it is already, or a copy.
-    pub(super) fn own(&mut self, ex: &Ex) -> Place {
+    pub(super) fn place_of(&mut self, ex: &Expr) -> Place {
         match &ex.kind {
-            ExKind::Var(var) => self.vars[*var],
-            ExKind::Part { base, offset, .. } => self.own(base).at(*offset),
+            ExprKind::Var(var) => self.vars[*var],
+            ExprKind::Subobject { base, offset, .. } => self.place_of(base).at(*offset),
             _ => {
                 let place = self.mem(ex.ty.size());
                 self.write(ex, &ex.ty, place);
@@ -175,7 +175,7 @@ impl Emitter<'_> {
     }
 
     /// Copies a value in other memory.
-    pub(super) fn read_value(&mut self, addr: &Ex, space: Space, size: u32, to: Place) {
+    pub(super) fn read_value(&mut self, addr: &Expr, space: Space, size: u32, to: Place) {
         if size == 0 {
             return;
         }
@@ -187,16 +187,16 @@ impl Emitter<'_> {
     }
 
     /// The first bytes of a value.
-    pub(super) fn write_bytes(&mut self, ex: &Ex, size: u32, to: Place) {
+    pub(super) fn write_bytes(&mut self, ex: &Expr, size: u32, to: Place) {
         match &ex.kind {
-            ExKind::At { addr, space } => self.read_value(addr, *space, size, to),
+            ExprKind::MemRef { addr, space } => self.read_value(addr, *space, size, to),
             _ if ex.ty.is_scalar() => {
                 self.scalar(ex);
                 let size = self.size_of(size);
                 self.store(to, size, R0);
             }
             _ => {
-                let from = self.own(ex);
+                let from = self.place_of(ex);
                 self.copy(to, from, size);
             }
         }

@@ -4,8 +4,8 @@ use bpf_insn::Reg::{R0, R1, R2};
 use bpf_insn::{AluOp, JumpOp, Label, Reg, Size};
 use bt_lang::ast::BinaryOp;
 
-use super::{Emitter, Held};
-use crate::hir::{Ex, ExKind};
+use super::{Emitter, Saved};
+use crate::hir::{Expr, ExprKind};
 use crate::ty::Ty;
 use bt_abi::FailureKind;
 
@@ -45,42 +45,42 @@ fn alu(op: BinaryOp, signed: bool) -> Option<AluOp> {
 
 impl Emitter<'_> {
     /// Works a number out in r0, extended as its type wants.
-    pub(super) fn scalar(&mut self, ex: &Ex) {
+    pub(super) fn scalar(&mut self, ex: &Expr) {
         self.within(ex.span, |emitter| emitter.number(ex));
     }
 
-    fn number(&mut self, ex: &Ex) {
+    fn number(&mut self, ex: &Expr) {
         match &ex.kind {
-            ExKind::Error => self.impossible("an expression that was refused, and no diagnostic"),
-            ExKind::Int(_) | ExKind::Ctx { .. } => self.simple(ex, R0),
-            ExKind::Var(_) if ex.ty.is_scalar() => self.simple(ex, R0),
-            ExKind::MapGet { map, key } => self.get_scalar(*map, key),
-            ExKind::AggGet { map, key } => self.temporary(|emitter| {
+            ExprKind::Error => self.impossible("an expression that was refused, and no diagnostic"),
+            ExprKind::Int(_) | ExprKind::Ctx { .. } => self.simple(ex, R0),
+            ExprKind::Var(_) if ex.ty.is_scalar() => self.simple(ex, R0),
+            ExprKind::MapGet { map, key } => self.get_scalar(*map, key),
+            ExprKind::AggGet { map, key } => self.temporary(|emitter| {
                 let key = emitter.key(*map, key);
                 emitter.missing_key(*map, key);
                 emitter.read_aggregate(*map, key);
             }),
-            ExKind::VarAddr(var) => {
+            ExprKind::VarAddr(var) => {
                 self.needed.addresses = true;
                 self.address(self.vars[*var], R0);
                 self.number_of(R0);
             }
-            ExKind::MapAddr(map) => {
+            ExprKind::MapAddr(map) => {
                 self.load_map(*map);
                 self.number_of(R1);
             }
-            ExKind::Neg(inner) => {
+            ExprKind::Neg(inner) => {
                 self.scalar(inner);
                 self.asm.neg(R0);
             }
-            ExKind::BitNot(inner) => {
+            ExprKind::BitNot(inner) => {
                 self.scalar(inner);
                 self.asm.xor(R0, -1);
             }
-            ExKind::Not(_) | ExKind::Same { .. } => self.truth(ex),
-            ExKind::Binary { op, left, right, signed } => self.binary(*op, left, right, *signed, ex),
-            ExKind::StrnCmp { left, right, count } => self.strncmp(left, right, *count),
-            ExKind::Cond { cond, then, otherwise } => {
+            ExprKind::Not(_) | ExprKind::MemEq { .. } => self.truth(ex),
+            ExprKind::Binary { op, left, right, signed } => self.binary(*op, left, right, *signed, ex),
+            ExprKind::StrnCmp { left, right, count } => self.strncmp(left, right, *count),
+            ExprKind::Cond { cond, then, otherwise } => {
                 let (no, done) = (self.asm.label("else"), self.asm.label("chosen"));
                 self.jump_unless(cond, no);
                 self.temporary(|emitter| emitter.scalar(then));
@@ -88,69 +88,69 @@ impl Emitter<'_> {
                 self.temporary(|emitter| emitter.scalar(otherwise));
                 self.asm.bind(done);
             }
-            ExKind::OrElse(first, otherwise) => {
+            ExprKind::Elvis(first, otherwise) => {
                 let done = self.asm.label("chosen");
                 self.scalar(first);
                 self.asm.jump_if(R0, JumpOp::Ne, 0, done);
                 self.temporary(|emitter| emitter.scalar(otherwise));
                 self.asm.bind(done);
             }
-            ExKind::Convert(inner) => {
+            ExprKind::Convert(inner) => {
                 self.scalar(inner);
                 self.narrow_to(&inner.ty, &ex.ty);
             }
-            ExKind::Reinterpret(inner) => self.temporary(|emitter| {
+            ExprKind::Reinterpret(inner) => self.temporary(|emitter| {
                 let place = emitter.stack(8);
                 emitter.zero(place, 8);
                 let whole = inner.ty.size().min(8);
                 emitter.write_bytes(inner, whole, place);
                 emitter.load(place, &ex.ty, R0);
             }),
-            ExKind::Load { addr, space, bits } => self.load_foreign(addr, *space, &ex.ty, *bits),
-            ExKind::Part { base, offset, bits } => self.part(base, *offset, *bits, &ex.ty),
-            ExKind::Index { index, count } => {
+            ExprKind::Load { addr, space, bits } => self.load_foreign(addr, *space, &ex.ty, *bits),
+            ExprKind::Subobject { base, offset, bits } => self.subobject(base, *offset, *bits, &ex.ty),
+            ExprKind::Index { index, count } => {
                 self.scalar(index);
                 let within = self.asm.label("within");
                 self.asm.jump_if(R0, JumpOp::Lt, count.cast_signed(), within);
                 self.failed(FailureKind::OutOfBounds);
                 self.asm.bind(within);
             }
-            ExKind::Elem { base, index } => self.element(base, index, &ex.ty),
-            ExKind::CtxAddr { offset } => {
+            ExprKind::Elem { base, index } => self.element(base, index, &ex.ty),
+            ExprKind::CtxAddr { offset } => {
                 let context = self.context_in(R0);
                 self.asm.mov(R0, context).add(R0, offset.cast_signed());
             }
-            ExKind::DataLoc { offset, relative } => self.data_loc(*offset, *relative),
-            ExKind::UsdtArg(spec) => self.usdt_arg(spec),
-            ExKind::Block { stmts, value } => {
+            ExprKind::DataLoc { offset, relative } => self.data_loc(*offset, *relative),
+            ExprKind::UsdtArg(spec) => self.usdt_arg(spec),
+            ExprKind::Block { stmts, value } => {
                 self.stmts(stmts);
                 self.scalar(value);
             }
-            ExKind::StepVar { var, by, post } => self.step_var(*var, *by, *post),
-            ExKind::StepMap { map, key, by, post } => self.step_map(*map, key, *by, *post),
-            ExKind::Fun(fun, args) => self.fun(*fun, args),
-            ExKind::HasKey { map, key } => self.has_key(*map, key),
-            ExKind::Delete { map, key } => self.delete(*map, key),
-            ExKind::Len(map) => self.map_len(*map),
-            ExKind::Str(_) | ExKind::Var(_) | ExKind::At { .. } | ExKind::Tuple(_) => {
+            ExprKind::StepVar { var, by, post } => self.step_var(*var, *by, *post),
+            ExprKind::StepMap { map, key, by, post } => self.step_map(*map, key, *by, *post),
+            ExprKind::Intrinsic(fun, args) => self.intrinsic(*fun, args),
+            ExprKind::HasKey { map, key } => self.has_key(*map, key),
+            ExprKind::Delete { map, key } => self.delete(*map, key),
+            ExprKind::Len(map) => self.map_len(*map),
+            ExprKind::Str(_) | ExprKind::Var(_) | ExprKind::MemRef { .. } | ExprKind::Tuple(_) => {
                 self.impossible("a value in memory where a number is wanted");
             }
         }
     }
 
     /// Loads one of the forms of [`Emitter::is_simple`] into a register; touches no other.
-    pub(super) fn simple(&mut self, ex: &Ex, to: Reg) {
+    pub(super) fn simple(&mut self, ex: &Expr, to: Reg) {
         match &ex.kind {
-            ExKind::Int(value) => {
+            ExprKind::Int(value) => {
                 self.asm.constant(to, *value);
             }
-            ExKind::Var(var) => {
+            ExprKind::Var(var) => {
                 let (place, ty) = (self.vars[*var], &self.body.vars[*var].ty);
                 // Variables take 8 bytes whatever their type.
                 let wide = Ty::Int { size: 8, signed: ty.is_signed() };
                 self.load(place, &wide, to);
             }
-            ExKind::Ctx { offset, size } => {
+            ExprKind::Ctx { offset, size } => {
                 if let Some(slot) = self.present_at(*offset) {
                     self.asm.load(Size::DW, to, self.frame.at(slot));
                     return;
@@ -183,9 +183,9 @@ impl Emitter<'_> {
     }
 
     /// 1 or 0 in r0.
-    fn truth(&mut self, ex: &Ex) {
-        if let ExKind::Same { left, right, negate } = &ex.kind {
-            self.same(left, right, *negate);
+    fn truth(&mut self, ex: &Expr) {
+        if let ExprKind::MemEq { left, right, negate } = &ex.kind {
+            self.mem_eq(left, right, *negate);
             return;
         }
         let (no, done) = (self.asm.label("false"), self.asm.label("known"));
@@ -194,7 +194,7 @@ impl Emitter<'_> {
     }
 
     /// Works two numbers out, the left one in r0, the right one in r1.
-    fn pair(&mut self, left: &Ex, right: &Ex) {
+    fn pair(&mut self, left: &Expr, right: &Expr) {
         let (left, right) = self.operands(left, right);
         if right == R0 {
             self.asm.mov(R1, R0).mov(R0, left);
@@ -203,27 +203,27 @@ impl Emitter<'_> {
 
     /// Works two numbers out, and says in which registers they are, to be used at once: r0 and r1, or one that calls keep
     /// and r0.
-    fn operands(&mut self, left: &Ex, right: &Ex) -> (Reg, Reg) {
+    fn operands(&mut self, left: &Expr, right: &Expr) -> (Reg, Reg) {
         self.scalar(left);
         if self.is_simple(right) {
             self.simple(right, R1);
             return (R0, R1);
         }
-        let held = self.hold();
+        let saved = self.save();
         self.scalar(right);
-        self.release(held);
-        match held {
-            Held::Reg(left) => (left, R0),
-            Held::Slot(_) => {
+        self.release(saved);
+        match saved {
+            Saved::Reg(left) => (left, R0),
+            Saved::Slot(_) => {
                 self.asm.mov(R1, R0);
-                self.fetch(held, R0);
+                self.reload(saved, R0);
                 (R0, R1)
             }
         }
     }
 
     /// Goes to a label if a comparison holds.
-    pub(super) fn compare(&mut self, left: &Ex, right: &Ex, op: JumpOp, to: Label) {
+    pub(super) fn compare(&mut self, left: &Expr, right: &Expr, op: JumpOp, to: Label) {
         self.temporary(|emitter| {
             if let Some(number) = small(right) {
                 emitter.scalar(left);
@@ -235,7 +235,7 @@ impl Emitter<'_> {
         });
     }
 
-    fn binary(&mut self, op: BinaryOp, left: &Ex, right: &Ex, signed: bool, ex: &Ex) {
+    fn binary(&mut self, op: BinaryOp, left: &Expr, right: &Expr, signed: bool, ex: &Expr) {
         if matches!(op, BinaryOp::LogAnd | BinaryOp::LogOr) || comparison(op, signed).is_some() {
             self.truth(ex);
             return;
@@ -262,7 +262,7 @@ impl Emitter<'_> {
     }
 
     /// r0 = the quotient or the remainder; 1 where the divisor is 0, as bpftrace has it.
-    fn division(&mut self, left: &Ex, right: &Ex, operation: AluOp, signed: bool) {
+    fn division(&mut self, left: &Expr, right: &Expr, operation: AluOp, signed: bool) {
         let (fine, done) = (self.asm.label("divisor"), self.asm.label("quotient"));
         let is_known = right.constant().is_some_and(|number| number != 0);
         if let Some(number) = small(right)
@@ -320,6 +320,6 @@ impl Emitter<'_> {
 }
 
 /// A number that fits an instruction.
-fn small(ex: &Ex) -> Option<i32> {
+fn small(ex: &Expr) -> Option<i32> {
     ex.constant().and_then(|value| i32::try_from(value.cast_signed()).ok())
 }

@@ -4,12 +4,12 @@ use bpf_insn::Reg::R0;
 use bpf_insn::{Helper, JumpOp, Label, Size, SourceSpan};
 
 use super::{Emitter, RETURNED, Turn};
-use crate::hir::{Ex, ExKind, St};
+use crate::hir::{Expr, ExprKind, Stmt};
 use crate::process;
 use crate::ty::Ty;
 
 impl Emitter<'_> {
-    pub(super) fn stmts(&mut self, stmts: &[St]) {
+    pub(super) fn stmts(&mut self, stmts: &[Stmt]) {
         for stmt in stmts {
             if self.is_full() {
                 break;
@@ -18,49 +18,49 @@ impl Emitter<'_> {
         }
     }
 
-    fn stmt(&mut self, stmt: &St) {
+    fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
-            St::Expr(ex) => self.effect(ex),
-            St::SetVar { var, value } => self.set_var(*var, value),
-            St::SetMap { map, key, value, span } => {
+            Stmt::Expr(ex) => self.effect(ex),
+            Stmt::SetVar { var, value } => self.set_var(*var, value),
+            Stmt::SetMap { map, key, value, span } => {
                 self.within(*span, |emitter| emitter.set_map(*map, key, value));
             }
-            St::Aggregate { map, key, args, span } => {
+            Stmt::Aggregate { map, key, args, span } => {
                 self.within(*span, |emitter| emitter.aggregate(*map, key, args.first()));
             }
-            St::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
-            St::While { cond, body } => self.while_loop(cond, body),
-            St::Range { var, start, end, body } => self.range_loop(*var, start, end, body),
-            St::EachKey { var, map, body } => self.map_loop(*var, *map, body),
-            St::Break => self.turn(true),
-            St::Continue => self.turn(false),
-            St::Return => self.leave(),
-            St::Event { action, args } => self.event(*action, args),
-            St::TracePipe { format, args } => self.trace_pipe(format, args),
-            St::Join { action, argv, space } => self.join(*action, argv, *space),
-            St::Unrolled(turns) => self.unrolled(turns),
+            Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
+            Stmt::While { cond, body } => self.while_loop(cond, body),
+            Stmt::Range { var, start, end, body } => self.range_loop(*var, start, end, body),
+            Stmt::EachKey { var, map, body } => self.map_loop(*var, *map, body),
+            Stmt::Break => self.turn(true),
+            Stmt::Continue => self.turn(false),
+            Stmt::Return => self.leave(),
+            Stmt::Event { action, args } => self.event(*action, args),
+            Stmt::TracePipe { format, args } => self.trace_pipe(format, args),
+            Stmt::Join { action, argv, space } => self.join(*action, argv, *space),
+            Stmt::Unrolled(turns) => self.unrolled(turns),
         }
     }
 
     /// Says which part of the script the instructions from here on are of.
-    pub(super) fn of(&mut self, ex: &Ex) {
+    pub(super) fn set_span(&mut self, ex: &Expr) {
         self.asm.span(Some(SourceSpan { start: ex.span.start, end: ex.span.end }));
     }
 
     /// Works an expression out for its effect.
-    pub(super) fn effect(&mut self, ex: &Ex) {
+    pub(super) fn effect(&mut self, ex: &Expr) {
         self.within(ex.span, |emitter| emitter.effect_of(ex));
     }
 
-    fn effect_of(&mut self, ex: &Ex) {
-        self.of(ex);
+    fn effect_of(&mut self, ex: &Expr) {
+        self.set_span(ex);
         match &ex.kind {
-            ExKind::Block { stmts, value } => {
+            ExprKind::Block { stmts, value } => {
                 self.stmts(stmts);
                 self.effect(value);
             }
-            ExKind::StepMap { map, key, by, .. } => self.add_to_map(*map, key, *by),
-            ExKind::Int(_) | ExKind::Str(_) | ExKind::Var(_) => {}
+            ExprKind::StepMap { map, key, by, .. } => self.add_to_map(*map, key, *by),
+            ExprKind::Int(_) | ExprKind::Str(_) | ExprKind::Var(_) => {}
             _ if ex.ty.is_scalar() || ex.ty == Ty::Void => self.scalar(ex),
             _ => {
                 let place = self.mem(ex.ty.size());
@@ -69,10 +69,10 @@ impl Emitter<'_> {
         }
     }
 
-    fn set_var(&mut self, var: usize, value: &Ex) {
-        self.of(value);
+    fn set_var(&mut self, var: usize, value: &Expr) {
+        self.set_span(value);
         let (ty, place) = (&self.body.vars[var].ty, self.vars[var]);
-        if value.kind == ExKind::Error {
+        if value.kind == ExprKind::Error {
             self.within(value.span, |emitter| {
                 emitter.impossible("a variable is set to what was refused, and no diagnostic");
             });
@@ -92,8 +92,8 @@ impl Emitter<'_> {
         }
     }
 
-    fn branch(&mut self, cond: &Ex, then: &[St], otherwise: &[St]) {
-        self.of(cond);
+    fn branch(&mut self, cond: &Expr, then: &[Stmt], otherwise: &[Stmt]) {
+        self.set_span(cond);
         let (no, done) = (self.asm.label("else"), self.asm.label("fi"));
         self.jump_unless(cond, no);
         self.stmts(then);
@@ -107,24 +107,24 @@ impl Emitter<'_> {
     }
 
     /// Goes to a label if a condition does not hold.
-    pub(super) fn jump_unless(&mut self, cond: &Ex, no: Label) {
+    pub(super) fn jump_unless(&mut self, cond: &Expr, no: Label) {
         use bt_lang::ast::BinaryOp;
         match &cond.kind {
-            ExKind::Not(inner) => self.temporary(|emitter| emitter.jump_if(inner, no)),
-            ExKind::Binary { op: BinaryOp::LogAnd, left, right, .. } => {
+            ExprKind::Not(inner) => self.temporary(|emitter| emitter.jump_if(inner, no)),
+            ExprKind::Binary { op: BinaryOp::LogAnd, left, right, .. } => {
                 self.jump_unless(left, no);
                 self.jump_unless(right, no);
             }
-            ExKind::Binary { op: BinaryOp::LogOr, left, right, .. } => {
+            ExprKind::Binary { op: BinaryOp::LogOr, left, right, .. } => {
                 let yes = self.asm.label("or");
                 self.jump_if(left, yes);
                 self.jump_unless(right, no);
                 self.asm.bind(yes);
             }
-            ExKind::Int(0) => {
+            ExprKind::Int(0) => {
                 self.asm.jump(no);
             }
-            ExKind::Int(_) => {}
+            ExprKind::Int(_) => {}
             _ => {
                 if let Some((left, right, jump)) = unless(cond) {
                     self.compare(left, right, jump, no);
@@ -139,13 +139,13 @@ impl Emitter<'_> {
     }
 
     /// Goes to a label if a condition holds.
-    pub(super) fn jump_if(&mut self, cond: &Ex, yes: Label) {
+    pub(super) fn jump_if(&mut self, cond: &Expr, yes: Label) {
         let no = self.asm.label("no");
         self.jump_unless(cond, no);
         self.asm.jump(yes).bind(no);
     }
 
-    fn unrolled(&mut self, turns: &[Vec<St>]) {
+    fn unrolled(&mut self, turns: &[Vec<Stmt>]) {
         let leave = self.asm.label("leave");
         for turn in turns {
             let next = self.asm.label("next");
@@ -218,16 +218,16 @@ impl Emitter<'_> {
 }
 
 /// A comparison's operands, and the jump that is taken where it does not hold.
-fn unless(cond: &Ex) -> Option<(&Ex, &Ex, JumpOp)> {
-    let ExKind::Binary { op, left, right, signed } = &cond.kind else {
+fn unless(cond: &Expr) -> Option<(&Expr, &Expr, JumpOp)> {
+    let ExprKind::Binary { op, left, right, signed } = &cond.kind else {
         return None;
     };
     Some((left, right, super::scalar::comparison(*op, *signed)?.negated()?))
 }
 
 /// Whether a value is made with a variable, so that it can't be written over it piece by piece.
-fn mentions(value: &Ex, var: usize) -> bool {
+fn mentions(value: &Expr, var: usize) -> bool {
     let mut found = value.is_complex();
-    value.walk(&mut |ex| found |= ex.kind == ExKind::Var(var));
+    value.walk(&mut |ex| found |= ex.kind == ExprKind::Var(var));
     found
 }

@@ -6,12 +6,12 @@ use bpf_insn::{JumpOp, Size};
 use super::Emitter;
 use super::foreign::Foreign;
 use super::place::Place;
-use crate::hir::{Ex, ExKind};
+use crate::hir::{Expr, ExprKind};
 use crate::ty::{Space, Ty};
 
 impl Emitter<'_> {
     /// `str(addr[, limit])`
-    pub(super) fn read_str(&mut self, args: &[Ex], space: Space, to: &Ty, place: Place) {
+    pub(super) fn read_str(&mut self, args: &[Expr], space: Space, to: &Ty, place: Place) {
         let Some(addr) = self.first(args) else {
             return;
         };
@@ -19,7 +19,7 @@ impl Emitter<'_> {
         let is_fixed = args.get(1).is_some_and(|limit| limit.constant().is_some());
         let limit = args.get(1).filter(|_| !is_fixed).map(|limit| self.limit(limit, room));
         self.scalar(addr);
-        let addr = self.hold();
+        let addr = self.save();
         // What is behind the string's end is part of keys and comparisons. A read that may be of no byte sets none.
         if limit.is_some() || self.shown != Some(place.base) {
             self.zero(place, room);
@@ -31,7 +31,7 @@ impl Emitter<'_> {
     }
 
     /// `buf(addr, length)`
-    pub(super) fn read_buf(&mut self, args: &[Ex], space: Space, to: &Ty, place: Place) {
+    pub(super) fn read_buf(&mut self, args: &[Expr], space: Space, to: &Ty, place: Place) {
         let (Some(addr), Ty::Buf(room)) = (args.first(), to) else {
             self.impossible("buf without its address, or of a type that is no buffer");
             return;
@@ -43,7 +43,7 @@ impl Emitter<'_> {
             return;
         }
         self.scalar(addr);
-        let addr = self.hold();
+        let addr = self.save();
         self.read_bytes(&Foreign { addr, space, text: false, to: place.at(4), room: *room, limit });
         self.release(addr);
     }
@@ -59,7 +59,7 @@ impl Emitter<'_> {
     }
 
     /// A text or bytes of our own, cut; as a string or as a buffer.
-    pub(super) fn cut(&mut self, args: &[Ex], to: &Ty, place: Place) {
+    pub(super) fn cut(&mut self, args: &[Expr], to: &Ty, place: Place) {
         let Some(value) = self.first(args) else {
             return;
         };
@@ -72,7 +72,7 @@ impl Emitter<'_> {
             self.cut_at(value, limit, room, place);
             return;
         }
-        if let ExKind::At { addr, space } = &value.kind
+        if let ExprKind::MemRef { addr, space } = &value.kind
             && self.is_kept_text(&value.ty, to, place)
         {
             self.scalar(addr);
@@ -80,9 +80,9 @@ impl Emitter<'_> {
             return;
         }
         let taken =
-            if matches!((to, &value.kind), (Ty::Buf(_), _) | (_, ExKind::Str(_))) { 0 } else { value.ty.size() };
+            if matches!((to, &value.kind), (Ty::Buf(_), _) | (_, ExprKind::Str(_))) { 0 } else { value.ty.size() };
         self.pad(place, taken.min(to.size()), to.size());
-        if let ExKind::Str(text) = &value.kind {
+        if let ExprKind::Str(text) = &value.kind {
             let length = (text.len() as u32).min(room);
             let keep = if matches!(to, Ty::Str(_)) { length.min(room.saturating_sub(1)) } else { length };
             self.literal(target, &text[..keep as usize], keep);
@@ -100,28 +100,28 @@ impl Emitter<'_> {
     }
 
     /// A text of our own up to where only the run tells: a copy of it is read as other memory's is.
-    fn cut_at(&mut self, value: &Ex, limit: Place, room: u32, place: Place) {
+    fn cut_at(&mut self, value: &Expr, limit: Place, room: u32, place: Place) {
         let size = value.ty.size();
         let copy = self.mem(size.next_multiple_of(8) + 8);
         self.zero(copy, size.next_multiple_of(8) + 8);
-        if let ExKind::Str(text) = &value.kind {
+        if let ExprKind::Str(text) = &value.kind {
             self.literal(copy, text, text.len() as u32);
         } else {
             self.temporary(|emitter| emitter.write_bytes(value, size, copy));
         }
         self.zero(place, room);
         self.address(copy, R0);
-        let addr = self.hold();
+        let addr = self.save();
         let from = Foreign { addr, space: Space::Kernel, text: true, to: place, room, limit: Some(limit) };
         self.read_foreign(&from);
         self.release(addr);
     }
 
     /// r0 = the length of a string.
-    pub(super) fn strlen(&mut self, text: &Ex) {
+    pub(super) fn strlen(&mut self, text: &Expr) {
         self.temporary(|emitter| {
             let (again, done) = (emitter.asm.label("again"), emitter.asm.label("length"));
-            let place = emitter.own(text);
+            let place = emitter.place_of(text);
             emitter.address(place, R2);
             emitter.asm.mov(R0, 0).bind(again).load(Size::B, R1, R2.at(0)).jump_if(R1, JumpOp::Eq, 0, done);
             emitter.asm.add(R2, 1).add(R0, 1).jump_if(R0, JumpOp::Lt, text.ty.size().cast_signed(), again).bind(done);

@@ -6,26 +6,26 @@ use bpf_insn::{JumpOp, Size};
 use super::Emitter;
 use super::foreign::Foreign;
 use super::place::Place;
-use crate::hir::{Ex, ExKind};
+use crate::hir::{Expr, ExprKind};
 use crate::ty::{Space, Ty};
 use bt_abi::FailureKind;
 
 impl Emitter<'_> {
     /// Writes a value as one of type `to`, all of whose bytes are then known.
-    pub(super) fn write(&mut self, ex: &Ex, to: &Ty, place: Place) {
+    pub(super) fn write(&mut self, ex: &Expr, to: &Ty, place: Place) {
         self.within(ex.span, |emitter| emitter.write_value(ex, to, place));
     }
 
-    fn write_value(&mut self, ex: &Ex, to: &Ty, place: Place) {
+    fn write_value(&mut self, ex: &Expr, to: &Ty, place: Place) {
         if to.is_scalar() {
             self.write_scalar(ex, to, place);
             return;
         }
         match &ex.kind {
-            ExKind::Error => self.impossible("an expression that was refused, and no diagnostic"),
-            ExKind::Str(text) => self.literal(place, text, to.size()),
-            ExKind::Tuple(items) => self.write_tuple(ex, items, to, place),
-            ExKind::Cond { cond, then, otherwise } => {
+            ExprKind::Error => self.impossible("an expression that was refused, and no diagnostic"),
+            ExprKind::Str(text) => self.literal(place, text, to.size()),
+            ExprKind::Tuple(items) => self.write_tuple(ex, items, to, place),
+            ExprKind::Cond { cond, then, otherwise } => {
                 let (no, done) = (self.asm.label("else"), self.asm.label("chosen"));
                 self.jump_unless(cond, no);
                 self.temporary(|emitter| emitter.write(then, to, place));
@@ -33,12 +33,12 @@ impl Emitter<'_> {
                 self.temporary(|emitter| emitter.write(otherwise, to, place));
                 self.asm.bind(done);
             }
-            ExKind::Block { stmts, value } => {
+            ExprKind::Block { stmts, value } => {
                 self.stmts(stmts);
                 self.write(value, to, place);
             }
-            ExKind::MapGet { map, key } => self.get_value(*map, key, to, place),
-            ExKind::At { addr, space } => {
+            ExprKind::MapGet { map, key } => self.get_value(*map, key, to, place),
+            ExprKind::MemRef { addr, space } => {
                 let size = ex.ty.size().min(to.size());
                 if self.is_kept_text(&ex.ty, to, place) {
                     self.scalar(addr);
@@ -49,21 +49,21 @@ impl Emitter<'_> {
                 self.read_value(addr, *space, size, place);
                 self.end_text(&ex.ty, to, place);
             }
-            ExKind::Fun(fun, args) => {
+            ExprKind::Intrinsic(fun, args) => {
                 // A larger room than it asked for changes nothing in how much is read.
                 let same_form = std::mem::discriminant(&ex.ty) == std::mem::discriminant(to);
                 let own = if same_form && ex.ty.size() <= to.size() { &ex.ty } else { to };
                 self.pad(place, own.size(), to.size());
-                self.fun_value(*fun, args, own, place);
+                self.intrinsic_value(*fun, args, own, place);
             }
-            ExKind::Elem { base, index } => self.write_element(base, index, to, place),
-            ExKind::Reinterpret(inner) => {
+            ExprKind::Elem { base, index } => self.write_element(base, index, to, place),
+            ExprKind::Reinterpret(inner) => {
                 self.scalar(inner);
                 let size = self.size_of(to.size());
                 self.store(place, size, R0);
             }
-            ExKind::Var(_) | ExKind::Part { .. } => {
-                let from = self.own(ex);
+            ExprKind::Var(_) | ExprKind::Subobject { .. } => {
+                let from = self.place_of(ex);
                 if ex.is_text_of_struct() && self.is_kept_text(&ex.ty, to, place) {
                     self.address(from, R0);
                     self.write_field(&ex.ty, Space::Kernel, to, place);
@@ -82,7 +82,7 @@ impl Emitter<'_> {
 
     /// Writes the text of a field at the address in r0, with zeros behind its end.
     pub(super) fn write_field(&mut self, from: &Ty, space: Space, to: &Ty, place: Place) {
-        let addr = self.hold();
+        let addr = self.save();
         let room = from.size().min(to.size());
         self.zero(place, to.size());
         self.read_field(&Foreign { addr, space, text: true, to: place, room, limit: None });
@@ -90,7 +90,7 @@ impl Emitter<'_> {
         self.end_text(from, to, place);
     }
 
-    fn write_scalar(&mut self, ex: &Ex, to: &Ty, place: Place) {
+    fn write_scalar(&mut self, ex: &Expr, to: &Ty, place: Place) {
         let size = self.size_of(to.size());
         if let Some(number) = ex.constant().and_then(|value| i32::try_from(value.cast_signed()).ok()) {
             self.store(place, size, number);
@@ -124,7 +124,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn write_tuple(&mut self, ex: &Ex, items: &[Ex], to: &Ty, place: Place) {
+    fn write_tuple(&mut self, ex: &Expr, items: &[Expr], to: &Ty, place: Place) {
         let parts = to.parts();
         self.zero_between(&parts, to.size(), place);
         // A record's fields go by their names.
@@ -198,9 +198,9 @@ impl Emitter<'_> {
     }
 
     /// An element that is itself in memory.
-    fn write_element(&mut self, base: &Ex, index: &Ex, to: &Ty, place: Place) {
+    fn write_element(&mut self, base: &Expr, index: &Expr, to: &Ty, place: Place) {
         let (none, done) = (self.asm.label("outside"), self.asm.label("element"));
-        let from = self.own(base);
+        let from = self.place_of(base);
         let (size, whole) = (to.size(), base.ty.size());
         self.scalar(index);
         let count = (whole / size.max(1)).cast_signed();

@@ -3,7 +3,7 @@
 use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind};
 use typeinfo::{NameKind, TypeKind, TypeRef};
 
-use super::{Mentions, Resolver, Target, context, refused};
+use super::{Resolver, Target, UsedBuiltins, context, refused};
 use crate::facts::NotFound;
 use crate::probe::Args;
 use crate::ty::Space;
@@ -15,7 +15,7 @@ pub(super) fn tracepoints(
     resolver: &mut Resolver<'_, '_>,
     category: &str,
     name: &str,
-    mentions: Mentions,
+    used: UsedBuiltins,
 ) -> Result<Vec<Target>, NotFound> {
     let facts = resolver.inputs.facts;
     let mut targets = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn tracepoints(
         let full = format!("tracepoint:{event}");
         let mut context = context(resolver.inputs, ProbeKind::Tracepoint, &full);
         let attach = Attach::Tracepoint { id: format.id, name: event };
-        if mentions.args {
+        if used.args {
             context.args = Args::Record(format);
             // What system calls are given points into the process.
             context.space = if category == "syscalls" { Space::User } else { Space::Kernel };
@@ -39,7 +39,7 @@ pub(super) fn raw_tracepoints(
     resolver: &mut Resolver<'_, '_>,
     module: Option<&str>,
     name: &str,
-    mentions: Mentions,
+    used: UsedBuiltins,
 ) -> Result<Vec<Target>, NotFound> {
     let facts = resolver.inputs.facts;
     let mut targets = Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn raw_tracepoints(
         let mut context = context(resolver.inputs, ProbeKind::Rawtracepoint, &full);
         context.space = Space::Any;
         let mut params = Vec::new();
-        if mentions.args {
+        if used.args {
             resolver.types.load_kernel_types();
             if let Ok(Some(found)) = resolver.types.store.raw_tracepoint(&name) {
                 params =

@@ -10,10 +10,10 @@ use bt_lang::ast::{AttachPoint, Part, PointForm, Probe, ProbeKind};
 
 use super::ctx::{CompileCtx, Inputs};
 use super::diagnostics::Diagnostics;
-use super::mentions::Mentions;
 use super::probe::{Args, Context};
 use super::ty::Space;
 use super::types::Types;
+use super::used_builtins::UsedBuiltins;
 use crate::facts::NotFound;
 use bpf_program::{BtfTarget, ProgramKind};
 use bt_abi::{Attach, MissingProbes};
@@ -54,32 +54,32 @@ const MAX_TARGETS: usize = 4096;
 pub(crate) fn targets(
     resolver: &mut Resolver<'_, '_>,
     probe: &Probe,
-    mentions: Mentions,
+    used: UsedBuiltins,
 ) -> Vec<(Target, bt_lang::Span)> {
     let mut found = Vec::new();
     let mut unmatched = Vec::new();
     for point in &probe.points {
-        match point_targets(resolver, point, mentions) {
+        match point_targets(resolver, point, used) {
             Ok(targets) => {
-                resolver.tell_changed(point, &targets, mentions);
+                resolver.warn_changed(point, &targets, used);
                 let alias = point.alias.as_ref().map(|alias| alias.text.clone());
                 for mut target in targets {
                     if let Some(alias) = &alias {
                         target.name.clone_from(alias);
                         target.context.name.clone_from(alias);
                     }
-                    forget(&mut target.context, mentions);
+                    forget(&mut target.context, used);
                     found.push((target, point.span));
                 }
             }
             // A pattern may fit nothing, as long as something is left of the probe.
             Err(missing) if missing.absent && is_pattern(point) => unmatched.push((point, missing)),
-            Err(missing) => resolver.tell_missing(point, missing),
+            Err(missing) => resolver.report_missing(point, missing),
         }
     }
     if found.is_empty() {
         for (point, missing) in unmatched {
-            resolver.tell_missing(point, missing);
+            resolver.report_missing(point, missing);
         }
     }
     if found.len() > MAX_TARGETS {
@@ -105,21 +105,21 @@ fn is_pattern(point: &AttachPoint) -> bool {
 }
 
 /// Leaves out of a context what the body does not ask for.
-fn forget(context: &mut Context, mentions: Mentions) {
-    if !mentions.name {
+fn forget(context: &mut Context, used: UsedBuiltins) {
+    if !used.name {
         context.name.clear();
     }
-    let args_of_function = mentions.args && context.kind == ProbeKind::Uprobe;
-    if !mentions.function && !args_of_function {
+    let args_of_function = used.args && context.kind == ProbeKind::Uprobe;
+    if !used.function && !args_of_function {
         context.function = None;
     }
-    if !mentions.path && !args_of_function {
+    if !used.path && !args_of_function {
         context.path = None;
     }
-    if !mentions.address {
+    if !used.address {
         context.vaddr = None;
     }
-    let asked = mentions.args || mentions.numbered || mentions.retval;
+    let asked = used.args || used.numbered || used.retval;
     if !asked && matches!(context.args, Args::Usdt(_) | Args::Record(_) | Args::Words { .. }) {
         context.args = Args::None;
     }
@@ -128,22 +128,22 @@ fn forget(context: &mut Context, mentions: Mentions) {
 fn point_targets(
     resolver: &mut Resolver<'_, '_>,
     point: &AttachPoint,
-    mentions: Mentions,
+    used: UsedBuiltins,
 ) -> Result<Vec<Target>, NotFound> {
     use ProbeKind as Kind;
     match (point.kind, &point.form) {
-        (Kind::Begin, _) => Ok(vec![own(resolver.inputs, point.kind, Attach::Begin, "begin".into())]),
-        (Kind::End, _) => Ok(vec![own(resolver.inputs, point.kind, Attach::End, "end".into())]),
+        (Kind::Begin, _) => Ok(vec![own_program(resolver.inputs, point.kind, Attach::Begin, "begin".into())]),
+        (Kind::End, _) => Ok(vec![own_program(resolver.inputs, point.kind, Attach::End, "end".into())]),
         (Kind::SelfEvent, PointForm::Own { name: Some(name), .. }) => {
             let signal = bt_abi::signals::number(&name.text);
             let signal =
                 signal.ok_or_else(|| refused(format!("{} is no signal", name.text), "as in self:signal:SIGUSR1"))?;
             let name = format!("self:signal:{}", name.text);
-            Ok(vec![own(resolver.inputs, point.kind, Attach::Signal { signal: signal as i32 }, name)])
+            Ok(vec![own_program(resolver.inputs, point.kind, Attach::Signal { signal: signal as i32 }, name)])
         }
         (Kind::Test | Kind::Bench, PointForm::Own { group, .. }) => {
             let name = format!("{}:{}", point.kind.name(), group.text);
-            Ok(vec![own(resolver.inputs, point.kind, Attach::Manual { name: group.text.clone() }, name)])
+            Ok(vec![own_program(resolver.inputs, point.kind, Attach::Manual { name: group.text.clone() }, name)])
         }
         (Kind::Uprobe | Kind::Uretprobe, PointForm::Function { .. }) => user::functions(resolver, point),
         (Kind::Uprobe, PointForm::Source { target, line }) => user::line(resolver, point, &target.text, line),
@@ -151,10 +151,10 @@ fn point_targets(
             user::usdt(resolver, target.as_ref(), provider.as_ref(), name)
         }
         (Kind::Tracepoint, PointForm::Event { category: Some(category), name }) => {
-            kernel::tracepoints(resolver, &category.text, &name.text, mentions)
+            kernel::tracepoints(resolver, &category.text, &name.text, used)
         }
         (Kind::Rawtracepoint, PointForm::Event { category, name }) => {
-            kernel::raw_tracepoints(resolver, category.as_ref().map(|part| part.text.as_str()), &name.text, mentions)
+            kernel::raw_tracepoints(resolver, category.as_ref().map(|part| part.text.as_str()), &name.text, used)
         }
         (Kind::Kprobe | Kind::Kretprobe, PointForm::Function { .. }) => kernel::kprobes(resolver, point),
         (Kind::Fentry | Kind::Fexit, PointForm::Function { .. }) => kernel::fentries(resolver, point),
@@ -201,7 +201,7 @@ pub(super) fn context(inputs: &Inputs<'_>, kind: ProbeKind, name: &str) -> Conte
 }
 
 /// Programs that we run ourselves.
-fn own(inputs: &Inputs<'_>, kind: ProbeKind, attach: Attach, name: String) -> Target {
+fn own_program(inputs: &Inputs<'_>, kind: ProbeKind, attach: Attach, name: String) -> Target {
     Target { context: context(inputs, kind, &name), kind: ProgramKind::RawTracepoint, btf: None, attach, name }
 }
 
@@ -211,12 +211,12 @@ const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
 
 impl Resolver<'_, '_> {
     /// That a function whose arguments the script reads is one that the compiler made of another.
-    fn tell_changed(&mut self, point: &AttachPoint, targets: &[Target], mentions: Mentions) {
+    fn warn_changed(&mut self, point: &AttachPoint, targets: &[Target], used: UsedBuiltins) {
         let by_call = matches!(
             point.kind,
             ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Fentry
         );
-        if !by_call || !(mentions.args || mentions.numbered) {
+        if !by_call || !(used.args || used.numbered) {
             return;
         }
         let is_changed = |target: &&Target| CHANGED.iter().any(|part| target.name.contains(part));
@@ -232,7 +232,7 @@ impl Resolver<'_, '_> {
     }
 
     /// That a probe is not there: a mistake, or as the script's setting wants it.
-    fn tell_missing(&mut self, point: &AttachPoint, missing: NotFound) {
+    fn report_missing(&mut self, point: &AttachPoint, missing: NotFound) {
         let user = matches!(point.kind, ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt);
         let kernel = matches!(point.kind, ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Tracepoint);
         let what = match (missing.absent, point.raw.split_once(':')) {

@@ -129,7 +129,7 @@ fn at_function(
     context.vaddr = Some(place.vaddr.saturating_add(offset));
     let place_in_file = UprobePlace { at, semaphore: None, cookie: 0 };
     let attach =
-        Attach::Uprobe { path: place.path.clone(), places: vec![place_in_file], pid: process::of_uprobes(inputs) };
+        Attach::Uprobe { path: place.path.clone(), places: vec![place_in_file], pid: process::uprobe_pid(inputs) };
     let kind = if returns { ProgramKind::UprobeReturn } else { ProgramKind::Uprobe };
     Target { context, kind, btf: None, attach, name }
 }
@@ -167,7 +167,7 @@ pub(super) fn usdt(
             if let [place] = probe.places.as_slice() {
                 context.vaddr = Some(place.vaddr.0);
             }
-            let attach = Attach::Uprobe { path: probe.path.clone(), places, pid: process::of_uprobes(resolver.inputs) };
+            let attach = Attach::Uprobe { path: probe.path.clone(), places, pid: process::uprobe_pid(resolver.inputs) };
             targets.push(Target { context, kind: ProgramKind::Uprobe, btf: None, attach, name: name.clone() });
         }
     }

@@ -31,7 +31,7 @@ impl Definer<'_, '_> {
         }
         let align = record.aligned.as_deref().and_then(|align| self.constant(align));
         let def = RecordDef { union: record.kind == RecordKind::Union, name, members, packed: record.packed, align };
-        self.told(record.span, |types| types.define_record(def))
+        self.define(record.span, |types| types.define_record(def))
     }
 
     fn member_def(&mut self, field: &CField) -> Option<MemberDef> {
@@ -56,16 +56,16 @@ impl Definer<'_, '_> {
             next = next.wrapping_add(1);
         }
         let name = def.name.as_ref().map(|name| name.text.clone());
-        self.told(def.span, |types| types.define_enum(EnumDef { name, values, unsigned }))
+        self.define(def.span, |types| types.define_enum(EnumDef { name, values, unsigned }))
     }
 
     pub(crate) fn define_typedef(&mut self, name: &ast::Name, ty: &ast::Type) {
         if let Some(target) = self.c_def_type(ty) {
-            self.told(name.span, |types| types.define_typedef(&name.text, target));
+            self.define(name.span, |types| types.define_typedef(&name.text, target));
         }
     }
 
-    fn told<T>(
+    fn define<T>(
         &mut self,
         span: Span,
         define: impl FnOnce(&mut typeinfo::TypeStore<'_>) -> Result<T, typeinfo::TypeError>,

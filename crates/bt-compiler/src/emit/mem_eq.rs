@@ -5,7 +5,7 @@ use bpf_insn::{JumpOp, Label, Reg, Size};
 
 use super::Emitter;
 use super::place::{Base, Place};
-use crate::hir::{Ex, ExKind};
+use crate::hir::{Expr, ExprKind};
 use crate::ty::Ty;
 
 /// A comparison longer than this is a loop.
@@ -13,11 +13,11 @@ const INLINE: u32 = 256;
 
 impl Emitter<'_> {
     /// r0 = whether two values are equal, or not.
-    pub(super) fn same(&mut self, left: &Ex, right: &Ex, negate: bool) {
+    pub(super) fn mem_eq(&mut self, left: &Expr, right: &Expr, negate: bool) {
         let (differ, done) = (self.asm.label("differ"), self.asm.label("compared"));
         self.temporary(|emitter| {
             if let (Ty::Str(_), Ty::Str(_)) = (&left.ty, &right.ty) {
-                emitter.same_text(left, right, u32::MAX, differ);
+                emitter.text_eq(left, right, u32::MAX, differ);
             } else {
                 let Some(ty) = left.ty.join(&right.ty) else {
                     emitter.impossible("a comparison of values of two forms");
@@ -25,43 +25,43 @@ impl Emitter<'_> {
                 };
                 let a = emitter.before(left, &ty, right);
                 let b = emitter.as_type(right, &ty);
-                emitter.same_value(&ty, a, b, differ);
+                emitter.value_eq(&ty, a, b, differ);
             }
         });
         self.asm.mov(R0, i32::from(!negate)).jump(done).bind(differ).mov(R0, i32::from(negate)).bind(done);
     }
 
     /// r0 = 0 if the first `count` bytes of two strings are equal, 1 otherwise.
-    pub(super) fn strncmp(&mut self, left: &Ex, right: &Ex, count: u32) {
+    pub(super) fn strncmp(&mut self, left: &Expr, right: &Expr, count: u32) {
         let (differ, done) = (self.asm.label("differ"), self.asm.label("compared"));
-        self.temporary(|emitter| emitter.same_text(left, right, count, differ));
+        self.temporary(|emitter| emitter.text_eq(left, right, count, differ));
         self.asm.mov(R0, 0).jump(done).bind(differ).mov(R0, 1).bind(done);
     }
 
     /// A value's place, which another one that is worked out then does not change.
-    fn before(&mut self, ex: &Ex, ty: &Ty, other: &Ex) -> Place {
+    fn before(&mut self, ex: &Expr, ty: &Ty, other: &Expr) -> Place {
         if other.is_complex() { self.copied(ex, ty) } else { self.as_type(ex, ty) }
     }
 
-    fn as_type(&mut self, ex: &Ex, ty: &Ty) -> Place {
+    fn as_type(&mut self, ex: &Expr, ty: &Ty) -> Place {
         // Behind the end of a struct's text is what the program left there.
         if ex.ty == *ty && !ex.is_text_of_struct() {
-            return self.own(ex);
+            return self.place_of(ex);
         }
         self.copied(ex, ty)
     }
 
-    fn copied(&mut self, ex: &Ex, ty: &Ty) -> Place {
+    fn copied(&mut self, ex: &Expr, ty: &Ty) -> Place {
         let place = self.mem(ty.size());
         self.write(ex, ty, place);
         place
     }
 
     /// Goes to `differ` if two strings differ in their first `count` bytes.
-    fn same_text(&mut self, left: &Ex, right: &Ex, count: u32, differ: Label) {
-        let (left, right) = if matches!(left.kind, ExKind::Str(_)) { (right, left) } else { (left, right) };
-        if let ExKind::Str(text) = &right.kind {
-            let place = self.own(left);
+    fn text_eq(&mut self, left: &Expr, right: &Expr, count: u32, differ: Label) {
+        let (left, right) = if matches!(left.kind, ExprKind::Str(_)) { (right, left) } else { (left, right) };
+        if let ExprKind::Str(text) = &right.kind {
+            let place = self.place_of(left);
             let mut text = text.clone();
             text.push(0);
             text.truncate(count as usize);
@@ -74,13 +74,13 @@ impl Emitter<'_> {
                 }
                 text.truncate(room);
             }
-            self.same_bytes(place, &text, differ);
+            self.bytes_eq(place, &text, differ);
             return;
         }
         // Behind their ends our own strings are filled with zeros.
         let (a, b) = (self.before(left, &left.ty, right), self.as_type(right, &right.ty));
         let common = left.ty.size().min(right.ty.size()).min(count);
-        self.same_memory(a, b, common, differ);
+        self.memory_eq(a, b, common, differ);
         let (longer, whole) = if left.ty.size() > right.ty.size() { (a, left) } else { (b, right) };
         if common < count && common < whole.ty.size() {
             self.load(longer.at(common), &Ty::Int { size: 1, signed: false }, R0);
@@ -89,7 +89,7 @@ impl Emitter<'_> {
     }
 
     /// Goes to `differ` unless these bytes are there.
-    pub(super) fn same_bytes(&mut self, place: Place, text: &[u8], differ: Label) {
+    pub(super) fn bytes_eq(&mut self, place: Place, text: &[u8], differ: Label) {
         let mut at = 0;
         let place = self.fixed(place);
         while at < text.len() {
@@ -116,9 +116,9 @@ impl Emitter<'_> {
     }
 
     /// Goes to `differ` if so many bytes of two places differ.
-    fn same_memory(&mut self, a: Place, b: Place, size: u32, differ: Label) {
+    fn memory_eq(&mut self, a: Place, b: Place, size: u32, differ: Label) {
         if size > INLINE {
-            self.same_memory_loop(a, b, size, differ);
+            self.memory_loop_eq(a, b, size, differ);
             return;
         }
         self.address(a, R2);
@@ -135,7 +135,7 @@ impl Emitter<'_> {
     }
 
     /// The same as a loop over words; large values are in scratch memory or maps, whose places may be counted.
-    fn same_memory_loop(&mut self, a: Place, b: Place, size: u32, differ: Label) {
+    fn memory_loop_eq(&mut self, a: Place, b: Place, size: u32, differ: Label) {
         let again = self.asm.label("again");
         let words = size / 8;
         self.address(a, R2);
@@ -153,18 +153,18 @@ impl Emitter<'_> {
     }
 
     /// Goes to `differ` unless two values of one type are equal; padding is not looked at.
-    fn same_value(&mut self, ty: &Ty, a: Place, b: Place, differ: Label) {
+    fn value_eq(&mut self, ty: &Ty, a: Place, b: Place, differ: Label) {
         let parts = ty.parts();
         if !parts.is_empty() {
             for (_, offset, part) in parts {
-                self.same_value(part, a.at(offset), b.at(offset), differ);
+                self.value_eq(part, a.at(offset), b.at(offset), differ);
             }
         } else if ty.is_scalar() {
             self.load(a, ty, R0);
             self.load(b, ty, R1);
             self.asm.jump_if(R0, JumpOp::Ne, R1, differ);
         } else {
-            self.same_memory(a, b, ty.size(), differ);
+            self.memory_eq(a, b, ty.size(), differ);
         }
     }
 }

@@ -5,7 +5,7 @@ use bpf_insn::{ByteOrder, Helper, JumpOp, Reg, Size, SwapBits};
 
 use super::place::Place;
 use super::{Emitter, failures};
-use crate::hir::{Ex, Fun};
+use crate::hir::{Expr, Intrinsic};
 use crate::ty::Ty;
 use bt_abi::{Clock, FailureKind, StackMode};
 use uapi::bpf::{USER_BUILD_ID, USER_STACK};
@@ -19,59 +19,60 @@ const ARM_STATE: i16 = 264;
 
 impl Emitter<'_> {
     /// r0 = a number that a helper gives.
-    pub(super) fn fun(&mut self, fun: Fun, args: &[Ex]) {
-        match fun {
-            Fun::Pid | Fun::Tid => self.own_id(fun == Fun::Pid),
-            Fun::PidTid => self.helper(Helper::GET_CURRENT_PID_TGID),
-            Fun::Uid => {
+    pub(super) fn intrinsic(&mut self, intrinsic: Intrinsic, args: &[Expr]) {
+        match intrinsic {
+            Intrinsic::Pid | Intrinsic::Tid => self.own_id(intrinsic == Intrinsic::Pid),
+            Intrinsic::PidTid => self.helper(Helper::GET_CURRENT_PID_TGID),
+            Intrinsic::Uid => {
                 self.asm.call(Helper::GET_CURRENT_UID_GID).mov32(R0, R0);
             }
-            Fun::Gid => {
+            Intrinsic::Gid => {
                 self.asm.call(Helper::GET_CURRENT_UID_GID).rsh(R0, 32);
             }
-            Fun::Cpu => self.helper(Helper::GET_SMP_PROCESSOR_ID),
-            Fun::Now(Clock::Boot) => self.helper(Helper::KTIME_GET_BOOT_NS),
-            Fun::Now(Clock::Monotonic) => self.helper(Helper::KTIME_GET_NS),
-            Fun::Now(Clock::Tai) => self.helper(Helper::KTIME_GET_TAI_NS),
-            Fun::Jiffies => self.helper(Helper::JIFFIES64),
-            Fun::CurTask => self.helper(Helper::GET_CURRENT_TASK),
-            Fun::Cgroup => self.helper(Helper::GET_CURRENT_CGROUP_ID),
-            Fun::Random => self.helper(Helper::GET_PRANDOM_U32),
-            Fun::NumaNode => self.helper(Helper::GET_NUMA_NODE_ID),
-            Fun::Context => self.context_number(),
-            Fun::FuncIp => {
+            Intrinsic::Cpu => self.helper(Helper::GET_SMP_PROCESSOR_ID),
+            Intrinsic::Now(Clock::Boot) => self.helper(Helper::KTIME_GET_BOOT_NS),
+            Intrinsic::Now(Clock::Monotonic) => self.helper(Helper::KTIME_GET_NS),
+            Intrinsic::Now(Clock::Tai) => self.helper(Helper::KTIME_GET_TAI_NS),
+            Intrinsic::Jiffies => self.helper(Helper::JIFFIES64),
+            Intrinsic::CurTask => self.helper(Helper::GET_CURRENT_TASK),
+            Intrinsic::Cgroup => self.helper(Helper::GET_CURRENT_CGROUP_ID),
+            Intrinsic::Random => self.helper(Helper::GET_PRANDOM_U32),
+            Intrinsic::NumaNode => self.helper(Helper::GET_NUMA_NODE_ID),
+            Intrinsic::Context => self.context_number(),
+            Intrinsic::FuncIp => {
                 let context = self.context_in(R1);
                 self.asm.mov(R1, context).call(Helper::GET_FUNC_IP);
             }
-            Fun::UserMode => self.user_mode(),
-            Fun::Bswap(size) => self.swap(args, size),
-            Fun::Signal | Fun::SignalThread => {
+            Intrinsic::UserMode => self.user_mode(),
+            Intrinsic::Bswap(size) => self.swap(args, size),
+            Intrinsic::Signal | Intrinsic::SignalThread => {
                 self.argument(args);
-                let helper = if fun == Fun::Signal { Helper::SEND_SIGNAL } else { Helper::SEND_SIGNAL_THREAD };
+                let helper =
+                    if intrinsic == Intrinsic::Signal { Helper::SEND_SIGNAL } else { Helper::SEND_SIGNAL_THREAD };
                 self.asm.mov(R1, R0).call(helper);
-                self.failed_if_negative(failures::of(helper));
+                self.failed_if_negative(failures::of_helper(helper));
             }
-            Fun::SocketCookie => self.socket_cookie(args),
-            Fun::StrLen => {
+            Intrinsic::SocketCookie => self.socket_cookie(args),
+            Intrinsic::StrLen => {
                 if let Some(text) = self.first(args) {
                     self.strlen(text);
                 }
             }
-            Fun::Contains => match args {
+            Intrinsic::Contains => match args {
                 [text, part] => self.contains(text, part),
                 _ => self.impossible("strcontains without its two arguments"),
             },
-            Fun::Comm
-            | Fun::ReadStr(_)
-            | Fun::CutStr
-            | Fun::ReadBuf(_)
-            | Fun::Stack
-            | Fun::Usym
-            | Fun::Inet4
-            | Fun::InetBytes
-            | Fun::InetFamily
-            | Fun::Mac(_)
-            | Fun::Path => self.impossible("a function that gives a value in memory where a number is wanted"),
+            Intrinsic::Comm
+            | Intrinsic::ReadStr(_)
+            | Intrinsic::CutStr
+            | Intrinsic::ReadBuf(_)
+            | Intrinsic::Stack
+            | Intrinsic::Usym
+            | Intrinsic::Inet4
+            | Intrinsic::InetBytes
+            | Intrinsic::InetFamily
+            | Intrinsic::Mac(_)
+            | Intrinsic::Path => self.impossible("a function that gives a value in memory where a number is wanted"),
         }
     }
 
@@ -81,7 +82,7 @@ impl Emitter<'_> {
 
     /// The first argument, which the checker has counted.
     #[track_caller]
-    pub(super) fn first<'e>(&mut self, args: &'e [Ex]) -> Option<&'e Ex> {
+    pub(super) fn first<'e>(&mut self, args: &'e [Expr]) -> Option<&'e Expr> {
         if args.is_empty() {
             self.impossible("a function without its argument");
         }
@@ -89,7 +90,7 @@ impl Emitter<'_> {
     }
 
     /// r0 = the first argument.
-    fn argument(&mut self, args: &[Ex]) {
+    fn argument(&mut self, args: &[Expr]) {
         if let Some(arg) = self.first(args) {
             self.scalar(arg);
         }
@@ -156,7 +157,7 @@ impl Emitter<'_> {
         self.asm.mov(R0, 0).jump(done).bind(yes).mov(R0, 1).bind(done);
     }
 
-    fn swap(&mut self, args: &[Ex], size: u8) {
+    fn swap(&mut self, args: &[Expr], size: u8) {
         self.argument(args);
         let bits = match size {
             2 => SwapBits::B16,
@@ -173,27 +174,27 @@ impl Emitter<'_> {
     }
 
     /// A value in memory that a helper gives.
-    pub(super) fn fun_value(&mut self, fun: Fun, args: &[Ex], to: &Ty, place: Place) {
-        match fun {
-            Fun::Comm => {
+    pub(super) fn intrinsic_value(&mut self, intrinsic: Intrinsic, args: &[Expr], to: &Ty, place: Place) {
+        match intrinsic {
+            Intrinsic::Comm => {
                 // Not all kernels fill the room behind the name's end (`strscpy` up to Linux 6.2), and keys are compared whole.
                 let kept = self.shown != Some(place.base);
                 self.pad(place, if kept { 0 } else { 16 }, to.size());
                 self.address(place, R1);
                 self.asm.mov(R2, 16).call(Helper::GET_CURRENT_COMM);
             }
-            Fun::ReadStr(space) => self.read_str(args, space, to, place),
-            Fun::CutStr => self.cut(args, to, place),
-            Fun::ReadBuf(space) => self.read_buf(args, space, to, place),
-            Fun::Stack => self.stack_trace(to, place),
-            Fun::Path => self.path(args, to.size(), place),
-            Fun::Usym => {
+            Intrinsic::ReadStr(space) => self.read_str(args, space, to, place),
+            Intrinsic::CutStr => self.cut(args, to, place),
+            Intrinsic::ReadBuf(space) => self.read_buf(args, space, to, place),
+            Intrinsic::Stack => self.stack_trace(to, place),
+            Intrinsic::Path => self.path(args, to.size(), place),
+            Intrinsic::Usym => {
                 self.argument(args);
                 self.store(place, Size::DW, R0);
                 self.who(place.at(8));
             }
-            Fun::Inet4 | Fun::InetBytes | Fun::InetFamily => self.inet(fun, args, place),
-            Fun::Mac(space) => {
+            Intrinsic::Inet4 | Intrinsic::InetBytes | Intrinsic::InetFamily => self.inet(intrinsic, args, place),
+            Intrinsic::Mac(space) => {
                 if let Some(addr) = self.first(args) {
                     self.read_value(addr, space, 6, place);
                 }
@@ -234,13 +235,13 @@ impl Emitter<'_> {
     }
 
     /// A line for the kernel's trace pipe: the format, and a word for each value; of a string its address.
-    pub(super) fn trace_pipe(&mut self, format: &[u8], args: &[Ex]) {
+    pub(super) fn trace_pipe(&mut self, format: &[u8], args: &[Expr]) {
         let values = self.stack(8 * (args.len() as u32).max(1));
         for (index, arg) in args.iter().enumerate() {
             if arg.ty.is_scalar() {
                 self.temporary(|emitter| emitter.scalar(arg));
             } else {
-                let text = self.own(arg);
+                let text = self.place_of(arg);
                 self.address(text, R0);
             }
             self.store(values.at(index as u32 * 8), Size::DW, R0);
@@ -258,15 +259,15 @@ impl Emitter<'_> {
     }
 
     /// `u32` version, then the address.
-    fn inet(&mut self, fun: Fun, args: &[Ex], place: Place) {
+    fn inet(&mut self, intrinsic: Intrinsic, args: &[Expr], place: Place) {
         self.zero(place, 20);
-        match (fun, args) {
-            (Fun::InetBytes, [value]) => {
+        match (intrinsic, args) {
+            (Intrinsic::InetBytes, [value]) => {
                 let size = value.ty.size().min(16);
                 self.store(place, Size::W, if size > 4 { 6 } else { 4 });
                 self.write_bytes(value, size, place.at(4));
             }
-            (Fun::InetFamily, [_, value]) | (Fun::Inet4, [value]) => {
+            (Intrinsic::InetFamily, [_, value]) | (Intrinsic::Inet4, [value]) => {
                 self.store(place, Size::W, 4);
                 self.scalar(value);
                 self.store(place.at(4), Size::W, R0);

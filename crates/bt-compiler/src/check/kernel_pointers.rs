@@ -7,7 +7,7 @@ use typeinfo::{NameKind, TypeRef};
 
 use super::Check;
 use super::calls::Call;
-use crate::hir::{Ex, ExKind, Fun};
+use crate::hir::{Expr, ExprKind, Intrinsic};
 use crate::ty::{Space, Ty, U64};
 
 /// The enumeration that names the machine's system calls, where the program that compiles has put one into the script.
@@ -15,40 +15,40 @@ const CALLS: &str = "dptrace_syscall";
 
 impl Check<'_, '_> {
     /// `path(path[, length])`
-    pub(super) fn path(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn path(&mut self, call: &Call<'_>) -> Expr {
         let (room, limit) = self.text_room(call.args.get(1), call.name);
         let ty = Ty::Str(room.max(1));
         if limit.is_some() {
             return self.wrong(call.span, "path() needs a literal length");
         }
-        self.of_pointer(call, "path", ty, Fun::Path)
+        self.with_kernel_pointer(call, "path", ty, Intrinsic::Path)
     }
 
     /// `socket_cookie(socket)`
-    pub(super) fn socket_cookie(&mut self, call: &Call<'_>) -> Ex {
-        self.of_pointer(call, "sock", U64, Fun::SocketCookie)
+    pub(super) fn socket_cookie(&mut self, call: &Call<'_>) -> Expr {
+        self.with_kernel_pointer(call, "sock", U64, Intrinsic::SocketCookie)
     }
 
     /// What the kernel makes of a struct that it knows itself.
-    fn of_pointer(&mut self, call: &Call<'_>, record: &str, ty: Ty, fun: Fun) -> Ex {
+    fn with_kernel_pointer(&mut self, call: &Call<'_>, record: &str, ty: Ty, fun: Intrinsic) -> Expr {
         if !self.gets_pointers() {
             return self.not_here(call.name, "fentry, fexit and iter probes", call.span);
         }
-        match self.owned(call, record) {
-            Some(place) => Ex::new(ty, ExKind::Fun(fun, vec![place]), call.span),
-            None => Ex::new(ty, ExKind::Error, call.span),
+        match self.kernel_pointer(call, record) {
+            Some(place) => Expr::new(ty, ExprKind::Intrinsic(fun, vec![place]), call.span),
+            None => Expr::new(ty, ExprKind::Error, call.span),
         }
     }
 
     /// `syscall_name(number)`
-    pub(super) fn syscall_name(&mut self, call: &Call<'_>) -> Ex {
+    pub(super) fn syscall_name(&mut self, call: &Call<'_>) -> Expr {
         let value = self.integer(&call.args[0]);
         match self.types.find_type(NameKind::Enum, CALLS) {
             Some(names) => {
                 let ty = self.ty_in(names, Space::Kernel);
                 self.convert(value, ty, call.span)
             }
-            None => Ex { span: call.span, ..value },
+            None => Expr { span: call.span, ..value },
         }
     }
 
@@ -58,7 +58,7 @@ impl Check<'_, '_> {
     }
 
     /// The address of a struct that the kernel can follow, from the struct or a pointer to it.
-    fn owned(&mut self, call: &Call<'_>, record: &str) -> Option<Ex> {
+    fn kernel_pointer(&mut self, call: &Call<'_>, record: &str) -> Option<Expr> {
         let span = call.args[0].span;
         let value = self.expr(&call.args[0]);
         if value.ty.is_unknown() {
@@ -67,7 +67,7 @@ impl Check<'_, '_> {
         let wanted = self.types.find_type(NameKind::Struct, record);
         let is_wanted = |check: &Self, ty: TypeRef| check.types.store.strip(ty).ok() == wanted && wanted.is_some();
         let place = match (&value.ty, &value.kind) {
-            (Ty::C { ty, .. }, ExKind::At { addr, .. }) if is_wanted(self, *ty) => (**addr).clone(),
+            (Ty::C { ty, .. }, ExprKind::MemRef { addr, .. }) if is_wanted(self, *ty) => (**addr).clone(),
             (Ty::Ptr { to, .. }, _) if is_wanted(self, *to) => value,
             (ty, _) => {
                 let name = self.type_name(ty);
@@ -79,11 +79,11 @@ impl Check<'_, '_> {
         if is_followed(&place) {
             return Some(place);
         }
-        self.untold(call.name, span);
+        self.refuse_pointer(call.name, span);
         None
     }
 
-    fn untold(&mut self, name: &str, span: Span) {
+    fn refuse_pointer(&mut self, name: &str, span: Span) {
         self.wrong_hint(
             span,
             format!("{name}() needs a pointer that the kernel itself has given to the probe"),
@@ -94,12 +94,12 @@ impl Check<'_, '_> {
 }
 
 /// Whether the kernel knows what is there: a word of the probe's own context, or what such pointers lead to.
-fn is_followed(place: &Ex) -> bool {
+fn is_followed(place: &Expr) -> bool {
     match &place.kind {
-        ExKind::Ctx { size: 8, .. } | ExKind::Fun(Fun::CurTask, _) => true,
-        ExKind::Convert(inner) => is_followed(inner),
-        ExKind::Load { addr, bits: None, .. } => is_followed(addr),
-        ExKind::Binary { op: bt_lang::ast::BinaryOp::Add, left, right, .. } => {
+        ExprKind::Ctx { size: 8, .. } | ExprKind::Intrinsic(Intrinsic::CurTask, _) => true,
+        ExprKind::Convert(inner) => is_followed(inner),
+        ExprKind::Load { addr, bits: None, .. } => is_followed(addr),
+        ExprKind::Binary { op: bt_lang::ast::BinaryOp::Add, left, right, .. } => {
             right.constant().is_some_and(|by| i32::try_from(by).is_ok()) && is_followed(left)
         }
         _ => false,

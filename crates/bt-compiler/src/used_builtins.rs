@@ -5,7 +5,7 @@ use bt_lang::ast::{Expr, ExprKind, Item, ItemKind, Type, TypeKind};
 
 /// What is mentioned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Mentions {
+pub(crate) struct UsedBuiltins {
     /// `probe`
     pub(crate) name: bool,
     /// `func`
@@ -22,7 +22,7 @@ pub(crate) struct Mentions {
     pub(crate) address: bool,
 }
 
-impl VisitMut for Mentions {
+impl VisitMut for UsedBuiltins {
     fn ty(&mut self, ty: &mut Type) {
         self.path |= match &ty.kind {
             TypeKind::Tagged(..) => true,
@@ -50,17 +50,17 @@ impl VisitMut for Mentions {
     }
 }
 
-impl Mentions {
-    /// What a probe mentions; of other items nothing. The item is not changed: the tree has only a visitor that could.
+impl UsedBuiltins {
+    /// What a probe used; of other items nothing. The item is not changed: the tree has only a visitor that could.
     pub(crate) fn of(item: &mut Item) -> Self {
-        let mut mentions = Self::default();
+        let mut used = Self::default();
         if let ItemKind::Probe(probe) = &mut item.kind {
             if let Some(predicate) = &mut probe.predicate {
-                mentions.expr(predicate);
+                used.expr(predicate);
             }
-            mentions.block(&mut probe.body);
+            used.block(&mut probe.body);
         }
-        mentions
+        used
     }
 }
 

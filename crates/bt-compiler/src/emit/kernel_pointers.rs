@@ -7,37 +7,37 @@ use bt_lang::ast::BinaryOp;
 
 use super::place::Place;
 use super::{Emitter, failures};
-use crate::hir::{Ex, ExKind, Fun};
+use crate::hir::{Expr, ExprKind, Intrinsic};
 
 impl Emitter<'_> {
     /// r0 = a pointer as the verifier knows it: a word of the context, and what it leads to.
-    fn owned(&mut self, ex: &Ex) {
+    fn kernel_pointer(&mut self, ex: &Expr) {
         match &ex.kind {
-            ExKind::Convert(inner) => self.owned(inner),
-            ExKind::Load { addr, .. } => {
-                self.owned(addr);
+            ExprKind::Convert(inner) => self.kernel_pointer(inner),
+            ExprKind::Load { addr, .. } => {
+                self.kernel_pointer(addr);
                 self.asm.load(Size::DW, R0, R0.at(0));
             }
-            ExKind::Binary { op: BinaryOp::Add, left, right, .. } => {
-                self.owned(left);
+            ExprKind::Binary { op: BinaryOp::Add, left, right, .. } => {
+                self.kernel_pointer(left);
                 let by = self.distance(right);
                 self.asm.add(R0, by);
             }
-            ExKind::Fun(Fun::CurTask, _) => {
+            ExprKind::Intrinsic(Intrinsic::CurTask, _) => {
                 self.asm.call(Helper::GET_CURRENT_TASK_BTF);
             }
-            ExKind::Ctx { .. } => self.scalar(ex),
+            ExprKind::Ctx { .. } => self.scalar(ex),
             _ => self.impossible("a pointer that the kernel can't follow"),
         }
     }
 
     /// r1 = the pointer; where it would be null before its last offset, to `none` with r0 = 0.
-    fn owned_or(&mut self, ex: &Ex, none: bpf_insn::Label) {
+    fn kernel_pointer_or(&mut self, ex: &Expr, none: bpf_insn::Label) {
         let (base, offset) = match &ex.kind {
-            ExKind::Binary { op: BinaryOp::Add, left, right, .. } => (&**left, self.distance(right)),
+            ExprKind::Binary { op: BinaryOp::Add, left, right, .. } => (&**left, self.distance(right)),
             _ => (ex, 0),
         };
-        self.owned(base);
+        self.kernel_pointer(base);
         self.asm.jump_if(R0, JumpOp::Eq, 0, none).mov(R1, R0);
         if offset != 0 {
             self.asm.add(R1, offset);
@@ -45,7 +45,7 @@ impl Emitter<'_> {
     }
 
     /// How far into what a pointer leads to: the checker lets nothing but small constants through.
-    fn distance(&mut self, ex: &Ex) -> i32 {
+    fn distance(&mut self, ex: &Expr) -> i32 {
         if let Some(by) = ex.constant().and_then(|by| i32::try_from(by).ok()) {
             return by;
         }
@@ -55,7 +55,7 @@ impl Emitter<'_> {
 
     /// `path(place)`: the kernel writes the name, and what it used besides, into memory of its own; the text is read from
     /// there. Of a name that is longer than its room the end is kept.
-    pub(super) fn path(&mut self, args: &[Ex], size: u32, place: Place) {
+    pub(super) fn path(&mut self, args: &[Expr], size: u32, place: Place) {
         let Some(ex) = self.first(args) else {
             return;
         };
@@ -66,13 +66,13 @@ impl Emitter<'_> {
             let name = emitter.mem(whole.next_multiple_of(8));
             // The helper takes only memory that has been written where that is the stack.
             emitter.zero(name, whole.next_multiple_of(8));
-            emitter.owned_or(ex, none);
+            emitter.kernel_pointer_or(ex, none);
             emitter.address(name, R2);
             emitter.asm.mov(R3, whole.cast_signed()).call(Helper::D_PATH);
             let named = emitter.asm.label("named");
             emitter.asm.jump_if(R0, JumpOp::SGe, 0, named);
             if emitter.inputs.facts.tells_reads() {
-                emitter.failed(failures::of(Helper::D_PATH));
+                emitter.failed(failures::of_helper(Helper::D_PATH));
             }
             emitter.asm.jump(none).bind(named).jump_if(R0, JumpOp::Gt, whole.cast_signed(), none);
             emitter.address(name, R3);
@@ -88,10 +88,10 @@ impl Emitter<'_> {
     }
 
     /// r0 = `socket_cookie(socket)`.
-    pub(super) fn socket_cookie(&mut self, args: &[Ex]) {
+    pub(super) fn socket_cookie(&mut self, args: &[Expr]) {
         if let Some(ex) = self.first(args) {
             let none = self.asm.label("no socket");
-            self.owned_or(ex, none);
+            self.kernel_pointer_or(ex, none);
             self.asm.call(Helper::GET_SOCKET_COOKIE).bind(none);
         }
     }
