@@ -1,7 +1,7 @@
-//! `#ifdef`, `#ifndef`, `#else`, `#endif`: which items of a script count.
+//! `#ifdef`, `#ifndef`, `#else`, `#endif`: selects the items of a script that are compiled.
 //!
-//! Scripts ask so for what bpftrace defines (`BPFTRACE_HAVE_BTF`), and for constants of their own. Conditions that would
-//! need C's preprocessor (`#if` with an expression) are refused.
+//! Scripts use these to test what bpftrace defines (`BPFTRACE_HAVE_BTF`), and constants of their own. Conditions that need
+//! C's preprocessor (`#if` with an expression) are rejected.
 
 use std::collections::HashSet;
 
@@ -88,9 +88,9 @@ mod tests {
 
     fn check(text: &str, defined: &[&str], tree: &str, mistakes: &[&str]) {
         let mut program = crate::parse(text).program;
-        let told = apply(&mut program, defined);
+        let found = apply(&mut program, defined);
         assert_eq!(crate::dump::dump(&program).trim().replace('\n', " "), tree);
-        assert_eq!(told.iter().map(|diagnostic| diagnostic.message.as_str()).collect::<Vec<_>>(), mistakes);
+        assert_eq!(found.iter().map(|diagnostic| diagnostic.message.as_str()).collect::<Vec<_>>(), mistakes);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Diagnostics: what is wrong, where, and what would help.
+//! Diagnostics: what is wrong, where, and how to correct it.
 
 use crate::ast::Span;
 
@@ -69,8 +69,8 @@ const MAX_DIAGNOSTICS: usize = 100;
 impl Sink {
     /// Keeps a diagnostic, unless there is one at its place already: the second is mostly the first one's consequence.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        let told = |other: &Diagnostic| other.span == diagnostic.span && other.severity == diagnostic.severity;
-        if self.list.len() <= MAX_DIAGNOSTICS && !self.list.iter().any(told) {
+        let reported = |other: &Diagnostic| other.span == diagnostic.span && other.severity == diagnostic.severity;
+        if self.list.len() <= MAX_DIAGNOSTICS && !self.list.iter().any(reported) {
             self.list.push(diagnostic);
         }
     }
@@ -82,7 +82,8 @@ impl Sink {
         self.list.sort_by_key(|diagnostic| diagnostic.span);
         if let (true, Some(last)) = (over, self.list.last()) {
             let end = Span::empty(last.span.end);
-            self.list.push(Diagnostic::error(format!("more than {MAX_DIAGNOSTICS} mistakes; no others are told"), end));
+            self.list
+                .push(Diagnostic::error(format!("more than {MAX_DIAGNOSTICS} errors; the rest are not reported"), end));
         }
         self.list
     }

@@ -1,21 +1,21 @@
 //! The bpftrace language: text in, a syntax tree and diagnostics out.
 //!
-//! This room opens no file and knows no machine. It says what a script *says*; what a name means, and whether its types
-//! agree, is the compiler's to find out.
+//! This crate opens no file and knows nothing about the machine. It parses a script; the compiler resolves names and checks
+//! types.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`ast`] | the tree, and [`ast::visit`] to walk it |
 //! | [`parser`] | from text to a tree and diagnostics; it never fails |
-//! | [`conditions`] | `#ifdef` and its like heeded |
+//! | [`conditions`] | `#ifdef` and so on applied |
 //! | [`macros`] | macros expanded |
 //! | [`fmt`] | a tree as a script, in one style |
 //! | [`dump`] | a tree as `(kind part part)` |
-//! | [`diag`], [`render`] | what is wrong, and how it is shown |
+//! | [`diag`], [`render`] | diagnostics, and how they are printed |
 //!
-//! The language is bpftrace's, of its manual and its own tests, versions 0.17 to 0.27: where they differ, both are read. It
-//! is a little wider where a narrower reading helps nobody: items come in any order, `config` takes `,` too, `'a'` is a
-//! number, a `for` walks a range between any two sums, C names of types (`unsigned long`) may stand anywhere.
+//! The language is that of bpftrace's manual and tests, versions 0.17 to 0.27: if versions differ, both forms are accepted. The
+//! parser accepts a little more if that does no harm: items in any order, `,` in `config`, `'a'` as a number, any two sums as
+//! the ends of a range in `for`, and C names of types (`unsigned long`) everywhere.
 //!
 //! ```
 //! let parsed = bt_lang::parse("kprobe:f { @x[pid] = count( }");

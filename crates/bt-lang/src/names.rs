@@ -1,4 +1,4 @@
-//! Words that the parser must know: keywords, and names that can't be types.
+//! Words that the parser must know: keywords, and names that cannot be types.
 
 /// Words that begin a statement or part one, and so can't be an expression.
 const RESERVED: [&str; 11] =

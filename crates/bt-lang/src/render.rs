@@ -1,8 +1,8 @@
 //! Diagnostics as text: the message, the line, a caret under the place, and hints.
 //!
-//! Our own, since it is a page of code: `ariadne` and `miette` draw boxes and arrows that no other message of this
-//! program has, bring their own notion of a source, and print foreign text raw. Here control characters of the script
-//! become `\xNN`, tabs become blanks, and a place beyond the end of a line is shown behind it.
+//! This is our own code because it is short: `ariadne` and `miette` draw boxes and arrows that no other message of this
+//! program has, require their own source type, and print untrusted text raw. Here control characters of the script become
+//! `\xNN`, tabs become spaces, and a position beyond the end of a line is marked after the line.
 
 use std::fmt::Write;
 

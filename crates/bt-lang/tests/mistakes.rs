@@ -99,5 +99,5 @@ fn a_missing_semicolon_after_a_wide_character() {
 fn an_endless_number_of_mistakes_is_cut() {
     let told = parse(&"k:f { ; = ; }\n".repeat(5000)).diagnostics;
     assert_eq!(told.len(), 101);
-    assert_eq!(told[100].message, "more than 100 mistakes; no others are told");
+    assert_eq!(told[100].message, "more than 100 errors; the rest are not reported");
 }

@@ -1,4 +1,4 @@
-//! From a record's arguments to the objects that they point to.
+//! Finds the objects that a record's arguments point to.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! The object that an owner is, where records name their owner and carry no pointer (NVMe/TCP from v24.05 on): found by what
-//! the owner's description has and by the time at which it was registered, if no other one fits.
+//! Finds the object that an owner is, for records that name their owner and have no pointer (NVMe/TCP from v24.05 on): by the
+//! owner's description and the time at which it was registered, if exactly one object matches.
 
 use spdk_trace::{Owner, TickRate, Ticks};
 

@@ -1,8 +1,8 @@
 //! The objects behind a trace's pointers and owners: which connection, which host.
 //!
-//! What an object is stands in a spec ([`ObjectSpec`]); who lived when is told by a recording of the application's
-//! probes ([`Recording`], [`Lifetimes`]); the [`Annotator`] puts both beside the records of a trace. The owners of
-//! newer traces need no recording: [`OwnerProperties`] reads their descriptions.
+//! A spec ([`ObjectSpec`]) defines a kind of object. A recording of the application's probes ([`Recording`]) gives the time in
+//! which each object lived ([`Lifetimes`]). The [`Annotator`] adds both to the records of a trace. The owners in newer traces
+//! need no recording: [`OwnerProperties`] parses their descriptions.
 #![forbid(unsafe_code)]
 
 mod annotate;

@@ -1,5 +1,5 @@
-//! Objects and when they lived, from a recording's events; found by key and time in no more than a hash and a
-//! binary search, however many there are.
+//! Objects and the times in which they lived, from the events of a recording. Finding an object by key and time takes a hash
+//! look-up and a binary search, whatever the number of objects.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use spdk_trace::Ticks;
 use crate::recording::{BrokenLine, Event, Recording, Value, events};
 use crate::spec::{ObjectSpec, Role, Show};
 
-/// What tells one object of a type from another.
+/// What identifies an object among those of its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key<'a> {
     /// A pointer or a number.
@@ -66,7 +66,7 @@ pub struct Lifetimes {
     by_spec: Vec<Index>,
     /// The time of the last event.
     last: u64,
-    /// Hits that told of an object whose beginning was not recorded.
+    /// Hits of objects whose beginning was not recorded.
     pub orphans: u64,
 }
 

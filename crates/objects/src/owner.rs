@@ -1,4 +1,4 @@
-//! What an owner's description tells: SPDK's newer traces name a record's connection, bdev or thread in plain text.
+//! Parses an owner's description: SPDK's newer traces name a record's connection, bdev or thread in plain text.
 //!
 //! Sources: `lib/nvmf/tcp.c` and `ctrlr.c` (peer address, then subsystem NQN, listener address and `qid:`), `lib/iscsi/
 //! iscsi.c` (initiator address, then target name or `discovery`), `lib/bdev/bdev.c` (`bdev_` and the name),
@@ -12,7 +12,7 @@ pub struct OwnerProperties<'a> {
     count: usize,
 }
 
-/// The most properties that a description tells, itself included.
+/// The largest number of properties in a description, itself included.
 const MAX_PROPERTIES: usize = 5;
 
 impl<'a> OwnerProperties<'a> {

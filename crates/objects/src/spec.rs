@@ -1,4 +1,4 @@
-//! What an object is: not in code, but in a spec that anyone can write (`objects/*.toml`, `--objects FILE`).
+//! Object specs: a kind of object is defined in a file that anyone can write (`objects/*.toml`, `--objects FILE`), not in code.
 
 use serde::Deserialize;
 
@@ -15,7 +15,7 @@ struct File {
     object: Vec<ObjectSpec>,
 }
 
-/// A type of object: which probes tell of its life, and where its pointer turns up.
+/// A type of object: the probes that report its life, and the tracepoint arguments that contain its pointer.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ObjectSpec {
@@ -24,7 +24,7 @@ pub struct ObjectSpec {
     /// The provider of its probes.
     #[serde(default = "spdk")]
     pub provider: String,
-    /// The probe argument that tells one object from another.
+    /// The probe argument that identifies an object.
     pub key: String,
     /// Names of tracepoint arguments that hold the key.
     #[serde(default)]
@@ -33,7 +33,7 @@ pub struct ObjectSpec {
     /// must have the first.
     #[serde(default)]
     pub owner: Vec<String>,
-    /// The probes that tell of its life.
+    /// The probes that report its life.
     #[serde(rename = "probe")]
     pub probes: Vec<ProbeSpec>,
     /// What is known of it, in the order in which it is shown.
@@ -41,7 +41,7 @@ pub struct ObjectSpec {
     pub properties: Vec<PropertySpec>,
 }
 
-/// A probe that tells of an object's life.
+/// A probe that reports an event in an object's life.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeSpec {
@@ -65,8 +65,7 @@ pub enum Role {
     Begin,
     /// More becomes known of it.
     Update,
-    /// It begins to live if nothing told of it before; otherwise more becomes known of it. For objects whose beginning
-    /// no probe tells.
+    /// The object begins if it was unknown, and is updated otherwise. For objects whose beginning no probe reports.
     Seen,
     /// It dies.
     End,
@@ -88,7 +87,7 @@ pub struct ProbeArg {
 pub struct PropertySpec {
     /// What it is called.
     pub name: String,
-    /// The probe argument that tells it, if that has another name.
+    /// The probe argument that has the value, if its name differs.
     from: Option<String>,
     /// How a number is shown.
     #[serde(default)]
@@ -162,14 +161,14 @@ impl Role {
 }
 
 impl PropertySpec {
-    /// The probe argument that tells it.
+    /// The probe argument that has the value.
     pub fn from(&self) -> &str {
         self.from.as_deref().unwrap_or(&self.name)
     }
 }
 
 impl ObjectSpec {
-    /// Whether a property is told by a string.
+    /// Whether a property's value is a string.
     pub fn is_text(&self, property: &PropertySpec) -> bool {
         let mut args = self.probes.iter().flat_map(|p| &p.args);
         args.any(|arg| arg.name == property.from() && arg.string)

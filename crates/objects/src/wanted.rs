@@ -1,4 +1,4 @@
-//! Which probes a recording of some specs needs: each once, however many specs it tells of.
+//! The probes that a recording of some specs needs: each once, even if several specs use it.
 
 use crate::spec::{ObjectSpec, ProbeArg, SpecError};
 

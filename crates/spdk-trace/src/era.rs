@@ -1,9 +1,9 @@
-//! The eras of the trace file, as one table, and how a file's era is told.
+//! The eras of the trace file, as one table, and how the era of a file is recognized.
 //!
 //! Sources: `include/spdk/trace.h` of each release (`struct spdk_trace_flags`, from 2024 `struct spdk_trace_file`).
-//! The layout was compiled in until v26.01 and carried no version number, so it is told by what must be true in it:
-//! the size it states is the file's, and the tracepoint descriptors, whose size and place differ between all eras,
-//! carry the id of their own place in the table. From v26.05 on the file is made of sections: see [`crate::sections`].
+//! Up to v26.01 the layout was compiled in and had no version number. So it is recognized by what must be true in it: the
+//! size that it states is the file's, and the tracepoint descriptors, whose size and place differ between all eras, contain
+//! the id of their own place in the table. From v26.05 on the file consists of sections: see [`crate::sections`].
 
 use crate::header::Header;
 use crate::sections;
@@ -212,7 +212,7 @@ impl FixedLayout {
     fn likelihood(&self, header: &[u8], len: u64) -> usize {
         let (right, wrong) = self.descriptors(header);
         let fits = self.stated_size(Fields(header)) == Some(len) && header.len() >= self.header_size;
-        // Descriptors decide. A file without any is told by its size, which stands at one place in eras D0, D and E,
+        // Descriptors decide. A file without any is recognized by its size, which is at one place in eras D0, D and E,
         // and by its first history, which begins where the header ends.
         let by_descriptors = right.saturating_sub(wrong);
         let plausible_rate = Fields(header).u64(self.tsc_rate).is_some_and(|rate| TICK_RATES.contains(&rate));

@@ -1,4 +1,4 @@
-//! What can go wrong so far that nothing can be read. Lesser damage is a [`crate::Problem`].
+//! Errors after which nothing can be read. Lesser damage is a [`crate::Problem`].
 
 use crate::units::FileOffset;
 

@@ -1,4 +1,4 @@
-//! Headers with a compiled-in layout, eras A to E: read by the rows of [`crate::era::FIXED`].
+//! Headers with a compiled-in layout (eras A to E), described by the rows of [`crate::era::FIXED`].
 
 use crate::Error;
 use crate::era::{FixedLayout, THREAD_NAME_SIZE};

@@ -1,4 +1,4 @@
-//! A trace that goes on: what is new, in the order of time.
+//! Follows a live trace: gives the new records in time order.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -21,10 +21,10 @@ use crate::units::{Lcore, TickRate, Ticks};
 
 /// Follows a live trace file.
 ///
-/// Its [`Tail`] copies what is new, as often as it must so that nothing is overwritten before, and in a thread of its own
-/// if need be. What was copied waits here: the rings are read one after the other, so a record of the first may be older
-/// than one of the last and yet come only with the next look. Hence what is given is never newer than the newest record
-/// of an earlier look: by then every record of that time was written, but for those that are written late.
+/// Its [`Tail`] copies new slots, often enough that none is overwritten before, and in a separate thread if need be. Copied
+/// records are held back here: the rings are read one after the other, so a record of the first ring may be older than one
+/// of the last, and yet be copied only by the next poll. So no record is given that is newer than the newest record of an
+/// earlier poll: at that poll, every record of that time was already written, except those that are written late.
 #[derive(Debug)]
 pub struct Follower {
     era: Era,
@@ -35,9 +35,9 @@ pub struct Follower {
     rings: Vec<Held>,
     reader: RecordReader,
     tail: Tail,
-    /// When looks were, and the newest record until then.
-    looks: VecDeque<(Duration, Ticks)>,
-    /// Looks of [`Self::poll`].
+    /// For each poll its time, and the newest record until then.
+    taken: VecDeque<(Duration, Ticks)>,
+    /// Number of calls of [`Self::poll`].
     polls: u64,
     /// The time of the last record given.
     given: Ticks,
@@ -46,7 +46,7 @@ pub struct Follower {
     problems: Problems,
 }
 
-/// What of a ring was overwritten before it was copied.
+/// Slots of a ring that were overwritten before they were copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// Whose ring.
@@ -60,7 +60,7 @@ pub struct Loss {
 }
 
 impl Follower {
-    /// Reads the header; the first look gives what the rings hold already.
+    /// Reads the header; the first poll gives everything that is in the rings.
     pub fn new<S: ReadAt + ?Sized>(source: &S) -> Result<Self, Error> {
         let header = read_header(source)?;
         let mut problems = Problems::default();
@@ -78,7 +78,7 @@ impl Follower {
             owners: header.owners,
             rings: rings.into_iter().map(|place| Held::new(place, continuation_id)).collect(),
             reader: RecordReader::new(),
-            looks: VecDeque::new(),
+            taken: VecDeque::new(),
             polls: 0,
             given: Ticks(0),
             late: 0,
@@ -142,43 +142,43 @@ impl Follower {
         self.tail.clone()
     }
 
-    /// Reads the owners again. They may be others' a moment later, so that it is best done before each [`Self::give`].
+    /// Reads the owners again. Their ids may be reused at any time, so call this before each [`Self::give`].
     pub fn refresh_owners<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<(), Error> {
         self.owners.refresh(source).map(drop)
     }
 
-    /// Takes what one or several looks copied; the last of them began at `at`, by any clock.
+    /// Takes over what one or several polls copied; the last of them began at `at`, by any clock.
     pub fn take(&mut self, copied: Copied, at: Duration) {
         let facts = Facts { tpoints: &self.tpoints, cleared: self.cleared, tick_rate: self.tick_rate };
         for (held, copied) in self.rings.iter_mut().zip(copied.rings) {
             held.take(copied, &facts, &mut self.problems);
         }
         let newest = self.rings.iter().map(|ring| ring.newest).max().unwrap_or_default();
-        self.looks.push_back((at, newest));
+        self.taken.push_back((at, newest));
     }
 
-    /// Gives the records that are not newer than the newest one of the looks that were `hold` before the last one, and
-    /// before it at all.
+    /// Gives the records that are not newer than the newest record of the polls that were `hold` or more before the last
+    /// poll. The last poll itself never counts.
     pub fn give(&mut self, hold: Duration, each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
-        let Some(&(last, _)) = self.looks.back() else { return ControlFlow::Continue(()) };
-        let others = self.looks.iter().take(self.looks.len() - 1);
+        let Some(&(last, _)) = self.taken.back() else { return ControlFlow::Continue(()) };
+        let others = self.taken.iter().take(self.taken.len() - 1);
         let old = others.take_while(|(at, _)| at.saturating_add(hold) <= last).count();
-        let Some((_, horizon)) = self.looks.drain(..old).next_back() else { return ControlFlow::Continue(()) };
+        let Some((_, horizon)) = self.taken.drain(..old).next_back() else { return ControlFlow::Continue(()) };
         self.give_until(horizon, each)
     }
 
-    /// Gives all that was taken, also that of which something older may still come: for the end.
+    /// Gives all records that were taken, even if older ones may still arrive: for the end.
     pub fn give_all(&mut self, each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         self.give_until(Ticks(u64::MAX), each)
     }
 
-    /// The memory of what was given, to be used again ([`Copied::prepare`]).
+    /// The memory of records that were given, for reuse ([`Copied::prepare`]).
     pub fn spare(&mut self) -> impl Iterator<Item = Vec<u8>> {
         self.spare.drain(..)
     }
 
-    /// Looks at the rings and gives the records that are new, in the order of time. With `all`, those as well of which an
-    /// older one may still come: for the last look.
+    /// Polls the rings and gives the new records in time order. With `all`, also those for which older ones may still
+    /// arrive: for the last poll.
     pub fn poll<S: ReadAt + ?Sized>(
         &mut self,
         source: &S,
@@ -187,7 +187,7 @@ impl Follower {
     ) -> Result<ControlFlow<()>, Error> {
         self.refresh_owners(source)?;
         let mut copied = Copied::default();
-        self.tail.look(source, &mut copied)?;
+        self.tail.poll(source, &mut copied)?;
         self.polls += 1;
         self.take(copied, Duration::from_nanos(self.polls));
         let flow = if all { self.give_all(each) } else { self.give(Duration::ZERO, each) };
@@ -195,7 +195,7 @@ impl Follower {
         Ok(flow)
     }
 
-    /// Walks through all rings at once by (tsc, lcore).
+    /// Merges all rings by (tsc, lcore).
     fn give_until(&mut self, horizon: Ticks, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         let context = Context { era: self.era, tpoints: &self.tpoints, owners: &self.owners };
         let mut heads = BinaryHeap::with_capacity(self.rings.len());

@@ -1,4 +1,4 @@
-//! What every era's header comes down to.
+//! The header in the form that all eras share.
 
 use crate::era::Era;
 use crate::owners::Owners;

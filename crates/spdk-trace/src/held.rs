@@ -1,7 +1,7 @@
-//! What was copied out of one lcore's ring and was not given yet, in the order of time.
+//! The records that were copied out of one lcore's ring and are held back, in time order.
 //!
-//! Nearly all records are written in the order of their tscs. Those that are not (they carry the time of an earlier
-//! moment) wait in a heap beside the walk, which passes over them.
+//! Nearly all records are written in the order of their tscs. The others, which have the time of an earlier moment, are kept
+//! in a separate heap, and the walk over the ring skips them.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,9 +1,9 @@
 //! SPDK trace files of every era, and the JSON that `spdk_trace -j` makes of them: bytes in, records out.
 //!
-//! An SPDK application records into rings in shared memory, one an lcore, without locks (`/dev/shm/<app>_trace.*`).
-//! [`RawTrace`] copies such a file, also while it is written to, checks each slot, and gives the records of all lcores
-//! in the order of time; [`JsonTrace`] gives the same records of a JSON document. Nothing here opens a file or knows a
-//! clock, no input makes it panic, and what can't be read is counted in [`Problems`].
+//! An SPDK application writes records into rings in shared memory, one ring for each lcore, without locks
+//! (`/dev/shm/<app>_trace.*`). [`RawTrace`] copies such a file, also while the application writes to it, checks each slot, and
+//! gives the records of all lcores in time order. [`JsonTrace`] gives the same records from a JSON document. This crate opens no
+//! file and reads no clock, no input makes it panic, and whatever cannot be read is counted in [`Problems`].
 #![forbid(unsafe_code)]
 
 mod era;
@@ -39,7 +39,7 @@ pub use problems::{Finding, Problem, Problems};
 pub use raw::{RawTrace, RingSummary};
 pub use record::{ArgIter, ArgValue, Args, NoObjectName, Object, ObjectName, OwnerLabel, Poller, Record, Related};
 pub use source::ReadAt;
-pub use tail::{Copied, Look, Tail};
+pub use tail::{Copied, Poll, Tail};
 pub use tpoint::{ArgKind, ArgSpec, Relation, Tpoint};
 pub use trace::Trace;
 pub use units::{FileOffset, Lcore, Nanos, TickRate, Ticks};

@@ -1,4 +1,4 @@
-//! Objects' running numbers and ages, as SPDK's own printer gives them: in the order of the whole trace.
+//! The numbers and ages of objects, as `spdk_trace` gives them: in the order of the whole trace.
 
 use std::collections::HashMap;
 
@@ -72,7 +72,7 @@ impl Numbering {
     }
 }
 
-/// An object type that was never registered has no prefix; its objects are still told apart.
+/// An object type that was never registered has no prefix; its objects are still distinguished.
 fn named(prefix: Option<char>, number: u64) -> ObjectName {
     ObjectName { prefix: prefix.unwrap_or('?'), number }
 }

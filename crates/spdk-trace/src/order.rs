@@ -1,8 +1,8 @@
-//! The order of one ring's records: which slots are records, and in which sequence they are to be read.
+//! The order of one ring's records: which slots are records, and in which sequence to read them.
 //!
-//! A ring is nearly in the order of its tscs, but not quite: a record may be written with the tsc of an earlier moment
-//! (`spdk_trace_record_tsc`; the bdev layer does it for `BDEV_IO_START`). So one pass over the slots checks each of
-//! them against its neighbours and finds the few stretches that need sorting; all else is read in place.
+//! A ring is almost sorted by tsc, but a record may have the tsc of an earlier moment (`spdk_trace_record_tsc`; the bdev layer
+//! does that for `BDEV_IO_START`). So one pass over the slots compares each slot with its neighbours and finds the few runs
+//! that need sorting; everything else is read in place.
 
 use std::ops::RangeInclusive;
 
@@ -86,7 +86,7 @@ impl Facts<'_> {
     }
 }
 
-/// The times that a ring's ends tell of, and those shortly before them: a record is written later than its tsc says, so
+/// The times at a ring's ends, and those shortly before them: a record is written later than its tsc says, so
 /// that one at the beginning may be older than all others that are left.
 pub(crate) fn plausible_times(slots: Slots<'_>, longest_delay: Ticks) -> RangeInclusive<Ticks> {
     let written = |i: &usize| slots.at(*i).tsc() != Ticks(0);
@@ -125,7 +125,7 @@ impl Checker {
         let slot = slots.at(index);
         let (tsc, id) = (slot.tsc(), slot.tpoint_id());
         if tsc == Ticks(0) {
-            // What stood here was overwritten, and that is told already.
+            // This slot was overwritten, which is already counted.
             self.chain = None;
             return Verdict::Nothing;
         }

@@ -1,4 +1,4 @@
-//! Owners: what a record of the newer eras belongs to (a connection, a bdev, a thread), told by a description.
+//! Owners: the connection, bdev or thread that a record of the newer eras belongs to, with a description.
 
 use crate::Error;
 use crate::problems::{Problem, Problems};
@@ -41,7 +41,7 @@ struct OwnerPlace {
 }
 
 impl Owners {
-    /// Reads `count` owners at `at`; what lies outside the file is left out and told.
+    /// Reads `count` owners at `at`; owners outside the file are left out and reported.
     pub(crate) fn read<S: ReadAt + ?Sized>(
         source: &S,
         at: FileOffset,
@@ -118,7 +118,7 @@ impl Owners {
         (id != 0 && owner.since < tsc).then_some(owner)
     }
 
-    /// How often one of them has changed: who has looked at them need not do so again before that.
+    /// How often an owner has changed: until this number changes, a reader need not read the owners again.
     pub fn changes(&self) -> u64 {
         self.changes
     }

@@ -1,4 +1,4 @@
-//! What could not be read, counted, with where it began: told at the end, never a reason to stop.
+//! Damage in a trace: counted, with the offset of the first occurrence, and reported at the end. It never stops the reader.
 
 use std::collections::HashMap;
 use std::fmt;

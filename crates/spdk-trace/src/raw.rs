@@ -1,4 +1,4 @@
-//! A raw trace file, whole: header, rings, and the walk through all records in the order of time.
+//! A complete raw trace file: header, rings, and the iteration over all records in time order.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

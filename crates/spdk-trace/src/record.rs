@@ -1,4 +1,4 @@
-//! A record as everything above sees it, whether it was read from a raw file or from JSON.
+//! A record, the same for raw files and JSON.
 
 use crate::text::until_nul;
 use crate::tpoint::{ArgKind, ArgSpec, CONTINUATION_BYTES, Tpoint};
@@ -98,7 +98,7 @@ pub struct Related {
     pub arg: Option<u8>,
 }
 
-/// A poller, or an owner told by its number.
+/// A poller, or an owner given by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Poller<'a> {
     /// Prefix and number, shown with two digits at least.

@@ -1,8 +1,8 @@
-//! One lcore's ring, copied out of a file that may be written to meanwhile.
+//! One lcore's ring, copied out of a file that the application may be writing to.
 //!
-//! The application bumps `next_entry` after a record is whole, and overwrites the oldest slots first (`lib/trace/trace.c`,
-//! `_spdk_trace_record`). So the copy starts at the oldest slot, runs ahead of the writer, and looks at the cursor after
-//! each piece: a slot is intact if the writer had not come near it by then.
+//! The application increments `next_entry` after a record is complete, and overwrites the oldest slots first
+//! (`lib/trace/trace.c`, `_spdk_trace_record`). So the copy starts at the oldest slot, stays ahead of the writer, and reads the
+//! cursor after each chunk: a slot is intact if the writer was not near it at that time.
 
 use crate::Error;
 use crate::header::RingPlace;
@@ -11,7 +11,7 @@ use crate::slot::{self, SLOT_SIZE, Slot, Slots};
 use crate::source::{ReadAt, fill, read_u64};
 use crate::units::{FileOffset, Lcore, Ticks};
 
-/// Slots that are copied between two looks at the cursor: 256 KiB.
+/// Slots that are copied between two reads of the cursor: 256 KiB.
 const PIECE: usize = 8192;
 /// Slots at either end of a ring that say which end is newer. More than one record takes, since a record may be written
 /// with the tsc of an earlier moment.

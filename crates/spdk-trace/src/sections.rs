@@ -1,4 +1,4 @@
-//! Era F, from v26.05 on: a header of sections, all counts in the file.
+//! Era F, from v26.05 on: a header of sections; all counts are in the file.
 //!
 //! Source: `include/spdk/trace.h` of v26.05 (`struct spdk_trace_file`, `spdk_trace_section_*`): `u64 file_size`,
 //! `u16 num_sections`, 6 zero bytes, `u64 section_offsets[num_sections]`; each section is a head of 128 bytes (main:

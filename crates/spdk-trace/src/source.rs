@@ -1,10 +1,10 @@
-//! Where the bytes come from: the reader asks for ranges and never opens anything itself.
+//! The source of the bytes: the reader asks for ranges and never opens a file itself.
 
 use std::io;
 
 /// Bytes that can be read at any position, and that somebody else may be writing meanwhile.
 ///
-/// A live trace is read range by range, with the ring's cursor looked at in between, so a plain slice would not do.
+/// A live trace is read range by range, and the ring's cursor is read in between, so a plain slice is not enough.
 pub trait ReadAt {
     /// Length in bytes.
     fn len(&self) -> u64;

@@ -1,8 +1,8 @@
-//! The reading half of a trace that goes on: copies out of each ring what is new since the last look, and no more.
+//! The reading half of a live trace: copies only the slots of each ring that are new since the last poll.
 //!
-//! The application bumps a ring's cursor after a record is whole, and overwrites the oldest slots first. So what lies
-//! before the cursor is copied, and the cursor is looked at once more: slots that the writer may have come to by then
-//! are left out and counted, as are those that were gone before.
+//! The application increments a ring's cursor after a record is complete, and overwrites the oldest slots first. So the slots
+//! before the cursor are copied, and then the cursor is read again: slots that the writer may have reached in the meantime
+//! are left out and counted, and so are those that were overwritten before.
 
 use crate::Error;
 use crate::header::RingPlace;
@@ -11,7 +11,7 @@ use crate::slot::{self, SLOT_SIZE};
 use crate::source::{ReadAt, fill};
 use crate::units::{FileOffset, Lcore};
 
-/// Slots that are copied between two looks at the cursor: 256 KiB.
+/// Slots that are copied between two reads of the cursor: 256 KiB.
 const PIECE: u64 = 8192;
 
 /// Copies what is new in the rings of a live trace, for [`crate::Follower::take`]. The two can be in different threads.
@@ -25,11 +25,11 @@ pub struct Tail {
 #[derive(Clone, Debug)]
 struct TailRing {
     place: RingPlace,
-    /// The cursor's value at the first slot that was not copied yet; `None` before the first look.
+    /// The cursor's value at the first slot that was not copied yet; `None` before the first poll.
     next: Option<u64>,
 }
 
-/// What looks have copied: raw slots, a heap of them for each ring.
+/// What polls have copied: raw slots, a heap for each ring.
 #[derive(Debug, Default)]
 pub struct Copied {
     pub(crate) rings: Vec<CopiedRing>,
@@ -40,7 +40,7 @@ pub struct Copied {
 pub(crate) struct CopiedRing {
     pub(crate) bytes: Vec<u8>,
     pub(crate) runs: Vec<Run>,
-    /// The cursor's value behind the last slot.
+    /// The cursor's value after the last slot.
     end: u64,
     /// Where the file ended, if it did before the ring.
     pub(crate) cut: Option<(FileOffset, u64)>,
@@ -57,14 +57,14 @@ pub(crate) struct Run {
     pub(crate) lost: u64,
 }
 
-/// What a look saw.
+/// The result of a poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Look {
+pub struct Poll {
     /// Slots copied, of all rings.
     pub slots: u64,
     /// Slots that were overwritten before they could be copied, of all rings.
     pub lost: u64,
-    /// The largest share of a ring that was written since the last look; 1 and more where the writer came round.
+    /// The largest share of a ring that was written since the last poll; 1 or more if the writer overtook the reader.
     pub fill: f64,
 }
 
@@ -78,25 +78,25 @@ impl Tail {
         self.rings.iter().map(|ring| (ring.place.lcore, ring.place.num_slots))
     }
 
-    /// Copies what is new into `into`, behind what is there from looks before. The first look gives what the rings hold;
-    /// what was overwritten before that is not counted.
-    pub fn look<S: ReadAt + ?Sized>(&mut self, source: &S, into: &mut Copied) -> Result<Look, Error> {
+    /// Appends the new slots to `into`, after those of earlier polls. The first poll copies everything in the rings; slots
+    /// that were overwritten before that are not counted.
+    pub fn poll<S: ReadAt + ?Sized>(&mut self, source: &S, into: &mut Copied) -> Result<Poll, Error> {
         into.rings.resize_with(self.rings.len(), CopiedRing::default);
-        let mut look = Look::default();
+        let mut poll = Poll::default();
         for (ring, copied) in self.rings.iter_mut().zip(&mut into.rings) {
-            ring.look(source, self.max_slots, copied, &mut look)?;
+            ring.poll(source, self.max_slots, copied, &mut poll)?;
         }
-        Ok(look)
+        Ok(poll)
     }
 }
 
 impl TailRing {
-    fn look<S: ReadAt + ?Sized>(
+    fn poll<S: ReadAt + ?Sized>(
         &mut self,
         source: &S,
         max_slots: u64,
         into: &mut CopiedRing,
-        look: &mut Look,
+        poll: &mut Poll,
     ) -> Result<(), Error> {
         let written = cursor(&self.place, source)?;
         let n = self.place.num_slots.max(1);
@@ -105,22 +105,22 @@ impl TailRing {
         let before = self.next.filter(|&next| next <= written);
         let from = before.unwrap_or(oldest);
         if before.is_some() {
-            look.fill = look.fill.max((written - from) as f64 / n as f64);
+            poll.fill = poll.fill.max((written - from) as f64 / n as f64);
         }
         let mut seq = from.max(oldest);
         let mut lost = seq - from;
         while seq < written {
             let piece = (written - seq).min(PIECE).min(n - seq % n);
             let copied = self.copy(source, seq, piece, into)?;
-            // What the writer may be at by now is not whole.
+            // Slots that the writer may have reached meanwhile are not intact.
             let intact = cursor(&self.place, source)?.saturating_add(max_slots).saturating_sub(n);
             let torn = intact.saturating_sub(seq).min(copied);
             into.drop_first_of_last(copied, torn);
             lost += torn;
-            look.slots += copied - torn;
+            poll.slots += copied - torn;
             if copied > torn {
                 let gap = if before.is_some() { std::mem::take(&mut lost) } else { 0 };
-                look.lost += gap;
+                poll.lost += gap;
                 into.ran(seq + torn, copied - torn, gap);
             }
             seq += copied;
@@ -132,7 +132,7 @@ impl TailRing {
             (seq, lost) = (seq + skipped, lost + skipped);
         }
         if lost > 0 && before.is_some() {
-            look.lost += lost;
+            poll.lost += lost;
             into.ran(seq, 0, lost);
         }
         self.next = Some(seq);

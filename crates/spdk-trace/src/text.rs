@@ -1,4 +1,4 @@
-//! Texts in arrays of a fixed size.
+//! Strings in arrays of a fixed size.
 
 /// The text up to the first NUL.
 pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {

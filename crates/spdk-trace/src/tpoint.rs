@@ -1,4 +1,4 @@
-//! Tracepoint descriptors: what a record's fields and arguments mean.
+//! Tracepoint descriptors: the meaning of a record's fields and arguments.
 
 use crate::source::Fields;
 use crate::text::until_nul;
@@ -129,7 +129,7 @@ impl TpointLayout {
         FIXED_SIZE + self.max_args * ARG_SIZE + if self.relations { MAX_RELATIONS * 2 } else { 0 }
     }
 
-    /// The descriptor's name bytes and id: what tells the eras apart.
+    /// The descriptor's name bytes and id, which distinguish the eras.
     pub(crate) fn name_and_id(bytes: &[u8]) -> Option<(&[u8], u16)> {
         let fields = Fields(bytes);
         Some((until_nul(fields.bytes(0, 24)?), fields.u16(24)?))

@@ -1,4 +1,4 @@
-//! A trace, whichever form it came in.
+//! A trace, raw or JSON.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! The units that cross room borders, each its own type, so that a tick can't be added to an offset.
+//! The units that other crates see, each as its own type, so that a tick cannot be added to an offset.
 
 use std::fmt;
 

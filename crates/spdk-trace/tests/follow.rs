@@ -115,7 +115,7 @@ fn a_late_record_waits_for_its_place() {
             writer.record(lcore, &record(tsc)).unwrap();
         }
         let mut copied = Copied::default();
-        tail.look(&file, &mut copied).unwrap();
+        tail.poll(&file, &mut copied).unwrap();
         follower.take(copied, Duration::from_secs(number as u64));
         let _ = follower.give(Duration::from_secs(2), |record| {
             seen.push(check_record(record).1);
@@ -151,7 +151,7 @@ fn nothing_is_torn_or_given_twice_and_what_is_lost_is_counted() {
         let mut seen: [Vec<u64>; 2] = [Vec::new(), Vec::new()];
         let (mut newest, mut lost, mut late) = (0, 0, 0);
         // What is overwritten before the first look is nobody's loss.
-        tail.look(&file, &mut Copied::default()).unwrap();
+        tail.poll(&file, &mut Copied::default()).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for tsc in short_ones().take(RECORDS) {
@@ -172,7 +172,7 @@ fn nothing_is_torn_or_given_twice_and_what_is_lost_is_counted() {
                 let is_over = done.load(Ordering::Acquire);
                 let mut copied = Copied::default();
                 let at = began.elapsed();
-                lost += tail.look(&file, &mut copied).unwrap().lost;
+                lost += tail.poll(&file, &mut copied).unwrap().lost;
                 follower.take(copied, at);
                 if is_over {
                     let _ = follower.give_all(&mut each);

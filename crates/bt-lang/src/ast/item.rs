@@ -1,4 +1,4 @@
-//! What stands at the top level of a script.
+//! The items at the top level of a script.
 
 use super::{AttachPoint, Block, Expr, Name, RecordKind, Span, Type};
 

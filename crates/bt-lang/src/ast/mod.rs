@@ -3,16 +3,16 @@
 //! A tree is made of owned values, with [`Box`] where a type holds itself. Every node has a [`Span`]: the bytes of the
 //! source that it was read from. After macro expansion, the nodes of a macro's body have the spans of the macro's body.
 //!
-//! What holds of every tree that the parser gives:
+//! Invariants of every tree that the parser returns:
 //! - The height of a tree is at most [`MAX_HEIGHT`], counted over every chain of expressions, statements and types, so a
 //!   pass may recurse over it.
-//! - Where something could not be read there is an `Error` node, and an error among the diagnostics. A tree that came
-//!   with no error has no `Error` node.
-//! - Parentheses that only group are not in the tree. `@m[1, 2]` and `@m[(1, 2)]` differ in the tree (two keys, and one
-//!   that is a tuple), and mean the same.
-//! - A predicate `/e/` is kept apart from the probe's body. It means `if (e) { body }`.
+//! - If something could not be parsed, the tree has an `Error` node there, and the diagnostics have an error. A tree without
+//!   errors has no `Error` node.
+//! - Parentheses that only group are not in the tree. `@m[1, 2]` and `@m[(1, 2)]` have different trees (two keys, and one key
+//!   that is a tuple), but the same meaning.
+//! - A predicate `/e/` is separate from the probe's body. It means `if (e) { body }`.
 //! - Names are as written: `$x` is `Var("x")`, `@x` is a map `x`, and the anonymous map `@` is a map with an empty name.
-//! - Old and new spelling give one tree where they mean one thing (`BEGIN` and `begin`: [`ProbeKind::Begin`];
+//! - Old and new spellings of the same thing give the same tree (`BEGIN` and `begin`: [`ProbeKind::Begin`];
 //!   `kfunc` and `fentry`: [`ProbeKind::Fentry`]; `for $x : @m` and `for ($x : @m)`).
 //! - Builtins (`pid`, `args`, `comm`) are [`ExprKind::Ident`], as are enum constants, `#define` constants and the
 //!   parameters of a macro: which it is depends on what is in scope.

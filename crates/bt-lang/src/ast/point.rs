@@ -1,4 +1,4 @@
-//! Attach points: where a probe is put.
+//! Attach points: the places that a probe is attached to.
 
 use super::{Name, Span};
 

@@ -1,5 +1,5 @@
-//! Walking a tree and changing it: a pass says what it does with the nodes that it is after, and `walk_` functions go on
-//! to what they hold.
+//! Visiting and changing a tree: a pass implements the methods for the nodes that it changes, and the `walk_` functions
+//! visit their children.
 
 use super::{Block, Expr, ExprKind, ForIter, Item, ItemKind, Stmt, StmtKind, Type, TypeKind, TypeOrExpr};
 

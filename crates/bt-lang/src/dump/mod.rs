@@ -1,7 +1,7 @@
 //! The tree as text, for `--dump ast` and for tests: `(kind part part)`.
 //!
-//! It says all that a tree holds but its spans and comments and the spelling of numbers, so two trees mean the same if
-//! their texts are the same. Items and statements have lines of their own.
+//! The text contains everything in a tree except spans, comments and the spelling of numbers. So two trees with the same text
+//! have the same meaning. Each item and statement is on its own line.
 
 mod expr;
 mod item;

@@ -1,4 +1,4 @@
-//! Expressions and types, with no more parentheses than they need.
+//! Expressions and types, without redundant parentheses.
 
 use super::Printer;
 use crate::ast::{Expr, ExprKind, Type, TypeKind, TypeOrExpr, UnaryOp};

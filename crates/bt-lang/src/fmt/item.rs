@@ -29,7 +29,7 @@ impl Printer<'_> {
     fn item(&mut self, item: &Item) {
         match &item.kind {
             ItemKind::Error => {
-                // As it is: the text can't be told better.
+                // Unchanged: the text has no better form.
                 let text = item.span.text(self.source).to_owned();
                 self.push(text.trim_end());
             }

@@ -1,8 +1,8 @@
 //! The formatter: a tree as text, in one style.
 //!
-//! What holds: the text parses to the same tree, and formatting it again changes nothing. Comments are kept. Between
-//! statements and items they stay where they are; one within an expression goes to the end of its statement. An empty
-//! line between two statements or items is kept as one. Lines aren't broken: a long one stays long.
+//! Invariants: the text parses to the same tree, and formatting it again changes nothing. Comments are kept. Between
+//! statements and items they keep their place; a comment within an expression moves to the end of its statement. Empty lines
+//! between two statements or items become one. Long lines are not broken.
 
 mod cdef;
 mod expr;

@@ -1,8 +1,8 @@
 //! The lexer: from text to tokens, one at a time.
 //!
-//! A token is a kind and a span. What a number or a string means is found when the parser takes it ([`number`],
-//! [`text`]), so that the parser may look ahead and go back without telling a mistake twice. Attach points and lines of
-//! the C preprocessor aren't made of tokens; the parser reads them itself and then sets the lexer behind them.
+//! A token is a kind and a span. The value of a number or a string is computed when the parser consumes it ([`number`],
+//! [`text`]), so the parser can look ahead and go back without reporting an error twice. Attach points and lines of the C
+//! preprocessor do not consist of tokens; the parser reads them itself and then sets the lexer to the position after them.
 
 pub(crate) mod number;
 pub(crate) mod text;

@@ -1,4 +1,4 @@
-//! What a number means.
+//! The values of numbers.
 
 use crate::ast::{Base, IntLit, IntSuffix};
 

@@ -1,4 +1,4 @@
-//! What a string means: its escapes resolved, and the other way round.
+//! The values of strings: escapes resolved, and the reverse.
 
 use std::fmt::Write;
 

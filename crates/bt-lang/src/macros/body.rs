@@ -1,4 +1,4 @@
-//! A macro's body at one call: its parameters replaced, its variables renamed.
+//! A macro's body for one call: parameters are replaced and variables renamed.
 
 use std::collections::HashMap;
 

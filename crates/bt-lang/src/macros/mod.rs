@@ -1,15 +1,16 @@
-//! Macros: calls are replaced by the macro's body, a block.
+//! Macros: each call is replaced by the macro's body, a block.
 //!
 //! As bpftrace does it (its manual, "Macros"):
-//! - `$x` is the caller's variable and `@x` the caller's map; `x` is an expression, put in wherever the name stands. A
-//!   variable or map handed over as `x` can be read, and not changed: it becomes a block whose value it is.
-//! - Other variables of the body are the macro's own. They get names that no script can write (`$name_1_x` for the first
-//!   expansion of `name`), so they never meet the caller's, nor those of another expansion of the same macro.
+//! - `$x` is the caller's variable and `@x` the caller's map; `x` is an expression that replaces each use of the name. A
+//!   variable or map that is passed as `x` can be read but not changed: it becomes a block with its value.
+//! - Other variables of the body belong to the macro. They get names that no script can write (`$name_1_x` for the first
+//!   expansion of `name`), so they never collide with the caller's or with those of another expansion of the same macro.
 //! - Other maps in the body are an error.
-//! - Of several macros of one name the one is taken whose parameters fit. A macro without parameters needs no `()`.
-//! - Within `sizeof` and the like, a parameter may stand for a type, handed over as `typeof(...)`, or as a bare name.
+//! - If several macros have the same name, the one with matching parameters is used. A macro without parameters needs no `()`.
+//! - In `sizeof` and so on, a parameter may be a type, passed as `typeof(...)` or as a bare name.
 //!
-//! After [`expand`] a tree has no macros and no [`ExprKind::TypeArg`] but for the functions that take types, and is at most twice [`MAX_HEIGHT`] high.
+//! After [`expand`] a tree has no macros, has [`ExprKind::TypeArg`] only for functions that take types, and is at most twice
+//! [`MAX_HEIGHT`] high.
 
 mod body;
 mod registry;

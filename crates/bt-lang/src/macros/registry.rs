@@ -1,4 +1,4 @@
-//! Which macro a call means.
+//! Selects the macro that a call means.
 
 use crate::ast::{Expr, ExprKind, Macro, MacroParam, Span};
 use crate::diag::{Diagnostic, Sink};
@@ -12,7 +12,7 @@ pub(super) struct Registry<'a> {
 }
 
 impl<'a> Registry<'a> {
-    /// Those of the script, and those of a library. Tells of those that can't be told apart.
+    /// The macros of the script and of a library. Reports macros that cannot be distinguished.
     pub(super) fn new(
         all: Vec<Macro>,
         library: &'a [Macro],

@@ -1,4 +1,4 @@
-//! How large a tree is.
+//! The size of a tree.
 
 use crate::ast::visit::{VisitMut, walk_block, walk_expr, walk_stmt, walk_type};
 use crate::ast::{Block, Expr, Stmt, Type};

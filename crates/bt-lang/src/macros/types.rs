@@ -1,4 +1,4 @@
-//! Types among a macro's parameters.
+//! Types as parameters of a macro.
 
 use super::body::Filler;
 use crate::ast::visit::{VisitMut, walk_type};

@@ -1,7 +1,7 @@
-//! Telling a cast from a group.
+//! Distinguishes casts from groups.
 //!
-//! `(foo) - 1` is a cast if `foo` may be a type, as in bpftrace: a name that isn't a builtin, in parentheses and before
-//! something that may begin an operand. No part is parsed to find out, only skimmed, so nested ones cost no more.
+//! `(foo) - 1` is a cast if `foo` may be a type, as in bpftrace: a name that is not a builtin, in parentheses, followed by
+//! something that may begin an operand. To decide, tokens are only scanned and not parsed, so nested casts cost no more.
 
 use super::types::record_kind;
 use super::{Parse, Parser};

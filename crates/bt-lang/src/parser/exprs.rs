@@ -1,4 +1,4 @@
-//! Operators, by how tightly they bind.
+//! Operators, by precedence.
 
 use super::{Failed, Parse, Parser};
 use crate::ast::{BinaryOp, Expr, ExprKind, Span, UnaryOp};

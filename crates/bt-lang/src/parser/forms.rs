@@ -1,4 +1,4 @@
-//! What the parts of an attach point are, by the probe's kind.
+//! The meaning of the parts of an attach point, by the probe's kind.
 
 use super::Parser;
 use crate::ast::{Part, PointForm, ProbeKind, SourceLine, Span};

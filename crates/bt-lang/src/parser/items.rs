@@ -68,7 +68,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the `;` of an item, or tells that it is missing, and goes on.
+    /// Takes the `;` of an item, or reports that it is missing, and continues.
     pub(super) fn take_semicolon(&mut self, of: &str) {
         if !self.take(";") {
             let at = self.last_character();
@@ -206,7 +206,7 @@ impl Parser<'_> {
         Ok(ItemKind::Probe(Probe { points, predicate, body }))
     }
 
-    /// The predicate. One that can't be read is an `Error`, so that the mistakes of the body are told too.
+    /// The predicate. One that cannot be parsed is an `Error`, so that errors in the body are also reported.
     fn predicate_or_error(&mut self) -> Expr {
         let start = self.token.span.start;
         self.predicate().unwrap_or_else(|Failed| {

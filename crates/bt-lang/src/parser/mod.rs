@@ -1,11 +1,11 @@
 //! The parser: from text to a tree and diagnostics. It never fails.
 //!
-//! It goes down by hand, one function a rule. A rule that can't be read has told its diagnostic and gives `Failed`;
-//! the statement, field or item around it becomes an `Error` node, and reading goes on behind it. So each mistake is told
-//! once, and all of them in one go.
+//! It is a recursive-descent parser with one function for each rule. If a rule does not match, it reports a diagnostic and
+//! returns `Failed`; the statement, field or item around it becomes an `Error` node, and parsing continues after it. So each
+//! error is reported once, and all errors in one run.
 //!
-//! Two limits keep every input harmless: how deep the parser goes ([`MAX_DEPTH`]), and how high a tree may get
-//! ([`crate::ast::MAX_HEIGHT`]: `1+1+1+...` is high without going deep).
+//! Two limits make every input harmless: the depth of the recursion ([`MAX_DEPTH`]), and the height of the tree
+//! ([`crate::ast::MAX_HEIGHT`]: `1+1+1+...` is high without deep recursion).
 
 mod casts;
 mod cdef;
@@ -71,7 +71,7 @@ const MAX_SOURCE: usize = 16 << 20;
 /// How deep the parser goes: nested blocks, parentheses, operators before their operand.
 pub const MAX_DEPTH: u32 = 100;
 
-/// Something could not be read, and its diagnostic is told.
+/// Something could not be parsed, and its diagnostic has been reported.
 #[derive(Debug, Clone, Copy)]
 struct Failed;
 

@@ -1,7 +1,7 @@
-//! Attach points: finding where one ends, and taking its text apart.
+//! Attach points: finding the end of one, and splitting its text.
 //!
-//! An attach point isn't made of tokens (`uprobe:/lib/x.so-1.2:f*`). It goes on to a blank, `,` or `{` outside of quotes,
-//! or to the `/` of a predicate. That one is hard to tell from a path's: a `/` belongs to the point if the kind's points
+//! An attach point does not consist of tokens (`uprobe:/lib/x.so-1.2:f*`). It ends at a space, `,` or `{` outside of quotes, or
+//! at the `/` of a predicate. To distinguish that `/` from one in a path: a `/` belongs to the attach point if points of its kind
 //! have paths, and a `:` came before.
 
 use super::forms::Parts;

@@ -42,7 +42,7 @@ impl Parser<'_> {
         Ok(ExprKind::Int(self.int_literal()?))
     }
 
-    /// Takes a number. One that is wrong counts as 0, and is told.
+    /// Takes a number. An invalid one counts as 0, and is reported.
     pub(super) fn int_literal(&mut self) -> Parse<IntLit> {
         if self.token.kind != Kind::Int {
             return Err(self.expected("a number"));
@@ -67,7 +67,7 @@ impl Parser<'_> {
         Ok(ExprKind::Int(IntLit { value: u64::from(byte), base: Base::Decimal, suffix: IntSuffix::None, text }))
     }
 
-    /// The bytes of a string, whose mistakes are told.
+    /// The bytes of a string; errors in it are reported.
     pub(super) fn unquoted(&mut self, span: Span) -> Vec<u8> {
         let (bytes, faults) = text::unquote(self.text(span));
         for (from, to, message) in faults {

@@ -1,4 +1,4 @@
-//! Going on after a mistake.
+//! Error recovery.
 
 use super::Parser;
 use crate::ast::ProbeKind;

@@ -80,7 +80,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the `;`, or tells that it is missing.
+    /// Takes the `;`, or reports that it is missing.
     fn end_of_statement(&mut self, start: u32) {
         if self.take(";") || self.at("}") || self.at_end() {
             return;

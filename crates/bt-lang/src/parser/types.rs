@@ -1,4 +1,4 @@
-//! Types as scripts write them, and what `sizeof` and the like take.
+//! Types as scripts write them, and the operands of `sizeof` and so on.
 
 use super::{Parse, Parser};
 use crate::ast::{ExprKind, Name, RecordKind, Type, TypeKind, TypeOrExpr};

@@ -7,14 +7,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use spdk_trace::{Copied, Look, Tail};
+use spdk_trace::{Copied, Poll, Tail};
 
 use crate::input::FileSource;
 
 /// For how long a record is held back, in case an older one of another lcore still comes: its writer may have been held
 /// up between the look at its clock and the record. In that time the objects become known, too, that it points to.
 pub(crate) const HOLD: Duration = Duration::from_millis(50);
-/// How many bytes of records may wait to be printed. When there are more, the rings are not looked at.
+/// How many bytes of records may wait to be printed. When there are more, the rings are not polled.
 const MOST_WAITING: usize = 256 << 20;
 /// Copies are handed over so often,
 const HAND_OVER: Duration = Duration::from_millis(10);
@@ -35,10 +35,10 @@ pub(crate) struct Reader {
     thread: Option<JoinHandle<Pressure>>,
 }
 
-/// What several looks copied.
+/// What several polls copied.
 pub(crate) struct Batch {
     pub(crate) copied: Copied,
-    /// When the last look in it began, since the reader was started.
+    /// When the last poll in it began, since the reader was started.
     pub(crate) at: Duration,
     /// No more will come.
     pub(crate) is_last: bool,
@@ -58,7 +58,7 @@ struct Shared {
 pub(crate) struct Pressure {
     /// Slots that were lost while too much waited to be printed.
     pub(crate) lost_to_output: u64,
-    /// The longest time between two looks after which something was lost.
+    /// The longest time between two polls after which something was lost.
     pub(crate) longest: Duration,
 }
 
@@ -103,7 +103,7 @@ impl Reader {
         }
     }
 
-    /// Has it look once more, and end.
+    /// Makes it poll once more, and end.
     pub(crate) fn stop(&self) {
         self.shared.stop.store(true, Ordering::Release);
         if let Some(thread) = &self.thread {
@@ -141,7 +141,7 @@ struct Worker {
 
 impl Worker {
     fn run(mut self) -> Pressure {
-        // Where that is not permitted, it looks a little less often.
+        // Where that is not permitted, it polls a little less often.
         let _ = sys::sched::sleep_precisely();
         if self.is_prompt {
             // Printing may need the same CPU, for longer than a ring can wait.
@@ -153,11 +153,11 @@ impl Worker {
         loop {
             let stop = self.shared.stop.load(Ordering::Acquire);
             let at = start.elapsed();
-            let (look, failed) = match self.tail.look(&self.source, &mut copied) {
-                Ok(look) => (look, None),
-                Err(error) => (Look::default(), Some(error)),
+            let (poll, failed) = match self.tail.poll(&self.source, &mut copied) {
+                Ok(poll) => (poll, None),
+                Err(error) => (Poll::default(), Some(error)),
             };
-            self.pressure.note(look, at.saturating_sub(before), was_full);
+            self.pressure.note(poll, at.saturating_sub(before), was_full);
             before = at;
             let more = copied.bytes() - bytes;
             bytes += more;
@@ -179,7 +179,7 @@ impl Worker {
                 copied.prepare(self.tail.rings().count(), || self.spares.try_recv().ok());
             }
             was_full = self.wait_for_output();
-            if let Some(pause) = self.pace.after(look.fill).filter(|_| !was_full) {
+            if let Some(pause) = self.pace.after(poll.fill).filter(|_| !was_full) {
                 std::thread::park_timeout(pause);
             }
         }
@@ -198,23 +198,23 @@ impl Worker {
 }
 
 impl Pressure {
-    fn note(&mut self, look: Look, since: Duration, was_full: bool) {
-        if look.lost > 0 && was_full {
-            self.lost_to_output += look.lost;
-        } else if look.lost > 0 {
+    fn note(&mut self, poll: Poll, since: Duration, was_full: bool) {
+        if poll.lost > 0 && was_full {
+            self.lost_to_output += poll.lost;
+        } else if poll.lost > 0 {
             self.longest = self.longest.max(since);
         }
     }
 }
 
-/// How long to wait between two looks.
+/// The poll interval.
 struct Pace {
     pause: Duration,
     longest: Duration,
 }
 
 impl Pace {
-    /// No shorter: looking costs about a hundredth of that.
+    /// The lower bound: a poll costs about a hundredth of that.
     const SHORTEST: Duration = Duration::from_micros(100);
     const LONGEST: Duration = Duration::from_millis(100);
     /// The time in which no lcore writes two slots: a ring that was idle may get records at full rate at once.
@@ -227,7 +227,7 @@ impl Pace {
         Self { pause: Self::SHORTEST, longest }
     }
 
-    /// How long to wait after a look that found such a share of a ring written; not at all where it is high.
+    /// The time to wait after a poll that found this share of a ring written; zero if the share is high.
     fn after(&mut self, fill: f64) -> Option<Duration> {
         if fill > 1.0 / 4.0 {
             self.pause = (self.pause / 2).max(Self::SHORTEST);

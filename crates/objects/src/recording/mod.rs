@@ -1,5 +1,5 @@
-//! The text of a recording: a line a hit, `probe: name=0x<hex>, name='<string>'`, as bpftrace and `dptrace record`
-//! write it. Lines of any other shape belong to somebody else and are skipped.
+//! The text of a recording: one line for each hit, `probe: name=0x<hex>, name='<string>'`, as bpftrace and `dptrace record`
+//! write it. Lines of any other form are not ours and are skipped.
 
 mod text;
 
@@ -145,7 +145,7 @@ fn end_of_string(string: &str) -> Option<usize> {
     })
 }
 
-/// Whether an argument's name and its equal sign come first. Looks no further than that: a line may have many quotes.
+/// Whether the text begins with an argument's name and an equal sign. It reads no further: a line may have many quotes.
 fn begins_with_name(text: &str) -> bool {
     let end = text.bytes().position(|b| !is_name_byte(b)).unwrap_or(text.len());
     end > 0 && text[end..].starts_with('=')

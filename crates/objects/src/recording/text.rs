@@ -1,8 +1,8 @@
-//! How an event is written: the inverse of the parser.
+//! Writes an event: the inverse of the parser.
 //!
-//! The form has no escapes, since bpftrace writes none, and a backslash is only a backslash. So what would break it can't
-//! be read back as it was: a newline or another control character is written as `\xNN`, as every listing of dptrace shows
-//! it, and so is a quote that would be taken for the string's end. All other strings are read back as they were.
+//! The format has no escapes, because bpftrace writes none, and a backslash is only a backslash. So some characters cannot be
+//! read back unchanged: a newline or another control character is written as `\xNN`, as in every listing of dptrace, and so is
+//! a quote that would end the string. All other strings are read back unchanged.
 
 use std::fmt::{self, Write};
 

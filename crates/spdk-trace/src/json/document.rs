@@ -1,4 +1,4 @@
-//! The document: finding it in what surrounds it, its tables, and the walk through its entries.
+//! The document: finding it in the surrounding text, reading its tables, and iterating over its entries.
 
 use std::ops::ControlFlow;
 
@@ -135,7 +135,7 @@ impl JsonTrace {
                         return Ok(());
                     }
                     if let Err(cut) = lexer.skip() {
-                        // Whoever walks through the entries comes to the cut and tells it.
+                        // The iteration over the entries reaches the cut and reports it.
                         return if is_end { Ok(()) } else { Err(cut) };
                     }
                 }

@@ -1,4 +1,4 @@
-//! One entry of the document, read in place.
+//! One entry of the document, parsed in place.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! JSON tokens in place. Lenient where writers differ, strict where a mistake would be taken for data.
+//! JSON tokens, parsed in place. Lenient where writers differ, strict where an error would be mistaken for data.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! The JSON form of a trace, as `spdk_trace -j` and `dptrace trace --format json` write it.
 //!
-//! The document is walked once, entry by entry, in place: nothing is built of it, and only a window of it is held, so that a
-//! document of gigabytes takes a few MiB; all whole entries of one that is cut off are read. Source of its shape:
+//! The document is read once, entry by entry, in place: no tree is built, and only a window of the text is in memory, so a
+//! document of gigabytes needs a few MiB. All complete entries of a truncated document are read. Source of the format:
 //! `app/trace/trace.cpp`, `print_event_json`.
 
 mod document;

@@ -1,4 +1,4 @@
-//! The walk through a document's entries, a window of it at a time.
+//! Iterates over a document's entries, with a window of the text in memory.
 
 use std::ops::ControlFlow;
 
