@@ -90,7 +90,7 @@ impl Printer {
     /// `print(@map[key])`.
     pub fn cell(self, cell: &Cell) -> String {
         match self.form {
-            Form::Text => cell_text(cell) + "\n",
+            Form::Text => cell.to_string() + "\n",
             Form::Json => message("value", |out| json::push_cell(out, cell)),
         }
     }
@@ -209,14 +209,6 @@ fn at(place: &Place) -> String {
     out + &format!(", \"line\": {}, \"col\": {}}}\n", place.start.0, place.start.1)
 }
 
-fn cell_text(cell: &Cell) -> String {
-    match cell {
-        Cell::Value(value) => text::value(value),
-        Cell::Histogram(histogram) => text::histogram(histogram),
-        Cell::Series(series) => text::series(series),
-    }
-}
-
 fn map_text(table: &Table) -> String {
     let mut out = String::new();
     for (key, cell) in &table.rows {
@@ -228,7 +220,7 @@ fn map_text(table: &Table) -> String {
         }
         // What takes several lines begins on its own.
         out.push_str(if matches!(cell, Cell::Value(_)) { ": " } else { ":\n" });
-        out.push_str(&cell_text(cell));
+        out.push_str(&cell.to_string());
         out.push('\n');
     }
     out

@@ -52,6 +52,13 @@ impl Value {
     }
 }
 
+impl std::fmt::Display for Value {
+    /// As a script prints it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::text::value(self))
+    }
+}
+
 impl Ord for Value {
     /// Numbers by size, strings by bytes, the rest part by part: the order in which maps are shown.
     fn cmp(&self, other: &Self) -> Ordering {

@@ -112,6 +112,21 @@ pub(crate) fn capitalized(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
+/// An error of the engine's, in this program's words.
+pub(crate) fn engine_error(error: bt_engine::Error) -> anyhow::Error {
+    match error {
+        bt_engine::Error::Host(error) => error.into(),
+        bt_engine::Error::Session(error) => error.into(),
+        bt_engine::Error::NeedsProcess => {
+            usage("the script is about a process (__PID__): say which with -p PID, or -c COMMAND")
+        }
+        bt_engine::Error::NothingToAttach => {
+            anyhow::anyhow!("there is nothing to attach; bench: and test: probes need --mode")
+        }
+        other => other.into(),
+    }
+}
+
 /// Tells an error on standard error.
 pub(crate) fn tell_error(error: &anyhow::Error) {
     tell("error", AnsiColor::Red, &format!("{error:#}"));

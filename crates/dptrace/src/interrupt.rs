@@ -46,8 +46,7 @@ static WRITING: AtomicBool = AtomicBool::new(false);
 /// Whether to stop.
 #[derive(Clone, Copy)]
 pub(crate) struct Interrupt {
-    /// Tests have some that never come.
-    is_real: bool,
+    requested: &'static AtomicBool,
 }
 
 impl Interrupt {
@@ -65,18 +64,12 @@ impl Interrupt {
                 .and_then(|_| signal_hook::low_level::pipe::register(signal, notify.try_clone()?))
                 .context("catching signals")?;
         }
-        Ok(Self { is_real: true })
-    }
-
-    /// One that never comes.
-    #[cfg(test)]
-    pub(crate) fn never() -> Self {
-        Self { is_real: false }
+        Ok(Self { requested: &REQUESTED })
     }
 
     /// Whether one came. Who has this answer is to end.
     pub(crate) fn is_wished(self) -> bool {
-        let is_wished = self.is_real && REQUESTED.load(Ordering::Acquire);
+        let is_wished = self.requested.load(Ordering::Acquire);
         if is_wished {
             SEEN.store(true, Ordering::Release);
             step();

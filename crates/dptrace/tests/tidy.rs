@@ -27,11 +27,10 @@ const OPENING: [&str; 12] = [
 
 /// The files that open some, and what. None of that is reached through a process but in `foreign`.
 const OPENERS: &[(&str, &str)] = &[
+    ("bt-engine/src/lookups.rs", "/etc/passwd of our own root"),
     ("dptrace/src/demo.rs", "the trace of the target that it started itself"),
     ("dptrace/src/input.rs", "traces of applications in /dev/shm, as regular files"),
     ("dptrace/src/run/events.rs", "what a script names: cat()"),
-    ("dptrace/src/run/lookups.rs", "/etc/passwd of our own root"),
-    ("dptrace/src/user_file.rs", "what the user names: traces, recordings, specs, scripts"),
     ("host/src/capabilities.rs", "/proc/self"),
     ("host/src/cgroups.rs", "/proc/self, /proc/PID/cgroup, cgroupfs"),
     ("host/src/cpus.rs", "/sys/devices"),
@@ -44,6 +43,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("host/src/proc.rs", "/proc/PID: what the kernel says of it"),
     ("host/src/system.rs", "/proc/sys, /sys/kernel, /proc/self"),
     ("host/src/tracefs.rs", "tracefs"),
+    ("host/src/user_file.rs", "what the user names: traces, recordings, specs, scripts"),
     ("host/src/vdso.rs", "/proc/self"),
     ("sys/src/cpus.rs", "/sys/devices: how many values a per-CPU map has"),
 ];

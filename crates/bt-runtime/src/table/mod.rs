@@ -64,6 +64,17 @@ struct Row<'a> {
     rank: i128,
 }
 
+impl std::fmt::Display for Cell {
+    /// As a script prints it: a value in its line, histograms and series in lines of their own.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Value(value) => value.fmt(f),
+            Self::Histogram(histogram) => f.write_str(&crate::text::histogram(histogram)),
+            Self::Series(series) => f.write_str(&crate::text::series(series)),
+        }
+    }
+}
+
 impl Table {
     /// Makes a table of a map's elements.
     pub fn of(map: &ScriptMap, elements: &Elements, wish: Wish, decoder: &Decoder<'_>) -> Self {

@@ -6,7 +6,6 @@ mod ticks;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -145,13 +144,7 @@ impl<'a> Subject<'a> {
 
 /// The file that a command's name means, as execvp(3) finds it.
 pub(crate) fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
-    if name.as_encoded_bytes().contains(&b'/') {
-        return Ok(name.into());
-    }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(name));
-    let found =
-        paths.find(|path| path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0));
+    let found = host::find_program(name);
     found.with_context(|| format!("no program {} in PATH", printable(name)))
 }
 

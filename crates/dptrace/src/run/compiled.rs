@@ -1,65 +1,162 @@
-//! From a script's text to programs.
+//! From a script's text to programs: what it is compiled with, and what is said of it.
+
+use std::sync::Arc;
 
 use bt_abi::{Attach, ScriptProbe};
-use bt_compiler::{Compiled, Script};
-use bt_lang::Diagnostic;
-use bt_lang::ast::Program;
+use bt_engine::{Builder, Diagnostic, Diagnostics, Error, Notice, Observer, ParsedScript, Script, Target};
 
 use super::bundled::Bundled;
-use super::facts::Facts;
 use super::options::RunArgs;
 use super::source::ScriptText;
-use crate::failure::{note, unsupported, usage};
+use crate::failure::{engine_error, note, speaks_as_bpftrace, unsupported, usage};
+use crate::interrupt;
 
-/// The syntax tree; all mistakes are told.
-pub(super) fn parse(text: &ScriptText, args: &RunArgs) -> anyhow::Result<Program> {
-    let options = bt_lang::Options { params: Some(&text.params) };
-    let parsed = bt_lang::parse_with(&text.text, options);
-    tell(text, &parsed.diagnostics, args)?;
-    Ok(parsed.program)
+/// More processes there can't be: `PID_MAX_LIMIT` of `linux/threads.h`.
+const MOST_PIDS: u32 = 4 << 20;
+/// How the names of variables begin that are settings.
+const SETTING: &str = "BPFTRACE_";
+
+/// Reports what the engine does.
+struct Reports {
+    verbose: bool,
 }
 
-/// The programs; all mistakes are told.
-pub(super) fn compile(text: &ScriptText, program: &Program, facts: &Facts, args: &RunArgs) -> anyhow::Result<Script> {
-    let compiled = bt_compiler::compile(program, facts);
+impl Observer for Reports {
+    fn notice(&self, notice: &Notice) {
+        if self.verbose || !matches!(notice, Notice::Attached { .. }) {
+            note(&notice.to_string());
+        }
+    }
+
+    fn step(&self) {
+        interrupt::step();
+    }
+}
+
+/// What a script is compiled with, but for its target.
+pub(super) fn builder(text: &str, params: &[String], args: &RunArgs) -> Builder {
+    let mut builder = Script::builder(text)
+        .params(params)
+        .allow_unsafe(args.r#unsafe)
+        .report_reads(args.helper_errors > 0)
+        .follow_forks(args.follow_forks)
+        // bpftrace's -c limits user probes only.
+        .command_limits_user_probes(speaks_as_bpftrace())
+        .ordered(!args.no_order)
+        .observer(Arc::new(Reports { verbose: args.verbose > 0 }));
+    for folder in &args.debug_dirs {
+        builder = builder.debug_folder(folder);
+    }
+    if let Some(file) = &args.traceable_functions {
+        builder = builder.traceable_functions(file);
+    }
+    let ours =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    for (name, value) in ours {
+        if let Some(name) = name.strip_prefix(SETTING) {
+            builder = builder.setting(name.to_ascii_lowercase(), value);
+        }
+    }
+    builder
+}
+
+/// Whose events count: of the process of `-p`, of the command of `-c`, or everybody's.
+pub(super) fn target(args: &RunArgs) -> anyhow::Result<Target> {
+    match (&args.pid, &args.command) {
+        (Some(pid), _) => process(pid),
+        (_, Some(command)) => {
+            // Its words are separated by blanks; there is no shell.
+            let mut words = command.split(' ').filter(|word| !word.is_empty());
+            let program = words.next().ok_or_else(|| usage("-c: the command is empty"))?;
+            Ok(Target::Command { program: program.into(), arguments: words.map(Into::into).collect() })
+        }
+        (None, None) => Ok(Target::All),
+    }
+}
+
+fn process(pid: &str) -> anyhow::Result<Target> {
+    let digits = pid.bytes().take_while(u8::is_ascii_digit).count();
+    let what = if digits == 0 { "invalid integer" } else { "invalid trailing bytes" };
+    if digits < pid.len() || digits == 0 {
+        return Err(usage(format!("failed to parse pid: {what}: {pid}")));
+    }
+    let number = pid.parse().ok().filter(|number| *number <= MOST_PIDS);
+    number.map(Target::Pid).ok_or_else(|| usage(format!("pid out of range: {pid}")))
+}
+
+/// The parsed script; all mistakes are reported.
+pub(super) fn parse(text: &ScriptText, args: &RunArgs) -> anyhow::Result<ParsedScript> {
+    match builder(&text.text, &text.params, args).parse() {
+        Ok(parsed) => {
+            warn(text, parsed.warnings(), args);
+            Ok(parsed)
+        }
+        Err(Error::Script(mistakes)) => Err(refused(text, mistakes.as_slice(), args)),
+        Err(error) => Err(engine_error(error)),
+    }
+}
+
+/// The programs of the probes that are wanted; all mistakes are reported.
+pub(super) fn compile(text: &ScriptText, parsed: ParsedScript, args: &RunArgs) -> anyhow::Result<Script> {
+    let mut script = match parsed.target(target(args)?).compile() {
+        Ok(script) => script,
+        Err(Error::Script(mistakes)) => return Err(not_compiled(text, &mistakes, args)),
+        Err(error) => return Err(engine_error(error)),
+    };
     match text.bundled {
-        Some(script) => tell_of_bundled(script, text, &compiled, args)?,
-        None => tell(text, &compiled.diagnostics, args)?,
+        Some(bundled) => warn_of_bundled(bundled, text, &script, args)?,
+        None => warn(text, script.warnings(), args),
     }
-    compiled.script.ok_or_else(|| anyhow::anyhow!("{} was not compiled, for no reason that was told", text.name))
+    if let Some(filter) = &args.probe_filter {
+        let regex = regex_lite::Regex::new(filter).map_err(|error| usage(format!("--probe-filter: {error}")))?;
+        script.retain_probes(move |name| regex.is_match(name));
+    }
+    Ok(script)
 }
 
-/// What must be said of a bundled script. It has no mistakes: what it asks for is not here. The first thing that is missing
-/// is told, and what the script needs, without its text and what follows from the first.
-fn tell_of_bundled(bundled: Bundled, text: &ScriptText, compiled: &Compiled, args: &RunArgs) -> anyhow::Result<()> {
-    let (name, needs) = (bundled.name, bundled.needs());
-    let fails = |why: &str| Err(unsupported(format!("{name} can't run here: {why}. It needs {needs}")));
-    if let Some(first) = compiled.diagnostics.iter().find(|it| it.is_error()) {
-        return fails(&first.message);
+/// A bundled script has no mistakes: what it asks for is not here. The first thing that is missing is reported, and what the
+/// script needs, without its text and what follows from the first.
+fn not_compiled(text: &ScriptText, mistakes: &Diagnostics, args: &RunArgs) -> anyhow::Error {
+    if let Some(bundled) = text.bundled {
+        let first = mistakes.as_slice().iter().find(|it| it.is_error());
+        return missing_here(bundled, first.map_or("", |first| &first.message));
     }
-    // Warnings are of probes that are not there: versions differ in them.
-    let missing = compiled.diagnostics.len();
+    let error = refused(text, mistakes.as_slice(), args);
+    // What the script asks for may be there: this user may not see it.
+    mistakes.tracepoints_refused().map_or(error, unsupported)
+}
+
+fn missing_here(bundled: Bundled, why: &str) -> anyhow::Error {
+    unsupported(format!("{} can't run here: {why}. It needs {}", bundled.name, bundled.needs()))
+}
+
+/// What must be said of a bundled script. Warnings are of probes that are not there: versions differ in them.
+fn warn_of_bundled(bundled: Bundled, text: &ScriptText, script: &Script, args: &RunArgs) -> anyhow::Result<()> {
+    let missing = script.warnings().len();
     let is_there = |probe: &ScriptProbe| !matches!(probe.attach, Attach::Begin | Attach::End | Attach::Interval { .. });
-    if missing > 0 && !compiled.script.as_ref().is_some_and(|script| script.probes.iter().any(is_there)) {
-        return fails("none of its probes is there");
+    if missing > 0 && !script.compiled().probes.iter().any(is_there) {
+        return Err(missing_here(bundled, "none of its probes is there"));
     }
     if args.verbose > 0 {
-        return tell(text, &compiled.diagnostics, args);
-    }
-    if missing > 0 && !args.no_warnings {
+        warn(text, script.warnings(), args);
+    } else if missing > 0 && !args.no_warnings {
         let (are, them) = if missing == 1 { ("probe of it is", "it") } else { ("probes of it are", "them") };
-        note(&format!("{name}: {missing} {are} not there, which other versions have (-v names {them})"));
+        note(&format!("{}: {missing} {are} not there, which other versions have (-v names {them})", bundled.name));
     }
     Ok(())
 }
 
-/// Tells diagnostics, and fails if there is an error among them.
-fn tell(text: &ScriptText, diagnostics: &[Diagnostic], args: &RunArgs) -> anyhow::Result<()> {
+/// Prints diagnostics: errors, and warnings if they are wanted.
+fn warn(text: &ScriptText, diagnostics: &[Diagnostic], args: &RunArgs) {
     let shown = diagnostics.iter().filter(|it| it.is_error() || !args.no_warnings);
-    shown.for_each(|diagnostic| text.tell(diagnostic));
+    shown.for_each(|diagnostic| text.print(diagnostic));
+}
+
+/// Prints diagnostics with errors among them; the error for the whole.
+fn refused(text: &ScriptText, diagnostics: &[Diagnostic], args: &RunArgs) -> anyhow::Error {
+    warn(text, diagnostics, args);
     match diagnostics.iter().filter(|it| it.is_error()).count() {
-        0 => Ok(()),
-        1 => Err(usage(format!("{} has a mistake", text.name))),
-        count => Err(usage(format!("{} has {count} mistakes", text.name))),
+        1 => usage(format!("{} has a mistake", text.name)),
+        count => usage(format!("{} has {count} mistakes", text.name)),
     }
 }

@@ -2,15 +2,14 @@
 
 mod types;
 
-use bt_compiler::TargetFacts as _;
+use bt_engine::{Facts, TargetFacts as _};
 use probes::Aim;
 use typeinfo::NameKind;
 
-use super::facts::Facts;
 use super::options::RunArgs;
 use super::source::ScriptText;
-use super::{Lines, compiled, subject};
-use crate::failure::{note, unsupported};
+use super::{Lines, compiled};
+use crate::failure::{engine_error, note, unsupported};
 use crate::output::Output;
 use types::Types;
 
@@ -49,10 +48,8 @@ const UNITS: [&str; 4] = ["hz", "ms", "s", "us"];
 /// Lists.
 pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
     let mut lines = Lines::default();
-    let (subject, held) = subject(args)?;
-    // A command that is only listed is not run.
-    drop(held);
-    let facts = Facts::new(subject, Vec::new(), args);
+    let builder = compiled::builder("", &[], args).target(compiled::target(args)?);
+    let facts = builder.facts().map_err(engine_error)?;
     let types = Types::new(&facts);
     for pattern in wanted(args)? {
         list_pattern(&pattern, args, &facts, &types, &mut lines)?;
@@ -60,7 +57,7 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
     let mut output = Output::open(args.output.as_deref())?;
     output.buffer.extend(lines.0.as_bytes());
     output.flush()?;
-    let refused = facts.kernel.tracepoints_refused();
+    let refused = facts.tracepoints_refused();
     refused.map_or(Ok(()), |why| Err(unsupported(format!("tracepoints are not listed: {why}"))))
 }
 
@@ -70,8 +67,8 @@ fn wanted(args: &RunArgs) -> anyhow::Result<Vec<String>> {
     let is_file = word.is_some_and(|word| std::path::Path::new(word).is_file());
     if !args.programs.is_empty() || is_file {
         let text = ScriptText::of(args)?;
-        let program = compiled::parse(&text, args)?;
-        let points = program.items.iter().filter_map(|item| match &item.kind {
+        let parsed = compiled::parse(&text, args)?;
+        let points = parsed.syntax_tree().items.iter().filter_map(|item| match &item.kind {
             bt_lang::ast::ItemKind::Probe(probe) => Some(probe),
             _ => None,
         });
@@ -120,7 +117,7 @@ fn list_pattern(
     if let Some((name, kind)) = records.iter().find_map(|(word, kind)| Some((pattern.strip_prefix(word)?, *kind))) {
         let found = types.definitions(kind, name.trim());
         if found.is_empty() {
-            let of_process = if facts.files.names().is_empty() { "" } else { ", nor the process's debug information" };
+            let of_process = if facts.file_names().is_empty() { "" } else { ", nor the process's debug information" };
             anyhow::bail!("the kernel's types have no {pattern}{of_process} (--debuginfo DIR says where else to look)");
         }
         for (place, definition) in found {

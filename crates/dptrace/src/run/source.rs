@@ -60,8 +60,8 @@ impl ScriptText {
         bt_lang::Span { start: span.start.saturating_sub(before), end: span.end.saturating_sub(before) }
     }
 
-    /// Tells a diagnostic on standard error.
-    pub(super) fn tell(&self, diagnostic: &Diagnostic) {
+    /// Prints a diagnostic on standard error.
+    pub(super) fn print(&self, diagnostic: &Diagnostic) {
         use std::io::{IsTerminal as _, Write as _};
         if speaks_as_bpftrace() {
             let _ = write!(std::io::stderr(), "{}", self.as_bpftrace(diagnostic));
@@ -71,7 +71,7 @@ impl ScriptText {
         given.span = self.in_given(given.span);
         given.labels.iter_mut().for_each(|(span, _)| *span = self.in_given(*span));
         let shown = render(&given, &Source::new(&self.name, self.given()), std::io::stderr().is_terminal());
-        // Where standard error is gone, there is nobody to tell.
+        // Where standard error is gone, nobody reads it.
         let _ = write!(anstream::stderr(), "{shown}");
     }
 

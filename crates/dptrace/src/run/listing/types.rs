@@ -4,10 +4,8 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use bt_compiler::TargetFacts as _;
+use bt_engine::{Facts, TargetFacts as _};
 use typeinfo::{Arch, Btf, Dwarf, DwarfSections, NameKind, Param, SourceId, TypeRef, TypeStore};
-
-use crate::run::facts::Facts;
 
 /// The types of the kernel and of files, read when they are first asked for.
 pub(super) struct Types<'a> {
@@ -53,7 +51,7 @@ impl<'a> Types<'a> {
     pub(super) fn definitions(&self, kind: NameKind, name: &str) -> Vec<(String, String)> {
         let of_kernel = self.kernel().and_then(|known| known.definition(kind, name));
         let of_kernel = of_kernel.map(|definition| ("vmlinux".to_owned(), definition));
-        let of_process = self.facts.files.names().into_iter().find_map(|file| {
+        let of_process = self.facts.file_names().into_iter().find_map(|file| {
             let definition = self.file(&file)?.definition(kind, name)?;
             Some((file, definition))
         });

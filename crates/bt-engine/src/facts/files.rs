@@ -18,9 +18,7 @@ use typeinfo::{Arch, Dwarf, DwarfSections, NameKind, SourceLine, TypeStore};
 
 use super::subject::Subject;
 use super::{missing, pattern};
-use crate::failure::note;
-use crate::record::find_program;
-use crate::target::printable;
+use crate::observe::{Notice, SharedObserver, printable};
 
 /// What a script calls the process's own program.
 const OWN: &str = "__EXE__";
@@ -30,11 +28,12 @@ const MAX_DEBUG: usize = 32;
 const MAX_FILES: usize = 4096;
 
 /// The files.
-pub(in crate::run) struct UserFiles {
+pub(crate) struct UserFiles {
     subject: Subject,
     whole: RefCell<HashMap<PathBuf, Rc<ElfFile>>>,
     /// Where debug information is looked for as well.
     debug_folders: DebugFolders,
+    observer: SharedObserver,
     debug: [OnceCell<(String, Option<DebugFile>)>; MAX_DEBUG],
     /// The USDT probes of files, and where each file was opened.
     usdt: RefCell<HashMap<PathBuf, Rc<(UsdtProbes, PathBuf)>>>,
@@ -48,13 +47,13 @@ struct DebugFile {
 }
 
 impl DebugFile {
-    /// Where a section can't be inflated, that is said, and the file has no debug information that is of use.
-    fn of(file: ElfFile) -> Option<Self> {
+    /// Where a section can't be inflated, that is reported, and the file has no debug information that is of use.
+    fn new(file: ElfFile, observer: &SharedObserver) -> Option<Self> {
         let plain = match typeinfo::inflated(file.image().ok()?.data()) {
             Ok(Cow::Borrowed(_)) => None,
             Ok(Cow::Owned(plain)) => Some(plain),
-            Err(error) => {
-                note(&format!("{}: debug information is left out: {error}", printable(file.path())));
+            Err(source) => {
+                observer.notice(&Notice::NoDebugInformation { file: printable(file.path()), source });
                 None
             }
         };
@@ -81,26 +80,27 @@ struct Targets {
 }
 
 impl UserFiles {
-    pub(super) fn new(subject: Subject, debug_folders: Vec<PathBuf>) -> Self {
+    pub(super) fn new(subject: Subject, debug_folders: Vec<PathBuf>, observer: SharedObserver) -> Self {
         Self {
             subject,
             whole: RefCell::default(),
             debug_folders: DebugFolders(debug_folders),
+            observer,
             debug: [const { OnceCell::new() }; MAX_DEBUG],
             usdt: RefCell::default(),
         }
     }
 
-    pub(in crate::run) fn debug_folders(&self) -> &DebugFolders {
+    pub(crate) fn debug_folders(&self) -> &DebugFolders {
         &self.debug_folders
     }
 
     /// The files of the process, as they are shown.
-    pub(in crate::run) fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.of_subject().into_iter().map(|found| found.shown).collect()
     }
 
-    pub(in crate::run) fn subject(&self) -> &Subject {
+    pub(crate) fn subject(&self) -> &Subject {
         &self.subject
     }
 
@@ -184,7 +184,7 @@ impl UserFiles {
             let file = self.load(found)?;
             let of_file = self.with_functions(&file, |functions, code| {
                 if functions.is_stripped() {
-                    stripped.get_or_insert_with(|| crate::target::stripped(&found.shown));
+                    stripped.get_or_insert_with(|| stripped_hint(&found.shown));
                 }
                 let place = |name: &str, function: &probes::symbols::Function<'_>| FunctionPlace {
                     path: file.opened().to_owned(),
@@ -332,8 +332,9 @@ impl UserFiles {
 
     /// The file that has a file's debug information: itself, or the one that it was moved to.
     pub(super) fn debug(&self, path: &str) -> Option<&[u8]> {
+        let open = |path: &str| self.debug_file(path).and_then(|file| DebugFile::new(file, &self.observer));
         for slot in &self.debug {
-            let (known, file) = slot.get_or_init(|| (path.to_owned(), self.debug_file(path).and_then(DebugFile::of)));
+            let (known, file) = slot.get_or_init(|| (path.to_owned(), open(path)));
             if known == path {
                 return file.as_ref().and_then(DebugFile::bytes);
             }
@@ -342,7 +343,7 @@ impl UserFiles {
     }
 
     /// The names and values of an enumeration, if the program's debug information has it.
-    pub(in crate::run) fn enumeration(&self, name: &str) -> Option<Vec<(String, i64)>> {
+    pub(crate) fn enumeration(&self, name: &str) -> Option<Vec<(String, i64)>> {
         let program = self.of_subject().into_iter().next()?;
         let bytes = self.debug(program.place.path().to_str()?)?;
         let mut types = TypeStore::new(Arch::HOST);
@@ -411,7 +412,7 @@ fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
     if !of_process.is_empty() {
         return Ok(of_process);
     }
-    if let Ok(program) = find_program(text.as_ref()) {
+    if let Some(program) = host::find_program(text.as_ref()) {
         return Ok(vec![found(&program)]);
     }
     // The linker's cache has one for each machine that it knows: the first is this one's.
@@ -422,6 +423,11 @@ fn by_name(text: &str, own: &[Found]) -> Result<Vec<Found>, NotFound> {
         absent: false,
         hints: vec!["a path has a / in it: ./NAME".into()],
     })
+}
+
+/// A hint for who looks for a function in a file that has no names of its own functions.
+fn stripped_hint(file: &str) -> String {
+    format!("{file} is stripped, and no debug file of it is here: only the functions that it exports have names")
 }
 
 fn place_text(target: Option<&str>, targets: &Targets) -> String {

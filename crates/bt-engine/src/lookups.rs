@@ -4,6 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bt_abi::{Clock, Config};
@@ -11,10 +12,10 @@ use bt_runtime::{Lookups, SourcePlace, Symbol};
 use jiff::tz::TimeZone;
 use symbolize::{DebugFolders, KernelSymbols, SymbolOptions, UserSymbols};
 
-use crate::failure::warn_symbols;
+use crate::observe::{Notice, SharedObserver};
 
 /// The machine's answers, each looked up when it is first asked for.
-pub(super) struct Machine {
+pub(crate) struct Machine {
     kernel: Rc<OnceCell<KernelSymbols>>,
     user: UserSymbols,
     users: OnceCell<HashMap<u32, String>>,
@@ -23,6 +24,7 @@ pub(super) struct Machine {
     clocks: OnceCell<Clocks>,
     /// Whether times are a map's numbers, and count from 1970.
     own_times: bool,
+    observer: SharedObserver,
 }
 
 /// A cgroup's hierarchies by name, each with its path there.
@@ -36,12 +38,15 @@ struct Clocks {
 }
 
 impl Machine {
-    pub(super) fn new(
+    pub(crate) fn new(
         kernel: Rc<OnceCell<KernelSymbols>>,
         config: &Config,
         files: Vec<PathBuf>,
         folders: DebugFolders,
+        observer: SharedObserver,
     ) -> Self {
+        let reports = Arc::clone(&observer);
+        let warn: symbolize::Warn = Arc::new(move |warning| reports.notice(&Notice::Symbols(warning.clone())));
         let options = SymbolOptions {
             demangle: config.cpp_demangle,
             lines: config.show_debug_info.then_some(Duration::MAX),
@@ -50,19 +55,20 @@ impl Machine {
         };
         Self {
             kernel,
-            user: UserSymbols::new(options, warn_symbols()),
+            user: UserSymbols::new(options, warn),
             users: OnceCell::new(),
             cgroups: RefCell::default(),
             zone: OnceCell::new(),
             clocks: OnceCell::new(),
             own_times: config.series_clock.is_some(),
+            observer,
         }
     }
 }
 
 impl Machine {
-    /// Looks at a process while it is there: its symbols may be asked for when it is gone.
-    pub(super) fn remember(&self, pid: u32) {
+    /// Reads what a process has mapped: its symbols may be asked for when it is gone.
+    pub(crate) fn remember(&self, pid: u32) {
         self.user.remember(pid);
     }
 }
@@ -94,7 +100,7 @@ impl Lookups for Machine {
     }
 
     fn user(&self, pid: u32, address: u64) -> Vec<Symbol> {
-        crate::interrupt::step();
+        self.observer.step();
         self.user.at(pid, address).unwrap_or_default().into_iter().map(printable).collect()
     }
 
@@ -159,9 +165,10 @@ fn users() -> HashMap<u32, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::observe::Nobody;
 
     fn machine() -> Machine {
-        Machine::new(Rc::default(), &Config::default(), Vec::new(), DebugFolders::default())
+        Machine::new(Rc::default(), &Config::default(), Vec::new(), DebugFolders::default(), Arc::new(Nobody))
     }
 
     /// Where an address of ours is: `main` of a test is in the file that runs.
@@ -171,7 +178,7 @@ mod tests {
         let found = machine().user(std::process::id(), address + 1);
         assert!(found[0].name.ends_with("functions_of_this_process_are_found"), "{found:?}");
         assert_eq!(found[0].offset, 1);
-        assert!(found[0].module.as_ref().is_some_and(|module| module.contains("dptrace")));
+        assert!(found[0].module.as_ref().is_some_and(|module| module.contains("bt_engine")));
         assert_eq!(machine().user(std::process::id(), 1), Vec::new());
         assert_eq!(machine().user(u32::MAX, address), Vec::new());
     }
@@ -179,7 +186,7 @@ mod tests {
     #[test]
     fn source_lines_are_found_where_they_are_wanted() {
         let config = Config { show_debug_info: true, ..Config::default() };
-        let machine = Machine::new(Rc::default(), &config, Vec::new(), DebugFolders::default());
+        let machine = Machine::new(Rc::default(), &config, Vec::new(), DebugFolders::default(), Arc::new(Nobody));
         let address = source_lines_are_found_where_they_are_wanted as fn() as usize as u64;
         let found = machine.user(std::process::id(), address);
         let place = found.last().and_then(|symbol| symbol.place.as_ref()).unwrap();
@@ -195,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_told_in_the_local_time_zone() {
+    fn clocks_are_shown_in_the_local_time_zone() {
         let machine = machine();
         // A year that is the same in all time zones.
         let middle_of_2001 = 993_945_600_000_000_000;

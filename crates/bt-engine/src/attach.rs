@@ -4,32 +4,23 @@ use std::path::PathBuf;
 
 use bpf_program::module::ProgramKind;
 use bpf_session::{Scope, Session, SessionError, UprobePlace, Uprobes};
-use bt_abi::Script;
-use bt_abi::{Attach, MissingProbes, SampleRate, ScriptProbe, ThreadsOf};
+use bt_abi::{Attach, MissingProbes, SampleRate, Script, ScriptProbe, ThreadsOf};
 
 use host::Pid;
 use host::proc::{stand_in, task};
 use uapi::perf::CPU_CLOCK;
 
-use crate::failure::{note, usage};
+use crate::Error;
+use crate::observe::{Notice, Observer};
 
 /// How many probes there are of those that are run rather than attached.
-pub(super) fn run_by_hand(script: &Script) -> usize {
+pub(crate) fn run_by_hand(script: &Script) -> usize {
     let by_hand = |probe: &&ScriptProbe| matches!(probe.attach, Attach::Begin | Attach::End | Attach::Signal { .. });
     script.probes.iter().filter(by_hand).map(|probe| probe.count).sum()
 }
 
-/// Takes out the probes whose names the expression is not found in, but for those that are run rather than attached.
-pub(super) fn filter(script: &mut Script, expression: &str) -> anyhow::Result<()> {
-    let regex = regex_lite::Regex::new(expression).map_err(|error| usage(format!("--probe-filter: {error}")))?;
-    let stays =
-        |probe: &ScriptProbe| matches!(probe.attach, Attach::Begin | Attach::End) || regex.is_match(&probe.name);
-    script.probes.retain(stays);
-    Ok(())
-}
-
 /// The files that user probes are in.
-pub(super) fn files(script: &Script) -> Vec<PathBuf> {
+pub(crate) fn files(script: &Script) -> Vec<PathBuf> {
     let path = |probe: &ScriptProbe| match &probe.attach {
         Attach::Uprobe { path, .. } => Some(path.clone()),
         _ => None,
@@ -41,20 +32,20 @@ pub(super) fn files(script: &Script) -> Vec<PathBuf> {
 }
 
 /// Whether there is anything to attach or to wait for.
-pub(super) fn is_live(script: &Script) -> bool {
+pub(crate) fn is_live(script: &Script) -> bool {
     let live = |probe: &ScriptProbe| !matches!(probe.attach, Attach::Begin | Attach::End | Attach::Manual { .. });
     script.probes.iter().any(live)
 }
 
 /// Whether anything may still come once all is attached: iterators have then gone through what there is.
-pub(super) fn goes_on(script: &Script) -> bool {
+pub(crate) fn goes_on(script: &Script) -> bool {
     let is_through =
         |attach: &Attach| matches!(attach, Attach::Begin | Attach::End | Attach::Manual { .. } | Attach::Iterator);
     script.probes.iter().any(|probe| !is_through(&probe.attach))
 }
 
-/// Attaches all, and says how many probes that are.
-pub(super) fn all(script: &Script, session: &mut Session, verbose: bool) -> anyhow::Result<usize> {
+/// Attaches all, and gives the number of probes.
+pub(crate) fn all(script: &Script, session: &mut Session, observer: &dyn Observer) -> Result<usize, Error> {
     let mut count = 0;
     // Where several programs stand at one place, the kernel runs those of uprobes, kprobes and fentry in the reverse
     // order of their attachment, all others in it: so blocks run in the script's order.
@@ -72,17 +63,18 @@ pub(super) fn all(script: &Script, session: &mut Session, verbose: bool) -> anyh
     }
     for group in &groups {
         let Some(probe) = group.first() else { continue };
-        match several(session, group) {
+        let name = || probe.name.clone();
+        match attach_group(session, group) {
             Ok(()) => {
                 count += group.iter().map(|probe| attached(probe)).sum::<usize>();
-                for probe in group.iter().filter(|probe| verbose && attached(probe) > 0) {
-                    note(&format!("attached {}", probe.name));
+                for probe in group.iter().filter(|probe| attached(probe) > 0) {
+                    observer.notice(&Notice::Attached { probe: probe.name.clone() });
                 }
             }
             Err(error) if error.is_unsupported() => return Err(error.into()),
-            Err(error) => match script.config.missing_probes {
-                MissingProbes::Error => return Err(anyhow::Error::new(error).context(probe.name.clone())),
-                MissingProbes::Warn => note(&format!("{}: {:#}", probe.name, anyhow::Error::new(error))),
+            Err(source) => match script.config.missing_probes {
+                MissingProbes::Error => return Err(Error::Probe { probe: name(), source }),
+                MissingProbes::Warn => observer.notice(&Notice::NotAttached { probe: name(), source }),
                 MissingProbes::Ignore => {}
             },
         }
@@ -101,9 +93,9 @@ fn share_a_link(one: &ScriptProbe, other: &ScriptProbe) -> bool {
 }
 
 /// Attaches probes that share a link.
-fn several(session: &mut Session, group: &[&ScriptProbe]) -> Result<(), SessionError> {
+fn attach_group(session: &mut Session, group: &[&ScriptProbe]) -> Result<(), SessionError> {
     let Some(first) = group.first() else { return Ok(()) };
-    let Attach::Uprobe { path, pid, .. } = &first.attach else { return one(session, first) };
+    let Attach::Uprobe { path, pid, .. } = &first.attach else { return attach_one(session, first) };
     let mut places: Vec<UprobePlace> = Vec::new();
     for probe in group {
         if let Attach::Uprobe { places: own, .. } = &probe.attach {
@@ -130,11 +122,11 @@ fn runs_in_reverse(script: &Script, probe: &ScriptProbe) -> bool {
     matches!(kind, Some(Uprobe | UprobeReturn | Kprobe | Fentry | Fexit))
 }
 
-fn one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionError> {
+fn attach_one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionError> {
     let program = probe.program;
     match &probe.attach {
         Attach::Begin | Attach::End | Attach::Signal { .. } | Attach::Manual { .. } => Ok(()),
-        Attach::Uprobe { .. } => several(session, &[probe]),
+        Attach::Uprobe { .. } => attach_group(session, &[probe]),
         Attach::Kprobe { function, offset } => session.attach_kprobe(program, function, *offset),
         Attach::Tracepoint { id, name } => session.attach_tracepoint(program, name, *id),
         Attach::RawTracepoint { name } => session.attach_raw_tracepoint(program, name),

@@ -3,16 +3,16 @@
 use bt_lang::ast::visit::{VisitMut, walk_expr, walk_item};
 use bt_lang::ast::{Base, Expr, ExprKind, IntLit, IntSuffix, Program};
 
-use crate::failure::usage;
+use crate::Error;
 
 const WORD: &str = "__PID__";
 
 /// Puts the number in. Without one, a script that needs it can't run.
-pub(super) fn put_in(program: &mut Program, pid: Option<u32>) -> anyhow::Result<()> {
+pub(crate) fn put_in(program: &mut Program, pid: Option<u32>) -> Result<(), Error> {
     let mut visitor = Numbers { pid: u64::from(pid.unwrap_or(0)), used: false };
     program.items.iter_mut().for_each(|item| walk_item(&mut visitor, item));
     if visitor.used && pid.is_none() {
-        return Err(usage(format!("the script is about a process ({WORD}): say which with -p PID, or -c COMMAND")));
+        return Err(Error::NeedsProcess);
     }
     Ok(())
 }
@@ -44,7 +44,7 @@ mod tests {
         put_in(&mut program, Some(42)).unwrap();
         assert!(bt_lang::fmt::format(&program, script).contains("pid == 42"));
         let mut program = bt_lang::parse(script).program;
-        assert!(put_in(&mut program, None).unwrap_err().to_string().contains("-p PID"));
+        assert!(put_in(&mut program, None).unwrap_err().to_string().contains(WORD));
         put_in(&mut bt_lang::parse("begin { exit(); }").program, None).unwrap();
     }
 }

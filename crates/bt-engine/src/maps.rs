@@ -3,19 +3,26 @@
 use bpf_session::{Map, Session};
 use bt_abi::{KeyTable, ScriptMap};
 
+use crate::observe::Observer;
+
 /// A map's elements: each key, and its values of all CPUs (one, if it has no value for each CPU); the one that they share in
 /// the map of the keys is one more.
-pub(super) type Elements = Vec<(Vec<u8>, Vec<Vec<u8>>)>;
+pub(crate) type Elements = Vec<(Vec<u8>, Vec<Vec<u8>>)>;
 
 /// All elements of a map. What can't be read is not there.
-pub(super) fn elements(session: &Session, map: &ScriptMap) -> Elements {
+pub(crate) fn elements(session: &Session, map: &ScriptMap, observer: &dyn Observer) -> Elements {
     let kernel = KernelMaps::of(session, map);
     let keys = kernel.keys().unwrap_or_default();
-    keys.into_iter().filter_map(|key| Some((key.clone(), kernel.values(&key)?))).collect()
+    let values = |key: Vec<u8>| {
+        observer.step();
+        let values = kernel.values(&key)?;
+        Some((key, values))
+    };
+    keys.into_iter().filter_map(values).collect()
 }
 
 /// One element's values, by the bytes of its key as an event carries them.
-pub(super) fn element(session: &Session, map: &ScriptMap, key: &[u8]) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn element(session: &Session, map: &ScriptMap, key: &[u8]) -> Option<Vec<Vec<u8>>> {
     let kernel = KernelMaps::of(session, map);
     let mut padded = key.to_vec();
     padded.resize(kernel.values?.key_size(), 0);
@@ -44,7 +51,6 @@ impl<'a> KernelMaps<'a> {
     }
 
     fn values(&self, key: &[u8]) -> Option<Vec<Vec<u8>>> {
-        crate::interrupt::step();
         let map = self.values?;
         let mut values: Vec<Vec<u8>> = match (map.lookup(key).ok().flatten(), map.cpu_stride()) {
             (Some(value), Some(stride)) => value.chunks(stride).map(<[u8]>::to_vec).collect(),
@@ -60,7 +66,7 @@ impl<'a> KernelMaps<'a> {
 }
 
 /// Takes all keys out. Of an array, which has all keys at all times, values become 0.
-pub(super) fn clear(session: &Session, map: &ScriptMap) {
+pub(crate) fn clear(session: &Session, map: &ScriptMap) {
     each_key(session, map, |known, key| {
         if known.delete(key).is_err() {
             zero_one(known, key);
@@ -69,7 +75,7 @@ pub(super) fn clear(session: &Session, map: &ScriptMap) {
 }
 
 /// Sets all values to 0.
-pub(super) fn zero(session: &Session, map: &ScriptMap) {
+pub(crate) fn zero(session: &Session, map: &ScriptMap) {
     each_key(session, map, zero_one);
 }
 

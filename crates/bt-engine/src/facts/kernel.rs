@@ -13,15 +13,16 @@ use probes::pattern::NamePattern;
 use probes::tracefs::TracepointFormat;
 
 use super::{missing, pattern};
-use crate::target::printable;
-use crate::user_file;
+use crate::observe::printable;
 
+/// The most that is read of a list of the kernel's functions, in bytes.
+const FUNCTIONS: u64 = 64 << 20;
 /// What a raw tracepoint's type is called in BTF (`include/trace/bpf_probe.h`).
 const RAW_PREFIX: &[u8] = b"btf_trace_";
 
 /// The kernel's facts.
 #[derive(Default)]
-pub(in crate::run) struct Kernel {
+pub(crate) struct Kernel {
     symbols: Rc<OnceCell<KernelSymbols>>,
     btf: OnceCell<Option<Vec<u8>>>,
     tracefs: OnceCell<Result<Tracefs, String>>,
@@ -61,7 +62,7 @@ impl Kernel {
     }
 
     /// Tracepoints whose names fit.
-    pub(in crate::run) fn tracepoints(&self, category: &str, name: &str) -> Result<Vec<(String, String)>, NotFound> {
+    pub(crate) fn tracepoints(&self, category: &str, name: &str) -> Result<Vec<(String, String)>, NotFound> {
         let (categories, names) = (pattern(category)?, pattern(name)?);
         if categories.is_plain() && names.is_plain() {
             self.tracepoint(category, name)?;
@@ -87,12 +88,12 @@ impl Kernel {
     }
 
     /// Why no tracepoint could be looked for, if so.
-    pub(in crate::run) fn tracepoints_refused(&self) -> Option<String> {
+    pub(crate) fn tracepoints_refused(&self) -> Option<String> {
         self.refused.borrow().clone()
     }
 
     /// A tracepoint's record.
-    pub(in crate::run) fn tracepoint(&self, category: &str, name: &str) -> Result<Arc<TracepointFormat>, NotFound> {
+    pub(crate) fn tracepoint(&self, category: &str, name: &str) -> Result<Arc<TracepointFormat>, NotFound> {
         let key = TracepointName { category: category.to_owned(), name: name.to_owned() };
         if let Some(known) = self.formats.borrow().get(&key) {
             return Ok(Arc::clone(known));
@@ -110,7 +111,7 @@ impl Kernel {
 
     /// Raw tracepoints whose names fit: those of BTF, or else the names of tracepoints, which are mostly the same.
     /// Those of modules are not looked for: the kernel's BTF has its own only.
-    pub(in crate::run) fn raw_tracepoints(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
+    pub(crate) fn raw_tracepoints(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
         let names = pattern(name)?;
         if let Some(module) = module
             && !pattern(module)?.matches("vmlinux")
@@ -141,7 +142,7 @@ impl Kernel {
     fn traceable(&self, is_pattern: bool) -> Result<Option<HashSet<String>>, NotFound> {
         let text = match &self.traceable_functions {
             Some(path) => {
-                let bytes = user_file::read(path, user_file::FUNCTIONS).map_err(|error| NotFound {
+                let bytes = host::user_file::read(path, FUNCTIONS).map_err(|error| NotFound {
                     message: format!("{}: {error}", printable(path)),
                     absent: false,
                     hints: Vec::new(),
@@ -160,7 +161,7 @@ impl Kernel {
     }
 
     /// Functions whose names fit.
-    pub(in crate::run) fn functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
+    pub(crate) fn functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound> {
         let names = pattern(name)?;
         let modules = module.map(pattern).transpose()?;
         if let (Some(module), true) = (module, modules.as_ref().is_some_and(NamePattern::is_plain))

@@ -1,4 +1,4 @@
-//! Scripts made by hand, on this kernel: what the runtime does does not hang on the compiler.
+//! Scripts made by hand, on this kernel: what a session does does not depend on the compiler.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R10};
 use bpf_insn::{Asm, Helper, JumpOp, MapDef, MapKind, Size};
@@ -11,14 +11,13 @@ use bt_abi::{
     Action, ActionKind, Failure, FailureKind, Field, FormatPiece, FormatSpec, MapValue, PrintTo, ScriptMap, ValueType,
 };
 use bt_lang::Span;
-use bt_runtime::{Decoder, Printer};
-use clap::Parser as _;
 use host::{Capabilities, Capability};
 
-use super::super::facts::{Facts, Subject};
-use super::super::lookups::Machine;
-use super::super::source::ScriptText;
 use super::*;
+use crate::Builder;
+use crate::event::Event;
+use crate::facts::Subject;
+use bt_runtime::Cell;
 
 const U64: ValueType = ValueType::Int { size: 8, signed: false };
 
@@ -69,7 +68,7 @@ fn printf(text: &str) -> Action {
     action(ActionKind::Printf { format, to: PrintTo::Output })
 }
 
-/// `begin` says 1, `interval:ms:20` counts and exits with 3, `end` says 2.
+/// `begin` prints 1, `interval:ms:20` counts and exits with 3, `end` prints 2.
 fn script() -> Script {
     let raw = ProgramKind::RawTracepoint;
     let programs = vec![
@@ -102,37 +101,44 @@ fn script() -> Script {
     }
 }
 
-fn output_of(script: &Script, options: &[&str]) -> Option<(u8, String)> {
+/// What a script comes to; nothing where this user may not load programs.
+fn finished(script: &Script, builder: &Builder) -> Option<Finished> {
     if !Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon]).is_empty() {
         eprintln!("skipped: it needs CAP_BPF and CAP_PERFMON");
         return None;
     }
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let path = file.path().to_str().unwrap();
-    let words = [&["dptrace", "run", "-q", "-e", "", "-o", path], options].concat();
-    let crate::cli::Command::Run(args) = crate::cli::Cli::parse_from(words).command else { unreachable!() };
-    let facts = Facts::new(Subject::All, Vec::new(), &args);
-    let session = Session::load(&script.module, facts.features()).unwrap();
-    let text = ScriptText { name: "test".into(), text: String::new(), before: 0, params: Vec::new(), bundled: None };
-    let machine = Machine::new(facts.kernel_symbols(), &script.config, Vec::new(), symbolize::DebugFolders::default());
-    let decoder = Decoder::new(&machine, "..");
-    let printer = Printer::new(args.form().unwrap());
-    let events = Events { script, text: &text, machine: &machine, decoder, printer, warnings: true, exit: None };
-    let output = Output::open(args.output.as_deref()).unwrap();
-    let interrupt = Interrupt::never();
-    let setting = Setting { args: &args, interrupt: &interrupt, held: None, child: None, process: None, pid: None };
-    let (status, _) = Live::new(session, events, output, &setting).run(setting).unwrap();
-    Some((status, std::fs::read_to_string(path).unwrap()))
+    let facts = Facts::new(Subject::All, builder.options.clone(), SharedObserver::clone(&builder.observer));
+    let bpf = bpf_session::Session::load(&script.module, facts.features()).unwrap();
+    let mut session = Session::new(script.clone(), bpf, &facts, None, builder);
+    session.attach().unwrap();
+    let mut events = Vec::new();
+    while !session.is_over() {
+        events.extend(session.poll(Duration::from_millis(20)).unwrap());
+    }
+    let mut finished = session.finish().unwrap();
+    finished.events.splice(0..0, events);
+    Some(finished)
+}
+
+fn texts(events: &[Event]) -> Vec<String> {
+    let text = |event: &Event| match event {
+        Event::Printf { text, .. } => text.clone(),
+        Event::Exit(status) => format!("exit {status}"),
+        Event::Failure(failure) => failure.to_string(),
+        other => format!("{other:?}"),
+    };
+    events.iter().map(text).collect()
 }
 
 #[test]
 fn begin_interval_exit_end_and_maps() {
-    for options in [&[][..], &["--no-order"]] {
-        let Some((status, shown)) = output_of(&script(), options) else { return };
-        assert_eq!(status, 3);
-        let (before, ticks) = shown.split_once("@ticks: ").unwrap();
-        assert_eq!(before, "said 1\nsaid 2\n\n\n");
-        assert!(ticks.trim().parse::<u64>().unwrap() >= 1, "{shown}");
+    for ordered in [true, false] {
+        let Some(finished) = finished(&script(), &Builder::new("").ordered(ordered)) else { return };
+        assert_eq!(finished.exit_status, 3);
+        assert_eq!(texts(&finished.events), ["said 1\n", "exit 3", "said 2\n"]);
+        let [ticks] = finished.maps.as_slice() else { panic!("{:?}", finished.maps) };
+        let [(_, Cell::Value(count))] = ticks.rows.as_slice() else { panic!("{ticks:?}") };
+        assert!(ticks.name == "@ticks" && count.number() >= Some(1), "{ticks:?}");
     }
 }
 
@@ -140,22 +146,23 @@ fn begin_interval_exit_end_and_maps() {
 fn what_is_only_begin_and_end_ends_by_itself() {
     let mut script = script();
     script.probes = vec![probe(0, Attach::Begin), probe(3, Attach::End)];
-    let Some(shown) = output_of(&script, &[]) else { return };
-    assert_eq!(shown, (0, "said 1\nsaid 2\n\n\n".into()));
+    let Some(finished) = finished(&script, &Builder::new("")) else { return };
+    assert_eq!((finished.exit_status, finished.totals), (0, Totals::default()));
+    assert_eq!(texts(&finished.events), ["said 1\n", "said 2\n"]);
 }
 
 #[test]
-fn nothing_is_shown_behind_an_exit() {
+fn nothing_is_handed_out_behind_an_exit() {
     let mut script = script();
     script.module.programs[1] = program("exit", ProgramKind::RawTracepoint, sends(1, 7));
     script.probes =
         vec![probe(1, Attach::Begin), probe(0, Attach::Begin), probe(2, Attach::Interval { nanos: 1_000_000 })];
-    let Some(shown) = output_of(&script, &[]) else { return };
-    assert_eq!(shown, (7, "\n\n".into()));
+    let Some(finished) = finished(&script, &Builder::new("")) else { return };
+    assert_eq!((finished.exit_status, texts(&finished.events)), (7, vec!["exit 7".to_owned()]));
 }
 
 #[test]
-fn what_was_counted_at_a_place_is_told() {
+fn what_was_counted_at_a_place_is_a_failure() {
     let mut asm = Asm::new();
     let second = i32::try_from(FAILURE_BYTES).unwrap();
     asm.load_data(R1, FAILURES, 0).mov(R2, R1).add(R2, second).store(Size::DW, R2.at(0), 3);
@@ -166,8 +173,6 @@ fn what_was_counted_at_a_place_is_told() {
     script.probes = vec![probe(0, Attach::Begin)];
     let kinds = [FailureKind::DivisionByZero, FailureKind::UserStack];
     script.failures = kinds.map(|kind| Failure { kind, span: Span::empty(0) }).to_vec();
-    let Some((_, shown)) = output_of(&script, &["-f", "json"]) else { return };
-    let expected = "{\"type\": \"runtime_error\", \"msg\": \"the process's stack could not be read\", \"filename\": \"test\", \"line\": 1, \
-                    \"col\": 1}\n";
-    assert!(shown.contains(expected) && !shown.contains("Divide"), "{shown}");
+    let Some(finished) = finished(&script, &Builder::new("")) else { return };
+    assert_eq!(texts(&finished.events), ["the process's stack could not be read"]);
 }

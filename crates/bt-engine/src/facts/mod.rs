@@ -17,45 +17,54 @@ use probes::registers::Arch;
 use probes::tracefs::TracepointFormat;
 use typeinfo::SourceLine;
 
-use super::options::RunArgs;
-use crate::failure::speaks_as_bpftrace;
+use crate::builder::Options;
+use crate::observe::SharedObserver;
 
-pub(super) use files::UserFiles;
-pub(super) use kernel::Kernel;
-pub(super) use subject::Subject;
+pub(crate) use files::UserFiles;
+pub(crate) use kernel::Kernel;
+pub(crate) use subject::Subject;
+pub use subject::Target;
 
-/// The facts.
-pub(super) struct Facts {
-    pub(super) kernel: Kernel,
-    pub(super) files: UserFiles,
+/// What the machine and the target have: functions, probes, types. Nothing is read before it is asked for, and nothing twice.
+///
+/// A script's own facts are made by [`Builder`](crate::Builder); tools that list what can be attached to make one by
+/// [`Builder::facts`](crate::Builder::facts) and ask it through [`TargetFacts`].
+pub struct Facts {
+    pub(crate) kernel: Kernel,
+    pub(crate) files: UserFiles,
     features: OnceCell<Features>,
-    params: Vec<String>,
-    allows_unsafe: bool,
-    tells_reads: bool,
-    follows_forks: bool,
+    options: Options,
     /// Whether programs must not wait for pages of memory, whatever the kernel can do.
-    awake: Cell<bool>,
+    sleepable_forbidden: Cell<bool>,
     start: u64,
 }
 
 impl Facts {
-    pub(super) fn new(subject: Subject, params: Vec<String>, args: &RunArgs) -> Self {
+    pub(crate) fn new(subject: Subject, options: Options, observer: SharedObserver) -> Self {
         let start = sys::clock::boot_nanos();
-        let kernel = Kernel::new(args.traceable_functions.clone());
-        let files = UserFiles::new(subject, args.debug_dirs.clone());
-        let (allows_unsafe, tells_reads) = (args.r#unsafe, args.helper_errors > 0);
-        let (features, awake) = (OnceCell::new(), Cell::new(false));
-        let follows_forks = args.follow_forks;
-        Self { kernel, files, features, params, allows_unsafe, tells_reads, follows_forks, awake, start }
+        let kernel = Kernel::new(options.traceable_functions.clone());
+        let files = UserFiles::new(subject, options.debug_folders.clone(), observer);
+        let (features, sleepable_forbidden) = (OnceCell::new(), Cell::new(false));
+        Self { kernel, files, features, options, sleepable_forbidden, start }
+    }
+
+    /// Why no tracepoint could be looked for, if some were asked for and tracefs could not be read.
+    pub fn tracepoints_refused(&self) -> Option<String> {
+        self.kernel.tracepoints_refused()
+    }
+
+    /// The program and the libraries of the target's process, escaped; nothing where the target is all processes.
+    pub fn file_names(&self) -> Vec<String> {
+        self.files.names()
     }
 
     /// From now on, programs must not wait for pages of memory: this kernel did not take such a program.
-    pub(super) fn stay_awake(&self) {
-        self.awake.set(true);
+    pub(crate) fn forbid_sleepable(&self) {
+        self.sleepable_forbidden.set(true);
     }
 
     /// What links may use.
-    pub(super) fn features(&self) -> Features {
+    pub(crate) fn features(&self) -> Features {
         // Where nothing can be tried, loading says why.
         *self.features.get_or_init(|| {
             let all = kernel::known_features().unwrap_or_else(|| Features::detect().unwrap_or(Features::none()));
@@ -64,7 +73,7 @@ impl Facts {
     }
 
     /// The kernel's symbols, to share.
-    pub(super) fn kernel_symbols(&self) -> Rc<OnceCell<KernelSymbols>> {
+    pub(crate) fn kernel_symbols(&self) -> Rc<OnceCell<KernelSymbols>> {
         self.kernel.symbols()
     }
 }
@@ -79,7 +88,7 @@ impl TargetFacts for Facts {
             exchange: self.features().exchange,
             large_keys: self.features().large_keys,
             allocation: self.features().allocation,
-            sleepable: self.features().sleepable_uprobes() && !self.awake.get(),
+            sleepable: self.features().sleepable_uprobes() && !self.sleepable_forbidden.get(),
         }
     }
 
@@ -147,24 +156,19 @@ impl TargetFacts for Facts {
 
     fn traced(&self) -> Option<TracedProcess> {
         // bpftrace's -c limits user probes only.
-        let is_limited = self.files.subject().child().is_none() || !speaks_as_bpftrace();
+        let is_limited = self.files.subject().child().is_none() || !self.options.command_limits_user_probes;
         let pid = self.pid().filter(|_| is_limited)?;
         let inside = self.pid_namespace().and_then(|_| host::proc::inside(host::Pid(pid)));
-        Some(TracedProcess { pid, inside, follows_forks: self.follows_forks })
+        Some(TracedProcess { pid, inside, follows_forks: self.options.follow_forks })
     }
 
     fn params(&self) -> &[String] {
-        &self.params
+        &self.options.params
     }
 
     fn environment(&self) -> Vec<ConfigFact> {
-        let ours =
-            std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let known = ours.filter_map(|(name, value)| {
-            let name = name.strip_prefix("BPFTRACE_")?.to_ascii_lowercase();
-            Some(ConfigFact { name, value })
-        });
-        known.collect()
+        let settings = self.options.settings.iter();
+        settings.map(|(name, value)| ConfigFact { name: name.clone(), value: value.clone() }).collect()
     }
 
     fn possible_cpus(&self) -> u32 {
@@ -188,11 +192,11 @@ impl TargetFacts for Facts {
     }
 
     fn tells_reads(&self) -> bool {
-        self.tells_reads
+        self.options.report_reads
     }
 
     fn allows_unsafe(&self) -> bool {
-        self.allows_unsafe
+        self.options.allow_unsafe
     }
 }
 

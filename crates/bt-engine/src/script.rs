@@ -1,0 +1,135 @@
+//! A script from its text to programs in the kernel.
+
+use std::sync::Arc;
+
+use bpf_session::SessionError;
+use bt_compiler::compile;
+use bt_lang::Diagnostic;
+use bt_lang::ast::Program;
+use sys::process::HeldChild;
+
+use crate::builder::Builder;
+use crate::error::Diagnostics;
+use crate::facts::{Facts, Subject, Target};
+use crate::session::Session;
+use crate::{Error, name_tables, process_id};
+
+/// A script that was parsed.
+pub struct ParsedScript {
+    builder: Builder,
+    program: Program,
+    warnings: Vec<Diagnostic>,
+}
+
+impl ParsedScript {
+    pub(crate) fn parse(builder: Builder) -> Result<Self, Error> {
+        let options = bt_lang::Options { params: Some(&builder.options.params) };
+        let parsed = bt_lang::parse_with(&builder.text, options);
+        if parsed.diagnostics.iter().any(Diagnostic::is_error) {
+            return Err(mistakes(&builder, parsed.diagnostics, None));
+        }
+        Ok(Self { builder, program: parsed.program, warnings: parsed.diagnostics })
+    }
+
+    /// The syntax tree, for formatters and the like.
+    pub fn syntax_tree(&self) -> &Program {
+        &self.program
+    }
+
+    /// What the parser warns of.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    /// With another target than the builder's.
+    #[must_use]
+    pub fn target(mut self, target: Target) -> Self {
+        self.builder.target = target;
+        self
+    }
+
+    /// Compiles it. A command of the target's is started; it waits before its first instruction.
+    pub fn compile(mut self) -> Result<Script, Error> {
+        let (subject, held) = Subject::open(&self.builder.target)?;
+        let facts = Facts::new(subject, self.builder.options.clone(), Arc::clone(&self.builder.observer));
+        process_id::put_in(&mut self.program, facts.files.subject().pid())?;
+        name_tables::put_in(&mut self.program, |name| facts.files.enumeration(name));
+        let (compiled, warnings) = compiled(&self.builder, &self.program, &facts)?;
+        let keep = Box::new(|_: &str| true);
+        Ok(Script { builder: self.builder, program: self.program, compiled, warnings, facts, held, keep })
+    }
+}
+
+/// The programs of a script, and what the compiler warns of.
+fn compiled(builder: &Builder, program: &Program, facts: &Facts) -> Result<(bt_abi::Script, Vec<Diagnostic>), Error> {
+    let compiled = compile(program, facts);
+    if compiled.diagnostics.iter().any(Diagnostic::is_error) {
+        return Err(mistakes(builder, compiled.diagnostics, facts.tracepoints_refused()));
+    }
+    let script = compiled.script.ok_or(Error::NotCompiled)?;
+    Ok((script, compiled.diagnostics))
+}
+
+fn mistakes(builder: &Builder, list: Vec<Diagnostic>, tracepoints_refused: Option<String>) -> Error {
+    let (name, text) = (Arc::clone(&builder.name), Arc::clone(&builder.text));
+    Error::Script(Diagnostics { name, text, list, tracepoints_refused })
+}
+
+/// A compiled script. A command of the target's waits before its first instruction, and is ended with this.
+pub struct Script {
+    builder: Builder,
+    program: Program,
+    compiled: bt_abi::Script,
+    warnings: Vec<Diagnostic>,
+    facts: Facts,
+    held: Option<HeldChild>,
+    /// Which probes are wanted, by their names.
+    keep: Box<dyn Fn(&str) -> bool>,
+}
+
+impl Script {
+    /// A script's text, to be compiled.
+    pub fn builder(text: &str) -> Builder {
+        Builder::new(text)
+    }
+
+    /// What the compiler warns of.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
+    pub(crate) fn prepend_warnings(&mut self, warnings: Vec<Diagnostic>) {
+        self.warnings.splice(0..0, warnings);
+    }
+
+    /// Programs, maps, probes and events, as the compiler made them: for tools that show or store them.
+    pub fn compiled(&self) -> &bt_abi::Script {
+        &self.compiled
+    }
+
+    /// Takes out the probes whose full names (`uprobe:/bin/bash:readline`) are not wanted. `begin` and `end` stay.
+    pub fn retain_probes(&mut self, keep: impl Fn(&str) -> bool + 'static) {
+        self.keep = Box::new(keep);
+        self.filter();
+    }
+
+    fn filter(&mut self) {
+        let is_run = |attach: &bt_abi::Attach| matches!(attach, bt_abi::Attach::Begin | bt_abi::Attach::End);
+        self.compiled.probes.retain(|probe| is_run(&probe.attach) || (self.keep)(&probe.name));
+    }
+
+    /// Makes the script's maps and loads its programs. Nothing is attached yet.
+    pub fn load(mut self) -> Result<Session, Error> {
+        let session = match bpf_session::Session::load(&self.compiled.module, self.facts.features()) {
+            // Where the kernel does not let what this script does wait for memory, it does without.
+            Err(SessionError::Refused { .. }) if self.compiled.module.programs.iter().any(|it| it.sleepable) => {
+                self.facts.forbid_sleepable();
+                (self.compiled, self.warnings) = compiled(&self.builder, &self.program, &self.facts)?;
+                self.filter();
+                bpf_session::Session::load(&self.compiled.module, self.facts.features())?
+            }
+            loaded => loaded?,
+        };
+        Ok(Session::new(self.compiled, session, &self.facts, self.held, &self.builder))
+    }
+}

@@ -1,0 +1,150 @@
+//! Events whose turn it is, made when they are asked for: a map is read after what was printed before it.
+
+use bt_abi::{Action, ActionKind};
+use bt_runtime::table::{Table, Wish, element};
+use bt_runtime::{Decoder, Lookups as _, Value, printf};
+
+use super::Session;
+use crate::event::{DecodedEvent, Event, joined, number};
+use crate::maps;
+
+/// The most of a file that `cat` shows.
+const MAX_CAT: u64 = 10 * 1024;
+
+/// Events whose turn it is. Each is made when it is asked for; what is not asked for stays.
+pub struct Events<'a> {
+    session: &'a mut Session,
+    /// Those of up to this time, or all.
+    until: Option<u64>,
+    /// Whether failures are looked for behind the last one.
+    looks_at_end: bool,
+}
+
+impl<'a> Events<'a> {
+    pub(super) fn until(session: &'a mut Session, time: u64) -> Self {
+        Self { session, until: Some(time), looks_at_end: false }
+    }
+
+    pub(super) fn all(session: &'a mut Session) -> Self {
+        Self { session, until: None, looks_at_end: false }
+    }
+
+    /// The last ones of a session.
+    pub(super) fn last(session: &'a mut Session) -> Self {
+        Self { session, until: None, looks_at_end: true }
+    }
+
+    /// Drops those that are left, and gives their number.
+    pub fn skip_rest(self) -> u64 {
+        let mut count = 0;
+        while pop(self.session, self.until).is_some() {
+            count += 1;
+        }
+        count
+    }
+}
+
+fn pop(session: &mut Session, until: Option<u64>) -> Option<DecodedEvent> {
+    match until {
+        Some(time) => session.order.pop(time),
+        None => session.order.pop_any(),
+    }
+}
+
+impl Iterator for Events<'_> {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(failure) = self.session.failures.next() {
+                return Some(Event::Failure(failure));
+            }
+            let Some(decoded) = pop(self.session, self.until) else {
+                if !std::mem::take(&mut self.looks_at_end) {
+                    return None;
+                }
+                self.session.look_for_failures();
+                continue;
+            };
+            // Behind an `exit` nothing counts.
+            if self.session.exit.is_none()
+                && let Some(event) = self.session.event(decoded)
+            {
+                return Some(event);
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Looks for what has failed for the first time.
+    pub(super) fn look_for_failures(&mut self) {
+        self.failures.look(&self.bpf, &self.machine);
+    }
+
+    /// What an event asks for; nothing for what is done here.
+    fn event(&mut self, event: DecodedEvent) -> Option<Event> {
+        let action = self.script.actions.get(event.action)?;
+        let values = event.values.as_slice();
+        Some(match &action.kind {
+            ActionKind::Printf { format, to } => Event::Printf {
+                text: printf::format(format, values),
+                to: *to,
+                span: action.span,
+                callers: action.callers.clone(),
+            },
+            ActionKind::PrintValue => Event::Value(event.values.into_iter().next()?),
+            ActionKind::PrintMap { map } => Event::Map(self.printed_map(*map, values)?),
+            ActionKind::PrintElement { map } => self.printed_element(*map, &event, action)?,
+            ActionKind::Clear { map } => {
+                self.script.maps.get(*map).into_iter().for_each(|map| maps::clear(&self.bpf, map));
+                return None;
+            }
+            ActionKind::Zero { map } => {
+                self.script.maps.get(*map).into_iter().for_each(|map| maps::zero(&self.bpf, map));
+                return None;
+            }
+            ActionKind::Exit => {
+                let status = number(values.first()) as u8;
+                self.exit = Some(status);
+                Event::Exit(status)
+            }
+            ActionKind::Time { format } => {
+                let now = sys::clock::real_nanos().cast_signed();
+                Event::Time(self.machine.local_time(now, format).unwrap_or_default())
+            }
+            ActionKind::Join { delimiter } => Event::Join(joined(values, delimiter)),
+            ActionKind::Cat { format } => {
+                let setting = self.script.config.others.iter().find(|(name, _)| name == "max_cat_bytes");
+                let limit = setting.and_then(|(_, value)| value.parse().ok()).unwrap_or(MAX_CAT);
+                Event::Cat { path: printf::format(format, values), limit }
+            }
+            ActionKind::System { format } => Event::System(printf::format(format, values)),
+        })
+    }
+
+    pub(super) fn decoder(&self) -> Decoder<'_> {
+        Decoder::new(&self.machine, &self.script.config.str_trunc_trailer)
+    }
+
+    fn printed_map(&self, map: usize, values: &[Value]) -> Option<Table> {
+        let map = self.script.maps.get(map)?;
+        let wish = Wish { top: number(values.first()) as u64, div: number(values.get(1)) as u64 };
+        let elements = maps::elements(&self.bpf, map, &*self.observer);
+        Some(Table::printed(map, &elements, wish, &self.decoder()))
+    }
+
+    fn printed_element(&self, map: usize, event: &DecodedEvent, action: &Action) -> Option<Event> {
+        if let Some(value) = event.values.get(1) {
+            return Some(Event::Value(value.clone()));
+        }
+        let map = self.script.maps.get(map)?;
+        let key = action.fields.first().and_then(|field| {
+            let start = field.offset as usize;
+            event.bytes.get(start..start + field.ty.size() as usize)
+        });
+        let zero = || vec![vec![0; map.value.size() as usize]];
+        let values = maps::element(&self.bpf, map, key.unwrap_or_default()).unwrap_or_else(zero);
+        Some(Event::Element(element(map, &values, &self.decoder())))
+    }
+}

@@ -1,0 +1,164 @@
+//! The end of a session: detached, `end` probes, maps, what was lost. And benchmarks, which attach nothing.
+
+use std::time::{Duration, Instant};
+
+use bpf_program::event::{LOST, RING};
+use bt_abi::{ActionKind, Attach};
+use bt_runtime::table::{Table, Wish};
+
+use super::{Events, Session};
+use crate::event::{Event, RawEvent};
+use crate::{Error, maps};
+
+/// What the counters of [`LOST`] count: see the compiler's.
+const RING_FULL: usize = 0;
+/// See [`RING_FULL`].
+const BUSY: usize = 1;
+
+/// What was lost in a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Totals {
+    /// Events for which the ring buffer had no room.
+    pub lost: u64,
+    /// Hits that were left out, since programs interrupted one another too deeply.
+    pub too_deep: u64,
+    /// Hits that the kernel skipped, since another program was running on that CPU.
+    pub skipped: u64,
+    /// Events that were handed out behind later ones, since they came too late.
+    pub late: u64,
+}
+
+/// What a session came to.
+#[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
+pub struct Finished {
+    /// The events that had not been handed out, with those of `end` probes.
+    pub events: Vec<Event>,
+    /// The script's maps, by name.
+    pub maps: Vec<Table>,
+    /// What was lost.
+    pub totals: Totals,
+    /// The status that the script gave to `exit()`; 0 if it gave none.
+    pub exit_status: u8,
+}
+
+/// How long a `bench:` probe took.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Benchmark {
+    /// Its name.
+    pub name: String,
+    /// Nanoseconds of a run, on average. A run is a system call of ours, which is counted.
+    pub average: u64,
+    /// How many runs there were.
+    pub runs: u64,
+}
+
+impl Session {
+    /// Has the probes run no more for which the kernel makes nobody wait: those of perf events and raw tracepoints. A script
+    /// that calls `system()` keeps all of them, since its commands may want to see the programs. Takes no time.
+    pub fn disable(&mut self) {
+        if !self.script.actions.iter().any(|action| matches!(action.kind, ActionKind::System { .. })) {
+            self.bpf.rest();
+        }
+    }
+
+    /// Detaches what `end` probes and maps must not be disturbed by, and takes the last events, which are then
+    /// [pending](Self::pending). In a script without `end` probes, uprobes and kprobes stay until the session is dropped:
+    /// nobody sees the difference, and detaching them takes the kernel a while.
+    pub fn detach(&mut self) {
+        if !self.bpf.rest() && self.has_end() {
+            self.bpf.close();
+        }
+        let mut rest = Vec::new();
+        if let Some(drain) = self.drain.take() {
+            drain.finish(|batch| rest.extend(batch));
+        }
+        self.take(rest);
+        self.is_over = true;
+    }
+
+    /// Runs `end` probes, and hands out what they print. Once, after [`detach`](Self::detach).
+    pub fn end(&mut self) -> Result<Events<'_>, Error> {
+        self.first_exit = self.exit.take();
+        if self.has_end() {
+            self.run_all(|attach| matches!(attach, Attach::End))?;
+            let events = self.bpf.drain_now(RING, RawEvent::parse)?;
+            self.take(events);
+        }
+        Ok(Events::last(self))
+    }
+
+    /// Whether the script's maps are to be printed at the end, as its settings say.
+    pub fn prints_maps(&self) -> bool {
+        self.script.config.print_maps_on_exit
+    }
+
+    /// The script's maps as they are now, by name. Each is read when it is asked for; what can't be read is not there.
+    pub fn maps(&self) -> impl Iterator<Item = Table> {
+        self.script.maps.iter().map(|map| {
+            let elements = maps::elements(&self.bpf, map, &*self.observer);
+            Table::of(map, &elements, Wish::default(), &self.decoder())
+        })
+    }
+
+    /// What was lost so far.
+    pub fn totals(&self) -> Totals {
+        let (lost, too_deep) = (self.counted(RING_FULL), self.counted(BUSY));
+        Totals { lost, too_deep, skipped: self.bpf.misses(), late: self.order.late() }
+    }
+
+    /// The status that the script gave to `exit()`; 0 if it gave none.
+    pub fn exit_status(&self) -> u8 {
+        self.exit.or(self.first_exit).unwrap_or_default()
+    }
+
+    /// Ends the target's command, if it still runs. Dropping the session does so, too.
+    pub fn end_command(&mut self) {
+        self.child = None;
+    }
+
+    /// Ends the session: detaches, runs `end` probes and reads the maps.
+    pub fn finish(mut self) -> Result<Finished, Error> {
+        self.disable();
+        let mut events: Vec<Event> = self.pending().collect();
+        self.detach();
+        events.extend(self.pending());
+        events.extend(self.end()?);
+        let maps = self.maps().collect();
+        Ok(Finished { events, maps, totals: self.totals(), exit_status: self.exit_status() })
+    }
+
+    /// Runs each `bench:` and `test:` probe until it has taken this long.
+    pub fn benchmark(&self, least: Duration) -> Result<Vec<Benchmark>, Error> {
+        let mut benchmarks = Vec::new();
+        for probe in &self.script.probes {
+            let Attach::Manual { name } = &probe.attach else { continue };
+            let mut runs = 1_u64;
+            let took = loop {
+                let start = Instant::now();
+                for _ in 0..runs {
+                    self.bpf.run(probe.program, &[])?;
+                }
+                let took = start.elapsed();
+                // What it prints is not wanted here, and must not fill the ring.
+                self.bpf.drain_now(RING, RawEvent::parse)?;
+                if took >= least {
+                    break took;
+                }
+                runs *= 2;
+            };
+            let average = (took.as_nanos() / u128::from(runs)) as u64;
+            benchmarks.push(Benchmark { name: name.clone(), average, runs });
+        }
+        Ok(benchmarks)
+    }
+
+    /// What programs counted.
+    fn counted(&self, what: usize) -> u64 {
+        let counted = self.bpf.map(LOST).and_then(|map| map.lookup(&0_u32.to_ne_bytes()).ok().flatten());
+        let (counters, _) = counted.as_deref().unwrap_or_default().as_chunks::<8>();
+        counters.get(what).copied().map_or(0, u64::from_ne_bytes)
+    }
+}

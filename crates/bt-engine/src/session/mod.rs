@@ -1,0 +1,247 @@
+//! A script at work: begin, attach, events in the order of time, end, maps.
+
+mod command;
+mod events;
+mod failures;
+mod finish;
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use bpf_program::event::RING;
+use bpf_session::{Drain, Reorder};
+use bt_abi::{Attach, Script, ScriptProbe};
+use bt_runtime::Decoder;
+use sys::process::{HeldChild, PidFd};
+
+use crate::builder::Builder;
+use crate::event::{DecodedEvent, RawEvent, is_exit};
+use crate::facts::Facts;
+use crate::lookups::Machine;
+use crate::observe::SharedObserver;
+use crate::{Error, attach};
+
+use command::Command;
+pub use events::Events;
+use failures::Failures;
+pub use failures::{FailureCount, RuntimeFailure};
+pub use finish::{Benchmark, Finished, Totals};
+
+/// A script whose programs are in the kernel. Dropping it detaches all and ends a command that it started.
+pub struct Session {
+    script: Script,
+    bpf: bpf_session::Session,
+    machine: Machine,
+    drain: Option<Drain<RawEvent>>,
+    order: Reorder<DecodedEvent>,
+    failures: Failures,
+    observer: SharedObserver,
+    is_ordered: bool,
+    /// The target's command, which waits.
+    held: Option<HeldChild>,
+    /// The same once it runs.
+    child: Option<Command>,
+    /// The process whose end is the end.
+    process: Option<PidFd>,
+    /// Its number; nothing for a command's.
+    pid: Option<u32>,
+    /// Whether an event that asks for the end has come; it may wait for its turn.
+    exit_requested: bool,
+    /// The status of an `exit` that was handed out.
+    exit: Option<u8>,
+    /// The status of one before `end` probes ran.
+    first_exit: Option<u8>,
+    /// Whether there is nothing left to wait for.
+    is_over: bool,
+}
+
+/// What was attached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Attached {
+    /// How many probes, with those that are run rather than attached (`begin`, `end`).
+    pub probes: usize,
+    /// Whether anything may still come. If not, `begin` and `end` probes are all there is, or `begin` has asked for the end.
+    pub is_live: bool,
+}
+
+impl Session {
+    pub(crate) fn new(
+        script: Script,
+        bpf: bpf_session::Session,
+        facts: &Facts,
+        held: Option<HeldChild>,
+        builder: &Builder,
+    ) -> Self {
+        let observer = SharedObserver::clone(&builder.observer);
+        let folders = facts.files.debug_folders().clone();
+        let symbols = facts.kernel_symbols();
+        let files = attach::files(&script);
+        let machine = Machine::new(symbols, &script.config, files, folders, SharedObserver::clone(&observer));
+        let failures = Failures::new(&script);
+        let pid = facts.files.subject().pid().filter(|_| held.is_none());
+        Self {
+            script,
+            bpf,
+            machine,
+            drain: None,
+            order: Reorder::new(),
+            failures,
+            observer,
+            is_ordered: builder.options.ordered,
+            held,
+            child: None,
+            process: None,
+            pid,
+            exit_requested: false,
+            exit: None,
+            first_exit: None,
+            is_over: false,
+        }
+    }
+
+    /// The signals that run probes of the script (`self:signal:SIGUSR1`). The engine catches none: who does calls
+    /// [`run_signal`](Self::run_signal) when one comes.
+    pub fn signals(&self) -> Vec<i32> {
+        let signal = |probe: &ScriptProbe| match probe.attach {
+            Attach::Signal { signal } => Some(signal),
+            _ => None,
+        };
+        self.script.probes.iter().filter_map(signal).collect()
+    }
+
+    /// Runs the script's probes of a signal.
+    pub fn run_signal(&self, signal: i32) -> Result<(), Error> {
+        self.run_all(|attach| matches!(attach, Attach::Signal { signal: own } if *own == signal))
+    }
+
+    /// Runs `begin` probes, then attaches all others. What `begin` probes print is then [pending](Self::pending).
+    pub fn attach(&mut self) -> Result<Attached, Error> {
+        if let Some(pid) = self.pid {
+            self.process = Some(PidFd::open(pid).map_err(|source| Error::Process { pid, source })?);
+        }
+        self.run_all(|attach| matches!(attach, Attach::Begin))?;
+        let first = self.bpf.drain_now(RING, RawEvent::parse)?;
+        self.take(first);
+        let by_hand = attach::run_by_hand(&self.script);
+        let idle = Attached { probes: by_hand, is_live: false };
+        if self.exit_requested {
+            return Ok(idle);
+        }
+        if !attach::is_live(&self.script) {
+            self.is_over = true;
+            return if by_hand == 0 { Err(Error::NothingToAttach) } else { Ok(idle) };
+        }
+        self.follow_forks()?;
+        self.drain = Some(Drain::start(&self.bpf, RING, RawEvent::parse)?);
+        Ok(Attached { probes: self.attach_only()? + by_hand, is_live: true })
+    }
+
+    /// Attaches the probes, runs none and receives no events: to find out whether that works. Gives their number.
+    pub fn attach_only(&mut self) -> Result<usize, Error> {
+        attach::all(&self.script, &mut self.bpf, &*self.observer)
+    }
+
+    /// Waits for events, at most this long, and hands out those whose turn it is: where events are ordered, each waits until
+    /// none that is earlier can come. The first call lets a [`Target::Command`](crate::Target::Command) run.
+    pub fn poll(&mut self, timeout: Duration) -> Result<Events<'_>, Error> {
+        self.start_command()?;
+        if self.failures.is_due() {
+            self.look_for_failures();
+        }
+        let events = self.drain.as_ref().map(|drain| drain.next(timeout)).unwrap_or_default();
+        let is_idle = events.is_empty();
+        self.take(events);
+        self.is_over |= self.exit_requested || is_idle && (self.has_ended() || !self.goes_on());
+        let now = if self.is_ordered { sys::clock::monotonic_nanos() } else { u64::MAX };
+        Ok(Events::until(self, now))
+    }
+
+    /// All events that have come, in order, without a wait for earlier ones.
+    pub fn pending(&mut self) -> Events<'_> {
+        Events::all(self)
+    }
+
+    /// Whether there is nothing left to wait for: the script has asked for the end, its process has ended, or nothing more
+    /// can come.
+    pub fn is_over(&self) -> bool {
+        self.is_over || self.exit_requested
+    }
+
+    /// What the kernel makes its closer wait for, for who ends with the session open.
+    pub fn slow_to_close(&self) -> Vec<BorrowedFd<'_>> {
+        self.bpf.slow_to_close()
+    }
+
+    /// Whether something is still attached, or to be closed.
+    pub fn has_links(&self) -> bool {
+        self.bpf.has_links()
+    }
+
+    /// Runs the programs of the probes of a kind, here and now.
+    fn run_all(&self, wanted: impl Fn(&Attach) -> bool) -> Result<(), Error> {
+        let probes = self.script.probes.iter().filter(|probe| wanted(&probe.attach));
+        for ScriptProbe { program, name, .. } in probes {
+            self.bpf.run(*program, &[]).map_err(|source| Error::Probe { probe: name.clone(), source })?;
+        }
+        Ok(())
+    }
+
+    /// Puts the process whose forks are followed among those that count.
+    fn follow_forks(&self) -> Result<(), Error> {
+        let pid = self.held.as_ref().map(HeldChild::pid).or(self.pid);
+        let followed = self.script.followed.as_ref().and_then(|name| self.bpf.map(name));
+        if let (Some(map), Some(pid)) = (followed, pid) {
+            let one = 1_u64.to_ne_bytes();
+            map.update(&u64::from(pid).to_ne_bytes(), &one).map_err(|source| Error::Follow { source })?;
+        }
+        Ok(())
+    }
+
+    /// Lets the command run, once.
+    fn start_command(&mut self) -> Result<(), Error> {
+        if let Some(held) = self.held.take() {
+            let child = held.go().map_err(|source| Error::Run { source })?;
+            self.machine.remember(child.id());
+            self.child = Some(Command(child));
+        } else if let Some(pid) = self.pid.take() {
+            self.machine.remember(pid);
+        }
+        Ok(())
+    }
+
+    fn goes_on(&self) -> bool {
+        attach::goes_on(&self.script) || self.child.is_some()
+    }
+
+    /// Whether the process that all is about has ended. A child of ours is asked for its status, or it would never be gone.
+    fn has_ended(&mut self) -> bool {
+        let child_ended = self.child.as_mut().is_some_and(Command::has_ended);
+        child_ended || self.process.as_ref().is_some_and(|process| process.has_ended().unwrap_or(true))
+    }
+
+    /// Whether anything runs at the end. Where nothing does, probes may still be there then, and what they send is no
+    /// longer wanted.
+    fn has_end(&self) -> bool {
+        self.script.probes.iter().any(|probe| probe.attach == Attach::End)
+    }
+
+    /// Decodes events, which wait for their turn.
+    fn take(&mut self, events: Vec<RawEvent>) {
+        let decoder = Decoder::new(&self.machine, &self.script.config.str_trunc_trailer);
+        for event in events {
+            // Symbols are looked up for it, which can take a while.
+            self.observer.step();
+            let RawEvent { time, action: number, bytes } = event;
+            if let Some(action) = self.script.actions.get(number) {
+                let values = decoder.fields(&action.fields, &bytes);
+                self.exit_requested |= is_exit(&action.kind);
+                let place = if self.is_ordered { time } else { 0 };
+                self.order.push(place, time, DecodedEvent { action: number, values, bytes });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! The examples do what they say, on this kernel.
+//!
+//! Without root or BPF a test says `SKIPPED (kernel): reason` and passes; with `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a
+//! failure.
+
+#[expect(dead_code, reason = "its main is the example's")]
+#[path = "../examples/count_syscalls.rs"]
+mod count_syscalls;
+#[expect(dead_code, reason = "its main is the example's")]
+#[path = "../examples/usdt_events.rs"]
+mod usdt_events;
+
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bt_engine::{Error, Event, Script, Target};
+use probe::probe;
+use testkit::kernel::{may_run, skip};
+
+/// The right to run a kernel test, if there is one.
+fn kernel() -> Option<MutexGuard<'static, ()>> {
+    let guard = may_run("kernel")?;
+    match bpf_session::Features::detect() {
+        Ok(_) => Some(guard),
+        Err(error) => {
+            skip("kernel", &format!("BPF is refused: {error}"));
+            None
+        }
+    }
+}
+
+#[test]
+fn system_calls_of_a_command_are_counted() {
+    let Some(_guard) = kernel() else { return };
+    let mut out = Vec::new();
+    count_syscalls::count(["cat", "/dev/null"].map(Into::into).into_iter(), &mut out).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    let count =
+        |call: &str| out.lines().find_map(|line| line.strip_prefix(call)?.strip_prefix(": ")?.parse::<u64>().ok());
+    assert!(count("read") >= Some(1) && count("execve") >= Some(1), "{out}");
+}
+
+#[test]
+fn hits_of_a_static_probe_are_events() {
+    let Some(_guard) = kernel() else { return };
+    let done = AtomicBool::new(false);
+    let mut out = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                probe!(engine_test, tick);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let words = [&std::process::id().to_string(), "engine_test:tick", "3"].map(str::to_owned);
+        let listened = usdt_events::listen(&words, &mut out);
+        done.store(true, Ordering::Relaxed);
+        listened.unwrap();
+    });
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.lines().count() == 3 && out.lines().all(|line| line.starts_with('(')), "{out}");
+}
+
+#[test]
+fn maps_and_values_have_their_types() {
+    let Some(_guard) = kernel() else { return };
+    let text = "begin { @[\"a\"] = 1; @[\"b\"] = 2; print(@[\"b\"]); printf(\"%d %s\\n\", $1, str($2)); exit(7); } end { print(@); }";
+    let mut session = Script::builder(text).params(["5", "x"]).compile().unwrap().load().unwrap();
+    session.attach().unwrap();
+    assert!(session.is_over());
+    let finished = session.finish().unwrap();
+    let [
+        Event::Value(two) | Event::Element(bt_engine::Cell::Value(two)),
+        Event::Printf { text, .. },
+        Event::Exit(7),
+        Event::Map(table),
+    ] = finished.events.as_slice()
+    else {
+        panic!("{:?}", finished.events)
+    };
+    assert_eq!((two.number(), text.as_str(), table.rows.len(), finished.exit_status), (Some(2), "5 x\n", 2, 7));
+}
+
+/// Needs no kernel: compiling asks the machine for what the script names only.
+#[test]
+fn mistakes_are_values() {
+    let Err(Error::Script(mistakes)) = Script::builder("begin { print($x); }\n").name("my.bt").compile() else {
+        panic!("it has a mistake");
+    };
+    let [mistake] = mistakes.as_slice() else { panic!("{mistakes}") };
+    assert!(mistake.is_error() && mistakes.to_string().contains("my.bt"), "{mistakes}");
+    let needs = Script::builder("interval:s:1 { print(__PID__); }").compile();
+    assert!(matches!(needs, Err(Error::NeedsProcess)));
+    let gone = Script::builder("begin { exit(); }").target(Target::Pid(u32::MAX >> 1)).compile();
+    assert!(matches!(gone, Err(Error::Host(_))));
+}
