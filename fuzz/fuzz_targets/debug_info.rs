@@ -10,9 +10,9 @@ use dptrace_fuzz::types::ask;
 use dptrace_fuzz::{processor_time, within_more};
 use gimli::{Dwarf as Sections, EndianSlice, LittleEndian};
 use libfuzzer_sys::fuzz_target;
-use probes::elf::ElfImage;
-use probes::symbols::Functions;
-use probes::usdt::UsdtProbes;
+use elf::ElfImage;
+use elf::symbols::Functions;
+use usdt::UsdtProbes;
 use typeinfo::{Arch, Dwarf, DwarfSections, FrameSections, FrameTable, LineBounds, SourceLine, TypeStore};
 
 /// How long a file may take, in nanoseconds.

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use dptrace_fuzz::within;
 use libfuzzer_sys::fuzz_target;
-use probes::elf::ElfImage;
-use probes::pattern::NamePattern;
-use probes::symbols::{Functions, SymbolAddresses, demangle};
+use elf::ElfImage;
+use patterns::NamePattern;
+use elf::symbols::{Functions, SymbolAddresses, demangle};
 
 fn check_functions(image: &ElfImage<'_>) {
     let size = image.data().len();

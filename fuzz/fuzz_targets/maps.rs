@@ -3,7 +3,7 @@
 
 use dptrace_fuzz::within;
 use libfuzzer_sys::fuzz_target;
-use probes::maps::ProcMaps;
+use kernel_text::maps::ProcMaps;
 
 fuzz_target!(|text: &[u8]| {
     let maps = match within(text.len(), 64, || ProcMaps::parse(text)) {

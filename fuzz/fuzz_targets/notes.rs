@@ -3,9 +3,9 @@
 
 use dptrace_fuzz::{with_notes, within};
 use libfuzzer_sys::fuzz_target;
-use probes::ElfVaddr;
-use probes::elf::ElfImage;
-use probes::usdt::{MAX_DESCRIBED, UsdtProbes};
+use elf::ElfVaddr;
+use elf::ElfImage;
+use usdt::{MAX_DESCRIBED, UsdtProbes};
 
 fn check(file: &[u8]) {
     let Ok(image) = within(file.len(), 16, || ElfImage::parse(file)) else { return };

@@ -3,7 +3,7 @@
 
 use dptrace_fuzz::within;
 use libfuzzer_sys::fuzz_target;
-use probes::tracefs::TracepointFormat;
+use kernel_text::tracefs::TracepointFormat;
 
 fuzz_target!(|text: &str| {
     let format = match within(text.len(), 64, || TracepointFormat::parse(text)) {

@@ -3,8 +3,8 @@
 
 use dptrace_fuzz::within;
 use libfuzzer_sys::fuzz_target;
-use probes::Arch;
-use probes::args::{MAX_ARGS, parse_args};
+use uapi::Arch;
+use usdt::args::{MAX_ARGS, parse_args};
 
 fuzz_target!(|text: &str| {
     for arch in [Arch::X86_64, Arch::Aarch64] {

@@ -4,8 +4,8 @@
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R8, R9, R10};
 use bpf_insn::{Addr, Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, MapDef, MapKind, Reg, Size, Width};
-use probes::args::ArgSpec;
 use uapi::bpf::{RB_AVAIL_DATA, RB_FORCE_WAKEUP, RB_NO_WAKEUP};
+use usdt::args::ArgSpec;
 
 use crate::operand;
 use crate::payload::{FAULTS, FieldKind, Form, ID, Layout, PID_TGID, SMALL, TIME};

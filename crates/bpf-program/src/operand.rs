@@ -4,8 +4,8 @@
 
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Addr, Asm, Helper, JumpOp, Label, Reg, Size, SxSize};
-use probes::args::{ArgSpec, ArgType, Extend, MemoryOperand, Operand};
-use probes::registers::Register;
+use usdt::args::{ArgSpec, ArgType, Extend, MemoryOperand, Operand};
+use usdt::registers::Register;
 
 /// Whether fetching an argument can go wrong when the probe is hit.
 pub fn can_fail(arg: &ArgSpec) -> bool {
@@ -51,7 +51,7 @@ pub fn store(asm: &mut Asm, context: Reg, arg: &ArgSpec, slot: Addr, failed: Lab
 }
 
 fn load_register(asm: &mut Asm, context: Reg, register: Register, to: Reg) {
-    // The registers' offsets are all under 512 (probes::registers).
+    // The registers' offsets are all under 512 (usdt::registers).
     asm.load(Size::DW, to, context.at(register.pt_regs_offset().cast_signed()));
 }
 

@@ -6,9 +6,9 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use bpf_program::ProgramKind;
+use elf::CodePlace;
 use host::proc::stand_in;
 use host::{Capability, PerfSource, Pid};
-use probes::CodePlace;
 use sys::bpf::{Link, UprobeMulti};
 use sys::perf::{PerfEvent, Scope, Uprobe};
 use uapi::Arch;

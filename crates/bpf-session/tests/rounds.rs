@@ -21,8 +21,8 @@ use bpf_program::{FieldKind, Layout, Module, Payload, ProgramDef, ProgramKind};
 use bpf_session::{Drain, Features, Session, UprobePlace, Uprobes};
 use host::FilePlace;
 use probe::{probe, probe_lazy};
-use probes::usdt::UsdtProbes;
 use testkit::kernel::{may_run, skip};
+use usdt::UsdtProbes;
 
 /// So many at a time, since the kernel has each wait for all CPUs when it leaves: a tenth of a second and more.
 const WORKERS: usize = 20;

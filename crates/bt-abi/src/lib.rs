@@ -27,7 +27,7 @@ pub mod value;
 use std::path::PathBuf;
 
 use bt_lang::Span;
-use probes::CodePlace;
+use elf::CodePlace;
 
 use bpf_program::{License, Module};
 

@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use probes::registers::Arch;
-use probes::tracefs::TracepointFormat;
-use probes::usdt::Place;
-use probes::{Aim, CodePlace, PlaceFault};
+use elf::{Aim, CodePlace, PlaceFault};
+use kernel_text::tracefs::TracepointFormat;
+use uapi::Arch;
+use usdt::Place;
 
 /// What the kernel can do, as far as programs can do without it. What they can't do without, a kernel that lacks it refuses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

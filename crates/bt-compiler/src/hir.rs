@@ -2,8 +2,8 @@
 
 use bt_lang::Span;
 use bt_lang::ast::BinaryOp;
-use probes::args::ArgSpec;
 use typeinfo::BitAccess;
+use usdt::args::ArgSpec;
 
 use super::ty::{Space, Ty};
 use bt_abi::Clock;

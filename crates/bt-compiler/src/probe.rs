@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use bt_lang::ast::ProbeKind;
-use probes::args::ArgSpec;
-use probes::registers::Arch;
-use probes::tracefs::TracepointFormat;
+use kernel_text::tracefs::TracepointFormat;
 use typeinfo::TypeRef;
+use uapi::Arch;
+use usdt::args::ArgSpec;
 
 use super::ty::Space;
 

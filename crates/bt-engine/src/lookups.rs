@@ -113,7 +113,7 @@ impl Lookups for Machine {
         if let Some(known) = self.cgroups.borrow().get(&key) {
             return known.clone();
         }
-        let pattern = probes::pattern::NamePattern::parse(hierarchy).ok();
+        let pattern = patterns::NamePattern::parse(hierarchy).ok();
         let roots = host::cgroups::hierarchies().into_iter();
         let fitting = roots.filter(|(name, _)| pattern.as_ref().is_none_or(|pattern| pattern.matches(name)));
         let paths: Vec<_> = fitting.filter_map(|(name, root)| Some((name, host::cgroups::path(&root, id)?))).collect();

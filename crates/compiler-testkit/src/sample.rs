@@ -1,7 +1,7 @@
 //! A made-up kernel and process: probes of every kind, with the types of `facts/facts.c`.
 
 use bt_compiler::KernelFacts;
-use probes::registers::Arch;
+use uapi::Arch;
 
 use crate::target::{FakeTarget, Names};
 

@@ -3,7 +3,7 @@
 use bpf_interp::{Fault, Machine, Program, Task};
 use bpf_program::event::RING;
 use bt_abi::{Attach, Script};
-use probes::registers::Arch;
+use uapi::Arch;
 
 use crate::target::FakeTarget;
 use crate::{compile, decode};

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bt_compiler::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, UsdtPlaces};
-use probes::args::parse_args;
-use probes::registers::Arch;
-use probes::tracefs::TracepointFormat;
-use probes::usdt::{Place, Semaphore};
-use probes::{Aim, CodePlace, ElfVaddr, FileOffset, PlaceFault};
+use elf::{Aim, CodePlace, ElfVaddr, FileOffset, PlaceFault};
+use kernel_text::tracefs::TracepointFormat;
+use uapi::Arch;
+use usdt::args::parse_args;
+use usdt::{Place, Semaphore};
 
 /// Names that are there.
 #[derive(Clone, Debug)]

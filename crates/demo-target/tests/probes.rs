@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use common::PROGRAM;
+use elf::symbols::Functions;
 use host::FilePlace;
-use probes::symbols::Functions;
-use probes::usdt::UsdtProbes;
+use usdt::UsdtProbes;
 
 /// SPDK's probes by how many arguments their macro takes; the word in front of them comes on top.
 #[rustfmt::skip]
@@ -44,7 +44,7 @@ fn the_probes_are_in_the_program() {
     assert_eq!(found.broken, 0, "{:?}", found.faults);
     for probe in &found.probes {
         for place in &probe.places {
-            let unreadable: Vec<_> = place.args.iter().filter_map(probes::args::ArgSpec::unreadable).collect();
+            let unreadable: Vec<_> = place.args.iter().filter_map(usdt::args::ArgSpec::unreadable).collect();
             assert!(unreadable.is_empty(), "{}:{}: {unreadable:?}", probe.provider, probe.name);
             assert!(place.args.iter().all(|arg| arg.ty.size == 8), "{place:?}");
             assert_eq!(place.semaphore.is_some(), &*probe.name == "request_lazy");

@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use elf::ElfError;
 use host::proc::exe;
 use host::{ElfFile, FilePlace, HostError, Pid, Process};
-use probes::ProbesError;
 use sys::process::PidFd;
 
 pub(crate) use printable::path as printable;
@@ -71,7 +71,7 @@ impl Files {
             match load(place).and_then(|file| file.image().map(|_| ()).map(|()| file)) {
                 Ok(file) => look(&file)?,
                 // Programs may map anything as code, a just-in-time compiler's cache for instance.
-                Err(HostError::Elf { source: ProbesError::NotElf { .. }, .. } | HostError::NotAFile { .. }) => {}
+                Err(HostError::Elf { source: ElfError::NotElf { .. }, .. } | HostError::NotAFile { .. }) => {}
                 Err(error) => note(&format!("left out: {:#}", anyhow::Error::new(error))),
             }
         }

@@ -14,9 +14,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use code::{assert_code_is_the_files, changed};
+use elf::symbols::Functions;
 use host::FilePlace;
 use kernel::{PROGRAM, Process, kernel, needs};
-use probes::symbols::Functions;
 use tempfile::TempDir;
 
 /// Where the instructions of `rec` begin behind its first one, and where it ends (`common/places.c`).

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
 
-use probes::CodeBytes;
+use elf::CodeBytes;
 
 use crate::error::HostError;
 use crate::file::ElfFile;

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use probes::elf::{BuildId, ElfImage};
+use elf::{BuildId, ElfImage};
 
 use crate::file::{ElfFile, FilePlace, under};
 use crate::foreign::{self, Opened};

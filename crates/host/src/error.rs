@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use probes::ProbesError;
+use elf::ElfError;
+use kernel_text::TextError;
 use thiserror::Error;
 
 use crate::process::Pid;
@@ -73,7 +74,7 @@ pub enum HostError {
         /// The file.
         path: PathBuf,
         /// What it is.
-        source: ProbesError,
+        source: ElfError,
     },
     /// The kernel's tracepoints can't be seen.
     #[error("tracefs is not mounted, looked at {looked_at}; as root: mount -t tracefs tracefs /sys/kernel/tracing")]
@@ -95,7 +96,7 @@ pub enum HostError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: ProbesError,
+        source: TextError,
     },
 }
 

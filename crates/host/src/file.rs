@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use probes::elf::ElfImage;
+use elf::ElfImage;
 use sys::memory::Shared;
 
 use crate::capabilities::with_file_access;
@@ -246,7 +246,7 @@ pub(crate) enum Unread {
     /// It could not be.
     Io(io::Error),
     /// It is no ELF file.
-    Elf(probes::ProbesError),
+    Elf(elf::ElfError),
 }
 
 impl From<io::Error> for Unread {

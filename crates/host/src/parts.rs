@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use probes::elf::{ElfImage, count_range, merged, table_ranges};
+use elf::{ElfImage, count_range, merged, table_ranges};
 use sys::memory::{Shared, Zeroed};
 
 use crate::foreign::Opened;

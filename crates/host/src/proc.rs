@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use probes::maps::{Device, ProcMaps};
+use kernel_text::maps::{Device, ProcMaps};
 
 use crate::capabilities::with_file_access;
 use crate::process::Pid;

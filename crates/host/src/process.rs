@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use probes::maps::{Mapping, ProcMaps};
+use kernel_text::maps::{Mapping, ProcMaps};
 
 use crate::error::HostError;
 use crate::file::{FilePlace, Readable};
@@ -84,7 +84,7 @@ impl Process {
     }
 
     fn library(&self, mapping: &Mapping) -> Option<FilePlace> {
-        let probes::maps::Backing::File { path, deleted } = &mapping.backing else {
+        let kernel_text::maps::Backing::File { path, deleted } = &mapping.backing else {
             return None;
         };
         // This name is the mapped file itself, whatever happened to its path; only root may use it (proc_pid_map_files(5)).

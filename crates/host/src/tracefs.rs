@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use probes::tracefs::TracepointFormat;
+use kernel_text::tracefs::TracepointFormat;
 
 use crate::capabilities::with_file_access;
 use crate::error::HostError;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-use probes::maps::Backing;
+use kernel_text::maps::Backing;
 
 /// What the kernel calls its mapping in `/proc/PID/maps`.
 pub const VDSO: &str = "[vdso]";
@@ -26,8 +26,8 @@ pub fn vdso() -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use probes::elf::ElfImage;
-    use probes::symbols::Functions;
+    use elf::ElfImage;
+    use elf::symbols::Functions;
 
     #[test]
     fn it_is_an_elf_file_with_functions() {

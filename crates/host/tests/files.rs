@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use elf::ElfError;
+use elf::symbols::Functions;
 use host::{FilePlace, HostError, Pid, Process};
-use probes::ProbesError;
-use probes::symbols::Functions;
 
 fn own() -> Process {
     Process::open(Pid(std::process::id())).unwrap()
@@ -27,7 +27,7 @@ fn our_own_program_and_its_libraries() {
     let code = image.address_map().segments().iter().find(|segment| segment.executable).unwrap();
     let code = code.offset.0 as usize..(code.offset.0 + code.file_size) as usize;
     assert_eq!(image.data()[code.clone()], file[code]);
-    let whole = probes::elf::ElfImage::parse(&file).unwrap();
+    let whole = elf::ElfImage::parse(&file).unwrap();
     assert_eq!(Functions::read(&image, None), Functions::read(&whole, None));
     let symbols = libc.load_symbols().unwrap();
     assert_eq!(Functions::read(&symbols.image().unwrap(), None), Functions::read(&whole, None));
@@ -74,14 +74,14 @@ fn what_is_no_elf_file() {
         FilePlace::at(&path).load().and_then(|file| file.image().map(|_| ())).unwrap_err()
     };
     let script = load("script", b"#!/bin/sh\nexit\n");
-    assert!(matches!(&script, HostError::Elf { source: ProbesError::Script { .. }, .. }), "{script}");
+    assert!(matches!(&script, HostError::Elf { source: ElfError::Script { .. }, .. }), "{script}");
     let text = load("text", b"hello");
-    assert!(matches!(&text, HostError::Elf { source: ProbesError::NotElf { .. }, .. }), "{text}");
+    assert!(matches!(&text, HostError::Elf { source: ElfError::NotElf { .. }, .. }), "{text}");
     let mut narrow = [0; 64];
     narrow[..5].copy_from_slice(b"\x7fELF\x01");
     narrow[18] = 3;
     let narrow = load("narrow", &narrow);
-    assert!(matches!(&narrow, HostError::Elf { source: ProbesError::Class32 { .. }, .. }), "{narrow}");
+    assert!(matches!(&narrow, HostError::Elf { source: ElfError::Class32 { .. }, .. }), "{narrow}");
     assert!(matches!(FilePlace::at(dir.path()).load(), Err(HostError::NotAFile { .. })));
     assert!(matches!(FilePlace::at(Path::new("/no/such")).load(), Err(HostError::Read { .. })));
 }

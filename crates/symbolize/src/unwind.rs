@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use elf::ElfImage;
+use elf::FileOffset;
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Module, Unwinder as _};
 use host::{Pid, Process};
-use probes::FileOffset;
-use probes::elf::ElfImage;
-use probes::maps::Mapping;
+use kernel_text::maps::Mapping;
 use typeinfo::{FrameSections, FrameTable};
 
 use crate::user::is_vdso;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use probes::address::ProcAddr;
+use elf::ProcAddr;
 
 /// Our own program, as a path that the kernel follows for us.
 pub(super) const PROGRAM: &str = host::proc::OWN_PROGRAM;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use bpf_session::Features;
 use bt_compiler::KernelFacts;
 use compiler_testkit::{FakeTarget, Names};
-use probes::registers::Arch;
+use uapi::Arch;
 
 /// Whether this kernel lets user probes' programs wait for memory.
 pub(crate) fn can_wait() -> bool {

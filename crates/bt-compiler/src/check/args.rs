@@ -2,7 +2,7 @@
 
 use bt_lang::Span;
 use bt_lang::ast::{Name, ProbeKind};
-use probes::tracefs::{Array, Field, Location};
+use kernel_text::tracefs::{Array, Field, Location};
 
 use super::Check;
 use crate::hir::{Expr, ExprKind};

@@ -390,7 +390,7 @@ fn register(name: &str, context: &super::Context) -> Option<u32> {
         "sp" => return Some(regs.stack),
         _ => {}
     }
-    if context.arch == probes::registers::Arch::Aarch64 {
+    if context.arch == uapi::Arch::Aarch64 {
         let number: u32 = name.strip_prefix(['r', 'x'])?.parse().ok()?;
         return (number < 31).then_some(number * 8);
     }
@@ -399,6 +399,6 @@ fn register(name: &str, context: &super::Context) -> Option<u32> {
         "ax" | "bx" | "cx" | "dx" | "si" | "di" | "bp" => format!("r{name}"),
         _ => name.to_owned(),
     };
-    let (register, _) = probes::registers::X86Register::parse(&long)?;
+    let (register, _) = usdt::registers::X86Register::parse(&long)?;
     Some(u32::from(register.pt_regs_offset()))
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use probes::Aim;
-use probes::registers::Arch;
-use probes::tracefs::TracepointFormat;
+use elf::Aim;
+use kernel_text::tracefs::TracepointFormat;
+use uapi::Arch;
 
 use super::*;
 use crate::facts::{ConfigFact, FunctionPlace, KernelFacts, NotFound, UsdtPlaces};

@@ -147,10 +147,10 @@ impl Emitter<'_> {
         let (yes, done) = (self.asm.label("user"), self.asm.label("mode"));
         let context = self.context_in(R1);
         match self.context.arch {
-            probes::registers::Arch::X86_64 => {
+            uapi::Arch::X86_64 => {
                 self.asm.load(Size::DW, R0, context.at(X86_CODE_SEGMENT)).and(R0, 3).jump_if(R0, JumpOp::Ne, 0, yes);
             }
-            probes::registers::Arch::Aarch64 => {
+            uapi::Arch::Aarch64 => {
                 self.asm.load(Size::DW, R0, context.at(ARM_STATE)).and(R0, 15).jump_if(R0, JumpOp::Eq, 0, yes);
             }
         }

@@ -2,8 +2,8 @@
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R9};
 use bpf_insn::{AluOp, Helper, JumpOp, Size};
-use probes::args::ArgSpec;
 use typeinfo::BitAccess;
+use usdt::args::ArgSpec;
 
 use super::place::{Base, Place};
 use super::{CONTEXT, Emitter};

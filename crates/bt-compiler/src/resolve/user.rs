@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use bt_lang::Diagnostic;
 use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind, SourceLine};
-use probes::args::ArgSpec;
-use probes::code::nearest_text;
-use probes::{Aim, CodePlace, ElfVaddr, FileOffset, PlaceFault};
+use elf::code::nearest_text;
+use elf::{Aim, CodePlace, ElfVaddr, FileOffset, PlaceFault};
+use usdt::args::ArgSpec;
 
 use super::{Resolver, Target, context, is_pattern, refused};
 use crate::ctx::Inputs;

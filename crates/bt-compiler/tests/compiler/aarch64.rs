@@ -3,7 +3,7 @@
 
 use bpf_insn::Listing;
 use compiler_testkit::{FakeTarget, compile};
-use probes::registers::Arch;
+use uapi::Arch;
 
 /// The instructions of a script's first program, as `llvm-objdump -d` would show them.
 #[track_caller]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use bt_compiler::ConfigFact;
 use bt_compiler::language::words;
 use compiler_testkit::{FakeTarget, check, diagnostics, sample};
-use probes::registers::Arch;
+use uapi::Arch;
 
 use crate::expect;
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use bpf_insn::Listing;
 use compiler_testkit::{FakeTarget, compile, sample};
-use probes::registers::Arch;
+use uapi::Arch;
 
 use crate::expect;
 

@@ -2,7 +2,7 @@
 
 use bt_abi::{Attach, FailureKind};
 use compiler_testkit::{FakeTarget, Session, compile, registers, sample};
-use probes::registers::Arch;
+use uapi::Arch;
 
 use crate::MACHINES;
 

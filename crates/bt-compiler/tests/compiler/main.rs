@@ -16,7 +16,7 @@ mod truth;
 
 use compiler_testkit::{FakeTarget, Session, sample};
 use facts::live;
-use probes::registers::Arch;
+use uapi::Arch;
 
 /// The machines that scripts are compiled for.
 const MACHINES: [Arch; 2] = [Arch::X86_64, Arch::Aarch64];

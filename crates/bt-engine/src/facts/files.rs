@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use bt_compiler::{FunctionPlace, NotFound, UsdtPlaces};
+use elf::symbols::Functions;
+use elf::{Aim, Code, ElfVaddr};
 use host::library_cache::is_called;
 use host::{ElfFile, FilePlace};
-use probes::symbols::Functions;
-use probes::usdt::UsdtProbes;
-use probes::{Aim, Code, ElfVaddr};
+use usdt::UsdtProbes;
 
 use symbolize::DebugFolders;
 use typeinfo::{Arch, Dwarf, DwarfSections, NameKind, SourceLine, TypeStore};
@@ -186,7 +186,7 @@ impl UserFiles {
                 if functions.is_stripped() {
                     stripped.get_or_insert_with(|| stripped_hint(&found.shown));
                 }
-                let place = |name: &str, function: &probes::symbols::Function<'_>| FunctionPlace {
+                let place = |name: &str, function: &elf::symbols::Function<'_>| FunctionPlace {
                     path: file.opened().to_owned(),
                     shown: found.shown.clone(),
                     name: name.to_owned(),
@@ -231,7 +231,7 @@ impl UserFiles {
             let offset = offset.map_err(|_| NotFound { message: message(), absent: false, hints: Vec::new() })?.0;
             let (path, shown) = (file.opened().to_owned(), found.shown.clone());
             let (named, at) = self.with_functions(&file, |functions, code| {
-                let holds = |it: &&probes::symbols::Function<'_>| {
+                let holds = |it: &&elf::symbols::Function<'_>| {
                     vaddr.checked_sub(it.vaddr.0).is_some_and(|behind| behind < it.size.max(1))
                 };
                 let named = functions.all().iter().find(holds).map(|it| (it.name.clone().into_owned(), it.size));
@@ -277,7 +277,7 @@ impl UserFiles {
                 broken.get_or_insert_with(left_out);
             }
             known.extend(probes.probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)));
-            let fits = |probe: &probes::usdt::Probe| {
+            let fits = |probe: &usdt::Probe| {
                 names.matches(&probe.name) && providers.as_ref().is_none_or(|pattern| pattern.matches(&probe.provider))
             };
             let fitting = probes.probes.iter().filter(|probe| fits(probe)).map(|probe| UsdtPlaces {
@@ -325,7 +325,7 @@ impl UserFiles {
         let found = Self::each(&targets, |found| {
             let file = self.load(found)?;
             let image = file.image().map_err(|error| not_read(&error))?;
-            Ok(probes::symbols::find(&image, name).into_iter().map(|(vaddr, size)| (vaddr.0, size)).collect())
+            Ok(elf::symbols::find(&image, name).into_iter().map(|(vaddr, size)| (vaddr.0, size)).collect())
         });
         found.ok()?.into_iter().next()
     }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use bpf_session::Features;
 use bt_compiler::NotFound;
 use host::{HostError, KernelSymbols, Tracefs, TracepointName};
-use probes::pattern::NamePattern;
-use probes::tracefs::TracepointFormat;
+use kernel_text::tracefs::TracepointFormat;
+use patterns::NamePattern;
 
 use super::{missing, pattern};
 use crate::observe::printable;

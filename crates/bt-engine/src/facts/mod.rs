@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use bpf_session::Features;
 use bt_compiler::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces};
+use elf::Aim;
 use host::KernelSymbols;
-use probes::Aim;
-use probes::pattern::{NamePattern, nearest};
-use probes::registers::Arch;
-use probes::tracefs::TracepointFormat;
+use kernel_text::tracefs::TracepointFormat;
+use patterns::{NamePattern, nearest};
 use typeinfo::SourceLine;
+use uapi::Arch;
 
 use crate::builder::Options;
 use crate::observe::SharedObserver;

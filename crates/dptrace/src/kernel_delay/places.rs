@@ -1,13 +1,13 @@
 //! Where in the process's files a trigger is: probes and functions.
 
 use bpf_session::UprobePlace;
+use elf::symbols::Functions;
+use elf::{Aim, Code};
 use host::ElfFile;
 use kernel_delay::live::UserPlaces;
 use kernel_delay::trigger::Trigger;
-use probes::pattern::nearest;
-use probes::symbols::Functions;
-use probes::usdt::UsdtProbes;
-use probes::{Aim, Code};
+use patterns::nearest;
+use usdt::UsdtProbes;
 
 use super::subject::Subject;
 use crate::failure::usage;
@@ -31,7 +31,7 @@ fn usdt(subject: &Subject, provider: &str, probe: &str) -> anyhow::Result<UserPl
             broken.get_or_insert_with(|| format!("; {}: left out {first}", printable(file.path())));
         }
         let places = probes.get(provider, probe).map_or(&[][..], |probe| &probe.places);
-        let place = |place: &probes::usdt::Place| UprobePlace {
+        let place = |place: &usdt::Place| UprobePlace {
             at: place.at,
             semaphore: place.semaphore.map(|semaphore| semaphore.offset.0),
             cookie: 0,
@@ -64,7 +64,7 @@ fn function(subject: &Subject, name: &str, on_return: bool) -> anyhow::Result<Us
         let functions = Functions::read(&image, debug.as_ref());
         let code = Code::with_functions(&image, &image, &functions);
         let aim = if on_return { Aim::Return } else { Aim::Within(0) };
-        let place = |function: &probes::symbols::Function<'_>| match code.function(function, aim) {
+        let place = |function: &elf::symbols::Function<'_>| match code.function(function, aim) {
             Ok(at) => Ok(UprobePlace { at, semaphore: None, cookie: 0 }),
             Err(fault) => Err(usage(format!("the trigger {name}: {fault}"))),
         };

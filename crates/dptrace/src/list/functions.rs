@@ -2,9 +2,9 @@
 
 use std::io::Write as _;
 
+use elf::symbols::{Function, Functions};
 use host::ElfFile;
-use probes::pattern::{NamePattern, nearest};
-use probes::symbols::{Function, Functions};
+use patterns::{NamePattern, nearest};
 use serde_json::json;
 
 use super::nothing_fits;

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
 /// That no name fits the pattern, with those that are near it.
 fn nothing_fits(what: &str, pattern: &str, place: &str, known: &[String]) -> anyhow::Error {
     let plain = pattern.replace(['*', '?'], "");
-    let near = ::probes::pattern::nearest(plain.trim_matches(':'), known.iter().map(String::as_str), 4);
+    let near = ::patterns::nearest(plain.trim_matches(':'), known.iter().map(String::as_str), 4);
     let hint = match near.as_slice() {
         [] if known.is_empty() => "; it has none".to_owned(),
         [] => format!("; it has {}: list them without a pattern", known.len()),

@@ -3,10 +3,10 @@
 use std::io::Write as _;
 
 use host::ElfFile;
-use probes::args::ArgSpec;
-use probes::pattern::ProbePattern;
-use probes::usdt::{Place, Probe, UsdtProbes};
+use patterns::ProbePattern;
 use serde_json::{Value, json};
+use usdt::args::ArgSpec;
+use usdt::{Place, Probe, UsdtProbes};
 
 use super::nothing_fits;
 use super::target::Request;

@@ -3,8 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use probes::ProbesError;
-use probes::pattern::{NamePattern, ProbePattern};
+use patterns::PatternError;
+use patterns::{NamePattern, ProbePattern};
 
 use super::ListArgs;
 use crate::failure::usage;
@@ -36,7 +36,7 @@ impl Request {
         if let Some(more) = words.next() {
             return Err(usage(format!("unexpected word {}: only one pattern is allowed", printable(Path::new(more)))));
         }
-        let understood = |error: ProbesError| usage(error.to_string());
+        let understood = |error: PatternError| usage(error.to_string());
         let probe_pattern = || typed.map(ProbePattern::parse).transpose().map_err(understood);
         let (what, place) = if args.tracepoints {
             (What::Tracepoints(probe_pattern()?), "the kernel".to_owned())

@@ -3,8 +3,8 @@
 use std::io::Write as _;
 
 use host::{HostError, Tracefs, TracepointName};
-use probes::pattern::ProbePattern;
-use probes::tracefs::{Array, Field, TracepointFormat};
+use kernel_text::tracefs::{Array, Field, TracepointFormat};
+use patterns::ProbePattern;
 use serde_json::{Value, json};
 
 use super::nothing_fits;

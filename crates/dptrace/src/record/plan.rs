@@ -9,8 +9,8 @@ use bpf_program::{FieldKind, Layout, Module, ProgramDef, ProgramKind};
 use bpf_session::{Features, UprobePlace};
 use host::ElfFile;
 use objects::{ProbeArg, WantedProbe};
-use probes::args::ArgSpec;
-use probes::usdt::{Place, Probe, UsdtProbes};
+use usdt::args::ArgSpec;
+use usdt::{Place, Probe, UsdtProbes};
 
 use crate::failure::note;
 use crate::names;

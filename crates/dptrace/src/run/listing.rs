@@ -3,7 +3,7 @@
 mod types;
 
 use bt_engine::{Facts, TargetFacts as _};
-use probes::Aim;
+use elf::Aim;
 use typeinfo::NameKind;
 
 use super::options::RunArgs;
@@ -129,7 +129,7 @@ fn list_pattern(
     let whole = !pattern.contains(':') && !KINDS.iter().any(|kind| fits(pattern, kind.name));
     let pattern = if whole { format!("*:{pattern}") } else { pattern.to_owned() };
     let (kind, rest) = pattern.split_once(':').unwrap_or((&pattern, "*"));
-    let Ok(kinds) = probes::pattern::NamePattern::parse(kind) else { return Ok(()) };
+    let Ok(kinds) = patterns::NamePattern::parse(kind) else { return Ok(()) };
     for known in &KINDS {
         if !kinds.matches(known.name) && !known.short.contains(&kind) {
             continue;
@@ -154,13 +154,13 @@ fn list_pattern(
 
 /// Whether a name fits a pattern.
 fn fits(pattern: &str, name: &str) -> bool {
-    probes::pattern::NamePattern::parse(pattern).is_ok_and(|pattern| pattern.matches(name))
+    patterns::NamePattern::parse(pattern).is_ok_and(|pattern| pattern.matches(name))
 }
 
 /// Names of a table that fit, with a colon for the period behind.
 fn events(tables: &[&[&str]], rest: &str) -> Vec<String> {
     let wanted = rest.split(':').next().unwrap_or_default();
-    let Ok(names) = probes::pattern::NamePattern::parse(if wanted.is_empty() { "*" } else { wanted }) else {
+    let Ok(names) = patterns::NamePattern::parse(if wanted.is_empty() { "*" } else { wanted }) else {
         return Vec::new();
     };
     let mut all: Vec<&str> = tables.iter().flat_map(|table| table.iter().copied()).collect();

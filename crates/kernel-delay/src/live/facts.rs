@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use host::{KERNEL_BTF, KernelSymbols, PerfSource};
-use probes::pattern::nearest;
+use patterns::nearest;
 use typeinfo::{Btf, NameKind, SourceId, TypeRef, TypeStore};
 use uapi::Arch;
 

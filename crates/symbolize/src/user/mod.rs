@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use elf::ElfKind;
+use elf::ProcAddr;
+use elf::symbols::demangle;
 use host::{FilePlace, Pid, Process, VDSO};
-use probes::ProcAddr;
-use probes::elf::ElfKind;
-use probes::maps::{Backing, Mapping};
-use probes::symbols::demangle;
+use kernel_text::maps::{Backing, Mapping};
 
 use crate::{Symbol, Warn};
 
@@ -153,7 +153,7 @@ impl UserSymbols {
                 let loaded = file.load_notes().ok()?;
                 let image = loaded.image().ok()?;
                 let base = if image.kind() == ElfKind::Fixed { 0 } else { PLAIN_BASE };
-                let vaddr = probes::ElfVaddr(address.checked_sub(base)?);
+                let vaddr = elf::ElfVaddr(address.checked_sub(base)?);
                 (
                     self.table_of(path, 0, || Table::read(&file, &self.options.folders)),
                     image.address_map().to_offset(vaddr).ok()?,

@@ -1,8 +1,8 @@
 //! The functions of a file.
 
+use elf::ElfImage;
+use elf::symbols::Functions;
 use host::{ElfFile, FilePlace};
-use probes::elf::ElfImage;
-use probes::symbols::Functions;
 
 use super::folders::DebugFolders;
 
@@ -60,7 +60,7 @@ impl Table {
     fn of(functions: &Functions<'_>, debug: Option<FilePlace>) -> Self {
         let length = functions.all().iter().map(|function| function.name.len()).sum();
         let mut names = String::with_capacity(length);
-        let function = |function: &probes::symbols::Function<'_>| {
+        let function = |function: &elf::symbols::Function<'_>| {
             names.push_str(&function.name);
             Function {
                 offset: function.offset.0,

@@ -5,11 +5,10 @@
 //! back for ever. [`FrameTable::cost`] says for an address what its look-up costs, or why it must not be done. Formats: the
 //! Linux Standard Base 5.0, chapter 10.6, and DWARF 5, section 6.4.
 
-mod header;
-
 use std::collections::HashMap;
 use std::ops::Deref;
 
+use elf::frame_index::{self, FrameIndex};
 use gimli::{
     BaseAddresses, CallFrameInstruction, EhFrame, EhFrameHdr, EhFrameOffset, EndianSlice, Expression,
     FrameDescriptionEntry, LittleEndian, Operation, Pointer, UnwindExpression, UnwindSection,
@@ -87,9 +86,12 @@ impl<D: Deref<Target = [u8]> + From<Vec<u8>>> FrameTable<D> {
         };
         let FrameSections { frames, index, text, got } = sections;
         let bases = BaseAddresses::default().set_eh_frame(frames.address).set_text(*text).set_got(*got);
-        let index = match index.as_ref().filter(|index| header::is_plain(index.data)) {
+        let is_usable = |index: &&FrameSection<&[u8]>| {
+            FrameIndex::new(index.data, index.address).is_some_and(|index| index.is_complete())
+        };
+        let index = match index.as_ref().filter(is_usable) {
             Some(index) => copied(index),
-            None => FrameSection { address: frames.address, data: header::make(frames, &bases)?.into() },
+            None => FrameSection { address: frames.address, data: make_index(frames, &bases)?.into() },
         };
         let bases = bases.set_eh_frame_hdr(index.address);
         Ok(Self { frames: copied(frames), index, bases, text_and_got: (*text, *got), known: HashMap::new() })
@@ -141,6 +143,23 @@ impl<D: Deref<Target = [u8]>> FrameTable<D> {
         let offset = found.checked_sub(start).and_then(|offset| usize::try_from(offset).ok());
         offset.map(Some).ok_or(FrameFault::Index { address })
     }
+}
+
+/// An index of all entries, as if it were loaded at the table's own address.
+fn make_index(frames: &FrameSection<&[u8]>, bases: &BaseAddresses) -> Result<Vec<u8>, FrameFault> {
+    let mut rows: Vec<(i32, i32)> = Vec::new();
+    let mut offset = 0;
+    while let Some((length, id)) = lengths(frames.data, offset)? {
+        // An entry without a length is the end of what one object file brought along.
+        if length > 0 && id != 0 {
+            rows.extend(entry_at(frames.data, bases, offset)?.and_then(|(entry, _)| {
+                let begin = entry.initial_address().wrapping_sub(frames.address).cast_signed();
+                Some((i32::try_from(begin).ok()?, i32::try_from(offset).ok()?))
+            }));
+        }
+        offset = offset.saturating_add(4).saturating_add(length as usize);
+    }
+    Ok(frame_index::write(rows))
 }
 
 /// What following the entry at this place costs.

@@ -1,0 +1,111 @@
+//! Walks the notes of a section or a segment (gABI chapter 5, "Note Section").
+//!
+//! Our own walk rather than the library's, because a broken note is to be reported with its place in the file.
+
+use thiserror::Error;
+
+use crate::address::FileOffset;
+
+/// The length of a note's header: the lengths of name and descriptor, and the type, 4 bytes each.
+const HEADER_SIZE: usize = 12;
+
+/// Bytes that hold notes, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct NoteArea<'data> {
+    /// Where the bytes begin in the file.
+    pub offset: FileOffset,
+    /// The bytes themselves.
+    pub bytes: &'data [u8],
+    /// The alignment that the header states: 8 for `.note.gnu.property`, 4 (or less, meaning 4) for all else.
+    pub align: u64,
+}
+
+/// One note, not yet understood.
+#[derive(Clone, Copy, Debug)]
+pub struct RawNote<'data> {
+    /// Where its header begins in the file.
+    pub offset: FileOffset,
+    /// Who defines its meaning, without the NUL at the end.
+    pub owner: &'data [u8],
+    /// What it is, to its owner.
+    pub kind: u32,
+    /// What it says.
+    pub descriptor: &'data [u8],
+}
+
+/// A note whose lengths can't be right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BrokenNote {
+    /// Where its header begins in the file.
+    pub offset: FileOffset,
+    /// What is wrong.
+    pub fault: NoteFrameFault,
+}
+
+/// What is wrong with a note's header.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
+pub enum NoteFrameFault {
+    /// Fewer than 12 bytes are left for the note's header.
+    #[error("its header is cut short: expected 12 bytes, found {left}")]
+    Header {
+        /// How many bytes are left.
+        left: usize,
+    },
+    /// The name or the descriptor is longer than what is left of the notes.
+    #[error("it says that it holds {needed:#x} bytes and {left:#x} are left")]
+    Length {
+        /// Name and descriptor with their padding, in bytes.
+        needed: u64,
+        /// What is left after the header, in bytes.
+        left: usize,
+    },
+}
+
+impl<'data> NoteArea<'data> {
+    /// Whether both have a byte of the file in common.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        let end = |area: &Self| area.offset.0.saturating_add(area.bytes.len() as u64);
+        self.offset.0 < end(other) && other.offset.0 < end(self)
+    }
+
+    /// The notes in file order. After a note whose lengths can't be believed nothing more can be found.
+    pub fn notes(self) -> impl Iterator<Item = Result<RawNote<'data>, BrokenNote>> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let rest = self.bytes.get(at..).filter(|rest| !rest.is_empty())?;
+            let offset = FileOffset(self.offset.0.saturating_add(at as u64));
+            Some(match self.note(rest, offset) {
+                Ok((note, length)) => {
+                    at = at.saturating_add(length);
+                    Ok(note)
+                }
+                Err(fault) => {
+                    at = self.bytes.len();
+                    Err(BrokenNote { offset, fault })
+                }
+            })
+        })
+    }
+
+    /// The note at the start of these bytes, and how long it is with its padding.
+    fn note(&self, bytes: &'data [u8], offset: FileOffset) -> Result<(RawNote<'data>, usize), NoteFrameFault> {
+        let word = |at: usize| {
+            let four = bytes.get(at..)?.first_chunk()?;
+            Some(u32::from_le_bytes(*four) as usize)
+        };
+        let (Some(name_size), Some(descriptor_size), Some(kind)) = (word(0), word(4), word(8)) else {
+            return Err(NoteFrameFault::Header { left: bytes.len() });
+        };
+        let align = if self.align == 8 { 8 } else { 4 };
+        let descriptor_at = (HEADER_SIZE + name_size).next_multiple_of(align);
+        let owner = bytes.get(HEADER_SIZE..HEADER_SIZE + name_size);
+        let descriptor = bytes.get(descriptor_at..descriptor_at + descriptor_size);
+        let (Some(owner), Some(descriptor)) = (owner, descriptor) else {
+            let needed = (descriptor_at - HEADER_SIZE + descriptor_size) as u64;
+            return Err(NoteFrameFault::Length { needed, left: bytes.len() - HEADER_SIZE });
+        };
+        let owner = owner.strip_suffix(b"\0").unwrap_or(owner);
+        let length = (descriptor_at + descriptor_size).next_multiple_of(align);
+        Ok((RawNote { offset, owner, kind: kind as u32, descriptor }, length))
+    }
+}

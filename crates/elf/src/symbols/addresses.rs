@@ -1,0 +1,90 @@
+//! The addresses of a few symbols, looked for in one walk.
+
+use std::collections::{HashMap, HashSet};
+
+use object::elf::{STT_FILE, STT_SECTION, STT_TLS};
+
+use super::table;
+use crate::address::ElfVaddr;
+use crate::image::ElfImage;
+
+/// What is known about a symbol's name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SymbolFound {
+    /// There is one, at this address.
+    At(ElfVaddr),
+    /// There are several, at different addresses.
+    Ambiguous,
+    /// There is none.
+    Missing,
+}
+
+/// Addresses by name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SymbolAddresses {
+    found: HashMap<Box<str>, Found>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Found {
+    /// A global symbol is what a name means when files are linked; local ones of the same name do not count beside it.
+    global: bool,
+    address: Option<ElfVaddr>,
+}
+
+impl SymbolAddresses {
+    /// Adds the addresses of these symbols from a file's tables. Thread-local symbols have none.
+    pub fn search(&mut self, image: &ElfImage<'_>, wanted: &HashSet<&str>) {
+        for symbol in table::symbols(image) {
+            if matches!(symbol.kind, STT_SECTION | STT_FILE | STT_TLS) {
+                continue;
+            }
+            let name = std::str::from_utf8(symbol.name).ok();
+            if let Some(name) = name.filter(|name| wanted.contains(name)) {
+                self.add(name, symbol.vaddr, symbol.global);
+            }
+        }
+    }
+
+    /// What is known about a name.
+    pub fn get(&self, name: &str) -> SymbolFound {
+        match self.found.get(name) {
+            None => SymbolFound::Missing,
+            Some(Found { address: Some(address), .. }) => SymbolFound::At(*address),
+            Some(Found { address: None, .. }) => SymbolFound::Ambiguous,
+        }
+    }
+
+    fn add(&mut self, name: &str, address: ElfVaddr, global: bool) {
+        let new = Found { global, address: Some(address) };
+        let known = self.found.entry(name.into()).or_insert(new);
+        if known.global == global {
+            known.address = known.address.filter(|known| *known == address);
+        } else if global {
+            *known = new;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(symbols: &[(u64, bool)]) -> SymbolFound {
+        let mut addresses = SymbolAddresses::default();
+        for &(address, global) in symbols {
+            addresses.add("counter", ElfVaddr(address), global);
+        }
+        addresses.get("counter")
+    }
+
+    #[test]
+    fn a_global_symbol_wins_over_local_ones() {
+        assert_eq!(found(&[]), SymbolFound::Missing);
+        assert_eq!(found(&[(1, false), (1, false)]), SymbolFound::At(ElfVaddr(1)));
+        assert_eq!(found(&[(1, false), (2, false)]), SymbolFound::Ambiguous);
+        assert_eq!(found(&[(1, false), (2, false), (3, true)]), SymbolFound::At(ElfVaddr(3)));
+        assert_eq!(found(&[(3, true), (1, false)]), SymbolFound::At(ElfVaddr(3)));
+        assert_eq!(found(&[(3, true), (4, true)]), SymbolFound::Ambiguous);
+    }
+}

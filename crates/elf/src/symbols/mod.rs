@@ -1,0 +1,128 @@
+//! The symbols of a file: its functions, to attach to, and the addresses of its variables, for arguments that name them.
+//!
+//! From the section `.symtab`, which stripping removes, and `.dynsym`, which it leaves; both also of a separate debug file
+//! (gABI chapter 4, "Symbol Table").
+
+mod addresses;
+mod demangle;
+mod table;
+
+use std::borrow::Cow;
+
+use object::elf::{STT_FILE, STT_FUNC, STT_GNU_IFUNC, STT_SECTION, STT_TLS};
+use patterns::NamePattern;
+
+use crate::address::{ElfVaddr, FileOffset};
+use crate::image::{AddressMap, ElfImage};
+
+pub use addresses::{SymbolAddresses, SymbolFound};
+pub use demangle::demangle;
+use table::RawSymbol;
+pub(crate) use table::function_ranges;
+
+/// A function of a file.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Function<'data> {
+    /// Where its first instruction is in the file: where a uprobe is attached.
+    pub offset: FileOffset,
+    /// The same as an address.
+    pub vaddr: ElfVaddr,
+    /// Its length in bytes; 0 if the symbol does not say.
+    pub size: u64,
+    /// Its name in the symbol table, mangled as the compiler wrote it.
+    pub name: Cow<'data, str>,
+    /// Whether it is not the function but the code that chooses it when the program starts (`STT_GNU_IFUNC`), as for
+    /// `memcpy` in glibc: a probe on it is hit once or never.
+    pub indirect: bool,
+}
+
+/// The address and the length of a function or a variable, a global one rather than a local one.
+pub fn find(image: &ElfImage<'_>, name: &str) -> Option<(ElfVaddr, u64)> {
+    let named = table::symbols(image).filter(|symbol| symbol.name == name.as_bytes());
+    let real = named.filter(|symbol| !matches!(symbol.kind, STT_SECTION | STT_FILE | STT_TLS));
+    real.max_by_key(|symbol| symbol.global).map(|symbol| (symbol.vaddr, symbol.size))
+}
+
+impl Function<'_> {
+    /// The name as its author wrote it, for C++ and Rust; any other name as it is.
+    pub fn display_name(&self) -> Cow<'_, str> {
+        demangle(&self.name).map_or(Cow::Borrowed(&*self.name), Cow::Owned)
+    }
+}
+
+/// The functions of a file, in order of offset and then of name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Functions<'data> {
+    all: Vec<Function<'data>>,
+    skipped: usize,
+    stripped: bool,
+}
+
+impl<'data> Functions<'data> {
+    /// The functions of a file, with the names of its separate debug file too if there is one.
+    ///
+    /// Every name of an address is kept; one that both tables have is there once.
+    pub fn read(image: &ElfImage<'data>, debug: Option<&ElfImage<'data>>) -> Self {
+        let sources = || [Some(image), debug].into_iter().flatten();
+        let mut functions = Self { stripped: !sources().any(table::has_all), ..Self::default() };
+        for source in sources() {
+            for symbol in table::symbols(source) {
+                functions.add(&symbol, image.address_map());
+            }
+        }
+        functions.all.sort_by(|a, b| (a.offset, &a.name).cmp(&(b.offset, &b.name)).then(b.size.cmp(&a.size)));
+        functions.all.dedup_by(|a, b| a.offset == b.offset && a.name == b.name);
+        functions
+    }
+
+    /// All of them, sorted.
+    pub fn all(&self) -> &[Function<'data>] {
+        &self.all
+    }
+
+    /// How many function symbols were left out because their address is not code of the file or their name is broken.
+    pub fn skipped(&self) -> usize {
+        self.skipped
+    }
+
+    /// Whether only the functions that the file offers to others are known: it was stripped of the table of all symbols
+    /// (`.symtab`), and there is no debug file that has it.
+    pub fn is_stripped(&self) -> bool {
+        self.stripped
+    }
+
+    /// The functions whose name, mangled or not, is exactly this.
+    pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Function<'data>> + 'a {
+        // Demangled functions have a path or parameters. Demangling all names of a large file takes most of a second.
+        let demangled = name.contains("::") || name.contains('(');
+        self.all.iter().filter(move |function| {
+            function.name == name || demangled && demangle(&function.name).is_some_and(|found| found == name)
+        })
+    }
+
+    /// The functions whose name, mangled or not, fits the pattern.
+    pub fn matching<'a>(&'a self, pattern: &'a NamePattern) -> impl Iterator<Item = &'a Function<'data>> + 'a {
+        self.all.iter().filter(move |function| {
+            pattern.matches(&function.name)
+                || demangle(&function.name).is_some_and(|demangled| pattern.matches(&demangled))
+        })
+    }
+
+    /// Adds a symbol if it is a defined function. Addresses are those of the file that runs: a debug file has the same.
+    fn add(&mut self, symbol: &RawSymbol<'data>, map: &AddressMap) {
+        if !matches!(symbol.kind, STT_FUNC | STT_GNU_IFUNC) {
+            return;
+        }
+        let code = map.segment(symbol.vaddr).is_some_and(|segment| segment.executable);
+        match map.to_offset(symbol.vaddr) {
+            Ok(offset) if code && !symbol.name.is_empty() => self.all.push(Function {
+                offset,
+                vaddr: symbol.vaddr,
+                size: symbol.size,
+                name: String::from_utf8_lossy(symbol.name),
+                indirect: symbol.kind == STT_GNU_IFUNC,
+            }),
+            _ => self.skipped += 1,
+        }
+    }
+}

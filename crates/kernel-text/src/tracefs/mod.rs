@@ -1,0 +1,87 @@
+//! The record format of a kernel tracepoint: the text of `/sys/kernel/tracing/events/SYSTEM/NAME/format`.
+//!
+//! The form is that of `f_show` in the kernel's `kernel/trace/trace_events.c`: `name:`, `ID:`, `format:`, then a line for
+//! each field (those common to all tracepoints first, an empty line, then its own), then `print fmt:`.
+
+mod field;
+
+use crate::error::TextError;
+
+pub use field::{Array, Field, Location};
+
+/// The most fields that are read; the kernel's tracepoints have fewer than 50.
+const MAX_FIELDS: usize = 1024;
+
+/// What a tracepoint records, and where.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TracepointFormat {
+    /// Its name within its system.
+    pub name: String,
+    /// The number that perf_event_open(2) takes for it.
+    pub id: u64,
+    /// Its fields in order, the common ones included.
+    pub fields: Vec<Field>,
+    /// How the kernel would print a record: a format string and its arguments, in C.
+    pub print: String,
+}
+
+impl TracepointFormat {
+    /// Reads the text of a `format` file.
+    pub fn parse(text: &str) -> Result<Self, TextError> {
+        let mut parts = Parts::default();
+        let mut next = 1;
+        for line in text.lines() {
+            let error = |expected| TextError::TracepointFormat { line: next, expected };
+            parts.line(line.trim()).map_err(error)?;
+            next += 1;
+        }
+        let missing = |expected| TextError::TracepointFormat { line: next, expected };
+        Ok(Self {
+            name: parts.name.ok_or_else(|| missing("a line name:"))?,
+            id: parts.id.ok_or_else(|| missing("a line ID:"))?,
+            fields: parts.fields,
+            print: parts.print,
+        })
+    }
+
+    /// The field of this name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The fields of this tracepoint alone: those that not every tracepoint has.
+    pub fn own_fields(&self) -> impl Iterator<Item = &Field> {
+        self.fields.iter().filter(|field| !field.is_common())
+    }
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Parts {
+    name: Option<String>,
+    id: Option<u64>,
+    fields: Vec<Field>,
+    print: String,
+}
+
+impl Parts {
+    /// Takes a line; the error says what was expected.
+    fn line(&mut self, line: &str) -> Result<(), &'static str> {
+        if let Some(name) = line.strip_prefix("name:") {
+            self.name = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
+        } else if let Some(id) = line.strip_prefix("ID:") {
+            self.id = Some(id.trim().parse().map_err(|_| "a number after ID:")?);
+        } else if let Some(print) = line.strip_prefix("print fmt:") {
+            print.trim().clone_into(&mut self.print);
+        } else if line.starts_with("field") {
+            if self.fields.len() == MAX_FIELDS {
+                return Err("no more than 1024 fields");
+            }
+            self.fields.push(field::parse(line)?);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Where an argument is found when its probe is hit.
+
+use std::fmt;
+
+use crate::registers::Register;
+
+/// Where an argument is found. Only the first three kinds are for a code generator; a [`Operand::Symbol`] becomes one of
+/// them once the symbol's address is known.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Operand {
+    /// In a register. The argument's size says how many bytes count, whatever width the register is named in: systemtap's
+    /// `sdt.h` says that the width before the `@` governs (sourceware bug 24541). Only the shift matters.
+    Register {
+        /// The whole register.
+        register: Register,
+        /// How many bits to shift right first: 8 for `%ah` and its like, else 0.
+        shift: u8,
+    },
+    /// Nowhere: the value itself.
+    Constant(i64),
+    /// In the process's memory.
+    Memory(MemoryOperand),
+    /// The address of something, rather than what is there.
+    Address(MemoryOperand),
+    /// At a place that depends on a symbol's address, which is not looked up yet.
+    Symbol(SymbolOperand),
+    /// Where a BPF program can't read it.
+    Unreadable(Unreadable),
+}
+
+/// An address made of registers: `base + (index << shift) + offset`, all in 64 bits that wrap.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct MemoryOperand {
+    /// The register to begin with. For a symbol relative to the code it is the instruction pointer, which in the context
+    /// of a uprobe's program holds the address that the uprobe was put at (`handle_swbp` in `kernel/events/uprobes.c`).
+    /// That must be [`crate::Place::at`] itself; a uprobe a few bytes further makes the result as much wrong.
+    pub base: Option<Register>,
+    /// The register to add after scaling.
+    pub index: Option<Index>,
+    /// The bytes to add.
+    pub offset: i64,
+}
+
+impl MemoryOperand {
+    pub(super) fn at(base: Register, offset: i64) -> Self {
+        Self { base: Some(base), index: None, offset }
+    }
+}
+
+/// A register that counts elements.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Index {
+    /// The register.
+    pub register: Register,
+    /// Which of its bits count.
+    pub extend: Extend,
+    /// By how many bits to shift it left: 0 to 3 on x86-64 (its scale is 1, 2, 4 or 8), 0 to 4 on aarch64.
+    pub shift: u8,
+}
+
+/// Which bits of an index register count (Arm ARM, section C1.3.3: the extended register forms).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Extend {
+    /// All 64.
+    Full,
+    /// The lower 32, as an unsigned number (`uxtw`).
+    Zero32,
+    /// The lower 32, as a signed number (`sxtw`).
+    Sign32,
+}
+
+/// An operand that names a symbol.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct SymbolOperand {
+    /// The symbol's name as it stands in the symbol tables.
+    pub name: Box<str>,
+    /// What is added to the symbol's address: the offset written beside it, and the registers.
+    pub memory: MemoryOperand,
+    /// What to do with the address.
+    pub access: SymbolAccess,
+}
+
+/// How an operand uses its symbol's address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SymbolAccess {
+    /// Read what is there: `counter(%rip)`.
+    Load,
+    /// Take the address itself: `$counter`.
+    Address,
+    /// Read at the base register plus the lower 12 bits of the address: `[x0, #:lo12:counter]`, where an `adrp` before
+    /// put the address of the symbol's page in the base.
+    PageOffset,
+}
+
+/// Why an argument can't be read by a BPF program.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Unreadable {
+    /// In a vector or floating-point register: the kernel's `struct pt_regs` has none of these.
+    VectorRegister {
+        /// The register as it is written.
+        name: Box<str>,
+    },
+    /// In some other register that is not in `struct pt_regs`, or in none that exists.
+    OtherRegister {
+        /// The register as it is written.
+        name: Box<str>,
+    },
+    /// In a thread's own storage (`%fs:`): a BPF program does not see the segment's base in its context.
+    ThreadLocal,
+    /// Behind a linker's table or relocation (`sym@GOTPCREL`), of which the note does not say where it ended up.
+    Relocation,
+    /// Written in Intel syntax, where a register and a variable can't be told apart.
+    IntelSyntax,
+    /// Of a width that no BPF register holds.
+    Size {
+        /// The width in bytes.
+        size: u32,
+    },
+    /// At a symbol that no symbol table has.
+    SymbolNotFound {
+        /// The symbol.
+        name: Box<str>,
+    },
+    /// At one of several symbols of the same name.
+    SymbolAmbiguous {
+        /// The symbol.
+        name: Box<str>,
+    },
+    /// At an absolute address in a file that can be loaded anywhere.
+    NotFixed {
+        /// The symbol.
+        name: Box<str>,
+    },
+    /// Written in a form that we don't know.
+    Unrecognised,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::VectorRegister { name } => write!(f, "{name} is a vector register, which BPF programs can't see"),
+            Self::OtherRegister { name } => {
+                write!(f, "{name} is no register that BPF programs can see")
+            }
+            Self::ThreadLocal => f.write_str("it is in thread-local storage, which BPF programs can't find"),
+            Self::Relocation => f.write_str("its place was decided by the linker and is not in the note"),
+            Self::IntelSyntax => f.write_str("it is in Intel syntax; build the program without -masm=intel"),
+            Self::Size { size } => write!(f, "it has {size} bytes, expected 1, 2, 4 or 8"),
+            // The assembler drops names that begin with .L: constants that the compiler put in memory.
+            Self::SymbolNotFound { name } if name.starts_with(".L") => {
+                write!(f, "{name} is a label of the compiler's that is in no symbol table")
+            }
+            Self::SymbolNotFound { name } => {
+                write!(f, "the symbol {name} is in no symbol table of the file")
+            }
+            Self::SymbolAmbiguous { name } => write!(f, "there are several symbols named {name}"),
+            Self::NotFixed { name } => write!(f, "{name} is used by its absolute address, which is not fixed here"),
+            Self::Unrecognised => f.write_str("its form is unknown"),
+        }
+    }
+}
