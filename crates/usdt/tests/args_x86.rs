@@ -165,6 +165,16 @@ fn whole_lists() {
 }
 
 #[test]
+fn equal_places_are_equal_however_they_are_written() {
+    use std::collections::HashSet;
+    let (first, second) = (one("8@0x10(%rbp)"), one("8@16(%rbp)"));
+    assert_ne!(first.text, second.text);
+    assert_eq!(first, second);
+    assert_eq!(HashSet::from([first.clone(), second]).len(), 1);
+    assert!(["8@24(%rbp)", "-8@16(%rbp)", "4@16(%rbp)", "8@16(%rsp)"].iter().all(|other| one(other) != first));
+}
+
+#[test]
 fn control_characters_never_reach_the_terminal() {
     assert_eq!(one("8@\u{1b}[31m").to_string(), "u64 @ \\u{1b}[31m");
 }

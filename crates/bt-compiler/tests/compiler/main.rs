@@ -13,6 +13,7 @@ mod language;
 mod memory;
 mod random;
 mod truth;
+mod usdt;
 
 use compiler_testkit::{FakeTarget, Session, sample};
 use facts::live;

@@ -9,7 +9,6 @@ use bpf_program::{FieldKind, Layout, Module, ProgramDef, ProgramKind};
 use bpf_session::{Features, UprobePlace};
 use host::ElfFile;
 use objects::{ProbeArg, WantedProbe};
-use usdt::args::ArgSpec;
 use usdt::{Place, Probe, UsdtProbes};
 
 use crate::failure::note;
@@ -192,8 +191,7 @@ impl Plan {
             if let Some(why) = spec.unreadable() {
                 self.remarks.push(format!("{name}: the argument {} can't be read: {why}", arg.name));
             }
-            // What the note calls the place is for people: without it, equal places are equal.
-            sources.push(Source::Arg(ArgSpec { text: "".into(), ..spec.clone() }));
+            sources.push(Source::Arg(spec.clone()));
         }
         let id_from = if self.features.cookies { EventId::Cookie } else { EventId::Fixed(id as u32) };
         let key = ProgramKey { layout: form.layout.clone(), sources, id: id_from };

@@ -13,6 +13,7 @@ mod value;
 mod x86;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use crate::error::NoteFault;
 use uapi::Arch;
@@ -78,7 +79,9 @@ impl fmt::Display for ArgType {
 /// One argument of a probe at one of its places.
 ///
 /// Shown as type and place: `i32 @ -4(%rbp)`, `u64 @ %rdi`.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+///
+/// Two are equal if they have the same value at every hit, however their notes write the operand.
+#[derive(Clone, Debug)]
 pub struct ArgSpec {
     /// How wide it is, and how it is meant.
     pub ty: ArgType,
@@ -96,6 +99,20 @@ impl ArgSpec {
             Operand::Symbol(symbol) => Some(Unreadable::SymbolNotFound { name: symbol.name.clone() }),
             _ => None,
         }
+    }
+}
+
+impl PartialEq for ArgSpec {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.ty, &self.operand) == (&other.ty, &other.operand)
+    }
+}
+
+impl Eq for ArgSpec {}
+
+impl Hash for ArgSpec {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.ty, &self.operand).hash(state);
     }
 }
 
