@@ -42,11 +42,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return not_understood(&error),
     };
-    let done = match &cli.command {
-        Command::Run(args) => run::run(args),
-        other => other_command(other).map(|()| failure::DONE),
-    };
-    ExitCode::from(match done {
+    ExitCode::from(match run_command(&cli.command) {
         Ok(status) => status,
         Err(error) if failure::is_broken_pipe(&error) => failure::DONE,
         Err(error) => {
@@ -83,9 +79,10 @@ fn words() -> Vec<OsString> {
     words
 }
 
-fn other_command(command: &Command) -> anyhow::Result<()> {
+/// Runs a command, and gives the exit status: that of `run` may be its script's.
+fn run_command(command: &Command) -> anyhow::Result<u8> {
     match command {
-        Command::Run(_) => Ok(()),
+        Command::Run(args) => return run::run(args),
         Command::Scripts { name } => run::scripts(name.as_deref()),
         Command::Trace(args) => trace::run(args),
         Command::Latency(args) => latency::run(args),
@@ -99,5 +96,6 @@ fn other_command(command: &Command) -> anyhow::Result<()> {
         Command::Objects { name, list } => meta::objects(name.as_deref(), *list),
         Command::Completions { shell } => meta::completions(*shell),
         Command::Man { dir } => meta::man(dir),
-    }
+    }?;
+    Ok(failure::DONE)
 }
