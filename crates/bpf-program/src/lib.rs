@@ -16,5 +16,5 @@ pub mod operand;
 pub mod payload;
 
 pub use event::{EventId, Setting, Source};
-pub use module::{BtfTarget, License, Module, ProgramDef, ProgramKind};
+pub use module::{BtfTarget, License, Module, ProgramDef, ProgramKind, UprobePlace};
 pub use payload::{FieldKind, Layout, Payload};

@@ -5,6 +5,7 @@ use std::fmt;
 
 use bpf_insn::asm::{Line, Reference};
 use bpf_insn::{Code, MapDef, ObjectBuilder};
+use probes::CodePlace;
 
 /// What a program is attached to, as far as its loading depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -50,6 +51,17 @@ impl ProgramKind {
             Self::Iterator => "iter",
         }
     }
+}
+
+/// A place in a file where a program is attached.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct UprobePlace {
+    /// Where.
+    pub at: CodePlace,
+    /// The semaphore to raise while the program is attached, as an offset in the file.
+    pub semaphore: Option<u64>,
+    /// The number by which the program recognizes the place. Since Linux 5.15; before, programs do not get it.
+    pub cookie: u64,
 }
 
 /// A function or a tracepoint of the kernel's.

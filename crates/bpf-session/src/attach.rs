@@ -5,8 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use bpf_program::ProgramKind;
-use elf::CodePlace;
+use bpf_program::{ProgramKind, UprobePlace};
 use host::proc::stand_in;
 use host::{Capability, PerfSource, Pid};
 use sys::bpf::{Link, UprobeMulti};
@@ -23,17 +22,6 @@ const NO_DIRECT_CALLS: &str = if matches!(Arch::HOST, Arch::Aarch64) {
 } else {
     "fentry (CONFIG_FUNCTION_TRACER with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)"
 };
-
-/// A place of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct UprobePlace {
-    /// Where.
-    pub at: CodePlace,
-    /// The semaphore to raise while we are there, as an offset in the file.
-    pub semaphore: Option<u64>,
-    /// What the program is told of the place (since Linux 5.15; before, it is told nothing).
-    pub cookie: u64,
-}
 
 /// Places of one file, for one program.
 #[derive(Clone, Copy, Debug)]

@@ -24,7 +24,8 @@ mod lack;
 mod order;
 mod session;
 
-pub use attach::{UprobePlace, Uprobes};
+pub use attach::Uprobes;
+pub use bpf_program::UprobePlace;
 pub use drain::Drain;
 pub use error::SessionError;
 pub use features::{Answer, Features};

@@ -27,9 +27,8 @@ pub mod value;
 use std::path::PathBuf;
 
 use bt_lang::Span;
-use elf::CodePlace;
 
-use bpf_program::{License, Module};
+use bpf_program::{License, Module, UprobePlace};
 
 pub use action::{Action, ActionKind, FormatPiece, FormatSize, FormatSpec, PrintTo};
 pub use failure::{Failure, FailureKind};
@@ -172,17 +171,6 @@ pub enum SampleRate {
     Nanos(u64),
     /// So many times a second.
     Hertz(u64),
-}
-
-/// A place of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct UprobePlace {
-    /// Where.
-    pub at: CodePlace,
-    /// The semaphore to raise while we are there, as an offset in the file.
-    pub semaphore: Option<u64>,
-    /// What the program is told of the place.
-    pub cookie: u64,
 }
 
 /// A script's settings: of `config = { }`, of the environment, or the defaults.

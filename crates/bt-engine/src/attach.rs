@@ -99,11 +99,7 @@ fn attach_group(session: &mut Session, group: &[&ScriptProbe]) -> Result<(), Ses
     let mut places: Vec<UprobePlace> = Vec::new();
     for probe in group {
         if let Attach::Uprobe { places: own, .. } = &probe.attach {
-            places.extend(own.iter().map(|place| UprobePlace {
-                at: place.at,
-                semaphore: place.semaphore,
-                cookie: place.cookie,
-            }));
+            places.extend(own);
         }
     }
     session.attach_uprobes(first.program, &Uprobes { path, places: &places, pid: *pid })

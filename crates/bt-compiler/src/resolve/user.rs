@@ -14,8 +14,8 @@ use crate::facts::{FunctionPlace, NotFound};
 use crate::probe::Args;
 use crate::process;
 use crate::ty::Space;
-use bpf_program::ProgramKind;
-use bt_abi::{Attach, UprobePlace};
+use bpf_program::{ProgramKind, UprobePlace};
+use bt_abi::Attach;
 
 /// `uprobe:file:function+offset`, `uprobe:file:0x1234`, and uretprobes.
 pub(super) fn functions(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
