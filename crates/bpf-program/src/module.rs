@@ -5,7 +5,7 @@ use std::fmt;
 
 use bpf_insn::asm::{Line, Reference};
 use bpf_insn::{Code, MapDef, ObjectBuilder};
-use probes::CodePlace;
+use elf::CodePlace;
 
 /// What a program is attached to, as far as its loading depends on it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -205,13 +205,13 @@ mod tests {
 
     #[test]
     fn the_hint_gives_what_is_missing() {
-        let told = |missing: &[Capability]| {
+        let message = |missing: &[Capability]| {
             let source = io::ErrorKind::PermissionDenied.into();
             SessionError::NotPermitted { missing: missing.to_vec(), source }.to_string()
         };
-        let both = told(&[Capability::Bpf, Capability::Perfmon]);
+        let both = message(&[Capability::Bpf, Capability::Perfmon]);
         assert!(both.contains("CAP_BPF and CAP_PERFMON are missing") && both.contains("setcap cap_bpf,cap_perfmon+ep"));
-        let admin = told(&[Capability::SysAdmin]);
+        let admin = message(&[Capability::SysAdmin]);
         assert!(admin.contains("CAP_SYS_ADMIN is missing") && admin.contains("setcap cap_sys_admin+ep"));
     }
 }

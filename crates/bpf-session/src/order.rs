@@ -1,4 +1,4 @@
-//! Events in the order of time: they come from several CPUs, and wait a moment for those that are on their way.
+//! Sorts events by time: they come from several CPUs, and each waits a moment for earlier ones.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

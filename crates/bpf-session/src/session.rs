@@ -15,17 +15,17 @@ use uapi::bpf::NO_PREALLOC;
 
 use crate::error::SessionError;
 use crate::features::Features;
-use crate::lack;
+use crate::missing_feature;
 
-/// How many lines of the verifier's log are shown: the last ones say what it did not like.
+/// How many lines of the verifier's log are shown: the last ones give the reason.
 const LOG_LINES: usize = 12;
 
-/// What the verifier says where too many branches wait (`push_stack` of `kernel/bpf/verifier.c`). For too many instructions
-/// there is an error number: E2BIG, which is for nothing else as long as programs are not that long themselves.
+/// What the verifier logs if too many branches are pending (`push_stack` of `kernel/bpf/verifier.c`). Too many instructions
+/// have an error number, E2BIG, which means nothing else unless the program itself is that long.
 const TOO_MANY_WAYS: &str = "jumps is too complex";
 
-/// What the verifier says of a helper that is only for some places (`check_helper_call` of `kernel/bpf/verifier.c`; of those
-/// that scripts use, that is `bpf_d_path`).
+/// What the verifier logs for a helper that only some functions may call (`check_helper_call` of `kernel/bpf/verifier.c`); of
+/// the helpers that scripts use, only `bpf_d_path`.
 const NOT_IN_THIS: &str = "helper call is not allowed in probe";
 
 /// The stack of a thread that closes a link.
@@ -38,11 +38,11 @@ pub struct Session {
     maps: HashMap<String, Map>,
     programs: Vec<Loaded>,
     pub(crate) links: Vec<Link>,
-    /// Links whose programs run no more, and which are closed with the session.
-    resting: Vec<Link>,
-    /// What links were to that have ended, likewise.
+    /// Links that are disabled and closed with the session: their programs no longer run.
+    disabled: Vec<Link>,
+    /// The events of closed links, which are closed with the session, too.
     events: Vec<PerfEvent>,
-    /// What was counted of programs that are gone.
+    /// Misses of programs that have been unloaded.
     misses: u64,
 }
 
@@ -67,7 +67,7 @@ impl Session {
             maps: HashMap::new(),
             programs: Vec::new(),
             links: Vec::new(),
-            resting: Vec::new(),
+            disabled: Vec::new(),
             events: Vec::new(),
             misses: 0,
         };
@@ -83,8 +83,8 @@ impl Session {
             };
             let name = || def.name.clone();
             let failed = |source: io::Error| {
-                if source.kind() == io::ErrorKind::ArgumentListTooLong && def.key_size > lack::SMALL_KEY {
-                    return lack::of_keys().needed_for(name());
+                if source.kind() == io::ErrorKind::ArgumentListTooLong && def.key_size > missing_feature::SMALL_KEY {
+                    return missing_feature::of_keys().into_error(name());
                 }
                 SessionError::Map { name: name(), source }
             };
@@ -121,20 +121,20 @@ impl Session {
 
     /// Ends all links. Programs that run at this moment still come to their end.
     pub fn detach(&mut self) {
-        self.rest();
+        self.disable();
         self.close();
-        self.resting.clear();
+        self.disabled.clear();
         self.events.clear();
     }
 
-    /// Has the programs of those links run no more for which the kernel makes nobody wait: of perf events, which are
-    /// closed later, and of raw tracepoints, which end here. Says whether those were all.
-    pub fn rest(&mut self) -> bool {
+    /// Disables the links that can be disabled without an RCU grace period: perf events, which are closed later, and raw
+    /// tracepoints, which are closed at once. Returns true if no other link remains.
+    pub fn disable(&mut self) -> bool {
         for link in std::mem::take(&mut self.links) {
             if link.is_quick() {
                 drop(link);
-            } else if link.rest() {
-                self.resting.push(link);
+            } else if link.disable() {
+                self.disabled.push(link);
             } else {
                 self.links.push(link);
             }
@@ -142,8 +142,8 @@ impl Session {
         self.links.is_empty()
     }
 
-    /// Ends the links that do not rest. The kernel waits for each until no CPU runs its program any more: together they
-    /// wait but once. What they were to is closed with the session.
+    /// Closes the links that are not disabled. The kernel waits for each until no CPU runs its program; closed by a thread
+    /// each, they wait at the same time. Their events are closed with the session.
     pub fn close(&mut self) {
         let mut links = std::mem::take(&mut self.links);
         let last = links.pop();
@@ -161,12 +161,12 @@ impl Session {
 
     /// Whether something is still to be closed.
     pub fn has_links(&self) -> bool {
-        !(self.links.is_empty() && self.resting.is_empty() && self.events.is_empty())
+        !(self.links.is_empty() && self.disabled.is_empty() && self.events.is_empty())
     }
 
-    /// What the kernel makes one wait for when it is closed, for who ends with the session open.
+    /// The descriptors whose closing takes long, for a process that exits without closing the session.
     pub fn slow_to_close(&self) -> Vec<BorrowedFd<'_>> {
-        let links = self.links.iter().chain(&self.resting).flat_map(Link::descriptors);
+        let links = self.links.iter().chain(&self.disabled).flat_map(Link::descriptors);
         links.chain(self.events.iter().map(AsFd::as_fd)).collect()
     }
 
@@ -196,10 +196,10 @@ impl Session {
         Program::load(&spec).map_err(|error| {
             let program = def.name.clone();
             let for_function = matches!(def.kind, ProgramKind::Fentry | ProgramKind::Fexit);
-            let refused = |source: io::Error| match lack::of(def, kind, attach) {
-                Some(lack) => lack.needed_for(program),
+            let refused = |source: io::Error| match missing_feature::of(def, kind, attach) {
+                Some(feature) => feature.into_error(program),
                 None if error.log.contains(NOT_IN_THIS) && def.kind == ProgramKind::Iterator => {
-                    lack::of_path_in_iterators().needed_for(program)
+                    missing_feature::of_path_in_iterators().into_error(program)
                 }
                 None if error.log.contains(NOT_IN_THIS) => {
                     let place = def.target.as_ref().map_or(program, |target| target.name.clone());

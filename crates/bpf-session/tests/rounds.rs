@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use bpf_program::event::{self, EventId, RING, Setting, Source};
 use bpf_program::{FieldKind, Layout, Module, Payload, ProgramDef, ProgramKind};
-use bpf_session::{Drain, Features, Session, UprobePlace, Uprobes};
+use bpf_session::{Features, RingReader, Session, UprobePlace, Uprobes};
 use host::FilePlace;
 use probe::{probe, probe_lazy};
 use testkit::kernel::{may_run, skip};
@@ -204,8 +204,8 @@ fn assert_gone(kind: &str, ids: &[u64]) {
 /// One time there and away; says which probes were heard, if it was to listen.
 fn round(pid: u32, features: Features, module: &Module, places: &[Vec<UprobePlace>], listen: bool) -> [u64; 3] {
     let mut session = Session::load(module, features).unwrap();
-    let drain = listen.then(|| {
-        Drain::start(&session, RING, move |bytes| {
+    let reader = listen.then(|| {
+        RingReader::start(&session, RING, move |bytes| {
             let payload = Payload::new(bytes)?;
             assert_eq!(payload.process(), pid);
             Some(payload.id())
@@ -218,14 +218,14 @@ fn round(pid: u32, features: Features, module: &Module, places: &[Vec<UprobePlac
     }
     let mut heard = [0; 3];
     let start = Instant::now();
-    if let Some(drain) = drain {
+    if let Some(reader) = reader {
         // A busy machine may not let the process hit anything for a while.
         while heard.contains(&0) || start.elapsed() < LISTENS {
             assert!(start.elapsed() < PATIENCE, "{heard:?}");
-            drain.next(Duration::from_millis(10)).iter().for_each(|&id| heard[id as usize] += 1);
+            reader.next(Duration::from_millis(10)).iter().for_each(|&id| heard[id as usize] += 1);
         }
         session.detach();
-        drain.finish(|ids| ids.iter().for_each(|&id| heard[id as usize] += 1));
+        reader.finish(|ids| ids.iter().for_each(|&id| heard[id as usize] += 1));
     }
     heard
 }

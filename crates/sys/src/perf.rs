@@ -182,8 +182,8 @@ impl PerfEvent {
         self.ioctl(IOC_ENABLE, 0)
     }
 
-    /// Switches it off, if programs then run no more.
-    pub(crate) fn rest(&self) -> bool {
+    /// Disables the event, if that stops its program. Returns whether it did.
+    pub(crate) fn disable(&self) -> bool {
         self.samples && self.ioctl(IOC_DISABLE, 0).is_ok()
     }
 

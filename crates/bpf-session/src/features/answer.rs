@@ -1,4 +1,4 @@
-//! What a trial tells.
+//! The result of a trial.
 
 use std::io;
 
@@ -7,9 +7,9 @@ use sys::bpf::LoadError;
 /// Whether something can be done here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// It was done. What there is to say of it, or nothing.
+    /// It worked; a remark about it, or nothing.
     Yes(String),
-    /// It was tried, and refused.
+    /// It was tried, and the kernel refused it.
     No {
         /// What the kernel said.
         why: String,
@@ -21,7 +21,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Done, with nothing to say of it.
+    /// It worked, without a remark.
     pub const YES: Self = Self::Yes(String::new());
 
     /// Not there, for a reason that has nothing to do with rights.
@@ -34,7 +34,7 @@ impl Answer {
         matches!(self, Self::Yes(_))
     }
 
-    /// What a call's failure says.
+    /// The answer for a failed call.
     pub fn of_error(error: &io::Error) -> Self {
         // The text without Rust's "(os error 1)" behind it.
         let text = error.to_string();

@@ -1,9 +1,9 @@
-//! What this kernel can do, asked by trying: a version number does not tell what a distribution took into its kernel.
+//! Detects what this kernel supports by trying: a version number does not say what a distribution backported.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`trials`] | each thing, tried: for `dptrace doctor` |
-//! | `answer` | what a trial tells |
+//! | [`trials`] | a trial for each feature: for `dptrace doctor` |
+//! | `answer` | the result of a trial |
 //! | `place` | places of our own program to try on |
 
 mod answer;
@@ -19,7 +19,7 @@ pub use answer::Answer;
 
 use crate::error::SessionError;
 
-/// `EINVAL`, which has no kind of its own that tells it from others.
+/// `EINVAL`, which shares its `ErrorKind` with other errors.
 const EINVAL: i32 = 22;
 /// `EBADF`: what a link that is to be for a directory's places is refused with.
 const EBADF: i32 = 9;
@@ -82,7 +82,7 @@ impl Features {
         self.sleepable
     }
 
-    /// The least that there can be, for tests of the ways of older kernels.
+    /// No feature, for tests of the fallbacks for older kernels.
     pub fn none() -> Self {
         Self {
             cookies: false,
@@ -97,10 +97,10 @@ impl Features {
 
 /// Whether there are such links, and their process filter is one for the process. At first it was for its first thread
 /// only; the commit that mended it, "bpf: fix multi-uprobe PID filtering logic" (Linux 6.10, and stable 6.6.33 and 6.9.4),
-/// also refuses negative numbers before it looks at the path: that is how libbpf tells them apart, too.
+/// also refuses negative numbers before it looks at the path: libbpf distinguishes them in the same way.
 ///
-/// Kernels that have no such links load a program for them all the same, and then refuse the link with the error that the
-/// mended ones have for the number: hence the first question, for a path that only those who look at it refuse so.
+/// A kernel without such links still loads a program for them, and then also returns `EINVAL` for a bad pid. So we first try
+/// a directory: only a kernel that reads the path answers `EBADF`.
 fn multi_is_sound(program: &Program) -> bool {
     let nobody = u32::MAX;
     multi_refusal(program, 0) == Some(EBADF) && multi_refusal(program, nobody) == Some(EINVAL)

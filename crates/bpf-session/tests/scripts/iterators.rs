@@ -2,7 +2,7 @@
 
 use bpf_program::event::RING;
 use bpf_session::features::trials;
-use bpf_session::{Drain, Features, Session, SessionError};
+use bpf_session::{Features, RingReader, Session, SessionError};
 use bt_abi::Attach;
 
 use compiler_testkit::{compile, decode};
@@ -21,12 +21,12 @@ fn printed(source: &str) -> Option<Vec<String>> {
         }
         loaded => loaded.unwrap_or_else(|error| panic!("{source}\n{error}")),
     };
-    let drain = Drain::start(&session, RING, |bytes| Some(bytes.to_vec())).unwrap();
+    let reader = RingReader::start(&session, RING, |bytes| Some(bytes.to_vec())).unwrap();
     for probe in script.probes.iter().filter(|probe| probe.attach == Attach::Iterator) {
         session.iterate(probe.program, &probe.name).unwrap();
     }
     let mut events = Vec::new();
-    drain.finish(|batch| events.extend(batch.iter().map(|bytes| decode::event(&script, bytes))));
+    reader.finish(|batch| events.extend(batch.iter().map(|bytes| decode::event(&script, bytes))));
     Some(events)
 }
 

@@ -12,7 +12,7 @@ mod truth;
 mod waiting;
 
 use bpf_program::event::RING;
-use bpf_session::{Drain, Features, Session, SessionError};
+use bpf_session::{Features, RingReader, Session, SessionError};
 use bt_abi::{Attach, ScriptMap};
 use compiler_testkit::{FakeTarget, compile, decode};
 use facts::live;
@@ -45,14 +45,14 @@ pub(crate) fn try_run(source: &str, facts: &FakeTarget) -> Result<Option<Outcome
         }
         Err(error) => return Err(error),
     };
-    let drain = Drain::start(&session, RING, |bytes| Some(bytes.to_vec())).unwrap();
+    let reader = RingReader::start(&session, RING, |bytes| Some(bytes.to_vec())).unwrap();
     for probe in &script.probes {
         if matches!(probe.attach, Attach::Begin | Attach::End) {
             session.run(probe.program, &[]).unwrap();
         }
     }
     let mut events = Vec::new();
-    drain.finish(|batch| events.extend(batch.iter().map(|bytes| decode::event(&script, bytes))));
+    reader.finish(|batch| events.extend(batch.iter().map(|bytes| decode::event(&script, bytes))));
     let maps = script.maps.iter().map(|map| (map.name.clone(), entries(&session, map))).collect();
     Ok(Some(Outcome { events, maps }))
 }

@@ -60,7 +60,7 @@ impl Session {
     /// that calls `system()` keeps all of them, since its commands may want to see the programs. Takes no time.
     pub fn disable(&mut self) {
         if !self.script.actions.iter().any(|action| matches!(action.kind, ActionKind::System { .. })) {
-            self.bpf.rest();
+            self.bpf.disable();
         }
     }
 
@@ -68,12 +68,12 @@ impl Session {
     /// [pending](Self::pending). In a script without `end` probes, uprobes and kprobes stay until the session is dropped:
     /// nobody sees the difference, and detaching them takes the kernel a while.
     pub fn detach(&mut self) {
-        if !self.bpf.rest() && self.has_end() {
+        if !self.bpf.disable() && self.has_end() {
             self.bpf.close();
         }
         let mut rest = Vec::new();
-        if let Some(drain) = self.drain.take() {
-            drain.finish(|batch| rest.extend(batch));
+        if let Some(reader) = self.reader.take() {
+            reader.finish(|batch| rest.extend(batch));
         }
         self.take(rest);
         self.is_over = true;

@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use bpf_program::event::RING;
-use bpf_session::{Drain, Reorder};
+use bpf_session::{Reorder, RingReader};
 use bt_abi::{Attach, Script, ScriptProbe};
 use bt_runtime::Decoder;
 use sys::process::{HeldChild, PidFd};
@@ -32,7 +32,7 @@ pub struct Session {
     script: Script,
     bpf: bpf_session::Session,
     machine: Machine,
-    drain: Option<Drain<RawEvent>>,
+    reader: Option<RingReader<RawEvent>>,
     order: Reorder<DecodedEvent>,
     failures: Failures,
     observer: SharedObserver,
@@ -84,7 +84,7 @@ impl Session {
             script,
             bpf,
             machine,
-            drain: None,
+            reader: None,
             order: Reorder::new(),
             failures,
             observer,
@@ -133,7 +133,7 @@ impl Session {
             return if by_hand == 0 { Err(Error::NothingToAttach) } else { Ok(idle) };
         }
         self.follow_forks()?;
-        self.drain = Some(Drain::start(&self.bpf, RING, RawEvent::parse)?);
+        self.reader = Some(RingReader::start(&self.bpf, RING, RawEvent::parse)?);
         Ok(Attached { probes: self.attach_only()? + by_hand, is_live: true })
     }
 
@@ -149,7 +149,7 @@ impl Session {
         if self.failures.is_due() {
             self.look_for_failures();
         }
-        let events = self.drain.as_ref().map(|drain| drain.next(timeout)).unwrap_or_default();
+        let events = self.reader.as_ref().map(|reader| reader.next(timeout)).unwrap_or_default();
         let is_idle = events.is_empty();
         self.take(events);
         self.is_over |= self.exit_requested || is_idle && (self.has_ended() || !self.goes_on());

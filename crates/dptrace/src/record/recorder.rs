@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bpf_program::event::{RING, UNSENT};
 use bpf_program::payload::{Payload, Value};
-use bpf_session::{Drain, Reorder, Session, SessionError, Uprobes};
+use bpf_session::{Reorder, RingReader, Session, SessionError, Uprobes};
 use objects::TSC;
 
 use super::plan::{EventForm, Plan};
@@ -35,7 +35,7 @@ pub(crate) struct Totals {
 /// A recording that goes on.
 pub(crate) struct Recorder {
     session: Session,
-    drain: Option<Drain<Option<Event>>>,
+    reader: Option<RingReader<Option<Event>>>,
     forms: Arc<[EventForm]>,
     order: Reorder<Event>,
     clock: TickClock,
@@ -66,18 +66,18 @@ impl Recorder {
         let mut session = Session::load(&plan.module, plan.features())?;
         let forms: Arc<[EventForm]> = plan.forms.clone().into();
         let known = Arc::clone(&forms);
-        let drain = Drain::start(&session, RING, move |bytes| Some(Event::of(bytes, &known)))?;
+        let reader = RingReader::start(&session, RING, move |bytes| Some(Event::of(bytes, &known)))?;
         for attachment in &plan.attachments {
             let to = Uprobes { path: &attachment.path, places: &attachment.places, pid: Some(pid) };
             session.attach_uprobes(attachment.program, &to)?;
         }
         let (order, totals) = (Reorder::new(), Totals::default());
-        Ok(Self { session, drain: Some(drain), forms, order, clock, totals })
+        Ok(Self { session, reader: Some(reader), forms, order, clock, totals })
     }
 
     /// The recording's lines (without their newlines) whose time has come; waits for more at most so long.
     pub(crate) fn next(&mut self, at_most: Duration) -> Vec<String> {
-        let events = self.drain.as_ref().map(|drain| drain.next(at_most)).unwrap_or_default();
+        let events = self.reader.as_ref().map(|reader| reader.next(at_most)).unwrap_or_default();
         // Where the ring is far behind, the time that counts is that of what has come out of it.
         let now = events.iter().flatten().map(|event| event.time).max().unwrap_or_else(sys::clock::monotonic_nanos);
         self.take(events);
@@ -93,7 +93,7 @@ impl Recorder {
         let deadline = Instant::now() + wait;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let events = self.drain.as_ref().map(|drain| drain.next(left)).unwrap_or_default();
+            let events = self.reader.as_ref().map(|reader| reader.next(left)).unwrap_or_default();
             let is_over = left.is_zero() && events.is_empty();
             self.take(events);
             if is_over {
@@ -106,8 +106,8 @@ impl Recorder {
     pub(crate) fn finish(mut self) -> (Vec<String>, Totals) {
         self.session.detach();
         let mut rest = Vec::new();
-        if let Some(drain) = self.drain.take() {
-            drain.finish(|batch| rest.extend(batch));
+        if let Some(reader) = self.reader.take() {
+            reader.finish(|batch| rest.extend(batch));
         }
         self.take(rest);
         let lines = self.rest();

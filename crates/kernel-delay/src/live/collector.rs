@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bpf_program::event::RING;
-use bpf_session::{Drain, Session};
+use bpf_session::{RingReader, Session};
 
 use crate::error::DelayError;
 use crate::events::{Events, Limits};
@@ -25,7 +25,7 @@ struct Kept {
 
 /// The thread that takes them out, and what it keeps.
 pub struct Collector {
-    drain: Drain<()>,
+    reader: RingReader<()>,
     kept: Arc<Mutex<Kept>>,
 }
 
@@ -51,12 +51,12 @@ impl Collector {
             kept.wrong = kept.wrong.take().or(added.err());
             None
         };
-        Ok(Self { drain: Drain::start(session, RING, keep)?, kept })
+        Ok(Self { reader: RingReader::start(session, RING, keep)?, kept })
     }
 
     /// Takes the rest: after the window's end the kernel sends no more, so that there is one.
     pub fn finish(self) -> Result<Events, DelayError> {
-        self.drain.finish(drop);
+        self.reader.finish(drop);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(wrong) = kept.wrong {
             return Err(wrong.into());

@@ -204,10 +204,10 @@ impl Link {
         self.quick
     }
 
-    /// Has the program run no more, where that can be had without closing the link, for which the kernel makes one wait:
-    /// of a perf event that samples. Says whether it was.
-    pub fn rest(&self) -> bool {
-        self.event.as_ref().is_some_and(PerfEvent::rest)
+    /// Stops the program without closing the link, which would wait for an RCU grace period. Only a perf event that samples
+    /// can be disabled; returns whether this link was.
+    pub fn disable(&self) -> bool {
+        self.event.as_ref().is_some_and(PerfEvent::disable)
     }
 
     /// The descriptors that keep it: its own, and that of what it is to.

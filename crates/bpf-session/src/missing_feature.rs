@@ -1,4 +1,4 @@
-//! What a program that the kernel refused needs and this kernel lacks: then the program is right and the kernel too old.
+//! Finds the feature that a rejected program needs and this kernel lacks: then the program is right and the kernel too old.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +10,18 @@ use sys::bpf::{AttachType, ProgramType};
 use crate::error::SessionError;
 use crate::features::trials;
 
-/// Something that a kernel may lack.
+/// A feature that this kernel lacks.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Lack {
-    /// What it is, for people.
+pub(crate) struct MissingFeature {
+    /// Its name, for messages.
     pub(crate) what: String,
     /// The first Linux release that has it.
     pub(crate) since: KernelVersion,
 }
 
-impl Lack {
-    /// As an error.
-    pub(crate) fn needed_for(self, program: String) -> SessionError {
+impl MissingFeature {
+    /// The error for a program that needs it.
+    pub(crate) fn into_error(self, program: String) -> SessionError {
         SessionError::TooOld { what: self.what, since: self.since, program }
     }
 }
@@ -30,37 +30,37 @@ impl Lack {
 pub(crate) const SMALL_KEY: u32 = 512;
 
 /// Larger keys ("bpf: Lift hashtab key_size limit").
-pub(crate) fn of_keys() -> Lack {
-    Lack { what: format!("map keys of more than {SMALL_KEY} bytes"), since: KernelVersion::new(5, 11) }
+pub(crate) fn of_keys() -> MissingFeature {
+    MissingFeature { what: format!("map keys of more than {SMALL_KEY} bytes"), since: KernelVersion::new(5, 11) }
 }
 
 /// `bpf_d_path` for iterators ("bpf: Allow bpf_d_path in bpf_iter program").
-pub(crate) fn of_path_in_iterators() -> Lack {
-    Lack { what: "bpf_d_path for iterators".into(), since: KernelVersion::new(5, 12) }
+pub(crate) fn of_path_in_iterators() -> MissingFeature {
+    MissingFeature { what: "bpf_d_path for iterators".into(), since: KernelVersion::new(5, 12) }
 }
 
-/// When scripts' programs got a helper that others had long before.
+/// Since when tracing programs have a helper that other programs had earlier.
 fn since_in_tracing(helper: Helper) -> Option<KernelVersion> {
     // "bpf: Expose bpf_get_socket_cookie to tracing programs".
     (helper == Helper::GET_SOCKET_COOKIE).then(|| KernelVersion::new(5, 12))
 }
 
-/// The first thing that the program needs and that the kernel does not have, asked by trying; none if it has them all.
-pub(crate) fn of(def: &ProgramDef, kind: ProgramType, attach: AttachType) -> Option<Lack> {
+/// The first feature that the program needs and the kernel lacks, found by trying; none if the kernel has them all.
+pub(crate) fn of(def: &ProgramDef, kind: ProgramType, attach: AttachType) -> Option<MissingFeature> {
     let codes = || std::iter::once(&def.code).chain(def.subprograms.iter().map(|sub| &sub.code));
     let insns = || codes().flat_map(Code::lines).map(|line| line.insn);
     let exchanges = |insn: Insn| matches!(insn, Insn::Atomic { op, .. } if op != AtomicOp::Add);
     if let Some(insn) = insns().find(|&insn| exchanges(insn))
         && !trials::exchange().is_yes()
     {
-        return Some(Lack { what: "atomic operations for BPF programs".into(), since: insn.since() });
+        return Some(MissingFeature { what: "atomic operations for BPF programs".into(), since: insn.since() });
     }
     let helpers: BTreeSet<Helper> = insns().filter_map(helper).collect();
     let target = def.target.as_ref().map_or(0, |target| target.btf_id);
     let lacking = |helper: &Helper| !trials::knows(*helper, kind, attach, target);
     let missing = helpers.into_iter().find(lacking)?;
     let since = since_in_tracing(missing).or_else(|| missing.since())?;
-    Some(Lack { what: missing.to_string(), since })
+    Some(MissingFeature { what: missing.to_string(), since })
 }
 
 fn helper(insn: Insn) -> Option<Helper> {

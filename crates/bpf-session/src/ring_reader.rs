@@ -1,4 +1,4 @@
-//! The thread that empties the ring, so that a slow output holds up no probe.
+//! A thread that reads the ring buffer, so that slow output does not make it overflow.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
@@ -12,51 +12,52 @@ use sys::ring::RingBuffer;
 use crate::error::SessionError;
 use crate::session::Session;
 
-/// How often the ring is looked at. Programs wake us earlier where it fills.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How many events are handed over at once.
+/// How often the ring is polled. Programs wake the thread earlier when the ring fills up.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// The largest number of events in a batch.
 const BATCH: usize = 512;
-/// The least that an event takes in the ring, its header included.
+/// The smallest size of an event in the ring, with its header.
 const LEAST_EVENT: usize = 16;
-/// How many batches wait for a slow reader. When these are full the ring fills, and what does not fit there is counted.
+/// How many batches are queued for a slow receiver. When the queue is full, the ring fills up, and events that do not fit are
+/// counted as lost.
 const WAITING: usize = 16;
 
-/// A ring that is being emptied, until it is finished or dropped.
+/// A ring that is being read, until this is finished or dropped.
 #[derive(Debug)]
-pub struct Drain<T> {
+pub struct RingReader<T> {
     batches: Receiver<Vec<T>>,
-    thread: Emptier,
+    thread: ReaderThread,
 }
 
-/// The thread. It ends with this: a ring can have but one reader.
+/// The thread. It ends when this is dropped: a ring can have only one reader.
 #[derive(Debug)]
-struct Emptier {
+struct ReaderThread {
     stop: Arc<AtomicBool>,
     /// Closing it wakes the thread.
     wake: Option<std::io::PipeWriter>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Emptier {
-    /// Has it stop when it has taken what is there.
+impl ReaderThread {
+    /// Makes it stop after it has read what is in the ring.
     fn stop(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.wake = None;
     }
 }
 
-impl Drop for Emptier {
+impl Drop for ReaderThread {
     fn drop(&mut self) {
         self.stop();
         if let Some(thread) = self.thread.take() {
-            // SANITY: the thread only panics where `convert` does, which has then been told.
+            // SANITY: the thread panics only if `convert` does, and the panic's message has been printed.
             let _ = thread.join();
         }
     }
 }
 
-impl<T: Send + 'static> Drain<T> {
-    /// Starts to empty the session's ring of this name. `convert` makes something of an event's bytes that can be kept.
+impl<T: Send + 'static> RingReader<T> {
+    /// Starts to read the session's ring of this name. `convert` turns an event's bytes into an owned value.
     pub fn start(
         session: &Session,
         ring: &str,
@@ -72,17 +73,18 @@ impl<T: Send + 'static> Drain<T> {
         let (woken, wake) = std::io::pipe().map_err(mapped)?;
         let left = map.max_entries() as usize / LEAST_EVENT / BATCH + 1;
         let worker = Worker { buffer, descriptor, woken, left, sender, stop: Arc::clone(&stop) };
-        let thread = std::thread::Builder::new().name("drain".into()).spawn(move || worker.run(convert));
+        let thread = std::thread::Builder::new().name("ring-reader".into()).spawn(move || worker.run(convert));
         let thread = Some(thread.map_err(|source| SessionError::Thread { source })?);
-        Ok(Self { batches, thread: Emptier { stop, wake: Some(wake), thread } })
+        Ok(Self { batches, thread: ReaderThread { stop, wake: Some(wake), thread } })
     }
 
-    /// Waits for events; none if none came in time.
+    /// Waits for events; returns none if none arrives in time.
     pub fn next(&self, at_most: Duration) -> Vec<T> {
         self.batches.recv_timeout(at_most).unwrap_or_default()
     }
 
-    /// Takes all that is left; of a ring that programs still write to, what was there and not much more.
+    /// Stops the thread and takes the remaining events. If programs still write to the ring, it stops soon after those that
+    /// are in it now.
     pub fn finish(mut self, take: impl FnMut(Vec<T>)) {
         self.thread.stop();
         self.batches.iter().for_each(take);
@@ -90,7 +92,7 @@ impl<T: Send + 'static> Drain<T> {
 }
 
 impl Session {
-    /// Takes what is in the ring of this name at this moment, here and now. Not while a [`Drain`] empties it.
+    /// Reads what is in the ring of this name now. Not while a [`RingReader`] reads it.
     pub fn drain_now<T>(
         &self,
         ring: &str,
@@ -112,9 +114,9 @@ fn not_found() -> std::io::Error {
 struct Worker<T> {
     buffer: RingBuffer,
     descriptor: OwnedFd,
-    /// Readable when there is a wish to stop.
+    /// Readable when a stop is requested.
     woken: std::io::PipeReader,
-    /// How many batches are still taken after the wish to stop: more than the ring can hold.
+    /// How many batches are still read after a stop is requested: more than the ring can hold.
     left: usize,
     sender: SyncSender<Vec<T>>,
     stop: Arc<AtomicBool>,
@@ -123,11 +125,11 @@ struct Worker<T> {
 impl<T> Worker<T> {
     fn run(mut self, mut convert: impl FnMut(&[u8]) -> Option<T>) {
         loop {
-            // Asked for before the look: what was sent before the wish to stop is then seen.
+            // Loaded before the ring is read, so that events sent before the stop request are seen.
             let last = self.stop.load(Ordering::Acquire);
             let mut batch = Vec::new();
             let drained = self.buffer.drain(BATCH, |bytes| batch.extend(convert(bytes)));
-            // No reader is left: nobody wants the rest.
+            // The receiver is gone: nobody wants the rest.
             if !batch.is_empty() && self.sender.send(batch).is_err() {
                 return;
             }
@@ -140,9 +142,10 @@ impl<T> Worker<T> {
             if drained.more {
                 continue;
             }
-            // An error would be the descriptor's; then looking again at once would be all that is left to do.
-            if sys::process::wait_readable_either([self.descriptor.as_fd(), self.woken.as_fd()], LOOK_EVERY).is_err() {
-                std::thread::sleep(LOOK_EVERY);
+            // Only a bad descriptor fails here; polling still works then.
+            if sys::process::wait_readable_either([self.descriptor.as_fd(), self.woken.as_fd()], POLL_INTERVAL).is_err()
+            {
+                std::thread::sleep(POLL_INTERVAL);
             }
         }
     }
