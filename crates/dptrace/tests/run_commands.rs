@@ -42,6 +42,26 @@ fn a_command_ends_with_its_script() {
 }
 
 #[test]
+fn a_signal_to_us_runs_its_probe() {
+    let Some(_alone) = kernel() else { return };
+    let script = "self:signal:SIGUSR1 { printf(\"came\\n\"); exit(); } end { printf(\"end\\n\"); }";
+    // The command is a child of the tracer, and starts when all is attached.
+    let folder = tempfile::tempdir().unwrap();
+    let command = folder.path().join("command");
+    std::fs::write(&command, "kill -USR1 $PPID\nexec sleep 1000\n").unwrap();
+    let command = format!("/bin/sh {}", command.display());
+    let output = Command::new(PROGRAM).args(["run", "-q", "-e", script, "-c", &command]).output().unwrap();
+    let (out, message) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(out.trim_end(), "came\nend", "{message}");
+    for signal in ["SIGKILL", "SIGSEGV"] {
+        let script = format!("self:signal:{signal} {{ exit(); }}");
+        let output = Command::new(PROGRAM).args(["run", "-e", &script]).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && message.contains("cannot be caught"), "{message}");
+    }
+}
+
+#[test]
 fn a_pattern_of_files_means_libraries_of_a_command_too() {
     let Some(_alone) = kernel() else { return };
     let Some(folder) = folder() else { return };

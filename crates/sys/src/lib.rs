@@ -15,7 +15,6 @@
 //! | [`clock`] | the kernel's clock and the processor's |
 //! | [`cpus`] | the kernel's lists of CPUs, and how many there can be |
 //! | [`sched`] | where a thread runs, and how urgently |
-//! | [`signal`] | signals that are noted |
 //! | [`process`] | whether a process lives, and children that wait before they run their program |
 //!
 //! [`bpf-session`]: ../bpf_session/index.html
@@ -30,4 +29,3 @@ pub mod perf;
 pub mod process;
 pub mod ring;
 pub mod sched;
-pub mod signal;

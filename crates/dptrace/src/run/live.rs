@@ -7,6 +7,7 @@ use bt_engine::{Session, Totals};
 use super::events::Shown;
 use super::failures::{note_count, report_totals};
 use super::options::RunArgs;
+use super::signals::Signals;
 use crate::failure::{engine_error, note};
 use crate::interrupt::{self, Interrupt};
 use crate::output::Output;
@@ -33,9 +34,7 @@ pub(super) struct Live<'a> {
 impl Live<'_> {
     /// Runs the script; gives the status that it asked for, and the session, which may still have links to close.
     pub(super) fn run(mut self) -> anyhow::Result<(u8, Session)> {
-        for signal in self.session.signals() {
-            sys::signal::catch(signal)?;
-        }
+        let signals = Signals::catch(self.session.signals())?;
         let attached = self.session.attach().map_err(engine_error)?;
         if attached.is_live {
             // What BEGIN printed stands before what the attached probes print.
@@ -43,25 +42,22 @@ impl Live<'_> {
         }
         self.report_attached(attached.probes)?;
         if attached.is_live {
-            self.live()?;
+            self.live(&signals)?;
         }
         self.show_rest()?;
         self.finish()
     }
 
     /// Shows events until there is a reason to stop, and detaches.
-    fn live(&mut self) -> anyhow::Result<()> {
+    fn live(&mut self, signals: &Signals) -> anyhow::Result<()> {
         let deadline = self.args.duration.and_then(|duration| Instant::now().checked_add(duration));
-        let signals = self.session.signals();
         while !self.session.is_over() {
             self.show_ready()?;
+            for signal in signals.take() {
+                self.session.run_signal(signal).map_err(engine_error)?;
+            }
             if self.interrupt.is_wished() || deadline.is_some_and(|at| Instant::now() >= at) {
                 break;
-            }
-            for signal in &signals {
-                if sys::signal::take(*signal) {
-                    self.session.run_signal(*signal).map_err(engine_error)?;
-                }
             }
         }
         self.session.disable();

@@ -8,6 +8,7 @@ mod listing;
 mod live;
 mod options;
 mod show;
+mod signals;
 mod source;
 
 use std::fmt::Write as _;
