@@ -1,4 +1,4 @@
-//! Links of every kind.
+//! Attaches programs: a function for each kind of link.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -16,7 +16,7 @@ use uapi::perf::Counter;
 use crate::error::SessionError;
 use crate::session::Session;
 
-/// What a kernel lacks that has fentry programs and no way to attach them.
+/// What is missing in a kernel that loads fentry programs but cannot attach them.
 const NO_DIRECT_CALLS: &str = if matches!(Arch::HOST, Arch::Aarch64) {
     "fentry: on aarch64, Linux 6.4 has, with CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS"
 } else {
@@ -30,13 +30,13 @@ pub struct Uprobes<'a> {
     pub path: &'a Path,
     /// Where.
     pub places: &'a [UprobePlace],
-    /// The process, or all that run the file.
+    /// The process; none for all that run the file.
     pub pid: Option<u32>,
 }
 
 impl Session {
-    /// Attaches a [`ProgramKind::Uprobe`] or [`ProgramKind::UprobeReturn`] program: with one link where the kernel has
-    /// that, with one for each place otherwise.
+    /// Attaches a [`ProgramKind::Uprobe`] or [`ProgramKind::UprobeReturn`] program: with one link if the kernel
+    /// supports it, otherwise with one link for each place.
     pub fn attach_uprobes(&mut self, program: usize, to: &Uprobes<'_>) -> Result<(), SessionError> {
         if to.places.is_empty() {
             return Ok(());
@@ -71,8 +71,8 @@ impl Session {
             PerfSource::find("uprobe").ok_or(SessionError::Unsupported { what: "uprobes (CONFIG_UPROBES)" })?;
         let on_return = self.loaded(program).kind == ProgramKind::UprobeReturn;
         let return_bit = if on_return { Some(source.return_bit.unwrap_or(0)) } else { None };
-        // With no process, one CPU's event is enough: the place is in the file, and all CPUs run the program.
-        // An event of any thread is one of its process's memory, and the first thread may have ended (see
+        // Without a process, an event on one CPU is enough: the breakpoint is in the file, so the program runs on all CPUs.
+        // With one, an event of any of its threads covers its memory; the first thread may have ended (see
         // `Features::for_process`).
         let thread = |pid| stand_in(Pid(pid)).map_or(pid, |thread| thread.0);
         let scope = to.pid.map_or(Scope::Cpu(0), |pid| Scope::Process(thread(pid)));
@@ -127,9 +127,8 @@ impl Session {
         through.map_err(|source| attach_error(what.to_owned(), source))
     }
 
-    /// Attaches a [`ProgramKind::PerfEvent`] program to something that is counted, on one CPU or for one process: each
-    /// time that it has happened `period` times. `kind` and `config` are `perf_event_attr`'s; the software event 0 is the
-    /// CPU's clock in nanoseconds.
+    /// Attaches a [`ProgramKind::PerfEvent`] program to an event that is counted, on one CPU or for one process. It runs once
+    /// for every `period` events.
     pub fn attach_counter(
         &mut self,
         program: usize,
@@ -153,8 +152,8 @@ impl Session {
         self.keep(program, event, || format!("the perf event {}:{} at {hertz} Hz", counter.0, counter.1))
     }
 
-    /// Attaches a [`ProgramKind::PerfEvent`] program to accesses to memory: at this address, so many bytes, `access` as
-    /// [`PerfEvent::breakpoint`] has it. The processor has few of them, four on x86-64.
+    /// Attaches a [`ProgramKind::PerfEvent`] program to accesses to `length` bytes of memory; `access` is that of
+    /// [`PerfEvent::breakpoint`]. A processor has few such breakpoints, x86-64 four.
     pub fn attach_breakpoint(
         &mut self,
         program: usize,
@@ -193,8 +192,8 @@ impl Session {
     }
 }
 
-/// Reads to the end. An iteration that writes nothing stops after each million of objects (`MAX_ITER_OBJECTS` of
-/// `kernel/bpf/bpf_iter.c`: `EAGAIN`), and goes on from there.
+/// Reads to the end. A read that produces no output fails with `EAGAIN` after a million objects (`MAX_ITER_OBJECTS` of
+/// `kernel/bpf/bpf_iter.c`); the next one continues from there.
 fn read_through(mut iteration: File) -> io::Result<()> {
     let mut written = [0; 4096];
     loop {
@@ -208,7 +207,7 @@ fn read_through(mut iteration: File) -> io::Result<()> {
     }
 }
 
-/// A processor, or the part of one that a virtual machine has, may count nothing (perf_event_open(2), `ENOENT`).
+/// A processor may have no such counter, or a virtual machine may not expose it (perf_event_open(2), `ENOENT`).
 fn has_counter(event: io::Result<PerfEvent>) -> Result<io::Result<PerfEvent>, SessionError> {
     let missing = event.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     let what = "such counter (a virtual machine must be given the processor's)";
@@ -219,8 +218,8 @@ fn failed(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {
     SessionError::permission_or(source, |source| uprobe_error(path, places, source))
 }
 
-/// That an uprobe is refused. With `EINVAL` the kernel refuses a place that it has with another semaphore; what else it
-/// refuses so (offsets beyond the file, semaphores at odd ones) does not come from a file's notes and symbols.
+/// The error for a rejected uprobe. `EINVAL` means that the kernel has a probe with another semaphore at this place; its other
+/// causes (offsets beyond the file, semaphores at odd offsets) do not come from a file's notes and symbols.
 fn uprobe_error(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {
     let path = path.to_owned();
     if source.kind() == io::ErrorKind::InvalidInput {
@@ -230,15 +229,15 @@ fn uprobe_error(path: &Path, places: Vec<u64>, source: io::Error) -> SessionErro
     }
 }
 
-/// Since 2025 a probe's perf event takes more than CAP_PERFMON ("perf: Revert to requiring CAP_SYS_ADMIN for uprobes",
+/// Since 2025 a probe's perf event needs more than CAP_PERFMON ("perf: Revert to requiring CAP_SYS_ADMIN for uprobes",
 /// Linux 6.16 and the stable releases of that time).
 fn event_failed(path: &Path, place: u64, source: io::Error) -> SessionError {
     let other = |source| uprobe_error(path, vec![place], source);
     SessionError::lacking_or(&[Capability::SysAdmin], source, other)
 }
 
-/// A kernel whose functions can't call programs takes the program, and refuses to attach it (`register_fentry`,
-/// `kernel/bpf/trampoline.c`): so are those for aarch64 before Linux 6.4.
+/// A kernel without direct calls from ftrace loads the program but refuses to attach it (`register_fentry`,
+/// `kernel/bpf/trampoline.c`), as on aarch64 before Linux 6.4.
 fn target_error(what: String, source: io::Error) -> SessionError {
     if source.raw_os_error() == Some(sys::bpf::ENOTSUPP) {
         return SessionError::Unsupported { what: NO_DIRECT_CALLS };

@@ -17,12 +17,12 @@ pub enum SessionError {
         to_set(missing)
     )]
     NotPermitted {
-        /// What this process would need.
+        /// The capabilities that this process lacks.
         missing: Vec<Capability>,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A map was not made.
+    /// A map could not be created.
     #[error("can't make the BPF map {name}")]
     Map {
         /// The map.
@@ -30,17 +30,17 @@ pub enum SessionError {
         /// Why.
         source: io::Error,
     },
-    /// The verifier refused a program.
+    /// The verifier rejected a program.
     #[error("the kernel refuses the program for {program}; this is a mistake of dptrace's, please report it\n{log}\n")]
     Refused {
         /// What it is for.
         program: String,
         /// The last lines of the verifier's log.
         log: String,
-        /// What the call said.
+        /// The call's error.
         source: io::Error,
     },
-    /// The verifier gave up: it follows each way through a program, and there are too many.
+    /// The verifier gave up: the program has too many paths.
     #[error(
         "the kernel can't follow all ways through {program}: it looks at no more than a million instructions, those behind a \
          branch once for each way that leads there. Fewer branches one behind the other help: a map in place of a chain of \
@@ -60,7 +60,7 @@ pub enum SessionError {
         /// What needs it.
         program: String,
     },
-    /// The kernel refuses what this user has every right to.
+    /// The kernel refuses although no capability is missing.
     #[error(
         "the kernel does not permit {program}, whatever our rights: it is locked down, or built without \
          CONFIG_FUNCTION_TRACER"
@@ -68,10 +68,10 @@ pub enum SessionError {
     Locked {
         /// What it is for.
         program: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A helper is for programs at some of the kernel's functions, and this is not one of them.
+    /// A helper is allowed only in programs for certain kernel functions, and this is not one of them.
     #[error(
         "the kernel does not allow path() in {place}: it does in iterators and in the functions dentry_open, filp_close, \
          security_file_open, security_file_permission, security_inode_getattr, security_path_truncate, vfs_fallocate, \
@@ -80,7 +80,7 @@ pub enum SessionError {
     NotInThis {
         /// The function.
         place: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A program names something that its module does not have.
@@ -114,10 +114,10 @@ pub enum SessionError {
         path: PathBuf,
         /// The places, as offsets in the file.
         places: Vec<u64>,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Something of the kernel's could not be attached to.
+    /// A target in the kernel could not be attached to.
     #[error("can't attach to {what}")]
     Attach {
         /// What.
@@ -131,7 +131,7 @@ pub enum SessionError {
         /// What it lacks.
         what: &'static str,
     },
-    /// The ring buffer's memory could not be shared.
+    /// The ring buffer could not be mapped.
     #[error("can't map the ring buffer {name}")]
     Ring {
         /// The map.
@@ -139,7 +139,7 @@ pub enum SessionError {
         /// Why.
         source: io::Error,
     },
-    /// The thread that empties the ring could not be started.
+    /// The thread that reads the ring could not be started.
     #[error("can't start a thread")]
     Thread {
         /// Why.
@@ -148,7 +148,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// Whether it is the machine or the user's rights that stand in the way.
+    /// Whether the cause is this machine or missing capabilities.
     pub fn is_unsupported(&self) -> bool {
         matches!(
             self,
@@ -161,12 +161,12 @@ impl SessionError {
         )
     }
 
-    /// That a call failed: for want of a right, where it is one that we don't have.
+    /// The error for a failed call: that BPF's capabilities are missing, if that is why.
     pub(crate) fn permission_or(source: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
         Self::lacking_or(&[Capability::Bpf, Capability::Perfmon], source, other)
     }
 
-    /// That a call failed: for want of one of these rights, where we don't have it.
+    /// The error for a failed call: that one of these capabilities is missing, if that is why.
     pub(crate) fn lacking_or(wanted: &[Capability], source: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
         let missing = Capabilities::own().missing(wanted);
         if source.kind() == io::ErrorKind::PermissionDenied && !missing.is_empty() {
@@ -182,7 +182,7 @@ fn named(missing: &[Capability]) -> String {
     names.join(" and ") + if names.len() == 1 { " is" } else { " are" }
 }
 
-/// What to give to the program's file. `CAP_SYS_ADMIN` stands for the other two.
+/// The capabilities to set on the program's file. `CAP_SYS_ADMIN` includes the other two.
 fn to_set(missing: &[Capability]) -> &'static str {
     if missing.contains(&Capability::SysAdmin) { "cap_sys_admin" } else { "cap_bpf,cap_perfmon" }
 }

@@ -6,41 +6,41 @@ use std::collections::BinaryHeap;
 /// How long an event waits for an earlier one, in nanoseconds.
 const WINDOW: u64 = 50_000_000;
 
-/// Events that wait.
+/// The waiting events.
 #[derive(Debug)]
 pub struct Reorder<T> {
     waiting: BinaryHeap<Reverse<Waiting<T>>>,
     arrived: u64,
-    /// The place of the last one that was let go.
+    /// The key of the last event that was popped.
     last: u64,
-    /// How many came too late for their place.
+    /// How many came after an event with a greater key had been popped.
     late: u64,
 }
 
-/// Ordered by its place in time, then by its arrival.
+/// Ordered by its key, then by its arrival.
 #[derive(Debug)]
 struct Waiting<T> {
-    place: u64,
+    key: u64,
     arrival: u64,
     time: u64,
     event: T,
 }
 
 impl<T> Reorder<T> {
-    /// With none that wait.
+    /// Without events.
     pub fn new() -> Self {
         Self { waiting: BinaryHeap::new(), arrived: 0, last: 0, late: 0 }
     }
 
-    /// How many came too late for their place.
+    /// How many came after an event with a greater key had been popped.
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// Takes an event. `place` is where it belongs, in ticks; `time` when it happened, in nanoseconds.
-    pub fn push(&mut self, place: u64, time: u64, event: T) {
+    /// Takes an event. `key` is its position in time, in ticks; `time` is when it happened, in nanoseconds.
+    pub fn push(&mut self, key: u64, time: u64, event: T) {
         self.arrived += 1;
-        self.waiting.push(Reverse(Waiting { place, arrival: self.arrived, time, event }));
+        self.waiting.push(Reverse(Waiting { key, arrival: self.arrived, time, event }));
     }
 
     /// The next event, if it has waited long enough at `now`.
@@ -52,11 +52,11 @@ impl<T> Reorder<T> {
         self.pop_any()
     }
 
-    /// The next event, however short it has waited.
+    /// The next event, no matter how long it has waited.
     pub fn pop_any(&mut self) -> Option<T> {
         let Reverse(first) = self.waiting.pop()?;
-        self.late += u64::from(first.place < self.last);
-        self.last = self.last.max(first.place);
+        self.late += u64::from(first.key < self.last);
+        self.last = self.last.max(first.key);
         Some(first.event)
     }
 }
@@ -83,7 +83,7 @@ impl<T> PartialOrd for Waiting<T> {
 
 impl<T> Ord for Waiting<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.place, self.arrival).cmp(&(other.place, other.arrival))
+        (self.key, self.arrival).cmp(&(other.key, other.arrival))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Maps and programs, from a module to the kernel.
+//! Creates a module's maps, and loads and links its programs.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -46,7 +46,7 @@ pub struct Session {
     misses: u64,
 }
 
-/// Links end together, however a session does.
+/// All links are closed together, however the session ends.
 impl Drop for Session {
     fn drop(&mut self) {
         self.detach();
@@ -60,7 +60,7 @@ pub(crate) struct Loaded {
 }
 
 impl Session {
-    /// Makes the module's maps and loads its programs.
+    /// Creates the module's maps and loads its programs.
     pub fn load(module: &Module, features: Features) -> Result<Self, SessionError> {
         let mut session = Self {
             features,
@@ -103,7 +103,7 @@ impl Session {
         self.maps.get(name)
     }
 
-    /// What the kernel can do.
+    /// The features that the session uses.
     pub fn features(&self) -> Features {
         self.features
     }
@@ -119,7 +119,7 @@ impl Session {
         self.misses + self.programs.iter().map(of).sum::<u64>()
     }
 
-    /// Ends all links. Programs that run at this moment still come to their end.
+    /// Closes all links. Programs that are running finish first.
     pub fn detach(&mut self) {
         self.disable();
         self.close();
@@ -149,7 +149,7 @@ impl Session {
         let last = links.pop();
         let events = std::thread::scope(|scope| {
             let closer = || std::thread::Builder::new().stack_size(CLOSER_STACK);
-            // Where there is no room for a thread, the link is closed here and now, all of it.
+            // If no thread can be started, the link is closed on this thread, with its event.
             let start = |link: Link| closer().spawn_scoped(scope, move || link.end()).ok();
             let closing: Vec<_> = links.into_iter().filter_map(start).collect();
             let mut events: Vec<PerfEvent> = last.and_then(Link::end).into_iter().collect();
@@ -170,7 +170,7 @@ impl Session {
         links.chain(self.events.iter().map(AsFd::as_fd)).collect()
     }
 
-    /// Runs a raw tracepoint's program once, without arguments, in an interrupt of this CPU. Says whether that could be done.
+    /// Runs a raw tracepoint's program once, without arguments, in an interrupt on this CPU. Returns whether that was possible.
     pub fn run_on(&self, program: usize, cpu: u32) -> bool {
         self.programs.get(program).is_some_and(|loaded| loaded.program.run_on(cpu).is_ok())
     }
@@ -217,7 +217,7 @@ impl Session {
         })
     }
 
-    /// A module's kind in the kernel's terms. Uprobes' programs are loaded for one way to attach them and no other.
+    /// The kernel's program and attach types for a kind. A uprobe program is loaded for one way of attaching it.
     fn kernel_kind(&self, kind: ProgramKind) -> (ProgramType, AttachType) {
         match kind {
             ProgramKind::Uprobe | ProgramKind::UprobeReturn if self.features.uprobe_multi => {
@@ -236,8 +236,8 @@ impl Session {
         }
     }
 
-    /// The bytes of the program and its subprograms behind it, with the maps' descriptors and the subprograms' distances
-    /// where they are named; and where each function begins.
+    /// The program's bytes, followed by its subprograms', with references to maps and subprograms resolved to descriptors and
+    /// distances; and the first slot of each function.
     fn link_up(&self, def: &ProgramDef) -> Result<(Vec<u8>, Vec<u32>), SessionError> {
         let codes: Vec<&Code> = std::iter::once(&def.code).chain(def.subprograms.iter().map(|sub| &sub.code)).collect();
         let mut places = Vec::with_capacity(codes.len());
@@ -259,7 +259,7 @@ impl Session {
         Ok((bytes, places))
     }
 
-    /// The instruction at `slot` with what it refers to.
+    /// The instruction at `slot` with its reference resolved.
     fn resolve(
         &self,
         def: &ProgramDef,
@@ -270,7 +270,7 @@ impl Session {
     ) -> Result<Insn, SessionError> {
         let function = |name: &str| {
             let index = def.subprograms.iter().position(|sub| sub.name == name)? + 1;
-            // Counted from the instruction behind this one's first slot.
+            // Relative to the slot after this instruction's first.
             Some(places[index].cast_signed() - slot.cast_signed() - 1)
         };
         let found = match (reference, insn) {
@@ -278,7 +278,7 @@ impl Session {
                 let map = self.maps.get(name);
                 map.map(|map| Insn::LoadImm64 { dst, imm: Imm64::MapFd(map.as_fd().as_raw_fd()) })
             }
-            // A map of one element whose value the program addresses directly. Since Linux 5.2.
+            // An array map of one element, whose value the program addresses directly. Since Linux 5.2.
             (Reference::Data(name), Insn::LoadImm64 { dst, imm: Imm64::Value(off) }) => {
                 let value = |map: &Map| Imm64::MapValue { fd: map.as_fd().as_raw_fd(), off: off as i32 };
                 self.maps.get(name).map(|map| Insn::LoadImm64 { dst, imm: value(map) })
@@ -295,13 +295,13 @@ impl Session {
     }
 }
 
-/// The types that the kernel wants of a program with callbacks: of each function that it exists, and where it begins.
+/// The BTF that the kernel requires for a program with callbacks: a type and the first slot of each function.
 fn function_types(def: &ProgramDef, places: &[u32]) -> Result<(sys::bpf::Btf, Vec<FuncInfo>), SessionError> {
     let mut btf = Btf::new();
     let number = btf.int("long", 8, true);
     let names = std::iter::once(&def.name).chain(def.subprograms.iter().map(|sub| &sub.name));
     let functions = names.zip(places).enumerate().map(|(index, (name, &slot))| {
-        // The program's own function gets its context; callbacks get up to four numbers or addresses.
+        // The main function takes the context; callbacks take up to four numbers or addresses.
         let params = ["a", "b", "c", "d"].map(|name| Param { name, ty: number });
         let prototype = btf.prototype(number, if index == 0 { &params[..1] } else { &params });
         let linkage = if index == 0 { Linkage::Global } else { Linkage::Static };

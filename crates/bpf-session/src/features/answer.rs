@@ -4,16 +4,16 @@ use std::io;
 
 use sys::bpf::LoadError;
 
-/// Whether something can be done here.
+/// Whether something works on this machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// It worked; a remark about it, or nothing.
     Yes(String),
     /// It was tried, and the kernel refused it.
     No {
-        /// What the kernel said.
+        /// The kernel's reason.
         why: String,
-        /// Whether it is a right that is missing: then what the kernel itself can do is not known.
+        /// Whether a capability is missing; then it is unknown whether the kernel supports it.
         denied: bool,
     },
     /// It could not be tried.
@@ -24,12 +24,12 @@ impl Answer {
     /// It worked, without a remark.
     pub const YES: Self = Self::Yes(String::new());
 
-    /// Not there, for a reason that has nothing to do with rights.
+    /// It does not work, for a reason other than missing capabilities.
     pub fn no(why: impl Into<String>) -> Self {
         Self::No { why: why.into(), denied: false }
     }
 
-    /// Whether it was done.
+    /// Whether it worked.
     pub fn is_yes(&self) -> bool {
         matches!(self, Self::Yes(_))
     }
@@ -39,7 +39,7 @@ impl Answer {
         // The text without Rust's "(os error 1)" behind it.
         let text = error.to_string();
         let why = match error.raw_os_error() {
-            // The kernel's own, which C's library does not know.
+            // A kernel-internal number, which the C library does not know.
             Some(sys::bpf::ENOTSUPP) => "not supported".to_owned(),
             _ => text.split(" (os error").next().unwrap_or_default().to_lowercase(),
         };
@@ -57,7 +57,7 @@ impl<T> From<io::Result<T>> for Answer {
 }
 
 impl From<Result<Self, LoadError>> for Answer {
-    /// The verifier's own words are shown where it was reached.
+    /// If the verifier was reached, its log is the reason.
     fn from(done: Result<Self, LoadError>) -> Self {
         let error = match done {
             Ok(answer) => return answer,

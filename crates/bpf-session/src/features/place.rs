@@ -1,4 +1,4 @@
-//! Places of our own program, for trials that attach to nobody else.
+//! Places in our own program, so that trials attach to no other process.
 
 use std::io;
 use std::path::Path;
@@ -10,12 +10,12 @@ use elf::ProcAddr;
 /// Our own program, as a path that the kernel follows for us.
 pub(super) const PROGRAM: &str = host::proc::OWN_PROGRAM;
 
-/// A semaphore as a USDT probe's. It is not 0 at first, or it would lie in memory that no file backs.
+/// A semaphore like a USDT probe's. It is initially not 0: otherwise it would lie in `.bss`, which the file does not contain.
 static SEMAPHORE: AtomicU16 = AtomicU16::new(1);
-/// Trials change what the semaphore holds.
+/// Held while a trial uses the semaphore.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// The function that is probed. It never runs.
+/// The probed function. It never runs.
 #[inline(never)]
 fn marker() {
     std::hint::black_box(());
@@ -44,7 +44,7 @@ impl OwnPlaces {
     }
 }
 
-/// What the semaphore holds, while nobody else makes a trial with it.
+/// Exclusive access to the semaphore.
 pub(super) struct Semaphore {
     counter: &'static AtomicU16,
     _only_one: MutexGuard<'static, ()>,

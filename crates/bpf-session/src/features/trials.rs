@@ -1,7 +1,7 @@
-//! Each thing that the kernel may or may not let us do, tried.
+//! Trials: one for each kernel feature or permission.
 //!
-//! A trial loads a program that does nothing, attaches it at most to this process or to a place of the kernel's that
-//! nobody passes meanwhile, and takes it away again. It mounts nothing, changes no setting, and leaves nothing behind.
+//! A trial loads a program that does nothing, attaches it at most to this process or to a kernel function that nobody calls
+//! meanwhile, and removes it again. It mounts nothing, changes no setting and leaves nothing behind.
 
 use std::ffi::CString;
 use std::io;
@@ -25,24 +25,24 @@ use super::answer::Answer;
 use super::multi_is_sound;
 use super::place::{OwnPlaces, PROGRAM, Semaphore};
 
-/// The ring that `dptrace record` makes when nothing else is asked for.
+/// The default size of `dptrace record`'s ring buffer.
 const RING_BYTES: u32 = 4 << 20;
-/// A tracepoint that every kernel has and that only a thread which changes its name passes (`trace/events/task.h`).
+/// A tracepoint that every kernel has and that is hit only when a thread changes its name (`trace/events/task.h`).
 const TRACEPOINT: (&str, &str) = ("task", "task_rename");
-/// A function that is there to be attached to: only BPF's own test runs call it (`net/bpf/test_run.c`, Linux 5.5).
+/// A function that exists to be attached to: only BPF's test runs call it (`net/bpf/test_run.c`, since Linux 5.5).
 const FUNCTION: &str = "bpf_fentry_test1";
 /// A sample period long enough that no sample is taken during a trial: minutes of time or of cycles.
 const PERIOD: u64 = 1 << 40;
 
-/// What the verifier says of the number of a helper that it does not have (`check_helper_call`, `kernel/bpf/verifier.c`).
+/// What the verifier logs for an unknown helper number (`check_helper_call`, `kernel/bpf/verifier.c`).
 const UNKNOWN: [&str; 2] = ["invalid func", "unknown func"];
 
-/// `bpf(2)`: a program of the kind that probes need is loaded.
+/// `bpf(2)`: loads a program of the type that probes need.
 pub fn bpf_call() -> Answer {
     load(ProgramType::Kprobe, AttachType::None, &[]).map(|_| Answer::YES).into()
 }
 
-/// Programs are translated for the processor, not interpreted.
+/// Programs are compiled to machine code, not interpreted.
 pub fn jit() -> Answer {
     let program = match load(ProgramType::Kprobe, AttachType::None, &[]) {
         Ok(program) => program,
@@ -70,19 +70,19 @@ pub fn kernel_memory() -> Answer {
     load_code(ProgramType::Kprobe, AttachType::None, arguments).map(|_| Answer::YES).into()
 }
 
-/// A program is told which of its places was hit.
+/// A program can get the attach cookie, which says which of its places was hit.
 pub fn attach_cookies() -> Answer {
     load(ProgramType::Kprobe, AttachType::None, &[Helper::GET_ATTACH_COOKIE]).map(|_| Answer::YES).into()
 }
 
-/// A link holds a program at a perf event.
+/// A link attaches a program to a perf event.
 pub fn perf_links() -> Answer {
     with_program(ProgramType::PerfEvent, AttachType::None, |program| {
         counter(CPU_CLOCK).and_then(|event| Link::perf_event(program, event, 0))
     })
 }
 
-/// A program exchanges a word of memory, here of its stack, in one step.
+/// A program atomically exchanges a word of memory, here on its stack.
 pub fn exchange() -> Answer {
     let exchange = |asm: &mut Asm| {
         asm.store(Size::DW, Reg::R10.at(-8), 0).mov(Reg::R1, 1);
@@ -97,8 +97,8 @@ pub fn large_keys() -> Answer {
     Map::create(&keys).map_or_else(|error| Answer::of_error(&error), |_| Answer::YES)
 }
 
-/// Programs of all kinds may use maps whose entries' memory is taken when they come. Since Linux 6.1; before, most kinds
-/// may as well, but the kernel warns of it, since its allocator could be what was interrupted.
+/// Programs of all types may use maps that allocate their entries on demand. Since Linux 6.1; before, most types may, too,
+/// but the kernel warns, since the program may have interrupted its allocator.
 pub(crate) fn safe_allocation() -> bool {
     let map =
         MapSpec { name: "try", kind: MapKind::Hash, key_size: 4, value_size: 8, max_entries: 1, flags: NO_PREALLOC };
@@ -110,7 +110,7 @@ pub(crate) fn safe_allocation() -> bool {
     load_code(ProgramType::PerfEvent, AttachType::None, lookup).is_ok()
 }
 
-/// Whether the kernel knows the helper: if so, what it does not like of such a call are the arguments, which are missing.
+/// Whether the kernel knows the helper: if it does, it rejects the call for its missing arguments and not for its number.
 pub(crate) fn knows(helper: Helper, kind: ProgramType, attach: AttachType, attach_btf_id: u32) -> bool {
     let mut asm = Asm::new();
     asm.call(helper).mov(Reg::R0, 0).exit();
@@ -118,7 +118,7 @@ pub(crate) fn knows(helper: Helper, kind: ProgramType, attach: AttachType, attac
     done.map_or_else(|error| !UNKNOWN.iter().any(|words| error.log.contains(words)), |_| true)
 }
 
-/// A program with a loop of any length: its body is a function of its own, with types.
+/// `bpf_loop`: a loop of any length, whose body is a subprogram with BTF.
 pub fn loops() -> Answer {
     let mut writer = BtfWriter::new();
     let int = writer.int("int", 4, true);
@@ -132,7 +132,7 @@ pub fn loops() -> Answer {
         Err(error) => return Answer::of_error(&error),
     };
     let mut asm = Asm::new();
-    // The body begins at slot 8: a constant of two slots stands at slot 1, and the distance is counted from behind its first.
+    // The body starts at slot 8. The constant takes slots 1 and 2, and its distance counts from slot 2.
     asm.mov(Reg::R1, 1).load_imm64(Reg::R2, Imm64::Func(6)).mov(Reg::R3, 0).mov(Reg::R4, 0).call(Helper::LOOP);
     asm.mov(Reg::R0, 0).exit();
     asm.mov(Reg::R0, 0).exit();
@@ -151,12 +151,12 @@ pub fn loops() -> Answer {
     Program::load(&spec).map(|_| Answer::YES).into()
 }
 
-/// A place of a program, here of our own.
+/// A place in a program, here in our own.
 pub fn uprobes() -> Answer {
     at_own_place(false, false, || ())
 }
 
-/// A semaphore is raised while somebody listens: ours is, and goes down again.
+/// A semaphore is raised while a probe is attached, and lowered afterwards; tried with our own.
 pub fn semaphores() -> Answer {
     let semaphore = Semaphore::hold();
     let before = semaphore.value();
@@ -170,17 +170,17 @@ pub fn semaphores() -> Answer {
     }
 }
 
-/// A probe's program may wait for a page of the process's memory.
+/// A probe's program may sleep until a page of the process is read in.
 pub fn sleepable_uprobes() -> Answer {
     at_own_place(true, false, || ())
 }
 
-/// Many places with one link, here one of our own program.
+/// Many places with one link; here one place of our own program.
 pub fn uprobe_multi() -> Answer {
     with_program(ProgramType::Kprobe, AttachType::UprobeMulti, |program| own_multi(program, false))
 }
 
-/// A program that may wait, and does what only such a one may.
+/// A sleepable program that calls a helper which only sleepable programs may call.
 pub(super) fn sleepable_program(attach: AttachType) -> Result<Program, LoadError> {
     let mut asm = Asm::new();
     asm.mov(Reg::R1, Reg::R10).add(Reg::R1, -8).mov(Reg::R2, 8).mov(Reg::R3, 0).call(Helper::COPY_FROM_USER);
@@ -188,7 +188,7 @@ pub(super) fn sleepable_program(attach: AttachType) -> Result<Program, LoadError
     load_spec(ProgramType::Kprobe, attach, 0, true, &bytes_of(asm))
 }
 
-/// Such a link's process filter means the process and not only its first thread.
+/// The process filter of such a link matches the process, not only its first thread.
 pub fn uprobe_multi_filter() -> Answer {
     match load(ProgramType::Kprobe, AttachType::UprobeMulti, &[]) {
         Ok(program) if multi_is_sound(&program) => Answer::YES,
@@ -232,7 +232,7 @@ pub fn fexit() -> Answer {
     with_target(AttachType::FunctionExit, NameKind::Func, FUNCTION)
 }
 
-/// Any kernel function, by a breakpoint.
+/// Any kernel function, with a breakpoint.
 pub fn kprobes() -> Answer {
     let Some(source) = PerfSource::find("kprobe") else {
         return Answer::no("there is no perf event source called kprobe");
@@ -266,7 +266,7 @@ pub fn kernel_types() -> Answer {
     }
 }
 
-/// The number of a type of the kernel's own.
+/// The BTF id of one of the kernel's types.
 fn kernel_type(kind: NameKind, name: &str) -> io::Result<Option<u32>> {
     let bytes = host::kernel_btf()?;
     let malformed = |error| io::Error::new(io::ErrorKind::InvalidData, error);
@@ -302,7 +302,7 @@ fn tracepoint_id() -> Result<u64, String> {
     found.format(&name).map(|format| format.id).map_err(|error| error.to_string())
 }
 
-/// Without the hint, which is another line's.
+/// The message without its hint, which another row of the table gives.
 fn brief(error: &HostError) -> String {
     match error {
         HostError::NoTracefs { .. } => "tracefs is not mounted".into(),
@@ -310,8 +310,8 @@ fn brief(error: &HostError) -> String {
     }
 }
 
-/// Attaches to a place of our own program in the way in which a session would: with a link for many places where there
-/// are such, with a perf event otherwise. The second asks for more rights on some kernels. `during` is called in between.
+/// Attaches to a place in our own program as a session would: with a multi-uprobe link if the kernel has them, else with a
+/// perf event, which needs more capabilities on some kernels. `during` is called while the program is attached.
 fn at_own_place(sleepable: bool, semaphore: bool, during: impl FnOnce()) -> Answer {
     let is_multi = uprobe_multi_filter().is_yes();
     let way = if is_multi { AttachType::UprobeMulti } else { AttachType::None };
@@ -354,7 +354,7 @@ fn ourselves() -> Scope {
     Scope::Process(std::process::id())
 }
 
-/// With a link, or in the way of kernels that have none for perf events.
+/// Attaches with a link, or with an ioctl on kernels that have no links for perf events.
 fn attach(program: &Program, event: impl Fn() -> io::Result<PerfEvent>) -> io::Result<Link> {
     match Link::perf_event(program, event()?, 0) {
         Ok(link) => Ok(link),
@@ -362,12 +362,12 @@ fn attach(program: &Program, event: impl Fn() -> io::Result<PerfEvent>) -> io::R
     }
 }
 
-/// Does something with a program that does nothing.
+/// Runs a trial with a program that does nothing.
 fn with_program(kind: ProgramType, attach: AttachType, mut trial: impl FnMut(&Program) -> io::Result<Link>) -> Answer {
     load(kind, attach, &[]).map(|program| trial(&program).into()).into()
 }
 
-/// Attaches a program to something that the kernel's types name.
+/// Attaches a program to something that the kernel's BTF names.
 fn with_target(attach: AttachType, kind: NameKind, name: &str) -> Answer {
     let id = match kernel_type(kind, name) {
         Ok(Some(id)) => id,
@@ -408,6 +408,6 @@ fn load_spec(
 }
 
 fn bytes_of(asm: Asm) -> Vec<u8> {
-    // SANITY: a few instructions without labels always assemble; were they not to, nothing would load, and that is told.
+    // SANITY: a few instructions without labels always assemble; if they did not, loading would fail and be reported.
     asm.finish().map(|code| code.to_bytes()).unwrap_or_default()
 }
