@@ -1,5 +1,5 @@
-//! What the compiler needs to know of the machine and the target. It is asked for only when a script needs it: reading
-//! the kernel's BTF takes longer than compiling.
+//! What the compiler needs to know of the machine and the target. It queries a fact only when a script needs it: reading the
+//! kernel's BTF takes longer than compiling.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ pub struct TracedProcess {
 pub struct FunctionPlace {
     /// The file, by a name that we can open.
     pub path: PathBuf,
-    /// The file, as it is to be told to people (what the script says, mostly).
+    /// The file, as messages name it: mostly as in the script.
     pub shown: String,
     /// The function's name as matched (demangled where `cpp:` asked for that).
     pub name: String,
@@ -56,7 +56,7 @@ pub struct FunctionPlace {
     pub size: u64,
     /// Its address in the file's own terms.
     pub vaddr: u64,
-    /// Where to attach to what was asked for, or why that can't be.
+    /// Where to attach, or why that is impossible.
     pub at: Result<CodePlace, PlaceFault>,
 }
 
@@ -65,7 +65,7 @@ pub struct FunctionPlace {
 pub struct UsdtPlaces {
     /// The file, by a name that we can open.
     pub path: PathBuf,
-    /// The file, as it is to be told to people.
+    /// The file, as messages name it.
     pub shown: String,
     /// Who defines it.
     pub provider: String,
@@ -158,7 +158,7 @@ pub trait TargetFacts {
     fn child(&self) -> Option<u32>;
     /// The device and inode of our own PID namespace, where it isn't the kernel's first: `pid` and `tid` are as we see them.
     fn pid_namespace(&self) -> Option<(u64, u64)>;
-    /// Whether reads and look-ups that fail are told (`-k`); what else fails always is.
+    /// Whether failed reads and look-ups are reported (`-k`); other failures always are.
     fn tells_reads(&self) -> bool {
         false
     }

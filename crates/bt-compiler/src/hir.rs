@@ -1,4 +1,4 @@
-//! The typed tree: what the type checker makes of a probe's body, and all that the emitter reads.
+//! The typed tree: the type checker makes it of a probe's body, and the emitter reads nothing else of the body.
 
 use bt_lang::Span;
 use bt_lang::ast::BinaryOp;
@@ -23,7 +23,7 @@ pub(crate) struct Expr {
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum ExprKind {
-    /// Wrong, and told.
+    /// Refused, and reported. No script that has one is returned.
     Error,
     Int(u64),
     Str(Vec<u8>),
@@ -96,12 +96,12 @@ pub(crate) enum ExprKind {
         base: Box<Expr>,
         index: Box<Expr>,
     },
-    /// An index of an array with so many elements; one that it does not have is told, and stays as it is.
+    /// An index into an array of `count` elements. One that is out of bounds is counted as a failure, and used as it is.
     Index {
         index: Box<Expr>,
         count: u32,
     },
-    /// So many bytes of the context, read directly.
+    /// `size` bytes of the context, read directly.
     Ctx {
         offset: u32,
         size: u8,

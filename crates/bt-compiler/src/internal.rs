@@ -2,7 +2,7 @@
 //!
 //! A pass that meets one records it with its place in the script and goes on with a value that no program ever loads, because
 //! a script with an error is not returned. Users see "internal error, please report"; with debug assertions
-//! [`compile`](super::compile) panics instead, so that tests and fuzz targets find what users would have to report.
+//! [`compile`](super::compile()) panics instead, so that tests and fuzz targets find what users would have to report.
 
 use std::panic::Location;
 

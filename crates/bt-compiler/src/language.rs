@@ -1,4 +1,4 @@
-//! What of the language there is, from the compiler's own tables: for `docs/language.md` and whoever else wants to know.
+//! The names of the language, from the compiler's own tables: for `docs/language.md` and for lists.
 
 use super::check::{AGGREGATES, BUILTINS, FUNCTIONS, REFUSED};
 

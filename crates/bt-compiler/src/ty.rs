@@ -13,7 +13,7 @@ pub(crate) enum Space {
     Kernel,
     /// The process's.
     User,
-    /// Told by the address itself: the kernel's have the highest bit set, on x86-64 and on arm64.
+    /// Decided by the address at run time: the kernel's have the highest bit set, on x86-64 and on arm64.
     Any,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Agg {
 /// A type.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Ty {
-    /// Not known: not yet, or something is wrong and told.
+    /// Not known: not yet, or refused and reported.
     Unknown,
     Void,
     Int {

@@ -1,9 +1,9 @@
-//! What a body asks about its probe: what it does not ask for can't make two probes' programs different.
+//! The builtins of its probe that a body uses. What it does not use can't make the programs of two targets different.
 
 use bt_lang::ast::visit::{VisitMut, walk_expr, walk_type};
 use bt_lang::ast::{Expr, ExprKind, Item, ItemKind, Type, TypeKind};
 
-/// What is mentioned.
+/// Which builtins a body uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct UsedBuiltins {
     /// `probe`
@@ -51,7 +51,7 @@ impl VisitMut for UsedBuiltins {
 }
 
 impl UsedBuiltins {
-    /// What a probe used; of other items nothing. The item is not changed: the tree has only a visitor that could.
+    /// What a probe uses; nothing for other items. The item is not changed, but the tree has only a visitor that could.
     pub(crate) fn of(item: &mut Item) -> Self {
         let mut used = Self::default();
         if let ItemKind::Probe(probe) = &mut item.kind {

@@ -1,4 +1,4 @@
-//! Expressions: which rule is whose.
+//! Expressions: one arm for each form of the syntax.
 
 use bt_lang::Span;
 use bt_lang::ast::{self, BinaryOp, If, IntSuffix, UnaryOp};
@@ -7,7 +7,7 @@ use super::{Check, MAX_DEPTH};
 use crate::hir::{Expr, ExprKind, Intrinsic, Stmt};
 use crate::ty::{MAX_PARTS, Ty, U64};
 
-/// So many bytes of a text or name, which is kept for each time that it is written out, count as an expression.
+/// This many bytes of a text or name count as an expression, since each copy of the expression keeps them.
 const TEXT: usize = 32;
 
 /// The bytes of a literal's text, or of a name.
@@ -138,7 +138,7 @@ impl Check<'_, '_> {
         self.choose(cond, then, otherwise, span)
     }
 
-    /// `a ?: b`. A number is worked out once; of what is in memory, the tree has two, the first of which is looked at only.
+    /// `a ?: b`. A number is computed once. A value in memory is in the tree twice: for the truth test, and as the value.
     fn elvis(&mut self, value: Expr, otherwise: Expr, made: usize, span: Span) -> Expr {
         let both_scalar = value.ty.is_scalar() && otherwise.ty.is_scalar() && value.constant().is_none();
         if let (true, Some(ty)) = (both_scalar, value.ty.join(&otherwise.ty)) {

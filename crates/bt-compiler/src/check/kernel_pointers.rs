@@ -1,5 +1,5 @@
-//! Functions for which the kernel itself must know what a pointer points to: it follows the pointer from where it gave it
-//! to the program, so that it must be written out in the call.
+//! Functions that take a pointer whose type the verifier must know: it follows the pointer from the context on, so the script
+//! must write the whole path to it in the call.
 
 use bt_lang::Span;
 use bt_lang::ast::ProbeKind;
@@ -29,7 +29,7 @@ impl Check<'_, '_> {
         self.with_kernel_pointer(call, "sock", U64, Intrinsic::SocketCookie)
     }
 
-    /// What the kernel makes of a struct that it knows itself.
+    /// A call of such a function with a pointer to a `struct record`.
     fn with_kernel_pointer(&mut self, call: &Call<'_>, record: &str, ty: Ty, fun: Intrinsic) -> Expr {
         if !self.gets_pointers() {
             return self.not_here(call.name, "fentry, fexit and iter probes", call.span);

@@ -1,7 +1,7 @@
 //! The type checker: from the syntax tree of a probe's body to the typed tree.
 //!
-//! What a map holds shows in all probes together, and a variable may be used before the assignment that widens it. So all
-//! bodies are checked in rounds, until the types of maps and variables no longer change; mistakes are told in the last
+//! All probes together determine what a map holds, and a variable may be used before the assignment that widens it. So all
+//! bodies are checked in rounds, until the types of maps and variables no longer change; mistakes are reported in the last
 //! round only, all of them.
 #![expect(clippy::unused_self, reason = "what makes an expression is asked of the checker, whatever it needs to know")]
 
@@ -44,7 +44,7 @@ pub(crate) use aggregates::AGGREGATES;
 pub(crate) use builtins::BUILTINS;
 pub(crate) use calls::{FUNCTIONS, REFUSED, is_word};
 
-/// How many expressions and statements there are. A short script can stand for many: loops are written out, macros put in.
+/// Counts expressions and statements. A short script can expand to many: `unroll` copies bodies, macros are substituted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NodeBudget {
     /// In all bodies.
@@ -137,26 +137,26 @@ impl<'c, 'f> Check<'c, 'f> {
         Body { stmts, vars: self.vars, hoisted: self.hoisted }
     }
 
-    /// Tells a mistake, and gives an expression in place of what is wrong.
+    /// Reports a mistake, and returns an expression in place of what is wrong.
     fn wrong(&mut self, span: Span, message: impl Into<String>) -> Expr {
         self.report(Diagnostic::error(message, span));
         Expr::error(span)
     }
 
-    /// As [`Check::wrong`], with something that would help.
+    /// As [`Check::wrong`], with a hint.
     fn wrong_hint(&mut self, span: Span, message: impl Into<String>, hint: impl Into<String>) -> Expr {
         self.report(Diagnostic::error(message, span).with_hint(hint));
         Expr::error(span)
     }
 
-    /// Records a state that the parser or this pass has ruled out, and gives an expression in its place.
+    /// Records a state that the parser or this pass has ruled out, and returns an expression in its place.
     #[track_caller]
     fn impossible(&mut self, span: Span, what: &'static str) -> Expr {
         self.diagnostics.internal(Impossible::new(what, span));
         Expr::error(span)
     }
 
-    /// Tells a diagnostic, and which calls of macros led to its place.
+    /// Reports a diagnostic, with the calls of macros that led to its place.
     fn report(&mut self, diagnostic: Diagnostic) {
         let label = |diagnostic: Diagnostic, caller: &Span| diagnostic.with_label(*caller, "expanded from");
         let diagnostic = self.callers.iter().rev().fold(diagnostic, label);
@@ -176,7 +176,7 @@ impl<'c, 'f> Check<'c, 'f> {
         done
     }
 
-    /// Whether so many expressions and statements more are not too many.
+    /// Charges expressions and statements to the budget; whether it lasts.
     fn charge(&mut self, nodes: usize, span: Span) -> bool {
         let before = self.budget.fits();
         self.budget.all += nodes;

@@ -45,7 +45,7 @@ impl Check<'_, '_> {
 
     pub(super) fn binary(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Expr {
         if left.ty.is_unknown() || right.ty.is_unknown() {
-            // The other's mistakes are told already; a comparison's type is known nevertheless.
+            // The operand's mistake is reported already; the type of a comparison is known nevertheless.
             return if is_comparison(op) { Expr::new(Ty::Bool, ExprKind::Error, span) } else { Expr::error(span) };
         }
         match (&left.ty, &right.ty) {

@@ -8,7 +8,7 @@ use super::Check;
 use crate::ty::{Space, Ty};
 use crate::types::{MAX_ARRAY, tag};
 
-/// A definition within a body counts as so many expressions.
+/// A definition within a body counts as this many expressions.
 const INLINE: usize = 100;
 
 impl Check<'_, '_> {

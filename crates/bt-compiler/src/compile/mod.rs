@@ -26,16 +26,16 @@ use bt_abi::{Config, Script};
 pub struct Compiled {
     /// The script, if nothing is wrong.
     pub script: Option<Script>,
-    /// What is wrong, or worth a word, by place.
+    /// Errors and warnings, by place.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// How often all bodies are checked before types must be known.
+/// The most rounds in which all bodies are checked.
 const MAX_ROUNDS: usize = 16;
 /// The longest string where maps' keys have no room for the usual ones, so that two of them are a key.
 const SHORT_STRING: u32 = 240;
 
-/// A body for one context, and all that it is attached to.
+/// A probe's body for one context: it becomes one program, with all places that this is attached to.
 struct ProgramInstance<'p> {
     probe: &'p Probe,
     context: Context,
@@ -43,7 +43,7 @@ struct ProgramInstance<'p> {
     btf: Option<BtfTarget>,
     targets: Vec<(Target, Span)>,
     body: Body,
-    /// Whether the script has it, and not we for it.
+    /// Whether it is the script's own; we add probes that follow forks.
     is_own: bool,
 }
 
@@ -178,7 +178,7 @@ fn declare_map(ctx: &mut CompileCtx<'_>, decl: &MapDecl) {
     ctx.tables.maps.push(MapInfo { name, declared: Some((*kind, entries)), span: decl.map.span, ..MapInfo::default() });
 }
 
-/// What there is to compile: bodies that are the same for several targets once.
+/// The programs to make: one for all targets of a probe that have equal contexts.
 fn instances<'p>(
     ctx: &mut CompileCtx<'_>,
     (program, used): (&'p Program, &[UsedBuiltins]),
@@ -239,12 +239,12 @@ fn check(ctx: &mut CompileCtx<'_>, instances: &mut [ProgramInstance<'_>]) {
 /// Maps that are declared and never given a value.
 fn report_unused_maps(ctx: &mut CompileCtx<'_>) {
     let unused = ctx.tables.maps.iter().filter(|map| map.declared.is_some() && map.value.is_none());
-    let told: Vec<Diagnostic> =
+    let warnings: Vec<Diagnostic> =
         unused.map(|map| Diagnostic::warning(format!("unused map: @{}", map.name), map.span)).collect();
-    ctx.diagnostics.list().extend(told);
+    ctx.diagnostics.list().extend(warnings);
 }
 
-/// Options of the command line that the script does not ask for, with those that it does.
+/// Options of the command line that the script does not read with `getopt`, with those that it does.
 fn report_unknown_options(ctx: &mut CompileCtx<'_>) {
     let given = ctx.inputs.facts.params().iter().filter_map(|param| param.strip_prefix("--"));
     let given = given.map(|option| option.split('=').next().unwrap_or_default());
@@ -268,7 +268,7 @@ fn report_unknown_options(ctx: &mut CompileCtx<'_>) {
     ctx.diagnostics.list().push(Diagnostic::error(message, Span::default()).with_hint(hint));
 }
 
-/// That the map which time series are to take their times from is not one number without a sign.
+/// The map that time series take their time from must hold one unsigned number.
 fn check_series_clock(ctx: &mut CompileCtx<'_>) {
     let Some(name) = ctx.inputs.config.series_clock.as_deref() else {
         return;

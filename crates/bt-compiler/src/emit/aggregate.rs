@@ -1,4 +1,4 @@
-//! The functions that only a map can hold, on values that each CPU has for itself.
+//! Aggregations (`count()`, `hist(n)`): each CPU has a value of its own under a key, and adds to that.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Reg, Size, Src, Width};
@@ -25,6 +25,13 @@ impl Emitter<'_> {
     }
 
     /// `@map[key] = sum(value)` and the like.
+    /// ```text
+    /// r0 = value; of a histogram, its bucket
+    /// save r0
+    /// key in memory
+    /// r0 = this CPU's value of the key, a new one if there is none
+    /// update the value at r0 with what was saved
+    /// ```
     pub(super) fn aggregate(&mut self, map: MapId, key: &Expr, value: Option<&Expr>) {
         let agg = self.agg(map);
         if let Some(value) = value {
@@ -51,11 +58,20 @@ impl Emitter<'_> {
         }
     }
 
-    /// r0 = the address of a key's value; if there is none, of one that is all zeros. Goes to `failed` if the map is full.
+    /// r0 = the address of a key's value, which is inserted as zeros if it is missing. Goes to `failed` if that is impossible.
+    /// ```text
+    /// inserted = 0
+    /// look: r0 = lookup(map, key); if r0 goto there
+    /// if inserted goto full                 # once is enough: then it is there, or there is no room
+    /// inserted = 1
+    /// error = insert(map, key, ZEROS); goto look
+    /// full: count the error; goto failed
+    /// there:
+    /// ```
     pub(super) fn find_or_make(&mut self, map: MapId, key: Place, failed: bpf_insn::Label) {
         let (again, there, full) = (self.asm.label("look"), self.asm.label("there"), self.asm.label("full"));
         let (frame, error) = (self.frame, self.slot());
-        // Whether one was made: then it is there, or there is no room. Another CPU may have been faster with it.
+        // Another CPU may insert the key at the same time; then the second look-up finds it, too.
         let made = self.flag();
         self.asm.bind(again);
         self.lookup(map, key);
@@ -88,7 +104,7 @@ impl Emitter<'_> {
         self.release(made);
     }
 
-    /// 0 in a place that lasts, for the verifier to follow: it must see that a loop ends.
+    /// A saved 0. The verifier follows its value, which is how it sees that a loop ends.
     fn flag(&mut self) -> Saved {
         self.asm.mov(R0, 0);
         self.save()
@@ -118,8 +134,14 @@ impl Emitter<'_> {
         self.asm.atomic(AtomicOp::Add, Width::W64, R0.at(offset), reg);
     }
 
-    /// Lets the value at r0 take part. Others may change it at the same time if it is `shared` by all CPUs; programs of user
-    /// probes can be preempted by others of their CPU.
+    /// Updates the aggregation at r0 with the saved number. `shared`: other programs may change it at the same time, so
+    /// additions are atomic. That is so for values that all CPUs share, and in user probes, which can be preempted.
+    /// ```text
+    /// count, sum: [r0] += 1, value
+    /// min, max:   if [r0 + 8] == 0 or value is beyond [r0]: [r0] = value, [r0 + 8] = 1
+    /// avg, stats: [r0] += value, [r0 + 8] += 1
+    /// hist:       [r0 + 8 * bucket] += 1
+    /// ```
     pub(super) fn apply(&mut self, agg: &Agg, saved: Option<Saved>, shared: bool) {
         let value = match saved {
             Some(Saved::Reg(reg)) => reg,
@@ -147,7 +169,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Keeps a value where it is the first or `keep` does not hold for the one that is kept.
+    /// Stores a value if it is the first, or if the comparison `keep` does not hold between the stored one and it.
     fn extreme(&mut self, keep: JumpOp, value: Reg) {
         let (set, done) = (self.asm.label("set"), self.asm.label("kept"));
         self.asm.load(Size::DW, R2, R0.at(8)).jump_if(R2, JumpOp::Eq, 0, set);
@@ -155,7 +177,7 @@ impl Emitter<'_> {
         self.asm.store(Size::DW, R0.at(0), value).store(Size::DW, R0.at(8), 1).bind(done);
     }
 
-    /// Counts in a bucket.
+    /// Adds 1 to a bucket. The comparison is for the verifier: buckets are within bounds by construction.
     fn bump(&mut self, buckets: u32, bucket: Reg, shared: bool) {
         let outside = self.asm.label("outside");
         self.asm.jump_if(bucket, JumpOp::Ge, buckets.cast_signed(), outside).lsh(bucket, 3).add(R0, bucket);
@@ -163,7 +185,13 @@ impl Emitter<'_> {
         self.asm.bind(outside);
     }
 
-    /// r0 = the bucket of the number r0, as `hist_bucket` of the interface says.
+    /// r0 = the bucket of the number r0, as `hist_bucket` of `bt-abi` defines it.
+    /// ```text
+    /// if r0 < 0: r0 = 0, done
+    /// if r0 < 2^bits: r0 += 1, done
+    /// r2 = position of the highest bit of r0     # by halves: 32, 16, 8, 4, 2, 1
+    /// r0 = ((r2 - bits) << bits) + (r0 >> (r2 - bits)) + 1
+    /// ```
     fn hist_bucket(&mut self, bits: u8, signed: bool) {
         let (small, done) = (self.asm.label("small"), self.asm.label("bucket"));
         let bits = i32::from(bits);
@@ -172,7 +200,7 @@ impl Emitter<'_> {
             self.asm.jump_if(R0, JumpOp::SGe, 0, positive).mov(R0, 0).jump(done).bind(positive);
         }
         self.asm.jump_if(R0, JumpOp::Lt, 1 << bits, small);
-        // r2 = the power of two, by halves. The upper half is a number that no instruction can hold.
+        // The first half is tested by a shift: no instruction holds 1 << 32.
         let low = self.asm.label("low");
         self.asm.mov(R1, R0).rsh(R1, 32).mov(R2, 32).jump_if(R1, JumpOp::Ne, 0, low).mov(R1, R0).mov(R2, 0).bind(low);
         for shift in [16, 8, 4, 2, 1] {
@@ -184,7 +212,7 @@ impl Emitter<'_> {
         self.asm.bind(small).add(R0, 1).bind(done);
     }
 
-    /// r0 = the bucket of the number r0.
+    /// r0 = the bucket of the number r0: 0 below `min`, the last one from `max` on, (r0 - min) / step + 1 between.
     fn lhist_bucket(&mut self, min: i64, max: i64, step: u64) {
         let (below, above, done) = (self.asm.label("below"), self.asm.label("above"), self.asm.label("bucket"));
         let last = lhist_buckets(min, max, step).cast_signed() - 1;
@@ -206,7 +234,14 @@ impl Emitter<'_> {
         spare.into()
     }
 
-    /// Lets r1 take part in its interval's slot of the series at r0.
+    /// Adds r1 to the time series at r0: a ring of slots, one for each interval of time.
+    /// ```text
+    /// epoch = time / interval; slot = r0 + SLOT * (epoch % buckets)
+    /// if slot.epoch != epoch or slot is empty:          # what it holds is an older interval's
+    ///     slot = (epoch, r1, 1); done
+    /// slot.count += 1; slot.value = r1, the sum, or the extreme
+    /// # of `last`, in place of the count: when the value came
+    /// ```
     fn series(&mut self, interval: u64, buckets: u32, op: SeriesOp, signed: bool) {
         let value = self.slot();
         let frame = self.frame;
@@ -264,7 +299,16 @@ impl Emitter<'_> {
         }
     }
 
-    /// r0 = all CPUs' values of a key as one number, with the one that they share.
+    /// r0 = all CPUs' values of a key as one number, with the one that they share where memory was short (see
+    /// [`key_table`]).
+    /// ```text
+    /// cpu = first = second = 0
+    /// next CPU: r0 = lookup_percpu(map, key, cpu)       # for cpu == CPUS: lookup(key table, key)
+    ///     count, sum, avg: first += [r0]; of avg, second += [r0 + 8]
+    ///     min, max: if [r0 + 8] and (second == 0 or [r0] is beyond first): first = [r0], second = 1
+    ///     cpu += 1; repeat below CPUS, with the key table up to CPUS
+    /// r0 = first; of avg, first / second
+    /// ```
     pub(super) fn read_aggregate(&mut self, map: MapId, key: Place) {
         let agg = self.agg(map);
         let (cpu, first, second) = (self.slot(), self.slot(), self.slot());

@@ -1,4 +1,4 @@
-//! Events: room in the ring, and values written there.
+//! Events: a reservation in the ring buffer, into which values are written.
 
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, JumpOp, Size};
@@ -14,15 +14,22 @@ use uapi::bpf::{RB_AVAIL_DATA, RB_FORCE_WAKEUP, RB_NO_WAKEUP};
 
 /// A value on its way into an event.
 enum Ready<'e> {
-    /// Worked out when it is written.
+    /// Computed when it is written.
     Later(&'e Expr),
-    /// Worked out already.
+    /// Computed already.
     Done(Place),
 }
 
 impl Emitter<'_> {
+    /// Sends an event with the values of `args`.
+    /// ```text
+    /// compute those arguments that have blocks, and all to their left    # no loop and no exit after reserve
+    /// event = reserve(RING, size), or count a lost event
+    /// write the head, then each argument to its field
+    /// submit(event)
+    /// ```
     pub(super) fn event(&mut self, number: usize, args: &[Expr]) {
-        // Loops, statements and the like can't stand between reserving and sending; what is before them comes before them.
+        // Loops and statements can't stand between reserve and submit; arguments to their left keep their order.
         let early = args.iter().rposition(Expr::is_complex).map_or(0, |last| last + 1);
         let ready: Vec<Ready<'_>> =
             args.iter().enumerate().map(|(index, arg)| self.make_ready(arg, index < early)).collect();
@@ -79,8 +86,8 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// The reader looks at the ring many times a second; it is woken only when that may be too late. That the script is to
-    /// end can't wait: until then other probes go on.
+    /// Submits an event. The reader polls the ring many times a second, so it is only woken when a quarter of the ring is full,
+    /// or (`at_once`) when the script ends: until the reader knows that, other probes go on.
     fn submit(&mut self, event: Saved, at_once: bool) {
         let send = self.asm.label("send");
         if at_once {
@@ -99,7 +106,16 @@ impl Emitter<'_> {
         self.asm.mov(R2, RB_FORCE_WAKEUP.cast_signed()).bind(send).call(Helper::RINGBUF_SUBMIT);
     }
 
-    /// `join`: the strings that pointers point to, up to a null pointer.
+    /// `join(argv)`: the strings of an array of pointers that ends with a null pointer, at most as many as the event has.
+    /// ```text
+    /// list = argv; event = reserve(RING, size)
+    /// for each string of the event:
+    ///     string = ""; pointer = 0
+    ///     if list: pointer = read(list + 8 * index)
+    ///     if pointer == 0: list = 0              # the end: nothing behind it is read
+    ///     else: string = read_str(pointer)
+    /// submit(event)
+    /// ```
     pub(super) fn join(&mut self, number: usize, argv: &Expr, space: Space) {
         let Some(bt_abi::ValueType::Array { element, count }) =
             self.tables.actions.get(number).and_then(|action| action.fields.first()).map(|field| &field.ty)

@@ -1,4 +1,4 @@
-//! What fails is counted at its place of the script, and only what fails costs more than a jump.
+//! Failures are counted at their place in the script; what does not fail costs no more than a jump.
 
 use bpf_insn::Reg::{R0, R1, R2};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Size, Width};
@@ -14,7 +14,7 @@ use bt_abi::{Failure, FailureKind};
 const FULL: i32 = -7;
 
 impl Emitter<'_> {
-    /// Runs with a part of the script as the one that is being worked on.
+    /// Runs with `span` as the part of the script that is being emitted.
     pub(super) fn within<T>(&mut self, span: Span, run: impl FnOnce(&mut Self) -> T) -> T {
         let outer = std::mem::replace(&mut self.at, span);
         let done = run(self);
@@ -53,7 +53,7 @@ impl Emitter<'_> {
         self.asm.bind(fine);
     }
 
-    /// Calls a helper that reads; what can't be read is told if that is wanted.
+    /// Calls a helper that reads memory; counts its failure under `-k`.
     pub(super) fn call_reader(&mut self, helper: Helper) {
         self.asm.call(helper);
         if self.inputs.facts.tells_reads() {
@@ -61,8 +61,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Counts that no CPU has a value of an aggregation under a key, if that is wanted. bpftrace names the helper that reads
-    /// one CPU's value.
+    /// Counts that an aggregation has no value under a key, under `-k`. bpftrace names the helper that reads one CPU's value.
     pub(super) fn missing_key(&mut self, map: MapId, key: Place) {
         if !self.inputs.facts.tells_reads() {
             return;
@@ -78,7 +77,7 @@ impl Emitter<'_> {
         self.asm.bind(there);
     }
 
-    /// Counts that a map has no such key, if that is wanted. r0 is 0, and stays so.
+    /// Counts that a map has no such key, under `-k`. r0 is 0, and stays so.
     pub(super) fn no_such_key(&mut self) {
         if self.inputs.facts.tells_reads() {
             self.failed(of_helper(Helper::MAP_LOOKUP_ELEM));

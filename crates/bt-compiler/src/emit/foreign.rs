@@ -1,5 +1,5 @@
-//! Strings and buffers of other memory. A string that fills its room is looked at twice, since there may be more of it; one
-//! whose page is not there is waited for, where a program may do that.
+//! Strings and buffers in memory of the kernel or of a process. A string that fills its room is read again at its last byte,
+//! because it may be longer; a page that is not present is faulted in, where the program may sleep.
 
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, JumpOp, Size};
@@ -22,13 +22,20 @@ pub(super) struct Foreign {
     pub(super) to: Place,
     /// The most bytes.
     pub(super) room: u32,
-    /// As many as this says, where that is known at run time only; no more than there is room for.
+    /// A smaller number of bytes that is only known at run time.
     pub(super) limit: Option<Place>,
 }
 
 impl Emitter<'_> {
-    /// Reads a string into room that holds zeros. Where `counts_cuts`, one that is longer than its room fills it to the last
-    /// byte, without an end, and is counted; otherwise it ends before.
+    /// Reads a string into room that holds zeros. Where `counts_cuts`, a longer string fills the room to the last byte, without
+    /// a NUL, and is counted; otherwise it is cut one byte earlier.
+    /// ```text
+    /// r0 = read_str(); if 0 <= r0 < room: done; if r0 == room: goto full
+    /// if the address is 0: done                        # unless failed reads are to be reported
+    /// fault the pages in, and read again               # if the program may sleep
+    /// count that it can't be read; done
+    /// full: last byte = read(address + room - 1); if it is not 0: count a string that was cut
+    /// ```
     pub(super) fn read_text(&mut self, from: &Foreign, counts_cuts: bool) {
         let (done, cut) = (self.asm.label("read"), self.asm.label("full"));
         self.read_foreign(from);
@@ -95,13 +102,14 @@ impl Emitter<'_> {
         self.read_quietly(from.space, from.text);
     }
 
-    /// Tells the verifier that r2 is no more than this.
+    /// Bounds r2, so that the verifier knows a maximum.
     fn at_most(&mut self, most: u32) {
         let small = self.asm.label("fits");
         self.asm.jump_if(R2, JumpOp::Le, most.cast_signed(), small).mov(R2, most.cast_signed()).bind(small);
     }
 
-    /// r0 is the length with the end, or an error. An error is above all lengths, if taken without its sign.
+    /// Goes to `done` if the read worked: r0 is the length with its NUL, or an error, which as an unsigned number is above all
+    /// lengths.
     fn leave_if_read(&mut self, from: &Foreign, full: Option<bpf_insn::Label>, done: bpf_insn::Label) {
         match full {
             Some(full) => {
@@ -145,21 +153,21 @@ impl Emitter<'_> {
             self.failed(of(from.space));
             return;
         }
-        let (kernel, told) = (self.asm.label("kernel"), self.asm.label("told"));
+        let (kernel, counted) = (self.asm.label("kernel"), self.asm.label("counted"));
         self.reload(from.addr, R3);
         self.asm.jump_if(R3, JumpOp::SLt, 0, kernel);
         self.failed(of(Space::User));
-        self.asm.jump(told).bind(kernel);
+        self.asm.jump(counted).bind(kernel);
         self.failed(of(Space::Kernel));
-        self.asm.bind(told);
+        self.asm.bind(counted);
     }
 
-    /// Whether what is not there can be waited for: in a process's own code, where no lock of the kernel's is saved.
+    /// Whether a missing page can be faulted in: in user probes, while the kernel holds no lock.
     fn may_wait(&self, space: Space) -> bool {
         self.context.is_user() && space != Space::Kernel && !self.locked && self.inputs.facts.kernel().sleepable
     }
 
-    /// Has the kernel bring the pages that may be read, by copying a byte of each.
+    /// Makes the kernel fault in the pages that will be read, by copying a byte of each.
     fn wait_for_pages(&mut self, from: &Foreign) {
         self.sleepable = true;
         let byte = self.stack(8);
@@ -176,7 +184,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A limit that is known at run time only, cut to what there is room for.
+    /// Stores a limit that is only known at run time, or `most` if it is larger.
     pub(super) fn limit(&mut self, limit: &crate::hir::Expr, most: u32) -> Place {
         let place = self.stack(8);
         let small = self.asm.label("small");

@@ -1,4 +1,4 @@
-//! What helpers give: numbers in r0, values in memory.
+//! Intrinsics: what one helper or a few instructions compute, numbers in r0 and values in memory.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R10};
 use bpf_insn::{ByteOrder, Helper, JumpOp, Reg, Size, SwapBits};
@@ -18,7 +18,7 @@ const X86_CODE_SEGMENT: i16 = 136;
 const ARM_STATE: i16 = 264;
 
 impl Emitter<'_> {
-    /// r0 = a number that a helper gives.
+    /// r0 = the number that an intrinsic gives. Most are one call; arguments are computed first.
     pub(super) fn intrinsic(&mut self, intrinsic: Intrinsic, args: &[Expr]) {
         match intrinsic {
             Intrinsic::Pid | Intrinsic::Tid => self.own_id(intrinsic == Intrinsic::Pid),
@@ -173,7 +173,7 @@ impl Emitter<'_> {
         self.asm.swap(ByteOrder::Big, bits, R0);
     }
 
-    /// A value in memory that a helper gives.
+    /// Writes the value that an intrinsic gives to `place`, which has room for a value of type `to`.
     pub(super) fn intrinsic_value(&mut self, intrinsic: Intrinsic, args: &[Expr], to: &Ty, place: Place) {
         match intrinsic {
             Intrinsic::Comm => {
@@ -209,6 +209,13 @@ impl Emitter<'_> {
         self.store(place, Size::DW, R0);
     }
 
+    /// Writes a stack: for a user stack the process and thread first, then the helper's result (bytes, or an error), then the
+    /// frames.
+    /// ```text
+    /// user: place = (process, thread)
+    /// r0 = get_stack(context, place + head + 8, depth * frame, flags)
+    /// [place + head] = r0; count an error
+    /// ```
     fn stack_trace(&mut self, to: &Ty, place: Place) {
         let Ty::Stack { user, mode, depth } = to else {
             self.impossible("a stack that is no stack");
@@ -234,7 +241,12 @@ impl Emitter<'_> {
         self.failed_if_negative(if *user { FailureKind::UserStack } else { FailureKind::KernelStack });
     }
 
-    /// A line for the kernel's trace pipe: the format, and a word for each value; of a string its address.
+    /// Prints a line to the kernel's trace pipe.
+    /// ```text
+    /// values[i] = each number, or the address of each string
+    /// text = the format
+    /// trace_vprintk(text, length, values, 8 * count)
+    /// ```
     pub(super) fn trace_pipe(&mut self, format: &[u8], args: &[Expr]) {
         let values = self.stack(8 * (args.len() as u32).max(1));
         for (index, arg) in args.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! What helpers make of pointers that the kernel has given to the program itself: they must come to the helper as they
-//! came, without having been numbers.
+//! Helpers that take pointers whose types the verifier knows: such a pointer must reach the helper as the kernel gave it to the
+//! program, since arithmetic or a load through `bpf_probe_read` makes a plain number of it.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R10};
 use bpf_insn::{Helper, JumpOp, Size};
@@ -10,7 +10,7 @@ use super::{Emitter, failures};
 use crate::hir::{Expr, ExprKind, Intrinsic};
 
 impl Emitter<'_> {
-    /// r0 = a pointer as the verifier knows it: a word of the context, and what it leads to.
+    /// r0 = a pointer as the verifier knows it: loaded from the context, and from what that points to, by plain loads.
     fn kernel_pointer(&mut self, ex: &Expr) {
         match &ex.kind {
             ExprKind::Convert(inner) => self.kernel_pointer(inner),
@@ -53,8 +53,15 @@ impl Emitter<'_> {
         0
     }
 
-    /// `path(place)`: the kernel writes the name, and what it used besides, into memory of its own; the text is read from
+    /// `path(place)`. The kernel writes the name into a buffer, in which it leaves other bytes, too, so the text is copied from
     /// there. Of a name that is longer than its room the end is kept.
+    /// ```text
+    /// place = ""; name = zeros
+    /// r1 = the pointer, or done if it is null
+    /// r0 = d_path(r1, name, whole); count an error, if wanted; done if r0 < 0 or r0 > whole
+    /// if r0 > size: name += r0 - size
+    /// read_kernel_str(place, size, name)
+    /// ```
     pub(super) fn path(&mut self, args: &[Expr], size: u32, place: Place) {
         let Some(ex) = self.first(args) else {
             return;

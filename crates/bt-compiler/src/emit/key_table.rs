@@ -20,8 +20,8 @@ pub(crate) const SET_ASIDE: u64 = 128 << 20;
 /// What the kernel keeps of an entry besides its key and its value (`struct htab_elem` of `kernel/bpf/hashtab.c`, and a
 /// bucket), rounded.
 const ENTRY_HEAD: u64 = 64;
-/// How often a program tries to be the one that changes a value. Who does needs some dozen instructions for it; only a
-/// program that has interrupted that one tries in vain.
+/// How often a program tries to lock a value. The lock is held for some dozen instructions, so only a program that has
+/// interrupted the holder tries in vain.
 const TRIES: i32 = 32;
 /// `-EBUSY`.
 const BUSY: i32 = -16;
@@ -79,11 +79,19 @@ impl Emitter<'_> {
         self.asm.call(Helper::MAP_LOOKUP_ELEM);
     }
 
-    /// Lets a value take part under a key of a map that has a map of its keys. A key that is there costs no more than
-    /// without one.
+    /// Updates an aggregation of a map that has a key table. A key that is there costs no more than without a table.
     ///
-    /// A new key comes to its values first and to the map of the keys then; who deletes it takes the other way. So no values
-    /// are left that nobody finds under a key.
+    /// A new key is inserted into the map first and into its key table second; a deletion goes the other way. So no values are
+    /// left that no key leads to.
+    /// ```text
+    /// r0 = lookup(map, key); if r0 goto there
+    /// insert(map, key, ZEROS)                          # may fail: no memory
+    /// r0 = insert(key table, key, ZEROS)
+    /// if r0 is an error other than EEXIST: delete(map, key); count the error; done
+    /// r0 = lookup(map, key); if r0 goto there
+    /// r0 = lookup(key table, key); update the value that all CPUs share; done
+    /// there: update this CPU's value
+    /// ```
     pub(super) fn aggregate_keyed(&mut self, map: MapId, key: Place, agg: &Agg, saved: Option<Saved>, done: Label) {
         let (there, known) = (self.asm.label("there"), self.asm.label("known"));
         let (frame, error) = (self.frame, self.slot());
@@ -119,7 +127,7 @@ impl Emitter<'_> {
         self.asm.mov(R4, NOEXIST.cast_signed()).call(Helper::MAP_UPDATE_ELEM);
     }
 
-    /// As [`Emitter::apply`], of a value that all CPUs share.
+    /// As [`Emitter::apply`], for a value that all CPUs share: locked, if it changes in several steps.
     fn apply_shared(&mut self, agg: &Agg, saved: Option<Saved>, done: Label) {
         if !agg.value().takes_steps() {
             self.apply(agg, saved, true);

@@ -1,4 +1,4 @@
-//! Loops: pieces of code that a helper calls back, so that the verifier looks at them a few times, however often they run.
+//! Loops: functions that a helper calls back, so that the verifier checks them a few times however often they run.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9};
 use bpf_insn::asm::MAX_SLOTS;
@@ -15,7 +15,11 @@ use bt_abi::FailureKind;
 const MAX_TURNS: i32 = 1 << 23;
 
 impl Emitter<'_> {
-    /// Emits a callback. It gets the program's frame in the register `frame`; says its name.
+    /// Emits a callback, which gets the address of the program's frame in the register `frame`. Returns its name.
+    /// ```text
+    /// r6 = frame                  # in an assembler of its own, with its own r7 to r9
+    /// body
+    /// ```
     pub(super) fn callback(&mut self, frame: Reg, body: impl FnOnce(&mut Self)) -> String {
         self.needed.callbacks = true;
         let name = format!("{}_{}", self.name, self.subs.len() + 1);
@@ -47,7 +51,7 @@ impl Emitter<'_> {
         name
     }
 
-    /// Leaves where a callback wants the program to end.
+    /// Ends the program, or the outer callback, if a callback has executed `return`.
     fn after_loop(&mut self, returns: bool) {
         if !returns {
             return;
@@ -64,7 +68,7 @@ impl Emitter<'_> {
         self.asm.bind(on);
     }
 
-    /// Runs with a note of whether a callback has the program end.
+    /// Runs, and says whether a callback that was emitted meanwhile contains a `return`.
     fn noting_returns(&mut self, run: impl FnOnce(&mut Self)) -> bool {
         let before = std::mem::replace(&mut self.returns, false);
         run(self);
@@ -85,6 +89,13 @@ impl Emitter<'_> {
         self.asm.load_function(R2, name).mov(R3, frame).mov(R4, 0).call(Helper::LOOP);
     }
 
+    /// `while (cond) { body }`
+    /// ```text
+    /// callback: if !cond return 1; body; return 0
+    /// r0 = loop(MAX_TURNS, callback)
+    /// end the program if the callback has executed return
+    /// if r0 == MAX_TURNS and cond: count a loop that was cut
+    /// ```
     pub(super) fn while_loop(&mut self, cond: &Expr, body: &[Stmt]) {
         let mut name = String::new();
         let returns = self.noting_returns(|emitter| {
@@ -110,12 +121,12 @@ impl Emitter<'_> {
         self.asm.bind(over);
     }
 
-    /// Makes the verifier forget what it knows of the numbers in variables. It goes through a loop until a turn brings
-    /// nothing new; a variable that counts from a known number brings something new each time, and with some branches in the
-    /// loop it gives up after a million instructions.
+    /// Makes the verifier forget the values of variables. It checks a loop until a turn shows it no new state; a variable that
+    /// counts up from a known number is a new state each time, and with a few branches in the loop the verifier gives up after a
+    /// million instructions.
     fn forget_numbers(&mut self) {
         let vars = self.vars.iter().zip(&self.body.vars);
-        // Of scratch memory it knows nothing, and of a word of the stack nothing more once something was added in place.
+        // It does not track scratch memory, and forgets a word of the stack after an atomic addition.
         let on_stack = vars.filter(|(place, var)| var.ty.is_scalar() && place.base == Base::Frame);
         let words: Vec<_> = on_stack.map(|(place, _)| self.frame.at(place.off as i16)).collect();
         if words.is_empty() {
@@ -127,6 +138,14 @@ impl Emitter<'_> {
         }
     }
 
+    /// `for ($i : start..end) { body }`
+    /// ```text
+    /// first = start; turns = end - first; skip if that is not above 0
+    /// callback(turn): $i = first + turn; body; return 0
+    /// r0 = loop(min(turns, MAX_TURNS), callback)
+    /// if r0 == MAX_TURNS and turns > MAX_TURNS: count a loop that was cut
+    /// end the program if the callback has executed return
+    /// ```
     pub(super) fn range_loop(&mut self, var: VarId, start: &Expr, end: &Expr, body: &[Stmt]) {
         let place = self.vars[var];
         let first = self.slot();
@@ -158,6 +177,12 @@ impl Emitter<'_> {
         self.after_loop(returns);
     }
 
+    /// `for ($kv : @map) { body }`
+    /// ```text
+    /// callback(map, key, value): $kv.0 = key; $kv.1 = value, or all CPUs' as one number; body; return 0
+    /// for_each_map_elem(map, callback)          # of a map with a key table: over that
+    /// end the program if the callback has executed return
+    /// ```
     pub(super) fn map_loop(&mut self, var: VarId, map: MapId, body: &[Stmt]) {
         let place = self.vars[var];
         let parts = self.body.vars[var].ty.parts();
@@ -204,18 +229,26 @@ impl Emitter<'_> {
         self.asm.load_function(R2, name).mov(R3, frame).mov(R4, 0).call(Helper::FOR_EACH_MAP_ELEM);
     }
 
-    /// r0 = how many keys a map has.
+    /// r0 = the number of a map's keys.
     pub(super) fn map_len(&mut self, map: MapId) {
         self.temporary(|emitter| {
             let name = emitter.callback(R4, |emitter| {
                 emitter.asm.mov(R0, 0).exit();
             });
-            // The helper says how many it has seen.
+            // The helper returns the number of elements that it has visited.
             emitter.for_each(map, &name);
         });
     }
 
     /// r0 = whether a string contains another.
+    /// ```text
+    /// found = 0
+    /// callback(turn): if turn >= TURNS return 1
+    ///     r8 = text + turn
+    ///     if part is at r8: found = 1, return 1
+    ///     return [r8] == 0                     # nothing is behind the end of a string
+    /// loop(TURNS, callback); r0 = found
+    /// ```
     pub(super) fn contains(&mut self, text: &Expr, part: &Expr) {
         self.temporary(|emitter| {
             let found = emitter.slot();

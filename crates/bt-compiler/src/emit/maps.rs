@@ -33,7 +33,7 @@ impl Emitter<'_> {
         self.asm.load_map(R1, &name);
     }
 
-    /// Makes a key, all of whose bytes are known.
+    /// Writes a key to memory, with all padding set.
     pub(super) fn key(&mut self, map: MapId, key: &Expr) -> Place {
         let ty = self.key_type(map);
         let size = key_size(&ty);
@@ -101,6 +101,13 @@ impl Emitter<'_> {
         U64
     }
 
+    /// `@map[key] = value`
+    /// ```text
+    /// value in memory; key in memory
+    /// a number, in a map whose keys are not deleted one by one:
+    ///     r0 = lookup(map, key); if r0: [r0] = value, done     # faster than to replace the element
+    /// update(map, key, value); count an error
+    /// ```
     pub(super) fn set_map(&mut self, map: MapId, key: &Expr, value: &Expr) {
         self.set_span(value);
         let ty = self.value_type(map);
@@ -131,7 +138,7 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// Puts a value in; counts where the map is full.
+    /// Stores an element; counts the error if the map does not take it.
     fn update(&mut self, map: MapId, key: Place, value: Place) {
         let done = self.asm.label("put");
         self.address(key, R2);
@@ -142,7 +149,7 @@ impl Emitter<'_> {
         self.asm.bind(done);
     }
 
-    /// Adds to a map's number, whose value nobody asks for.
+    /// `@map[key]++` as a statement: its value is not used.
     pub(super) fn add_to_map(&mut self, map: MapId, key: &Expr, by: i64) {
         let done = self.asm.label("added");
         let key = self.key(map, key);
@@ -151,7 +158,7 @@ impl Emitter<'_> {
         self.asm.constant(R1, by.cast_unsigned()).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).bind(done);
     }
 
-    /// r0 = the number before or behind the step; no two CPUs get the same one, where the kernel can add and fetch at once.
+    /// r0 = the number before or after the step. No two CPUs get the same one, if the kernel has an atomic fetch-and-add.
     pub(super) fn step_map(&mut self, map: MapId, key: &Expr, by: i64, post: bool) {
         self.temporary(|emitter| {
             let (full, done) = (emitter.asm.label("full"), emitter.asm.label("stepped"));
@@ -183,6 +190,12 @@ impl Emitter<'_> {
         });
     }
 
+    /// r0 = `delete(@map, key)`: whether the key was there.
+    /// ```text
+    /// known = delete(key table, key)     # first, if there is one: a new key is inserted there last
+    /// r0 = delete(map, key)
+    /// r0 = (known, or r0) == 0
+    /// ```
     pub(super) fn delete(&mut self, map: MapId, key: &Expr) {
         self.temporary(|emitter| {
             let gone = emitter.asm.label("gone");
@@ -205,7 +218,7 @@ impl Emitter<'_> {
         });
     }
 
-    /// A value in memory behind an address in a register that calls keep.
+    /// The place that a register points to, one that calls keep.
     pub(super) fn behind(reg: bpf_insn::Reg) -> Place {
         Place { base: Base::Reg(reg), off: 0 }
     }

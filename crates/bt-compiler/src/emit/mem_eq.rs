@@ -1,4 +1,4 @@
-//! Comparing values in memory.
+//! Comparison of values in memory for equality.
 
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{JumpOp, Label, Reg, Size};
@@ -38,7 +38,7 @@ impl Emitter<'_> {
         self.asm.mov(R0, 0).jump(done).bind(differ).mov(R0, 1).bind(done);
     }
 
-    /// A value's place, which another one that is worked out then does not change.
+    /// A value's place, which computing another value does not change.
     fn before(&mut self, ex: &Expr, ty: &Ty, other: &Expr) -> Place {
         if other.is_complex() { self.copied(ex, ty) } else { self.as_type(ex, ty) }
     }
@@ -58,6 +58,11 @@ impl Emitter<'_> {
     }
 
     /// Goes to `differ` if two strings differ in their first `count` bytes.
+    /// ```text
+    /// with a literal: compare its bytes and its NUL, as constants
+    /// else: compare as many bytes as both have room for;       # all strings of ours are padded with zeros
+    ///       then the longer one must end there
+    /// ```
     fn text_eq(&mut self, left: &Expr, right: &Expr, count: u32, differ: Label) {
         let (left, right) = if matches!(left.kind, ExprKind::Str(_)) { (right, left) } else { (left, right) };
         if let ExprKind::Str(text) = &right.kind {
@@ -106,7 +111,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A place whose address need not be loaded each time.
+    /// The same place with its address in r2, so that it is not loaded for each access.
     fn fixed(&mut self, place: Place) -> Place {
         if let Base::Slot(_) = place.base {
             self.address(Place { off: 0, ..place }, R2);
@@ -115,7 +120,7 @@ impl Emitter<'_> {
         place
     }
 
-    /// Goes to `differ` if so many bytes of two places differ.
+    /// Goes to `differ` if the first `size` bytes of two places differ.
     fn memory_eq(&mut self, a: Place, b: Place, size: u32, differ: Label) {
         if size > INLINE {
             self.memory_loop_eq(a, b, size, differ);

@@ -1,9 +1,12 @@
 //! The emitter: from the typed tree to instructions.
 //!
-//! Numbers are worked out in r0. What must live on while another is worked out goes to r7, r8 or r9, and where those are
-//! taken to the stack. r6 is the context; in callbacks (loops are callbacks) it is the frame of the program, where all
-//! variables and temporary values of program and callbacks are. Values in memory are written where they are wanted; those
-//! that the stack has no room for lie in a scratch area, of which each CPU has a few (see [`scratch`]).
+//! A number is computed in r0. If it is needed after another one has been computed, it is saved in r7, r8 or r9, or on the
+//! stack if those are taken. r6 holds the context; in callbacks (loops are callbacks) it holds the address of the program's
+//! frame, which has the variables and temporary values of the program and its callbacks. A value in memory is written to its
+//! destination; one that does not fit on the stack lies in a scratch area, of which each CPU has a few (see [`scratch`]).
+//!
+//! docs/dev/compiler.md describes registers, frame and scratch memory. In the pseudo-code above emitters a name in capitals is
+//! a constant of the emitter, and a line is one or a few instructions.
 
 pub(crate) mod aggregate;
 mod event;
@@ -39,7 +42,7 @@ use place::{Base, Place};
 pub(crate) use key_table::{has_key_table, key_table_def, key_table_name, key_table_offset};
 pub(crate) use maps::{bpf_name, key_size};
 
-/// A piece of code that a helper calls back.
+/// A function that a helper calls back: the body of a loop.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Sub {
     pub(crate) name: String,
@@ -53,31 +56,31 @@ pub(crate) struct Emitted {
     pub(crate) subs: Vec<Sub>,
     /// How many bytes of scratch memory it needs; 0 for none.
     pub(crate) scratch: u32,
-    /// Whether it waits for pages of memory.
+    /// Whether it may sleep: it faults in pages of memory.
     pub(crate) sleepable: bool,
 }
 
-/// The context's place in the program's frame, for callbacks.
+/// Offset of the saved context in the program's frame, for callbacks.
 const CONTEXT: i16 = -8;
-/// Not 0 when a callback wants the program to end.
+/// A word of the program's frame: not 0 once a callback has ended the program (`return` in a loop).
 const RETURNED: i16 = -16;
-/// The scratch area's address.
+/// Offset of the slot with the scratch area's address.
 const SCRATCH: i16 = -24;
-/// The stack that these take.
+/// The bytes of stack that these three take.
 const FIXED: i32 = 24;
 /// How much of the 512 bytes of stack values take; callbacks' frames need some, too.
 const STACK: i32 = 416;
 /// Values above this size don't go on the stack.
 const ON_STACK: u32 = 64;
 
-/// Where a value waits.
+/// Where a number was saved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Saved {
     Reg(Reg),
     Slot(i16),
 }
 
-/// What a loop's `break` and `continue` do.
+/// How `break` and `continue` leave the body of a loop.
 #[derive(Clone, Copy, Debug)]
 enum Turn {
     /// Jump.
@@ -86,7 +89,7 @@ enum Turn {
     Callback,
 }
 
-/// What the first attempt found to be needed.
+/// What a program needs, which is only known once it has been emitted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Needs {
     scratch: bool,
@@ -115,24 +118,24 @@ pub(crate) struct Emitter<'a> {
     end: Label,
     /// How many callbacks we are in.
     callbacks: u32,
-    /// Whether a callback had the program end.
+    /// Whether a callback contains a `return`.
     returns: bool,
     needs: Needs,
     needed: Needs,
-    /// How long callbacks' code is.
+    /// The length of all callbacks, in slots.
     subs_slots: u32,
-    /// What did not fit.
+    /// Why there will be no program.
     failed: Option<EmitError>,
     failures: &'a mut Failures,
-    /// The part of the script that is being worked on.
+    /// The part of the script that is being emitted.
     at: Span,
     /// Words of the context that are known not to be 0, by their offsets, and where they are kept.
     present: Vec<(u32, i16)>,
-    /// Whether something waits for pages of memory.
+    /// Whether the program may sleep: it faults in pages of memory.
     sleepable: bool,
-    /// Whether the kernel calls this code where nothing may be waited for.
+    /// Whether the kernel holds a lock while it calls this code, so that it must not sleep.
     locked: bool,
-    /// Where an event of values that are only shown is being written: what is behind a string's end is not looked at there.
+    /// Base of the event being written, if its values are only printed: bytes after a string's NUL are then left unwritten.
     shown: Option<Base>,
 }
 
@@ -156,7 +159,12 @@ const MAX_SUBS: usize = 255;
 /// The registers that calls keep.
 const KEPT: [Reg; 3] = [R7, R8, R9];
 
-/// Emits a program.
+/// Emits a program: again with what the attempt before it turned out to need, until that no longer changes.
+/// ```text
+/// needs = nothing
+/// repeat: emit the program with needs; stop if it needed no more; needs = what it needed
+/// shorten the code; drop callbacks that no code refers to any more
+/// ```
 pub(crate) fn emit(
     (inputs, tables): (&Inputs<'_>, &Tables),
     context: &Context,
@@ -224,6 +232,16 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// The whole program.
+    /// ```text
+    /// r6 = context; save it in the frame, if there are callbacks
+    /// leave if this is another process, or the end of an iteration
+    /// take a scratch area, or go to busy
+    /// set all variables to 0
+    /// the body
+    /// end: give the scratch area back; return 0
+    /// busy: count a hit that was lost; return 0
+    /// ```
     fn program(&mut self) {
         self.asm.mov(R6, Reg::R1);
         if self.needs.callbacks {
@@ -251,7 +269,8 @@ impl<'a> Emitter<'a> {
         self.asm.mov(R0, 0).exit();
     }
 
-    /// Gives each variable its place. Numbers begin as 0, so that loops may look at all of them.
+    /// Gives each variable its place. Numbers start as 0, because the verifier must see every word that a loop may read
+    /// written before.
     fn place_vars(&mut self) {
         for var in &self.body.vars {
             let size = if var.ty.is_scalar() { 8 } else { var.ty.size() };
@@ -268,12 +287,12 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Whether it is no use to go on.
+    /// Whether there will be no program, so that emitting more of it is useless.
     fn is_full(&self) -> bool {
         self.failed.is_some() || self.asm.is_full()
     }
 
-    /// Notes why there will be no program.
+    /// Records why there will be no program; the first reason is kept.
     fn fail(&mut self, error: EmitError) {
         self.failed.get_or_insert(error);
     }
@@ -285,7 +304,7 @@ impl<'a> Emitter<'a> {
         self.fail(Impossible::new(what, self.at).into());
     }
 
-    /// Runs with all temporary memory given back at the end.
+    /// Runs, and then frees the memory that was taken meanwhile.
     fn temporary<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let (used, scratch) = (self.used, self.scratch_used);
         let done = run(self);
@@ -316,7 +335,7 @@ impl<'a> Emitter<'a> {
         self.stack(8).off as i16
     }
 
-    /// Puts r0 where it lives on.
+    /// Saves r0 where calls keep it: in r7 to r9, or in a slot of the frame.
     fn save(&mut self) -> Saved {
         if let Some(free) = self.taken.iter().position(|taken| !taken) {
             self.taken[free] = true;
@@ -328,7 +347,7 @@ impl<'a> Emitter<'a> {
         Saved::Slot(slot)
     }
 
-    /// Puts what waits into a register.
+    /// Loads a saved number into a register.
     fn reload(&mut self, saved: Saved, to: Reg) {
         match saved {
             Saved::Reg(reg) => self.asm.mov(to, reg),
@@ -344,7 +363,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// As a base to read or write through.
+    /// A saved address as a base to read or write at.
     fn as_base(saved: Saved) -> Base {
         match saved {
             Saved::Reg(reg) => Base::Reg(reg),
@@ -361,7 +380,7 @@ impl<'a> Emitter<'a> {
         spare
     }
 
-    /// Whether an expression's value is in one of the forms that one or two instructions load.
+    /// Whether one or two instructions load the value, without a call and without a register but the target.
     fn is_simple(&self, ex: &Expr) -> bool {
         match &ex.kind {
             super::hir::ExprKind::Int(_) => true,
@@ -371,7 +390,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The room that a value takes where it is by itself.
+    /// The bytes that a value takes on its own: whole words.
     fn room(ty: &Ty) -> u32 {
         if ty.is_scalar() { 8 } else { ty.size().next_multiple_of(8) }
     }

@@ -24,7 +24,7 @@ pub(super) struct Place {
     pub(super) off: i32,
 }
 
-/// Up to so many bytes are moved by loads and stores; more by a helper.
+/// Up to this many bytes are moved by loads and stores, more by a helper.
 const INLINE: u32 = 64;
 
 impl Place {
@@ -33,7 +33,7 @@ impl Place {
     }
 }
 
-/// The largest word that may be moved at these offsets, with so many bytes left.
+/// The largest word that is aligned at both offsets and no longer than what is left.
 fn word(offsets: [i32; 2], left: u32) -> Size {
     let aligned = |size: i32| offsets.iter().all(|off| off % size == 0) && left >= size.unsigned_abs();
     match () {
@@ -101,7 +101,7 @@ impl Emitter<'_> {
         (reg, offset)
     }
 
-    /// Stores r0 (or a constant) as so many bytes. Uses r1.
+    /// Stores r0 or a constant. Uses r1.
     pub(super) fn store(&mut self, place: Place, size: Size, value: impl Into<bpf_insn::Src>) {
         let (base, off) = self.base(place, R1);
         self.asm.store(size, base.at(off), value);
@@ -121,7 +121,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Extends the sign of a number of so many bytes.
+    /// Extends the sign of a number of `size` bytes to the whole register.
     pub(super) fn sign(&mut self, reg: Reg, size: u32) {
         match size {
             1 => self.asm.sign_extend(reg, SxSize::B),
@@ -173,6 +173,10 @@ impl Emitter<'_> {
     }
 
     /// Writes bytes that are known, and zeros up to `size`.
+    /// ```text
+    /// zeros behind the last word of the text
+    /// for each word of the text, as large as alignment allows: store it as a constant
+    /// ```
     pub(super) fn literal(&mut self, place: Place, text: &[u8], size: u32) {
         let size = size as usize;
         let text = &text[..text.len().min(size)];

@@ -1,4 +1,4 @@
-//! Reading: other memory, the context, parts of our own values.
+//! Loads: from memory of the kernel and of processes, from the context, and from our own values.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R9};
 use bpf_insn::{AluOp, Helper, JumpOp, Size};
@@ -95,7 +95,12 @@ impl Emitter<'_> {
         });
     }
 
-    /// An element of an array in our own memory; 0 if there is no such element.
+    /// r0 = an element of an array in our own memory; 0 if the index is out of bounds, which is counted.
+    /// ```text
+    /// r0 = index; if r0 >= count goto none
+    /// r0 = the number at array + r0 * size      # on the stack by way of a copy: see below
+    /// none: count; r0 = 0
+    /// ```
     pub(super) fn element(&mut self, base: &Expr, index: &Expr, ty: &Ty) {
         self.temporary(|emitter| {
             let (none, done) = (emitter.asm.label("outside"), emitter.asm.label("element"));
@@ -105,7 +110,7 @@ impl Emitter<'_> {
             let count = (whole / size.max(1)).cast_signed();
             emitter.asm.jump_if(R0, JumpOp::Ge, count, none).mul(R0, size.cast_signed());
             if matches!(place.base, Base::Frame) {
-                // The verifier does not let numbers be read from a place on the stack that it can't tell.
+                // The verifier allows no load from a stack offset that it does not know.
                 emitter.address(place, R3);
                 let copy = emitter.stack(8);
                 emitter.asm.add(R3, R0);
@@ -134,6 +139,12 @@ impl Emitter<'_> {
         self.asm.mov(R2, context).add(R2, R0).mov(R0, R2);
     }
 
+    /// r0 = an argument of a USDT probe.
+    /// ```text
+    /// registers = the context: r6, in a callback loaded into a register that calls keep
+    /// slot = the argument by its description (a register, a constant, memory), or 0 if it can't be read
+    /// r0 = slot
+    /// ```
     pub(super) fn usdt_arg(&mut self, spec: &ArgSpec) {
         self.temporary(|emitter| {
             let place = emitter.stack(8);

@@ -1,4 +1,4 @@
-//! Numbers: worked out in r0.
+//! Numbers: computed in r0.
 
 use bpf_insn::Reg::{R0, R1, R2};
 use bpf_insn::{AluOp, JumpOp, Label, Reg, Size};
@@ -44,11 +44,18 @@ fn alu(op: BinaryOp, signed: bool) -> Option<AluOp> {
 }
 
 impl Emitter<'_> {
-    /// Works a number out in r0, extended as its type wants.
+    /// r0 = a number, extended to 64 bits with the sign of its type.
     pub(super) fn scalar(&mut self, ex: &Expr) {
         self.within(ex.span, |emitter| emitter.number(ex));
     }
 
+    /// One arm for each form of an expression that gives a number. Those that are not computed here in full:
+    /// ```text
+    /// a ? b : c     if !a goto else; r0 = b; goto done; else: r0 = c; done:
+    /// a ?: b        r0 = a; if r0 goto done; r0 = b; done:
+    /// index         r0 = index; if r0 >= count: count it
+    /// reinterpret   word = 0; write the value there; r0 = word
+    /// ```
     fn number(&mut self, ex: &Expr) {
         match &ex.kind {
             ExprKind::Error => self.impossible("an expression that was refused, and no diagnostic"),
@@ -138,7 +145,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Loads one of the forms of [`Emitter::is_simple`] into a register; touches no other.
+    /// Loads a value for which [`Emitter::is_simple`] holds into a register; changes no other.
     pub(super) fn simple(&mut self, ex: &Expr, to: Reg) {
         match &ex.kind {
             ExprKind::Int(value) => {
@@ -193,7 +200,7 @@ impl Emitter<'_> {
         self.asm.mov(R0, 1).jump(done).bind(no).mov(R0, 0).bind(done);
     }
 
-    /// Works two numbers out, the left one in r0, the right one in r1.
+    /// r0 = the left number, r1 = the right one.
     fn pair(&mut self, left: &Expr, right: &Expr) {
         let (left, right) = self.operands(left, right);
         if right == R0 {
@@ -201,8 +208,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Works two numbers out, and says in which registers they are, to be used at once: r0 and r1, or one that calls keep
-    /// and r0.
+    /// Computes two numbers and returns the registers that they are in, valid for the next instruction only: r0 and r1, or a
+    /// register that calls keep and r0.
     fn operands(&mut self, left: &Expr, right: &Expr) -> (Reg, Reg) {
         self.scalar(left);
         if self.is_simple(right) {
@@ -235,6 +242,13 @@ impl Emitter<'_> {
         });
     }
 
+    /// r0 = an operation on two numbers.
+    /// ```text
+    /// comparisons, && and ||: as conditions
+    /// / and %: division
+    /// with a small constant: r0 = left; r0 op= constant
+    /// else: left and right in registers; left op= right; r0 = left
+    /// ```
     fn binary(&mut self, op: BinaryOp, left: &Expr, right: &Expr, signed: bool, ex: &Expr) {
         if matches!(op, BinaryOp::LogAnd | BinaryOp::LogOr) || comparison(op, signed).is_some() {
             self.truth(ex);
@@ -261,7 +275,14 @@ impl Emitter<'_> {
         });
     }
 
-    /// r0 = the quotient or the remainder; 1 where the divisor is 0, as bpftrace has it.
+    /// r0 = the quotient or the remainder; 1 if the divisor is 0, as in bpftrace.
+    /// ```text
+    /// unsigned by a small constant: r0 = left; r0 op= constant
+    /// r0 = left; r1 = right
+    /// if r1 == 0: count it; r0 = 1; goto done
+    /// r0 = r0 op r1
+    /// done:
+    /// ```
     fn division(&mut self, left: &Expr, right: &Expr, operation: AluOp, signed: bool) {
         let (fine, done) = (self.asm.label("divisor"), self.asm.label("quotient"));
         let is_known = right.constant().is_some_and(|number| number != 0);

@@ -1,4 +1,4 @@
-//! Scratch memory: what the stack has no room for.
+//! Scratch memory: values that do not fit on the stack.
 //!
 //! Each CPU has a few areas, since a program can be interrupted by another one (or by the same one for another thread) on
 //! its CPU, and these need not end in the order in which they began. So an area is taken by an exchange of its first word.

@@ -18,6 +18,7 @@ impl Emitter<'_> {
         }
     }
 
+    /// A statement: each form has an emitter of its own.
     fn stmt(&mut self, stmt: &Stmt) {
         match stmt {
             Stmt::Expr(ex) => self.effect(ex),
@@ -42,12 +43,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// Says which part of the script the instructions from here on are of.
+    /// Sets the part of the script that the instructions from here on are listed under.
     pub(super) fn set_span(&mut self, ex: &Expr) {
         self.asm.span(Some(SourceSpan { start: ex.span.start, end: ex.span.end }));
     }
 
-    /// Works an expression out for its effect.
+    /// Evaluates an expression for its side effects.
     pub(super) fn effect(&mut self, ex: &Expr) {
         self.within(ex.span, |emitter| emitter.effect_of(ex));
     }
@@ -69,6 +70,12 @@ impl Emitter<'_> {
         }
     }
 
+    /// `$var = value`
+    /// ```text
+    /// without a value: zeros
+    /// a number: r0 = value; cut it to the variable's type; store it
+    /// in memory: write the value to the variable, through a copy if the value is made of the variable itself
+    /// ```
     fn set_var(&mut self, var: usize, value: &Expr) {
         self.set_span(value);
         let (ty, place) = (&self.body.vars[var].ty, self.vars[var]);
@@ -107,6 +114,13 @@ impl Emitter<'_> {
     }
 
     /// Goes to a label if a condition does not hold.
+    /// ```text
+    /// !a       goto no if a
+    /// a && b   goto no unless a; goto no unless b
+    /// a || b   goto yes if a; goto no unless b; yes:
+    /// a < b    if a >= b goto no
+    /// else     r0 = condition; if r0 == 0 goto no
+    /// ```
     pub(super) fn jump_unless(&mut self, cond: &Expr, no: Label) {
         use bt_lang::ast::BinaryOp;
         match &cond.kind {
@@ -171,7 +185,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Ends the program.
+    /// `return`: ends the program; from a callback, through its caller.
     pub(super) fn leave(&mut self) {
         if self.callbacks == 0 {
             let end = self.end;
@@ -183,7 +197,13 @@ impl Emitter<'_> {
         self.asm.store(Size::DW, frame.at(RETURNED), 1).mov(R0, 1).exit();
     }
 
-    /// Lets other processes go, where the kernel does not: see [`process`].
+    /// Leaves the program if the hit is another process's, where the kernel does not filter: see [`process`].
+    /// ```text
+    /// follows forks: if lookup(@followed, pid) goto mine
+    /// in our PID namespace: if pid == PID goto mine
+    /// in another one: if the pid there == PID goto mine
+    /// return 0; mine:
+    /// ```
     pub(super) fn pid_filter(&mut self) {
         if !self.context.filters_pid {
             return;
@@ -225,7 +245,7 @@ fn unless(cond: &Expr) -> Option<(&Expr, &Expr, JumpOp)> {
     Some((left, right, super::scalar::comparison(*op, *signed)?.negated()?))
 }
 
-/// Whether a value is made with a variable, so that it can't be written over it piece by piece.
+/// Whether computing a value reads a variable, so that it must not overwrite the variable piece by piece.
 fn mentions(value: &Expr, var: usize) -> bool {
     let mut found = value.is_complex();
     value.walk(&mut |ex| found |= ex.kind == ExprKind::Var(var));

@@ -1,4 +1,4 @@
-//! Strings and buffers, from other memory and from our own.
+//! Strings and buffers: `str`, `buf`, `strlen`.
 
 use bpf_insn::Reg::{R0, R1, R2};
 use bpf_insn::{JumpOp, Size};
@@ -20,11 +20,11 @@ impl Emitter<'_> {
         let limit = args.get(1).filter(|_| !is_fixed).map(|limit| self.limit(limit, room));
         self.scalar(addr);
         let addr = self.save();
-        // What is behind the string's end is part of keys and comparisons. A read that may be of no byte sets none.
+        // Keys and comparisons include the bytes behind the NUL. A read of length 0 writes nothing.
         if limit.is_some() || self.shown != Some(place.base) {
             self.zero(place, room);
         }
-        // Of a string that is longer than the script wants it, nothing is lost.
+        // A string that the script itself wants shorter is not counted as cut.
         let is_longest = room >= self.inputs.config.max_strlen && !is_fixed;
         self.read_text(&Foreign { addr, space, text: true, to: place, room, limit }, is_longest);
         self.release(addr);
@@ -58,7 +58,12 @@ impl Emitter<'_> {
         }
     }
 
-    /// A text or bytes of our own, cut; as a string or as a buffer.
+    /// A string or bytes of our own memory as a string or buffer of at most the room that it has.
+    /// ```text
+    /// a string with a limit that is only known at run time: see [`Emitter::cut_at`]
+    /// a field's text that may become a key: read up to its NUL, zeros behind
+    /// zeros behind the value; the value, cut; of a buffer its length, of a string its NUL
+    /// ```
     pub(super) fn cut(&mut self, args: &[Expr], to: &Ty, place: Place) {
         let Some(value) = self.first(args) else {
             return;
@@ -99,7 +104,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A text of our own up to where only the run tells: a copy of it is read as other memory's is.
+    /// Truncates a string to a length that is only known at run time, by copying it and reading the copy with
+    /// `bpf_probe_read_kernel_str`.
     fn cut_at(&mut self, value: &Expr, limit: Place, room: u32, place: Place) {
         let size = value.ty.size();
         let copy = self.mem(size.next_multiple_of(8) + 8);

@@ -1,4 +1,4 @@
-//! Values in memory, written where they are wanted.
+//! Values in memory, written to their destination.
 
 use bpf_insn::Reg::{R0, R1};
 use bpf_insn::{JumpOp, Size};
@@ -11,11 +11,19 @@ use crate::ty::{Space, Ty};
 use bt_abi::FailureKind;
 
 impl Emitter<'_> {
-    /// Writes a value as one of type `to`, all of whose bytes are then known.
+    /// Writes a value as one of type `to`. All of its bytes are set then, padding included.
     pub(super) fn write(&mut self, ex: &Expr, to: &Ty, place: Place) {
         self.within(ex.span, |emitter| emitter.write_value(ex, to, place));
     }
 
+    /// One arm for each form of an expression that gives a value in memory:
+    /// ```text
+    /// literal, tuple: its parts, with zeros between
+    /// a ? b : c: if !a goto else; write b; goto done; else: write c; done:
+    /// @map[key]: r0 = lookup(map, key); copy from r0, or zeros
+    /// memory of others: read it; a text that may become a key only up to its NUL
+    /// variables and parts of values: copy, converted to the type
+    /// ```
     fn write_value(&mut self, ex: &Expr, to: &Ty, place: Place) {
         if to.is_scalar() {
             self.write_scalar(ex, to, place);
@@ -50,7 +58,7 @@ impl Emitter<'_> {
                 self.end_text(&ex.ty, to, place);
             }
             ExprKind::Intrinsic(fun, args) => {
-                // A larger room than it asked for changes nothing in how much is read.
+                // More room than the call has does not change how much is read.
                 let same_form = std::mem::discriminant(&ex.ty) == std::mem::discriminant(to);
                 let own = if same_form && ex.ty.size() <= to.size() { &ex.ty } else { to };
                 self.pad(place, own.size(), to.size());
@@ -75,7 +83,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether it is a text that may become a key or be compared, and not only be shown.
+    /// Whether it is a string whose bytes behind the NUL matter: it may become a key or be compared.
     pub(super) fn is_kept_text(&self, from: &Ty, to: &Ty, place: Place) -> bool {
         matches!((from, to), (Ty::Str(1..), Ty::Str(1..))) && self.shown != Some(place.base)
     }
@@ -113,8 +121,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A text that fills its room to the last byte has no end: the last byte becomes it, where the room is larger it is
-    /// behind.
+    /// Ends a string that was cut: its last byte becomes the NUL.
     fn end_text(&mut self, from: &Ty, to: &Ty, place: Place) {
         if let (Ty::Str(a), Ty::Str(b)) = (from, to)
             && a > b
@@ -153,7 +160,13 @@ impl Emitter<'_> {
         }
     }
 
-    /// Copies a value of our own memory as one of another type of its form.
+    /// Copies a value of our own memory as one of another type of the same form.
+    /// ```text
+    /// equal types: copy
+    /// tuples, arrays: each element, converted; zeros between
+    /// numbers: load, convert, store
+    /// else: copy what both have room for, zeros behind, NUL
+    /// ```
     pub(super) fn convert_copy(&mut self, from_ty: &Ty, from: Place, to: &Ty, place: Place) {
         if from_ty == to {
             self.copy(place, from, to.size());

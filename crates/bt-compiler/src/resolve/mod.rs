@@ -1,4 +1,4 @@
-//! From attach points to places: what a probe is attached to, and what its body is compiled for.
+//! Resolves attach points to targets: the places that a probe is attached to, and what its body is compiled for there.
 
 mod kernel;
 mod timers;
@@ -47,10 +47,10 @@ impl<'c, 'f> Resolver<'c, 'f> {
     }
 }
 
-/// The most places of one probe: a pattern that fits more is told.
+/// The most places of one probe. A pattern that matches more is refused.
 const MAX_TARGETS: usize = 4096;
 
-/// All that a probe's points name. What is wrong is told.
+/// Everything that a probe's attach points name. Reports what is wrong with them.
 pub(crate) fn targets(
     resolver: &mut Resolver<'_, '_>,
     probe: &Probe,
@@ -210,7 +210,7 @@ fn own_program(inputs: &Inputs<'_>, kind: ProbeKind, attach: Attach, name: Strin
 const CHANGED: [&str; 3] = [".isra.", ".constprop.", ".part."];
 
 impl Resolver<'_, '_> {
-    /// That a function whose arguments the script reads is one that the compiler made of another.
+    /// Warns about a function whose arguments the script reads and which the compiler derived from another.
     fn warn_changed(&mut self, point: &AttachPoint, targets: &[Target], used: UsedBuiltins) {
         let by_call = matches!(
             point.kind,
@@ -231,7 +231,7 @@ impl Resolver<'_, '_> {
         self.diagnostics.keep(Diagnostic::warning(message, point.span).with_hint(hint));
     }
 
-    /// That a probe is not there: a mistake, or as the script's setting wants it.
+    /// Reports a probe that is not there: an error, or what the setting `missing_probes` says.
     fn report_missing(&mut self, point: &AttachPoint, missing: NotFound) {
         let user = matches!(point.kind, ProbeKind::Uprobe | ProbeKind::Uretprobe | ProbeKind::Usdt);
         let kernel = matches!(point.kind, ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Tracepoint);
@@ -240,14 +240,14 @@ impl Resolver<'_, '_> {
             (true, Some((_, place))) => format!("no matches for {} {place}", point.kind.name()),
             _ => String::new(),
         };
-        let told = |joint: &str| match what.as_str() {
+        let message = |joint: &str| match what.as_str() {
             "" => missing.message.clone(),
             what => format!("{what}{joint}: {}", missing.message),
         };
         let diagnostic = match self.inputs.config.missing_probes {
             MissingProbes::Ignore if user || kernel => return,
-            MissingProbes::Warn if user || kernel => Diagnostic::warning(told(". Skipping"), point.span),
-            _ => Diagnostic::error(told(""), point.span),
+            MissingProbes::Warn if user || kernel => Diagnostic::warning(message(". Skipping"), point.span),
+            _ => Diagnostic::error(message(""), point.span),
         };
         *self.lacks_probes |= diagnostic.is_error();
         let is_skippable = diagnostic.is_error() && missing.absent && (user || kernel);

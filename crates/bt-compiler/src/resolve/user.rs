@@ -44,7 +44,7 @@ pub(super) fn functions(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) ->
             ));
         }
     }
-    // Who asks for all functions means those that can be probed: parts of functions have symbols, too.
+    // A pattern means those functions that can be probed: parts of functions have symbols, too.
     if is_pattern(point) && places.iter().any(|place| place.at.is_ok()) {
         places.retain(|place| place.at.is_ok());
     }

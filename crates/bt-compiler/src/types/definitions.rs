@@ -19,7 +19,7 @@ pub(crate) struct Definer<'c, 'f> {
 }
 
 impl Definer<'_, '_> {
-    /// Takes over a definition; what is wrong with it is told.
+    /// Adds a definition to the types; reports what is wrong with it.
     pub(crate) fn define_record(&mut self, record: &CRecord) -> Option<TypeRef> {
         let name = record.name.as_ref().map(|name| name.text.clone());
         let Some(fields) = &record.fields else {

@@ -44,7 +44,7 @@ pub(crate) struct Types<'f> {
 /// A layout, and how many fields it shows, those of its own structs included.
 type ShownLayout = (Arc<Layout>, usize);
 
-/// What was found under names, or was not: the kernel's types are many, and a name can stand in a script many times.
+/// Results of look-ups by name, misses included: the kernel has many types, and a script can use a name many times.
 #[derive(Debug, Default)]
 struct TypeCache {
     types: HashMap<(NameKind, String), Option<TypeRef>>,
@@ -116,7 +116,7 @@ impl Types<'_> {
         if let Some(known) = self.cache.enumerators.get(name) {
             return *known;
         }
-        // Each name that is nowhere is a mistake, and no more are told.
+        // Each name that is nowhere is a mistake, and no more than this many are kept.
         if self.cache.enumerators.values().filter(|found| found.is_none()).count() >= MAX_DIAGNOSTICS {
             return None;
         }
