@@ -1,10 +1,10 @@
-//! What is read later: of each instruction, the registers and the frame's private words that something behind it reads
+//! What is read later: of each instruction, the registers and the frame's local slots that something behind it reads
 //! before they are set anew.
 
 use super::Asm;
 use crate::insn::{Addr, AluOp, AtomicOp, Callee, Insn, Reg, Size, Src};
 
-/// A set of registers and of the frame's private words, a bit each.
+/// A set of registers and of the frame's local slots, a bit each.
 pub(super) type Regs = u64;
 
 /// What calls may change: r0 to r5 (Documentation/bpf/standardization/instruction-set.rst, "Calling convention").
@@ -12,9 +12,9 @@ const CHANGED_BY_CALLS: Regs = 0b11_1111;
 /// What calls take: r1 to r5.
 const TAKEN_BY_CALLS: Regs = 0b11_1110;
 
-/// The bit of the first private word; those of registers are below.
+/// The bit of the first local slot; those of registers are below.
 const FIRST_WORD: usize = 16;
-/// How many private words are looked after.
+/// How many local slots are looked after.
 const MOST_WORDS: usize = Regs::BITS as usize - FIRST_WORD;
 
 pub(super) const fn bit(reg: Reg) -> Regs {
@@ -22,16 +22,16 @@ pub(super) const fn bit(reg: Reg) -> Regs {
 }
 
 impl Asm {
-    /// The bit of the private word at an address.
+    /// The bit of the local slot at an address.
     pub(super) fn word(&self, size: Size, addr: Addr) -> Option<Regs> {
         if size != Size::DW || addr.base != Reg::R10 {
             return None;
         }
-        let index = self.private.iter().take(MOST_WORDS).position(|off| *off == addr.off)?;
+        let index = self.local_slots.iter().take(MOST_WORDS).position(|off| *off == addr.off)?;
         Some(1 << (FIRST_WORD + index))
     }
 
-    /// The registers and private words that an instruction reads, and those that it sets whatever they were.
+    /// The registers and local slots that an instruction reads, and those that it sets whatever they were.
     fn effect(&self, insn: Insn) -> (Regs, Regs) {
         let (read, set) = effect(insn);
         match insn {

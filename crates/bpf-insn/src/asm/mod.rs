@@ -19,8 +19,8 @@
 mod code;
 mod emit;
 mod live;
+mod peephole;
 mod reach;
-mod tidy;
 
 pub use code::{Code, Line, Reference};
 
@@ -123,8 +123,8 @@ pub struct Asm {
     slots: u32,
     note: Option<String>,
     span: Option<SourceSpan>,
-    /// See [`Asm::private`].
-    private: Vec<i16>,
+    /// See [`Asm::mark_local_slot`].
+    local_slots: Vec<i16>,
     mistake: Option<AsmError>,
 }
 
@@ -175,20 +175,20 @@ impl Asm {
         self
     }
 
-    /// Says which bytes of the script the instructions from here on came from.
+    /// Sets the bytes of the script that the instructions from here on were made for.
     pub fn span(&mut self, span: Option<SourceSpan>) -> &mut Self {
         self.span = span;
         self
     }
 
-    /// Says that the word of the frame at this offset from r10 is read and written by loads and stores of 8 bytes with this
-    /// offset only, never through another register: [`Asm::finish_short`] may then leave out what nobody reads.
-    pub fn private(&mut self, off: i16) -> &mut Self {
-        self.private.push(off);
+    /// Promises that the word of the frame at this offset from r10 is only accessed by loads and stores of 8 bytes at this
+    /// offset, never through another register: [`Asm::finish_optimized`] may then remove stores that nothing reads.
+    pub fn mark_local_slot(&mut self, off: i16) -> &mut Self {
+        self.local_slots.push(off);
         self
     }
 
-    /// Whether nothing more is taken: [`Asm::finish`] will fail. Who makes code in loops may stop.
+    /// Whether the code is too long, so that [`Asm::finish`] will fail. A caller that emits in a loop may stop.
     pub fn is_full(&self) -> bool {
         self.slots >= MAX_SLOTS
     }

@@ -1,11 +1,10 @@
-//! Leaving out instructions that nothing leads to: the verifier refuses a program that has any.
+//! Removes unreachable instructions: the verifier refuses a program that has any.
 
 use super::{Asm, AsmError, Code, Item, Label};
 use crate::insn::Insn;
 
 impl Asm {
-    /// As [`Asm::finish`], without the instructions that are behind an end or a jump and that no jump goes to. A compiler can
-    /// then emit what follows an `exit` without asking whether anything gets there.
+    /// As [`Asm::finish`], without unreachable instructions: an emitter need not know whether anything gets behind an `exit`.
     pub fn finish_reachable(mut self) -> Result<Code, AsmError> {
         if self.may_change() {
             self.drop_unreachable();
@@ -13,12 +12,11 @@ impl Asm {
         self.finish()
     }
 
-    /// As [`Asm::finish_reachable`], and without what code that is made piece by piece has too much of: jumps to jumps, moves
-    /// through a register, registers that are set and not read. A call is taken to read all registers that it can.
-    pub fn finish_short(mut self) -> Result<Code, AsmError> {
+    /// As [`Asm::finish_reachable`], after the peephole pass. It assumes that a call reads all registers that it can.
+    pub fn finish_optimized(mut self) -> Result<Code, AsmError> {
         if self.may_change() {
             self.drop_unreachable();
-            self.tidy();
+            self.peephole();
             self.drop_unreachable();
         }
         self.finish()

@@ -109,7 +109,7 @@ fn offsets_are_checked_at_their_limit() {
     assert_eq!(error, AsmError::TooFar { label: "far".into(), slot: 0, distance: 32768 });
     assert_eq!(
         error.to_string(),
-        "jump at instruction 0 goes to label `far`, 32768 instructions away; the offset reaches -32768 to 32767"
+        "jump at instruction 0 goes to label `far`, 32768 instructions away; the offset can be -32768 to 32767"
     );
 }
 

@@ -38,7 +38,7 @@ impl Emitter<'_> {
         self.callbacks -= 1;
         let asm = std::mem::replace(&mut self.asm, outer.0);
         (self.frame, self.taken) = (outer.1, outer.2);
-        match asm.finish_short() {
+        match asm.finish_optimized() {
             Ok(code) => {
                 self.subs_slots += code.slots();
                 self.subs[index].code = code;

@@ -184,7 +184,7 @@ pub(crate) fn emit(
             continue;
         }
         let (scratch, sleepable) = (emitter.scratch_most, emitter.sleepable);
-        let code = emitter.asm.finish_short()?;
+        let code = emitter.asm.finish_optimized()?;
         let subs = referenced(&code, emitter.subs);
         return Ok(Emitted { code, subs, scratch, sleepable });
     }
@@ -279,7 +279,7 @@ impl<'a> Emitter<'a> {
             if var.ty.is_scalar() {
                 // Nothing but the program itself looks at it there.
                 if place.base == Base::Frame && !self.needs.callbacks && !self.needs.addresses {
-                    self.asm.private(place.off as i16);
+                    self.asm.mark_local_slot(place.off as i16);
                 }
                 self.store(place, Size::DW, 0);
             }

@@ -1,8 +1,8 @@
-//! Small improvements of code that is made piece by piece: jumps that lead to jumps, moves through a register that nobody
-//! needs, registers and words of the frame that are set and never read.
+//! The peephole pass: shortens code that is emitted piece by piece. It removes jumps to jumps, moves through a register, and
+//! registers and words of the frame that are set and never read.
 //!
-//! They only take instructions out or rename a register where all that follows is seen to stay the same: one forward look
-//! within a stretch without labels, and one look backwards over all of the code for what is read later (liveness).
+//! It only removes instructions and renames registers, where the meaning provably stays the same: by a forward scan of a stretch
+//! without labels, and by a backward liveness analysis of all of the code.
 
 use std::collections::HashSet;
 
@@ -14,8 +14,8 @@ use crate::insn::{AluOp, Insn, Reg, Size, Src, Width};
 const MOST_TURNS: u32 = 5;
 
 impl Asm {
-    /// Does so, as often as it helps.
-    pub(super) fn tidy(&mut self) {
+    /// Repeats all improvements while one of them changes something.
+    pub(super) fn peephole(&mut self) {
         for _ in 0..MOST_TURNS {
             if !(self.thread_jumps()
                 | self.turn_jumps()
@@ -188,7 +188,7 @@ impl Asm {
         self.items.iter().filter_map(|item| item.label.and_then(slot)).collect()
     }
 
-    /// Takes out what sets a register or a private word that nobody reads.
+    /// Takes out what sets a register or a local slot that nobody reads.
     fn drop_unread(&mut self) -> bool {
         let live = self.live_after();
         let unread = |(item, live): (&super::Item, &Regs)| match item.line.insn {
@@ -243,7 +243,7 @@ mod tests {
     fn tidied(build: impl FnOnce(&mut Asm)) -> Vec<String> {
         let mut asm = Asm::new();
         build(&mut asm);
-        asm.finish_short().unwrap().lines().iter().map(|line| line.insn.to_string()).collect()
+        asm.finish_optimized().unwrap().lines().iter().map(|line| line.insn.to_string()).collect()
     }
 
     #[test]
@@ -314,11 +314,11 @@ mod tests {
     }
 
     #[test]
-    fn private_words_that_nobody_reads_are_not_written() {
-        let build = |private: bool| {
+    fn local_slots_that_nothing_reads_are_not_written() {
+        let build = |local_slots: bool| {
             tidied(|asm| {
-                if private {
-                    asm.private(-8);
+                if local_slots {
+                    asm.mark_local_slot(-8);
                 }
                 let end = asm.label("end");
                 asm.store(Size::DW, R10.at(-8), 0).load(Size::DW, R7, R1.at(0)).store(Size::DW, R10.at(-8), R7);
