@@ -159,7 +159,7 @@ pub trait TargetFacts {
     /// The device and inode of our own PID namespace, where it isn't the kernel's first: `pid` and `tid` are as we see them.
     fn pid_namespace(&self) -> Option<(u64, u64)>;
     /// Whether failed reads and look-ups are reported (`-k`); other failures always are.
-    fn tells_reads(&self) -> bool {
+    fn reports_reads(&self) -> bool {
         false
     }
     /// Whether `--unsafe` was given.

@@ -99,7 +99,7 @@ pub fn chosen(bits: usize) -> FakeTarget {
     if !has(3) {
         (target.pid, target.child) = (Some(4711), Some(4711));
         target.pid_namespace = Some((4, 4_026_531_836));
-        (target.tells_reads, target.allows_unsafe) = (true, false);
+        (target.reports_reads, target.allows_unsafe) = (true, false);
     }
     target
 }

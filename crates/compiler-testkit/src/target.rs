@@ -15,7 +15,7 @@ use usdt::{Place, Semaphore};
 pub enum Names {
     /// These.
     These(Vec<String>),
-    /// Whatever is asked for.
+    /// Any name.
     Any,
 }
 
@@ -78,7 +78,7 @@ pub struct FakeTarget {
     /// Device and inode of the PID namespace.
     pub pid_namespace: Option<(u64, u64)>,
     /// `-k`
-    pub tells_reads: bool,
+    pub reports_reads: bool,
     /// `--unsafe`
     pub allows_unsafe: bool,
 }
@@ -104,7 +104,7 @@ impl FakeTarget {
             cpus: (2, 2),
             start_time: 0,
             pid_namespace: None,
-            tells_reads: false,
+            reports_reads: false,
             allows_unsafe: false,
         }
     }
@@ -148,7 +148,7 @@ impl FakeTarget {
         self
     }
 
-    /// Whether what is called `shown` is asked for.
+    /// Whether `shown` matches.
     fn in_file(target: Option<&str>, shown: &str) -> bool {
         let short = shown.rsplit('/').next().unwrap_or(shown);
         target.is_none_or(|target| wanted(target, shown) || target == short)
@@ -300,8 +300,8 @@ impl TargetFacts for FakeTarget {
         self.pid_namespace
     }
 
-    fn tells_reads(&self) -> bool {
-        self.tells_reads
+    fn reports_reads(&self) -> bool {
+        self.reports_reads
     }
 
     fn allows_unsafe(&self) -> bool {

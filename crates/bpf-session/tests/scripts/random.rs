@@ -49,5 +49,5 @@ fn the_verifier_takes_what_the_compiler_accepts() {
 
 /// A machine with a function to probe; every other tells what could not be read.
 fn facts(seed: u64) -> FakeTarget {
-    FakeTarget { tells_reads: seed.is_multiple_of(2), ..live() }.with_function(FILE, FUNCTION, 64)
+    FakeTarget { reports_reads: seed.is_multiple_of(2), ..live() }.with_function(FILE, FUNCTION, 64)
 }

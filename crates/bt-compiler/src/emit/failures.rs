@@ -56,14 +56,14 @@ impl Emitter<'_> {
     /// Calls a helper that reads memory; counts its failure under `-k`.
     pub(super) fn call_reader(&mut self, helper: Helper) {
         self.asm.call(helper);
-        if self.inputs.facts.tells_reads() {
+        if self.inputs.facts.reports_reads() {
             self.failed_if_negative(of_helper(helper));
         }
     }
 
     /// Counts that an aggregation has no value under a key, under `-k`. bpftrace names the helper that reads one CPU's value.
     pub(super) fn missing_key(&mut self, map: MapId, key: Place) {
-        if !self.inputs.facts.tells_reads() {
+        if !self.inputs.facts.reports_reads() {
             return;
         }
         let there = self.asm.label("there");
@@ -79,7 +79,7 @@ impl Emitter<'_> {
 
     /// Counts that a map has no such key, under `-k`. r0 is 0, and stays so.
     pub(super) fn no_such_key(&mut self) {
-        if self.inputs.facts.tells_reads() {
+        if self.inputs.facts.reports_reads() {
             self.failed(of_helper(Helper::MAP_LOOKUP_ELEM));
         }
     }

@@ -40,7 +40,7 @@ impl Emitter<'_> {
         let (done, cut) = (self.asm.label("read"), self.asm.label("full"));
         self.read_foreign(from);
         self.leave_if_read(from, counts_cuts.then_some(cut), done);
-        if !self.inputs.facts.tells_reads() {
+        if !self.inputs.facts.reports_reads() {
             // A null pointer is no string, and nothing is lost.
             self.reload(from.addr, R3);
             self.asm.jump_if(R3, JumpOp::Eq, 0, done);
@@ -64,7 +64,7 @@ impl Emitter<'_> {
         let done = self.asm.label("read");
         self.read_foreign(from);
         self.asm.jump_if(R0, JumpOp::Lt, from.room.cast_signed(), done);
-        if self.inputs.facts.tells_reads() {
+        if self.inputs.facts.reports_reads() {
             let full = self.asm.label("full");
             self.asm.jump_if(R0, JumpOp::SGe, 0, full);
             self.unreadable(from);
@@ -83,7 +83,7 @@ impl Emitter<'_> {
             self.wait_for_pages(from);
             self.read_foreign(from);
         }
-        if self.inputs.facts.tells_reads() {
+        if self.inputs.facts.reports_reads() {
             self.asm.jump_if(R0, JumpOp::SGe, 0, done);
             self.unreadable(from);
         }
@@ -144,7 +144,7 @@ impl Emitter<'_> {
 
     /// Counts that nothing was read. r0 is the error.
     fn unreadable(&mut self, from: &Foreign) {
-        if !self.inputs.facts.tells_reads() {
+        if !self.inputs.facts.reports_reads() {
             self.failed(FailureKind::TextUnreadable);
             return;
         }

@@ -78,7 +78,7 @@ impl Emitter<'_> {
             emitter.asm.mov(R3, whole.cast_signed()).call(Helper::D_PATH);
             let named = emitter.asm.label("named");
             emitter.asm.jump_if(R0, JumpOp::SGe, 0, named);
-            if emitter.inputs.facts.tells_reads() {
+            if emitter.inputs.facts.reports_reads() {
                 emitter.failed(failures::of_helper(Helper::D_PATH));
             }
             emitter.asm.jump(none).bind(named).jump_if(R0, JumpOp::Gt, whole.cast_signed(), none);

@@ -65,7 +65,7 @@ impl Emitter<'_> {
             let key = emitter.key(map, key);
             emitter.lookup(map, key);
             let none = emitter.asm.label("none");
-            if emitter.inputs.facts.tells_reads() {
+            if emitter.inputs.facts.reports_reads() {
                 let there = emitter.asm.label("there");
                 emitter.asm.jump_if(R0, JumpOp::Ne, 0, there);
                 emitter.no_such_key();

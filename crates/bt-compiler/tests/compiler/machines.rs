@@ -214,7 +214,7 @@ fn what_fails_is_counted() {
     };
     for arch in MACHINES {
         let target = sample::on(arch);
-        let tells = FakeTarget { tells_reads: true, ..target.clone() };
+        let reporting = FakeTarget { reports_reads: true, ..target.clone() };
         assert_eq!(
             failed("begin { @z = 0; print(5 / @z); print(5 % @z); }", &target),
             [(FailureKind::DivisionByZero, 1); 2]
@@ -226,7 +226,7 @@ fn what_fails_is_counted() {
         assert_eq!(failures(&session), [(FailureKind::TextCut, 1)]);
         assert_eq!(failed("begin { @a[1] = 1; print(@a[2] + 1); }", &target), []);
         let missing = [(FailureKind::Helper("map_lookup_elem"), 1)];
-        assert_eq!(failed("begin { @a[1] = 1; print(@a[2] + 1); }", &tells), missing);
+        assert_eq!(failed("begin { @a[1] = 1; print(@a[2] + 1); }", &reporting), missing);
         let missing = [(FailureKind::Helper("map_lookup_percpu_elem"), 1)];
         let aggregations = [
             "let @a = lruhash(9); begin { @a[1] = sum(5); $x = @a[1] + @a[2]; }",
@@ -234,11 +234,11 @@ fn what_fails_is_counted() {
         ];
         for script in aggregations {
             assert_eq!(failed(script, &target), []);
-            assert_eq!(failed(script, &tells), missing, "{script}");
+            assert_eq!(failed(script, &reporting), missing, "{script}");
         }
-        assert_eq!(failed("begin { @a[1] = sum(5); for ($kv : @a) { print($kv.1); } }", &tells), []);
+        assert_eq!(failed("begin { @a[1] = sum(5); for ($kv : @a) { print($kv.1); } }", &reporting), []);
         let unread = [(FailureKind::Helper("probe_read_user"), 1)];
-        assert_eq!(failed("begin { print(*(int32 *)uptr(8)); }", &tells), unread);
+        assert_eq!(failed("begin { print(*(int32 *)uptr(8)); }", &reporting), unread);
         let full = "let @a = hash(1); begin { @a[1] = 1; @a[2] = 2; }";
         assert_eq!(failed(full, &target), [(FailureKind::MapFull, 1)]);
         let outside = "struct s { int x[4]; } begin { $v = (int32[4])cpu; print($v[cpu + 9]); }";

@@ -22,7 +22,7 @@ fn what_the_compiler_accepts_runs_to_its_end() {
     for seed in 0..count {
         let source = Generator::random(seed).with(&PROBES, &[]).script();
         let arch = MACHINES[seed as usize / 2 % 2];
-        let target = FakeTarget { tells_reads: seed % 2 == 0, ..FakeTarget::new(arch) };
+        let target = FakeTarget { reports_reads: seed % 2 == 0, ..FakeTarget::new(arch) };
         let target = target.with_function("/bin/program", "function", 64);
         // What the compiler refuses is no matter here: most is valid, and that most is, is looked at below.
         let Ok(script) = try_compile(&source, &target) else { continue };

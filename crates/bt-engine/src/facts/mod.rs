@@ -191,7 +191,7 @@ impl TargetFacts for Facts {
         host::system::inner_pid_namespace()
     }
 
-    fn tells_reads(&self) -> bool {
+    fn reports_reads(&self) -> bool {
         self.options.report_reads
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::tree::{Ex, Question, St, State, Text};
+use super::tree::{Expr, Question, State, Stmt, Text};
 use super::value::{IntTy, OPERATORS, Value};
 
 /// How many variables, maps and parts of a tuple there are: one of each type of integer.
@@ -90,34 +90,34 @@ impl Maker {
     }
 
     /// Statements.
-    pub(crate) fn stmts(&mut self, count: usize, deep: usize, in_loop: bool) -> Vec<St> {
+    pub(crate) fn stmts(&mut self, count: usize, deep: usize, in_loop: bool) -> Vec<Stmt> {
         (0..count).map(|_| self.stmt(deep, in_loop)).collect()
     }
 
-    fn body(&mut self, deep: usize, in_loop: bool) -> Vec<St> {
+    fn body(&mut self, deep: usize, in_loop: bool) -> Vec<Stmt> {
         let count = 1 + self.below(4);
         self.stmts(count, deep - 1, in_loop)
     }
 
-    fn stmt(&mut self, deep: usize, in_loop: bool) -> St {
+    fn stmt(&mut self, deep: usize, in_loop: bool) -> Stmt {
         match self.below(if deep == 0 { 5 } else { 11 }) {
-            0 | 1 => St::Print((0..2 + self.below(3)).map(|_| self.ex(2)).collect()),
+            0 | 1 => Stmt::Print((0..2 + self.below(3)).map(|_| self.ex(2)).collect()),
             2 | 3 => {
                 let var = self.below(KINDS);
-                St::Set(var, Ex::Cast(Some(IntTy::ALL[var]), Box::new(self.ex(2))))
+                Stmt::Set(var, Expr::Cast(Some(IntTy::ALL[var]), Box::new(self.ex(2))))
             }
             4 => {
                 let map = self.below(KINDS);
-                St::SetMap(map, Ex::Cast(Some(IntTy::ALL[map]), Box::new(self.ex(2))))
+                Stmt::SetMap(map, Expr::Cast(Some(IntTy::ALL[map]), Box::new(self.ex(2))))
             }
             5 | 6 => {
                 let cond = self.ex(2);
                 let then = self.body(deep, in_loop);
-                St::If(cond, then, self.body(deep, in_loop))
+                Stmt::If(cond, then, self.body(deep, in_loop))
             }
             7 => {
                 self.whiles += 1;
-                St::While(self.whiles, self.below(5) as u32, self.body(deep, true))
+                Stmt::While(self.whiles, self.below(5) as u32, self.body(deep, true))
             }
             8 => {
                 let depth = self.loops;
@@ -125,65 +125,65 @@ impl Maker {
                 self.loops += 1;
                 let body = self.body(deep, true);
                 self.loops -= 1;
-                St::For(depth, start, start + self.below(5) as i128 - 1, body)
+                Stmt::For(depth, start, start + self.below(5) as i128 - 1, body)
             }
-            9 => St::Unroll(1 + self.below(3) as u32, self.body(deep, true)),
+            9 => Stmt::Unroll(1 + self.below(3) as u32, self.body(deep, true)),
             // A statement behind one that leaves is a mistake that is reported.
             _ => {
                 let leave = match self.below(8) {
-                    0 => St::Return,
-                    n if in_loop && n < 4 => St::Break,
-                    _ if in_loop => St::Continue,
-                    _ => St::Print(vec![self.ex(1), self.ex(1)]),
+                    0 => Stmt::Return,
+                    n if in_loop && n < 4 => Stmt::Break,
+                    _ if in_loop => Stmt::Continue,
+                    _ => Stmt::Print(vec![self.ex(1), self.ex(1)]),
                 };
-                St::If(self.ex(2), vec![leave], Vec::new())
+                Stmt::If(self.ex(2), vec![leave], Vec::new())
             }
         }
     }
 
-    fn boxed(&mut self, deep: usize) -> Box<Ex> {
+    fn boxed(&mut self, deep: usize) -> Box<Expr> {
         Box::new(self.ex(deep))
     }
 
     /// An expression that nests so deep at most.
-    pub(crate) fn ex(&mut self, deep: usize) -> Ex {
+    pub(crate) fn ex(&mut self, deep: usize) -> Expr {
         if deep == 0 || self.below(5) == 0 {
             return self.leaf();
         }
         let deep = deep - 1;
         match self.below(16) {
-            0 | 1 => Ex::Cast(Some(self.pick(&IntTy::ALL)), self.boxed(deep)),
-            2 => Ex::Cast(None, self.boxed(deep)),
-            3 => Ex::Unary("!", self.boxed(deep)),
+            0 | 1 => Expr::Cast(Some(self.pick(&IntTy::ALL)), self.boxed(deep)),
+            2 => Expr::Cast(None, self.boxed(deep)),
+            3 => Expr::Unary("!", self.boxed(deep)),
             4 | 5 => {
                 // A truth value has no sign to turn.
-                let inner = Ex::Cast(Some(self.pick(&IntTy::ALL)), self.boxed(deep));
-                Ex::Unary(self.pick(&["-", "~"]), Box::new(inner))
+                let inner = Expr::Cast(Some(self.pick(&IntTy::ALL)), self.boxed(deep));
+                Expr::Unary(self.pick(&["-", "~"]), Box::new(inner))
             }
-            6 => Ex::Logic(self.below(2) == 0, self.boxed(deep), self.boxed(deep)),
-            7 => Ex::Choose(self.boxed(deep), Some(self.boxed(deep)), self.boxed(deep)),
-            8 => Ex::Choose(self.boxed(deep), None, self.boxed(deep)),
+            6 => Expr::Logic(self.below(2) == 0, self.boxed(deep), self.boxed(deep)),
+            7 => Expr::Choose(self.boxed(deep), Some(self.boxed(deep)), self.boxed(deep)),
+            8 => Expr::Choose(self.boxed(deep), None, self.boxed(deep)),
             9 => {
                 let var = self.below(KINDS);
-                let value = Ex::Cast(Some(IntTy::ALL[var]), self.boxed(deep));
-                Ex::Block { var, value: Box::new(value), result: self.boxed(deep) }
+                let value = Expr::Cast(Some(IntTy::ALL[var]), self.boxed(deep));
+                Expr::Block { var, value: Box::new(value), result: self.boxed(deep) }
             }
             10 => self.question(),
-            _ => Ex::Binary(self.pick(&OPERATORS), self.boxed(deep), self.boxed(deep)),
+            _ => Expr::Binary(self.pick(&OPERATORS), self.boxed(deep), self.boxed(deep)),
         }
     }
 
-    fn leaf(&mut self) -> Ex {
+    fn leaf(&mut self) -> Expr {
         match self.below(8) {
-            0 | 1 => Ex::Literal(self.number()),
-            2 | 3 => Ex::Var(self.below(KINDS)),
-            4 => Ex::Map(self.below(KINDS)),
-            5 => Ex::Part(self.below(KINDS)),
-            6 if self.loops > 0 => Ex::Loop(self.below(self.loops)),
-            6 => Ex::Cast(Some(self.pick(&IntTy::ALL)), Box::new(Ex::Literal(self.number()))),
+            0 | 1 => Expr::Literal(self.number()),
+            2 | 3 => Expr::Var(self.below(KINDS)),
+            4 => Expr::Map(self.below(KINDS)),
+            5 => Expr::Part(self.below(KINDS)),
+            6 if self.loops > 0 => Expr::Loop(self.below(self.loops)),
+            6 => Expr::Cast(Some(self.pick(&IntTy::ALL)), Box::new(Expr::Literal(self.number()))),
             _ => {
                 let by = if self.below(2) == 0 { 1 } else { -1 };
-                Ex::Step { var: self.below(KINDS), by, post: self.below(2) == 0 }
+                Expr::Step { var: self.below(KINDS), by, post: self.below(2) == 0 }
             }
         }
     }
@@ -192,14 +192,14 @@ impl Maker {
         if self.below(3) == 0 { Text::Literal(self.pick(&TEXTS).to_owned()) } else { Text::Var(self.below(3)) }
     }
 
-    fn question(&mut self) -> Ex {
+    fn question(&mut self) -> Expr {
         let (left, right) = (self.text(), self.text());
         match self.below(5) {
-            0 => Ex::Texts(Question::Same, left, right),
-            1 => Ex::Texts(Question::Differ, left, right),
-            2 => Ex::Texts(Question::Begin(1 + self.below(10)), left, right),
-            3 => Ex::Texts(Question::Contains, left, right),
-            _ => Ex::Length(left),
+            0 => Expr::Texts(Question::Same, left, right),
+            1 => Expr::Texts(Question::Differ, left, right),
+            2 => Expr::Texts(Question::Begin(1 + self.below(10)), left, right),
+            3 => Expr::Texts(Question::Contains, left, right),
+            _ => Expr::Length(left),
         }
     }
 }

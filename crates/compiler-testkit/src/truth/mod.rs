@@ -8,7 +8,7 @@ mod value;
 use std::fmt::Write as _;
 
 use make::Maker;
-use tree::{Ex, St, run};
+use tree::{Expr, Stmt, run};
 
 /// How many expressions a program has.
 const EXPRESSIONS: usize = 20;
@@ -41,7 +41,7 @@ impl Truth {
         let mut maker = Maker::new(seed);
         let (mut state, mut body) = maker.beginning();
         let stmts = match kind {
-            Kind::Expressions => (0..EXPRESSIONS).map(|_| St::Print(vec![maker.ex(4), Ex::Literal(0)])).collect(),
+            Kind::Expressions => (0..EXPRESSIONS).map(|_| Stmt::Print(vec![maker.ex(4), Expr::Literal(0)])).collect(),
             Kind::Statements => maker.stmts(5, 2, false),
         };
         for stmt in &stmts {

@@ -57,20 +57,20 @@ pub(crate) enum Question {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Ex {
+pub(crate) enum Expr {
     Literal(u64),
     Var(usize),
     Map(usize),
     Part(usize),
     Loop(usize),
     /// To an integer, or to a truth value.
-    Cast(Option<IntTy>, Box<Ex>),
-    Unary(&'static str, Box<Ex>),
-    Binary(&'static str, Box<Ex>, Box<Ex>),
+    Cast(Option<IntTy>, Box<Expr>),
+    Unary(&'static str, Box<Expr>),
+    Binary(&'static str, Box<Expr>, Box<Expr>),
     /// `&&` or `||`.
-    Logic(bool, Box<Ex>, Box<Ex>),
+    Logic(bool, Box<Expr>, Box<Expr>),
     /// `?:`, without a middle where that is none.
-    Choose(Box<Ex>, Option<Box<Ex>>, Box<Ex>),
+    Choose(Box<Expr>, Option<Box<Expr>>, Box<Expr>),
     /// `++` and `--` of a variable.
     Step {
         var: usize,
@@ -80,14 +80,14 @@ pub(crate) enum Ex {
     /// A block that sets a variable, and its value.
     Block {
         var: usize,
-        value: Box<Ex>,
-        result: Box<Ex>,
+        value: Box<Expr>,
+        result: Box<Expr>,
     },
     Texts(Question, Text, Text),
     Length(Text),
 }
 
-impl Ex {
+impl Expr {
     /// Whether the compiler knows the value.
     fn known(&self) -> bool {
         match self {
@@ -179,7 +179,7 @@ impl Ex {
     }
 }
 
-impl fmt::Display for Ex {
+impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Literal(number) => write!(f, "{number}"),
@@ -209,23 +209,23 @@ impl fmt::Display for Ex {
 }
 
 /// Sets a variable; its type stays.
-fn set(var: usize, value: &Ex, state: &mut State) {
+fn set(var: usize, value: &Expr, state: &mut State) {
     let number = value.value(state).number;
     state.vars[var].number = state.vars[var].ty.unwrap_or(U64).wrap(number);
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum St {
+pub(crate) enum Stmt {
     /// A tuple of values.
-    Print(Vec<Ex>),
+    Print(Vec<Expr>),
     /// The value is cast to the variable's type.
-    Set(usize, Ex),
-    SetMap(usize, Ex),
-    If(Ex, Vec<St>, Vec<St>),
-    /// So many turns, with a counter of its own of this number.
-    While(usize, u32, Vec<St>),
-    For(usize, i128, i128, Vec<St>),
-    Unroll(u32, Vec<St>),
+    Set(usize, Expr),
+    SetMap(usize, Expr),
+    If(Expr, Vec<Stmt>, Vec<Stmt>),
+    /// A loop with the number of its counter, and how often it turns.
+    While(usize, u32, Vec<Stmt>),
+    For(usize, i128, i128, Vec<Stmt>),
+    Unroll(u32, Vec<Stmt>),
     Break,
     Continue,
     Return,
@@ -240,7 +240,7 @@ pub(crate) enum Flow {
     Return,
 }
 
-pub(crate) fn run(stmts: &[St], state: &mut State) -> Flow {
+pub(crate) fn run(stmts: &[Stmt], state: &mut State) -> Flow {
     for stmt in stmts {
         let flow = stmt.run(state);
         if flow != Flow::Next {
@@ -251,7 +251,7 @@ pub(crate) fn run(stmts: &[St], state: &mut State) -> Flow {
 }
 
 /// Runs a loop's body once; says whether the loop ends, and how.
-fn turn(body: &[St], state: &mut State) -> Option<Flow> {
+fn turn(body: &[Stmt], state: &mut State) -> Option<Flow> {
     match run(body, state) {
         Flow::Next | Flow::Continue => None,
         Flow::Break => Some(Flow::Next),
@@ -259,7 +259,7 @@ fn turn(body: &[St], state: &mut State) -> Option<Flow> {
     }
 }
 
-impl St {
+impl Stmt {
     fn run(&self, state: &mut State) -> Flow {
         match self {
             Self::Print(values) => {
@@ -295,7 +295,7 @@ impl St {
 }
 
 /// Statements between braces.
-struct Body<'s>(&'s [St]);
+struct Body<'s>(&'s [Stmt]);
 
 impl fmt::Display for Body<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -305,7 +305,7 @@ impl fmt::Display for Body<'_> {
     }
 }
 
-impl fmt::Display for St {
+impl fmt::Display for Stmt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Print(values) => {
