@@ -1,4 +1,4 @@
-//! `hist` and `lhist`: counts of buckets, and what the buckets are called.
+//! `hist` and `lhist`: the counts and the labels of buckets.
 
 use bt_abi::map::{hist_bucket, hist_buckets};
 
@@ -47,7 +47,7 @@ impl Bucket {
 }
 
 impl Histogram {
-    /// `hist` with so many bits of precision; counts are divided by `div`.
+    /// `hist` with `bits` bits of precision; counts are divided by `div`.
     pub fn powers(counts: &[u64], bits: u8, div: u64) -> Self {
         let bound =
             |index: usize| (index < hist_buckets(bits) as usize).then(|| power_bound(index as u32, bits)).flatten();

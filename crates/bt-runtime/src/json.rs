@@ -1,4 +1,4 @@
-//! Values as JSON, in bpftrace's shapes: objects with a blank behind each colon and comma, arrays with none.
+//! Values as JSON, in bpftrace's format: objects with a space after each colon and comma, arrays without.
 
 use std::fmt::Write as _;
 

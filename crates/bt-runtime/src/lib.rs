@@ -1,18 +1,17 @@
-//! What a script prints: events and maps come in as bytes, and go out as text or JSON of bpftrace's form.
+//! The output of a script: events and maps come in as bytes, and go out as text or JSON in bpftrace's format.
 //!
-//! This room does no input or output and knows no clock: what it must ask of the machine (a symbol's name, a user's, the
-//! time zone) it asks through [`Lookups`]. The types of values are the compiler's
-//! ([`bt_abi`]).
+//! This crate does no input or output and reads no clock. It asks the machine through [`Lookups`] (the names of symbols and
+//! users, the time zone). The types of values are those of the compiler ([`bt_abi`]).
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`value`] | values, decoded |
-//! | [`decode`] | from a type and its bytes to a value |
-//! | [`lookups`] | what is asked of the machine |
+//! | [`decode`] | decodes a value from its type and its bytes |
+//! | [`lookups`] | queries to the machine |
 //! | [`printf`] | formats |
 //! | [`histogram`] | `hist` and `lhist` |
 //! | [`series`] | `tseries` |
-//! | [`table`] | a map's elements, put together and sorted |
+//! | [`table`] | a map's elements, merged over CPUs and sorted |
 //! | [`text`], [`json`] | the two forms of output |
 //! | [`output`] | the messages of a session in either form |
 #![forbid(unsafe_code)]

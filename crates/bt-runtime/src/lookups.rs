@@ -1,4 +1,4 @@
-//! What is asked of the machine.
+//! Queries to the machine.
 
 use bt_abi::Clock;
 
@@ -26,7 +26,7 @@ pub struct SourcePlace {
     pub line: u32,
 }
 
-/// The machine's answers. None of them fails: what is not known is not told.
+/// The machine's answers. No query fails: what is not known is `None`.
 pub trait Lookups {
     /// The functions that a kernel address is in, the innermost first; empty if it is not known.
     fn kernel(&self, address: u64) -> Vec<Symbol>;

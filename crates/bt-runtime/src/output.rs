@@ -1,5 +1,5 @@
-//! The messages of a session, in either form. Those for standard output come as text to write; what is for people, on
-//! standard error, is left to the program but for its words.
+//! The messages of a session, as text or JSON. Messages for standard output are returned as text; messages for standard error
+//! are printed by the program, and only their wording is here.
 
 use crate::table::{Cell, Table};
 use crate::value::Value;
@@ -113,7 +113,7 @@ impl Printer {
         message(kind, |out| json::push_table(out, table))
     }
 
-    /// How many events were lost, for where output goes; in text that is told elsewhere.
+    /// The number of lost events, for the output; in text mode it is reported elsewhere.
     pub fn lost_events(self, lost: u64) -> String {
         match self.form {
             Form::Text => String::new(),
@@ -133,7 +133,7 @@ impl Printer {
         }
     }
 
-    /// What a script complained of, `errorf` or `warnf`: in text it is told elsewhere.
+    /// The message of `errorf` or `warnf`; in text mode it is printed elsewhere.
     pub fn complaint(self, kind: &str, words: &str, place: &Place) -> String {
         match self.form {
             Form::Text => String::new(),

@@ -1,5 +1,5 @@
-//! `printf`: formats and their values. What the pieces mean is C's (`printf(3)`), with `%r` for buffers and `%gr` for the flags of
-//! the kernel's page allocator.
+//! `printf`: formats and their values. The conversions are those of C (`printf(3)`), and `%r` for buffers and `%gr` for the flags
+//! of the kernel's page allocator.
 
 use bt_abi::{FormatPiece, FormatSize, FormatSpec};
 

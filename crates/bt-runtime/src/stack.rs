@@ -9,7 +9,7 @@ use crate::lookups::Symbol;
 /// How far frames are indented.
 const INDENT: &str = "        ";
 
-/// A stack. `symbols` tells the functions of an address.
+/// A stack. `symbols` gives the functions of an address.
 pub(crate) fn text(
     addresses: impl Iterator<Item = u64>,
     mode: StackMode,

@@ -1,4 +1,4 @@
-//! Hosts come and go: a controller with its admin queue and its I/O queues, each a connection (qpair) of its own.
+//! Hosts that connect and disconnect: each has a controller with an admin queue and I/O queues; every queue is a connection (qpair).
 
 use spdk_trace_writer::nvmf::{OWNER_TCP, Transport};
 
@@ -51,7 +51,7 @@ pub(crate) struct Qpair {
 }
 
 impl Seat {
-    /// As many seats as it takes for so many connections at a time.
+    /// The seats that are needed for this number of connections at a time.
     pub(crate) fn for_connections(mut connections: u64) -> Vec<Seat> {
         let mut seats = Vec::new();
         while connections > 0 {

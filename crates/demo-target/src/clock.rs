@@ -1,4 +1,4 @@
-//! The machine's tick counter, which stamps probes and records alike.
+//! The machine's tick counter, for the times of probes and records.
 
 use std::time::{Duration, Instant};
 

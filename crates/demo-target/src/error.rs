@@ -1,9 +1,9 @@
-//! How a run can fail.
+//! The errors of a run.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why the target could not run, or not tell about it.
+/// Why the target could not run, or not write its results.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DemoError {

@@ -1,6 +1,6 @@
-//! Functions with plain names, to put uprobes and uretprobes on, and for the probes that tell which function runs.
+//! Functions with plain names, for uprobes and uretprobes, and for the probes that pass a function's address.
 //!
-//! Each body is opaque to the optimizer and unlike the others, so that none is inlined, merged or relieved of an argument.
+//! Each body is opaque to the optimizer and differs from the others, so that none is inlined, merged or loses an argument.
 #![expect(unsafe_code, reason = "a symbol without mangling must not be defined twice: these names are ours alone")]
 
 use std::hint::black_box;

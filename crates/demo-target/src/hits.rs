@@ -1,4 +1,4 @@
-//! What a hit costs: one probe with two strings, in a tight loop.
+//! Measures the cost of a hit: one probe with two strings, in a tight loop.
 
 use std::io::Write as _;
 

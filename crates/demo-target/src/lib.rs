@@ -1,11 +1,11 @@
-//! A target to trace: behaves like a small NVMe-oF target of SPDK, and can tell the truth about itself.
+//! A target to trace: it simulates a small NVMe-oF target of SPDK, and can write down what really happened.
 //!
-//! Connections of several hosts come and go, their requests pass the stages of the TCP and the RDMA transport on two
-//! reactor threads, SPDK's USDT probes are hit on the way, and a trace file of era E is written live. The same seed gives
-//! the same sequence of all that, on each reactor; only times differ. No NVMe, no network and no SPDK are involved.
+//! Several hosts connect and disconnect. Their requests pass the stages of the TCP and the RDMA transport on two reactor
+//! threads, hit SPDK's USDT probes, and are recorded in a live trace file of era E. The same seed gives the same sequence on
+//! each reactor; only the times differ. No NVMe, no network and no SPDK are involved.
 //!
-//! What stands above it (`dptrace`) mounts [`Options`] as a hidden command; tests start that, attach, and compare what
-//! they saw with the truth file ([`Truth`]).
+//! `dptrace` offers [`Options`] as a hidden command. Tests start it, attach, and compare what they recorded with the truth file
+//! ([`Truth`]).
 #![deny(unsafe_code)]
 
 mod association;

@@ -1,4 +1,4 @@
-//! Who is there: subsystems, hosts and what else has a name. Probes take them as C strings.
+//! The names of subsystems, hosts and so on. Probes pass them as C strings.
 
 use std::ffi::{CStr, CString};
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use spdk_trace_writer::nvmf::host_nqn;
 
 /// The longest NQN that NVMe allows, in bytes (NVM Express Base Specification 2.0, 4.5).
 const NQN_MAX: usize = 223;
-/// Name of the target, which `nvmf_tgt_add_transport` tells.
+/// Name of the target, which `nvmf_tgt_add_transport` passes.
 pub(crate) const TARGET: &CStr = c"nvmf_tgt";
 /// Names of the NVMe controllers behind the bdevs.
 pub(crate) const BDEV_CTRLRS: [&CStr; 2] = [c"Nvme0", c"Nvme1"];

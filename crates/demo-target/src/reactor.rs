@@ -1,7 +1,7 @@
-//! One reactor: a thread with its ring, its connections, and a clock of its own that decides what comes next.
+//! One reactor: a thread with its ring, its connections, and its own simulated clock, which decides what comes next.
 //!
-//! The order of events is decided in planned time, which counts ticks of 2.6 GHz from 0 as the stage tables do, so that
-//! it depends on the seed alone. The real clock only says how long to wait for the next event.
+//! The order of events is computed in planned time, which counts ticks of 2.6 GHz from 0 like the stage tables. So it depends
+//! only on the seed. The real clock only determines how long to wait for the next event.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -64,7 +64,7 @@ pub(crate) enum Event {
     Schedule,
 }
 
-/// Planned time, a number that tells simultaneous events apart, and the event.
+/// Planned time, a number that distinguishes simultaneous events, and the event.
 type Planned = Reverse<(u64, u64, Event)>;
 
 /// One reactor.

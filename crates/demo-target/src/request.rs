@@ -1,4 +1,4 @@
-//! Requests on their way through the stages of their transport.
+//! Requests, which pass through the stages of their transport.
 
 use spdk_trace_writer::nvmf::{BDEVS, InFlight, Kind};
 

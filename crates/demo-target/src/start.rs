@@ -1,4 +1,4 @@
-//! What a target does before its first connection and after its last, and what its scheduler does in between.
+//! The target's work before its first connection and after its last, and the work of its scheduler in between.
 //!
 //! SPDK's steps and their order: `module/event/subsystems/nvmf/nvmf_tgt.c` (the states), `lib/nvmf/subsystem.c` (a change
 //! of a subsystem's state visits every poll group), `module/scheduler/dynamic`.

@@ -1,4 +1,4 @@
-//! When to begin and when to end: standard input, SIGINT and SIGTERM.
+//! Begin and end of a run: standard input, SIGINT and SIGTERM.
 
 use std::io::BufRead as _;
 use std::sync::Arc;

@@ -75,7 +75,7 @@ fn truth(options: &Options, trace: Option<&TraceFile>, tsc_rate: u64, first_tsc:
 fn introduce(options: &Options, trace: Option<&TraceFile>) {
     let trace = trace.map_or("no trace file".to_owned(), |trace| format!("trace file {}", trace.path().display()));
     let waiting = if options.wait { ", waiting for a line on standard input" } else { "" };
-    // Where standard error is closed, there is nobody to tell.
+    // If standard error is closed, nobody reads the line.
     let _ = writeln!(std::io::stderr(), "demo-target: pid {}, {trace}{waiting}", std::process::id());
 }
 

@@ -1,4 +1,4 @@
-//! The trace file: made at the start, written live by both reactors, removed at the end.
+//! The trace file: created at the start, written live by both reactors, removed at the end.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! The truth about a run: what a test holds against what was recorded.
+//! The truth about a run, which tests compare with the recording.
 
 use std::collections::BTreeMap;
 use std::fs;

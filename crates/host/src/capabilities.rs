@@ -1,4 +1,4 @@
-//! What this process is allowed to do (capabilities(7)).
+//! The capabilities of this process (capabilities(7)).
 
 use std::fmt;
 use std::io;
@@ -38,7 +38,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Our own. Where `/proc` does not tell, none: what needs one will say so itself.
+    /// Those of this process. If `/proc` does not list them, none: whatever needs one reports an error itself.
     pub fn own() -> Self {
         let status = crate::proc::text("/proc/self/status").unwrap_or_default();
         Self::of(&status)

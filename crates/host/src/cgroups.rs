@@ -1,4 +1,4 @@
-//! Control groups by their number, the inode of their directory (cgroups(7)), and what the CPU limits of a process did.
+//! Control groups by their id, the inode of their directory (cgroups(7)), and the counters of a process's CPU limits.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The bytes of a file that was read in parts, asked for range by range.
+//! The bytes of a file that is read in parts, range by range.
 
 use std::borrow::Cow;
 use std::io;

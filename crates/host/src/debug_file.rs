@@ -1,8 +1,8 @@
 //! Separate debug files: where distributions and `objcopy --add-gnu-debuglink` put the symbols of stripped files.
 //!
-//! The places are those of the GDB manual, "Separate Debug Files": by build-id under the global debug directory, or by
-//! the name in `.gnu_debuglink` beside the file, in `.debug/` there, and under the global directory. Names that a file gives
-//! count only where whoever uses that file would find them; outside of a container only its build-id leads to a file.
+//! They are searched as the GDB manual says ("Separate Debug Files"): by build-id under the global debug directory, or by the
+//! name in `.gnu_debuglink` beside the file, in `.debug/` there, and under the global directory. A name from a file is resolved
+//! only in the root directory of the process that uses the file; on the host, a container's file is searched by build-id only.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

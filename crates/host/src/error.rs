@@ -1,4 +1,4 @@
-//! All that can go wrong when the machine is asked.
+//! The errors of reading the machine's state.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::process::Pid;
 
-/// Why the machine did not tell what was asked.
+/// Why the machine's state could not be read.
 #[derive(Debug, Error)]
 pub enum HostError {
     /// Nothing has this number, or the process ended while we looked.

@@ -1,4 +1,4 @@
-//! An ELF file on this machine: where its bytes can be read, and the bytes.
+//! An ELF file on this machine: its location and its bytes.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -218,7 +218,7 @@ impl FilePlace {
         if self.of_process { with_file_access(read) } else { read() }
     }
 
-    /// The error to tell, in the user's name for the file: what a file is says more than that it can't be opened, and that
+    /// The error to report, with the user's name for the file: what a file is says more than that it can't be opened, and that
     /// it may not be opened more than that it is not there.
     fn worse(&self, known: Option<HostError>, new: HostError) -> HostError {
         let weight = |error: &HostError| match error {

@@ -1,7 +1,7 @@
 //! The shared libraries that a program will load when it is started, found as ld.so(8) finds them.
 //!
-//! `/etc/ld.so.cache` is not read, but what it is made of (ldconfig(8)). What a program opens later (dlopen(3)), and
-//! libraries of special processors (`glibc-hwcaps`), are not found.
+//! Instead of `/etc/ld.so.cache`, its sources are read (ldconfig(8)). Libraries that a program opens later (dlopen(3)), and
+//! libraries for special processors (`glibc-hwcaps`), are not found.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -38,7 +38,7 @@ struct Waiting {
 }
 
 /// The libraries that this program needs, and those that they need. `library_path` is `LD_LIBRARY_PATH`'s value.
-/// What can't be found or read is left out: starting the program will tell.
+/// What cannot be found or read is left out: starting the program will give the error.
 pub fn needed_by(program: &Path, library_path: Option<&OsStr>) -> Vec<FilePlace> {
     let ours: Vec<PathBuf> = library_path.map(|list| split(list).collect()).unwrap_or_default();
     let mut system = configured(Path::new(CONFIGURATION), MAX_INCLUDES);

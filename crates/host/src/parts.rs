@@ -1,4 +1,4 @@
-//! The parts of an ELF file that a purpose needs, read at their places among zeros, which take no memory.
+//! The parts of an ELF file that a task needs, at their offsets; the rest is zeros, which use no memory.
 
 use std::io;
 use std::ops::Range;

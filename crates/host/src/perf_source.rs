@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// A source of perf events, as `/sys/bus/event_source/devices/NAME` tells of it
+/// A source of perf events, as `/sys/bus/event_source/devices/NAME` describes it
 /// (Documentation/ABI/testing/sysfs-bus-event_source-devices-format).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PerfSource {

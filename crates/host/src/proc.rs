@@ -1,9 +1,8 @@
-//! What `/proc` says of processes and of their threads.
+//! Processes and their threads in `/proc`.
 //!
-//! Its texts are bytes: a thread is called by whatever bytes prctl(2) was given, or the kernel cut a longer name in the
-//! middle of a character. And a process is as long there as one of its threads: where the first one has ended
-//! (pthread_exit(3) in `main`), `/proc/PID` says that it is a zombie, and has no program, no memory and no files; those
-//! are then found under the number of any other thread.
+//! Its texts are bytes: a thread's name is whatever bytes prctl(2) was given, or a longer name that the kernel cut in the middle
+//! of a character. A process exists as long as one of its threads. If the first one has ended (pthread_exit(3) in `main`),
+//! `/proc/PID` shows a zombie without program, memory and files; these are then found under the id of any other thread.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -39,7 +38,7 @@ impl Stat {
         Self::parse(&fs::read(folder.join("stat"))?).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Understands it. The name stands in parentheses and may hold some; behind the last one there are none.
+    /// Parses it. The name is in parentheses and may contain some; after the last one there are none.
     fn parse(stat: &[u8]) -> Option<Self> {
         let close = stat.iter().rposition(|&byte| byte == b')')?;
         let open = stat[..close].iter().position(|&byte| byte == b'(')?;

@@ -92,7 +92,7 @@ impl Process {
         let mut readable_at = vec![Readable::Named(self.folder.join(exact))];
         if !deleted {
             readable_at.push(Readable::Below { root: self.root(), path: path.clone() });
-            // The kernel tells paths as we would use them where the process was only moved to another root directory.
+            // If the process was only moved to another root directory, the kernel gives paths as we would use them.
             readable_at.push(Readable::Reported { path: path.clone(), inode: mapping.inode });
         }
         Some(FilePlace::of_process(path, *deleted, readable_at, &self.root()))
@@ -139,14 +139,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_thread_is_told_by_its_flags() {
+    fn a_kernel_thread_is_recognized_by_its_flags() {
         // What /proc/2/stat of a 6.18 kernel has.
         assert_ne!(0x0020_8040 & KERNEL_THREAD, 0);
         assert_eq!(shown_name(b"a\x1b[31m\xff"), "a?[31m\u{fffd}");
     }
 
     #[test]
-    fn a_deleted_program_is_told_by_its_mark() {
+    fn a_deleted_program_is_recognized_by_its_mark() {
         assert_eq!(without_mark(Path::new("/bin/a (deleted)")), (PathBuf::from("/bin/a"), true));
         assert_eq!(without_mark(Path::new("/bin/a")), (PathBuf::from("/bin/a"), false));
     }

@@ -37,7 +37,7 @@ pub fn setting(name: &str) -> Option<i64> {
 }
 
 /// Which of the kernel's own doors are locked for root, too (kernel_lockdown(7)): `none`, `integrity` or
-/// `confidentiality`. Nothing if the kernel does not tell: securityfs is not mounted, or not readable, or there is no
+/// `confidentiality`. Nothing if the kernel does not show it: securityfs is not mounted, or not readable, or there is no
 /// lockdown in it.
 pub fn lockdown() -> Option<String> {
     chosen(&fs::read_to_string("/sys/kernel/security/lockdown").ok()?)

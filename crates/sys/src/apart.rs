@@ -1,10 +1,11 @@
-//! System calls that a SIGKILL for this process does not break off.
+//! System calls that a SIGKILL for this process does not interrupt.
 //!
-//! Where the kernel puts a breakpoint into a process's memory, or takes one out, it gives up when a SIGKILL waits for the
-//! task that asked for it (`__get_user_pages` of `mm/gup.c`). When that is for an attachment that is undone, or closed, the
-//! breakpoint stays for good: "failed to unregister, leaking uprobe" (`uprobe_unregister_nosync` of
-//! `kernel/events/uprobes.c`). A process that shares our memory and our descriptors, but not our signals, is not
-//! interrupted. When it finds that we are gone, all that it shared is closed as it ends, which no signal disturbs.
+//! When the kernel writes a breakpoint into a process's memory, or removes one, it gives up if a SIGKILL is pending for the
+//! task that asked for it (`__get_user_pages` of `mm/gup.c`). If it was about to remove the breakpoint, because an attachment
+//! failed or was closed, the breakpoint stays forever: "failed to unregister, leaking uprobe" (`uprobe_unregister_nosync` of
+//! `kernel/events/uprobes.c`). So a helper process makes these calls. It shares our memory and our descriptors, but not our
+//! signals, so it is not interrupted. When it finds that we are gone, it ends; everything that it shared is then closed, and no
+//! signal disturbs that.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::io;

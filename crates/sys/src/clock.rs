@@ -1,4 +1,4 @@
-//! The two clocks that records and events carry.
+//! The two clocks that the times of records and events come from.
 
 use rustix::time::{ClockId, clock_gettime};
 

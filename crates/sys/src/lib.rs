@@ -1,12 +1,12 @@
-//! The calls that no well-kept crate makes for us, and the only unsafe code of dptrace.
+//! The system calls that no well-kept crate wraps, and the only unsafe code of dptrace.
 //!
-//! What is unsafe here is pointers that the kernel reads and writes, memory that it shares with us, and code between `fork`
-//! and `exec`. Every item's face is safe: lengths are checked, descriptors are owned, and a link ends when it is dropped.
-//! Nothing here decides anything; what is attached to what is [`bpf-session`]'s.
+//! The code is unsafe because of pointers that the kernel reads and writes, memory that the kernel shares with us, and code
+//! between `fork` and `exec`. Every public interface is safe: lengths are checked, descriptors are owned, and a link is closed
+//! when it is dropped. This crate makes no decisions; [`bpf-session`] decides what is attached to what.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `apart` | calls that a SIGKILL does not break off |
+//! | `apart` | calls that a SIGKILL does not interrupt |
 //! | [`bpf`] | maps, programs, links (`bpf(2)`) |
 //! | [`ring`] | the consumer's side of a BPF ring buffer |
 //! | [`perf`] | perf events to attach programs to (`perf_event_open(2)`) |
@@ -14,8 +14,8 @@
 //! | [`memory`] | memory that is zero until it is written |
 //! | [`clock`] | the kernel's clock and the processor's |
 //! | [`cpus`] | the kernel's lists of CPUs, and how many there can be |
-//! | [`sched`] | where a thread runs, and how urgently |
-//! | [`process`] | whether a process lives, and children that wait before they run their program |
+//! | [`sched`] | the CPUs and the priority of a thread |
+//! | [`process`] | whether a process is alive, and child processes that wait before they execute their program |
 //!
 //! [`bpf-session`]: ../bpf_session/index.html
 

@@ -1,4 +1,4 @@
-//! Memory that is zero until it is written, and takes none until then: for what lies in a few places of something large.
+//! Memory that is zero until it is written, and is not allocated until then: for a few bytes at their places in a large file.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,4 @@
-//! A file system that is mounted nowhere: for us alone, and gone when we let go of it.
+//! A file system that is not in the directory tree: it is private, and ends when its descriptor is closed.
 
 use std::ffi::CString;
 use std::io;

@@ -1,4 +1,4 @@
-//! `perf_event_open(2)`: what a program can be attached to where no link of its own exists.
+//! `perf_event_open(2)`: events that a program can be attached to if there is no special kind of link.
 
 use std::ffi::CString;
 use std::io;

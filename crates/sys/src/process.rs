@@ -1,4 +1,4 @@
-//! Other processes: whether they still live, and children that wait before they run their program.
+//! Other processes: whether they are alive, and child processes that wait before they execute their program.
 
 use std::ffi::OsStr;
 use std::io;

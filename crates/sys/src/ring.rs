@@ -1,8 +1,8 @@
 //! The consumer's side of a BPF ring buffer.
 //!
 //! The layout is `kernel/bpf/ringbuf.c`'s (Linux 5.8): a page with the consumer's position, which we write; a page with
-//! the producers' position; then the data, mapped twice in a row, so that a record that runs over the end lies in one
-//! piece. A record has a header of 8 bytes: its length with two flags, and a number of the kernel's own.
+//! the producers' position; then the data, mapped twice in a row, so that a record that crosses the end is contiguous. A
+//! record has a header of 8 bytes: its length with two flags, and a number that the kernel uses.
 
 use std::io;
 use std::os::fd::AsFd as _;

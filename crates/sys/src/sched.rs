@@ -1,4 +1,4 @@
-//! Where the calling thread runs, and how urgently. Threads that it starts later inherit all of it.
+//! The CPUs and the priority of the calling thread. Threads that it starts later inherit both.
 
 use std::io;
 use std::num::NonZeroU64;

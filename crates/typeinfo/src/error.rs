@@ -1,4 +1,4 @@
-//! All that can be wrong with the bytes, names and definitions given to this room.
+//! Errors in the bytes, names and definitions that this crate is given.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! Where C puts the members of a struct: sizes and alignments in, offsets out.
+//! The layout of C structs: sizes and alignments in, offsets out.
 //!
 //! Rules from the System V ABI's AMD64 supplement, 3.1.2 ("Aggregates and Unions", "Bit-Fields"), and from the AAPCS64,
 //! sections 5.9 ("Composite types") and 10.1.8 ("Bit-fields"); attributes as GCC's manual describes them.
@@ -25,7 +25,7 @@ pub struct Item {
     pub bits: Option<u32>,
     /// Whether it has a name, or is an anonymous struct.
     pub named: bool,
-    /// An alignment that was asked for: at least so many bytes, also in a packed struct.
+    /// A requested alignment: at least this number of bytes, also in a packed struct.
     pub at_least: Option<u64>,
 }
 

@@ -1,10 +1,10 @@
 //! Struct layouts, member paths, enum names and function parameters, from kernel BTF, from DWARF and from C definitions.
 //!
-//! This room opens no file: bytes come in, data goes out. Whatever is wrong with the bytes is a [`TypeError`], never a
-//! panic, and both time and memory are bounded by the size of the input.
+//! This crate opens no file: bytes come in, data goes out. Malformed bytes give a [`TypeError`], never a panic, and both time
+//! and memory are bounded by the size of the input.
 //!
-//! Everything is asked of a [`TypeStore`]. It is given sources, and looks names up in its own definitions first, then in
-//! the sources in the order in which they were added:
+//! All queries go to a [`TypeStore`]. It looks names up in its own definitions first, and then in its sources, in the order in
+//! which they were added:
 //!
 //! ```
 //! use typeinfo::{Arch, Btf, Dwarf, DwarfSections, NameKind, TypeError, TypeKind, TypeStore};

@@ -1,7 +1,7 @@
-//! What a type is, whatever it was read from: BTF, DWARF or a definition in a script.
+//! The common model of a type, for BTF, DWARF and definitions in scripts.
 //!
-//! A type is named by a [`TypeRef`], a small number that only its [`TypeStore`](crate::TypeStore) can look up. What the
-//! store answers borrows the names from the bytes it was given and copies nothing else.
+//! A [`TypeRef`] identifies a type: a small number that only its [`TypeStore`](crate::TypeStore) can look up. The results borrow
+//! the names from the bytes of the source.
 
 /// Where a type came from: one BTF, one file's DWARF, or the store's own definitions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -54,7 +54,7 @@ pub struct Type<'s> {
 pub enum IntClass {
     /// A number.
     Number,
-    /// A character (`char`, `char8_t`; in BTF, which does not tell, a one-byte integer with the name `char`).
+    /// A character (`char`, `char8_t`; in BTF, which does not mark characters, a one-byte integer with the name `char`).
     Char,
     /// A truth value.
     Bool,
@@ -187,7 +187,7 @@ pub struct Field {
     pub bit_size: Option<u32>,
 }
 
-/// How to read a bit-field: load so many bytes, shift right, and keep the low bits.
+/// How to read a bit-field: load some bytes, shift right, and keep the low bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BitAccess {
     /// Where to load from, in bytes from where the search began.

@@ -1,4 +1,4 @@
-//! The nearest names, for messages about unknown ones.
+//! Finds the nearest known names, for errors about unknown ones.
 
 /// Names longer than this are not compared: nobody mistypes them.
 const MAX_COMPARED: usize = 128;

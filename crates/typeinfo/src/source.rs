@@ -1,4 +1,4 @@
-//! What every source of types can be asked.
+//! The queries that every source of types answers.
 
 use crate::error::TypeError;
 use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Type, TypeRef};

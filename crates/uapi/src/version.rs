@@ -1,4 +1,4 @@
-//! Kernel versions, to say since when an instruction, a helper or a map kind exists.
+//! Kernel versions: the first release that has an instruction, a helper or a kind of map.
 
 use std::fmt;
 

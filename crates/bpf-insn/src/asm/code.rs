@@ -1,4 +1,4 @@
-//! Finished code: instructions with their slots, what they refer to, and what is said about them.
+//! Finished code: instructions with their slots, references and comments.
 
 use super::SourceSpan;
 use crate::insn::{DecodeError, INSN_BYTES, Imm64, Insn, decode_all};

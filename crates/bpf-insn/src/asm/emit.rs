@@ -1,4 +1,4 @@
-//! The assembler's instructions. Names are those of the operation; the 64-bit form has the short name.
+//! The assembler's methods for instructions, named after the operations; the 64-bit form has the short name.
 
 use super::{Asm, Label, Reference};
 use crate::helpers::Helper;

@@ -1,5 +1,4 @@
-//! What is read later: of each instruction, the registers and the frame's local slots that something behind it reads
-//! before they are set anew.
+//! Liveness: for each instruction, the registers and the local stack slots that are read after it before they are overwritten.
 
 use super::Asm;
 use crate::insn::{Addr, AluOp, AtomicOp, Callee, Insn, Reg, Size, Src};

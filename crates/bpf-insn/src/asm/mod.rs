@@ -1,4 +1,4 @@
-//! The assembler: one method an instruction, labels for jumps, names for maps, data and functions.
+//! The assembler: one method for each instruction, labels for jumps, names for maps, data and functions.
 //!
 //! ```
 //! use bpf_insn::{Asm, Helper, JumpOp, Reg::*};
@@ -14,7 +14,7 @@
 //! # Ok::<(), bpf_insn::AsmError>(())
 //! ```
 //!
-//! Mistakes are not reported where they are made but by [`Asm::finish`], so that emitting code needs no `?` at each line.
+//! Errors are not reported where they occur but by [`Asm::finish`], so that code that emits instructions needs no `?` in each line.
 
 mod code;
 mod emit;

@@ -1,4 +1,4 @@
-//! Removes unreachable instructions: the verifier refuses a program that has any.
+//! Removes unreachable instructions: the verifier rejects a program that has any.
 
 use super::{Asm, AsmError, Code, Item, Label};
 use crate::insn::Insn;

@@ -1,4 +1,4 @@
-//! What the assembler makes of labels, right and wrong.
+//! Tests of labels, valid and invalid.
 
 use super::*;
 use crate::insn::{JumpOp, Reg::*};

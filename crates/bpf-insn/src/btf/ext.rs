@@ -1,9 +1,8 @@
-//! `.BTF.ext`: which type belongs to the function at which instruction, and what is said of instructions.
+//! `.BTF.ext`: the type of the function at each instruction, and comments on instructions.
 //!
-//! The kernel takes a callback's address (`bpf_loop`, `bpf_for_each_map_elem`) only from programs that give their
-//! functions' types. Line information is meant for source lines, which the verifier's log shows in front of the
-//! instructions; ours holds the compiler's notes. Layout: `Documentation/bpf/btf.rst`, section 4.2. There are no CO-RE
-//! relocations.
+//! The kernel accepts the address of a callback (`bpf_loop`, `bpf_for_each_map_elem`) only if the program has the types of its
+//! functions. Line information is meant for source lines, which the verifier prints in its log before the instructions; ours
+//! has the compiler's comments. Layout: `Documentation/bpf/btf.rst`, section 4.2. There are no CO-RE relocations.
 
 use super::{Btf, TypeId, header, push_words};
 

@@ -1,4 +1,4 @@
-//! The pieces that types are described with.
+//! The parts of type descriptions.
 
 /// A type's number in its BTF; 0 is `void`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! A function's text: one line an instruction, with labels and comments.
+//! The listing of a function: one line for each instruction, with labels and comments.
 
 use crate::asm::{Code, Line, Reference};
 use crate::insn::{Imm64, Insn};

@@ -1,7 +1,7 @@
 //! The text of instructions, in the form of `llvm-objdump -d` (LLVM 16 and newer, `--mcpu=v4`).
 //!
-//! [`Insn`](crate::Insn)'s `Display` gives one instruction's text, [`Listing`] a function's: slots, labels, and behind a
-//! semicolon what the instruction means: a helper's name, a map's, the compiler's note, the bytes of the script.
+//! The `Display` of [`Insn`](crate::Insn) prints one instruction, and [`Listing`] a function: slots, labels, and after a semicolon
+//! the meaning of the instruction: the name of a helper or a map, the compiler's comment, the bytes of the script.
 
 mod listing;
 mod text;

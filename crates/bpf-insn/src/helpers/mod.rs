@@ -1,4 +1,4 @@
-//! The kernel's helper functions: numbers, names, and since when.
+//! The kernel's helper functions: numbers, names, and the first release that has each.
 
 mod table;
 

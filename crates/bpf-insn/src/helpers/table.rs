@@ -1,9 +1,9 @@
-//! The list of helpers: one line each, `NAME = number, name` and, for those of use to a tracer, the first Linux release
+//! The list of helpers: one line each, `NAME = number, name` and, for those that a tracer can use, the first Linux release
 //! that has it.
 //!
 //! Numbers and names are `enum bpf_func_id` of `linux/bpf.h` (`___BPF_FUNC_MAPPER`), which is ABI: a number never
-//! changes. The enum is closed too; what the kernel gained after 6.2 are kfuncs. A test holds this list against the
-//! machine's own header. The releases are those whose `linux/bpf.h` first has the name.
+//! changes. The enum is complete: since 6.2 the kernel adds kfuncs instead of helpers. A test compares this list with the
+//! machine's header. The releases are those whose `linux/bpf.h` first has the name.
 
 use super::{Entry, Helper};
 use uapi::KernelVersion;

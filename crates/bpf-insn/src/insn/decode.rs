@@ -1,5 +1,5 @@
-//! From bytes to instructions. Strict: what is accepted encodes to the same bytes again, so a field that an
-//! instruction does not use must be zero (RFC 9669, section 3.1), and never panics.
+//! Decodes bytes to instructions. The decoder is strict: accepted bytes encode to the same bytes again, so a field that an
+//! instruction does not use must be zero (RFC 9669, section 3.1). It never panics.
 
 use super::opcode::{OP_MASK, SIZE_MASK, SRC_REG, alu, class, jmp, mode, pseudo};
 use super::{

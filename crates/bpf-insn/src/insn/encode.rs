@@ -1,4 +1,4 @@
-//! From instructions to slots. Total: every value has an encoding.
+//! Encodes instructions to slots. Every value has an encoding.
 
 use super::opcode::{SRC_REG, alu, class, jmp, mode, pseudo};
 use super::{Addr, AluOp, AtomicOp, Callee, Extend, Imm64, Insn, RawInsn, Reg, Size, Src, Width};

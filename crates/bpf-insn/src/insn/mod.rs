@@ -1,7 +1,7 @@
-//! The instructions: one enum whose every value is an instruction that can be written down.
+//! The instructions: an enum of which every value is a valid instruction.
 //!
-//! Illegal combinations (a sign-extending 64-bit load, say) have no value, so that encoding can't fail and
-//! `decode(encode(i)) == i` holds for all of them. Offsets here are numbers already; labels are [`crate::asm`]'s.
+//! Invalid combinations (such as a sign-extending 64-bit load) have no value. So encoding cannot fail, and
+//! `decode(encode(i)) == i` is true for all values. Offsets are numbers here; [`crate::asm`] has labels.
 //!
 //! Source: RFC 9669, "BPF Instruction Set Architecture (ISA)"; what it leaves to the platform (the pseudo source
 //! registers of 64-bit loads and calls) is in `linux/bpf.h`.

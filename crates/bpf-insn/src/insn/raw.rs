@@ -1,4 +1,4 @@
-//! One 8-byte slot with its fields apart.
+//! One 8-byte slot, split into its fields.
 
 /// The bytes of a slot (RFC 9669, section 3.1).
 pub const INSN_BYTES: usize = 8;

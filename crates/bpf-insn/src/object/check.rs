@@ -1,4 +1,4 @@
-//! The checks before an object is written, so that a loader's refusal never has to be read.
+//! The checks before an object is written, so that users never have to read a loader's error.
 
 use super::{Function, MAPS, ObjectBuilder, ObjectError, TEXT};
 use crate::asm::{Line, Reference};

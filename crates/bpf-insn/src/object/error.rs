@@ -1,4 +1,4 @@
-//! What can be wrong with an object.
+//! Errors in an object.
 
 /// Why an object can't be written. All of these are the compiler's mistakes, not the user's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

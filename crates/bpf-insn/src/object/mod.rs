@@ -1,10 +1,10 @@
-//! The ELF object: programs by section, subprograms, maps, global data, and the names that tie them together.
+//! The ELF object: programs by section, subprograms, maps, global data, and the symbols that connect them.
 //!
-//! What comes out is what loaders read: aya 0.14 (`EbpfLoader::load`) and libbpf 1.x (`bpftool prog load`). The forms
-//! are libbpf's conventions: a program's section name says its kind (`uprobe`, `tp_btf/sched_switch`), maps are variables
-//! of `.maps` described in `.BTF` (libbpf 1.0 took away the older `maps` section), subprograms are in `.text`, and the
-//! relocations are those of `Documentation/bpf/llvm_reloc.rst`. Notes on instructions become line information, so that
-//! the verifier's log shows them.
+//! aya 0.14 (`EbpfLoader::load`) and libbpf 1.x (`bpftool prog load`) can load the object. It follows libbpf's conventions: the
+//! name of a program's section is its kind (`uprobe`, `tp_btf/sched_switch`); maps are variables in `.maps`, described in `.BTF`
+//! (libbpf 1.0 removed the older `maps` section); subprograms are in `.text`; and the relocations are those of
+//! `Documentation/bpf/llvm_reloc.rst`. Comments on instructions become line information, so that the verifier prints them in its
+//! log.
 //!
 //! ```
 //! use bpf_insn::{Asm, Helper, MapDef, ObjectBuilder, Reg::*, Size};

@@ -1,4 +1,4 @@
-//! From a type and its bytes to a value.
+//! Decodes a value from its type and its bytes.
 
 use bt_abi::{EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
 

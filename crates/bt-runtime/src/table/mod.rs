@@ -1,4 +1,4 @@
-//! A map's elements: the values of all CPUs put together, sorted, cut to the top, divided.
+//! A map's elements: the values of all CPUs merged, sorted, limited to the top, divided.
 
 use bt_abi::{MapValue, ScriptMap, ValueType};
 

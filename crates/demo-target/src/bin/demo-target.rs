@@ -1,4 +1,4 @@
-//! The demo target by itself; users have it as `dptrace demo-target`.
+//! The demo target as a program; users run `dptrace demo-target`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
-//! The one place that opens files which are reached through a process: its program, what it has mapped, their debug files.
+//! The one place that opens files that are reached through a process: its program, its mapped files, and their debug files.
 //!
-//! Whoever owns the process chose these names, and what is behind them, and may change both while we look. So a file is
-//! first taken hold of without opening it (`O_PATH` of open(2)), which waits for nothing and wakes up no device; then it is
-//! looked at; and only a regular file of a file system that holds files is opened, the very one that was looked at.
-//! Paths below a process's root do not lead out of it (`RESOLVE_IN_ROOT` of openat2(2), or [`walk`]).
+//! The owner of the process chose these names and the files, and can change both at any time. So a file is first opened with
+//! `O_PATH` (open(2)), which never blocks and touches no device. Then its type and file system are checked. Only a regular file
+//! of a file system that stores files is opened for reading, and it is exactly the file that was checked. Paths below a process's
+//! root do not lead out of it (`RESOLVE_IN_ROOT` of openat2(2), or [`walk`]).
 
 mod systems;
 mod walk;

@@ -1,4 +1,4 @@
-//! File systems whose files are the kernel's: to open or to read one can do something, or wait for ever.
+//! File systems whose files belong to the kernel: opening or reading one can have an effect, or block forever.
 
 /// Their numbers in statfs(2)'s `f_type` and their names (`include/uapi/linux/magic.h`, Linux 6.18; those of `pstore`,
 /// `efivarfs`, `rdtgroup`, `mqueue`, `fusectl` and `configfs` are in the kernel's sources of each).

@@ -1,4 +1,4 @@
-//! Both ways of resolving paths, and what is no file.
+//! Tests of both ways of resolving paths, and of things that are not files.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! A path below a root directory, component by component: for kernels without openat2(2), which is since Linux 5.6.
+//! Resolves a path below a root directory, component by component: for kernels without openat2(2), which Linux has since 5.6.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,4 @@
-//! Links: a program at work somewhere, for as long as the link is held.
+//! Links: each keeps a program attached for as long as the link exists.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -32,7 +32,7 @@ pub struct UprobeMulti<'a> {
     pub offsets: &'a [u64],
     /// The places' semaphores as offsets in the file, 0 where there is none; empty if there are none at all.
     pub semaphores: &'a [u64],
-    /// What the program is told of each place.
+    /// The cookie that the program can read at each place.
     pub cookies: &'a [u64],
     /// Whether the program runs when the function returns.
     pub on_return: bool,

@@ -1,4 +1,4 @@
-//! Maps: what programs and we both see.
+//! Maps: memory that BPF programs and user space share.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};

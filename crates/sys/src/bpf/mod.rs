@@ -1,7 +1,7 @@
-//! `bpf(2)`: one call, and its many forms by what they make: a [`Map`], a [`Program`], a [`Link`].
+//! `bpf(2)`: one system call with many commands. They are grouped by what they create: a [`Map`], a [`Program`], a [`Link`].
 //!
-//! Each form has a structure of its own, laid out as its part of `union bpf_attr` in `linux/bpf.h` (Linux 6.18). The
-//! kernel takes any length of it and thinks zeros behind it, so a structure ends with the last field that we use.
+//! Each command has its own structure, laid out like its part of `union bpf_attr` in `linux/bpf.h` (Linux 6.18). The kernel
+//! accepts a shorter `bpf_attr` and treats the missing tail as zero, so each structure ends at the last field that we set.
 
 mod link;
 mod map;

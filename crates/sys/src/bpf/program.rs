@@ -1,4 +1,4 @@
-//! Programs: loading them, and what the kernel counts of them.
+//! Programs: loading them, and reading the kernel's counters of them.
 
 use std::ffi::CStr;
 use std::io;

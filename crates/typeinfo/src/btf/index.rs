@@ -56,7 +56,7 @@ impl NameIndex {
             if record.space().is_none() {
                 continue;
             }
-            // A name that is broken can't be asked for; asking for the type by its id tells.
+            // A malformed name cannot be looked up; looking the type up by its id gives the error.
             let Some(name) = record.name_bytes().filter(|name| !name.is_empty()) else {
                 continue;
             };

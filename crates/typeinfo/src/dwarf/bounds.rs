@@ -1,8 +1,8 @@
-//! What of debug information may be given to a library that finds functions and lines in it (`addr2line`).
+//! Decides which debug information may be passed to a library that finds functions and lines in it (`addr2line`).
 //!
-//! Such a library does with each unit what the unit says: it goes down inlined functions by recursion, and copies ranges,
-//! paths and rows as often as they are referred to. A file of 1 MB can refer to 1 MB 100,000 times. [`LineBounds`] works out
-//! what that comes to before it is done, unit by unit as they are asked for.
+//! Such a library trusts each unit: it descends into inlined functions by recursion, and copies ranges, paths and rows as often
+//! as they are referenced. A file of 1 MB can refer to 1 MB 100,000 times. [`LineBounds`] computes the cost in advance, for each
+//! unit when it is requested.
 
 use gimli::{
     AbbreviationsCacheStrategy, AttributeValue, DebugAranges, DebugLineOffset, Dwarf, EntriesRaw, RangeListsOffset,

@@ -128,7 +128,7 @@ impl<'data> Dwarf<'data> {
         Ok(Type { name: if named { self.name_of(ty.id)? } else { None }, kind })
     }
 
-    /// C's enumerations have a type since DWARF 3; where there is none, a negative value tells.
+    /// C's enumerations have a type since DWARF 3; if there is none, a negative value means that it is signed.
     fn enum_is_signed(&self, id: u32, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<bool, TypeError> {
         let mut at = self.type_of(unit, entry)?;
         for _ in 0..MAX_TYPEDEFS {

@@ -1,5 +1,5 @@
-//! Lines of the source, from the line number programs of `.debug_line` (DWARF 5 standard, section 6.2; versions 2 to 4 as
-//! well). They are in the program itself where the rest of its debug information is split off.
+//! Source lines, from the line number programs of `.debug_line` (DWARF 5 standard, section 6.2; also versions 2 to 4). They are
+//! in the program itself even if the rest of its debug information is in separate files.
 
 use gimli::{AttributeValue, DebugLine, DebugLineOffset, Format, LineProgramHeader, LineRow, LittleEndian};
 

@@ -1,7 +1,7 @@
-//! DWARF 2 to 5, the description of its types that a compiler leaves in a program with `-g`.
+//! DWARF 2 to 5, the debug information that a compiler writes into a program with `-g`.
 //!
 //! Format from the DWARF 5 standard (chapters 3, 5 and 7) and, for `.debug_types` and old bit-fields, DWARF 4. Nothing is
-//! read until the first name is asked for; then the names of all top-level entries are, once. Not read: split DWARF,
+//! read until the first look-up of a name; then the names of all top-level entries are read, once. Not supported: split DWARF,
 //! supplementary files (dwz), big-endian files, and the unrelocated sections of object files.
 
 mod abbrevs;

@@ -1,9 +1,9 @@
-//! Unwind tables (`.eh_frame`), held to what can be followed in bounded time before they are followed.
+//! Unwind tables (`.eh_frame`): checks before unwinding that it will take bounded time.
 //!
-//! An unwinder looks up the entry (FDE) of an address, carries out the instructions up to that address, and works out
-//! expressions. The table is the traced program's own text: an entry may be as long as the file, and an expression may jump
-//! back for ever. [`FrameTable::cost`] says for an address what its look-up costs, or why it must not be done. Formats: the
-//! Linux Standard Base 5.0, chapter 10.6, and DWARF 5, section 6.4.
+//! An unwinder looks up the entry (FDE) of an address, executes the instructions up to that address, and evaluates
+//! expressions. The table belongs to the traced program and is untrusted: an entry may be as long as the file, and an expression
+//! may jump back forever. [`FrameTable::cost`] gives the cost of the look-up for an address, or the reason why it must not be
+//! done. Formats: the Linux Standard Base 5.0, chapter 10.6, and DWARF 5, section 6.4.
 
 use std::collections::HashMap;
 use std::ops::Deref;

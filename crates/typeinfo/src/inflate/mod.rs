@@ -1,7 +1,7 @@
 //! Compressed sections of an ELF file (`gcc -gz`, the debug files of some distributions), inflated within limits.
 //!
-//! A compressed section states how long it is when inflated (`ch_size` of the gABI's `Elf64_Chdr`). That number is the
-//! file's claim: it is held against limits before any memory is taken, and the stream must then give exactly as much.
+//! A compressed section states its inflated length (`ch_size` of the gABI's `Elf64_Chdr`). That number is untrusted: it is
+//! checked against limits before any memory is allocated, and the stream must then have exactly that length.
 
 mod zstd;
 

@@ -1,4 +1,4 @@
-//! The types that C and the scripting language have by themselves.
+//! The built-in types of C and of the scripting language.
 
 use crate::model::{IntClass, TypeKind};
 use uapi::Arch;

@@ -1,4 +1,4 @@
-//! Types that no file holds: what scripts define, what C has by itself, and pointers to and arrays of other types.
+//! Types that are in no file: those that scripts define, C's built-in types, and pointers to and arrays of other types.
 
 mod base;
 
@@ -23,7 +23,7 @@ pub struct RecordDef {
     pub members: Vec<MemberDef>,
     /// `__attribute__((packed))`
     pub packed: bool,
-    /// `__attribute__((aligned(N)))`: at least so many bytes, a power of two.
+    /// `__attribute__((aligned(N)))`: at least this number of bytes, a power of two.
     pub align: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ pub struct MemberDef {
     pub ty: TypeRef,
     /// The number behind the colon.
     pub bits: Option<u32>,
-    /// `__attribute__((aligned(N)))`: at least so many bytes, a power of two.
+    /// `__attribute__((aligned(N)))`: at least this number of bytes, a power of two.
     pub align: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Definitions that a script makes, and types made of other types.
+//! Definitions in a script, and derived types.
 
 use super::TypeStore;
 use crate::error::TypeError;
@@ -9,7 +9,7 @@ use crate::source::Source as _;
 
 /// How many types one question about an alignment looks at. No real struct has nearly as many members within members;
 /// a broken file can have exponentially many.
-const MAX_LOOKED_AT: usize = 1 << 16;
+const MAX_VISITED: usize = 1 << 16;
 
 impl TypeStore<'_> {
     /// A type of C by its name (`unsigned long`, words in any order), of `<stdint.h>`, or bpftrace's (`uint64`).
@@ -120,7 +120,7 @@ impl TypeStore<'_> {
     /// The alignment of a type in bytes. Neither BTF nor most DWARF says it: it is that of the largest member, or 1 where a
     /// member's place or the size shows that the struct is packed.
     pub fn align_of(&self, ty: TypeRef) -> Result<u64, TypeError> {
-        let mut budget = MAX_LOOKED_AT;
+        let mut budget = MAX_VISITED;
         self.align_within(ty, &mut budget, super::MAX_CHAIN)
     }
 

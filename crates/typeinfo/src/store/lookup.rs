@@ -1,4 +1,4 @@
-//! Functions, tracepoints and enumerators by name, and names that are like another.
+//! Look-up of functions, tracepoints and enumerators by name, and of similar names.
 
 use super::TypeStore;
 use crate::error::TypeError;
@@ -26,7 +26,7 @@ impl TypeStore<'_> {
     pub fn nearest(&self, kind: NameKind, name: &str) -> Vec<String> {
         let mut nearest = Nearest::new(name, HINTS);
         for id in self.ids() {
-            // A broken source has no hints; asking it for the type itself has told so.
+            // A malformed source has no hints; looking up the type itself has reported the error.
             let _ = self.each_name(id, kind, &mut |known, _| {
                 nearest.offer(known);
                 true

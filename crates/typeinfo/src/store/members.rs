@@ -1,4 +1,4 @@
-//! Members by name and by path, through whatever anonymous structs lie between.
+//! Look-up of members by name and by path, also through anonymous structs.
 
 use super::{MAX_CHAIN, TypeStore};
 use crate::error::TypeError;
@@ -6,7 +6,7 @@ use crate::model::{Field, TypeKind, TypeRef};
 use crate::names::Nearest;
 
 /// How many members one search looks at: a broken file can nest exponentially many.
-const MAX_LOOKED_AT: usize = 1 << 16;
+const MAX_VISITED: usize = 1 << 16;
 /// How many near names a message offers.
 const HINTS: usize = 3;
 
@@ -46,7 +46,7 @@ impl TypeStore<'_> {
             TypeKind::Forward { .. } => return Err(TypeError::Incomplete { name: self.display(ty) }),
             _ => return Err(TypeError::WrongKind { name: self.display(ty), expected: "a struct or union" }),
         }
-        let mut budget = MAX_LOOKED_AT;
+        let mut budget = MAX_VISITED;
         self.walk(ty, 0, &mut budget, MAX_CHAIN, look).map(|_| ())
     }
 

@@ -1,4 +1,4 @@
-//! The one place that all questions about types go to.
+//! The store, which answers all queries about types.
 
 mod define;
 mod lookup;

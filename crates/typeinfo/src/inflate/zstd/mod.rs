@@ -1,9 +1,8 @@
 //! Zstandard frames (RFC 8878), without dictionaries and without checking checksums.
 //!
-//! A decoder of our own, since what there is in safe Rust (`ruzstd` 0.8) takes what the stream says for true: one block of
-//! 128 KiB makes it write 8 GB, and its sums that overflow end the program. Here nothing is written beyond the length that
-//! the caller allows, and a block that gives more than the format allows is broken. All output stays in one piece of memory,
-//! so that there is no window to keep.
+//! This is our own decoder because the existing one in safe Rust (`ruzstd` 0.8) trusts the stream: one block of 128 KiB makes it
+//! write 8 GB, and integer overflows end the program. This decoder never writes more than the caller allows, and a block that
+//! decodes to more than the format allows is an error. All output is in one buffer, so no window is needed.
 
 mod bits;
 mod fse;

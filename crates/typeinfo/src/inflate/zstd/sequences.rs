@@ -1,5 +1,5 @@
-//! Compressed blocks: literals, and sequences that say how many of them follow and what is then repeated (RFC 8878, section
-//! 3.1.1.3).
+//! Compressed blocks: literals, and sequences that give the number of literals and the match that is repeated after them
+//! (RFC 8878, section 3.1.1.3).
 
 use super::bits::Backward;
 use super::fse::FseTable;
