@@ -36,15 +36,15 @@ print(sum(p["bytes_xlated"] for p in programs) // 8, sum(p["bytes_jited"] for p 
 
 # Runs a script with a tool until its programs are attached, and measures them; "- -" where the tool refuses it.
 measure() {
-    local tool=$1 script=$2 told=$dir/told
+    local tool=$1 script=$2 log=$dir/log
     # Here and not in the background, where what the last one said would still be read.
-    : >"$told"
+    : >"$log"
     case $tool in
-    dptrace) "$DPTRACE" run "$script" >"$told" 2>&1 & ;;
-    bpftrace) bpftrace "$script" >"$told" 2>&1 & ;;
+    dptrace) "$DPTRACE" run "$script" >"$log" 2>&1 & ;;
+    bpftrace) bpftrace "$script" >"$log" 2>&1 & ;;
     esac
     tracer=$!
-    until grep -q '^Attach' "$told" && [[ $tool == dptrace || -n $(loaded "$tracer" | grep -v '^0') ]]; do
+    until grep -q '^Attach' "$log" && [[ $tool == dptrace || -n $(loaded "$tracer" | grep -v '^0') ]]; do
         if ! kill -0 "$tracer" 2>/dev/null; then
             tracer=
             echo - -

@@ -67,19 +67,19 @@ row "from start to attached, ms of the clock" "$(median "$dir/attached")" ""
 printf '\na hit of nvmf_ctrlr_add_qpair (two strings), medians of %s rounds of %s hits, in turns:\n' "$rounds" "$hits"
 one() {
     start_target --hits "$hits"
-    : >"$dir/told"
+    : >"$dir/log"
     case $1 in
     dptrace)
-        "$dptrace" record -p "$target" -o /dev/null 2>"$dir/told" &
+        "$dptrace" record -p "$target" -o /dev/null 2>"$dir/log" &
         tracer=$!
-        wait_for 'attached to' "$dir/told"
+        wait_for 'attached to' "$dir/log"
         ;;
     bpftrace)
         { echo 'BEGIN { printf("begun\n"); }' && cat "$dir/qpair.bt"; } >"$dir/hits.bt"
         # It says that it begins when all is attached; the rest of what it prints is thrown away.
-        bpftrace -B line -p "$target" "$dir/hits.bt" 2>>"$dir/told" > >(grep -m1 begun >>"$dir/told"; exec cat >/dev/null) &
+        bpftrace -B line -p "$target" "$dir/hits.bt" 2>>"$dir/log" > >(grep -m1 begun >>"$dir/log"; exec cat >/dev/null) &
         tracer=$!
-        wait_for begun "$dir/told"
+        wait_for begun "$dir/log"
         sleep 0.5
         ;;
     esac
@@ -93,7 +93,7 @@ one() {
         tracer=
     fi
     grep -o '[0-9.]* ns a hit' "$dir/out" | cut -d' ' -f1 >>"$dir/$1.hit"
-    tail -n 1 "$dir/told" >"$dir/$1.last"
+    tail -n 1 "$dir/log" >"$dir/$1.last"
 }
 for ((round = 0; round < rounds; round++)); do
     for tool in none dptrace bpftrace; do one "$tool"; done

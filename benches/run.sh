@@ -74,13 +74,13 @@ one() {
     "$dir/target" "$kind" "$hits" <"$dir/go" >"$dir/out" &
     local target=$!
     exec 9>"$dir/go"
-    : >"$dir/told"
+    : >"$dir/log"
     case $tool in
-    dptrace) "$dptrace" run -e "BEGIN { printf(\"begun\\n\"); } $script" >"$dir/told" 2>&1 & tracer=$! ;;
-    bpftrace) bpftrace -B line -e "BEGIN { printf(\"begun\\n\"); } $script" > >(grep -m1 begun >"$dir/told"; exec cat >/dev/null) 2>/dev/null & tracer=$! ;;
+    dptrace) "$dptrace" run -e "BEGIN { printf(\"begun\\n\"); } $script" >"$dir/log" 2>&1 & tracer=$! ;;
+    bpftrace) bpftrace -B line -e "BEGIN { printf(\"begun\\n\"); } $script" > >(grep -m1 begun >"$dir/log"; exec cat >/dev/null) 2>/dev/null & tracer=$! ;;
     esac
     if [[ $tool != none ]]; then
-        until grep -q -e Attached -e begun "$dir/told"; do sleep 0.01; done
+        until grep -q -e Attached -e begun "$dir/log"; do sleep 0.01; done
         sleep 0.3
     fi
     echo >&9

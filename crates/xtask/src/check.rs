@@ -1,5 +1,5 @@
-//! What a contributor without root runs before a change is sent: form, lints, and the tests that need no kernel. `.ci/run`
-//! runs all of it, too, and the rest.
+//! `cargo xtask check`, for contributors without root: rustfmt, lints, and the tests that need no kernel. `.ci/run` runs the
+//! same and all other tests.
 
 use std::process::Command;
 use std::time::Instant;

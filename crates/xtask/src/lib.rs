@@ -1,5 +1,5 @@
-//! What the machine and its guest say to each other: commands go in with the initial memory disk, answers come back over
-//! the second serial port, a line of JSON each, so that the kernel's own words on the first one can't get between.
+//! The protocol between the host and its guest. Commands are passed in the initial memory disk. Answers come back over the
+//! second serial port, one line of JSON each, so that the kernel's messages on the first port do not mix with them.
 #![forbid(unsafe_code)]
 
 use std::fs;

@@ -1,5 +1,5 @@
-//! Development only: what cargo itself does not do. `cargo xtask vm` runs dptrace on other kernels, `cargo xtask dist`
-//! makes what is handed out, `cargo xtask check` is what a contributor without root runs.
+//! Development tasks that cargo itself does not do. `cargo xtask vm` runs dptrace on other kernels, `cargo xtask dist` builds the
+//! release folder, and `cargo xtask check` is for contributors without root.
 #![forbid(unsafe_code)]
 
 mod check;

@@ -1,4 +1,4 @@
-//! The licences of what is linked into the program. Most of them ask that their text goes with every copy.
+//! The licences of the crates that are linked into the program. Most of them require that every copy includes their text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

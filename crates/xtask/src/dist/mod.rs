@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: what people copy onto their machines, in one folder.
+//! `cargo xtask dist`: builds the release folder.
 
 mod licences;
 mod package;
@@ -81,7 +81,7 @@ fn build() -> anyhow::Result<(PathBuf, &'static str)> {
     Ok((crate::target_dir()?.join(target).join("release/dptrace"), target))
 }
 
-/// The functions of the demo target that its page tells people to put uprobes on.
+/// The functions of the demo target that its page recommends for uprobes.
 const KEPT: [&str; 2] = ["--keep-symbol=demo_request_start", "--keep-symbol=demo_request_complete"];
 
 /// The program without its symbols, which go into a file of their own that debuggers find by the build id.

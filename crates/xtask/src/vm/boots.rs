@@ -1,4 +1,4 @@
-//! The boots of the guests: what each runs, its files, and the answers put together.
+//! The boots of the guests: the commands of each, its files, and the merged answers.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;

@@ -1,4 +1,4 @@
-//! The programs that go into the guest: statically linked, since there is no library.
+//! The programs for the guest, which are statically linked because the guest has no libraries.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -63,8 +63,8 @@ fn test_programs(hardware: &Hardware, built_in: &Path) -> anyhow::Result<Vec<Tes
     for (package, name, _) in TESTS {
         arguments.extend(["-p", package, "--test", name]);
     }
-    let told = cargo(hardware, &arguments, built_in)?;
-    let messages: Vec<serde_json::Value> = told.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let output = cargo(hardware, &arguments, built_in)?;
+    let messages: Vec<serde_json::Value> = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let program = |&(_, name, about): &(&str, &str, &'static str)| -> anyhow::Result<TestProgram> {
         let of_it =
             |message: &&serde_json::Value| message["target"]["name"] == name && message["executable"].is_string();
@@ -85,8 +85,8 @@ fn listed(hardware: &Hardware, program: &Path, which: &[&str]) -> anyhow::Result
     }
     let listed = command.args(["--list", "--format", "terse"]).args(which).output();
     let listed = listed.with_context(|| format!("listing the tests of {}: {command:?}", program.display()))?;
-    let told = String::from_utf8_lossy(&listed.stderr);
-    ensure!(listed.status.success(), "the tests of {} could not be listed: {told}", program.display());
+    let errors = String::from_utf8_lossy(&listed.stderr);
+    ensure!(listed.status.success(), "the tests of {} could not be listed: {errors}", program.display());
     let text = String::from_utf8_lossy(&listed.stdout);
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }

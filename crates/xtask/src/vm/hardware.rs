@@ -1,4 +1,4 @@
-//! What a guest can be: its processor, and what differs with it.
+//! The processors that a guest can have, and what depends on them.
 
 use clap::ValueEnum;
 

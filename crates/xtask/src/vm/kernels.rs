@@ -1,6 +1,6 @@
 //! Debian's cloud kernels, from the mirror that this machine's own apt uses.
 //!
-//! apt works in a folder of its own here (apt.conf(5), `Dir`): the machine's lists and packages stay as they are.
+//! apt works in a separate folder here (apt.conf(5), `Dir`): the machine's lists and packages do not change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -187,8 +187,8 @@ fn dependency_of(shown: &str) -> Option<&str> {
 
 fn run(command: &mut Command) -> anyhow::Result<String> {
     let done = command.output().with_context(|| format!("running {}", command.get_program().display()))?;
-    let told = String::from_utf8_lossy(&done.stderr);
-    ensure!(done.status.success(), "{:?} failed: {}", command, told.trim());
+    let errors = String::from_utf8_lossy(&done.stderr);
+    ensure!(done.status.success(), "{:?} failed: {}", command, errors.trim());
     Ok(String::from_utf8_lossy(&done.stdout).into_owned())
 }
 

@@ -1,4 +1,4 @@
-//! The virtual machine: booted, waited for, and what it wrote read.
+//! The virtual machine: boots it, waits for it, and reads its output.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_mins(15);
 /// How often a kernel is booted that does not get as far as its first answer.
 const TRIES: u32 = 3;
 /// How often we look whether it has ended.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How many lines of the kernel's words are shown where something went wrong.
 const CONSOLE_LINES: usize = 30;
 
@@ -85,7 +85,7 @@ fn wait(mut machine: Child) -> anyhow::Result<bool> {
             machine.wait().context("ending the guest")?;
             return Ok(false);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(true)
 }

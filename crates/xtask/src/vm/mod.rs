@@ -1,4 +1,4 @@
-//! `cargo xtask vm`: the static program in virtual machines with Debian's kernels, and on this machine's own.
+//! `cargo xtask vm`: runs the static program in virtual machines with Debian's kernels, and on the kernel of this machine.
 
 mod boots;
 mod build;

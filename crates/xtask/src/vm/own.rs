@@ -1,4 +1,4 @@
-//! This machine's own kernel, without a virtual machine.
+//! The kernel of this machine, without a virtual machine.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! `docs/kernels.md`: what works where.
+//! Writes `docs/kernels.md`, which lists what works on which kernel.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,15 +9,16 @@ use super::checks::{Check, FEATURES, Known, Verdict};
 const HEAD: &str = "\
 # Kernels
 
-What works on which kernel. Written by `cargo xtask vm --write-docs`, which runs all of it: please don't edit.
+This page lists what works on which kernel. `cargo xtask vm --write-docs` runs all of these tests and writes the page: please do
+not edit it.
 
 5.10, 6.1 and 6.12 are the cloud kernels of Debian 11, 12 and 13, in virtual machines with emulated processors. They have
-BTF, uprobes, kprobes and fentry; their differences are what Linux had by then. The last one is the kernel of the machine
-that dptrace is made on: it was built without kprobes, and it is locked down, so that it permits no fentry. What it lacks
-is a matter of how it was built, not of its age.
+BTF, uprobes, kprobes and fentry; they differ by the age of the Linux release. The last column is the kernel of the machine on
+which dptrace is developed: it was built without kprobes, and it is locked down, so it does not permit fentry. It lacks these
+features because of its configuration, not because of its age.
 
-Where something is refused, the exit status is 3 and the message is the one in the footnote. A test of several scripts
-stands as refused where one of them is.
+If something is refused, the exit status is 3 and the footnote has the error message. A test with several scripts counts as
+refused if one of them is refused.
 
 ";
 
@@ -75,7 +76,7 @@ pub(super) fn page(checks: &[Check], columns: &[Column]) -> String {
             row(&mut page, &checks[index].name, cells.into_iter());
         }
     }
-    lines(&mut page, "\n## What a refusal says\n");
+    lines(&mut page, "\n## Error messages\n");
     for (index, text) in notes.texts.iter().enumerate() {
         lines(&mut page, &format!("{}. {text}", index + 1));
     }

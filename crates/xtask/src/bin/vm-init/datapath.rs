@@ -1,7 +1,7 @@
 //! `datapath`: an Open vSwitch datapath of the kernel, without Open vSwitch.
 //!
-//! `datapath COMMAND ARG...` loads the modules that are in the guest, and runs a command. `datapath` alone makes a datapath
-//! without flows, sends packets into it, of which each is an upcall, and writes what the kernel itself counted.
+//! `datapath COMMAND ARG...` loads the modules that are in the guest, and runs a command. `datapath` alone creates a datapath
+//! without flows, sends packets into it, each of which is an upcall, and writes down the kernel's counters.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -129,7 +129,7 @@ fn misses(statistics: &[u8]) -> anyhow::Result<(u64, u64)> {
     Ok((number(1)?, number(2)?))
 }
 
-/// The port gets its address. It speaks no IPv6, which would send packets of its own.
+/// Sets the port's address. IPv6 is off, because it would send additional packets.
 fn bring_up() -> anyhow::Result<()> {
     let setting = format!("/proc/sys/net/ipv6/conf/{PORT}/disable_ipv6");
     fs::write(&setting, "1").context(setting)?;
@@ -148,7 +148,7 @@ fn bring_up() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How many upcalls wait. That some were lost is told first, as an error.
+/// The number of upcalls that wait. If some were lost, the first call reports that as an error.
 fn drain(listening: &Socket) -> u64 {
     let mut received = 0;
     loop {

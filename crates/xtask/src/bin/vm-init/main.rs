@@ -1,5 +1,5 @@
-//! The first process of the guest: mounts what programs expect, runs the commands it was given, and switches off.
-//! By other names it is the programs that checks want there: `sleep`, and `datapath`.
+//! The first process of the guest: mounts the file systems that programs expect, runs the given commands, and powers off.
+//! If it is called by another name, it is one of the programs that checks need: `sleep` and `datapath`.
 #![forbid(unsafe_code)]
 
 mod datapath;

@@ -1,4 +1,4 @@
-//! Netlink messages, as far as the guest needs them: made, sent, and their answers read.
+//! The netlink messages that the guest needs: building and sending them, and reading the answers.
 //!
 //! A message is a header (`struct nlmsghdr` of `linux/netlink.h`), that of its family, and attributes (`struct nlattr`:
 //! length with itself, kind), each padded to 4 bytes.

@@ -1,4 +1,4 @@
-//! Upcalls of the kernel's Open vSwitch, against what the datapath itself counted.
+//! Compares upcalls of the kernel's Open vSwitch with the counters of the datapath.
 
 use anyhow::{Context as _, ensure};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub(super) fn all() -> Vec<Check> {
     };
     vec![
         check(
-            "`kernel-delay`: upcalls of a datapath, and those that failed by their error",
+            "`kernel-delay`: upcalls of a datapath, and the failed ones by error",
             &["dptrace", "kernel-delay", "--json", "--sample-time", "300", "--", "datapath"],
             &[Needs::Guest, Needs::Release(5, 12)],
             reported,
@@ -46,11 +46,15 @@ fn reported(answer: &GuestAnswer) -> anyhow::Result<()> {
     let upcalls = &report["upcalls"];
     let errors = upcalls["errors"].as_array().context("no errors")?;
     let failed = |number: u64| errors.iter().find(|error| error["error"] == number).map(|error| &error["count"]);
-    let told = (&upcalls["total"], &upcalls["successful"], &upcalls["failed"]);
-    ensure!(told.0 == truth.missed && told.1 == truth.received && told.2 == truth.lost, "{told:?}, but {truth:?}");
-    let told = (failed(NO_ROOM.0), failed(NOBODY_LISTENS.0));
+    let counted = (&upcalls["total"], &upcalls["successful"], &upcalls["failed"]);
+    let [total, successful, failures] = [counted.0, counted.1, counted.2];
+    ensure!(
+        *total == truth.missed && *successful == truth.received && *failures == truth.lost,
+        "{counted:?}, but {truth:?}"
+    );
+    let counted = (failed(NO_ROOM.0), failed(NOBODY_LISTENS.0));
     let wanted = (Value::from(truth.lost - truth.unheard), Value::from(truth.unheard));
-    ensure!(told == (Some(&wanted.0), Some(&wanted.1)), "{told:?}, but {truth:?}");
+    ensure!(counted == (Some(&wanted.0), Some(&wanted.1)), "{counted:?}, but {truth:?}");
     let by_cpu = upcalls["cpus"].as_array().context("no CPUs")?.iter().filter_map(|cpu| cpu["count"].as_u64());
     ensure!(by_cpu.sum::<u64>() == truth.missed, "by CPU {upcalls}, but {truth:?}");
     Ok(())

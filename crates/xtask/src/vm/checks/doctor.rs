@@ -1,4 +1,4 @@
-//! `dptrace doctor`: what it says, and what is known from elsewhere.
+//! Compares the report of `dptrace doctor` with what is known from other sources.
 
 use std::collections::BTreeMap;
 
@@ -28,16 +28,20 @@ pub(in crate::vm) const FEATURES: [Feature; 22] = [
     feature("bpf() programs", Some((5, 10)), "nothing works"),
     feature("ring buffer", Some((5, 10)), "nothing works"),
     feature("JIT compiler", Some((5, 10)), "slower"),
-    feature("map keys over 512 bytes", Some((5, 11)), "falls back: strings have 240 bytes where nothing else is said"),
+    feature("map keys over 512 bytes", Some((5, 11)), "falls back: strings have 240 bytes by default"),
     feature("atomic exchange", Some((5, 12)), "refused: `kernel-delay`"),
-    feature("attach cookies", Some((5, 15)), "falls back: a program for each probe in place of one for many"),
+    feature("attach cookies", Some((5, 15)), "falls back: one program for each probe instead of one for many"),
     feature("bpf_loop", Some((5, 17)), "refused: loops in scripts"),
-    feature("reading kernel memory", Some((5, 10)), "refused: what reads it"),
-    feature("uprobes", Some((5, 10)), "nothing works but `kernel-delay` and probes of the kernel"),
+    feature("reading kernel memory", Some((5, 10)), "refused: everything that reads it"),
+    feature("uprobes", Some((5, 10)), "only `kernel-delay` and probes of the kernel work"),
     feature("USDT semaphores", Some((5, 10)), "probes that have one are not hit"),
     feature("uprobe_multi", Some((6, 6)), "falls back: a perf event for each place"),
     feature("uprobe_multi PID filter", Some((6, 10)), "falls back: as without uprobe_multi"),
-    feature("sleepable uprobes", Some((6, 0)), "falls back: a string that is not in memory yet is told as unreadable"),
+    feature(
+        "sleepable uprobes",
+        Some((6, 0)),
+        "falls back: a string that is not in memory yet is reported as unreadable",
+    ),
     feature("tracepoints", Some((5, 10)), "refused: `tracepoint`"),
     feature("raw tracepoints", Some((5, 10)), "scripts don't run: their `begin` is such a program"),
     feature("typed tracepoints (tp_btf)", Some((5, 10)), "refused: `rawtracepoint` with types, `kernel-delay`"),
@@ -47,7 +51,7 @@ pub(in crate::vm) const FEATURES: [Feature; 22] = [
         "refused: `kprobe`, `kretprobe`; `kernel-delay`'s `k:` and `kr:` fall back to fentry",
     ),
     // CONFIG_FPROBE is not set in Debian's 6.1.
-    feature("kprobe_multi", Some((6, 12)), "nothing is lost: dptrace takes a perf event for each function anyway"),
+    feature("kprobe_multi", Some((6, 12)), "nothing is lost: dptrace always uses a perf event for each function"),
     feature("fentry", Some((5, 10)), "refused: `fentry`"),
     feature("fexit", Some((5, 10)), "refused: `fexit`"),
     feature("perf links", Some((5, 15)), "falls back: the perf event holds the program itself"),
@@ -67,8 +71,8 @@ const ON_AARCH64: [(&str, Option<(u32, u32)>); 4] = [
 pub(super) fn all() -> Vec<Check> {
     let command = GuestCommand::new(&["dptrace", "doctor", "--json"]);
     vec![
-        Check::command("`doctor` knows what this kernel has", command.clone(), examined),
-        Check::command("`doctor` tells nobody that it is nobody", command.as_nobody(), not_for_nobody),
+        Check::command("`doctor` reports what this kernel has", command.clone(), examined),
+        Check::command("`doctor` reports to the user nobody what that user lacks", command.as_nobody(), not_for_nobody),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! What is run on each kernel, and what must come of it.
+//! The checks that run on each kernel, and their expected results.
 
 mod datapath;
 mod doctor;
@@ -128,8 +128,8 @@ impl Check {
 
 /// What dptrace, or a test of its, says of what the kernel lacks.
 fn refusal(answer: &GuestAnswer) -> Option<String> {
-    let told = answer.stdout.lines().find_map(|line| line.split_once("REFUSED: "));
-    if let Some((_, said)) = told {
+    let refused = answer.stdout.lines().find_map(|line| line.split_once("REFUSED: "));
+    if let Some((_, said)) = refused {
         return Some(said.trim_start_matches("error: ").to_owned());
     }
     let is_refused = answer.status == Some(NOT_SUPPORTED);
@@ -204,13 +204,13 @@ mod self_test {
     }
 
     #[test]
-    fn a_release_that_is_too_old_must_be_told_the_right_one() {
+    fn a_release_that_is_too_old_must_be_given_the_right_one() {
         let newer = check(&[Needs::Release(5, 12)]);
         assert!(newer.judge(&known("yes"), &ended(3, "error: Linux 5.12 has")).is_ok());
         assert!(newer.judge(&known("yes"), &ended(3, "error: Linux 5.13 has")).is_err());
         assert!(check(&[Needs::Release(5, 10)]).judge(&known("yes"), &ended(3, "error: Linux 5.10 has")).is_err());
-        // A test tells it otherwise.
-        let told = GuestAnswer { stdout: "test x ... REFUSED: error: Linux 5.12 has\n".into(), ..ended(0, "") };
-        assert!(newer.judge(&known("yes"), &told).is_ok());
+        // A test reports it in another way.
+        let refused = GuestAnswer { stdout: "test x ... REFUSED: error: Linux 5.12 has\n".into(), ..ended(0, "") };
+        assert!(newer.judge(&known("yes"), &refused).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! `dptrace record` against the demo target's truth.
+//! Compares `dptrace record` with the demo target's truth.
 
 use std::collections::BTreeMap;
 

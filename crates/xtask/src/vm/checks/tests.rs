@@ -1,4 +1,4 @@
-//! The kernel tests of our crates, each test a command.
+//! The kernel tests of our crates, one command for each test.
 
 use anyhow::ensure;
 use xtask::{GuestAnswer, GuestCommand};
