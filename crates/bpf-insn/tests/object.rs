@@ -87,19 +87,19 @@ fn missing_names_are_told() {
         refused(|asm| {
             asm.mov(R6, R1).load_map(R1, "evnets");
         }),
-        "`f` refers to the map `evnets` at instruction 1: there is none"
+        "`f` refers to the map `evnets` at instruction 1, which does not exist"
     );
     assert_eq!(
         refused(|asm| {
             asm.load_data(R1, "limit", 0);
         }),
-        "`f` refers to the data `limit` at instruction 0: there is none"
+        "`f` refers to the data `limit` at instruction 0, which does not exist"
     );
     assert_eq!(
         refused(|asm| {
             asm.call_subprogram("f");
         }),
-        "`f` refers to the subprogram `f` at instruction 0: there is none"
+        "`f` refers to the subprogram `f` at instruction 0, which does not exist"
     );
 }
 
@@ -116,13 +116,13 @@ fn bad_names_and_sections_are_told() {
         refused(|object| {
             object.map(MapDef::ring_buffer("my-map", 4096));
         }),
-        "`my-map` can't be a name: a letter or `_` first, then letters, digits and `_`"
+        "`my-map` is not a valid name: expected a letter or `_`, then letters, digits and `_`"
     );
     assert_eq!(
         refused(|object| {
             object.program("license", "g", Code::default());
         }),
-        "`license` can't be the section of program `g`"
+        "`license` is not a valid section for program `g`"
     );
     assert_eq!(
         refused(|object| {
@@ -131,5 +131,5 @@ fn bad_names_and_sections_are_told() {
         "function `g` has no instructions"
     );
     let error = ObjectBuilder::new("").build().unwrap_err();
-    assert_eq!(error.to_string(), "`` can't be a licence");
+    assert_eq!(error.to_string(), "`` is not a valid licence");
 }

@@ -1,4 +1,4 @@
-//! What can fail at run time, each at its place of the script. Programs count it there; the runtime looks and tells.
+//! Run-time failures, by place in the script. Programs count them; the runtime reads the counters and reports them.
 //!
 //! The map [`FAILURES`] has one value: [`FAILURE_BYTES`] for each of [`Script::failures`](super::Script::failures), a `u64`,
 //! how often it happened, and an `i64`, the last error. Only what fails touches it.

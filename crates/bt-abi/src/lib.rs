@@ -82,7 +82,7 @@ pub enum Attach {
         /// Its number.
         signal: i32,
     },
-    /// Run by hand, so many times as benchmarks need (`test:`, `bench:`).
+    /// Run directly, as often as a benchmark needs (`test:`, `bench:`).
     Manual {
         /// Its name.
         name: String,
@@ -119,7 +119,7 @@ pub enum Attach {
     LoadedTarget,
     /// Objects of the kernel's, all that there are, once.
     Iterator,
-    /// Every so many nanoseconds on one CPU.
+    /// At this interval in nanoseconds, on one CPU.
     Interval {
         /// Nanoseconds.
         nanos: u64,
@@ -167,7 +167,7 @@ pub struct ThreadsOf {
 /// How often a profile probe runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SampleRate {
-    /// Every so many nanoseconds.
+    /// At this interval in nanoseconds.
     Nanos(u64),
     /// So many times a second.
     Hertz(u64),

@@ -142,7 +142,7 @@ pub struct Field {
     pub offset: u32,
     /// What it is.
     pub ty: ValueType,
-    /// Of a bit-field: shift the integer at `offset` right by so many bits, and keep so many.
+    /// A bit-field: the number of bits by which the integer at `offset` is shifted right, and the number of bits to keep.
     pub bits: Option<(u8, u8)>,
 }
 

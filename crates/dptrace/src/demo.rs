@@ -1,4 +1,4 @@
-//! `dptrace demo`: what dptrace does, on a target that it starts, or on a sample that it carries.
+//! `dptrace demo`: shows what dptrace does, on a target that it starts or on a built-in sample.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::input::Loaded;
 use crate::output::Output;
 use crate::record::plan::Plan;
 use crate::record::recorder::Recorder;
-use crate::record::{RING_BYTES, tell_totals};
+use crate::record::{RING_BYTES, report_totals};
 use crate::target::{Depth, Files, printable};
 use crate::trace::objects::annotate;
 use crate::{latency, trace};
@@ -112,8 +112,8 @@ fn sample() -> anyhow::Result<Shown> {
     })
 }
 
-/// How often the target is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+/// The poll interval for the target.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Requests of the target that is started: enough for a table, done in about a second.
 const REQUESTS: &str = "1000";
 /// After which it ends in any case.
@@ -149,22 +149,22 @@ fn live() -> anyhow::Result<Shown> {
     })
 }
 
-/// Attaches to a target that waits, lets it go, and gives what it told until its end.
+/// Attaches to a waiting target, lets it run, and returns its recording.
 fn record_all(child: &mut Child) -> anyhow::Result<String> {
     let specs: Vec<ObjectSpec> = built_in()?.into_iter().filter(|spec| spec.name == "qpair").collect();
     let mut plan = Plan::new(&WantedProbe::of(&specs)?, Features::of_probes()?, RING_BYTES);
     let (files, place) = Files::of_process(child.id())?;
     files.for_each(Depth::Notes, |file| plan.look_into(file))?;
-    plan.tell_missing(&place)?;
+    plan.report_missing(&place)?;
     let mut recorder = Recorder::start(&plan, child.id())?;
     drop(child.stdin.take());
     let mut text = String::new();
     let mut keep = |lines: Vec<String>| lines.iter().for_each(|line| text.extend([line, "\n"]));
     while child.try_wait().context("waiting for the target")?.is_none() {
-        keep(recorder.next(LOOK));
+        keep(recorder.next(POLL_INTERVAL));
     }
     let (rest, totals) = recorder.finish();
     keep(rest);
-    tell_totals("recorded", &totals);
+    report_totals("recorded", &totals);
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! How a command can fail, as exit status and words.
+//! Exit statuses, and the messages on standard error.
 
 use std::io::{ErrorKind, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,12 +12,12 @@ use kernel_delay::DelayError;
 pub(crate) const DONE: u8 = 0;
 /// It could not be done.
 pub(crate) const FAILED: u8 = 1;
-/// What was asked for makes no sense (clap's own status as well).
+/// Wrong usage (clap's own status as well).
 pub(crate) const USAGE: u8 = 2;
 /// Not permitted, or not supported here.
 pub(crate) const NOT_PERMITTED: u8 = 3;
 
-/// A mistake in what was asked for.
+/// An error in the command line or in an input of the user.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -29,12 +29,12 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// A mistake in what was asked for, as an error.
+/// The same as an [`anyhow::Error`].
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(Usage(message.into()))
 }
 
-/// Something that this machine or this user's rights stand in the way of.
+/// Something that this machine does not support, or this user may not do.
 #[derive(Debug)]
 struct Unsupported(String);
 
@@ -46,12 +46,12 @@ impl std::fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// Something that this machine or this user's rights stand in the way of, as an error.
+/// The same as an [`anyhow::Error`].
 pub(crate) fn unsupported(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(Unsupported(message.into()))
 }
 
-/// Whether nobody is there to read the output any more: then there is nothing left to do, and nothing wrong.
+/// Whether the reader of the output has gone: then the command ends, and that is not an error.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io_kinds(error).any(|kind| kind == ErrorKind::BrokenPipe)
 }
@@ -84,23 +84,23 @@ fn io_kinds(error: &anyhow::Error) -> impl Iterator<Item = ErrorKind> {
     error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).map(std::io::Error::kind)
 }
 
-/// Whether messages have bpftrace's form: where the program goes by its name, those who read its messages expect that.
+/// Whether messages have bpftrace's format: callers of a program of that name expect it.
 static AS_BPFTRACE: AtomicBool = AtomicBool::new(false);
 
-/// From now on messages have bpftrace's form.
-pub(crate) fn speak_as_bpftrace() {
+/// Switches messages to bpftrace's format.
+pub(crate) fn set_bpftrace_compat() {
     AS_BPFTRACE.store(true, Ordering::Relaxed);
 }
 
-/// Whether messages have bpftrace's form.
-pub(crate) fn speaks_as_bpftrace() -> bool {
+/// Whether messages have bpftrace's format.
+pub(crate) fn is_bpftrace_compat() -> bool {
     AS_BPFTRACE.load(Ordering::Relaxed)
 }
 
-/// How those of bpftrace's messages begin that begin with a small letter.
+/// The beginnings of bpftrace's messages that begin with a small letter.
 const SMALL: [&str; 5] = ["call to ", "failed to open ", "specified module ", "the index ", "unroll "];
 
-/// A message as bpftrace begins it: with a capital letter, but for a name of the language.
+/// A message with a capital letter, as in bpftrace, unless it begins with a name of the language.
 pub(crate) fn capitalized(text: &str) -> String {
     if SMALL.iter().any(|small| text.starts_with(small)) {
         return text.to_owned();
@@ -127,38 +127,38 @@ pub(crate) fn engine_error(error: bt_engine::Error) -> anyhow::Error {
     }
 }
 
-/// Tells an error on standard error.
-pub(crate) fn tell_error(error: &anyhow::Error) {
-    tell("error", AnsiColor::Red, &format!("{error:#}"));
+/// Prints an error on standard error.
+pub(crate) fn print_error(error: &anyhow::Error) {
+    print_message("error", AnsiColor::Red, &format!("{error:#}"));
 }
 
-/// Tells something on standard error that does not keep the command from its work.
+/// Prints a note on standard error, about something that does not stop the command.
 pub(crate) fn note(text: &str) {
-    tell("note", AnsiColor::Yellow, text);
+    print_message("note", AnsiColor::Yellow, text);
 }
 
-/// Tells what is left out of names and stacks.
+/// Reports what is left out of names and stacks.
 pub(crate) fn warn_symbols() -> symbolize::Warn {
     std::sync::Arc::new(|warning: &symbolize::Warning| note(&warning.to_string()))
 }
 
-/// Whatever a message is about, names of files and of what is in them stand in it: nothing in it may be obeyed. Lines end only where
-/// we end them, since paths and names come into a text by [`printable::text`].
-fn tell(word: &str, colour: AnsiColor, text: &str) {
+/// Messages contain names of files and text from files, so control characters in them must not reach the terminal. Line ends are
+/// only our own, because paths and names are inserted by [`printable::text`].
+fn print_message(word: &str, colour: AnsiColor, text: &str) {
     let text = &printable::lines(text.as_bytes());
-    crate::interrupt::writing(|| tell_plain(word, colour, text));
+    crate::interrupt::writing(|| print_plain(word, colour, text));
 }
 
-fn tell_plain(word: &str, colour: AnsiColor, text: &str) {
+fn print_plain(word: &str, colour: AnsiColor, text: &str) {
     use std::io::Write as _;
-    if speaks_as_bpftrace() {
+    if is_bpftrace_compat() {
         let word = if word == "error" { "ERROR" } else { "WARNING" };
-        // Where standard error is gone, there is nobody to tell.
+        // If standard error is closed, nobody reads the message.
         let _ = writeln!(std::io::stderr(), "{word}: {}", capitalized(text));
         return;
     }
     let style =
         if std::io::stderr().is_terminal() { Style::new().bold().fg_color(Some(colour.into())) } else { Style::new() };
-    // Where standard error is gone, there is nobody to tell. `anstream` strips the colour for NO_COLOR.
+    // If standard error is closed, nobody reads the message. `anstream` strips the colour for NO_COLOR.
     let _ = writeln!(anstream::stderr(), "{style}{word}:{style:#} {text}");
 }

@@ -68,13 +68,13 @@ impl Interrupt {
     }
 
     /// Whether one came. Who has this answer is to end.
-    pub(crate) fn is_wished(self) -> bool {
-        let is_wished = self.requested.load(Ordering::Acquire);
-        if is_wished {
+    pub(crate) fn is_requested(self) -> bool {
+        let is_requested = self.requested.load(Ordering::Acquire);
+        if is_requested {
             SEEN.store(true, Ordering::Release);
             step();
         }
-        is_wished
+        is_requested
     }
 }
 
@@ -144,7 +144,7 @@ fn watch(mut signals: Signals) {
         }
         let Since { worked, idle, step } = ending.since(sys::clock::process_ran(), STEPS.load(Ordering::Relaxed));
         if worked >= BUSY || idle >= STALL || WRITING.load(Ordering::Relaxed) && step >= GRACE {
-            tell_cut();
+            note_cut();
             sys::process::end_by_signal(first);
         }
     }
@@ -190,7 +190,7 @@ fn main_thread_ran() -> Duration {
 }
 
 /// Says that the output is not whole, without a wait: the main thread may hold the lock of standard error.
-fn tell_cut() {
+fn note_cut() {
     let words = b"note: interrupted: not all that was to be shown could be written\n";
     sys::process::write_if_ready(std::io::stderr().as_fd(), words);
 }

@@ -35,7 +35,7 @@ use cli::{Cli, Command};
 fn main() -> ExitCode {
     // Before anything is opened, and before there is a second thread.
     if let Err(error) = host::capabilities::hold_back_file_access() {
-        failure::tell_error(&anyhow::Error::new(error).context("dropping file capabilities (capset(2))"));
+        failure::print_error(&anyhow::Error::new(error).context("dropping file capabilities (capset(2))"));
         return ExitCode::from(failure::FAILED);
     }
     let cli = match Cli::try_parse_from(words()) {
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         Ok(status) => status,
         Err(error) if failure::is_broken_pipe(&error) => failure::DONE,
         Err(error) => {
-            failure::tell_error(&error);
+            failure::print_error(&error);
             failure::status(&error)
         }
     })
@@ -71,7 +71,7 @@ fn words() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     let name = words.first().map(Path::new).and_then(Path::file_name);
     if name.is_some_and(|name| name == "bpftrace") {
-        failure::speak_as_bpftrace();
+        failure::set_bpftrace_compat();
         if words.get(1).is_none_or(|word| word != "run") {
             words.insert(1, "run".into());
         }

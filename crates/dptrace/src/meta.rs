@@ -1,4 +1,4 @@
-//! What the program tells about itself: built-in specs, completions, man pages.
+//! Commands about the program itself: built-in specs, completions, man pages.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::names;
 use crate::output::Output;
 use crate::target::printable;
 
-/// Prints the built-in object specs, or one of them; or just tells what they are.
+/// Prints the built-in object specs, or one of them; or lists their names and purposes.
 pub(crate) fn objects(name: Option<&str>, list: bool) -> anyhow::Result<()> {
     let known = objects::BUILT_IN;
     let stem = |file: &'static str| file.trim_end_matches(".toml");

@@ -105,15 +105,17 @@ mod tests {
         fs::write(&file, spec("qpair") + &spec("mine")).unwrap();
         let file = file.to_str().unwrap();
         assert_eq!(resolve(&[file, "thread", "qpair"]).unwrap(), ["thread", "qpair", "mine"]);
-        assert!(resolve(&[file, file]).unwrap_err().to_string().contains("a second object is called \"qpair\""));
+        assert!(resolve(&[file, file]).unwrap_err().to_string().contains("two objects have the name \"qpair\""));
     }
 
     #[test]
-    fn a_slip_is_told_with_what_is_near() {
-        let told = |word| resolve(&[word]).unwrap_err().to_string();
-        assert!(told("qpiar").starts_with("no object spec is called \"qpiar\"; near: qpair"), "{}", told("qpiar"));
-        assert!(told("zz").contains("there is qpair, ctrlr,") && told("").contains("thread, all, or a file (.toml)"));
-        assert!(told("no/such/file").starts_with("reading no/such/file"));
-        assert!(told("own.toml").starts_with("reading own.toml"));
+    fn a_typing_error_is_reported_with_the_nearest_name() {
+        let error = |word| resolve(&[word]).unwrap_err().to_string();
+        assert!(error("qpiar").starts_with("there is no object spec \"qpiar\"; near: qpair"), "{}", error("qpiar"));
+        assert!(
+            error("zz").contains("give one of qpair, ctrlr,") && error("").contains("thread, all, or a file (.toml)")
+        );
+        assert!(error("no/such/file").starts_with("reading no/such/file"));
+        assert!(error("own.toml").starts_with("reading own.toml"));
     }
 }

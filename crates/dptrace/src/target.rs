@@ -52,7 +52,7 @@ impl Files {
     }
 
     /// Reads the files one after the other, so that no two are in memory at once. What can't be read of the first is an
-    /// error; a library that can't be read is told.
+    /// error; a library that can't be read is reported.
     pub(crate) fn for_each(
         &self,
         depth: Depth,

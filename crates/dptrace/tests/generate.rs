@@ -67,8 +67,8 @@ fn mistakes_are_usage_errors() {
         .expect("written");
     let clash = format!("ctrlr,{}", clash.display());
     for (words, told) in [
-        ("qpiar", "no object spec is called \"qpiar\"; near: qpair"),
-        (clash.as_str(), "another spec has \"ctrlr\" among its arguments here"),
+        ("qpiar", "there is no object spec \"qpiar\"; near: qpair"),
+        (clash.as_str(), "another spec has the argument \"ctrlr\" in this place"),
     ] {
         let done = dptrace().args(["generate", "--objects", words]).assert().code(2);
         let error = String::from_utf8_lossy(&done.get_output().stderr).into_owned();

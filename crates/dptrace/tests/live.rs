@@ -64,7 +64,7 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
     assert_eq!(status, 0, "{told}");
     let unnamed = out.lines().filter(|line| line.contains("qpair: 0x")).count();
     assert!(out.contains("qpair(ptr=0x7f"), "no object in {} lines; {told}", out.lines().count());
-    let said = format!("{unnamed} of the records shown point to objects that were there before");
+    let said = format!("{unnamed} of the records shown point to objects from before");
     assert!(unnamed == 0 || told.contains(&said), "{unnamed}: {told}");
     assert!(told.contains("the time is over"), "{told}");
 
@@ -78,7 +78,7 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
 fn a_process_without_a_trace_file_is_told() {
     let (_, told, status) = dptrace(&["trace", "-p", &std::process::id().to_string()]);
     assert_eq!(status, 1);
-    assert!(told.contains("has no trace file: SPDK makes one"), "{told}");
+    assert!(told.contains("has no trace file: SPDK creates one"), "{told}");
     let (_, told, status) = dptrace(&["trace", "--for", "1s", "-i", "/dev/null"]);
     assert_eq!(status, 2);
     assert!(told.contains("--for needs a live trace"), "{told}");

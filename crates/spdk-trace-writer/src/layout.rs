@@ -186,7 +186,7 @@ impl Layout {
     /// Offset of an owner.
     ///
     /// # Panics
-    /// If the era has no owners, or the file not so many.
+    /// If the era has no owners, or the file has fewer.
     pub fn owner(&self, id: u16) -> usize {
         assert!(usize::from(id) < self.num_owners, "owner {id} is outside of the file's {} owners", self.num_owners);
         self.owners.unwrap_or_default() + self.owner_size() * usize::from(id)

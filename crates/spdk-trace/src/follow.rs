@@ -13,7 +13,7 @@ use crate::held::Held;
 use crate::order::Facts;
 use crate::owners::Owners;
 use crate::problems::Problems;
-use crate::raw::{Bounds, Context, RecordReader, disjoint, tell_header};
+use crate::raw::{Bounds, Context, RecordReader, check_header, disjoint};
 use crate::record::Record;
 use crate::source::ReadAt;
 use crate::tail::{Copied, Tail};
@@ -64,7 +64,7 @@ impl Follower {
     pub fn new<S: ReadAt + ?Sized>(source: &S) -> Result<Self, Error> {
         let header = read_header(source)?;
         let mut problems = Problems::default();
-        tell_header(&header, source.len(), &mut problems);
+        check_header(&header, source.len(), &mut problems);
         problems.append(header.problems);
         let bounds = Bounds::new(source.len(), header.stated_size, &header.owners);
         let rings = disjoint(header.rings, bounds, &mut problems);

@@ -57,7 +57,7 @@ impl RawTrace {
     pub fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Self, Error> {
         let header = read_header(source)?;
         let mut problems = Problems::default();
-        tell_header(&header, source.len(), &mut problems);
+        check_header(&header, source.len(), &mut problems);
         problems.append(header.problems);
         let tick_rate = header.tick_rate.unwrap_or(TickRate::ticks_as_micros());
         let facts = order::Facts { tpoints: &header.tpoints, cleared: header.cleared, tick_rate };
@@ -260,7 +260,7 @@ fn pack<'a>(
 }
 
 /// What is wrong with a header as a whole.
-pub(crate) fn tell_header(header: &Header, actual: u64, problems: &mut Problems) {
+pub(crate) fn check_header(header: &Header, actual: u64, problems: &mut Problems) {
     let stated = header.stated_size;
     if stated != actual {
         problems.add(Problem::WrongSize { stated, actual }, None, FileOffset(0));

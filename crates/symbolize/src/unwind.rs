@@ -320,7 +320,7 @@ fn registers([_, sp, fp, lr]: [u64; 4]) -> Registers {
 mod tests {
     use super::*;
 
-    /// Two frames of code that no table tells of, each where the next one is and the signed address of the call.
+    /// Two frames of code without unwind tables, each with the address of the next one and the signed address of the call.
     #[test]
     fn signed_return_addresses_are_addresses() {
         const STACK: u64 = 0x7fff_f000;

@@ -1,7 +1,7 @@
 //! Events whose turn it is, made when they are asked for: a map is read after what was printed before it.
 
 use bt_abi::{Action, ActionKind};
-use bt_runtime::table::{Table, Wish, element};
+use bt_runtime::table::{PrintArgs, Table, element};
 use bt_runtime::{Decoder, Lookups as _, Value, printf};
 
 use super::Session;
@@ -129,9 +129,9 @@ impl Session {
 
     fn printed_map(&self, map: usize, values: &[Value]) -> Option<Table> {
         let map = self.script.maps.get(map)?;
-        let wish = Wish { top: number(values.first()) as u64, div: number(values.get(1)) as u64 };
+        let print = PrintArgs { top: number(values.first()) as u64, div: number(values.get(1)) as u64 };
         let elements = maps::elements(&self.bpf, map, &*self.observer);
-        Some(Table::printed(map, &elements, wish, &self.decoder()))
+        Some(Table::printed(map, &elements, print, &self.decoder()))
     }
 
     fn printed_element(&self, map: usize, event: &DecodedEvent, action: &Action) -> Option<Event> {

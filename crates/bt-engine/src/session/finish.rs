@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bpf_program::event::{LOST, RING};
 use bt_abi::{ActionKind, Attach};
-use bt_runtime::table::{Table, Wish};
+use bt_runtime::table::{PrintArgs, Table};
 
 use super::{Events, Session};
 use crate::event::{Event, RawEvent};
@@ -99,7 +99,7 @@ impl Session {
     pub fn maps(&self) -> impl Iterator<Item = Table> {
         self.script.maps.iter().map(|map| {
             let elements = maps::elements(&self.bpf, map, &*self.observer);
-            Table::of(map, &elements, Wish::default(), &self.decoder())
+            Table::of(map, &elements, PrintArgs::default(), &self.decoder())
         })
     }
 

@@ -49,8 +49,8 @@ pub struct Table {
 
 /// `print`'s arguments: of how many at most, and by what values are divided. 0 is none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Wish {
-    /// Only so many, the greatest.
+pub struct PrintArgs {
+    /// The number of elements to print, the greatest ones.
     pub top: u64,
     /// Divide by this.
     pub div: u64,
@@ -77,7 +77,7 @@ impl std::fmt::Display for Cell {
 
 impl Table {
     /// Makes a table of a map's elements.
-    pub fn of(map: &ScriptMap, elements: &Elements, wish: Wish, decoder: &Decoder<'_>) -> Self {
+    pub fn of(map: &ScriptMap, elements: &Elements, print: PrintArgs, decoder: &Decoder<'_>) -> Self {
         let key = |bytes: &[u8]| match map.key {
             ValueType::None => Value::Nothing,
             _ => decoder.value(&map.key, bytes),
@@ -91,17 +91,18 @@ impl Table {
             })
             .collect();
         rows.sort_by(|a, b| a.rank.cmp(&b.rank).then_with(|| a.key.cmp(&b.key)));
-        let skipped = if wish.top == 0 { 0 } else { rows.len().saturating_sub(wish.top as usize) };
+        let skipped = if print.top == 0 { 0 } else { rows.len().saturating_sub(print.top as usize) };
         let newest = newest_epoch(&map.value, elements);
         let shown = rows.into_iter().skip(skipped);
-        let rows = shown.map(|row| (row.key, cell(&map.value, row.values, wish.div.max(1), newest, decoder))).collect();
+        let rows =
+            shown.map(|row| (row.key, cell(&map.value, row.values, print.div.max(1), newest, decoder))).collect();
         let is_scalar = map.key == ValueType::None;
         Self { name: map.name.clone(), kind: kind(&map.value), is_scalar, rows }
     }
 
     /// As [`Table::of`]; a map without keys that was never written shows as its 0, as `print` does.
-    pub fn printed(map: &ScriptMap, elements: &Elements, wish: Wish, decoder: &Decoder<'_>) -> Self {
-        let mut table = Self::of(map, elements, wish, decoder);
+    pub fn printed(map: &ScriptMap, elements: &Elements, print: PrintArgs, decoder: &Decoder<'_>) -> Self {
+        let mut table = Self::of(map, elements, print, decoder);
         if table.rows.is_empty() && table.is_scalar && matches!(table.kind, Kind::Map | Kind::Stats) {
             table.rows.push((Value::Nothing, cell(&map.value, &[vec![0; map.value.size() as usize]], 1, 0, decoder)));
         }

@@ -26,16 +26,16 @@ fn text(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn show(map: &ScriptMap, elements: &Elements, wish: Wish, form: Form) -> String {
-    Printer::new(form).map(&Table::printed(map, elements, wish, &Decoder::new(&Nowhere, "..")))
+fn show(map: &ScriptMap, elements: &Elements, print: PrintArgs, form: Form) -> String {
+    Printer::new(form).map(&Table::printed(map, elements, print, &Decoder::new(&Nowhere, "..")))
 }
 
 fn plain(map: &ScriptMap, elements: &Elements) -> String {
-    show(map, elements, Wish::default(), Form::Text)
+    show(map, elements, PrintArgs::default(), Form::Text)
 }
 
 fn json(map: &ScriptMap, elements: &Elements) -> String {
-    show(map, elements, Wish::default(), Form::Json)
+    show(map, elements, PrintArgs::default(), Form::Json)
 }
 
 /// The key of a map without keys.
@@ -70,8 +70,8 @@ fn values_come_first_and_then_keys() {
         (text("a"), vec![words(&[2]), words(&[0])]),
     ];
     assert_eq!(plain(&counts, &elements), "@[a]: 2\n@[c]: 2\n@[b]: 5\n");
-    assert_eq!(show(&counts, &elements, Wish { top: 1, div: 2 }, Form::Text), "@[b]: 2\n");
-    assert_eq!(show(&counts, &elements, Wish { top: 9, div: 0 }, Form::Text), plain(&counts, &elements));
+    assert_eq!(show(&counts, &elements, PrintArgs { top: 1, div: 2 }, Form::Text), "@[b]: 2\n");
+    assert_eq!(show(&counts, &elements, PrintArgs { top: 9, div: 0 }, Form::Text), plain(&counts, &elements));
     assert_eq!(plain(&counts, &[]), "");
     let signed = map(I64, MapValue::Scalar(I64));
     let elements = [(words(&[1]), vec![words(&[3])]), (words(&[u64::MAX]), vec![words(&[u64::MAX - 1])])];

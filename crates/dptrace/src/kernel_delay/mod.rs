@@ -275,7 +275,7 @@ impl Run<'_> {
     }
 
     fn is_over(&self) -> anyhow::Result<bool> {
-        Ok(self.interrupt.is_wished() || self.process.has_ended()?)
+        Ok(self.interrupt.is_requested() || self.process.has_ended()?)
     }
 
     /// Waits for a moment; false if there is a reason not to.

@@ -57,7 +57,7 @@ pub(super) fn list(
     Ok(())
 }
 
-/// The probes of a file; what is broken is told.
+/// The probes of a file; invalid notes are reported.
 fn read(file: &ElfFile) -> anyhow::Result<Vec<Probe>> {
     let image = file.image()?;
     let mut probes = UsdtProbes::read_with(&image, &file.code()?);

@@ -10,7 +10,7 @@ use super::ListArgs;
 use crate::failure::usage;
 use crate::target::{Files, printable};
 
-/// What was asked, understood.
+/// The resolved request.
 pub(super) struct Request {
     pub(super) what: What,
     /// The process, file or kernel, for messages.
@@ -36,12 +36,12 @@ impl Request {
         if let Some(more) = words.next() {
             return Err(usage(format!("unexpected word {}: only one pattern is allowed", printable(Path::new(more)))));
         }
-        let understood = |error: PatternError| usage(error.to_string());
-        let probe_pattern = || typed.map(ProbePattern::parse).transpose().map_err(understood);
+        let usage_error = |error: PatternError| usage(error.to_string());
+        let probe_pattern = || typed.map(ProbePattern::parse).transpose().map_err(usage_error);
         let (what, place) = if args.tracepoints {
             (What::Tracepoints(probe_pattern()?), "the kernel".to_owned())
         } else if args.functions {
-            let pattern = typed.map(NamePattern::parse).transpose().map_err(understood)?;
+            let pattern = typed.map(NamePattern::parse).transpose().map_err(usage_error)?;
             let (files, place) = files(args.pid, path)?;
             (What::Functions(files, pattern), place)
         } else {

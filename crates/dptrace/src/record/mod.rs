@@ -1,4 +1,4 @@
-//! `dptrace record`: what a live process's probes tell of its objects.
+//! `dptrace record`: records the objects of a running process from its probes.
 
 pub(crate) mod plan;
 pub(crate) mod recorder;
@@ -72,8 +72,8 @@ Examples:
 
 /// The ring buffer's size where none is asked for.
 pub(crate) const RING_BYTES: u32 = 4 << 20;
-/// How often the process is looked at.
-const LOOK: Duration = Duration::from_millis(100);
+/// The poll interval for the process.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest wait for events.
 const WAIT: Duration = Duration::from_millis(20);
 
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let subject = Subject::of(args)?;
     let mut plan = Plan::new(&wanted, Features::of_probes()?.for_process(args.pid), args.buffer << 20);
     subject.files.for_each(Depth::Notes, |file| plan.look_into(file))?;
-    plan.tell_missing(&subject.name)?;
+    plan.report_missing(&subject.name)?;
     if let Some(path) = &args.emit_object {
         let bytes = plan.module.to_object().build()?;
         return std::fs::write(path, bytes).with_context(|| format!("writing {}", printable(path)));
@@ -97,12 +97,12 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let pid = held.as_ref().map(HeldChild::pid).or(args.pid).unwrap_or_default();
     let recorder = Recorder::start(&plan, pid)?;
     let interrupt = Interrupt::catch()?;
-    tell_attached(&plan, pid);
+    report_attached(&plan, pid);
     let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
     let watch = Watch::new(pid, plan.attachments.iter().map(|it| it.path.as_path()))?;
     let deadline = args.duration.and_then(|duration| Instant::now().checked_add(duration));
     let (why, totals) = record(recorder, &watch, deadline, interrupt, &mut output)?;
-    tell_totals(&why, &totals);
+    report_totals(&why, &totals);
     if let Some(mut child) = child
         && child.try_wait().context("checking the command")?.is_none()
     {
@@ -159,13 +159,13 @@ fn record(
     let mut looked = Instant::now();
     let why = loop {
         write(output, &recorder.next(WAIT))?;
-        if interrupt.is_wished() {
+        if interrupt.is_requested() {
             break "stopped".to_owned();
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             break "the time is over".to_owned();
         }
-        if looked.elapsed() >= LOOK {
+        if looked.elapsed() >= POLL_INTERVAL {
             looked = Instant::now();
             if let Some(why) = watch.over() {
                 break why;
@@ -188,14 +188,14 @@ fn write(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {
 }
 
 /// Tells what the user should know of the probes that were found.
-pub(crate) fn tell_remarks(plan: &Plan) {
+pub(crate) fn report_remarks(plan: &Plan) {
     for remark in &plan.remarks {
         note(remark);
     }
 }
 
-fn tell_attached(plan: &Plan, pid: u32) {
-    tell_remarks(plan);
+fn report_attached(plan: &Plan, pid: u32) {
+    report_remarks(plan);
     for found in &plan.found {
         let places = if found.places == 1 { "1 place".to_owned() } else { format!("{} places", found.places) };
         note(&format!("attached to {} in {} ({places}) of process {pid}", found.probe, found.file));
@@ -203,7 +203,7 @@ fn tell_attached(plan: &Plan, pid: u32) {
 }
 
 /// Says why it ended, and what was lost.
-pub(crate) fn tell_totals(why: &str, totals: &Totals) {
+pub(crate) fn report_totals(why: &str, totals: &Totals) {
     let Totals { events, lost, skipped, unreadable, cut, late } = *totals;
     let mut parts = vec![format!("{events} events")];
     let mut add = |count: u64, what: &str| {

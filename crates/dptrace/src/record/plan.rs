@@ -62,7 +62,7 @@ pub(crate) struct Plan {
     seen: Vec<String>,
 }
 
-/// What tells one program from another: one that reads the same things serves any number of places and probes.
+/// What identifies a program: one program that reads the same values serves any number of places and probes.
 #[derive(PartialEq, Eq, Hash, Debug)]
 struct ProgramKey {
     layout: Layout,
@@ -111,7 +111,7 @@ impl Plan {
     }
 
     /// Tells which probes are missing in `place`: all of them is an error.
-    pub(crate) fn tell_missing(&self, place: &str) -> anyhow::Result<()> {
+    pub(crate) fn report_missing(&self, place: &str) -> anyhow::Result<()> {
         let missing = self.missing();
         if self.found.is_empty() {
             // A note that is broken may be why.

@@ -45,7 +45,7 @@ pub(crate) struct Recorder {
 #[derive(Debug)]
 struct Event {
     time: u64,
-    /// Its place and, where it tells none itself, its ticks: set when it is taken from the ring.
+    /// Its place and, if the probe passes no ticks, its ticks: set when it is taken from the ring.
     tsc: u64,
     form: usize,
     values: Vec<Owned>,
@@ -139,16 +139,17 @@ impl Recorder {
         }
     }
 
-    /// The event's own ticks. Probes of SPDK's that carry none (v23.05 on) have a 0 there: then the kernel's clock tells.
+    /// The event's own ticks. SPDK's probes without ticks (v23.05 on) have a 0 there: then they are computed from the kernel's
+    /// clock.
     fn tsc(&self, event: &Event, now: Moment) -> u64 {
-        let told = self.clock.ticks_at(event.time, now);
+        let computed = self.clock.ticks_at(event.time, now);
         let args = self.forms[event.form].args.iter().zip(&event.values);
         let own = args.into_iter().find_map(|(arg, value)| match value {
             Owned::Number(ticks) if arg.name == TSC => Some(*ticks),
             _ => None,
         });
         // On a machine that has just been started a 0 is near to the ticks of now, too.
-        own.filter(|&own| own != 0 && own.abs_diff(told) < PLAUSIBLE).unwrap_or(told)
+        own.filter(|&own| own != 0 && own.abs_diff(computed) < PLAUSIBLE).unwrap_or(computed)
     }
 
     fn line(&mut self, event: &Event) -> String {

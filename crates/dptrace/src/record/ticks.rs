@@ -33,7 +33,7 @@ impl TickClock {
         Self { start: Moment::now() }
     }
 
-    /// The ticks at a moment of `CLOCK_MONOTONIC`, told from how far both clocks have come since the start. Only right for
+    /// The ticks at a moment of `CLOCK_MONOTONIC`, computed from how far both clocks have come since the start. Only right for
     /// moments near to `now`, and once some milliseconds have gone by: the error is that of a line through two points.
     pub(crate) fn ticks_at(&self, nanos: u64, now: Moment) -> u64 {
         let ticks = u128::from(now.ticks.saturating_sub(self.start.ticks));
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_told_from_the_clock() {
+    fn ticks_are_computed_from_the_clock() {
         let clock = TickClock { start: Moment { ticks: 1_000_000, nanos: 5_000_000 } };
         let now = Moment { ticks: 4_000_000, nanos: 6_000_000 };
         assert_eq!(clock.ticks_at(6_000_000, now), 4_000_000);

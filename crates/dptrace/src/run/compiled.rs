@@ -8,7 +8,7 @@ use bt_engine::{Builder, Diagnostic, Diagnostics, Error, Notice, Observer, Parse
 use super::bundled::Bundled;
 use super::options::RunArgs;
 use super::source::ScriptText;
-use crate::failure::{engine_error, note, speaks_as_bpftrace, unsupported, usage};
+use crate::failure::{engine_error, is_bpftrace_compat, note, unsupported, usage};
 use crate::interrupt;
 
 /// More processes there can't be: `PID_MAX_LIMIT` of `linux/threads.h`.
@@ -41,7 +41,7 @@ pub(super) fn builder(text: &str, params: &[String], args: &RunArgs) -> Builder 
         .report_reads(args.helper_errors > 0)
         .follow_forks(args.follow_forks)
         // bpftrace's -c limits user probes only.
-        .command_limits_user_probes(speaks_as_bpftrace())
+        .command_limits_user_probes(is_bpftrace_compat())
         .ordered(!args.no_order)
         .observer(Arc::new(Reports { verbose: args.verbose > 0 }));
     for folder in &args.debug_dirs {

@@ -56,7 +56,7 @@ impl Live<'_> {
             for signal in signals.take() {
                 self.session.run_signal(signal).map_err(engine_error)?;
             }
-            if self.interrupt.is_wished() || deadline.is_some_and(|at| Instant::now() >= at) {
+            if self.interrupt.is_requested() || deadline.is_some_and(|at| Instant::now() >= at) {
                 break;
             }
         }
@@ -92,7 +92,7 @@ impl Live<'_> {
             self.shown.show(event, &mut self.output)?;
             interrupt::step();
             self.output.drain()?;
-            if self.interrupt.is_wished() {
+            if self.interrupt.is_requested() {
                 break;
             }
         }
@@ -105,7 +105,7 @@ impl Live<'_> {
 
     /// Shows all that waits; after an interruption, what can be shown in a short while.
     fn show_rest(&mut self) -> anyhow::Result<()> {
-        let until = self.interrupt.is_wished().then(|| Instant::now() + AFTER_INTERRUPT);
+        let until = self.interrupt.is_requested().then(|| Instant::now() + AFTER_INTERRUPT);
         let mut left_out = 0_u64;
         let mut events = self.session.pending();
         loop {

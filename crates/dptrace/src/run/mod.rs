@@ -34,7 +34,7 @@ const BENCHMARK_TIME: Duration = Duration::from_millis(1);
 
 /// Runs the command; gives the exit status that the script asked for.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
-    let args = &args.understood();
+    let args = &args.resolved();
     if args.list {
         return listing::list(args).map(|()| 0);
     }

@@ -125,8 +125,8 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// The same with SPDK's order understood: its `bpftrace.sh` takes a process's number, then the script.
-    pub(super) fn understood(&self) -> Self {
+    /// The same with SPDK's order resolved: its `bpftrace.sh` takes a process's number, then the script.
+    pub(super) fn resolved(&self) -> Self {
         let mut args = self.clone();
         let is_number = |word: &String| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
         let leads =

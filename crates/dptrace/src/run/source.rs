@@ -8,7 +8,7 @@ use bt_runtime::Place;
 
 use super::bundled::{self, Bundled};
 use super::options::RunArgs;
-use crate::failure::{capitalized, speaks_as_bpftrace, usage};
+use crate::failure::{capitalized, is_bpftrace_compat, usage};
 use crate::target::printable;
 use crate::user_file;
 
@@ -63,7 +63,7 @@ impl ScriptText {
     /// Prints a diagnostic on standard error.
     pub(super) fn print(&self, diagnostic: &Diagnostic) {
         use std::io::{IsTerminal as _, Write as _};
-        if speaks_as_bpftrace() {
+        if is_bpftrace_compat() {
             let _ = write!(std::io::stderr(), "{}", self.as_bpftrace(diagnostic));
             return;
         }

@@ -155,7 +155,7 @@ impl<'a> End<'a> {
         } else if self.what.stop.after.is_some_and(|after| self.started.elapsed() >= after) {
             Some("the time is over")
         } else {
-            self.what.stop.interrupt.is_wished().then_some("stopped")
+            self.what.stop.interrupt.is_requested().then_some("stopped")
         }
     }
 }

@@ -10,7 +10,7 @@ use super::objects::{annotate_quietly, tell_owners};
 use crate::failure::note;
 use crate::record::plan::Plan;
 use crate::record::recorder::Recorder;
-use crate::record::{RING_BYTES, tell_remarks, tell_totals};
+use crate::record::{RING_BYTES, report_remarks, report_totals};
 use crate::target::{Depth, Files};
 
 /// So many objects are worth remembering, whether they live or not.
@@ -82,7 +82,7 @@ impl Objects {
         if let Some(recorder) = live.recorder.take() {
             let (lines, totals) = recorder.finish();
             live.learn(&lines);
-            tell_totals("objects", &totals);
+            report_totals("objects", &totals);
         }
     }
 
@@ -152,7 +152,7 @@ fn record(pid: u32, specs: &[ObjectSpec], tpoints: &TpointTable, has_owners: boo
     let mut plan = Plan::new(&wanted, Features::of_probes()?.for_process(Some(pid)), RING_BYTES);
     let (files, place) = Files::of_process(pid)?;
     files.for_each(Depth::Notes, |file| plan.look_into(file))?;
-    plan.tell_missing(&place)?;
-    tell_remarks(&plan);
+    plan.report_missing(&place)?;
+    report_remarks(&plan);
     Ok(Recorder::start(&plan, pid)?)
 }

@@ -95,7 +95,7 @@ fn unwind_expressions_that_jump_are_not_followed() {
         assert!(output.status.success(), "{cfi}: {stderr}");
         assert!(stdout.contains("  trap+0x"), "{cfi}: {stdout}");
         assert!(stdout.contains("[it goes on: the unwind table for this is not followed"), "{cfi}: {stdout}");
-        let said = stderr.matches(".eh_frame jumps, which could go on for ever: stacks end there").count();
+        let said = stderr.matches(".eh_frame jumps, so it may never end: stacks end there").count();
         assert_eq!(said, 1, "{cfi}: {stderr}");
     }
 }
@@ -108,7 +108,7 @@ fn unwind_tables_of_endless_rows_are_not_followed() {
     let Some(process) = Running::start(&source, &[]) else { return };
     let output = limited(WITH_BPF, &["kernel-delay", "-p", &process.pid(), "--sample-time", "0.2", "-s"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && stderr.contains("is too long to be followed"), "{stderr}");
+    assert!(output.status.success() && stderr.contains("is too long to follow"), "{stderr}");
 }
 
 /// Debug information of a program whose function `trap` has 20,000 inlined functions, each within the one before it.

@@ -12,7 +12,7 @@ use crate::address::ElfVaddr;
 /// The most libraries and folders that are taken of a file. Large programs have a few hundred.
 const MAX_ENTRIES: usize = 4096;
 
-/// What the loader is told.
+/// The dynamic section, which the loader reads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Dynamic {
     /// The libraries' names (`DT_NEEDED`), in their order. One with a slash is a path.

@@ -212,7 +212,7 @@ fn section_headers<'data>(header: &Header, data: &'data [u8]) -> Result<&'data [
     header.section_headers(LE, data).map_err(broken("section headers"))
 }
 
-/// The bytes of the section names' string table. A file without one has sections that can't be told apart, no more.
+/// The bytes of the section names' string table. Without it, sections cannot be distinguished; the rest can be read.
 fn section_names<'data>(header: &Header, sections: &[Section], data: &'data [u8]) -> &'data [u8] {
     let index = header.shstrndx(LE, data).unwrap_or_default() as usize;
     let section = sections.get(index);

@@ -45,7 +45,7 @@ pub enum Backing {
         /// The path in the process's own view of the file system (for a container, see `/proc/PID/root`).
         path: PathBuf,
         /// Whether the file was removed or replaced since; its bytes can still be read through `/proc/PID/map_files`. A
-        /// file whose name itself ends in ` (deleted)` can't be told from one that is gone.
+        /// file whose name itself ends in ` (deleted)` cannot be distinguished from a deleted one.
         deleted: bool,
     },
 }

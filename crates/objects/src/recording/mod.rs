@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_lines_are_told() {
+    fn broken_lines_are_reported() {
         assert_eq!(broken("a: tsc"), "an argument without a value");
         assert_eq!(broken("a: tsc=12"), "a value that is neither 0x... nor '...'");
         assert_eq!(broken("a: tsc=0x1, s='cut"), "a string without its closing quote");

@@ -271,7 +271,7 @@ impl LcoreBuilder<'_> {
         self
     }
 
-    /// Lets the lcore's ring begin as if so many slots had been written before and their contents been lost: the next
+    /// Lets the lcore's ring begin as if this number of slots had been written before and their contents been lost: the next
     /// record goes to slot `next_entry & (slots - 1)`.
     #[expect(clippy::return_self_not_must_use, reason = "what was said is kept in the builder behind it")]
     pub fn starts_at(self, next_entry: u64) -> Self {

@@ -4,7 +4,7 @@ use super::FIRST_OWNER;
 use super::stages::{BDEV_IO_DONE, BDEV_IO_START, Kind, Stage, Stages, Transport};
 use crate::record::{Arg, Record};
 
-/// A request on its way, as far as its records tell of it.
+/// A request in progress, as its records show it.
 #[derive(Debug, Clone)]
 pub struct InFlight {
     /// Its own pointer: the object of its records.

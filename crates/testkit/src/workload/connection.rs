@@ -1,4 +1,4 @@
-//! The connections of the workload and the recording of the three probes that tell of them.
+//! The connections of the workload, and the recording of their three probes.
 
 use std::fmt::Write;
 

@@ -36,7 +36,7 @@ pub struct ArgType {
 }
 
 impl ArgType {
-    /// An unsigned integer of so many bytes.
+    /// An unsigned integer with this number of bytes.
     pub fn unsigned(size: u32) -> Self {
         Self { size, signed: false, float: false }
     }

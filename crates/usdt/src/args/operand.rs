@@ -109,7 +109,7 @@ pub enum Unreadable {
     ThreadLocal,
     /// Behind a linker's table or relocation (`sym@GOTPCREL`), of which the note does not say where it ended up.
     Relocation,
-    /// Written in Intel syntax, where a register and a variable can't be told apart.
+    /// Written in Intel syntax, in which a register and a variable cannot be distinguished.
     IntelSyntax,
     /// Of a width that no BPF register holds.
     Size {

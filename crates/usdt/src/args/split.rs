@@ -5,7 +5,7 @@ use super::ArgType;
 /// The arguments of a string: pieces between blanks, where blanks within brackets do not count (`[sp, 8]`).
 ///
 /// Once an argument has a size, a piece without one that follows belongs to it: `<sys/sdt.h>` writes a size before every
-/// argument, and compilers told to write Intel syntax put blanks in their operands (`-4@DWORD PTR [rbp-20]`). Taking such
+/// argument, and compilers with Intel syntax put blanks in their operands (`-4@DWORD PTR [rbp-20]`). Taking such
 /// a piece for an argument of its own would give all that follow a wrong number.
 pub(super) fn arguments(text: &str) -> Vec<&str> {
     let pieces = pieces(text);
