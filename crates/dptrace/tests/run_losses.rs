@@ -84,7 +84,7 @@ fn strings_that_nobody_has_looked_at_are_read() {
     expected += "-1  \\x00\\x00\\x00\\x00\n";
     let (out, err) = teller.run(&[], "", r#"printf("%ld %s %r\n", arg1, str(arg0), buf(arg0, 4));"#);
     assert_eq!(out.trim_end(), expected.trim_end(), "{err}");
-    assert_eq!(err, "note: 1 string empty: nothing could be read at the address (-k tells where in the script)\n");
+    assert_eq!(err, "note: 1 string empty: nothing could be read at the address (-k reports where in the script)\n");
     // A null pointer is no string that was lost.
     assert_eq!(teller.run(&[], "", "@[str(arg0 - arg0)] = count();").1, "");
     // As a map's key, through scratch memory.

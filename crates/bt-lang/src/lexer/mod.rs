@@ -82,7 +82,7 @@ impl<'a> Lexer<'a> {
         Token { kind, span: Span::new(start as u32, self.at as u32), first }
     }
 
-    /// Skips blanks and comments. Tells whether a line ended among them.
+    /// Skips blanks and comments. Returns whether a line ended among them.
     fn skip_layout(&mut self, comments: &mut Vec<Comment>) -> bool {
         let mut first = self.at == 0;
         loop {

@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
         self.sink.push(Diagnostic::error(message, span));
     }
 
-    /// Tells that something else was expected here.
+    /// Reports that something else was expected here.
     fn expected(&mut self, what: &str) -> Failed {
         let message = format!("expected {what}, found {}", self.found());
         self.error(message, self.token.span);

@@ -187,7 +187,7 @@ fn write(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {
     Ok(output.flush()?)
 }
 
-/// Tells what the user should know of the probes that were found.
+/// Reports what the user should know about the probes that were found.
 pub(crate) fn report_remarks(plan: &Plan) {
     for remark in &plan.remarks {
         note(remark);

@@ -110,7 +110,7 @@ impl Plan {
         names.filter(|name| !self.found.iter().any(|found| found.probe == *name)).collect()
     }
 
-    /// Tells which probes are missing in `place`: all of them is an error.
+    /// Reports the probes that are missing in `place`; it is an error if all are missing.
     pub(crate) fn report_missing(&self, place: &str) -> anyhow::Result<()> {
         let missing = self.missing();
         if self.found.is_empty() {

@@ -1,6 +1,6 @@
 //! The processor's ticks of a moment of the kernel's clock.
 
-/// Tells the processor's ticks of a moment of the kernel's clock.
+/// Computes the processor's ticks for a moment of the kernel's clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TickClock {
     start: Moment,

@@ -13,7 +13,7 @@ const MAP_UPDATE: &str = "map_update_elem";
 const TEXT_CUT: &str = "cut: longer than max_strlen allows (config = { max_strlen = N } or BPFTRACE_MAX_STRLEN=N makes it \
                         larger)";
 /// See [`TEXT_CUT`].
-const TEXT_UNREADABLE: &str = "empty: nothing could be read at the address (-k tells where in the script)";
+const TEXT_UNREADABLE: &str = "empty: nothing could be read at the address (-k reports where in the script)";
 
 /// Reports a place's first failure; what is for standard output comes back.
 pub(super) fn first(failure: &RuntimeFailure, text: &ScriptText, printer: Printer) -> String {

@@ -19,7 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 
 /// Lcores whose losses are reported one by one.
-const TOLD_LOSSES: usize = 8;
+const MAX_REPORTED_LOSSES: usize = 8;
 /// How often it is asked whether to stop.
 const ASK: Duration = Duration::from_millis(50);
 /// Time between two looks at the application.
@@ -96,7 +96,7 @@ pub(crate) fn follow(
     objects.finish();
     lister.finish(format.as_mut(), output)?;
     warn_problems(follower.problems());
-    tell_losses(&follower, lister.view.base, reader.finish());
+    report_losses(&follower, lister.view.base, reader.finish());
     note(&format!("{why}: {} records shown of {} read", lister.shown, lister.read));
     Ok(())
 }
@@ -161,11 +161,11 @@ impl<'a> End<'a> {
 }
 
 /// What was overwritten before it was read, why, and what helps.
-fn tell_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
+fn report_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
     let (mut lost, mut largest) = (0, 0);
     let mut losses: Vec<_> = follower.losses().collect();
     losses.sort_by_key(|loss| std::cmp::Reverse(loss.slots));
-    for loss in losses.iter().take(TOLD_LOSSES) {
+    for loss in losses.iter().take(MAX_REPORTED_LOSSES) {
         note(&format!(
             "lcore {}: {} slots overwritten between two reads, the first after {} us",
             loss.lcore,

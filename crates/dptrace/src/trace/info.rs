@@ -8,7 +8,7 @@ use spdk_trace::{ArgKind, Lcore, Problems, RawTrace, Ticks, Trace};
 
 use crate::input::Loaded;
 
-/// What `--info` tells.
+/// The output of `--info`.
 pub(crate) struct Info {
     pub(crate) text: String,
     pub(crate) records: u64,
@@ -93,7 +93,7 @@ fn json_info(text: &mut String, trace: &Trace, rate: u64) -> (u64, Problems) {
         ControlFlow::Continue(())
     });
     let records: u64 = lcores.values().map(|(records, ..)| records).sum();
-    line(text, "form", "JSON of spdk_trace, which does not tell whether rings wrapped");
+    line(text, "form", "JSON of spdk_trace, which does not show whether rings wrapped");
     line(text, "tick rate", &format!("{rate} ticks/s"));
     line(text, "tracepoints", &trace.tpoints().all().len().to_string());
     line(text, "records", &records.to_string());

@@ -106,7 +106,7 @@ impl<'a> Lister<'a> {
         self.base = Some(start).filter(|&start| from_start && start > Ticks(0));
     }
 
-    /// Keeps only the last so many records, and writes them at the end.
+    /// Keeps only the given number of last records, and writes them at the end.
     pub(crate) fn keep_last(&mut self, most: usize) {
         self.tail = Some(Tail { most, lines: VecDeque::new() });
     }

@@ -6,7 +6,7 @@ use bpf_session::Features;
 use objects::{Annotator, ObjectSpec, WantedProbe};
 use spdk_trace::{Owners, Record, TickRate, Ticks, TpointTable};
 
-use super::objects::{annotate_quietly, tell_owners};
+use super::objects::{annotate_quietly, report_owners};
 use crate::failure::note;
 use crate::record::plan::Plan;
 use crate::record::recorder::Recorder;
@@ -43,7 +43,7 @@ pub(crate) struct Live {
 
 impl Objects {
     /// Records the objects of a process whose trace has these tracepoints. `text` is what is known already. What stands in
-    /// the way of that (no right, no probes) is told, and the trace goes on without.
+    /// the way of that (no right, no probes) is reported, and the trace goes on without.
     pub(crate) fn start(pid: u32, specs: Vec<ObjectSpec>, text: &str, tpoints: &TpointTable, has_owners: bool) -> Self {
         let recorder = match record(pid, &specs, tpoints, has_owners) {
             Ok(recorder) => Some(recorder),
@@ -108,8 +108,8 @@ impl Objects {
     }
 
     /// Reports how much is not known.
-    pub(crate) fn tell(&self) {
-        self.annotator().into_iter().for_each(tell_owners);
+    pub(crate) fn report(&self) {
+        self.annotator().into_iter().for_each(report_owners);
         let Self::Live(live) = self else { return };
         let Unknown { read, shown } = live.unknown;
         let which = "point to objects from before dptrace attached";

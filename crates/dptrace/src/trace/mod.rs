@@ -1,4 +1,4 @@
-//! `dptrace trace`: tells a trace with its objects named.
+//! `dptrace trace`: prints a trace with the names of its objects.
 
 pub(crate) mod annotation;
 mod cpus;
@@ -184,7 +184,7 @@ pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace) -> Option
     let mut annotator = annotator?;
     if let Trace::Raw(raw) = trace {
         annotator.know_owners(raw.owners().all(), raw.tick_rate());
-        objects::tell_owners(&annotator);
+        objects::report_owners(&annotator);
     }
     Some(annotator)
 }
@@ -254,19 +254,19 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     let stop = Stop { interrupt: Interrupt::catch()?, after: args.duration };
     let what = Following { source, application, has_room, start, format: args.format, look: args.look(), stop };
     follow::follow(follower, &what, &mut objects, &mut filter, &mut output)?;
-    objects.tell();
+    objects.report();
     Ok(())
 }
 
-/// Kinds of damage that are told one by one: a broken file can have some for each of 65,535 lcores.
-const TOLD_FINDINGS: usize = 20;
+/// Kinds of damage that are reported one by one: a broken file can have some for each of 65,535 lcores.
+const MAX_REPORTED_FINDINGS: usize = 20;
 
-/// Tells on standard error what could not be read.
+/// Reports on standard error what could not be read.
 pub(crate) fn warn_problems(problems: &Problems) {
-    for finding in problems.iter().take(TOLD_FINDINGS) {
+    for finding in problems.iter().take(MAX_REPORTED_FINDINGS) {
         note(&finding.to_string());
     }
-    let more = problems.iter().skip(TOLD_FINDINGS).count();
+    let more = problems.iter().skip(MAX_REPORTED_FINDINGS).count();
     if more > 0 {
         note(&format!("and {more} more such problems; --info lists all"));
     }

@@ -1,4 +1,4 @@
-//! The objects of a trace: specs, built in and the user's, and what a recording tells of them.
+//! The objects of a trace: built-in specs, the user's specs, and their recording.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,8 +28,8 @@ pub(crate) struct ObjectArgs {
     objects: Vec<PathBuf>,
 }
 
-/// Broken lines of a recording that are told one by one.
-const TOLD_LINES: usize = 3;
+/// Broken lines of a recording that are reported one by one.
+const MAX_REPORTED_LINES: usize = 3;
 
 impl ObjectArgs {
     /// The files named, and what each is.
@@ -85,23 +85,23 @@ impl ObjectArgs {
     }
 }
 
-/// An annotator from the text of a recording that goes on, of which nothing is to be told yet.
+/// An annotator from the text of a recording that is still being written, about which nothing is reported yet.
 pub(crate) fn annotate_quietly(text: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
     let (lifetimes, _) = Lifetimes::read(&specs, text);
     Annotator::new(specs, lifetimes, tpoints)
 }
 
-/// An annotator from a recording's text; what is wrong with the text is told, under that name.
+/// An annotator from a recording's text; errors in the text are reported, under that name.
 pub(crate) fn annotate(text: &str, name: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
     let (lifetimes, broken) = Lifetimes::read(&specs, text);
     report(name, &broken, &lifetimes, &specs);
     let annotator = Annotator::new(specs, lifetimes, tpoints);
-    tell_unnamed(name, &annotator, tpoints);
+    report_unnamed(name, &annotator, tpoints);
     annotator
 }
 
 /// That there are objects, and no pointer to one of them in the trace.
-fn tell_unnamed(name: &str, annotator: &Annotator, tpoints: &TpointTable) {
+fn report_unnamed(name: &str, annotator: &Annotator, tpoints: &TpointTable) {
     let lives = |spec: usize| annotator.lifetimes().all().iter().any(|life| life.spec == spec);
     let specs = annotator.specs().iter().enumerate().filter(|(number, _)| lives(*number));
     let args: Vec<_> = specs.flat_map(|(_, s)| s.tracepoint_args.iter().map(String::as_str)).collect();
@@ -116,7 +116,7 @@ fn tell_unnamed(name: &str, annotator: &Annotator, tpoints: &TpointTable) {
 }
 
 /// How many owners are known as objects by their descriptions, if there is something to know of them.
-pub(crate) fn tell_owners(annotator: &Annotator) {
+pub(crate) fn report_owners(annotator: &Annotator) {
     let (known, all) = annotator.owners_known();
     if known > 0 {
         note(&format!(
@@ -127,10 +127,10 @@ pub(crate) fn tell_owners(annotator: &Annotator) {
 }
 
 fn report(name: &str, all_broken: &[BrokenLine], lifetimes: &Lifetimes, specs: &[ObjectSpec]) {
-    for broken in all_broken.iter().take(TOLD_LINES) {
+    for broken in all_broken.iter().take(MAX_REPORTED_LINES) {
         note(&format!("{name}, line {}: left out: {}", broken.line, broken.why));
     }
-    if let Some(more) = all_broken.len().checked_sub(TOLD_LINES).filter(|&more| more > 0) {
+    if let Some(more) = all_broken.len().checked_sub(MAX_REPORTED_LINES).filter(|&more| more > 0) {
         note(&format!("{name}: {more} more broken lines left out"));
     }
     if lifetimes.all().is_empty() {

@@ -55,7 +55,7 @@ pub(crate) struct Head<'a> {
     pub(crate) has_thread_names: bool,
     /// Slots of each lcore's ring.
     pub(crate) rings: Vec<(Lcore, u64)>,
-    /// The objects that a document may tell of in its annotations.
+    /// The objects that a document may have in its annotations.
     pub(crate) annotated: &'a [ObjectSpec],
 }
 
@@ -148,7 +148,7 @@ impl<'a> View<'a> {
         self.rate.nanos(Ticks(since))
     }
 
-    /// Whether any of the record's arguments may be told by an object.
+    /// Whether any of the record's arguments may be printed as an object.
     #[inline]
     pub(crate) fn is_annotated(&self, record: &Record<'_>) -> bool {
         record.annotations.is_some()
