@@ -116,3 +116,61 @@ fn the_machine_is_asked_for_in_one_place() {
     let found: Vec<_> = found.map(|(name, _)| name).collect();
     check(&found, &[("uapi/src/arch.rs", "Arch::HOST")], "ask which machine they are compiled for");
 }
+
+/// How many words to avoid may still be in the sources, and in the tests. These numbers may only become smaller: if you removed
+/// some, lower them.
+const STILL_IN_SOURCES: usize = 60;
+const STILL_IN_TESTS: usize = 640;
+
+/// The words to avoid in a text (`CONTRIBUTING.md`, "Words"), also as parts of names.
+fn words_to_avoid(text: &str) -> usize {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
+    let single = words.iter().filter(|word| matches!(word.as_str(), "tell" | "tells" | "told" | "untold")).count();
+    single + words.windows(2).filter(|pair| pair[0] == "so" && pair[1] == "many").count()
+}
+
+/// The texts of the folder's own files with one of these extensions.
+fn texts(folder: &Path, extensions: &[&str]) -> Vec<(String, String)> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let wanted =
+        |path: &std::path::PathBuf| path.extension().is_some_and(|it| extensions.iter().any(|known| it == *known));
+    paths.filter(wanted).map(|path| (path.display().to_string(), fs::read_to_string(&path).unwrap())).collect()
+}
+
+#[test]
+fn documents_and_scripts_use_plain_words() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folders = ["", "docs", "docs/dev", "benches", "fuzz", "scripts", "objects"];
+    let mut found = Vec::new();
+    for (name, text) in folders.iter().flat_map(|folder| texts(&root.join(folder), &["md", "sh", "bt", "toml"])) {
+        // The glossary names the words; kernels.md has the names of tests.
+        let is_exempt = ["CONTRIBUTING.md", "kernels.md"].iter().any(|exempt| name.ends_with(exempt));
+        if words_to_avoid(&text) > 0 && !is_exempt {
+            found.push(name);
+        }
+    }
+    assert!(found.is_empty(), "these have words that CONTRIBUTING.md asks to avoid: {found:#?}");
+}
+
+#[test]
+fn sources_use_plain_words() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let (mut in_sources, mut in_tests) = (Vec::new(), Vec::new());
+    for path in sources(crates) {
+        let name = path.strip_prefix(crates).unwrap();
+        let count = words_to_avoid(&fs::read_to_string(&path).unwrap());
+        // This file names the words.
+        if count > 0 && !name.ends_with("tests/tidy.rs") {
+            let group = if name.iter().nth(1).unwrap() == "src" { &mut in_sources } else { &mut in_tests };
+            group.push((count, name.to_owned()));
+        }
+    }
+    for (found, still) in [(in_sources, STILL_IN_SOURCES), (in_tests, STILL_IN_TESTS)] {
+        let total: usize = found.iter().map(|(count, _)| count).sum();
+        assert!(
+            total <= still,
+            "{total} words that CONTRIBUTING.md asks to avoid, at most {still} may be left: {found:#?}"
+        );
+    }
+}
