@@ -42,7 +42,7 @@ fn each_probe_is_there_once_and_all_have_a_line() {
     assert!(script.contains(r#"{printf("nvmf_subsystem_create: tsc=0x%lx, subnqn='%s'\n", arg0, str(arg1));}"#));
     let done = dptrace().args(["generate", "--objects", "subsystem,thread"]).assert().success();
     let told = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(told.contains("no time with nvmf_subsystem_create, nvmf_subsystem_destroy (tsc=0x0)"), "{told}");
+    assert!(told.contains("no time to nvmf_subsystem_create, nvmf_subsystem_destroy (tsc=0x0)"), "{told}");
     let done = dptrace().arg("generate").assert().success();
     assert!(done.get_output().stderr.is_empty(), "the probes of queue pairs have ticks");
 }
