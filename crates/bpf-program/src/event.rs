@@ -14,8 +14,6 @@ use crate::payload::{FAULTS, FieldKind, Form, ID, Layout, PID_TGID, SMALL, TIME}
 pub const RING: &str = "events";
 /// The name of the map that counts what did not fit into the ring: a `u64` for each CPU.
 pub const UNSENT: &str = "unsent";
-/// The name of the same map of scripts, which have other counters in it: see the compiler.
-pub const LOST: &str = "lost";
 
 /// The size of the smallest pages of the machines that we run on.
 const LEAST_PAGE: i32 = 4096;

@@ -7,6 +7,7 @@
 //! | [`module`] | programs and maps that belong together |
 //! | [`payload`] | an event in the ring buffer, for the program that writes it and for us who read it |
 //! | [`event`] | the program of a probe that sends an event |
+//! | [`wire`] | how structures that programs write are read |
 //! | [`operand`] | the instructions that fetch a USDT probe's argument |
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ pub mod event;
 pub mod module;
 pub mod operand;
 pub mod payload;
+pub mod wire;
 
 pub use event::{EventId, Setting, Source};
 pub use module::{BtfTarget, License, Module, ProgramDef, ProgramKind, UprobePlace};

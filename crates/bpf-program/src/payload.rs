@@ -5,9 +5,9 @@
 //! would have to be there in every event. Most texts are short, and the ring holds several times as many events if these
 //! take little: an event with texts has a small form, too, and is made in the other only where that cuts one.
 
-use core::mem::offset_of;
-
 use zerocopy::{FromBytes, Immutable, KnownLayout};
+
+use crate::offset;
 
 /// What each event begins with.
 #[derive(Clone, Copy, Debug, FromBytes, Immutable, KnownLayout)]
@@ -24,13 +24,13 @@ pub(crate) struct Head {
 }
 
 /// The offset of [`Head::time`], and of what follows it.
-pub(crate) const TIME: i16 = (offset_of!(Head, time) as u16).cast_signed();
+pub(crate) const TIME: i16 = offset!(Head, time);
 /// See [`TIME`].
-pub(crate) const PID_TGID: i16 = (offset_of!(Head, pid_tgid) as u16).cast_signed();
+pub(crate) const PID_TGID: i16 = offset!(Head, pid_tgid);
 /// See [`TIME`].
-pub(crate) const ID: i16 = (offset_of!(Head, id) as u16).cast_signed();
+pub(crate) const ID: i16 = offset!(Head, id);
 /// See [`TIME`].
-pub(crate) const FAULTS: i16 = (offset_of!(Head, faults) as u16).cast_signed();
+pub(crate) const FAULTS: i16 = offset!(Head, faults);
 /// The bit of the id that says that the event has the small form.
 pub(crate) const SMALL: u32 = 1 << 31;
 /// The longest text of the small form. Most NQNs fit: those with a UUID have 68 bytes.

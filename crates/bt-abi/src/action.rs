@@ -1,28 +1,37 @@
 //! Events: what each asks the runtime to do.
 //!
-//! An event in the ring:
+//! An event in the ring is an [`EventHead`], and then the action's fields, at the offsets that [`Action::fields`] gives, from the event's first byte.
 //!
-//! | offset | bytes | what |
-//! |---|---|---|
-//! | 0 | `u64` | nanoseconds of `CLOCK_MONOTONIC`, taken in the kernel; lines are shown in this order |
-//! | 8 | `u32` | the action: an index into [`Script::actions`](super::Script::actions) |
-//! | 12 | `u32` | the CPU |
-//! | 16 | | the action's fields, at the offsets that [`Action::fields`] gives, from the event's first byte |
-//!
-//! An event can be longer than its fields need: the size is rounded up to 8.
+//! An event can be longer than its fields need: [`Action::size`] is rounded up to 8.
 
+use bpf_program::wire::WrongSize;
 use bt_lang::Span;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::value::{Field, ValueType};
 
-/// Where an event's time is.
-pub const TIME: usize = 0;
-/// Where an event's action is.
-pub const ACTION: usize = 8;
-/// Where an event's CPU is.
-pub const CPU: usize = 12;
-/// Where an event's fields begin.
-pub const HEAD_BYTES: u32 = 16;
+/// The beginning of an event in the ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct EventHead {
+    /// Nanoseconds of `CLOCK_MONOTONIC`, taken in the kernel. Lines are printed in this order.
+    pub time: u64,
+    /// What to do: an index into [`Script::actions`](super::Script::actions).
+    pub action: u32,
+    /// The CPU.
+    pub cpu: u32,
+}
+
+impl EventHead {
+    /// The head of an event.
+    ///
+    /// # Errors
+    /// [`WrongSize`] if there are fewer bytes than a head has.
+    pub fn of(event: &[u8]) -> Result<Self, WrongSize> {
+        let (head, _) = Self::read_from_prefix(event).map_err(|_| WrongSize::event(event.len(), size_of::<Self>()))?;
+        Ok(head)
+    }
+}
 
 /// Far above what an event can have, far below what a sum of two of them could not hold.
 const TOO_LARGE: u32 = 1 << 28;
@@ -157,7 +166,7 @@ pub enum FormatSize {
 impl Action {
     /// Lays out fields behind the head, in this order.
     pub fn new(kind: ActionKind, types: &[ValueType], span: Span) -> Self {
-        let mut size = HEAD_BYTES;
+        let mut size = size_of::<EventHead>() as u32;
         let mut fields = Vec::with_capacity(types.len());
         for ty in types {
             // Programs zero and copy in words of 8 bytes, so each field begins at one.
@@ -167,5 +176,31 @@ impl Action {
             size = (offset + ty.size().min(TOO_LARGE)).min(TOO_LARGE);
         }
         Self { kind, fields, size: size.next_multiple_of(8), span, callers: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::mem::offset_of;
+
+    use super::*;
+
+    #[test]
+    fn a_head_is_the_beginning_of_an_event() {
+        assert_eq!(
+            [offset_of!(EventHead, time), offset_of!(EventHead, action), offset_of!(EventHead, cpu)],
+            [0, 8, 12]
+        );
+        let event: [u8; 24] = zerocopy::transmute!([5_u64, 7, 9]);
+        assert_eq!(EventHead::of(&event), Ok(EventHead { time: 5, action: 7, cpu: 0 }));
+        assert_eq!(EventHead::of(&event[..15]), Err(WrongSize::event(15, 16)));
+    }
+
+    #[test]
+    fn fields_begin_behind_the_head_at_words() {
+        let types = [ValueType::Bool, ValueType::Str { size: 9 }, ValueType::Bool];
+        let action = Action::new(ActionKind::PrintValue, &types, Span::default());
+        assert_eq!(action.fields.iter().map(|field| field.offset).collect::<Vec<_>>(), [16, 24, 40]);
+        assert_eq!(action.size, 48);
     }
 }

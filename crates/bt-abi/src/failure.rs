@@ -1,16 +1,26 @@
-//! Run-time failures, by place in the script. Programs count them; the runtime reads the counters and reports them.
+//! What can fail at run time, each at its place in the script. Programs count failures there; the runtime polls the counts
+//! and reports them.
 //!
-//! The map [`FAILURES`] has one value: [`FAILURE_BYTES`] for each of [`Script::failures`](super::Script::failures), a `u64`,
-//! how often it happened, and an `i64`, the last error. Only what fails touches it.
+//! The only value of the map [`FAILURES`] is a [`FailureSlot`] for each of [`Script::failures`](super::Script::failures).
+//! Only what fails touches it.
 
 use std::collections::HashMap;
 
 use bt_lang::Span;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// The map's name. It is there if a script has failures.
+/// The map's name. It is there if anything in the script can fail.
 pub const FAILURES: &str = "failures";
-/// The bytes of a failure in the map's value.
-pub const FAILURE_BYTES: u32 = 16;
+
+/// A failure in the map's value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct FailureSlot {
+    /// How often it happened.
+    pub count: u64,
+    /// The last error, negative as helpers return it; 0 for failures that have none.
+    pub error: i64,
+}
 
 /// Something that can fail, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -24,19 +34,19 @@ pub struct Failure {
 /// What can fail.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FailureKind {
-    /// A helper gave an error.
+    /// A helper returned an error.
     Helper(&'static str),
     /// A map has no room for another key.
     MapFull,
-    /// A loop did as many turns as the kernel allows, and was not at its end.
+    /// A loop was cut: it ran for as many iterations as the kernel allows.
     LoopCut,
-    /// A division by 0, which gives 1, or its remainder, likewise.
+    /// A division by 0, whose result is 1; likewise of a remainder.
     DivisionByZero,
-    /// An index that the array does not have.
+    /// An index outside of the array.
     OutOfBounds,
-    /// The kernel's stack was not there.
+    /// The kernel's stack could not be read.
     KernelStack,
-    /// The process's stack was not there.
+    /// The process's stack could not be read.
     UserStack,
     /// A string was longer than `max_strlen`.
     TextCut,
@@ -44,7 +54,7 @@ pub enum FailureKind {
     TextUnreadable,
 }
 
-/// Failures as they are found, each once.
+/// Collects failures while a script is compiled, each once.
 #[derive(Debug, Default)]
 pub struct Failures {
     /// In the order in which they were found.
@@ -53,13 +63,28 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// Where the map's value has it.
+    /// The offset of its [`FailureSlot`] in the map's value.
     pub fn place(&mut self, failure: Failure) -> u32 {
         let next = self.all.len() as u32;
         let index = *self.known.entry(failure).or_insert(next);
         if index == next {
             self.all.push(failure);
         }
-        index * FAILURE_BYTES
+        index * size_of::<FailureSlot>() as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_has_a_slot() {
+        let mut failures = Failures::default();
+        let mut place = |kind| failures.place(Failure { kind, span: Span::default() });
+        let kinds = [FailureKind::MapFull, FailureKind::LoopCut, FailureKind::MapFull];
+        assert_eq!(kinds.map(&mut place), [0, 16, 0]);
+        let slot: FailureSlot = zerocopy::transmute!([3_i64, -14]);
+        assert_eq!(slot, FailureSlot { count: 3, error: -14 });
     }
 }

@@ -2,24 +2,28 @@
 //! and failures lies.
 //!
 //! `bt-compiler` makes a [`Script`]. Who runs it
-//! - loads [`Script::module`] (the ring buffer is named [`RING`](bpf_program::event::RING), the counter of events that did not
-//!   fit [`LOST`](bpf_program::event::LOST));
+//! - loads [`Script::module`] (the ring buffer is named [`RING`](bpf_program::event::RING), the map of what was lost
+//!   [`LOST`](lost::LOST));
 //! - runs the program of each [`Attach::Begin`] once, attaches all others, and on the way out runs those of [`Attach::End`];
 //! - decodes each event by its action (see [`action`]) and shows it, in the order of time;
 //! - at the end prints the maps (see [`map`]).
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`value`] | types of values and their bytes |
-//! | [`action`] | events |
+//! | [`value`] | the types of values, with their sizes |
+//! | [`bytes`] | the values that have parts, as structures |
+//! | [`action`] | events, and what the runtime does for each |
 //! | [`map`] | maps, and how CPUs' values become one |
 //! | [`failure`] | what can fail, and where it is counted |
+//! | [`lost`] | counters of what was lost |
 //! | [`signals`] | signals' names and texts |
 #![forbid(unsafe_code)]
 #![expect(clippy::struct_excessive_bools, reason = "they are facts of their own, not states")]
 
 pub mod action;
+pub mod bytes;
 pub mod failure;
+pub mod lost;
 pub mod map;
 pub mod signals;
 pub mod value;
@@ -30,8 +34,10 @@ use bt_lang::Span;
 
 use bpf_program::{License, Module, UprobePlace};
 
-pub use action::{Action, ActionKind, FormatPiece, FormatSize, FormatSpec, PrintTo};
-pub use failure::{Failure, FailureKind};
+pub use action::{Action, ActionKind, EventHead, FormatPiece, FormatSize, FormatSpec, PrintTo};
+pub use bpf_program::wire;
+pub use failure::{Failure, FailureKind, FailureSlot};
+pub use lost::LostCounters;
 pub use map::{KeyTable, MapValue, ScriptMap, SeriesOp};
 pub use value::{Clock, EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
 

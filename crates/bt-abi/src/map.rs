@@ -1,5 +1,7 @@
 //! A script's maps, and how their values lie in the kernel's.
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
 use super::value::ValueType;
 
 /// A script's map.
@@ -29,8 +31,59 @@ pub struct ScriptMap {
 pub struct KeyTable {
     /// The kernel map's name in the [`Module`](bpf_program::Module).
     pub bpf_name: String,
-    /// The bytes before the value: a word that is 1 while a program changes a value which takes several steps.
+    /// The bytes before the value: a [`Lock`] where the value [`takes_steps`](MapValue::takes_steps).
     pub value_offset: u32,
+}
+
+/// The bytes of a number in a map.
+const WORD: u32 = size_of::<u64>() as u32;
+
+/// The key of a map that the script uses without keys: 0.
+pub type NoKey = u64;
+
+/// A key of [`Script::followed`](super::Script::followed): a process.
+pub type FollowedProcess = u64;
+/// What that map has of each.
+pub const IS_FOLLOWED: u64 = 1;
+
+/// What is before a value that all CPUs share and that changes in several steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Lock {
+    /// 1 while a program changes the value.
+    pub taken: u64,
+}
+
+/// A CPU's value of `min` and `max`. The extreme of all CPUs is that of those that are set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Extreme {
+    /// The least or the greatest number, an `i64` where numbers are signed.
+    pub value: u64,
+    /// 1 once there was a number, 0 before.
+    pub is_set: u64,
+}
+
+/// A CPU's value of `avg` and `stats`. Those of all CPUs are added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Average {
+    /// The sum of all numbers, which wraps; an `i64` where numbers are signed.
+    pub total: u64,
+    /// How many there were.
+    pub count: u64,
+}
+
+/// A slot of a CPU's time series. Epoch N is in slot `N % buckets`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct SeriesSlot {
+    /// The values of the epoch as one, by [`SeriesOp`]; an `i64` where they are signed.
+    pub value: u64,
+    /// What [`SeriesOp`] says. The slot is empty while this is 0: the epoch can't say so, since it begins at 0 itself.
+    pub meta: u64,
+    /// `CLOCK_BOOTTIME / interval`.
+    pub epoch: u64,
 }
 
 /// What a map holds, and how the values of all CPUs become one. Words are `u64` (or `i64` where it says signed).
@@ -113,12 +166,14 @@ impl MapValue {
     /// The bytes of one CPU's value.
     pub fn size(&self) -> u32 {
         match self {
-            Self::Scalar(ty) => ty.size().next_multiple_of(8),
-            Self::Count | Self::Sum { .. } => 8,
-            Self::Min { .. } | Self::Max { .. } | Self::Avg { .. } | Self::Stats { .. } => 16,
-            Self::Hist { bits } => 8 * hist_buckets(*bits),
-            Self::Lhist { min, max, step } => 8 * lhist_buckets(*min, *max, *step),
-            Self::Series { buckets, .. } => 24 * buckets,
+            // The kernel refuses values of no bytes.
+            Self::Scalar(ty) => ty.size().next_multiple_of(WORD).max(WORD),
+            Self::Count | Self::Sum { .. } => WORD,
+            Self::Min { .. } | Self::Max { .. } => size_of::<Extreme>() as u32,
+            Self::Avg { .. } | Self::Stats { .. } => size_of::<Average>() as u32,
+            Self::Hist { bits } => WORD * hist_buckets(*bits),
+            Self::Lhist { min, max, step } => WORD * lhist_buckets(*min, *max, *step),
+            Self::Series { buckets, .. } => size_of::<SeriesSlot>() as u32 * buckets,
         }
     }
 
@@ -176,6 +231,21 @@ mod tests {
         }
         assert_eq!(hist_buckets(0), 66);
         assert_eq!(hist_bucket(0, 0), None);
+    }
+
+    #[test]
+    fn values_are_structures_of_words() {
+        assert_eq!(
+            [size_of::<Extreme>(), size_of::<Average>(), size_of::<SeriesSlot>(), size_of::<Lock>()],
+            [16, 16, 24, 8]
+        );
+        let slot: SeriesSlot = zerocopy::transmute!([4_u64, 1, 7]);
+        assert_eq!(slot, SeriesSlot { value: 4, meta: 1, epoch: 7 });
+        let average: Average = zerocopy::transmute!([10_u64, 2]);
+        assert_eq!(average, Average { total: 10, count: 2 });
+        let extreme: Extreme = zerocopy::transmute!([9_u64, 1]);
+        assert_eq!(extreme, Extreme { value: 9, is_set: 1 });
+        assert_eq!([ValueType::None, ValueType::Bool].map(|ty| MapValue::Scalar(ty).size()), [8, 8]);
     }
 
     #[test]

@@ -1,7 +1,9 @@
-//! The types of values as they lie in events, keys and maps. All numbers are little-endian; fields lie at their natural
-//! alignment, 8 bytes at most.
+//! The types of values as they lie in events, keys and maps. Numbers are in the machine's own byte order; the fields of tuples
+//! and records lie at multiples of their [`align`](ValueType::align), 8 bytes at most.
 
 use std::sync::Arc;
+
+use crate::bytes::{BufferHead, BuildIdFrame, Inet, MacAddress, StackHead, UserStackHead, UserSymbol};
 
 /// A type of value with its bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -33,7 +35,7 @@ pub enum ValueType {
         /// Room.
         size: u32,
     },
-    /// `u32` length, then `size` bytes of which the first `length` count. Aligned to 4; all in all `4 + size` bytes.
+    /// A [`BufferHead`], then room for `size` bytes, padded to a multiple of 4.
     Buffer {
         /// Room for data.
         size: u32,
@@ -47,14 +49,14 @@ pub enum ValueType {
     },
     /// `(a, b)`, a record `(x=a, y=b)` (whose fields have names), or a C struct.
     Tuple(Arc<Layout>),
-    /// `i64` length in bytes or a negative error (`bpf_get_stack`), then `depth` addresses of 8 bytes.
+    /// A [`StackHead`], then room for `depth` frames.
     KernelStack {
         /// How it is to be shown.
         mode: StackMode,
         /// How many frames there is room for.
         depth: u32,
     },
-    /// `u32` process (as the kernel's first PID namespace has it), `u32` thread, then as [`ValueType::KernelStack`].
+    /// A [`UserStackHead`], then room for `depth` frames.
     UserStack {
         /// How it is to be shown.
         mode: StackMode,
@@ -68,12 +70,11 @@ pub enum ValueType {
     },
     /// `u64` address: a symbol of the kernel.
     KernelSymbol,
-    /// `u64` address, `u32` process, `u32` thread: a symbol of a process.
+    /// The structure [`UserSymbol`]: a symbol of a process.
     UserSymbol,
-    /// `u32` 4 or 6 (`AF_INET` is 2 and `AF_INET6` 10; what is here is the version), then 16 bytes, of which version 4 uses
-    /// the first four. 20 bytes, aligned to 4.
+    /// The structure [`Inet`]: an address of IPv4 or IPv6.
     Inet,
-    /// 6 bytes.
+    /// The 6 bytes of an Ethernet address.
     MacAddress,
     /// `u64` cgroup id: shown as the paths of that cgroup in the hierarchies whose names fit.
     CgroupPath {
@@ -165,9 +166,9 @@ impl StackMode {
     pub const NAMES: [(&'static str, Self); 4] =
         [("bpftrace", Self::Bpftrace), ("perf", Self::Perf), ("raw", Self::Raw), ("build_id", Self::BuildId)];
 
-    /// The bytes of a frame: its address, or `struct bpf_stack_build_id` of `linux/bpf.h`.
+    /// The bytes of a frame: its address, or a [`BuildIdFrame`].
     pub fn frame_bytes(self) -> u32 {
-        if self == Self::BuildId { 32 } else { 8 }
+        if self == Self::BuildId { size_of::<BuildIdFrame>() as u32 } else { size_of::<u64>() as u32 }
     }
 }
 
@@ -191,14 +192,14 @@ impl ValueType {
             Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float { size } => u32::from(*size),
             Self::Pointer | Self::KernelSymbol | Self::CgroupPath { .. } | Self::Timestamp { .. } => 8,
             Self::Str { size } => *size,
-            Self::Buffer { size } => size.next_multiple_of(4).saturating_add(4),
+            Self::Buffer { size } => size.next_multiple_of(4).saturating_add(size_of::<BufferHead>() as u32),
             Self::Array { element, count } => element.size().saturating_mul(*count),
             Self::Tuple(layout) => layout.size,
-            Self::KernelStack { depth, .. } => 8 + 8 * depth,
-            Self::UserStack { mode, depth } => 16 + mode.frame_bytes() * depth,
-            Self::UserSymbol => 16,
-            Self::Inet => 20,
-            Self::MacAddress => 6,
+            Self::KernelStack { mode, depth } => size_of::<StackHead>() as u32 + mode.frame_bytes() * depth,
+            Self::UserStack { mode, depth } => size_of::<UserStackHead>() as u32 + mode.frame_bytes() * depth,
+            Self::UserSymbol => size_of::<UserSymbol>() as u32,
+            Self::Inet => size_of::<Inet>() as u32,
+            Self::MacAddress => size_of::<MacAddress>() as u32,
             Self::Username | Self::ErrorText | Self::SignalText => 4,
         }
     }

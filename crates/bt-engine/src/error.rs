@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use bpf_session::SessionError;
+use bt_abi::wire::WrongSize;
 use bt_lang::Diagnostic;
 use bt_lang::render::{Source, render};
 use host::HostError;
@@ -63,6 +64,9 @@ pub enum Error {
     /// The kernel took the script's programs or maps not, or this user may not load them.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// Something in a map or in the ring has not the form that it should have: our mistake.
+    #[error(transparent)]
+    WrongSize(#[from] WrongSize),
     /// A probe could not be attached or run.
     #[error("{probe}")]
     Probe {

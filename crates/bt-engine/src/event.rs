@@ -1,6 +1,5 @@
 //! Events: what has left the ring, and what it asks for.
 
-use bt_abi::action::{ACTION, TIME};
 use bt_abi::{ActionKind, PrintTo};
 use bt_lang::Span;
 use bt_runtime::Value;
@@ -52,20 +51,13 @@ pub enum Event {
 
 /// An event that has left the ring.
 #[derive(Debug)]
-pub(crate) struct RawEvent {
-    /// When it was sent, in nanoseconds of the kernel's monotonic clock.
-    pub(crate) time: u64,
-    /// The number of its action.
-    pub(crate) action: usize,
-    pub(crate) bytes: Box<[u8]>,
-}
+pub(crate) struct RawEvent(pub(crate) Box<[u8]>);
 
 impl RawEvent {
-    /// An event's bytes, if they are one of a script's.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
-        let time = u64::from_le_bytes(*bytes.get(TIME..)?.first_chunk()?);
-        let action = u32::from_le_bytes(*bytes.get(ACTION..)?.first_chunk()?) as usize;
-        Some(Self { time, action, bytes: bytes.into() })
+    /// An event's bytes, whatever they are: what has not the form of an event is an error when it is decoded.
+    #[expect(clippy::unnecessary_wraps, reason = "what takes events from the ring asks whether to keep them")]
+    pub(crate) fn copy(bytes: &[u8]) -> Option<Self> {
+        Some(Self(bytes.into()))
     }
 }
 

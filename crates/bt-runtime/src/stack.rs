@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use bt_abi::StackMode;
+use bt_abi::bytes::BuildIdFrame;
 
 use crate::lookups::Symbol;
 
@@ -62,20 +63,18 @@ fn name(symbol: &Symbol, perf: bool) -> String {
     }
 }
 
-/// Frames of build ids: `struct bpf_stack_build_id` of `linux/bpf.h`, 32 bytes each.
-pub(crate) fn build_ids(frames: &[u8]) -> String {
-    /// `BPF_STACK_BUILD_ID_VALID`.
-    const VALID: u32 = 1;
+/// Frames with build ids.
+pub(crate) fn build_ids(frames: impl Iterator<Item = BuildIdFrame>) -> String {
     let mut out = String::from("\n");
-    for frame in frames.as_chunks::<32>().0 {
-        let word = |at: usize| u64::from_le_bytes([0, 1, 2, 3, 4, 5, 6, 7].map(|byte| frame[at + byte]));
-        if word(0) as u32 == VALID {
-            frame[4..24].iter().for_each(|byte| {
+    for BuildIdFrame { status, build_id, offset } in frames {
+        // SANITY: writing to a string doesn't fail.
+        if status == BuildIdFrame::VALID {
+            for byte in build_id {
                 let _ = write!(out, "{byte:02x}");
-            });
-            let _ = writeln!(out, " 0x{:02x}", word(24));
+            }
+            let _ = writeln!(out, " 0x{offset:02x}");
         } else {
-            let _ = writeln!(out, "{:x}", word(24));
+            let _ = writeln!(out, "{offset:x}");
         }
     }
     out

@@ -1,13 +1,35 @@
 //! Values as text, in a short form of the tests' own.
 
-use bt_abi::{Action, ActionKind, FormatPiece, LayoutKind, MapValue, Script, ScriptMap, ValueType, action};
+use bt_abi::bytes::{BufferHead, Inet, StackHead, UserStackHead, UserSymbol};
+use bt_abi::map::{Average, Extreme, SeriesSlot};
+use bt_abi::{Action, ActionKind, EventHead, FormatPiece, LayoutKind, MapValue, Script, ScriptMap, ValueType};
+use zerocopy::FromBytes;
 
+/// The number of so many bytes at the beginning.
 fn word(bytes: &[u8], size: usize, signed: bool) -> i128 {
-    let mut whole = [0; 8];
-    whole[..size].copy_from_slice(&bytes[..size]);
-    let value = u64::from_le_bytes(whole);
-    let unused = 64 - 8 * size as u32;
-    if signed { i128::from((value << unused).cast_signed() >> unused) } else { i128::from(value) }
+    match (size, signed) {
+        (1, false) => head::<u8>(bytes).into(),
+        (2, false) => head::<u16>(bytes).into(),
+        (4, false) => head::<u32>(bytes).into(),
+        (8, false) => head::<u64>(bytes).into(),
+        (1, true) => head::<i8>(bytes).into(),
+        (2, true) => head::<i16>(bytes).into(),
+        (4, true) => head::<i32>(bytes).into(),
+        (8, true) => head::<i64>(bytes).into(),
+        _ => panic!("no number has {size} bytes"),
+    }
+}
+
+/// The structure at the beginning.
+fn head<T: FromBytes>(bytes: &[u8]) -> T {
+    T::read_from_prefix(bytes).unwrap_or_else(|_| panic!("{} bytes are too few", bytes.len())).0
+}
+
+/// Each CPU's value.
+fn each<T: FromBytes>(cpus: &[&[u8]]) -> Vec<T> {
+    cpus.iter()
+        .map(|cpu| T::read_from_bytes(cpu).unwrap_or_else(|_| panic!("a value has {} bytes", cpu.len())))
+        .collect()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -29,8 +51,8 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
         ValueType::Pointer | ValueType::KernelSymbol => format!("{:#x}", word(bytes, 8, false)),
         ValueType::Str { size } => text(&bytes[..*size as usize]),
         ValueType::Buffer { .. } => {
-            let length = word(bytes, 4, false) as usize;
-            bytes[4..4 + length].escape_ascii().to_string()
+            let length = head::<BufferHead>(bytes).length as usize;
+            bytes[size_of::<BufferHead>()..][..length].escape_ascii().to_string()
         }
         ValueType::Array { element, count } => {
             let size = element.size() as usize;
@@ -54,15 +76,19 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
             let fields = fields.collect::<Vec<_>>().join(", ");
             if layout.kind == LayoutKind::Struct { format!("{{{fields}}}") } else { format!("({fields})") }
         }
-        ValueType::KernelStack { .. } => format!("{} frames", word(bytes, 8, true) / 8),
-        ValueType::UserStack { .. } => format!("{} frames", word(&bytes[8..], 8, true) / 8),
-        ValueType::UserSymbol => format!("{:#x}@{}", word(bytes, 8, false), word(&bytes[8..], 4, false)),
+        ValueType::KernelStack { .. } => format!("{} frames", head::<StackHead>(bytes).length / 8),
+        ValueType::UserStack { .. } => format!("{} frames", head::<UserStackHead>(bytes).stack.length / 8),
+        ValueType::UserSymbol => {
+            let UserSymbol { address, task } = head(bytes);
+            format!("{address:#x}@{}", task.pid)
+        }
         ValueType::Inet => {
-            let bytes = &bytes[..20];
-            if bytes[0] == 4 {
-                std::net::Ipv4Addr::from(<[u8; 4]>::try_from(&bytes[4..8]).unwrap()).to_string()
+            let Inet { version, address } = head(bytes);
+            let [a, b, c, d, ..] = address;
+            if version == Inet::V4 {
+                std::net::Ipv4Addr::new(a, b, c, d).to_string()
             } else {
-                std::net::Ipv6Addr::from(<[u8; 16]>::try_from(&bytes[4..20]).unwrap()).to_string()
+                std::net::Ipv6Addr::from(address).to_string()
             }
         }
         ValueType::MacAddress => bytes[..6].iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":"),
@@ -73,8 +99,7 @@ pub fn value(ty: &ValueType, bytes: &[u8]) -> String {
 
 /// An event as `printf` text, or as the action's name and its fields.
 pub fn event(script: &Script, bytes: &[u8]) -> String {
-    let number = word(&bytes[action::ACTION..], 4, false) as usize;
-    let action: &Action = &script.actions[number];
+    let action: &Action = &script.actions[head::<EventHead>(bytes).action as usize];
     assert!(bytes.len() >= action.size as usize);
     let mut fields = action.fields.iter().map(|field| value(&field.ty, &bytes[field.offset as usize..]));
     match &action.kind {
@@ -101,29 +126,36 @@ pub fn event(script: &Script, bytes: &[u8]) -> String {
 
 /// A map's entry, `[key]: value`; of a map with a value for each CPU, all of them.
 pub fn entry(map: &ScriptMap, key: &[u8], cpus: &[&[u8]]) -> String {
-    let words = |index: usize| cpus.iter().map(move |cpu| word(&cpu[index * 8..], 8, true)).sum::<i128>();
-    let held = |cpu: &&&[u8]| word(&cpu[8..], 8, false) != 0;
-    let extremes: Vec<i128> = if map.value.size() >= 16 {
-        cpus.iter().filter(held).map(|cpu| word(cpu, 8, true)).collect()
-    } else {
-        Vec::new()
+    let extremes =
+        || each::<Extreme>(cpus).into_iter().filter(|cpu| cpu.is_set != 0).map(|cpu| cpu.value.cast_signed());
+    let average = || {
+        let cpus: Vec<Average> = each(cpus);
+        let total: i64 = cpus.iter().map(|cpu| cpu.total.cast_signed()).sum();
+        (total, cpus.iter().map(|cpu| cpu.count.cast_signed()).sum::<i64>())
     };
     let shown = match &map.value {
         MapValue::Scalar(ty) => value(ty, cpus[0]),
-        MapValue::Count | MapValue::Sum { .. } => words(0).to_string(),
-        MapValue::Min { .. } => extremes.iter().min().unwrap().to_string(),
-        MapValue::Max { .. } => extremes.iter().max().unwrap().to_string(),
-        MapValue::Avg { .. } => (words(0) / words(1)).to_string(),
-        MapValue::Stats { .. } => format!("{} {} {}", words(1), words(0) / words(1), words(0)),
+        MapValue::Count | MapValue::Sum { .. } => each::<i64>(cpus).into_iter().sum::<i64>().to_string(),
+        MapValue::Min { .. } => extremes().min().unwrap().to_string(),
+        MapValue::Max { .. } => extremes().max().unwrap().to_string(),
+        MapValue::Avg { .. } => {
+            let (total, count) = average();
+            (total / count).to_string()
+        }
+        MapValue::Stats { .. } => {
+            let (total, count) = average();
+            format!("{count} {} {total}", total / count)
+        }
         MapValue::Hist { .. } | MapValue::Lhist { .. } => {
-            let count = map.value.size() as usize / 8;
-            let buckets = (0..count).map(|index| (index, words(index))).filter(|bucket| bucket.1 != 0);
+            let sum = |index: usize| cpus.iter().map(|cpu| head::<u64>(&cpu[index * size_of::<u64>()..])).sum::<u64>();
+            let buckets = (0..map.value.size() as usize / size_of::<u64>()).map(|index| (index, sum(index)));
+            let buckets = buckets.filter(|bucket| bucket.1 != 0);
             buckets.map(|(index, count)| format!("{index}x{count}")).collect::<Vec<_>>().join(" ")
         }
         MapValue::Series { .. } => {
-            let slots = cpus.iter().flat_map(|cpu| cpu.chunks(24)).filter(|slot| slot.len() == 24);
-            let slots = slots.filter(|slot| word(&slot[8..], 8, false) != 0);
-            slots.map(|slot| word(slot, 8, true).to_string()).collect::<Vec<_>>().join(" ")
+            let slots = cpus.iter().flat_map(|cpu| cpu.chunks_exact(size_of::<SeriesSlot>())).map(head::<SeriesSlot>);
+            let slots = slots.filter(|slot| slot.meta != 0).map(|slot| slot.value.cast_signed().to_string());
+            slots.collect::<Vec<_>>().join(" ")
         }
     };
     format!("[{}]: {shown}", value(&map.key, key))

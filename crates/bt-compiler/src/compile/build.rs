@@ -11,9 +11,11 @@ use crate::map::{DeclaredKind, MapHolds, MapInfo};
 use crate::process;
 use crate::ty::Ty;
 use bpf_program::ProgramDef;
-use bpf_program::event::{LOST, RING};
+use bpf_program::event::RING;
 use bpf_program::module::Subprogram;
-use bt_abi::failure::{FAILURE_BYTES, FAILURES, Failures};
+use bt_abi::failure::{FAILURES, FailureSlot, Failures};
+use bt_abi::lost::{LOST, LostCounters};
+use bt_abi::map::Lock;
 use bt_abi::{KeyTable, MapValue, Script, ScriptMap, ScriptProbe, ValueType};
 
 /// Emits everything.
@@ -68,7 +70,7 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
     let wants_zeros = script.module.is_data(aggregate::ZEROS);
     script.module.maps = maps(ctx, scratch_bytes, wants_zeros);
     if !failures.all.is_empty() {
-        let size = failures.all.len() as u32 * FAILURE_BYTES;
+        let size = failures.all.len() as u32 * size_of::<FailureSlot>() as u32;
         script.module.maps.push(MapDef::new(FAILURES, MapKind::Array, 4, size, 1));
     }
     script.failures = failures.all;
@@ -118,7 +120,7 @@ fn is_per_cpu(map: &MapInfo) -> bool {
 fn maps(ctx: &CompileCtx<'_>, scratch_bytes: u32, wants_zeros: bool) -> Vec<MapDef> {
     let mut maps = vec![
         MapDef::ring_buffer(RING, ctx.inputs.config.ring_bytes),
-        MapDef::new(LOST, MapKind::Array, 4, scratch::COUNTERS * scratch::COUNTER_BYTES, 1),
+        MapDef::new(LOST, MapKind::Array, 4, size_of::<LostCounters>() as u32, 1),
     ];
     if scratch_bytes > 0 {
         maps.push(MapDef::new(
@@ -134,7 +136,7 @@ fn maps(ctx: &CompileCtx<'_>, scratch_bytes: u32, wants_zeros: bool) -> Vec<MapD
     for map in &ctx.tables.maps {
         let def = map_def(&ctx.inputs, map);
         if is_per_cpu(map) {
-            zeros = zeros.max(def.value_size + key_table::LOCK_BYTES);
+            zeros = zeros.max(def.value_size + size_of::<Lock>() as u32);
         }
         maps.push(def);
         maps.extend(emit::key_table_def(&ctx.inputs, map));

@@ -4,12 +4,13 @@ use bpf_insn::Reg::{R0, R1, R2, R3, R4};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Reg, Size, Src, Width};
 
 use super::place::Place;
-use super::{Emitter, Saved, key_table};
+use super::{Emitter, Saved};
 use crate::hir::{Expr, MapId};
 use crate::map::MapHolds;
 use crate::ty::{Agg, Ty};
+use bpf_program::{bytes_of, offset};
 use bt_abi::SeriesOp;
-use bt_abi::map::{hist_buckets, lhist_buckets};
+use bt_abi::map::{Average, Extreme, Lock, SeriesSlot, hist_buckets, lhist_buckets};
 use uapi::bpf::NOEXIST;
 
 /// A map of one value, never written: what a new value of a per-CPU map is copied from.
@@ -157,8 +158,8 @@ impl Emitter<'_> {
             Agg::Min { signed } => self.extreme(if signed { JumpOp::SLe } else { JumpOp::Le }, value),
             Agg::Max { signed } => self.extreme(if signed { JumpOp::SGe } else { JumpOp::Ge }, value),
             Agg::Avg { .. } | Agg::Stats { .. } => {
-                self.add_word(0, value, shared);
-                self.add_word(8, 1, shared);
+                self.add_word(offset!(Average, total), value, shared);
+                self.add_word(offset!(Average, count), 1, shared);
             }
             Agg::Hist { bits } => self.bump(hist_buckets(bits), value, shared),
             Agg::Lhist { min, max, step } => self.bump(lhist_buckets(min, max, step), value, shared),
@@ -172,9 +173,10 @@ impl Emitter<'_> {
     /// Stores a value if it is the first, or if the comparison `keep` does not hold between the stored one and it.
     fn extreme(&mut self, keep: JumpOp, value: Reg) {
         let (set, done) = (self.asm.label("set"), self.asm.label("kept"));
-        self.asm.load(Size::DW, R2, R0.at(8)).jump_if(R2, JumpOp::Eq, 0, set);
-        self.asm.load(Size::DW, R2, R0.at(0)).jump_if(R2, keep, value, done).bind(set);
-        self.asm.store(Size::DW, R0.at(0), value).store(Size::DW, R0.at(8), 1).bind(done);
+        let (kept, is_set) = (offset!(Extreme, value), offset!(Extreme, is_set));
+        self.asm.load(Size::DW, R2, R0.at(is_set)).jump_if(R2, JumpOp::Eq, 0, set);
+        self.asm.load(Size::DW, R2, R0.at(kept)).jump_if(R2, keep, value, done).bind(set);
+        self.asm.store(Size::DW, R0.at(kept), value).store(Size::DW, R0.at(is_set), 1).bind(done);
     }
 
     /// Adds 1 to a bucket. The comparison is for the verifier: buckets are within bounds by construction.
@@ -251,37 +253,40 @@ impl Emitter<'_> {
         self.asm.mov(R4, R0).add(R4, 1).constant(R1, interval).div(R0, R1).mov(R2, R0).rem(R0, buckets.cast_signed());
         // r2 the epoch, r4 one more than the time, which may be 0, r3 the slot. The verifier does not draw the bounds from a remainder.
         let (same, fresh, done) = (self.asm.label("same"), self.asm.label("fresh"), self.asm.label("noted"));
-        self.asm.jump_if(R0, JumpOp::Ge, buckets.cast_signed(), done).mul(R0, 24);
+        self.asm.jump_if(R0, JumpOp::Ge, buckets.cast_signed(), done);
+        self.asm.mul(R0, i32::from(bytes_of!(SeriesSlot)));
         self.reload(map_value, R3);
         self.release(map_value);
         self.asm.add(R3, R0).load(Size::DW, R1, frame.at(value));
+        let (kept, meta) = (R3.at(offset!(SeriesSlot, value)), R3.at(offset!(SeriesSlot, meta)));
+        let epoch = R3.at(offset!(SeriesSlot, epoch));
         // The machine's first interval is number 0, as slots are in the beginning; but those have nothing in them.
-        self.asm.load(Size::DW, R0, R3.at(16)).jump_if(R0, JumpOp::Ne, R2, fresh);
-        self.asm.load(Size::DW, R0, R3.at(8)).jump_if(R0, JumpOp::Ne, 0, same).bind(fresh);
-        self.asm.store(Size::DW, R3.at(16), R2).store(Size::DW, R3.at(0), R1);
+        self.asm.load(Size::DW, R0, epoch).jump_if(R0, JumpOp::Ne, R2, fresh);
+        self.asm.load(Size::DW, R0, meta).jump_if(R0, JumpOp::Ne, 0, same).bind(fresh);
+        self.asm.store(Size::DW, epoch, R2).store(Size::DW, kept, R1);
         match op {
-            SeriesOp::Last => self.asm.store(Size::DW, R3.at(8), R4),
-            _ => self.asm.store(Size::DW, R3.at(8), 1),
+            SeriesOp::Last => self.asm.store(Size::DW, meta, R4),
+            _ => self.asm.store(Size::DW, meta, 1),
         };
         self.asm.jump(done).bind(same);
         if op != SeriesOp::Last {
-            self.asm.load(Size::DW, R0, R3.at(8)).add(R0, 1).store(Size::DW, R3.at(8), R0);
+            self.asm.load(Size::DW, R0, meta).add(R0, 1).store(Size::DW, meta, R0);
         }
         match op {
             SeriesOp::Last => {
-                self.asm.store(Size::DW, R3.at(0), R1).store(Size::DW, R3.at(8), R4);
+                self.asm.store(Size::DW, kept, R1).store(Size::DW, meta, R4);
             }
             SeriesOp::Sum | SeriesOp::Avg => {
-                self.asm.load(Size::DW, R0, R3.at(0)).add(R0, R1).store(Size::DW, R3.at(0), R0);
+                self.asm.load(Size::DW, R0, kept).add(R0, R1).store(Size::DW, kept, R0);
             }
             SeriesOp::Min | SeriesOp::Max => {
-                let keep = match (op, signed) {
+                let keeps = match (op, signed) {
                     (SeriesOp::Min, true) => JumpOp::SLe,
                     (SeriesOp::Min, false) => JumpOp::Le,
                     (_, true) => JumpOp::SGe,
                     (_, false) => JumpOp::Ge,
                 };
-                self.asm.load(Size::DW, R0, R3.at(0)).jump_if(R0, keep, R1, done).store(Size::DW, R3.at(0), R1);
+                self.asm.load(Size::DW, R0, kept).jump_if(R0, keeps, R1, done).store(Size::DW, kept, R1);
             }
         }
         self.asm.bind(done);
@@ -326,6 +331,8 @@ impl Emitter<'_> {
         self.address(key, R2);
         self.load_map(map);
         self.asm.call(Helper::MAP_LOOKUP_PERCPU_ELEM).jump_if(R0, JumpOp::Eq, 0, next).bind(found);
+        // The number of all that can be read as one is their first word.
+        const { assert!(offset!(Extreme, value) == 0 && offset!(Average, total) == 0) };
         self.asm.load(Size::DW, R1, R0.at(0)).load(Size::DW, R2, frame.at(first));
         match agg {
             Agg::Min { signed } | Agg::Max { signed } => {
@@ -337,7 +344,7 @@ impl Emitter<'_> {
                     (false, false) => JumpOp::Ge,
                 };
                 let take = self.asm.label("take");
-                self.asm.load(Size::DW, R3, R0.at(8)).jump_if(R3, JumpOp::Eq, 0, next);
+                self.asm.load(Size::DW, R3, R0.at(offset!(Extreme, is_set))).jump_if(R3, JumpOp::Eq, 0, next);
                 self.asm.load(Size::DW, R3, frame.at(second)).jump_if(R3, JumpOp::Eq, 0, take);
                 self.asm.jump_if(R2, keep, R1, next).bind(take);
                 self.asm.store(Size::DW, frame.at(first), R1).store(Size::DW, frame.at(second), 1);
@@ -345,7 +352,8 @@ impl Emitter<'_> {
             _ => {
                 self.asm.add(R2, R1).store(Size::DW, frame.at(first), R2);
                 if matches!(agg, Agg::Avg { .. }) {
-                    self.asm.load(Size::DW, R1, R0.at(8)).load(Size::DW, R2, frame.at(second)).add(R2, R1);
+                    let count = R0.at(offset!(Average, count));
+                    self.asm.load(Size::DW, R1, count).load(Size::DW, R2, frame.at(second)).add(R2, R1);
                     self.asm.store(Size::DW, frame.at(second), R2);
                 }
             }
@@ -357,7 +365,7 @@ impl Emitter<'_> {
             self.lookup_key_table(map, key);
             self.asm.jump_if(R0, JumpOp::Eq, 0, next);
             if agg.value().takes_steps() {
-                self.asm.add(R0, key_table::LOCK_BYTES.cast_signed());
+                self.asm.add(R0, i32::from(bytes_of!(Lock)));
             }
             self.asm.jump(found);
         }

@@ -5,11 +5,12 @@ use bpf_insn::{Helper, JumpOp, Size};
 
 use super::foreign::Foreign;
 use super::place::Place;
-use super::{Emitter, Saved, scratch};
+use super::{Emitter, Saved};
 use crate::hir::Expr;
 use crate::ty::{Space, Ty};
 use bpf_program::event::RING;
-use bt_abi::{ActionKind, action};
+use bpf_program::offset;
+use bt_abi::{ActionKind, EventHead, LostCounters};
 use uapi::bpf::{RB_AVAIL_DATA, RB_FORCE_WAKEUP, RB_NO_WAKEUP};
 
 /// A value on its way into an event.
@@ -73,16 +74,16 @@ impl Emitter<'_> {
         let saved = self.save();
         let event = Place { base: Self::as_base(saved), off: 0 };
         self.asm.call(Helper::KTIME_GET_NS);
-        self.store(event.at(action::TIME as u32), Size::DW, R0);
+        self.store(event.part(offset!(EventHead, time)), Size::DW, R0);
         self.asm.call(Helper::GET_SMP_PROCESSOR_ID);
-        self.store(event.at(action::CPU as u32), Size::W, R0);
-        self.store(event.at(action::ACTION as u32), Size::W, number as i32);
+        self.store(event.part(offset!(EventHead, cpu)), Size::W, R0);
+        self.store(event.part(offset!(EventHead, action)), Size::W, number as i32);
         write(self, event);
         let ends = matches!(self.tables.actions[number].kind, ActionKind::Exit);
         self.submit(saved, ends);
         self.release(saved);
         self.asm.jump(done).bind(full);
-        self.count(scratch::RING_FULL);
+        self.count(offset!(LostCounters, ring_full));
         self.asm.bind(done);
     }
 

@@ -7,8 +7,9 @@ use bt_lang::Span;
 use super::Emitter;
 use super::place::Place;
 use crate::hir::MapId;
+use bpf_program::offset;
 use bt_abi::failure::FAILURES;
-use bt_abi::{Failure, FailureKind};
+use bt_abi::{Failure, FailureKind, FailureSlot};
 
 /// `-E2BIG`: a map has as many keys as it may.
 const FULL: i32 = -7;
@@ -26,12 +27,12 @@ impl Emitter<'_> {
     pub(super) fn failed(&mut self, kind: FailureKind) {
         let place = self.failures.place(Failure { kind, span: self.at });
         self.asm.note("count what failed").load_data(R1, FAILURES, place).mov(R2, 1);
-        self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2);
+        self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(offset!(FailureSlot, count)), R2);
         if matches!(
             kind,
             FailureKind::Helper(_) | FailureKind::MapFull | FailureKind::KernelStack | FailureKind::UserStack
         ) {
-            self.asm.store(Size::DW, R1.at(8), R0);
+            self.asm.store(Size::DW, R1.at(offset!(FailureSlot, error)), R0);
         }
     }
 
@@ -42,7 +43,8 @@ impl Emitter<'_> {
         let (full, other) = (place(FailureKind::MapFull), place(of_helper(Helper::MAP_UPDATE_ELEM)));
         self.asm.note("count what failed").load_data(R1, FAILURES, full).jump_if(R0, JumpOp::Eq, FULL, counted);
         self.asm.load_data(R1, FAILURES, other).bind(counted).mov(R2, 1);
-        self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2).store(Size::DW, R1.at(8), R0);
+        self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(offset!(FailureSlot, count)), R2);
+        self.asm.store(Size::DW, R1.at(offset!(FailureSlot, error)), R0);
     }
 
     /// Counts a failure if r0 is an error.

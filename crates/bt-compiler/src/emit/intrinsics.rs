@@ -7,6 +7,8 @@ use super::place::Place;
 use super::{Emitter, failures};
 use crate::hir::{Expr, Intrinsic};
 use crate::ty::Ty;
+use bpf_program::offset;
+use bt_abi::bytes::{Inet, MacAddress, StackHead, TaskId, UserStackHead, UserSymbol};
 use bt_abi::{Clock, FailureKind, StackMode};
 use uapi::bpf::{USER_BUILD_ID, USER_STACK};
 
@@ -190,21 +192,22 @@ impl Emitter<'_> {
             Intrinsic::Path => self.path(args, to.size(), place),
             Intrinsic::Usym => {
                 self.argument(args);
-                self.store(place, Size::DW, R0);
-                self.who(place.at(8));
+                self.store(place.part(offset!(UserSymbol, address)), Size::DW, R0);
+                self.task_id(place.part(offset!(UserSymbol, task)));
             }
             Intrinsic::Inet4 | Intrinsic::InetBytes | Intrinsic::InetFamily => self.inet(intrinsic, args, place),
             Intrinsic::Mac(space) => {
                 if let Some(addr) = self.first(args) {
-                    self.read_value(addr, space, 6, place);
+                    self.read_value(addr, space, size_of::<MacAddress>() as u32, place);
                 }
             }
             _ => self.impossible("a function that gives a number where a value in memory is wanted"),
         }
     }
 
-    /// `u32` process, `u32` thread: the two halves of what the helper gives, the other way round.
-    fn who(&mut self, place: Place) {
+    /// Writes a [`TaskId`]: the two halves of what the helper returns, swapped.
+    fn task_id(&mut self, place: Place) {
+        const { assert!(offset!(TaskId, pid) == 0 && offset!(TaskId, tid) == 4) };
         self.asm.call(Helper::GET_CURRENT_PID_TGID).mov(R2, R0).rsh(R2, 32).lsh(R0, 32).or(R0, R2);
         self.store(place, Size::DW, R0);
     }
@@ -222,14 +225,14 @@ impl Emitter<'_> {
             return;
         };
         let head = if *user {
-            self.who(place);
-            8
+            self.task_id(place.part(offset!(UserStackHead, task)));
+            place.part(offset!(UserStackHead, stack))
         } else {
-            0
+            place
         };
         let context = self.context_in(R1);
         self.asm.mov(R1, context);
-        self.address(place.at(head + 8), R2);
+        self.address(head.at(size_of::<StackHead>() as u32), R2);
         let flags = match (user, mode) {
             (true, StackMode::BuildId) => (USER_STACK | USER_BUILD_ID).cast_signed(),
             (true, _) => USER_STACK.cast_signed(),
@@ -237,7 +240,7 @@ impl Emitter<'_> {
         };
         self.asm.mov(R3, (depth * mode.frame_bytes()).cast_signed()).mov(R4, flags);
         self.asm.call(Helper::GET_STACK);
-        self.store(place.at(head), Size::DW, R0);
+        self.store(head.part(offset!(StackHead, length)), Size::DW, R0);
         self.failed_if_negative(if *user { FailureKind::UserStack } else { FailureKind::KernelStack });
     }
 
@@ -270,19 +273,20 @@ impl Emitter<'_> {
         self.asm.mov(R4, 8 * args.len() as i32).call(Helper::TRACE_VPRINTK);
     }
 
-    /// `u32` version, then the address.
+    /// Writes an [`Inet`].
     fn inet(&mut self, intrinsic: Intrinsic, args: &[Expr], place: Place) {
-        self.zero(place, 20);
+        let (version, address) = (place.part(offset!(Inet, version)), place.part(offset!(Inet, address)));
+        self.zero(place, size_of::<Inet>() as u32);
         match (intrinsic, args) {
             (Intrinsic::InetBytes, [value]) => {
                 let size = value.ty.size().min(16);
-                self.store(place, Size::W, if size > 4 { 6 } else { 4 });
-                self.write_bytes(value, size, place.at(4));
+                self.store(version, Size::W, if size > 4 { Inet::V6 } else { Inet::V4 }.cast_signed());
+                self.write_bytes(value, size, address);
             }
             (Intrinsic::InetFamily, [_, value]) | (Intrinsic::Inet4, [value]) => {
-                self.store(place, Size::W, 4);
+                self.store(version, Size::W, Inet::V4.cast_signed());
                 self.scalar(value);
-                self.store(place.at(4), Size::W, R0);
+                self.store(address, Size::W, R0);
             }
             _ => self.impossible("ntop without its arguments"),
         }

@@ -10,11 +10,11 @@ use crate::ctx::Inputs;
 use crate::hir::MapId;
 use crate::map::{DeclaredKind, MapHolds, MapInfo};
 use crate::ty::{Agg, Ty};
+use bpf_program::{bytes_of, offset};
 use bt_abi::MapValue;
+use bt_abi::map::Lock;
 use uapi::bpf::NOEXIST;
 
-/// The bytes before a value that several steps change: whether a program is at it.
-pub(crate) const LOCK_BYTES: u32 = 8;
 /// The most memory, in bytes, that is taken for a map's entries before they come.
 pub(crate) const SET_ASIDE: u64 = 128 << 20;
 /// What the kernel keeps of an entry besides its key and its value (`struct htab_elem` of `kernel/bpf/hashtab.c`, and a
@@ -46,7 +46,7 @@ pub(crate) fn has_key_table(inputs: &Inputs<'_>, map: &MapInfo) -> bool {
 
 /// See [`KeyTable::value_offset`](bt_abi::KeyTable).
 pub(crate) fn key_table_offset(value: &MapValue) -> u32 {
-    if value.takes_steps() { LOCK_BYTES } else { 0 }
+    if value.takes_steps() { size_of::<Lock>() as u32 } else { 0 }
 }
 
 /// The map itself.
@@ -135,12 +135,13 @@ impl Emitter<'_> {
         }
         let (again, ours) = (self.asm.label("again"), self.asm.label("ours"));
         let (frame, lock) = (self.frame, self.slot());
-        self.asm.mov(R3, TRIES).bind(again).mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(0), R1);
+        let taken = offset!(Lock, taken);
+        self.asm.mov(R3, TRIES).bind(again).mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(taken), R1);
         self.asm.jump_if(R1, JumpOp::Eq, 0, ours).sub(R3, 1).jump_if(R3, JumpOp::Ne, 0, again).mov(R0, BUSY);
         self.failed(failures::of_helper(Helper::MAP_UPDATE_ELEM));
         self.asm.jump(done).bind(ours);
-        self.asm.store(Size::DW, frame.at(lock), R0).add(R0, LOCK_BYTES.cast_signed());
+        self.asm.store(Size::DW, frame.at(lock), R0).add(R0, i32::from(bytes_of!(Lock)));
         self.apply(agg, saved, true);
-        self.asm.load(Size::DW, R1, frame.at(lock)).store(Size::DW, R1.at(0), 0);
+        self.asm.load(Size::DW, R1, frame.at(lock)).store(Size::DW, R1.at(taken), 0);
     }
 }

@@ -101,7 +101,7 @@ impl Emitter<'_> {
             let size = step(place, at as u32, (text.len() - at) as u32);
             let mut buffer = [0; 8];
             buffer[..size as usize].copy_from_slice(&text[at..at + size as usize]);
-            let value = u64::from_le_bytes(buffer);
+            let value = u64::from_ne_bytes(buffer);
             self.load(place.at(at as u32), &Ty::Int { size: size as u8, signed: false }, R0);
             match i32::try_from(value.cast_signed()) {
                 Ok(small) => self.asm.jump_if(R0, JumpOp::Ne, small, differ),

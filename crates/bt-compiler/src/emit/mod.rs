@@ -36,6 +36,8 @@ use super::hir::Expr;
 use super::internal::Impossible;
 use super::probe::Context;
 use super::ty::Ty;
+use bpf_program::offset;
+use bt_abi::LostCounters;
 use bt_abi::failure::Failures;
 use place::{Base, Place};
 
@@ -264,7 +266,7 @@ impl<'a> Emitter<'a> {
         self.asm.mov(R0, 0).exit();
         self.asm.bind(busy);
         if self.needs.scratch {
-            self.count(scratch::BUSY);
+            self.count(offset!(LostCounters, no_scratch));
         }
         self.asm.mov(R0, 0).exit();
     }

@@ -31,6 +31,11 @@ impl Place {
     pub(super) fn at(self, offset: u32) -> Self {
         Self { off: self.off.saturating_add_unsigned(offset), ..self }
     }
+
+    /// A field of a structure at this place, by its [`offset!`](bpf_program::offset).
+    pub(super) fn part(self, offset: i16) -> Self {
+        Self { off: self.off.saturating_add(i32::from(offset)), ..self }
+    }
 }
 
 /// The largest word that is aligned at both offsets and no longer than what is left.
@@ -194,7 +199,7 @@ impl Emitter<'_> {
             let part = text.get(at..).unwrap_or_default();
             let part = &part[..part.len().min(length)];
             buffer[..part.len()].copy_from_slice(part);
-            let value = u64::from_le_bytes(buffer);
+            let value = u64::from_ne_bytes(buffer);
             match i32::try_from(value.cast_signed()) {
                 Ok(small) => self.asm.store(unit, base.at(here as i16), small),
                 Err(_) => self.asm.constant(R2, value).store(unit, base.at(here as i16), R2),

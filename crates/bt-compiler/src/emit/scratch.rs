@@ -7,25 +7,16 @@ use bpf_insn::Reg::{R0, R1, R2, R7, R10};
 use bpf_insn::{AtomicOp, Helper, JumpOp, Label, Size, Width};
 
 use super::{Emitter, SCRATCH};
-use bpf_program::event::LOST;
+use bt_abi::lost::LOST;
 
 /// The scratch map's name.
 pub(crate) const MAP: &str = "scratch";
-/// How many counters [`LOST`] has, one behind the other in its only value.
-pub(crate) const COUNTERS: u32 = 2;
-/// Their size.
-pub(crate) const COUNTER_BYTES: u32 = 8;
 /// How many areas each CPU has.
 pub(crate) const AREAS: u32 = 4;
 /// The word that says whether an area is taken.
 pub(super) const HEAD: u32 = 8;
 /// The most that an area can have: the largest value of a per-CPU map (`PCPU_MIN_UNIT_SIZE`).
 pub(crate) const MOST: u32 = 32 << 10;
-
-/// Counters of [`LOST`]: events that did not fit into the ring, programs that found no scratch memory.
-pub(crate) const RING_FULL: u32 = 0;
-/// See [`RING_FULL`].
-pub(crate) const BUSY: u32 = 1;
 
 impl Emitter<'_> {
     /// Goes through the areas; the verifier follows the count of turns, which is in a register.
@@ -50,9 +41,9 @@ impl Emitter<'_> {
         self.asm.load(Size::DW, R1, R10.at(SCRATCH)).store(Size::DW, R1.at(0), 0);
     }
 
-    /// Adds one to a counter of what was lost. Uses r1 and r2.
-    pub(super) fn count(&mut self, index: u32) {
-        self.asm.note("count what is lost").load_data(R1, LOST, index * COUNTER_BYTES).mov(R2, 1);
+    /// Adds one to the counter at this offset of [`LostCounters`](bt_abi::LostCounters). Uses r1 and r2.
+    pub(super) fn count(&mut self, counter: i16) {
+        self.asm.note("count what is lost").load_data(R1, LOST, u32::from(counter.cast_unsigned())).mov(R2, 1);
         self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2);
     }
 }

@@ -8,6 +8,11 @@ use super::foreign::Foreign;
 use super::place::Place;
 use crate::hir::{Expr, ExprKind};
 use crate::ty::{Space, Ty};
+use bpf_program::offset;
+use bt_abi::bytes::BufferHead;
+
+/// Where the data of a buffer begins.
+const DATA: u32 = size_of::<BufferHead>() as u32;
 
 impl Emitter<'_> {
     /// `str(addr[, limit])`
@@ -44,11 +49,12 @@ impl Emitter<'_> {
         }
         self.scalar(addr);
         let addr = self.save();
-        self.read_bytes(&Foreign { addr, space, text: false, to: place.at(4), room: *room, limit });
+        self.read_bytes(&Foreign { addr, space, text: false, to: place.at(DATA), room: *room, limit });
         self.release(addr);
     }
 
-    fn store_length(&mut self, limit: Option<Place>, room: u32, place: Place) {
+    fn store_length(&mut self, limit: Option<Place>, room: u32, buffer: Place) {
+        let place = buffer.part(offset!(BufferHead, length));
         match limit {
             Some(limit) => {
                 self.load(limit, &Ty::Int { size: 8, signed: false }, R0);
@@ -69,7 +75,7 @@ impl Emitter<'_> {
             return;
         };
         let (room, target) = match to {
-            Ty::Buf(room) => (*room, place.at(4)),
+            Ty::Buf(room) => (*room, place.at(DATA)),
             _ => (to.size(), place),
         };
         let limit = args.get(1).map(|limit| self.limit(limit, room));

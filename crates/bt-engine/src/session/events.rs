@@ -1,5 +1,6 @@
 //! Events whose turn it is, made when they are asked for: a map is read after what was printed before it.
 
+use bt_abi::wire::WrongSize;
 use bt_abi::{Action, ActionKind};
 use bt_runtime::table::{PrintArgs, Table, element};
 use bt_runtime::{Decoder, Lookups as _, Value, printf};
@@ -63,7 +64,8 @@ impl Iterator for Events<'_> {
                 if !std::mem::take(&mut self.looks_at_end) {
                     return None;
                 }
-                self.session.look_for_failures();
+                let looked = self.session.look_for_failures();
+                self.session.keep(looked);
                 continue;
             };
             // Behind an `exit` nothing counts.
@@ -78,8 +80,13 @@ impl Iterator for Events<'_> {
 
 impl Session {
     /// Looks for what has failed for the first time.
-    pub(super) fn look_for_failures(&mut self) {
-        self.failures.look(&self.bpf, &self.machine);
+    pub(super) fn look_for_failures(&mut self) -> Result<(), WrongSize> {
+        self.failures.look(&self.bpf, &self.machine)
+    }
+
+    /// Keeps the first error of what had a wrong form, for the next call that can fail.
+    pub(super) fn keep<T>(&mut self, result: Result<T, WrongSize>) -> Option<T> {
+        result.map_err(|error| self.wrong.get_or_insert(error).clone()).ok()
     }
 
     /// What an event asks for; nothing for what is done here.
@@ -94,8 +101,14 @@ impl Session {
                 callers: action.callers.clone(),
             },
             ActionKind::PrintValue => Event::Value(event.values.into_iter().next()?),
-            ActionKind::PrintMap { map } => Event::Map(self.printed_map(*map, values)?),
-            ActionKind::PrintElement { map } => self.printed_element(*map, &event, action)?,
+            ActionKind::PrintMap { map } => {
+                let table = self.printed_map(*map, values)?;
+                Event::Map(self.keep(table)?)
+            }
+            ActionKind::PrintElement { map } => {
+                let printed = self.printed_element(*map, &event, action)?;
+                self.keep(printed)?
+            }
             ActionKind::Clear { map } => {
                 self.script.maps.get(*map).into_iter().for_each(|map| maps::clear(&self.bpf, map));
                 return None;
@@ -127,16 +140,16 @@ impl Session {
         Decoder::new(&self.machine, &self.script.config.str_trunc_trailer)
     }
 
-    fn printed_map(&self, map: usize, values: &[Value]) -> Option<Table> {
+    fn printed_map(&self, map: usize, values: &[Value]) -> Option<Result<Table, WrongSize>> {
         let map = self.script.maps.get(map)?;
-        let print = PrintArgs { top: number(values.first()) as u64, div: number(values.get(1)) as u64 };
+        let args = PrintArgs { top: number(values.first()) as u64, div: number(values.get(1)) as u64 };
         let elements = maps::elements(&self.bpf, map, &*self.observer);
-        Some(Table::printed(map, &elements, print, &self.decoder()))
+        Some(Table::printed(map, &elements, args, &self.decoder()))
     }
 
-    fn printed_element(&self, map: usize, event: &DecodedEvent, action: &Action) -> Option<Event> {
+    fn printed_element(&self, map: usize, event: &DecodedEvent, action: &Action) -> Option<Result<Event, WrongSize>> {
         if let Some(value) = event.values.get(1) {
-            return Some(Event::Value(value.clone()));
+            return Some(Ok(Event::Value(value.clone())));
         }
         let map = self.script.maps.get(map)?;
         let key = action.fields.first().and_then(|field| {
@@ -145,6 +158,6 @@ impl Session {
         });
         let zero = || vec![vec![0; map.value.size() as usize]];
         let values = maps::element(&self.bpf, map, key.unwrap_or_default()).unwrap_or_else(zero);
-        Some(Event::Element(element(map, &values, &self.decoder())))
+        Some(element(map, &values, &self.decoder()).map(Event::Element))
     }
 }

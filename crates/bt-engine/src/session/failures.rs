@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::fmt::{self, Display, Formatter};
 use std::time::{Duration, Instant};
 
-use bt_abi::failure::{FAILURE_BYTES, FAILURES};
+use bt_abi::failure::{FAILURES, FailureSlot};
+use bt_abi::wire::{ArrayIndex, WrongSize, read_values};
 use bt_abi::{Failure, FailureKind, Script};
 use bt_lang::Span;
 use bt_runtime::Lookups as _;
@@ -94,22 +95,23 @@ impl Failures {
     }
 
     /// Reads what was counted. What is only counted, as strings that were cut, is none that is handed out.
-    pub(super) fn look(&mut self, session: &bpf_session::Session, machine: &Machine) {
+    pub(super) fn look(&mut self, session: &bpf_session::Session, machine: &Machine) -> Result<(), WrongSize> {
         self.last_read = Instant::now();
         if self.counts.is_empty() {
-            return;
+            return Ok(());
         }
-        let counted = session.map(FAILURES).and_then(|map| map.lookup(&0_u32.to_ne_bytes()).ok().flatten());
-        let slots = counted.as_deref().unwrap_or_default().chunks_exact(FAILURE_BYTES as usize);
+        let first = ArrayIndex::default().to_ne_bytes();
+        let counted = session.map(FAILURES).and_then(|map| map.lookup(&first).ok().flatten());
+        let slots: Vec<FailureSlot> = read_values(FAILURES, counted.as_deref().unwrap_or_default())?;
         for ((failure, before), slot) in self.places.iter().zip(&mut self.counts).zip(slots) {
-            let ([count, code], _) = slot.as_chunks::<8>() else { continue };
-            let (count, code) = (u64::from_ne_bytes(*count), i64::from_ne_bytes(*code));
+            let FailureSlot { count, error: code } = slot;
             let is_first = std::mem::replace(before, count) == 0 && count > 0;
             if is_first && !matches!(failure.kind, FailureKind::TextCut | FailureKind::TextUnreadable) {
                 let error = machine.error_text(i32::try_from(-code).unwrap_or(0));
                 self.new.push_back(RuntimeFailure { kind: failure.kind, span: failure.span, code, error });
             }
         }
+        Ok(())
     }
 
     fn counts(&self) -> impl Iterator<Item = FailureCount> {

@@ -2,18 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use bpf_program::event::{LOST, RING};
+use bpf_program::event::RING;
+use bt_abi::lost::{LOST, LostCounters};
+use bt_abi::wire::{ArrayIndex, WrongSize, read_value};
 use bt_abi::{ActionKind, Attach};
 use bt_runtime::table::{PrintArgs, Table};
 
 use super::{Events, Session};
 use crate::event::{Event, RawEvent};
 use crate::{Error, maps};
-
-/// What the counters of [`LOST`] count: see the compiler's.
-const RING_FULL: usize = 0;
-/// See [`RING_FULL`].
-const BUSY: usize = 1;
 
 /// What was lost in a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -75,7 +72,8 @@ impl Session {
         if let Some(reader) = self.reader.take() {
             reader.finish(|batch| rest.extend(batch));
         }
-        self.take(rest);
+        let taken = self.take(rest);
+        self.keep(taken);
         self.is_over = true;
     }
 
@@ -84,8 +82,8 @@ impl Session {
         self.first_exit = self.exit.take();
         if self.has_end() {
             self.run_all(|attach| matches!(attach, Attach::End))?;
-            let events = self.bpf.drain_now(RING, RawEvent::parse)?;
-            self.take(events);
+            let events = self.bpf.drain_now(RING, RawEvent::copy)?;
+            self.take(events)?;
         }
         Ok(Events::last(self))
     }
@@ -96,17 +94,25 @@ impl Session {
     }
 
     /// The script's maps as they are now, by name. Each is read when it is asked for; what can't be read is not there.
-    pub fn maps(&self) -> impl Iterator<Item = Table> {
+    ///
+    /// # Errors
+    /// [`Error::WrongSize`].
+    pub fn maps(&self) -> impl Iterator<Item = Result<Table, Error>> {
         self.script.maps.iter().map(|map| {
             let elements = maps::elements(&self.bpf, map, &*self.observer);
-            Table::of(map, &elements, PrintArgs::default(), &self.decoder())
+            Ok(Table::of(map, &elements, PrintArgs::default(), &self.decoder())?)
         })
     }
 
     /// What was lost so far.
-    pub fn totals(&self) -> Totals {
-        let (lost, too_deep) = (self.counted(RING_FULL), self.counted(BUSY));
-        Totals { lost, too_deep, skipped: self.bpf.misses(), late: self.order.late() }
+    ///
+    /// # Errors
+    /// [`Error::WrongSize`], also of what was found while the last events were handed out.
+    pub fn totals(&self) -> Result<Totals, Error> {
+        self.check()?;
+        let LostCounters { ring_full, no_scratch } = self.lost()?;
+        let (skipped, late) = (self.bpf.misses(), self.order.late());
+        Ok(Totals { lost: ring_full, too_deep: no_scratch, skipped, late })
     }
 
     /// The status that the script gave to `exit()`; 0 if it gave none.
@@ -126,8 +132,8 @@ impl Session {
         self.detach();
         events.extend(self.pending());
         events.extend(self.end()?);
-        let maps = self.maps().collect();
-        Ok(Finished { events, maps, totals: self.totals(), exit_status: self.exit_status() })
+        let maps = self.maps().collect::<Result<_, _>>()?;
+        Ok(Finished { events, maps, totals: self.totals()?, exit_status: self.exit_status() })
     }
 
     /// Runs each `bench:` and `test:` probe until it has taken this long.
@@ -143,7 +149,7 @@ impl Session {
                 }
                 let took = start.elapsed();
                 // What it prints is not wanted here, and must not fill the ring.
-                self.bpf.drain_now(RING, RawEvent::parse)?;
+                self.bpf.drain_now(RING, RawEvent::copy)?;
                 if took >= least {
                     break took;
                 }
@@ -155,10 +161,10 @@ impl Session {
         Ok(benchmarks)
     }
 
-    /// What programs counted.
-    fn counted(&self, what: usize) -> u64 {
-        let counted = self.bpf.map(LOST).and_then(|map| map.lookup(&0_u32.to_ne_bytes()).ok().flatten());
-        let (counters, _) = counted.as_deref().unwrap_or_default().as_chunks::<8>();
-        counters.get(what).copied().map_or(0, u64::from_ne_bytes)
+    /// What programs counted as lost.
+    fn lost(&self) -> Result<LostCounters, WrongSize> {
+        let counted =
+            self.bpf.map(LOST).and_then(|map| map.lookup(&ArrayIndex::default().to_ne_bytes()).ok().flatten());
+        counted.map_or_else(|| Ok(LostCounters::default()), |bytes| read_value(LOST, &bytes))
     }
 }

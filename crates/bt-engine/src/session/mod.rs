@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use bpf_program::event::RING;
 use bpf_session::{Reorder, RingReader};
-use bt_abi::{Attach, Script, ScriptProbe};
+use bt_abi::map::{FollowedProcess, IS_FOLLOWED};
+use bt_abi::wire::WrongSize;
+use bt_abi::{Attach, EventHead, Script, ScriptProbe};
 use bt_runtime::Decoder;
 use sys::process::{HeldChild, PidFd};
 
@@ -47,6 +49,8 @@ pub struct Session {
     pid: Option<u32>,
     /// Whether an event that asks for the end has come; it may wait for its turn.
     exit_requested: bool,
+    /// What had a wrong form while events were handed out: [`Events`] can't fail.
+    wrong: Option<WrongSize>,
     /// The status of an `exit` that was handed out.
     exit: Option<u8>,
     /// The status of one before `end` probes ran.
@@ -94,6 +98,7 @@ impl Session {
             process: None,
             pid,
             exit_requested: false,
+            wrong: None,
             exit: None,
             first_exit: None,
             is_over: false,
@@ -121,8 +126,8 @@ impl Session {
             self.process = Some(PidFd::open(pid).map_err(|source| Error::Process { pid, source })?);
         }
         self.run_all(|attach| matches!(attach, Attach::Begin))?;
-        let first = self.bpf.drain_now(RING, RawEvent::parse)?;
-        self.take(first);
+        let first = self.bpf.drain_now(RING, RawEvent::copy)?;
+        self.take(first)?;
         let by_hand = attach::run_by_hand(&self.script);
         let idle = Attached { probes: by_hand, is_live: false };
         if self.exit_requested {
@@ -133,7 +138,7 @@ impl Session {
             return if by_hand == 0 { Err(Error::NothingToAttach) } else { Ok(idle) };
         }
         self.follow_forks()?;
-        self.reader = Some(RingReader::start(&self.bpf, RING, RawEvent::parse)?);
+        self.reader = Some(RingReader::start(&self.bpf, RING, RawEvent::copy)?);
         Ok(Attached { probes: self.attach_only()? + by_hand, is_live: true })
     }
 
@@ -147,11 +152,12 @@ impl Session {
     pub fn poll(&mut self, timeout: Duration) -> Result<Events<'_>, Error> {
         self.start_command()?;
         if self.failures.is_due() {
-            self.look_for_failures();
+            self.look_for_failures()?;
         }
         let events = self.reader.as_ref().map(|reader| reader.next(timeout)).unwrap_or_default();
         let is_idle = events.is_empty();
-        self.take(events);
+        self.take(events)?;
+        self.check()?;
         self.is_over |= self.exit_requested || is_idle && (self.has_ended() || !self.goes_on());
         let now = if self.is_ordered { sys::clock::monotonic_nanos() } else { u64::MAX };
         Ok(Events::until(self, now))
@@ -192,8 +198,8 @@ impl Session {
         let pid = self.held.as_ref().map(HeldChild::pid).or(self.pid);
         let followed = self.script.followed.as_ref().and_then(|name| self.bpf.map(name));
         if let (Some(map), Some(pid)) = (followed, pid) {
-            let one = 1_u64.to_ne_bytes();
-            map.update(&u64::from(pid).to_ne_bytes(), &one).map_err(|source| Error::Follow { source })?;
+            let process = FollowedProcess::from(pid).to_ne_bytes();
+            map.update(&process, &IS_FOLLOWED.to_ne_bytes()).map_err(|source| Error::Follow { source })?;
         }
         Ok(())
     }
@@ -227,19 +233,26 @@ impl Session {
     }
 
     /// Decodes events, which wait for their turn.
-    fn take(&mut self, events: Vec<RawEvent>) {
+    fn take(&mut self, events: Vec<RawEvent>) -> Result<(), WrongSize> {
         let decoder = Decoder::new(&self.machine, &self.script.config.str_trunc_trailer);
-        for event in events {
+        for RawEvent(bytes) in events {
             // Symbols are looked up for it, which can take a while.
             self.observer.step();
-            let RawEvent { time, action: number, bytes } = event;
+            let EventHead { time, action, .. } = EventHead::of(&bytes)?;
+            let number = action as usize;
             if let Some(action) = self.script.actions.get(number) {
-                let values = decoder.fields(&action.fields, &bytes);
+                let values = decoder.event(action, &bytes)?;
                 self.exit_requested |= is_exit(&action.kind);
                 let place = if self.is_ordered { time } else { 0 };
                 self.order.push(place, time, DecodedEvent { action: number, values, bytes });
             }
         }
+        Ok(())
+    }
+
+    /// The error of what had a wrong form while events were handed out, which can't fail.
+    fn check(&self) -> Result<(), WrongSize> {
+        self.wrong.clone().map_or(Ok(()), Err)
     }
 }
 

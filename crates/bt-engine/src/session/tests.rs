@@ -2,13 +2,14 @@
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R6, R7, R10};
 use bpf_insn::{Asm, Helper, JumpOp, MapDef, MapKind, Size};
-use bpf_program::event::{LOST, RING};
+use bpf_program::event::RING;
 use bpf_program::module::ProgramKind;
-use bpf_program::{Module, ProgramDef};
-use bt_abi::action::{ACTION, TIME};
-use bt_abi::failure::{FAILURE_BYTES, FAILURES};
+use bpf_program::{Module, ProgramDef, offset};
+use bt_abi::failure::{FAILURES, FailureSlot};
+use bt_abi::lost::{LOST, LostCounters};
 use bt_abi::{
-    Action, ActionKind, Failure, FailureKind, Field, FormatPiece, FormatSpec, MapValue, PrintTo, ScriptMap, ValueType,
+    Action, ActionKind, EventHead, Failure, FailureKind, Field, FormatPiece, FormatSpec, MapValue, PrintTo, ScriptMap,
+    ValueType,
 };
 use bt_lang::Span;
 use host::{Capabilities, Capability};
@@ -27,8 +28,8 @@ fn sends(action: i32, value: i32) -> bpf_insn::Code {
     let full = asm.label("full");
     asm.call(Helper::KTIME_GET_NS).mov(R6, R0).load_map(R1, RING).mov(R2, 24).mov(R3, 0);
     asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, full).mov(R7, R0);
-    asm.store(Size::DW, R7.at(TIME.try_into().unwrap()), R6).store(Size::W, R7.at(ACTION.try_into().unwrap()), action);
-    asm.store(Size::W, R7.at(12), 0).store(Size::DW, R7.at(16), value);
+    asm.store(Size::DW, R7.at(offset!(EventHead, time)), R6).store(Size::W, R7.at(offset!(EventHead, action)), action);
+    asm.store(Size::W, R7.at(offset!(EventHead, cpu)), 0).store(Size::DW, R7.at(16), value);
     asm.mov(R1, R7).mov(R2, 0).call(Helper::RINGBUF_SUBMIT).bind(full).mov(R0, 0).exit();
     asm.finish().unwrap()
 }
@@ -79,7 +80,7 @@ fn script() -> Script {
     ];
     let maps = vec![
         MapDef::ring_buffer(RING, 1 << 16),
-        MapDef::new(LOST, MapKind::Array, 4, 16, 1),
+        MapDef::new(LOST, MapKind::Array, 4, size_of::<LostCounters>() as u32, 1),
         MapDef::new("m", MapKind::PercpuHash, 8, 8, 16),
     ];
     let every = Attach::Interval { nanos: 20_000_000 };
@@ -164,12 +165,12 @@ fn nothing_is_handed_out_behind_an_exit() {
 #[test]
 fn what_was_counted_at_a_place_is_a_failure() {
     let mut asm = Asm::new();
-    let second = i32::try_from(FAILURE_BYTES).unwrap();
-    asm.load_data(R1, FAILURES, 0).mov(R2, R1).add(R2, second).store(Size::DW, R2.at(0), 3);
+    let slot_bytes = size_of::<FailureSlot>() as u32;
+    asm.load_data(R1, FAILURES, 0).mov(R2, R1).add(R2, slot_bytes.cast_signed()).store(Size::DW, R2.at(0), 3);
     asm.store(Size::DW, R2.at(8), -14).mov(R0, 0).exit();
     let mut script = script();
     script.module.programs[0] = program("fails", ProgramKind::RawTracepoint, asm.finish().unwrap());
-    script.module.maps.push(MapDef::new(FAILURES, MapKind::Array, 4, 2 * FAILURE_BYTES, 1));
+    script.module.maps.push(MapDef::new(FAILURES, MapKind::Array, 4, 2 * slot_bytes, 1));
     script.probes = vec![probe(0, Attach::Begin)];
     let kinds = [FailureKind::DivisionByZero, FailureKind::UserStack];
     script.failures = kinds.map(|kind| Failure { kind, span: Span::empty(0) }).to_vec();

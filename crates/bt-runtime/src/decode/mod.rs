@@ -1,6 +1,9 @@
 //! Decodes a value from its type and its bytes.
 
-use bt_abi::{EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
+use bt_abi::bytes::{BufferHead, Inet, StackHead, UserStackHead, UserSymbol};
+use bt_abi::wire::WrongSize;
+use bt_abi::{Action, EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
+use zerocopy::FromBytes;
 
 use crate::lookups::{Lookups, timestamp};
 use crate::stack;
@@ -23,97 +26,143 @@ impl<'a> Decoder<'a> {
     }
 
     /// The values of an event's fields; `bytes` is the event.
-    pub fn fields(&self, fields: &[Field], bytes: &[u8]) -> Vec<Value> {
-        fields.iter().map(|field| self.field(field, bytes)).collect()
+    ///
+    /// # Errors
+    /// [`WrongSize`] if the event has another size than its action's events have.
+    pub fn event(&self, action: &Action, bytes: &[u8]) -> Result<Vec<Value>, WrongSize> {
+        if bytes.len() != action.size as usize {
+            return Err(WrongSize::event(bytes.len(), action.size as usize));
+        }
+        action.fields.iter().map(|field| self.field(field, bytes)).collect()
     }
 
     /// The value of a field of `bytes`.
-    pub fn field(&self, field: &Field, bytes: &[u8]) -> Value {
-        let bytes = part(bytes, field.offset as usize, field.ty.size() as usize);
-        let Some((shift, width)) = field.bits else { return self.value(&field.ty, &bytes) };
-        let whole = word(&bytes, 0) >> shift.min(63);
+    fn field(&self, field: &Field, bytes: &[u8]) -> Result<Value, WrongSize> {
+        let start = field.offset as usize;
+        let end = start.saturating_add(field.ty.size() as usize);
+        let own = bytes.get(start..end).ok_or_else(|| wrong(&field.ty, bytes.len(), end))?;
+        let Some((shift, width)) = field.bits else { return self.value(&field.ty, own) };
+        let whole = unsigned(&field.ty, own)? >> shift.min(63);
         let unused = 64 - u32::from(width.clamp(1, 64));
         let high = whole << unused;
         let kept = if is_signed(&field.ty) { (high.cast_signed() >> unused).cast_unsigned() } else { high >> unused };
-        self.value(&field.ty, &kept.to_le_bytes())
+        Ok(numeral(&field.ty, kept))
     }
 
-    /// A value. Bytes that are missing count as 0.
-    pub fn value(&self, ty: &ValueType, bytes: &[u8]) -> Value {
-        match ty {
+    /// The value that these bytes are.
+    ///
+    /// # Errors
+    /// [`WrongSize`] if a value of the type has another size.
+    pub fn value(&self, ty: &ValueType, bytes: &[u8]) -> Result<Value, WrongSize> {
+        Ok(match ty {
             ValueType::None => Value::Nothing,
-            ValueType::Int { size, signed } => integer(bytes, *size, *signed),
-            ValueType::Bool => Value::Bool(bytes.first().is_some_and(|&byte| byte != 0)),
-            ValueType::Enum { size, signed, names } => enumerator(bytes, *size, *signed, names),
-            ValueType::Float { size: 4 } => Value::Float(format!("{:?}", f32::from_bits(word(bytes, 0) as u32))),
-            ValueType::Float { .. } => Value::Float(format!("{:?}", f64::from_bits(word(bytes, 0)))),
+            ValueType::Int { size, signed } | ValueType::Enum { size, signed, .. } => {
+                let unused = 64 - 8 * u32::from((*size).clamp(1, 8));
+                let high = unsigned(ty, bytes)? << unused;
+                numeral(ty, if *signed { (high.cast_signed() >> unused).cast_unsigned() } else { high >> unused })
+            }
+            ValueType::Bool => numeral(ty, unsigned(ty, bytes)?),
+            ValueType::Float { size: 4 } => Value::Float(format!("{:?}", read::<f32>(ty, bytes)?)),
+            ValueType::Float { .. } => Value::Float(format!("{:?}", read::<f64>(ty, bytes)?)),
             ValueType::Pointer => {
-                let address = word(bytes, 0);
+                let address: u64 = read(ty, bytes)?;
                 Value::Symbol { text: format!("0x{address:x}"), number: i128::from(address) }
             }
-            ValueType::Str { size } => self.string(&part(bytes, 0, *size as usize)),
+            ValueType::Str { .. } => self.string(sized(ty, bytes)?),
             ValueType::Buffer { size } => {
-                let length = (word(bytes, 0) as u32).min(*size) as usize;
-                Value::Buffer(part(bytes, 4, length).into_owned())
+                let (head, room): (BufferHead, _) = head(ty, bytes)?;
+                // A length that can't be is cut to the room.
+                Value::Buffer(room[..(head.length.min(*size) as usize).min(room.len())].to_vec())
             }
-            ValueType::Array { element, count } => self.array(element, *count, bytes),
-            ValueType::Tuple(layout) => self.layout(layout, bytes),
-            ValueType::KernelStack { mode, .. } => stack_of(bytes, 0, *mode, |address| self.lookups.kernel(address)),
+            ValueType::Array { element, .. } => self.array(element, sized(ty, bytes)?)?,
+            ValueType::Tuple(layout) => self.layout(layout, sized(ty, bytes)?)?,
+            ValueType::KernelStack { mode, .. } => {
+                let (stack, frames): (StackHead, _) = head(ty, bytes)?;
+                stack_text(stack, frames, *mode, |address| self.lookups.kernel(address))
+            }
             ValueType::UserStack { mode, .. } => {
-                let pid = word(bytes, 0) as u32;
-                stack_of(bytes, 8, *mode, |address| self.lookups.user(pid, address))
+                let (UserStackHead { task, stack }, frames) = head(ty, bytes)?;
+                stack_text(stack, frames, *mode, |address| self.lookups.user(task.pid, address))
             }
-            ValueType::KernelSymbol => symbol(word(bytes, 0), |address| self.lookups.kernel(address)),
+            ValueType::KernelSymbol => symbol(read(ty, bytes)?, |address| self.lookups.kernel(address)),
             ValueType::UserSymbol => {
-                symbol(word(bytes, 0), |address| self.lookups.user(word(bytes, 8) as u32, address))
+                let UserSymbol { address, task } = read(ty, bytes)?;
+                symbol(address, |address| self.lookups.user(task.pid, address))
             }
-            ValueType::Inet => inet(bytes),
+            ValueType::Inet => inet(read(ty, bytes)?),
             ValueType::MacAddress => {
-                let parts: Vec<String> = part(bytes, 0, 6).iter().map(|byte| format!("{byte:02X}")).collect();
+                let parts: Vec<String> = sized(ty, bytes)?.iter().map(|byte| format!("{byte:02X}")).collect();
                 Value::text(parts.join(":"))
             }
             ValueType::CgroupPath { hierarchy } => {
-                let paths = self.lookups.cgroup_paths(word(bytes, 0), hierarchy);
+                let paths = self.lookups.cgroup_paths(read(ty, bytes)?, hierarchy);
                 let shown: Vec<String> = paths.into_iter().map(|(name, path)| format!("{name}:{path}")).collect();
                 Value::text(shown.join(","))
             }
-            ValueType::Username => Value::text(self.lookups.user_name(word(bytes, 0) as u32).unwrap_or_default()),
-            ValueType::ErrorText => Value::text(self.lookups.error_text((word(bytes, 0) as u32).cast_signed())),
-            ValueType::SignalText => {
-                Value::text(bt_abi::signals::text(i64::from((word(bytes, 0) as u32).cast_signed())))
-            }
+            ValueType::Username => Value::text(self.lookups.user_name(read(ty, bytes)?).unwrap_or_default()),
+            ValueType::ErrorText => Value::text(self.lookups.error_text(read(ty, bytes)?)),
+            ValueType::SignalText => Value::text(bt_abi::signals::text(i64::from(read::<i32>(ty, bytes)?))),
             ValueType::Timestamp { clock, format } => {
-                let nanos = word(bytes, 0).cast_signed().wrapping_add(self.lookups.since_epoch(*clock));
+                let nanos = read::<i64>(ty, bytes)?.wrapping_add(self.lookups.since_epoch(*clock));
                 Value::text(timestamp(self.lookups, nanos, format).unwrap_or_else(|| "(?)".into()))
             }
-        }
+        })
     }
 
     fn string(&self, bytes: &[u8]) -> Value {
         if let Some(end) = bytes.iter().position(|&byte| byte == 0) {
             return Value::Text(bytes[..end].to_vec());
         }
-        // No end in all its room: the rest did not fit.
+        // There is no end in all its room, so what followed did not fit.
         Value::Text([bytes, self.trailer.as_bytes()].concat())
     }
 
-    fn array(&self, element: &ValueType, count: u32, bytes: &[u8]) -> Value {
-        let size = element.size() as usize;
-        let values = (0..count as usize).map_while(|index| {
-            let start = index * size;
-            (start < bytes.len()).then(|| self.value(element, &bytes[start..(start + size).min(bytes.len())]))
-        });
-        Value::Array(values.collect())
+    fn array(&self, element: &ValueType, bytes: &[u8]) -> Result<Value, WrongSize> {
+        // Elements of no bytes, which C may have, are as good as none.
+        let elements = bytes.chunks((element.size() as usize).max(1));
+        Ok(Value::Array(elements.map(|bytes| self.value(element, bytes)).collect::<Result<_, _>>()?))
     }
 
-    fn layout(&self, layout: &Layout, bytes: &[u8]) -> Value {
+    fn layout(&self, layout: &Layout, bytes: &[u8]) -> Result<Value, WrongSize> {
         let values = layout.fields.iter().map(|field| self.field(field, bytes));
         if layout.kind == LayoutKind::Tuple {
-            return Value::Tuple(values.collect());
+            return Ok(Value::Tuple(values.collect::<Result<_, _>>()?));
         }
-        let names = layout.fields.iter().map(|field| field.name.clone().unwrap_or_default());
-        Value::Record(names.zip(values).collect())
+        let named = layout.fields.iter().zip(values);
+        let named = named.map(|(field, value)| Ok((field.name.clone().unwrap_or_default(), value?)));
+        Ok(Value::Record(named.collect::<Result<_, _>>()?))
     }
+}
+
+/// The error of bytes that are no value of a type.
+fn wrong(ty: &ValueType, found: usize, wanted: usize) -> WrongSize {
+    WrongSize::new("a value of the type", format!("{ty:?}"), found, wanted)
+}
+
+/// The bytes, if they are as many as a value of the type has.
+fn sized<'b>(ty: &ValueType, bytes: &'b [u8]) -> Result<&'b [u8], WrongSize> {
+    let wanted = ty.size() as usize;
+    if bytes.len() == wanted { Ok(bytes) } else { Err(wrong(ty, bytes.len(), wanted)) }
+}
+
+/// The structure that a value of the type is.
+fn read<T: FromBytes>(ty: &ValueType, bytes: &[u8]) -> Result<T, WrongSize> {
+    T::read_from_bytes(bytes).map_err(|_| wrong(ty, bytes.len(), size_of::<T>()))
+}
+
+/// The structure that a value of the type begins with, and what is behind it.
+fn head<'b, T: FromBytes>(ty: &ValueType, bytes: &'b [u8]) -> Result<(T, &'b [u8]), WrongSize> {
+    T::read_from_prefix(sized(ty, bytes)?).map_err(|_| wrong(ty, bytes.len(), size_of::<T>()))
+}
+
+/// The number of 1, 2, 4 or 8 bytes, without its sign.
+fn unsigned(ty: &ValueType, bytes: &[u8]) -> Result<u64, WrongSize> {
+    Ok(match ty.size() {
+        1 => u64::from(read::<u8>(ty, bytes)?),
+        2 => u64::from(read::<u16>(ty, bytes)?),
+        4 => u64::from(read::<u32>(ty, bytes)?),
+        _ => read(ty, bytes)?,
+    })
 }
 
 /// Whether numbers of a type can be negative.
@@ -121,49 +170,40 @@ fn is_signed(ty: &ValueType) -> bool {
     matches!(ty, ValueType::Int { signed: true, .. } | ValueType::Enum { signed: true, .. })
 }
 
-/// A stack whose length stands at `at`.
-fn stack_of(bytes: &[u8], at: usize, mode: StackMode, symbols: impl Fn(u64) -> Vec<crate::lookups::Symbol>) -> Value {
-    let length = word(bytes, at).cast_signed();
-    let frames = part(bytes, at + 8, usize::try_from(length).unwrap_or(0).min(bytes.len()));
-    if mode == StackMode::BuildId {
-        return Value::text(stack::build_ids(&frames));
+/// The value of a type of number, its sign extended to 64 bits.
+fn numeral(ty: &ValueType, bits: u64) -> Value {
+    match ty {
+        ValueType::Bool => Value::Bool(bits != 0),
+        ValueType::Enum { signed, names, .. } => enumerator(bits.cast_signed(), *signed, names),
+        _ if is_signed(ty) => Value::Int(bits.cast_signed()),
+        _ => Value::Uint(bits),
     }
-    let addresses = frames.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
-    Value::text(stack::text(addresses, mode, symbols))
 }
 
-/// `length` bytes from `at` on, as many as there are.
-fn part(bytes: &[u8], at: usize, length: usize) -> std::borrow::Cow<'_, [u8]> {
-    let start = at.min(bytes.len());
-    std::borrow::Cow::Borrowed(&bytes[start..start.saturating_add(length).min(bytes.len())])
-}
-
-/// The 8 bytes at `at` as a number; those that are missing are 0.
-pub(crate) fn word(bytes: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    for (to, from) in word.iter_mut().zip(bytes.iter().skip(at)) {
-        *to = *from;
-    }
-    u64::from_le_bytes(word)
-}
-
-/// The number of `size` bytes, its sign spread.
-fn raw(bytes: &[u8], size: u8, signed: bool) -> i64 {
-    let unused = 64 - 8 * u32::from(size.clamp(1, 8));
-    let high = word(bytes, 0) << unused;
-    if signed { high.cast_signed() >> unused } else { (high >> unused).cast_signed() }
-}
-
-fn integer(bytes: &[u8], size: u8, signed: bool) -> Value {
-    let number = raw(bytes, size, signed);
-    if signed { Value::Int(number) } else { Value::Uint(number.cast_unsigned()) }
-}
-
-fn enumerator(bytes: &[u8], size: u8, signed: bool, names: &EnumNames) -> Value {
-    let raw = raw(bytes, size, signed);
+fn enumerator(raw: i64, signed: bool, names: &EnumNames) -> Value {
     let number = if signed { i128::from(raw) } else { i128::from(raw.cast_unsigned()) };
     let text = names.get(raw).map_or_else(|| number.to_string(), str::to_owned);
     Value::Symbol { text, number }
+}
+
+/// A stack as text. One that could not be read has an error in the place of its length, and no frames.
+fn stack_text(
+    head: StackHead,
+    frames: &[u8],
+    mode: StackMode,
+    symbols: impl Fn(u64) -> Vec<crate::lookups::Symbol>,
+) -> Value {
+    let length = usize::try_from(head.length).unwrap_or(0).min(frames.len());
+    let frames = &frames[..length];
+    if mode == StackMode::BuildId {
+        return Value::text(stack::build_ids(whole(frames)));
+    }
+    Value::text(stack::text(whole(frames), mode, symbols))
+}
+
+/// The structures that are there as a whole.
+fn whole<T: FromBytes>(bytes: &[u8]) -> impl Iterator<Item = T> + '_ {
+    bytes.chunks_exact(size_of::<T>()).filter_map(|part| T::read_from_bytes(part).ok())
 }
 
 /// The name of the function at an address, or the address.
@@ -172,11 +212,11 @@ fn symbol(address: u64, symbols: impl Fn(u64) -> Vec<crate::lookups::Symbol>) ->
     Value::text(found.map_or_else(|| format!("0x{address:x}"), |symbol| symbol.name))
 }
 
-fn inet(bytes: &[u8]) -> Value {
-    let address = part(bytes, 4, 16);
-    Value::text(match (word(bytes, 0) as u32, address.first_chunk::<4>(), address.first_chunk::<16>()) {
-        (4, Some(four), _) => std::net::Ipv4Addr::from(*four).to_string(),
-        (6, _, Some(sixteen)) => std::net::Ipv6Addr::from(*sixteen).to_string(),
+fn inet(inet: Inet) -> Value {
+    let [a, b, c, d, ..] = inet.address;
+    Value::text(match inet.version {
+        Inet::V4 => std::net::Ipv4Addr::new(a, b, c, d).to_string(),
+        Inet::V6 => std::net::Ipv6Addr::from(inet.address).to_string(),
         _ => String::new(),
     })
 }

@@ -1,11 +1,14 @@
 use std::sync::Arc;
 
+use bt_abi::ActionKind;
+use bt_lang::Span;
+
 use super::*;
 use crate::lookups::tests::Nowhere;
 use crate::text;
 
 fn shown(ty: &ValueType, bytes: &[u8]) -> String {
-    text::value(&Decoder::new(&Nowhere, "..").value(ty, bytes))
+    text::value(&Decoder::new(&Nowhere, "..").value(ty, bytes).unwrap())
 }
 
 fn field(name: Option<&str>, offset: u32, ty: ValueType, bits: Option<(u8, u8)>) -> Field {
@@ -16,11 +19,12 @@ const I32: ValueType = ValueType::Int { size: 4, signed: true };
 
 #[test]
 fn numbers() {
-    let of = |size, signed| shown(&ValueType::Int { size, signed }, &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+    let bytes = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+    let of = |size, signed| shown(&ValueType::Int { size, signed }, &bytes[..usize::from(size)]);
     assert_eq!([1, 2, 4, 8].map(|size| of(size, true)), ["-2", "-2", "-2", "-2"]);
     assert_eq!([1, 2, 4, 8].map(|size| of(size, false)), ["254", "65534", "4294967294", "18446744073709551614"]);
     assert_eq!(shown(&ValueType::Bool, &[2]), "true");
-    assert_eq!(shown(&ValueType::Pointer, &[0x32]), "0x32");
+    assert_eq!(shown(&ValueType::Pointer, &0x32_u64.to_ne_bytes()), "0x32");
     assert_eq!(shown(&ValueType::None, &[]), "null");
 }
 
@@ -36,12 +40,12 @@ fn enumerators_have_names() {
 #[test]
 fn strings_end_at_their_zero_and_say_when_they_were_cut() {
     let decoder = Decoder::new(&Nowhere, "..");
-    assert_eq!(decoder.value(&ValueType::Str { size: 4 }, b"ab\0d"), Value::text("ab"));
-    assert_eq!(decoder.value(&ValueType::Str { size: 3 }, b"abcd"), Value::text("abc.."));
+    assert_eq!(decoder.value(&ValueType::Str { size: 4 }, b"ab\0d"), Ok(Value::text("ab")));
+    assert_eq!(decoder.value(&ValueType::Str { size: 3 }, b"abc"), Ok(Value::text("abc..")));
     assert_eq!(shown(&ValueType::Str { size: 8 }, b"a\x1b[31m\xff\0"), "a\\x1b[31m\\xff");
-    assert_eq!(shown(&ValueType::Buffer { size: 4 }, &[2, 0, 0, 0, 0, b'a', b'b']), "\\x00a");
+    assert_eq!(shown(&ValueType::Buffer { size: 4 }, &[2, 0, 0, 0, 0, b'a', b'b', 0]), "\\x00a");
     // A length that can't be is cut to the room.
-    assert_eq!(shown(&ValueType::Buffer { size: 1 }, &[0xff, 0xff, 0xff, 0xff, b'a', b'b']), "a");
+    assert_eq!(shown(&ValueType::Buffer { size: 1 }, &[0xff, 0xff, 0xff, 0xff, b'a', b'b', 0, 0]), "a");
 }
 
 #[test]
@@ -57,7 +61,7 @@ fn parts_of_structs() {
     assert_eq!(shown(&array, &bytes), "[2,3]");
     let bits = |signed, bits| {
         let ty = ValueType::Int { size: 4, signed };
-        Decoder::new(&Nowhere, "").field(&field(None, 0, ty, Some(bits)), &[0b1011_0110, 0, 0, 0])
+        Decoder::new(&Nowhere, "").field(&field(None, 0, ty, Some(bits)), &[0b1011_0110, 0, 0, 0]).unwrap()
     };
     assert_eq!(bits(false, (1, 3)), Value::Uint(3));
     assert_eq!(bits(true, (4, 4)), Value::Int(-5));
@@ -76,9 +80,9 @@ fn addresses_of_the_net() {
 
 #[test]
 fn symbols_and_stacks() {
-    let mut bytes = 16_i64.to_le_bytes().to_vec();
-    bytes.extend(0x1004_u64.to_le_bytes());
-    bytes.extend(7_u64.to_le_bytes());
+    let mut bytes = 16_i64.to_ne_bytes().to_vec();
+    bytes.extend(0x1004_u64.to_ne_bytes());
+    bytes.extend(7_u64.to_ne_bytes());
     let kernel = |mode| shown(&ValueType::KernelStack { mode, depth: 2 }, &bytes);
     assert_eq!(kernel(StackMode::Bpftrace), "\n        known+4\n        0x7\n");
     assert_eq!(kernel(StackMode::Perf), "\n\t1004 known+4\n\t7 0x7 ([unknown])\n");
@@ -88,34 +92,67 @@ fn symbols_and_stacks() {
         shown(&ValueType::UserStack { mode: StackMode::Perf, depth: 2 }, &user),
         "\n\t1004 own9+4 (/bin/a)\n\t7 0x7 ([unknown])\n"
     );
-    assert_eq!(shown(&ValueType::KernelSymbol, &0x1004_u64.to_le_bytes()), "known");
-    assert_eq!(shown(&ValueType::KernelSymbol, &[7]), "0x7");
-    assert_eq!(shown(&ValueType::UserSymbol, &[&0x1004_u64.to_le_bytes()[..], &[9, 0, 0, 0]].concat()), "own9");
+    assert_eq!(shown(&ValueType::KernelSymbol, &0x1004_u64.to_ne_bytes()), "known");
+    assert_eq!(shown(&ValueType::KernelSymbol, &7_u64.to_ne_bytes()), "0x7");
+    assert_eq!(
+        shown(&ValueType::UserSymbol, &[&0x1004_u64.to_ne_bytes()[..], &[9, 0, 0, 0, 9, 0, 0, 0]].concat()),
+        "own9"
+    );
     // An error and no length.
     let decoder = Decoder::new(&Nowhere, "");
-    let missing = decoder.value(&ValueType::KernelStack { mode: StackMode::Raw, depth: 2 }, &(-14_i64).to_le_bytes());
-    assert_eq!(missing, Value::text("\n"));
+    let bytes = [(-14_i64).to_ne_bytes(), [0; 8], [0; 8]].concat();
+    let missing = decoder.value(&ValueType::KernelStack { mode: StackMode::Raw, depth: 2 }, &bytes);
+    assert_eq!(missing, Ok(Value::text("\n")));
 }
 
 #[test]
-fn no_bytes_are_no_panic() {
+fn another_size_is_an_internal_error() {
     let types = [
         I32,
+        ValueType::Bool,
+        ValueType::Float { size: 8 },
         ValueType::Str { size: 9 },
         ValueType::Buffer { size: 9 },
         ValueType::Inet,
+        ValueType::KernelStack { mode: StackMode::Raw, depth: 3 },
         ValueType::UserStack { mode: StackMode::BuildId, depth: 3 },
+        ValueType::UserSymbol,
         ValueType::Array { element: Box::new(I32), count: u32::MAX },
         ValueType::MacAddress,
+        ValueType::Username,
     ];
     for ty in types {
-        shown(&ty, &[]);
-        shown(&ty, &[0xff; 21]);
+        for bytes in [&[][..], &[0xff; 21]] {
+            let error = Decoder::new(&Nowhere, "").value(&ty, bytes).unwrap_err().to_string();
+            assert!(error.contains(&format!("has {} bytes, and {} were expected", bytes.len(), ty.size())), "{error}");
+        }
     }
+}
+
+#[test]
+fn an_event_has_the_size_of_its_action() {
+    let action = Action::new(ActionKind::PrintValue, &[I32], Span::default());
+    let decoder = Decoder::new(&Nowhere, "");
+    let event = [[0; 16].as_slice(), &[5, 0, 0, 0, 0, 0, 0, 0]].concat();
+    assert_eq!(decoder.event(&action, &event), Ok(vec![Value::Int(5)]));
+    let error = decoder.event(&action, &event[..20]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "an event of the ring events has 20 bytes, and 24 were expected: an internal error, please report it"
+    );
+}
+
+/// C has structures without members.
+#[test]
+fn values_of_no_bytes_are_there() {
+    let nothing = ValueType::Tuple(Arc::new(Layout { kind: LayoutKind::Struct, size: 0, fields: Vec::new() }));
+    assert_eq!(shown(&nothing, &[]), "{}");
+    assert_eq!(shown(&ValueType::Array { element: Box::new(nothing), count: 3 }, &[]), "[]");
+    assert_eq!(shown(&ValueType::Array { element: Box::new(I32), count: 0 }, &[]), "[]");
 }
 
 #[test]
 fn times_have_parts_of_seconds() {
     let ty = ValueType::Timestamp { clock: bt_abi::Clock::Boot, format: "%S %f %l %k %%f%".into() };
-    assert_eq!(shown(&ty, &1_002_003_004_u64.to_le_bytes()), "%S 002003 002 002003004 %%f%%");
+    assert_eq!(shown(&ty, &1_002_003_004_u64.to_ne_bytes()), "%S 002003 002 002003004 %%f%%");
 }

@@ -1,8 +1,11 @@
 //! A map's elements: the values of all CPUs merged, sorted, limited to the top, divided.
 
+use bt_abi::map::{Average, Extreme, SeriesSlot};
+use bt_abi::wire::{self, WrongSize};
 use bt_abi::{MapValue, ScriptMap, ValueType};
+use zerocopy::FromBytes;
 
-use crate::decode::{Decoder, word};
+use crate::decode::Decoder;
 use crate::histogram::Histogram;
 use crate::series::{Series, Slot};
 use crate::value::Value;
@@ -47,21 +50,27 @@ pub struct Table {
     pub rows: Vec<(Value, Cell)>,
 }
 
-/// `print`'s arguments: of how many at most, and by what values are divided. 0 is none.
+/// The arguments of `print(@map, top, div)`. 0 stands for one that was not given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PrintArgs {
-    /// The number of elements to print, the greatest ones.
+    /// Print at most this number of elements, the greatest.
     pub top: u64,
-    /// Divide by this.
+    /// Divide values by this.
     pub div: u64,
 }
 
-/// An element before it is shown.
-struct Row<'a> {
-    key: Value,
-    values: &'a [Vec<u8>],
-    /// By what it is sorted before its key.
-    rank: i128,
+/// The values of all CPUs as one.
+enum Sum<'a> {
+    /// A value's bytes. It is decoded where it is printed: looking symbols up takes time.
+    Scalar(&'a ValueType, &'a [u8]),
+    /// A number.
+    Number { number: i128, signed: bool },
+    /// Total and count.
+    Average { total: i128, count: u64, signed: bool },
+    /// The counts of buckets.
+    Buckets(Vec<u64>),
+    /// All CPUs' slots that are not empty.
+    Slots(Vec<Slot>),
 }
 
 impl std::fmt::Display for Cell {
@@ -77,43 +86,51 @@ impl std::fmt::Display for Cell {
 
 impl Table {
     /// Makes a table of a map's elements.
-    pub fn of(map: &ScriptMap, elements: &Elements, print: PrintArgs, decoder: &Decoder<'_>) -> Self {
-        let key = |bytes: &[u8]| match map.key {
-            ValueType::None => Value::Nothing,
-            _ => decoder.value(&map.key, bytes),
-        };
-        let row = |(bytes, values): &'_ (Vec<u8>, Vec<Vec<u8>>)| (key(bytes), rank(&map.value, values, decoder));
-        let mut rows: Vec<Row<'_>> = elements
-            .iter()
-            .map(|element| {
-                let (key, rank) = row(element);
-                Row { key, values: &element.1, rank }
-            })
-            .collect();
-        rows.sort_by(|a, b| a.rank.cmp(&b.rank).then_with(|| a.key.cmp(&b.key)));
-        let skipped = if print.top == 0 { 0 } else { rows.len().saturating_sub(print.top as usize) };
-        let newest = newest_epoch(&map.value, elements);
+    ///
+    /// # Errors
+    /// [`WrongSize`] if a key or a value has another size than the map's.
+    pub fn of(map: &ScriptMap, elements: &Elements, args: PrintArgs, decoder: &Decoder<'_>) -> Result<Self, WrongSize> {
+        let mut rows = Vec::with_capacity(elements.len());
+        for (key, values) in elements {
+            let sum = Sum::of(map, values)?;
+            rows.push((sum.rank(decoder)?, key_of(map, key, decoder)?, sum));
+        }
+        rows.sort_by(|(rank, key, _), (other_rank, other_key, _)| {
+            rank.cmp(other_rank).then_with(|| key.cmp(other_key))
+        });
+        let skipped = if args.top == 0 { 0 } else { rows.len().saturating_sub(args.top as usize) };
+        let newest = newest_epoch(rows.iter().map(|(_, _, sum)| sum));
         let shown = rows.into_iter().skip(skipped);
-        let rows =
-            shown.map(|row| (row.key, cell(&map.value, row.values, print.div.max(1), newest, decoder))).collect();
+        let rows = shown.map(|(_, key, sum)| Ok((key, sum.cell(&map.value, args.div.max(1), newest, decoder)?)));
         let is_scalar = map.key == ValueType::None;
-        Self { name: map.name.clone(), kind: kind(&map.value), is_scalar, rows }
+        Ok(Self { name: map.name.clone(), kind: kind(&map.value), is_scalar, rows: rows.collect::<Result<_, _>>()? })
     }
 
-    /// As [`Table::of`]; a map without keys that was never written shows as its 0, as `print` does.
-    pub fn printed(map: &ScriptMap, elements: &Elements, print: PrintArgs, decoder: &Decoder<'_>) -> Self {
-        let mut table = Self::of(map, elements, print, decoder);
+    /// As [`Table::of`]; a map without keys that was never written is printed as its 0, as `print` does.
+    ///
+    /// # Errors
+    /// As [`Table::of`].
+    pub fn printed(
+        map: &ScriptMap,
+        elements: &Elements,
+        args: PrintArgs,
+        decoder: &Decoder<'_>,
+    ) -> Result<Self, WrongSize> {
+        let mut table = Self::of(map, elements, args, decoder)?;
         if table.rows.is_empty() && table.is_scalar && matches!(table.kind, Kind::Map | Kind::Stats) {
-            table.rows.push((Value::Nothing, cell(&map.value, &[vec![0; map.value.size() as usize]], 1, 0, decoder)));
+            table.rows.push((Value::Nothing, element(map, &[vec![0; map.value.size() as usize]], decoder)?));
         }
-        table
+        Ok(table)
     }
 }
 
-/// What one element of a map shows as, on its own.
-pub fn element(map: &ScriptMap, values: &[Vec<u8>], decoder: &Decoder<'_>) -> Cell {
-    let newest = newest_epoch(&map.value, &[(Vec::new(), values.to_vec())]);
-    cell(&map.value, values, 1, newest, decoder)
+/// What one element of a map is printed as, on its own.
+///
+/// # Errors
+/// As [`Table::of`].
+pub fn element(map: &ScriptMap, values: &[Vec<u8>], decoder: &Decoder<'_>) -> Result<Cell, WrongSize> {
+    let sum = Sum::of(map, values)?;
+    sum.cell(&map.value, 1, newest_epoch(std::iter::once(&sum)), decoder)
 }
 
 fn kind(value: &MapValue) -> Kind {
@@ -125,32 +142,105 @@ fn kind(value: &MapValue) -> Kind {
     }
 }
 
-/// By what elements are sorted before their keys: numbers by their size, histograms by how much they count. All else is
-/// sorted by its key alone.
-fn rank(value: &MapValue, values: &[Vec<u8>], decoder: &Decoder<'_>) -> i128 {
-    match value {
-        MapValue::Scalar(ty @ (ValueType::Int { .. } | ValueType::Enum { .. })) => {
-            values.first().and_then(|bytes| decoder.value(ty, bytes).number()).unwrap_or_default()
-        }
-        MapValue::Scalar(_) | MapValue::Series { .. } => 0,
-        MapValue::Hist { .. } | MapValue::Lhist { .. } => summed(values).into_iter().map(i128::from).sum(),
-        MapValue::Avg { signed } | MapValue::Stats { signed } => Average::of(values, *signed).quotient(),
-        _ => number(value, values),
+fn key_of(map: &ScriptMap, bytes: &[u8], decoder: &Decoder<'_>) -> Result<Value, WrongSize> {
+    let wrong = |wanted: u32| WrongSize::key(map.name.clone(), bytes.len(), wanted as usize);
+    if bytes.len() != map.key_size as usize {
+        return Err(wrong(map.key_size));
     }
+    // The bytes behind the key's own are 0.
+    let own = bytes.get(..map.key.size() as usize).ok_or_else(|| wrong(map.key.size()))?;
+    decoder.value(&map.key, own)
 }
 
-/// The number of a map that holds one: of all CPUs.
-fn number(value: &MapValue, values: &[Vec<u8>]) -> i128 {
-    match value {
-        MapValue::Count => values.iter().map(|bytes| i128::from(word(bytes, 0))).sum(),
-        // All CPUs' sums wrap as one sum would.
-        MapValue::Sum { signed } => {
-            let sum = values.iter().fold(0_u64, |sum, bytes| sum.wrapping_add(word(bytes, 0)));
-            widened(sum, *signed)
-        }
-        MapValue::Min { signed } => extreme(values, *signed).min().unwrap_or_default(),
-        MapValue::Max { signed } => extreme(values, *signed).max().unwrap_or_default(),
-        _ => 0,
+/// All CPUs' values of a map, each as the structure that it is.
+fn each<T: FromBytes>(map: &ScriptMap, values: &[Vec<u8>]) -> Result<Vec<T>, WrongSize> {
+    values.iter().map(|bytes| wire::read_value(&map.name, bytes)).collect()
+}
+
+/// All CPUs' values of a map, each as the structures that lie one behind the other in it.
+fn each_list<T: FromBytes>(map: &ScriptMap, values: &[Vec<u8>]) -> Result<Vec<Vec<T>>, WrongSize> {
+    values.iter().map(|bytes| wire::read_values(&map.name, whole(map, bytes)?)).collect()
+}
+
+/// A value's bytes, if they are as many as the map's values have.
+fn whole<'b>(map: &ScriptMap, bytes: &'b [u8]) -> Result<&'b [u8], WrongSize> {
+    let wanted = map.value.size() as usize;
+    if bytes.len() == wanted { Ok(bytes) } else { Err(WrongSize::value(map.name.clone(), bytes.len(), wanted)) }
+}
+
+impl<'a> Sum<'a> {
+    fn of(map: &'a ScriptMap, values: &'a [Vec<u8>]) -> Result<Self, WrongSize> {
+        let number = |number: i128, signed: bool| Self::Number { number, signed };
+        Ok(match &map.value {
+            MapValue::Scalar(ty) => {
+                let bytes = whole(map, values.first().map_or(&[][..], Vec::as_slice))?;
+                // The bytes behind the value's own are 0.
+                Self::Scalar(ty, &bytes[..(ty.size() as usize).min(bytes.len())])
+            }
+            MapValue::Count => number(each::<u64>(map, values)?.into_iter().map(i128::from).sum(), false),
+            // All CPUs' sums wrap as one sum would.
+            MapValue::Sum { signed } => {
+                let sum = each::<u64>(map, values)?.into_iter().fold(0_u64, u64::wrapping_add);
+                number(widened(sum, *signed), *signed)
+            }
+            MapValue::Min { signed } => number(extremes(map, values, *signed)?.min().unwrap_or_default(), *signed),
+            MapValue::Max { signed } => number(extremes(map, values, *signed)?.max().unwrap_or_default(), *signed),
+            MapValue::Avg { signed } | MapValue::Stats { signed } => {
+                let cpus = each::<Average>(map, values)?;
+                let total = cpus.iter().fold(0_u64, |sum, cpu| sum.wrapping_add(cpu.total));
+                let count = cpus.iter().map(|cpu| cpu.count).sum();
+                Self::Average { total: widened(total, *signed), count, signed: *signed }
+            }
+            MapValue::Hist { .. } | MapValue::Lhist { .. } => Self::Buckets(added(&each_list(map, values)?)),
+            MapValue::Series { signed, .. } => {
+                let slots = each_list::<SeriesSlot>(map, values)?.into_iter().flatten().filter(|slot| slot.meta != 0);
+                let slot = |SeriesSlot { value, meta, epoch }| Slot { value: widened(value, *signed), meta, epoch };
+                Self::Slots(slots.map(slot).collect())
+            }
+        })
+    }
+
+    /// By what elements are sorted before their keys: numbers by their size, histograms by how much they count. All else is
+    /// sorted by its key alone.
+    fn rank(&self, decoder: &Decoder<'_>) -> Result<i128, WrongSize> {
+        Ok(match self {
+            Self::Scalar(ty @ (ValueType::Int { .. } | ValueType::Enum { .. }), bytes) => {
+                decoder.value(ty, bytes)?.number().unwrap_or_default()
+            }
+            Self::Scalar(..) | Self::Slots(_) => 0,
+            Self::Number { number, .. } => *number,
+            Self::Average { total, count, .. } => quotient(*total, *count),
+            Self::Buckets(counts) => counts.iter().copied().map(i128::from).sum(),
+        })
+    }
+
+    /// What is printed. `newest` is the newest epoch of all the map's time series.
+    fn cell(&self, value: &MapValue, div: u64, newest: u64, decoder: &Decoder<'_>) -> Result<Cell, WrongSize> {
+        let divided = |number: i128, signed: bool| number_of(number / i128::from(div), signed);
+        Ok(match (self, value) {
+            (Self::Scalar(ty, bytes), _) => {
+                let value = decoder.value(ty, bytes)?;
+                match (ty, value.number()) {
+                    (ValueType::Int { signed, .. }, Some(number)) => Cell::Value(divided(number, *signed)),
+                    _ => Cell::Value(value),
+                }
+            }
+            (Self::Number { number, signed }, _) => Cell::Value(divided(*number, *signed)),
+            (Self::Average { total, count, signed }, MapValue::Stats { .. }) => Cell::Value(Value::Record(vec![
+                ("count".into(), Value::Uint(*count)),
+                ("average".into(), divided(quotient(*total, *count), *signed)),
+                ("total".into(), number_of(*total, *signed)),
+            ])),
+            (Self::Average { total, count, signed }, _) => Cell::Value(divided(quotient(*total, *count), *signed)),
+            (Self::Buckets(counts), MapValue::Lhist { min, max, step }) => {
+                Cell::Histogram(Histogram::linear(counts, *min, *max, *step))
+            }
+            (Self::Buckets(counts), MapValue::Hist { bits }) => Cell::Histogram(Histogram::powers(counts, *bits, div)),
+            (Self::Slots(slots), MapValue::Series { interval, buckets, op, .. }) => {
+                Cell::Series(Series::of(slots, *op, (*interval, *buckets, newest), decoder.lookups()))
+            }
+            (Self::Buckets(_) | Self::Slots(_), _) => Cell::Value(Value::Nothing),
+        })
     }
 }
 
@@ -158,85 +248,34 @@ fn widened(word: u64, signed: bool) -> i128 {
     if signed { i128::from(word.cast_signed()) } else { i128::from(word) }
 }
 
-fn shown(number: i128, signed: bool) -> Value {
+fn number_of(number: i128, signed: bool) -> Value {
     if signed { Value::Int(number as i64) } else { Value::Uint(number as u64) }
 }
 
+fn quotient(total: i128, count: u64) -> i128 {
+    if count == 0 { 0 } else { total / i128::from(count) }
+}
+
 /// The values of those CPUs that have one.
-fn extreme(values: &[Vec<u8>], signed: bool) -> impl Iterator<Item = i128> + '_ {
-    values.iter().filter(|bytes| word(bytes, 8) != 0).map(move |bytes| widened(word(bytes, 0), signed))
+fn extremes(map: &ScriptMap, values: &[Vec<u8>], signed: bool) -> Result<impl Iterator<Item = i128>, WrongSize> {
+    let cpus = each::<Extreme>(map, values)?.into_iter();
+    Ok(cpus.filter(|cpu| cpu.is_set != 0).map(move |cpu| widened(cpu.value, signed)))
 }
 
-/// Total and count of all CPUs.
-struct Average {
-    total: i128,
-    count: u64,
-}
-
-impl Average {
-    fn of(values: &[Vec<u8>], signed: bool) -> Self {
-        let total = values.iter().fold(0_u64, |sum, bytes| sum.wrapping_add(word(bytes, 0)));
-        Self { total: widened(total, signed), count: values.iter().map(|bytes| word(bytes, 8)).sum() }
-    }
-
-    fn quotient(&self) -> i128 {
-        if self.count == 0 { 0 } else { self.total / i128::from(self.count) }
-    }
-}
-
-/// The words of all CPUs, added.
-fn summed(values: &[Vec<u8>]) -> Vec<u64> {
-    let mut sums = vec![0_u64; values.iter().map(|bytes| bytes.len() / 8).max().unwrap_or(0)];
-    for bytes in values {
-        for (sum, word) in sums.iter_mut().zip(bytes.as_chunks::<8>().0) {
-            *sum = sum.wrapping_add(u64::from_le_bytes(*word));
+/// The counts of all CPUs, added bucket by bucket.
+fn added(cpus: &[Vec<u64>]) -> Vec<u64> {
+    let mut sums = vec![0_u64; cpus.first().map_or(0, Vec::len)];
+    for counts in cpus {
+        for (sum, count) in sums.iter_mut().zip(counts) {
+            *sum = sum.wrapping_add(*count);
         }
     }
     sums
 }
 
-fn slots(values: &[Vec<u8>], signed: bool) -> Vec<Slot> {
-    let slots = values.iter().flat_map(|bytes| bytes.as_chunks::<24>().0);
-    let slot =
-        |slot: &[u8; 24]| Slot { value: widened(word(slot, 0), signed), meta: word(slot, 8), epoch: word(slot, 16) };
-    slots.map(slot).filter(|slot| slot.meta != 0).collect()
-}
-
-fn newest_epoch(value: &MapValue, elements: &Elements) -> u64 {
-    let MapValue::Series { signed, .. } = value else { return 0 };
-    let epochs = elements.iter().flat_map(|(_, values)| slots(values, *signed)).map(|slot| slot.epoch);
-    epochs.max().unwrap_or(0)
-}
-
-fn cell(value: &MapValue, values: &[Vec<u8>], div: u64, newest: u64, decoder: &Decoder<'_>) -> Cell {
-    let divided = |number: i128, signed: bool| Cell::Value(shown(number / i128::from(div), signed));
-    match value {
-        MapValue::Scalar(ty) => {
-            let value = decoder.value(ty, values.first().map_or(&[][..], Vec::as_slice));
-            match (ty, value.number()) {
-                (ValueType::Int { signed, .. }, Some(number)) => divided(number, *signed),
-                _ => Cell::Value(value),
-            }
-        }
-        MapValue::Count => divided(number(value, values), false),
-        MapValue::Sum { signed } | MapValue::Min { signed } | MapValue::Max { signed } => {
-            divided(number(value, values), *signed)
-        }
-        MapValue::Avg { signed } => divided(Average::of(values, *signed).quotient(), *signed),
-        MapValue::Stats { signed } => {
-            let average = Average::of(values, *signed);
-            Cell::Value(Value::Record(vec![
-                ("count".into(), Value::Uint(average.count)),
-                ("average".into(), shown(average.quotient() / i128::from(div), *signed)),
-                ("total".into(), shown(average.total, *signed)),
-            ]))
-        }
-        MapValue::Hist { bits } => Cell::Histogram(Histogram::powers(&summed(values), *bits, div)),
-        MapValue::Lhist { min, max, step } => Cell::Histogram(Histogram::linear(&summed(values), *min, *max, *step)),
-        MapValue::Series { interval, buckets, op, signed } => {
-            Cell::Series(Series::of(&slots(values, *signed), *op, (*interval, *buckets, newest), decoder.lookups()))
-        }
-    }
+fn newest_epoch<'s, 'v: 's>(sums: impl Iterator<Item = &'s Sum<'v>>) -> u64 {
+    let slots = sums.flat_map(|sum| if let Sum::Slots(slots) = sum { slots.as_slice() } else { &[] });
+    slots.map(|slot| slot.epoch).max().unwrap_or(0)
 }
 
 #[cfg(test)]

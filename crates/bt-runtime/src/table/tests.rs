@@ -13,7 +13,15 @@ const STR: ValueType = ValueType::Str { size: 8 };
 
 fn map(key: ValueType, value: MapValue) -> ScriptMap {
     let per_cpu = !matches!(value, MapValue::Scalar(_));
-    ScriptMap { name: "@".into(), bpf_name: "m".into(), key_size: key.size(), key, value, per_cpu, key_table: None }
+    ScriptMap {
+        name: "@".into(),
+        bpf_name: "m".into(),
+        key_size: key.size().next_multiple_of(8).max(8),
+        key,
+        value,
+        per_cpu,
+        key_table: None,
+    }
 }
 
 fn words(words: &[u64]) -> Vec<u8> {
@@ -26,8 +34,8 @@ fn text(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn show(map: &ScriptMap, elements: &Elements, print: PrintArgs, form: Form) -> String {
-    Printer::new(form).map(&Table::printed(map, elements, print, &Decoder::new(&Nowhere, "..")))
+fn show(map: &ScriptMap, elements: &Elements, args: PrintArgs, form: Form) -> String {
+    Printer::new(form).map(&Table::printed(map, elements, args, &Decoder::new(&Nowhere, "..")).unwrap())
 }
 
 fn plain(map: &ScriptMap, elements: &Elements) -> String {
@@ -170,6 +178,48 @@ fn time_series() {
                     00:00:00.500000000\",\"value\":3},{\"interval_start\":\"1970-01-01 \
                     00:00:00.700000000\",\"value\":9}]}}\n";
     assert_eq!(json(&scalar, &elements), expected);
+}
+
+/// The first epoch of a machine is number 0. A slot is empty because nothing was counted in it, not because of its epoch.
+#[test]
+fn a_time_series_has_its_first_epoch() {
+    let value = MapValue::Series { interval: 1_000_000_000, buckets: 3, op: SeriesOp::Last, signed: false };
+    let scalar = map(ValueType::None, value);
+    // `last` of the moment 0 in epoch 0, and nothing in the others.
+    let elements = [(no_key(), vec![words(&[5, 1, 0, 0, 0, 0, 0, 0, 0])])];
+    let expected = "{\"type\": \"tseries\", \"data\": {\"@\": [{\"interval_start\":\"1970-01-01 \
+                    00:00:00.000000000\",\"value\":5}]}}\n";
+    assert_eq!(json(&scalar, &elements), expected);
+    let with_epoch_1 = [(no_key(), vec![words(&[5, 1, 0, 7, 1_000_000_001, 1, 0, 0, 0])])];
+    let shown = plain(&scalar, &with_epoch_1);
+    assert!(shown.contains("| 5\n") && shown.contains("* 7\n"), "{shown}");
+}
+
+#[test]
+fn another_size_is_an_internal_error_with_its_map() {
+    let error = |map: &ScriptMap, elements: &Elements| {
+        let decoder = Decoder::new(&Nowhere, "..");
+        Table::of(map, elements, PrintArgs::default(), &decoder).unwrap_err().to_string()
+    };
+    let sizes = |what, found, wanted| format!("{what} of the map @ has {found} bytes, and {wanted} were expected");
+    let values = [
+        (MapValue::Scalar(U64), 8),
+        (MapValue::Count, 8),
+        (MapValue::Min { signed: true }, 16),
+        (MapValue::Stats { signed: true }, 16),
+        (MapValue::Lhist { min: 0, max: 2, step: 1 }, 32),
+        (MapValue::Series { interval: 1, buckets: 2, op: SeriesOp::Sum, signed: false }, 48),
+    ];
+    for (value, wanted) in values {
+        for found in [0, wanted - 8, wanted + 8] {
+            if found != wanted {
+                let shown = error(&map(ValueType::None, value.clone()), &[(no_key(), vec![vec![0; found]])]);
+                assert!(shown.starts_with(&sizes("a value", found, wanted)), "{value:?}: {shown}");
+            }
+        }
+    }
+    let shown = error(&map(STR, MapValue::Count), &[(vec![0; 3], vec![words(&[1])])]);
+    assert!(shown.starts_with(&sizes("a key", 3, 8)), "{shown}");
 }
 
 #[test]

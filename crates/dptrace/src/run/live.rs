@@ -131,7 +131,7 @@ impl Live<'_> {
             interrupt::step();
             self.output.drain()?;
         }
-        let totals = self.session.totals();
+        let totals = self.session.totals().map_err(engine_error)?;
         let printer = self.shown.printer;
         if totals.lost > 0 {
             self.output.buffer.extend(printer.lost_events(totals.lost).as_bytes());
@@ -139,7 +139,7 @@ impl Live<'_> {
         self.output.buffer.extend(printer.end().as_bytes());
         if self.session.prints_maps() {
             for table in self.session.maps() {
-                self.output.buffer.extend(printer.map(&table).as_bytes());
+                self.output.buffer.extend(printer.map(&table.map_err(engine_error)?).as_bytes());
                 self.output.drain()?;
             }
         }

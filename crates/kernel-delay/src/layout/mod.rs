@@ -10,46 +10,23 @@
 //! | `event` | the ring's events |
 //! | `maps` | the maps' names and sizes |
 //! | `bucket` | offsets in a thread's value that are in that value |
-//! | `read` | bytes as the structure that they are |
 
 mod bucket;
 mod event;
 mod maps;
-mod read;
 
 use core::mem::offset_of;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+pub use bpf_program::wire::{WrongSize, read_key, read_value};
+pub(crate) use bpf_program::{bytes_of, offset};
 pub use bucket::{Bucket, entry_of, slot_of};
 pub use event::{
     EventHead, KernelStack, MOST_COPIED, REGISTER_COUNT, STACK_DEPTH, STACK_PIECE, StackEvent, stack_event_size,
 };
 pub(crate) use maps::maps;
 pub use maps::{COUNTS, INTERRUPTS, LOG, PREEMPTORS, TEMPLATE, THREADS, UPCALLS, WINDOW};
-pub use read::{WrongSize, read_key, read_value};
-
-/// The offset of a field, as instructions hold it: `offset!(Thread, runs.tally)`. One that does not fit does not compile.
-macro_rules! offset {
-    ($of:ty, $($field:tt)+) => {
-        const { $crate::layout::in_instruction(core::mem::offset_of!($of, $($field)+)) }
-    };
-}
-pub(crate) use offset;
-
-/// A structure's size, as instructions and map definitions hold it.
-macro_rules! bytes_of {
-    ($of:ty) => {
-        const { $crate::layout::in_instruction(size_of::<$of>()) }
-    };
-}
-pub(crate) use bytes_of;
-
-/// An offset in an instruction's 16 bits.
-pub(crate) const fn in_instruction(offset: usize) -> i16 {
-    assert!(offset <= i16::MAX as usize, "an instruction can't hold this offset");
-    (offset as u16).cast_signed()
-}
 
 /// A task's name, which ends with its first 0.
 pub type Comm = [u8; 16];

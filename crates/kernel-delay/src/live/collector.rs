@@ -58,7 +58,7 @@ impl Collector {
     pub fn finish(self) -> Result<Events, DelayError> {
         self.reader.finish(drop);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(wrong) = kept.wrong {
+        if let Some(wrong) = kept.wrong.take() {
             return Err(wrong.into());
         }
         let none = Events::new(Limits { events: 0, stacks: 0 });
