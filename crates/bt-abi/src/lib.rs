@@ -38,7 +38,7 @@ pub use action::{Action, ActionKind, EventHead, FormatPiece, FormatSize, FormatS
 pub use bpf_program::wire;
 pub use failure::{Failure, FailureKind, FailureSlot};
 pub use lost::LostCounters;
-pub use map::{KeyTable, MapValue, ScriptMap, SeriesOp};
+pub use map::{Aggregation, KeyTable, MapValue, ScriptMap, SeriesOp};
 pub use value::{Clock, EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
 
 /// A compiled script.

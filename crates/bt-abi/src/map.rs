@@ -31,7 +31,7 @@ pub struct ScriptMap {
 pub struct KeyTable {
     /// The kernel map's name in the [`Module`](bpf_program::Module).
     pub bpf_name: String,
-    /// The bytes before the value: a [`Lock`] where the value [`takes_steps`](MapValue::takes_steps).
+    /// The bytes before the value: a [`Lock`] where the value [`takes_steps`](Aggregation::takes_steps).
     pub value_offset: u32,
 }
 
@@ -86,44 +86,53 @@ pub struct SeriesSlot {
     pub epoch: u64,
 }
 
-/// What a map holds, and how the values of all CPUs become one. Words are `u64` (or `i64` where it says signed).
+/// What a map holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MapValue {
     /// One value.
     Scalar(ValueType),
-    /// One word: add up.
+    /// What an aggregation gathers, on each CPU for itself.
+    Aggregation(Aggregation),
+}
+
+/// The functions with which a map gathers numbers, and how the values of all CPUs become one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Aggregation {
+    /// `count()`: a `u64`. Those of all CPUs are added.
     Count,
-    /// One word: add up.
+    /// `sum(n)`: a `u64`, or an `i64` if it is signed. Those of all CPUs are added.
     Sum {
         /// Whether it can be negative.
         signed: bool,
     },
-    /// Two words, the least value and whether there is one (0 or 1): the least of those that there are.
+    /// `min(n)`: an [`Extreme`].
     Min {
         /// Whether it can be negative.
         signed: bool,
     },
-    /// As [`MapValue::Min`], the greatest.
+    /// `max(n)`: an [`Extreme`].
     Max {
         /// Whether it can be negative.
         signed: bool,
     },
-    /// Two words, total and count: add up each; shown is their quotient.
+    /// `avg(n)`: an [`Average`]. Printed is the quotient.
     Avg {
         /// Whether it can be negative.
         signed: bool,
     },
-    /// As [`MapValue::Avg`]; shown are count, average and total.
+    /// `stats(n)`: an [`Average`]. Printed are count, average and total.
     Stats {
         /// Whether it can be negative.
         signed: bool,
     },
-    /// [`hist_buckets`] words, a count for each bucket: add up each. [`hist_bucket`] says where a bucket begins.
+    /// `hist(n, bits)`: [`hist_buckets`] counts of `u64`. Those of all CPUs are added bucket by bucket. [`hist_bucket`] gives
+    /// the first number of a bucket.
     Hist {
         /// How many bits of precision a power of two has: it is cut into `2^bits` buckets.
         bits: u8,
     },
-    /// [`lhist_buckets`] words: below `min`, then one for each step, then from `max` on.
+    /// `lhist(n, min, max, step)`: [`lhist_buckets`] counts of `u64`, first of the numbers below `min`, then one for each step,
+    /// then of the numbers from `max` on.
     Lhist {
         /// Where the first bucket begins.
         min: i64,
@@ -132,9 +141,8 @@ pub enum MapValue {
         /// How wide each is.
         step: u64,
     },
-    /// `buckets` slots of three words each: value, meta, epoch. An epoch is `CLOCK_BOOTTIME / interval`; a slot is
-    /// `epoch % buckets`, and holds nothing while its meta is 0. Of all CPUs' slots, those of one epoch belong together:
-    /// by [`SeriesOp`]. Shown are the last `buckets` epochs up to the newest.
+    /// `tseries(n, interval, buckets, op)`: that number of [`SeriesSlot`]s. All CPUs' slots of one epoch become one by
+    /// [`SeriesOp`]. Printed are the last `buckets` epochs up to the newest.
     Series {
         /// Nanoseconds of a bucket.
         interval: u64,
@@ -163,11 +171,31 @@ pub enum SeriesOp {
 }
 
 impl MapValue {
-    /// The bytes of one CPU's value.
+    /// The bytes of a value; of an aggregation those of one CPU.
     pub fn size(&self) -> u32 {
         match self {
             // The kernel refuses values of no bytes.
             Self::Scalar(ty) => ty.size().next_multiple_of(WORD).max(WORD),
+            Self::Aggregation(aggregation) => aggregation.size(),
+        }
+    }
+
+    /// See [`Aggregation::takes_steps`]. A value is written at once.
+    pub fn takes_steps(&self) -> bool {
+        matches!(self, Self::Aggregation(aggregation) if aggregation.takes_steps())
+    }
+}
+
+impl From<Aggregation> for MapValue {
+    fn from(aggregation: Aggregation) -> Self {
+        Self::Aggregation(aggregation)
+    }
+}
+
+impl Aggregation {
+    /// The bytes of one CPU's value.
+    pub fn size(&self) -> u32 {
+        match self {
             Self::Count | Self::Sum { .. } => WORD,
             Self::Min { .. } | Self::Max { .. } => size_of::<Extreme>() as u32,
             Self::Avg { .. } | Self::Stats { .. } => size_of::<Average>() as u32,
@@ -180,6 +208,51 @@ impl MapValue {
     /// Whether a new number changes a value in several steps, between which no other CPU may come. All else is added.
     pub fn takes_steps(&self) -> bool {
         matches!(self, Self::Min { .. } | Self::Max { .. } | Self::Series { .. })
+    }
+
+    /// Whether the number that a script reads from the map is signed; `None` where there is no single number. A count is
+    /// read as `int64`.
+    pub fn number_is_signed(&self) -> Option<bool> {
+        match self {
+            Self::Count => Some(true),
+            Self::Sum { signed } | Self::Min { signed } | Self::Max { signed } | Self::Avg { signed } => Some(*signed),
+            Self::Stats { .. } | Self::Hist { .. } | Self::Lhist { .. } | Self::Series { .. } => None,
+        }
+    }
+
+    /// The name of the type, as scripts and messages have it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Count => "count_t",
+            Self::Sum { signed: true } => "sum_t",
+            Self::Sum { signed: false } => "usum_t",
+            Self::Min { signed: true } => "min_t",
+            Self::Min { signed: false } => "umin_t",
+            Self::Max { signed: true } => "max_t",
+            Self::Max { signed: false } => "umax_t",
+            Self::Avg { signed: true } => "avg_t",
+            Self::Avg { signed: false } => "uavg_t",
+            Self::Stats { signed: true } => "stats_t",
+            Self::Stats { signed: false } => "ustats_t",
+            Self::Hist { .. } => "hist_t",
+            Self::Lhist { .. } => "lhist_t",
+            Self::Series { .. } => "tseries_t",
+        }
+    }
+
+    /// One aggregation for two uses of a map: they must agree but for their signs.
+    #[must_use]
+    pub fn join(&self, other: &Self) -> Option<Self> {
+        let either = |a: &bool, b: &bool| *a || *b;
+        Some(match (self, other) {
+            (a, b) if a == b => a.clone(),
+            (Self::Sum { signed: a }, Self::Sum { signed: b }) => Self::Sum { signed: either(a, b) },
+            (Self::Min { signed: a }, Self::Min { signed: b }) => Self::Min { signed: either(a, b) },
+            (Self::Max { signed: a }, Self::Max { signed: b }) => Self::Max { signed: either(a, b) },
+            (Self::Avg { signed: a }, Self::Avg { signed: b }) => Self::Avg { signed: either(a, b) },
+            (Self::Stats { signed: a }, Self::Stats { signed: b }) => Self::Stats { signed: either(a, b) },
+            _ => return None,
+        })
     }
 }
 

@@ -188,15 +188,19 @@ impl ValueType {
     /// How many bytes a value has, padding at its end included.
     pub fn size(&self) -> u32 {
         match self {
-            Self::None | Self::Bool => 1,
+            Self::None => 0,
+            Self::Bool => 1,
             Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float { size } => u32::from(*size),
             Self::Pointer | Self::KernelSymbol | Self::CgroupPath { .. } | Self::Timestamp { .. } => 8,
             Self::Str { size } => *size,
-            Self::Buffer { size } => size.next_multiple_of(4).saturating_add(size_of::<BufferHead>() as u32),
+            Self::Buffer { size } => {
+                let room = size.checked_next_multiple_of(4).unwrap_or(u32::MAX);
+                room.saturating_add(size_of::<BufferHead>() as u32)
+            }
             Self::Array { element, count } => element.size().saturating_mul(*count),
             Self::Tuple(layout) => layout.size,
-            Self::KernelStack { mode, depth } => size_of::<StackHead>() as u32 + mode.frame_bytes() * depth,
-            Self::UserStack { mode, depth } => size_of::<UserStackHead>() as u32 + mode.frame_bytes() * depth,
+            Self::KernelStack { mode, depth } => stack_bytes::<StackHead>(*mode, *depth),
+            Self::UserStack { mode, depth } => stack_bytes::<UserStackHead>(*mode, *depth),
             Self::UserSymbol => size_of::<UserSymbol>() as u32,
             Self::Inet => size_of::<Inet>() as u32,
             Self::MacAddress => size_of::<MacAddress>() as u32,
@@ -207,11 +211,113 @@ impl ValueType {
     /// Its place in a tuple or record is a multiple of this. The fields of C structs lie where C puts them.
     pub fn align(&self) -> u32 {
         match self {
-            Self::None | Self::Bool => 1,
+            Self::Bool => 1,
             Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float { size } => u32::from(*size),
             Self::Username | Self::ErrorText | Self::SignalText => 4,
             Self::Array { element, .. } => element.align(),
             _ => 8,
+        }
+    }
+
+    /// Whether programs hold it in a register. All else they handle in memory.
+    pub fn fits_register(&self) -> bool {
+        matches!(
+            self,
+            Self::Int { .. }
+                | Self::Bool
+                | Self::Enum { .. }
+                | Self::Pointer
+                | Self::KernelSymbol
+                | Self::CgroupPath { .. }
+                | Self::Username
+                | Self::ErrorText
+                | Self::SignalText
+                | Self::Timestamp { .. }
+        )
+    }
+
+    /// Whether its sign is extended when it is loaded into a register.
+    pub fn is_signed(&self) -> bool {
+        match self {
+            Self::Int { signed, .. } | Self::Enum { signed, .. } => *signed,
+            Self::ErrorText | Self::SignalText => true,
+            _ => false,
+        }
+    }
+
+    /// The name of a type that scripts can only keep and print, as messages have it. All others are named by the compiler.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Float { size: 4 } => "float",
+            Self::Float { .. } => "double",
+            Self::KernelSymbol => "ksym_t",
+            Self::UserSymbol => "usym_t",
+            Self::Inet => "inet",
+            Self::MacAddress => "mac_address",
+            Self::CgroupPath { .. } => "cgroup_path_t",
+            Self::Username => "username",
+            Self::ErrorText => "strerror_t",
+            Self::SignalText => "signal_name",
+            Self::Timestamp { .. } => "timestamp",
+            Self::None => "void",
+            Self::Int { .. } | Self::Bool | Self::Enum { .. } => "int",
+            Self::Pointer => "pointer",
+            Self::Str { .. } => "string",
+            Self::Buffer { .. } => "buffer",
+            Self::Array { .. } => "array",
+            Self::Tuple(_) => "tuple",
+            Self::KernelStack { .. } => "kstack",
+            Self::UserStack { .. } => "ustack",
+        }
+    }
+}
+
+/// The bytes of a stack with its head.
+fn stack_bytes<Head>(mode: StackMode, depth: u32) -> u32 {
+    mode.frame_bytes().saturating_mul(depth).saturating_add(size_of::<Head>() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_the_structures() {
+        let (raw, ids) = (StackMode::Raw, StackMode::BuildId);
+        let sizes = [
+            (ValueType::None, 0),
+            (ValueType::Buffer { size: 5 }, 12),
+            (ValueType::Buffer { size: u32::MAX }, u32::MAX),
+            (ValueType::KernelStack { mode: raw, depth: 3 }, 32),
+            (ValueType::UserStack { mode: raw, depth: 3 }, 40),
+            (ValueType::UserStack { mode: ids, depth: 3 }, 112),
+            (ValueType::UserStack { mode: ids, depth: u32::MAX }, u32::MAX),
+            (ValueType::UserSymbol, 16),
+            (ValueType::Inet, 20),
+            (ValueType::MacAddress, 6),
+            (ValueType::Array { element: Box::new(ValueType::Inet), count: 2 }, 40),
+        ];
+        for (ty, size) in sizes {
+            assert_eq!(ty.size(), size, "{ty:?}");
+        }
+    }
+
+    /// What a register holds has the size of a number.
+    #[test]
+    fn values_in_registers_are_as_large_as_numbers() {
+        let clock = Clock::Boot;
+        let types = [
+            ValueType::Bool,
+            ValueType::Pointer,
+            ValueType::KernelSymbol,
+            ValueType::Username,
+            ValueType::ErrorText,
+            ValueType::SignalText,
+            ValueType::CgroupPath { hierarchy: "".into() },
+            ValueType::Timestamp { clock, format: "".into() },
+        ];
+        for ty in types {
+            assert!(ty.fits_register() && [1, 2, 4, 8].contains(&ty.size()) && ty.align() == ty.size(), "{ty:?}");
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use bt_lang::Span;
 
-use super::ty::{Agg, Ty};
+use super::ty::Ty;
+use bt_abi::Aggregation;
 
 /// What is known of a map.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -23,7 +24,7 @@ pub(crate) struct MapInfo {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum MapHolds {
     Scalar(Ty),
-    Agg(Agg),
+    Agg(Aggregation),
 }
 
 /// The kinds of map that a script can ask for.

@@ -1,10 +1,10 @@
 //! The compiler's types: what an expression is, with all that is needed to emit code for it.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use typeinfo::TypeRef;
 
-use bt_abi::{Clock, MapValue, SeriesOp, StackMode};
+use bt_abi::{Aggregation, StackMode, ValueType};
 
 /// Whose memory an address is of.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,20 +15,6 @@ pub(crate) enum Space {
     User,
     /// Decided by the address at run time: the kernel's have the highest bit set, on x86-64 and on arm64.
     Any,
-}
-
-/// How a map puts values together.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Agg {
-    Count,
-    Sum { signed: bool },
-    Min { signed: bool },
-    Max { signed: bool },
-    Avg { signed: bool },
-    Stats { signed: bool },
-    Hist { bits: u8 },
-    Lhist { min: i64, max: i64, step: u64 },
-    Series { interval: u64, buckets: u32, op: SeriesOp, signed: bool },
 }
 
 /// A type.
@@ -71,22 +57,10 @@ pub(crate) enum Ty {
         mode: StackMode,
         depth: u32,
     },
-    /// A floating-point number of C, 4 or 8 bytes: it can be shown and kept, and no more.
-    Float(u8),
-    Ksym,
-    Usym,
-    Inet,
-    Mac,
-    CgroupPath(Arc<str>),
-    Username,
-    ErrorText,
-    SignalText,
-    Time {
-        clock: Clock,
-        format: Arc<str>,
-    },
+    /// A value that scripts keep and print, and of which only the runtime knows what it means.
+    Opaque(ValueType),
     /// What `count()` and the like give: only a map can hold it.
-    Agg(Agg),
+    Agg(Aggregation),
 }
 
 pub(crate) const I64: Ty = Ty::Int { size: 8, signed: true };
@@ -101,20 +75,11 @@ pub(crate) const MAX_PARTS: usize = 512;
 impl Ty {
     /// Whether a register holds it.
     pub(crate) fn is_scalar(&self) -> bool {
-        matches!(
-            self,
-            Self::Int { .. }
-                | Self::Bool
-                | Self::Enum { .. }
-                | Self::Ptr { .. }
-                | Self::Ref(_)
-                | Self::Ksym
-                | Self::CgroupPath(_)
-                | Self::Username
-                | Self::ErrorText
-                | Self::SignalText
-                | Self::Time { .. }
-        )
+        match self {
+            Self::Int { .. } | Self::Bool | Self::Enum { .. } | Self::Ptr { .. } | Self::Ref(_) => true,
+            Self::Opaque(value) => value.fits_register(),
+            _ => false,
+        }
     }
 
     /// Whether arithmetic can be done with it.
@@ -125,7 +90,7 @@ impl Ty {
     pub(crate) fn is_signed(&self) -> bool {
         match self {
             Self::Int { signed, .. } | Self::Enum { signed, .. } => *signed,
-            Self::ErrorText | Self::SignalText => true,
+            Self::Opaque(value) => value.is_signed(),
             _ => false,
         }
     }
@@ -143,21 +108,12 @@ impl Ty {
     /// Bytes in memory, [`MAX_SIZE`] if it is larger.
     pub(crate) fn size(&self) -> u32 {
         let size = match self {
-            Self::Unknown | Self::Void | Self::Agg(_) => 0,
-            Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float(size) => u32::from(*size),
-            Self::Bool => 1,
-            Self::Ptr { .. } | Self::Ref(_) | Self::Ksym | Self::CgroupPath(_) | Self::Time { .. } => 8,
-            Self::Str(size) | Self::C { size, .. } => *size,
-            Self::Buf(size) => size.min(&MAX_SIZE).next_multiple_of(4) + 4,
+            Self::Unknown | Self::Agg(_) => 0,
+            Self::C { size, .. } => *size,
             Self::Array { elem, count } => elem.size().saturating_mul(*count),
             Self::Tuple(items) => lay_out(items.iter()).1,
             Self::Record(fields) => lay_out(fields.iter().map(|(_, ty)| ty)).1,
-            Self::Stack { user: false, depth, .. } => 8 + 8 * depth,
-            Self::Stack { user: true, mode, depth } => 16 + mode.frame_bytes() * depth,
-            Self::Usym => 16,
-            Self::Inet => 20,
-            Self::Mac => 6,
-            Self::Username | Self::ErrorText | Self::SignalText => 4,
+            _ => self.in_memory().size(),
         };
         size.min(MAX_SIZE)
     }
@@ -176,12 +132,33 @@ impl Ty {
     /// Its place in a tuple is a multiple of this.
     pub(crate) fn align(&self) -> u32 {
         match self {
-            Self::Int { size, .. } | Self::Enum { size, .. } | Self::Float(size) => u32::from(*size),
-            Self::Bool => 1,
-            Self::Username | Self::ErrorText | Self::SignalText => 4,
             Self::Array { elem, .. } => elem.align(),
-            _ => 8,
+            _ => self.in_memory().align(),
         }
+    }
+
+    /// The runtime's type of it, as far as that is known without the types of the target: what has parts, names or a
+    /// definition there is [`ValueType::None`], or the number that it is.
+    pub(crate) fn in_memory(&self) -> Cow<'_, ValueType> {
+        Cow::Owned(match self {
+            Self::Opaque(value) => return Cow::Borrowed(value),
+            Self::Int { size, signed } | Self::Enum { size, signed, .. } => {
+                ValueType::Int { size: *size, signed: *signed }
+            }
+            Self::Bool => ValueType::Bool,
+            Self::Ptr { .. } | Self::Ref(_) => ValueType::Pointer,
+            Self::Str(size) => ValueType::Str { size: *size },
+            Self::Buf(size) => ValueType::Buffer { size: *size },
+            Self::Stack { user: false, mode, depth } => ValueType::KernelStack { mode: *mode, depth: *depth },
+            Self::Stack { user: true, mode, depth } => ValueType::UserStack { mode: *mode, depth: *depth },
+            Self::Unknown
+            | Self::Void
+            | Self::Agg(_)
+            | Self::Array { .. }
+            | Self::Tuple(_)
+            | Self::Record(_)
+            | Self::C { .. } => ValueType::None,
+        })
     }
 
     /// The parts of a tuple or record with their offsets.
@@ -272,64 +249,7 @@ fn lay_out<'t>(types: impl Iterator<Item = &'t Ty>) -> (Vec<u32>, u32) {
     (offsets, size.next_multiple_of(align))
 }
 
-impl Agg {
-    /// The same for the runtime.
-    pub(crate) fn value(&self) -> MapValue {
-        match *self {
-            Self::Count => MapValue::Count,
-            Self::Sum { signed } => MapValue::Sum { signed },
-            Self::Min { signed } => MapValue::Min { signed },
-            Self::Max { signed } => MapValue::Max { signed },
-            Self::Avg { signed } => MapValue::Avg { signed },
-            Self::Stats { signed } => MapValue::Stats { signed },
-            Self::Hist { bits } => MapValue::Hist { bits },
-            Self::Lhist { min, max, step } => MapValue::Lhist { min, max, step },
-            Self::Series { interval, buckets, op, signed } => MapValue::Series { interval, buckets, op, signed },
-        }
-    }
-
-    /// What reading such a map gives: one number, where there is one.
-    pub(crate) fn read_type(&self) -> Option<Ty> {
-        match self {
-            Self::Count => Some(I64),
-            Self::Sum { signed } | Self::Min { signed } | Self::Max { signed } | Self::Avg { signed } => {
-                Some(Ty::Int { size: 8, signed: *signed })
-            }
-            _ => None,
-        }
-    }
-
-    /// As messages have it.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::Count => "count_t",
-            Self::Sum { signed: true } => "sum_t",
-            Self::Sum { signed: false } => "usum_t",
-            Self::Min { signed: true } => "min_t",
-            Self::Min { signed: false } => "umin_t",
-            Self::Max { signed: true } => "max_t",
-            Self::Max { signed: false } => "umax_t",
-            Self::Avg { signed: true } => "avg_t",
-            Self::Avg { signed: false } => "uavg_t",
-            Self::Stats { signed: true } => "stats_t",
-            Self::Stats { signed: false } => "ustats_t",
-            Self::Hist { .. } => "hist_t",
-            Self::Lhist { .. } => "lhist_t",
-            Self::Series { .. } => "tseries_t",
-        }
-    }
-
-    /// Two uses of one map must agree; signs may differ.
-    pub(crate) fn join(&self, other: &Self) -> Option<Self> {
-        let either = |a: &bool, b: &bool| *a || *b;
-        Some(match (self, other) {
-            (a, b) if a == b => a.clone(),
-            (Self::Sum { signed: a }, Self::Sum { signed: b }) => Self::Sum { signed: either(a, b) },
-            (Self::Min { signed: a }, Self::Min { signed: b }) => Self::Min { signed: either(a, b) },
-            (Self::Max { signed: a }, Self::Max { signed: b }) => Self::Max { signed: either(a, b) },
-            (Self::Avg { signed: a }, Self::Avg { signed: b }) => Self::Avg { signed: either(a, b) },
-            (Self::Stats { signed: a }, Self::Stats { signed: b }) => Self::Stats { signed: either(a, b) },
-            _ => return None,
-        })
-    }
+/// What a script reads from a map that gathers so: one number, where there is one.
+pub(crate) fn read_type(aggregation: &Aggregation) -> Option<Ty> {
+    aggregation.number_is_signed().map(|signed| Ty::Int { size: 8, signed })
 }

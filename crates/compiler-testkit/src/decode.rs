@@ -2,7 +2,9 @@
 
 use bt_abi::bytes::{BufferHead, Inet, StackHead, UserStackHead, UserSymbol};
 use bt_abi::map::{Average, Extreme, SeriesSlot};
-use bt_abi::{Action, ActionKind, EventHead, FormatPiece, LayoutKind, MapValue, Script, ScriptMap, ValueType};
+use bt_abi::{
+    Action, ActionKind, Aggregation, EventHead, FormatPiece, LayoutKind, MapValue, Script, ScriptMap, ValueType,
+};
 use zerocopy::FromBytes;
 
 /// The number of so many bytes at the beginning.
@@ -133,26 +135,29 @@ pub fn entry(map: &ScriptMap, key: &[u8], cpus: &[&[u8]]) -> String {
         let total: i64 = cpus.iter().map(|cpu| cpu.total.cast_signed()).sum();
         (total, cpus.iter().map(|cpu| cpu.count.cast_signed()).sum::<i64>())
     };
-    let shown = match &map.value {
-        MapValue::Scalar(ty) => value(ty, cpus[0]),
-        MapValue::Count | MapValue::Sum { .. } => each::<i64>(cpus).into_iter().sum::<i64>().to_string(),
-        MapValue::Min { .. } => extremes().min().unwrap().to_string(),
-        MapValue::Max { .. } => extremes().max().unwrap().to_string(),
-        MapValue::Avg { .. } => {
+    let aggregation = match &map.value {
+        MapValue::Scalar(ty) => return format!("[{}]: {}", value(&map.key, key), value(ty, cpus[0])),
+        MapValue::Aggregation(aggregation) => aggregation,
+    };
+    let shown = match aggregation {
+        Aggregation::Count | Aggregation::Sum { .. } => each::<i64>(cpus).into_iter().sum::<i64>().to_string(),
+        Aggregation::Min { .. } => extremes().min().unwrap().to_string(),
+        Aggregation::Max { .. } => extremes().max().unwrap().to_string(),
+        Aggregation::Avg { .. } => {
             let (total, count) = average();
             (total / count).to_string()
         }
-        MapValue::Stats { .. } => {
+        Aggregation::Stats { .. } => {
             let (total, count) = average();
             format!("{count} {} {total}", total / count)
         }
-        MapValue::Hist { .. } | MapValue::Lhist { .. } => {
+        Aggregation::Hist { .. } | Aggregation::Lhist { .. } => {
             let sum = |index: usize| cpus.iter().map(|cpu| head::<u64>(&cpu[index * size_of::<u64>()..])).sum::<u64>();
             let buckets = (0..map.value.size() as usize / size_of::<u64>()).map(|index| (index, sum(index)));
             let buckets = buckets.filter(|bucket| bucket.1 != 0);
             buckets.map(|(index, count)| format!("{index}x{count}")).collect::<Vec<_>>().join(" ")
         }
-        MapValue::Series { .. } => {
+        Aggregation::Series { .. } => {
             let slots = cpus.iter().flat_map(|cpu| cpu.chunks_exact(size_of::<SeriesSlot>())).map(head::<SeriesSlot>);
             let slots = slots.filter(|slot| slot.meta != 0).map(|slot| slot.value.cast_signed().to_string());
             slots.collect::<Vec<_>>().join(" ")

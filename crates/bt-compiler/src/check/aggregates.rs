@@ -6,7 +6,7 @@ use bt_lang::ast;
 use super::Check;
 use crate::hir::{Expr, MapId, Stmt};
 use crate::map::MapHolds;
-use crate::ty::Agg;
+use bt_abi::Aggregation;
 use bt_abi::SeriesOp;
 
 /// One of them.
@@ -17,7 +17,7 @@ pub(crate) struct Aggregate {
     pub(crate) doc: &'static str,
     /// How many arguments, at least and at most.
     args: (usize, usize),
-    make: fn(&mut Check<'_, '_>, &[ast::Expr], Span, bool) -> Option<Agg>,
+    make: fn(&mut Check<'_, '_>, &[ast::Expr], Span, bool) -> Option<Aggregation>,
 }
 
 /// All of them.
@@ -27,42 +27,42 @@ pub(crate) const AGGREGATES: &[Aggregate] = &[
         signature: "count()",
         doc: "How often it was called.",
         args: (0, 0),
-        make: |_, _, _, _| Some(Agg::Count),
+        make: |_, _, _, _| Some(Aggregation::Count),
     },
     Aggregate {
         name: "sum",
         signature: "sum(n)",
         doc: "The sum.",
         args: (1, 1),
-        make: |_, _, _, signed| Some(Agg::Sum { signed }),
+        make: |_, _, _, signed| Some(Aggregation::Sum { signed }),
     },
     Aggregate {
         name: "min",
         signature: "min(n)",
         doc: "The least.",
         args: (1, 1),
-        make: |_, _, _, signed| Some(Agg::Min { signed }),
+        make: |_, _, _, signed| Some(Aggregation::Min { signed }),
     },
     Aggregate {
         name: "max",
         signature: "max(n)",
         doc: "The greatest.",
         args: (1, 1),
-        make: |_, _, _, signed| Some(Agg::Max { signed }),
+        make: |_, _, _, signed| Some(Aggregation::Max { signed }),
     },
     Aggregate {
         name: "avg",
         signature: "avg(n)",
         doc: "The average.",
         args: (1, 1),
-        make: |_, _, _, signed| Some(Agg::Avg { signed }),
+        make: |_, _, _, signed| Some(Aggregation::Avg { signed }),
     },
     Aggregate {
         name: "stats",
         signature: "stats(n)",
         doc: "Count, average and total.",
         args: (1, 1),
-        make: |_, _, _, signed| Some(Agg::Stats { signed }),
+        make: |_, _, _, signed| Some(Aggregation::Stats { signed }),
     },
     Aggregate {
         name: "hist",
@@ -88,18 +88,18 @@ pub(crate) const AGGREGATES: &[Aggregate] = &[
 ];
 
 /// The names of their types, in casts and declarations.
-pub(crate) const TYPES: &[(&str, Agg)] = &[
-    ("count_t", Agg::Count),
-    ("sum_t", Agg::Sum { signed: true }),
-    ("usum_t", Agg::Sum { signed: false }),
-    ("min_t", Agg::Min { signed: true }),
-    ("umin_t", Agg::Min { signed: false }),
-    ("max_t", Agg::Max { signed: true }),
-    ("umax_t", Agg::Max { signed: false }),
-    ("avg_t", Agg::Avg { signed: true }),
-    ("uavg_t", Agg::Avg { signed: false }),
-    ("stats_t", Agg::Stats { signed: true }),
-    ("ustats_t", Agg::Stats { signed: false }),
+pub(crate) const TYPES: &[(&str, Aggregation)] = &[
+    ("count_t", Aggregation::Count),
+    ("sum_t", Aggregation::Sum { signed: true }),
+    ("usum_t", Aggregation::Sum { signed: false }),
+    ("min_t", Aggregation::Min { signed: true }),
+    ("umin_t", Aggregation::Min { signed: false }),
+    ("max_t", Aggregation::Max { signed: true }),
+    ("umax_t", Aggregation::Max { signed: false }),
+    ("avg_t", Aggregation::Avg { signed: true }),
+    ("uavg_t", Aggregation::Avg { signed: false }),
+    ("stats_t", Aggregation::Stats { signed: true }),
+    ("ustats_t", Aggregation::Stats { signed: false }),
 ];
 
 /// The most buckets of `lhist`.
@@ -178,7 +178,7 @@ fn counts(least: usize, most: usize) -> String {
     if least == most { least.to_string() } else { format!("{least} to {most}") }
 }
 
-fn hist(check: &mut Check<'_, '_>, args: &[ast::Expr], _: Span, _: bool) -> Option<Agg> {
+fn hist(check: &mut Check<'_, '_>, args: &[ast::Expr], _: Span, _: bool) -> Option<Aggregation> {
     let bits = match args.get(1) {
         Some(bits) => check.known(bits, "the number of bits")?,
         None => 0,
@@ -187,10 +187,10 @@ fn hist(check: &mut Check<'_, '_>, args: &[ast::Expr], _: Span, _: bool) -> Opti
         check.wrong(args[1].span, format!("hist: bits {bits} must be 0..5"));
         return None;
     }
-    Some(Agg::Hist { bits: bits as u8 })
+    Some(Aggregation::Hist { bits: bits as u8 })
 }
 
-fn lhist(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, _: bool) -> Option<Agg> {
+fn lhist(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, _: bool) -> Option<Aggregation> {
     let min = check.known(&args[1], "the least value")?.cast_signed();
     let max = check.known(&args[2], "the greatest value")?.cast_signed();
     let step = check.known(&args[3], "the step")?.cast_signed();
@@ -205,13 +205,13 @@ fn lhist(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, _: bool) -> 
     } else if (max - min) as u64 / step as u64 > MAX_LINEAR {
         format!("lhist() too many buckets, must be <= {MAX_LINEAR} (would need {})", (max - min) / step)
     } else {
-        return Some(Agg::Lhist { min, max, step: step as u64 });
+        return Some(Aggregation::Lhist { min, max, step: step as u64 });
     };
     check.wrong(span, problem);
     None
 }
 
-fn series(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, signed: bool) -> Option<Agg> {
+fn series(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, signed: bool) -> Option<Aggregation> {
     let interval = check.known(&args[1], "tseries: the interval")?;
     let buckets = check.known(&args[2], "tseries: the number of intervals")?;
     if interval == 0 || interval > i64::MAX as u64 {
@@ -239,5 +239,5 @@ fn series(check: &mut Check<'_, '_>, args: &[ast::Expr], span: Span, signed: boo
             return None;
         }
     };
-    Some(Agg::Series { interval, buckets: buckets as u32, op, signed })
+    Some(Aggregation::Series { interval, buckets: buckets as u32, op, signed })
 }

@@ -9,7 +9,7 @@ use super::expr::smallest;
 use crate::hir::{Expr, ExprKind, Intrinsic};
 use crate::probe::{Args, registers};
 use crate::ty::{Space, Ty, U32, U64};
-use bt_abi::Clock;
+use bt_abi::{Clock, ValueType};
 
 /// A builtin.
 pub(crate) struct Builtin {
@@ -61,7 +61,7 @@ pub(crate) const BUILTINS: &[Builtin] = &[
     Builtin {
         name: "username",
         doc: "The user's name.",
-        make: |_, span| intrinsic(Ty::Username, Intrinsic::Uid, span),
+        make: |_, span| intrinsic(Ty::Opaque(ValueType::Username), Intrinsic::Uid, span),
     },
     Builtin {
         name: "usermode",
@@ -189,19 +189,19 @@ impl Check<'_, '_> {
             ProbeKind::Uprobe | ProbeKind::Usdt => {
                 let ip = u64::from(registers(self.context.arch).instruction);
                 let addr = Expr::new(U64, ExprKind::Ctx { offset: ip as u32, size: 8 }, span);
-                Expr::new(Ty::Usym, ExprKind::Intrinsic(Intrinsic::Usym, vec![addr]), span)
+                Expr::new(Ty::Opaque(ValueType::UserSymbol), ExprKind::Intrinsic(Intrinsic::Usym, vec![addr]), span)
             }
             ProbeKind::Uretprobe => {
                 let addr = intrinsic(U64, Intrinsic::FuncIp, span);
-                Expr::new(Ty::Usym, ExprKind::Intrinsic(Intrinsic::Usym, vec![addr]), span)
+                Expr::new(Ty::Opaque(ValueType::UserSymbol), ExprKind::Intrinsic(Intrinsic::Usym, vec![addr]), span)
             }
             ProbeKind::Kprobe | ProbeKind::Kretprobe | ProbeKind::Fentry | ProbeKind::Fexit => {
                 let Some(name) = &self.context.function else {
-                    return intrinsic(Ty::Ksym, Intrinsic::FuncIp, span);
+                    return intrinsic(Ty::Opaque(ValueType::KernelSymbol), Intrinsic::FuncIp, span);
                 };
                 // Its address, since that is what `ksym` gives, where we may know it.
                 match self.inputs.facts.kernel_symbol(name).filter(|address| *address != 0) {
-                    Some(address) => Expr::int(address, Ty::Ksym, span),
+                    Some(address) => Expr::int(address, Ty::Opaque(ValueType::KernelSymbol), span),
                     None => self.string(name.clone().into_bytes(), span),
                 }
             }

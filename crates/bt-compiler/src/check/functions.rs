@@ -10,7 +10,7 @@ use crate::hir::{Expr, ExprKind, Intrinsic, Stmt};
 use crate::probe::registers;
 use crate::ty::{I64, Space, Ty, U32, U64};
 use bt_abi::signals;
-use bt_abi::{Clock, StackMode};
+use bt_abi::{Clock, StackMode, ValueType};
 use uapi::perf::MAX_STACK_DEPTH;
 
 /// The deepest stack that a script can ask for.
@@ -67,7 +67,7 @@ impl Check<'_, '_> {
 
     pub(super) fn ksym(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
-        self.retyped(value, Ty::Ksym, call)
+        self.retyped(value, Ty::Opaque(ValueType::KernelSymbol), call)
     }
 
     fn retyped(&mut self, value: Expr, ty: Ty, call: &Call<'_>) -> Expr {
@@ -84,7 +84,7 @@ impl Check<'_, '_> {
     pub(super) fn usym(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
         let value = self.retyped(value, U64, call);
-        Expr::new(Ty::Usym, ExprKind::Intrinsic(Intrinsic::Usym, vec![value]), call.span)
+        Expr::new(Ty::Opaque(ValueType::UserSymbol), ExprKind::Intrinsic(Intrinsic::Usym, vec![value]), call.span)
     }
 
     pub(super) fn kaddr(&mut self, call: &Call<'_>) -> Expr {
@@ -287,12 +287,12 @@ impl Check<'_, '_> {
 
     pub(super) fn strerror(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
-        self.retyped(value, Ty::ErrorText, call)
+        self.retyped(value, Ty::Opaque(ValueType::ErrorText), call)
     }
 
     pub(super) fn signal_name(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
-        self.retyped(value, Ty::SignalText, call)
+        self.retyped(value, Ty::Opaque(ValueType::SignalText), call)
     }
 
     pub(super) fn strftime(&mut self, call: &Call<'_>) -> Expr {
@@ -304,7 +304,7 @@ impl Check<'_, '_> {
                 clock = found;
             }
         });
-        self.retyped(value, Ty::Time { clock, format: format.into() }, call)
+        self.retyped(value, Ty::Opaque(ValueType::Timestamp { clock, format: format.into() }), call)
     }
 
     pub(super) fn cgroupid(&mut self, call: &Call<'_>) -> Expr {
@@ -323,7 +323,7 @@ impl Check<'_, '_> {
             None => String::new(),
         };
         let value = self.expr(&call.args[0]);
-        self.retyped(value, Ty::CgroupPath(hierarchy.into()), call)
+        self.retyped(value, Ty::Opaque(ValueType::CgroupPath { hierarchy: hierarchy.into() }), call)
     }
 
     /// `getopt(name, default)`: what `--name=value` says.

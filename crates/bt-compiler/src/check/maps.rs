@@ -6,7 +6,7 @@ use bt_lang::ast::{self, BinaryOp, MapRef};
 use super::Check;
 use crate::hir::{Expr, ExprKind, MapId, Stmt};
 use crate::map::{MapHolds, MapInfo};
-use crate::ty::{I64, Ty, U64};
+use crate::ty::{I64, Ty, U64, read_type};
 
 impl Check<'_, '_> {
     /// The map of this name, a new one if there is none.
@@ -67,7 +67,7 @@ impl Check<'_, '_> {
     pub(super) fn map_read_type(&self, map: MapId) -> Option<Ty> {
         match &self.map(map).value {
             Some(MapHolds::Scalar(ty)) => Some(ty.clone()),
-            Some(MapHolds::Agg(agg)) => agg.read_type(),
+            Some(MapHolds::Agg(agg)) => read_type(agg),
             None => None,
         }
     }
@@ -96,7 +96,7 @@ impl Check<'_, '_> {
         let key = Box::new(key);
         match self.map(id).value.clone() {
             Some(MapHolds::Scalar(ty)) => Expr::new(ty, ExprKind::MapGet { map: id, key }, span),
-            Some(MapHolds::Agg(agg)) => match agg.read_type() {
+            Some(MapHolds::Agg(agg)) => match read_type(&agg) {
                 Some(ty) => Expr::new(ty, ExprKind::AggGet { map: id, key }, span),
                 None => self.unreadable(id, span),
             },

@@ -6,6 +6,7 @@ use super::Check;
 use super::calls::Call;
 use crate::hir::{Expr, ExprKind, Intrinsic};
 use crate::ty::{I64, Space, Ty, U64};
+use bt_abi::ValueType;
 
 /// The longest string that can be asked for: a per-CPU value has 32 KiB, and an event's offsets 15 bits.
 const MAX_STR: u32 = 16 << 10;
@@ -210,7 +211,7 @@ impl Check<'_, '_> {
             _ => return self.impossible(call.span, "a call without its arguments"),
         };
         let fun = match &value.ty {
-            Ty::Unknown => return Expr::new(Ty::Inet, ExprKind::Error, call.span),
+            Ty::Unknown => return Expr::new(Ty::Opaque(ValueType::Inet), ExprKind::Error, call.span),
             Ty::Int { .. } if family.is_none() => Intrinsic::Inet4,
             Ty::Int { .. } => Intrinsic::InetFamily,
             Ty::Array { elem, count: 4 | 16 } if elem.size() == 1 => Intrinsic::InetBytes,
@@ -222,7 +223,7 @@ impl Check<'_, '_> {
             }
         };
         let args = if fun == Intrinsic::InetFamily { family.into_iter().chain([value]).collect() } else { vec![value] };
-        Expr::new(Ty::Inet, ExprKind::Intrinsic(fun, args), call.span)
+        Expr::new(Ty::Opaque(ValueType::Inet), ExprKind::Intrinsic(fun, args), call.span)
     }
 
     pub(super) fn pton(&mut self, call: &Call<'_>) -> Expr {
@@ -243,12 +244,16 @@ impl Check<'_, '_> {
     pub(super) fn macaddr(&mut self, call: &Call<'_>) -> Expr {
         let value = self.expr(&call.args[0]);
         match &value.ty {
-            Ty::Unknown => Expr::new(Ty::Mac, ExprKind::Error, call.span),
+            Ty::Unknown => Expr::new(Ty::Opaque(ValueType::MacAddress), ExprKind::Error, call.span),
             ty if ty.is_scalar() => {
                 let space = self.space_of(&value);
-                Expr::new(Ty::Mac, ExprKind::Intrinsic(Intrinsic::Mac(space), vec![value]), call.span)
+                Expr::new(
+                    Ty::Opaque(ValueType::MacAddress),
+                    ExprKind::Intrinsic(Intrinsic::Mac(space), vec![value]),
+                    call.span,
+                )
             }
-            ty if ty.size() == 6 => Expr { ty: Ty::Mac, span: call.span, ..value },
+            ty if ty.size() == 6 => Expr { ty: Ty::Opaque(ValueType::MacAddress), span: call.span, ..value },
             ty => {
                 let name = self.type_name(ty);
                 self.wrong(

@@ -7,6 +7,7 @@ use typeinfo::{NameKind, TypeRef};
 use super::Check;
 use crate::ty::{Space, Ty};
 use crate::types::{MAX_ARRAY, tag};
+use bt_abi::ValueType;
 
 /// A definition within a body counts as this many expressions.
 const INLINE: usize = 100;
@@ -64,7 +65,7 @@ impl Check<'_, '_> {
         match &element.kind {
             AstKind::Name(name) if name == "string" => Ty::Str(count),
             AstKind::Name(name) if name == "buffer" => Ty::Buf(count),
-            AstKind::Name(name) if name == "inet" => Ty::Inet,
+            AstKind::Name(name) if name == "inet" => Ty::Opaque(ValueType::Inet),
             AstKind::Name(name) if name == "char" => Ty::Str(count),
             _ => Ty::Array { elem: Box::new(self.ast_type(element)), count },
         }
@@ -74,11 +75,11 @@ impl Check<'_, '_> {
         match name {
             "string" => return Ty::Str(0),
             "buffer" => return Ty::Buf(0),
-            "inet" => return Ty::Inet,
-            "macaddr_t" => return Ty::Mac,
-            "username" => return Ty::Username,
-            "ksym_t" => return Ty::Ksym,
-            "usym_t" => return Ty::Usym,
+            "inet" => return Ty::Opaque(ValueType::Inet),
+            "macaddr_t" => return Ty::Opaque(ValueType::MacAddress),
+            "username" => return Ty::Opaque(ValueType::Username),
+            "ksym_t" => return Ty::Opaque(ValueType::KernelSymbol),
+            "usym_t" => return Ty::Opaque(ValueType::UserSymbol),
             "void" => return Ty::Void,
             _ => {}
         }
@@ -250,16 +251,7 @@ impl Check<'_, '_> {
             }
             Ty::Stack { user: false, .. } => "kstack".to_owned(),
             Ty::Stack { user: true, .. } => "ustack".to_owned(),
-            Ty::Ksym => "ksym_t".to_owned(),
-            Ty::Usym => "usym_t".to_owned(),
-            Ty::Inet => "inet".to_owned(),
-            Ty::Float(size) => if *size == 4 { "float" } else { "double" }.to_owned(),
-            Ty::Mac => "mac_address".to_owned(),
-            Ty::CgroupPath(_) => "cgroup_path_t".to_owned(),
-            Ty::Username => "username".to_owned(),
-            Ty::ErrorText => "strerror_t".to_owned(),
-            Ty::SignalText => "signal_name".to_owned(),
-            Ty::Time { .. } => "timestamp".to_owned(),
+            Ty::Opaque(value) => value.name().to_owned(),
             Ty::Agg(agg) => agg.name().to_owned(),
         }
     }

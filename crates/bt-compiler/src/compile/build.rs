@@ -95,7 +95,7 @@ fn attach(script: &mut Script, instance: &ProgramInstance<'_>) {
 fn script_map(ctx: &CompileCtx<'_>, map: &MapInfo) -> ScriptMap {
     let key = map.key.clone().unwrap_or(Ty::Void);
     let value = match &map.value {
-        Some(MapHolds::Agg(agg)) => agg.value(),
+        Some(MapHolds::Agg(agg)) => MapValue::Aggregation(agg.clone()),
         Some(MapHolds::Scalar(ty)) => MapValue::Scalar(ctx.types.value_type(ty)),
         None => MapValue::Scalar(ValueType::None),
     };
@@ -149,7 +149,7 @@ fn maps(ctx: &CompileCtx<'_>, scratch_bytes: u32, wants_zeros: bool) -> Vec<MapD
 
 fn map_def(inputs: &Inputs<'_>, map: &MapInfo) -> MapDef {
     let value_size = match &map.value {
-        Some(MapHolds::Agg(agg)) => agg.value().size(),
+        Some(MapHolds::Agg(agg)) => agg.size(),
         Some(MapHolds::Scalar(ty)) => ty.size().next_multiple_of(8).max(8),
         None => 8,
     };

@@ -7,8 +7,9 @@ use super::place::Place;
 use super::{Emitter, Saved};
 use crate::hir::{Expr, MapId};
 use crate::map::MapHolds;
-use crate::ty::{Agg, Ty};
+use crate::ty::Ty;
 use bpf_program::{bytes_of, offset};
+use bt_abi::Aggregation;
 use bt_abi::SeriesOp;
 use bt_abi::map::{Average, Extreme, Lock, SeriesSlot, hist_buckets, lhist_buckets};
 use uapi::bpf::NOEXIST;
@@ -17,12 +18,12 @@ use uapi::bpf::NOEXIST;
 pub(crate) const ZEROS: &str = "zeros";
 
 impl Emitter<'_> {
-    fn agg(&mut self, map: MapId) -> Agg {
+    fn agg(&mut self, map: MapId) -> Aggregation {
         if let Some(MapHolds::Agg(agg)) = &self.tables.maps[map].value {
             return agg.clone();
         }
         self.impossible("an aggregation of a map that holds none");
-        Agg::Count
+        Aggregation::Count
     }
 
     /// `@map[key] = sum(value)` and the like.
@@ -39,8 +40,8 @@ impl Emitter<'_> {
             self.set_span(value);
             self.scalar(value);
             match agg {
-                Agg::Hist { bits } => self.hist_bucket(bits, value.ty.is_signed()),
-                Agg::Lhist { min, max, step } => self.lhist_bucket(min, max, step),
+                Aggregation::Hist { bits } => self.hist_bucket(bits, value.ty.is_signed()),
+                Aggregation::Lhist { min, max, step } => self.lhist_bucket(min, max, step),
                 _ => {}
             }
         }
@@ -143,7 +144,7 @@ impl Emitter<'_> {
     /// avg, stats: [r0] += value, [r0 + 8] += 1
     /// hist:       [r0 + 8 * bucket] += 1
     /// ```
-    pub(super) fn apply(&mut self, agg: &Agg, saved: Option<Saved>, shared: bool) {
+    pub(super) fn apply(&mut self, agg: &Aggregation, saved: Option<Saved>, shared: bool) {
         let value = match saved {
             Some(Saved::Reg(reg)) => reg,
             Some(saved) => {
@@ -153,17 +154,17 @@ impl Emitter<'_> {
             None => R1,
         };
         match *agg {
-            Agg::Count => self.add_word(0, 1, shared),
-            Agg::Sum { .. } => self.add_word(0, value, shared),
-            Agg::Min { signed } => self.extreme(if signed { JumpOp::SLe } else { JumpOp::Le }, value),
-            Agg::Max { signed } => self.extreme(if signed { JumpOp::SGe } else { JumpOp::Ge }, value),
-            Agg::Avg { .. } | Agg::Stats { .. } => {
+            Aggregation::Count => self.add_word(0, 1, shared),
+            Aggregation::Sum { .. } => self.add_word(0, value, shared),
+            Aggregation::Min { signed } => self.extreme(if signed { JumpOp::SLe } else { JumpOp::Le }, value),
+            Aggregation::Max { signed } => self.extreme(if signed { JumpOp::SGe } else { JumpOp::Ge }, value),
+            Aggregation::Avg { .. } | Aggregation::Stats { .. } => {
                 self.add_word(offset!(Average, total), value, shared);
                 self.add_word(offset!(Average, count), 1, shared);
             }
-            Agg::Hist { bits } => self.bump(hist_buckets(bits), value, shared),
-            Agg::Lhist { min, max, step } => self.bump(lhist_buckets(min, max, step), value, shared),
-            Agg::Series { interval, buckets, op, signed } => {
+            Aggregation::Hist { bits } => self.bump(hist_buckets(bits), value, shared),
+            Aggregation::Lhist { min, max, step } => self.bump(lhist_buckets(min, max, step), value, shared),
+            Aggregation::Series { interval, buckets, op, signed } => {
                 self.asm.mov(R1, value);
                 self.series(interval, buckets, op, signed);
             }
@@ -335,8 +336,8 @@ impl Emitter<'_> {
         const { assert!(offset!(Extreme, value) == 0 && offset!(Average, total) == 0) };
         self.asm.load(Size::DW, R1, R0.at(0)).load(Size::DW, R2, frame.at(first));
         match agg {
-            Agg::Min { signed } | Agg::Max { signed } => {
-                let least = matches!(agg, Agg::Min { .. });
+            Aggregation::Min { signed } | Aggregation::Max { signed } => {
+                let least = matches!(agg, Aggregation::Min { .. });
                 let keep = match (least, signed) {
                     (true, true) => JumpOp::SLe,
                     (true, false) => JumpOp::Le,
@@ -351,7 +352,7 @@ impl Emitter<'_> {
             }
             _ => {
                 self.asm.add(R2, R1).store(Size::DW, frame.at(first), R2);
-                if matches!(agg, Agg::Avg { .. }) {
+                if matches!(agg, Aggregation::Avg { .. }) {
                     let count = R0.at(offset!(Average, count));
                     self.asm.load(Size::DW, R1, count).load(Size::DW, R2, frame.at(second)).add(R2, R1);
                     self.asm.store(Size::DW, frame.at(second), R2);
@@ -364,15 +365,15 @@ impl Emitter<'_> {
             self.asm.jump(out).bind(shared);
             self.lookup_key_table(map, key);
             self.asm.jump_if(R0, JumpOp::Eq, 0, next);
-            if agg.value().takes_steps() {
+            if agg.takes_steps() {
                 self.asm.add(R0, i32::from(bytes_of!(Lock)));
             }
             self.asm.jump(found);
         }
         self.asm.bind(out).load(Size::DW, R0, frame.at(first));
-        if matches!(agg, Agg::Avg { .. }) {
+        if matches!(agg, Aggregation::Avg { .. }) {
             self.asm.load(Size::DW, R1, frame.at(second));
-            self.divide_total(matches!(agg, Agg::Avg { signed: true }));
+            self.divide_total(matches!(agg, Aggregation::Avg { signed: true }));
         }
     }
 

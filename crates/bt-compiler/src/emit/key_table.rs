@@ -9,8 +9,9 @@ use super::{Emitter, Saved, failures};
 use crate::ctx::Inputs;
 use crate::hir::MapId;
 use crate::map::{DeclaredKind, MapHolds, MapInfo};
-use crate::ty::{Agg, Ty};
+use crate::ty::Ty;
 use bpf_program::{bytes_of, offset};
+use bt_abi::Aggregation;
 use bt_abi::MapValue;
 use bt_abi::map::Lock;
 use uapi::bpf::NOEXIST;
@@ -54,7 +55,7 @@ pub(crate) fn key_table_def(inputs: &Inputs<'_>, map: &MapInfo) -> Option<MapDef
     let Some(MapHolds::Agg(agg)) = &map.value else { return None };
     let key = map.key.as_ref().filter(|key| **key != Ty::Void)?;
     let (declared, entries) = map.declared.unwrap_or((DeclaredKind::Hash, inputs.config.max_map_keys));
-    let value = agg.value();
+    let value = MapValue::Aggregation(agg.clone());
     let (key_size, value_size) = (super::key_size(key), value.size() + key_table_offset(&value));
     let drops_oldest = matches!(declared, DeclaredKind::LruHash | DeclaredKind::PercpuLruHash);
     let fits = entry_bytes(entries, key_size, value_size) <= SET_ASIDE;
@@ -92,7 +93,14 @@ impl Emitter<'_> {
     /// r0 = lookup(key table, key); update the value that all CPUs share; done
     /// there: update this CPU's value
     /// ```
-    pub(super) fn aggregate_keyed(&mut self, map: MapId, key: Place, agg: &Agg, saved: Option<Saved>, done: Label) {
+    pub(super) fn aggregate_keyed(
+        &mut self,
+        map: MapId,
+        key: Place,
+        agg: &Aggregation,
+        saved: Option<Saved>,
+        done: Label,
+    ) {
         let (there, known) = (self.asm.label("there"), self.asm.label("known"));
         let (frame, error) = (self.frame, self.slot());
         self.lookup(map, key);
@@ -128,8 +136,8 @@ impl Emitter<'_> {
     }
 
     /// As [`Emitter::apply`], for a value that all CPUs share: locked, if it changes in several steps.
-    fn apply_shared(&mut self, agg: &Agg, saved: Option<Saved>, done: Label) {
-        if !agg.value().takes_steps() {
+    fn apply_shared(&mut self, agg: &Aggregation, saved: Option<Saved>, done: Label) {
+        if !agg.takes_steps() {
             self.apply(agg, saved, true);
             return;
         }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bt_abi::{EnumNames, Layout};
+use bt_abi::{EnumNames, Layout, ValueType};
 use bt_lang::ast::{Expr, RecordKind};
 use typeinfo::{Btf, IntClass, NameKind, SourceId, Tag, TypeKind, TypeRef, TypeStore};
 
@@ -137,7 +137,7 @@ impl Types<'_> {
             TypeKind::Void => Ty::Void,
             TypeKind::Int { class: IntClass::Bool, .. } => Ty::Bool,
             TypeKind::Int { size: size @ (1 | 2 | 4 | 8), signed, .. } => Ty::Int { size: size as u8, signed },
-            TypeKind::Float { size: size @ (4 | 8) } => Ty::Float(size as u8),
+            TypeKind::Float { size: size @ (4 | 8) } => Ty::Opaque(ValueType::Float { size: size as u8 }),
             TypeKind::Int { size, .. } | TypeKind::Float { size } => {
                 Ty::Array { elem: Box::new(Ty::Int { size: 1, signed: false }), count: size }
             }

@@ -21,15 +21,9 @@ impl Types<'_> {
 
     fn value_type_within(&self, ty: &Ty, depth: u32) -> ValueType {
         match ty {
-            Ty::Unknown | Ty::Void | Ty::Agg(_) => ValueType::None,
-            Ty::Int { size, signed } => ValueType::Int { size: *size, signed: *signed },
-            Ty::Bool => ValueType::Bool,
             Ty::Enum { ty, size, signed } => {
                 ValueType::Enum { size: *size, signed: *signed, names: self.enum_names(*ty) }
             }
-            Ty::Ptr { .. } | Ty::Ref(_) => ValueType::Pointer,
-            Ty::Str(size) => ValueType::Str { size: *size },
-            Ty::Buf(size) => ValueType::Buffer { size: *size },
             Ty::Array { elem, count } => {
                 ValueType::Array { element: Box::new(self.value_type_within(elem, depth)), count: *count }
             }
@@ -44,18 +38,7 @@ impl Types<'_> {
                 ValueType::Tuple(Arc::new(Layout { kind, size: ty.size(), fields: fields.collect() }))
             }
             Ty::C { ty, size } => ValueType::Tuple(self.layout(*ty, *size, depth).0),
-            Ty::Stack { user: false, mode, depth } => ValueType::KernelStack { mode: *mode, depth: *depth },
-            Ty::Stack { user: true, mode, depth } => ValueType::UserStack { mode: *mode, depth: *depth },
-            Ty::Float(size) => ValueType::Float { size: *size },
-            Ty::Ksym => ValueType::KernelSymbol,
-            Ty::Usym => ValueType::UserSymbol,
-            Ty::Inet => ValueType::Inet,
-            Ty::Mac => ValueType::MacAddress,
-            Ty::CgroupPath(hierarchy) => ValueType::CgroupPath { hierarchy: Arc::clone(hierarchy) },
-            Ty::Username => ValueType::Username,
-            Ty::ErrorText => ValueType::ErrorText,
-            Ty::SignalText => ValueType::SignalText,
-            Ty::Time { clock, format } => ValueType::Timestamp { clock: *clock, format: Arc::clone(format) },
+            _ => ty.in_memory().into_owned(),
         }
     }
 

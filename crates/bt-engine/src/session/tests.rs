@@ -8,8 +8,8 @@ use bpf_program::{Module, ProgramDef, offset};
 use bt_abi::failure::{FAILURES, FailureSlot};
 use bt_abi::lost::{LOST, LostCounters};
 use bt_abi::{
-    Action, ActionKind, EventHead, Failure, FailureKind, Field, FormatPiece, FormatSpec, MapValue, PrintTo, ScriptMap,
-    ValueType,
+    Action, ActionKind, Aggregation, EventHead, Failure, FailureKind, Field, FormatPiece, FormatSpec, PrintTo,
+    ScriptMap, ValueType,
 };
 use bt_lang::Span;
 use host::{Capabilities, Capability};
@@ -89,7 +89,7 @@ fn script() -> Script {
         bpf_name: "m".into(),
         key: ValueType::None,
         key_size: 8,
-        value: MapValue::Count,
+        value: Aggregation::Count.into(),
         per_cpu: true,
         key_table: None,
     };

@@ -2,7 +2,7 @@
 
 use bt_abi::map::{Average, Extreme, SeriesSlot};
 use bt_abi::wire::{self, WrongSize};
-use bt_abi::{MapValue, ScriptMap, ValueType};
+use bt_abi::{Aggregation, MapValue, ScriptMap, ValueType};
 use zerocopy::FromBytes;
 
 use crate::decode::Decoder;
@@ -134,11 +134,12 @@ pub fn element(map: &ScriptMap, values: &[Vec<u8>], decoder: &Decoder<'_>) -> Re
 }
 
 fn kind(value: &MapValue) -> Kind {
-    match value {
-        MapValue::Avg { .. } | MapValue::Stats { .. } => Kind::Stats,
-        MapValue::Hist { .. } | MapValue::Lhist { .. } => Kind::Histogram,
-        MapValue::Series { .. } => Kind::Series,
-        _ => Kind::Map,
+    let MapValue::Aggregation(aggregation) = value else { return Kind::Map };
+    match aggregation {
+        Aggregation::Count | Aggregation::Sum { .. } | Aggregation::Min { .. } | Aggregation::Max { .. } => Kind::Map,
+        Aggregation::Avg { .. } | Aggregation::Stats { .. } => Kind::Stats,
+        Aggregation::Hist { .. } | Aggregation::Lhist { .. } => Kind::Histogram,
+        Aggregation::Series { .. } => Kind::Series,
     }
 }
 
@@ -170,29 +171,35 @@ fn whole<'b>(map: &ScriptMap, bytes: &'b [u8]) -> Result<&'b [u8], WrongSize> {
 
 impl<'a> Sum<'a> {
     fn of(map: &'a ScriptMap, values: &'a [Vec<u8>]) -> Result<Self, WrongSize> {
-        let number = |number: i128, signed: bool| Self::Number { number, signed };
-        Ok(match &map.value {
+        match &map.value {
             MapValue::Scalar(ty) => {
                 let bytes = whole(map, values.first().map_or(&[][..], Vec::as_slice))?;
                 // The bytes behind the value's own are 0.
-                Self::Scalar(ty, &bytes[..(ty.size() as usize).min(bytes.len())])
+                Ok(Self::Scalar(ty, &bytes[..(ty.size() as usize).min(bytes.len())]))
             }
-            MapValue::Count => number(each::<u64>(map, values)?.into_iter().map(i128::from).sum(), false),
+            MapValue::Aggregation(aggregation) => Self::of_cpus(map, aggregation, values),
+        }
+    }
+
+    fn of_cpus(map: &ScriptMap, aggregation: &Aggregation, values: &[Vec<u8>]) -> Result<Self, WrongSize> {
+        let number = |number: i128, signed: bool| Self::Number { number, signed };
+        Ok(match aggregation {
+            Aggregation::Count => number(each::<u64>(map, values)?.into_iter().map(i128::from).sum(), false),
             // All CPUs' sums wrap as one sum would.
-            MapValue::Sum { signed } => {
+            Aggregation::Sum { signed } => {
                 let sum = each::<u64>(map, values)?.into_iter().fold(0_u64, u64::wrapping_add);
                 number(widened(sum, *signed), *signed)
             }
-            MapValue::Min { signed } => number(extremes(map, values, *signed)?.min().unwrap_or_default(), *signed),
-            MapValue::Max { signed } => number(extremes(map, values, *signed)?.max().unwrap_or_default(), *signed),
-            MapValue::Avg { signed } | MapValue::Stats { signed } => {
+            Aggregation::Min { signed } => number(extremes(map, values, *signed)?.min().unwrap_or_default(), *signed),
+            Aggregation::Max { signed } => number(extremes(map, values, *signed)?.max().unwrap_or_default(), *signed),
+            Aggregation::Avg { signed } | Aggregation::Stats { signed } => {
                 let cpus = each::<Average>(map, values)?;
                 let total = cpus.iter().fold(0_u64, |sum, cpu| sum.wrapping_add(cpu.total));
                 let count = cpus.iter().map(|cpu| cpu.count).sum();
                 Self::Average { total: widened(total, *signed), count, signed: *signed }
             }
-            MapValue::Hist { .. } | MapValue::Lhist { .. } => Self::Buckets(added(&each_list(map, values)?)),
-            MapValue::Series { signed, .. } => {
+            Aggregation::Hist { .. } | Aggregation::Lhist { .. } => Self::Buckets(added(&each_list(map, values)?)),
+            Aggregation::Series { signed, .. } => {
                 let slots = each_list::<SeriesSlot>(map, values)?.into_iter().flatten().filter(|slot| slot.meta != 0);
                 let slot = |SeriesSlot { value, meta, epoch }| Slot { value: widened(value, *signed), meta, epoch };
                 Self::Slots(slots.map(slot).collect())
@@ -217,7 +224,8 @@ impl<'a> Sum<'a> {
     /// What is printed. `newest` is the newest epoch of all the map's time series.
     fn cell(&self, value: &MapValue, div: u64, newest: u64, decoder: &Decoder<'_>) -> Result<Cell, WrongSize> {
         let divided = |number: i128, signed: bool| number_of(number / i128::from(div), signed);
-        Ok(match (self, value) {
+        let aggregation = if let MapValue::Aggregation(aggregation) = value { Some(aggregation) } else { None };
+        Ok(match (self, aggregation) {
             (Self::Scalar(ty, bytes), _) => {
                 let value = decoder.value(ty, bytes)?;
                 match (ty, value.number()) {
@@ -226,17 +234,21 @@ impl<'a> Sum<'a> {
                 }
             }
             (Self::Number { number, signed }, _) => Cell::Value(divided(*number, *signed)),
-            (Self::Average { total, count, signed }, MapValue::Stats { .. }) => Cell::Value(Value::Record(vec![
-                ("count".into(), Value::Uint(*count)),
-                ("average".into(), divided(quotient(*total, *count), *signed)),
-                ("total".into(), number_of(*total, *signed)),
-            ])),
+            (Self::Average { total, count, signed }, Some(Aggregation::Stats { .. })) => {
+                Cell::Value(Value::Record(vec![
+                    ("count".into(), Value::Uint(*count)),
+                    ("average".into(), divided(quotient(*total, *count), *signed)),
+                    ("total".into(), number_of(*total, *signed)),
+                ]))
+            }
             (Self::Average { total, count, signed }, _) => Cell::Value(divided(quotient(*total, *count), *signed)),
-            (Self::Buckets(counts), MapValue::Lhist { min, max, step }) => {
+            (Self::Buckets(counts), Some(Aggregation::Lhist { min, max, step })) => {
                 Cell::Histogram(Histogram::linear(counts, *min, *max, *step))
             }
-            (Self::Buckets(counts), MapValue::Hist { bits }) => Cell::Histogram(Histogram::powers(counts, *bits, div)),
-            (Self::Slots(slots), MapValue::Series { interval, buckets, op, .. }) => {
+            (Self::Buckets(counts), Some(Aggregation::Hist { bits })) => {
+                Cell::Histogram(Histogram::powers(counts, *bits, div))
+            }
+            (Self::Slots(slots), Some(Aggregation::Series { interval, buckets, op, .. })) => {
                 Cell::Series(Series::of(slots, *op, (*interval, *buckets, newest), decoder.lookups()))
             }
             (Self::Buckets(_) | Self::Slots(_), _) => Cell::Value(Value::Nothing),

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use bt_abi::map::{hist_buckets, lhist_buckets};
-use bt_abi::{Field, Layout, LayoutKind, SeriesOp};
+use bt_abi::{Aggregation, Field, Layout, LayoutKind, SeriesOp};
 
 use super::*;
 use crate::lookups::tests::Nowhere;
@@ -11,7 +11,8 @@ const U64: ValueType = ValueType::Int { size: 8, signed: false };
 const I64: ValueType = ValueType::Int { size: 8, signed: true };
 const STR: ValueType = ValueType::Str { size: 8 };
 
-fn map(key: ValueType, value: MapValue) -> ScriptMap {
+fn map(key: ValueType, value: impl Into<MapValue>) -> ScriptMap {
+    let value = value.into();
     let per_cpu = !matches!(value, MapValue::Scalar(_));
     ScriptMap {
         name: "@".into(),
@@ -71,7 +72,7 @@ fn scalars() {
 
 #[test]
 fn values_come_first_and_then_keys() {
-    let counts = map(STR, MapValue::Count);
+    let counts = map(STR, Aggregation::Count);
     let elements = [
         (text("c"), vec![words(&[1]), words(&[1])]),
         (text("b"), vec![words(&[5]), words(&[0])]),
@@ -102,22 +103,22 @@ fn several_keys_are_a_tuple() {
 
 #[test]
 fn aggregations_of_all_cpus() {
-    let one = |value: MapValue, cpus: &[&[u64]]| {
+    let one = |value: Aggregation, cpus: &[&[u64]]| {
         let elements = [(no_key(), cpus.iter().map(|cpu| words(cpu)).collect())];
         plain(&map(ValueType::None, value), &elements)
     };
     let minus = (-7_i64).cast_unsigned();
-    assert_eq!(one(MapValue::Sum { signed: true }, &[&[minus], &[5]]), "@: -2\n");
-    assert_eq!(one(MapValue::Sum { signed: false }, &[&[1 << 63], &[5]]), "@: 9223372036854775813\n");
-    assert_eq!(one(MapValue::Min { signed: true }, &[&[minus, 1], &[0, 0]]), "@: -7\n");
-    assert_eq!(one(MapValue::Max { signed: true }, &[&[minus, 1], &[0, 0]]), "@: -7\n");
-    assert_eq!(one(MapValue::Max { signed: false }, &[&[3, 1], &[9, 1]]), "@: 9\n");
-    assert_eq!(one(MapValue::Avg { signed: false }, &[&[10, 2], &[2, 1]]), "@: 4\n");
-    let stats = MapValue::Stats { signed: true };
+    assert_eq!(one(Aggregation::Sum { signed: true }, &[&[minus], &[5]]), "@: -2\n");
+    assert_eq!(one(Aggregation::Sum { signed: false }, &[&[1 << 63], &[5]]), "@: 9223372036854775813\n");
+    assert_eq!(one(Aggregation::Min { signed: true }, &[&[minus, 1], &[0, 0]]), "@: -7\n");
+    assert_eq!(one(Aggregation::Max { signed: true }, &[&[minus, 1], &[0, 0]]), "@: -7\n");
+    assert_eq!(one(Aggregation::Max { signed: false }, &[&[3, 1], &[9, 1]]), "@: 9\n");
+    assert_eq!(one(Aggregation::Avg { signed: false }, &[&[10, 2], &[2, 1]]), "@: 4\n");
+    let stats = Aggregation::Stats { signed: true };
     assert_eq!(one(stats, &[&[6, 3], &[0, 0]]), "@: { .count = 3, .average = 2, .total = 6 }\n");
-    let empty = plain(&map(ValueType::None, MapValue::Stats { signed: true }), &[]);
+    let empty = plain(&map(ValueType::None, Aggregation::Stats { signed: true }), &[]);
     assert_eq!(empty, "@: { .count = 0, .average = 0, .total = 0 }\n");
-    let keyed = map(STR, MapValue::Stats { signed: false });
+    let keyed = map(STR, Aggregation::Stats { signed: false });
     let elements = [(text("curl"), vec![words(&[2, 1])]), (text("zsh"), vec![words(&[10, 1])])];
     let expected = "{\"type\": \"stats\", \"data\": {\"@\": {\"curl\": {\"count\": 1, \"average\": 2, \"total\": 2}, \
                     \"zsh\": {\"count\": 1, \"average\": 10, \"total\": 10}}}}\n";
@@ -133,7 +134,7 @@ fn bars(lines: &[(&str, u64, usize)]) -> String {
 fn histograms() {
     let mut counts = vec![0; hist_buckets(0) as usize];
     (counts[0], counts[3], counts[4], counts[6]) = (1, 2, 1, 1);
-    let scalar = map(ValueType::None, MapValue::Hist { bits: 0 });
+    let scalar = map(ValueType::None, Aggregation::Hist { bits: 0 });
     let elements = [(no_key(), vec![words(&counts)])];
     let lines = bars(&[
         ("(..., 0)", 1, 26),
@@ -150,7 +151,7 @@ fn histograms() {
     ));
     let zeros = [(no_key(), vec![vec![0; 8 * hist_buckets(0) as usize]])];
     assert_eq!(json(&scalar, &zeros), "{\"type\": \"hist\", \"data\": {\"@\": []}}\n");
-    let keyed = map(STR, MapValue::Lhist { min: 0, max: 100, step: 10 });
+    let keyed = map(STR, Aggregation::Lhist { min: 0, max: 100, step: 10 });
     let mut counts = vec![0; lhist_buckets(0, 100, 10) as usize];
     (counts[1], counts[11]) = (1, 1);
     let elements = [(text("a"), vec![words(&counts)])];
@@ -164,7 +165,7 @@ fn histograms() {
 
 #[test]
 fn time_series() {
-    let value = MapValue::Series { interval: 100_000_000, buckets: 3, op: SeriesOp::Max, signed: false };
+    let value = Aggregation::Series { interval: 100_000_000, buckets: 3, op: SeriesOp::Max, signed: false };
     let scalar = map(ValueType::None, value);
     // Epochs 5 and 7 of a ring of three, on two CPUs.
     let elements = [(no_key(), vec![words(&[0, 0, 0, 4, 1, 7, 3, 1, 5]), words(&[0, 0, 0, 9, 1, 7, 1, 1, 2])])];
@@ -183,7 +184,7 @@ fn time_series() {
 /// The first epoch of a machine is number 0. A slot is empty because nothing was counted in it, not because of its epoch.
 #[test]
 fn a_time_series_has_its_first_epoch() {
-    let value = MapValue::Series { interval: 1_000_000_000, buckets: 3, op: SeriesOp::Last, signed: false };
+    let value = Aggregation::Series { interval: 1_000_000_000, buckets: 3, op: SeriesOp::Last, signed: false };
     let scalar = map(ValueType::None, value);
     // `last` of the moment 0 in epoch 0, and nothing in the others.
     let elements = [(no_key(), vec![words(&[5, 1, 0, 0, 0, 0, 0, 0, 0])])];
@@ -204,11 +205,11 @@ fn another_size_is_an_internal_error_with_its_map() {
     let sizes = |what, found, wanted| format!("{what} of the map @ has {found} bytes, and {wanted} were expected");
     let values = [
         (MapValue::Scalar(U64), 8),
-        (MapValue::Count, 8),
-        (MapValue::Min { signed: true }, 16),
-        (MapValue::Stats { signed: true }, 16),
-        (MapValue::Lhist { min: 0, max: 2, step: 1 }, 32),
-        (MapValue::Series { interval: 1, buckets: 2, op: SeriesOp::Sum, signed: false }, 48),
+        (Aggregation::Count.into(), 8),
+        (Aggregation::Min { signed: true }.into(), 16),
+        (Aggregation::Stats { signed: true }.into(), 16),
+        (Aggregation::Lhist { min: 0, max: 2, step: 1 }.into(), 32),
+        (Aggregation::Series { interval: 1, buckets: 2, op: SeriesOp::Sum, signed: false }.into(), 48),
     ];
     for (value, wanted) in values {
         for found in [0, wanted - 8, wanted + 8] {
@@ -218,7 +219,7 @@ fn another_size_is_an_internal_error_with_its_map() {
             }
         }
     }
-    let shown = error(&map(STR, MapValue::Count), &[(vec![0; 3], vec![words(&[1])])]);
+    let shown = error(&map(STR, Aggregation::Count), &[(vec![0; 3], vec![words(&[1])])]);
     assert!(shown.starts_with(&sizes("a key", 3, 8)), "{shown}");
 }
 
