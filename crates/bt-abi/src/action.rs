@@ -1,4 +1,4 @@
-//! Events: what each asks the runtime to do.
+//! Events: what the runtime does for each.
 //!
 //! An event in the ring is an [`EventHead`], and then the action's fields, at the offsets that [`Action::fields`] gives, from the event's first byte.
 //!
@@ -61,7 +61,7 @@ pub enum ActionKind {
         /// Which function it was.
         to: PrintTo,
     },
-    /// `print(value)`: one field, shown as a map's value would be, with a line's end.
+    /// `print(value)`: one field, printed as a map's value is, with a newline.
     PrintValue,
     /// `print(@map, top, div)`: two fields, `u64` each; 0 means none.
     PrintMap {
@@ -74,7 +74,7 @@ pub enum ActionKind {
         /// An index into [`Script::maps`](super::Script::maps).
         map: usize,
     },
-    /// `clear(@map)`: takes all keys out.
+    /// `clear(@map)`: removes all keys.
     Clear {
         /// An index into [`Script::maps`](super::Script::maps).
         map: usize,
@@ -91,9 +91,9 @@ pub enum ActionKind {
         /// The format.
         format: String,
     },
-    /// `join(argv, delimiter)`: an array of strings, empty ones not shown, then a line's end.
+    /// `join(argv, delimiter)`: an array of strings, of which empty ones are not printed, then a newline.
     Join {
-        /// What stands between them.
+        /// The text between two of them.
         delimiter: String,
     },
     /// `cat(format, ...)`: prints the file of that name.
@@ -101,14 +101,14 @@ pub enum ActionKind {
         /// The format of its name.
         format: Vec<FormatPiece>,
     },
-    /// `system(format, ...)`: runs the command with `sh -c`. Only with `--unsafe`, which the compiler has looked at.
+    /// `system(format, ...)`: runs the command with `sh -c`. Only with `--unsafe`, which the compiler checks.
     System {
         /// The format of the command.
         format: Vec<FormatPiece>,
     },
 }
 
-/// Which of the functions that print.
+/// Where formatted text goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrintTo {
     /// `printf`: standard output.
@@ -122,7 +122,7 @@ pub enum PrintTo {
 /// A piece of a format.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FormatPiece {
-    /// As it stands; `%%` is a `%` in here.
+    /// Literal text, in which `%%` is already `%`.
     Text(Vec<u8>),
     /// The next field.
     Value(FormatSpec),

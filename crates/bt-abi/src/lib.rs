@@ -123,7 +123,7 @@ pub enum Attach {
     },
     /// What the program was loaded for.
     LoadedTarget,
-    /// Objects of the kernel's, all that there are, once.
+    /// All of the kernel's objects of a kind, once.
     Iterator,
     /// At this interval in nanoseconds, on one CPU.
     Interval {
@@ -154,14 +154,14 @@ pub enum Attach {
         kind: u32,
         /// `perf_event_attr.config`.
         config: u64,
-        /// At each how many.
+        /// The number of events between two samples.
         period: u64,
         /// Whose threads.
         of: Option<ThreadsOf>,
     },
 }
 
-/// The threads of a process, those too that begin later.
+/// The threads of a process, including those that start later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThreadsOf {
     /// The process.
@@ -175,7 +175,7 @@ pub struct ThreadsOf {
 pub enum SampleRate {
     /// At this interval in nanoseconds.
     Nanos(u64),
-    /// So many times a second.
+    /// Samples per second.
     Hertz(u64),
 }
 

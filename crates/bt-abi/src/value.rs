@@ -112,7 +112,7 @@ impl EnumNames {
     }
 }
 
-/// What kind of thing has fields.
+/// The kinds of types with fields.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum LayoutKind {
     /// `(1, 2)`
@@ -208,7 +208,7 @@ impl ValueType {
         }
     }
 
-    /// Its place in a tuple or record is a multiple of this. The fields of C structs lie where C puts them.
+    /// Its offset in a tuple or record is a multiple of this. The fields of C structs lie where C puts them.
     pub fn align(&self) -> u32 {
         match self {
             Self::Bool => 1,

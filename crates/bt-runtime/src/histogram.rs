@@ -32,7 +32,7 @@ pub struct Histogram {
 }
 
 impl Bucket {
-    /// How the bucket is called: `[4K, 8K)`, `[1]`, `(..., 0)`, `[100, ...)`.
+    /// The bucket's label: `[4K, 8K)`, `[1]`, `(..., 0)`, `[100, ...)`.
     pub fn label(&self) -> String {
         match (&self.from, &self.to) {
             (Some(from), Some(to)) if from.exact && to.exact && from.number + 1 == to.number => {

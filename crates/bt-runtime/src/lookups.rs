@@ -38,7 +38,7 @@ pub trait Lookups {
     fn cgroup_paths(&self, id: u64, hierarchy: &str) -> Vec<(String, String)>;
     /// The text for an error number, as `strerror(3)` has it.
     fn error_text(&self, number: i32) -> String;
-    /// What to add to a clock's nanoseconds to get those since 1970.
+    /// What to add to a clock's nanoseconds to get nanoseconds since 1970.
     fn since_epoch(&self, clock: Clock) -> i64;
     /// A moment since 1970 in nanoseconds in the local time zone, through `strftime(3)`; `None` if the format is not one.
     fn local_time(&self, nanos: i64, format: &str) -> Option<String>;

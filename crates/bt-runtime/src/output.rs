@@ -5,7 +5,7 @@ use crate::table::{Cell, Table};
 use crate::value::Value;
 use crate::{json, text};
 
-/// How output looks.
+/// The two forms of output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Form {
     /// For people.
@@ -38,7 +38,7 @@ impl Place {
     }
 }
 
-/// Makes text of messages.
+/// Formats messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Printer {
     form: Form,
@@ -123,7 +123,7 @@ impl Printer {
         }
     }
 
-    /// How many probes were attached, likewise.
+    /// How many probes were attached; in JSON only, as [`Self::lost_events`].
     pub fn attached_probes(self, count: usize) -> String {
         match self.form {
             Form::Text => String::new(),
@@ -145,7 +145,7 @@ impl Printer {
         }
     }
 
-    /// A helper's error, likewise.
+    /// A helper's error; in JSON only, as [`Self::lost_events`].
     pub fn helper_error(self, words: &str, helper: &str, code: i64, place: &Place) -> String {
         match self.form {
             Form::Text => String::new(),
@@ -159,7 +159,7 @@ impl Printer {
         }
     }
 
-    /// What else went wrong in a program, likewise.
+    /// Any other failure of a program; in JSON only, as [`Self::lost_events`].
     pub fn runtime_error(self, words: &str, place: &Place) -> String {
         match self.form {
             Form::Text => String::new(),
@@ -171,7 +171,7 @@ impl Printer {
         }
     }
 
-    /// A benchmark's result: its name, nanoseconds of a run, how many runs.
+    /// A benchmark's result: its name, nanoseconds per run, number of runs.
     pub fn benchmark(self, name: &str, average: u64, runs: u64) -> String {
         let fields = vec![("average".to_owned(), Value::Uint(average)), ("iters".to_owned(), Value::Uint(runs))];
         match self.form {
@@ -182,7 +182,7 @@ impl Printer {
         }
     }
 
-    /// What stands over benchmarks' results.
+    /// The heading of benchmarks' results.
     pub fn benchmark_head(self) -> String {
         match self.form {
             Form::Text => format!("{:<41}{:<15}Iterations\n{}\n", "Benchmark", "Time(ns)", "-".repeat(66)),
@@ -190,7 +190,7 @@ impl Printer {
         }
     }
 
-    /// What stands between the last event and the maps.
+    /// The separator between the last event and the maps.
     pub fn end(self) -> &'static str {
         if self.form == Form::Text { "\n\n" } else { "" }
     }

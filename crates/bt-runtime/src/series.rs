@@ -35,7 +35,7 @@ pub(crate) struct Slot {
 }
 
 impl Series {
-    /// The least and the greatest value, with one to spare on both sides where they are the same; none without points.
+    /// The least and the greatest value, widened by one on both sides where they are the same; none without points.
     pub fn bounds(&self) -> Option<(i128, i128)> {
         self.points.first()?;
         let values = || self.points.iter().filter_map(|point| point.value);
@@ -47,7 +47,7 @@ impl Series {
         Some((if least == 0 { 0 } else { least - 1 }, most + 1))
     }
 
-    /// In what the interval is best said, and how many digits of a second that takes.
+    /// The unit that suits the interval, and how many digits of a second it takes.
     pub fn unit(&self) -> (&'static str, usize) {
         unit(self.interval)
     }
