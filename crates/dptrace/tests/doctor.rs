@@ -62,7 +62,7 @@ fn the_exit_status_says_whether_what_is_required_is_there() {
 /// Every finding has a line, and what each is needed for begins in one column.
 #[test]
 fn the_text_is_aligned_and_complete() {
-    let done = dptrace().arg("doctor").assert();
+    let done = dptrace().args(["doctor", "-v"]).assert();
     let text = String::from_utf8(done.get_output().stdout.clone()).expect("UTF-8");
     let (found, ..) = examined(&mut doctor());
     let mut columns = Vec::new();
@@ -74,7 +74,28 @@ fn the_text_is_aligned_and_complete() {
         columns.push(line.find(needed).unwrap_or_else(|| panic!("{line} does not say {needed}")));
     }
     assert!(columns.windows(2).all(|pair| pair[0] == pair[1]), "{text}");
-    assert!(text.starts_with("Linux ") && text.trim_end().ends_with("here."), "{text}");
+    assert!(text.starts_with("dptrace record and run can"), "{text}");
+}
+
+/// The verdict, a line a command, and where to see more.
+#[test]
+fn a_line_says_what_each_command_can_do() {
+    let done = dptrace().arg("doctor").assert();
+    let text = String::from_utf8(done.get_output().stdout.clone()).expect("UTF-8");
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("dptrace record and run can") && lines[0].contains(": Linux "), "{text}");
+    let commands = ["trace, latency", "list", "record, trace -p", "run", "kernel-delay"];
+    let (found, ..) = examined(&mut doctor());
+    for (line, command) in lines[1..].iter().zip(commands) {
+        let answer = line.trim_start().strip_prefix(command).expect("in this order").trim();
+        let lacks = answer.split_once(": ").map_or("", |(_, lacks)| lacks);
+        let lacks = lacks.trim_start_matches("without ").trim_start_matches("needs ");
+        for name in lacks.split(", ").filter(|name| !name.is_empty()) {
+            assert_ne!(self::answer(&found, name), "yes", "{line}");
+        }
+    }
+    assert_eq!(lines.len(), commands.len() + 2, "{text}");
+    assert!(lines[6].ends_with("dptrace doctor -v"), "{text}");
 }
 
 #[test]

@@ -1,21 +1,29 @@
 //! `dptrace doctor`: what this kernel and this user may do, and what for.
 
 mod checks;
+mod commands;
 mod facts;
 mod report;
+
+use std::io::Write as _;
 
 use clap::Args;
 use host::system;
 
 use crate::failure::unsupported;
 use crate::output::Output;
-use report::Finding;
+use report::{Finding, Report};
+use screen::Screen;
 
 /// `dptrace doctor`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// Print one JSON object on each line
+    /// Also print each check, what needs it, and how to get what is missing
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Print each check as one JSON object on each line
     #[arg(long)]
     json: bool,
 }
@@ -26,8 +34,9 @@ It mounts nothing and changes no setting. The exit status is 0 if record and run
 can work here, and 3 if not.
 
 Examples:
-  sudo dptrace doctor        what root may do here
-  dptrace doctor             what you may do
+  sudo dptrace doctor        what root can do here
+  dptrace doctor             what you can do
+  dptrace doctor -v          each check, and how to get what is missing
   dptrace doctor --json | jq -r 'select(.answer == \"no\") | .name'";
 
 /// Runs the command.
@@ -38,7 +47,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
         report::json(&findings, &mut output.buffer)?;
     } else {
         let release = system::kernel_release().unwrap_or_else(|| "of unknown release".into());
-        report::text(&findings, &release, &mut output.buffer)?;
+        text(args, &Report { findings: &findings, release: &release, screen: Screen::stdout() }, &mut output)?;
     }
     output.flush()?;
     let lacking: Vec<&str> = findings.iter().filter(|it| it.stops_us()).map(|it| it.check.name).collect();
@@ -46,4 +55,16 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
         return Ok(());
     }
     Err(unsupported(format!("dptrace record and run cannot work here: they need {}", lacking.join(", "))))
+}
+
+fn text(args: &DoctorArgs, report: &Report<'_>, output: &mut Output) -> anyhow::Result<()> {
+    report.verdict(&mut output.buffer)?;
+    if args.verbose {
+        report.checks(&mut output.buffer)?;
+    } else {
+        let is_whole = report.findings.iter().all(|it| it.answer.is_yes());
+        let what = if is_whole { "Each check" } else { "Each check, and how to get what is missing" };
+        writeln!(output.buffer, "{what}: dptrace doctor -v")?;
+    }
+    Ok(())
 }

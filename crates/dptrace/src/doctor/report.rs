@@ -4,9 +4,11 @@ use std::io::{self, Write};
 
 use bpf_session::Answer;
 use host::{Capabilities, Capability, system};
+use screen::{GOOD, HEAD, Screen, Style, WARN, WRONG, columns, wrap};
 use serde_json::json;
 
 use super::checks::Check;
+use super::commands::{Ability, Works};
 
 /// What is refused for want of rights is to be got so.
 fn rights() -> Option<&'static str> {
@@ -78,32 +80,99 @@ impl Finding {
     }
 }
 
-/// Writes the report for people.
-pub(super) fn text(findings: &[Finding], release: &str, to: &mut impl Write) -> io::Result<()> {
-    writeln!(to, "Linux {release}")?;
-    let width = findings.iter().map(|it| it.label().len()).max().unwrap_or_default();
-    let mut group = "";
-    for finding in findings {
-        if finding.check.group != group {
-            group = finding.check.group;
-            writeln!(to, "\n{group}")?;
+/// The report for people.
+pub(super) struct Report<'a> {
+    pub(super) findings: &'a [Finding],
+    /// The kernel's.
+    pub(super) release: &'a str,
+    pub(super) screen: Screen,
+}
+
+/// Where a check's name begins.
+const NAME_AT: usize = 11;
+/// The columns of names on a terminal that is too narrow for the longest and what it is needed for.
+const NARROW_NAME: usize = 26;
+
+impl Report<'_> {
+    /// Writes the verdict, and what each command can do.
+    pub(super) fn verdict(&self, to: &mut impl Write) -> io::Result<()> {
+        let (can, style) = if self.findings.iter().any(Finding::stops_us) { ("cannot", WRONG) } else { ("can", GOOD) };
+        let verdict = self.screen.paint(style, format!("dptrace record and run {can} work here"));
+        self.line(to, &format!("{verdict}: Linux {}", self.release))?;
+        let abilities = Ability::all(self.findings);
+        let width = abilities.iter().map(|it| it.commands.len()).max().unwrap_or_default();
+        for ability in &abilities {
+            let style = match ability.works {
+                Works::Yes => GOOD,
+                Works::Partly => WARN,
+                Works::No => WRONG,
+            };
+            let head = format!("  {:width$}  ", ability.commands);
+            self.hanging(to, &head, &ability.text(), style)?;
         }
-        writeln!(to, "  {:7}  {:width$}  {}", finding.word(), finding.label(), finding.check.needed_for)?;
+        Ok(())
+    }
+
+    /// Writes each check.
+    pub(super) fn checks(&self, to: &mut impl Write) -> io::Result<()> {
+        let longest = self.findings.iter().map(|it| it.label().len()).max().unwrap_or_default();
+        let needed = self.findings.iter().map(|it| it.check.needed_for.len()).max().unwrap_or_default();
+        let fits = self.screen.width().is_none_or(|width| NAME_AT + longest + 2 + needed <= width);
+        let width = if fits { longest } else { NARROW_NAME };
+        let mut group = "";
+        for finding in self.findings {
+            if finding.check.group != group {
+                group = finding.check.group;
+                writeln!(to, "\n{}", self.screen.paint(HEAD, group))?;
+            }
+            self.check(to, finding, width)?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, to: &mut impl Write, finding: &Finding, width: usize) -> io::Result<()> {
+        let style = match finding.answer {
+            Answer::Yes(_) => GOOD,
+            Answer::No { .. } => WRONG,
+            Answer::Unknown(_) => WARN,
+        };
+        let label = finding.label();
+        let head = format!("  {:7}  {label:width$}  ", self.screen.paint(style, finding.word()));
+        if label.len() > width {
+            self.line(to, head.trim_end())?;
+            self.hanging(to, &" ".repeat(NAME_AT + width + 2), finding.check.needed_for, Style::new())?;
+        } else {
+            self.hanging(to, &head, finding.check.needed_for, Style::new())?;
+        }
         if !finding.answer.is_yes() {
             let although = if finding.is_denied_to_the_entitled() {
                 ", although this process has all capabilities: lockdown?"
             } else {
                 ""
             };
-            writeln!(to, "             why: {}{although}", finding.said())?;
+            self.hanging(to, "             why: ", &format!("{}{although}", finding.said()), Style::new())?;
         }
-        if let Some(how) = finding.how() {
-            writeln!(to, "             get: {how}")?;
+        match finding.how() {
+            Some(how) => self.hanging(to, "             get: ", how, Style::new()),
+            None => Ok(()),
         }
     }
-    writeln!(to)?;
-    let works = if findings.iter().any(Finding::stops_us) { "cannot work here" } else { "can work here" };
-    writeln!(to, "dptrace record and run {works}.")
+
+    /// A line that is broken at blanks where it does not fit the terminal; the rest stands below its beginning.
+    fn hanging(&self, to: &mut impl Write, head: &str, text: &str, style: Style) -> io::Result<()> {
+        let indent = columns(head);
+        let Some(width) = self.screen.width() else { return writeln!(to, "{head}{text}") };
+        for (index, part) in wrap(text, width.saturating_sub(indent)).iter().enumerate() {
+            let part = self.screen.paint(style, part);
+            let line = if index == 0 { format!("{head}{part}") } else { format!("{:indent$}{part}", "") };
+            self.line(to, &line)?;
+        }
+        Ok(())
+    }
+
+    fn line(&self, to: &mut impl Write, line: &str) -> io::Result<()> {
+        writeln!(to, "{}", self.screen.cut(line))
+    }
 }
 
 /// Writes an object a line.

@@ -1,0 +1,104 @@
+//! What each command needs of the checks: the short report, a line a command.
+
+use super::report::Finding;
+
+/// A command, or some that need the same.
+struct Needs {
+    commands: &'static str,
+    /// The checks without which it can't work.
+    required: &'static [&'static str],
+    /// The checks without which it can do less.
+    used: &'static [&'static str],
+}
+
+/// To add a command, add a row. The names are those of the checks.
+const COMMANDS: [Needs; 5] = [
+    Needs { commands: "trace, latency", required: &[], used: &[] },
+    Needs { commands: "list", required: &[], used: &["tracefs", "CAP_SYS_PTRACE"] },
+    Needs {
+        commands: "record, trace -p",
+        required: &["bpf() programs", "ring buffer", "uprobes"],
+        used: &["USDT semaphores", "CAP_SYS_PTRACE"],
+    },
+    Needs {
+        commands: "run",
+        // A script's `begin` is a raw tracepoint's program.
+        required: &["bpf() programs", "ring buffer", "raw tracepoints"],
+        used: &[
+            "uprobes",
+            "USDT semaphores",
+            "tracepoints",
+            "typed tracepoints (tp_btf)",
+            "kprobes",
+            "fentry",
+            "fexit",
+            "perf software events",
+            "perf hardware events",
+            "BTF",
+            "bpf_loop",
+            "reading kernel memory",
+            "kernel addresses",
+        ],
+    },
+    Needs {
+        commands: "kernel-delay",
+        required: &["bpf() programs", "atomic exchange", "typed tracepoints (tp_btf)", "BTF"],
+        used: &["kernel addresses", "CAP_SYS_PTRACE"],
+    },
+];
+
+/// Whether a command can work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Works {
+    Yes,
+    /// With less than it has elsewhere.
+    Partly,
+    No,
+}
+
+/// What a command can do here.
+pub(super) struct Ability {
+    pub(super) commands: &'static str,
+    pub(super) works: Works,
+    /// The checks that say so.
+    pub(super) lacks: Vec<&'static str>,
+}
+
+impl Ability {
+    /// Of all commands, in the order of the report.
+    pub(super) fn all(findings: &[Finding]) -> Vec<Self> {
+        let lacks = |name: &&&str| findings.iter().any(|it| it.check.name == **name && !it.answer.is_yes());
+        let each = COMMANDS.iter().map(|needs| {
+            let required: Vec<_> = needs.required.iter().filter(lacks).copied().collect();
+            let used: Vec<_> = needs.used.iter().filter(lacks).copied().collect();
+            let (works, lacks) = match (required.is_empty(), used.is_empty()) {
+                (false, _) => (Works::No, required),
+                (true, false) => (Works::Partly, used),
+                (true, true) => (Works::Yes, Vec::new()),
+            };
+            Self { commands: needs.commands, works, lacks }
+        });
+        each.collect()
+    }
+
+    /// `yes`, `partly: without A, B` or `no: needs A, B`.
+    pub(super) fn text(&self) -> String {
+        match self.works {
+            Works::Yes => "yes".to_owned(),
+            Works::Partly => format!("partly: without {}", self.lacks.join(", ")),
+            Works::No => format!("no: needs {}", self.lacks.join(", ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_need_what_is_checked() {
+        for name in COMMANDS.iter().flat_map(|needs| needs.required.iter().chain(needs.used)) {
+            assert!(super::super::checks::all().any(|check| check.name == *name), "{name}");
+        }
+    }
+}
