@@ -47,7 +47,8 @@ pub(crate) struct DemoArgs {
     #[arg(long)]
     sample: bool,
 
-    /// Write the sample files demo.trace and demo.recording to this directory, to try other commands on
+    /// Write the sample files demo.trace and demo.recording to this directory, which is created if it does not exist, to try
+    /// other commands on
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 }
@@ -77,6 +78,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
 }
 
 fn write_sample(dir: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("creating {}", printable(dir)))?;
     for (name, bytes) in [("demo.trace", TRACE), ("demo.recording", RECORDING.as_bytes())] {
         let path = dir.join(name);
         fs::write(&path, bytes).with_context(|| format!("writing {}", printable(&path)))?;

@@ -1,5 +1,6 @@
 //! Exit statuses, and the messages on standard error.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -145,8 +146,25 @@ pub(crate) fn warn_symbols() -> symbolize::Warn {
 /// Messages contain names of files and text from files, so control characters in them must not reach the terminal. Line ends are
 /// only our own, because paths and names are inserted by [`printable::text`].
 fn print_message(word: &str, colour: AnsiColor, text: &str) {
-    let text = &printable::lines(text.as_bytes());
+    let text = printable::lines(text.as_bytes());
+    let text = &without_error_numbers(&text);
     crate::interrupt::writing(|| print_plain(word, colour, text));
+}
+
+/// The text without what Rust adds to the system's own words: `No such file or directory (os error 2)`. Here, because any
+/// message of any crate may have an error of the system in it.
+fn without_error_numbers(text: &str) -> Cow<'_, str> {
+    const MARK: &str = " (os error ";
+    let mut pieces = text.split(MARK);
+    let mut plain = Cow::Borrowed(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let rest = piece.trim_start_matches('-').trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(')');
+        match rest {
+            Some(rest) => plain.to_mut().push_str(rest),
+            None => plain.to_mut().extend([MARK, piece]),
+        }
+    }
+    plain
 }
 
 fn print_plain(word: &str, colour: AnsiColor, text: &str) {
@@ -161,4 +179,22 @@ fn print_plain(word: &str, colour: AnsiColor, text: &str) {
         if std::io::stderr().is_terminal() { Style::new().bold().fg_color(Some(colour.into())) } else { Style::new() };
     // If standard error is closed, nobody reads the message. `anstream` strips the colour for NO_COLOR.
     let _ = writeln!(anstream::stderr(), "{style}{word}:{style:#} {text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_no_numbers_of_errors() {
+        let texts = [
+            ("reading x: No such file or directory (os error 2)", "reading x: No such file or directory"),
+            ("a (os error 2), b (os error 13)!", "a, b!"),
+            ("x (os error y)", "x (os error y)"),
+            ("plain", "plain"),
+        ];
+        for (text, plain) in texts {
+            assert_eq!(without_error_numbers(text), plain);
+        }
+    }
 }

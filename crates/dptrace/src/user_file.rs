@@ -1,5 +1,8 @@
 //! How much is read of files that the user names.
 
+use std::io::{self, ErrorKind, Read as _};
+use std::path::Path;
+
 pub(crate) use host::user_file::{open, read, read_stream, read_to};
 
 /// The most that is read of a script, in bytes: more than anybody writes, and than bpftrace takes.
@@ -12,3 +15,15 @@ pub(crate) const RECORDING: u64 = 4 << 30;
 /// The most that is read of a raw trace that comes through a pipe, in bytes. One in a file has no limit, and a JSON document is
 /// read as it comes.
 pub(crate) const PIPED_TRACE: u64 = 4 << 30;
+/// Bytes that are enough to see what a file is.
+pub(crate) const START: u64 = 512;
+
+/// The first bytes of a regular file.
+pub(crate) fn start(path: &Path) -> io::Result<Vec<u8>> {
+    if !path.metadata()?.is_file() {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    open(path)?.take(START).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -41,7 +41,7 @@ fn refused(contents: &[u8], words: &[&str]) {
 #[test]
 fn a_missing_file() {
     let (_, told) = run(["trace", "-i", "/no/such/file"], 1);
-    assert!(told.contains("/no/such/file") && told.contains("No such file"), "{told}");
+    assert_eq!(told, "error: reading /no/such/file: No such file or directory\n");
 }
 
 #[test]
@@ -181,6 +181,47 @@ fn slips_in_filters() {
 }
 
 #[test]
+fn a_recording_in_a_traces_place_and_a_trace_in_a_recordings() {
+    let small = Small::new();
+    let (trace, recording) = (small.path("t.trace"), small.path("t.recording"));
+    let document = small.path("t.json");
+    std::fs::write(&document, printed(small.args("trace", &["--format", "json"]))).expect("written");
+    for command in ["trace", "latency"] {
+        let told = |trace: &Path, recording: Option<&Path>| {
+            let mut args: Vec<OsString> = vec![command.into(), trace.into()];
+            args.extend(recording.into_iter().flat_map(|path| ["-b".into(), path.into()]));
+            run(args, 2).1
+        };
+        let shown = recording.display();
+        assert!(told(&recording, None).contains(&format!("{shown} is a recording of probes, not a trace")));
+        let swapped = told(&recording, Some(&trace));
+        assert!(swapped.contains(&format!("use -i {} -b {shown}", trace.display())), "{swapped}");
+        assert!(told(&trace, Some(&document)).contains("t.json is a trace, not a recording"));
+        assert!(told(&document, Some(&trace)).contains("t.trace is a trace, not a recording"));
+    }
+}
+
+/// One name of several may be another version's; where none fits, the command has failed.
+#[test]
+fn a_tracepoint_that_the_trace_does_not_have() {
+    let small = Small::new();
+    for command in ["trace", "latency"] {
+        let (out, told) = run(small.args(command, &["--tpoint", "TCP_REQ_NWE"]), 1);
+        assert!(out.is_empty() && told.contains("near: TCP_REQ_NEW"), "{told}");
+        let (out, told) = run(small.args(command, &["--tpoint", "TCP_REQ_NWE,TCP_REQ_*"]), 0);
+        assert!(!out.is_empty() && told.contains("near: TCP_REQ_NEW"), "{told}");
+    }
+}
+
+#[test]
+fn the_demo_makes_its_folder() {
+    let small = Small::new();
+    let folder = small.path("new/and/deeper");
+    run(["demo".into(), "--write".into(), OsString::from(&folder)], 0);
+    assert!(folder.join("demo.trace").exists() && folder.join("demo.recording").exists());
+}
+
+#[test]
 fn follow_needs_a_file() {
     let (_, told) = run(["trace", "--follow", "-i", "-"], 2);
     assert!(told.contains("--follow") && told.contains("standard input"), "{told}");
@@ -260,7 +301,7 @@ fn nothing_foreign_reaches_the_terminal_as_it_is() {
     let mut runs: Vec<_> = forms.iter().map(|form| small.args("trace", &["-b", "@evil", "--format", form])).collect();
     let json = printed(runs[2].clone());
     std::fs::write(small.path("evil.json"), json).expect("written");
-    for more in [&["--info"][..], &["--list-tpoints"], &["--tpoint", "E_"]] {
+    for more in [&["--info"][..], &["--list-tpoints"], &["--tpoint", "E_,*"]] {
         runs.push(small.args("trace", more));
     }
     for more in [&["--by", "owner,owner.subnqn,qpair.subnqn"][..], &["--slowest", "3"], &["--json", "--by", "owner"]] {
@@ -275,6 +316,6 @@ fn nothing_foreign_reaches_the_terminal_as_it_is() {
         let done = dptrace().args(&args).assert().success();
         assert_harmless(&done.get_output().stdout, &args);
         assert_harmless(&done.get_output().stderr, &args);
-        assert!(!done.get_output().stdout.is_empty() || args.contains(&"E_".into()), "{args:?}");
+        assert!(!done.get_output().stdout.is_empty(), "{args:?}");
     }
 }

@@ -55,3 +55,49 @@ fn real_traces_fit_a_terminal() {
         }
     }
 }
+
+/// What names a connection is printed once; then its number stands for it.
+#[test]
+fn a_listing_on_a_terminal_names_each_connection_once() {
+    let small = Small::new();
+    let listing = |columns, more: &[&str]| {
+        let args = small.args("trace", &[&["-b", "@t.recording"], more].concat());
+        pty::on_terminal(columns, &[("NO_COLOR", "1")], &args).0
+    };
+    let text = listing(80, &["--tpoint", "TCP_REQ_NEW,TCP_REQ_EXECUTING,RDMA_*"]);
+    let expected = "\
+\u{20}lc           us own tracepoint           size object      age us arguments
+#1 = 10.0.0.1:1000 nqn.2016-06.io.spdk:cnode1 10.0.0.9:4420 qid:1
+  0        0.000 #1  TCP_REQ_NEW               r0           0.000 qd: 1
+#2 = 10.0.0.2:2000 nqn.2016-06.io.spdk:cnode2 10.0.0.9:4420 qid:2
+  2        0.500 #2  TCP_REQ_NEW               r1           0.000 qd: 2
+  0        1.000 #1  TCP_REQ_EXECUTING    4096 r0           1.000
+  2        2.000 #2  TCP_REQ_EXECUTING     512 r1           1.500
+#3 = qpair(ptr=0xc0, thread=3, qid=5, subnqn=nqn.2016-06.io.spdk:cnode1,
+     hostnqn=nqn.2014-08.com.example:rack=7,slot=2)
+  2       11.000 #3  RDMA_REQ_NEW              r2           0.000
+  2       13.000 #3  RDMA_REQ_COMPLETED        r2           2.000
+";
+    assert_eq!(text, expected);
+    // What a number stands for is there, too, where its first record is not.
+    let tail = listing(80, &["--tail", "1"]);
+    assert!(tail.contains("#3 = qpair(") || tail.contains(" = qpair("), "{tail}");
+    assert_eq!(tail.lines().count(), 4, "{tail}");
+    for columns in [40, 80, 200] {
+        let text = listing(columns, &["--tsc", "--delta"]);
+        assert!(pty::widest(&text) <= usize::from(columns) && text.lines().count() > 10, "{text}");
+    }
+    let full = listing(80, &["--full"]);
+    assert!(pty::widest(&full) > 80 && full.matches("qpair(ptr=0xc0").count() == 2, "{full}");
+}
+
+#[test]
+fn doctor_fits_a_terminal() {
+    for columns in [80, 200] {
+        for args in [&["doctor"][..], &["doctor", "-v"]] {
+            let (text, _) = pty::on_terminal(columns, &[], args);
+            assert!(pty::widest(&text) <= usize::from(columns), "{columns} {args:?}:\n{text}");
+            assert!(pty::without_styles(&text).starts_with("dptrace record and run can"), "{text}");
+        }
+    }
+}

@@ -24,7 +24,7 @@ use crate::shell;
 use crate::trace::field::{Context, Field};
 use crate::trace::filter::{Filter, FilterArgs};
 use crate::trace::objects::ObjectArgs;
-use crate::trace::{known_of, nothing_read, refuse_to_overwrite, warn_problems, with_owners};
+use crate::trace::{known_of, mistaken, nothing_read, refuse_to_overwrite, warn_problems, with_owners};
 use names::Names;
 use stages::{Latencies, Question, Tracker};
 
@@ -84,6 +84,7 @@ Examples:
 pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let place = args.input.place()?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
+    mistaken::refuse(&place, args.objects.recordings())?;
     let command = match &place {
         Place::File(path) => Some(format!("dptrace trace {}{}", shell::word(path), args.objects.command_line())),
         Place::Piped(_) => None,

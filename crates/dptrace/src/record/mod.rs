@@ -205,7 +205,7 @@ fn report_attached(plan: &Plan, pid: u32) {
 /// Says why it ended, and what was lost.
 pub(crate) fn report_totals(why: &str, totals: &Totals) {
     let Totals { events, lost, skipped, unreadable, cut, late } = *totals;
-    let mut parts = vec![format!("{events} events")];
+    let mut parts = vec![screen::counted(events, "event")];
     let mut add = |count: u64, what: &str| {
         if count > 0 {
             parts.push(format!("{count} {what}"));

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
 use glob::Pattern;
 use objects::ObjectSpec;
@@ -192,6 +192,7 @@ fn lcores(texts: &[String]) -> anyhow::Result<HashSet<u16>> {
 fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Vec<bool>> {
     let ids = tpoints.iter().map(|t| usize::from(t.id) + 1).max().unwrap_or(0);
     let mut wanted = vec![false; ids];
+    let mut unknown = Vec::new();
     for glob in globs {
         let pattern = pattern(glob)?;
         let mut any = false;
@@ -201,8 +202,15 @@ fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Vec<bool>> {
         }
         if !any {
             let near = names::hint(glob, tpoints.iter().map(|t| t.name.as_str()));
-            note(&format!("no tracepoint of this trace matches {glob:?}{near} (list all with --list-tpoints)"));
+            unknown.push(format!("no tracepoint of this trace matches {glob:?}{near} (list all with --list-tpoints)"));
         }
+    }
+    // One of several may be of another version of SPDK; where none fits, nothing would be shown and nothing said to be wrong.
+    if !wanted.contains(&true) {
+        bail!("{}", unknown.join("; "));
+    }
+    for text in &unknown {
+        note(text);
     }
     Ok(wanted)
 }

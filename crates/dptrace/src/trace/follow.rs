@@ -4,6 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
 
 use super::filter::Filter;
@@ -35,6 +36,8 @@ pub(crate) struct Following {
     /// Nothing before this.
     pub(crate) start: Ticks,
     pub(crate) format: FormatName,
+    /// What it is written to.
+    pub(crate) screen: Screen,
     pub(crate) look: Look,
     pub(crate) stop: Stop,
 }
@@ -57,7 +60,7 @@ pub(crate) fn follow(
         note("not permitted to see which process writes this file: following it until interrupted");
     }
     let head = Head::of_follower(&follower);
-    let mut format = format::writer(what.format, &head);
+    let mut format = format::writer(what.format, &head, what.screen);
     let mut lister = what.lister(&follower);
     format.begin(&mut output.buffer, &head, &lister.view);
     let reader = Reader::start(follower.tail(), what.source.again()?, what.has_room)?;
@@ -97,7 +100,7 @@ pub(crate) fn follow(
     lister.finish(format.as_mut(), output)?;
     warn_problems(follower.problems());
     report_losses(&follower, lister.view.base, reader.finish());
-    note(&format!("{why}: {} records shown of {} read", lister.shown, lister.read));
+    note(&format!("{why}: {} shown of {} read", counted(lister.shown, "record"), lister.read));
     Ok(())
 }
 
@@ -167,9 +170,9 @@ fn report_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
     losses.sort_by_key(|loss| std::cmp::Reverse(loss.slots));
     for loss in losses.iter().take(MAX_REPORTED_LOSSES) {
         note(&format!(
-            "lcore {}: {} slots overwritten between two reads, the first after {} us",
+            "lcore {}: {} overwritten between two reads, the first after {} us",
             loss.lcore,
-            loss.slots,
+            counted(loss.slots, "slot"),
             follower.tick_rate().nanos(Ticks(loss.since.0.saturating_sub(base.0)))
         ));
     }
@@ -177,7 +180,8 @@ fn report_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
         (lost, largest) = (lost + loss.slots, largest.max(loss.ring));
     }
     if follower.late() > 0 {
-        note(&format!("{} records were written so late that they are printed after newer ones", follower.late()));
+        let records = counted(follower.late(), "record");
+        note(&format!("{records} written so late that they are printed after newer ones"));
     }
     if pressure.lost_to_output > 0 {
         note(&format!(

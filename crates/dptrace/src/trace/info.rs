@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
+use screen::counted;
 use spdk_trace::{ArgKind, Lcore, Problems, RawTrace, Ticks, Trace};
 
 use crate::input::Loaded;
@@ -72,7 +73,7 @@ fn raw_info(text: &mut String, raw: &RawTrace, rate: u64) {
     }
     let cleared: u64 = rings.iter().map(|ring| ring.cleared).sum();
     if cleared > 0 {
-        let _ = writeln!(text, "{cleared} records cleared by the user are not shown");
+        let _ = writeln!(text, "{} cleared by the user: not shown", counted(cleared, "record"));
     }
     text.push('\n');
     if raw.problems().is_empty() {

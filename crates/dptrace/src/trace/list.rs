@@ -146,7 +146,7 @@ impl<'a> Lister<'a> {
                 format.record(&mut output.buffer, record, &self.view);
                 output.drain()?;
             }
-            Some(tail) => tail.push(|line| format.record(line, record, &self.view)),
+            Some(tail) => tail.push(|line| format.keep(line, record, &self.view)),
         }
         self.view.previous = Some(record.tsc);
         self.shown += 1;
@@ -161,7 +161,7 @@ impl<'a> Lister<'a> {
                 if i > 0 {
                     output.buffer.extend_from_slice(format.separator());
                 }
-                output.buffer.extend_from_slice(line);
+                format.put(&mut output.buffer, line);
                 output.drain()?;
             }
         }

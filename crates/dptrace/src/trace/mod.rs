@@ -10,6 +10,7 @@ mod identity;
 mod info;
 mod list;
 mod live;
+pub(crate) mod mistaken;
 pub(crate) mod objects;
 mod reader;
 pub(crate) mod unknown;
@@ -20,13 +21,14 @@ use std::time::Duration;
 use ::objects::{Annotator, ObjectSpec};
 use anyhow::{Context as _, bail};
 use clap::Args;
+use screen::Screen;
 use spdk_trace::{Follower, Problems, RawTrace, TickRate, Ticks, TpointTable, Trace};
 
 use crate::application::Application;
 use crate::failure::{note, usage};
 use crate::input::{FileSource, InputArgs, Loaded, Place};
 use crate::interrupt::Interrupt;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::target::printable;
 use filter::{Filter, FilterArgs};
 use follow::{Following, Stop};
@@ -53,6 +55,11 @@ pub(crate) struct TraceArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", help_heading = "Output")]
     format: FormatName,
+
+    /// On a terminal, too, print whole lines with all names, as in a file; else they are cut to its width, and what names a
+    /// connection is printed once, with a number that stands for it
+    #[arg(long, help_heading = "Output")]
+    full: bool,
 
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -106,6 +113,7 @@ Examples:
 pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     let place = args.input.place()?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
+    mistaken::refuse(&place, args.objects.recordings())?;
     let live = args.input.process().filter(|_| !args.info && !args.list_tpoints);
     if args.follow || live.is_some() {
         return follow_file(args, &place, live);
@@ -137,6 +145,11 @@ impl TraceArgs {
         Ok(Understood { annotator: self.objects.annotator(specs.clone(), tpoints)?, specs, filter })
     }
 
+    /// What the listing is laid out for.
+    fn screen(&self) -> Screen {
+        if self.full { Screen::default() } else { output::screen(self.output.as_deref()) }
+    }
+
     fn look(&self) -> Look {
         Look {
             tsc: self.tsc,
@@ -164,7 +177,7 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
     let mut output = Output::open(args.output.as_deref())?;
     let head = Head::of_trace(trace, args.format, &specs)?;
-    let mut format = format::writer(args.format, &head);
+    let mut format = format::writer(args.format, &head, args.screen());
     let shown = (trace, &head, annotator.as_ref());
     let listed = output.in_background(|output| list::list(shown, &mut filter, args.look(), format.as_mut(), output))?;
     warn_problems(&listed.problems);
@@ -174,7 +187,10 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     if listed.read == 0 {
         nothing_read(loaded, &listed.problems)?;
     } else if listed.shown == 0 {
-        note(&format!("none of the {} records pass the filters", listed.read));
+        note(&match listed.read {
+            1 => "the only record does not pass the filters".to_owned(),
+            read => format!("none of the {read} records pass the filters"),
+        });
     }
     Ok(())
 }
@@ -213,7 +229,7 @@ pub(crate) fn first_records(
     let mut filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
     let look = Look { head: Some(head), ..Look::default() };
     let head = Head::of_trace(trace, FormatName::Text, &[])?;
-    let mut format = format::writer(FormatName::Text, &head);
+    let mut format = format::writer(FormatName::Text, &head, Screen::stdout());
     list::list((trace, &head, annotator), &mut filter, look, format.as_mut(), output)?;
     Ok(())
 }
@@ -252,7 +268,16 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         if args.filter.common { RawTrace::read(&source).with_context(reading)?.common_start() } else { Ticks(0) };
     let mut output = Output::open(args.output.as_deref())?;
     let stop = Stop { interrupt: Interrupt::catch()?, after: args.duration };
-    let what = Following { source, application, has_room, start, format: args.format, look: args.look(), stop };
+    let what = Following {
+        source,
+        application,
+        has_room,
+        start,
+        format: args.format,
+        screen: args.screen(),
+        look: args.look(),
+        stop,
+    };
     follow::follow(follower, &what, &mut objects, &mut filter, &mut output)?;
     objects.report();
     Ok(())

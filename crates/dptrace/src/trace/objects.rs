@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Args;
 use objects::{Annotator, BrokenLine, Lifetimes, ObjectSpec, built_in};
+use screen::counted;
 use spdk_trace::TpointTable;
 
 use crate::failure::note;
@@ -36,6 +37,11 @@ impl ObjectArgs {
     pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let recordings = self.recordings.iter().map(|path| ("the recording", path.as_path()));
         recordings.chain(self.objects.iter().map(|path| ("the file of object specs", path.as_path())))
+    }
+
+    /// The recordings.
+    pub(crate) fn recordings(&self) -> impl Iterator<Item = &Path> {
+        self.recordings.iter().map(PathBuf::as_path)
     }
 
     /// The options that name these files, for a command that is printed to be pasted.
@@ -140,7 +146,8 @@ fn report(name: &str, all_broken: &[BrokenLine], lifetimes: &Lifetimes, specs: &
         note(&format!("{name}: no object begins in this recording (it has no line of {})", begins.join(", ")));
     }
     if lifetimes.orphans > 0 {
-        let n = lifetimes.orphans;
-        note(&format!("{name}: {n} hits of objects from before the recording began are left out"));
+        let hits = counted(lifetimes.orphans, "hit");
+        let are = if lifetimes.orphans == 1 { "is" } else { "are" };
+        note(&format!("{name}: {hits} of objects from before the recording began {are} left out"));
     }
 }

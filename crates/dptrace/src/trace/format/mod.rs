@@ -5,10 +5,12 @@ mod json;
 pub(crate) mod json_text;
 mod ndjson;
 mod spdk;
+mod terminal;
 mod text;
 
 use clap::ValueEnum;
 use objects::{Annotator, Found, Lifetime, ObjectSpec};
+use screen::Screen;
 use spdk_trace::{ArgSpec, ArgValue, Follower, Lcore, Nanos, Record, TickRate, Ticks, TpointTable, Trace};
 
 use super::annotation::ReadBack;
@@ -36,6 +38,16 @@ pub(crate) trait Format {
 
     /// One record.
     fn record(&mut self, out: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>);
+
+    /// One record, to be written later or not at all.
+    fn keep(&mut self, line: &mut Vec<u8>, record: &Record<'_>, view: &View<'_>) {
+        self.record(line, record, view);
+    }
+
+    /// A record that was kept.
+    fn put(&mut self, out: &mut Vec<u8>, line: &[u8]) {
+        out.extend_from_slice(line);
+    }
 
     /// What stands between two records.
     fn separator(&self) -> &'static [u8] {
@@ -100,9 +112,10 @@ impl<'a> Head<'a> {
     }
 }
 
-/// The writer of a form.
-pub(crate) fn writer(name: FormatName, head: &Head<'_>) -> Box<dyn Format> {
+/// The writer of a form, to what it goes to.
+pub(crate) fn writer(name: FormatName, head: &Head<'_>, screen: Screen) -> Box<dyn Format> {
     match name {
+        FormatName::Text if screen.is_terminal() => Box::new(terminal::Terminal::new(head, screen)),
         FormatName::Text => Box::new(text::Text::new(head)),
         FormatName::Spdk => Box::new(spdk::Spdk::new(head)),
         FormatName::Json => Box::new(json::Json),
