@@ -64,7 +64,7 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
     assert_eq!(status, 0, "{told}");
     let unnamed = out.lines().filter(|line| line.contains("qpair: 0x")).count();
     assert!(out.contains("qpair(ptr=0x7f"), "no object in {} lines; {told}", out.lines().count());
-    let said = format!("{unnamed} of the records shown point to objects from before");
+    let said = format!("{unnamed} of the records shown point to objects from before dptrace attached");
     assert!(unnamed == 0 || told.contains(&said), "{unnamed}: {told}");
     assert!(told.contains("the time is over"), "{told}");
 
