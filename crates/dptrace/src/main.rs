@@ -6,6 +6,7 @@ mod cli;
 mod demo;
 mod digits;
 mod doctor;
+mod duration;
 mod failure;
 mod generate;
 mod input;

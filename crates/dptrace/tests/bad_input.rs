@@ -214,6 +214,16 @@ fn a_tracepoint_that_the_trace_does_not_have() {
 }
 
 #[test]
+fn times_are_refused_in_our_own_words() {
+    for (command, more) in [("trace", &["-F"][..]), ("record", &["-p", "1"]), ("run", &["-e", "begin { exit() }"])] {
+        for (time, words) in [("0", "longer than 0"), ("5x", "5 or 5s (seconds), 500ms, 1m30s")] {
+            let (_, told) = run([&[command], more, &["--for", time]].concat(), 2);
+            assert!(told.contains(words), "{command} {time}: {told}");
+        }
+    }
+}
+
+#[test]
 fn the_demo_makes_its_folder() {
     let small = Small::new();
     let folder = small.path("new/and/deeper");

@@ -43,8 +43,8 @@ pub(crate) struct RecordArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Stop after this time: 10s, 500ms, 1m30s
-    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    /// Stop after this time: 5 or 5s (seconds), 500ms, 1m30s
+    #[arg(long = "for", value_name = "DURATION", value_parser = crate::duration::parse)]
     duration: Option<Duration>,
 
     /// Size of the ring buffer between the kernel and dptrace, in MiB, a power of two. If it is full, hits are lost and

@@ -35,8 +35,8 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(super) follow_forks: bool,
 
-    /// Stop after this time: 10s, 500ms, 1m30s
-    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    /// Stop after this time: 5 or 5s (seconds), 500ms, 1m30s
+    #[arg(long = "for", value_name = "DURATION", value_parser = crate::duration::parse)]
     pub(super) duration: Option<Duration>,
 
     /// Allow actions that can harm other processes: system(), signal(), probes at unverified places

@@ -86,8 +86,8 @@ pub(crate) struct TraceArgs {
     #[arg(short = 'F', long, conflicts_with_all = ["tail", "common", "list_tpoints", "info"], help_heading = "Output")]
     follow: bool,
 
-    /// With -F, or -p without -s: stop after this time (10s, 500ms, 1m30s)
-    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration, help_heading = "Output")]
+    /// With -F, or -p without -s: stop after this time: 5 or 5s (seconds), 500ms, 1m30s
+    #[arg(long = "for", value_name = "DURATION", value_parser = crate::duration::parse, help_heading = "Output")]
     duration: Option<Duration>,
 
     /// List the tracepoints that the trace can contain
