@@ -9,15 +9,14 @@ use anyhow::Context as _;
 use bpf_session::Features;
 use clap::Args;
 use objects::{ObjectSpec, WantedProbe, built_in};
+use probe_recorder::{AttachPlan, Recorder};
 use spdk_trace::{RawTrace, Trace};
 
 use crate::failure::note;
 use crate::input::Loaded;
 use crate::output::Output;
-use crate::record::plan::Plan;
-use crate::record::recorder::Recorder;
-use crate::record::{RING_BYTES, report_totals};
-use crate::target::{Depth, Files, printable};
+use crate::record::{RING_BYTES, add_files, report_totals};
+use crate::target::{Files, printable};
 use crate::trace::objects::annotate;
 use crate::{latency, trace};
 
@@ -154,10 +153,9 @@ fn live() -> anyhow::Result<Shown> {
 /// Attaches to a waiting target, lets it run, and returns its recording.
 fn record_all(child: &mut Child) -> anyhow::Result<String> {
     let specs: Vec<ObjectSpec> = built_in()?.into_iter().filter(|spec| spec.name == "qpair").collect();
-    let mut plan = Plan::new(&WantedProbe::of(&specs)?, Features::of_probes()?, RING_BYTES);
+    let mut plan = AttachPlan::new(&WantedProbe::of(&specs)?, Features::of_probes()?, RING_BYTES);
     let (files, place) = Files::of_process(child.id())?;
-    files.for_each(Depth::Notes, |file| plan.look_into(file))?;
-    plan.report_missing(&place)?;
+    add_files(&mut plan, &files, &place)?;
     let mut recorder = Recorder::start(&plan, child.id())?;
     drop(child.stdin.take());
     let mut text = String::new();

@@ -1,19 +1,16 @@
 //! `dptrace record`: records the objects of a running process from its probes.
 
-pub(crate) mod plan;
-pub(crate) mod recorder;
-mod ticks;
-
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use bpf_session::Features;
 use clap::Args;
 use host::{Pid, Process};
 use objects::WantedProbe;
+use probe_recorder::{AttachPlan, Recorder, Totals};
 use sys::process::HeldChild;
 
 use crate::failure::{note, usage};
@@ -21,8 +18,6 @@ use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::specs::SpecArgs;
 use crate::target::{Depth, Files, Watch, printable};
-use plan::Plan;
-use recorder::{Recorder, Totals};
 
 /// `dptrace record`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -85,11 +80,10 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let specs = args.specs.resolve()?;
     let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
     let subject = Subject::of(args)?;
-    let mut plan = Plan::new(&wanted, Features::of_probes()?.for_process(args.pid), args.buffer << 20);
-    subject.files.for_each(Depth::Notes, |file| plan.look_into(file))?;
-    plan.report_missing(&subject.name)?;
+    let mut plan = AttachPlan::new(&wanted, Features::of_probes()?.for_process(args.pid), args.buffer << 20);
+    add_files(&mut plan, &subject.files, &subject.name)?;
     if let Some(path) = &args.emit_object {
-        let bytes = plan.module.to_object().build()?;
+        let bytes = plan.module().to_object().build()?;
         return std::fs::write(path, bytes).with_context(|| format!("writing {}", printable(path)));
     }
     let mut output = Output::open(args.output.as_deref())?;
@@ -99,7 +93,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let interrupt = Interrupt::catch()?;
     report_attached(&plan, pid);
     let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
-    let watch = Watch::new(pid, plan.attachments.iter().map(|it| it.path.as_path()))?;
+    let watch = Watch::new(pid, plan.files())?;
     let deadline = args.duration.and_then(|duration| Instant::now().checked_add(duration));
     let (why, totals) = record(recorder, &watch, deadline, interrupt, &mut output)?;
     report_totals(&why, &totals);
@@ -148,6 +142,37 @@ pub(crate) fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
     found.with_context(|| format!("no program {} in PATH", printable(name)))
 }
 
+/// Adds the wanted probes of the files to the plan, and reports which are missing in `place`: all of them is an error.
+pub(crate) fn add_files(plan: &mut AttachPlan, files: &Files, place: &str) -> anyhow::Result<()> {
+    files.for_each(Depth::Notes, |file| {
+        plan.add_file(file).map_err(|error| match error {
+            probe_recorder::Error::Host(error) => error.into(),
+            other => other.into(),
+        })
+    })?;
+    let missing = plan.missing();
+    let hint = |name: &String| crate::names::hint(name, plan.seen().iter().map(String::as_str));
+    if plan.found().is_empty() {
+        // A note that is broken may be why.
+        report_remarks(plan);
+    }
+    if plan.seen().is_empty() {
+        bail!("{place} has no USDT probes; SPDK has them if it was configured with --with-usdt");
+    }
+    if plan.found().is_empty() {
+        bail!(
+            "{place} has none of the probes {}{}; SPDK has them if it was configured with --with-usdt; dptrace list \
+             shows its probes",
+            missing.join(", "),
+            missing.first().map_or_else(String::new, hint)
+        );
+    }
+    for name in &missing {
+        note(&format!("{place} has no probe {name}{}", hint(name)));
+    }
+    Ok(())
+}
+
 /// Writes lines until there is a reason to stop, and says which.
 fn record(
     mut recorder: Recorder,
@@ -188,15 +213,15 @@ fn write(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {
 }
 
 /// Reports what the user should know about the probes that were found.
-pub(crate) fn report_remarks(plan: &Plan) {
-    for remark in &plan.remarks {
+pub(crate) fn report_remarks(plan: &AttachPlan) {
+    for remark in plan.remarks() {
         note(remark);
     }
 }
 
-fn report_attached(plan: &Plan, pid: u32) {
+fn report_attached(plan: &AttachPlan, pid: u32) {
     report_remarks(plan);
-    for found in &plan.found {
+    for found in plan.found() {
         let places = if found.places == 1 { "1 place".to_owned() } else { format!("{} places", found.places) };
         note(&format!("attached to {} in {} ({places}) of process {pid}", found.probe, found.file));
     }

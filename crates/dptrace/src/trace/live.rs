@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use bpf_session::Features;
 use objects::{Annotator, ObjectSpec, WantedProbe};
+use probe_recorder::{AttachPlan, Recorder};
 use spdk_trace::{Owners, Record, TickRate, Ticks, TpointTable};
 
 use super::objects::{annotate_quietly, report_owners};
 use crate::failure::note;
-use crate::record::plan::Plan;
-use crate::record::recorder::Recorder;
-use crate::record::{RING_BYTES, report_remarks, report_totals};
-use crate::target::{Depth, Files};
+use crate::record::{RING_BYTES, add_files, report_remarks, report_totals};
+use crate::target::Files;
 
 /// So many objects are worth remembering, whether they live or not.
 const FEW: usize = 10_000;
@@ -149,10 +148,9 @@ fn record(pid: u32, specs: &[ObjectSpec], tpoints: &TpointTable, has_owners: boo
     if wanted.is_empty() {
         anyhow::bail!("no tracepoint of this trace has an argument that points to an object");
     }
-    let mut plan = Plan::new(&wanted, Features::of_probes()?.for_process(Some(pid)), RING_BYTES);
+    let mut plan = AttachPlan::new(&wanted, Features::of_probes()?.for_process(Some(pid)), RING_BYTES);
     let (files, place) = Files::of_process(pid)?;
-    files.for_each(Depth::Notes, |file| plan.look_into(file))?;
-    plan.report_missing(&place)?;
+    add_files(&mut plan, &files, &place)?;
     report_remarks(&plan);
     Ok(Recorder::start(&plan, pid)?)
 }

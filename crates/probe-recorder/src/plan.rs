@@ -1,9 +1,8 @@
 //! What has to be attached where, found in a process's files.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::bail;
 use bpf_program::event::{self, EventId, Setting, Source};
 use bpf_program::{FieldKind, Layout, Module, ProgramDef, ProgramKind};
 use bpf_session::{Features, UprobePlace};
@@ -11,9 +10,7 @@ use host::ElfFile;
 use objects::{ProbeArg, WantedProbe};
 use usdt::{Place, Probe, UsdtProbes};
 
-use crate::failure::note;
-use crate::names;
-use crate::target::printable;
+use crate::Error;
 
 /// The longest string that is recorded whole, in bytes. SPDK's longest, an NQN, has 223 (NVMe base specification 2.0,
 /// section 4.7); a bdev's name can be longer.
@@ -21,7 +18,7 @@ const STRING_BYTES: u32 = 1024;
 
 /// A probe as it arrives and as it is written.
 #[derive(Clone, Debug)]
-pub(crate) struct EventForm {
+pub(crate) struct EventSchema {
     provider: String,
     pub(crate) probe: String,
     pub(crate) args: Vec<ProbeArg>,
@@ -36,29 +33,29 @@ pub(crate) struct Attachment {
     pub(crate) places: Vec<UprobePlace>,
 }
 
-/// A probe that was found, for telling.
-#[derive(Clone, Debug)]
-pub(crate) struct Found {
-    pub(crate) probe: String,
-    /// The file, as the process calls it.
-    pub(crate) file: String,
-    pub(crate) places: usize,
+/// A wanted probe that was found in a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResolvedProbe {
+    /// `provider:name`.
+    pub probe: String,
+    /// The file, as the process calls it, escaped.
+    pub file: String,
+    /// How many places of its code have the probe.
+    pub places: usize,
 }
 
 /// Programs, and where they go.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub struct AttachPlan {
     features: Features,
     ring_bytes: u32,
     programs: HashMap<ProgramKey, usize>,
     pub(crate) module: Module,
     /// By the number that events carry.
-    pub(crate) forms: Vec<EventForm>,
+    pub(crate) forms: Vec<EventSchema>,
     pub(crate) attachments: Vec<Attachment>,
-    pub(crate) found: Vec<Found>,
-    /// What the user should know of what was found.
-    pub(crate) remarks: Vec<String>,
-    /// Every probe that was seen, for saying which are near to one that was not.
+    found: Vec<ResolvedProbe>,
+    remarks: Vec<String>,
     seen: Vec<String>,
 }
 
@@ -70,10 +67,10 @@ struct ProgramKey {
     id: EventId,
 }
 
-impl Plan {
-    /// A plan with nothing in it yet. `ring_bytes` is the ring buffer's size, a power of two.
-    pub(crate) fn new(wanted: &[WantedProbe<'_>], features: Features, ring_bytes: u32) -> Self {
-        let forms = wanted.iter().map(EventForm::of).collect();
+impl AttachPlan {
+    /// A plan for these probes, without any file yet. `ring_bytes` is the ring buffer's size, a power of two.
+    pub fn new(wanted: &[WantedProbe<'_>], features: Features, ring_bytes: u32) -> Self {
+        let forms = wanted.iter().map(EventSchema::of).collect();
         Self {
             features,
             ring_bytes,
@@ -92,8 +89,8 @@ impl Plan {
         self.features
     }
 
-    /// Looks for the wanted probes in a file.
-    pub(crate) fn look_into(&mut self, file: &ElfFile) -> anyhow::Result<()> {
+    /// Adds the wanted probes that a file has.
+    pub fn add_file(&mut self, file: &ElfFile) -> Result<(), Error> {
         let probes = self.read(file)?;
         for probe in &probes {
             if let Some(id) = self.forms.iter().position(|form| form.is_of(probe)) {
@@ -104,42 +101,38 @@ impl Plan {
         Ok(())
     }
 
-    /// The wanted probes that were in no file.
-    fn missing(&self) -> Vec<String> {
-        let names = self.forms.iter().map(EventForm::full_name);
+    /// The probes that were found, by file.
+    pub fn found(&self) -> &[ResolvedProbe] {
+        &self.found
+    }
+
+    /// What the user should know of what was found: a sentence each, in which foreign names are escaped.
+    pub fn remarks(&self) -> &[String] {
+        &self.remarks
+    }
+
+    /// Every probe of the files, wanted or not, as `provider:name`: to name those near to one that is missing.
+    pub fn seen(&self) -> &[String] {
+        &self.seen
+    }
+
+    /// The programs, to be written to an object file.
+    pub fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// The files in which something is attached, by names that we can open.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.attachments.iter().map(|attachment| attachment.path.as_path())
+    }
+
+    /// The wanted probes that were in no file, as `provider:name`.
+    pub fn missing(&self) -> Vec<String> {
+        let names = self.forms.iter().map(EventSchema::full_name);
         names.filter(|name| !self.found.iter().any(|found| found.probe == *name)).collect()
     }
 
-    /// Reports the probes that are missing in `place`; it is an error if all are missing.
-    pub(crate) fn report_missing(&self, place: &str) -> anyhow::Result<()> {
-        let missing = self.missing();
-        if self.found.is_empty() {
-            // A note that is broken may be why.
-            self.remarks.iter().for_each(|remark| note(remark));
-        }
-        if self.seen.is_empty() {
-            bail!("{place} has no USDT probes; SPDK has them if it was configured with --with-usdt");
-        }
-        if self.found.is_empty() {
-            let hint = missing.first().map_or_else(String::new, |first| self.hint(first));
-            bail!(
-                "{place} has none of the probes {}{hint}; SPDK has them if it was configured with --with-usdt; dptrace list \
-                 shows its probes",
-                missing.join(", ")
-            );
-        }
-        for name in &missing {
-            note(&format!("{place} has no probe {name}{}", self.hint(name)));
-        }
-        Ok(())
-    }
-
-    /// What is near to a probe that is missing, as words to follow its name.
-    fn hint(&self, missing: &str) -> String {
-        names::hint(missing, self.seen.iter().map(String::as_str))
-    }
-
-    fn read(&mut self, file: &ElfFile) -> anyhow::Result<Vec<Probe>> {
+    fn read(&mut self, file: &ElfFile) -> Result<Vec<Probe>, Error> {
         let mut probes = UsdtProbes::read_with(&file.image()?, &file.code()?);
         let is_wanted = |probe: &&Probe| self.forms.iter().any(|form| form.is_of(probe));
         let places = probes.probes.iter().filter(is_wanted).flat_map(|probe| &probe.places);
@@ -151,13 +144,13 @@ impl Plan {
             probes.resolve(&whole.image()?, debug.as_ref());
         }
         if let Some(first) = probes.faults.first() {
-            let path = printable(file.path());
+            let path = escaped(file);
             self.remarks.push(format!("{path}: left out {} invalid USDT notes; the first: {first}", probes.broken));
         }
         Ok(probes.probes)
     }
 
-    fn add(&mut self, id: usize, probe: &Probe, file: &ElfFile) -> anyhow::Result<()> {
+    fn add(&mut self, id: usize, probe: &Probe, file: &ElfFile) -> Result<(), Error> {
         let name = self.forms[id].full_name();
         for place in &probe.places {
             let program = self.program(id, place, &name)?;
@@ -174,12 +167,12 @@ impl Plan {
                 }
             }
         }
-        self.found.push(Found { probe: name, file: printable(file.path()), places: probe.places.len() });
+        self.found.push(ResolvedProbe { probe: name, file: escaped(file), places: probe.places.len() });
         Ok(())
     }
 
     /// The program that reads this probe's arguments where they are at this place.
-    fn program(&mut self, id: usize, place: &Place, name: &str) -> anyhow::Result<usize> {
+    fn program(&mut self, id: usize, place: &Place, name: &str) -> Result<usize, Error> {
         let form = &self.forms[id];
         let mut sources = Vec::new();
         for (arg, number) in form.args.iter().zip(0..form.layout.len()) {
@@ -216,7 +209,12 @@ impl Plan {
     }
 }
 
-impl EventForm {
+/// A file's name as it may be printed.
+fn escaped(file: &ElfFile) -> String {
+    printable::text(file.path().as_os_str().as_encoded_bytes()).into_owned()
+}
+
+impl EventSchema {
     fn of(wanted: &WantedProbe<'_>) -> Self {
         let kind = |arg: &ProbeArg| {
             if arg.string { FieldKind::Text { capacity: STRING_BYTES } } else { FieldKind::Number }

@@ -8,8 +8,8 @@ use bpf_program::payload::{Payload, Value};
 use bpf_session::{Reorder, RingReader, Session, SessionError, Uprobes};
 use objects::TSC;
 
-use super::plan::{EventForm, Plan};
-use super::ticks::{Moment, TickClock};
+use crate::plan::{AttachPlan, EventSchema};
+use crate::ticks::{Moment, TickClock};
 
 /// How far a probe's own ticks may be from the kernel's time of its hit, in ticks, to be believed: a thread that was held
 /// up in between for some minutes at most. A value further off is no time.
@@ -17,26 +17,26 @@ const PLAUSIBLE: u64 = 1 << 40;
 
 /// What came of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Totals {
+pub struct Totals {
     /// Lines handed out.
-    pub(crate) events: u64,
+    pub events: u64,
     /// Hits for which the ring had no room.
-    pub(crate) lost: u64,
+    pub lost: u64,
     /// Hits that the kernel did not run our program for.
-    pub(crate) skipped: u64,
+    pub skipped: u64,
     /// Arguments that could not be read.
-    pub(crate) unreadable: u64,
+    pub unreadable: u64,
     /// Strings that were longer than what is recorded of one.
-    pub(crate) cut: u64,
+    pub cut: u64,
     /// Lines that stand behind later ones.
-    pub(crate) late: u64,
+    pub late: u64,
 }
 
 /// A recording that goes on.
-pub(crate) struct Recorder {
+pub struct Recorder {
     session: Session,
     reader: Option<RingReader<Option<Event>>>,
-    forms: Arc<[EventForm]>,
+    forms: Arc<[EventSchema]>,
     order: Reorder<Event>,
     clock: TickClock,
     totals: Totals,
@@ -61,10 +61,10 @@ enum Owned {
 
 impl Recorder {
     /// Loads the plan's programs, starts to empty the ring, and attaches them.
-    pub(crate) fn start(plan: &Plan, pid: u32) -> Result<Self, SessionError> {
+    pub fn start(plan: &AttachPlan, pid: u32) -> Result<Self, SessionError> {
         let clock = TickClock::start();
         let mut session = Session::load(&plan.module, plan.features())?;
-        let forms: Arc<[EventForm]> = plan.forms.clone().into();
+        let forms: Arc<[EventSchema]> = plan.forms.clone().into();
         let known = Arc::clone(&forms);
         let reader = RingReader::start(&session, RING, move |bytes| Some(Event::of(bytes, &known)))?;
         for attachment in &plan.attachments {
@@ -76,7 +76,7 @@ impl Recorder {
     }
 
     /// The recording's lines (without their newlines) whose time has come; waits for more at most so long.
-    pub(crate) fn next(&mut self, at_most: Duration) -> Vec<String> {
+    pub fn next(&mut self, at_most: Duration) -> Vec<String> {
         let events = self.reader.as_ref().map(|reader| reader.next(at_most)).unwrap_or_default();
         // Where the ring is far behind, the time that counts is that of what has come out of it.
         let now = events.iter().flatten().map(|event| event.time).max().unwrap_or_else(sys::clock::monotonic_nanos);
@@ -89,7 +89,7 @@ impl Recorder {
     }
 
     /// As [`Self::next`], but gives all that has come, in no order, and waits all the time.
-    pub(crate) fn next_unordered(&mut self, wait: Duration) -> Vec<String> {
+    pub fn next_unordered(&mut self, wait: Duration) -> Vec<String> {
         let deadline = Instant::now() + wait;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -103,7 +103,7 @@ impl Recorder {
     }
 
     /// Takes the programs away, and gives the rest.
-    pub(crate) fn finish(mut self) -> (Vec<String>, Totals) {
+    pub fn finish(mut self) -> (Vec<String>, Totals) {
         self.session.detach();
         let mut rest = Vec::new();
         if let Some(reader) = self.reader.take() {
@@ -186,7 +186,7 @@ impl Recorder {
 }
 
 impl Event {
-    fn of(bytes: &[u8], forms: &[EventForm]) -> Option<Self> {
+    fn of(bytes: &[u8], forms: &[EventSchema]) -> Option<Self> {
         let payload = Payload::new(bytes)?;
         let form = payload.id() as usize;
         let layout = &forms.get(form)?.layout;
