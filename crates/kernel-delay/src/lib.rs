@@ -17,7 +17,7 @@
 //!
 //! # What a thread was doing when we came
 //!
-//! No look at a thread from outside is exact: it goes on meanwhile. So threads are entered in the map as *unsure*
+//! A thread can't be observed exactly from outside: it goes on meanwhile. So threads are entered in the map as *unsure*
 //! when the programs are attached already, and their first event shows what they had been doing: who is switched off a CPU
 //! was on one, who is switched onto one waited for it, who is woken was blocked; the first end of a call says which
 //! call it was, and the first begin of one says that there was none. Where there is no event in the whole window, the
@@ -42,6 +42,7 @@
 //! | `report` | the text |
 //! | `json` | the same for programs |
 //! | `verdict` | a line a thread, worst first |
+//! | `selection` | which threads are shown, and in which order |
 //! | `upcalls` | packets that the kernel's Open vSwitch sends to user space |
 //! | [`trigger`] | what starts and stops a window |
 //!
@@ -60,6 +61,7 @@ mod number;
 pub mod programs;
 mod report;
 mod sample;
+mod selection;
 mod snapshot;
 mod stacks;
 pub mod trigger;
@@ -76,6 +78,7 @@ pub use report::{Header, report};
 pub use sample::{
     CallStat, Interrupt, Preemptor, ProcFallback, Sample, Stat, ThreadPair, ThreadSample, Window, WindowSnapshot,
 };
+pub use selection::View;
 pub use snapshot::Snapshot;
 pub use stacks::{CopiedStack, Stack, StackEnd, Symbols, Unwind};
 pub use upcalls::Upcalls;

@@ -9,6 +9,7 @@ use crate::budget::Budget;
 use crate::names::{call_name, poll_numbers};
 use crate::number::{grouped, percent};
 use crate::sample::{Interrupt, Sample, Stat, ThreadSample};
+use crate::selection::{Selection, View};
 
 /// What stands before the threads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -24,15 +25,18 @@ const INDENT: usize = 28;
 /// The shortest bars of the table's head.
 const RULE: usize = 76;
 
-/// A sample in text.
-pub fn report(sample: &Sample, header: &Header) -> String {
+/// How many threads have a section, unless all are asked for.
+const SECTIONS: usize = 10;
+
+/// A sample in text: a section for each thread that is shown, worst first.
+pub fn report(sample: &Sample, header: &Header, view: View) -> String {
     let mut text = String::new();
     // Writing to a string does not fail.
-    let _ = write_all(&mut text, sample, header);
+    let _ = write_all(&mut text, sample, header, view);
     text
 }
 
-fn write_all(text: &mut String, sample: &Sample, header: &Header) -> std::fmt::Result {
+fn write_all(text: &mut String, sample: &Sample, header: &Header, view: View) -> std::fmt::Result {
     if header.triggered {
         writeln!(
             text,
@@ -45,11 +49,20 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header) -> std::fmt::R
     }
     writeln!(text, "{:10} {:16} <RESOURCE SPECIFIC>", "TID", "THREAD")?;
     writeln!(text, "{:-<10} {:-<16} {:-<RULE$}", "", "", "")?;
-    for (index, thread) in sample.threads.iter().enumerate() {
+    let selection = Selection::of(sample, view);
+    let sections = if view.all { usize::MAX } else { SECTIONS };
+    for (index, thread) in selection.shown.iter().take(sections).enumerate() {
         if index > 0 {
             writeln!(text)?;
         }
         Section { text, thread, first: true }.all()?;
+    }
+    let left = selection.shown.len().saturating_sub(sections);
+    if left > 0 {
+        writeln!(text, "\n# {left} more threads have no section here: less was taken from each (--all shows them)")?;
+    }
+    if let Some(line) = selection.idle_line() {
+        writeln!(text, "\n# {line}")?;
     }
     sample.upcalls.as_ref().map_or(Ok(()), |upcalls| upcalls.write(text))
 }

@@ -4,31 +4,23 @@ use crate::budget::Budget;
 use crate::names::call_name;
 use crate::number::{percent, time};
 use crate::sample::{Sample, ThreadSample};
+use crate::selection::{Selection, View};
 
 /// Below this part of its time, in percent, something is not worth a word.
 const WORTH_A_WORD: f64 = 1.0;
 /// How many of those that ran instead are named.
 const NAMED: usize = 3;
 
-/// What was taken from a thread: waiting for a CPU, interrupts, stops.
-fn taken(budget: &Budget) -> u64 {
-    budget.ready + budget.hard + budget.soft + budget.stopped
-}
-
-/// A line a thread; the one from which most was taken first.
-pub fn verdict(sample: &Sample) -> Vec<String> {
-    let mut threads: Vec<&ThreadSample> = sample.threads.iter().collect();
-    threads.sort_by_key(|thread| std::cmp::Reverse(taken(&thread.budget)));
-    threads.into_iter().map(line).collect()
+/// A line a thread, the one that most was taken from first, and one for all that were idle.
+pub fn verdict(sample: &Sample, view: View) -> Vec<String> {
+    let selection = Selection::of(sample, view);
+    selection.shown.iter().map(|thread| line(thread)).chain(selection.idle_line()).collect()
 }
 
 fn line(thread: &ThreadSample) -> String {
     let budget = &thread.budget;
     let of = |part| percent(part, budget.window);
-    let mut parts = Vec::new();
-    if of(budget.ready) >= WORTH_A_WORD {
-        parts.push(late(thread));
-    }
+    let mut parts = vec![waited(thread)];
     for (nanos, what) in
         [(budget.stopped, "stopped"), (budget.hard, "hard interrupts"), (budget.soft, "soft interrupts")]
     {
@@ -36,24 +28,27 @@ fn line(thread: &ThreadSample) -> String {
             parts.push(format!("{what} {} ({:.0} %)", time(nanos), of(nanos)));
         }
     }
-    if parts.is_empty() {
-        let most =
-            if budget.ready > 0 { format!(" (waited {} for the CPU)", time(budget.ready)) } else { String::new() };
-        parts.push(format!("nothing was taken from it{most}"));
-    }
     parts.push(rest(budget));
     let life = match (thread.started_in_window, thread.ended_in_window) {
-        (true, true) => ", born and ended in the window",
-        (true, false) => ", born in the window",
+        (true, true) => ", started and ended in the window",
+        (true, false) => ", started in the window",
         (false, true) => ", ended in the window",
         (false, false) => "",
     };
     format!("{} [{}{life}]: {}", thread.name, thread.tid, parts.join("; "))
 }
 
-fn late(thread: &ThreadSample) -> String {
+/// How long it waited for a CPU, and who ran instead where that is worth a word.
+fn waited(thread: &ThreadSample) -> String {
     let (ready, window) = (thread.budget.ready, thread.budget.window);
-    let mut text = format!("late for the CPU {} of {} ({:.0} %)", time(ready), time(window), percent(ready, window));
+    if ready == 0 {
+        return "never waited for a CPU".to_owned();
+    }
+    let share = percent(ready, window);
+    if share < WORTH_A_WORD {
+        return format!("hardly waited for a CPU ({} of {})", time(ready), time(window));
+    }
+    let mut text = format!("waited for a CPU {} of {} ({share:.0} %)", time(ready), time(window));
     let preemptors = thread.preemptors.iter().take(NAMED);
     let preemptors: Vec<String> = preemptors.map(|task| format!("{} {}", task.name, time(task.nanos))).collect();
     if !preemptors.is_empty() {

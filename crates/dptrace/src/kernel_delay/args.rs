@@ -55,6 +55,10 @@ pub(crate) struct KernelDelayArgs {
         value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) max_threads: u32,
 
+    /// Print idle threads and all sections too, instead of one line for idle threads and sections for ten threads
+    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    pub(super) all: bool,
+
     /// Report only threads with these names
     #[arg(long, value_name = "GLOB", help_heading = "Output")]
     pub(super) thread: Option<String>,

@@ -16,7 +16,7 @@ use kernel_delay::live::cpu_limits::{self, CpuLimit, CpuLimits};
 use kernel_delay::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer, Unwinder};
 use kernel_delay::programs::{EventOptions, TriggerUse};
 use kernel_delay::trigger::Trigger;
-use kernel_delay::{CopiedStack, Events, Header, Stack, StackEnd, Window, grouped, json, report, verdict};
+use kernel_delay::{CopiedStack, Events, Header, Stack, StackEnd, View, Window, grouped, json, report, verdict};
 use symbolize::StackWalker;
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
@@ -334,11 +334,13 @@ impl Run<'_> {
             writeln!(buffer, "{}", printable::json_document(object.to_string()))?;
             return Ok(self.output.flush()?);
         }
-        for line in verdict(&sample).into_iter().chain(cpu_limits::lines(limits)) {
+        // Who names threads wants to see them.
+        let view = View { all: self.args.all || self.threads.is_some() };
+        for line in verdict(&sample, view).into_iter().chain(cpu_limits::lines(limits)) {
             writeln!(buffer, "{}{line}", if self.args.summary { "" } else { "# " })?;
         }
         if !self.args.summary {
-            write!(buffer, "{}", report(&sample, &Header { triggered, stamp: stamp() }))?;
+            write!(buffer, "{}", report(&sample, &Header { triggered, stamp: stamp() }, view))?;
             if let Some((mut events, names)) = events {
                 let output = &mut self.output;
                 events.text(&names, wanted, |piece| {

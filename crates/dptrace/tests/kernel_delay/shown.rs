@@ -1,0 +1,41 @@
+//! The text: what is shown of which threads, and in which order.
+
+use std::process::Command;
+
+use super::target::Target;
+
+/// The text of a run that ends by itself; none where the kernel is not for us, or too old.
+fn text(arguments: &[&str]) -> Option<String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
+    let messages = String::from_utf8(output.stderr).unwrap();
+    if let Some(line) = messages.lines().find(|line| line.contains("this kernel ") || line.contains("not permitted")) {
+        assert_eq!(output.status.code(), Some(3), "{messages}");
+        println!("REFUSED: {line}");
+        return None;
+    }
+    assert!(output.status.success(), "{messages}");
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+/// The names of the threads that have a budget, in order.
+fn sections(text: &str) -> Vec<&str> {
+    let heads = text.lines().filter(|line| line.contains("[TIME BUDGET]"));
+    heads.map(|line| line.split_whitespace().nth(1).unwrap()).collect()
+}
+
+#[test]
+fn idle_threads_are_one_line_and_the_worst_is_first() {
+    let target = Target::start("spin");
+    let pid = target.child.id().to_string();
+    let Some(folded) = text(&["-p", &pid, "--sample-time", "0.3"]) else { return };
+    let shown = sections(&folded);
+    assert!(["spinner", "left", "right"].iter().all(|name| shown.contains(name)), "{folded}");
+    assert!(["left", "right", "spinner"].contains(&shown[0]), "{folded}");
+    // The first thread and the harness's wait for the end.
+    assert!(folded.contains(" idle: ") && folded.contains("(--all shows each)"), "{folded}");
+    let all = text(&["-p", &pid, "--sample-time", "0.3", "--all"]).unwrap();
+    assert!(sections(&all).len() > shown.len() && !all.contains("--all shows"), "{all}");
+    let summary = text(&["-p", &pid, "--sample-time", "0.3", "--summary"]).unwrap();
+    assert!(summary.lines().any(|line| line.contains("waited for a CPU ")), "{summary}");
+    assert!(summary.contains("--all shows each"), "{summary}");
+}

@@ -1,0 +1,118 @@
+//! Which threads are shown, and in which order: the ones that most was taken from first, idle ones folded into a line.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::budget::Budget;
+use crate::names::call_name;
+use crate::sample::{Sample, ThreadSample};
+
+/// How much of a sample is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct View {
+    /// Whether idle threads are shown too, and all sections.
+    pub all: bool,
+}
+
+/// A thread is idle if it was blocked for all of its time but one part in this many.
+const IDLE_PART: u64 = 1000;
+/// How many of the calls that idle threads were blocked in are named.
+const NAMED: usize = 3;
+
+/// What was taken from a thread: waiting for a CPU, interrupts, stops.
+pub(crate) fn taken(budget: &Budget) -> u64 {
+    budget.ready + budget.hard + budget.soft + budget.stopped
+}
+
+/// The threads of a sample.
+pub(crate) struct Selection<'a> {
+    /// Those that are shown, worst first: by what was taken from them, then by their time on a CPU.
+    pub(crate) shown: Vec<&'a ThreadSample>,
+    /// Idle ones, which are folded.
+    idle: Vec<&'a ThreadSample>,
+}
+
+impl<'a> Selection<'a> {
+    /// At least one thread is shown, also where all were idle.
+    pub(crate) fn of(sample: &'a Sample, view: View) -> Self {
+        let mut shown: Vec<&ThreadSample> = sample.threads.iter().collect();
+        shown.sort_by_key(|thread| {
+            let budget = &thread.budget;
+            Reverse((taken(budget), budget.user + budget.in_calls()))
+        });
+        let busy = shown.iter().filter(|thread| !is_idle(thread)).count();
+        if view.all || busy == shown.len() {
+            return Self { shown, idle: Vec::new() };
+        }
+        let (mut busy, mut idle): (Vec<_>, Vec<_>) = shown.into_iter().partition(|thread| !is_idle(thread));
+        if busy.is_empty() && !idle.is_empty() {
+            busy.push(idle.remove(0));
+        }
+        Self { shown: busy, idle }
+    }
+
+    /// The line for the idle ones: `4 more threads were idle: 3 in clock_nanosleep, 1 in futex (--all shows each)`.
+    pub(crate) fn idle_line(&self) -> Option<String> {
+        let (threads, were) = match self.idle.len() {
+            0 => return None,
+            1 => ("thread", "was"),
+            _ => ("threads", "were"),
+        };
+        let mut by_call: BTreeMap<String, usize> = BTreeMap::new();
+        for thread in &self.idle {
+            let most = thread.budget.calls.iter().max_by_key(|call| call.blocked);
+            *by_call.entry(most.map_or_else(|| "page faults".to_owned(), |call| call_name(call.slot))).or_default() +=
+                1;
+        }
+        let mut by_call: Vec<(String, usize)> = by_call.into_iter().collect();
+        by_call.sort_by_key(|(_, count)| Reverse(*count));
+        let more = if by_call.len() > NAMED { ", ..." } else { "" };
+        let calls: Vec<String> = by_call.iter().take(NAMED).map(|(call, count)| format!("{count} in {call}")).collect();
+        let count = self.idle.len();
+        Some(format!("{count} more {threads} {were} idle: {}{more} (--all shows each)", calls.join(", ")))
+    }
+}
+
+/// Whether a thread did nothing but wait for something other than a CPU.
+fn is_idle(thread: &ThreadSample) -> bool {
+    let budget = &thread.budget;
+    let busy = budget.window.saturating_sub(budget.blocked());
+    !thread.started_in_window && !thread.ended_in_window && busy.saturating_mul(IDLE_PART) <= budget.window
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::CallTime;
+
+    fn thread(tid: u32, ready: u64, blocked: u64) -> ThreadSample {
+        let calls = vec![CallTime { slot: 202, cpu: 0, blocked }];
+        let budget = Budget { window: 10_000, ready, user: 10_000 - ready - blocked, calls, ..Budget::default() };
+        ThreadSample { tid, budget, ..ThreadSample::default() }
+    }
+
+    fn tids(selection: &Selection<'_>) -> Vec<u32> {
+        selection.shown.iter().map(|thread| thread.tid).collect()
+    }
+
+    #[test]
+    fn the_worst_comes_first_and_idle_threads_are_folded() {
+        let threads = vec![thread(1, 5, 9_995), thread(2, 10, 5_000), thread(3, 900, 0), thread(4, 0, 10_000)];
+        let sample = Sample { threads, ..Sample::default() };
+        let folded = Selection::of(&sample, View::default());
+        assert_eq!(tids(&folded), [3, 2]);
+        let call = call_name(202);
+        assert_eq!(folded.idle_line(), Some(format!("2 more threads were idle: 2 in {call} (--all shows each)")));
+        let all = Selection::of(&sample, View { all: true });
+        assert_eq!((tids(&all), all.idle_line()), (vec![3, 2, 1, 4], None));
+    }
+
+    #[test]
+    fn one_thread_is_shown_even_if_all_are_idle() {
+        let sample = Sample { threads: vec![thread(1, 0, 10_000), thread(2, 1, 9_999)], ..Sample::default() };
+        let selection = Selection::of(&sample, View::default());
+        assert_eq!(tids(&selection), [2]);
+        assert!(selection.idle_line().unwrap().starts_with("1 more thread was idle: 1 in "));
+        assert!(Selection::of(&Sample::default(), View::default()).shown.is_empty());
+    }
+}
