@@ -35,6 +35,8 @@ pub struct Budget {
     pub soft: u64,
     /// Stopped by a signal or a debugger.
     pub stopped: u64,
+    /// Taken by our own programs, where events are sent: reading stacks and writing events.
+    pub traced: u64,
 }
 
 impl Budget {
@@ -50,7 +52,7 @@ impl Budget {
 
     /// All of it: the window, but for what two CPUs' clocks and an event at the very edge can make of it.
     pub fn sum(&self) -> u64 {
-        self.user + self.in_calls() + self.blocked() + self.ready + self.hard + self.soft + self.stopped
+        self.user + self.in_calls() + self.blocked() + self.ready + self.hard + self.soft + self.stopped + self.traced
     }
 
     /// From two snapshots of a thread's value, with what `/proc` says for a thread that had no event.
@@ -79,6 +81,7 @@ struct Raw {
     stopped: u64,
     hard: u64,
     soft: u64,
+    traced: u64,
 }
 
 impl Raw {
@@ -95,6 +98,7 @@ impl Raw {
             stopped: after.stopped.wrapping_sub(before.stopped),
             hard: after.hard.wrapping_sub(before.hard),
             soft: after.soft.wrapping_sub(before.soft),
+            traced: after.traced.wrapping_sub(before.traced),
         }
     }
 
@@ -113,6 +117,7 @@ impl Raw {
             Some(Bucket::Stopped) => self.stopped += open,
             Some(Bucket::Hard) => self.hard += open,
             Some(Bucket::Soft) => self.soft += open,
+            Some(Bucket::Traced) => self.traced += open,
             // Time that is nobody's, or lost: then the budget lacks it, which its sum shows.
             None => {}
         }
@@ -147,8 +152,8 @@ impl Raw {
         let calls = (0..).zip(&self.calls).filter(|(_, time)| **time != (0, 0));
         let mut calls: Vec<CallTime> = calls.map(|(slot, &(cpu, blocked))| CallTime { slot, cpu, blocked }).collect();
         calls.sort_by_key(|call| std::cmp::Reverse(call.cpu + call.blocked));
-        let Self { ready, stopped, hard, soft, .. } = self;
-        Budget { window, user, calls, blocked_in_faults, ready, hard, soft, stopped }
+        let Self { ready, stopped, hard, soft, traced, .. } = self;
+        Budget { window, user, calls, blocked_in_faults, ready, hard, soft, stopped, traced }
     }
 }
 
@@ -162,7 +167,7 @@ mod tests {
 
     /// The value of a thread that was found, changed.
     fn value(change: impl FnOnce(&mut ThreadValue)) -> Snapshot {
-        let mut value = found_thread(b"");
+        let mut value = found_thread(7, b"");
         change(&mut value);
         Snapshot::of(&value)
     }

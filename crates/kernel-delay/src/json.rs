@@ -35,6 +35,7 @@ fn thread(thread: &ThreadSample) -> Value {
             "hard_irq_ns": budget.hard,
             "soft_irq_ns": budget.soft,
             "stopped_ns": budget.stopped,
+            "tracing_ns": budget.traced,
             "page_faults_blocked_ns": budget.blocked_in_faults,
             "calls": calls.map(|call| json!({
                 "name": call_name(call.slot), "number": number(call.slot), "cpu_ns": call.cpu, "blocked_ns": call.blocked,
@@ -45,7 +46,10 @@ fn thread(thread: &ThreadSample) -> Value {
             .map(|task| json!({ "name": task.name, "ns": task.nanos })).collect::<Vec<_>>(),
         "syscalls": thread.calls.iter().map(|call| {
             let Stat { count, total, max, .. } = call.stat;
-            json!({ "name": call_name(call.slot), "number": number(call.slot), "count": count, "total_ns": total, "max_ns": max })
+            json!({
+                "name": call_name(call.slot), "number": number(call.slot), "count": count, "total_ns": total, "max_ns": max,
+                "errors": call.errors, "mean_ns": call.mean(), "p50_ns": call.percentile(50), "p99_ns": call.percentile(99),
+            })
         }).collect::<Vec<_>>(),
         "long_poll": with_shortest(&thread.polls),
         "run": with_shortest(&thread.runs),

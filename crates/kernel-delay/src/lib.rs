@@ -37,9 +37,11 @@
 //! | `sample` | a window's threads, from two snapshots |
 //! | `budget` | where a thread's time went |
 //! | `names` | what system calls and soft interrupts are called |
+//! | `percentile` | percentiles of counted times |
 //! | `events` | single system calls with their stacks |
 //! | `stacks` | those stacks, each once |
 //! | `report` | the text |
+//! | `columns` | its columns, for terminals of each width |
 //! | `json` | the same for programs |
 //! | `verdict` | a line a thread, worst first |
 //! | `selection` | which threads are shown, and in which order |
@@ -51,6 +53,7 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+mod columns;
 mod error;
 mod events;
 mod json;
@@ -58,6 +61,7 @@ pub mod layout;
 pub mod live;
 mod names;
 mod number;
+mod percentile;
 pub mod programs;
 mod report;
 mod sample;

@@ -1,14 +1,15 @@
-//! The text. Sections and columns are those that users of Open vSwitch's `kernel_delay.py` know, in its widths; the time
-//! budget is ours.
+//! The text. Sections are those that users of Open vSwitch's `kernel_delay.py` know, in its widths where there is room; the
+//! time budget is ours.
 
 use std::fmt::Write as _;
 
 use crate::layout::SLOT_COMPAT;
 
 use crate::budget::Budget;
+use crate::columns::{Cell, Columns};
 use crate::names::{call_name, poll_numbers};
 use crate::number::{grouped, percent};
-use crate::sample::{Interrupt, Sample, Stat, ThreadSample};
+use crate::sample::{CallStat, Interrupt, Sample, Stat, ThreadSample};
 use crate::selection::{Selection, View};
 
 /// What stands before the threads.
@@ -19,11 +20,6 @@ pub struct Header {
     /// When the report is made, as the lines before it say the time.
     pub stamp: String,
 }
-
-/// Where a section's columns begin.
-const INDENT: usize = 28;
-/// The shortest bars of the table's head.
-const RULE: usize = 76;
 
 /// How many threads have a section, unless all are asked for.
 const SECTIONS: usize = 10;
@@ -47,15 +43,16 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header, view: View) ->
     } else {
         writeln!(text, "# Sample dump {}", header.stamp)?;
     }
+    let columns = Columns::of(view.width);
     writeln!(text, "{:10} {:16} <RESOURCE SPECIFIC>", "TID", "THREAD")?;
-    writeln!(text, "{:-<10} {:-<16} {:-<RULE$}", "", "", "")?;
+    writeln!(text, "{:-<10} {:-<16} {:-<rule$}", "", "", "", rule = columns.rule())?;
     let selection = Selection::of(sample, view);
     let sections = if view.all { usize::MAX } else { SECTIONS };
     for (index, thread) in selection.shown.iter().take(sections).enumerate() {
         if index > 0 {
             writeln!(text)?;
         }
-        Section { text, thread, first: true }.all()?;
+        Section { text, thread, columns, first: true }.all()?;
     }
     let left = selection.shown.len().saturating_sub(sections);
     if left > 0 {
@@ -71,6 +68,7 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header, view: View) ->
 struct Section<'a> {
     text: &'a mut String,
     thread: &'a ThreadSample,
+    columns: Columns,
     /// Whether the thread's name is still to be printed.
     first: bool,
 }
@@ -82,139 +80,160 @@ impl Section<'_> {
         self.calls()?;
         if thread.polls.count > 0 {
             let Stat { count, total, min, max } = thread.polls;
-            self.head(
+            self.times(
                 "LONG POLL STATISTICS",
-                &format!("{:10}  {:>16}  {:>16}  {:>16}", "COUNT", "AVERAGE ns", "MIN ns", "MAX ns"),
+                "COUNT",
+                count,
+                &[("AVERAGE", total / count), ("MIN", min), ("MAX", max)],
             )?;
-            self.row(&times(count, &[total / count, min, max]))?;
         }
         if thread.runs.count > 0 {
             let Stat { count, total, min, max } = thread.runs;
-            self.head(
-                "THREAD RUN STATISTICS",
-                &format!("{:10}  {:>16}  {:>16}  {:>16}", "SCHED_CNT", "TOTAL ns", "MIN ns", "MAX ns"),
-            )?;
-            self.row(&times(count, &[total, min, max]))?;
+            self.times("THREAD RUN STATISTICS", "SCHED_CNT", count, &[("TOTAL", total), ("MIN", min), ("MAX", max)])?;
         }
         for (section, column, stat) in [
             ("THREAD READY STATISTICS", "SCHED_CNT", thread.waits),
             ("THREAD STOPPED STATISTICS", "STOP_CNT", thread.stops),
         ] {
             if stat.count > 0 {
-                self.head(section, &format!("{column:10}  {:>16}  {:>16}", "TOTAL ns", "MAX ns"))?;
-                self.row(&times(stat.count, &[stat.total, stat.max]))?;
+                self.times(section, column, stat.count, &[("TOTAL", stat.total), ("MAX", stat.max)])?;
             }
         }
-        self.interrupts()
+        self.interrupts("HARD IRQ STATISTICS", false, &thread.hard)?;
+        self.interrupts("SOFT IRQ STATISTICS", true, &thread.soft)
     }
 
-    fn head(&mut self, section: &str, columns: &str) -> std::fmt::Result {
+    fn head(&mut self, section: &str) -> std::fmt::Result {
         let (tid, name) =
             if self.first { (self.thread.tid.to_string(), self.thread.name.as_str()) } else { Default::default() };
         if !self.first {
             writeln!(self.text)?;
         }
         self.first = false;
-        writeln!(self.text, "{tid:>10} {name:16} [{section}]")?;
-        self.row(columns)
+        writeln!(self.text, "{tid:>10} {name:16} [{section}]")
     }
 
-    fn row(&mut self, columns: &str) -> std::fmt::Result {
-        writeln!(self.text, "{:INDENT$}{}", "", columns.trim_end())
+    fn row(&mut self, cells: &[Cell<'_>]) -> std::fmt::Result {
+        let row = self.columns.row(cells);
+        writeln!(self.text, "{row}")
+    }
+
+    /// A section of one row: how many there were, and their times.
+    fn times(&mut self, section: &str, counted: &str, count: u64, times: &[(&str, u64)]) -> std::fmt::Result {
+        self.head(section)?;
+        let heads = times.iter().map(|(head, _)| Cell::TimeHead(head));
+        self.row(&std::iter::once(Cell::Left(counted, 10)).chain(heads).collect::<Vec<_>>())?;
+        let times = times.iter().map(|(_, nanos)| Cell::Time(*nanos));
+        self.row(&std::iter::once(Cell::Count(count, 10)).chain(times).collect::<Vec<_>>())
     }
 
     fn budget(&mut self) -> std::fmt::Result {
         let budget = &self.thread.budget;
-        self.head("TIME BUDGET", &format!("{:34}  {:>16}  {:>7}", "WHERE", "TOTAL ns", "%"))?;
+        self.head("TIME BUDGET")?;
+        let width = self.columns.where_width();
+        self.row(&[Cell::Left("WHERE", width), Cell::TimeHead("TOTAL"), Cell::Right("%", 7)])?;
         for (what, nanos) in budget_lines(budget, self.thread) {
             let part = percent(nanos, budget.window);
-            self.row(&format!("{what:34.34}  {:>16}  {part:7.2}", grouped(nanos)))?;
+            let bar = self.columns.bar(part);
+            let part = format!("{part:.2}");
+            self.row(&[Cell::Left(&what, width), Cell::Time(nanos), Cell::Right(&part, 7), Cell::Left(&bar, 0)])?;
         }
-        self.row(&format!(
-            "{:34}  {:>16}  {:7.2}",
-            "SUM, of the thread's window:",
-            grouped(budget.sum()),
-            percent(budget.sum(), budget.window)
-        ))
+        let part = format!("{:.2}", percent(budget.sum(), budget.window));
+        self.row(&[Cell::Left("SUM, of the thread's window:", width), Cell::Time(budget.sum()), Cell::Right(&part, 7)])
     }
 
+    /// Where there is room, the script's columns and then ours; else all that can be had of 80.
     fn calls(&mut self) -> std::fmt::Result {
-        if self.thread.calls.is_empty() {
+        let thread = self.thread;
+        if thread.calls.is_empty() {
             return Ok(());
         }
-        let columns = format!("{:20} {:>6}  {:>10}  {:>16}  {:>16}", "NAME", "NUMBER", "COUNT", "TOTAL ns", "MAX ns");
-        self.head("SYSCALL STATISTICS", &columns)?;
+        self.head("SYSCALL STATISTICS")?;
+        let heads = ["TOTAL", "MAX", "MEAN", "~P50", "~P99"].map(Cell::TimeHead);
+        let [total, max, mean, p50, p99] = heads;
+        let (name, errors) = (Cell::Left("NAME", self.columns.name_width()), Cell::Right("ERRORS", 7));
+        if self.columns.exact {
+            let number = Cell::Near("NUMBER", 6);
+            self.row(&[name, number, Cell::Right("COUNT", 10), total, max, errors, mean, p50, p99])?;
+        } else {
+            self.row(&[name, Cell::Right("COUNT", 8), Cell::Right("ERRORS", 6), total, mean, p50, p99, max])?;
+        }
         let polls = poll_numbers();
-        let (mut count, mut total) = (0, 0);
-        for call in &self.thread.calls {
-            let number = if call.slot < SLOT_COMPAT { call.slot.to_string() } else { String::new() };
-            let Stat { count: calls, total: nanos, max, .. } = call.stat;
-            self.row(&format!(
-                "{:20.20} {number:>6}  {calls:10}  {:>16}  {:>16}",
-                call_name(call.slot),
-                grouped(nanos),
-                grouped(max)
-            ))?;
+        let (mut count, mut total, mut errors) = (0, 0, 0);
+        for call in &thread.calls {
+            self.call(call)?;
             if !polls.contains(&call.slot) {
-                count += calls;
-                total += nanos;
+                count += call.stat.count;
+                total += call.stat.total;
+                errors += call.errors;
             }
         }
-        if count > 0 {
-            self.row(&format!("{:20} {:6}  {count:10}  {:>16}", "TOTAL( - poll):", "", grouped(total)))?;
+        if count == 0 {
+            return Ok(());
         }
-        Ok(())
+        let name = Cell::Left("TOTAL( - poll):", self.columns.name_width());
+        if self.columns.exact {
+            let cells = [name, Cell::Near("", 6), Cell::Count(count, 10), Cell::Time(total), Cell::TimeHead("")];
+            return self.row(&[&cells[..], &[Cell::Count(errors, 7)]].concat());
+        }
+        self.row(&[name, Cell::Count(count, 8), Cell::Count(errors, 6), Cell::Time(total)])
     }
 
-    fn interrupts(&mut self) -> std::fmt::Result {
-        let thread = self.thread;
-        if !thread.hard.is_empty() {
-            self.head(
-                "HARD IRQ STATISTICS",
-                &format!("{:20}  {:>10}  {:>16}  {:>16}", "NAME", "COUNT", "TOTAL ns", "MAX ns"),
-            )?;
-            for Interrupt { name, stat, .. } in &thread.hard {
-                self.row(&format!(
-                    "{name:20.20}  {:10}  {:>16}  {:>16}",
-                    stat.count,
-                    grouped(stat.total),
-                    grouped(stat.max)
-                ))?;
-            }
-            let (count, total) = sums(&thread.hard);
-            self.row(&format!("{:20}  {count:10}  {:>16}", "TOTAL:", grouped(total)))?;
+    fn call(&mut self, call: &CallStat) -> std::fmt::Result {
+        let name = call_name(call.slot);
+        let name = Cell::Left(&name, self.columns.name_width());
+        let Stat { count, total, max, .. } = call.stat;
+        let [p50, p99] = [50, 99].map(|percent| call.percentile(percent).map_or(Cell::TimeHead(""), Cell::Time));
+        let (total, mean, max) = (Cell::Time(total), Cell::Time(call.mean()), Cell::Time(max));
+        if self.columns.exact {
+            let number = if call.slot < SLOT_COMPAT { call.slot.to_string() } else { String::new() };
+            let number = Cell::Near(&number, 6);
+            return self.row(&[
+                name,
+                number,
+                Cell::Count(count, 10),
+                total,
+                max,
+                Cell::Count(call.errors, 7),
+                mean,
+                p50,
+                p99,
+            ]);
         }
-        if !thread.soft.is_empty() {
-            self.head(
-                "SOFT IRQ STATISTICS",
-                &format!("{:20} {:>7}  {:>10}  {:>16}  {:>16}", "NAME", "VECT_NR", "COUNT", "TOTAL ns", "MAX ns"),
-            )?;
-            for Interrupt { name, number, stat } in &thread.soft {
-                self.row(&format!(
-                    "{name:20.20} {number:>7}  {:10}  {:>16}  {:>16}",
-                    stat.count,
-                    grouped(stat.total),
-                    grouped(stat.max)
-                ))?;
-            }
-            let (count, total) = sums(&thread.soft);
-            self.row(&format!("{:20} {:7}  {count:10}  {:>16}", "TOTAL:", "", grouped(total)))?;
+        self.row(&[name, Cell::Count(count, 8), Cell::Count(call.errors, 6), total, mean, p50, p99, max])
+    }
+
+    fn interrupts(&mut self, section: &str, numbered: bool, interrupts: &[Interrupt]) -> std::fmt::Result {
+        if interrupts.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.head(section)?;
+        let heads = [Cell::TimeHead("TOTAL"), Cell::TimeHead("MAX")];
+        self.interrupt(numbered, "NAME", "VECT_NR", Cell::Right("COUNT", 10), &heads)?;
+        for Interrupt { name, number, stat } in interrupts {
+            let number = number.to_string();
+            let times = [Cell::Time(stat.total), Cell::Time(stat.max)];
+            self.interrupt(numbered, name, &number, Cell::Count(stat.count, 10), &times)?;
+        }
+        let sum = |of: fn(&Stat) -> u64| interrupts.iter().map(|interrupt| of(&interrupt.stat)).sum();
+        let (count, total) = (sum(|stat| stat.count), sum(|stat| stat.total));
+        self.interrupt(numbered, "TOTAL:", "", Cell::Count(count, 10), &[Cell::Time(total)])
     }
-}
 
-fn sums(interrupts: &[Interrupt]) -> (u64, u64) {
-    let sum = |of: fn(&Stat) -> u64| interrupts.iter().map(|interrupt| of(&interrupt.stat)).sum();
-    (sum(|stat| stat.count), sum(|stat| stat.total))
-}
-
-fn times(count: u64, nanos: &[u64]) -> String {
-    let mut text = format!("{count:10}");
-    for &nanos in nanos {
-        let _ = write!(text, "  {:>16}", grouped(nanos));
+    fn interrupt(
+        &mut self,
+        numbered: bool,
+        name: &str,
+        number: &str,
+        count: Cell<'_>,
+        times: &[Cell<'_>],
+    ) -> std::fmt::Result {
+        let mut cells = vec![Cell::Left(name, 20)];
+        cells.extend(numbered.then_some(Cell::Near(number, 7)));
+        cells.push(count);
+        cells.extend(times);
+        self.row(&cells)
     }
-    text
 }
 
 /// How many calls, and how many of the tasks that ran instead, a budget lists.
@@ -260,5 +279,6 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     part("hard interrupts", budget.hard, Vec::new());
     part("soft interrupts", budget.soft, Vec::new());
     part("stopped", budget.stopped, Vec::new());
+    part("dptrace, stacks and events", budget.traced, Vec::new());
     lines
 }

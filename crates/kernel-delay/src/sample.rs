@@ -9,6 +9,7 @@ use crate::layout::{
 
 use crate::budget::Budget;
 use crate::names::soft_name;
+use crate::percentile::percentile;
 use crate::snapshot::{Snapshot, name};
 use crate::upcalls::Upcalls;
 
@@ -91,12 +92,28 @@ pub struct Stat {
 }
 
 /// A system call's completed calls.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CallStat {
     /// Its number, or a slot that stands for others.
     pub slot: u32,
     /// The calls that began and ended in the window.
     pub stat: Stat,
+    /// How many of them returned an error.
+    pub errors: u64,
+    /// How long they took: see [`CallHistogram`](crate::layout::CallHistogram). All zeros where the thread made too many different calls.
+    pub histogram: Vec<u32>,
+}
+
+impl CallStat {
+    /// The time in nanoseconds that this share of the calls, in percent, did not exceed: right but for a fifth.
+    pub fn percentile(&self, percent: u64) -> Option<u64> {
+        percentile(&self.histogram, percent, self.stat.max)
+    }
+
+    /// The mean in nanoseconds.
+    pub fn mean(&self) -> u64 {
+        self.stat.total.checked_div(self.stat.count).unwrap_or(0)
+    }
 }
 
 /// An interrupt.
@@ -142,6 +159,8 @@ pub struct ThreadSample {
     pub waits: Stat,
     /// Stops.
     pub stops: Stat,
+    /// How many events of it were sent.
+    pub events: u64,
     /// The longest wait for a CPU, also of those that the window cuts.
     pub longest_wait: u64,
     /// Hard interrupts, the greatest sum first.
@@ -210,6 +229,7 @@ impl ThreadSample {
             runs: with_min(&was.runs, &is.runs),
             waits: tally(&was.waited, &is.waited),
             stops: tally(&was.stops, &is.stops),
+            events: is.events.wrapping_sub(was.events),
             longest_wait: tagged(is.longest, window.number).max(still_waits(after, fallback, window)),
             hard: interrupts(*tid, snapshot, false),
             soft: interrupts(*tid, snapshot, true),
@@ -231,9 +251,19 @@ fn grown(before: Tally, after: Tally, number: u16) -> Stat {
 }
 
 fn calls(before: &Snapshot, after: &Snapshot, number: u16) -> Vec<CallStat> {
-    let of = |slot| CallStat { slot, stat: grown(before.call(slot).tally, after.call(slot).tally, number) };
-    let all = (0..=SLOT_OTHER.max(SLOT_COMPAT)).map(of);
-    let mut calls: Vec<CallStat> = all.filter(|call| call.stat.count > 0).collect();
+    let of = |slot| {
+        let (was, is) = (before.call(slot), after.call(slot));
+        let histogram = after.histogram(slot).into_iter().zip(before.histogram(slot));
+        CallStat {
+            slot,
+            stat: grown(was.tally, is.tally, number),
+            errors: is.errors.wrapping_sub(was.errors).into(),
+            histogram: histogram.map(|(is, was)| is.wrapping_sub(was)).collect(),
+        }
+    };
+    let made =
+        (0..=SLOT_OTHER.max(SLOT_COMPAT)).filter(|&slot| before.call(slot).tally.count != after.call(slot).tally.count);
+    let mut calls: Vec<CallStat> = made.map(of).collect();
     calls.sort_by_key(|call| (std::cmp::Reverse(call.stat.total), call.slot));
     calls
 }

@@ -12,6 +12,8 @@ use crate::sample::{Sample, ThreadSample};
 pub struct View {
     /// Whether idle threads are shown too, and all sections.
     pub all: bool,
+    /// How many columns there are on the terminal; none where the text goes elsewhere.
+    pub width: Option<usize>,
 }
 
 /// A thread is idle if it was blocked for all of its time but one part in this many.
@@ -103,7 +105,7 @@ mod tests {
         assert_eq!(tids(&folded), [3, 2]);
         let call = call_name(202);
         assert_eq!(folded.idle_line(), Some(format!("2 more threads were idle: 2 in {call} (--all shows each)")));
-        let all = Selection::of(&sample, View { all: true });
+        let all = Selection::of(&sample, View { all: true, width: None });
         assert_eq!((tids(&all), all.idle_line()), (vec![3, 2, 1, 4], None));
     }
 

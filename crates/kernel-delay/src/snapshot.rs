@@ -1,6 +1,8 @@
 //! A thread's value, as it was read from the map.
 
-use crate::layout::{CallEntry, Comm, SLOTS, Thread, ThreadValue, state};
+use crate::layout::{
+    CALL_HISTOGRAM, CallEntry, CallHistogram, Comm, SLOTS, Thread, ThreadValue, histogram_index, state,
+};
 use zerocopy::FromZeros as _;
 
 /// A thread's value; by default that of a thread that was not there, all zeros.
@@ -13,11 +15,13 @@ pub struct Snapshot {
     pub(crate) thread: Thread,
     /// The calls that have something, by slot.
     calls: Vec<(u32, CallEntry)>,
+    /// How long they took, of those that have a histogram: by slot.
+    histograms: Vec<(u32, CallHistogram)>,
 }
 
 impl Default for Snapshot {
     fn default() -> Self {
-        Self { thread: Thread::new_zeroed(), calls: Vec::new() }
+        Self { thread: Thread::new_zeroed(), calls: Vec::new(), histograms: Vec::new() }
     }
 }
 
@@ -26,7 +30,10 @@ impl Snapshot {
     pub fn of(value: &ThreadValue) -> Self {
         let none = CallEntry::default();
         let calls = (0..SLOTS).zip(&value.calls).filter(|(_, call)| **call != none);
-        Self { thread: value.thread.clone(), calls: calls.map(|(slot, call)| (slot, *call)).collect() }
+        let calls: Vec<(u32, CallEntry)> = calls.map(|(slot, call)| (slot, *call)).collect();
+        let histogram = |call: &CallEntry| value.histograms.get(histogram_index(call.histogram)?).copied();
+        let histograms = calls.iter().filter_map(|(slot, call)| Some((*slot, histogram(call)?))).collect();
+        Self { thread: value.thread.clone(), calls, histograms }
     }
 
     /// Until when its time is accounted for.
@@ -53,6 +60,12 @@ impl Snapshot {
     pub(crate) fn call(&self, slot: u32) -> CallEntry {
         let found = self.calls.binary_search_by_key(&slot, |(slot, _)| *slot);
         found.map_or_else(|_| CallEntry::default(), |index| self.calls[index].1)
+    }
+
+    /// How long the calls of a slot took; all zeros where it has no histogram.
+    pub(crate) fn histogram(&self, slot: u32) -> CallHistogram {
+        let found = self.histograms.binary_search_by_key(&slot, |(slot, _)| *slot);
+        found.map_or([0; CALL_HISTOGRAM], |index| self.histograms[index].1)
     }
 
     /// Its name; what is not UTF-8, and control characters, are shown as `\xNN`.

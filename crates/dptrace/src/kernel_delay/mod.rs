@@ -335,7 +335,7 @@ impl Run<'_> {
             return Ok(self.output.flush()?);
         }
         // Who names threads wants to see them.
-        let view = View { all: self.args.all || self.threads.is_some() };
+        let view = View { all: self.args.all || self.threads.is_some(), width: None };
         for line in verdict(&sample, view).into_iter().chain(cpu_limits::lines(limits)) {
             writeln!(buffer, "{}{line}", if self.args.summary { "" } else { "# " })?;
         }

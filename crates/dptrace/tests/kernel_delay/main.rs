@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 use target::{Sampling, Target, adds_up, budget, call, number, thread};
-use truth::{CALLS, CROWD, CROWD_CALLS, OTHER_CALLS, SLEEP, SLEEPS};
+use truth::{CALLS, CROWD, CROWD_CALLS, ERRORS, OTHER_CALLS, SLEEP, SLEEPS};
 
 #[test]
 fn calls_are_counted_exactly() {
@@ -45,6 +45,18 @@ fn calls_are_counted_exactly() {
     let (total, wanted) = (number(&sleeps["total_ns"]), SLEEP.as_nanos() as u64 * u64::from(SLEEPS));
     assert!((wanted..=slept).contains(&total), "{wanted} <= {total} <= {slept}");
     assert!(number(&sleeps["max_ns"]) >= SLEEP.as_nanos() as u64);
+    let times = ["mean_ns", "p50_ns", "p99_ns", "max_ns"].map(|name| number(&sleeps[name]));
+    assert_eq!(times[0], total / u64::from(SLEEPS));
+    // A percentile is right but for a fifth.
+    assert!(SLEEP.as_nanos() as u64 * 4 / 5 <= times[1] && times[1..].is_sorted(), "{sleeps}");
+    assert_eq!(sleeps["errors"], 0);
+    let failing = thread(&sample, "failing");
+    let failed = ["access", "faccessat", "faccessat2"]
+        .iter()
+        .filter_map(|name| failing["syscalls"].as_array().unwrap().iter().find(|call| call["name"] == *name));
+    let failed: Vec<(u64, u64)> = failed.map(|call| (number(&call["count"]), number(&call["errors"]))).collect();
+    assert_eq!(failed, [(ERRORS, ERRORS)], "{failing:#}");
+    assert_eq!(call(failing, &failing["syscalls"], "getppid")["errors"], 0);
     let blocked = number(&call(sleeper, &sleeper["budget"]["calls"], "clock_nanosleep")["blocked_ns"]);
     assert!(
         blocked <= total

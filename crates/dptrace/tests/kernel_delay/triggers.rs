@@ -235,7 +235,8 @@ fn events_beyond_all_measure_are_dropped_and_told() {
     let thread = thread(&samples[0], "truth::truth");
     let counted: u64 = thread["syscalls"].as_array().unwrap().iter().map(|call| number(&call["count"])).sum();
     assert_eq!(events + dropped + lost, counted, "{told}");
-    assert!(lost > 0, "{told}");
+    // Which of the two it is depends on who else runs: the ring is full, or more is there than is kept.
+    assert!(lost + dropped > 0, "{told}");
 }
 
 /// A function of a library that the command is going to load.

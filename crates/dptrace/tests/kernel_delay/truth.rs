@@ -14,6 +14,8 @@ pub(super) const PART: &str = "DPTRACE_DELAY_TRUTH";
 pub(super) const CALLS: u64 = 1000;
 pub(super) const OTHER_CALLS: u64 = 321;
 pub(super) const SLEEPS: u32 = 20;
+/// Calls that return an error.
+pub(super) const ERRORS: u64 = 17;
 pub(super) const SLEEP: Duration = Duration::from_millis(3);
 
 /// The program: it says that it is ready, waits for a line, does its part, says that it is done, and waits for its end.
@@ -97,7 +99,13 @@ fn calls() {
         }
         say(&format!("slept {}", begun.elapsed().as_nanos()));
     });
-    for thread in [old, born, sleeper] {
+    let failing = named("failing", || {
+        for _ in 0..ERRORS {
+            assert!(rustix::fs::access("/no/such/file", rustix::fs::Access::EXISTS).is_err());
+        }
+        let _ = getppid();
+    });
+    for thread in [old, born, sleeper, failing] {
         thread.join().unwrap();
     }
     say("done");

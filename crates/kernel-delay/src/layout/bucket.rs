@@ -27,6 +27,8 @@ pub enum Bucket {
     Hard,
     /// [`Thread::soft`].
     Soft,
+    /// [`Thread::traced`].
+    Traced,
     /// [`CallEntry::cpu`] of this slot.
     OnCpu(u32),
     /// [`CallEntry::blocked`] of this slot.
@@ -42,6 +44,7 @@ impl Bucket {
             (offset_of!(Thread, stopped), Self::Stopped),
             (offset_of!(Thread, hard), Self::Hard),
             (offset_of!(Thread, soft), Self::Soft),
+            (offset_of!(Thread, traced), Self::Traced),
         ];
         if let Some((_, bucket)) = simple.into_iter().find(|(at, _)| *at == offset as usize) {
             return Some(bucket);

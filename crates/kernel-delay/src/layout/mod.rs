@@ -124,8 +124,14 @@ pub struct Thread {
     pub vector_since: u64,
     /// The bucket of time in which nobody had its number: after its end, until another thread runs a program and takes it.
     pub nobody: u64,
-    /// Nothing.
-    pub reserved: u64,
+    /// The bucket of what our own events take of it: reading stacks, writing events.
+    pub traced: u64,
+    /// How many events of it were sent in windows.
+    pub events: u64,
+    /// Its process: the thread group.
+    pub tgid: u32,
+    /// Which of the [`ThreadValue::histograms`] the next system call that has none gets, as an offset in its value.
+    pub next_histogram: u32,
 }
 
 /// Counts by the logarithm to base 2 of nanoseconds: the last one is for 2^39 ns (nine minutes) and more.
@@ -144,7 +150,23 @@ pub struct CallEntry {
     pub cpu: u64,
     /// The bucket of time blocked.
     pub blocked: u64,
+    /// How many of those completed in the window returned an error.
+    pub errors: u32,
+    /// Where its histogram is, as an offset in the thread's value; 0 where it has none.
+    pub histogram: u32,
 }
+
+/// Counts of completed calls by the logarithm to base 2 of the square of their nanoseconds, less [`CALL_HISTOGRAM_FIRST`]:
+/// two counts for each power of two. The first one has all that is shorter, the last one all that is longer.
+pub type CallHistogram = [u32; CALL_HISTOGRAM];
+
+/// How many counts a call's histogram has: to 2^31 ns, two seconds.
+pub const CALL_HISTOGRAM: usize = 50;
+/// The logarithm of the square of the shortest time that the first count is for: 2^6 ns.
+pub const CALL_HISTOGRAM_FIRST: u32 = 12;
+/// How many calls of a thread have a histogram: those that it made first. A value has no room for all, and threads make few
+/// different calls.
+pub const CALL_HISTOGRAMS: usize = 24;
 
 /// A thread's value.
 #[derive(Clone, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -154,6 +176,8 @@ pub struct ThreadValue {
     pub thread: Thread,
     /// An entry for each system call.
     pub calls: [CallEntry; SLOTS as usize],
+    /// How long calls took.
+    pub histograms: [CallHistogram; CALL_HISTOGRAMS],
     /// Where events are wanted: the bytes of the kernel's stack where it last blocked in its call; 0 where it did not.
     pub blocked_bytes: u64,
     /// That stack.
@@ -161,6 +185,17 @@ pub struct ThreadValue {
 }
 
 const _: () = assert!(offset_of!(ThreadValue, thread) == 0);
+
+/// The offset of a histogram in a thread's value.
+pub const fn histogram_at(index: u32) -> u32 {
+    offset_of!(ThreadValue, histograms) as u32 + index * size_of::<CallHistogram>() as u32
+}
+
+/// Which histogram is at this offset in a thread's value; none where there is no histogram.
+pub fn histogram_index(offset: u32) -> Option<usize> {
+    let index = offset.checked_sub(histogram_at(0))? as usize / size_of::<CallHistogram>();
+    (index < CALL_HISTOGRAMS).then_some(index)
+}
 
 /// How many entries for calls there are.
 pub const SLOTS: u32 = 512;

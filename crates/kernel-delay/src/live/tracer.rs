@@ -159,7 +159,7 @@ impl Tracer {
         let mut no_room = 0;
         for tid in proc_thread::threads(self.pid) {
             let name = proc_thread::raw_name(self.pid, tid).unwrap_or_default();
-            match map.map.insert(tid.as_bytes(), programs::found_thread(&name).as_bytes()) {
+            match map.map.insert(tid.as_bytes(), programs::found_thread(self.pid, &name).as_bytes()) {
                 Ok(true) if self.read(tid).has_ended() => map.delete(&tid)?,
                 Ok(_) => {}
                 Err(_) => no_room += 1,

@@ -76,7 +76,7 @@ fn skip_unless_poll(asm: &mut Asm, setting: &Setting, other: Label) {
 pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (others, unseen, left) = (asm.label("others"), asm.label("unseen"), asm.label("left"));
-    asm.mov(R9, R1);
+    asm.mov(R9, R1).note("what it returns").load(Size::DW, R2, R1.at(8)).store(Size::DW, R10.at(RESULT), R2);
     if setting.events.is_some() {
         asm.store(Size::DW, R10.at(CONTEXT), R1);
     }
@@ -93,6 +93,8 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     asm.jump_if(R9, JumpOp::Gt, entry_of(SLOTS - 1).cast_signed(), left);
     asm.mov(R1, R8).sub(R1, R4).mov(R0, R9).add(R0, R7);
     emit::count(&mut asm, R0, offset!(CallEntry, tally), Parts::Longest);
+    count_error(&mut asm);
+    emit::call_histogram(&mut asm);
     if let Some(events) = &setting.events {
         send(&mut asm, setting, events, left);
     }
@@ -131,7 +133,17 @@ fn poll_end(asm: &mut Asm, setting: &Setting) {
     asm.jump(done).bind(poll).store(Size::DW, thread!(poll_end), R8).bind(done);
 }
 
-/// Sends an event of the call that took r1 nanoseconds, began at r4 and has its entry at r9.
+/// Counts an error of the call whose entry r0 is: what it returns is one if it is none of the last 4095 numbers
+/// (`IS_ERR_VALUE` of `include/linux/err.h`). r0 and r1 are kept.
+fn count_error(asm: &mut Asm) {
+    let fine = asm.label("fine");
+    asm.note("an error?").load(Size::DW, R3, R10.at(RESULT)).jump_if(R3, JumpOp::Lt, -MAX_ERROR, fine);
+    let errors = R0.at(offset!(CallEntry, errors));
+    asm.load(Size::W, R3, errors).add(R3, 1).store(Size::W, errors, R3).bind(fine);
+}
+
+/// Sends an event of the call that took r1 nanoseconds and has its entry at r9. What that takes of the thread's time goes to a
+/// bucket of its own.
 fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
     if events.at_least > 0 {
         asm.constant(R2, events.at_least).jump_if(R1, JumpOp::Lt, R2, done);
@@ -142,6 +154,7 @@ fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
         }
     }
     let full = asm.label("full");
+    asm.note("what follows is our own").store(Size::W, thread!(bucket), i32::from(offset!(Thread, traced)));
     let size = if events.stacks { stack_event_size(events.copied) } else { size_of::<EventHead>() as u32 };
     asm.note("an event").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0).call(Helper::RINGBUF_RESERVE);
     asm.jump_if(R0, JumpOp::Eq, 0, full);
@@ -163,6 +176,9 @@ fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
         }
     }
     submit(asm, R9, events.ring_bytes);
+    asm.load(Size::DW, R1, thread!(events)).add(R1, 1).store(Size::DW, thread!(events), R1);
+    emit::now(asm);
+    emit::account(asm);
     asm.jump(done);
     asm.bind(full);
     emit::add_to(asm, offset!(Counts, no_event), 1);
@@ -211,6 +227,10 @@ fn copy_stack(asm: &mut Asm, setting: &Setting, copied: u32) {
 
 /// The stack's place of the context, in programs that send events.
 const CONTEXT: i16 = -16;
+/// The stack's place of what a call returns.
+const RESULT: i16 = -24;
+/// The greatest error (`MAX_ERRNO` of `include/linux/err.h`).
+const MAX_ERROR: i32 = 4095;
 
 /// Copies a task's name.
 pub(super) fn copy_comm(asm: &mut Asm, from: Addr, to: Addr) {

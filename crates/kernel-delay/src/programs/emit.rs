@@ -7,8 +7,9 @@ use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width};
 
 use super::Setting;
 use crate::layout::{
-    COUNTS, CallEntry, HISTOGRAM, THREADS, TIME_MASK, Tally, TallyWithMin, ThreadValue, WINDOW, WINDOW_SHIFT,
-    WindowValue, bytes_of, first, offset, state,
+    CALL_HISTOGRAM, CALL_HISTOGRAM_FIRST, CALL_HISTOGRAMS, COUNTS, CallEntry, CallHistogram, HISTOGRAM, THREADS,
+    TIME_MASK, Tally, TallyWithMin, ThreadValue, WINDOW, WINDOW_SHIFT, WindowValue, bytes_of, first, histogram_at,
+    offset, state,
 };
 
 /// A field of the thread's value, which r7 is: `thread!(mark)`.
@@ -135,15 +136,44 @@ fn greatest(asm: &mut Asm, base: Reg, off: i16) {
     asm.bind(keep).or(R3, R4).store(Size::DW, base.at(off), R3).bind(smaller);
 }
 
-/// Adds one to the count in the histogram that r1 nanoseconds belong to. r1 is kept.
-pub(super) fn histogram(asm: &mut Asm, at: i16) {
-    let enough = asm.label("enough");
-    asm.note("the logarithm").mov(R2, R1).mov(R3, 0);
+/// r3 = the logarithm to base 2 of r2, which is lost, as is r4.
+fn logarithm(asm: &mut Asm) {
+    asm.note("the logarithm").mov(R3, 0);
     for shift in [32_i32, 16, 8, 4, 2, 1] {
         let small = asm.label("small");
         asm.mov(R4, R2).rsh(R4, shift).jump_if(R4, JumpOp::Eq, 0, small);
         asm.mov(R2, R4).add(R3, shift).bind(small);
     }
+}
+
+/// Adds one to the count of r1 nanoseconds in the histogram of the call whose entry r0 is. A call without one gets the next
+/// that is free, if there is one. r0 and r1 are kept.
+///
+/// Only the thread itself comes here, so that nobody else takes the same one.
+pub(super) fn call_histogram(asm: &mut Asm) {
+    let (known, short, enough, few, done) =
+        (asm.label("known"), asm.label("short"), asm.label("enough"), asm.label("few"), asm.label("no_histogram"));
+    let last = histogram_at(CALL_HISTOGRAMS as u32 - 1).cast_signed();
+    asm.note("its histogram").load(Size::W, R5, R0.at(offset!(CallEntry, histogram)));
+    asm.jump_if(R5, JumpOp::Ne, 0, known).load(Size::W, R5, thread!(next_histogram));
+    asm.jump_if(R5, JumpOp::Gt, last, done).store(Size::W, R0.at(offset!(CallEntry, histogram)), R5);
+    asm.mov(R3, R5).add(R3, i32::from(bytes_of!(CallHistogram))).store(Size::W, thread!(next_histogram), R3);
+    asm.bind(known).jump_if(R5, JumpOp::Gt, last, done);
+    asm.mov(R2, R1).jump_if(R2, JumpOp::Le, i32::MAX, short).mov(R2, i32::MAX).bind(short).mul(R2, R2);
+    logarithm(asm);
+    let first = CALL_HISTOGRAM_FIRST.cast_signed();
+    asm.jump_if(R3, JumpOp::Ge, first, enough).mov(R3, first).bind(enough).sub(R3, first);
+    let most = (CALL_HISTOGRAM as u32).cast_signed() - 1;
+    asm.jump_if(R3, JumpOp::Le, most, few).mov(R3, most).bind(few);
+    asm.lsh(R3, 2).add(R3, R5).add(R3, R7).load(Size::W, R4, R3.at(0)).add(R4, 1).store(Size::W, R3.at(0), R4);
+    asm.bind(done);
+}
+
+/// Adds one to the count in the histogram that r1 nanoseconds belong to. r1 is kept.
+pub(super) fn histogram(asm: &mut Asm, at: i16) {
+    let enough = asm.label("enough");
+    asm.mov(R2, R1);
+    logarithm(asm);
     let last = (HISTOGRAM as u32).cast_signed() - 1;
     asm.jump_if(R3, JumpOp::Le, last, enough).mov(R3, last).bind(enough);
     asm.lsh(R3, 2).add(R3, R7).load(Size::W, R4, R3.at(at)).add(R4, 1).store(Size::W, R3.at(at), R4);

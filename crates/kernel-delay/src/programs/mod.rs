@@ -163,10 +163,11 @@ pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result
     Ok(module)
 }
 
-/// The value of a thread that was found in the process's list: its first event shows what it was doing. Its name is cut
+/// The value of a thread that was found in a process's list: its first event shows what it was doing. Its name is cut
 /// where it is longer than the kernel's are.
-pub fn found_thread(name: &[u8]) -> ThreadValue {
+pub fn found_thread(tgid: u32, name: &[u8]) -> ThreadValue {
     let mut value = thread(layout::state::UNSURE, offset!(Thread, unsure));
+    value.thread.tgid = tgid;
     // The last byte stays 0, the name's end.
     let room = value.thread.comm.iter_mut().take(size_of::<Comm>() - 1);
     room.zip(name).for_each(|(to, from)| *to = *from);
@@ -183,5 +184,6 @@ fn thread(state: u32, bucket: i16) -> ThreadValue {
     value.thread.state = state;
     value.thread.bucket = bucket.cast_unsigned().into();
     value.thread.call = layout::entry_of(layout::SLOT_UNKNOWN);
+    value.thread.next_histogram = layout::histogram_at(0);
     value
 }

@@ -62,24 +62,28 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     asm.mov(R4, R1).mov(R1, R8).sub(R1, R4);
     emit::count(asm, R7, offset!(Thread, runs), Parts::Both);
     asm.bind(uncounted).store(Size::DW, thread!(since), R8);
+    if setting.has_stacks() {
+        blocked_stack(asm);
+    }
     asm.note("where its time goes now").load(Size::DW, R1, R10.at(NEXT_STATE)).store(Size::W, thread!(state), R1);
     by_state(asm, settled);
-    asm.bind(settled);
-    if setting.has_stacks() {
-        blocked_stack(asm, done);
-    }
-    asm.bind(done);
+    asm.bind(settled).bind(done);
 }
 
-/// Keeps the kernel's stack of the thread r7 if it blocks: it is the one that is still on this CPU.
-fn blocked_stack(asm: &mut Asm, done: Label) {
+/// Keeps the kernel's stack of the thread r7 if it blocks: it is the one that is still on this CPU. What that takes is ours.
+fn blocked_stack(asm: &mut Asm) {
+    let done = asm.label("no_stack");
     asm.note("where it blocks").load(Size::DW, R1, R10.at(NEXT_STATE));
     asm.jump_if(R1, JumpOp::Ne, state::BLOCKED.cast_signed(), done);
+    asm.store(Size::W, thread!(bucket), i32::from(offset!(Thread, traced)));
     asm.mov(R1, R6)
         .mov(R2, R7)
         .add(R2, i32::from(offset!(ThreadValue, blocked_stack)))
         .mov(R3, i32::from(bytes_of!(KernelStack)));
     asm.mov(R4, 0).call(Helper::GET_STACK).store(Size::DW, R7.at(offset!(ThreadValue, blocked_bytes)), R0);
+    emit::now(asm);
+    emit::account(asm);
+    asm.bind(done);
 }
 
 /// Sets the bucket of the thread r7 for the state r1 that it goes to off the CPU.
@@ -177,7 +181,7 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
     asm.load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
     emit::now(&mut asm);
     if new {
-        start(&mut asm, end, missing);
+        start(&mut asm, setting, end, missing);
     } else {
         emit::find(&mut asm, end);
         woken(&mut asm, setting, end);
@@ -193,13 +197,13 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
 }
 
 /// A thread's value, from the template. One that had its number before is gone, and is written over.
-fn start(asm: &mut Asm, end: Label, missing: Label) {
-    new_value(asm, end, missing);
+fn start(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
+    new_value(asm, setting, end, missing);
     waits(asm);
 }
 
-/// r7 = a new value for the thread whose number is at [`KEY`]: it begins now. Goes to `missing` where there is no room.
-fn new_value(asm: &mut Asm, end: Label, missing: Label) {
+/// r7 = a new value for the thread whose number is at [`KEY`] and whose task is r6: it begins now. Goes to `missing` where there is no room.
+fn new_value(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     let key = |asm: &mut Asm, reg| {
         asm.mov(reg, R10).add(reg, i32::from(KEY));
     };
@@ -210,6 +214,7 @@ fn new_value(asm: &mut Asm, end: Label, missing: Label) {
     for at in [offset!(Thread, mark), offset!(Thread, start_time), offset!(Thread, since)] {
         asm.store(Size::DW, R7.at(at), R8);
     }
+    asm.load(Size::W, R1, R6.at(setting.task.tgid)).store(Size::W, thread!(tgid), R1);
 }
 
 /// The thread r7, whose task is r6, was woken. One that has not left the CPU yet goes on as if nothing were.
@@ -273,7 +278,7 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     asm.load(Size::DW, R1, thread!(entered)).store(Size::DW, R10.at(ENTERED), R1);
     asm.store(Size::W, thread!(state), state::DEAD.cast_signed()).store(Size::DW, thread!(end_time), R8);
     asm.note("its new number").load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
-    first_number(&mut asm, end, missing);
+    first_number(&mut asm, setting, end, missing);
     asm.load(Size::DW, R1, R10.at(CALL)).store(Size::W, thread!(call), R1);
     asm.load(Size::DW, R1, R10.at(ENTERED)).store(Size::DW, thread!(entered), R1);
     asm.store(Size::W, thread!(state), state::RUNNING.cast_signed()).store(Size::DW, thread!(end_time), 0);
@@ -289,11 +294,11 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
 
 /// r7 = the value of the process's first thread, whose number is at [`KEY`] and who is gone. If for so long that it has been
 /// forgotten, the number begins anew.
-fn first_number(asm: &mut Asm, end: Label, missing: Label) {
+fn first_number(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     let (known, ready) = (asm.label("known"), asm.label("ready"));
     asm.load_map(R1, THREADS).mov(R2, R10).add(R2, i32::from(KEY)).call(Helper::MAP_LOOKUP_ELEM);
     asm.jump_if(R0, JumpOp::Ne, 0, known);
-    new_value(asm, end, missing);
+    new_value(asm, setting, end, missing);
     asm.jump(ready).bind(known).mov(R7, R0);
     emit::account(asm);
     asm.bind(ready);

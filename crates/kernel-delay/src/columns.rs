@@ -1,0 +1,155 @@
+//! Columns of the report: exact nanoseconds where there is room for them, or where a program may read them; short times with
+//! their units on a terminal of 80 columns.
+
+use std::fmt::Write as _;
+
+use crate::number::{grouped, time};
+
+/// Where a section's columns begin in the wide form.
+const INDENT: usize = 28;
+/// How many columns the widest section has in the wide form.
+const WIDE: usize = 157;
+/// How many columns are always counted on.
+const LEAST: usize = 80;
+/// How wide a short time is.
+const SHORT: usize = 8;
+/// How wide nanoseconds are.
+const NANOS: usize = 16;
+/// The longest bar.
+const LONGEST_BAR: usize = 40;
+
+/// The form of a report's columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Columns {
+    /// Whether times are nanoseconds.
+    pub(crate) exact: bool,
+    /// The terminal's columns.
+    width: Option<usize>,
+}
+
+/// What stands in a column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cell<'a> {
+    /// A text of this width, cut to it; 0 for one that is the last, and not cut.
+    Left(&'a str, usize),
+    /// The same to the right.
+    Right(&'a str, usize),
+    /// The same, which belongs to the column before it.
+    Near(&'a str, usize),
+    /// A number of this width.
+    Count(u64, usize),
+    /// The head of a column of times.
+    TimeHead(&'a str),
+    /// Nanoseconds.
+    Time(u64),
+}
+
+impl Columns {
+    /// For a terminal of this width, or for none.
+    pub(crate) fn of(width: Option<usize>) -> Self {
+        Self { exact: width.is_none_or(|width| width >= WIDE), width }
+    }
+
+    /// How long the bar below the head of the sections is.
+    pub(crate) fn rule(self) -> usize {
+        if self.exact { 76 } else { LEAST - 1 - INDENT }
+    }
+
+    fn indent(self) -> usize {
+        if self.exact { INDENT } else { 2 }
+    }
+
+    /// What a terminal has beyond 80 columns, in the short form.
+    fn more(self) -> usize {
+        self.width.filter(|_| !self.exact).map_or(0, |width| width.saturating_sub(LEAST))
+    }
+
+    /// How wide the names of system calls are.
+    pub(crate) fn name_width(self) -> usize {
+        if self.exact { 20 } else { 16 + self.more().min(8) }
+    }
+
+    /// How wide the places of a budget are.
+    pub(crate) fn where_width(self) -> usize {
+        34 + self.more().min(20)
+    }
+
+    /// A row without its end.
+    pub(crate) fn row(self, cells: &[Cell<'_>]) -> String {
+        let mut text = " ".repeat(self.indent());
+        for (index, cell) in cells.iter().enumerate() {
+            // Writing to a string does not fail.
+            let _ = self.cell(&mut text, index == 0, *cell);
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+
+    fn cell(self, text: &mut String, first: bool, cell: Cell<'_>) -> std::fmt::Result {
+        let gap = match (first, self.exact, cell) {
+            (true, ..) | (_, _, Cell::Left("", _)) => "",
+            (_, true, Cell::Near(..)) => " ",
+            (_, true, _) => "  ",
+            (_, false, _) => " ",
+        };
+        text.push_str(gap);
+        let width = if self.exact { NANOS } else { SHORT };
+        match cell {
+            Cell::Left(cell, 0) => text.write_str(cell),
+            Cell::Left(cell, width) => write!(text, "{cell:width$.width$}"),
+            Cell::Right(cell, width) | Cell::Near(cell, width) => write!(text, "{cell:>width$.width$}"),
+            Cell::Count(count, width) => write!(text, "{count:>width$}"),
+            Cell::TimeHead(head) if self.exact && !head.is_empty() => write!(text, "{:>width$}", format!("{head} ns")),
+            Cell::TimeHead(head) => write!(text, "{head:>width$}"),
+            Cell::Time(nanos) => write!(text, "{:>width$}", if self.exact { grouped(nanos) } else { time(nanos) }),
+        }
+    }
+
+    /// A bar for this part in percent, in eighths of a block; empty where there is no terminal.
+    pub(crate) fn bar(self, percent: f64) -> String {
+        const EIGHTHS: [char; 8] =
+            ['\u{258f}', '\u{258e}', '\u{258d}', '\u{258c}', '\u{258b}', '\u{258a}', '\u{2589}', '\u{2588}'];
+        let Some(width) = self.width else { return String::new() };
+        let before = self.indent() + self.where_width() + 1 + if self.exact { NANOS + 1 } else { SHORT } + 1 + 7 + 1;
+        let room = width.saturating_sub(before + 1).min(LONGEST_BAR);
+        let eighths = (percent / 100.0 * room as f64 * 8.0).round() as usize;
+        let eighths = eighths.min(room * 8);
+        let mut bar = EIGHTHS[7].to_string().repeat(eighths / 8);
+        bar.extend((eighths % 8).checked_sub(1).map(|index| EIGHTHS[index]));
+        bar
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_fit_80_columns_or_are_exact() {
+        let cells = [
+            Cell::Left("a_system_call_with_a_long_name", 16),
+            Cell::Count(12_345_678, 8),
+            Cell::Count(123_456, 6),
+            Cell::Time(1_234_567_890),
+            Cell::Time(999),
+            Cell::Time(999_000),
+            Cell::Time(99_900_000),
+            Cell::Time(86_400_000_000_000),
+        ];
+        let short = Columns::of(Some(80)).row(&cells);
+        assert_eq!(short, "  a_system_call_wi 12345678 123456   1.23 s   999 ns   999 us  99.9 ms  86400 s");
+        assert!(short.len() < 80, "{}", short.len());
+        let exact = Columns::of(None).row(&cells[2..4]);
+        assert_eq!(exact, format!("{:28}123456     1,234,567,890", ""));
+        assert!(Columns::of(Some(WIDE)).exact && !Columns::of(Some(WIDE - 1)).exact);
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_part() {
+        let columns = Columns::of(Some(80));
+        let [whole, half, none] = [100.0, 50.0, 0.0].map(|part| columns.bar(part).chars().count());
+        assert!(whole > 20 && half.abs_diff(whole / 2) <= 1 && none == 0, "{whole} {half} {none}");
+        assert_eq!(columns.bar(250.0).chars().count(), whole);
+        assert_eq!(Columns::of(None).bar(50.0), "");
+    }
+}
