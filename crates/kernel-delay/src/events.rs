@@ -1,5 +1,6 @@
 //! System calls as single events, with the stacks that led to them. What is kept is bounded, whatever comes.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -8,7 +9,8 @@ use serde_json::{Value, json};
 use zerocopy::FromBytes as _;
 
 use crate::names::call_name;
-use crate::number::grouped;
+use crate::number::{grouped, time};
+use crate::sample::Stat;
 use crate::snapshot::name;
 use crate::stacks::{CopiedStack, Stack, StackId, Stacks, Symbols, Unwind};
 
@@ -18,11 +20,41 @@ struct Event {
     entry: u64,
     exit: u64,
     tid: u32,
-    slot: u32,
     comm: Comm,
+    stacks: EventStacks,
+}
+
+impl Event {
+    fn nanos(&self) -> u64 {
+        self.exit.saturating_sub(self.entry)
+    }
+}
+
+/// What calls have in common that are shown as one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+struct EventStacks {
+    pid: u32,
+    slot: u32,
     kernel: Option<StackId>,
     user: Option<StackId>,
 }
+
+/// How events are listed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EventList {
+    /// Each in a line of its own, in order of time.
+    Each,
+    /// Equal stacks as one, worst first.
+    Folded {
+        /// Whether all are listed, or the worst only.
+        all: bool,
+    },
+}
+
+/// How many folded stacks are listed, unless all are asked for.
+const FOLDED: usize = 20;
+/// How many events a second anyone wants to read.
+const ENOUGH: u64 = 1000;
 
 /// How much is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,7 +99,8 @@ impl Events {
             (EventHead::read_from_bytes(bytes).map_err(wrong)?, None, None)
         };
         let EventHead { entry, exit, tid, comm, .. } = head;
-        self.kept.push(Event { entry, exit, tid, slot: slot_of(head.call), comm, kernel, user });
+        let stacks = EventStacks { pid: head.tgid as u32, slot: slot_of(head.call), kernel, user };
+        self.kept.push(Event { entry, exit, tid, comm, stacks });
         Ok(())
     }
 
@@ -76,22 +109,17 @@ impl Events {
         self.dropped
     }
 
-    /// The text, piece by piece: each call with its stacks under it, in the order in which they began. `wanted` says which
-    /// threads. It can be long, so that nobody should have it in one piece.
+    /// The text, piece by piece: it can be long, so that nobody should have it in one piece. `wanted` says which threads.
     pub fn text<E>(
         &mut self,
         symbols: &dyn Symbols,
         wanted: impl Fn(&str) -> bool,
+        list: EventList,
         mut take: impl FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.kept.sort_by_key(|event| event.entry);
-        take(&head())?;
-        let mut shown = Shown::default();
-        for event in &self.kept {
-            let comm = name(&event.comm);
-            if wanted(&comm) {
-                take(&line(event, &comm, &shown.of(event, self, symbols)))?;
-            }
+        match list {
+            EventList::Each => self.each(symbols, wanted, &mut take)?,
+            EventList::Folded { all } => self.folded_text(symbols, wanted, all, &mut take)?,
         }
         if self.lost_stacks > 0 {
             let (lost, room) = (self.lost_stacks, self.stacks.most());
@@ -107,22 +135,97 @@ impl Events {
         Ok(())
     }
 
+    /// Each call with its stacks under it, in the order in which they began.
+    fn each<E>(
+        &mut self,
+        symbols: &dyn Symbols,
+        wanted: impl Fn(&str) -> bool,
+        take: &mut impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.kept.sort_by_key(|event| event.entry);
+        take(&each_head())?;
+        let mut shown = Shown::default();
+        for event in &self.kept {
+            let comm = name(&event.comm);
+            if wanted(&comm) {
+                take(&each_line(event, &comm, &shown.of(&event.stacks, self, symbols)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Equal stacks once, those first whose calls took longest in all.
+    fn folded_text<E>(
+        &self,
+        symbols: &dyn Symbols,
+        wanted: impl Fn(&str) -> bool,
+        all: bool,
+        take: &mut impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let folded = self.folded(wanted);
+        take(&folded_head())?;
+        let mut shown = Shown::default();
+        let most = if all { usize::MAX } else { FOLDED };
+        for (stacks, stat) in folded.iter().take(most) {
+            take(&folded_line(stacks, stat, &shown.of(stacks, self, symbols)))?;
+        }
+        let left = folded.get(most..).unwrap_or_default();
+        if !left.is_empty() {
+            let total = time(left.iter().map(|(_, stat)| stat.total).sum());
+            take(&format!("# {} more stacks, whose calls took {total} in all (--all shows them)\n", left.len()))?;
+        }
+        Ok(())
+    }
+
+    /// The calls of wanted threads by their stacks, the greatest sum first.
+    fn folded(&self, wanted: impl Fn(&str) -> bool) -> Vec<(EventStacks, Stat)> {
+        let mut stats: HashMap<EventStacks, Stat> = HashMap::new();
+        for event in self.kept.iter().filter(|event| wanted(&name(&event.comm))) {
+            let nanos = event.nanos();
+            let stat = stats.entry(event.stacks).or_default();
+            *stat = Stat { count: stat.count + 1, total: stat.total + nanos, min: 0, max: stat.max.max(nanos) };
+        }
+        let mut stats: Vec<(EventStacks, Stat)> = stats.into_iter().collect();
+        stats.sort_by_key(|(stacks, stat)| (Reverse(stat.total), *stacks));
+        stats
+    }
+
+    /// The length in nanoseconds from which on about as many calls are events as anyone wants to read, and how many of those
+    /// that were kept are as long; none where there are no more anyway. A second is to have no more than [`ENOUGH`].
+    pub(crate) fn proposed(&self, window: u64) -> Option<(u64, u64)> {
+        let enough = (ENOUGH as f64 * window as f64 / 1e9).max(1.0) as u64;
+        let longer = |least: u64| self.kept.iter().filter(|event| event.nanos() >= least).count() as u64;
+        if (self.kept.len() as u64) <= enough {
+            return None;
+        }
+        let lengths = (3..10).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power)));
+        lengths.map(|least| (least, longer(least))).find(|(_, count)| *count <= enough)
+    }
+
     /// The same for programs.
     pub fn json(&mut self, symbols: &dyn Symbols, wanted: impl Fn(&str) -> bool) -> Value {
         self.kept.sort_by_key(|event| event.entry);
-        let mut shown = Shown::default();
+        let mut shown = Shown { whole: true, ..Shown::default() };
         let events = self.kept.iter().filter(|event| wanted(&name(&event.comm))).map(|event| {
             json!({
                 "entry_ns": event.entry, "exit_ns": event.exit, "tid": event.tid, "name": name(&event.comm),
-                "syscall": call_name(event.slot), "stack": shown.of(event, self, symbols),
+                "syscall": call_name(event.stacks.slot), "stack": shown.of(&event.stacks, self, symbols),
+                "pid": event.stacks.pid,
             })
         });
         let events: Vec<Value> = events.collect();
-        json!({ "events": events, "dropped": self.dropped, "lost_stacks": self.lost_stacks })
+        let stacks = self.folded(wanted).into_iter().map(|(stacks, stat)| {
+            json!({
+                "pid": stacks.pid, "syscall": call_name(stacks.slot), "count": stat.count, "total_ns": stat.total,
+                "max_ns": stat.max, "stack": shown.of(&stacks, self, symbols),
+            })
+        });
+        let stacks: Vec<Value> = stacks.collect();
+        json!({ "events": events, "dropped": self.dropped, "lost_stacks": self.lost_stacks, "stacks": stacks })
     }
 }
 
-fn head() -> String {
+fn each_head() -> String {
     let (entry, exit, delta) = ("ENTRY (ns)", "EXIT (ns)", "DELTA (us)");
     let mut text = String::from("\n\n# SYSCALL EVENTS:\n");
     // Writing to a string does not fail.
@@ -131,10 +234,28 @@ fn head() -> String {
     text
 }
 
-fn line(event: &Event, comm: &str, stack: &[String]) -> String {
-    let Event { entry, exit, tid, slot, .. } = event;
+fn each_line(event: &Event, comm: &str, stack: &[String]) -> String {
+    let Event { entry, exit, tid, stacks, .. } = event;
     let delta = grouped((exit - entry) / 1000);
-    let mut text = format!("  {entry:19} {exit:19} {tid:10} {comm:16} {delta:>10}  {}\n", call_name(*slot));
+    let text = format!("  {entry:19} {exit:19} {tid:10} {comm:16} {delta:>10}  {}\n", call_name(stacks.slot));
+    with_stack(text, stack)
+}
+
+fn folded_head() -> String {
+    let mut text =
+        String::from("\n\n# SYSCALL EVENTS, calls with equal stacks in one (--each-event lists every call):\n");
+    let _ = writeln!(text, "  {:>10} {:>9} {:>9}  SYSCALL", "COUNT", "TOTAL", "MAX");
+    let _ = writeln!(text, "  {:-<10} {:-<9} {:-<9}  {:-<16}", "", "", "", "");
+    text
+}
+
+fn folded_line(stacks: &EventStacks, stat: &Stat, stack: &[String]) -> String {
+    let (total, max) = (time(stat.total), time(stat.max));
+    let text = format!("  {:>10} {total:>9} {max:>9}  {}\n", stat.count, call_name(stacks.slot));
+    with_stack(text, stack)
+}
+
+fn with_stack(mut text: String, stack: &[String]) -> String {
     for line in stack {
         let _ = writeln!(text, "          {line}");
     }
@@ -144,24 +265,58 @@ fn line(event: &Event, comm: &str, stack: &[String]) -> String {
 /// What stacks look like, each once.
 #[derive(Default)]
 struct Shown {
+    /// Whether the kernel's way into a system call is part of them.
+    whole: bool,
     kernel: HashMap<StackId, Vec<String>>,
-    user: HashMap<StackId, Vec<String>>,
+    /// By process: the same addresses are others' functions elsewhere.
+    user: HashMap<(u32, StackId), Vec<String>>,
 }
 
 impl Shown {
-    fn of(&mut self, event: &Event, events: &Events, symbols: &dyn Symbols) -> Vec<String> {
+    fn of(&mut self, stacks: &EventStacks, events: &Events, symbols: &dyn Symbols) -> Vec<String> {
         let known = |id| events.stacks.get(id);
         let mut lines = Vec::new();
-        if let Some((id, stack)) = event.kernel.and_then(|id| Some((id, known(id)?))) {
-            let shown = self.kernel.entry(id).or_insert_with(|| stack.lines(|at, _| symbols.kernel(at)));
+        if let Some((id, stack)) = stacks.kernel.and_then(|id| Some((id, known(id)?))) {
+            let whole = self.whole;
+            let shown = self.kernel.entry(id).or_insert_with(|| {
+                let mut lines = stack.lines(|at, _| symbols.kernel(at));
+                lines.retain(|line| whole || !is_entry(line));
+                lines
+            });
             lines.extend_from_slice(shown);
         }
-        if let Some((id, stack)) = event.user.and_then(|id| Some((id, known(id)?))) {
-            let shown = self.user.entry(id).or_insert_with(|| stack.lines(|at, caller| symbols.user(at, caller)));
+        if let Some((id, stack)) = stacks.user.and_then(|id| Some((id, known(id)?))) {
+            let shown = self
+                .user
+                .entry((stacks.pid, id))
+                .or_insert_with(|| stack.lines(|at, caller| symbols.user(stacks.pid, at, caller)));
             lines.extend_from_slice(shown);
         }
         lines
     }
+}
+
+/// How the names of functions begin that every system call goes through on its way in and out: of `arch/x86/entry/`,
+/// `arch/arm64/kernel/entry*`, `arch/arm64/kernel/syscall.c` and `kernel/entry/`.
+const ENTRY: [&str; 13] = [
+    "do_syscall_64",
+    "x64_sys_call",
+    "entry_SYSCALL_",
+    "entry_SYSENTER_",
+    "entry_INT80_",
+    "do_int80_",
+    "do_fast_syscall_32",
+    "__do_fast_syscall_32",
+    "syscall_exit_",
+    "asm_",
+    "el0",
+    "do_el0_svc",
+    "invoke_syscall",
+];
+
+/// Whether a line of the kernel's stack is of these.
+fn is_entry(line: &str) -> bool {
+    ENTRY.iter().any(|entry| line.starts_with(entry))
 }
 
 /// What each event has, and the stacks of one that has some: the kernel's and the user's, where they could be read.
@@ -178,7 +333,7 @@ fn stacks(bytes: &[u8], unwind: Option<Unwind<'_>>) -> Result<(EventHead, [Optio
         None => None,
     };
     let user = user.map(|bytes| match unwind {
-        Some(unwind) => unwind(CopiedStack { registers, bytes }),
+        Some(unwind) => unwind(CopiedStack { pid: head.tgid as u32, registers, bytes }),
         None => Stack::of_kernel(bytes.as_chunks().0.iter().copied().map(u64::from_ne_bytes).collect()),
     });
     Ok((head, [kernel.map(|addresses| Stack::of_kernel(addresses.to_vec())), user]))
@@ -201,7 +356,7 @@ mod tests {
         fn kernel(&self, address: u64) -> Vec<String> {
             vec![format!("k{address}")]
         }
-        fn user(&self, address: u64, _: bool) -> Vec<String> {
+        fn user(&self, _: u32, address: u64, _: bool) -> Vec<String> {
             vec![format!("u{address}")]
         }
     }
@@ -223,6 +378,7 @@ mod tests {
         let taken: Result<(), ()> = events.text(
             &Plain,
             |_| true,
+            EventList::Each,
             |piece| {
                 text.push_str(piece);
                 Ok(())
@@ -236,6 +392,48 @@ mod tests {
         assert!(text.contains("1 events are not shown"), "{text}");
         events.add(&event(50, 7), None).unwrap();
         assert_eq!(events.dropped(), 2);
+    }
+
+    #[test]
+    fn equal_stacks_are_one_and_the_way_into_the_kernel_is_left_out() {
+        let mut events = Events::new(Limits { events: 100, stacks: 10 });
+        for (entry, stack) in [(30, 7), (10, 8), (20, 7)] {
+            events.add(&event(entry, stack), None).unwrap();
+        }
+        let mut text = String::new();
+        let folded = EventList::Folded { all: false };
+        let taken: Result<(), ()> = events.text(
+            &Plain,
+            |_| true,
+            folded,
+            |piece| {
+                text.push_str(piece);
+                Ok(())
+            },
+        );
+        taken.unwrap();
+        let lines: Vec<&str> = text.lines().skip(5).collect();
+        assert_eq!(
+            lines[..4],
+            [
+                &format!("           2   10.0 us   5.00 us  {}", call_name(slot_of(0))),
+                "          k7",
+                &format!("           1   5.00 us   5.00 us  {}", call_name(slot_of(0))),
+                "          k8"
+            ]
+        );
+        let json = events.json(&Plain, |_| true);
+        assert_eq!((json["events"].as_array().unwrap().len(), &json["stacks"][0]["count"]), (3, &2.into()));
+        assert!(is_entry("do_syscall_64+0x2e [kernel]") && !is_entry("do_sys_poll+0x2e [kernel]"));
+    }
+
+    #[test]
+    fn a_length_is_proposed_that_leaves_few_events() {
+        let mut events = Events::new(Limits { events: 5000, stacks: 1 });
+        (0..3000).for_each(|entry| events.add(&event(entry, 7), None).unwrap());
+        // Each took 5 us: of a second, 3,000 are too many.
+        assert_eq!(events.proposed(1_000_000_000), Some((10_000, 0)));
+        assert_eq!(events.proposed(3_000_000_000), None);
     }
 
     /// Never an event of zeros.

@@ -39,6 +39,7 @@
 //! | `names` | what system calls and soft interrupts are called |
 //! | `percentile` | percentiles of counted times |
 //! | `events` | single system calls with their stacks |
+//! | `cost` | what these cost |
 //! | `stacks` | those stacks, each once |
 //! | `report` | the text |
 //! | `columns` | its columns, for terminals of each width |
@@ -54,6 +55,7 @@
 
 mod budget;
 mod columns;
+mod cost;
 mod error;
 mod events;
 mod json;
@@ -73,8 +75,9 @@ mod upcalls;
 mod verdict;
 
 pub use budget::{Budget, CallTime};
+pub use cost::EventCost;
 pub use error::DelayError;
-pub use events::{Events, Limits};
+pub use events::{EventList, Events, Limits};
 pub use json::json;
 pub use names::{call_name, call_number, poll_numbers, soft_name};
 pub use number::grouped;

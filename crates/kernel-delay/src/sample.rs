@@ -105,7 +105,7 @@ pub struct CallStat {
 }
 
 impl CallStat {
-    /// The time in nanoseconds that this share of the calls, in percent, did not exceed: right but for a fifth.
+    /// The time in nanoseconds that this share of the calls, in percent, did not exceed, right within a factor of 1.4 (half a power of two).
     pub fn percentile(&self, percent: u64) -> Option<u64> {
         percentile(&self.histogram, percent, self.stat.max)
     }

@@ -12,6 +12,8 @@ pub(crate) type StackId = u32;
 /// A process's stack as it was copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CopiedStack<'a> {
+    /// The process.
+    pub pid: u32,
     /// Instruction pointer, stack pointer, frame pointer, link register (where there is one).
     pub registers: [u64; REGISTER_COUNT],
     /// The bytes from the stack pointer on.
@@ -51,8 +53,8 @@ pub struct Stack {
 pub trait Symbols {
     /// Of the kernel.
     fn kernel(&self, address: u64) -> Vec<String>;
-    /// Of the process. A caller's address is the one that it will go on at, which may be another function's.
-    fn user(&self, address: u64, caller: bool) -> Vec<String>;
+    /// Of a process. A caller's address is the one that it will go on at, which may be another function's.
+    fn user(&self, pid: u32, address: u64, caller: bool) -> Vec<String>;
 }
 
 impl Stack {

@@ -108,6 +108,10 @@ pub(crate) struct EventArgs {
     #[arg(short, long, value_name = "NS", num_args = 0..=1, default_missing_value = "0", help_heading = "System call events")]
     pub(super) syscall_events: Option<u64>,
 
+    /// Print every system call on its own, in order of time, instead of calls with equal stacks together
+    #[arg(long, help_heading = "System call events", requires = "syscall_events")]
+    pub(super) each_event: bool,
+
     /// Leave out poll, which waits by design
     #[arg(long, help_heading = "System call events", requires = "syscall_events")]
     pub(super) skip_syscall_poll_events: bool,

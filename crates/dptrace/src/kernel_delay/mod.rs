@@ -16,7 +16,9 @@ use kernel_delay::live::cpu_limits::{self, CpuLimit, CpuLimits};
 use kernel_delay::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer, Unwinder};
 use kernel_delay::programs::{EventOptions, TriggerUse};
 use kernel_delay::trigger::Trigger;
-use kernel_delay::{CopiedStack, Events, Header, Stack, StackEnd, View, Window, grouped, json, report, verdict};
+use kernel_delay::{
+    CopiedStack, EventCost, EventList, Events, Header, Stack, StackEnd, View, Window, grouped, json, report, verdict,
+};
 use symbolize::StackWalker;
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
@@ -329,6 +331,7 @@ impl Run<'_> {
             object["lost"] = self.tracer.lost()?.json();
             if let Some((mut events, names)) = events {
                 object["syscall_events"] = events.json(&names, wanted);
+                object["syscall_events"]["cost"] = EventCost::of(&sample, &events).json();
                 object["syscall_events"]["lines_cut"] = names.are_short().into();
             }
             writeln!(buffer, "{}", printable::json_document(object.to_string()))?;
@@ -336,14 +339,17 @@ impl Run<'_> {
         }
         // Who names threads wants to see them.
         let view = View { all: self.args.all || self.threads.is_some(), width: None };
-        for line in verdict(&sample, view).into_iter().chain(cpu_limits::lines(limits)) {
+        let cost = events.as_ref().map(|(events, _)| EventCost::of(&sample, events).line());
+        for line in verdict(&sample, view).into_iter().chain(cpu_limits::lines(limits)).chain(cost) {
             writeln!(buffer, "{}{line}", if self.args.summary { "" } else { "# " })?;
         }
         if !self.args.summary {
             write!(buffer, "{}", report(&sample, &Header { triggered, stamp: stamp() }, view))?;
             if let Some((mut events, names)) = events {
                 let output = &mut self.output;
-                events.text(&names, wanted, |piece| {
+                let list =
+                    if self.args.events.each_event { EventList::Each } else { EventList::Folded { all: view.all } };
+                events.text(&names, wanted, list, |piece| {
                     output.buffer.extend_from_slice(piece.as_bytes());
                     output.drain()
                 })?;

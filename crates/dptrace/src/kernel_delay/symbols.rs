@@ -20,8 +20,8 @@ pub(super) struct Names {
     /// Read when it is first asked for; without addresses for those who may not see them.
     kernel: OnceCell<KernelSymbols>,
     user: UserSymbols,
-    /// What is known already: the outer functions of most stacks are the same.
-    known: RefCell<HashMap<(u64, bool), Vec<String>>>,
+    /// What is known already, by process: the outer functions of most stacks are the same.
+    known: RefCell<HashMap<(u32, u64, bool), Vec<String>>>,
 }
 
 impl Names {
@@ -45,14 +45,14 @@ impl Names {
         self.user.is_time_up()
     }
 
-    fn name(&self, address: u64, caller: bool) -> Vec<String> {
+    fn name(&self, pid: u32, address: u64, caller: bool) -> Vec<String> {
         crate::interrupt::step();
         // A caller goes on behind its call, which can be the start of the next function, or of another source line.
         let at = address.saturating_sub(u64::from(caller));
-        let place = self.user.place(self.pid, at);
+        let place = self.user.place(pid, at);
         let module = place.as_ref().and_then(|(path, _)| path.file_name());
         let module = module.map(|name| printable::text(name.as_encoded_bytes()).into_owned());
-        let symbols = self.user.known_at(self.pid, at).unwrap_or_default();
+        let symbols = self.user.known_at(pid, at).unwrap_or_default();
         if symbols.is_empty() {
             return vec![match (module, place) {
                 (Some(module), Some((_, offset))) => {
@@ -98,11 +98,11 @@ impl Symbols for Names {
         }
     }
 
-    fn user(&self, address: u64, caller: bool) -> Vec<String> {
-        let known = self.known.borrow().get(&(address, caller)).cloned();
+    fn user(&self, pid: u32, address: u64, caller: bool) -> Vec<String> {
+        let known = self.known.borrow().get(&(pid, address, caller)).cloned();
         known.unwrap_or_else(|| {
-            let lines = self.name(address, caller);
-            self.known.borrow_mut().insert((address, caller), lines.clone());
+            let lines = self.name(pid, address, caller);
+            self.known.borrow_mut().insert((pid, address, caller), lines.clone());
             lines
         })
     }

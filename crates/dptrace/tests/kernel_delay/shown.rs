@@ -39,3 +39,20 @@ fn idle_threads_are_one_line_and_the_worst_is_first() {
     assert!(summary.lines().any(|line| line.contains("waited for a CPU ")), "{summary}");
     assert!(summary.contains("--all shows each"), "{summary}");
 }
+
+#[test]
+fn calls_with_equal_stacks_are_one_and_what_they_cost_is_reported() {
+    let mut target = Target::start("rounds");
+    let pid = target.child.id().to_string();
+    target.go();
+    let Some(folded) = text(&["-p", &pid, "--sample-time", "0.2", "-s"]) else { return };
+    assert!(folded.contains("calls with equal stacks in one"), "{folded}");
+    let events = folded.split("# SYSCALL EVENTS").nth(1).unwrap();
+    assert!(events.contains("  getppid\n") && events.contains("::rounds+"), "{events}");
+    assert!(!events.contains("do_syscall_64+") && !events.contains(" el0_svc"), "{events}");
+    let cost = folded.lines().find(|line| line.starts_with("# the events of ")).unwrap();
+    assert!(cost.contains("% of their time on a CPU"), "{cost}");
+    assert!(folded.contains("dptrace, stacks and events"), "{folded}");
+    let each = text(&["-p", &pid, "--sample-time", "0.1", "-s", "--each-event"]).unwrap();
+    assert!(each.contains("ENTRY (ns)"), "{each}");
+}

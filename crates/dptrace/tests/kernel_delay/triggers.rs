@@ -167,6 +167,12 @@ fn every_call_is_an_event_with_its_stacks() {
     let counted = number(&call(counted, counted, "getppid")["total_ns"]);
     let total: u64 = calls.iter().map(|event| number(&event["exit_ns"]) - number(&event["entry_ns"])).sum();
     assert_eq!(total, counted);
+    let stacks = sample["syscall_events"]["stacks"].as_array().unwrap().iter();
+    let folded: u64 = stacks.filter(|stack| stack["syscall"] == "getppid").map(|stack| number(&stack["count"])).sum();
+    assert_eq!(folded, CALLS, "they are the same calls");
+    let cost = &sample["syscall_events"]["cost"];
+    assert!(number(&cost["events"]) >= CALLS && number(&cost["ns"]) <= number(&cost["on_cpu_ns"]), "{cost}");
+    assert!(budget(thread(&sample, "born"), "tracing_ns") > 0);
     let lines = |event: &serde_json::Value| event["stack"].to_string();
     // A call that blocked has the kernel's stack of where it did. A slow machine's timer may come before it can.
     let sleeps: Vec<String> = events.iter().filter(|event| event["syscall"] == "clock_nanosleep").map(lines).collect();

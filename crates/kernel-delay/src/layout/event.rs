@@ -28,8 +28,8 @@ pub struct EventHead {
     pub kernel_bytes: i64,
     /// The bytes of the user's stack, or a negative error.
     pub user_bytes: i64,
-    /// Nothing.
-    pub reserved: u64,
+    /// The thread's process.
+    pub tgid: u64,
 }
 
 /// How many registers an event has.

@@ -161,7 +161,7 @@ fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
     asm.load(Size::DW, R1, thread!(entered)).store(Size::DW, R0.at(offset!(EventHead, entry)), R1);
     asm.store(Size::DW, R0.at(offset!(EventHead, exit)), R8).store(Size::W, R0.at(offset!(EventHead, call)), R9);
     asm.load(Size::W, R1, R10.at(KEY)).store(Size::W, R0.at(offset!(EventHead, tid)), R1);
-    asm.store(Size::DW, R0.at(offset!(EventHead, reserved)), 0);
+    asm.load(Size::W, R1, R6.at(setting.task.tgid)).store(Size::DW, R0.at(offset!(EventHead, tgid)), R1);
     copy_comm(asm, R6.at(setting.task.comm), R0.at(offset!(EventHead, comm)));
     asm.store(Size::DW, R0.at(offset!(EventHead, kernel_bytes)), 0);
     asm.store(Size::DW, R0.at(offset!(EventHead, user_bytes)), 0);
