@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use screen::Screen;
+
 use crate::number::{grouped, time};
 
 /// Where a section's columns begin in the wide form.
@@ -25,6 +27,8 @@ pub(crate) struct Columns {
     pub(crate) exact: bool,
     /// The terminal's columns.
     width: Option<usize>,
+    /// Whether it shows blocks.
+    has_blocks: bool,
 }
 
 /// What stands in a column.
@@ -45,9 +49,10 @@ pub(crate) enum Cell<'a> {
 }
 
 impl Columns {
-    /// For a terminal of this width, or for none.
-    pub(crate) fn of(width: Option<usize>) -> Self {
-        Self { exact: width.is_none_or(|width| width >= WIDE), width }
+    /// For a terminal, or for none.
+    pub(crate) fn of(screen: Screen) -> Self {
+        let width = screen.width();
+        Self { exact: width.is_none_or(|width| width >= WIDE), width, has_blocks: screen.has_unicode() }
     }
 
     /// How long the bar below the head of the sections is.
@@ -88,9 +93,8 @@ impl Columns {
     fn cell(self, text: &mut String, first: bool, cell: Cell<'_>) -> std::fmt::Result {
         let gap = match (first, self.exact, cell) {
             (true, ..) | (_, _, Cell::Left("", _)) => "",
-            (_, true, Cell::Near(..)) => " ",
-            (_, true, _) => "  ",
-            (_, false, _) => " ",
+            (_, false, _) | (_, _, Cell::Near(..)) => " ",
+            _ => "  ",
         };
         text.push_str(gap);
         let width = if self.exact { NANOS } else { SHORT };
@@ -109,7 +113,7 @@ impl Columns {
     pub(crate) fn bar(self, percent: f64) -> String {
         const EIGHTHS: [char; 8] =
             ['\u{258f}', '\u{258e}', '\u{258d}', '\u{258c}', '\u{258b}', '\u{258a}', '\u{2589}', '\u{2588}'];
-        let Some(width) = self.width else { return String::new() };
+        let Some(width) = self.width.filter(|_| self.has_blocks) else { return String::new() };
         let before = self.indent() + self.where_width() + 1 + if self.exact { NANOS + 1 } else { SHORT } + 1 + 7 + 1;
         let room = width.saturating_sub(before + 1).min(LONGEST_BAR);
         let eighths = (percent / 100.0 * room as f64 * 8.0).round() as usize;
@@ -136,20 +140,21 @@ mod tests {
             Cell::Time(99_900_000),
             Cell::Time(86_400_000_000_000),
         ];
-        let short = Columns::of(Some(80)).row(&cells);
+        let short = Columns::of(Screen::terminal(80, false)).row(&cells);
         assert_eq!(short, "  a_system_call_wi 12345678 123456   1.23 s   999 ns   999 us  99.9 ms  86400 s");
         assert!(short.len() < 80, "{}", short.len());
-        let exact = Columns::of(None).row(&cells[2..4]);
+        let exact = Columns::of(Screen::default()).row(&cells[2..4]);
         assert_eq!(exact, format!("{:28}123456     1,234,567,890", ""));
-        assert!(Columns::of(Some(WIDE)).exact && !Columns::of(Some(WIDE - 1)).exact);
+        let exact = |width| Columns::of(Screen::terminal(width, false)).exact;
+        assert!(exact(WIDE) && !exact(WIDE - 1));
     }
 
     #[test]
     fn bars_are_as_long_as_their_part() {
-        let columns = Columns::of(Some(80));
+        let columns = Columns::of(Screen::terminal(80, false));
         let [whole, half, none] = [100.0, 50.0, 0.0].map(|part| columns.bar(part).chars().count());
         assert!(whole > 20 && half.abs_diff(whole / 2) <= 1 && none == 0, "{whole} {half} {none}");
         assert_eq!(columns.bar(250.0).chars().count(), whole);
-        assert_eq!(Columns::of(None).bar(50.0), "");
+        assert_eq!(Columns::of(Screen::default()).bar(50.0), "");
     }
 }

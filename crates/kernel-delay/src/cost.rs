@@ -1,5 +1,7 @@
 //! What events cost the threads that they are of.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::events::Events;
@@ -18,18 +20,23 @@ pub struct EventCost {
     nanos: u64,
     /// How long the threads had a CPU in all.
     on_cpu: u64,
-    /// A length of calls that leaves few events, and how many of those that were kept it leaves.
+    /// A length of calls that leaves few events, and about how many it leaves.
     proposed: Option<(u64, u64)>,
 }
 
 impl EventCost {
-    /// Of a window. It is what our programs measured of themselves in the threads: it does not contain what walking the stacks
+    /// Of a window in which this many events were lost. It is what our programs measured of themselves in the threads: it does not contain what walking the stacks
     /// takes later, in our own process, nor what is slower since our programs used the CPU's caches.
-    pub fn of(sample: &Sample, events: &Events) -> Self {
+    pub fn of(sample: &Sample, events: &Events, lost: u64) -> Self {
         let sum = |of: fn(&crate::ThreadSample) -> u64| sample.threads.iter().map(of).sum();
         let nanos = sum(|thread| thread.budget.traced);
         let on_cpu = sum(|thread| thread.budget.user + thread.budget.in_calls()) + nanos;
-        Self { events: sum(|thread| thread.events), nanos, on_cpu, proposed: events.proposed(sample.window.length()) }
+        Self {
+            events: sum(|thread| thread.events),
+            nanos,
+            on_cpu,
+            proposed: events.proposed(sample.window.length(), lost),
+        }
     }
 
     /// In a line.
@@ -42,11 +49,12 @@ impl EventCost {
             time(nanos)
         );
         if let Some((least, left)) = proposed.filter(|_| share >= WORTH_A_PROPOSAL) {
-            text.push_str(&format!(
-                ": -s {least} would leave {} ({} and longer), and --stack-copy 0 makes each cheaper",
-                grouped(left),
-                time(least)
-            ));
+            let (left, length) = (grouped(left), time(least));
+            // Writing to a string does not fail.
+            let _ = write!(
+                text,
+                ": -s {least} would leave about {left} ({length} and longer), and --stack-copy 0 makes each cheaper"
+            );
         }
         text
     }

@@ -12,7 +12,7 @@ use crate::names::call_name;
 use crate::number::{grouped, time};
 use crate::sample::Stat;
 use crate::snapshot::name;
-use crate::stacks::{CopiedStack, Stack, StackId, Stacks, Symbols, Unwind};
+use crate::stacks::{CopiedStack, Stack, StackId, Stacks, Symbols, Unwind, is_entry};
 
 /// A system call that came to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -122,9 +122,9 @@ impl Events {
             EventList::Folded { all } => self.folded_text(symbols, wanted, all, &mut take)?,
         }
         if self.lost_stacks > 0 {
-            let (lost, room) = (self.lost_stacks, self.stacks.most());
+            let (stacks, room) = (self.lost_stacks, self.stacks.most());
             take(&format!(
-                "\n# WARNING: {lost} events have a stack that could not be read or found no room:\n\
+                "\n# WARNING: {stacks} events have a stack that could not be read or found no room:\n\
                  #          --stack-trace-size makes room for more than {room}.\n"
             ))?;
         }
@@ -190,12 +190,15 @@ impl Events {
         stats
     }
 
-    /// The length in nanoseconds from which on about as many calls are events as anyone wants to read, and how many of those
-    /// that were kept are as long; none where there are no more anyway. A second is to have no more than [`ENOUGH`].
-    pub(crate) fn proposed(&self, window: u64) -> Option<(u64, u64)> {
+    /// The length in nanoseconds from which on about as many calls are events as anyone wants to read, and about how many are
+    /// as long, if those that were lost were like those that are kept; none where there are no more anyway. A second is to
+    /// have no more than [`ENOUGH`].
+    pub(crate) fn proposed(&self, window: u64, lost: u64) -> Option<(u64, u64)> {
         let enough = (ENOUGH as f64 * window as f64 / 1e9).max(1.0) as u64;
-        let longer = |least: u64| self.kept.iter().filter(|event| event.nanos() >= least).count() as u64;
-        if (self.kept.len() as u64) <= enough {
+        let kept = self.kept.len() as u64;
+        let with_lost = |count: u64| (count as f64 * (kept + self.dropped + lost) as f64 / kept.max(1) as f64) as u64;
+        let longer = |least: u64| with_lost(self.kept.iter().filter(|event| event.nanos() >= least).count() as u64);
+        if with_lost(kept) <= enough {
             return None;
         }
         let lengths = (3..10).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power)));
@@ -242,8 +245,7 @@ fn each_line(event: &Event, comm: &str, stack: &[String]) -> String {
 }
 
 fn folded_head() -> String {
-    let mut text =
-        String::from("\n\n# SYSCALL EVENTS, calls with equal stacks in one (--each-event lists every call):\n");
+    let mut text = String::from("\n\n# SYSCALL EVENTS, equal stacks together (--each-event prints every call):\n");
     let _ = writeln!(text, "  {:>10} {:>9} {:>9}  SYSCALL", "COUNT", "TOTAL", "MAX");
     let _ = writeln!(text, "  {:-<10} {:-<9} {:-<9}  {:-<16}", "", "", "", "");
     text
@@ -294,29 +296,6 @@ impl Shown {
         }
         lines
     }
-}
-
-/// How the names of functions begin that every system call goes through on its way in and out: of `arch/x86/entry/`,
-/// `arch/arm64/kernel/entry*`, `arch/arm64/kernel/syscall.c` and `kernel/entry/`.
-const ENTRY: [&str; 13] = [
-    "do_syscall_64",
-    "x64_sys_call",
-    "entry_SYSCALL_",
-    "entry_SYSENTER_",
-    "entry_INT80_",
-    "do_int80_",
-    "do_fast_syscall_32",
-    "__do_fast_syscall_32",
-    "syscall_exit_",
-    "asm_",
-    "el0",
-    "do_el0_svc",
-    "invoke_syscall",
-];
-
-/// Whether a line of the kernel's stack is of these.
-fn is_entry(line: &str) -> bool {
-    ENTRY.iter().any(|entry| line.starts_with(entry))
 }
 
 /// What each event has, and the stacks of one that has some: the kernel's and the user's, where they could be read.
@@ -432,8 +411,10 @@ mod tests {
         let mut events = Events::new(Limits { events: 5000, stacks: 1 });
         (0..3000).for_each(|entry| events.add(&event(entry, 7), None).unwrap());
         // Each took 5 us: of a second, 3,000 are too many.
-        assert_eq!(events.proposed(1_000_000_000), Some((10_000, 0)));
-        assert_eq!(events.proposed(3_000_000_000), None);
+        assert_eq!(events.proposed(1_000_000_000, 0), Some((10_000, 0)));
+        // Of 30,000, of which most are lost, as well.
+        assert_eq!(events.proposed(3_000_000_000, 27_000), Some((10_000, 0)));
+        assert_eq!(events.proposed(3_000_000_000, 0), None);
     }
 
     /// Never an event of zeros.

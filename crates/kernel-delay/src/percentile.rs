@@ -23,7 +23,7 @@ pub(crate) fn percentile(counts: &[u32], percent: u64, max: u64) -> Option<u64> 
 
 /// From which time on a count is, in nanoseconds: each is for half a power of two.
 fn bound(index: usize) -> f64 {
-    ((index as f64 + f64::from(CALL_HISTOGRAM_FIRST)) / 2.0).exp2()
+    f64::midpoint(index as f64, CALL_HISTOGRAM_FIRST.into()).exp2()
 }
 
 #[cfg(test)]

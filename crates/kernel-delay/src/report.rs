@@ -3,10 +3,11 @@
 
 use std::fmt::Write as _;
 
-use crate::layout::SLOT_COMPAT;
+use screen::{HEAD, LARGEST, NAME, Screen, Style};
 
 use crate::budget::Budget;
 use crate::columns::{Cell, Columns};
+use crate::layout::SLOT_COMPAT;
 use crate::names::{call_name, poll_numbers};
 use crate::number::{grouped, percent};
 use crate::sample::{CallStat, Interrupt, Sample, Stat, ThreadSample};
@@ -43,7 +44,7 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header, view: View) ->
     } else {
         writeln!(text, "# Sample dump {}", header.stamp)?;
     }
-    let columns = Columns::of(view.width);
+    let columns = Columns::of(view.screen);
     writeln!(text, "{:10} {:16} <RESOURCE SPECIFIC>", "TID", "THREAD")?;
     writeln!(text, "{:-<10} {:-<16} {:-<rule$}", "", "", "", rule = columns.rule())?;
     let selection = Selection::of(sample, view);
@@ -52,7 +53,7 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header, view: View) ->
         if index > 0 {
             writeln!(text)?;
         }
-        Section { text, thread, columns, first: true }.all()?;
+        Section { text, thread, columns, screen: view.screen, first: true }.all()?;
     }
     let left = selection.shown.len().saturating_sub(sections);
     if left > 0 {
@@ -69,6 +70,7 @@ struct Section<'a> {
     text: &'a mut String,
     thread: &'a ThreadSample,
     columns: Columns,
+    screen: Screen,
     /// Whether the thread's name is still to be printed.
     first: bool,
 }
@@ -110,7 +112,9 @@ impl Section<'_> {
             writeln!(self.text)?;
         }
         self.first = false;
-        writeln!(self.text, "{tid:>10} {name:16} [{section}]")
+        let style = if name.is_empty() { Style::new() } else { NAME };
+        let (name, section) = (self.screen.paint(style, name), self.screen.paint(HEAD, format!("[{section}]")));
+        writeln!(self.text, "{tid:>10} {name:16} {section}")
     }
 
     fn row(&mut self, cells: &[Cell<'_>]) -> std::fmt::Result {
@@ -132,11 +136,17 @@ impl Section<'_> {
         self.head("TIME BUDGET")?;
         let width = self.columns.where_width();
         self.row(&[Cell::Left("WHERE", width), Cell::TimeHead("TOTAL"), Cell::Right("%", 7)])?;
-        for (what, nanos) in budget_lines(budget, self.thread) {
+        let lines = budget_lines(budget, self.thread);
+        let largest = lines.iter().filter(|(what, _)| !what.starts_with(' ')).map(|(_, nanos)| *nanos).max();
+        for (what, nanos) in lines {
             let part = percent(nanos, budget.window);
             let bar = self.columns.bar(part);
             let part = format!("{part:.2}");
-            self.row(&[Cell::Left(&what, width), Cell::Time(nanos), Cell::Right(&part, 7), Cell::Left(&bar, 0)])?;
+            let cells = [Cell::Left(&what, width), Cell::Time(nanos), Cell::Right(&part, 7), Cell::Left(&bar, 0)];
+            let row = self.columns.row(&cells);
+            let is_largest = !what.starts_with(' ') && Some(nanos) == largest;
+            let style = if is_largest { LARGEST } else { Style::new() };
+            writeln!(self.text, "{}", self.screen.paint(style, row))?;
         }
         let part = format!("{:.2}", percent(budget.sum(), budget.window));
         self.row(&[Cell::Left("SUM, of the thread's window:", width), Cell::Time(budget.sum()), Cell::Right(&part, 7)])

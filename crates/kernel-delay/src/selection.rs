@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use screen::Screen;
+
 use crate::budget::Budget;
 use crate::names::call_name;
 use crate::sample::{Sample, ThreadSample};
@@ -12,8 +14,8 @@ use crate::sample::{Sample, ThreadSample};
 pub struct View {
     /// Whether idle threads are shown too, and all sections.
     pub all: bool,
-    /// How many columns there are on the terminal; none where the text goes elsewhere.
-    pub width: Option<usize>,
+    /// What it is shown on.
+    pub screen: Screen,
 }
 
 /// A thread is idle if it was blocked for all of its time but one part in this many.
@@ -105,7 +107,7 @@ mod tests {
         assert_eq!(tids(&folded), [3, 2]);
         let call = call_name(202);
         assert_eq!(folded.idle_line(), Some(format!("2 more threads were idle: 2 in {call} (--all shows each)")));
-        let all = Selection::of(&sample, View { all: true, width: None });
+        let all = Selection::of(&sample, View { all: true, ..View::default() });
         assert_eq!((tids(&all), all.idle_line()), (vec![3, 2, 1, 4], None));
     }
 

@@ -125,3 +125,26 @@ impl Stacks {
         self.kept.get(id as usize)
     }
 }
+
+/// How the names of functions begin that every system call goes through on its way in and out: of `arch/x86/entry/`,
+/// `arch/arm64/kernel/entry*`, `arch/arm64/kernel/syscall.c` and `kernel/entry/`.
+const ENTRY: [&str; 13] = [
+    "do_syscall_64",
+    "x64_sys_call",
+    "entry_SYSCALL_",
+    "entry_SYSENTER_",
+    "entry_INT80_",
+    "do_int80_",
+    "do_fast_syscall_32",
+    "__do_fast_syscall_32",
+    "syscall_exit_",
+    "asm_",
+    "el0",
+    "do_el0_svc",
+    "invoke_syscall",
+];
+
+/// Whether a line of the kernel's stack is of these.
+pub(crate) fn is_entry(line: &str) -> bool {
+    ENTRY.iter().any(|entry| line.starts_with(entry))
+}

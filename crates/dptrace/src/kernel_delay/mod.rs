@@ -1,7 +1,10 @@
 //! `dptrace kernel-delay`: where each thread's time went, and whether the kernel is to blame.
 
 mod args;
+mod busiest;
+mod lines;
 mod places;
+mod progress;
 mod stamp;
 mod subject;
 mod symbols;
@@ -19,6 +22,7 @@ use kernel_delay::trigger::Trigger;
 use kernel_delay::{
     CopiedStack, EventCost, EventList, Events, Header, Stack, StackEnd, View, Window, grouped, json, report, verdict,
 };
+use screen::Screen;
 use symbolize::StackWalker;
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
@@ -27,6 +31,7 @@ use crate::failure::{note, usage, warn_symbols};
 use crate::interrupt::{Interrupt, step};
 use crate::output::Output;
 pub(crate) use args::KernelDelayArgs;
+use progress::Progress;
 use stamp::{stamp, started};
 use subject::Subject;
 use symbols::Names;
@@ -80,6 +85,7 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
         length,
         made: 0,
         skipped: 0,
+        lost_events: 0,
         output: Output::open(None)?,
     };
     let child = run.samples(subject.held, interval)?;
@@ -142,6 +148,8 @@ struct Run<'a> {
     /// Samples that were made, and windows that were shorter than wanted.
     made: u32,
     skipped: u32,
+    /// Events that were lost before the present sample.
+    lost_events: u64,
     output: Output,
 }
 
@@ -258,11 +266,13 @@ impl Run<'_> {
 
     /// Waits until something is so; false if there is a reason not to.
     fn until(&self, is_so: impl Fn(&Window, u32) -> bool) -> anyhow::Result<bool> {
+        let mut progress = Progress::new();
         loop {
             let (window, turn) = self.tracer.window()?;
             if is_so(&window, turn) {
                 return Ok(true);
             }
+            progress.waits("waiting for the trigger");
             if self.is_over()? {
                 return Ok(false);
             }
@@ -282,11 +292,13 @@ impl Run<'_> {
 
     /// Waits for a moment; false if there is a reason not to.
     fn wait_until(&self, moment: u64) -> anyhow::Result<bool> {
+        let mut progress = Progress::new();
         loop {
             let left = moment.saturating_sub(monotonic_nanos());
             if left == 0 {
                 return Ok(true);
             }
+            progress.left(Duration::from_nanos(left));
             if self.is_over()? {
                 return Ok(false);
             }
@@ -318,6 +330,9 @@ impl Run<'_> {
             note_names(pattern, &names);
         }
         let events = collector.map(finish).transpose()?;
+        let lost = self.tracer.lost()?;
+        let lost_here = lost.events - std::mem::replace(&mut self.lost_events, lost.events);
+        let cost = events.as_ref().map(|(events, _)| EventCost::of(&sample, events, lost_here));
         let triggered = self.args.start_trigger.is_some() || self.args.stop_trigger.is_some();
         let buffer = &mut self.output.buffer;
         if self.args.json {
@@ -328,29 +343,31 @@ impl Run<'_> {
             object["start_trigger"] = self.args.start_trigger.as_ref().map(Trigger::to_string).into();
             object["stop_trigger"] = self.args.stop_trigger.as_ref().map(Trigger::to_string).into();
             object["cpu_limits"] = cpu_limits::json(limits);
-            object["lost"] = self.tracer.lost()?.json();
+            object["lost"] = lost.json();
             if let Some((mut events, names)) = events {
                 object["syscall_events"] = events.json(&names, wanted);
-                object["syscall_events"]["cost"] = EventCost::of(&sample, &events).json();
+                object["syscall_events"]["cost"] = cost.map(|cost| cost.json()).into();
                 object["syscall_events"]["lines_cut"] = names.are_short().into();
             }
             writeln!(buffer, "{}", printable::json_document(object.to_string()))?;
             return Ok(self.output.flush()?);
         }
         // Who names threads wants to see them.
-        let view = View { all: self.args.all || self.threads.is_some(), width: None };
-        let cost = events.as_ref().map(|(events, _)| EventCost::of(&sample, events).line());
-        for line in verdict(&sample, view).into_iter().chain(cpu_limits::lines(limits)).chain(cost) {
-            writeln!(buffer, "{}{line}", if self.args.summary { "" } else { "# " })?;
+        let screen = Screen::stdout();
+        let view = View { all: self.args.all || self.threads.is_some(), screen };
+        for line in
+            verdict(&sample, view).into_iter().chain(cpu_limits::lines(limits)).chain(cost.map(|cost| cost.line()))
+        {
+            lines::verdict(buffer, screen, if self.args.summary { "" } else { "# " }, &line)?;
         }
         if !self.args.summary {
-            write!(buffer, "{}", report(&sample, &Header { triggered, stamp: stamp() }, view))?;
+            lines::cut(buffer, screen, &report(&sample, &Header { triggered, stamp: stamp() }, view))?;
             if let Some((mut events, names)) = events {
                 let output = &mut self.output;
-                let list =
+                let listed =
                     if self.args.events.each_event { EventList::Each } else { EventList::Folded { all: view.all } };
-                events.text(&names, wanted, list, |piece| {
-                    output.buffer.extend_from_slice(piece.as_bytes());
+                events.text(&names, wanted, listed, |piece| {
+                    lines::cut(&mut output.buffer, screen, piece)?;
                     output.drain()
                 })?;
                 if names.are_short() {

@@ -9,6 +9,7 @@ use kernel_delay::live::{command_line, processes};
 use sys::process::HeldChild;
 
 use super::args::KernelDelayArgs;
+use super::busiest;
 use crate::failure::{note, unsupported, usage};
 use crate::record::find_program;
 use crate::target::Files;
@@ -49,6 +50,7 @@ impl Subject {
         }
         let pid = match args.pid {
             Some(pid) => pid,
+            None if args.name.is_none() && processes(DEFAULT_NAME).is_empty() => return Err(usage(busiest::table())),
             None => named(args.name.as_deref().unwrap_or(DEFAULT_NAME))?,
         };
         let group = host::proc::process_of(Pid(pid)).with_context(|| format!("no process has the pid {pid}"))?;

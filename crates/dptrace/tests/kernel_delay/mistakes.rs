@@ -30,6 +30,19 @@ fn several_processes_of_one_name_are_listed() {
     assert!(targets.iter().all(|target| told.contains(&target.child.id().to_string())), "{told}");
 }
 
+/// Without a name the busiest processes are listed, unless the one is there that people mean who name none.
+#[test]
+fn who_names_no_process_gets_the_busiest() {
+    let mut target = Target::start("storm");
+    target.go();
+    let (status, told) = refused(&[]);
+    if told.contains("ovs-vswitchd") {
+        return println!("SKIPPED: it runs here");
+    }
+    let words = ["no process was named", "CPU %", "choose one: dptrace kernel-delay -p PID"];
+    assert_eq!((status, words.iter().all(|words| told.contains(words))), (2, true), "{told}");
+}
+
 #[test]
 fn triggers_that_do_not_exist_have_near_names() {
     let target = Target::start("idle");

@@ -46,7 +46,7 @@ fn calls_with_equal_stacks_are_one_and_what_they_cost_is_reported() {
     let pid = target.child.id().to_string();
     target.go();
     let Some(folded) = text(&["-p", &pid, "--sample-time", "0.2", "-s"]) else { return };
-    assert!(folded.contains("calls with equal stacks in one"), "{folded}");
+    assert!(folded.contains("equal stacks together"), "{folded}");
     let events = folded.split("# SYSCALL EVENTS").nth(1).unwrap();
     assert!(events.contains("  getppid\n") && events.contains("::rounds+"), "{events}");
     assert!(!events.contains("do_syscall_64+") && !events.contains(" el0_svc"), "{events}");

@@ -1,0 +1,78 @@
+//! The busiest processes, for those who name none.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use host::Pid;
+use host::proc::{self, Stat};
+use kernel_delay::live::command_line;
+
+/// How long they are watched.
+const WATCHED: Duration = Duration::from_millis(500);
+/// How many are listed.
+const LISTED: usize = 10;
+/// How many characters of a command line are shown, so that a line fits 80 columns.
+const COMMAND: usize = 50;
+/// A clock tick of `/proc` (`USER_HZ` of `include/asm-generic/param.h`, 100 on all architectures that we run on).
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// A process, and how long it had a CPU.
+struct Busy {
+    pid: u32,
+    percent: f64,
+    threads: u64,
+}
+
+/// A table of the processes that had a CPU longest in half a second, and how one is chosen.
+pub(super) fn table() -> String {
+    let mut text = String::from("no process was named; the busiest ones:\n       PID   CPU %  THREADS  COMMAND\n");
+    for Busy { pid, percent, threads } in busiest() {
+        let command: String = command_line(pid).chars().take(COMMAND).collect();
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{pid:>10} {percent:>7.0} {threads:>8}  {command}");
+    }
+    text.push_str("choose one: dptrace kernel-delay -p PID, or --name NAME");
+    text
+}
+
+/// The busiest first.
+fn busiest() -> Vec<Busy> {
+    let (begun, before) = (Instant::now(), ticks());
+    std::thread::sleep(WATCHED);
+    let seconds = begun.elapsed().as_secs_f64();
+    let busy = ticks().into_iter().map(|(pid, (ticks, threads))| {
+        let before = before.get(&pid).map_or(0, |(before, _)| *before);
+        Busy { pid, percent: ticks.saturating_sub(before) as f64 / TICKS_PER_SECOND / seconds * 100.0, threads }
+    });
+    let mut busy: Vec<Busy> = busy.collect();
+    busy.sort_by(|a, b| b.percent.total_cmp(&a.percent).then(a.pid.cmp(&b.pid)));
+    // Threads of the kernel have no command line, and nothing to be measured.
+    busy.retain(|busy| proc::command_line(Pid(busy.pid)).iter().any(|word| !word.is_empty()));
+    busy.truncate(LISTED);
+    busy
+}
+
+/// The time on a CPU (proc_pid_stat(5), fields 14 and 15) and the threads (field 20) of all processes but this one.
+fn ticks() -> HashMap<u32, (u64, u64)> {
+    let own = std::process::id();
+    let others = proc::processes().into_iter().filter(|&pid| pid != own);
+    let read = |pid| {
+        let stat = Stat::read(&proc::folder(Pid(pid))).ok()?;
+        Some((pid, (stat.number(14)? + stat.number(15)?, stat.number(20)?)))
+    };
+    others.filter_map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_fit_80_columns_and_this_process_is_not_listed() {
+        let table = table();
+        assert!(table.lines().all(|line| screen::columns(line) <= 80), "{table}");
+        let own = std::process::id().to_string();
+        assert!(!table.lines().any(|line| line.split_whitespace().next() == Some(&own)), "{table}");
+    }
+}

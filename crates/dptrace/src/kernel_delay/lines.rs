@@ -1,0 +1,55 @@
+//! Lines as wide as the terminal, if it is one.
+
+use std::io::{self, Write};
+
+use screen::{NAME, Screen, wrap};
+
+/// How far the further lines of a verdict are indented.
+const FURTHER: &str = "    ";
+
+/// A line of the verdict: on a terminal it is broken at blanks.
+pub(super) fn verdict(to: &mut impl Write, screen: Screen, mark: &str, line: &str) -> io::Result<()> {
+    let Some(width) = screen.width() else { return writeln!(to, "{mark}{line}") };
+    // The first line has no indent, so that all of them fit.
+    let lines = wrap(line, width.saturating_sub(mark.len() + FURTHER.len()));
+    for (index, line) in lines.iter().enumerate() {
+        match line.split_once("]: ").filter(|_| index == 0) {
+            Some((name, rest)) => writeln!(to, "{mark}{}: {rest}", screen.paint(NAME, format!("{name}]")))?,
+            None => writeln!(to, "{mark}{}{line}", if index == 0 { "" } else { FURTHER })?,
+        }
+    }
+    Ok(())
+}
+
+/// Lines of a report: on a terminal they are cut.
+pub(super) fn cut(to: &mut impl Write, screen: Screen, text: &str) -> io::Result<()> {
+    if !screen.is_terminal() {
+        return to.write_all(text.as_bytes());
+    }
+    text.lines().try_for_each(|line| writeln!(to, "{}", screen.cut(line)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str =
+        "nginx [23653]: waited for a CPU 320 ms of 500 ms (64 %), ran instead: python3 239 ms; own code 7 %";
+
+    fn shown(screen: Screen) -> String {
+        let mut text = Vec::new();
+        verdict(&mut text, screen, "# ", LINE).unwrap();
+        cut(&mut text, screen, &format!("{LINE}\n")).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn lines_fit_a_terminal_and_are_whole_elsewhere() {
+        assert_eq!(shown(Screen::default()), format!("# {LINE}\n{LINE}\n"));
+        for width in [40, 80, 200] {
+            let text = shown(Screen::terminal(width, true));
+            assert!(text.lines().all(|line| screen::columns(line) <= width), "{text}");
+            assert!(text.starts_with("# \u{1b}[36mnginx [23653]\u{1b}[0m: waited"), "{text}");
+        }
+    }
+}
