@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,37 @@ pub fn path(root: &Path, id: u64) -> Option<String> {
 /// The number of the cgroup with this path.
 pub fn id(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().map(|metadata| metadata.ino())
+}
+
+/// The file of a control group that has its processes (Documentation/admin-guide/cgroup-v2.rst; likewise in version 1).
+const PROCESSES: &str = "cgroup.procs";
+
+/// The processes of a control group and of the groups below it: by its folder, or by its path as `/proc/PID/cgroup` has it.
+///
+/// # Errors
+/// If there is no such group below the root of a hierarchy, or it can't be read.
+pub fn processes(path: &Path) -> io::Result<Vec<u32>> {
+    let roots: Vec<PathBuf> = hierarchies().into_iter().map(|(_, root)| root).collect();
+    let inner = path.strip_prefix("/").unwrap_or(path);
+    let named = std::iter::once(path.to_owned()).chain(roots.iter().map(|root| root.join(inner)));
+    // Links and `..` are followed, but not out of the file systems of cgroups.
+    let is_group =
+        |folder: &PathBuf| roots.iter().any(|root| folder.starts_with(root)) && folder.join(PROCESSES).exists();
+    let group = named.filter_map(|folder| folder.canonicalize().ok()).find(is_group).ok_or(io::ErrorKind::NotFound)?;
+    let (mut found, mut waiting, mut read) = (Vec::new(), vec![group], 0);
+    while let Some(folder) = waiting.pop() {
+        let numbers = crate::proc::text(folder.join(PROCESSES)).unwrap_or_default();
+        // 0 is a process that this namespace does not see.
+        found.extend(numbers.lines().filter_map(|line| line.parse::<u32>().ok()).filter(|&pid| pid != 0));
+        read += 1;
+        if read + waiting.len() < MAX_FOLDERS {
+            let inner = fs::read_dir(&folder).into_iter().flatten().flatten();
+            waiting.extend(inner.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir())).map(|it| it.path()));
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
 }
 
 /// What a group's CPU limit did since it was set (`cpu.stat`; Documentation/scheduler/sched-bwc.rst).

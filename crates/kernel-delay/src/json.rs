@@ -4,6 +4,7 @@ use crate::layout::SLOT_COMPAT;
 use serde_json::{Value, json};
 
 use crate::names::call_name;
+use crate::processes::{ProcessSum, process_sums};
 use crate::sample::{Interrupt, Sample, Stat, ThreadSample};
 use crate::upcalls::Upcalls;
 
@@ -13,6 +14,7 @@ pub fn json(sample: &Sample) -> Value {
         "start_ns": sample.window.start,
         "stop_ns": sample.window.stop,
         "threads": sample.threads.iter().map(thread).collect::<Vec<_>>(),
+        "processes": process_sums(sample).iter().map(ProcessSum::json).collect::<Vec<_>>(),
         "upcalls": sample.upcalls.as_ref().map(Upcalls::json),
     })
 }
@@ -22,6 +24,7 @@ fn thread(thread: &ThreadSample) -> Value {
     let calls = budget.calls.iter();
     json!({
         "tid": thread.tid,
+        "pid": thread.pid,
         "name": thread.name,
         "born": thread.started_in_window,
         "ended": thread.ended_in_window,
@@ -43,7 +46,9 @@ fn thread(thread: &ThreadSample) -> Value {
         },
         "longest_wait_ns": thread.longest_wait,
         "ran_instead": thread.preemptors.iter()
-            .map(|task| json!({ "name": task.name, "ns": task.nanos })).collect::<Vec<_>>(),
+            .map(|task| json!({
+                "name": task.name, "ns": task.nanos, "relation": task.relation.word(), "pids": task.pids,
+            })).collect::<Vec<_>>(),
         "syscalls": thread.calls.iter().map(|call| {
             let Stat { count, total, max, .. } = call.stat;
             json!({

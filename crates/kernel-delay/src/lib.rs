@@ -37,6 +37,8 @@
 //! | `sample` | a window's threads, from two snapshots |
 //! | `budget` | where a thread's time went |
 //! | `names` | what system calls and soft interrupts are called |
+//! | `preemptors` | who ran instead |
+//! | `processes` | sums over the threads of each process |
 //! | `percentile` | percentiles of counted times |
 //! | `events` | single system calls with their stacks |
 //! | `cost` | what these cost |
@@ -64,6 +66,8 @@ pub mod live;
 mod names;
 mod number;
 mod percentile;
+mod preemptors;
+mod processes;
 pub mod programs;
 mod report;
 mod sample;
@@ -81,10 +85,10 @@ pub use events::{EventList, Events, Limits};
 pub use json::json;
 pub use names::{call_name, call_number, poll_numbers, soft_name};
 pub use number::grouped;
+pub use preemptors::{Preemptor, Relation};
+pub use processes::{ProcessSum, process_sums};
 pub use report::{Header, report};
-pub use sample::{
-    CallStat, Interrupt, Preemptor, ProcFallback, Sample, Stat, ThreadPair, ThreadSample, Window, WindowSnapshot,
-};
+pub use sample::{CallStat, Interrupt, ProcFallback, Sample, Stat, ThreadPair, ThreadSample, Window, WindowSnapshot};
 pub use selection::View;
 pub use snapshot::Snapshot;
 pub use stacks::{CopiedStack, Stack, StackEnd, Symbols, Unwind};

@@ -284,7 +284,7 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     blocked.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     part("blocked, in", budget.blocked(), blocked);
     let preemptors = thread.preemptors.iter();
-    let preemptors = preemptors.map(|task| (format!("  ran instead: {}", task.name), task.nanos)).collect();
+    let preemptors = preemptors.map(|task| (format!("  ran instead: {}", task.label()), task.nanos)).collect();
     part("waiting for a CPU", budget.ready, preemptors);
     part("hard interrupts", budget.hard, Vec::new());
     part("soft interrupts", budget.soft, Vec::new());

@@ -10,7 +10,8 @@ use crate::layout::{
 use crate::budget::Budget;
 use crate::names::soft_name;
 use crate::percentile::percentile;
-use crate::snapshot::{Snapshot, name};
+use crate::preemptors::{Preemptor, preemptors};
+use crate::snapshot::Snapshot;
 use crate::upcalls::Upcalls;
 
 /// When time counted, in nanoseconds of `CLOCK_MONOTONIC`.
@@ -127,20 +128,13 @@ pub struct Interrupt {
     pub stat: Stat,
 }
 
-/// Who ran while a thread waited.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Preemptor {
-    /// The task's name.
-    pub name: String,
-    /// For how long.
-    pub nanos: u64,
-}
-
 /// A thread in a window.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ThreadSample {
     /// Its number.
     pub tid: u32,
+    /// Its process's number.
+    pub pid: u32,
     /// Its name, as it was last seen.
     pub name: String,
     /// Where its time went.
@@ -220,6 +214,7 @@ impl ThreadSample {
         };
         Self {
             tid: *tid,
+            pid: is.tgid,
             name: name.clone().or(comm).unwrap_or_else(|| "?".to_owned()),
             budget: Budget::of(before, after, fallback, window),
             started_in_window: is.start_time > window.start,
@@ -233,7 +228,7 @@ impl ThreadSample {
             longest_wait: tagged(is.longest, window.number).max(still_waits(after, fallback, window)),
             hard: interrupts(*tid, snapshot, false),
             soft: interrupts(*tid, snapshot, true),
-            preemptors: preemptors(*tid, snapshot),
+            preemptors: preemptors(*tid, is.tgid, snapshot),
             wait_histogram: histogram(&was.ready_histogram, &is.ready_histogram),
             blocked_histogram: histogram(&was.blocked_histogram, &is.blocked_histogram),
         }
@@ -286,19 +281,6 @@ fn still_waits(after: &Snapshot, fallback: &ProcFallback, window: &Window) -> u6
 /// A time that carries its window's number; 0 if it is another window's.
 fn tagged(tagged: u64, number: u16) -> u64 {
     if tagged >> WINDOW_SHIFT == u64::from(number) { tagged & TIME_MASK } else { 0 }
-}
-
-fn preemptors(tid: u32, snapshot: &WindowSnapshot) -> Vec<Preemptor> {
-    let mut by_name: HashMap<String, u64> = HashMap::new();
-    for (key, nanos) in snapshot.preemptors.iter().filter(|(key, _)| key.waiter == u64::from(tid)) {
-        let name = name(&key.comm);
-        // The kernel's name for a CPU with nothing to do: then the wait is the time that it takes to wake up.
-        let name = if name.starts_with("swapper/") { "(idle CPU)".to_owned() } else { name };
-        *by_name.entry(name).or_default() += nanos;
-    }
-    let mut all: Vec<Preemptor> = by_name.into_iter().map(|(name, nanos)| Preemptor { name, nanos }).collect();
-    all.sort_by(|a, b| b.nanos.cmp(&a.nanos).then_with(|| a.name.cmp(&b.name)));
-    all
 }
 
 fn interrupts(tid: u32, snapshot: &WindowSnapshot, soft: bool) -> Vec<Interrupt> {

@@ -41,6 +41,11 @@ impl Snapshot {
         self.thread.mark
     }
 
+    /// Its process.
+    pub fn process(&self) -> u32 {
+        self.thread.tgid
+    }
+
     /// When the thread was started; 0 where that was before it was seen.
     pub fn start_time(&self) -> u64 {
         self.thread.start_time

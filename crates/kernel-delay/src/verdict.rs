@@ -14,10 +14,11 @@ const NAMED: usize = 3;
 /// A line a thread, the one that most was taken from first, and one for all that were idle.
 pub fn verdict(sample: &Sample, view: View) -> Vec<String> {
     let selection = Selection::of(sample, view);
-    selection.shown.iter().map(|thread| line(thread)).chain(selection.idle_line()).collect()
+    let several = sample.threads.windows(2).any(|pair| pair[0].pid != pair[1].pid);
+    selection.shown.iter().map(|thread| line(thread, several)).chain(selection.idle_line()).collect()
 }
 
-fn line(thread: &ThreadSample) -> String {
+fn line(thread: &ThreadSample, several: bool) -> String {
     let budget = &thread.budget;
     let of = |part| percent(part, budget.window);
     let mut parts = vec![waited(thread)];
@@ -35,7 +36,9 @@ fn line(thread: &ThreadSample) -> String {
         (false, true) => ", ended in the window",
         (false, false) => "",
     };
-    format!("{} [{}{life}]: {}", thread.name, thread.tid, parts.join("; "))
+    // Of several processes' threads it says which process, too.
+    let process = if several && thread.pid != thread.tid { format!("{}/", thread.pid) } else { String::new() };
+    format!("{} [{process}{}{life}]: {}", thread.name, thread.tid, parts.join("; "))
 }
 
 /// How long it waited for a CPU, and who ran instead where that is worth a word.
@@ -50,7 +53,7 @@ fn waited(thread: &ThreadSample) -> String {
     }
     let mut text = format!("waited for a CPU {} of {} ({share:.0} %)", time(ready), time(window));
     let preemptors = thread.preemptors.iter().take(NAMED);
-    let preemptors: Vec<String> = preemptors.map(|task| format!("{} {}", task.name, time(task.nanos))).collect();
+    let preemptors: Vec<String> = preemptors.map(|task| format!("{} {}", task.label(), time(task.nanos))).collect();
     if !preemptors.is_empty() {
         text.push_str(", ran instead: ");
         text.push_str(&preemptors.join(", "));

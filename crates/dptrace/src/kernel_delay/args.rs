@@ -1,6 +1,7 @@
 //! What is typed.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::Args;
 use kernel_delay::layout::MOST_COPIED;
@@ -11,13 +12,21 @@ use kernel_delay::trigger::Trigger;
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct KernelDelayArgs {
-    /// A running process
-    #[arg(short, long, value_name = "PID", conflicts_with_all = ["name", "command"])]
-    pub(super) pid: Option<u32>,
+    /// A running process, or several: -p 4711,4712
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["name", "cgroup", "command"])]
+    pub(super) pid: Vec<u32>,
 
-    /// The one process with this name [default: ovs-vswitchd]
-    #[arg(long, value_name = "NAME", conflicts_with = "command")]
+    /// All processes with this name [default: ovs-vswitchd]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["cgroup", "command"])]
     pub(super) name: Option<String>,
+
+    /// All processes of this control group (a container, a service), and those that they start
+    #[arg(long, value_name = "PATH", conflicts_with = "command")]
+    pub(super) cgroup: Option<PathBuf>,
+
+    /// Also the processes that these have started, and those that they start
+    #[arg(long)]
+    pub(super) children: bool,
 
     /// A program to start, with its arguments; everything is attached before its first instruction
     #[arg(last = true, value_name = "COMMAND")]
@@ -80,7 +89,7 @@ pub(crate) struct KernelDelayArgs {
     pub(super) debug: bool,
 }
 
-const USAGE: &str = "dptrace kernel-delay [OPTIONS] [-p <PID> | --name <NAME>]
+const USAGE: &str = "dptrace kernel-delay [OPTIONS] [-p <PID>[,<PID>...] | --name <NAME> | --cgroup <PATH>]
        dptrace kernel-delay [OPTIONS] -- <COMMAND> [ARG]...";
 
 const EXAMPLES: &str = "\

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use screen::{NAME, Screen, wrap};
+use kernel_delay::ProcessSum;
+use screen::{HEAD, NAME, Screen, wrap};
 
 /// How far the further lines of a verdict are indented.
 const FURTHER: &str = "    ";
@@ -11,14 +12,34 @@ const FURTHER: &str = "    ";
 pub(super) fn verdict(to: &mut impl Write, screen: Screen, mark: &str, line: &str) -> io::Result<()> {
     let Some(width) = screen.width() else { return writeln!(to, "{mark}{line}") };
     // The first line has no indent, so that all of them fit.
-    let lines = wrap(line, width.saturating_sub(mark.len() + FURTHER.len()));
-    for (index, line) in lines.iter().enumerate() {
+    // A number stays with its sign: what does not break is put between them meanwhile.
+    let lines = wrap(&line.replace(" %", "\u{a0}%"), width.saturating_sub(mark.len() + FURTHER.len()));
+    for (index, line) in lines.iter().map(|line| line.replace('\u{a0}', " ")).enumerate() {
         match line.split_once("]: ").filter(|_| index == 0) {
             Some((name, rest)) => writeln!(to, "{mark}{}: {rest}", screen.paint(NAME, format!("{name}]")))?,
             None => writeln!(to, "{mark}{}{line}", if index == 0 { "" } else { FURTHER })?,
         }
     }
     Ok(())
+}
+
+/// How many processes have a line, unless all are asked for.
+const PROCESSES: usize = 10;
+
+/// The sums of several processes, of which the last one is that of all.
+pub(super) fn sums(to: &mut impl Write, screen: Screen, sums: &[ProcessSum], all: bool) -> io::Result<()> {
+    let Some((sum, processes)) = sums.split_last().filter(|(_, processes)| !processes.is_empty()) else {
+        return Ok(());
+    };
+    let shown = if all { processes.len() } else { processes.len().min(PROCESSES) };
+    writeln!(to, "{}", screen.paint(HEAD, screen.cut(&ProcessSum::head())))?;
+    for process in &processes[..shown] {
+        writeln!(to, "{}", screen.cut(&process.line()))?;
+    }
+    if shown < processes.len() {
+        writeln!(to, "{:>10} {} more processes (--all shows each)", "", processes.len() - shown)?;
+    }
+    writeln!(to, "{}", screen.cut(&sum.line()))
 }
 
 /// Lines of a report: on a terminal they are cut.

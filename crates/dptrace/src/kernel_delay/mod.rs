@@ -8,26 +8,24 @@ mod progress;
 mod stamp;
 mod subject;
 mod symbols;
+mod walkers;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use kernel_delay::layout::{STACK_DEPTH, STACK_PIECE, armed};
+use kernel_delay::layout::{STACK_PIECE, armed};
 use kernel_delay::live::cpu_limits::{self, CpuLimit, CpuLimits};
 use kernel_delay::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer, Unwinder};
 use kernel_delay::programs::{EventOptions, TriggerUse};
 use kernel_delay::trigger::Trigger;
-use kernel_delay::{
-    CopiedStack, EventCost, EventList, Events, Header, Stack, StackEnd, View, Window, grouped, json, report, verdict,
-};
+use kernel_delay::{EventCost, EventList, Events, Header, View, Window, grouped, json, process_sums, report, verdict};
 use screen::Screen;
-use symbolize::StackWalker;
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
 
-use crate::failure::{note, usage, warn_symbols};
+use crate::failure::{note, usage};
 use crate::interrupt::{Interrupt, step};
 use crate::output::Output;
 pub(crate) use args::KernelDelayArgs;
@@ -35,6 +33,7 @@ use progress::Progress;
 use stamp::{stamp, started};
 use subject::Subject;
 use symbols::Names;
+use walkers::StackWalkers;
 
 /// The longest sample: what the clocks in the maps can hold.
 const LONGEST: f64 = 24.0 * 3600.0;
@@ -43,22 +42,6 @@ const SHORT: &str =
     "looking for source lines took too long: some functions are shown without theirs and without what was inlined";
 /// How often the process and our own signals are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-
-/// The most addresses that a walked stack has are those that are kept of one.
-const _: () = assert!(symbolize::MAX_ADDRESSES == STACK_DEPTH);
-
-/// Walks a stack of which at most `copied` bytes were copied.
-fn walked(walker: &mut StackWalker, stack: CopiedStack<'_>, copied: u32) -> Stack {
-    let found = walker.walk(stack.registers, stack.bytes);
-    let end = match found.end {
-        symbolize::StackEnd::Whole => StackEnd::Whole,
-        symbolize::StackEnd::NotCopied => StackEnd::NotCopied(copied),
-        symbolize::StackEnd::TooDeep => StackEnd::TooDeep,
-        symbolize::StackEnd::Unknown => StackEnd::Unknown,
-        symbolize::StackEnd::Refused => StackEnd::Refused,
-    };
-    Stack { addresses: found.addresses, end }
-}
 
 /// Runs the command.
 pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
@@ -70,7 +53,17 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     let begun = monotonic_nanos();
     let wanted: Vec<&Trigger> = [&args.start_trigger, &args.stop_trigger].into_iter().flatten().collect();
     let facts = Facts::read(&wanted)?;
-    let held = PidFd::open(subject.pid).with_context(|| format!("no process has the pid {}", subject.pid))?;
+    let mut held: Vec<PidFd> = Vec::new();
+    for &pid in &subject.pids {
+        match PidFd::open(pid) {
+            Ok(process) => held.push(process),
+            // Of several, one may have ended meanwhile.
+            Err(error) if subject.pids.len() == 1 => {
+                return Err(anyhow::Error::new(error).context(format!("no process has the pid {pid}")));
+            }
+            Err(_) => {}
+        }
+    }
     let tracer = attach(args, &subject, &facts)?;
     let interrupt = Interrupt::catch()?;
     if args.debug {
@@ -79,7 +72,7 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     let mut run = Run {
         args,
         tracer,
-        process: held,
+        processes: held,
         interrupt,
         threads,
         length,
@@ -95,7 +88,6 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
 
 /// Finds the triggers in the process, and attaches all programs.
 fn attach(args: &KernelDelayArgs, subject: &Subject, facts: &Facts) -> anyhow::Result<Tracer> {
-    let pid = subject.pid;
     let events = args.events.syscall_events.map(|at_least| EventOptions {
         at_least,
         skip_polls: args.events.skip_syscall_poll_events,
@@ -113,7 +105,8 @@ fn attach(args: &KernelDelayArgs, subject: &Subject, facts: &Facts) -> anyhow::R
     let placed = |(trigger, to)| Ok(PlacedTrigger { trigger, to, places: places::places(subject, trigger)? });
     let triggers = named.map(placed).collect::<anyhow::Result<_>>()?;
     let (max_threads, count_upcalls) = (args.max_threads, !args.skip_upcall_stats);
-    let options = AttachOptions { pid, max_threads, events, triggers, count_upcalls, progress: step };
+    let (pids, children) = (subject.pids.clone(), subject.children);
+    let options = AttachOptions { pids, children, max_threads, events, triggers, count_upcalls, progress: step };
     let attached = live::attach(facts, options)?;
     for (trigger, whose) in &attached.triggers {
         note(&format!("the trigger {trigger} fires for {whose}"));
@@ -141,7 +134,8 @@ fn nanos(option: &str, seconds: f64) -> anyhow::Result<u64> {
 struct Run<'a> {
     args: &'a KernelDelayArgs,
     tracer: Tracer,
-    process: PidFd,
+    /// Those that were asked for.
+    processes: Vec<PidFd>,
     interrupt: Interrupt,
     threads: Option<glob::Pattern>,
     length: u64,
@@ -166,7 +160,7 @@ impl Run<'_> {
                 break;
             }
             self.tracer.prepare()?;
-            let limits = CpuLimits::read(self.tracer.pid());
+            let limits = CpuLimits::read(&self.tracer.processes()?);
             let collector = self.collector()?;
             let begun = self.begin()?;
             if let Some(held) = held.take() {
@@ -180,7 +174,7 @@ impl Run<'_> {
                 continue;
             }
             self.made += 1;
-            let limits = limits.since(self.tracer.pid());
+            let limits = limits.since(&self.tracer.processes()?);
             self.report(window, collector, &limits)?;
             if self.made < self.args.sample_count {
                 self.line("")?;
@@ -199,7 +193,7 @@ impl Run<'_> {
         if made >= wanted {
             return Ok(());
         }
-        let why = if self.process.has_ended()? { "the process has ended" } else { "it was interrupted" };
+        let why = if self.have_ended()? { "the process has ended" } else { "it was interrupted" };
         let waiting = if self.args.start_trigger.is_some() { " while it waited for the start trigger" } else { "" };
         note(&format!("{made} of {wanted} samples: {why}{waiting}"));
         Ok(())
@@ -210,13 +204,14 @@ impl Run<'_> {
         if self.args.events.syscall_events.is_none() {
             return Ok(None);
         }
-        let (pid, events) = (self.tracer.pid(), &self.args.events);
+        let events = &self.args.events;
         let copied = copied(events);
+        let processes = self.tracer.processes()?;
         let unwinder = (copied > 0).then(|| -> Unwinder {
-            let mut walker = StackWalker::new(pid, copied, &warn_symbols());
-            Box::new(move |stack| walked(&mut walker, stack, copied))
+            let mut walkers = StackWalkers::new(&processes, copied);
+            Box::new(move |stack| walkers.walk(stack))
         });
-        let names = Names::of(pid);
+        let names = Names::of(&processes);
         Ok(Some((self.tracer.collector(events.stack_trace_size, unwinder)?, names)))
     }
 
@@ -254,7 +249,7 @@ impl Run<'_> {
                 self.until(|window, turn| if stops { turn == armed::FIRED } else { window.stop <= monotonic_nanos() })?
             }
         };
-        if self.process.has_ended()? {
+        if self.have_ended()? {
             self.tracer.wait_for_last()?;
         }
         let window = if whole { self.tracer.window()?.0 } else { self.tracer.cut()? };
@@ -286,8 +281,18 @@ impl Run<'_> {
         }
     }
 
+    /// Whether all processes that were asked for have ended.
+    fn have_ended(&self) -> anyhow::Result<bool> {
+        for process in &self.processes {
+            if !process.has_ended()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn is_over(&self) -> anyhow::Result<bool> {
-        Ok(self.interrupt.is_requested() || self.process.has_ended()?)
+        Ok(self.interrupt.is_requested() || self.have_ended()?)
     }
 
     /// Waits for a moment; false if there is a reason not to.
@@ -329,7 +334,8 @@ impl Run<'_> {
         if let Some(pattern) = threads.as_ref().filter(|_| sample.threads.is_empty()) {
             note_names(pattern, &names);
         }
-        let events = collector.map(finish).transpose()?;
+        let processes = self.tracer.processes()?;
+        let events = collector.map(|events| finish(events, &processes)).transpose()?;
         let lost = self.tracer.lost()?;
         let lost_here = lost.events - std::mem::replace(&mut self.lost_events, lost.events);
         let cost = events.as_ref().map(|(events, _)| EventCost::of(&sample, events, lost_here));
@@ -339,6 +345,7 @@ impl Run<'_> {
             let mut object = json(&sample);
             object["sample"] = self.made.into();
             object["pid"] = self.tracer.pid().into();
+            object["pids"] = processes.into();
             object["started"] = started(window.start).into();
             object["start_trigger"] = self.args.start_trigger.as_ref().map(Trigger::to_string).into();
             object["stop_trigger"] = self.args.stop_trigger.as_ref().map(Trigger::to_string).into();
@@ -360,6 +367,7 @@ impl Run<'_> {
         {
             lines::verdict(buffer, screen, if self.args.summary { "" } else { "# " }, &line)?;
         }
+        lines::sums(buffer, screen, &process_sums(&sample), view.all)?;
         if !self.args.summary {
             lines::cut(buffer, screen, &report(&sample, &Header { triggered, stamp: stamp() }, view))?;
             if let Some((mut events, names)) = events {
@@ -380,8 +388,8 @@ impl Run<'_> {
 }
 
 /// Takes the rest of the events. The process is asked once more what it has mapped: it may end soon.
-fn finish((collector, names): (Collector, Names)) -> anyhow::Result<(Events, Names)> {
-    names.renew();
+fn finish((collector, names): (Collector, Names), processes: &[u32]) -> anyhow::Result<(Events, Names)> {
+    names.renew(processes);
     Ok((collector.finish()?, names))
 }
 
@@ -402,13 +410,14 @@ fn sleep_until(moment: u64) {
 
 /// Says what is missing in the report.
 fn warn_lost(lost: &Lost) {
-    let Lost { threads, preemptors, interrupts, events, upcalls, triggers, skipped } = *lost;
+    let Lost { threads, preemptors, interrupts, events, upcalls, processes, triggers, skipped } = *lost;
     for (count, what) in [
         (threads, "threads found no room (--max-threads makes more)"),
         (preemptors, "times found no room for who ran instead (--max-threads makes more)"),
         (interrupts, "interrupts found no room (--max-threads makes more)"),
         (events, "system call events found no room in the ring (--buffer-page-count makes it larger)"),
         (upcalls, "upcalls found no room: they came on too many CPUs with too many errors"),
+        (processes, "processes found no room"),
         (triggers, "start triggers came between samples, while a report was made or --sample-interval passed"),
         (skipped, "programs were skipped by the kernel because another one was running on that CPU"),
     ] {

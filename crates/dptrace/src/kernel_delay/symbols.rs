@@ -14,9 +14,8 @@ use crate::failure::warn_symbols;
 /// second and more, and what is read of it stays in memory.
 const LINES: Duration = Duration::from_secs(5);
 
-/// Names of the kernel's functions and of a process's.
+/// Names of the kernel's functions and of processes'.
 pub(super) struct Names {
-    pid: u32,
     /// Read when it is first asked for; without addresses for those who may not see them.
     kernel: OnceCell<KernelSymbols>,
     user: UserSymbols,
@@ -25,19 +24,23 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Reads what the process has mapped now, and nothing else before it is asked for.
-    pub(super) fn of(pid: u32) -> Self {
+    /// Reads what the processes have mapped now, and nothing else before it is asked for.
+    pub(super) fn of(pids: &[u32]) -> Self {
         let user = UserSymbols::new(
             SymbolOptions { demangle: true, lines: Some(LINES), ..SymbolOptions::default() },
             warn_symbols(),
         );
-        user.remember(pid);
-        Self { pid, kernel: OnceCell::new(), user, known: RefCell::default() }
+        for &pid in pids {
+            user.remember(pid);
+        }
+        Self { kernel: OnceCell::new(), user, known: RefCell::default() }
     }
 
-    /// Reads it again; if the process is gone, what is known from before stays.
-    pub(super) fn renew(&self) {
-        self.user.remember(self.pid);
+    /// Reads it again, and of those that came meanwhile; what is known of a process that is gone stays.
+    pub(super) fn renew(&self, pids: &[u32]) {
+        for &pid in pids {
+            self.user.remember(pid);
+        }
     }
 
     /// Whether some of the process's functions lack what was inlined into them.

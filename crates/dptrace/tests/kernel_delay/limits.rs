@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use super::target::{Sampling, Target, adds_up, budget, number, thread};
 
 /// A control group with a limit of a tenth of a CPU, which is there for the test only.
-struct Group {
-    folder: PathBuf,
+pub(super) struct Group {
+    pub(super) folder: PathBuf,
 }
 
 impl Group {
     /// None where there is no controller for us, which is told.
-    fn new(pid: u32) -> Option<Self> {
+    pub(super) fn new(pid: u32) -> Option<Self> {
         let of_cpu = |name: &str| name.split(',').any(|name| name == "cpu");
         let hierarchies = host::cgroups::hierarchies();
         let Some((name, root)) = hierarchies.iter().rev().find(|(name, _)| of_cpu(name) || name == "unified") else {
@@ -34,6 +34,13 @@ impl Group {
                 None
             }
         }
+    }
+}
+
+impl Group {
+    /// Puts another process into it.
+    pub(super) fn add(&self, pid: u32) {
+        std::fs::write(self.folder.join("cgroup.procs"), pid.to_string()).unwrap();
     }
 }
 

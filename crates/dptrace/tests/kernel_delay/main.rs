@@ -9,6 +9,7 @@ mod limits;
 mod mistakes;
 mod narrow;
 mod polls;
+mod several;
 mod shown;
 mod target;
 mod triggers;

@@ -22,12 +22,13 @@ fn processes_that_are_not_there() {
 }
 
 #[test]
-fn several_processes_of_one_name_are_listed() {
+fn triggers_need_one_process() {
     let targets = [Target::start("idle"), Target::start("idle")];
-    let name = std::env::current_exe().unwrap();
-    let (status, told) = refused(&["--name", name.file_name().unwrap().to_str().unwrap()]);
-    assert_eq!(status, 2, "{told}");
-    assert!(targets.iter().all(|target| told.contains(&target.child.id().to_string())), "{told}");
+    let pids = targets.each_ref().map(|target| target.child.id().to_string()).join(",");
+    let (status, told) = refused(&["-p", &pids, "--start-trigger", "t:sched:sched_switch"]);
+    assert_eq!((status, told.contains("triggers need one process")), (2, true), "{told}");
+    let (status, told) = refused(&["--cgroup", "/no/such/group"]);
+    assert_eq!((status, told.contains("there is no cgroup /no/such/group")), (1, true), "{told}");
 }
 
 /// Without a name the busiest processes are listed, unless the one is there that people mean who name none.

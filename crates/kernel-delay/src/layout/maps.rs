@@ -7,6 +7,8 @@ use super::{Counts, InterruptKey, Log, PreemptorKey, Tally, ThreadValue, WindowV
 
 /// Threads by their number (`u32`): all that is known of each, a [`ThreadValue`].
 pub const THREADS: &str = "threads";
+/// The processes that are measured, where that is not one: their thread groups (`u32`), with nothing that matters (`u32`).
+pub const PROCESSES: &str = "processes";
 /// One element, a [`WindowValue`]: when time counts. Written by user space and by triggers.
 pub const WINDOW: &str = "window";
 /// One element, [`Counts`]: what the programs count for themselves.
@@ -28,6 +30,14 @@ const MOST_PREALLOCATED: u32 = 1 << 14;
 /// The size of a map's key or value.
 const fn size<T>() -> u32 {
     size_of::<T>() as u32
+}
+
+/// How many processes there is room for.
+const MAX_PROCESSES: u32 = 1 << 14;
+
+/// The map of [`PROCESSES`].
+pub(crate) fn processes() -> MapDef {
+    MapDef::new(PROCESSES, MapKind::Hash, 4, 4, MAX_PROCESSES)
 }
 
 /// The maps. There is room for `threads`, and for a number of preemptors and interrupts of each.

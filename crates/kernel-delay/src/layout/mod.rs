@@ -25,8 +25,8 @@ pub use bucket::{Bucket, entry_of, slot_of};
 pub use event::{
     EventHead, KernelStack, MOST_COPIED, REGISTER_COUNT, STACK_DEPTH, STACK_PIECE, StackEvent, stack_event_size,
 };
-pub(crate) use maps::maps;
-pub use maps::{COUNTS, INTERRUPTS, LOG, PREEMPTORS, TEMPLATE, THREADS, UPCALLS, WINDOW};
+pub use maps::{COUNTS, INTERRUPTS, LOG, PREEMPTORS, PROCESSES, TEMPLATE, THREADS, UPCALLS, WINDOW};
+pub(crate) use maps::{maps, processes};
 
 /// A task's name, which ends with its first 0.
 pub type Comm = [u8; 16];
@@ -286,6 +286,8 @@ pub struct Counts {
     pub missed: u64,
     /// Upcalls for which there was no room.
     pub no_upcall: u64,
+    /// Processes for which there was no room.
+    pub no_process: u64,
 }
 
 /// How many entries a CPU's log has: a power of two. More make long waits known better, and loading slower: the verifier
@@ -308,8 +310,10 @@ pub(crate) struct Log {
 pub(crate) struct LogEntry {
     /// Until when it ran.
     pub(crate) end: u64,
-    /// Its number.
-    pub(crate) tid: u64,
+    /// Its process.
+    pub(crate) tgid: u32,
+    /// Its process's parent.
+    pub(crate) parent: u32,
     /// Its name.
     pub(crate) comm: Comm,
 }
@@ -322,6 +326,10 @@ const _: () = assert!(LOG_LENGTH.is_power_of_two() && size_of::<LogEntry>().is_p
 pub struct PreemptorKey {
     /// The number of the thread that waited.
     pub waiter: u64,
+    /// The process that ran.
+    pub tgid: u32,
+    /// The parent of that process.
+    pub parent: u32,
     /// The name of the task that ran.
     pub comm: Comm,
 }

@@ -7,14 +7,16 @@ use super::upcall_counter;
 use super::{Facts, Tracer};
 use crate::error::DelayError;
 use crate::names::poll_numbers;
-use crate::programs::{self, EventOptions, Setting};
+use crate::programs::{self, EventOptions, Processes, Setting};
 use crate::trigger::Trigger;
 
 /// What to attach, and to whom.
 #[derive(Debug)]
 pub struct AttachOptions<'a> {
-    /// The process.
-    pub pid: u32,
+    /// The processes; there is at least one.
+    pub pids: Vec<u32>,
+    /// Whether the processes that they start are accounted for, too.
+    pub children: bool,
     /// How many threads there is room for.
     pub max_threads: u32,
     /// Whether and which system calls are sent as events.
@@ -45,15 +47,19 @@ pub fn attach<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
 }
 
 fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<'a>, DelayError> {
-    let AttachOptions { pid, max_threads, events, triggers, count_upcalls, progress } = options;
-    let setting = Setting { tgid: pid, task: facts.task, polls: poll_numbers(), threads: max_threads, events };
+    let AttachOptions { pids, children, max_threads, events, triggers, count_upcalls, progress } = options;
+    // Triggers are for one process, which is the first one.
+    let pid = pids.first().copied().unwrap_or_default();
+    let several = pids.len() > 1 || children;
+    let processes = if several { Processes::Several { children } } else { Processes::One(pid) };
+    let setting = Setting { processes, task: facts.task, polls: poll_numbers(), threads: max_threads, events };
     let mut module = programs::module(&setting, |name| facts.tracepoints.get(name).copied())?;
     let own = module.programs.len();
     let prepare = |placed| Prepared::add(pid, placed, facts, &mut module);
     let prepared: Vec<Prepared<'a>> = triggers.into_iter().map(prepare).collect::<Result<_, _>>()?;
     let upcalls = if count_upcalls { upcall_counter::add(facts, &mut module)? } else { None };
     module.programs.push(programs::peek(&setting)?);
-    let mut tracer = Tracer::load(pid, &module, Features::detect()?.for_process(Some(pid)), progress)?;
+    let mut tracer = Tracer::load(pids, several, &module, Features::detect()?.for_process(Some(pid)), progress)?;
     // At one place the kernel runs programs in the order in which they were attached.
     let (first, last): (Vec<_>, Vec<_>) = prepared.iter().partition(|prepared| prepared.comes_first());
     for prepared in first {

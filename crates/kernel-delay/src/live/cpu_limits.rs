@@ -11,15 +11,25 @@ pub struct CpuLimits {
 }
 
 impl CpuLimits {
-    /// Reads them.
-    pub fn read(pid: u32) -> Self {
-        Self { before: cpu_limits(pid) }
+    /// Reads those of these processes, each once.
+    pub fn read(pids: &[u32]) -> Self {
+        Self { before: of_all(pids) }
     }
 
     /// What they did since then.
-    pub fn since(&self, pid: u32) -> Vec<CpuLimit> {
-        grown(&self.before, &cpu_limits(pid))
+    pub fn since(&self, pids: &[u32]) -> Vec<CpuLimit> {
+        grown(&self.before, &of_all(pids))
     }
+}
+
+fn of_all(pids: &[u32]) -> Vec<CpuLimit> {
+    let mut limits: Vec<CpuLimit> = Vec::new();
+    for limit in pids.iter().flat_map(|&pid| cpu_limits(pid)) {
+        if !limits.iter().any(|known| known.group == limit.group) {
+            limits.push(limit);
+        }
+    }
+    limits
 }
 
 /// The limits of which a period has ended, with the periods that did.

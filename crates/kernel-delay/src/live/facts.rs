@@ -132,6 +132,7 @@ fn task(types: &TypeStore<'_>) -> Result<TaskFacts, DelayError> {
         tgid: at("tgid")?,
         pid: at("pid")?,
         comm: at("comm")?,
+        parent: at("real_parent")?,
         on_cpu: optional("on_cpu"),
         state,
         compat,

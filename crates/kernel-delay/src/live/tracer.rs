@@ -1,6 +1,6 @@
 //! The programs in the kernel, and windows made with them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use super::collector::{Collector, Unwinder};
 use super::proc_thread::{self, ProcThread};
 use crate::error::DelayError;
 use crate::layout::{
-    COUNTS, Counts, INTERRUPTS, PREEMPTORS, TEMPLATE, THREADS, ThreadValue, UPCALLS, WINDOW, WINDOW_SHIFT, WindowValue,
-    armed, read_key, read_value,
+    COUNTS, Counts, INTERRUPTS, PREEMPTORS, PROCESSES, TEMPLATE, THREADS, ThreadValue, UPCALLS, WINDOW, WINDOW_SHIFT,
+    WindowValue, armed, read_key, read_value,
 };
 use crate::programs::{self, PEEK};
 use crate::sample::{ProcFallback, Sample, ThreadPair, Window, WindowSnapshot};
@@ -55,6 +55,8 @@ pub struct Lost {
     pub events: u64,
     /// Upcalls.
     pub upcalls: u64,
+    /// Processes that others started.
+    pub processes: u64,
     /// Start triggers between samples.
     pub triggers: u64,
     /// Programs that the kernel skipped.
@@ -64,10 +66,10 @@ pub struct Lost {
 impl Lost {
     /// For programs.
     pub fn json(&self) -> serde_json::Value {
-        let Self { threads, preemptors, interrupts, events, upcalls, triggers, skipped } = *self;
+        let Self { threads, preemptors, interrupts, events, upcalls, processes, triggers, skipped } = *self;
         serde_json::json!({
             "threads": threads, "rivals": preemptors, "interrupts": interrupts, "events": events, "upcalls": upcalls,
-            "triggers": triggers, "programs_skipped": skipped,
+            "triggers": triggers, "programs_skipped": skipped, "processes": processes,
         })
     }
 }
@@ -75,14 +77,17 @@ impl Lost {
 /// The programs, attached, and the windows that are made with them.
 pub struct Tracer {
     session: Session,
-    pid: u32,
+    /// The processes that were asked for.
+    pids: Vec<u32>,
+    /// Whether there is a map of them, which those that they start are in, too.
+    several: bool,
     /// See [`AttachOptions::progress`](super::AttachOptions::progress).
     progress: fn(),
     /// The program that looks at who runs on a CPU.
     peek: Option<usize>,
     number: u16,
-    /// Whether it runs a 32-bit program.
-    is_32_bit: bool,
+    /// The processes that run 32-bit programs.
+    are_32_bit: HashSet<u32>,
     /// Threads that found no room at the start.
     no_room: u64,
     /// Whether upcalls are counted, and if so whether it is known what came of them.
@@ -96,16 +101,23 @@ pub struct Tracer {
 
 impl Tracer {
     /// Loads the programs.
-    pub(super) fn load(tgid: u32, module: &Module, features: Features, progress: fn()) -> Result<Self, DelayError> {
+    pub(super) fn load(
+        pids: Vec<u32>,
+        several: bool,
+        module: &Module,
+        features: Features,
+        progress: fn(),
+    ) -> Result<Self, DelayError> {
         let session = Session::load(module, features)?;
         let peek = module.programs.iter().position(|program| program.name == PEEK);
         let tracer = Self {
             session,
-            pid: tgid,
+            pids,
+            several,
             progress,
             peek,
             number: 0,
-            is_32_bit: false,
+            are_32_bit: HashSet::new(),
             no_room: 0,
             upcalls: None,
             before: HashMap::new(),
@@ -113,6 +125,12 @@ impl Tracer {
             missed_before: None,
         };
         tracer.put(TEMPLATE, &programs::new_thread())?;
+        if tracer.several {
+            let map = tracer.map(PROCESSES)?;
+            for pid in &tracer.pids {
+                map.map.update(pid.as_bytes(), 0_u32.as_bytes()).map_err(|source| map.failed(source))?;
+            }
+        }
         tracer.put(WINDOW, &WindowValue { start: NEVER, stop: NEVER, ..WindowValue::default() })?;
         Ok(tracer)
     }
@@ -130,9 +148,33 @@ impl Tracer {
         &mut self.session
     }
 
-    /// The process.
+    /// The process, or the first one.
     pub fn pid(&self) -> u32 {
-        self.pid
+        self.pids.first().copied().unwrap_or_default()
+    }
+
+    /// The processes: those that were asked for, and with their children those that they started.
+    pub fn processes(&self) -> Result<Vec<u32>, DelayError> {
+        if !self.several {
+            return Ok(self.pids.clone());
+        }
+        let mut processes: Vec<u32> = self.map(PROCESSES)?.keys()?;
+        processes.sort_unstable();
+        Ok(processes)
+    }
+
+    /// Forgets processes that are gone: their numbers may become others'.
+    fn forget_gone(&self) -> Result<(), DelayError> {
+        if !self.several {
+            return Ok(());
+        }
+        let map = self.map(PROCESSES)?;
+        for pid in self.processes()? {
+            if proc_thread::threads(pid).is_empty() {
+                map.delete(&pid)?;
+            }
+        }
+        Ok(())
     }
 
     fn map(&self, name: &'static str) -> Result<NamedMap<'_>, DelayError> {
@@ -157,12 +199,14 @@ impl Tracer {
     fn seed(&mut self) -> Result<(), DelayError> {
         let map = self.map(THREADS)?;
         let mut no_room = 0;
-        for tid in proc_thread::threads(self.pid) {
-            let name = proc_thread::raw_name(self.pid, tid).unwrap_or_default();
-            match map.map.insert(tid.as_bytes(), programs::found_thread(self.pid, &name).as_bytes()) {
-                Ok(true) if self.read(tid).has_ended() => map.delete(&tid)?,
-                Ok(_) => {}
-                Err(_) => no_room += 1,
+        for &pid in &self.pids {
+            for tid in proc_thread::threads(pid) {
+                let name = proc_thread::raw_name(pid, tid).unwrap_or_default();
+                match map.map.insert(tid.as_bytes(), programs::found_thread(pid, &name).as_bytes()) {
+                    Ok(true) if self.read(pid, tid).has_ended() => map.delete(&tid)?,
+                    Ok(_) => {}
+                    Err(_) => no_room += 1,
+                }
             }
         }
         self.no_room = no_room;
@@ -174,7 +218,8 @@ impl Tracer {
         // After the last number the first one comes again: none is a window's that never was.
         self.number = self.number.checked_add(1).unwrap_or(1);
         self.end_window()?;
-        self.is_32_bit = proc_thread::is_32_bit(self.pid);
+        self.forget_gone()?;
+        self.are_32_bit = self.processes()?.into_iter().filter(|&pid| proc_thread::is_32_bit(pid)).collect();
         for name in [PREEMPTORS, INTERRUPTS, UPCALLS] {
             // Upcalls have a map only where they are counted.
             let Some(map) = self.session.map(name) else { continue };
@@ -182,7 +227,8 @@ impl Tracer {
         }
         let mut before = HashMap::new();
         for (tid, snapshot) in self.snapshots(0)? {
-            before.insert(tid, (snapshot, self.read(tid)));
+            let thread = self.read(snapshot.process(), tid);
+            before.insert(tid, (snapshot, thread));
         }
         self.before = before;
         self.ask_cpus();
@@ -291,8 +337,9 @@ impl Tracer {
         let mut threads = Vec::new();
         for (tid, after) in self.snapshots(window.stop)? {
             let (before, was) = self.before.get(&tid).cloned().unwrap_or_default();
-            let fallback = fallback(was, self.read(tid));
-            let name = proc_thread::name(self.pid, tid);
+            let pid = after.process();
+            let fallback = fallback(was, self.read(pid, tid));
+            let name = proc_thread::name(pid, tid);
             // A number that was given to another thread meanwhile starts from nothing.
             let before = if after.start_time() == before.start_time() { before } else { Snapshot::default() };
             threads.push(ThreadPair { tid, before, after, fallback, name });
@@ -320,15 +367,16 @@ impl Tracer {
             interrupts: counts.no_interrupt,
             events: counts.no_event,
             upcalls: counts.no_upcall,
+            processes: counts.no_process,
             triggers: self.missed,
             skipped: self.session.misses(),
         })
     }
 
     /// What `/proc` says of a thread.
-    fn read(&self, tid: u32) -> ProcThread {
+    fn read(&self, pid: u32, tid: u32) -> ProcThread {
         (self.progress)();
-        ProcThread::read(self.pid, tid, self.is_32_bit)
+        ProcThread::read(pid, tid, self.are_32_bit.contains(&pid))
     }
 
     /// All threads' values, each from one moment: its sums and its mark belong together.

@@ -5,11 +5,11 @@
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R7, R8, R10};
 use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width};
 
-use super::Setting;
+use super::{Processes, Setting};
 use crate::layout::{
-    CALL_HISTOGRAM, CALL_HISTOGRAM_FIRST, CALL_HISTOGRAMS, COUNTS, CallEntry, CallHistogram, HISTOGRAM, THREADS,
-    TIME_MASK, Tally, TallyWithMin, ThreadValue, WINDOW, WINDOW_SHIFT, WindowValue, bytes_of, first, histogram_at,
-    offset, state,
+    CALL_HISTOGRAM, CALL_HISTOGRAM_FIRST, CALL_HISTOGRAMS, COUNTS, CallEntry, CallHistogram, HISTOGRAM, PROCESSES,
+    THREADS, TIME_MASK, Tally, TallyWithMin, ThreadValue, WINDOW, WINDOW_SHIFT, WindowValue, bytes_of, first,
+    histogram_at, offset, state,
 };
 
 /// A field of the thread's value, which r7 is: `thread!(mark)`.
@@ -26,11 +26,42 @@ pub(super) const KEY: i16 = -8;
 /// The largest offset that a bucket can have, as a mask; it keeps the alignment that atomic operations want.
 const BUCKET_MASK: i32 = 0x7ff8;
 
-/// Goes to `others` unless the current task is the process's; r6 is the task.
+/// The stack's place of a process's number, the key of [`PROCESSES`].
+const PROCESS: i16 = -152;
+
+/// Goes to `others` unless the thread group r1 is measured. r0 to r5 are lost.
+pub(super) fn unless_ours(asm: &mut Asm, setting: &Setting, others: Label) {
+    match setting.processes {
+        Processes::One(tgid) => asm.jump_if32(R1, JumpOp::Ne, tgid.cast_signed(), others),
+        Processes::Several { .. } => look_up_process(asm).jump_if(R0, JumpOp::Eq, 0, others),
+    };
+}
+
+/// Goes to `ours` if the thread group r1 is measured. r0 to r5 are lost.
+pub(super) fn if_ours(asm: &mut Asm, setting: &Setting, ours: Label) {
+    match setting.processes {
+        Processes::One(tgid) => asm.jump_if32(R1, JumpOp::Eq, tgid.cast_signed(), ours),
+        Processes::Several { .. } => look_up_process(asm).jump_if(R0, JumpOp::Ne, 0, ours),
+    };
+}
+
+/// r0 = the element of the thread group r1 in [`PROCESSES`].
+fn look_up_process(asm: &mut Asm) -> &mut Asm {
+    asm.store(Size::W, R10.at(PROCESS), R1).load_map(R1, PROCESSES).mov(R2, R10).add(R2, i32::from(PROCESS));
+    asm.call(Helper::MAP_LOOKUP_ELEM)
+}
+
+/// Enters the thread group r1 into [`PROCESSES`]; r0 is 0 if there was room.
+pub(super) fn add_process(asm: &mut Asm) {
+    asm.store(Size::W, R10.at(PROCESS), R1).load_map(R1, PROCESSES).mov(R2, R10).add(R2, i32::from(PROCESS));
+    asm.mov(R3, R2).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM);
+}
+
+/// Goes to `others` unless the current task is one of ours; r6 is the task.
 pub(super) fn current(asm: &mut Asm, setting: &Setting, others: Label) {
-    asm.note("ours?").call(Helper::GET_CURRENT_TASK_BTF).load(Size::W, R1, R0.at(setting.task.tgid));
-    asm.jump_if32(R1, JumpOp::Ne, setting.tgid.cast_signed(), others);
-    asm.mov(Reg::R6, R0).load(Size::W, R1, R0.at(setting.task.pid)).store(Size::W, R10.at(KEY), R1);
+    asm.note("ours?").call(Helper::GET_CURRENT_TASK_BTF).mov(Reg::R6, R0).load(Size::W, R1, R0.at(setting.task.tgid));
+    unless_ours(asm, setting, others);
+    asm.load(Size::W, R1, Reg::R6.at(setting.task.pid)).store(Size::W, R10.at(KEY), R1);
 }
 
 /// r8 = now.

@@ -44,6 +44,8 @@ pub struct TaskFacts {
     pub pid: i16,
     /// `task_struct.comm`.
     pub comm: i16,
+    /// `task_struct.real_parent`.
+    pub parent: i16,
     /// `task_struct.on_cpu`, which kernels for one CPU lack.
     pub on_cpu: Option<i16>,
     /// `task_struct.__state`, where `sched_switch` does not pass it (before Linux 5.18).
@@ -62,8 +64,8 @@ pub struct TaskFacts {
 /// What is wanted of the programs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
-    /// The process: its thread group.
-    pub tgid: u32,
+    /// Whose threads are accounted for.
+    pub processes: Processes,
     /// Where things are.
     pub task: TaskFacts,
     /// The numbers of `poll` and what stands for it.
@@ -72,6 +74,18 @@ pub struct Setting {
     pub threads: u32,
     /// Whether and which calls are sent as events.
     pub events: Option<EventOptions>,
+}
+
+/// Whose threads are accounted for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Processes {
+    /// One process, by its thread group: a comparison finds it.
+    One(u32),
+    /// Those of the map [`PROCESSES`](layout::PROCESSES): a look-up at each event of any process finds them.
+    Several {
+        /// Whether the processes that they start are accounted for, too.
+        children: bool,
+    },
 }
 
 impl Setting {
@@ -104,7 +118,8 @@ struct Hook {
 }
 
 /// What is attached. Order matters: programs that set a thread's state are attached before programs that read it.
-const HOOKS: [Hook; 16] = [
+const HOOKS: [Hook; 17] = [
+    Hook { tracepoint: "sched_process_fork", code: sched::fork },
     Hook { tracepoint: "sched_switch", code: sched::switch },
     Hook { tracepoint: "sched_wakeup", code: |setting| sched::wakeup(setting, false) },
     Hook { tracepoint: "sched_wakeup_new", code: |setting| sched::wakeup(setting, true) },
@@ -149,7 +164,11 @@ pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result
     if let Some(events) = &setting.events {
         module.maps.push(MapDef::ring_buffer(bpf_program::event::RING, events.ring_bytes));
     }
-    for Hook { tracepoint, code } in &HOOKS {
+    if let Processes::Several { .. } = setting.processes {
+        module.maps.push(layout::processes());
+    }
+    let follows = setting.processes == Processes::Several { children: true };
+    for Hook { tracepoint, code } in HOOKS.iter().filter(|hook| follows || hook.tracepoint != "sched_process_fork") {
         let Some(btf_id) = btf_id(tracepoint) else { continue };
         module.programs.push(ProgramDef {
             name: (*tracepoint).to_owned(),

@@ -16,14 +16,15 @@ const INDEX: i16 = -24;
 const FROM: i16 = -32;
 const TO: i16 = -40;
 const LEFT: i16 = -48;
-const PREEMPTOR: i16 = -72;
+const PREEMPTOR: i16 = -144;
 const SHARE: i16 = -80;
 const HEAD: i16 = -88;
 const SAVED_CONTEXT: i16 = -96;
 
 /// The fields of the log's first entry.
 const END: i16 = offset!(Log, entries) + offset!(LogEntry, end);
-const TID: i16 = offset!(Log, entries) + offset!(LogEntry, tid);
+const TGID: i16 = offset!(Log, entries) + offset!(LogEntry, tgid);
+const PARENT: i16 = offset!(Log, entries) + offset!(LogEntry, parent);
 const COMM: i16 = offset!(Log, entries) + offset!(LogEntry, comm);
 /// The greatest number of an entry: the log's length is a power of two, so that it is a mask too.
 const LAST: i32 = (LOG_LENGTH as u32).cast_signed() - 1;
@@ -44,7 +45,9 @@ pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
     asm.store(Size::DW, R0.at(offset!(Log, head)), R2);
     asm.and(R1, LAST).lsh(R1, ENTRY_SHIFT).add(R0, R1);
     asm.store(Size::DW, R0.at(END), R8);
-    asm.load(Size::W, R1, R9.at(setting.task.pid)).store(Size::DW, R0.at(TID), R1);
+    asm.load(Size::W, R1, R9.at(setting.task.tgid)).store(Size::W, R0.at(TGID), R1);
+    asm.load(Size::DW, R1, R9.at(setting.task.parent)).load(Size::W, R1, R1.at(setting.task.tgid));
+    asm.store(Size::W, R0.at(PARENT), R1);
     copy_comm(asm, R9.at(setting.task.comm), R0.at(COMM));
 }
 
@@ -89,6 +92,9 @@ fn step(asm: &mut Asm, out: Label) {
     asm.load(Size::DW, R1, R9.at(END)).load(Size::DW, R2, R10.at(TO));
     asm.jump_if(R1, JumpOp::Le, R2, to).mov(R1, R2).bind(to).jump_if(R1, JumpOp::Le, R4, later).sub(R1, R4);
     asm.store(Size::DW, R10.at(SHARE), R1).store(Size::DW, R10.at(LOG_END), R3);
+    for (from, to) in [(TGID, offset!(PreemptorKey, tgid)), (PARENT, offset!(PreemptorKey, parent))] {
+        asm.load(Size::W, R1, R9.at(from)).store(Size::W, R10.at(PREEMPTOR + to), R1);
+    }
     copy_comm(asm, R9.at(COMM), R10.at(PREEMPTOR + offset!(PreemptorKey, comm)));
     share(asm);
     asm.load(Size::DW, R3, R10.at(LOG_END));

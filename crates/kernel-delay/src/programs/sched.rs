@@ -28,9 +28,9 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (ours, in_, end) = (asm.label("ours"), asm.label("in"), asm.label("end"));
     asm.mov(R6, R1).note("ours?").load(Size::DW, R9, R6.at(8)).load(Size::W, R1, R9.at(tgid));
-    asm.jump_if32(R1, JumpOp::Eq, setting.tgid.cast_signed(), ours);
+    emit::if_ours(&mut asm, setting, ours);
     asm.load(Size::DW, R2, R6.at(16)).load(Size::W, R1, R2.at(tgid));
-    asm.jump_if32(R1, JumpOp::Eq, setting.tgid.cast_signed(), ours);
+    emit::if_ours(&mut asm, setting, ours);
     asm.note("does one of ours wait?").load_data(R1, COUNTS, 0).load(Size::DW, R1, R1.at(offset!(Counts, waiting)));
     asm.jump_if(R1, JumpOp::Eq, 0, end);
     asm.bind(ours);
@@ -49,7 +49,7 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     let (done, settled) = (asm.label("left"), asm.label("settled"));
     let TaskFacts { tgid, pid, comm, .. } = setting.task;
     asm.note("who leaves").load(Size::W, R1, R9.at(tgid));
-    asm.jump_if32(R1, JumpOp::Ne, setting.tgid.cast_signed(), done);
+    emit::unless_ours(asm, setting, done);
     asm.load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(KEY), R1);
     next_state(asm, setting);
     emit::find(asm, done);
@@ -141,7 +141,7 @@ fn next_state(asm: &mut Asm, setting: &Setting) {
 fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     let TaskFacts { tgid, pid, .. } = setting.task;
     asm.note("who comes").load(Size::DW, R9, R6.at(16)).load(Size::W, R1, R9.at(tgid));
-    asm.jump_if32(R1, JumpOp::Ne, setting.tgid.cast_signed(), end);
+    emit::unless_ours(asm, setting, end);
     asm.load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(KEY), R1);
     emit::find(asm, end);
     emit::account(asm);
@@ -177,7 +177,7 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (end, missing) = (asm.label("end"), asm.label("missing"));
     asm.note("ours?").load(Size::DW, R6, R1.at(0)).load(Size::W, R1, R6.at(tgid));
-    asm.jump_if32(R1, JumpOp::Ne, setting.tgid.cast_signed(), end);
+    emit::unless_ours(&mut asm, setting, end);
     asm.load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
     emit::now(&mut asm);
     if new {
@@ -257,6 +257,24 @@ pub(super) fn peek(setting: &Setting) -> Result<Code, AsmError> {
     asm.finish()
 }
 
+/// The program of `sched_process_fork(parent, child)`, which comes before the child is woken for the first time: a process that
+/// one of ours starts is ours.
+pub(super) fn fork(setting: &Setting) -> Result<Code, AsmError> {
+    let TaskFacts { tgid, .. } = setting.task;
+    let mut asm = Asm::new();
+    let end = asm.label("end");
+    asm.note("ours?").load(Size::DW, R9, R1.at(8)).load(Size::DW, R6, R1.at(0)).load(Size::W, R1, R6.at(tgid));
+    emit::unless_ours(&mut asm, setting, end);
+    asm.note("a thread of it?").load(Size::W, R1, R9.at(tgid)).load(Size::W, R2, R6.at(tgid));
+    asm.jump_if(R1, JumpOp::Eq, R2, end);
+    emit::add_process(&mut asm);
+    asm.jump_if(R0, JumpOp::Eq, 0, end);
+    emit::add_to(&mut asm, offset!(Counts, no_process), 1);
+    asm.bind(end);
+    emit::end(&mut asm);
+    asm.finish()
+}
+
 /// The stack's places of the call that a thread is in, and of when it entered it.
 const CALL: i16 = -24;
 const ENTERED: i16 = -32;
@@ -268,7 +286,7 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (end, missing) = (asm.label("end"), asm.label("missing"));
     asm.note("ours?").load(Size::DW, R6, R1.at(0)).load(Size::DW, R9, R1.at(8)).load(Size::W, R1, R6.at(tgid));
-    asm.jump_if32(R1, JumpOp::Ne, setting.tgid.cast_signed(), end);
+    emit::unless_ours(&mut asm, setting, end);
     asm.note("the first thread itself?").load(Size::W, R1, R6.at(pid)).jump_if32(R1, JumpOp::Eq, R9, end);
     asm.store(Size::W, R10.at(KEY), R9);
     emit::now(&mut asm);

@@ -1,0 +1,101 @@
+//! Several processes at once: by number, by name, with what they start, by control group.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::limits::Group;
+use super::target::{Sampling, Target, adds_up, budget, call, number};
+
+/// The sums of a sample, by process; the one of all has none.
+fn sums(sample: &Value) -> Vec<(Option<u64>, u64)> {
+    let sums = sample["processes"].as_array().unwrap().iter();
+    sums.map(|sum| (sum["pid"].as_u64(), number(&sum["user_ns"]) + number(&sum["ready_ns"]))).collect()
+}
+
+/// What the threads of a process make of it.
+fn of_threads(sample: &Value, pid: u64) -> u64 {
+    let threads = sample["threads"].as_array().unwrap().iter().filter(|thread| thread["pid"] == pid);
+    threads.map(|thread| budget(thread, "user_ns") + budget(thread, "ready_ns")).sum()
+}
+
+#[test]
+fn each_process_has_a_sum_and_all_have_one() {
+    let targets = [Target::start("spin"), Target::start("spin")];
+    let pids = targets.each_ref().map(|target| u64::from(target.child.id()));
+    let both = format!("{},{}", pids[0], pids[1]);
+    let name = std::env::current_exe().unwrap();
+    let name = name.file_name().unwrap().to_str().unwrap();
+    for arguments in [["-p", &both], ["--name", name]] {
+        let Some(sampling) = Sampling::start(&[arguments.as_slice(), &["--sample-time", "0.3"]].concat()) else {
+            return;
+        };
+        let (samples, _) = sampling.samples();
+        adds_up(&samples[0]);
+        let sums = sums(&samples[0]);
+        for pid in pids {
+            let (_, sum) = sums.iter().find(|(sum, _)| *sum == Some(pid)).unwrap();
+            assert!(*sum > 0 && *sum == of_threads(&samples[0], pid), "{sums:?}");
+        }
+        let (last, others) = sums.split_last().unwrap();
+        assert_eq!(*last, (None, others.iter().map(|(_, sum)| sum).sum()), "{sums:?}");
+    }
+}
+
+#[test]
+fn a_command_is_measured_with_what_it_starts() {
+    let script = "sleep 0.05; sleep 0.05; true";
+    let output = Command::new(env!("CARGO_BIN_EXE_dptrace"))
+        .args(["kernel-delay", "--json", "--sample-time", "60", "--children", "--", "sh", "-c", script])
+        .output()
+        .unwrap();
+    let messages = String::from_utf8_lossy(&output.stderr);
+    if messages.contains("not permitted") || messages.contains("this kernel ") {
+        return println!("REFUSED: {messages}");
+    }
+    let sample: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{messages}"));
+    adds_up(&sample);
+    let threads = sample["threads"].as_array().unwrap();
+    let sleeps: Vec<&Value> = threads.iter().filter(|thread| thread["name"] == "sleep").collect();
+    assert_eq!(sleeps.len(), 2, "{sample:#}");
+    for sleep in sleeps {
+        assert_eq!(call(sleep, &sleep["syscalls"], "clock_nanosleep")["count"], 1, "{sleep:#}");
+        assert!(sleep["pid"] == sleep["tid"] && sleep["pid"] != sample["pid"], "{sleep:#}");
+        assert_eq!((&sleep["born"], &sleep["ended"]), (&true.into(), &true.into()));
+    }
+}
+
+#[test]
+fn a_control_group_is_measured_as_a_whole() {
+    let targets = [Target::start("spin"), Target::start("idle")];
+    let Some(group) = Group::new(targets[0].child.id()) else { return };
+    group.add(targets[1].child.id());
+    let path = group.folder.to_str().unwrap();
+    let Some(sampling) = Sampling::start(&["--cgroup", path, "--sample-time", "0.3"]) else { return };
+    let (samples, _) = sampling.samples();
+    adds_up(&samples[0]);
+    for target in &targets {
+        let pid = Some(u64::from(target.child.id()));
+        assert!(sums(&samples[0]).iter().any(|(sum, _)| *sum == pid), "{:#}", samples[0]["processes"]);
+    }
+    // The group can go when its processes have.
+    drop(targets);
+}
+
+/// Threads of the same process are no strangers, and strangers have a number.
+#[test]
+fn who_ran_instead_is_known_by_its_process() {
+    let targets = [Target::start("spin"), Target::start("spin")];
+    let [own, other] = targets.each_ref().map(|target| u64::from(target.child.id()));
+    let pid = own.to_string();
+    let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "0.5"]) else { return };
+    let (samples, _) = sampling.samples();
+    let threads = samples[0]["threads"].as_array().unwrap().iter();
+    let all: Vec<&Value> = threads.flat_map(|thread| thread["ran_instead"].as_array().unwrap()).collect();
+    // `left` and `right` of both share a CPU.
+    let is = |relation: &'static str, pid: u64| {
+        move |task: &&Value| task["relation"] == relation && task["pids"].as_array().unwrap().contains(&pid.into())
+    };
+    assert!(all.iter().copied().find(is("own", own)).is_some(), "{all:#?}");
+    assert!(all.iter().copied().find(is("other", other)).is_some(), "{all:#?}");
+}

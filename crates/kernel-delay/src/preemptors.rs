@@ -1,0 +1,150 @@
+//! Who ran while a thread waited for a CPU: which processes, and what they are to the thread's own.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::sample::WindowSnapshot;
+use crate::snapshot::name;
+
+/// What a process that ran instead is to the one that waited.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Relation {
+    /// It is the same process: another thread.
+    Own,
+    /// It was started by it, or by one of those.
+    Child,
+    /// Nobody ran: the wait is the time that the CPU took to wake up.
+    Idle,
+    /// A thread of the kernel.
+    Kernel,
+    /// None of these.
+    Other,
+}
+
+impl Relation {
+    /// In JSON.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Child => "child",
+            Self::Idle => "idle",
+            Self::Kernel => "kernel",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Who ran while a thread waited.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Preemptor {
+    /// The task's name.
+    pub name: String,
+    /// What its process is to that of the thread.
+    pub relation: Relation,
+    /// The processes of that name and relation.
+    pub pids: Vec<u32>,
+    /// For how long.
+    pub nanos: u64,
+}
+
+impl Preemptor {
+    /// `yes [4711]`, `sh [4712, its child]`, `cc1 [8 of its children]`, `postgres [its own thread]`.
+    pub(crate) fn label(&self) -> String {
+        let Self { name, relation, pids, .. } = self;
+        let label = match (relation, pids.as_slice()) {
+            (Relation::Idle, _) => return "(idle CPU)".to_owned(),
+            (Relation::Kernel, _) => return name.clone(),
+            (Relation::Own, _) => "its own thread".to_owned(),
+            (Relation::Child, [pid]) => format!("{pid}, its child"),
+            (Relation::Child, pids) => format!("{} of its children", pids.len()),
+            (Relation::Other, [pid]) => pid.to_string(),
+            (Relation::Other, pids) => format!("{} processes", pids.len()),
+        };
+        format!("{name} [{label}]")
+    }
+}
+
+/// The parent of the kernel's threads (`kthreadd` of `init/main.c`).
+const KERNEL_PARENT: u32 = 2;
+/// How far up a process's parents are followed.
+const GENERATIONS: usize = 64;
+
+/// Who ran while the thread `tid` of the process `own` waited, the longest first.
+pub(crate) fn preemptors(tid: u32, own: u32, snapshot: &WindowSnapshot) -> Vec<Preemptor> {
+    let parents: HashMap<u32, u32> = snapshot.preemptors.iter().map(|(key, _)| (key.tgid, key.parent)).collect();
+    let mut found: BTreeMap<(String, Relation), (Vec<u32>, u64)> = BTreeMap::new();
+    for (key, nanos) in snapshot.preemptors.iter().filter(|(key, _)| key.waiter == u64::from(tid)) {
+        let relation = relation(key.tgid, own, &parents);
+        // One name for all CPUs' tasks that have nothing to do.
+        let name = if relation == Relation::Idle { "(idle CPU)".to_owned() } else { name(&key.comm) };
+        let (pids, sum) = found.entry((name, relation)).or_default();
+        if !pids.contains(&key.tgid) {
+            pids.push(key.tgid);
+        }
+        *sum += nanos;
+    }
+    let all = found.into_iter().map(|((name, relation), (mut pids, nanos))| {
+        pids.sort_unstable();
+        Preemptor { name, relation, pids, nanos }
+    });
+    let mut all: Vec<Preemptor> = all.collect();
+    all.sort_by(|a, b| b.nanos.cmp(&a.nanos).then_with(|| (&a.name, a.relation).cmp(&(&b.name, b.relation))));
+    all
+}
+
+/// What a process is to another one, by the parents that were seen.
+fn relation(pid: u32, own: u32, parents: &HashMap<u32, u32>) -> Relation {
+    if pid == own {
+        return Relation::Own;
+    }
+    if pid == 0 {
+        return Relation::Idle;
+    }
+    let mut at = pid;
+    for _ in 0..GENERATIONS {
+        match parents.get(&at) {
+            Some(&parent) if parent == own => return Relation::Child,
+            Some(&KERNEL_PARENT) => return Relation::Kernel,
+            Some(&parent) if parent != 0 => at = parent,
+            _ => break,
+        }
+    }
+    if pid == KERNEL_PARENT { Relation::Kernel } else { Relation::Other }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::PreemptorKey;
+
+    fn key(tgid: u32, parent: u32, text: &[u8]) -> (PreemptorKey, u64) {
+        let mut comm = [0; 16];
+        comm[..text.len()].copy_from_slice(text);
+        (PreemptorKey { waiter: 7, tgid, parent, comm }, 10)
+    }
+
+    #[test]
+    fn children_and_own_threads_are_no_strangers() {
+        let preemptors_of = [
+            key(100, 1, b"make"),
+            key(101, 100, b"sh"),
+            key(102, 101, b"cc1"),
+            key(103, 101, b"cc1"),
+            key(200, 1, b"cc1"),
+            key(0, 0, b"swapper/1"),
+            key(55, 2, b"kworker/0:1"),
+        ];
+        let snapshot = WindowSnapshot { preemptors: preemptors_of.into(), ..WindowSnapshot::default() };
+        let mut labels: Vec<String> = preemptors(7, 100, &snapshot).iter().map(Preemptor::label).collect();
+        labels.sort();
+        let wanted = [
+            "(idle CPU)",
+            "cc1 [2 of its children]",
+            "cc1 [200]",
+            "kworker/0:1",
+            "make [its own thread]",
+            "sh [101, its child]",
+        ];
+        assert_eq!(labels, wanted);
+        assert!(preemptors(8, 100, &snapshot).is_empty());
+    }
+}

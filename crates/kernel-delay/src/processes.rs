@@ -1,0 +1,118 @@
+//! Sums over the threads of each process, and over all.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::budget::Budget;
+use crate::number::time;
+use crate::sample::{Sample, ThreadSample};
+use crate::selection::taken;
+
+/// Where the time of a process's threads went.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ProcessSum {
+    /// Its number; none for the sum of all processes.
+    pub pid: Option<u32>,
+    /// The name of its first thread, or of another one where that has ended.
+    pub name: String,
+    /// How many threads it had.
+    pub threads: usize,
+    /// The sum of their budgets, without the single calls.
+    pub budget: Budget,
+    /// Blocked, which a budget has by call.
+    pub blocked: u64,
+    /// On a CPU in system calls, likewise.
+    pub in_calls: u64,
+}
+
+/// A sum for each process, the one that most was taken from first; and one for all where they are several.
+pub fn process_sums(sample: &Sample) -> Vec<ProcessSum> {
+    let mut sums: BTreeMap<u32, ProcessSum> = BTreeMap::new();
+    for thread in &sample.threads {
+        let sum = sums.entry(thread.pid).or_default();
+        sum.pid = Some(thread.pid);
+        if sum.threads == 0 || thread.tid == thread.pid {
+            sum.name.clone_from(&thread.name);
+        }
+        sum.add(thread);
+    }
+    let mut sums: Vec<ProcessSum> = sums.into_values().collect();
+    sums.sort_by_key(|sum| Reverse((taken(&sum.budget), sum.budget.user + sum.in_calls)));
+    if sums.len() > 1 {
+        let mut all = ProcessSum { name: "ALL".to_owned(), ..ProcessSum::default() };
+        sample.threads.iter().for_each(|thread| all.add(thread));
+        sums.push(all);
+    }
+    sums
+}
+
+impl ProcessSum {
+    fn add(&mut self, thread: &ThreadSample) {
+        let (sum, of) = (&mut self.budget, &thread.budget);
+        self.threads += 1;
+        self.blocked += of.blocked();
+        self.in_calls += of.in_calls();
+        for (sum, part) in [
+            (&mut sum.window, of.window),
+            (&mut sum.user, of.user),
+            (&mut sum.ready, of.ready),
+            (&mut sum.hard, of.hard),
+            (&mut sum.soft, of.soft),
+            (&mut sum.stopped, of.stopped),
+            (&mut sum.traced, of.traced),
+        ] {
+            *sum += part;
+        }
+    }
+
+    /// The head of the table of these, in 79 columns.
+    pub fn head() -> String {
+        format!(
+            "{:>10} {:16} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8}",
+            "PID", "PROCESS", "THREADS", "USER", "CALLS", "WAITED", "IRQS", "BLOCKED"
+        )
+    }
+
+    /// A line of that table.
+    pub fn line(&self) -> String {
+        let Self { pid, name, threads, budget, blocked, in_calls } = self;
+        let pid = pid.map_or_else(|| "SUM".to_owned(), |pid| pid.to_string());
+        let name = if self.pid.is_none() { "" } else { name };
+        let times = [budget.user, *in_calls, budget.ready, budget.hard + budget.soft, *blocked].map(time);
+        let [user, calls, waited, interrupts, blocked] = times;
+        format!("{pid:>10} {name:16.16} {threads:>7} {user:>8} {calls:>8} {waited:>8} {interrupts:>8} {blocked:>8}")
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> Value {
+        let Self { pid, name, threads, budget, blocked, in_calls } = self;
+        json!({
+            "pid": pid, "name": name, "threads": threads, "window_ns": budget.window, "user_ns": budget.user,
+            "syscalls_ns": in_calls, "blocked_ns": blocked, "ready_ns": budget.ready, "hard_irq_ns": budget.hard,
+            "soft_irq_ns": budget.soft, "stopped_ns": budget.stopped, "tracing_ns": budget.traced,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_of_all_threads_and_the_worst_is_first() {
+        let thread = |pid, tid, ready, name: &str| ThreadSample {
+            pid,
+            tid,
+            name: name.to_owned(),
+            budget: Budget { window: 100, ready, user: 100 - ready, ..Budget::default() },
+            ..ThreadSample::default()
+        };
+        let threads = vec![thread(1, 2, 10, "worker"), thread(1, 1, 0, "first"), thread(5, 5, 50, "late")];
+        let sums = process_sums(&Sample { threads, ..Sample::default() });
+        let seen: Vec<_> = sums.iter().map(|sum| (sum.pid, sum.name.as_str(), sum.threads, sum.budget.ready)).collect();
+        assert_eq!(seen, [(Some(5), "late", 1, 50), (Some(1), "first", 2, 10), (None, "ALL", 3, 60)]);
+        assert!(sums.iter().all(|sum| sum.line().len() == ProcessSum::head().len() && sum.line().len() < 80));
+    }
+}
