@@ -92,9 +92,9 @@ release() {
     rm "$dir/go"
 }
 
-# by_dptrace PID, by_bpftrace PID: attach to that process, and leave the tracer's number in $tracer.
+# by_dptrace PID [OPTION]..., by_bpftrace PID: attach to that process, and leave the tracer's number in $tracer.
 by_dptrace() {
-    "$DPTRACE" kernel-delay -D -p "$1" --sample-time 600 --summary >/dev/null 2>"$dir/notes" &
+    "$DPTRACE" kernel-delay -D -p "$1" --sample-time 600 --summary "${@:2}" >/dev/null 2>"$dir/notes" &
     tracer=$!
     started+=("$tracer")
     until grep -q 'window is open' "$dir/notes"; do sleep 0.01; done
@@ -132,6 +132,16 @@ for load in getppid pingpong; do
         kill "$bystander"
         printf '%-10s %-12s %7s ns %7s ns %9s ns\n' $load $tool "$bare" "$traced" "$other"
     done
+done
+
+# What stacks cost, and what a threshold that no call reaches saves of that; and several processes instead of one.
+for options in '-s' '-s --stack-copy 0' '-s --stack-trace-size 0' '-s 1000000' '--children'; do
+    held getppid
+    # shellcheck disable=SC2086
+    by_dptrace "$held" $options
+    release
+    printf '%-10s %-32s %7s ns\n' getppid "traced, $options" "$(cat "$dir/result")"
+    end_tracer
 done
 
 echo

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::target::{Sampling, Target, adds_up, budget, call, number, thread};
 
-/// The program, built and started; none where there is no compiler, which is told.
+/// The program, built and started; none where there is no compiler, which is reported.
 fn start(folder: &Path) -> Option<Target> {
     let program = folder.join("leaderless");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel_delay/leaderless.c");
@@ -53,8 +53,8 @@ fn a_first_thread_that_is_gone_has_no_budget_and_its_number_is_anothers_later() 
     thread(&sample, "other");
     let sampling = Sampling::start(&arguments).unwrap();
     target.go();
-    let (samples, told) = sampling.samples();
-    assert_eq!(samples.len(), 1, "{told}");
+    let (samples, notes) = sampling.samples();
+    assert_eq!(samples.len(), 1, "{notes}");
     adds_up(&samples[0]);
     assert_eq!(thread(&samples[0], "other")["ended"], true);
     let sleep = thread(&samples[0], "sleep");
@@ -80,8 +80,8 @@ fn the_time_between_two_owners_of_a_number_is_nobodys() {
     std::thread::sleep(Duration::from_millis(300));
     let alone = alone.elapsed().as_nanos() as u64;
     target.go();
-    let (samples, told) = sampling.samples();
-    assert_eq!(samples.len(), 1, "{told}");
+    let (samples, notes) = sampling.samples();
+    assert_eq!(samples.len(), 1, "{notes}");
     adds_up(&samples[0]);
     let window = number(&samples[0]["stop_ns"]) - number(&samples[0]["start_ns"]);
     let sleep = thread(&samples[0], "sleep");

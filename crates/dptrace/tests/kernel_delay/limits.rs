@@ -1,4 +1,4 @@
-//! A process that has used up its CPU limit: it waits for a CPU, and why is told.
+//! A process that has used up its CPU limit: it waits for a CPU, and why is reported.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// None where there is no controller for us, which is told.
+    /// None where there is no controller for us, which is reported.
     pub(super) fn new(pid: u32) -> Option<Self> {
         let of_cpu = |name: &str| name.split(',').any(|name| name == "cpu");
         let hierarchies = host::cgroups::hierarchies();

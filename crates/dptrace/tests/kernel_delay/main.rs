@@ -32,7 +32,7 @@ fn calls_are_counted_exactly() {
     target.go();
     let slept: u64 = target.wait_for("slept").split_whitespace().nth(1).unwrap().parse().unwrap();
     target.wait_for("done");
-    let (sample, told) = sampling.end();
+    let (sample, notes) = sampling.end();
     adds_up(&sample);
     for name in ["old", "born"] {
         let thread = thread(&sample, name);
@@ -73,7 +73,7 @@ fn calls_are_counted_exactly() {
     let window = number(&sample["stop_ns"]) - number(&sample["start_ns"]);
     assert_eq!(call(still, &still["budget"]["calls"], "read")["blocked_ns"], window);
     assert!(still["syscalls"].as_array().unwrap().is_empty());
-    assert!(!told.contains("found no room") && !told.contains("skipped"), "{told}");
+    assert!(!notes.contains("found no room") && !notes.contains("skipped"), "{notes}");
 }
 
 /// On a CPU, and waiting for one, as the scheduler's own books have it (Documentation/scheduler/sched-stats.rst).
@@ -120,10 +120,13 @@ fn spinners_have_a_whole_budget_and_rivals() {
         assert!(ran <= after.0 - before.0 + CLOCKS_DIFFER_NS, "{name} ran {ran}, booked {}", after.0 - before.0);
     }
     let left = thread(&sample, "left");
-    let rivals = left["ran_instead"].as_array().unwrap();
-    assert!(rivals.iter().any(|rival| rival["name"] == "right" && number(&rival["ns"]) > 0), "{left:#}");
-    let told: u64 = rivals.iter().map(|rival| number(&rival["ns"])).sum();
-    assert!(told <= budget(left, "ready_ns"), "{left:#}");
+    let preemptors = left["ran_instead"].as_array().unwrap();
+    assert!(
+        preemptors.iter().any(|preemptor| preemptor["name"] == "right" && number(&preemptor["ns"]) > 0),
+        "{left:#}"
+    );
+    let notes: u64 = preemptors.iter().map(|preemptor| number(&preemptor["ns"])).sum();
+    assert!(notes <= budget(left, "ready_ns"), "{left:#}");
 }
 
 /// All at once, so that the maps get many entries where the kernel can't wait for memory.
@@ -134,12 +137,12 @@ fn threads_that_come_all_at_once_find_room() {
     let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "60"]) else { return };
     target.go();
     target.wait_for("done");
-    let (sample, told) = sampling.end();
+    let (sample, notes) = sampling.end();
     adds_up(&sample);
     let threads = sample["threads"].as_array().unwrap();
     let members: Vec<&Value> =
         threads.iter().filter(|thread| thread["name"].as_str().unwrap().starts_with("member")).collect();
-    assert_eq!(members.len() as u64, CROWD, "{told}");
+    assert_eq!(members.len() as u64, CROWD, "{notes}");
     for member in members {
         assert_eq!(call(member, &member["syscalls"], "getppid")["count"], CROWD_CALLS, "{member:#}");
     }
@@ -196,16 +199,16 @@ fn a_command_is_seen_from_its_first_instruction() {
         .args(["kernel-delay", "--json", "--sample-time", "60", "--", "sleep", "0.1"])
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    if let Some(line) = told.lines().find(|line| line.contains("this kernel ")) {
-        assert_eq!(output.status.code(), Some(3), "{told}");
+    let notes = String::from_utf8_lossy(&output.stderr);
+    if let Some(line) = notes.lines().find(|line| line.contains("this kernel ")) {
+        assert_eq!(output.status.code(), Some(3), "{notes}");
         return println!("REFUSED: {line}");
     }
-    if told.contains("not permitted") {
-        eprintln!("skipped: {told}");
+    if notes.contains("not permitted") {
+        eprintln!("skipped: {notes}");
         return;
     }
-    let sample: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{told}"));
+    let sample: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{notes}"));
     adds_up(&sample);
     let thread = thread(&sample, "sleep");
     let sleep = call(thread, &thread["syscalls"], "clock_nanosleep");
@@ -220,8 +223,8 @@ fn a_thread_that_runs_another_program_takes_the_first_ones_number() {
     let pid = target.child.id();
     let Some(sampling) = Sampling::start(&["-p", &pid.to_string(), "--sample-time", "60"]) else { return };
     target.go();
-    let (samples, told) = sampling.samples();
-    assert_eq!(samples.len(), 1, "{told}");
+    let (samples, notes) = sampling.samples();
+    assert_eq!(samples.len(), 1, "{notes}");
     adds_up(&samples[0]);
     let thread = thread(&samples[0], "sleep");
     assert_eq!(thread["tid"], pid, "{thread:#}");

@@ -13,22 +13,22 @@ fn refused(arguments: &[&str]) -> (i32, String) {
 
 #[test]
 fn processes_that_are_not_there() {
-    let (status, told) = refused(&["-p", "4194304"]);
-    assert_eq!((status, told.contains("no process has the pid 4194304")), (1, true), "{told}");
-    let (status, told) = refused(&["--name", "no-such-program"]);
-    assert_eq!((status, told.contains("no process is called no-such-program")), (1, true), "{told}");
-    let (_, told) = refused(&["--", "/no/such/program"]);
-    assert!(told.contains("/no/such/program"), "{told}");
+    let (status, notes) = refused(&["-p", "4194304"]);
+    assert_eq!((status, notes.contains("no process has the pid 4194304")), (1, true), "{notes}");
+    let (status, notes) = refused(&["--name", "no-such-program"]);
+    assert_eq!((status, notes.contains("no process is called no-such-program")), (1, true), "{notes}");
+    let (_, notes) = refused(&["--", "/no/such/program"]);
+    assert!(notes.contains("/no/such/program"), "{notes}");
 }
 
 #[test]
 fn triggers_need_one_process() {
     let targets = [Target::start("idle"), Target::start("idle")];
     let pids = targets.each_ref().map(|target| target.child.id().to_string()).join(",");
-    let (status, told) = refused(&["-p", &pids, "--start-trigger", "t:sched:sched_switch"]);
-    assert_eq!((status, told.contains("triggers need one process")), (2, true), "{told}");
-    let (status, told) = refused(&["--cgroup", "/no/such/group"]);
-    assert_eq!((status, told.contains("there is no cgroup /no/such/group")), (1, true), "{told}");
+    let (status, notes) = refused(&["-p", &pids, "--start-trigger", "t:sched:sched_switch"]);
+    assert_eq!((status, notes.contains("triggers need one process")), (2, true), "{notes}");
+    let (status, notes) = refused(&["--cgroup", "/no/such/group"]);
+    assert_eq!((status, notes.contains("there is no cgroup /no/such/group")), (1, true), "{notes}");
 }
 
 /// Without a name the busiest processes are listed, unless the one is there that people mean who name none.
@@ -36,12 +36,12 @@ fn triggers_need_one_process() {
 fn who_names_no_process_gets_the_busiest() {
     let mut target = Target::start("storm");
     target.go();
-    let (status, told) = refused(&[]);
-    if told.contains("ovs-vswitchd") {
+    let (status, notes) = refused(&[]);
+    if notes.contains("ovs-vswitchd") {
         return println!("SKIPPED: it runs here");
     }
     let words = ["no process was named", "CPU %", "choose one: dptrace kernel-delay -p PID"];
-    assert_eq!((status, words.iter().all(|words| told.contains(words))), (2, true), "{told}");
+    assert_eq!((status, words.iter().all(|words| notes.contains(words))), (2, true), "{notes}");
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn triggers_that_do_not_exist_have_near_names() {
         ("up:no_such_function_here", "no function no_such_function_here"),
         ("k:vfs_reed", "near: vfs_read"),
     ] {
-        let (status, told) = refused(&["-p", &pid, "--start-trigger", trigger]);
-        assert_eq!((status, told.contains(words)), (2, true), "{trigger}: {told}");
+        let (status, notes) = refused(&["-p", &pid, "--start-trigger", trigger]);
+        assert_eq!((status, notes.contains(words)), (2, true), "{trigger}: {notes}");
     }
 }
 
@@ -73,9 +73,9 @@ fn a_function_without_a_type_is_not_said_to_be_missing() {
     }
     let target = Target::start("idle");
     let pid = target.child.id().to_string();
-    let (status, told) = refused(&["-p", &pid, "--start-trigger", "k:__x64_sys_geteuid"]);
+    let (status, notes) = refused(&["-p", &pid, "--start-trigger", "k:__x64_sys_geteuid"]);
     let words = ["leaves the function __x64_sys_geteuid out", "no kprobes", "t:syscalls:sys_enter_geteuid"];
-    assert_eq!((status, words.iter().all(|words| told.contains(words))), (3, true), "{told}");
+    assert_eq!((status, words.iter().all(|words| notes.contains(words))), (3, true), "{notes}");
 }
 
 /// It is the right to use BPF that is missing, and not something of the kernel's, whatever the trigger.
@@ -89,18 +89,18 @@ fn a_right_that_is_missing_is_named_with_a_trigger_too() {
     command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(program);
     command.args(["kernel-delay", "-p", &pid, "--start-trigger", "k:vfs_read"]);
     let Ok(output) = command.output() else { return println!("SKIPPED: no setpriv here") };
-    let told = String::from_utf8(output.stderr).unwrap();
-    if told.contains("setpriv:") {
-        return println!("SKIPPED: {told}");
+    let notes = String::from_utf8(output.stderr).unwrap();
+    if notes.contains("setpriv:") {
+        return println!("SKIPPED: {notes}");
     }
-    assert_eq!((output.status.code(), told.contains("not permitted to use BPF")), (Some(3), true), "{told}");
+    assert_eq!((output.status.code(), notes.contains("not permitted to use BPF")), (Some(3), true), "{notes}");
 }
 
 #[test]
 fn times_that_make_no_sense() {
     for arguments in [["--sample-time", "-1"], ["--sample-time", "1e9"], ["--sample-interval", "nan"]] {
-        let (status, told) = refused(&[arguments.as_slice(), &["-p", "1"]].concat());
-        assert_eq!(status, 2, "{told}");
+        let (status, notes) = refused(&[arguments.as_slice(), &["-p", "1"]].concat());
+        assert_eq!(status, 2, "{notes}");
     }
 }
 
@@ -110,10 +110,10 @@ fn a_name_that_no_thread_has_is_told_with_those_that_there_are() {
     let pid = target.child.id().to_string();
     let arguments = ["-p", &pid, "--sample-time", "60", "--thread", "spinnner"];
     let Some(sampling) = Sampling::start(&arguments) else { return };
-    let (sample, told) = sampling.end();
+    let (sample, notes) = sampling.end();
     assert_eq!(sample["threads"], serde_json::json!([]));
-    let names = told.lines().find(|line| line.contains("no thread is called spinnner; there are: "));
-    assert!(names.is_some_and(|line| ["left", "right", "spinner"].iter().all(|name| line.contains(name))), "{told}");
+    let names = notes.lines().find(|line| line.contains("no thread is called spinnner; there are: "));
+    assert!(names.is_some_and(|line| ["left", "right", "spinner"].iter().all(|name| line.contains(name))), "{notes}");
 }
 
 #[test]
@@ -124,10 +124,10 @@ fn threads_without_room_are_told() {
     let Some(sampling) = Sampling::start(&arguments) else { return };
     target.go();
     target.wait_for("done");
-    let (sample, told) = sampling.end();
+    let (sample, notes) = sampling.end();
     adds_up(&sample);
     assert!(sample["threads"].as_array().unwrap().len() <= 2, "{sample:#}");
     // Beside the main thread and the harness's: `old`, `blocked`; and `born` and `sleeper`, which come later.
     assert!(number(&sample["lost"]["threads"]) >= 4, "{sample:#}");
-    assert!(told.contains("threads found no room (--max-threads"), "{told}");
+    assert!(notes.contains("threads found no room (--max-threads"), "{notes}");
 }

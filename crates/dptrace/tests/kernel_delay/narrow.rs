@@ -54,15 +54,15 @@ fn calls_of_the_32_bit_interface_are_counted_apart() {
         eprintln!("skipped: this kernel has no 32-bit calls");
         return;
     }
-    let (sample, told) = sampling.end();
+    let (sample, notes) = sampling.end();
     adds_up(&sample);
     let thread = thread(&sample, "narrow");
     let counted = |name: &str| &call(thread, &thread["syscalls"], name)["count"];
-    assert_eq!((counted("32-bit calls"), counted("getppid")), (&NARROW.into(), &WIDE.into()), "{told}");
+    assert_eq!((counted("32-bit calls"), counted("getppid")), (&NARROW.into(), &WIDE.into()), "{notes}");
     // Their numbers are others' in the 64-bit table: 64 is semget.
     let others = thread["syscalls"].as_array().unwrap().iter().any(|call| call["name"] == "semget");
     assert!(!others && call(thread, &thread["syscalls"], "32-bit calls")["number"].is_null(), "{thread:#}");
     assert!(number(&call(thread, &thread["budget"]["calls"], "32-bit calls")["cpu_ns"]) > 0, "{thread:#}");
     let events = sample["syscall_events"]["events"].as_array().unwrap();
-    assert_eq!(events.iter().filter(|event| event["syscall"] == "32-bit calls").count() as u64, NARROW, "{told}");
+    assert_eq!(events.iter().filter(|event| event["syscall"] == "32-bit calls").count() as u64, NARROW, "{notes}");
 }

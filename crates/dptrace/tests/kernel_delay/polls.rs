@@ -51,8 +51,8 @@ fn long_polls_are_the_times_between_two_polls() {
     let pid = target.child.id().to_string();
     let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "60"]) else { return };
     target.go();
-    let told = target.wait_for("polled");
-    let mut words = told.split_whitespace().skip(1).map(|word| word.parse::<u64>().unwrap());
+    let notes = target.wait_for("polled");
+    let mut words = notes.split_whitespace().skip(1).map(|word| word.parse::<u64>().unwrap());
     let (between, whole) = (words.next().unwrap(), words.next().unwrap());
     target.wait_for("done");
     let (sample, _) = sampling.end();

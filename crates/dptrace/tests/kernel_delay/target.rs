@@ -87,7 +87,7 @@ pub(super) struct Sampling {
 }
 
 impl Sampling {
-    /// None where the kernel is not for us, or too old, which is told.
+    /// None where the kernel is not for us, or too old, which is reported.
     #[expect(clippy::zombie_processes, reason = "it is waited for when the sample ends, or the test has failed")]
     pub(super) fn start(arguments: &[&str]) -> Option<Self> {
         let mut child = Command::new(env!("CARGO_BIN_EXE_dptrace"))
@@ -98,11 +98,11 @@ impl Sampling {
             .spawn()
             .unwrap();
         let mut messages = BufReader::new(child.stderr.take().unwrap());
-        let mut told = String::new();
+        let mut notes = String::new();
         loop {
             let mut line = String::new();
             let read = messages.read_line(&mut line).unwrap();
-            told.push_str(&line);
+            notes.push_str(&line);
             if line.contains("window is open") || line.contains("waiting for the start trigger") {
                 return Some(Self { child, messages });
             }
@@ -114,28 +114,28 @@ impl Sampling {
             }
             if read == 0 || line.contains("not permitted") {
                 let status = child.wait();
-                assert!(line.contains("not permitted"), "no window: {told:?} {status:?}");
+                assert!(line.contains("not permitted"), "no window: {notes:?} {status:?}");
                 eprintln!("skipped: {line}");
                 return None;
             }
         }
     }
 
-    /// Waits for its end, and gives its samples and what was told beside them.
+    /// Waits for its end, and gives its samples and the notes beside them.
     pub(super) fn samples(mut self) -> (Vec<Value>, String) {
-        let (mut text, mut told) = (String::new(), String::new());
+        let (mut text, mut notes) = (String::new(), String::new());
         self.child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-        self.messages.read_to_string(&mut told).unwrap();
-        assert!(self.child.wait().unwrap().success(), "{told}");
-        (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), told)
+        self.messages.read_to_string(&mut notes).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{notes}");
+        (text.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), notes)
     }
 
-    /// Ends the window now, and gives the sample and what was told beside it.
+    /// Ends the window now, and gives the sample and the notes beside it.
     pub(super) fn end(self) -> (Value, String) {
         kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
-        let (mut samples, told) = self.samples();
-        assert_eq!(samples.len(), 1, "{told}");
-        (samples.remove(0), told)
+        let (mut samples, notes) = self.samples();
+        assert_eq!(samples.len(), 1, "{notes}");
+        (samples.remove(0), notes)
     }
 }
 

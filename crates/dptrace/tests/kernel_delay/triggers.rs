@@ -56,8 +56,8 @@ fn a_window_ends_after_it_began() {
     let stop = ["--stop-trigger", "t:syscalls:sys_exit_getppid", "--sample-count", "100"];
     let Some(sampling) = Sampling::start(&[&["-p", &pid], stop.as_slice()].concat()) else { return };
     target.go();
-    let (samples, told) = sampling.samples();
-    assert_eq!(samples.len(), 100, "{told}");
+    let (samples, notes) = sampling.samples();
+    assert_eq!(samples.len(), 100, "{notes}");
     for sample in &samples {
         assert!(number(&sample["start_ns"]) < number(&sample["stop_ns"]), "{sample:#}");
         // Windows of 30 us: an interrupt at an edge is more than the thousandth that others may differ by.
@@ -130,8 +130,8 @@ fn nothing_is_left_of_windows_that_are_skipped() {
     std::thread::sleep(SLEEP * 200);
     let threads = std::fs::read_dir(format!("/proc/{}/task", sampling.child.id())).unwrap().count();
     kill_process(Pid::from_child(&sampling.child), Signal::INT).unwrap();
-    let (_, told) = sampling.samples();
-    let skipped = told.lines().find_map(|line| line.strip_prefix("note: ")?.split_once(" windows were shorter"));
+    let (_, notes) = sampling.samples();
+    let skipped = notes.lines().find_map(|line| line.strip_prefix("note: ")?.split_once(" windows were shorter"));
     let skipped: usize = skipped.map_or(0, |(count, _)| count.parse().unwrap());
     // The first thread, up to two that wait for signals, and the one of the present window.
     assert!(threads <= 4 && skipped > 3, "{threads} threads after {skipped} windows");
@@ -158,10 +158,10 @@ fn every_call_is_an_event_with_its_stacks() {
     let Some(sampling) = Sampling::start(&arguments) else { return };
     target.go();
     target.wait_for("done");
-    let (sample, told) = sampling.end();
+    let (sample, notes) = sampling.end();
     let events = sample["syscall_events"]["events"].as_array().unwrap();
     let calls: Vec<_> = events.iter().filter(|event| event["syscall"] == "getppid").collect();
-    assert_eq!(calls.len() as u64, CALLS, "{told}");
+    assert_eq!(calls.len() as u64, CALLS, "{notes}");
     assert!(events.is_sorted_by_key(|event| number(&event["entry_ns"])));
     let counted = &thread(&sample, "born")["syscalls"];
     let counted = number(&call(counted, counted, "getppid")["total_ns"]);
@@ -206,9 +206,9 @@ fn stack_of(arguments: &[&str]) -> Option<Vec<String>> {
     let sampling = Sampling::start(&[&["-p", &pid, "--sample-time", "60", "-s"], arguments].concat())?;
     target.go();
     target.wait_for("done");
-    let (sample, told) = sampling.end();
+    let (sample, notes) = sampling.end();
     let events = sample["syscall_events"]["events"].as_array().unwrap();
-    let event = events.iter().find(|event| event["syscall"] == "getuid").unwrap_or_else(|| panic!("{told}"));
+    let event = events.iter().find(|event| event["syscall"] == "getuid").unwrap_or_else(|| panic!("{notes}"));
     let lines = event["stack"].as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned());
     Some(lines.skip_while(|line| line.contains("[kernel]")).collect())
 }
@@ -232,17 +232,17 @@ fn events_beyond_all_measure_are_dropped_and_told() {
     let arguments = ["-p", &pid, "--sample-time", "0.5", "-s", "--buffer-page-count", "3", "--stack-trace-size", "0"];
     let Some(sampling) = Sampling::start(&arguments) else { return };
     target.go();
-    let (samples, told) = sampling.samples();
+    let (samples, notes) = sampling.samples();
     let events = samples[0]["syscall_events"]["events"].as_array().unwrap().len() as u64;
     let dropped = number(&samples[0]["syscall_events"]["dropped"]);
     let lost =
-        told.lines().find_map(|line| line.strip_prefix("note: ")?.split_once(" system call events found no room"));
+        notes.lines().find_map(|line| line.strip_prefix("note: ")?.split_once(" system call events found no room"));
     let lost: u64 = lost.map_or(0, |(count, _)| count.parse().unwrap());
     let thread = thread(&samples[0], "truth::truth");
     let counted: u64 = thread["syscalls"].as_array().unwrap().iter().map(|call| number(&call["count"])).sum();
-    assert_eq!(events + dropped + lost, counted, "{told}");
+    assert_eq!(events + dropped + lost, counted, "{notes}");
     // Which of the two it is depends on who else runs: the ring is full, or more is there than is kept.
-    assert!(lost + dropped > 0, "{told}");
+    assert!(lost + dropped > 0, "{notes}");
 }
 
 /// A function of a library that the command is going to load.
@@ -255,12 +255,12 @@ fn triggers_of_a_command_are_found_in_its_libraries() {
         .args(["--", "sleep", "0.2"])
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    if ["not permitted", "no function nanosleep"].iter().any(|why| told.contains(why)) {
-        eprintln!("skipped: {told}");
+    let notes = String::from_utf8_lossy(&output.stderr);
+    if ["not permitted", "no function nanosleep"].iter().any(|why| notes.contains(why)) {
+        eprintln!("skipped: {notes}");
         return;
     }
-    let sample: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{told}"));
+    let sample: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{notes}"));
     adds_up(&sample);
     let sleep = thread(&sample, "sleep");
     assert_eq!(call(sleep, &sleep["syscalls"], "clock_nanosleep")["count"], 1, "{sleep:#}");
@@ -288,8 +288,8 @@ fn probes_and_functions_of_a_process_are_triggers() {
     // Asked to, it takes its trace file away.
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     child.wait().unwrap();
-    for (samples, told) in samples {
-        assert_eq!(samples.len(), 2, "{told}");
+    for (samples, notes) in samples {
+        assert_eq!(samples.len(), 2, "{notes}");
         samples.iter().for_each(adds_up);
     }
 }

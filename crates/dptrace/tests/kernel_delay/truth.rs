@@ -1,4 +1,4 @@
-//! The program of known truth: it does what it is told, and says what it did.
+//! The program of known truth: it does its part, and says what it did.
 
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use probe::probe;
 use rustix::process::{Resource, getgid, getppid, getpriority_process, getrlimit, getuid};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// What the program is told to be, in its environment.
+/// Which part the program has, in its environment.
 pub(super) const PART: &str = "DPTRACE_DELAY_TRUTH";
 
 /// Calls that are made in the window.
