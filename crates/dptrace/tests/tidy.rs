@@ -5,7 +5,7 @@
 mod sources;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sources::sources;
 
@@ -54,7 +54,7 @@ const NAMERS: &[(&str, &str)] = &[("sys/src/cpus.rs", "the calls of sys would be
 /// The files of the program's own crates, by name, with their code: no comments, and nothing that is only for tests.
 fn product() -> Vec<(String, String)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let is_built_in = |path: &std::path::PathBuf| path.strip_prefix(crates).unwrap().iter().nth(1).unwrap() == "src";
+    let is_built_in = |path: &PathBuf| path.strip_prefix(crates).unwrap().iter().nth(1).unwrap() == "src";
     let mut files = Vec::new();
     for path in sources(crates).into_iter().filter(is_built_in) {
         let name = path.strip_prefix(crates).unwrap().to_str().unwrap().to_owned();
@@ -133,8 +133,7 @@ fn words_to_avoid(text: &str) -> usize {
 /// The texts of the folder's own files with one of these extensions.
 fn texts(folder: &Path, extensions: &[&str]) -> Vec<(String, String)> {
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let wanted =
-        |path: &std::path::PathBuf| path.extension().is_some_and(|it| extensions.iter().any(|known| it == *known));
+    let wanted = |path: &PathBuf| path.extension().is_some_and(|it| extensions.iter().any(|known| it == *known));
     paths.filter(wanted).map(|path| (path.display().to_string(), fs::read_to_string(&path).unwrap())).collect()
 }
 
@@ -173,4 +172,14 @@ fn sources_use_plain_words() {
             "{total} words that CONTRIBUTING.md asks to avoid, at most {still} may be left: {found:#?}"
         );
     }
+}
+
+/// A module with files of its own is `name/mod.rs`, so that all of it is in its folder. Folders of data have no Rust files.
+#[test]
+fn modules_with_folders_are_in_them() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let all = sources(crates);
+    let has_folder = |path: &&PathBuf| all.iter().any(|other| other.parent() == Some(&path.with_extension("")));
+    let found: Vec<_> = all.iter().filter(has_folder).collect();
+    assert!(found.is_empty(), "these are beside a folder of their name, and should be mod.rs in it: {found:#?}");
 }
