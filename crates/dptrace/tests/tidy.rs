@@ -4,6 +4,7 @@
 #[path = "common/sources.rs"]
 mod sources;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -182,4 +183,123 @@ fn modules_with_folders_are_in_them() {
     let has_folder = |path: &&PathBuf| all.iter().any(|other| other.parent() == Some(&path.with_extension("")));
     let found: Vec<_> = all.iter().filter(has_folder).collect();
     assert!(found.is_empty(), "these are beside a folder of their name, and should be mod.rs in it: {found:#?}");
+}
+
+/// The crates that each crate of ours depends on, of ours, by its `Cargo.toml`; not those that only its tests use.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(crates).unwrap() {
+        let path = entry.unwrap().path().join("Cargo.toml");
+        // A crate that was removed may leave a folder without a manifest.
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        let manifest: toml::Table = text.parse().unwrap();
+        let name = manifest["package"]["name"].as_str().unwrap().to_owned();
+        assert!(!manifest.contains_key("target"), "{}: this test does not know the table `target`", path.display());
+        let sections = ["dependencies", "build-dependencies"].iter().filter_map(|section| manifest.get(*section));
+        let used: BTreeSet<_> = sections.flat_map(|section| section.as_table().unwrap().keys().cloned()).collect();
+        all.insert(name, used);
+    }
+    let ours: BTreeSet<_> = all.keys().cloned().collect();
+    for used in all.values_mut() {
+        used.retain(|name| ours.contains(name));
+    }
+    all
+}
+
+/// What ARCHITECTURE.md says of a crate.
+struct Room {
+    is_for_tests: bool,
+    /// None if it may use all crates.
+    uses: Option<BTreeSet<String>>,
+}
+
+/// A text without what it has in parentheses.
+fn without_remarks(text: &str) -> String {
+    let mut depth = 0;
+    let outside = text.chars().filter(|c| {
+        depth += i32::from(*c == '(');
+        let is_outside = depth == 0;
+        depth -= i32::from(*c == ')');
+        is_outside
+    });
+    outside.collect()
+}
+
+/// The names in backquotes.
+fn quoted(text: &str) -> BTreeSet<String> {
+    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+fn architecture() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ARCHITECTURE.md")).unwrap()
+}
+
+/// The rows of ARCHITECTURE.md's table of crates.
+fn rooms() -> BTreeMap<String, Room> {
+    let text = architecture();
+    let (_, table) = text.split_once("| crate | holds | may use |\n|---|---|---|\n").unwrap();
+    let mut rooms = BTreeMap::new();
+    for row in table.lines().take_while(|line| line.starts_with('|')) {
+        let columns: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [name, holds, may_use] = columns[..] else { panic!("not three columns: {row}") };
+        let uses = match &*without_remarks(may_use) {
+            "all" => None,
+            "nothing of ours" => Some(BTreeSet::new()),
+            names => Some(quoted(names)),
+        };
+        assert!(uses.as_ref().is_none_or(|uses| !uses.is_empty() || may_use == "nothing of ours"), "no crates: {row}");
+        let room = Room { is_for_tests: holds.contains("for tests only"), uses };
+        assert!(rooms.insert(name.trim_matches('`').to_owned(), room).is_none(), "two rows for {name}");
+    }
+    rooms
+}
+
+/// The table of ARCHITECTURE.md is neither too wide nor too narrow: who adds an arrow writes it there.
+#[test]
+fn crates_use_what_the_table_allows() {
+    let (mut rooms, mut found) = (rooms(), Vec::new());
+    let test_crates: BTreeSet<_> =
+        rooms.iter().filter(|(_, room)| room.is_for_tests).map(|(name, _)| name.clone()).collect();
+    for (name, used) in dependencies() {
+        let Some(room) = rooms.remove(&name) else {
+            found.push(format!("{name} has no row"));
+            continue;
+        };
+        let allowed = room.uses.as_ref().unwrap_or(&used);
+        let forbidden =
+            used.difference(allowed).map(|other| format!("{name} uses {other}, which its row does not have"));
+        let unused = allowed.difference(&used).map(|other| format!("{name} does not use {other}, which its row has"));
+        let for_tests = used.intersection(&test_crates).filter(|_| !room.is_for_tests);
+        let for_tests = for_tests.map(|other| format!("{name} uses {other}, which is for tests only"));
+        found.extend(forbidden.chain(unused).chain(for_tests));
+    }
+    found.extend(rooms.keys().map(|name| format!("{name} has a row and is no crate")));
+    assert!(found.is_empty(), "ARCHITECTURE.md's table of crates and crates/*/Cargo.toml differ: {found:#?}");
+}
+
+/// The picture of ARCHITECTURE.md has each crate once, above all that it uses. So there is no cycle either.
+#[test]
+fn crates_stand_above_what_they_use() {
+    let text = architecture();
+    let (_, picture) = text.split_once("\n## The tree of crates\n").unwrap();
+    let picture = picture.split("\n## ").next().unwrap();
+    let dependencies = dependencies();
+    let mut levels = BTreeMap::new();
+    for (level, line) in picture.lines().enumerate().filter(|(_, line)| line.starts_with("    ")) {
+        for name in line.split_whitespace().filter(|word| dependencies.contains_key(*word)) {
+            assert!(levels.insert(name, level).is_none(), "the tree of ARCHITECTURE.md has {name} twice");
+        }
+    }
+    let mut found = Vec::new();
+    for (name, used) in &dependencies {
+        let Some(level) = levels.get(&**name) else {
+            found.push(format!("{name} is not there"));
+            continue;
+        };
+        // One that is not there has its own line.
+        let above = used.iter().filter(|other| levels.get(&***other).is_some_and(|other| other <= level));
+        found.extend(above.map(|other| format!("{name} is not above {other}, which it uses")));
+    }
+    assert!(found.is_empty(), "the tree of crates in ARCHITECTURE.md: {found:#?}");
 }
