@@ -69,7 +69,7 @@ fn ring(ebpf: &mut Ebpf) -> Result<RingBuf<aya::maps::MapData>> {
 }
 
 #[test]
-fn a_raw_tracepoint_counts_and_tells() {
+fn a_raw_tracepoint_counts_and_reports() {
     let Some(_guard) = kernel() else { return };
     let tgid = process::id();
     let mut ebpf = EbpfLoader::new().load(&sample::object(tgid).unwrap()).unwrap();
@@ -107,7 +107,7 @@ fn file_offset(address: u64) -> Option<u64> {
 }
 
 #[test]
-fn a_uprobe_tells_cookie_and_argument() {
+fn a_uprobe_reports_cookie_and_argument() {
     let Some(_guard) = kernel() else { return };
     let mut ebpf = EbpfLoader::new().load(&sample::object(0).unwrap()).unwrap();
     let mut ring = ring(&mut ebpf).unwrap();

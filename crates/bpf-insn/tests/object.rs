@@ -81,7 +81,7 @@ fn refused(fill: impl FnOnce(&mut ObjectBuilder), emit: impl FnOnce(&mut Asm)) -
 }
 
 #[test]
-fn missing_names_are_told() {
+fn missing_names_are_reported() {
     let refused = |emit: fn(&mut Asm)| refused(|_| {}, emit).unwrap_or_default();
     assert_eq!(
         refused(|asm| {
@@ -104,7 +104,7 @@ fn missing_names_are_told() {
 }
 
 #[test]
-fn bad_names_and_sections_are_told() {
+fn bad_names_and_sections_are_reported() {
     let refused = |fill: fn(&mut ObjectBuilder)| refused(fill, |_| {}).unwrap_or_default();
     assert_eq!(
         refused(|object| {

@@ -231,8 +231,8 @@ fn round(pid: u32, features: Features, module: &Module, places: &[Vec<UprobePlac
 }
 
 fn rounds(features: Features, number: usize) {
-    let told = std::env::var(ROUNDS).ok();
-    let each = told.map_or(number, |told| told.parse().expect("a number")).div_ceil(WORKERS);
+    let reported = std::env::var(ROUNDS).ok();
+    let each = reported.map_or(number, |reported| reported.parse().expect("a number")).div_ceil(WORKERS);
     let target = Target::start();
     let pid = target.child.id();
     let (module, places) = plan(features);

@@ -33,13 +33,13 @@ fn tables() -> String {
 fn the_document_has_the_compilers_tables() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/language.md");
     let document = std::fs::read_to_string(&path).unwrap();
-    let (head, told) = document.split_once(MARK).unwrap();
+    let (head, reported) = document.split_once(MARK).unwrap();
     let expected = tables();
     if std::env::var_os(UPDATE).is_some_and(|value| value == "1") {
         std::fs::write(&path, format!("{head}{MARK}{expected}")).unwrap();
         return;
     }
-    assert!(told == expected, "docs/language.md is not what the tables say: {UPDATE}=1 cargo test -p bt-compiler");
+    assert!(reported == expected, "docs/language.md is not what the tables say: {UPDATE}=1 cargo test -p bt-compiler");
 }
 
 #[test]

@@ -6,9 +6,9 @@ use bt_lang::{Diagnostic, parse};
 /// Each mistake: what stands at its place, and what is said.
 fn check(text: &str, expected: &[(&str, &str)]) {
     let parsed = parse(text);
-    let told: Vec<(&str, &str)> =
+    let reported: Vec<(&str, &str)> =
         parsed.diagnostics.iter().map(|diagnostic| (diagnostic.span.text(text), diagnostic.message.as_str())).collect();
-    assert_eq!(told, expected, "{text}");
+    assert_eq!(reported, expected, "{text}");
 }
 
 fn hints(text: &str) -> Vec<String> {
@@ -97,7 +97,7 @@ fn a_missing_semicolon_after_a_wide_character() {
 
 #[test]
 fn an_endless_number_of_mistakes_is_cut() {
-    let told = parse(&"k:f { ; = ; }\n".repeat(5000)).diagnostics;
-    assert_eq!(told.len(), 101);
-    assert_eq!(told[100].message, "more than 100 errors; the rest are not reported");
+    let reported = parse(&"k:f { ; = ; }\n".repeat(5000)).diagnostics;
+    assert_eq!(reported.len(), 101);
+    assert_eq!(reported[100].message, "more than 100 errors; the rest are not reported");
 }

@@ -141,7 +141,7 @@ proptest! {
 }
 
 #[test]
-fn deep_nesting_is_told() {
+fn deep_nesting_is_reported() {
     let openers = [
         "(",
         "{",
@@ -181,7 +181,7 @@ fn deep_nesting_is_told() {
 }
 
 #[test]
-fn long_chains_are_told() {
+fn long_chains_are_reported() {
     let count = 20_000;
     let chains = [" + 1", ".b", "->b", "[1]", ".0", "++", " || 1", " ? 1 : 2", "*", " && $x.b"];
     for chain in chains {

@@ -10,7 +10,7 @@ use common::{Demo, PROGRAM, run};
 use demo_target::End;
 
 #[test]
-fn signals_end_it_with_all_told() {
+fn signals_end_it_with_all_reported() {
     for signal in ["TERM", "INT"] {
         let demo = Demo::start(&["--for", "1h"]);
         // Its first records are there, so the run has begun.
@@ -81,7 +81,7 @@ fn hits_are_measured() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_reported() {
     for args in [
         &["--for", "0s"][..],
         &["--for", "1 day"],

@@ -31,24 +31,24 @@ fn refused(contents: &[u8], words: &[&str]) {
     let small = Small::new();
     std::fs::write(small.path("t.trace"), contents).expect("written");
     for command in ["trace", "latency"] {
-        let (out, told) = run(small.args(command, &[]), 1);
+        let (out, messages) = run(small.args(command, &[]), 1);
         assert_eq!(out, "");
-        assert!(words.iter().all(|word| told.contains(word)), "{command}: {told}");
-        assert!(told.contains("t.trace"), "{command} names the file: {told}");
+        assert!(words.iter().all(|word| messages.contains(word)), "{command}: {messages}");
+        assert!(messages.contains("t.trace"), "{command} names the file: {messages}");
     }
 }
 
 #[test]
 fn a_missing_file() {
-    let (_, told) = run(["trace", "-i", "/no/such/file"], 1);
-    assert_eq!(told, "error: reading /no/such/file: No such file or directory\n");
+    let (_, messages) = run(["trace", "-i", "/no/such/file"], 1);
+    assert_eq!(messages, "error: reading /no/such/file: No such file or directory\n");
 }
 
 #[test]
 fn a_directory() {
     let small = Small::new();
-    let (_, told) = run(["trace".into(), "-i".into(), OsString::from(small.dir.path())], 1);
-    assert!(told.contains("directory"), "{told}");
+    let (_, messages) = run(["trace".into(), "-i".into(), OsString::from(small.dir.path())], 1);
+    assert!(messages.contains("directory"), "{messages}");
 }
 
 /// Root may read everything, so the program is run by somebody else; where that can't be, it is said.
@@ -68,9 +68,9 @@ fn a_file_that_may_not_be_read() {
         println!("SKIPPED: the program can't be run as another user here");
         return;
     };
-    let told = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert_eq!(done.status.code(), Some(3), "{told}");
-    assert!(told.contains("t.trace") && told.contains("ermission denied"), "{told}");
+    let messages = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(3), "{messages}");
+    assert!(messages.contains("t.trace") && messages.contains("ermission denied"), "{messages}");
 }
 
 #[test]
@@ -99,9 +99,9 @@ fn a_file_that_ends_too_early_is_read_as_far_as_it_goes() {
     // Behind the third slot of lcore 2, whose history is the last.
     let end = file.layout.slot(2, 3);
     std::fs::write(small.path("t.trace"), &file.bytes[..end]).expect("written");
-    let (out, told) = run(small.args("trace", &[]), 0);
+    let (out, messages) = run(small.args("trace", &[]), 0);
     assert_eq!(out.lines().count(), 5 + 3);
-    assert!(told.contains(&format!("{end:#x}")) && told.contains("slots before the ring's end"), "{told}");
+    assert!(messages.contains(&format!("{end:#x}")) && messages.contains("slots before the ring's end"), "{messages}");
     let (out, _) = run(small.args("latency", &[]), 0);
     assert!(out.contains("TCP_REQ_NEW"), "{out}");
 }
@@ -115,9 +115,9 @@ fn a_file_of_which_nothing_is_left() {
 
 #[test]
 fn a_trace_without_records_is_whole() {
-    let (out, told) = run(Small::of(&small::declared()).args("trace", &[]), 0);
+    let (out, messages) = run(Small::of(&small::declared()).args("trace", &[]), 0);
     assert_eq!(out, "");
-    assert!(told.contains("no records"), "{told}");
+    assert!(messages.contains("no records"), "{messages}");
 }
 
 #[test]
@@ -126,9 +126,9 @@ fn a_document_that_is_cut_in_the_middle() {
     let json = printed(small.args("trace", &["--format", "json"]));
     let sixth = json.match_indices("{\"lcore\"").nth(5).expect("an entry").0;
     std::fs::write(small.path("t.trace"), &json[..sixth + 20]).expect("written");
-    let (out, told) = run(small.args("trace", &[]), 0);
+    let (out, messages) = run(small.args("trace", &[]), 0);
     assert_eq!(out.lines().count(), 5);
-    assert!(told.contains("cut off at 0x"), "{told}");
+    assert!(messages.contains("cut off at 0x"), "{messages}");
     let before = json.find("\"entries\"").expect("entries");
     refused(&json.as_bytes()[..before], &["0x"]);
 }
@@ -138,9 +138,9 @@ fn a_recording_with_broken_lines() {
     let small = Small::new();
     let broken = format!("{}nvmf_poll_group_add_qpair: tsc=0x1, qpair=\n\u{fffd}\n", small::recording());
     std::fs::write(small.path("broken"), broken).expect("written");
-    let (out, told) = run(small.args("trace", &["-b", "@broken"]), 0);
+    let (out, messages) = run(small.args("trace", &["-b", "@broken"]), 0);
     assert!(out.contains("qpair(ptr=0xc0"), "{out}");
-    assert!(told.contains("broken, line 4"), "{told}");
+    assert!(messages.contains("broken, line 4"), "{messages}");
 }
 
 #[test]
@@ -148,12 +148,12 @@ fn a_recording_that_is_none() {
     let small = Small::new();
     for (contents, what) in [(&b"hello\n"[..], "text"), (&[0xff, 0, 1, 2], "bytes"), (b"", "nothing")] {
         std::fs::write(small.path("none"), contents).expect("written");
-        let (out, told) = run(small.args("trace", &["-b", "@none"]), 0);
+        let (out, messages) = run(small.args("trace", &["-b", "@none"]), 0);
         assert_eq!(out.lines().count(), 10, "{what}");
-        assert!(told.contains("nvmf_poll_group_add_qpair"), "{what}: {told}");
+        assert!(messages.contains("nvmf_poll_group_add_qpair"), "{what}: {messages}");
     }
-    let (_, told) = run(small.args("trace", &["-b", "@missing"]), 1);
-    assert!(told.contains("missing"), "{told}");
+    let (_, messages) = run(small.args("trace", &["-b", "@missing"]), 1);
+    assert!(messages.contains("missing"), "{messages}");
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn slips_in_filters() {
         (&["--format", "xml"], &["ndjson"]),
         (&["--no-such-option"], &["--no-such-option"]),
     ] {
-        let (out, told) = run(small.args("trace", args), 2);
+        let (out, messages) = run(small.args("trace", args), 2);
         assert_eq!(out, "", "{args:?}");
-        assert!(words.iter().all(|word| told.contains(word)), "{args:?}: {told}");
+        assert!(words.iter().all(|word| messages.contains(word)), "{args:?}: {messages}");
     }
 }
 
@@ -187,17 +187,17 @@ fn a_recording_in_a_traces_place_and_a_trace_in_a_recordings() {
     let document = small.path("t.json");
     std::fs::write(&document, printed(small.args("trace", &["--format", "json"]))).expect("written");
     for command in ["trace", "latency"] {
-        let told = |trace: &Path, recording: Option<&Path>| {
+        let messages = |trace: &Path, recording: Option<&Path>| {
             let mut args: Vec<OsString> = vec![command.into(), trace.into()];
             args.extend(recording.into_iter().flat_map(|path| ["-b".into(), path.into()]));
             run(args, 2).1
         };
         let shown = recording.display();
-        assert!(told(&recording, None).contains(&format!("{shown} is a recording of probes, not a trace")));
-        let swapped = told(&recording, Some(&trace));
+        assert!(messages(&recording, None).contains(&format!("{shown} is a recording of probes, not a trace")));
+        let swapped = messages(&recording, Some(&trace));
         assert!(swapped.contains(&format!("use -i {} -b {shown}", trace.display())), "{swapped}");
-        assert!(told(&trace, Some(&document)).contains("t.json is a trace, not a recording"));
-        assert!(told(&document, Some(&trace)).contains("t.trace is a trace, not a recording"));
+        assert!(messages(&trace, Some(&document)).contains("t.json is a trace, not a recording"));
+        assert!(messages(&document, Some(&trace)).contains("t.trace is a trace, not a recording"));
     }
 }
 
@@ -206,10 +206,10 @@ fn a_recording_in_a_traces_place_and_a_trace_in_a_recordings() {
 fn a_tracepoint_that_the_trace_does_not_have() {
     let small = Small::new();
     for command in ["trace", "latency"] {
-        let (out, told) = run(small.args(command, &["--tpoint", "TCP_REQ_NWE"]), 1);
-        assert!(out.is_empty() && told.contains("near: TCP_REQ_NEW"), "{told}");
-        let (out, told) = run(small.args(command, &["--tpoint", "TCP_REQ_NWE,TCP_REQ_*"]), 0);
-        assert!(!out.is_empty() && told.contains("near: TCP_REQ_NEW"), "{told}");
+        let (out, messages) = run(small.args(command, &["--tpoint", "TCP_REQ_NWE"]), 1);
+        assert!(out.is_empty() && messages.contains("near: TCP_REQ_NEW"), "{messages}");
+        let (out, messages) = run(small.args(command, &["--tpoint", "TCP_REQ_NWE,TCP_REQ_*"]), 0);
+        assert!(!out.is_empty() && messages.contains("near: TCP_REQ_NEW"), "{messages}");
     }
 }
 
@@ -217,8 +217,8 @@ fn a_tracepoint_that_the_trace_does_not_have() {
 fn times_are_refused_in_our_own_words() {
     for (command, more) in [("trace", &["-F"][..]), ("record", &["-p", "1"]), ("run", &["-e", "begin { exit() }"])] {
         for (time, words) in [("0", "longer than 0"), ("5x", "5 or 5s (seconds), 500ms, 1m30s")] {
-            let (_, told) = run([&[command], more, &["--for", time]].concat(), 2);
-            assert!(told.contains(words), "{command} {time}: {told}");
+            let (_, messages) = run([&[command], more, &["--for", time]].concat(), 2);
+            assert!(messages.contains(words), "{command} {time}: {messages}");
         }
     }
 }
@@ -233,8 +233,8 @@ fn the_demo_makes_its_folder() {
 
 #[test]
 fn follow_needs_a_file() {
-    let (_, told) = run(["trace", "--follow", "-i", "-"], 2);
-    assert!(told.contains("--follow") && told.contains("standard input"), "{told}");
+    let (_, messages) = run(["trace", "--follow", "-i", "-"], 2);
+    assert!(messages.contains("--follow") && messages.contains("standard input"), "{messages}");
     run(["trace", "--follow", "--tail", "3"], 2);
 }
 
@@ -252,9 +252,9 @@ fn a_reader_who_goes_away() {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let done = command.args(&args).stdout(writer).output().expect("run");
-        let told = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert_eq!(done.status.code(), Some(0), "{args:?}: {told}");
-        assert!(!told.contains("error") && !told.contains("panic"), "{args:?}: {told}");
+        let messages = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(0), "{args:?}: {messages}");
+        assert!(!messages.contains("error") && !messages.contains("panic"), "{args:?}: {messages}");
     }
 }
 
@@ -267,9 +267,9 @@ fn a_full_disk() {
         let full = std::fs::File::create("/dev/full").expect("/dev/full");
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dptrace"));
         let done = command.args(&args).stdout(full).output().expect("run");
-        let told = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert_eq!(done.status.code(), Some(1), "{args:?}: {told}");
-        assert!(told.contains("standard output") && told.contains("No space left"), "{args:?}: {told}");
+        let messages = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(1), "{args:?}: {messages}");
+        assert!(messages.contains("standard output") && messages.contains("No space left"), "{args:?}: {messages}");
     }
 }
 

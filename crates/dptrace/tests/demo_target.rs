@@ -14,7 +14,7 @@ fn it_is_there_but_not_shown() {
 
 /// Its trace is one that the other commands read, in the shared memory of the machine.
 #[test]
-fn its_trace_can_be_told() {
+fn its_trace_can_be_listed() {
     let dir = tempfile::tempdir().expect("a directory");
     let truth = dir.path().join("truth.json");
     let run = ["demo-target", "--requests", "200", "--flat-out", "--keep", "--app", "dptrace-test", "--truth"];
@@ -22,8 +22,8 @@ fn its_trace_can_be_told() {
     let truth = std::fs::read(&truth).expect("the truth");
     let truth: serde_json::Value = serde_json::from_slice(&truth).expect("JSON");
     let path = truth["trace_file"].as_str().expect("a path");
-    let told = printed(["trace", path]);
+    let messages = printed(["trace", path]);
     std::fs::remove_file(path).expect("it was kept");
-    assert_eq!(told.lines().filter(|line| line.contains("_REQ_COMPLETED ")).count(), 200, "{told}");
-    assert!(told.contains("nqn.2016-06.io.spdk:cnode"), "owners are named");
+    assert_eq!(messages.lines().filter(|line| line.contains("_REQ_COMPLETED ")).count(), 200, "{messages}");
+    assert!(messages.contains("nqn.2016-06.io.spdk:cnode"), "owners are named");
 }

@@ -43,11 +43,11 @@ fn answer<'a>(found: &'a [Value], name: &str) -> &'a str {
 
 #[test]
 fn the_exit_status_says_whether_what_is_required_is_there() {
-    let (found, status, told) = examined(&mut doctor());
+    let (found, status, messages) = examined(&mut doctor());
     let required: Vec<_> = found.iter().filter(|it| it["required"] == true).collect();
     assert!(required.len() >= 3, "{required:?}");
     let works = required.iter().all(|it| it["answer"] == "yes");
-    assert_eq!(status, Some(if works { 0 } else { 3 }), "{told}");
+    assert_eq!(status, Some(if works { 0 } else { 3 }), "{messages}");
     for finding in &found {
         let yes = finding["answer"] == "yes";
         assert!(yes || !finding["said"].as_str().expect("a text").is_empty(), "why not? {finding}");
@@ -99,7 +99,7 @@ fn a_line_says_what_each_command_can_do() {
 }
 
 #[test]
-fn nobody_is_told_what_is_missing() {
+fn nobody_learns_what_is_missing() {
     if !is_root() {
         return skip("only root can become nobody");
     }
@@ -109,9 +109,9 @@ fn nobody_is_told_what_is_missing() {
     fs::copy(env!("CARGO_BIN_EXE_dptrace"), &program).expect("copied");
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(["doctor", "--json"]);
-    let (found, status, told) = examined(&mut command);
-    assert_eq!(status, Some(3), "{told}");
-    assert!(told.contains("record and run cannot work here") && told.contains("uprobes"), "{told}");
+    let (found, status, messages) = examined(&mut command);
+    assert_eq!(status, Some(3), "{messages}");
+    assert!(messages.contains("record and run cannot work here") && messages.contains("uprobes"), "{messages}");
     for name in ["bpf() programs", "uprobes", "CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "CAP_SYS_ADMIN"] {
         assert_eq!(answer(&found, name), "no", "{name}");
     }
@@ -161,7 +161,7 @@ fn nothing_is_left_behind() {
     printed_or_refused();
     assert_eq!(mounts(), before);
     if !is_root() || !std::path::Path::new(BPFTOOL).exists() {
-        return skip("which programs are loaded is told by bpftool, to root");
+        return skip("which programs are loaded only bpftool reports, to root");
     }
     // The kernel lets go of a program when nothing can run it any more, and other tests make trials at the same time.
     let deadline = Instant::now() + Duration::from_mins(1);

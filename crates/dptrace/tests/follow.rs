@@ -65,7 +65,7 @@ fn lost(said: &str) -> u64 {
 
 /// 64 slots a ring, and thousands of records as fast as they can be written.
 #[test]
-fn what_was_overwritten_before_it_was_read_is_told() {
+fn what_was_overwritten_before_it_was_read_is_reported() {
     let mut application = start();
     application.record(3);
     let mut follow = Follow::start(&application.path, &[]);

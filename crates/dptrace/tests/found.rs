@@ -16,7 +16,7 @@ fn document(arg: &str, entries: &str) -> String {
 }
 
 /// What the program prints of a document on standard input.
-fn told(document: &str, args: &[&str]) -> String {
+fn messages(document: &str, args: &[&str]) -> String {
     let done = dptrace().args(args).write_stdin(document).assert().success();
     String::from_utf8(done.get_output().stdout.clone()).expect("output is UTF-8")
 }
@@ -28,18 +28,18 @@ const HOSTILE: &str =
 fn a_documents_annotations_do_not_reach_the_terminal_raw() {
     let document = document("qpair", HOSTILE);
     for form in ["text", "spdk", "json", "ndjson", "csv"] {
-        let told = told(&document, &["trace", "--format", form]);
-        assert!(!told.contains(['\u{1b}', '\u{7}']), "{form}: {told:?}");
+        let messages = messages(&document, &["trace", "--format", form]);
+        assert!(!messages.contains(['\u{1b}', '\u{7}']), "{form}: {messages:?}");
     }
-    assert!(told(&document, &["trace"]).ends_with("qpair(hostnqn=x\\x1b[31m\\x07)\n"));
+    assert!(messages(&document, &["trace"]).ends_with("qpair(hostnqn=x\\x1b[31m\\x07)\n"));
 }
 
 #[test]
 fn annotations_that_are_no_json_do_not_break_what_is_written() {
     let broken = r#"{"lcore":0,"tpoint":1,"tsc":5,"args":[1],"annotations":{"qpair":]}"#;
     for form in ["json", "ndjson"] {
-        let told = told(&document("qpair", broken), &["trace", "--format", form]);
-        serde_json::from_str::<Value>(&told).unwrap_or_else(|e| panic!("{form}: {e}: {told}"));
+        let messages = messages(&document("qpair", broken), &["trace", "--format", form]);
+        serde_json::from_str::<Value>(&messages).unwrap_or_else(|e| panic!("{form}: {e}: {messages}"));
     }
 }
 
@@ -50,20 +50,21 @@ fn annotations_stay_where_a_recording_knows_nothing() {
     std::fs::write(&recording, "nvmf_poll_group_add_qpair: tsc=0x1, qpair=0xff, thread=0x1\n").expect("written");
     let entry = r#"{"lcore":0,"tpoint":1,"tsc":5,"args":[1],"annotations":{"qpair":{"qid":7}}}"#;
     let args = ["trace", "--format", "json", "-b", recording.to_str().expect("UTF-8")];
-    let json: Value = serde_json::from_str(&told(&document("qpair", entry), &args)).expect("JSON");
+    let json: Value = serde_json::from_str(&messages(&document("qpair", entry), &args)).expect("JSON");
     assert_eq!(json["entries"][0]["annotations"]["qpair"]["qid"], 7);
 }
 
 #[test]
 fn an_arguments_name_may_hold_anything() {
     let name = "a\",\"tsc\":1,\\";
-    let told = told(&document(name, r#"{"lcore":0,"tpoint":1,"tsc":5,"args":[1]}"#), &["trace", "--format", "ndjson"]);
-    let line: Value = serde_json::from_str(&told).expect("JSON");
+    let messages =
+        messages(&document(name, r#"{"lcore":0,"tpoint":1,"tsc":5,"args":[1]}"#), &["trace", "--format", "ndjson"]);
+    let line: Value = serde_json::from_str(&messages).expect("JSON");
     assert_eq!((&line["tsc"], &line["args"][name]), (&5.into(), &"0x1".into()));
 }
 
 #[test]
-fn owners_of_one_description_are_told_apart_by_number() {
+fn owners_of_one_description_are_distinguished_by_number() {
     let mut trace = TraceBuilder::new(Era::F).slots(16).owner_count(16);
     trace.owner_type(1, b't').tpoint(Tpoint::new(1, "T").owner_type(1));
     for id in [5, 6] {
@@ -91,16 +92,16 @@ fn the_whole_of_filtered_objects_is_their_stages() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("t.trace");
     std::fs::write(&path, trace.build()).expect("written");
-    let told = printed(["latency", "--json", "--tpoint", "BEGIN,END", path.to_str().expect("UTF-8")]);
+    let messages = printed(["latency", "--json", "--tpoint", "BEGIN,END", path.to_str().expect("UTF-8")]);
     let means: Vec<Value> =
-        told.lines().map(|l| serde_json::from_str::<Value>(l).expect("JSON")["mean_us"].clone()).collect();
-    assert_eq!(means, [10.0, 10.0], "{told}");
+        messages.lines().map(|l| serde_json::from_str::<Value>(l).expect("JSON")["mean_us"].clone()).collect();
+    assert_eq!(means, [10.0, 10.0], "{messages}");
 }
 
 #[test]
 fn a_pipe_is_a_file() {
     let document = document("a", r#"{"lcore":0,"tpoint":1,"tsc":5,"args":[1]}"#);
-    assert_eq!(told(&document, &["trace", "/dev/stdin"]), told(&document, &["trace"]));
+    assert_eq!(messages(&document, &["trace", "/dev/stdin"]), messages(&document, &["trace"]));
 }
 
 #[test]

@@ -41,8 +41,8 @@ fn each_probe_is_there_once_and_all_have_a_line() {
     assert!(probes.is_sorted_by(|a, b| a < b), "{script}");
     assert!(script.contains(r#"{printf("nvmf_subsystem_create: tsc=0x%lx, subnqn='%s'\n", arg0, str(arg1));}"#));
     let done = dptrace().args(["generate", "--objects", "subsystem,thread"]).assert().success();
-    let told = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(told.contains("no time to nvmf_subsystem_create, nvmf_subsystem_destroy (tsc=0x0)"), "{told}");
+    let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(messages.contains("no time to nvmf_subsystem_create, nvmf_subsystem_destroy (tsc=0x0)"), "{messages}");
     let done = dptrace().arg("generate").assert().success();
     assert!(done.get_output().stderr.is_empty(), "the probes of queue pairs have ticks");
 }
@@ -66,13 +66,13 @@ fn mistakes_are_usage_errors() {
     std::fs::write(&clash, OWN.replace("qpair", "x").replace("mine", "spdk").replace("made", "nvmf_ctrlr_create"))
         .expect("written");
     let clash = format!("ctrlr,{}", clash.display());
-    for (words, told) in [
+    for (words, messages) in [
         ("qpiar", "there is no object spec \"qpiar\"; near: qpair"),
         (clash.as_str(), "another spec has the argument \"ctrlr\" in this place"),
     ] {
         let done = dptrace().args(["generate", "--objects", words]).assert().code(2);
         let error = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(messages), "{error}");
         assert!(done.get_output().stdout.is_empty());
     }
     dptrace().args(["generate", "--objects", "no/such.toml"]).assert().code(1);
@@ -119,12 +119,12 @@ fn bpftrace_takes_the_script() {
         Ok(done) => done,
         Err(error) => return skip(&format!("no bpftrace here: {error}")),
     };
-    let told = String::from_utf8_lossy(&done.stderr);
-    if told.contains("running as the root user") {
-        return skip(&told);
+    let messages = String::from_utf8_lossy(&done.stderr);
+    if messages.contains("running as the root user") {
+        return skip(&messages);
     }
-    assert!(done.status.success(), "{told}");
-    let compiled = String::from_utf8_lossy(&done.stdout).into_owned() + &told;
+    assert!(done.status.success(), "{messages}");
+    let compiled = String::from_utf8_lossy(&done.stdout).into_owned() + &messages;
     for line in script.lines() {
         let name = line.split([':', ' ']).nth(2).expect("a name");
         let function = format!("define i64 @\"usdt:{program}:spdk:{name}\"");

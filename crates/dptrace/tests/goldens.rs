@@ -114,13 +114,13 @@ fn raw_files_of_newer_versions_are_listed_as_their_json_and_what_it_leaves_out()
         let document = document(&sample);
         let entries = document["entries"].as_array().expect("entries");
         let text = sample.text("txt");
-        let told: Vec<_> = text.lines().filter(|line| !is_head(line)).collect();
+        let messages: Vec<_> = text.lines().filter(|line| !is_head(line)).collect();
         let (raw, json) = (trace(&sample, "trace", &[]), trace(&sample, "json", &[]));
         let lines: Vec<_> = raw.lines().zip(json.lines()).collect();
         assert_eq!((lines.len(), raw.lines().count()), (entries.len(), entries.len()), "{sample:?}");
         for (at, (raw, json)) in lines.into_iter().enumerate() {
             let name = tpoint_name(&document, &entries[at]["tpoint"]);
-            let stripped = strip(raw, &entries[at], &description(told[at]), name);
+            let stripped = strip(raw, &entries[at], &description(messages[at]), name);
             let owner = match document.get("owners") {
                 Some(_) => entries[at]["owner"].as_str(),
                 None => entries[at]["poller"].as_str(),

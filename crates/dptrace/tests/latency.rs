@@ -52,7 +52,7 @@ fn ten() -> TraceBuilder {
 }
 
 #[test]
-fn the_table_tells_each_stage_and_the_whole() {
+fn the_table_reports_each_stage_and_the_whole() {
     let table = latency(&ten(), &[]);
     let expected = [
         ("TCP_REQ_NEW -> TCP_REQ_EXECUTING", "10 9.1% 5.500 5.000 9.000 10.000 10.000 10.000"),
@@ -84,7 +84,7 @@ fn the_columns_stand_below_their_heads() {
 }
 
 #[test]
-fn json_tells_the_same_numbers() {
+fn json_reports_the_same_numbers() {
     let lines = json(&ten(), &[]);
     assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["stage"], serde_json::json!({ "from": "TCP_REQ_NEW", "to": "TCP_REQ_EXECUTING" }));
@@ -174,7 +174,7 @@ fn an_unfinished_object_is_counted_apart() {
 }
 
 #[test]
-fn records_of_objects_whose_creation_was_not_seen_are_told_and_not_counted() {
+fn records_of_objects_whose_creation_was_not_seen_are_reported_and_not_counted() {
     let mut t = small::declared();
     t.record(0, Record::new(321, START - 10).owner(256).object(0xee));
     t.record(0, Record::new(322, START - 5).owner(256).object(0xee).int(0));
@@ -183,8 +183,8 @@ fn records_of_objects_whose_creation_was_not_seen_are_told_and_not_counted() {
     }
     let small = Small::of(&t);
     let done = dptrace().args(small.args("latency", &[])).assert().success();
-    let told = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(told.contains("2 records of objects created before"), "{told}");
+    let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(messages.contains("2 records of objects created before"), "{messages}");
     let table = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
     assert_eq!(rows(&table).last().map(|(_, n)| n.last().cloned()), Some(Some("0.700".to_owned())), "{table}");
 }
@@ -208,7 +208,7 @@ fn the_slowest_are_shown_with_all_their_records() {
 
 /// Whose they are is what one wants to know next.
 #[test]
-fn the_slowest_tell_their_group() {
+fn the_slowest_name_their_group() {
     let by = ["--slowest", "1", "--by", "owner.subnqn"];
     let table = latency(&small::builder(), &by);
     assert!(table.contains("slowest 1: r1, 10.000 us, owner.subnqn=nqn.2016-06.io.spdk:cnode2\n"), "{table}");
@@ -229,7 +229,7 @@ fn filters_merge_stages() {
 }
 
 #[test]
-fn nothing_to_measure_is_told() {
+fn nothing_to_measure_is_reported() {
     let small = Small::new();
     let done = dptrace().args(small.args("latency", &["--lcore", "7"])).assert().success();
     assert!(done.get_output().stdout.is_empty());
@@ -237,11 +237,11 @@ fn nothing_to_measure_is_told() {
 }
 
 #[test]
-fn a_field_that_does_not_exist_is_told_with_those_that_do() {
+fn a_field_that_does_not_exist_is_reported_with_those_that_do() {
     let small = Small::new();
     let done = dptrace().args(small.args("latency", &["--by", "qpair.hostnqm"])).assert().code(2);
-    let told = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(told.contains("near: qpair.hostnqn") && told.contains("owner.subnqn"), "{told}");
+    let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(messages.contains("near: qpair.hostnqn") && messages.contains("owner.subnqn"), "{messages}");
 }
 
 /// JSON input measures as raw input does.

@@ -30,9 +30,9 @@ fn libstdcxx() -> Option<&'static str> {
     found
 }
 
-/// What is told on standard error, with this exit status.
+/// What is messages on standard error, with this exit status.
 #[track_caller]
-fn told<S: AsRef<std::ffi::OsStr>>(args: &[S], status: i32) -> String {
+fn messages<S: AsRef<std::ffi::OsStr>>(args: &[S], status: i32) -> String {
     let done = dptrace().arg("list").args(args).assert().code(status);
     assert_eq!(String::from_utf8_lossy(&done.get_output().stdout), "", "nothing on standard output");
     String::from_utf8_lossy(&done.get_output().stderr).into_owned()
@@ -83,9 +83,9 @@ fn patterns_choose_probes() {
     assert_eq!(names("throw"), ["throw"]);
     assert_eq!(names("libstdcxx:*throw"), ["rethrow", "throw"]);
     assert_eq!(names("lib*:"), ["catch", "rethrow", "throw"]);
-    let error = told(&[path, "thorw"], 1);
+    let error = messages(&[path, "thorw"], 1);
     assert!(error.contains("near: throw"), "{error}");
-    let error = told(&[path, "libstdcxx:thorw"], 1);
+    let error = messages(&[path, "libstdcxx:thorw"], 1);
     assert!(error.contains("near: libstdcxx:throw"), "{error}");
 }
 
@@ -177,7 +177,7 @@ fn a_library_of_another_mount_namespace() {
 }
 
 #[test]
-fn broken_notes_are_told() {
+fn broken_notes_are_reported() {
     let Some(path) = libstdcxx() else { return };
     let mut bytes = std::fs::read(path).expect("it is there");
     let note = b"libstdcxx\0throw\0";
@@ -188,9 +188,12 @@ fn broken_notes_are_told() {
     std::fs::write(&broken, bytes).expect("it is ours");
     let done = dptrace().arg("list").arg(&broken).assert().success();
     let out = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
-    let told = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
     assert!(out.contains("libstdcxx:catch") && !out.contains(":throw"), "{out}");
-    assert!(told.contains("left out 1 broken USDT note") && told.contains("provider is not printable"), "{told}");
+    assert!(
+        messages.contains("left out 1 broken USDT note") && messages.contains("provider is not printable"),
+        "{messages}"
+    );
 }
 
 #[test]
@@ -209,7 +212,7 @@ fn our_own_process_and_its_libraries_functions() {
 fn a_program_without_probes_is_no_failure() {
     let child = Waiting::start(Command::new("sleep").arg("60"));
     dptrace().args(["list", "-p", &child.pid()]).assert().success();
-    let error = told(&["-p", &child.pid(), "no_such_probe"], 1);
+    let error = messages(&["-p", &child.pid(), "no_such_probe"], 1);
     assert!(error.contains("no USDT probe of pid") && error.contains("sleep"), "{error}");
 }
 
@@ -223,18 +226,18 @@ fn functions_have_their_authors_names() {
     assert!(symbol.starts_with("_ZN7dptrace4list3run") || symbol.starts_with("_R"), "{symbol}");
     // Its mangled name finds it as well.
     assert!(printed(["list", OWN, "--functions", symbol]).contains("dptrace::list::run"));
-    let error = told(&[OWN, "--functions", "dptrace::list::rnu"], 1);
+    let error = messages(&[OWN, "--functions", "dptrace::list::rnu"], 1);
     assert!(error.contains("near: ") && error.contains("dptrace::list::run"), "{error}");
-    let error = told(&[OWN, "--functions", "with_funktions"], 1);
+    let error = messages(&[OWN, "--functions", "with_funktions"], 1);
     assert!(error.contains("with_functions"), "{error}");
 }
 
 #[test]
 fn what_is_no_process_with_a_program() {
-    let error = told(&["-p", "4194305"], 1);
+    let error = messages(&["-p", "4194305"], 1);
     assert!(error.contains("no process has the pid 4194305"), "{error}");
     if std::fs::read("/proc/2/comm").is_ok_and(|name| name == b"kthreadd\n") {
-        let error = told(&["-p", "2"], 1);
+        let error = messages(&["-p", "2"], 1);
         assert!(error.contains("pid 2 (kthreadd) is a thread of the kernel"), "{error}");
     } else {
         println!("SKIPPED: no kernel thread is to be seen here (a container?)");
@@ -249,27 +252,27 @@ fn what_is_no_program() {
         std::fs::write(&path, bytes).expect("it is ours");
         path
     };
-    let error = told(&[file("script", b"#!/usr/bin/env python3\n")], 1);
+    let error = messages(&[file("script", b"#!/usr/bin/env python3\n")], 1);
     assert!(error.contains("script") && error.contains("/usr/bin/env python3"), "{error}");
-    assert!(told(&[file("text", b"hello")], 1).contains("not an ELF file"));
-    assert!(told(&[file("empty", b"")], 1).contains("no bytes"));
+    assert!(messages(&[file("text", b"hello")], 1).contains("not an ELF file"));
+    assert!(messages(&[file("empty", b"")], 1).contains("no bytes"));
     let mut narrow = [0; 64];
     narrow[..5].copy_from_slice(b"\x7fELF\x01");
     narrow[18] = 3;
-    assert!(told(&[file("narrow", &narrow)], 1).contains("32-bit ELF file (machine i386)"));
-    assert!(told(&[file("cut", &std::fs::read(OWN).expect("it is there")[..500])], 1).contains("truncated"));
-    assert!(told(&[dir.path()], 1).contains("no regular file"));
-    assert!(told(&["/no/such/file"], 1).contains("/no/such/file"));
-    assert!(!told(&[file("\u{1b}[31m", b"x")], 1).contains('\u{1b}'), "control characters go to no terminal");
+    assert!(messages(&[file("narrow", &narrow)], 1).contains("32-bit ELF file (machine i386)"));
+    assert!(messages(&[file("cut", &std::fs::read(OWN).expect("it is there")[..500])], 1).contains("truncated"));
+    assert!(messages(&[dir.path()], 1).contains("no regular file"));
+    assert!(messages(&["/no/such/file"], 1).contains("/no/such/file"));
+    assert!(!messages(&[file("\u{1b}[31m", b"x")], 1).contains('\u{1b}'), "control characters go to no terminal");
 }
 
 #[test]
 fn mistakes_are_usage_errors() {
-    assert!(told(&[""; 0], 2).contains("-p PID"));
-    assert!(told(&["-p", "1", "a", "b"], 2).contains("too many"));
-    assert!(told(&[OWN, ""], 2).contains("pattern"));
-    told(&["--tracepoints", "-p", "1"], 2);
-    told(&["a", "b", "c"], 2);
+    assert!(messages(&[""; 0], 2).contains("-p PID"));
+    assert!(messages(&["-p", "1", "a", "b"], 2).contains("too many"));
+    assert!(messages(&[OWN, ""], 2).contains("pattern"));
+    messages(&["--tracepoints", "-p", "1"], 2);
+    messages(&["a", "b", "c"], 2);
 }
 
 /// Another user's process: status 3, and what it needs.
@@ -335,5 +338,5 @@ fn tracefs_that_is_not_mounted() {
     if !is_root() {
         return println!("SKIPPED: not root, so that debugfs may be closed to us");
     }
-    assert!(told(&["--tracepoints"], 3).contains("mount -t tracefs tracefs /sys/kernel/tracing"));
+    assert!(messages(&["--tracepoints"], 3).contains("mount -t tracefs tracefs /sys/kernel/tracing"));
 }

@@ -46,9 +46,9 @@ impl Drop for Target {
 #[test]
 fn the_demo_is_live_where_bpf_is_allowed() {
     let Some(_alone) = kernel::may_run("the live demo") else { return };
-    let (out, told, status) = dptrace(&["demo", "--head", "2000"]);
-    assert_eq!(status, 0, "{told}");
-    assert!(told.contains("live: a small NVMe-oF target") && told.contains("none lost"), "{told}");
+    let (out, messages, status) = dptrace(&["demo", "--head", "2000"]);
+    assert_eq!(status, 0, "{messages}");
+    assert!(messages.contains("live: a small NVMe-oF target") && messages.contains("none lost"), "{messages}");
     let listing = out.split("\n$ dptrace latency").next().unwrap();
     assert!(listing.contains("qpair(ptr=0x7f"), "{listing}");
     // It was attached before the first connection: none is unknown.
@@ -60,26 +60,27 @@ fn the_demo_is_live_where_bpf_is_allowed() {
 fn a_live_trace_names_what_comes_and_counts_what_was_there() {
     let Some(_alone) = kernel::may_run("live traces") else { return };
     let target = Target::start(&["--rate", "500", "--life", "10"]);
-    let (out, told, status) = dptrace(&["trace", "-p", &target.pid(), "--for", "2s"]);
-    assert_eq!(status, 0, "{told}");
+    let (out, messages, status) = dptrace(&["trace", "-p", &target.pid(), "--for", "2s"]);
+    assert_eq!(status, 0, "{messages}");
     let unnamed = out.lines().filter(|line| line.contains("qpair: 0x")).count();
-    assert!(out.contains("qpair(ptr=0x7f"), "no object in {} lines; {told}", out.lines().count());
+    assert!(out.contains("qpair(ptr=0x7f"), "no object in {} lines; {messages}", out.lines().count());
     let said = format!("{unnamed} of the records shown point to objects from before dptrace attached");
-    assert!(unnamed == 0 || told.contains(&said), "{unnamed}: {told}");
-    assert!(told.contains("the time is over"), "{told}");
+    assert!(unnamed == 0 || messages.contains(&said), "{unnamed}: {messages}");
+    assert!(messages.contains("the time is over"), "{messages}");
 
-    let (out, told, _) = dptrace(&["trace", "-p", &target.pid(), "--for", "1s", "--tail", "3", "--format", "ndjson"]);
-    assert_eq!(out.lines().count(), 3, "{told}");
+    let (out, messages, _) =
+        dptrace(&["trace", "-p", &target.pid(), "--for", "1s", "--tail", "3", "--format", "ndjson"]);
+    assert_eq!(out.lines().count(), 3, "{messages}");
     let (out, _, status) = dptrace(&["trace", "-p", &target.pid(), "--info"]);
     assert!(status == 0 && out.contains("era:         E"), "{out}");
 }
 
 #[test]
-fn a_process_without_a_trace_file_is_told() {
-    let (_, told, status) = dptrace(&["trace", "-p", &std::process::id().to_string()]);
+fn a_process_without_a_trace_file_is_reported() {
+    let (_, messages, status) = dptrace(&["trace", "-p", &std::process::id().to_string()]);
     assert_eq!(status, 1);
-    assert!(told.contains("has no trace file: SPDK creates one"), "{told}");
-    let (_, told, status) = dptrace(&["trace", "--for", "1s", "-i", "/dev/null"]);
+    assert!(messages.contains("has no trace file: SPDK creates one"), "{messages}");
+    let (_, messages, status) = dptrace(&["trace", "--for", "1s", "-i", "/dev/null"]);
     assert_eq!(status, 2);
-    assert!(told.contains("--for needs a live trace"), "{told}");
+    assert!(messages.contains("--for needs a live trace"), "{messages}");
 }

@@ -44,8 +44,8 @@ fn every_command_has_a_man_page() {
 #[test]
 fn man_pages_need_their_directory() {
     let done = dptrace().args(["man", "/no/such/directory"]).assert().code(1);
-    let told = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(told.contains("/no/such/directory"), "{told}");
+    let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(messages.contains("/no/such/directory"), "{messages}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn built_in_specs_are_printed() {
 }
 
 #[test]
-fn the_demo_tells_the_sample_and_its_latency() {
+fn the_demo_reports_the_sample_and_its_latency() {
     let demo = printed(["demo", "--head", "40"]);
     let commands: Vec<_> = demo.lines().filter(|line| line.starts_with("$ dptrace")).collect();
     assert_eq!(commands.len(), 2, "{demo}");
@@ -152,7 +152,7 @@ fn examples_use_options_that_exist() {
 }
 
 #[test]
-fn the_version_is_told() {
+fn the_version_is_printed() {
     assert_eq!(printed(["--version"]), format!("dptrace {}\n", env!("CARGO_PKG_VERSION")));
 }
 

@@ -163,13 +163,13 @@ fn a_broken_pipe_ends_it_quietly() {
     let mut tracer = attached(demo.process.pid(), [""; 0]);
     drop(tracer.child.stdout.take());
     demo.go();
-    let (status, _, told) = tracer.end();
-    assert!(status.success(), "{told:?}");
+    let (status, _, messages) = tracer.end();
+    assert!(status.success(), "{messages:?}");
     assert!(demo.truth().requests_completed >= 1);
 }
 
 #[test]
-fn it_ends_when_it_is_told_to() {
+fn it_ends_when_it_is_asked_to() {
     let Some(_guard) = kernel() else { return };
     let demo = Demo::start(&[]);
     for signal in ["INT", "TERM"] {

@@ -29,7 +29,7 @@ role = "seen"
 args = ["tsc", "n"]
 "#;
 
-/// A C program that does as it is told, with a library that has a probe.
+/// A C program that does as it is messages, with a library that has a probe.
 struct Victim {
     dir: TempDir,
 }

@@ -1,6 +1,6 @@
 //! `dptrace record` of programs that others wrote: probes with semaphores (PostgreSQL) and of a shared library (libstdc++).
 //!
-//! Every probe of a spec begins with `tsc`. These have none: what they begin with is taken for none, and the time is told
+//! Every probe of a spec begins with `tsc`. These have none: what they begin with is taken for none, and the time is messages
 //! by the kernel's clock.
 #![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
@@ -152,7 +152,7 @@ fn queries_of_postgresql_are_counted() {
     assert!(connection.end().0.success());
 }
 
-/// The program, which throws as often as it is told.
+/// The program, which throws as often as it is messages.
 fn throwing() -> TempDir {
     let dir = tempfile::tempdir().expect("a directory");
     std::fs::write(dir.path().join("throwing.cc"), THROWING).expect("it is ours");
@@ -175,8 +175,8 @@ fn exceptions_are_counted_in_a_shared_library() {
     process.say("10\n");
     process.wait_for("caught 10");
     let mut tracer = Process::start(record(["-p", &process.pid().to_string()]).args(&spec));
-    let told = tracer.wait_for("attached to libstdcxx:catch");
-    assert!(told.contains("libstdc++.so.6"), "{told}");
+    let messages = tracer.wait_for("attached to libstdcxx:catch");
+    assert!(messages.contains("libstdc++.so.6"), "{messages}");
     process.say("500\n");
     process.wait_for("caught 510");
     // It ends while dptrace may still be telling what it is attached to.

@@ -18,11 +18,11 @@ const NOBODY: [&str; 5] = ["--reuid", "65534", "--regid", "65534", "--clear-grou
 #[track_caller]
 fn refusal(command: &mut Command, status: i32) -> String {
     let done = command.stdin(Stdio::null()).output().expect("it runs");
-    let told = String::from_utf8(done.stderr).expect("UTF-8");
-    assert_eq!(done.status.code(), Some(status), "{told}");
-    assert_eq!(told.lines().count(), 1, "{told}");
+    let messages = String::from_utf8(done.stderr).expect("UTF-8");
+    assert_eq!(done.status.code(), Some(status), "{messages}");
+    assert_eq!(messages.lines().count(), 1, "{messages}");
     assert!(done.stdout.is_empty());
-    told.trim_end().to_owned()
+    messages.trim_end().to_owned()
 }
 
 #[track_caller]
@@ -53,29 +53,32 @@ fn demo_of(by: &[&str], program: &Path) -> Process {
 fn numbers_that_are_no_process() {
     let Some(_guard) = kernel() else { return };
     assert_eq!(refused(&["-p", "4194304"], 1), "error: no process has the pid 4194304: /proc/4194304 is not there");
-    let told = refused(&["-p", "2"], 1);
-    assert!(told.starts_with("error: pid 2 (kthreadd) is a thread of the kernel: it runs no program file"), "{told}");
+    let messages = refused(&["-p", "2"], 1);
+    assert!(
+        messages.starts_with("error: pid 2 (kthreadd) is a thread of the kernel: it runs no program file"),
+        "{messages}"
+    );
     assert_eq!(refused(&[], 2), "error: nothing to record: give -p PID, or -- COMMAND");
     let mut ended = Command::new("true").spawn().expect("it starts");
     let stat = format!("/proc/{}/stat", ended.id());
     while !std::fs::read_to_string(&stat).expect("we have not asked for its end").contains(") Z ") {
         std::thread::yield_now();
     }
-    let told = refused(&["-p", &ended.id().to_string()], 1);
-    assert!(told.contains("(true) has ended"), "{told}");
+    let messages = refused(&["-p", &ended.id().to_string()], 1);
+    assert!(messages.contains("(true) has ended"), "{messages}");
     ended.wait().expect("it is ours");
 }
 
 #[test]
-fn a_thread_is_told_with_its_process() {
+fn a_thread_is_reported_with_its_process() {
     let Some(_guard) = kernel() else { return };
     let demo = Demo::start(&[]);
     let pid = demo.process.pid();
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it lives");
     let mut threads = tasks.map(|entry| entry.expect("it lives").file_name().into_string().expect("a number"));
     let thread = threads.find(|thread| *thread != pid.to_string()).expect("it has another thread");
-    let told = refused(&["-p", &thread], 1);
-    assert_eq!(told, format!("error: {thread} is a thread of process {pid}: -p {pid} is for all of its threads"));
+    let messages = refused(&["-p", &thread], 1);
+    assert_eq!(messages, format!("error: {thread} is a thread of process {pid}: -p {pid} is for all of its threads"));
 }
 
 #[test]
@@ -86,9 +89,9 @@ fn files_that_are_no_programs_of_this_machine() {
         let path = dir.path().join(name);
         std::fs::write(&path, content).expect("it is ours");
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("it is ours");
-        let told = refused(&["--", path.to_str().expect("UTF-8")], 1);
+        let messages = refused(&["--", path.to_str().expect("UTF-8")], 1);
         let prefix = format!("error: {}: ", path.display());
-        told.strip_prefix(&prefix).unwrap_or_else(|| panic!("{told}")).to_owned()
+        messages.strip_prefix(&prefix).unwrap_or_else(|| panic!("{messages}")).to_owned()
     };
     let script = refused_file("script", b"#!/bin/sh\nexit 0\n");
     assert_eq!(script, "a script run by /bin/sh, not an ELF file: look at the interpreter instead");
@@ -135,10 +138,10 @@ fn a_32_bit_process() {
     // Some kernels run no 32-bit programs; the file alone is looked at above.
     let Ok(child) = Command::new(&path).spawn() else { return println!("SKIPPED: no 32-bit programs here") };
     let mut child = child;
-    let told = refused(&["-p", &child.id().to_string()], 1);
+    let messages = refused(&["-p", &child.id().to_string()], 1);
     child.kill().expect("it is ours");
     child.wait().expect("it is ours");
-    assert!(told.contains("32-bit") && told.contains("narrow"), "{told}");
+    assert!(messages.contains("32-bit") && messages.contains("narrow"), "{messages}");
 }
 
 #[test]
@@ -169,8 +172,8 @@ fn a_process_of_other_namespaces() {
     let children = format!("/proc/{0}/task/{0}/children", outer.pid());
     let pid: u32 = std::fs::read_to_string(children).expect("it lives").trim().parse().expect("it has one child");
     let mut tracer = Process::start(&mut record(["-p", &pid.to_string(), "--for", "300ms"]));
-    let told = tracer.wait_for("attached to");
-    assert!(told.contains(" in /mnt/hidden ") && told.contains(&format!("process {pid}")), "{told}");
+    let messages = tracer.wait_for("attached to");
+    assert!(messages.contains(" in /mnt/hidden ") && messages.contains(&format!("process {pid}")), "{messages}");
     assert!(!Path::new("/mnt/hidden").exists(), "we can't see its file");
     assert!(!recorded(tracer).lines.is_empty());
 }
@@ -202,17 +205,23 @@ fn what_is_missing_is_named() {
     }
     let (_dir, path) = copy_for_all("dptrace");
     let own = demo_of(&[&["setpriv"], &NOBODY[..]].concat(), &path);
-    let told = refusal(&mut as_nobody(&[], &path, own.pid()), 3);
-    assert!(told.starts_with("error: not permitted to use BPF: CAP_BPF and CAP_PERFMON are missing; "), "{told}");
+    let messages = refusal(&mut as_nobody(&[], &path, own.pid()), 3);
+    assert!(
+        messages.starts_with("error: not permitted to use BPF: CAP_BPF and CAP_PERFMON are missing; "),
+        "{messages}"
+    );
     for (has, missing) in [("bpf", "CAP_PERFMON"), ("perfmon", "CAP_BPF")] {
         let caps = format!("+{has}");
-        let told = refusal(&mut as_nobody(&["--inh-caps", &caps, "--ambient-caps", &caps], &path, own.pid()), 3);
-        assert!(told.starts_with(&format!("error: not permitted to use BPF: {missing} is missing; ")), "{told}");
+        let messages = refusal(&mut as_nobody(&["--inh-caps", &caps, "--ambient-caps", &caps], &path, own.pid()), 3);
+        assert!(
+            messages.starts_with(&format!("error: not permitted to use BPF: {missing} is missing; ")),
+            "{messages}"
+        );
     }
     let other = Demo::start(&[]);
     let both = ["--inh-caps", "+bpf,+perfmon", "--ambient-caps", "+bpf,+perfmon"];
-    let told = refusal(&mut as_nobody(&both, &path, other.process.pid()), 3);
-    assert!(told.contains("CAP_SYS_PTRACE"), "{told}");
+    let messages = refusal(&mut as_nobody(&both, &path, other.process.pid()), 3);
+    assert!(messages.contains("CAP_SYS_PTRACE"), "{messages}");
 }
 
 #[test]

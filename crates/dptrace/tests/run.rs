@@ -39,7 +39,7 @@ fn without_root_a_script_is_checked_and_formatted() {
 }
 
 #[test]
-fn all_mistakes_are_told_each_with_what_may_be_meant() {
+fn all_mistakes_are_reported_each_with_what_may_be_meant() {
     let script = "begin { @hits = 1; @c = cont(); printf(\"%s\", 5); print(@hit); $n = nsec; @hits = strlem(\"\"); }";
     let (_, err, status) = run(&["run", "--check", "-e", script]);
     assert_eq!(status, 2, "{err}");
@@ -51,7 +51,7 @@ fn all_mistakes_are_told_each_with_what_may_be_meant() {
 
 /// What a packaged program looks like: its functions have no names unless its debug information is installed too.
 #[test]
-fn a_stripped_file_is_told_where_a_function_is_not_found() {
+fn a_stripped_file_is_reported_where_a_function_is_not_found() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("program.c");
     std::fs::write(
@@ -71,7 +71,7 @@ fn a_stripped_file_is_told_where_a_function_is_not_found() {
 }
 
 #[test]
-fn what_is_missing_is_told() {
+fn what_is_missing_is_reported() {
     let cases: [(&[&str], &str); 5] = [
         (&["run"], "what to run is missing"),
         (&["run", "no-such-script"], "failed to open file 'no-such-script'"),

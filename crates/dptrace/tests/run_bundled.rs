@@ -21,14 +21,14 @@ fn tracer(script: &str, args: &[&str]) -> Process {
 
 /// What a script prints of the whole life of a target, and the truth.
 #[track_caller]
-fn told_of_demo(script: &str, demo_args: &[&str], script_args: &[&str]) -> (String, Truth) {
+fn printed_of_demo(script: &str, demo_args: &[&str], script_args: &[&str]) -> (String, Truth) {
     let mut demo = Demo::start(demo_args);
     let pid = demo.process.pid().to_string();
     let mut tracer = tracer(script, &[script_args, &["-p", &pid]].concat());
     tracer.wait_for("Attached");
     demo.go();
-    let (status, output, told) = tracer.end();
-    assert!(status.success(), "{script}: {status}: {told:#?}");
+    let (status, output, messages) = tracer.end();
+    assert!(status.success(), "{script}: {status}: {messages:#?}");
     (output, demo.truth())
 }
 
@@ -46,9 +46,9 @@ fn assert_counts(output: &str, truth: &Truth, parts: &[(&str, &str)]) {
 }
 
 #[test]
-fn nvmf_tells_the_control_plane() {
+fn nvmf_lists_the_control_plane() {
     let Some(_alone) = kernel() else { return };
-    let (output, truth) = told_of_demo("nvmf", &["--requests", "300"], &[]);
+    let (output, truth) = printed_of_demo("nvmf", &["--requests", "300"], &[]);
     assert!(output.contains(": nvmf_tgt reached state RUNNING\n"), "{output}");
     assert!(output.contains(": nqn.2016-06.io.spdk:cnode1 change state from INACTIVE to ACTIVE start\n"), "{output}");
     assert!(output.contains(": nqn.2016-06.io.spdk:cnode1 on thread 2 state to ACTIVE done\n"), "{output}");
@@ -85,16 +85,16 @@ fn is_emulated() -> bool {
 }
 
 #[test]
-fn nvme_and_timeouts_tell_the_controllers() {
+fn nvme_and_timeouts_list_the_controllers() {
     let Some(_alone) = kernel() else { return };
-    let (output, truth) = told_of_demo("nvme", &["--requests", "300"], &[]);
+    let (output, truth) = printed_of_demo("nvme", &["--requests", "300"], &[]);
     let parts = [
         (" create qpair ", "bdev_nvme_create_qpair"),
         (": delete controller ", "bdev_nvme_ctrlr_delete"),
         (": remove disk ", "bdev_nvme_destruct"),
     ];
     assert_counts(&output, &truth, &parts);
-    let (output, truth) = told_of_demo("nvmf_timeout", &["--requests", "300"], &[]);
+    let (output, truth) = printed_of_demo("nvmf_timeout", &["--requests", "300"], &[]);
     let parts = [
         (" is reset", "bdev_nvme_ctrlr_reset"),
         (" waits before it connects again", "bdev_nvme_ctrlr_reconnect_delay"),
@@ -107,9 +107,9 @@ fn nvme_and_timeouts_tell_the_controllers() {
 }
 
 #[test]
-fn sched_tells_cores_and_moves() {
+fn sched_lists_cores_and_moves() {
     let Some(_alone) = kernel() else { return };
-    let (output, truth) = told_of_demo("sched", &["--for", "2s"], &[]);
+    let (output, truth) = printed_of_demo("sched", &["--for", "2s"], &[]);
     let parts = [
         ("balance of 2 cores", "dynsched_balance"),
         ("core  ", "dynsched_core_info"),
@@ -127,8 +127,8 @@ fn sched_tells_cores_and_moves() {
 #[test]
 fn usdt_count_counts_every_probe() {
     let Some(_alone) = kernel() else { return };
-    let (output, truth) = told_of_demo("usdt-count", &["--requests", "300"], &[]);
-    let told: BTreeMap<String, u64> = output
+    let (output, truth) = printed_of_demo("usdt-count", &["--requests", "300"], &[]);
+    let messages: BTreeMap<String, u64> = output
         .lines()
         .filter_map(|line| line.strip_prefix("@hits[usdt:")?.split_once("]: "))
         .map(|(probe, hits)| (probe.rsplitn(3, ':').collect::<Vec<_>>(), hits))
@@ -137,19 +137,19 @@ fn usdt_count_counts_every_probe() {
     let functions = ["demo_request_start", "demo_request_complete"];
     let hit = truth.hits.iter().filter(|(name, hits)| **hits > 0 && !functions.contains(&name.as_str()));
     let hit: BTreeMap<String, u64> = hit.map(|(name, hits)| (name.clone(), *hits)).collect();
-    assert_eq!(told, hit);
+    assert_eq!(messages, hit);
 }
 
 #[test]
 fn intr_wakeups_names_functions() {
     let Some(_alone) = kernel() else { return };
-    let (output, _) = told_of_demo("intr-wakeups", &["--for", "2s"], &["all"]);
+    let (output, _) = printed_of_demo("intr-wakeups", &["--for", "2s"], &["all"]);
     assert!(output.contains("message: demo_connect_msg("), "{output}");
     assert!(output.contains("reactor_0 sleeps"), "{output}");
 }
 
 #[test]
-fn what_the_kernel_did_is_told() {
+fn what_the_kernel_did_is_reported() {
     let Some(_alone) = kernel() else { return };
     for (script, part) in [
         ("syscalls", "@calls[clock_nanosleep]: "),
@@ -157,7 +157,7 @@ fn what_the_kernel_did_is_told() {
         ("offcpu", "@us[reactor_"),
         ("runqlat", "@us:"),
     ] {
-        let (output, _) = told_of_demo(script, &["--for", "2500ms"], &[]);
+        let (output, _) = printed_of_demo(script, &["--for", "2500ms"], &[]);
         assert!(output.contains(part), "{script} does not tell {part:?}:\n{output}");
     }
 }
@@ -235,10 +235,10 @@ fn functions_of_other_programs_are_found() {
         ("readv", &["[8K, 16K)             13 |", "@failed[Bad file descriptor]: 1"]),
         ("bridge_loop", &["@us:"]),
     ] {
-        let (status, output, told) = tracer(script, &["-c", &command]).end();
-        assert!(status.success(), "{script}: {told:#?}");
+        let (status, output, messages) = tracer(script, &["-c", &command]).end();
+        assert!(status.success(), "{script}: {messages:#?}");
         for line in lines {
-            assert!(output.contains(line), "{script}: no {line:?} in:\n{output}\n{told:#?}");
+            assert!(output.contains(line), "{script}: no {line:?} in:\n{output}\n{messages:#?}");
         }
     }
 }

@@ -159,14 +159,14 @@ fn a_running_processs_events_alone_count() {
     let Some(family) = Family::start() else { return };
     for (options, wanted) in [(&[][..], (11, 11)), (&["--follow-forks"], (1111, 1111))] {
         let mut process = Command::new(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap();
-        let script = format!("{} interval:ms:1 /@told != 1/ {{ @told = 1; printf(\"ready\\n\"); }}", family.script());
+        let script = format!("{} interval:ms:1 /@said != 1/ {{ @said = 1; printf(\"ready\\n\"); }}", family.script());
         let mut tracer = Command::new(PROGRAM);
         tracer.args(["run", "-e", &script, "-B", "line", "-p", &process.id().to_string()]).args(options);
         let mut tracer = tracer.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // Once all is attached it says so.
-        let mut told = std::io::BufReader::new(tracer.stderr.take().unwrap());
+        let mut messages = std::io::BufReader::new(tracer.stderr.take().unwrap());
         let mut line = String::new();
-        std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+        std::io::BufRead::read_line(&mut messages, &mut line).unwrap();
         drop(process.stdin.take());
         process.wait().unwrap();
         let output = tracer.wait_with_output().unwrap();

@@ -24,9 +24,9 @@ fn check(script: &str) -> (String, Option<i32>) {
 
 #[track_caller]
 fn refused(script: &str, message: &str) {
-    let (told, status) = check(script);
-    assert_eq!(status, Some(2), "{told}");
-    assert!(told.contains(message), "{told}");
+    let (messages, status) = check(script);
+    assert_eq!(status, Some(2), "{messages}");
+    assert!(messages.contains(message), "{messages}");
 }
 
 const TOO_MUCH: &str = "loops and macros make too much of this script";
@@ -83,27 +83,27 @@ fn types_that_double() {
     };
     let unions: String = (1..9).map(union).collect();
     let script = format!("union u0 {{ short a; }};\n{unions}begin {{ print(*(union u8 *)0); }}");
-    let (told, status) = check(&script);
-    assert_eq!(status, Some(0), "{told}");
+    let (messages, status) = check(&script);
+    assert_eq!(status, Some(0), "{messages}");
 }
 
 #[test]
 fn many_mistakes() {
     let script = (0..2000).map(|i| format!("begin {{ print(nothing{i}); }}\n")).collect::<Vec<_>>().concat();
-    let (told, status) = check(&script);
-    assert_eq!((status, told.matches("unknown identifier").count()), (Some(2), 100));
+    let (messages, status) = check(&script);
+    assert_eq!((status, messages.matches("unknown identifier").count()), (Some(2), 100));
 }
 
-/// No mistake of the script's, and none of ours: the kernel's verifier has a limit that can't be told without it.
+/// No mistake of the script's, and none of ours: the kernel's verifier has a limit that can't be messages without it.
 #[test]
-fn more_ways_than_the_kernel_follows_are_told() {
+fn more_ways_than_the_kernel_follows_are_reported() {
     let Some(_alone) = testkit::kernel::may_run("run") else { return };
     let adds = |bit: u32| format!("if ((nsecs >> {bit}) & 1) {{ $x += {}; }}", 1 << bit);
     let asks = |bit: u32| format!("if ($x == {}) {{ @[{bit}] = 1; }}", (3 << bit) + 1);
     let branches: String = (0..26).map(adds).chain((0..26).map(asks)).collect();
     let script = format!("begin {{ $x = (uint64)0; {branches} exit(); }}");
     let output = Command::new(env!("CARGO_BIN_EXE_dptrace")).args(["run", "-e", &script]).output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(told.contains("can't follow all ways through begin_1"), "{told}");
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{messages}");
+    assert!(messages.contains("can't follow all ways through begin_1"), "{messages}");
 }

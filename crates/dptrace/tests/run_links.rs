@@ -40,9 +40,9 @@ fn nothing_stays_attached_behind_the_end() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut told = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
-    assert_eq!(told, format!("Attached {PROBES} probes\n"));
+    let mut messages = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut messages).unwrap();
+    assert_eq!(messages, format!("Attached {PROBES} probes\n"));
     let attached = links(child.id());
     assert!(attached.len() >= PROBES, "{attached:?}");
     assert_eq!(alive(&attached).len(), attached.len());

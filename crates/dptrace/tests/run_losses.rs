@@ -1,4 +1,4 @@
-//! What a script loses is counted and told, and strings of memory that nobody has looked at are there.
+//! What a script loses is counted and messages, and strings of memory that nobody has looked at are there.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 
 #[path = "common/kernel.rs"]
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 const SOURCE: &str = r#"
 #include <fcntl.h>
 #include <sys/mman.h>
-__attribute__((noinline)) void told(const char *text, long number)
+__attribute__((noinline)) void report(const char *text, long number)
 {
     __asm__ volatile("" ::"r"(text), "r"(number) : "memory");
 }
@@ -29,8 +29,8 @@ int main(int count, char **words)
     char *map = mmap(0, 64 * 4096, PROT_READ, MAP_PRIVATE, open(words[1], O_RDONLY), 0);
     madvise(map, 64 * 4096, MADV_RANDOM);
     for (long page = 0; page < 32; page++)
-        told(map + page * 2 * 4096 + 4090, page);
-    told((const char *)16, -1);
+        report(map + page * 2 * 4096 + 4090, page);
+    report((const char *)16, -1);
     return count != 2;
 }
 "#;
@@ -66,11 +66,11 @@ impl Teller {
         self.folder.path().join(name)
     }
 
-    /// What a script that is attached to the function prints, and what is told on standard error.
+    /// What a script that is attached to the function prints, and what is messages on standard error.
     fn run(&self, options: &[&str], before: &str, body: &str) -> (String, String) {
         let program = self.path("teller").display().to_string();
         let command = format!("{program} {}", self.path("texts").display());
-        let script = format!("{before} uprobe:{program}:told {{ {body} }}");
+        let script = format!("{before} uprobe:{program}:report {{ {body} }}");
         run(&[options, &["-e", &script, "-c", &command]].concat())
     }
 }
@@ -113,7 +113,7 @@ fn strings_that_are_cut_are_counted_and_those_that_just_fit_are_not() {
 }
 
 #[test]
-fn what_can_not_be_read_is_told_with_its_place_if_that_is_wanted() {
+fn what_can_not_be_read_is_reported_with_its_place_if_that_is_wanted() {
     let Some(_alone) = kernel() else { return };
     let Some(teller) = Teller::build() else { return };
     let (_, err) = teller.run(
@@ -130,12 +130,12 @@ fn what_can_not_be_read_is_told_with_its_place_if_that_is_wanted() {
          Additional Info - helper: map_lookup_percpu_elem, retcode: 0\n",
     ];
     let columns = regex_lite::Regex::new(r"stdin:1:\d+-\d+: ").unwrap();
-    let told = columns.replace_all(&err, "stdin:1:N: ").into_owned();
+    let messages = columns.replace_all(&err, "stdin:1:N: ").into_owned();
     for words in expected {
-        assert_eq!(told.matches(words).count(), 1, "{words}{err}");
+        assert_eq!(messages.matches(words).count(), 1, "{words}{err}");
     }
-    assert!(told.contains("note: stdin:1:N: 33 calls of the helper failed\n"), "{err}");
-    assert!(told.contains("note: stdin:1:N: 33 look-ups found no such key\n"), "{err}");
+    assert!(messages.contains("note: stdin:1:N: 33 calls of the helper failed\n"), "{err}");
+    assert!(messages.contains("note: stdin:1:N: 33 look-ups found no such key\n"), "{err}");
     // Each warning has the line, and a mark under the place.
     let at = err.find("print(@[2])").unwrap() + "print(".len();
     let line = err[..at].rfind('\n').unwrap() + 1;
@@ -146,7 +146,7 @@ fn what_can_not_be_read_is_told_with_its_place_if_that_is_wanted() {
 }
 
 #[test]
-fn what_fails_always_tells_its_place_and_how_often() {
+fn what_fails_always_is_reported_with_place_and_count() {
     let Some(_alone) = kernel() else { return };
     let script = "config = { max_map_keys = 1 } begin { @n = 0; @m[1] = 1; for ($i : 0..5) { print(7 / (uint64)@n); \
                   @m[$i + 2] = 1; @c[$i] = count(); } print(7 % (uint64)@n); }";
@@ -177,7 +177,7 @@ fn events_that_do_not_fit_are_counted() {
 }
 
 #[test]
-fn what_fails_is_told_while_the_script_runs() {
+fn what_fails_is_reported_while_the_script_runs() {
     let Some(_alone) = kernel() else { return };
     let script = "begin { @zero = 0; } interval:ms:20 { @one = 5 / (uint64)@zero; }";
     let mut command = Command::new(PROGRAM);

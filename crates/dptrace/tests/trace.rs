@@ -80,7 +80,7 @@ fn the_json_form_reads_back_in() {
     assert_eq!(entries[9]["annotations"]["qpair"]["qid"], 5);
     let again = dptrace().args(["trace", "-i", "-", "--format", "json"]).write_stdin(json.clone()).assert().success();
     assert_eq!(String::from_utf8_lossy(&again.get_output().stdout), json);
-    // What a recording told is told without it, and can be asked for.
+    // What a recording messages is messages without it, and can be asked for.
     let asked = dptrace().args(["trace", "--where", "qpair.hostnqn=*slot=2"]).write_stdin(json).assert().success();
     let asked = String::from_utf8_lossy(&asked.get_output().stdout).into_owned();
     assert_eq!(asked.lines().count(), 2);
@@ -246,12 +246,12 @@ fn a_spec_of_the_same_name_replaces_the_built_in_one() {
 }
 
 #[test]
-fn a_broken_spec_is_told_with_its_line_and_column() {
+fn a_broken_spec_is_reported_with_its_line_and_column() {
     let small = Small::new();
     std::fs::write(small.path("own.toml"), "[[object]]\nname = \"x\"\nkey = = 1\n").expect("written");
     let done = dptrace().args(small.args("trace", &["--objects", "@own.toml"])).assert().code(2);
-    let told = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(told.contains("own.toml") && told.contains("line 3, column"), "{told}");
+    let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(messages.contains("own.toml") && messages.contains("line 3, column"), "{messages}");
     assert!(done.get_output().stdout.is_empty());
 }
 
@@ -267,21 +267,21 @@ fn tracepoints_are_listed_on_request() {
 }
 
 #[test]
-fn info_tells_what_the_file_is() {
-    let told = listing(&["--info"]);
-    assert!(told.contains("F (SPDK v26.05 on)") && told.contains("1000000000 ticks/s"), "{told}");
-    assert!(told.contains("records:     10\n"), "{told}");
+fn info_reports_what_the_file_is() {
+    let messages = listing(&["--info"]);
+    assert!(messages.contains("F (SPDK v26.05 on)") && messages.contains("1000000000 ticks/s"), "{messages}");
+    assert!(messages.contains("records:     10\n"), "{messages}");
     let lcores: Vec<Vec<_>> =
-        told.lines().filter(|l| l.contains("reactor_")).map(|l| l.split_whitespace().collect()).collect();
+        messages.lines().filter(|l| l.contains("reactor_")).map(|l| l.split_whitespace().collect()).collect();
     // Lcore, thread, slots, slots written (a string of 16 bytes behind a pointer takes one more), records, wrapped, late.
     assert_eq!(lcores[0], ["0", "reactor_0", "64", "6", "5", "no", "0", "0.000", "5.000"]);
     assert_eq!(lcores[1], ["2", "reactor_2", "64", "5", "5", "no", "0", "0.500", "13.000"]);
-    assert!(OWNERS.iter().all(|owner| told.contains(owner)), "{told}");
+    assert!(OWNERS.iter().all(|owner| messages.contains(owner)), "{messages}");
     let mut wrapped = small::declared().slots(4);
     for n in 0..9 {
         wrapped.record(0, testkit::Record::new(321, small::START + n));
     }
-    let told = printed(Small::of(&wrapped).args("trace", &["--info"]));
-    assert!(told.lines().any(|line| line.contains("reactor_0") && line.contains("yes")), "{told}");
-    assert!(told.contains("overwrote") && !told.contains("nothing"), "what is lost: {told}");
+    let messages = printed(Small::of(&wrapped).args("trace", &["--info"]));
+    assert!(messages.lines().any(|line| line.contains("reactor_0") && line.contains("yes")), "{messages}");
+    assert!(messages.contains("overwrote") && !messages.contains("nothing"), "what is lost: {messages}");
 }

@@ -48,28 +48,28 @@ fn tracepoints_are_globs() {
 }
 
 #[test]
-fn a_tracepoint_that_does_not_exist_is_told_with_the_nearest() {
+fn a_tracepoint_that_does_not_exist_is_reported_with_the_nearest() {
     let small = Small::new();
     let done = dptrace().args(small.args("trace", &["--tpoint", "TCP_REQ_NWE"])).assert().code(1);
-    let told = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(told.contains("TCP_REQ_NEW") && told.contains("--list-tpoints"), "{told}");
+    let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(messages.contains("TCP_REQ_NEW") && messages.contains("--list-tpoints"), "{messages}");
 }
 
 /// A condition that can't hold is no mistake, and yet worth a word.
 #[test]
-fn a_property_that_no_record_can_have_is_told_with_what_there_is() {
-    let told = |small: &Small, args: &[&str]| {
+fn a_property_that_no_record_can_have_is_reported_with_what_there_is() {
+    let messages = |small: &Small, args: &[&str]| {
         let done = dptrace().args(small.args("trace", args)).assert().success();
         String::from_utf8_lossy(&done.get_output().stderr).into_owned()
     };
     let small = Small::new();
-    let said = told(&small, &["--where", "qpair.hostnqn=*rack*"]);
+    let said = messages(&small, &["--where", "qpair.hostnqn=*rack*"]);
     assert!(said.contains("there is no recording (-b) that names a qpair"), "{said}");
     assert!(said.contains("no record has qpair.hostnqn; its owners have owner.subnqn, owner.peer"), "{said}");
-    let said = told(&small, &["--where", "ctrlr.hostnqn=*rack*"]);
+    let said = messages(&small, &["--where", "ctrlr.hostnqn=*rack*"]);
     assert!(said.contains("no tracepoint of this trace has an argument that points to a ctrlr"), "{said}");
     let recording = small.path("t.recording");
-    let said = told(&small, &["--where", "qpair.hostnqn=*rack*", "-b", &recording.to_string_lossy()]);
+    let said = messages(&small, &["--where", "qpair.hostnqn=*rack*", "-b", &recording.to_string_lossy()]);
     assert!(!said.contains("no record has"), "{said}");
 }
 

@@ -61,12 +61,12 @@ fn an_application_is_named_with_its_shared_memory_id() {
 }
 
 #[test]
-fn an_application_that_is_not_there_is_told_with_those_that_are() {
+fn an_application_that_is_not_there_is_reported_with_those_that_are() {
     let shared = Shared::new("absent", "pid4711");
     let done = dptrace().args(["trace", "-s", &shared.app, "-p", "4712"]).assert().code(1);
-    let told = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(told.contains(&format!("{}_trace.pid4712", shared.app)), "{told}");
-    assert!(told.contains(&format!("{}_trace.pid4711", shared.app)), "{told}");
+    let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
+    assert!(messages.contains(&format!("{}_trace.pid4712", shared.app)), "{messages}");
+    assert!(messages.contains(&format!("{}_trace.pid4711", shared.app)), "{messages}");
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn without_any_input_the_newest_in_shared_memory_is_read() {
         let stdin = if input.is_empty() { Stdio::piped() } else { File::open(input).expect("opened").into() };
         let done = command.arg("trace").stdin(stdin).output().expect("run");
         assert_eq!(String::from_utf8_lossy(&done.stdout), expected(), "standard input {input:?}");
-        let told = String::from_utf8_lossy(&done.stderr);
-        assert!(told.contains(&*shared.path.to_string_lossy()), "{told}");
+        let messages = String::from_utf8_lossy(&done.stderr);
+        assert!(messages.contains(&*shared.path.to_string_lossy()), "{messages}");
     }
 }
 
@@ -130,7 +130,7 @@ fn text_around_the_document_does_not_matter() {
     assert!(done.get_output().stderr.is_empty());
 }
 
-/// Raw or JSON is told by content, whatever the name.
+/// Raw or JSON is messages by content, whatever the name.
 #[test]
 fn a_file_is_known_by_its_content() {
     let small = Small::new();

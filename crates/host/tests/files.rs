@@ -86,7 +86,7 @@ fn what_is_no_elf_file() {
     assert!(matches!(FilePlace::at(Path::new("/no/such")).load(), Err(HostError::Read { .. })));
 }
 
-/// Runs a tool of binutils; false (and told) where there is none.
+/// Runs a tool of binutils; false (and reported) where there is none.
 fn ran(tool: &str, args: &[&str], dir: &Path) -> bool {
     match Command::new(tool).args(args).current_dir(dir).stderr(Stdio::inherit()).status() {
         Ok(status) => {

@@ -1,4 +1,4 @@
-//! Damaged headers, and files that are no traces: what is told, and what is read all the same.
+//! Damaged headers, and files that are no traces: what is reported, and what is read all the same.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn shows(file: &TraceFile, problems_expected: &[String], expected: &[&str]) {
 }
 
 #[test]
-fn what_is_no_trace_is_told_with_what_was_seen() {
+fn what_is_no_trace_is_reported_with_what_was_seen() {
     let is_unknown = |bytes: &[u8], seen: &str| {
         let error = fails(bytes);
         assert!(error.contains(&format!("not a trace file of a known SPDK version: {seen}")), "{error}");
@@ -66,7 +66,7 @@ fn random_bytes_are_no_trace() {
 }
 
 #[test]
-fn a_file_cut_inside_its_header_says_so_where_its_era_can_be_told() {
+fn a_file_cut_inside_its_header_says_so_where_its_era_is_known() {
     for era in Era::ALL.into_iter().filter(|era| *era != Era::F) {
         let file = trace(era).build_file();
         let need = file.layout.header.size;
@@ -100,14 +100,14 @@ fn in_era_f_the_section_that_is_missing_is_named() {
 }
 
 #[test]
-fn a_wrong_size_is_told_and_everything_is_read() {
+fn a_wrong_size_is_reported_and_everything_is_read() {
     for era in Era::ALL {
         let mut file = trace(era).build_file();
         let actual = file.bytes.len();
         let after = file.layout.lcore_offset(file.layout.lcore_count as u32);
         file.set_u64(file.layout.header.file_size.unwrap_or(after), 7);
-        let told = format!("WrongSize {{ stated: 7, actual: {actual} }} x1 at 0x0");
-        shows(&file, &[told], &["0 1000 A", "3 1001 A"]);
+        let reported = format!("WrongSize {{ stated: 7, actual: {actual} }} x1 at 0x0");
+        shows(&file, &[reported], &["0 1000 A", "3 1001 A"]);
     }
 }
 
@@ -126,11 +126,11 @@ fn a_descriptor_that_claims_200_arguments_has_those_that_fit() {
     for era in Era::ALL {
         let mut file = trace(era).build_file();
         file.tpoint_mut(A)[29] = 200;
-        let told = format!(
+        let reported = format!(
             "Descriptor(\"a descriptor claims more arguments than it has room for\") x1 at {:#x}",
             file.layout.tpoint(A)
         );
-        shows(&file, &[told], &["0 1000 A", "3 1001 A"]);
+        shows(&file, &[reported], &["0 1000 A", "3 1001 A"]);
     }
 }
 
@@ -141,24 +141,24 @@ fn behind_an_argument_of_unknown_type_nothing_can_be_found() {
         t.record(0, Record::new(ARGS, 1005).args([Arg::Int(1), Arg::Ptr(2), Arg::text("three")]));
         let mut file = t.build_file();
         file.tpoint_mut(ARGS)[30 + 16 + 14] = 9;
-        let told = format!(
+        let reported = format!(
             "Descriptor(\"a descriptor has an argument of unknown type\") x1 at {:#x}",
             file.layout.tpoint(ARGS)
         );
-        shows(&file, &[told], &["0 1000 A", "3 1001 A", "0 1005 ARGS a=1"]);
+        shows(&file, &[reported], &["0 1000 A", "3 1001 A", "0 1005 ARGS a=1"]);
     }
 }
 
 #[test]
-fn a_descriptor_at_the_wrong_place_is_told_and_the_place_counts() {
+fn a_descriptor_at_the_wrong_place_is_reported_and_the_place_counts() {
     for era in Era::ALL {
         let mut file = trace(era).build_file();
         file.tpoint_mut(A)[24] = 0;
-        let told = format!(
+        let reported = format!(
             "Descriptor(\"a descriptor's id is not its place in the table\") x1 at {:#x}",
             file.layout.tpoint(A)
         );
-        shows(&file, &[told], &["0 1000 A", "3 1001 A"]);
+        shows(&file, &[reported], &["0 1000 A", "3 1001 A"]);
     }
 }
 
@@ -205,11 +205,11 @@ fn owners_behind_the_end_of_the_file_are_counted() {
         let mut file = trace(era).build_file();
         let (stated, table) = (file.bytes.len(), file.layout.owner(0));
         file.bytes.truncate(file.layout.owner(2) + 20);
-        let told = [
+        let reported = [
             format!("WrongSize {{ stated: {stated}, actual: {} }} x1 at 0x0", file.bytes.len()),
             format!("OwnerOutside x1 at {table:#x}"),
         ];
-        shows(&file, &told, &["0 1000 A", "3 1001 A"]);
+        shows(&file, &reported, &["0 1000 A", "3 1001 A"]);
         assert_eq!(read(&file.bytes).owners().all().count(), 1);
     }
 }

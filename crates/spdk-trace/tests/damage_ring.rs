@@ -1,4 +1,4 @@
-//! Damaged rings and histories: what is told, and what is read all the same.
+//! Damaged rings and histories: what is reported, and what is read all the same.
 
 mod common;
 
@@ -44,9 +44,9 @@ fn all_of(lcore: u32, tscs: impl IntoIterator<Item = u64>) -> Vec<String> {
 
 #[track_caller]
 fn tells(file: &TraceFile, expected: &[String]) {
-    let mut told = problems(read(&file.bytes).problems());
-    told.retain(|problem| !problem.contains("WrongSize"));
-    assert_eq!(told, expected, "era {:?}", file.layout.era);
+    let mut reported = problems(read(&file.bytes).problems());
+    reported.retain(|problem| !problem.contains("WrongSize"));
+    assert_eq!(reported, expected, "era {:?}", file.layout.era);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_file_cut_inside_a_history_header_misses_the_whole_ring() {
 }
 
 #[test]
-fn an_offset_that_leads_to_no_history_of_that_lcore_is_told() {
+fn an_offset_that_leads_to_no_history_of_that_lcore_is_reported() {
     for era in Era::ALL {
         let mut t = trace(era);
         plain(&mut t, 2, 1..=8);
@@ -152,14 +152,14 @@ fn all_lcores_with_one_offset_are_read_once() {
             file.set_u64(file.layout.lcore_offset(lcore), history);
         }
         assert_eq!(shown(&file), all_of(3, 1..=8), "era {era:?}");
-        let told = problems(read(&file.bytes).problems());
-        assert_eq!(told.len() as u32, lcores - 1);
-        assert_eq!(told[0], format!("lcore 0: HistoryOutside x1 at {history:#x}"));
+        let reported = problems(read(&file.bytes).problems());
+        assert_eq!(reported.len() as u32, lcores - 1);
+        assert_eq!(reported[0], format!("lcore 0: HistoryOutside x1 at {history:#x}"));
     }
 }
 
 #[test]
-fn a_history_on_another_ones_header_is_told() {
+fn a_history_on_another_ones_header_is_reported() {
     for era in Era::ALL {
         let mut t = trace(era);
         plain(&mut t, 0, 1..=8);
@@ -241,7 +241,7 @@ fn a_ring_with_fewer_slots_than_it_had_gives_those_in_order() {
             // The cursor leads to the wrong slot, which may look as if the newest record was still being written.
             let shown = shown(&file);
             let half_written =
-                problems(read(&file.bytes).problems()).iter().any(|told| told.contains("HalfWritten x1"));
+                problems(read(&file.bytes).problems()).iter().any(|reported| reported.contains("HalfWritten x1"));
             kept.truncate(kept.len() - usize::from(half_written));
             assert_eq!(shown, all_of(0, kept), "era {era:?}, {claimed} slots");
         }

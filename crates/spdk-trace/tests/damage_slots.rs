@@ -69,16 +69,16 @@ fn a_record_whose_continuation_is_gone_is_shown_with_the_arguments_that_are_left
                 let shown = shown(&file);
                 assert!(shown.contains(&"2 TEXT n=2".to_owned()), "era {era:?}, {damage}: {shown:?}");
                 assert!(shown.contains(&"1 A".to_owned()) && shown.contains(&"3 A".to_owned()), "{shown:?}");
-                let told = problems(read(&file.bytes).problems());
+                let reported = problems(read(&file.bytes).problems());
                 let lost = format!("lcore 0: ArgumentsLost x1 at {:#x}", file.layout.slot(0, 1));
-                assert_eq!(told[0], lost, "era {era:?}, {damage}");
+                assert_eq!(reported[0], lost, "era {era:?}, {damage}");
             }
         }
     }
 }
 
 #[test]
-fn a_continuation_of_no_record_is_told() {
+fn a_continuation_of_no_record_is_reported() {
     for era in Era::ALL {
         let mut t = trace(era);
         t.record(0, Record::new(A, T + 1)).record(0, text(2)).record(0, text(3));
@@ -97,7 +97,7 @@ fn a_continuation_of_no_record_is_told() {
 }
 
 #[test]
-fn nothing_is_told_of_a_ring_that_was_never_written() {
+fn nothing_is_reported_of_a_ring_that_was_never_written() {
     for era in Era::ALL {
         let mut t = trace(era);
         t.lcore(0);

@@ -55,7 +55,7 @@ fn shows(t: &TraceBuilder, expected: &[&str]) {
 }
 
 #[test]
-fn the_era_is_told_by_the_layout() {
+fn the_era_is_recognized_by_the_layout() {
     for era in Era::ALL {
         let mut t = trace(era);
         t.lcore(0);

@@ -1,4 +1,4 @@
-//! Following a trace: every record is given once, in the order of time, and what was missed is told.
+//! Following a trace: every record is given once, in the order of time, and what was missed is reported.
 
 #[path = "common/live.rs"]
 mod live;
@@ -73,7 +73,7 @@ fn a_follower_that_is_too_slow_says_what_it_missed() {
             // What was gone before the first look is nobody's loss.
             let first = seen.iter().map(|(_, tsc)| *tsc).min().unwrap_or(0).max(written);
             let gaps = (first..racing.next.get()).filter(|tsc| !seen.contains(&(racing.lcore_of(*tsc), *tsc))).count();
-            assert!(gaps == 0 || missed > 0, "{what}: {gaps} records are missing, and nothing is told");
+            assert!(gaps == 0 || missed > 0, "{what}: {gaps} records are missing, and nothing is reported");
             for lcore in 0..2 {
                 let mine = seen.iter().filter(|(by, _)| *by == lcore);
                 assert!(mine.is_sorted(), "{what}: lcore {lcore} is out of order");

@@ -48,7 +48,7 @@ fn plain(slots: usize, records: u64) -> TraceFile {
     trace.build_file()
 }
 
-/// The times of a trace's records, in the order in which they are told.
+/// The times of a trace's records, in the order in which they are reported.
 fn times(trace: &RawTrace) -> Vec<u64> {
     let mut times = Vec::new();
     trace.for_each(|record| {
@@ -70,7 +70,7 @@ fn late_records_with_continuations_are_sorted() {
     assert_eq!(times(&trace), [1_000, 1_060, 1_070, 1_080, 1_090]);
 }
 
-/// A file that is cut while its ring is read: what was read before is told, the rest is missed. At any read.
+/// A file that is cut while its ring is read: what was read before is reported, the rest is missed. At any read.
 #[test]
 fn a_file_may_shrink_while_it_is_read() {
     for (records, reads_left) in [16_384, 24_576].into_iter().flat_map(|n| (0..16).map(move |left| (n, left))) {
@@ -78,9 +78,9 @@ fn a_file_may_shrink_while_it_is_read() {
         let later = file.bytes[..file.layout.slot(0, 10_000)].to_vec();
         let source = Changing { first: file.bytes, later, reads_left: Cell::new(reads_left) };
         let trace = RawTrace::read(&source).unwrap();
-        let (told, missed) = (times(&trace), trace.problems().count(Problem::SlotsMissing));
-        assert!(told.is_sorted() && told.len() as u64 == trace.record_count(), "cut after {reads_left} reads");
-        assert!(missed > 0 || told.len() == 16_384, "cut after {reads_left} reads: {} told", told.len());
+        let (reported, missed) = (times(&trace), trace.problems().count(Problem::SlotsMissing));
+        assert!(reported.is_sorted() && reported.len() as u64 == trace.record_count(), "cut after {reads_left} reads");
+        assert!(missed > 0 || reported.len() == 16_384, "cut after {reads_left} reads: {} reported", reported.len());
     }
 }
 
@@ -107,10 +107,10 @@ fn a_wrong_cursor_loses_no_records() {
         for cursor in slots as u64..2 * slots as u64 {
             file.set_next_entry(0, cursor);
             let trace = RawTrace::read(&file.bytes).unwrap();
-            let told = times(&trace);
+            let reported = times(&trace);
             let newest = trace.problems().count(Problem::HalfWritten);
-            assert!(told.is_sorted() && newest <= 1, "{slots} slots, cursor {cursor}: {:?}", trace.problems());
-            assert_eq!(told.len() as u64 + newest, slots as u64, "cursor {cursor}: {:?}", trace.problems());
+            assert!(reported.is_sorted() && newest <= 1, "{slots} slots, cursor {cursor}: {:?}", trace.problems());
+            assert_eq!(reported.len() as u64 + newest, slots as u64, "cursor {cursor}: {:?}", trace.problems());
         }
     }
 }
@@ -124,12 +124,12 @@ fn a_ring_without_end_can_be_followed() {
         file.set_next_entry(0, cursor);
         let source = Changing::never(file.bytes.clone());
         let mut follower = Follower::new(&source).unwrap();
-        let mut told = 0;
+        let mut reported = 0;
         let _ = follower.poll(&source, true, |_| {
-            told += 1;
+            reported += 1;
             ControlFlow::Continue(())
         });
-        assert!(told <= 64, "cursor {cursor:#x}: {told} records");
+        assert!(reported <= 64, "cursor {cursor:#x}: {reported} records");
     }
 }
 
@@ -164,7 +164,7 @@ fn what_is_missing_may_be_more_than_can_be_counted() {
     assert_eq!(trace.problems().count(Problem::SlotsMissing), u64::MAX);
 }
 
-/// The most lcores that a file can claim, all on one history: told one by one, in no more time than that takes.
+/// The most lcores that a file can claim, all on one history: reported one by one, in no more time than that takes.
 #[test]
 fn a_problem_of_every_lcore_is_found_fast() {
     let mut trace = TraceBuilder::new(Era::F).slots(16).tpoint_count(2).owner_count(1).lcore_count(65_535);
@@ -183,7 +183,7 @@ fn a_problem_of_every_lcore_is_found_fast() {
 
 /// As many owners as a file can have: the last id is the largest but one that there is.
 #[test]
-fn the_last_of_all_owners_is_told() {
+fn the_last_of_all_owners_is_reported() {
     let mut trace = TraceBuilder::new(Era::F).slots(16).tpoint_count(2).owner_count(65_535).owner_description_size(2);
     trace.tpoint(Tpoint::new(1, "PLAIN")).owner(65_534, 0, 1, "x");
     let trace = RawTrace::read(&trace.build()).unwrap();

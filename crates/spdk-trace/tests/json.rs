@@ -38,10 +38,10 @@ fn document(these: &[&str]) -> String {
 }
 
 #[track_caller]
-fn shows(text: &str, expected: &[&str], told: &[&str]) {
+fn shows(text: &str, expected: &[&str], reported: &[&str]) {
     let (lines, found) = read_json(text);
     assert_eq!(lines, expected, "{text}");
-    assert_eq!(problems(&found), told, "{text}");
+    assert_eq!(problems(&found), reported, "{text}");
 }
 
 /// One entry between two good ones is no record, for that reason; the two are read.
@@ -254,7 +254,7 @@ fn tables_of_another_shape_are_left_out() {
 }
 
 #[test]
-fn what_is_no_document_is_told() {
+fn what_is_no_document_is_reported() {
     let fails = |text: &str| JsonTrace::parse(text.into()).unwrap_err().to_string();
     assert!(matches!(JsonTrace::parse(Vec::new()), Err(Error::NoDocument { .. })));
     assert!(fails("TSC Rate: 2600000000\n").contains("give the raw trace file, or the output of spdk_trace -j"));

@@ -1,4 +1,4 @@
-//! JSON documents that are cut off: all whole entries before the cut are given, and the cut is told.
+//! JSON documents that are cut off: all whole entries before the cut are given, and the cut is reported.
 
 #[path = "common/json.rs"]
 mod document;
@@ -41,8 +41,8 @@ fn a_document_may_be_cut_at_every_byte() {
         let whole = ends.iter().filter(|end| **end <= len).count();
         let (lines, found) = read_json(cut);
         assert_eq!(lines, LINES[..whole], "{cut}");
-        let told = if len > ends[2] { vec![] } else { vec![format!("DocumentCut x1 at {len:#x}")] };
-        assert_eq!(problems(&found), told, "{cut}");
+        let reported = if len > ends[2] { vec![] } else { vec![format!("DocumentCut x1 at {len:#x}")] };
+        assert_eq!(problems(&found), reported, "{cut}");
     }
 }
 
@@ -51,7 +51,7 @@ fn where_the_entries_come_first_a_cut_takes_the_tracepoints_with_it() {
     let text = format!("{{\"entries\":[{}],{}", ENTRIES.join(","), &TABLES[1..TABLES.len() - 12]);
     let whole = format!("{text}}}");
     assert_eq!(read_json(whole).0, LINES);
-    // Cut within the entries: nothing says what they mean, and the cut is told once.
+    // Cut within the entries: nothing says what they mean, and the cut is reported once.
     let (lines, found) = read_json(&text[..60]);
     assert_eq!(lines, [""; 0]);
     assert_eq!(found.count(spdk_trace::Problem::DocumentCut), 1, "{:?}", problems(&found));

@@ -239,8 +239,8 @@ proptest! {
 
         let (lines, found) = read_json(format!("{before}{text}\nTrace Size"));
         prop_assert_eq!(&lines, &expected, "{}", text);
-        let told: u64 = found.iter().map(|finding| finding.count).sum();
-        prop_assert_eq!(told, (entries.len() - lines.len()) as u64, "{:?}", problems(&found));
+        let reported: u64 = found.iter().map(|finding| finding.count).sum();
+        prop_assert_eq!(reported, (entries.len() - lines.len()) as u64, "{:?}", problems(&found));
         let whole = |problem| matches!(problem, Problem::BrokenEntry(_) | Problem::UnknownTpoint);
         prop_assert!(found.iter().all(|finding| whole(finding.problem)), "{:?}", problems(&found));
     }

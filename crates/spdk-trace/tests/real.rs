@@ -57,7 +57,7 @@ fn as_json<'a>(record: &Record<'a>, with_owners: bool) -> Record<'a> {
 }
 
 #[test]
-fn raw_file_and_json_tell_the_same() {
+fn raw_file_and_json_have_the_same_records() {
     for path in traces(true) {
         let raw = raw(&path);
         let start = shown_from(&path, &raw);

@@ -49,7 +49,7 @@ every_trace_is_read_back! {
     any_trace_of_era_f F,
 }
 
-/// The descriptors of a load are not told by its generator; the reader's own are taken, which other tests check.
+/// The descriptors of a load are not reported by its generator; the reader's own are taken, which other tests check.
 fn declared(tpoint: &Tpoint) -> testkit::Tpoint {
     let mut declared = testkit::Tpoint::new(tpoint.id, tpoint.name.clone());
     declared = declared.owner_type(tpoint.owner_type).object_type(tpoint.object_type);
@@ -65,7 +65,7 @@ fn declared(tpoint: &Tpoint) -> testkit::Tpoint {
     tpoint.relations.iter().fold(declared, |declared, relation| declared.relates(relation.object_type, relation.arg))
 }
 
-fn is_told_as_it_was(load: &Workload) {
+fn is_printed_as_it_was(load: &Workload) {
     let generated = load.generate();
     let raw = read(&generated.file.bytes);
     let what = format!("era {:?}, seed {}", load.era, load.seed);
@@ -83,7 +83,7 @@ fn is_told_as_it_was(load: &Workload) {
 #[test]
 fn a_load_that_does_not_wrap() {
     for era in Era::ALL {
-        is_told_as_it_was(&Workload { requests: 300, slots: 4096, owner_count: 300, ..Workload::new(era) });
+        is_printed_as_it_was(&Workload { requests: 300, slots: 4096, owner_count: 300, ..Workload::new(era) });
     }
 }
 
@@ -92,7 +92,7 @@ fn a_load_that_wraps_with_many_records_of_an_earlier_time() {
     for era in Era::ALL {
         for seed in 1..4 {
             let load = Workload { seed, slots: 256, lcores: 3, early_starts_per_mille: 300, ..Workload::new(era) };
-            is_told_as_it_was(&Workload { owner_count: 300, ..load }.filling(300));
+            is_printed_as_it_was(&Workload { owner_count: 300, ..load }.filling(300));
         }
     }
 }
@@ -101,6 +101,6 @@ fn a_load_that_wraps_with_many_records_of_an_earlier_time() {
 fn a_load_without_records_of_an_earlier_time() {
     for era in Era::ALL {
         let load = Workload { slots: 512, early_starts_per_mille: 0, owner_count: 300, ..Workload::new(era) };
-        is_told_as_it_was(&load.filling(125));
+        is_printed_as_it_was(&load.filling(125));
     }
 }

@@ -1,4 +1,4 @@
-//! What the fuzz targets found, as small as it can be told.
+//! What the fuzz targets found, as small as it can be reported.
 
 use elf::symbols::demangle;
 use uapi::Arch;

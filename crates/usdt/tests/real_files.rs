@@ -28,7 +28,7 @@ fn readelf(option: &str, path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn told_by_readelf(text: &str) -> Vec<Told> {
+fn printed_by_readelf(text: &str) -> Vec<Told> {
     let mut notes: Vec<Told> = Vec::new();
     let hex = |text: &str| u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).unwrap();
     for line in text.lines().map(str::trim) {
@@ -52,7 +52,7 @@ fn told_by_readelf(text: &str) -> Vec<Told> {
     notes
 }
 
-fn told_by_us(probes: &UsdtProbes) -> Vec<Told> {
+fn printed_by_us(probes: &UsdtProbes) -> Vec<Told> {
     let mut notes = Vec::new();
     for probe in &probes.probes {
         for place in &probe.places {
@@ -82,7 +82,7 @@ fn files() -> Vec<String> {
 }
 
 #[test]
-fn notes_are_those_that_readelf_tells() {
+fn notes_are_those_that_readelf_prints() {
     for path in files() {
         let bytes = std::fs::read(&path).unwrap();
         let mut probes = UsdtProbes::read(&ElfImage::parse(&bytes).unwrap());
@@ -91,8 +91,8 @@ fn notes_are_those_that_readelf_tells() {
             eprintln!("skipped: readelf is not installed");
             return;
         };
-        let told = told_by_us(&probes);
-        assert_eq!(told, told_by_readelf(&text), "{path}");
+        let reported = printed_by_us(&probes);
+        assert_eq!(reported, printed_by_readelf(&text), "{path}");
         probes.resolve(&ElfImage::parse(&bytes).unwrap(), None);
         let args = probes.probes.iter().flat_map(|probe| &probe.places).flat_map(|place| place.args.iter());
         let unreadable: Vec<String> =
@@ -100,7 +100,7 @@ fn notes_are_those_that_readelf_tells() {
         eprintln!(
             "{path}: {} probes, {} notes, {} arguments unreadable",
             probes.probes.len(),
-            told.len(),
+            reported.len(),
             unreadable.len()
         );
         for line in unreadable.iter().take(10) {
@@ -130,7 +130,7 @@ fn places_hold_the_instruction_that_a_probe_is() {
 }
 
 #[test]
-fn build_ids_and_functions_are_those_that_readelf_tells() {
+fn build_ids_and_functions_are_those_that_readelf_prints() {
     for path in files() {
         let bytes = std::fs::read(&path).unwrap();
         let image = ElfImage::parse(&bytes).unwrap();
@@ -142,18 +142,18 @@ fn build_ids_and_functions_are_those_that_readelf_tells() {
         if let Some(id) = image.build_id() {
             assert!(notes.contains(&format!("Build ID: {id}")), "{path}");
         }
-        let mut told: Vec<(u64, String)> = Vec::new();
+        let mut reported: Vec<(u64, String)> = Vec::new();
         for line in symbols.lines() {
             let columns: Vec<&str> = line.split_whitespace().collect();
             if let [_, value, _, "FUNC" | "IFUNC", _, _, section, name, ..] = columns[..]
                 && section != "UND"
             {
                 let name = name.split('@').next().unwrap().to_owned();
-                told.push((u64::from_str_radix(value, 16).unwrap(), name));
+                reported.push((u64::from_str_radix(value, 16).unwrap(), name));
             }
         }
-        told.sort();
-        told.dedup();
+        reported.sort();
+        reported.dedup();
         let mut ours: Vec<(u64, String)> = functions
             .all()
             .iter()
@@ -162,8 +162,8 @@ fn build_ids_and_functions_are_those_that_readelf_tells() {
         ours.sort();
         ours.dedup();
         eprintln!("{path}: {} functions, {} skipped", ours.len(), functions.skipped());
-        let missing: Vec<_> = told.iter().filter(|function| ours.binary_search(function).is_err()).collect();
-        let invented: Vec<_> = ours.iter().filter(|function| told.binary_search(function).is_err()).collect();
+        let missing: Vec<_> = reported.iter().filter(|function| ours.binary_search(function).is_err()).collect();
+        let invented: Vec<_> = ours.iter().filter(|function| reported.binary_search(function).is_err()).collect();
         assert!(
             missing.len() <= functions.skipped() && invented.is_empty(),
             "{path}: missing {missing:x?}, invented {invented:x?}"

@@ -78,7 +78,7 @@ fn the_end_of_an_iteration_is_no_object() {
 }
 
 #[test]
-fn what_an_iterator_or_path_can_not_do_is_told() {
+fn what_an_iterator_or_path_can_not_do_is_reported() {
     let wrong = |source: &str| compile(source, &live()).unwrap_err();
     assert!(wrong("iter:task:list {}").contains("can't be pinned"));
     assert!(wrong("iter:no_such {}").contains("no iterator no_such"));
@@ -89,7 +89,7 @@ fn what_an_iterator_or_path_can_not_do_is_told() {
 }
 
 #[test]
-fn functions_in_which_the_kernel_allows_no_path_are_told() {
+fn functions_in_which_the_kernel_allows_no_path_are_reported() {
     let Some(_alone) = allowed() else { return };
     if !trials::fentry().is_yes() {
         println!("REFUSED: this kernel has no fentry");

@@ -28,7 +28,7 @@ pub(crate) fn allowed() -> Option<std::sync::MutexGuard<'static, ()>> {
     testkit::kernel::may_run("scripts")
 }
 
-/// Loads a script and runs its `begin` and `end` probes. None where the kernel is too old for it, which is told.
+/// Loads a script and runs its `begin` and `end` probes. None where the kernel is too old for it, which is reported.
 pub(crate) fn run_with(source: &str, facts: &FakeTarget) -> Option<Outcome> {
     try_run(source, facts).unwrap_or_else(|error| panic!("{source}\n{error}"))
 }

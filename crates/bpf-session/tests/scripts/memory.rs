@@ -73,7 +73,7 @@ fn the_kernels_own_types_come_before_those_for_kernels_without() {
 }
 
 #[test]
-fn what_does_not_fit_is_told() {
+fn what_does_not_fit_is_reported() {
     let wrong = |source: &str| compile(source, &live()).unwrap_err();
     assert!(wrong(r#"begin { fail("%s: not %d, %x", "a", -3, 255); }"#).contains("a: not -3, ff"));
     assert!(wrong("begin { $a = &1; }").contains("needs a variable"));

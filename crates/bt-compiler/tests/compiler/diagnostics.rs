@@ -124,7 +124,7 @@ fn said() -> String {
 }
 
 #[test]
-fn every_script_is_told_what_the_file_says() {
+fn every_script_gets_the_messages_of_the_file() {
     expect::file(&own("tests/compiler/diagnostics.txt"), &said());
 }
 

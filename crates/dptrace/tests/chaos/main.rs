@@ -97,13 +97,13 @@ fn start(args: &[&str]) -> Child {
 #[track_caller]
 fn ends_in_order(args: &[&str], mut tracer: Child) {
     let status = end_of(&mut tracer);
-    let told = std::io::read_to_string(tracer.stderr.take().expect("it is piped")).expect("text");
+    let messages = std::io::read_to_string(tracer.stderr.take().expect("it is piped")).expect("text");
     let in_order = match status.code() {
         Some(0) => true,
-        Some(1 | 2) => told.contains("error: "),
+        Some(1 | 2) => messages.contains("error: "),
         _ => false,
     };
-    assert!(in_order, "{args:?}: {status}: {told}");
+    assert!(in_order, "{args:?}: {status}: {messages}");
 }
 
 /// Whether a test can run here, and what the kernel had before it.
@@ -244,7 +244,7 @@ fn a_hundred_at_once() {
     assert_nothing_is_left(&before);
 }
 
-/// The smallest ring, under more load than it can take: what is shown and what is told to be lost is all that was.
+/// The smallest ring, under more load than it can take: what is shown and what is messages to be lost is all that was.
 #[test]
 fn the_smallest_ring() {
     let Some((_guard, before)) = ready() else { return };
@@ -257,14 +257,14 @@ fn the_smallest_ring() {
     tracer.wait_for("Attached 1 probe");
     demo.go();
     let truth = demo.truth();
-    let (status, output, told) = tracer.end();
-    assert!(status.success(), "{told:#?}");
+    let (status, output, messages) = tracer.end();
+    assert!(status.success(), "{messages:#?}");
     let lines = output.lines().filter(|line| line.ends_with(' ')).count() as u64;
     let all: u64 =
         output.lines().find_map(|line| line.strip_prefix("@all: ")?.parse().ok()).expect("the map is printed");
     let count = |line: &String| line.strip_prefix("note: ")?.split_once(" events lost:")?.0.parse::<u64>().ok();
-    let lost: u64 = told.iter().filter_map(count).sum();
+    let lost: u64 = messages.iter().filter_map(count).sum();
     assert_eq!(all, truth.requests_started);
-    assert_eq!(lines + lost, all, "{lines} lines; {told:#?}");
+    assert_eq!(lines + lost, all, "{lines} lines; {messages:#?}");
     assert_nothing_is_left(&before);
 }

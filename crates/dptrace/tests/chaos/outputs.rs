@@ -29,9 +29,9 @@ fn a_full_disk_ends_it_with_an_error() {
         tracer.args(&args).stdin(Stdio::null()).stdout(full).stderr(Stdio::piped());
         let mut tracer = tracer.spawn().expect("it starts");
         let status = end_of(&mut tracer);
-        let told = std::io::read_to_string(tracer.stderr.take().expect("it is piped")).expect("text");
-        assert_eq!(status.code(), Some(1), "{args:?}: {told}");
-        assert!(told.contains("No space left on device"), "{args:?}: {told}");
+        let messages = std::io::read_to_string(tracer.stderr.take().expect("it is piped")).expect("text");
+        assert_eq!(status.code(), Some(1), "{args:?}: {messages}");
+        assert!(messages.contains("No space left on device"), "{args:?}: {messages}");
     }
     demo.process.signal("TERM");
     demo.truth();
@@ -54,8 +54,8 @@ fn a_reader_that_has_gone_ends_it() {
         assert!(reader.read_line(&mut line).expect("text") > 0, "{args:?}");
         drop(reader);
         end_of(&mut tracer);
-        let told = std::io::read_to_string(tracer.stderr.take().expect("it is piped")).expect("text");
-        assert!(!told.contains("error") && !told.contains("panic"), "{args:?}: {told}");
+        let messages = std::io::read_to_string(tracer.stderr.take().expect("it is piped")).expect("text");
+        assert!(!messages.contains("error") && !messages.contains("panic"), "{args:?}: {messages}");
     }
     demo.process.signal("TERM");
     demo.truth();

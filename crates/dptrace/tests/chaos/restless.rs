@@ -50,8 +50,8 @@ impl Restless {
 #[track_caller]
 pub(crate) fn ends_well(process: Process) {
     process.signal("TERM");
-    let (status, counts, told) = process.end();
-    assert!(status.success(), "{status}: {told:#?}");
+    let (status, counts, messages) = process.end();
+    assert!(status.success(), "{status}: {messages:#?}");
     let counts: Vec<u64> = counts.split_whitespace().map(|it| it.parse().expect("a number")).collect();
     assert!(counts.len() == 4 && counts.iter().all(|it| *it > 0), "it did all of that: {counts:?}");
 }

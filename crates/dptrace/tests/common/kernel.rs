@@ -49,7 +49,7 @@ pub(crate) struct Process {
     pub(crate) child: Child,
     errors: Receiver<String>,
     reading: Option<JoinHandle<()>>,
-    told: Vec<String>,
+    messages: Vec<String>,
 }
 
 impl Process {
@@ -64,7 +64,7 @@ impl Process {
             // The end of the test ends the reading, too.
             stderr.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)).ok();
         });
-        Self { child, errors, reading: Some(reading), told: Vec::new() }
+        Self { child, errors, reading: Some(reading), messages: Vec::new() }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -77,12 +77,12 @@ impl Process {
         loop {
             match self.errors.recv_timeout(PATIENCE) {
                 Ok(line) => {
-                    self.told.push(line.clone());
+                    self.messages.push(line.clone());
                     if line.contains(part) {
                         return line;
                     }
                 }
-                Err(error) => panic!("no {part:?}: {error}; it told: {:#?}", self.told),
+                Err(error) => panic!("no {part:?}: {error}; it printed: {:#?}", self.messages),
             }
         }
     }
@@ -99,7 +99,7 @@ impl Process {
         assert!(done.success());
     }
 
-    /// Waits for its end. Returns what it wrote, where that is piped, and all that it told.
+    /// Waits for its end. Returns what it wrote, where that is piped, and all that it messages.
     #[track_caller]
     pub(crate) fn end(mut self) -> (ExitStatus, String, Vec<String>) {
         drop(self.child.stdin.take());
@@ -110,9 +110,9 @@ impl Process {
         let status = self.child.wait().expect("it is ours");
         self.reading.take().expect("it is only taken here").join().expect("it reads lines");
         let rest: Vec<String> = self.errors.try_iter().collect();
-        let mut told = std::mem::take(&mut self.told);
-        told.extend(rest);
-        (status, output, told)
+        let mut messages = std::mem::take(&mut self.messages);
+        messages.extend(rest);
+        (status, output, messages)
     }
 }
 
@@ -150,9 +150,9 @@ pub(crate) fn attached<S: AsRef<OsStr>>(pid: u32, args: impl IntoIterator<Item =
 /// The end of a recording, which must be a good one.
 #[track_caller]
 pub(crate) fn recorded(process: Process) -> Recorded {
-    let (status, output, told) = process.end();
-    assert!(status.success(), "{status}: {told:#?}");
-    Recorded { lines: output.lines().map(str::to_owned).collect(), last: told.last().cloned().unwrap_or_default() }
+    let (status, output, messages) = process.end();
+    assert!(status.success(), "{status}: {messages:#?}");
+    Recorded { lines: output.lines().map(str::to_owned).collect(), last: messages.last().cloned().unwrap_or_default() }
 }
 
 impl Recorded {
@@ -199,8 +199,8 @@ impl Demo {
     /// Its end, and the truth about it.
     #[track_caller]
     pub(crate) fn truth(self) -> demo_target::Truth {
-        let (status, _, told) = self.process.end();
-        assert!(status.success(), "{status}: {told:#?}");
+        let (status, _, messages) = self.process.end();
+        assert!(status.success(), "{status}: {messages:#?}");
         read_truth(&truth_in(&self.dir))
     }
 }

@@ -111,15 +111,15 @@ impl Follow {
         assert!(done.success());
     }
 
-    /// Waits for its end: its status and what it told on standard error.
+    /// Waits for its end: its status and what it messages on standard error.
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {
         while let Some(line) = self.lines.next() {
             self.seen.push(line);
         }
         let status = wait(&mut self.child);
-        let mut told = String::new();
-        self.child.stderr.take().expect("its messages").read_to_string(&mut told).expect("text");
-        (status, told)
+        let mut messages = String::new();
+        self.child.stderr.take().expect("its messages").read_to_string(&mut messages).expect("text");
+        (status, messages)
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) struct Sample(PathBuf);
 
 impl Sample {
     /// The samples, of all versions or of some, that have files with all of these extensions. None where the folder is
-    /// absent, which is told.
+    /// absent, which is messages.
     pub(crate) fn with(versions: &[&str], extensions: &[&str]) -> Vec<Self> {
         let near = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
         let data = std::env::var_os("DPTRACE_SHARED_DATA").map_or(near, PathBuf::from);

@@ -57,7 +57,7 @@ impl Drop for Group {
 }
 
 #[test]
-fn a_limit_that_is_used_up_is_told() {
+fn a_limit_that_is_used_up_is_reported() {
     let (group, samples);
     {
         let target = Target::start("spin");

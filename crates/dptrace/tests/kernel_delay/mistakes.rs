@@ -105,7 +105,7 @@ fn times_that_make_no_sense() {
 }
 
 #[test]
-fn a_name_that_no_thread_has_is_told_with_those_that_there_are() {
+fn a_name_that_no_thread_has_is_reported_with_those_that_there_are() {
     let target = Target::start("spin");
     let pid = target.child.id().to_string();
     let arguments = ["-p", &pid, "--sample-time", "60", "--thread", "spinnner"];
@@ -117,7 +117,7 @@ fn a_name_that_no_thread_has_is_told_with_those_that_there_are() {
 }
 
 #[test]
-fn threads_without_room_are_told() {
+fn threads_without_room_are_reported() {
     let mut target = Target::start("calls");
     let pid = target.child.id().to_string();
     let arguments = ["-p", &pid, "--sample-time", "60", "--max-threads", "2"];

@@ -226,7 +226,7 @@ fn a_stack_that_was_not_copied_as_a_whole_says_so() {
 
 /// The window ends when it should, and what is kept is bounded, whatever comes.
 #[test]
-fn events_beyond_all_measure_are_dropped_and_told() {
+fn events_beyond_all_measure_are_dropped_and_reported() {
     let mut target = Target::start("storm");
     let pid = target.child.id().to_string();
     let arguments = ["-p", &pid, "--sample-time", "0.5", "-s", "--buffer-page-count", "3", "--stack-trace-size", "0"];

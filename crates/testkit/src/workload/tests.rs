@@ -99,7 +99,7 @@ fn owners_are_older_than_their_records() {
 }
 
 #[test]
-fn the_recording_tells_of_every_connection() {
+fn the_recording_has_every_connection() {
     let workload = Workload { connections: 10_000, qpairs: 64, requests: 10_000, slots: 1024, ..Workload::new(Era::C) };
     let generated = Workload { truth: false, ..workload }.generate();
     let lines = |what: &str| generated.recording.lines().filter(|line| line.starts_with(what)).count();
