@@ -223,7 +223,7 @@ fn without_remarks(text: &str) -> String {
         depth -= i32::from(*c == ')');
         is_outside
     });
-    outside.collect()
+    outside.collect::<String>().trim().to_owned()
 }
 
 /// The names in backquotes.
@@ -302,4 +302,15 @@ fn crates_stand_above_what_they_use() {
         found.extend(above.map(|other| format!("{name} is not above {other}, which it uses")));
     }
     assert!(found.is_empty(), "the tree of crates in ARCHITECTURE.md: {found:#?}");
+}
+
+/// The most lines of a source file. Who needs more splits the file where its subject changes.
+const LONGEST_FILE: usize = 500;
+
+#[test]
+fn files_are_short() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let lines = |path: PathBuf| (fs::read_to_string(&path).unwrap().lines().count(), path);
+    let found: Vec<_> = sources(crates).into_iter().map(lines).filter(|(count, _)| *count > LONGEST_FILE).collect();
+    assert!(found.is_empty(), "files of more than {LONGEST_FILE} lines: {found:#?}");
 }
