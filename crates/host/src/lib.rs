@@ -2,8 +2,8 @@
 //!
 //! Files that are reached through a process are opened in `foreign` only.
 //!
-//! Only this crate reads `/proc`, `/sys` and tracefs (except that `sys` reads the number of possible CPUs); `probes` and
-//! `typeinfo` parse the bytes. It changes nothing: no mount, no signal, no ptrace.
+//! Only this crate reads `/proc`, `/sys` and tracefs (except that `sys` reads the number of possible CPUs); `elf`,
+//! `kernel-text` and `typeinfo` parse the bytes. It changes nothing: no mount, no signal, no ptrace.
 #![forbid(unsafe_code)]
 
 pub mod capabilities;
