@@ -139,7 +139,7 @@ fn notes_that_lead_elsewhere_than_to_a_nop_are_left_out() {
             let (_, err, status) = target.run("usdt:*:places:inside { exit(7); }");
             assert_eq!(status, Some(2), "{err}");
             assert!(!listed.0.contains("places:inside"), "{listed:?}");
-            assert!(listed.1.contains("left out 2 broken USDT notes") && listed.1.contains("no instruction begins"));
+            assert!(listed.1.contains("left out 2 invalid USDT notes") && listed.1.contains("no instruction begins"));
         }
         let spec = target.folder.path().join("spec.toml");
         let probe = "[[object]]\nname = \"x\"\nprovider = \"places\"\nkey = \"n\"\n\
