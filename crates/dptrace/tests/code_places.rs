@@ -148,7 +148,7 @@ fn notes_that_lead_elsewhere_than_to_a_nop_are_left_out() {
         let spec = spec.display().to_string();
         let (_, err, status) = target.trace(&["record", "-p", "PID", "--for", "1s", "--objects", &spec]);
         assert_eq!(status, Some(1), "{err}");
-        assert!(err.contains("broken USDT note"), "{err}");
+        assert!(err.contains("invalid USDT note"), "{err}");
         let trigger = ["kernel-delay", "-p", "PID", "--start-trigger", "u:places:mov"];
         let (_, err, status) = target.trace(&trigger);
         assert_eq!(status, Some(2), "{err}");
