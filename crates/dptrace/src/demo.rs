@@ -165,6 +165,6 @@ fn record_all(child: &mut Child) -> anyhow::Result<String> {
     }
     let (rest, totals) = recorder.finish();
     keep(rest);
-    report_totals("recorded", &totals);
+    report_totals("recorded", &totals?);
     Ok(text)
 }

@@ -9,14 +9,17 @@ mod plan;
 mod recorder;
 mod ticks;
 
+use std::io;
+
 use bpf_insn::AsmError;
+use bpf_program::wire::WrongSize;
 use host::HostError;
 use thiserror::Error;
 
 pub use plan::{AttachPlan, ResolvedProbe};
 pub use recorder::{Recorder, Totals};
 
-/// Why a plan can't have a file.
+/// Why a file cannot be part of a plan, or why a recording's totals are not known.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -26,4 +29,10 @@ pub enum Error {
     /// The program that reads a probe's arguments can't be made.
     #[error(transparent)]
     Program(#[from] AsmError),
+    /// The counter of lost events can't be read.
+    #[error("reading how many events were lost: {0}")]
+    Unsent(#[source] io::Error),
+    /// The counter of lost events has another size than ours.
+    #[error(transparent)]
+    WrongSize(#[from] WrongSize),
 }

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use bpf_program::event::{RING, UNSENT};
 use bpf_program::payload::{Payload, Value};
+use bpf_program::wire::read_values;
 use bpf_session::{Reorder, RingReader, Session, SessionError, Uprobes};
 use objects::TSC;
 
+use crate::Error;
 use crate::plan::{AttachPlan, EventSchema};
 use crate::ticks::{Moment, TickClock};
 
@@ -102,8 +104,11 @@ impl Recorder {
         }
     }
 
-    /// Takes the programs away, and gives the rest.
-    pub fn finish(mut self) -> (Vec<String>, Totals) {
+    /// Detaches the programs; returns the remaining lines and the totals. The lines are complete even if the totals are an error.
+    ///
+    /// # Errors
+    /// Of the totals: the number of lost events could not be read.
+    pub fn finish(mut self) -> (Vec<String>, Result<Totals, Error>) {
         self.session.detach();
         let mut rest = Vec::new();
         if let Some(reader) = self.reader.take() {
@@ -111,10 +116,13 @@ impl Recorder {
         }
         self.take(rest);
         let lines = self.rest();
-        self.totals.lost += self.unsent();
-        self.totals.skipped = self.session.misses();
-        self.totals.late = self.order.late();
-        (lines, self.totals)
+        let totals = self.unsent().map(|unsent| Totals {
+            lost: self.totals.lost + unsent,
+            skipped: self.session.misses(),
+            late: self.order.late(),
+            ..self.totals
+        });
+        (lines, totals)
     }
 
     /// All events that wait, in order.
@@ -177,11 +185,12 @@ impl Recorder {
         text
     }
 
-    /// What the programs could not send, of all CPUs.
-    fn unsent(&self) -> u64 {
-        let counted = self.session.map(UNSENT).and_then(|map| map.lookup(&0_u32.to_ne_bytes()).ok().flatten());
-        let (cpus, _) = counted.as_deref().unwrap_or_default().as_chunks::<8>();
-        cpus.iter().copied().map(u64::from_ne_bytes).sum()
+    /// The number of events that found no room in the ring, summed over all CPUs.
+    fn unsent(&self) -> Result<u64, Error> {
+        let Some(map) = self.session.map(UNSENT) else { return Ok(0) };
+        let counted = map.lookup(&0_u32.to_ne_bytes()).map_err(Error::Unsent)?;
+        let cpus = read_values::<u64>(UNSENT, &counted.unwrap_or_default())?;
+        Ok(cpus.into_iter().sum())
     }
 }
 

@@ -199,7 +199,7 @@ fn record(
     };
     let (rest, totals) = recorder.finish();
     write(output, &rest)?;
-    Ok((why, totals))
+    Ok((why, totals?))
 }
 
 fn write(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {

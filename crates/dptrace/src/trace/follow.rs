@@ -9,7 +9,7 @@ use spdk_trace::{Follower, Record, Ticks};
 
 use super::filter::Filter;
 use super::format::{self, Format, FormatName, Head, View};
-use super::list::{Lister, Look};
+use super::list::{ListOptions, Lister};
 use super::live::{Objects, Unknown};
 use super::reader::{Batch, HOLD, Pressure, Reader};
 use super::warn_problems;
@@ -26,7 +26,7 @@ const ASK: Duration = Duration::from_millis(50);
 /// Time between two looks at the application.
 const ALIVE: Duration = Duration::from_millis(500);
 
-/// What to follow, and how it is to look.
+/// What to follow, and how it is listed.
 pub(crate) struct Following {
     pub(crate) source: FileSource,
     /// Who writes it.
@@ -38,7 +38,7 @@ pub(crate) struct Following {
     pub(crate) format: FormatName,
     /// What it is written to.
     pub(crate) screen: Screen,
-    pub(crate) look: Look,
+    pub(crate) options: ListOptions,
     pub(crate) stop: Stop,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn follow(
     let mut owners = FreshOwners { source: what.source.again()?, read: None, changes: None };
     let why = loop {
         let batch = reader.next(ASK);
-        if let Some(why) = end.look() {
+        if let Some(why) = end.reached() {
             reader.stop();
             end.why = Some(why);
         }
@@ -81,10 +81,10 @@ pub(crate) fn follow(
         }
         owners.refresh(&mut follower, objects, is_last)?;
         let mut annotated = lister.annotated_by(objects.annotator());
-        let mut look =
-            Looking { lister: &mut annotated, filter, format: format.as_mut(), output, unknown: Unknown::default() };
-        let flow = look.at(&mut follower, is_last, objects)?;
-        let unknown = look.unknown;
+        let mut poll =
+            Poll { lister: &mut annotated, filter, format: format.as_mut(), output, unknown: Unknown::default() };
+        let flow = poll.run(&mut follower, is_last, objects)?;
+        let unknown = poll.unknown;
         lister = annotated.annotated_by(None);
         objects.count_unknown(unknown);
         output.flush()?;
@@ -145,7 +145,7 @@ impl<'a> End<'a> {
     }
 
     /// Why to stop now, if there is a reason that was not there before.
-    fn look(&mut self) -> Option<&'static str> {
+    fn reached(&mut self) -> Option<&'static str> {
         if self.why.is_some() {
             return None;
         }
@@ -207,21 +207,21 @@ impl Following {
             rate: follower.tick_rate(),
             base: Ticks(0),
             previous: None,
-            show_tsc: self.look.tsc,
-            show_delta: self.look.delta,
+            show_tsc: self.options.tsc,
+            show_delta: self.options.delta,
             annotator: None,
         });
-        lister.head = self.look.head.unwrap_or(u64::MAX);
-        lister.start_at(self.start, self.look.from_common_start);
-        if let Some(most) = self.look.tail {
+        lister.head = self.options.head.unwrap_or(u64::MAX);
+        lister.start_at(self.start, self.options.from_common_start);
+        if let Some(most) = self.options.tail {
             lister.keep_last(most);
         }
         lister
     }
 }
 
-/// One look at the rings.
-struct Looking<'a, 'l> {
+/// One poll of the rings.
+struct Poll<'a, 'l> {
     lister: &'a mut Lister<'l>,
     filter: &'a mut Filter,
     format: &'a mut dyn Format,
@@ -229,8 +229,8 @@ struct Looking<'a, 'l> {
     unknown: Unknown,
 }
 
-impl Looking<'_, '_> {
-    fn at(&mut self, follower: &mut Follower, all: bool, objects: &Objects) -> anyhow::Result<ControlFlow<()>> {
+impl Poll<'_, '_> {
+    fn run(&mut self, follower: &mut Follower, all: bool, objects: &Objects) -> anyhow::Result<ControlFlow<()>> {
         let mut failed: Option<io::Error> = None;
         let each = |record: &Record<'_>| {
             let shown = self.lister.shown;

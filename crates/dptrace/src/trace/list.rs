@@ -12,10 +12,10 @@ use super::filter::Filter;
 use super::format::{Format, Head, View};
 use crate::output::Output;
 
-/// How a listing is to look.
+/// The options of a listing.
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
-pub(crate) struct Look {
+pub(crate) struct ListOptions {
     pub(crate) tsc: bool,
     pub(crate) delta: bool,
     pub(crate) head: Option<u64>,
@@ -38,7 +38,7 @@ pub(crate) struct Listed {
 pub(crate) fn list(
     (trace, head, annotator): (&Trace, &Head<'_>, Option<&Annotator>),
     filter: &mut Filter,
-    look: Look,
+    options: ListOptions,
     format: &mut dyn Format,
     output: &mut Output,
 ) -> io::Result<Listed> {
@@ -46,15 +46,15 @@ pub(crate) fn list(
         rate: trace.tick_rate(),
         base: Ticks(0),
         previous: None,
-        show_tsc: look.tsc,
-        show_delta: look.delta,
+        show_tsc: options.tsc,
+        show_delta: options.delta,
         annotator,
     });
-    if let Some(most) = look.tail {
+    if let Some(most) = options.tail {
         lister.keep_last(most);
     }
-    lister.head = look.head.unwrap_or(u64::MAX);
-    lister.start_at(if look.common { trace.common_start() } else { Ticks(0) }, look.from_common_start);
+    lister.head = options.head.unwrap_or(u64::MAX);
+    lister.start_at(if options.common { trace.common_start() } else { Ticks(0) }, options.from_common_start);
     format.begin(&mut output.buffer, head, &lister.view);
     let mut failed = None;
     let problems = trace.for_each(|record| {

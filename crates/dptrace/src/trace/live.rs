@@ -81,7 +81,10 @@ impl Objects {
         if let Some(recorder) = live.recorder.take() {
             let (lines, totals) = recorder.finish();
             live.learn(&lines);
-            report_totals("objects", &totals);
+            match totals {
+                Ok(totals) => report_totals("objects", &totals),
+                Err(error) => note(&format!("objects: {error}")),
+            }
         }
     }
 

@@ -33,7 +33,7 @@ use crate::target::printable;
 use filter::{Filter, FilterArgs};
 use follow::{Following, Stop};
 use format::{FormatName, Head};
-use list::Look;
+use list::ListOptions;
 use live::Objects;
 use objects::ObjectArgs;
 use unknown::Known;
@@ -139,10 +139,10 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
 
 impl TraceArgs {
     /// Objects and filters, for a trace with these tracepoints.
-    fn understand(&self, tpoints: &TpointTable, rate: TickRate) -> anyhow::Result<Understood> {
+    fn resolve(&self, tpoints: &TpointTable, rate: TickRate) -> anyhow::Result<Resolved> {
         let specs = self.objects.specs()?;
         let filter = self.filter.resolve(tpoints.all(), &specs, rate)?;
-        Ok(Understood { annotator: self.objects.annotator(specs.clone(), tpoints)?, specs, filter })
+        Ok(Resolved { annotator: self.objects.annotator(specs.clone(), tpoints)?, specs, filter })
     }
 
     /// What the listing is laid out for.
@@ -150,8 +150,8 @@ impl TraceArgs {
         if self.full { Screen::default() } else { output::screen(self.output.as_deref()) }
     }
 
-    fn look(&self) -> Look {
-        Look {
+    fn list_options(&self) -> ListOptions {
+        ListOptions {
             tsc: self.tsc,
             delta: self.delta,
             head: self.head,
@@ -163,7 +163,7 @@ impl TraceArgs {
 }
 
 /// What objects and filters come down to for a trace.
-struct Understood {
+struct Resolved {
     specs: Vec<ObjectSpec>,
     annotator: Option<Annotator>,
     filter: Filter,
@@ -171,7 +171,7 @@ struct Understood {
 
 fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let trace = &loaded.trace;
-    let Understood { specs, annotator, mut filter } = args.understand(trace.tpoints(), trace.tick_rate())?;
+    let Resolved { specs, annotator, mut filter } = args.resolve(trace.tpoints(), trace.tick_rate())?;
     let annotator = with_owners(annotator, trace);
     known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields());
     // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
@@ -179,7 +179,8 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let head = Head::of_trace(trace, args.format, &specs)?;
     let mut format = format::writer(args.format, &head, args.screen());
     let shown = (trace, &head, annotator.as_ref());
-    let listed = output.in_background(|output| list::list(shown, &mut filter, args.look(), format.as_mut(), output))?;
+    let listed =
+        output.in_background(|output| list::list(shown, &mut filter, args.list_options(), format.as_mut(), output))?;
     warn_problems(&listed.problems);
     if args.head == Some(0) || args.tail == Some(0) {
         return Ok(());
@@ -227,10 +228,10 @@ pub(crate) fn first_records(
 ) -> anyhow::Result<()> {
     let trace = &loaded.trace;
     let mut filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
-    let look = Look { head: Some(head), ..Look::default() };
+    let options = ListOptions { head: Some(head), ..ListOptions::default() };
     let head = Head::of_trace(trace, FormatName::Text, &[])?;
     let mut format = format::writer(FormatName::Text, &head, Screen::stdout());
-    list::list((trace, &head, annotator), &mut filter, look, format.as_mut(), output)?;
+    list::list((trace, &head, annotator), &mut filter, options, format.as_mut(), output)?;
     Ok(())
 }
 
@@ -244,7 +245,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         return Err(usage(format!("--follow needs a raw trace file, and {} is text", printable(path))));
     }
     let follower = Follower::new(&source).with_context(reading)?;
-    let Understood { annotator, mut filter, specs } = args.understand(follower.tpoints(), follower.tick_rate())?;
+    let Resolved { annotator, mut filter, specs } = args.resolve(follower.tpoints(), follower.tick_rate())?;
     let known = Known {
         specs: &specs,
         tpoints: follower.tpoints(),
@@ -275,7 +276,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         start,
         format: args.format,
         screen: args.screen(),
-        look: args.look(),
+        options: args.list_options(),
         stop,
     };
     follow::follow(follower, &what, &mut objects, &mut filter, &mut output)?;
