@@ -1,8 +1,10 @@
 //! The command line.
 
+use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::demo::DemoArgs;
@@ -15,13 +17,33 @@ use crate::record::RecordArgs;
 use crate::run::RunArgs;
 use crate::trace::TraceArgs;
 
-/// Shows where a user-space data plane spends its time, on both sides of the system call
+/// Shows where a data plane's time goes, on both sides of the system call
 #[derive(Parser, Debug)]
 #[command(name = "dptrace", version, max_term_width = 120, after_help = STATUS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+/// The program's own help: no list of all commands, which [`overview`] has by groups.
+const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
+
+/// What to try first.
+const FIRST: &str = "\
+Examples:
+  a process is slow                    dptrace kernel-delay -p PID
+  which system calls, and how long     dptrace run syslat -p PID
+  who takes its CPU                    dptrace kernel-delay -p PID --summary
+  an SPDK trace: the slowest requests  dptrace latency --summary FILE
+";
+
+/// The commands in the order of the help, by what they are about.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Any process", &["kernel-delay", "run", "scripts", "list"]),
+    ("SPDK", &["trace", "latency", "record", "objects", "generate"]),
+    ("This machine", &["doctor"]),
+    ("dptrace itself", &["demo", "completions", "man"]),
+];
 
 const STATUS: &str = "\
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted or not supported.
@@ -44,36 +66,67 @@ Examples:
   dptrace man /usr/local/share/man/man1
   dptrace man . && man ./dptrace-trace.1";
 
+impl Cli {
+    /// The command line, with the program's own help.
+    pub(crate) fn grammar() -> clap::Command {
+        let grammar = Self::command();
+        let text = overview(&grammar);
+        grammar.help_template(TEMPLATE).before_help(text)
+    }
+
+    /// Parses the words of a command line, the program's name first.
+    pub(crate) fn of(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let mut grammar = Self::grammar();
+        let matches = grammar.try_get_matches_from_mut(words)?;
+        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))
+    }
+}
+
+/// What to try first, and the commands by groups, each with its own first line.
+fn overview(grammar: &clap::Command) -> String {
+    let mut text = FIRST.to_owned();
+    for (group, names) in GROUPS {
+        text.extend(["\n", group, ":\n"]);
+        for name in names {
+            let about = grammar.find_subcommand(name).and_then(clap::Command::get_about);
+            // SANITY: writing to a string does not fail.
+            let _ = writeln!(text, "  {name:12}  {}", about.map(ToString::to_string).unwrap_or_default());
+        }
+    }
+    text.push_str("\n`dptrace COMMAND --help` explains a command, with examples.");
+    text
+}
+
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Print an SPDK trace of any version, with the names of its objects
+    /// Print an SPDK trace of any version with its objects' names
     Trace(Box<TraceArgs>),
     /// Report how long each stage of a request takes
     Latency(Box<LatencyArgs>),
-    /// List the places that can be probed: USDT probes, functions, tracepoints
+    /// List what can be probed: USDT probes, functions, tracepoints
     List(ListArgs),
-    /// Run a script in bpftrace's language; needs no compiler and no kernel headers
+    /// Run a script in bpftrace's language, compiled straight to eBPF
     Run(Box<RunArgs>),
     /// List the bundled scripts, or print one of them
     Scripts {
         /// Print this script
         name: Option<String>,
     },
-    /// Record the objects of a running process from its probes, for trace -b
+    /// Record the objects of a running process, for trace -b
     Record(RecordArgs),
-    /// Report where each thread's time went: own code, system calls, waiting for a CPU, interrupts
+    /// Report where each thread's time went, and who took its CPU
     KernelDelay(Box<KernelDelayArgs>),
-    /// Report what this kernel and this user can do, and how to get what is missing
+    /// Report what works on this kernel, and how to get the rest
     Doctor(DoctorArgs),
-    /// Print a bpftrace script that records objects, if you must use bpftrace
+    /// Print a bpftrace script that records objects
     Generate(GenerateArgs),
-    /// Show what dptrace does, on a small target or on a built-in sample
+    /// Show what dptrace does, on a small target or a built-in sample
     Demo(DemoArgs),
     /// Simulate a small NVMe-oF target that can be traced, for tests and trials
     #[command(hide = true)]
     DemoTarget(Box<demo_target::Options>),
-    /// Print the built-in object specs, as documentation or as a start for your own
+    /// Print the built-in object specs, as a start for your own
     #[command(after_help = OBJECTS_EXAMPLES)]
     Objects {
         /// Print only this spec (qpair, ...)

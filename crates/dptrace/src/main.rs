@@ -29,8 +29,6 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
@@ -39,7 +37,7 @@ fn main() -> ExitCode {
         failure::print_error(&anyhow::Error::new(error).context("dropping file capabilities (capset(2))"));
         return ExitCode::from(failure::FAILED);
     }
-    let cli = match Cli::try_parse_from(words()) {
+    let cli = match Cli::of(words()) {
         Ok(cli) => cli,
         Err(error) => return not_understood(&error),
     };

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use crate::cli::Cli;
@@ -53,11 +52,11 @@ fn print(text: Vec<u8>) -> anyhow::Result<()> {
 pub(crate) fn completions(shell: Shell) -> anyhow::Result<()> {
     // Into memory first: the generator panics where standard output is closed.
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "dptrace", &mut script);
+    clap_complete::generate(shell, &mut Cli::grammar(), "dptrace", &mut script);
     print(script)
 }
 
 /// Writes a man page for the program and one for each command.
 pub(crate) fn man(dir: &Path) -> anyhow::Result<()> {
-    clap_mangen::generate_to(Cli::command(), dir).with_context(|| format!("writing man pages into {}", printable(dir)))
+    clap_mangen::generate_to(Cli::grammar(), dir).with_context(|| format!("writing man pages into {}", printable(dir)))
 }

@@ -133,7 +133,8 @@ fn every_command_helps_with_examples() {
         }
     }
     let text = printed(["--help"]);
-    assert!(COMMANDS.iter().all(|command| text.contains(command)), "{text}");
+    assert!(COMMANDS.iter().all(|command| text.contains(&format!("\n  {command} "))), "{text}");
+    assert!(text.lines().all(|line| line.len() <= 80), "a small terminal would break a line: {text}");
     assert!(text.contains("Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted"), "{text}");
 }
 
