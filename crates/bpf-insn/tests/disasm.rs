@@ -88,12 +88,12 @@ fn control() {
 fn program() -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (out, again) = (asm.label("out"), asm.label("again"));
-    asm.note("keep the context").mov(R6, R1);
+    asm.comment("keep the context").mov(R6, R1);
     asm.load_map(R1, "counts").call(Helper::MAP_LOOKUP_ELEM);
-    asm.span(Some(SourceSpan { start: 10, end: 14 })).note("@n[tid]").jump_if(R0, JumpOp::Eq, 0, out);
+    asm.span(Some(SourceSpan { start: 10, end: 14 })).comment("@n[tid]").jump_if(R0, JumpOp::Eq, 0, out);
     asm.span(None);
     asm.bind(again).load_data(R2, "limit", 8).call_subprogram("step").load_function(R3, "each");
-    asm.note("two\nlines").jump_if32(R0, JumpOp::Gt, 3, again);
+    asm.comment("two\nlines").jump_if32(R0, JumpOp::Gt, 3, again);
     asm.bind(out).insn(Insn::Call(Callee::Helper(Helper(9999)))).exit();
     asm.finish()
 }

@@ -141,7 +141,7 @@ fn a_tp_btf_program_loads_with_aya() {
         return;
     };
     let mut asm = Asm::new();
-    asm.note("the task that goes").load(Size::DW, R1, R1.at(8)).mov(R0, 0).exit();
+    asm.comment("the task that goes").load(Size::DW, R1, R1.at(8)).mov(R0, 0).exit();
     let mut object = ObjectBuilder::new("GPL");
     object.program("tp_btf/sched_switch", "on_switch", asm.finish().unwrap());
     let mut ebpf = EbpfLoader::new().load(&object.build().unwrap()).unwrap();
@@ -173,7 +173,7 @@ fn every_map_kind_is_created() {
 fn the_verifiers_log_shows_our_notes() {
     let Some(_guard) = kernel() else { return };
     let mut asm = Asm::new();
-    asm.mov(R6, 0).note("reads through a null pointer").load(Size::DW, R0, R6.at(0)).exit();
+    asm.mov(R6, 0).comment("reads through a null pointer").load(Size::DW, R0, R6.at(0)).exit();
     let mut object = ObjectBuilder::new("GPL");
     object.program("raw_tp", "may_i", asm.finish().unwrap());
     let error = load_raw_tracepoint(&object).unwrap_err().to_string();

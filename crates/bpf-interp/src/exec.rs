@@ -160,7 +160,7 @@ impl<'m, 'a> Run<'m, 'a> {
         if let Some(line) = function.lines.get(frame.line) {
             (place.slot, place.text, place.span) = (line.slot, line.insn.to_string(), line.span);
             let mut before = function.lines[..=frame.line].iter().rev();
-            place.comment = before.find_map(|line| line.note.clone());
+            place.comment = before.find_map(|line| line.comment.clone());
         }
         Fault { place: Box::new(place), wrong }
     }

@@ -58,11 +58,11 @@ pub fn program(layout: &Layout, sources: &[Source], setting: Setting) -> Result<
     let mut asm = Asm::new();
     let full = asm.label("full");
     // r6: the registers. r7: the event. r8: the time. r9: a bit for each field that could not be read.
-    asm.note("when").mov(R6, R1).call(Helper::KTIME_GET_NS).mov(R8, R0);
+    asm.comment("when").mov(R6, R1).call(Helper::KTIME_GET_NS).mov(R8, R0);
     if let Some(small) = layout.small() {
         let too_small = asm.label("too_small");
         attempt(&mut asm, small, sources, setting, Exits { full, cut: Some(too_small) });
-        asm.bind(too_small).note("a text is longer: once more").mov(R1, R7).mov(R2, RB_NO_WAKEUP.cast_signed());
+        asm.bind(too_small).comment("a text is longer: once more").mov(R1, R7).mov(R2, RB_NO_WAKEUP.cast_signed());
         asm.call(Helper::RINGBUF_DISCARD);
     }
     attempt(&mut asm, layout.whole(), sources, setting, Exits { full, cut: None });
@@ -82,15 +82,15 @@ struct Exits {
 
 /// Makes an event in one of its forms and submits it.
 fn attempt(asm: &mut Asm, form: &Form, sources: &[Source], setting: Setting, exits: Exits) {
-    asm.note("room in the ring").load_map(R1, RING).mov(R2, form.size.cast_signed()).mov(R3, 0);
+    asm.comment("room in the ring").load_map(R1, RING).mov(R2, form.size.cast_signed()).mov(R3, 0);
     asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, exits.full).mov(R7, R0).mov(R9, 0);
     asm.store(Size::DW, R7.at(TIME), R8);
-    asm.note("who").call(Helper::GET_CURRENT_PID_TGID).store(Size::DW, R7.at(PID_TGID), R0);
+    asm.comment("who").call(Helper::GET_CURRENT_PID_TGID).store(Size::DW, R7.at(PID_TGID), R0);
     event_id(asm, setting.id, if exits.cut.is_some() { SMALL } else { 0 });
     for (number, ((kind, offset), source)) in form.fields().zip(sources).enumerate() {
         field(asm, number as u32, (kind, R7.at(offset)), source, (setting.sleepable, exits.cut));
     }
-    asm.note("what could not be read").store(Size::W, R7.at(FAULTS), R9);
+    asm.comment("what could not be read").store(Size::W, R7.at(FAULTS), R9);
     submit(asm, R7, setting.ring_bytes);
     asm.mov(R0, 0).exit();
 }
@@ -99,14 +99,14 @@ fn event_id(asm: &mut Asm, id: EventId, flag: u32) {
     let flag = flag.cast_signed();
     match id {
         EventId::Cookie => {
-            asm.note("which").mov(R1, R6).call(Helper::GET_ATTACH_COOKIE);
+            asm.comment("which").mov(R1, R6).call(Helper::GET_ATTACH_COOKIE);
             if flag != 0 {
                 asm.or(R0, flag);
             }
             asm.store(Size::W, R7.at(ID), R0);
         }
         EventId::Fixed(id) => {
-            asm.note("which").store(Size::W, R7.at(ID), id.cast_signed() | flag);
+            asm.comment("which").store(Size::W, R7.at(ID), id.cast_signed() | flag);
         }
     }
 }
@@ -120,7 +120,7 @@ fn field(
     (sleepable, cut): (bool, Option<Label>),
 ) {
     let fault = (1_u32 << number).cast_signed();
-    asm.note(format!("field {number}"));
+    asm.comment(format!("field {number}"));
     let arg = match source {
         Source::Arg(arg) if arg.unreadable().is_none() => arg,
         Source::Arg(_) | Source::Missing => {
@@ -157,7 +157,7 @@ fn read_text(asm: &mut Asm, slot: Addr, capacity: u32) {
 
 /// Has the kernel bring the page of the string that the slot points to, and the one behind it, by copying a byte of each.
 fn fetch_pages(asm: &mut Asm, slot: Addr) {
-    asm.note("the page is not there: wait for it").mov(R1, R10).add(R1, -8).mov(R2, 1).load(Size::DW, R3, slot);
+    asm.comment("the page is not there: wait for it").mov(R1, R10).add(R1, -8).mov(R2, 1).load(Size::DW, R3, slot);
     asm.call(Helper::COPY_FROM_USER);
     asm.mov(R1, R10).add(R1, -8).mov(R2, 1).load(Size::DW, R3, slot).or(R3, LEAST_PAGE - 1).add(R3, 1);
     asm.call(Helper::COPY_FROM_USER);
@@ -167,7 +167,10 @@ fn fetch_pages(asm: &mut Asm, slot: Addr) {
 /// wake-up at each event costs the traced process more than the event.
 pub fn submit(asm: &mut Asm, event: Reg, ring_bytes: u32) {
     let send = asm.label("send");
-    asm.note("is the reader late?").load_map(R1, RING).mov(R2, RB_AVAIL_DATA.cast_signed()).call(Helper::RINGBUF_QUERY);
+    asm.comment("is the reader late?")
+        .load_map(R1, RING)
+        .mov(R2, RB_AVAIL_DATA.cast_signed())
+        .call(Helper::RINGBUF_QUERY);
     asm.mov(R1, event).mov(R2, RB_NO_WAKEUP.cast_signed()).jump_if(
         R0,
         JumpOp::Lt,
@@ -182,7 +185,7 @@ pub fn submit(asm: &mut Asm, event: Reg, ring_bytes: u32) {
 /// the atomic add. Interrupt handlers never run them.
 fn count_lost(asm: &mut Asm) {
     let gone = asm.label("gone");
-    asm.note("the ring is full: count it").store(Size::W, R10.at(-4), 0).load_map(R1, UNSENT);
+    asm.comment("the ring is full: count it").store(Size::W, R10.at(-4), 0).load_map(R1, UNSENT);
     asm.mov(R2, R10).add(R2, -4).call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, gone);
     asm.mov(R1, 1).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1);
     asm.bind(gone).mov(R0, 0).exit();

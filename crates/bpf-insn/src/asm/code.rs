@@ -39,7 +39,7 @@ pub struct Line {
     /// What it refers to.
     pub reference: Option<Reference>,
     /// What the compiler says of it.
-    pub note: Option<String>,
+    pub comment: Option<String>,
     /// Where in the script it came from.
     pub span: Option<SourceSpan>,
 }
@@ -63,7 +63,7 @@ impl Code {
         let mut slot = 0;
         let mut lines = Vec::with_capacity(insns.len());
         for insn in insns {
-            lines.push(Line { slot, insn, target: None, reference: None, note: None, span: None });
+            lines.push(Line { slot, insn, target: None, reference: None, comment: None, span: None });
             slot += insn.slots();
         }
         let mut code = Self::new(lines, BTreeMap::new(), slot);

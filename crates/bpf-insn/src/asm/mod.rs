@@ -5,7 +5,7 @@
 //!
 //! let mut asm = Asm::new();
 //! let done = asm.label("done");
-//! asm.note("who is it?").call(Helper::GET_CURRENT_PID_TGID);
+//! asm.comment("who is it?").call(Helper::GET_CURRENT_PID_TGID);
 //! asm.rsh(R0, 32).jump_if(R0, JumpOp::Ne, 4711, done);
 //! asm.load_map(R1, "events").mov(R2, R10).add(R2, -8);
 //! asm.bind(done).mov(R0, 0).exit();
@@ -121,7 +121,7 @@ pub struct Asm {
     labels: Vec<LabelState>,
     names: HashSet<String>,
     slots: u32,
-    note: Option<String>,
+    comment: Option<String>,
     span: Option<SourceSpan>,
     /// See [`Asm::mark_local_slot`].
     local_slots: Vec<i16>,
@@ -166,9 +166,9 @@ impl Asm {
     }
 
     /// A comment on the next instruction, shown by the disassembler. A second one before it is joined to the first.
-    pub fn note(&mut self, text: impl Into<String>) -> &mut Self {
+    pub fn comment(&mut self, text: impl Into<String>) -> &mut Self {
         let text = text.into();
-        self.note = Some(match self.note.take() {
+        self.comment = Some(match self.comment.take() {
             Some(earlier) => format!("{earlier}; {text}"),
             None => text,
         });
@@ -204,13 +204,13 @@ impl Asm {
     }
 
     fn push(&mut self, insn: Insn, label: Option<Label>, reference: Option<Reference>) -> &mut Self {
-        let (note, span) = (self.note.take(), self.span);
+        let (comment, span) = (self.comment.take(), self.span);
         // What comes from a script must not take memory without end before it is refused.
         if self.is_full() {
             self.mistake.get_or_insert(AsmError::TooLong { most: MAX_SLOTS });
             return self;
         }
-        let line = Line { slot: self.slots, insn, target: None, reference, note, span };
+        let line = Line { slot: self.slots, insn, target: None, reference, comment, span };
         self.items.push(Item { line, label });
         self.slots += insn.slots();
         self

@@ -138,15 +138,15 @@ fn the_newest_instruction_or_helper_decides_the_kernel() {
 }
 
 #[test]
-fn notes_and_spans_stay_with_their_instructions() {
+fn comments_and_spans_stay_with_their_instructions() {
     let span = SourceSpan { start: 3, end: 9 };
     let mut asm = Asm::new();
-    asm.span(Some(span)).note("one").note("two").mov(R0, 0);
+    asm.span(Some(span)).comment("one").comment("two").mov(R0, 0);
     asm.span(None).exit();
     let code = asm.finish().unwrap();
-    assert_eq!(code.lines()[0].note.as_deref(), Some("one; two"));
+    assert_eq!(code.lines()[0].comment.as_deref(), Some("one; two"));
     assert_eq!(code.lines()[0].span, Some(span));
-    assert_eq!((&code.lines()[1].note, code.lines()[1].span), (&None, None));
+    assert_eq!((&code.lines()[1].comment, code.lines()[1].span), (&None, None));
 }
 
 #[test]

@@ -13,7 +13,7 @@ const COMMENT_COLUMN: usize = 44;
 /// use bpf_insn::{Asm, Helper, Listing, Reg::*};
 ///
 /// let mut asm = Asm::new();
-/// asm.note("keep the context").mov(R6, R1).call(Helper::KTIME_GET_NS).exit();
+/// asm.comment("keep the context").mov(R6, R1).call(Helper::KTIME_GET_NS).exit();
 /// let text = Listing::new(&asm.finish()?).to_string();
 /// assert_eq!(text.lines().next(), Some("     0: r6 = r1                                      ; keep the context"));
 /// # Ok::<(), bpf_insn::AsmError>(())
@@ -76,7 +76,7 @@ fn comment(line: &Line) -> String {
         None => line.insn.meaning(),
     };
     let span = line.span.map(|span| format!("script {}..{}", span.start, span.end));
-    let parts = [meaning, line.note.as_deref().map(one_line), span];
+    let parts = [meaning, line.comment.as_deref().map(one_line), span];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
@@ -92,6 +92,6 @@ fn referred(reference: &Reference, insn: Insn) -> String {
 }
 
 /// Notes may quote the script, line ends included.
-fn one_line(note: &str) -> String {
-    note.split_whitespace().collect::<Vec<_>>().join(" ")
+fn one_line(comment: &str) -> String {
+    comment.split_whitespace().collect::<Vec<_>>().join(" ")
 }

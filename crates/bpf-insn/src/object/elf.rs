@@ -172,13 +172,13 @@ impl Writer {
     }
 }
 
-/// The notes of a function's code, with its name for the first instruction if that has none.
+/// The comments of a function's code, with its name for the first instruction if that has none.
 fn lines(function: &Function) -> Vec<LineInfo<'_>> {
     let lines = function.code.lines().iter();
     lines
         .filter_map(|line| {
-            let text = match (&line.note, line.slot) {
-                (Some(note), _) => note,
+            let text = match (&line.comment, line.slot) {
+                (Some(comment), _) => comment,
                 (None, 0) => &function.name,
                 (None, _) => return None,
             };

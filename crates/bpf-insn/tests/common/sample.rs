@@ -46,14 +46,14 @@ fn on_enter() -> Result<Code, AsmError> {
     let (out, first) = (asm.label("out"), asm.label("first"));
     asm.call(Helper::GET_CURRENT_PID_TGID).mov(R6, R0).rsh(R6, 32);
     asm.load_data(R1, "wanted", 0).load(Size::W, R1, R1.at(0)).jump_if(R1, JumpOp::Ne, R6, out);
-    asm.note("the count, by tgid").store(Size::W, R10.at(-4), R6);
+    asm.comment("the count, by tgid").store(Size::W, R10.at(-4), R6);
     asm.load_map(R1, "counts").mov(R2, R10).add(R2, -4).call(Helper::MAP_LOOKUP_ELEM);
     asm.jump_if(R0, JumpOp::Eq, 0, first);
     asm.mov(R1, 1).atomic(AtomicOp::Add, Width::W64, R0.at(0), R1).jump(out);
     asm.bind(first).store(Size::DW, R10.at(-16), 1);
     asm.load_map(R1, "counts").mov(R2, R10).add(R2, -4).mov(R3, R10).add(R3, -16).mov(R4, 0);
     asm.call(Helper::MAP_UPDATE_ELEM);
-    asm.note("the first call is told").mov(R1, R6).mov(R2, 0).call_subprogram("send");
+    asm.comment("the first call is told").mov(R1, R6).mov(R2, 0).call_subprogram("send");
     asm.bind(out).mov(R0, 0).exit();
     asm.finish()
 }

@@ -85,7 +85,7 @@ impl Emitter<'_> {
                 R1
             }
         };
-        self.asm.jump_if(flag, JumpOp::Ne, 0, full).note("a new key").mov(R1, 1);
+        self.asm.jump_if(flag, JumpOp::Ne, 0, full).comment("a new key").mov(R1, 1);
         self.overwrite(made, R1);
         self.address(key, R2);
         self.asm.load_data(R3, ZEROS, 0);

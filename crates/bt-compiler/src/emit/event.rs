@@ -69,7 +69,7 @@ impl Emitter<'_> {
     fn send(&mut self, number: usize, write: impl FnOnce(&mut Self, Place)) {
         let (full, done) = (self.asm.label("full"), self.asm.label("sent"));
         let size = self.tables.actions[number].size;
-        self.asm.note("room in the ring").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0);
+        self.asm.comment("room in the ring").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0);
         self.asm.call(Helper::RINGBUF_RESERVE).jump_if(R0, JumpOp::Eq, 0, full);
         let saved = self.save();
         let event = Place { base: Self::as_base(saved), off: 0 };
@@ -98,7 +98,7 @@ impl Emitter<'_> {
         }
         let quarter = (self.inputs.config.ring_bytes / 4).cast_signed();
         self.asm
-            .note("is the reader late?")
+            .comment("is the reader late?")
             .load_map(R1, RING)
             .mov(R2, RB_AVAIL_DATA.cast_signed())
             .call(Helper::RINGBUF_QUERY);

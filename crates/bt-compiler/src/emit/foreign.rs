@@ -123,7 +123,7 @@ impl Emitter<'_> {
 
     /// The string's last byte in its room is to be what it is in its own memory: an end only if it is one.
     fn look_behind(&mut self, from: &Foreign, done: bpf_insn::Label) {
-        self.asm.note("is there more of the string?");
+        self.asm.comment("is there more of the string?");
         let end = self.last_byte(from);
         self.load(end, &Ty::Int { size: 1, signed: false }, R0);
         self.asm.jump_if(R0, JumpOp::Eq, 0, done);
@@ -171,7 +171,7 @@ impl Emitter<'_> {
     fn wait_for_pages(&mut self, from: &Foreign) {
         self.sleepable = true;
         let byte = self.stack(8);
-        self.asm.note("the page is not there: wait for it");
+        self.asm.comment("the page is not there: wait for it");
         for page in 0..=from.room.saturating_sub(1).div_ceil(LEAST_PAGE) {
             self.address(byte, R1);
             self.asm.mov(R2, 1);

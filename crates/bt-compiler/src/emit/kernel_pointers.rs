@@ -108,7 +108,7 @@ impl Emitter<'_> {
     pub(super) fn end_of_iteration(&mut self) {
         for &word in &self.context.present {
             let (there, slot) = (self.asm.label("there"), self.slot());
-            self.asm.note("the end of the iteration?").load(Size::DW, R0, R6.at(word as i16));
+            self.asm.comment("the end of the iteration?").load(Size::DW, R0, R6.at(word as i16));
             self.asm.jump_if(R0, JumpOp::Ne, 0, there).mov(R0, 0).exit().bind(there);
             self.asm.store(Size::DW, R10.at(slot), R0);
             self.present.push((word, slot));

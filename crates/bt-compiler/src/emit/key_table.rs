@@ -104,7 +104,7 @@ impl Emitter<'_> {
         let (there, known) = (self.asm.label("there"), self.asm.label("known"));
         let (frame, error) = (self.frame, self.slot());
         self.lookup(map, key);
-        self.asm.jump_if(R0, JumpOp::Ne, 0, there).note("a new key");
+        self.asm.jump_if(R0, JumpOp::Ne, 0, there).comment("a new key");
         self.put_zeros(map, key, false);
         self.put_zeros(map, key, true);
         self.asm.jump_if(R0, JumpOp::Eq, 0, known).jump_if(R0, JumpOp::Eq, THERE, known);
@@ -115,7 +115,7 @@ impl Emitter<'_> {
         self.failed_update();
         self.asm.jump(done).bind(known);
         self.lookup(map, key);
-        self.asm.jump_if(R0, JumpOp::Ne, 0, there).note("no memory: the value that all CPUs share");
+        self.asm.jump_if(R0, JumpOp::Ne, 0, there).comment("no memory: the value that all CPUs share");
         self.lookup_key_table(map, key);
         self.asm.jump_if(R0, JumpOp::Eq, 0, done);
         self.apply_shared(agg, saved, done);

@@ -132,7 +132,7 @@ impl Emitter<'_> {
         if words.is_empty() {
             return;
         }
-        self.asm.note("numbers are to be unknown").mov(R1, 0);
+        self.asm.comment("numbers are to be unknown").mov(R1, 0);
         for word in words {
             self.asm.atomic(AtomicOp::Add, Width::W64, word, R1);
         }

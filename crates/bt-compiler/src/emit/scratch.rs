@@ -23,7 +23,7 @@ impl Emitter<'_> {
     pub(super) fn take_scratch(&mut self, busy: Label) {
         let (found, next, taken) = (self.asm.label("found"), self.asm.label("area"), self.asm.label("taken"));
         let index = self.slot();
-        self.asm.note("scratch memory").mov(R7, 0).bind(next).store(Size::W, R10.at(index), R7).load_map(R1, MAP);
+        self.asm.comment("scratch memory").mov(R7, 0).bind(next).store(Size::W, R10.at(index), R7).load_map(R1, MAP);
         self.asm.mov(R2, R10).add(R2, i32::from(index)).call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, busy);
         if self.inputs.facts.kernel().exchange {
             self.asm.mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(0), R1).jump_if(R1, JumpOp::Eq, 0, found);
@@ -43,7 +43,7 @@ impl Emitter<'_> {
 
     /// Adds one to the counter at this offset of [`LostCounters`](bt_abi::LostCounters). Uses r1 and r2.
     pub(super) fn count(&mut self, counter: i16) {
-        self.asm.note("count what is lost").load_data(R1, LOST, u32::from(counter.cast_unsigned())).mov(R2, 1);
+        self.asm.comment("count what is lost").load_data(R1, LOST, u32::from(counter.cast_unsigned())).mov(R2, 1);
         self.asm.atomic(AtomicOp::Add, Width::W64, R1.at(0), R2);
     }
 }

@@ -213,7 +213,7 @@ impl Emitter<'_> {
             return;
         };
         let mine = self.asm.label("mine");
-        self.asm.note("only the process that was asked for");
+        self.asm.comment("only the process that was asked for");
         let followed = self.tables.maps.iter().position(|map| map.name == process::FOLLOWED);
         // What the filter takes of the stack is not given to variables: nobody but the program may look at those.
         let place = self.stack(8);

@@ -22,13 +22,13 @@ pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
     emit::now(&mut asm);
     emit::account(&mut asm);
     emit::settle_running(&mut asm);
-    asm.note("it was in its own code").load(Size::W, R1, thread!(call));
+    asm.comment("it was in its own code").load(Size::W, R1, thread!(call));
     asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_UNKNOWN).cast_signed(), known);
     asm.store(Size::W, thread!(resolved), entry_of(SLOT_NONE).cast_signed()).bind(known);
-    asm.note("the call's slot").load(Size::DW, R9, R9.at(8));
+    asm.comment("the call's slot").load(Size::DW, R9, R9.at(8));
     slot(&mut asm, setting);
     long_poll(&mut asm, setting);
-    asm.note("now it is in the call")
+    asm.comment("now it is in the call")
         .mul(R9, i32::from(bytes_of!(CallEntry)))
         .add(R9, i32::from(offset!(ThreadValue, calls)));
     asm.store(Size::W, thread!(call), R9).store(Size::DW, thread!(entered), R8);
@@ -56,7 +56,7 @@ fn slot(asm: &mut Asm, setting: &Setting) {
 fn long_poll(asm: &mut Asm, setting: &Setting) {
     let done = asm.label("no_poll");
     skip_unless_poll(asm, setting, done);
-    asm.note("since the last poll").load(Size::DW, R4, thread!(poll_end)).jump_if(R4, JumpOp::Eq, 0, done);
+    asm.comment("since the last poll").load(Size::DW, R4, thread!(poll_end)).jump_if(R4, JumpOp::Eq, 0, done);
     emit::inside(asm, R4, done);
     asm.mov(R1, R8).sub(R1, R4);
     emit::count(asm, R7, offset!(Thread, polls), Parts::Both);
@@ -76,7 +76,7 @@ fn skip_unless_poll(asm: &mut Asm, setting: &Setting, other: Label) {
 pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (others, unseen, left) = (asm.label("others"), asm.label("unseen"), asm.label("left"));
-    asm.mov(R9, R1).note("what it returns").load(Size::DW, R2, R1.at(8)).store(Size::DW, R10.at(RESULT), R2);
+    asm.mov(R9, R1).comment("what it returns").load(Size::DW, R2, R1.at(8)).store(Size::DW, R10.at(RESULT), R2);
     if setting.events.is_some() {
         asm.store(Size::DW, R10.at(CONTEXT), R1);
     }
@@ -85,7 +85,7 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     emit::now(&mut asm);
     emit::account(&mut asm);
     emit::settle_running(&mut asm);
-    asm.note("which call").load(Size::W, R1, thread!(call));
+    asm.comment("which call").load(Size::W, R1, thread!(call));
     asm.jump_if(R1, JumpOp::Eq, entry_of(SLOT_UNKNOWN).cast_signed(), unseen);
     asm.mov(R9, R1).load(Size::DW, R4, thread!(entered)).jump_if(R4, JumpOp::Eq, 0, left);
     poll_end(&mut asm, setting);
@@ -101,7 +101,7 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     asm.jump(left);
     asm.bind(unseen);
     resolve(&mut asm, setting);
-    asm.bind(left).note("now it is in its own code");
+    asm.bind(left).comment("now it is in its own code");
     asm.store(Size::W, thread!(call), entry_of(SLOT_NONE).cast_signed()).store(Size::DW, thread!(entered), 0);
     asm.store(
         Size::W,
@@ -117,7 +117,7 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
 /// The call that ends was begun before the thread was seen: its registers have the number. The context is in r9.
 fn resolve(asm: &mut Asm, setting: &Setting) {
     let known = asm.label("known");
-    asm.note("a call from before").load(Size::W, R1, thread!(resolved)).jump_if(R1, JumpOp::Ne, 0, known);
+    asm.comment("a call from before").load(Size::W, R1, thread!(resolved)).jump_if(R1, JumpOp::Ne, 0, known);
     asm.load(Size::DW, R9, R9.at(0)).load(Size::W, R9, R9.at(setting.task.call_number));
     slot(asm, setting);
     asm.mul(R9, i32::from(bytes_of!(CallEntry))).add(R9, i32::from(offset!(ThreadValue, calls)));
@@ -137,7 +137,7 @@ fn poll_end(asm: &mut Asm, setting: &Setting) {
 /// (`IS_ERR_VALUE` of `include/linux/err.h`). r0 and r1 are kept.
 fn count_error(asm: &mut Asm) {
     let fine = asm.label("fine");
-    asm.note("an error?").load(Size::DW, R3, R10.at(RESULT)).jump_if(R3, JumpOp::Lt, -MAX_ERROR, fine);
+    asm.comment("an error?").load(Size::DW, R3, R10.at(RESULT)).jump_if(R3, JumpOp::Lt, -MAX_ERROR, fine);
     let errors = R0.at(offset!(CallEntry, errors));
     asm.load(Size::W, R3, errors).add(R3, 1).store(Size::W, errors, R3).bind(fine);
 }
@@ -154,9 +154,9 @@ fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
         }
     }
     let full = asm.label("full");
-    asm.note("what follows is our own").store(Size::W, thread!(bucket), i32::from(offset!(Thread, traced)));
+    asm.comment("what follows is our own").store(Size::W, thread!(bucket), i32::from(offset!(Thread, traced)));
     let size = if events.stacks { stack_event_size(events.copied) } else { size_of::<EventHead>() as u32 };
-    asm.note("an event").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0).call(Helper::RINGBUF_RESERVE);
+    asm.comment("an event").load_map(R1, RING).mov(R2, size.cast_signed()).mov(R3, 0).call(Helper::RINGBUF_RESERVE);
     asm.jump_if(R0, JumpOp::Eq, 0, full);
     asm.load(Size::DW, R1, thread!(entered)).store(Size::DW, R0.at(offset!(EventHead, entry)), R1);
     asm.store(Size::DW, R0.at(offset!(EventHead, exit)), R8).store(Size::W, R0.at(offset!(EventHead, call)), R9);
@@ -187,7 +187,7 @@ fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
 /// The kernel's stack into the event r9: where the call last blocked, which says more than where it ends.
 fn kernel_stack(asm: &mut Asm) {
     let (here, done) = (asm.label("here"), asm.label("kernel_stack"));
-    asm.note("where it blocked").load(Size::DW, R1, R7.at(offset!(ThreadValue, blocked_bytes)));
+    asm.comment("where it blocked").load(Size::DW, R1, R7.at(offset!(ThreadValue, blocked_bytes)));
     asm.jump_if(R1, JumpOp::SLe, 0, here);
     asm.store(Size::DW, R9.at(offset!(EventHead, kernel_bytes)), R1)
         .mov(R1, R9)
@@ -209,11 +209,11 @@ fn stack(asm: &mut Asm, at: i16, length: i16, flags: i32) {
 /// The user's registers and the upper part of its stack into the event r9.
 fn copy_stack(asm: &mut Asm, setting: &Setting, copied: u32) {
     let done = asm.label("copied");
-    asm.note("the user's registers").load(Size::DW, R1, R10.at(CONTEXT)).load(Size::DW, R1, R1.at(0));
+    asm.comment("the user's registers").load(Size::DW, R1, R10.at(CONTEXT)).load(Size::DW, R1, R1.at(0));
     for (at, from) in (offset!(StackEvent, registers)..).step_by(8).zip(setting.task.user_registers) {
         asm.load(Size::DW, R2, R1.at(from)).store(Size::DW, R9.at(at), R2);
     }
-    asm.note("and stack");
+    asm.comment("and stack");
     for piece in (0..copied).step_by(STACK_PIECE as usize) {
         asm.mov(R1, R9)
             .add(R1, i32::from(bytes_of!(StackEvent)) + piece.cast_signed())

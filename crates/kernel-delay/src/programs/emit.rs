@@ -59,19 +59,23 @@ pub(super) fn add_process(asm: &mut Asm) {
 
 /// Goes to `others` unless the current task is one of ours; r6 is the task.
 pub(super) fn current(asm: &mut Asm, setting: &Setting, others: Label) {
-    asm.note("ours?").call(Helper::GET_CURRENT_TASK_BTF).mov(Reg::R6, R0).load(Size::W, R1, R0.at(setting.task.tgid));
+    asm.comment("ours?").call(Helper::GET_CURRENT_TASK_BTF).mov(Reg::R6, R0).load(
+        Size::W,
+        R1,
+        R0.at(setting.task.tgid),
+    );
     unless_ours(asm, setting, others);
     asm.load(Size::W, R1, Reg::R6.at(setting.task.pid)).store(Size::W, R10.at(KEY), R1);
 }
 
 /// r8 = now.
 pub(super) fn now(asm: &mut Asm) {
-    asm.note("when").call(Helper::KTIME_GET_NS).mov(R8, R0);
+    asm.comment("when").call(Helper::KTIME_GET_NS).mov(R8, R0);
 }
 
 /// r7 = the value of the thread whose number is at [`KEY`], or goes to `missing`.
 pub(super) fn find(asm: &mut Asm, missing: Label) {
-    asm.note("the thread").load_map(R1, THREADS).mov(R2, R10).add(R2, i32::from(KEY));
+    asm.comment("the thread").load_map(R1, THREADS).mov(R2, R10).add(R2, i32::from(KEY));
     asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, missing).mov(R7, R0);
 }
 
@@ -90,14 +94,14 @@ pub(super) fn window_bounds(asm: &mut Asm, start: Reg, stop: Reg) {
 pub(super) fn account(asm: &mut Asm) {
     let (forward, from_mark, to_now, done) =
         (asm.label("forward"), asm.label("from_mark"), asm.label("to_now"), asm.label("accounted"));
-    asm.note("time since the mark").mov(R1, R8).atomic(AtomicOp::Xchg, Width::W64, thread!(mark), R1);
+    asm.comment("time since the mark").mov(R1, R8).atomic(AtomicOp::Xchg, Width::W64, thread!(mark), R1);
     asm.jump_if(R1, JumpOp::Le, R8, forward).store(Size::DW, thread!(mark), R1).jump(done);
     asm.bind(forward);
     window_bounds(asm, R3, R5);
     asm.jump_if(R1, JumpOp::Ge, R3, from_mark).mov(R1, R3);
     asm.bind(from_mark).mov(R4, R8).jump_if(R4, JumpOp::Le, R5, to_now).mov(R4, R5);
     asm.bind(to_now).jump_if(R4, JumpOp::Le, R1, done).sub(R4, R1);
-    asm.note("into the bucket").load(Size::W, R3, thread!(bucket)).and(R3, BUCKET_MASK);
+    asm.comment("into the bucket").load(Size::W, R3, thread!(bucket)).and(R3, BUCKET_MASK);
     asm.jump_if(R3, JumpOp::Gt, i32::from(bytes_of!(ThreadValue)) - 8, done);
     asm.add(R3, R7).atomic(AtomicOp::Add, Width::W64, R3.at(0), R4).bind(done);
 }
@@ -169,7 +173,7 @@ fn greatest(asm: &mut Asm, base: Reg, off: i16) {
 
 /// r3 = the logarithm to base 2 of r2, which is lost, as is r4.
 fn logarithm(asm: &mut Asm) {
-    asm.note("the logarithm").mov(R3, 0);
+    asm.comment("the logarithm").mov(R3, 0);
     for shift in [32_i32, 16, 8, 4, 2, 1] {
         let small = asm.label("small");
         asm.mov(R4, R2).rsh(R4, shift).jump_if(R4, JumpOp::Eq, 0, small);
@@ -185,7 +189,7 @@ pub(super) fn call_histogram(asm: &mut Asm) {
     let (known, short, enough, few, done) =
         (asm.label("known"), asm.label("short"), asm.label("enough"), asm.label("few"), asm.label("no_histogram"));
     let last = histogram_at(CALL_HISTOGRAMS as u32 - 1).cast_signed();
-    asm.note("its histogram").load(Size::W, R5, R0.at(offset!(CallEntry, histogram)));
+    asm.comment("its histogram").load(Size::W, R5, R0.at(offset!(CallEntry, histogram)));
     asm.jump_if(R5, JumpOp::Ne, 0, known).load(Size::W, R5, thread!(next_histogram));
     asm.jump_if(R5, JumpOp::Gt, last, done).store(Size::W, R0.at(offset!(CallEntry, histogram)), R5);
     asm.mov(R3, R5).add(R3, i32::from(bytes_of!(CallHistogram))).store(Size::W, thread!(next_histogram), R3);

@@ -57,7 +57,7 @@ pub(super) fn entry(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     emit::now(&mut asm);
     emit::account(&mut asm);
     emit::settle_running(&mut asm);
-    asm.note("interrupted").load(Size::W, R1, thread!(inside)).mov(R2, R1).and(R2, kind.bit);
+    asm.comment("interrupted").load(Size::W, R1, thread!(inside)).mov(R2, R1).and(R2, kind.bit);
     asm.jump_if(R2, JumpOp::Ne, 0, others).or(R1, kind.bit).store(Size::W, thread!(inside), R1);
     asm.load(Size::W, R1, thread!(bucket)).store(Size::W, R7.at(kind.saved), R1);
     asm.store(Size::W, thread!(bucket), i32::from(kind.bucket)).store(Size::DW, R7.at(kind.since), R8);
@@ -80,7 +80,7 @@ pub(super) fn exit(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     emit::current(&mut asm, setting, others);
     emit::find(&mut asm, others);
     emit::now(&mut asm);
-    asm.note("was its begin seen?").load(Size::W, R1, thread!(inside)).mov(R2, R1).and(R2, kind.bit);
+    asm.comment("was its begin seen?").load(Size::W, R1, thread!(inside)).mov(R2, R1).and(R2, kind.bit);
     asm.jump_if(R2, JumpOp::Eq, 0, others).and(R1, !kind.bit).store(Size::W, thread!(inside), R1);
     emit::account(&mut asm);
     asm.load(Size::W, R1, R7.at(kind.saved)).store(Size::W, thread!(bucket), R1);
@@ -91,7 +91,7 @@ pub(super) fn exit(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     };
     asm.load(Size::DW, R4, R7.at(kind.since));
     emit::inside(&mut asm, R4, others);
-    asm.note("count it").load(Size::DW, R9, R9.at(0)).lsh(R9, 32).rsh(R9, 32).or(R9, mark);
+    asm.comment("count it").load(Size::DW, R9, R9.at(0)).lsh(R9, 32).rsh(R9, 32).or(R9, mark);
     asm.load(Size::W, R1, R10.at(KEY)).store(Size::W, R10.at(TID), R1).store(Size::W, R10.at(NUMBER), R9);
     lookup(&mut asm);
     asm.jump_if(R0, JumpOp::Ne, 0, found);

@@ -39,7 +39,7 @@ fn find_log(asm: &mut Asm, none: Label) {
 
 /// Notes that the task r9 ran until now.
 pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
-    asm.note("the log of who ran");
+    asm.comment("the log of who ran");
     find_log(asm, none);
     asm.load(Size::DW, R1, R0.at(offset!(Log, head))).mov(R2, R1).add(R2, 1);
     asm.store(Size::DW, R0.at(offset!(Log, head)), R2);
@@ -57,7 +57,7 @@ pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
 pub(super) fn attribute(asm: &mut Asm) {
     let (done, out) = (asm.label("attributed"), asm.label("walked"));
     span(asm, done);
-    asm.note("who ran").store(Size::DW, R10.at(SAVED_CONTEXT), R6);
+    asm.comment("who ran").store(Size::DW, R10.at(SAVED_CONTEXT), R6);
     find_log(asm, done);
     asm.mov(R6, R0).load(Size::DW, R1, R6.at(offset!(Log, head))).sub(R1, 1).store(Size::DW, R10.at(HEAD), R1);
     asm.load(Size::W, R1, R10.at(KEY)).store(Size::DW, R10.at(PREEMPTOR + offset!(PreemptorKey, waiter)), R1);

@@ -27,11 +27,11 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
     let TaskFacts { tgid, .. } = setting.task;
     let mut asm = Asm::new();
     let (ours, in_, end) = (asm.label("ours"), asm.label("in"), asm.label("end"));
-    asm.mov(R6, R1).note("ours?").load(Size::DW, R9, R6.at(8)).load(Size::W, R1, R9.at(tgid));
+    asm.mov(R6, R1).comment("ours?").load(Size::DW, R9, R6.at(8)).load(Size::W, R1, R9.at(tgid));
     emit::if_ours(&mut asm, setting, ours);
     asm.load(Size::DW, R2, R6.at(16)).load(Size::W, R1, R2.at(tgid));
     emit::if_ours(&mut asm, setting, ours);
-    asm.note("does one of ours wait?").load_data(R1, COUNTS, 0).load(Size::DW, R1, R1.at(offset!(Counts, waiting)));
+    asm.comment("does one of ours wait?").load_data(R1, COUNTS, 0).load(Size::DW, R1, R1.at(offset!(Counts, waiting)));
     asm.jump_if(R1, JumpOp::Eq, 0, end);
     asm.bind(ours);
     emit::now(&mut asm);
@@ -48,7 +48,7 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
 fn off_cpu(asm: &mut Asm, setting: &Setting) {
     let (done, settled) = (asm.label("left"), asm.label("settled"));
     let TaskFacts { tgid, pid, comm, .. } = setting.task;
-    asm.note("who leaves").load(Size::W, R1, R9.at(tgid));
+    asm.comment("who leaves").load(Size::W, R1, R9.at(tgid));
     emit::unless_ours(asm, setting, done);
     asm.load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(KEY), R1);
     next_state(asm, setting);
@@ -57,7 +57,7 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     emit::settle_running(asm);
     copy_comm(asm, R9.at(comm), thread!(comm));
     let uncounted = asm.label("uncounted");
-    asm.note("a run").load(Size::DW, R1, thread!(since)).jump_if(R1, JumpOp::Eq, 0, uncounted);
+    asm.comment("a run").load(Size::DW, R1, thread!(since)).jump_if(R1, JumpOp::Eq, 0, uncounted);
     emit::inside(asm, R1, uncounted);
     asm.mov(R4, R1).mov(R1, R8).sub(R1, R4);
     emit::count(asm, R7, offset!(Thread, runs), Parts::Both);
@@ -65,7 +65,7 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     if setting.has_stacks() {
         blocked_stack(asm);
     }
-    asm.note("where its time goes now").load(Size::DW, R1, R10.at(NEXT_STATE)).store(Size::W, thread!(state), R1);
+    asm.comment("where its time goes now").load(Size::DW, R1, R10.at(NEXT_STATE)).store(Size::W, thread!(state), R1);
     by_state(asm, settled);
     asm.bind(settled).bind(done);
 }
@@ -73,7 +73,7 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
 /// Keeps the kernel's stack of the thread r7 if it blocks: it is the one that is still on this CPU. What that takes is ours.
 fn blocked_stack(asm: &mut Asm) {
     let done = asm.label("no_stack");
-    asm.note("where it blocks").load(Size::DW, R1, R10.at(NEXT_STATE));
+    asm.comment("where it blocks").load(Size::DW, R1, R10.at(NEXT_STATE));
     asm.jump_if(R1, JumpOp::Ne, state::BLOCKED.cast_signed(), done);
     asm.store(Size::W, thread!(bucket), i32::from(offset!(Thread, traced)));
     asm.mov(R1, R6)
@@ -121,7 +121,7 @@ fn next_state(asm: &mut Asm, setting: &Setting) {
         asm.label("to_dead"),
         asm.label("to"),
     );
-    asm.note("why it leaves").load(Size::DW, R1, R6.at(0)).and(R1, 1).jump_if(R1, JumpOp::Ne, 0, ready);
+    asm.comment("why it leaves").load(Size::DW, R1, R6.at(0)).and(R1, 1).jump_if(R1, JumpOp::Ne, 0, ready);
     match setting.task.state {
         None => asm.load(Size::DW, R1, R6.at(24)),
         Some(at) => asm.load(Size::W, R1, R9.at(at)),
@@ -140,7 +140,7 @@ fn next_state(asm: &mut Asm, setting: &Setting) {
 /// The task that the context r6 has as the next one gets the CPU.
 fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     let TaskFacts { tgid, pid, .. } = setting.task;
-    asm.note("who comes").load(Size::DW, R9, R6.at(16)).load(Size::W, R1, R9.at(tgid));
+    asm.comment("who comes").load(Size::DW, R9, R6.at(16)).load(Size::W, R1, R9.at(tgid));
     emit::unless_ours(asm, setting, end);
     asm.load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(KEY), R1);
     emit::find(asm, end);
@@ -158,7 +158,7 @@ fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
 /// The thread r7 waited for a CPU until now.
 fn waited(asm: &mut Asm) {
     let (known, outside, uncounted) = (asm.label("known"), asm.label("outside"), asm.label("uncounted"));
-    asm.note("it waited").load(Size::W, R1, thread!(waits)).jump_if(R1, JumpOp::Eq, 0, uncounted);
+    asm.comment("it waited").load(Size::W, R1, thread!(waits)).jump_if(R1, JumpOp::Eq, 0, uncounted);
     asm.store(Size::W, thread!(waits), 0);
     emit::add_to(asm, offset!(Counts, waiting), -1);
     asm.bind(uncounted).load(Size::DW, R4, thread!(since)).jump_if(R4, JumpOp::Eq, 0, known);
@@ -176,7 +176,7 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
     let TaskFacts { tgid, pid, .. } = setting.task;
     let mut asm = Asm::new();
     let (end, missing) = (asm.label("end"), asm.label("missing"));
-    asm.note("ours?").load(Size::DW, R6, R1.at(0)).load(Size::W, R1, R6.at(tgid));
+    asm.comment("ours?").load(Size::DW, R6, R1.at(0)).load(Size::W, R1, R6.at(tgid));
     emit::unless_ours(&mut asm, setting, end);
     asm.load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
     emit::now(&mut asm);
@@ -207,7 +207,7 @@ fn new_value(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     let key = |asm: &mut Asm, reg| {
         asm.mov(reg, R10).add(reg, i32::from(KEY));
     };
-    asm.note("a new thread").load_map(R1, THREADS);
+    asm.comment("a new thread").load_map(R1, THREADS);
     key(asm, R2);
     asm.load_data(R3, TEMPLATE, 0).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM).jump_if(R0, JumpOp::Ne, 0, missing);
     emit::find(asm, end);
@@ -247,7 +247,7 @@ pub(super) fn peek(setting: &Setting) -> Result<Code, AsmError> {
     let end = asm.label("end");
     emit::current(&mut asm, setting, end);
     emit::find(&mut asm, end);
-    asm.note("no event yet?").load(Size::W, R1, thread!(state));
+    asm.comment("no event yet?").load(Size::W, R1, thread!(state));
     asm.jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), end);
     emit::now(&mut asm);
     emit::account(&mut asm);
@@ -263,9 +263,9 @@ pub(super) fn fork(setting: &Setting) -> Result<Code, AsmError> {
     let TaskFacts { tgid, .. } = setting.task;
     let mut asm = Asm::new();
     let end = asm.label("end");
-    asm.note("ours?").load(Size::DW, R9, R1.at(8)).load(Size::DW, R6, R1.at(0)).load(Size::W, R1, R6.at(tgid));
+    asm.comment("ours?").load(Size::DW, R9, R1.at(8)).load(Size::DW, R6, R1.at(0)).load(Size::W, R1, R6.at(tgid));
     emit::unless_ours(&mut asm, setting, end);
-    asm.note("a thread of it?").load(Size::W, R1, R9.at(tgid)).load(Size::W, R2, R6.at(tgid));
+    asm.comment("a thread of it?").load(Size::W, R1, R9.at(tgid)).load(Size::W, R2, R6.at(tgid));
     asm.jump_if(R1, JumpOp::Eq, R2, end);
     emit::add_process(&mut asm);
     asm.jump_if(R0, JumpOp::Eq, 0, end);
@@ -285,9 +285,9 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     let TaskFacts { tgid, pid, .. } = setting.task;
     let mut asm = Asm::new();
     let (end, missing) = (asm.label("end"), asm.label("missing"));
-    asm.note("ours?").load(Size::DW, R6, R1.at(0)).load(Size::DW, R9, R1.at(8)).load(Size::W, R1, R6.at(tgid));
+    asm.comment("ours?").load(Size::DW, R6, R1.at(0)).load(Size::DW, R9, R1.at(8)).load(Size::W, R1, R6.at(tgid));
     emit::unless_ours(&mut asm, setting, end);
-    asm.note("the first thread itself?").load(Size::W, R1, R6.at(pid)).jump_if32(R1, JumpOp::Eq, R9, end);
+    asm.comment("the first thread itself?").load(Size::W, R1, R6.at(pid)).jump_if32(R1, JumpOp::Eq, R9, end);
     asm.store(Size::W, R10.at(KEY), R9);
     emit::now(&mut asm);
     emit::find(&mut asm, end);
@@ -295,7 +295,7 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     asm.load(Size::W, R1, thread!(call)).store(Size::DW, R10.at(CALL), R1);
     asm.load(Size::DW, R1, thread!(entered)).store(Size::DW, R10.at(ENTERED), R1);
     asm.store(Size::W, thread!(state), state::DEAD.cast_signed()).store(Size::DW, thread!(end_time), R8);
-    asm.note("its new number").load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
+    asm.comment("its new number").load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
     first_number(&mut asm, setting, end, missing);
     asm.load(Size::DW, R1, R10.at(CALL)).store(Size::W, thread!(call), R1);
     asm.load(Size::DW, R1, R10.at(ENTERED)).store(Size::DW, thread!(entered), R1);

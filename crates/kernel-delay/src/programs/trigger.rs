@@ -82,7 +82,7 @@ fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
             tgid
         }
     };
-    asm.note("ours?").call(Helper::GET_CURRENT_PID_TGID).rsh(R0, 32);
+    asm.comment("ours?").call(Helper::GET_CURRENT_PID_TGID).rsh(R0, 32);
     asm.jump_if32(R0, JumpOp::Ne, tgid.cast_signed(), others);
 }
 
@@ -92,8 +92,8 @@ fn start(asm: &mut Asm, not: Label) {
     // As late as can be: what happens between this and the stores is lost to the window.
     emit::now(asm);
     // Programs on other CPUs see the stop first: a window that has none yet would have no end.
-    asm.note("it stops").load(Size::DW, R1, R6.at(offset!(WindowValue, duration))).add(R1, R8);
-    asm.store(Size::DW, R6.at(offset!(WindowValue, stop)), R1).note("it starts").store(
+    asm.comment("it stops").load(Size::DW, R1, R6.at(offset!(WindowValue, duration))).add(R1, R8);
+    asm.store(Size::DW, R6.at(offset!(WindowValue, stop)), R1).comment("it starts").store(
         Size::DW,
         R6.at(offset!(WindowValue, start)),
         R8,
@@ -104,16 +104,21 @@ fn start(asm: &mut Asm, not: Label) {
 /// trigger is about to write its times, on another CPU: it would end before it begins, or have its end written over.
 fn stop(asm: &mut Asm, not: Label) {
     emit::now(asm);
-    asm.note("has it begun?").load(Size::DW, R1, R6.at(offset!(WindowValue, start))).jump_if(R1, JumpOp::Gt, R8, not);
+    asm.comment("has it begun?").load(Size::DW, R1, R6.at(offset!(WindowValue, start))).jump_if(
+        R1,
+        JumpOp::Gt,
+        R8,
+        not,
+    );
     exchange(asm, armed::FOR_STOP, armed::FIRED, not);
     // As late as can be: what happens between this and the store is counted beyond the window.
     emit::now(asm);
-    asm.note("it stops").store(Size::DW, R6.at(offset!(WindowValue, stop)), R8);
+    asm.comment("it stops").store(Size::DW, R6.at(offset!(WindowValue, stop)), R8);
 }
 
 /// It is the trigger's turn once, whatever the CPUs that it comes on; goes to `other` where it is not.
 fn exchange(asm: &mut Asm, from: u32, to: u32, other: Label) {
-    asm.note("is it our turn?").mov(R0, from.cast_signed()).mov(R2, to.cast_signed());
+    asm.comment("is it our turn?").mov(R0, from.cast_signed()).mov(R2, to.cast_signed());
     asm.atomic(AtomicOp::CmpXchg, Width::W64, R6.at(offset!(WindowValue, armed)), R2);
     asm.jump_if(R0, JumpOp::Ne, from.cast_signed(), other);
 }

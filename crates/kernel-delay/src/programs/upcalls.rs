@@ -35,12 +35,12 @@ pub fn program(result: Option<i16>) -> Result<ProgramDef, AsmError> {
     let (end, found, full, good) = (asm.label("end"), asm.label("found"), asm.label("full"), asm.label("good"));
     asm.mov(R9, 0);
     if let Some(at) = result {
-        asm.note("its error").load(Size::W, R1, R1.at(at)).lsh(R1, 32).arsh(R1, 32);
+        asm.comment("its error").load(Size::W, R1, R1.at(at)).lsh(R1, 32).arsh(R1, 32);
         asm.jump_if(R1, JumpOp::SGe, 0, good).sub(R9, R1).bind(good);
     }
     emit::now(&mut asm);
     emit::inside(&mut asm, R8, end);
-    asm.note("by CPU and error").call(Helper::GET_SMP_PROCESSOR_ID);
+    asm.comment("by CPU and error").call(Helper::GET_SMP_PROCESSOR_ID);
     asm.store(Size::W, R10.at(CPU), R0).store(Size::W, R10.at(ERROR), R9);
     lookup(&mut asm);
     asm.jump_if(R0, JumpOp::Ne, 0, found).store(Size::DW, R10.at(NEW), 0);
