@@ -159,12 +159,20 @@ pub enum StackMode {
     Raw,
     /// Build id and offset.
     BuildId,
+    /// Functions without offsets on one line, the outermost first, with `;` before each: the input
+    /// of flame graph tools.
+    Folded,
 }
 
 impl StackMode {
     /// The modes, by the names that scripts use.
-    pub const NAMES: [(&'static str, Self); 4] =
-        [("bpftrace", Self::Bpftrace), ("perf", Self::Perf), ("raw", Self::Raw), ("build_id", Self::BuildId)];
+    pub const NAMES: [(&'static str, Self); 5] = [
+        ("bpftrace", Self::Bpftrace),
+        ("perf", Self::Perf),
+        ("raw", Self::Raw),
+        ("build_id", Self::BuildId),
+        ("folded", Self::Folded),
+    ];
 
     /// The bytes of a frame: its address, or a [`BuildIdFrame`].
     pub fn frame_bytes(self) -> u32 {

@@ -21,7 +21,7 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
         let pages = number(text).filter(|n| (1..=1 << 16).contains(n));
         pages.map(|n| config.ring_bytes = ((n * 4096).next_power_of_two() as u32).max(1 << 18)).is_some()
     }),
-    ("stack_mode", "how stacks are shown: bpftrace, perf, raw", |config, text| {
+    ("stack_mode", "how stacks are shown: bpftrace, perf, raw, folded", |config, text| {
         let mode = StackMode::NAMES.iter().find(|(name, _)| *name == text);
         mode.map(|(_, mode)| config.stack_mode = *mode).is_some()
     }),

@@ -16,6 +16,9 @@ pub(crate) fn text(
     mode: StackMode,
     symbols: impl Fn(u64) -> Vec<Symbol>,
 ) -> String {
+    if mode == StackMode::Folded {
+        return folded(addresses, symbols);
+    }
     let mut out = String::from("\n");
     for address in addresses {
         // SANITY: writing to a string doesn't fail, here and below.
@@ -23,10 +26,25 @@ pub(crate) fn text(
             StackMode::Raw | StackMode::BuildId => {
                 let _ = writeln!(out, "{address:x}");
             }
-            StackMode::Bpftrace | StackMode::Perf => frame(&mut out, address, mode, &symbols(address)),
+            _ => frame(&mut out, address, mode, &symbols(address)),
         }
     }
     out
+}
+
+/// A stack on one line, the outermost function first, with a `;` before each, so that stacks can follow one another: the form
+/// that flame graph tools read. The `;` of a name would end the name.
+fn folded(addresses: impl Iterator<Item = u64>, symbols: impl Fn(u64) -> Vec<Symbol>) -> String {
+    let mut names = Vec::new();
+    for address in addresses {
+        let found = symbols(address);
+        if found.is_empty() {
+            names.push(format!("0x{address:x}"));
+        }
+        names.extend(found.into_iter().map(|symbol| symbol.name.replace(';', ":")));
+    }
+    names.reverse();
+    names.iter().flat_map(|name| [";", name]).collect()
 }
 
 fn frame(out: &mut String, address: u64, mode: StackMode, symbols: &[Symbol]) {

@@ -43,7 +43,7 @@ impl Check<'_, '_> {
                 return self.wrong_hint(
                     arg.span,
                     format!("unknown stack mode: {name}"),
-                    "known are bpftrace, perf, raw and build_id",
+                    "known are bpftrace, perf, raw, build_id and folded",
                 );
             }
             let value = self.integer(arg);

@@ -87,6 +87,7 @@ fn symbols_and_stacks() {
     assert_eq!(kernel(StackMode::Bpftrace), "\n        known+4\n        0x7\n");
     assert_eq!(kernel(StackMode::Perf), "\n\t1004 known+4\n\t7 0x7 ([unknown])\n");
     assert_eq!(kernel(StackMode::Raw), "\n1004\n7\n");
+    assert_eq!(kernel(StackMode::Folded), ";0x7;known");
     let user = [&[9, 0, 0, 0, 9, 0, 0, 0], bytes.as_slice()].concat();
     assert_eq!(
         shown(&ValueType::UserStack { mode: StackMode::Perf, depth: 2 }, &user),
