@@ -14,27 +14,41 @@ pub(super) struct Bundled {
 
 macro_rules! bundled {
     ($($name:literal),* $(,)?) => {
-        [$(Bundled { name: $name, text: include_str!(concat!("../../../../scripts/", $name, ".bt")) }),*]
+        &[$(Bundled { name: $name, text: include_str!(concat!("../../../../scripts/", $name, ".bt")) }),*]
     };
 }
 
-/// All of them.
-pub(super) const ALL: &[Bundled] = &bundled![
-    "nvmf",
-    "nvme",
-    "nvmf_timeout",
-    "sched",
-    "send_msg",
-    "intr-wakeups",
-    "readv",
-    "syscalls",
-    "bridge_loop",
-    "upcalls",
-    "offcpu",
-    "runqlat",
-    "syslat",
-    "usdt-count",
+/// All of them by topic, in the order of the list.
+const TOPICS: &[(&str, &[Bundled])] = &[
+    ("CPU and threads", bundled!["runqlat", "offcpu", "offcpu-folded", "cpu-folded", "futex-waits"]),
+    ("Memory", bundled!["page-faults", "memory-growth"]),
+    (
+        "System calls, files and disks",
+        bundled![
+            "syscalls",
+            "syslat",
+            "syscall-errors",
+            "file-calls",
+            "failed-opens",
+            "fsync-files",
+            "readv",
+            "disk-latency",
+        ],
+    ),
+    ("Network", bundled!["peer-calls", "tcp-connects", "tcp-resets", "tcp-retransmits", "dns", "tls-handshakes"]),
+    ("Processes", bundled!["execs", "signals"]),
+    ("Applications", bundled!["pg-queries", "usdt-count"]),
+    ("Open vSwitch", bundled!["upcalls", "bridge_loop"]),
+    ("SPDK", bundled!["nvmf", "nvme", "nvmf_timeout", "sched", "send_msg", "intr-wakeups"]),
 ];
+
+/// How wide the list is at most, in columns.
+const LIST_WIDTH: usize = 80;
+
+/// All of them.
+pub(super) fn all() -> impl Iterator<Item = Bundled> {
+    TOPICS.iter().flat_map(|(_, scripts)| scripts.iter().copied())
+}
 
 impl Bundled {
     /// What it is for: the first line of its first comment.
@@ -51,24 +65,42 @@ impl Bundled {
 
 /// The one of this name.
 pub(super) fn find(name: &str) -> Option<Bundled> {
-    ALL.iter().copied().find(|script| script.name == name)
+    all().find(|script| script.name == name)
 }
 
 /// `dptrace scripts`: lists them, or prints one.
 pub(crate) fn scripts(name: Option<&str>) -> anyhow::Result<()> {
     let mut output = Output::open(None)?;
     if let Some(name) = name {
-        let names = ALL.iter().map(|script| script.name);
+        let names = all().map(|script| script.name);
         let near = || format!("there is no bundled script {name:?}{}", crate::names::hint(name, names));
         let script = find(name).ok_or_else(|| usage(near()))?;
         output.buffer.extend(script.text.as_bytes());
         return Ok(output.flush()?);
     }
-    let width = ALL.iter().map(|script| script.name.len()).max().unwrap_or_default();
-    for script in ALL {
-        writeln!(output.buffer, "{:<width$}  {}", script.name, script.about())?;
+    let name_width = all().map(|script| script.name.len()).max().unwrap_or_default();
+    let indent = name_width + 4;
+    for (n, (topic, scripts)) in TOPICS.iter().enumerate() {
+        writeln!(output.buffer, "{}{topic}", if n > 0 { "\n" } else { "" })?;
+        for script in *scripts {
+            let lines = wrapped(script.about(), LIST_WIDTH - indent).join(&format!("\n{:indent$}", ""));
+            writeln!(output.buffer, "  {:<name_width$}  {lines}", script.name)?;
+        }
     }
     Ok(output.flush()?)
+}
+
+/// The words of a text in lines of at most this many columns.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.len() + 1 + word.len() <= width => line.extend([" ", word]),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -77,8 +109,24 @@ mod tests {
 
     #[test]
     fn every_script_says_what_it_is_for_and_what_it_needs() {
-        for script in ALL {
+        for script in all() {
             assert!(!script.about().is_empty() && !script.needs().is_empty(), "{}", script.name);
         }
+    }
+
+    #[test]
+    fn names_are_unique_and_all_files_are_bundled() {
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts")).unwrap();
+        let mut files: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = all().map(|script| format!("{}.bt", script.name)).collect();
+        files.sort();
+        names.sort();
+        assert_eq!(names, files);
+    }
+
+    #[test]
+    fn the_list_is_wrapped_between_words() {
+        assert_eq!(wrapped("a bc def", 4), ["a bc", "def"]);
+        assert_eq!(wrapped("long", 2), ["long"]);
     }
 }

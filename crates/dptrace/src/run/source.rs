@@ -124,6 +124,6 @@ fn no_script(path: &Path, error: &std::io::Error) -> String {
     let name = printable(path);
     let reason = error.to_string();
     let reason = reason.split(" (os error").next().unwrap_or_default();
-    let near = crate::names::hint(&name, bundled::ALL.iter().map(|script| script.name));
+    let near = crate::names::hint(&name, bundled::all().map(|script| script.name));
     format!("failed to open file '{name}': {reason}{near}")
 }

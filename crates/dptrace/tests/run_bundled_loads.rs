@@ -1,0 +1,300 @@
+//! The bundled scripts for any process, each with a load whose numbers are known.
+
+#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
+
+#[path = "common/kernel.rs"]
+#[expect(dead_code, reason = "neither recordings nor the demo target are of interest here")]
+mod kernel;
+
+use std::process::{Command, Stdio};
+
+use kernel::{PROGRAM, Process, kernel, needs};
+
+/// The loads: this program, started again. They begin with a line on standard input.
+#[expect(unsafe_code, reason = "the scripts know the functions by the names that C programs have them under")]
+mod loads {
+    use std::ffi::{CStr, c_char};
+    use std::hint::black_box;
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream, ToSocketAddrs as _};
+    use std::sync::Mutex;
+    use std::time::{Duration, Instant};
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn pgstat_report_activity(state: i32, text: *const c_char) {
+        black_box((state, text));
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn SSL_do_handshake(ssl: u64, result: i32) -> i32 {
+        black_box(ssl);
+        black_box(result)
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn SSL_free(ssl: u64) {
+        black_box(ssl);
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn spin_here() {
+        let until = Instant::now() + Duration::from_secs(1);
+        while Instant::now() < until {
+            let mut n = 0;
+            // Iterators would be functions of their own.
+            while n < 1_000_000 {
+                n += if n % 1000 == 0 { black_box(1) } else { 1 };
+            }
+        }
+    }
+
+    /// A slow query and a fast one.
+    fn queries() {
+        let query = |text: &CStr, time| {
+            pgstat_report_activity(2, text.as_ptr());
+            std::thread::sleep(time);
+            pgstat_report_activity(1, std::ptr::null());
+        };
+        query(c"SELECT slow FROM load", Duration::from_millis(200));
+        query(c"SELECT fast FROM load", Duration::ZERO);
+    }
+
+    /// Two handshakes, one of them in two steps, and one that is given up.
+    fn handshakes() {
+        for (ssl, result) in [(1, 1), (2, -1), (2, 1), (3, -1)] {
+            SSL_do_handshake(ssl, result);
+        }
+        (1..4).for_each(|ssl| SSL_free(ssl));
+    }
+
+    fn files() {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+        let path = dir.path().join("load.dat");
+        let mut file = std::fs::File::create(&path).expect("a file");
+        for _ in 0..5 {
+            file.write_all(&[1; 1000]).expect("there is space");
+        }
+        file.sync_all().expect("it is a file");
+        file.sync_data().expect("it is a file");
+        assert!((0..4).all(|_| file.read(&mut [0; 10]).is_err()));
+        for _ in 0..3 {
+            assert!(std::fs::File::open("/no-such-directory/load").is_err());
+        }
+    }
+
+    fn connections() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut client = TcpStream::connect(listener.local_addr().expect("it is bound")).expect("it listens");
+        let (mut server, _) = listener.accept().expect("it connects");
+        for _ in 0..6 {
+            client.write_all(b"hello").expect("it is connected");
+            server.read_exact(&mut [0; 5]).expect("it is connected");
+        }
+        assert!(TcpStream::connect("127.0.0.1:1").is_err());
+    }
+
+    fn names() {
+        assert!(("localhost", 1).to_socket_addrs().is_ok());
+    }
+
+    fn memory() {
+        black_box(vec![1_u8; 64 << 20]);
+    }
+
+    fn locks() {
+        let lock = Mutex::new(());
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let _held = lock.lock().expect("nobody panics");
+                    std::thread::sleep(Duration::from_millis(50));
+                });
+            }
+        });
+    }
+
+    fn signals() {
+        let own = rustix::process::getpid();
+        rustix::process::kill_process(own, rustix::process::Signal::URG).expect("it is ours");
+    }
+
+    pub(super) fn run(name: &str) {
+        match name {
+            "queries" => queries(),
+            "handshakes" => handshakes(),
+            "files" => files(),
+            "connections" => connections(),
+            "names" => names(),
+            "memory" => memory(),
+            "locks" => locks(),
+            "signals" => signals(),
+            "spin" => spin_here(),
+            "sleep" => std::thread::sleep(Duration::from_millis(300)),
+            _ => unreachable!("no load {name:?}"),
+        }
+    }
+}
+
+const LOAD: &str = "DPTRACE_TEST_LOAD";
+
+#[test]
+#[ignore = "it is the program that other tests look at"]
+fn program() {
+    let name = std::env::var(LOAD).expect("a load");
+    std::io::stdin().read_line(&mut String::new()).expect("a line");
+    loads::run(&name);
+    // What has ended has no functions with names.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+}
+
+/// What a script prints of a load.
+#[track_caller]
+fn output_of(load: &str, script: &str, script_args: &[&str]) -> String {
+    let own = std::env::current_exe().expect("this program");
+    let mut command = Command::new(own);
+    command.args(["program", "--exact", "--ignored", "--nocapture"]).env(LOAD, load).stdout(Stdio::null());
+    let mut program = Process::start(&mut command);
+    let pid = program.pid().to_string();
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", script]).args(script_args).args(["-p", &pid]).env("NO_COLOR", "1").stdout(Stdio::piped());
+    let mut tracer = Process::start(&mut command);
+    tracer.wait_for("Attached");
+    program.say("\n");
+    let (status, output, errors) = tracer.end();
+    assert!(status.success(), "{script}: {status}: {errors:#?}");
+    let (status, _, errors) = program.end();
+    assert!(status.success(), "{load}: {status}: {errors:#?}");
+    output
+}
+
+#[track_caller]
+fn assert_parts(load: &str, script: &str, script_args: &[&str], parts: &[&str]) {
+    let output = output_of(load, script, script_args);
+    for part in parts {
+        assert!(output.contains(part), "{script} does not print {part:?}:\n{output}");
+    }
+}
+
+/// All names that the list has.
+fn names() -> Vec<String> {
+    let list = Command::new(PROGRAM).arg("scripts").output().expect("it runs").stdout;
+    let list = String::from_utf8(list).expect("it is UTF-8");
+    let names = list.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    names.map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn the_list_fits_a_terminal() {
+    let list = Command::new(PROGRAM).arg("scripts").output().expect("it runs").stdout;
+    let list = String::from_utf8(list).expect("it is UTF-8");
+    assert!(list.lines().all(|line| line.len() <= 80), "{list}");
+    assert!(list.starts_with("CPU and threads\n  runqlat"), "{list}");
+    assert!(names().len() >= 30, "{list}");
+}
+
+/// What a script needs may not be here (status 3), but none has a mistake.
+#[test]
+fn every_script_compiles() {
+    let Some(_alone) = kernel() else { return };
+    for name in names() {
+        let check = Command::new(PROGRAM).args(["run", "--check", &name, "-c", "/bin/true"]).output().expect("it runs");
+        let errors = String::from_utf8_lossy(&check.stderr);
+        let can_not_run = check.status.code() == Some(3) && errors.contains(&format!("{name} can't run here"));
+        assert!(check.status.success() || can_not_run, "{name}: {}: {errors}", check.status);
+    }
+}
+
+#[test]
+fn applications() {
+    let Some(_alone) = kernel() else { return };
+    let queries = output_of("queries", "pg-queries", &["100"]);
+    assert!(queries.contains(" ms  SELECT slow FROM load\n") && queries.contains("@us:"), "{queries}");
+    assert!(!queries.contains("fast"), "{queries}");
+    let handshakes = output_of("handshakes", "tls-handshakes", &[]);
+    let counted =
+        handshakes.lines().filter_map(|line| line.split_once(')')?.1.split_once('|')?.0.trim().parse::<u64>().ok());
+    assert_eq!(counted.sum::<u64>(), 2, "{handshakes}");
+    assert!(handshakes.contains("@not_completed[program]: 1\n"), "{handshakes}");
+    assert_parts("names", "dns", &[], &[" found  localhost\n", "@us:"]);
+}
+
+#[test]
+fn files_and_errors() {
+    let Some(_alone) = kernel() else { return };
+    let written = "@written[program, load.dat]: { .count = 5, .average = 1000, .total = 5000 }\n";
+    assert_parts("files", "file-calls", &[], &[written]);
+    let syncs = output_of("files", "fsync-files", &["0"]);
+    assert_eq!(syncs.matches(" ms  load.dat\n").count(), 2, "{syncs}");
+    assert!(syncs.contains("@us[program]:\n"), "{syncs}");
+    let opens = output_of("files", "failed-opens", &[]);
+    assert_eq!(opens.matches(" /no-such-directory/load: No such file or directory\n").count(), 3, "{opens}");
+    assert_parts("files", "syscall-errors", &[], &["@failed[program, read, Bad file descriptor]: 4\n"]);
+    // Requests of file systems in memory go to no disk.
+    output_of("files", "disk-latency", &[]);
+}
+
+#[test]
+fn network() {
+    let Some(_alone) = kernel() else { return };
+    let peers = output_of("connections", "peer-calls", &[]);
+    for call in ["sendto", "recvfrom"] {
+        let found = peers.lines().filter(|line| line.starts_with(&format!("@calls[program, {call}, 127.0.0.1, ")));
+        assert!(found.clone().count() == 1 && found.clone().all(|line| line.ends_with("]: 6")), "{call}: {peers}");
+    }
+    assert_parts("connections", "tcp-connects", &[], &["@us[127.0.0.1, ", "@failed[127.0.0.1, 1]: "]);
+    assert_parts("connections", "tcp-resets", &[], &[" <- 127.0.0.1:1\n", "@resets[127.0.0.1, 1]: "]);
+}
+
+/// A server that accepts nothing: from the second connection on, the kernel does not answer, and they are asked for again
+/// after a second.
+#[test]
+fn retransmits() {
+    let Some(_alone) = kernel() else { return };
+    if !needs("perl") {
+        return;
+    }
+    let load = "use Socket; socket(S,2,1,0); bind(S,sockaddr_in(0,inet_aton('127.0.0.1'))); listen(S,0); sleep 1; \
+                for (1..3) { socket(my $c,2,1|2048,0); connect($c,getsockname(S)); push @c,$c } sleep 3";
+    let dir = tempfile::tempdir().expect("a directory");
+    let script = dir.path().join("load.pl");
+    std::fs::write(&script, load).expect("there is space");
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", "tcp-retransmits", "-c", &format!("perl {}", script.display())]).stdout(Stdio::piped());
+    let (status, output, errors) = Process::start(&mut command).end();
+    assert!(status.success(), "{status}: {errors:#?}");
+    assert!(output.contains(" ms: 127.0.0.1:") && output.contains("@segments[127.0.0.1, "), "{output}");
+}
+
+#[test]
+fn stacks() {
+    let Some(_alone) = kernel() else { return };
+    assert_parts("memory", "page-faults", &[], &["@faults[program, \n"]);
+    let growth = output_of("memory", "memory-growth", &[]);
+    let grown = growth.lines().filter_map(|line| line.strip_prefix("]: ")?.parse::<u64>().ok());
+    assert!(grown.max() >= Some(64 << 20), "{growth}");
+    assert_parts("locks", "futex-waits", &[], &["@us[program, \n", ".count = "]);
+    for (load, script, function) in [("spin", "cpu-folded", ";spin_here"), ("sleep", "offcpu-folded", "nanosleep")] {
+        let output = output_of(load, script, &[]);
+        let lines = output.lines().filter(|line| !line.is_empty());
+        let is_folded = |line: &str| {
+            let (stack, number) = line.rsplit_once(' ').unwrap_or_default();
+            stack.contains(';') && !stack.contains(";;") && !stack.ends_with(';') && number.parse::<u64>().is_ok()
+        };
+        assert!(lines.clone().all(is_folded), "{script}:\n{output}");
+        assert!(lines.clone().any(|line| line.contains(function)), "{script}: no {function}:\n{output}");
+    }
+}
+
+#[test]
+fn processes() {
+    let Some(_alone) = kernel() else { return };
+    assert_parts("signals", "signals", &[], &[" program         Urgent I/O condition  -> "]);
+    let mut command = Command::new(PROGRAM);
+    let (status, output, errors) =
+        Process::start(command.args(["run", "execs", "-c", "/bin/true"]).stdout(Stdio::piped())).end();
+    assert!(status.success() && output.contains("/bin/true\n"), "{status}: {output}{errors:#?}");
+}
