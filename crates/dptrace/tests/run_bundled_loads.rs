@@ -298,3 +298,16 @@ fn processes() {
         Process::start(command.args(["run", "execs", "-c", "/bin/true"]).stdout(Stdio::piped())).end();
     assert!(status.success() && output.contains("/bin/true\n"), "{status}: {output}{errors:#?}");
 }
+
+/// The map that counts the processes to follow is none of the script's.
+#[test]
+fn maps_keep_their_numbers_with_forks() {
+    let Some(_alone) = kernel() else { return };
+    let script = "begin { @a = 1; @b = 2; clear(@a); print(@b); }";
+    let mut command = Command::new(PROGRAM);
+    command.args(["run", "-q", "--follow-forks", "-e", script, "-c", "/bin/true"]).stdout(Stdio::piped());
+    let (status, output, errors) = Process::start(&mut command).end();
+    assert!(status.success(), "{status}: {errors:#?}");
+    let lines: Vec<&str> = output.lines().filter(|line| !line.is_empty()).collect();
+    assert_eq!(lines, ["@b: 2", "@b: 2"], "{output}");
+}

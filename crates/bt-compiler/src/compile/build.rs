@@ -16,7 +16,7 @@ use bpf_program::module::Subprogram;
 use bt_abi::failure::{FAILURES, FailureSlot, Failures};
 use bt_abi::lost::{LOST, LostCounters};
 use bt_abi::map::Lock;
-use bt_abi::{KeyTable, MapValue, Script, ScriptMap, ScriptProbe, ValueType};
+use bt_abi::{Action, ActionKind, KeyTable, MapValue, Script, ScriptMap, ScriptProbe, ValueType};
 
 /// Emits everything.
 pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>]) -> Script {
@@ -65,8 +65,8 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
     }
     let own_maps = ctx.tables.maps.iter().filter(|map| map.name != process::FOLLOWED);
     script.maps = own_maps.map(|map| script_map(ctx, map)).collect();
-    let followed = ctx.tables.maps.iter().find(|map| map.name == process::FOLLOWED);
-    script.followed = followed.map(|map| emit::bpf_name(&map.name));
+    let followed = ctx.tables.maps.iter().position(|map| map.name == process::FOLLOWED);
+    script.followed = followed.map(|map| emit::bpf_name(&ctx.tables.maps[map].name));
     let wants_zeros = script.module.is_data(aggregate::ZEROS);
     script.module.maps = maps(ctx, scratch_bytes, wants_zeros);
     if !failures.all.is_empty() {
@@ -75,8 +75,25 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
     }
     script.failures = failures.all;
     script.actions = std::mem::take(&mut ctx.tables.actions);
+    if let Some(followed) = followed {
+        leave_out(followed, &mut script.actions);
+    }
     script.config = ctx.inputs.config.clone();
     script
+}
+
+/// Numbers the maps of actions without the map `ours`, which [`Script::maps`] does not have.
+fn leave_out(ours: usize, actions: &mut [Action]) {
+    for action in actions {
+        if let ActionKind::PrintMap { map }
+        | ActionKind::PrintElement { map }
+        | ActionKind::Clear { map }
+        | ActionKind::Zero { map } = &mut action.kind
+            && *map > ours
+        {
+            *map -= 1;
+        }
+    }
 }
 
 fn attach(script: &mut Script, instance: &ProgramInstance<'_>) {
