@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bt_abi::{Clock, Config};
-use bt_runtime::{Lookups, SourcePlace, Symbol};
+use bt_runtime::{Frame, Lookups, SourcePlace, Symbol};
 use jiff::tz::TimeZone;
-use symbolize::{DebugFolders, KernelSymbols, SymbolOptions, UserSymbols};
+use symbolize::{CodeAt, DebugFolders, KernelSymbols, SymbolOptions, UserSymbols};
 
 use crate::observe::{Notice, SharedObserver};
 
@@ -75,12 +75,14 @@ impl Machine {
 
 /// A symbol of a process as it may be printed: its names are whatever its files have.
 fn printable(symbol: symbolize::Symbol) -> Symbol {
-    let plain = |name: String| {
-        if printable::is_plain(name.as_bytes()) { name } else { printable::text(name.as_bytes()).into_owned() }
-    };
     let place = symbol.place.map(|place| SourcePlace { file: plain(place.file), line: place.line });
     let (name, module) = (plain(symbol.name), symbol.module.map(plain));
     Symbol { name, module, place, offset: symbol.offset, inlined: symbol.inlined }
+}
+
+/// A text of others as it may be printed.
+fn plain(text: String) -> String {
+    if printable::is_plain(text.as_bytes()) { text } else { printable::text(text.as_bytes()).into_owned() }
 }
 
 impl Clocks {
@@ -99,9 +101,14 @@ impl Lookups for Machine {
         found.map(symbol).into_iter().collect()
     }
 
-    fn user(&self, pid: u32, address: u64) -> Vec<Symbol> {
+    fn user(&self, pid: u32, address: u64, caller: bool) -> Frame {
         self.observer.step();
-        self.user.at(pid, address).unwrap_or_default().into_iter().map(printable).collect()
+        match self.user.code(pid, address, caller) {
+            CodeAt::Functions(symbols) => Frame::Functions(symbols.into_iter().map(printable).collect()),
+            CodeAt::Unnamed(code) => Frame::Unnamed(plain(code.to_string())),
+            CodeAt::Unknown => Frame::Unnamed(format!("{address:#x}")),
+            CodeAt::NotCode => Frame::NotCode,
+        }
     }
 
     fn user_name(&self, uid: u32) -> Option<String> {
@@ -171,16 +178,23 @@ mod tests {
         Machine::new(Rc::default(), &Config::default(), Vec::new(), DebugFolders::default(), Arc::new(Nobody))
     }
 
+    fn functions(machine: &Machine, pid: u32, address: u64) -> Vec<Symbol> {
+        match machine.user(pid, address, false) {
+            Frame::Functions(symbols) => symbols,
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// Where an address of ours is: `main` of a test is in the file that runs.
     #[test]
     fn functions_of_this_process_are_found() {
         let address = functions_of_this_process_are_found as fn() as usize as u64;
-        let found = machine().user(std::process::id(), address + 1);
+        let found = functions(&machine(), std::process::id(), address + 1);
         assert!(found[0].name.ends_with("functions_of_this_process_are_found"), "{found:?}");
         assert_eq!(found[0].offset, 1);
         assert!(found[0].module.as_ref().is_some_and(|module| module.contains("bt_engine")));
-        assert_eq!(machine().user(std::process::id(), 1), Vec::new());
-        assert_eq!(machine().user(u32::MAX, address), Vec::new());
+        assert_eq!(machine().user(std::process::id(), 1, false), Frame::NotCode);
+        assert_eq!(machine().user(u32::MAX, address, false), Frame::Unnamed(format!("{address:#x}")));
     }
 
     #[test]
@@ -188,7 +202,7 @@ mod tests {
         let config = Config { show_debug_info: true, ..Config::default() };
         let machine = Machine::new(Rc::default(), &config, Vec::new(), DebugFolders::default(), Arc::new(Nobody));
         let address = source_lines_are_found_where_they_are_wanted as fn() as usize as u64;
-        let found = machine.user(std::process::id(), address);
+        let found = functions(&machine, std::process::id(), address);
         let place = found.last().and_then(|symbol| symbol.place.as_ref()).unwrap();
         assert!(place.file.ends_with("lookups.rs") && place.line > 100, "{found:?}");
     }

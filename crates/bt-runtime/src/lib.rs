@@ -30,7 +30,7 @@ pub mod text;
 pub mod value;
 
 pub use decode::Decoder;
-pub use lookups::{Lookups, SourcePlace, Symbol};
+pub use lookups::{Frame, Lookups, SourcePlace, Symbol};
 pub use output::{Form, Place, Printer};
 pub use table::{Cell, Elements, Kind, Table};
 pub use value::Value;

@@ -26,12 +26,23 @@ pub struct SourcePlace {
     pub line: u32,
 }
 
+/// What a frame of a stack is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Frame {
+    /// It is in these functions, the innermost first; at least one.
+    Functions(Vec<Symbol>),
+    /// It is in code whose function is not known: the text for it, `module+0x12` or the address in hex.
+    Unnamed(String),
+    /// It is not in code: it is no frame.
+    NotCode,
+}
+
 /// The machine's answers. No query fails: what is not known is `None`.
 pub trait Lookups {
     /// The functions that a kernel address is in, the innermost first; empty if it is not known.
     fn kernel(&self, address: u64) -> Vec<Symbol>;
-    /// The functions that an address of a process is in, the innermost first; empty if it is not known.
-    fn user(&self, pid: u32, address: u64) -> Vec<Symbol>;
+    /// What an address of a process is in. That of a `caller` in a stack is the one that it will go on at.
+    fn user(&self, pid: u32, address: u64, caller: bool) -> Frame;
     /// The name of the user of this number.
     fn user_name(&self, uid: u32) -> Option<String>;
     /// The cgroup's path in each hierarchy whose name fits the pattern (all, if it is empty): name and path.
@@ -85,8 +96,14 @@ pub(crate) mod tests {
         fn kernel(&self, address: u64) -> Vec<Symbol> {
             known("known", None, address)
         }
-        fn user(&self, pid: u32, address: u64) -> Vec<Symbol> {
-            known(&format!("own{pid}"), Some("/bin/a"), address)
+        /// Nothing below 0x100 is code.
+        fn user(&self, pid: u32, address: u64, caller: bool) -> Frame {
+            let found = known(&format!("own{pid}"), Some("/bin/a"), address.saturating_sub(u64::from(caller)));
+            match found.into_iter().next() {
+                Some(symbol) => Frame::Functions(vec![symbol]),
+                None if address < 0x100 => Frame::NotCode,
+                None => Frame::Unnamed(format!("a+{address:#x}")),
+            }
         }
         fn user_name(&self, uid: u32) -> Option<String> {
             (uid == 0).then(|| "root".into())

@@ -5,28 +5,43 @@ use std::fmt::Write as _;
 use bt_abi::StackMode;
 use bt_abi::bytes::BuildIdFrame;
 
-use crate::lookups::Symbol;
+use crate::lookups::{Frame, Symbol};
 
 /// How far frames are indented.
 const INDENT: &str = "        ";
 
-/// A stack. `symbols` gives the functions of an address.
+/// What stands in the place of the first frame that is no code: what is behind it is not the thread's callers.
+const CUT: &str = "... (no code here: built without frame pointers?)";
+
+/// A stack. `frame` says what an address is in, and whether it is where a caller goes on. The text ends where there is no code.
 pub(crate) fn text(
     addresses: impl Iterator<Item = u64>,
     mode: StackMode,
-    symbols: impl Fn(u64) -> Vec<Symbol>,
+    frame: impl Fn(u64, bool) -> Frame,
 ) -> String {
     if mode == StackMode::Folded {
-        return folded(addresses, symbols);
+        return folded(addresses, frame);
     }
     let mut out = String::from("\n");
-    for address in addresses {
+    for (depth, address) in addresses.enumerate() {
         // SANITY: writing to a string doesn't fail, here and below.
-        match mode {
-            StackMode::Raw | StackMode::BuildId => {
-                let _ = writeln!(out, "{address:x}");
+        if matches!(mode, StackMode::Raw | StackMode::BuildId) {
+            let _ = writeln!(out, "{address:x}");
+            continue;
+        }
+        match (frame(address, depth > 0), depth) {
+            (Frame::Functions(symbols), _) => functions(&mut out, address, mode, &symbols),
+            (Frame::Unnamed(text), _) => unnamed(&mut out, address, mode, &text),
+            // The thread was there: what it has mapped has changed since.
+            (Frame::NotCode, 0) => unnamed(&mut out, address, mode, &format!("{address:#x}")),
+            (Frame::NotCode, _) => {
+                let _ = match mode {
+                    // A frame to those that read perf's form.
+                    StackMode::Perf => writeln!(out, "\t{address:x} {CUT} ([unknown])"),
+                    _ => writeln!(out, "{INDENT}{CUT}"),
+                };
+                break;
             }
-            _ => frame(&mut out, address, mode, &symbols(address)),
         }
     }
     out
@@ -34,28 +49,34 @@ pub(crate) fn text(
 
 /// A stack on one line, the outermost function first, with a `;` before each, so that stacks can follow one another: the form
 /// that flame graph tools read. The `;` of a name would end the name.
-fn folded(addresses: impl Iterator<Item = u64>, symbols: impl Fn(u64) -> Vec<Symbol>) -> String {
+fn folded(addresses: impl Iterator<Item = u64>, frame: impl Fn(u64, bool) -> Frame) -> String {
     let mut names = Vec::new();
-    for address in addresses {
-        let found = symbols(address);
-        if found.is_empty() {
-            names.push(format!("0x{address:x}"));
+    for (depth, address) in addresses.enumerate() {
+        match (frame(address, depth > 0), depth) {
+            (Frame::Functions(symbols), _) => {
+                names.extend(symbols.into_iter().map(|symbol| symbol.name.replace(';', ":")));
+            }
+            (Frame::Unnamed(text), _) => names.push(text.replace(';', ":")),
+            (Frame::NotCode, 0) => names.push(format!("{address:#x}")),
+            (Frame::NotCode, _) => {
+                names.push("[no code]".to_owned());
+                break;
+            }
         }
-        names.extend(found.into_iter().map(|symbol| symbol.name.replace(';', ":")));
     }
     names.reverse();
     names.iter().flat_map(|name| [";", name]).collect()
 }
 
-fn frame(out: &mut String, address: u64, mode: StackMode, symbols: &[Symbol]) {
+fn unnamed(out: &mut String, address: u64, mode: StackMode, text: &str) {
+    let _ = match mode {
+        StackMode::Perf => writeln!(out, "\t{address:x} {text} ([unknown])"),
+        _ => writeln!(out, "{INDENT}{text}"),
+    };
+}
+
+fn functions(out: &mut String, address: u64, mode: StackMode, symbols: &[Symbol]) {
     let perf = mode == StackMode::Perf;
-    if symbols.is_empty() {
-        let _ = if perf {
-            writeln!(out, "\t{address:x} 0x{address:x} ([unknown])")
-        } else {
-            writeln!(out, "{INDENT}0x{address:x}")
-        };
-    }
     for symbol in symbols {
         let name = name(symbol, perf);
         let _ = if perf { writeln!(out, "\t{address:x} {name}") } else { writeln!(out, "{INDENT}{name}") };

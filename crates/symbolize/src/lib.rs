@@ -12,7 +12,7 @@ mod user;
 mod warning;
 
 pub use host::KernelSymbols;
-pub use symbol::{SourcePlace, Symbol};
+pub use symbol::{CodeAt, SourcePlace, Symbol, UnnamedCode};
 pub use unwind::{MAX_ADDRESSES, StackEnd, StackWalker, WalkedStack};
 pub use user::{DebugFolders, SymbolOptions, UserSymbols};
 pub use warning::{Warn, Warning, ignore};

@@ -50,6 +50,8 @@ pub struct StackWalker {
     copied: u32,
     /// Where its files are mapped, by the first address.
     known: BTreeMap<u64, Known>,
+    /// All that it has mapped as code, in order; nothing if it can't be read.
+    code: Vec<Range<u64>>,
     tables: Vec<FrameTable<Arc<[u8]>>>,
     /// How many bytes these take.
     table_bytes: usize,
@@ -105,6 +107,7 @@ impl StackWalker {
             cache: Cache::new(),
             copied,
             known: BTreeMap::new(),
+            code: Vec::new(),
             tables: Vec::new(),
             table_bytes: 0,
             last_read: Instant::now(),
@@ -152,11 +155,12 @@ impl StackWalker {
             }
             match self.unwinder.unwind_frame(at, &mut registers, &mut self.cache, &mut read) {
                 Ok(Some(caller)) => match FrameAddress::from_return_address(caller) {
-                    Some(caller) => {
+                    // Frame pointers lead anywhere in code that does not keep them.
+                    Some(caller) if self.is_code(caller.address_for_lookup()) => {
                         addresses.push(caller.address());
                         at = caller;
                     }
-                    None => break StackEnd::Unknown,
+                    _ => break StackEnd::Unknown,
                 },
                 Ok(None) => break StackEnd::Whole,
                 Err(_) => break StackEnd::Unknown,
@@ -173,6 +177,18 @@ impl StackWalker {
     fn place(&self, address: u64) -> Option<(u64, &Known)> {
         let (start, known) = self.known.range(..=address).next_back()?;
         (address < known.end).then_some((*start, known))
+    }
+
+    /// Whether the process has code at an address.
+    fn is_code(&mut self, address: u64) -> bool {
+        let holds = |code: &[Range<u64>]| {
+            let above = code.partition_point(|range| range.start <= address);
+            code[..above].last().is_some_and(|range| range.contains(&address))
+        };
+        if !holds(&self.code) && self.last_read.elapsed() > READ_INTERVAL {
+            self.read_mappings();
+        }
+        self.code.is_empty() || holds(&self.code)
     }
 
     /// Takes off what it costs to find the caller of this address; the error says why that is not done.
@@ -198,6 +214,8 @@ impl StackWalker {
     fn read_mappings(&mut self) {
         self.last_read = Instant::now();
         let Ok(process) = Process::open(Pid(self.pid)) else { return };
+        let code = process.maps().all().iter().filter(|mapping| mapping.permissions.execute);
+        self.code = code.map(|mapping| mapping.start.0..mapping.end.0).collect();
         self.read_vdso(&process);
         let mut new: HashMap<&Path, Vec<&Mapping>> = HashMap::new();
         for mapping in process.maps().all().iter().filter(|mapping| mapping.permissions.execute) {

@@ -5,7 +5,7 @@ use bt_abi::wire::WrongSize;
 use bt_abi::{Action, EnumNames, Field, Layout, LayoutKind, StackMode, ValueType};
 use zerocopy::FromBytes;
 
-use crate::lookups::{Lookups, timestamp};
+use crate::lookups::{Frame, Lookups, timestamp};
 use crate::stack;
 use crate::value::Value;
 
@@ -78,16 +78,19 @@ impl<'a> Decoder<'a> {
             ValueType::Tuple(layout) => self.layout(layout, sized(ty, bytes)?)?,
             ValueType::KernelStack { mode, .. } => {
                 let (stack, frames): (StackHead, _) = head(ty, bytes)?;
-                stack_text(stack, frames, *mode, |address| self.lookups.kernel(address))
+                stack_text(stack, frames, *mode, |address, _| self.kernel(address))
             }
             ValueType::UserStack { mode, .. } => {
                 let (UserStackHead { task, stack }, frames) = head(ty, bytes)?;
-                stack_text(stack, frames, *mode, |address| self.lookups.user(task.pid, address))
+                stack_text(stack, frames, *mode, |address, caller| self.lookups.user(task.pid, address, caller))
             }
-            ValueType::KernelSymbol => symbol(read(ty, bytes)?, |address| self.lookups.kernel(address)),
+            ValueType::KernelSymbol => {
+                let address = read(ty, bytes)?;
+                symbol(address, self.kernel(address))
+            }
             ValueType::UserSymbol => {
                 let UserSymbol { address, task } = read(ty, bytes)?;
-                symbol(address, |address| self.lookups.user(task.pid, address))
+                symbol(address, self.lookups.user(task.pid, address, false))
             }
             ValueType::Inet => inet(read(ty, bytes)?),
             ValueType::MacAddress => {
@@ -107,6 +110,14 @@ impl<'a> Decoder<'a> {
                 Value::text(timestamp(self.lookups, nanos, format).unwrap_or_else(|| "(?)".into()))
             }
         })
+    }
+
+    /// What an address of the kernel is in.
+    fn kernel(&self, address: u64) -> Frame {
+        match self.lookups.kernel(address) {
+            functions if functions.is_empty() => Frame::Unnamed(format!("{address:#x}")),
+            functions => Frame::Functions(functions),
+        }
     }
 
     fn string(&self, bytes: &[u8]) -> Value {
@@ -187,18 +198,13 @@ fn enumerator(raw: i64, signed: bool, names: &EnumNames) -> Value {
 }
 
 /// A stack as text. One that could not be read has an error in the place of its length, and no frames.
-fn stack_text(
-    head: StackHead,
-    frames: &[u8],
-    mode: StackMode,
-    symbols: impl Fn(u64) -> Vec<crate::lookups::Symbol>,
-) -> Value {
+fn stack_text(head: StackHead, frames: &[u8], mode: StackMode, frame: impl Fn(u64, bool) -> Frame) -> Value {
     let length = usize::try_from(head.length).unwrap_or(0).min(frames.len());
     let frames = &frames[..length];
     if mode == StackMode::BuildId {
         return Value::text(stack::build_ids(whole(frames)));
     }
-    Value::text(stack::text(whole(frames), mode, symbols))
+    Value::text(stack::text(whole(frames), mode, frame))
 }
 
 /// The structures that are there as a whole.
@@ -206,10 +212,14 @@ fn whole<T: FromBytes>(bytes: &[u8]) -> impl Iterator<Item = T> + '_ {
     bytes.chunks_exact(size_of::<T>()).filter_map(|part| T::read_from_bytes(part).ok())
 }
 
-/// The name of the function at an address, or the address.
-fn symbol(address: u64, symbols: impl Fn(u64) -> Vec<crate::lookups::Symbol>) -> Value {
-    let found = symbols(address).pop();
-    Value::text(found.map_or_else(|| format!("0x{address:x}"), |symbol| symbol.name))
+/// The name of the function at an address, or where in which module it is, or the address.
+fn symbol(address: u64, found: Frame) -> Value {
+    let plain = || format!("{address:#x}");
+    Value::text(match found {
+        Frame::Functions(mut functions) => functions.pop().map_or_else(plain, |symbol| symbol.name),
+        Frame::Unnamed(text) => text,
+        Frame::NotCode => plain(),
+    })
 }
 
 fn inet(inet: Inet) -> Value {

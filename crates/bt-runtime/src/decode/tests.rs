@@ -88,11 +88,6 @@ fn symbols_and_stacks() {
     assert_eq!(kernel(StackMode::Perf), "\n\t1004 known+4\n\t7 0x7 ([unknown])\n");
     assert_eq!(kernel(StackMode::Raw), "\n1004\n7\n");
     assert_eq!(kernel(StackMode::Folded), ";0x7;known");
-    let user = [&[9, 0, 0, 0, 9, 0, 0, 0], bytes.as_slice()].concat();
-    assert_eq!(
-        shown(&ValueType::UserStack { mode: StackMode::Perf, depth: 2 }, &user),
-        "\n\t1004 own9+4 (/bin/a)\n\t7 0x7 ([unknown])\n"
-    );
     assert_eq!(shown(&ValueType::KernelSymbol, &0x1004_u64.to_ne_bytes()), "known");
     assert_eq!(shown(&ValueType::KernelSymbol, &7_u64.to_ne_bytes()), "0x7");
     assert_eq!(
@@ -104,6 +99,30 @@ fn symbols_and_stacks() {
     let bytes = [(-14_i64).to_ne_bytes(), [0; 8], [0; 8]].concat();
     let missing = decoder.value(&ValueType::KernelStack { mode: StackMode::Raw, depth: 2 }, &bytes);
     assert_eq!(missing, Ok(Value::text("\n")));
+}
+
+#[test]
+fn a_stack_of_a_process_ends_where_there_is_no_code() {
+    let addresses = [0x1004_u64, 0x1000, 0x2001, 7, 0x1004];
+    let stack = |addresses: &[u64], mode| {
+        let length = (8 * i64::try_from(addresses.len()).unwrap()).to_ne_bytes();
+        let mut bytes = [&[9, 0, 0, 0, 9, 0, 0, 0], length.as_slice()].concat();
+        bytes.extend(addresses.iter().flat_map(|address| address.to_ne_bytes()));
+        shown(&ValueType::UserStack { mode, depth: addresses.len() as u32 }, &bytes)
+    };
+    // The second one is looked up at its call, which no function has.
+    assert_eq!(
+        stack(&addresses, StackMode::Bpftrace),
+        "\n        own9+4\n        a+0x1000\n        a+0x2001\n        ... (no code here: built without frame pointers?)\n"
+    );
+    assert_eq!(
+        stack(&addresses, StackMode::Perf),
+        "\n\t1004 own9+4 (/bin/a)\n\t1000 a+0x1000 ([unknown])\n\t2001 a+0x2001 ([unknown])\n\
+         \t7 ... (no code here: built without frame pointers?) ([unknown])\n"
+    );
+    assert_eq!(stack(&addresses, StackMode::Raw), "\n1004\n1000\n2001\n7\n1004\n");
+    // Where the thread itself was, there was code.
+    assert_eq!(stack(&[7, 0x1004], StackMode::Bpftrace), "\n        0x7\n        own9+3\n");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use kernel_delay::Symbols;
-use symbolize::{KernelSymbols, SourcePlace, Symbol, SymbolOptions, UserSymbols};
+use symbolize::{CodeAt, KernelSymbols, SourcePlace, Symbol, SymbolOptions, UserSymbols};
 
 use crate::failure::warn_symbols;
 
@@ -50,38 +50,31 @@ impl Names {
 
     fn name(&self, pid: u32, address: u64, caller: bool) -> Vec<String> {
         crate::interrupt::step();
-        // A caller goes on behind its call, which can be the start of the next function, or of another source line.
-        let at = address.saturating_sub(u64::from(caller));
-        let place = self.user.place(pid, at);
-        let module = place.as_ref().and_then(|(path, _)| path.file_name());
-        let module = module.map(|name| printable::text(name.as_encoded_bytes()).into_owned());
-        let symbols = self.user.known_at(pid, at).unwrap_or_default();
-        if symbols.is_empty() {
-            return vec![match (module, place) {
-                (Some(module), Some((_, offset))) => {
-                    format!("[unknown] {address:#x} [{module}+{:#x}]", offset + (address - at))
-                }
-                _ => format!("[unknown] {address:#x}"),
-            }];
+        match self.user.known_code(pid, address, caller) {
+            CodeAt::Functions(symbols) => {
+                // What was inlined is in the file of the function that it was inlined into.
+                let module = symbols.last().and_then(|outer| outer.module.as_deref()).map_or("[unknown]", file_name);
+                symbols.iter().map(|symbol| line(symbol, &printable::text(module.as_bytes()))).collect()
+            }
+            CodeAt::Unnamed(code) => vec![printable::text(code.to_string().as_bytes()).into_owned()],
+            CodeAt::NotCode | CodeAt::Unknown => vec![format!("{address:#x}")],
         }
-        // What is in memory only has no file.
-        let module = module.unwrap_or_else(|| host::VDSO.trim_matches(['[', ']']).to_owned());
-        symbols.iter().map(|symbol| line(symbol, &module, address - at)).collect()
     }
 }
 
+/// A path's last part; the kernel's library has no path.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path).trim_matches(['[', ']'])
+}
+
 /// `function+0x1d [module] file:line`.
-fn line(symbol: &Symbol, module: &str, further: u64) -> String {
+fn line(symbol: &Symbol, module: &str) -> String {
     let Symbol { name, offset, place, inlined, .. } = symbol;
     // A version of a symbol is for the linker.
     let name = name.split_once('@').map_or(&**name, |(name, _)| name);
     let mut text = printable::text(name.as_bytes()).into_owned();
     // Writing to a string does not fail.
-    let _ = if *inlined {
-        write!(text, " (inlined) [{module}]")
-    } else {
-        write!(text, "+{:#x} [{module}]", offset + further)
-    };
+    let _ = if *inlined { write!(text, " (inlined) [{module}]") } else { write!(text, "+{offset:#x} [{module}]") };
     if let Some(SourcePlace { file, line }) = place {
         let _ = write!(text, " {}:{line}", printable::text(file.as_bytes()));
     }

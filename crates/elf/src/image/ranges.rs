@@ -103,6 +103,15 @@ impl ElfImage<'_> {
         Some(offset..offset.checked_add(size)?)
     }
 
+    /// The addresses of the sections of code that a process has in its memory, in order.
+    pub fn code_sections(&self) -> Vec<Range<u64>> {
+        let wanted = u64::from(object::elf::SHF_ALLOC | object::elf::SHF_EXECINSTR);
+        let code = self.sections.iter().filter(|section| section.sh_flags(LE) & wanted == wanted);
+        let mut ranges: Vec<_> = code.map(|section| range(section.sh_addr(LE), section.sh_size(LE))).collect();
+        ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        ranges
+    }
+
     /// Where the first section of this type (`SHT_*`) is in the file.
     pub(crate) fn range_of_type(&self, kind: u32) -> Option<Range<u64>> {
         let section = self.section_of_type(kind)?;

@@ -1,6 +1,7 @@
 //! The functions at addresses of processes: from what a process has mapped and from its files' symbol tables. Scripts
 //! and stacks of system calls share them.
 
+mod code;
 mod folders;
 mod lines;
 mod recent;
@@ -11,22 +12,17 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use elf::ElfKind;
-use elf::ProcAddr;
 use elf::symbols::demangle;
 use host::{FilePlace, Pid, Process, VDSO};
 use kernel_text::maps::{Backing, Mapping};
 
-use crate::{Symbol, Warn};
+use crate::{CodeAt, Symbol, Warn};
 
 pub use folders::DebugFolders;
 use lines::Lines;
 use recent::Recent;
 use table::Table;
 
-/// Where the kernel puts position-independent programs of x86-64 that are not randomized: two thirds of the address
-/// space, `ELF_ET_DYN_BASE` of `arch/x86/include/asm/elf.h`.
-const PLAIN_BASE: u64 = 0x5555_5555_4000;
 /// How much memory the processes that are remembered take at most, in bytes.
 const PROCESSES: usize = 16 << 20;
 /// How much memory the functions of files take at most, in bytes: those of some hundred programs with their libraries.
@@ -36,6 +32,9 @@ const LINES: usize = 512 << 20;
 /// A process is read again for an address that it did not have, but not before this many times what the last reading took:
 /// stacks without frame pointers are full of such addresses, and a process of thousands of threads takes milliseconds to read.
 const RETRY_FACTOR: u32 = 10;
+/// How often it is read again at once: a process that has just begun has not mapped its libraries yet, and a stack is cut at an
+/// address that is no code.
+const EARLY_READS: u8 = 8;
 
 /// What is looked for.
 #[derive(Clone, Debug, Default)]
@@ -72,14 +71,20 @@ struct CachedProcess {
     process: Option<Process>,
     /// When it is worth reading again.
     stale: Instant,
+    /// How often it may be read again at once.
+    early: u8,
 }
 
 impl CachedProcess {
-    fn read(pid: u32) -> Self {
+    fn read(pid: u32, early: u8) -> Self {
         let start = Instant::now();
         let process = Process::open(Pid(pid)).ok();
         let now = Instant::now();
-        Self { process, stale: now + (now - start) * RETRY_FACTOR }
+        Self { process, stale: now + (now - start) * RETRY_FACTOR, early }
+    }
+
+    fn may_be_read_again(&self) -> bool {
+        self.early > 0 || Instant::now() >= self.stale
     }
 
     /// How much memory it takes, in bytes.
@@ -103,29 +108,36 @@ impl UserSymbols {
         }
     }
 
-    /// The functions at an address of a process, the innermost first.
-    pub fn at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
+    /// What a process has at an address. For a `caller` in a stack, whose address is the one that it will go on at, it is what
+    /// is at its call: a call that never returns can be the last instruction of a function.
+    pub fn code(&self, pid: u32, address: u64, caller: bool) -> CodeAt {
         let cached = self.cached(pid);
-        let Some(known) = &cached.process else { return self.in_probed(address) };
-        self.in_process(known, address).or_else(|| {
-            // It may have mapped more since, or run another program.
-            if Instant::now() < cached.stale {
-                return None;
-            }
-            let fresh = Rc::new(CachedProcess::read(pid));
-            self.keep(pid, &fresh);
-            self.in_process(fresh.process.as_ref()?, address)
-        })
+        let Some(known) = &cached.process else { return self.in_probed(address, caller) };
+        let found = self.in_process(known, address, caller);
+        if matches!(found, CodeAt::Functions(_)) || !cached.may_be_read_again() {
+            return found;
+        }
+        // It may have mapped more since, or run another program.
+        let fresh = Rc::new(CachedProcess::read(pid, cached.early.saturating_sub(1)));
+        self.keep(pid, &fresh);
+        match (&fresh.process, found) {
+            (Some(process), _) => self.in_process(process, address, caller),
+            (None, CodeAt::NotCode) => CodeAt::Unknown,
+            (None, found) => found,
+        }
     }
 
     /// The same, from what the process had mapped when it was last remembered.
-    pub fn known_at(&self, pid: u32, address: u64) -> Option<Vec<Symbol>> {
-        self.in_process(self.cached(pid).process.as_ref()?, address)
+    pub fn known_code(&self, pid: u32, address: u64, caller: bool) -> CodeAt {
+        match &self.cached(pid).process {
+            Some(process) => self.in_process(process, address, caller),
+            None => CodeAt::Unknown,
+        }
     }
 
     /// Reads what a process has mapped now, so that its symbols can be found when it has ended.
     pub fn remember(&self, pid: u32) {
-        self.keep(pid, &Rc::new(CachedProcess::read(pid)));
+        self.keep(pid, &Rc::new(CachedProcess::read(pid, EARLY_READS)));
     }
 
     /// Remembers a process as it is now, unless it is gone: then what is known from before is worth more.
@@ -138,39 +150,10 @@ impl UserSymbols {
     fn cached(&self, pid: u32) -> Rc<CachedProcess> {
         let known = self.processes.borrow_mut().get(&pid);
         known.unwrap_or_else(|| {
-            let cached = Rc::new(CachedProcess::read(pid));
+            let cached = Rc::new(CachedProcess::read(pid, EARLY_READS));
             self.processes.borrow_mut().insert(pid, Rc::clone(&cached), cached.memory());
             cached
         })
-    }
-
-    /// The function at an address of a process that is gone, in the files that probes are in: where they are at fixed
-    /// addresses, by themselves or for want of randomization.
-    fn in_probed(&self, address: u64) -> Option<Vec<Symbol>> {
-        self.options.probed.iter().find_map(|path| {
-            let file = FilePlace::at(path);
-            let (table, offset) = {
-                let loaded = file.load_notes().ok()?;
-                let image = loaded.image().ok()?;
-                let base = if image.kind() == ElfKind::Fixed { 0 } else { PLAIN_BASE };
-                let vaddr = elf::ElfVaddr(address.checked_sub(base)?);
-                (
-                    self.table_of(path, 0, || Table::read(&file, &self.options.folders)),
-                    image.address_map().to_offset(vaddr).ok()?,
-                )
-            };
-            self.symbol(&table, offset.0, path)
-        })
-    }
-
-    fn in_process(&self, process: &Process, address: u64) -> Option<Vec<Symbol>> {
-        if let Some(mapping) = process.maps().at(ProcAddr(address)).filter(|mapping| is_vdso(mapping)) {
-            let path = Path::new(VDSO);
-            return self.symbol(&self.table_of(path, 0, Table::vdso), address - mapping.start.0, path);
-        }
-        let (mapping, offset) = process.maps().to_file(ProcAddr(address))?;
-        let path = mapping.file()?;
-        self.symbol(&self.table(process, path, mapping.inode), offset.0, path)
     }
 
     /// The functions of a file at an offset in it: one, and those that were inlined there where lines are wanted.
@@ -208,13 +191,6 @@ impl UserSymbols {
     /// Whether the time for lines is up: addresses since then have their function only.
     pub fn is_time_up(&self) -> bool {
         self.options.lines.is_some_and(|most| self.spent.get() >= most)
-    }
-
-    /// The file that a process has mapped at an address, and the offset in it.
-    pub fn place(&self, pid: u32, address: u64) -> Option<(PathBuf, u64)> {
-        let cached = self.cached(pid);
-        let (mapping, offset) = cached.process.as_ref()?.maps().to_file(ProcAddr(address))?;
-        Some((mapping.file()?.to_owned(), offset.0))
     }
 
     fn table(&self, process: &Process, path: &Path, inode: u64) -> Rc<Table> {

@@ -1,5 +1,7 @@
 //! The functions of a file.
 
+use std::ops::Range;
+
 use elf::ElfImage;
 use elf::symbols::Functions;
 use host::{ElfFile, FilePlace};
@@ -24,7 +26,7 @@ struct Function {
     offset: u64,
     /// Its address in the file's own terms.
     vaddr: u64,
-    /// Its bytes; 0 if that is not known.
+    /// Its bytes; at least 1.
     size: u64,
     /// Where its name ends.
     name_end: usize,
@@ -45,19 +47,28 @@ impl Table {
         let file = place.load_symbols().ok()?;
         let debug = folders.debug_file(&file);
         let debug_image = debug.as_ref().and_then(|debug| debug.image().ok());
-        let functions = Functions::read(&file.image().ok()?, debug_image.as_ref());
+        let image = file.image().ok()?;
+        let functions = Functions::read(&image, debug_image.as_ref());
         // Where there is a debug file, the source's lines were moved to it.
         let debug = debug.as_ref().map_or(place, ElfFile::place).clone();
-        Some(Self::of(&functions, Some(debug)))
+        Some(Self::of(&functions, &image.code_sections(), Some(debug)))
     }
 
     /// The kernel's own library.
     pub(super) fn vdso() -> Option<Self> {
         let bytes = host::vdso()?;
-        Some(Self::of(&Functions::read(&ElfImage::parse(&bytes).ok()?, None), None))
+        let image = ElfImage::parse(&bytes).ok()?;
+        Some(Self::of(&Functions::read(&image, None), &image.code_sections(), None))
     }
 
-    fn of(functions: &Functions<'_>, debug: Option<FilePlace>) -> Self {
+    fn of(functions: &Functions<'_>, sections: &[Range<u64>], debug: Option<FilePlace>) -> Self {
+        // A symbol without a size ends with its section at the latest: `_fini` is often the last function of all. In a file
+        // that was stripped, nameless functions may follow it at once.
+        let size = |function: &elf::symbols::Function<'_>| match function.size {
+            0 if functions.is_stripped() => 1,
+            0 => size_of_unsized(function.vaddr.0, sections),
+            size => size,
+        };
         let length = functions.all().iter().map(|function| function.name.len()).sum();
         let mut names = String::with_capacity(length);
         let function = |function: &elf::symbols::Function<'_>| {
@@ -65,7 +76,7 @@ impl Table {
             Function {
                 offset: function.offset.0,
                 vaddr: function.vaddr.0,
-                size: function.size,
+                size: size(function),
                 name_end: names.len(),
                 name_length: function.name.len(),
             }
@@ -86,11 +97,53 @@ impl Table {
         let above = self.functions.partition_point(|function| function.offset <= offset);
         let function = self.functions[..above].last()?;
         let distance = offset - function.offset;
-        // A symbol without a length goes to the next one.
-        if function.size != 0 && distance >= function.size {
+        if distance >= function.size {
             return None;
         }
         let name = self.names.get(function.name_end - function.name_length..function.name_end)?;
         Some(Found { name, distance, vaddr: function.vaddr.checked_add(distance)? })
+    }
+}
+
+/// How many bytes a function has at most whose symbol has no size: those up to its section's end. The next function begins
+/// where it begins. `sections` are in order.
+fn size_of_unsized(vaddr: u64, sections: &[Range<u64>]) -> u64 {
+    let above = sections.partition_point(|section| section.start <= vaddr);
+    let section = sections[..above].last().filter(|section| section.contains(&vaddr));
+    section.map_or(1, |section| section.end - vaddr)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(functions: &[(&str, u64, u64)]) -> Table {
+        let mut table = Table::default();
+        for &(name, offset, size) in functions {
+            table.names.push_str(name);
+            let (name_end, name_length) = (table.names.len(), name.len());
+            table.functions.push(Function { offset, vaddr: offset, size, name_end, name_length });
+        }
+        table
+    }
+
+    #[test]
+    fn an_address_is_named_inside_its_symbol_only() {
+        let table = table(&[("first", 0x100, 0x10), ("second", 0x120, 8)]);
+        let name = |offset| table.at(offset).map(|found| (found.name.to_owned(), found.distance));
+        assert_eq!(name(0xff), None);
+        assert_eq!(name(0x10f), Some(("first".to_owned(), 15)));
+        assert_eq!(name(0x110), None);
+        assert_eq!(name(0x120), Some(("second".to_owned(), 0)));
+        assert_eq!(name(0x128), None);
+    }
+
+    #[test]
+    fn a_symbol_without_a_size_ends_with_its_section() {
+        let sections = [0x100..0x110, 0x200..0x209];
+        assert_eq!(size_of_unsized(0x104, &sections), 12);
+        assert_eq!(size_of_unsized(0x200, &sections), 9);
+        assert_eq!(size_of_unsized(0x209, &sections), 1);
+        assert_eq!(size_of_unsized(0x10, &sections), 1);
     }
 }
