@@ -103,3 +103,62 @@ fn code_without_a_name_is_shown_by_its_module_and_its_offset() {
     assert!(lines.len() >= 5 && lines[..lines.len() - 1].iter().all(|line| line.starts_with("bare+0x")), "{out}");
     assert_eq!(lines.last(), Some(&CUT), "{out}");
 }
+
+/// Calls `leaf` through code that it makes in memory of its own. With an argument, it writes the file of names for it.
+const JIT: &str = r"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+void leaf(void) { __asm__ volatile('' ::: 'memory'); }
+void inner(void) { leaf(); __asm__ volatile('' ::: 'memory'); }
+void outer(void) { inner(); __asm__ volatile('' ::: 'memory'); }
+/* A frame, and a call of its argument. */
+#ifdef __x86_64__
+static const unsigned char code[] = { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3 };
+#else
+static const unsigned int code[] = { 0xa9bf7bfd, 0x910003fd, 0xd63f0000, 0xa8c17bfd, 0xd65f03c0 };
+#endif
+int main(int count, char **words)
+{
+    char path[64];
+    void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return 1;
+    memcpy(memory, code, sizeof code);
+    __builtin___clear_cache(memory, (char *)memory + sizeof code);
+    snprintf(path, sizeof path, '/tmp/perf-%d.map', (int)getpid());
+    if (count > 1) {
+        FILE *names = fopen(path, 'w');
+        fprintf(names, '%lx %x made\033[31m here\n', (unsigned long)memory, (unsigned)sizeof code);
+        fclose(names);
+        printf('%s\n', path);
+        fflush(stdout);
+    }
+    ((void (*)(void (*)(void)))memory)(outer);
+    for (;;)
+        pause();
+}
+";
+
+#[test]
+fn code_that_a_process_makes_is_named_by_its_file_of_names() {
+    let Some(_alone) = kernel() else { return };
+    if !needs("cc") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("jit.c"), JIT.replace('\'', "\"")).unwrap();
+    let words = ["-O0", "-fno-omit-frame-pointer", "-o", "jit", "jit.c"];
+    assert!(Command::new("cc").args(words).current_dir(folder.path()).status().unwrap().success());
+    let program = folder.path().join("jit").display().to_string();
+    let script = format!("uprobe:{program}:leaf {{ printf(\"%s\\n\", ustack); exit(); }}");
+    let (out, err) = run(&["-e", &script, "-c", &format!("{program} named")]);
+    let path = out.lines().find(|line| line.starts_with("/tmp/perf-")).expect("it says which");
+    std::fs::remove_file(path).expect("it wrote it");
+    assert!(out.contains("  made\\x1b[31m here+") && out.contains("  main+"), "{out}");
+    assert!(!err.contains("JIT"), "{err}");
+    let (out, err) = run(&["-e", &script, "-c", &program]);
+    assert!(out.contains("  0x") && out.contains("  main+") && !out.contains("made"), "{out}");
+    assert!(err.contains("runs code that it made while running (JIT), and there is no /tmp/perf-"), "{err}");
+}

@@ -55,6 +55,11 @@ impl Process {
         self.pid
     }
 
+    /// Where `/proc` has its program, memory and files.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Makes sure that the number is a process's, and not that of another of its threads, whose `/proc` looks the same.
     pub fn is_first_thread(&self) -> Result<(), HostError> {
         let status = || PathBuf::from(format!("/proc/{}/status", self.pid));
@@ -99,7 +104,7 @@ impl Process {
     }
 
     /// The process's own root directory, for which we need no mount namespace.
-    fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.folder.join("root")
     }
 }

@@ -26,6 +26,15 @@ pub enum Warning {
         /// Why.
         source: TypeError,
     },
+    /// A process runs code that it made while running, and its names can't be read.
+    NoJitNames {
+        /// The process.
+        pid: u32,
+        /// The file that would have the names, escaped.
+        file: String,
+        /// Why it can't be read; nothing if there is none.
+        reason: Option<String>,
+    },
     /// Stacks are not walked any more: walking them has taken this long in all.
     WalkedTooLong(Duration),
     /// A file's unwind table takes too long to follow.
@@ -62,6 +71,17 @@ impl Display for Warning {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoLines { file, source } => write!(f, "{file}: functions are shown without lines: {source}"),
+            Self::NoJitNames { pid, file, reason: None } => write!(
+                f,
+                "process {pid} runs code that it made while running (JIT), and there is no {file} with its names: its functions \
+                 are shown as addresses (node --perf-basic-prof and python -X perf write this file, for Java: jcmd {pid} \
+                 Compiler.perfmap)"
+            ),
+            Self::NoJitNames { pid, file, reason: Some(reason) } => write!(
+                f,
+                "process {pid} runs code that it made while running (JIT), and {file} with its names is not read: {reason}: its \
+                 functions are shown as addresses"
+            ),
             Self::WalkedTooLong(time) => {
                 write!(f, "stacks took {} s to walk: what is behind them is left out", time.as_secs())
             }

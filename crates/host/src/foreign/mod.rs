@@ -42,6 +42,8 @@ pub(crate) struct Opened {
     on_disk: u64,
     /// Its number.
     pub(crate) inode: u64,
+    /// Its owner's number, in our own user namespace.
+    pub(crate) owner: u32,
 }
 
 /// A file by a path in our own view: one that the user named, or a link of the kernel's to what a process has
@@ -109,7 +111,7 @@ fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
     let file = File::from(openat(CWD, link_to(held), flags, Mode::empty())?);
     let [length, blocks] = [stat.st_size, stat.st_blocks].map(|number| u64::try_from(number).unwrap_or_default());
-    Ok(Opened { file, real, length, on_disk: blocks.saturating_mul(512), inode: stat.st_ino })
+    Ok(Opened { file, real, length, on_disk: blocks.saturating_mul(512), inode: stat.st_ino, owner: stat.st_uid })
 }
 
 impl Opened {

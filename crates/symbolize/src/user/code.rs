@@ -54,15 +54,27 @@ impl UserSymbols {
                 let found = self.symbol(&self.table_of(path, 0, Table::vdso), distance, path);
                 found.map_or_else(|| unnamed(name.clone(), distance), CodeAt::Functions)
             }
-            Backing::Special(name) => unnamed(name.clone(), distance),
-            Backing::File { path, .. } => {
+            Backing::Special(name) if !is_memory(name) => unnamed(name.clone(), distance),
+            Backing::File { path, .. } if !is_made_of_memory(path) => {
                 let offset = mapping.offset.0.saturating_add(distance);
                 let found = self.symbol(&self.table(process, path, mapping.inode), offset, path);
                 found.map_or_else(|| unnamed(file_name(path), offset), CodeAt::Functions)
             }
-            Backing::Anonymous => CodeAt::Unnamed(UnnamedCode { address, module: None }),
+            _ => self.jit(process, address),
         }
     }
+}
+
+/// Whether what the kernel calls so is memory of the process's own (`arch_vma_name` and `get_vma_name` of its
+/// `fs/proc/task_mmu.c`): code there was made while the process ran.
+fn is_memory(name: &str) -> bool {
+    name.starts_with("[anon") || name.starts_with("[heap]") || name.starts_with("[stack")
+}
+
+/// Whether a file is memory that has a name: memfd_create(2), `MAP_SHARED` without a file, huge pages (mmap(2)).
+fn is_made_of_memory(path: &Path) -> bool {
+    let path = path.as_os_str().as_encoded_bytes();
+    [b"/memfd:".as_slice(), b"/dev/zero", b"/anon_hugepage"].iter().any(|start| path.starts_with(start))
 }
 
 /// What a frame of a stack is at: that of a `caller` is at its call, one byte before the address that it will go on at. What

@@ -3,6 +3,7 @@
 
 mod code;
 mod folders;
+mod jit;
 mod lines;
 mod recent;
 mod table;
@@ -19,6 +20,7 @@ use kernel_text::maps::{Backing, Mapping};
 use crate::{CodeAt, Symbol, Warn};
 
 pub use folders::DebugFolders;
+use jit::JitNames;
 use lines::Lines;
 use recent::Recent;
 use table::Table;
@@ -29,6 +31,8 @@ const PROCESSES: usize = 16 << 20;
 const FUNCTIONS: usize = 64 << 20;
 /// How much memory debug information takes at most, in bytes: that of a program of some hundred megabytes.
 const LINES: usize = 512 << 20;
+/// How much memory the names of code take at most that processes make while they run, in bytes.
+const JIT_NAMES: usize = 64 << 20;
 /// A process is read again for an address that it did not have, but not before this many times what the last reading took:
 /// stacks without frame pointers are full of such addresses, and a process of thousands of threads takes milliseconds to read.
 const RETRY_FACTOR: u32 = 10;
@@ -60,6 +64,8 @@ pub struct UserSymbols {
     files: RefCell<Recent<FileName, Table>>,
     /// The source lines of files, by their names as ours; none where there are none.
     debug: RefCell<Recent<FilePlace, Option<Lines>>>,
+    /// The names of code that processes make while they run.
+    jit: RefCell<Recent<u32, JitNames>>,
 }
 
 /// A file by its path and its inode number, which is 0 where it is not known: containers have different files of a name.
@@ -105,6 +111,7 @@ impl UserSymbols {
             processes: RefCell::new(Recent::new(PROCESSES)),
             files: RefCell::new(Recent::new(FUNCTIONS)),
             debug: RefCell::new(Recent::new(LINES)),
+            jit: RefCell::new(Recent::new(JIT_NAMES)),
         }
     }
 

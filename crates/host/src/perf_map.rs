@@ -1,0 +1,113 @@
+//! The names that a process gives to code that it makes while it runs: `/tmp/perf-PID.map` (the kernel's
+//! `tools/perf/Documentation/jit-interface.txt`).
+
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+use crate::capabilities::with_file_access;
+use crate::foreign;
+use crate::proc;
+use crate::process::Process;
+
+/// The most that is read of it, in bytes: those of large Java and Node programs have some megabytes.
+const LARGEST: u64 = 32 << 20;
+
+/// A file of names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PerfMap {
+    /// Its path, as the process has it.
+    pub path: PathBuf,
+    /// Its bytes: whatever the process wrote.
+    pub text: Vec<u8>,
+}
+
+impl Process {
+    /// The path of the process's file of names, below its own root: its number there is that of its own PID namespace.
+    pub fn perf_map_path(&self) -> PathBuf {
+        let status = proc::text(self.folder().join("status")).unwrap_or_default();
+        let pid = last_number(&status, "NSpid:").unwrap_or(self.pid().0);
+        PathBuf::from(format!("/tmp/perf-{pid}.map"))
+    }
+
+    /// The process's file of names, unless it has `known` bytes as when it was last read: then nothing.
+    ///
+    /// Everybody may make files in `/tmp`, so it must be a regular file of that name, and be the process's user's or root's.
+    pub fn perf_map(&self, known: Option<u64>) -> io::Result<Option<PerfMap>> {
+        let path = self.perf_map_path();
+        with_file_access(|| {
+            let file = foreign::below(&self.root(), &path)?;
+            if file.real.file_name() != path.file_name() {
+                return Err(io::Error::new(ErrorKind::InvalidInput, "it is a symbolic link"));
+            }
+            let status = proc::text(self.folder().join("status"))?;
+            if file.owner != 0 && effective_user(&status) != Some(file.owner) {
+                return Err(io::Error::new(ErrorKind::PermissionDenied, "it belongs to another user"));
+            }
+            if known == Some(file.length) {
+                return Ok(None);
+            }
+            Ok(Some(PerfMap { text: file.text(LARGEST)?, path: path.clone() }))
+        })
+    }
+}
+
+/// What a line of `/proc/PID/status` has after its name (proc_pid_status(5)). A thread's name has no line ends there.
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(name))
+}
+
+fn last_number(status: &str, name: &str) -> Option<u32> {
+    field(status, name)?.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+/// The second number of `Uid:`, in our own user namespace.
+fn effective_user(status: &str) -> Option<u32> {
+    field(status, "Uid:")?.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+    use crate::process::Pid;
+
+    #[test]
+    fn numbers_of_the_status() {
+        let status = "Name:\tUid: 7\nUid:\t1\t2\t3\t4\nNSpid:\t123\t7\n";
+        assert_eq!(effective_user(status), Some(2));
+        assert_eq!(last_number(status, "NSpid:"), Some(7));
+        assert_eq!(effective_user("Uid:\tx\n"), None);
+    }
+
+    /// A file that is removed with the test.
+    struct Removed(PathBuf);
+
+    impl Drop for Removed {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    #[test]
+    fn it_must_be_the_users_own_file() {
+        let process = Process::open(Pid(std::process::id())).unwrap();
+        let path = Removed(process.perf_map_path());
+        let kind = || process.perf_map(None).map_err(|error| error.kind());
+        assert_eq!(kind(), Err(ErrorKind::NotFound));
+        std::fs::write(&path.0, "1000 10 name\n").unwrap();
+        let found = PerfMap { path: path.0.clone(), text: b"1000 10 name\n".to_vec() };
+        assert_eq!(kind(), Ok(Some(found)));
+        assert_eq!(process.perf_map(Some(13)).unwrap(), None);
+        // Only root can give it to somebody else.
+        if chown(&path.0, Some(12345), None).is_ok() {
+            assert_eq!(kind(), Err(ErrorKind::PermissionDenied));
+        }
+        std::fs::remove_file(&path.0).unwrap();
+        symlink("/etc/passwd", &path.0).unwrap();
+        assert_eq!(kind(), Err(ErrorKind::InvalidInput));
+        std::fs::remove_file(&path.0).unwrap();
+        std::fs::File::create(&path.0).unwrap().set_len(LARGEST + 1).unwrap();
+        assert_eq!(kind(), Err(ErrorKind::FileTooLarge));
+    }
+}
