@@ -13,7 +13,7 @@
 //!
 //! The engine needs Linux 5.10 or later, and the capabilities `CAP_BPF` and `CAP_PERFMON` (or root) from [`Script::load`] on; a
 //! script whose target is a process reads that process's files. It prints nothing, installs no signal handler, ends no
-//! process but a [`Target::Command`]'s, and reads no environment variable but `PATH`. `system()` and `cat()` of scripts are
+//! process but a [`Target::Command`]'s, and reads no environment variable but `PATH` and `TZ`. `system()` and `cat()` of scripts are
 //! [`Event`]s: the caller does what they ask for, or does not. What is only reported goes to an [`Observer`].
 //!
 //! A [`Session`] belongs to one thread; the ring of events is emptied by a thread of its own.
@@ -32,18 +32,22 @@ mod process_id;
 mod script;
 mod session;
 
+// What stands in signatures here, so that a user needs no other crate of ours.
+pub use bpf_program::wire::WrongSize;
 pub use bpf_session::SessionError;
 pub use bt_abi::{FailureKind, PrintTo};
-pub use bt_compiler::TargetFacts;
+pub use bt_compiler::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces};
 pub use bt_lang::{Diagnostic, Severity, Span};
 pub use bt_runtime::Value;
 pub use bt_runtime::histogram::{Bound, Bucket, Histogram};
 pub use bt_runtime::series::{Point, Series};
 pub use bt_runtime::table::{Cell, Kind as TableKind, Table};
 pub use builder::Builder;
+pub use elf::Aim;
 pub use error::{Diagnostics, Error};
 pub use event::Event;
 pub use facts::{Facts, Target};
+pub use host::HostError;
 pub use observe::{Notice, Observer};
 pub use script::{ParsedScript, Script};
 pub use session::{Attached, Benchmark, Events, FailureCount, Finished, RuntimeFailure, Session, Totals};

@@ -7,7 +7,7 @@ use bt_abi::{
 };
 use zerocopy::FromBytes;
 
-/// The number of so many bytes at the beginning.
+/// The number in the first `size` bytes.
 fn word(bytes: &[u8], size: usize, signed: bool) -> i128 {
     match (size, signed) {
         (1, false) => head::<u8>(bytes).into(),

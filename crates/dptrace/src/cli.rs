@@ -34,7 +34,7 @@ Examples:
   a process is slow                    dptrace kernel-delay -p PID
   which system calls, and how long     dptrace run syslat -p PID
   who takes its CPU                    dptrace kernel-delay -p PID --summary
-  an SPDK trace: the slowest requests  dptrace latency --summary FILE
+  an SPDK trace: the slowest requests  dptrace latency --slowest 3 FILE
 ";
 
 /// The commands in the order of the help, by what they are about.

@@ -108,7 +108,7 @@ struct Signals {
 }
 
 impl Signals {
-    /// Waits for one at most so long.
+    /// Waits for one at most this long.
     fn next(&mut self, at_most: Duration) -> Option<i32> {
         if !sys::process::wait_readable(self.came.as_fd(), at_most).unwrap_or(false) {
             return None;

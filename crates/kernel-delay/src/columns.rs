@@ -74,9 +74,9 @@ impl Columns {
         if self.exact { 20 } else { 16 + self.more().min(8) }
     }
 
-    /// How wide the places of a budget are.
-    pub(crate) fn where_width(self) -> usize {
-        34 + self.more().min(20)
+    /// How wide the places of a budget are, of which the longest has this many characters.
+    pub(crate) fn budget_width(self, longest: Option<usize>) -> usize {
+        if self.exact { longest.unwrap_or_default().max(34) } else { 34 + self.more().min(20) }
     }
 
     /// A row without its end.
@@ -109,12 +109,12 @@ impl Columns {
         }
     }
 
-    /// A bar for this part in percent, in eighths of a block; empty where there is no terminal.
-    pub(crate) fn bar(self, percent: f64) -> String {
+    /// A bar for this part in percent, in eighths of a block, behind places of this width; empty where there is no terminal.
+    pub(crate) fn bar(self, percent: f64, places: usize) -> String {
         const EIGHTHS: [char; 8] =
             ['\u{258f}', '\u{258e}', '\u{258d}', '\u{258c}', '\u{258b}', '\u{258a}', '\u{2589}', '\u{2588}'];
         let Some(width) = self.width.filter(|_| self.has_blocks) else { return String::new() };
-        let before = self.indent() + self.where_width() + 1 + if self.exact { NANOS + 1 } else { SHORT } + 1 + 7 + 1;
+        let before = self.indent() + places + 1 + if self.exact { NANOS + 1 } else { SHORT } + 1 + 7 + 1;
         let room = width.saturating_sub(before + 1).min(LONGEST_BAR);
         let eighths = (percent / 100.0 * room as f64 * 8.0).round() as usize;
         let eighths = eighths.min(room * 8);
@@ -152,9 +152,9 @@ mod tests {
     #[test]
     fn bars_are_as_long_as_their_part() {
         let columns = Columns::of(Screen::terminal(80, false));
-        let [whole, half, none] = [100.0, 50.0, 0.0].map(|part| columns.bar(part).chars().count());
+        let [whole, half, none] = [100.0, 50.0, 0.0].map(|part| columns.bar(part, 34).chars().count());
         assert!(whole > 20 && half.abs_diff(whole / 2) <= 1 && none == 0, "{whole} {half} {none}");
-        assert_eq!(columns.bar(250.0).chars().count(), whole);
-        assert_eq!(Columns::of(Screen::default()).bar(50.0), "");
+        assert_eq!(columns.bar(250.0, 34).chars().count(), whole);
+        assert_eq!(Columns::of(Screen::default()).bar(50.0, 34), "");
     }
 }

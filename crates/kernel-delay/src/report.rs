@@ -1,6 +1,7 @@
 //! The text. Sections are those that users of Open vSwitch's `kernel_delay.py` know, in its widths where there is room; the
 //! time budget is ours.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use screen::{HEAD, LARGEST, NAME, Screen, Style};
@@ -134,14 +135,15 @@ impl Section<'_> {
     fn budget(&mut self) -> std::fmt::Result {
         let budget = &self.thread.budget;
         self.head("TIME BUDGET")?;
-        let width = self.columns.where_width();
-        self.row(&[Cell::Left("WHERE", width), Cell::TimeHead("TOTAL"), Cell::Right("%", 7)])?;
         let lines = budget_lines(budget, self.thread);
+        let width = self.columns.budget_width(lines.iter().map(|(what, _)| what.chars().count()).max());
+        self.row(&[Cell::Left("WHERE", width), Cell::TimeHead("TOTAL"), Cell::Right("%", 7)])?;
         let largest = lines.iter().filter(|(what, _)| !what.starts_with(' ')).map(|(_, nanos)| *nanos).max();
         for (what, nanos) in lines {
             let part = percent(nanos, budget.window);
-            let bar = self.columns.bar(part);
+            let bar = self.columns.bar(part, width);
             let part = format!("{part:.2}");
+            let what = fitted(&what, width);
             let cells = [Cell::Left(&what, width), Cell::Time(nanos), Cell::Right(&part, 7), Cell::Left(&bar, 0)];
             let row = self.columns.row(&cells);
             let is_largest = !what.starts_with(' ') && Some(nanos) == largest;
@@ -263,6 +265,20 @@ fn named(nanos: u64, details: Vec<(String, u64)>) -> Vec<(String, u64)> {
     details
 }
 
+/// A place of the budget, shortened to this many characters. What stands in brackets at its end stays whole: a part of a
+/// number would be another process's.
+fn fitted(what: &str, width: usize) -> Cow<'_, str> {
+    if what.chars().count() <= width {
+        return Cow::Borrowed(what);
+    }
+    let (name, bracket) = what.rfind(" [").map_or((what, ""), |at| what.split_at(at));
+    let left = width.saturating_sub(bracket.chars().count());
+    if left == 0 {
+        return Cow::Borrowed(what);
+    }
+    Cow::Owned(name.chars().take(left).chain(bracket.chars()).collect())
+}
+
 /// The lines of a budget: what takes no time is left out, but for the thread's own code.
 fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     let mut lines = vec![("user code".to_owned(), budget.user)];
@@ -291,4 +307,16 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     part("stopped", budget.stopped, Vec::new());
     part("dptrace, stacks and events", budget.traced, Vec::new());
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_in_brackets_is_never_cut() {
+        assert_eq!(fitted("  ran instead: yes [12]", 34), "  ran instead: yes [12]");
+        assert_eq!(fitted("  ran instead: qemu-system-aar [12068]", 34), "  ran instead: qemu-system [12068]");
+        assert_eq!(fitted("    a very long name of a system call", 10), "    a very");
+    }
 }

@@ -106,7 +106,8 @@ pub struct CallStat {
 }
 
 impl CallStat {
-    /// The time in nanoseconds that this share of the calls, in percent, did not exceed, right within a factor of 1.4 (half a power of two).
+    /// The time in nanoseconds that this share of the calls, in percent, did not exceed, right within a factor of 1.4 (half a
+    /// power of two) up to 1.5 s.
     pub fn percentile(&self, percent: u64) -> Option<u64> {
         percentile(&self.histogram, percent, self.stat.max)
     }

@@ -77,7 +77,7 @@ impl Recorder {
         Ok(Self { session, reader: Some(reader), forms, order, clock, totals })
     }
 
-    /// The recording's lines (without their newlines) whose time has come; waits for more at most so long.
+    /// The recording's lines (without their newlines) whose time has come; waits for more at most this long.
     pub fn next(&mut self, at_most: Duration) -> Vec<String> {
         let events = self.reader.as_ref().map(|reader| reader.next(at_most)).unwrap_or_default();
         // Where the ring is far behind, the time that counts is that of what has come out of it.

@@ -144,8 +144,7 @@ fn helper_words(helper: &str, code: i64) -> Option<&'static str> {
 fn words(kind: FailureKind) -> Option<&'static str> {
     Some(match kind {
         FailureKind::MapFull => {
-            "the map is full: it has no room for another key (config = { max_map_keys = N } or \
-             BPFTRACE_MAX_MAP_KEYS=N makes it larger)"
+            "the map is full: it has no room for another key (config = { max_map_keys = N } makes it larger)"
         }
         FailureKind::LoopCut => "the loop was cut after 8388608 turns: the kernel allows no more",
         FailureKind::DivisionByZero => "division by 0: the result is taken to be 1",

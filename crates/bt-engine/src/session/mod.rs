@@ -169,7 +169,7 @@ impl Session {
     }
 
     /// Whether there is nothing left to wait for: the script has asked for the end, its process has ended, or nothing more
-    /// can come.
+    /// can come. Events that are held back for their order may still be there: [`Session::finish`] returns them.
     pub fn is_over(&self) -> bool {
         self.is_over || self.exit_requested
     }

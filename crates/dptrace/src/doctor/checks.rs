@@ -24,8 +24,6 @@ pub(super) struct Check {
     pub(super) needed_for: &'static str,
     /// How to get it: a kernel's version and configuration, or a command.
     pub(super) how: &'static str,
-    /// Whether `record` and `run` can't work without it.
-    pub(super) required: bool,
     pub(super) ask: fn() -> Answer,
 }
 
@@ -42,18 +40,7 @@ const fn check(
     how: &'static str,
     ask: fn() -> Answer,
 ) -> Check {
-    Check { group, name, needed_for, how, required: false, ask }
-}
-
-/// As [`check`]; `record` and `run` can't work without it.
-const fn required(
-    group: &'static str,
-    name: &'static str,
-    needed_for: &'static str,
-    how: &'static str,
-    ask: fn() -> Answer,
-) -> Check {
-    Check { required: true, ..check(group, name, needed_for, how, ask) }
+    Check { group, name, needed_for, how, ask }
 }
 
 const BPF: &str = "BPF";
@@ -68,9 +55,9 @@ const CHECKS: &[Check] = &[
     // First, because the trials raise the limit if it is too low for them.
     check(BPF, "RLIMIT_MEMLOCK", "the ring buffer before Linux 5.11",
         "ulimit -l unlimited, or CAP_SYS_RESOURCE", facts::locked_memory),
-    required(BPF, "bpf() programs", "record, run: everything",
+    check(BPF, "bpf() programs", "record, run: everything",
         "Linux 4.1 with CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y", trials::bpf_call),
-    required(BPF, "ring buffer", "record, run: everything that is printed per event",
+    check(BPF, "ring buffer", "record, run: everything that is printed per event",
         "Linux 5.8", trials::ring_buffer),
     check(BPF, "JIT compiler", "cheap probes: without it, programs are interpreted",
         "CONFIG_BPF_JIT=y; sysctl net.core.bpf_jit_enable=1", trials::jit),
@@ -84,7 +71,7 @@ const CHECKS: &[Check] = &[
         "Linux 5.17", trials::loops),
     check(BPF, "reading kernel memory", "run: fields of kernel structures, kernel strings",
         "lockdown off, or in integrity mode", trials::kernel_memory),
-    required(USER, "uprobes", "record; run: usdt, uprobe, uretprobe",
+    check(USER, "uprobes", "record; run: usdt, uprobe, uretprobe",
         "Linux 4.17 with CONFIG_UPROBES=y", trials::uprobes),
     check(USER, "USDT semaphores", "probes that work only while someone listens (PostgreSQL's)",
         "Linux 4.20", trials::semaphores),

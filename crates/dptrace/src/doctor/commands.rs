@@ -47,6 +47,25 @@ const COMMANDS: [Needs; 5] = [
     },
 ];
 
+/// The rows of `record` and `run`, without which the verdict is that dptrace cannot work here.
+fn decisive() -> impl Iterator<Item = (&'static str, &'static Needs)> {
+    let name = |needs: &'static Needs| ["record", "run"].into_iter().find(|name| needs.commands.starts_with(name));
+    COMMANDS.iter().filter_map(move |needs| Some((name(needs)?, needs)))
+}
+
+/// Whether `record` or `run` cannot work without this check.
+pub(super) fn is_required(check: &str) -> bool {
+    decisive().any(|(_, needs)| needs.required.contains(&check))
+}
+
+/// Those of `record` and `run` that cannot work: `record`, `run`, or `record and run`.
+pub(super) fn that_cannot_work(findings: &[Finding]) -> Option<String> {
+    let lacks = |name: &&str| findings.iter().any(|it| it.check.name == *name && !it.answer.is_yes());
+    let names: Vec<_> =
+        decisive().filter(|(_, needs)| needs.required.iter().any(lacks)).map(|(name, _)| name).collect();
+    (!names.is_empty()).then(|| names.join(" and "))
+}
+
 /// Whether a command can work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Works {

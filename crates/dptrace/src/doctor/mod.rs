@@ -31,7 +31,7 @@ pub(crate) struct DoctorArgs {
 const EXAMPLES: &str = "\
 dptrace doctor tries each feature on its own process and removes what it attached.
 It mounts nothing and changes no setting. The exit status is 0 if record and run
-can work here, and 3 if not.
+can both work here, and 3 if not.
 
 Examples:
   sudo dptrace doctor        what root can do here
@@ -51,10 +51,9 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
     }
     output.flush()?;
     let lacking: Vec<&str> = findings.iter().filter(|it| it.stops_us()).map(|it| it.check.name).collect();
-    if lacking.is_empty() {
-        return Ok(());
-    }
-    Err(unsupported(format!("dptrace record and run cannot work here: they need {}", lacking.join(", "))))
+    let Some(commands) = commands::that_cannot_work(&findings) else { return Ok(()) };
+    let needs = if commands.contains(' ') { "they need" } else { "it needs" };
+    Err(unsupported(format!("dptrace {commands} cannot work here: {needs} {}", lacking.join(", "))))
 }
 
 fn text(args: &DoctorArgs, report: &Report<'_>, output: &mut Output) -> anyhow::Result<()> {

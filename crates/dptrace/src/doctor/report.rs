@@ -8,7 +8,7 @@ use screen::{GOOD, HEAD, Screen, Style, WARN, WRONG, columns, wrap};
 use serde_json::json;
 
 use super::checks::Check;
-use super::commands::{Ability, Works};
+use super::commands::{self, Ability, Works};
 
 /// What is refused for want of rights is to be got so.
 fn rights() -> Option<&'static str> {
@@ -38,9 +38,9 @@ impl Finding {
         Self { check, answer: (check.ask)() }
     }
 
-    /// Whether `record` and `run` can't work for want of this.
+    /// Whether `record` or `run` cannot work for want of this.
     pub(super) fn stops_us(&self) -> bool {
-        self.check.required && !self.answer.is_yes()
+        !self.answer.is_yes() && commands::is_required(self.check.name)
     }
 
     fn word(&self) -> &'static str {
@@ -96,8 +96,11 @@ const NARROW_NAME: usize = 26;
 impl Report<'_> {
     /// Writes the verdict, and what each command can do.
     pub(super) fn verdict(&self, to: &mut impl Write) -> io::Result<()> {
-        let (can, style) = if self.findings.iter().any(Finding::stops_us) { ("cannot", WRONG) } else { ("can", GOOD) };
-        let verdict = self.screen.paint(style, format!("dptrace record and run {can} work here"));
+        let (can, style) = match commands::that_cannot_work(self.findings) {
+            None => ("record and run can".to_owned(), GOOD),
+            Some(commands) => (format!("{commands} cannot"), WRONG),
+        };
+        let verdict = self.screen.paint(style, format!("dptrace {can} work here"));
         self.line(to, &format!("{verdict}: Linux {}", self.release))?;
         let abilities = Ability::all(self.findings);
         let width = abilities.iter().map(|it| it.commands.len()).max().unwrap_or_default();
@@ -185,7 +188,7 @@ pub(super) fn json(findings: &[Finding], to: &mut impl Write) -> io::Result<()> 
             "said": finding.said(),
             "needed_for": finding.check.needed_for,
             "get": finding.how(),
-            "required": finding.check.required,
+            "required": commands::is_required(finding.check.name),
         });
         writeln!(to, "{object}")?;
     }

@@ -67,11 +67,23 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path).trim_matches(['[', ']'])
 }
 
+/// The name without the version that the linker wants to know, as in `memcpy@@GLIBC_2.14`. Names of JIT code may have an `@`,
+/// too: `JS:~f /app/node_modules/@scope/index.js:1`.
+fn without_version(name: &str) -> &str {
+    let is_version = |text: &str| {
+        let text = text.trim_start_matches('@');
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+    };
+    match name.split_once('@') {
+        Some((plain, version)) if !plain.is_empty() && !plain.contains(' ') && is_version(version) => plain,
+        _ => name,
+    }
+}
+
 /// `function+0x1d [module] file:line`.
 fn line(symbol: &Symbol, module: &str) -> String {
     let Symbol { name, offset, place, inlined, .. } = symbol;
-    // A version of a symbol is for the linker.
-    let name = name.split_once('@').map_or(&**name, |(name, _)| name);
+    let name = without_version(name);
     let mut text = printable::text(name.as_bytes()).into_owned();
     // Writing to a string does not fail.
     let _ = if *inlined { write!(text, " (inlined) [{module}]") } else { write!(text, "+{offset:#x} [{module}]") };
@@ -101,5 +113,23 @@ impl Symbols for Names {
             self.known.borrow_mut().insert((pid, address, caller), lines.clone());
             lines
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_left_out_and_names_with_an_at_sign_stay() {
+        for (name, plain) in [
+            ("memcpy@@GLIBC_2.14", "memcpy"),
+            ("memcpy@GLIBC_2.2.5", "memcpy"),
+            ("JS:~f /app/node_modules/@scope/p/index.js:1", "JS:~f /app/node_modules/@scope/p/index.js:1"),
+            ("@anonymous", "@anonymous"),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(without_version(name), plain);
+        }
     }
 }

@@ -53,10 +53,12 @@ impl Live<'_> {
         let deadline = self.args.duration.and_then(|duration| Instant::now().checked_add(duration));
         while !self.session.is_over() {
             self.show_ready()?;
+            // Asked before the signals are taken: the one that ends us must find its probe.
+            let is_requested = self.interrupt.is_requested();
             for signal in signals.take() {
                 self.session.run_signal(signal).map_err(engine_error)?;
             }
-            if self.interrupt.is_requested() || deadline.is_some_and(|at| Instant::now() >= at) {
+            if is_requested || deadline.is_some_and(|at| Instant::now() >= at) {
                 break;
             }
         }

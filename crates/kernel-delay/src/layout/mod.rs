@@ -160,7 +160,7 @@ pub struct CallEntry {
 /// two counts for each power of two. The first one has all that is shorter, the last one all that is longer.
 pub type CallHistogram = [u32; CALL_HISTOGRAM];
 
-/// How many counts a call's histogram has: to 2^31 ns, two seconds.
+/// How many counts a call's histogram has: the last one from 2^30.5 ns, 1.5 s, on.
 pub const CALL_HISTOGRAM: usize = 50;
 /// The logarithm of the square of the shortest time that the first count is for: 2^6 ns.
 pub const CALL_HISTOGRAM_FIRST: u32 = 12;

@@ -53,13 +53,13 @@ struct Names {
 }
 
 impl Names {
-    /// Lines that are none are left out. Memory is used again for other functions: what a later line overlaps is gone.
+    /// Lines that are none are left out. Memory is used again for other functions: what a later line overlaps is gone. Of more
+    /// than `MAX_FUNCTIONS` lines the last ones count, since earlier ones may be of memory that has other code now.
     fn parse(text: &[u8]) -> Self {
         let mut names = Self::default();
-        for line in text.split(|byte| *byte == b'\n') {
-            if names.functions.len() >= MAX_FUNCTIONS {
-                break;
-            }
+        let lines = || text.split(|byte| *byte == b'\n');
+        let skipped = lines().count().saturating_sub(MAX_FUNCTIONS + 1);
+        for line in lines().skip(skipped) {
             if let Some((start, end, name)) = function(line) {
                 names.add(start, end, name);
             }
@@ -159,6 +159,10 @@ impl UserSymbols {
             Err(error) => {
                 // A process that is gone has no names, and no more than it had.
                 let lives = host::proc::start_of_living(process.pid()).is_some();
+                if lives && error.kind() != ErrorKind::NotFound {
+                    // What cannot be read any more may name code that is gone.
+                    (state.names, state.length) = (Names::default(), None);
+                }
                 if lives && state.length.is_none() && !state.warned {
                     state.warned = true;
                     let file = printable(&process.perf_map_path());
@@ -174,6 +178,8 @@ impl UserSymbols {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     #[test]
@@ -203,5 +209,12 @@ mod tests {
         let long = [b"1000 10 ".as_slice(), &[b'x'; 5000]].concat();
         assert_eq!(Names::parse(&long).at(0x1000).map(|(name, _)| name.len()), Some(MAX_NAME));
         assert!(Names::memory(32 << 20) < 64 << 20);
+        let mut many = String::new();
+        for n in 0..MAX_FUNCTIONS + 2 {
+            writeln!(many, "{:x} 1 f{n}", 0x1000 + n).unwrap();
+        }
+        let names = Names::parse(many.as_bytes());
+        assert_eq!((names.at(0x1001), names.functions.len()), (None, MAX_FUNCTIONS));
+        assert_eq!(names.at(0x1002), Some(("f2", 0)), "the last ones count");
     }
 }
