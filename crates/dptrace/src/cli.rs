@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::demo::DemoArgs;
@@ -74,11 +75,15 @@ impl Cli {
         grammar.help_template(TEMPLATE).before_help(text)
     }
 
-    /// Parses the words of a command line, the program's name first.
-    pub(crate) fn of(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let mut grammar = Self::grammar();
-        let matches = grammar.try_get_matches_from_mut(words)?;
-        Self::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))
+    /// Parses the words of a command line, the program's name first. The program's own help is made only where it is asked
+    /// for, not at every start.
+    pub(crate) fn of(words: &[OsString]) -> Result<Self, clap::Error> {
+        Self::try_parse_from(words).map_err(|error| match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                Self::grammar().try_get_matches_from(words).err().unwrap_or(error)
+            }
+            _ => error,
+        })
     }
 }
 

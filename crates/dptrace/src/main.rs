@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         failure::print_error(&anyhow::Error::new(error).context("dropping file capabilities (capset(2))"));
         return ExitCode::from(failure::FAILED);
     }
-    let cli = match Cli::of(words()) {
+    let cli = match Cli::of(&words()) {
         Ok(cli) => cli,
         Err(error) => return not_understood(&error),
     };
