@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use screen::Screen;
+use screen::{Screen, time};
 
-use crate::number::{grouped, time};
+use crate::number::grouped;
 
 /// Where a section's columns begin in the wide form.
 const INDENT: usize = 28;

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::events::Events;
-use crate::number::{grouped, percent, time};
+use crate::number::{grouped, percent};
 use crate::sample::Sample;
+use screen::time;
 
 /// From which share of their time on a CPU on a shorter list is proposed, in percent.
 const WORTH_A_PROPOSAL: f64 = 1.0;

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use crate::layout::{Comm, EventHead, StackEvent, WrongSize, slot_of};
+use screen::time;
 use serde_json::{Value, json};
 use zerocopy::FromBytes as _;
 
 use crate::names::call_name;
-use crate::number::{grouped, time};
+use crate::number::grouped;
 use crate::sample::Stat;
 use crate::snapshot::name;
 use crate::stacks::{CopiedStack, Stack, StackId, Stacks, Symbols, Unwind, is_entry};

@@ -13,18 +13,6 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// A time with three digits that count and its unit.
-pub(crate) fn time(nanos: u64) -> String {
-    let (value, unit) = match nanos {
-        0..1_000 => return format!("{nanos} ns"),
-        1_000..999_500 => (nanos as f64 / 1e3, "us"),
-        999_500..999_500_000 => (nanos as f64 / 1e6, "ms"),
-        _ => (nanos as f64 / 1e9, "s"),
-    };
-    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
-    format!("{value:.decimals$} {unit}")
-}
-
 /// A part of a whole in percent.
 pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
@@ -32,6 +20,8 @@ pub(crate) fn percent(part: u64, whole: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use screen::time;
+
     use super::*;
 
     #[test]

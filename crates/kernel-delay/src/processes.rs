@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::budget::Budget;
-use crate::number::time;
 use crate::sample::{Sample, ThreadSample};
 use crate::selection::taken;
+use screen::time;
 
 /// Where the time of a process's threads went.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -1,8 +1,10 @@
 //! The answer in a line a thread, worst first.
 
+use screen::time;
+
 use crate::budget::Budget;
 use crate::names::call_name;
-use crate::number::{percent, time};
+use crate::number::percent;
 use crate::sample::{Sample, ThreadSample};
 use crate::selection::{Selection, View};
 

@@ -20,7 +20,7 @@ const FILES: [&str; 6] = [
 ];
 
 /// A note as either side tells it: provider, name, address, semaphore, arguments.
-type Told = (String, String, u64, u64, String);
+type Printed = (String, String, u64, u64, String);
 
 /// The text that `readelf` prints, or nothing if it is not installed.
 fn readelf(option: &str, path: &str) -> Option<String> {
@@ -28,8 +28,8 @@ fn readelf(option: &str, path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn printed_by_readelf(text: &str) -> Vec<Told> {
-    let mut notes: Vec<Told> = Vec::new();
+fn printed_by_readelf(text: &str) -> Vec<Printed> {
+    let mut notes: Vec<Printed> = Vec::new();
     let hex = |text: &str| u64::from_str_radix(text.trim().trim_start_matches("0x"), 16).unwrap();
     for line in text.lines().map(str::trim) {
         if let Some((_, provider)) = line.split_once("Provider: ") {
@@ -52,7 +52,7 @@ fn printed_by_readelf(text: &str) -> Vec<Told> {
     notes
 }
 
-fn printed_by_us(probes: &UsdtProbes) -> Vec<Told> {
+fn printed_by_us(probes: &UsdtProbes) -> Vec<Printed> {
     let mut notes = Vec::new();
     for probe in &probes.probes {
         for place in &probe.places {

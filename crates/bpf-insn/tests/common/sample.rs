@@ -53,7 +53,7 @@ fn on_enter() -> Result<Code, AsmError> {
     asm.bind(first).store(Size::DW, R10.at(-16), 1);
     asm.load_map(R1, "counts").mov(R2, R10).add(R2, -4).mov(R3, R10).add(R3, -16).mov(R4, 0);
     asm.call(Helper::MAP_UPDATE_ELEM);
-    asm.comment("the first call is told").mov(R1, R6).mov(R2, 0).call_subprogram("send");
+    asm.comment("the first call is reported").mov(R1, R6).mov(R2, 0).call_subprogram("send");
     asm.bind(out).mov(R0, 0).exit();
     asm.finish()
 }
