@@ -50,7 +50,7 @@ impl Screen {
         if !stream.is_terminal() {
             return Self::default();
         }
-        // Knows NO_COLOR, CLICOLOR and TERM=dumb.
+        // Knows NO_COLOR, CLICOLOR, and TERM=dumb outside of CI.
         let has_colour = anstream::AutoStream::choice(stream) != anstream::ColorChoice::Never;
         Self { width: Some(terminal_width(stream)), has_colour, has_unicode: is_utf8() }
     }

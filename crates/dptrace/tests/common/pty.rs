@@ -24,7 +24,8 @@ pub(crate) fn on_terminal<S: AsRef<OsStr>>(columns: u16, environment: &[(&str, &
     let other_end =
         File::options().read(true).write(true).open(name.to_str().expect("a name of ASCII")).expect("opened");
     let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
-    for unset in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LC_ALL", "LC_CTYPE"] {
+    // `anstream` takes `CI` for a place that shows colours even where TERM is dumb.
+    for unset in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS", "LC_ALL", "LC_CTYPE"] {
         command.env_remove(unset);
     }
     command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").envs(environment.iter().copied());
