@@ -13,10 +13,11 @@ use host::capabilities::with_file_access;
 use host::{Pid, Process};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use spdk_trace::{JsonTrace, RawTrace, ReadAt, Trace};
+use spdk_trace::{JsonTrace, RawTrace, ReadAt, TickRate, Trace};
 
 use crate::application;
 use crate::failure::{note, usage};
+use crate::measured_rate::{Measured, Measuring};
 use crate::target::printable;
 use crate::user_file;
 
@@ -62,6 +63,16 @@ pub(crate) struct Loaded {
     pub(crate) trace: Trace,
     /// For messages: the file's path, or "standard input".
     pub(crate) name: String,
+    /// The rate of its ticks, if it is written on this machine while it is read.
+    pub(crate) measured: Option<Measured>,
+}
+
+impl Loaded {
+    /// The rate of its ticks: the measured one if there is one. What a file states is rounded, to 10 MHz by DPDK before v24.11
+    /// and to 100 kHz since.
+    pub(crate) fn rate(&self) -> TickRate {
+        self.measured.map_or(self.trace.tick_rate(), |measured| measured.rate)
+    }
 }
 
 /// Where the bytes are.
@@ -139,12 +150,17 @@ impl Place {
     /// if more often.
     pub(crate) fn load(self, again: bool) -> anyhow::Result<Loaded> {
         let name = self.name();
+        let measuring = match &self {
+            Self::File(path) if is_of_application(path) => Measuring::begin(path),
+            _ => None,
+        };
         let trace = match self {
             Self::File(path) => load_file(&path, again),
             Self::Piped(piped) => piped.load(again),
         };
         let trace = trace.with_context(|| format!("reading {name}"))?;
-        Ok(Loaded { trace, name })
+        let measured = measuring.and_then(|measuring| measuring.finish(trace.tick_rate()));
+        Ok(Loaded { trace, name, measured })
     }
 }
 

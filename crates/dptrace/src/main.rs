@@ -14,6 +14,7 @@ mod interrupt;
 mod kernel_delay;
 mod latency;
 mod list;
+mod measured_rate;
 mod meta;
 mod names;
 mod output;

@@ -8,10 +8,11 @@ use bpf_program::payload::{Payload, Value};
 use bpf_program::wire::read_values;
 use bpf_session::{Reorder, RingReader, Session, SessionError, Uprobes};
 use objects::TSC;
+use sys::clock::{Moment, monotonic_nanos};
 
 use crate::Error;
 use crate::plan::{AttachPlan, EventSchema};
-use crate::ticks::{Moment, TickClock};
+use crate::ticks::TickClock;
 
 /// How far a probe's own ticks may be from the kernel's time of its hit, in ticks, to be believed: a thread that was held
 /// up in between for some minutes at most. A value further off is no time.
@@ -136,7 +137,7 @@ impl Recorder {
 
     /// Takes events in. What is no event of ours is lost, and counted as that.
     fn take(&mut self, events: Vec<Option<Event>>) {
-        let now = Moment::now();
+        let now = Moment::now(monotonic_nanos);
         for event in events {
             let Some(mut event) = event else {
                 self.totals.lost += 1;

@@ -22,6 +22,31 @@ pub fn process_ran() -> std::time::Duration {
     std::time::Duration::from_nanos(nanos(ClockId::ProcessCPUTime))
 }
 
+/// The processor's counter and a clock of the kernel, read one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Halfway between the counter before the clock was read and after it.
+    pub ticks: u64,
+    /// The clock.
+    pub nanos: u64,
+    /// How far both readings of the counter are apart.
+    pub bracket: u64,
+}
+
+impl Moment {
+    /// Now, by the clock that this reads. Of several tries it is the one that the least came between: the first may have had
+    /// to fetch a page.
+    pub fn now(read: fn() -> u64) -> Self {
+        let tries = [(); 4].map(|()| {
+            let before = ticks();
+            let nanos = read();
+            let bracket = ticks().saturating_sub(before);
+            Self { ticks: before + bracket / 2, nanos, bracket }
+        });
+        tries.into_iter().reduce(|best, next| if next.bracket < best.bracket { next } else { best }).unwrap_or(tries[0])
+    }
+}
+
 fn nanos(clock: ClockId) -> u64 {
     let now = clock_gettime(clock);
     (now.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(now.tv_nsec as u64)

@@ -15,10 +15,11 @@ use std::path::PathBuf;
 use clap::Args;
 use objects::{Annotator, ObjectSpec};
 use screen::{Screen, counted};
-use spdk_trace::{Ticks, Trace};
+use spdk_trace::{TickRate, Ticks, Trace};
 
 use crate::failure::note;
 use crate::input::{InputArgs, Loaded, Place};
+use crate::measured_rate::Measured;
 use crate::output::{self, Output};
 use crate::shell;
 use crate::trace::field::{Context, Field};
@@ -89,13 +90,27 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         Place::File(path) => Some(format!("dptrace trace {}{}", shell::word(path), args.objects.command_line())),
         Place::Piped(_) => None,
     };
-    let report = measure(args, &place.load(false)?, command)?;
+    let loaded = place.load(false)?;
+    let report = measure(args, &loaded, command)?;
     let mut output = Output::open(args.output.as_deref())?;
     output.buffer.extend_from_slice(report.text.as_bytes());
     output.flush()?;
     // Below the report, where it is seen.
+    loaded.measured.iter().for_each(|measured| note_rate(measured, loaded.trace.tick_rate()));
     report.remark.iter().for_each(|remark| note(remark));
     Ok(())
+}
+
+/// In a listing, which has the stated rate, the same request takes visibly longer or shorter from this on, in millionths.
+const VISIBLE: f64 = 500.0;
+
+fn note_rate(measured: &Measured, stated: TickRate) {
+    if measured.stated_off.abs() >= VISIBLE {
+        let (measured, stated) = (measured.rate.get(), stated.get());
+        note(&format!(
+            "these times are by the measured rate of {measured} ticks/s; the trace states {stated}, by which dptrace trace lists"
+        ));
+    }
 }
 
 /// What is printed.
@@ -133,7 +148,8 @@ fn measure(args: &LatencyArgs, loaded: &Loaded, command: Option<String>) -> anyh
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
     let (latencies, base) = follow_objects(loaded, annotator.as_ref(), filter, start, question)?;
     let screen = output::screen(args.output.as_deref());
-    let names = Names { tpoints: trace.tpoints(), rate: trace.tick_rate(), by: &by, screen, base, command };
+    let (rate, listed) = (loaded.rate(), trace.tick_rate());
+    let names = Names { tpoints: trace.tpoints(), rate, listed, by: &by, screen, base, command };
     let remark = if args.summary || args.slowest > 0 { unanswered(&latencies, &names, trace) } else { None };
     let (groups, slowest) = match (args.json, args.summary) {
         (true, true) => (summary::json(&latencies, &names), slowest::json(&latencies, &names)),
@@ -150,7 +166,7 @@ pub(crate) fn tables(loaded: &Loaded, annotator: Option<&Annotator>) -> anyhow::
     let filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
     let (latencies, base) = follow_objects(loaded, annotator, filter, Ticks(0), Question::default())?;
     let (tpoints, rate) = (trace.tpoints(), trace.tick_rate());
-    let names = Names { tpoints, rate, by: &[], screen: Screen::stdout(), base, command: None };
+    let names = Names { tpoints, rate, listed: rate, by: &[], screen: Screen::stdout(), base, command: None };
     Ok(tables::tables(&latencies, &names))
 }
 
@@ -164,7 +180,7 @@ fn follow_objects(
 ) -> anyhow::Result<(Latencies, Ticks)> {
     let trace = &loaded.trace;
     let context = Context { rate: trace.tick_rate(), annotator };
-    let mut tracker = Tracker::new(question, trace.tick_rate());
+    let mut tracker = Tracker::new(question, loaded.rate());
     let (mut base, mut read) = (None, 0u64);
     let problems = trace.for_each(|record| {
         read += 1;

@@ -12,6 +12,8 @@ use crate::trace::format::json_text::string;
 pub(crate) struct Names<'a> {
     pub(crate) tpoints: &'a TpointTable,
     pub(crate) rate: TickRate,
+    /// The rate by which `dptrace trace` lists the records.
+    pub(crate) listed: TickRate,
     /// The fields grouped by, as typed.
     pub(crate) by: &'a [String],
     /// What it is written to.
@@ -46,6 +48,11 @@ impl Names<'_> {
     /// A time: with its unit on a terminal, in microseconds elsewhere.
     pub(crate) fn time(&self, nanos: u64) -> String {
         if self.screen.is_terminal() { screen::time(nanos) } else { micros(nanos) }
+    }
+
+    /// When it is in a listing, in nanoseconds from its first record.
+    pub(crate) fn listed_at(&self, tsc: Ticks) -> u64 {
+        self.listed.nanos(Ticks(tsc.0.saturating_sub(self.base.0))).0
     }
 
     /// From one time to a later one, in nanoseconds.

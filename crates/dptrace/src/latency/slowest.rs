@@ -51,7 +51,7 @@ fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
         let slow_stage = screen.paint(LARGEST, format!("{} {:.1}%", names.stage(most.stage), most.share * 100.0));
         push(format!("  where: {slow_stage}"));
     }
-    push(format!("  when:  {} us in the trace", micros(names.nanos(names.base, first))));
+    push(format!("  when:  {} us in the trace", micros(names.listed_at(first))));
     // Not cut, since it is to be pasted.
     let _ = writeln!(text, "  show:  {}", command(life, names));
     records(text, life, names, most.map(|most| most.stage));
@@ -94,7 +94,7 @@ fn json_slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     let state = if life.unfinished { ",\"unfinished\":true" } else { "" };
     let _ = write!(text, "{{\"slowest\":{rank},\"object\":{object}{group},\"whole_us\":{whole}{state}");
     let owner_text = life.owner.as_ref().map_or("null".to_owned(), |(_, owner)| quoted(owner));
-    let _ = write!(text, ",\"whose\":{owner_text},\"when_us\":{}", micros(names.nanos(names.base, first)));
+    let _ = write!(text, ",\"whose\":{owner_text},\"when_us\":{}", micros(names.listed_at(first)));
     if let Some(most) = largest(life.stages(names.rate)) {
         let (from, to) = (quoted(names.tpoint(most.stage.0)), quoted(names.tpoint(most.stage.1)));
         let _ = write!(text, ",\"where\":{{\"from\":{from},\"to\":{to},\"share\":{:.3}}}", most.share);

@@ -8,6 +8,7 @@ use screen::counted;
 use spdk_trace::{ArgKind, Lcore, Problems, RawTrace, Ticks, Trace};
 
 use crate::input::Loaded;
+use crate::measured_rate::Measured;
 
 /// The output of `--info`.
 pub(crate) struct Info {
@@ -19,12 +20,12 @@ pub(crate) struct Info {
 /// Looks at a trace for `--info`.
 pub(crate) fn info(loaded: &Loaded) -> Info {
     let mut text = String::new();
-    let Loaded { trace, name } = loaded;
+    let Loaded { trace, name, measured } = loaded;
     line(&mut text, "trace", name);
     let rate = trace.tick_rate().get();
     let (records, problems) = match trace {
         Trace::Raw(raw) => {
-            raw_info(&mut text, raw, rate);
+            raw_info(&mut text, raw, *measured);
             (raw.record_count(), raw.problems().clone())
         }
         Trace::Json(_) => json_info(&mut text, trace, rate),
@@ -43,9 +44,10 @@ fn line(text: &mut String, what: &str, value: &str) {
     let _ = writeln!(text, "{:<12} {value}", format!("{what}:"));
 }
 
-fn raw_info(text: &mut String, raw: &RawTrace, rate: u64) {
+fn raw_info(text: &mut String, raw: &RawTrace, measured: Option<Measured>) {
     line(text, "era", &format!("{:?} (SPDK {})", raw.era(), raw.era().versions()));
-    line(text, "tick rate", &format!("{rate} ticks/s"));
+    let measured = measured.map_or_else(String::new, |measured| format!(" ({measured})"));
+    line(text, "tick rate", &format!("{} ticks/s{measured}", raw.tick_rate().get()));
     line(text, "tracepoints", &raw.tpoints().all().len().to_string());
     line(text, "records", &raw.record_count().to_string());
     let _ = writeln!(

@@ -300,7 +300,7 @@ pub(crate) fn warn_problems(problems: &Problems) {
 
 /// A trace without records is fine if it is whole.
 pub(crate) fn nothing_read(loaded: &Loaded, problems: &Problems) -> anyhow::Result<()> {
-    let Loaded { trace, name } = loaded;
+    let Loaded { trace, name, .. } = loaded;
     let cleared: u64 = match trace {
         Trace::Raw(raw) => raw.rings().map(|ring| ring.cleared).sum(),
         Trace::Json(_) => 0,

@@ -1,0 +1,67 @@
+//! The rate of the processor's counter, measured while a trace is read on the machine where it is written.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use spdk_trace::{TickRate, Ticks};
+use sys::clock::{Moment, boot_nanos};
+use timeline::{Anchor, BootNanos, Clock, parts_per_million};
+
+use crate::application::Application;
+
+/// How far apart both readings are at least: their brackets of some 40 ns are then 2 millionths of it.
+const LEAST: Duration = Duration::from_millis(20);
+/// A rate further from the stated one than this, in millionths, is no rounding: the trace counts something else.
+const MOST_OFF: f64 = 10_000.0;
+
+/// A measurement that goes on.
+pub(crate) struct Measuring {
+    start: Moment,
+    since: Instant,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured {
+    pub(crate) rate: TickRate,
+    /// How far the stated rate is from it, in millionths: positive if it is too high, and times computed with it too short.
+    pub(crate) stated_off: f64,
+    /// How far the measured rate may be off, in millionths.
+    pub(crate) uncertainty: f64,
+}
+
+impl Measuring {
+    /// Begins to measure if a process of this machine writes that file: another machine's counter has another rate.
+    pub(crate) fn begin(path: &Path) -> Option<Self> {
+        let is_written = Application::of(path).pids().next().is_some();
+        is_written.then(|| Self { start: Moment::now(boot_nanos), since: Instant::now() })
+    }
+
+    /// Ends it, some milliseconds after its beginning at least; `None` if the trace's ticks are not those of the counter.
+    pub(crate) fn finish(self, stated: TickRate) -> Option<Measured> {
+        std::thread::sleep(LEAST.saturating_sub(self.since.elapsed()));
+        let anchors = [self.start, Moment::now(boot_nanos)].map(anchor);
+        // A counter that fell back, on a machine that slept, gives no rate.
+        let rate = Clock::new(anchors.to_vec()).ok()?.rate();
+        let stated_off = parts_per_million(stated, rate);
+        let brackets = anchors[0].bracket.0 + anchors[1].bracket.0;
+        let uncertainty = brackets as f64 / 2.0 / (anchors[1].ticks.0 - anchors[0].ticks.0) as f64 * 1e6;
+        (stated_off.abs() <= MOST_OFF).then_some(Measured { rate, stated_off, uncertainty })
+    }
+}
+
+fn anchor(moment: Moment) -> Anchor {
+    let Moment { ticks, nanos, bracket } = moment;
+    Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(bracket) }
+}
+
+impl std::fmt::Display for Measured {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let off = self.stated_off.abs();
+        if off <= self.uncertainty.max(1.0) {
+            return write!(f, "as measured here, within {:.0} ppm", self.uncertainty.max(1.0).ceil());
+        }
+        let side = if self.stated_off > 0.0 { "high" } else { "low" };
+        write!(f, "measured here {}: {off:.0} ppm too {side}", self.rate.get())
+    }
+}
