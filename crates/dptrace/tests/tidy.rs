@@ -40,6 +40,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("host/src/interrupts.rs", "/sys/kernel/irq"),
     ("host/src/kernel_btf.rs", "the kernel's BTF"),
     ("host/src/kernel_symbols.rs", "/proc/kallsyms"),
+    ("host/src/memory.rs", "/proc/PID/mem, if process_vm_readv is refused"),
     ("host/src/perf_map.rs", "/proc/PID/status: whose the process is (its file of names is opened in `foreign`)"),
     ("host/src/perf_source.rs", "/sys/bus/event_source"),
     ("host/src/proc.rs", "/proc/PID: what the kernel says of it"),

@@ -54,6 +54,17 @@ pub enum HostError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// We may not read the memory of the process.
+    #[error(
+        "not permitted to read the memory of pid {pid}: it needs root or CAP_SYS_PTRACE (the same user is enough only if \
+         kernel.yama.ptrace_scope is 0 and the process permits it)"
+    )]
+    MemoryForbidden {
+        /// The number.
+        pid: Pid,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// Something can't be read.
     #[error("{}", shown(path))]
     Read {

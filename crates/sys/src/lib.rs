@@ -15,6 +15,7 @@
 //! | [`clock`] | the kernel's clock and the processor's |
 //! | [`cpus`] | the kernel's lists of CPUs, and how many there can be |
 //! | [`sched`] | the CPUs and the priority of a thread |
+//! | [`remote`] | the memory of other processes, read without stopping them (`process_vm_readv(2)`) |
 //! | [`process`] | whether a process is alive, and child processes that wait before they execute their program |
 //!
 //! [`bpf-session`]: ../bpf_session/index.html
@@ -27,5 +28,6 @@ pub mod memory;
 pub mod mount;
 pub mod perf;
 pub mod process;
+pub mod remote;
 pub mod ring;
 pub mod sched;

@@ -1,0 +1,138 @@
+//! A memory of which one walk may read only so much.
+
+use std::cell::Cell;
+
+use crate::memory::{Cause, Memory, Piece, Unreadable};
+
+/// What one walk may read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes.
+    pub bytes: u64,
+    /// Ranges, also those that can't be read.
+    pub reads: u64,
+}
+
+impl Default for Limits {
+    /// More than the lists of a large program take, and less than a second of reading.
+    fn default() -> Self {
+        Self { bytes: 256 << 20, reads: 1_000_000 }
+    }
+}
+
+/// What was read until now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Spent {
+    /// Bytes.
+    pub bytes: u64,
+    /// Ranges, also those that could not be read.
+    pub reads: u64,
+    /// Ranges that were not read because of the limits.
+    pub refused: u64,
+}
+
+/// A memory that counts what is read of it, and reads no more than a limit. Each [`Memory`] that walks lists of others should
+/// be one.
+#[derive(Debug)]
+pub struct Limited<M> {
+    memory: M,
+    limits: Limits,
+    spent: Cell<Spent>,
+}
+
+impl<M: Memory> Limited<M> {
+    /// The memory, for a walk with these limits.
+    pub fn new(memory: M, limits: Limits) -> Self {
+        Self { memory, limits, spent: Cell::default() }
+    }
+
+    /// What was read until now.
+    pub fn spent(&self) -> Spent {
+        self.spent.get()
+    }
+
+    /// Begins a new walk: what was read until now no longer counts.
+    pub fn restart(&self) {
+        self.spent.take();
+    }
+
+    /// The memory without limits.
+    pub fn get(&self) -> &M {
+        &self.memory
+    }
+
+    /// Counts a range, or says why it may not be read.
+    fn charge(&self, length: usize) -> Result<(), Cause> {
+        let mut spent = self.spent.get();
+        let bytes = spent.bytes.saturating_add(length as u64);
+        let charged = if spent.reads >= self.limits.reads {
+            Err(Cause::TooManyReads(self.limits.reads))
+        } else if bytes > self.limits.bytes {
+            Err(Cause::TooManyBytes(self.limits.bytes))
+        } else {
+            (spent.bytes, spent.reads) = (bytes, spent.reads + 1);
+            Ok(())
+        };
+        self.spent.set(spent);
+        charged
+    }
+
+    fn refuse(&self, pieces: &mut [Piece<'_>], cause: Cause) {
+        let mut spent = self.spent.get();
+        spent.refused += pieces.len() as u64;
+        self.spent.set(spent);
+        for piece in pieces {
+            piece.result = Err(Unreadable::new(piece.address, piece.into.len(), cause));
+        }
+    }
+}
+
+impl<M: Memory> Memory for Limited<M> {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        let mut piece = [Piece::new(address, into)];
+        self.read_many(&mut piece);
+        piece[0].result
+    }
+
+    fn read_many(&self, pieces: &mut [Piece<'_>]) {
+        let charged = pieces.iter().map(|piece| self.charge(piece.into.len()));
+        let over = charged.enumerate().find_map(|(index, charged)| Some((index, charged.err()?)));
+        let (within, beyond) = pieces.split_at_mut(over.map_or(pieces.len(), |(index, _)| index));
+        self.memory.read_many(within);
+        if let Some((_, cause)) = over {
+            self.refuse(beyond, cause);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::Image;
+
+    #[test]
+    fn a_walk_ends_at_its_limits() {
+        let memory = Limited::new(Image::new().with(0, &[7; 100]), Limits { bytes: 10, reads: 3 });
+        let mut eight = [0; 8];
+        assert_eq!(memory.read(0, &mut eight), Ok(()));
+        assert_eq!(memory.read(0, &mut eight).map_err(|error| error.cause), Err(Cause::TooManyBytes(10)));
+        assert_eq!(memory.read(500, &mut [0]).map_err(|error| error.cause), Err(Cause::NotMapped));
+        assert_eq!(memory.read(0, &mut [0]), Ok(()));
+        assert_eq!(memory.read(0, &mut [0]).map_err(|error| error.cause), Err(Cause::TooManyReads(3)));
+        assert_eq!(memory.spent(), Spent { bytes: 10, reads: 3, refused: 2 });
+        memory.restart();
+        assert_eq!(memory.read(0, &mut eight), Ok(()));
+    }
+
+    #[test]
+    fn a_batch_is_read_up_to_the_limit() {
+        let memory = Limited::new(Image::new().with(0, &[7; 100]), Limits { bytes: 100, reads: 2 });
+        let mut bytes = [0_u8; 4];
+        let mut pieces: Vec<_> = bytes.chunks_mut(1).map(|into| Piece::new(3, into)).collect();
+        memory.read_many(&mut pieces);
+        let results: Vec<_> = pieces.iter().map(|piece| piece.result.map_err(|error| error.cause)).collect();
+        let over = Err(Cause::TooManyReads(2));
+        assert_eq!(results, [Ok(()), Ok(()), over, over]);
+        assert_eq!(bytes, [7, 7, 0, 0]);
+    }
+}
