@@ -1,9 +1,16 @@
 //! One scene from several sources: what a trace, the kernel and probes saw, on one clock.
 //!
 //! Traces of SPDK and DPDK count ticks of the processor's counter, the kernel counts nanoseconds. [`Clock`] puts both on one
-//! line, and states how far it may be off. The crate opens no file and reads no clock: pairs of readings are data.
+//! line, and states how far it may be off. [`Activities`] makes of the kernel's events what each thread did at each time, and
+//! [`blame`] what a stage of a request lost by that. The crate opens no file and reads no clock: pairs of readings are data.
 #![forbid(unsafe_code)]
 
+mod activity;
+mod blame;
 mod clock;
+mod kernel;
 
+pub use activity::{Activities, Activity, Interval};
+pub use blame::{Ends, Share, Stage, blame, unknown};
 pub use clock::{Anchor, BootNanos, Clock, ClockError, parts_per_million};
+pub use kernel::{Cpu, EventKind, KernelEvent, Leaves, Tid};

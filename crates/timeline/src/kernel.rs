@@ -1,0 +1,98 @@
+//! What the kernel reports of threads and of the CPUs that they run on.
+
+use crate::BootNanos;
+
+/// A thread, as the kernel numbers it in the first PID namespace. 0 is the idle task of each CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tid(pub u32);
+
+/// A CPU's number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cpu(pub u32);
+
+/// One event on one CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelEvent {
+    /// When.
+    pub at: BootNanos,
+    /// The CPU on which it happened.
+    pub cpu: Cpu,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The CPU goes from one task to another (`sched_switch`).
+    Switch {
+        /// Who leaves.
+        prev: Tid,
+        /// Why it leaves.
+        leaves: Leaves,
+        /// Who comes.
+        next: Tid,
+    },
+    /// A task becomes runnable and waits for the CPU `on` (`sched_wakeup`, `sched_wakeup_new`).
+    Wake {
+        /// Who wakes.
+        tid: Tid,
+        /// On whose queue it waits.
+        on: Cpu,
+    },
+    /// A task that waits for a CPU is given to the queue of another one (`sched_migrate_task`).
+    Migrate {
+        /// Whose.
+        tid: Tid,
+        /// The CPU for which it waits now.
+        to: Cpu,
+    },
+    /// What a thread did before its first event: a poller that nobody disturbs has none.
+    Found {
+        /// Who.
+        tid: Tid,
+        /// Why it did not run; `None` if it ran, on the event's CPU.
+        off_cpu: Option<Leaves>,
+    },
+    /// A hard interrupt begins (`irq_handler_entry`).
+    HardBegin {
+        /// Its number, as in `/proc/interrupts`.
+        number: u32,
+    },
+    /// It ends (`irq_handler_exit`).
+    HardEnd,
+    /// A soft interrupt begins (`softirq_entry`).
+    SoftBegin {
+        /// Its vector, as in `/proc/softirqs`, from 0.
+        vector: u32,
+    },
+    /// It ends (`softirq_exit`).
+    SoftEnd,
+    /// The CPU's task enters a system call (`sys_enter`).
+    CallEnter {
+        /// The call's number.
+        number: u32,
+    },
+    /// It returns (`sys_exit`).
+    CallExit,
+    /// Events of this CPU were lost: what it did from that time up to [`KernelEvent::at`] is not known.
+    Lost {
+        /// Since when.
+        since: BootNanos,
+        /// How many events.
+        count: u64,
+    },
+}
+
+/// Why a task leaves its CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Leaves {
+    /// It could go on: another one was to run.
+    Preempted,
+    /// It waits for something.
+    Blocked,
+    /// It was stopped or is traced (`TASK_STOPPED`, `TASK_TRACED`).
+    Stopped,
+    /// It ended.
+    Ended,
+}
