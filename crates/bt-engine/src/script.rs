@@ -23,7 +23,7 @@ pub struct ParsedScript {
 
 impl ParsedScript {
     pub(crate) fn parse(builder: Builder) -> Result<Self, Error> {
-        let options = bt_lang::Options { params: Some(&builder.options.params) };
+        let options = bt_lang::Options { params: Some(&builder.options.params), ..bt_lang::Options::default() };
         let parsed = bt_lang::parse_with(&builder.text, options);
         if parsed.diagnostics.iter().any(Diagnostic::is_error) {
             return Err(mistakes(&builder, parsed.diagnostics, None));

@@ -39,4 +39,4 @@ pub mod render;
 pub use ast::Span;
 pub use diag::{Diagnostic, Severity};
 pub use names::nearest;
-pub use parser::{Options, Parsed, parse, parse_with};
+pub use parser::{Options, Parsed, parse, parse_expression, parse_statements, parse_with};

@@ -1,7 +1,8 @@
 //! What the parser makes of each part of the language: `check(text, tree)`.
 
+use bt_lang::ast::{ForIter, StmtKind};
 use bt_lang::dump::dump;
-use bt_lang::{Options, parse, parse_with};
+use bt_lang::{Options, parse, parse_expression, parse_statements, parse_with};
 
 fn tree(text: &str) -> String {
     let parsed = parse(text);
@@ -156,7 +157,7 @@ fn attach_points() {
 fn parameters_in_attach_points() {
     let params = ["/bin/a".to_owned(), "f:g".to_owned()];
     let text = "uprobe:$1:\"$2\" { } usdt:$1:$2 { } i:s:$3 { }";
-    let parsed = parse_with(text, Options { params: Some(&params) });
+    let parsed = parse_with(text, Options { params: Some(&params), ..Options::default() });
     let got = dump(&parsed.program).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(got.starts_with("(probe (uprobe (target \"/bin/a\") (function \"$2\")) (block))"), "{got}");
     assert!(got.contains("(usdt (target \"/bin/a\") (provider \"f\") (name \"g\"))"), "{got}");
@@ -198,4 +199,19 @@ fn other_items() {
         "fn f($a : uint8, $b : struct x *) : void { return; }",
         "(fn f $a:uint8 $b:(ptr (struct x)) -> void (block (return)))",
     );
+}
+
+#[test]
+fn statements_and_expressions_stand_without_a_probe() {
+    let (block, diagnostics) = parse_statements("$h = g_list; for ($q : list($h, link)) { $q->id }; a.b");
+    assert_eq!(diagnostics, []);
+    assert_eq!(block.stmts.len(), 3);
+    assert!(matches!(&block.stmts[1].kind, StmtKind::For { iter: ForIter::List(_), .. }));
+    for text in ["}", "a }", "for ($q : list(a)) { ", "a b", ""] {
+        let wrong = parse_expression(text).unwrap_err();
+        assert!(!wrong.is_empty(), "{text}");
+    }
+    assert_eq!(parse_expression(" *a->b[1] ").unwrap().span.text(" *a->b[1] "), "*a->b[1]");
+    // In a script, lists of processes have no meaning.
+    assert!(!parse("begin { for ($q : list(a)) { } }").is_ok());
 }

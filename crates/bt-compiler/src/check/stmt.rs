@@ -219,6 +219,10 @@ impl Check<'_, '_> {
                 });
                 out.push(Stmt::Range { var, start, end, body });
             }
+            // Scripts are not parsed with this option.
+            ForIter::List(list) => {
+                self.wrong(list.span, "a script can't walk a list of a process".to_owned());
+            }
         }
     }
 

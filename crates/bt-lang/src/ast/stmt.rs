@@ -75,7 +75,8 @@ pub enum StmtKind {
         /// What is repeated.
         body: Block,
     },
-    /// `for ($var : @map) { }`, where the variable is a tuple of key and value, and `for ($var : start..end) { }`.
+    /// `for ($var : @map) { }`, where the variable is a tuple of key and value, `for ($var : start..end) { }`, and outside of
+    /// scripts `for ($var : list(...)) { }`.
     For {
         /// The variable of the loop.
         var: Name,
@@ -106,4 +107,6 @@ pub enum ForIter {
         /// The value at which to stop.
         end: Expr,
     },
+    /// A list in the memory of a process, which an expression gives (only with [`crate::Options::lists`]).
+    List(Expr),
 }

@@ -89,9 +89,13 @@ pub fn walk_stmt<V: VisitMut + ?Sized>(visitor: &mut V, stmt: &mut Stmt) {
             visitor.block(body);
         }
         StmtKind::For { iter, body, .. } => {
-            if let ForIter::Range { start, end } = iter {
-                visitor.expr(start);
-                visitor.expr(end);
+            match iter {
+                ForIter::Map(_) => {}
+                ForIter::Range { start, end } => {
+                    visitor.expr(start);
+                    visitor.expr(end);
+                }
+                ForIter::List(list) => visitor.expr(list),
             }
             visitor.block(body);
         }

@@ -48,6 +48,7 @@ impl Dump {
                             out.part(|out| out.expr(end));
                         });
                     }),
+                    ForIter::List(list) => out.part(|out| out.expr(list)),
                 }
                 out.part(|out| out.block("do", body));
             }),

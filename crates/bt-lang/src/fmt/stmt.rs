@@ -106,6 +106,7 @@ impl Printer<'_> {
                         self.push("..");
                         self.operand(end, 1);
                     }
+                    ForIter::List(list) => self.operand(list, 1),
                 }
                 self.push(") ");
                 self.block(body, false);

@@ -22,7 +22,7 @@ mod types;
 
 pub(crate) use stmts::void_stmt;
 
-use crate::ast::{Comment, MAX_HEIGHT, Name, Program, Span};
+use crate::ast::{Block, Comment, Expr, MAX_HEIGHT, Name, Program, Span, Stmt, StmtKind};
 use crate::diag::{Diagnostic, Sink};
 use crate::lexer::{Kind, Lexer, Token};
 
@@ -47,6 +47,8 @@ impl Parsed {
 pub struct Options<'a> {
     /// The script's arguments, which `$1` in an attach point stands for. With `None` such points aren't taken apart.
     pub params: Option<&'a [String]>,
+    /// Whether `for` walks any expression, not only maps and ranges: lists in the memory of a process.
+    pub lists: bool,
 }
 
 /// Parses a script.
@@ -63,6 +65,33 @@ pub fn parse_with(source: &str, options: Options<'_>) -> Parsed {
     let mut parser = Parser::new(source, 0, source.len(), options);
     let program = parser.program();
     Parsed { program, diagnostics: parser.sink.finish() }
+}
+
+/// Parses statements that are in no probe, with `;` between them: what can be computed without one. A `for` may walk lists.
+/// The diagnostics are by place; the block has `Error` nodes if one of them is an error.
+pub fn parse_statements(source: &str) -> (Block, Vec<Diagnostic>) {
+    if source.len() > MAX_SOURCE {
+        let message = format!("the text is too long: {} bytes, and at most {MAX_SOURCE} are read", source.len());
+        let span = Span::empty(0);
+        let block = Block { stmts: Vec::new(), value: None, span };
+        return (block, vec![Diagnostic::error(message, span)]);
+    }
+    let options = Options { lists: true, ..Options::default() };
+    let mut parser = Parser::new(source, 0, source.len(), options);
+    let block = parser.statements();
+    (block, parser.sink.finish())
+}
+
+/// Parses one expression, all of the text, or gives what is wrong with it.
+pub fn parse_expression(source: &str) -> Result<Expr, Vec<Diagnostic>> {
+    let (mut block, diagnostics) = parse_statements(source);
+    if diagnostics.iter().any(Diagnostic::is_error) {
+        return Err(diagnostics);
+    }
+    match (block.stmts.pop(), block.stmts.is_empty()) {
+        (Some(Stmt { kind: StmtKind::Expr(expr), .. }), true) => Ok(expr),
+        _ => Err(vec![Diagnostic::error("expected one expression", block.span)]),
+    }
 }
 
 /// How many bytes a script may have.

@@ -18,6 +18,25 @@ impl Parser<'_> {
         Ok(block)
     }
 
+    /// Statements without braces around them, up to the end of the text.
+    pub(super) fn statements(&mut self) -> Block {
+        let mut block = Block { stmts: Vec::new(), value: None, span: self.token.span };
+        while !self.at_end() {
+            if self.at("}") {
+                let message = "there is no `{` that this `}` closes";
+                self.error(message, self.token.span);
+                self.advance();
+                continue;
+            }
+            if !self.take(";") {
+                self.height = 0;
+                self.statement_or_value(&mut block);
+            }
+        }
+        block.span = self.since(block.span.start);
+        block
+    }
+
     fn block_inner(&mut self) -> Parse<Block> {
         let open = self.expect("{", "to open a block")?.span;
         let mut block = Block { stmts: Vec::new(), value: None, span: open };
@@ -190,6 +209,7 @@ impl Parser<'_> {
     fn map_to_walk(&mut self, expr: Expr) -> Parse<ForIter> {
         match expr.kind {
             ExprKind::Map(map) if map.keys.is_empty() => Ok(ForIter::Map(map.name)),
+            _ if self.options.lists => Ok(ForIter::List(expr)),
             _ => {
                 let what = "a `for` walks a map or a range";
                 let hint = "write `for ($kv : @map)` or `for ($i : 0..10)`";
