@@ -9,6 +9,7 @@ use spdk_trace::{ArgValue, Owner, Record, TickRate, Ticks, TpointTable};
 use crate::join::Joins;
 use crate::lifetimes::{Key, Lifetime, Lifetimes};
 use crate::spec::ObjectSpec;
+use crate::witness::Witness;
 
 /// Finds the objects that a trace's records point to.
 #[derive(Debug)]
@@ -70,6 +71,7 @@ impl Annotator {
             let args = tpoint.args.iter().enumerate();
             references[id] = args.filter_map(|(arg, described)| reference(&specs, arg, &described.name)).collect();
         }
+        lifetimes.witness.replace(Witness::new(&specs, tpoints));
         let recent = vec![Cell::new(NOTHING); 1 << RECENT_BITS];
         Self { specs, lifetimes, references, recent, joins: Joins::default(), joined: RefCell::default() }
     }
@@ -132,6 +134,33 @@ impl Annotator {
         self.joined.get_mut().clear();
     }
 
+    /// Whether objects were found alive for which the trace's own records of beginnings and ends would prove more.
+    pub fn needs_witness(&self) -> bool {
+        self.lifetimes.all().iter().any(|life| life.alive.is_some())
+    }
+
+    /// Takes in a record of the trace that may report the beginning or the end of an object, before records of later times are
+    /// annotated.
+    #[inline]
+    pub fn observe(&self, record: &Record<'_>) {
+        let mut witness = self.lifetimes.witness.borrow_mut();
+        if witness.reports(record.tpoint.id) && witness.observe(record) {
+            self.recent.iter().for_each(|slot| slot.set(NOTHING));
+        }
+    }
+
+    /// All records of the trace between these times are observed before they are annotated: none was lost.
+    pub fn cover(&mut self, tpoints: &TpointTable, from: Ticks, to: Ticks) {
+        if Witness::is_complete(&self.specs, tpoints) {
+            self.lifetimes.witness.get_mut().cover(from, to);
+        }
+    }
+
+    /// Records were lost, the last of them before `tsc`.
+    pub fn lose_until(&mut self, tsc: Ticks) {
+        self.lifetimes.witness.get_mut().lose_until(tsc);
+    }
+
     /// Forgets the objects that ended before `tsc`.
     pub fn forget(&mut self, tsc: Ticks) {
         self.lifetimes.forget(tsc);
@@ -164,6 +193,10 @@ impl Annotator {
         }
         let index = self.lifetimes.index_at(spec, Key::Int(key), tsc)?;
         let object = self.lifetimes.all().get(index as usize)?;
+        if object.alive.is_some() {
+            // What proves it holds for this moment, and not for the whole of its life.
+            return Some(object);
+        }
         slot.set(Recent { spec, key, begin: object.begin, end: object.end, object: index });
         Some(object)
     }

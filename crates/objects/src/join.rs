@@ -63,6 +63,11 @@ impl Joins {
         since: Ticks,
     ) -> Option<u32> {
         let first = self.owners.partition_point(|owner| owner.since < since);
+        if spec.owner_id.is_some()
+            && let Some(found) = lifetimes.by_owner_id(number, id, since)
+        {
+            return Some(found);
+        }
         let at = (first..self.owners.len()).find(|&i| self.owners[i].id == id && self.owners[i].since == since)?;
         let owner = &self.owners[at];
         let next = self.owners[at + 1..].iter().find(|next| next.is_like(owner)).map(|next| next.since);

@@ -5,6 +5,8 @@
 //! need no recording: [`OwnerProperties`] parses their descriptions.
 #![forbid(unsafe_code)]
 
+mod alive;
+mod alive_spec;
 mod annotate;
 mod join;
 mod lifetimes;
@@ -12,7 +14,10 @@ mod owner;
 mod recording;
 mod spec;
 mod wanted;
+mod witness;
 
+pub use alive::{ALIVE, GONE, READ, WATCHED};
+pub use alive_spec::{AliveSpec, AliveValue, Located, RecordPair};
 pub use annotate::{Annotator, Found};
 pub use lifetimes::{Key, Lifetime, Lifetimes};
 pub use owner::OwnerProperties;

@@ -1,14 +1,17 @@
 //! Objects and the times in which they lived, from the events of a recording. Finding an object by key and time takes a hash
 //! look-up and a binary search, whatever the number of objects.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use foldhash::fast::RandomState;
 use spdk_trace::Ticks;
 
+use crate::alive::{Alive, Said};
 use crate::recording::{BrokenLine, Event, Recording, Value, events};
 use crate::spec::{ObjectSpec, Role, Show};
+use crate::witness::Witness;
 
 /// What identifies an object among those of its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +44,10 @@ pub struct Lifetime {
     pub text: Box<str>,
     /// Where in the text each property's value begins and ends, in the order of the spec; at 0 where nothing stated it.
     values: Box<[(u32, u32)]>,
+    /// What readings of the memory say of it, if none of our probes has seen its beginning.
+    pub(crate) alive: Option<Alive>,
+    /// The number of the owner of its records, if a reading has found one.
+    pub(crate) owner: Option<u64>,
 }
 
 impl Lifetime {
@@ -53,17 +60,25 @@ impl Lifetime {
 
 /// A time in one object's life, or rather the whole of it, and which object that is.
 #[derive(Clone, Copy, Debug)]
-struct Interval {
-    begin: Ticks,
-    end: Ticks,
-    object: u32,
+pub(crate) struct Interval {
+    pub(crate) begin: Ticks,
+    pub(crate) end: Ticks,
+    pub(crate) object: u32,
+    /// Whether a reading has found it, and no probe has seen its beginning.
+    pub(crate) by_reading: bool,
+    /// Whether a probe has reported its end.
+    pub(crate) end_seen: bool,
 }
 
 /// The objects of a recording, as far as it was read.
 #[derive(Debug, Default)]
 pub struct Lifetimes {
-    objects: Vec<Lifetime>,
-    by_spec: Vec<Index>,
+    pub(crate) objects: Vec<Lifetime>,
+    pub(crate) by_spec: Vec<Index>,
+    /// The times of readings that were complete, by spec.
+    pub(crate) readings: Vec<Vec<Ticks>>,
+    /// What the trace says.
+    pub(crate) witness: RefCell<Witness>,
     /// The time of the last event.
     last: u64,
     /// Hits of objects whose beginning was not recorded.
@@ -72,7 +87,7 @@ pub struct Lifetimes {
 
 /// The lives of each key, by begin.
 #[derive(Debug, Default)]
-struct Index {
+pub(crate) struct Index {
     ints: HashMap<u64, Vec<Interval>, RandomState>,
     strings: HashMap<Box<str>, Vec<Interval>, RandomState>,
 }
@@ -150,6 +165,11 @@ impl Lifetimes {
 
     fn apply(&mut self, specs: &[ObjectSpec], event: &Event<'_>) {
         self.last = event.tsc;
+        if let Some((said, name)) = Said::parse(event.probe)
+            && let Some(number) = specs.iter().position(|spec| spec.name == name)
+        {
+            return self.apply_reading(number, &specs[number], said, event);
+        }
         for (number, spec) in specs.iter().enumerate() {
             if let Some(probe) = spec.probes.iter().find(|p| p.name == event.probe)
                 && let Some(key) = event.arg(&spec.key).map(Key::from)
@@ -171,7 +191,7 @@ impl Lifetimes {
             (Role::Seen | Role::Update, Some(open)) => open.object,
             (Role::End, Some(open)) => {
                 // What the last probe said of an object is no longer so.
-                open.end = now;
+                (open.end, open.end_seen) = (now, true);
                 self.objects[open.object as usize].end = now;
                 return;
             }
@@ -183,7 +203,8 @@ impl Lifetimes {
                 }
                 let object = self.objects.len() as u32;
                 self.objects.push(Lifetime::unknown(number, spec, now));
-                index.add(key, Interval { begin: now, end: Ticks(u64::MAX), object });
+                let life = Interval { begin: now, end: Ticks(u64::MAX), object, by_reading: false, end_seen: false };
+                index.add(key, life);
                 object
             }
             (Role::Update | Role::End, None) => {
@@ -192,6 +213,14 @@ impl Lifetimes {
             }
         };
         self.objects[object as usize].learn(spec, event);
+    }
+
+    /// The objects of a spec by their keys.
+    pub(crate) fn index_mut(&mut self, number: usize) -> &mut Index {
+        if self.by_spec.len() <= number {
+            self.by_spec.resize_with(number + 1, Index::default);
+        }
+        &mut self.by_spec[number]
     }
 
     /// The object of that spec and key that lived at `tsc`.
@@ -209,8 +238,17 @@ impl Lifetimes {
             Key::Str(s) => index.strings.get(s)?,
         };
         let begun = lives.partition_point(|life| life.begin <= tsc);
-        let life = lives.get(begun.checked_sub(1)?)?;
-        (tsc <= life.end).then_some(life.object)
+        let life = begun.checked_sub(1).and_then(|at| lives.get(at)).filter(|life| tsc <= life.end);
+        match (life, lives.get(begun), key) {
+            (Some(life), _, _) if !life.by_reading => Some(life.object),
+            (Some(life), _, Key::Int(n)) if self.is_proven(spec, n, life, tsc) => Some(life.object),
+            (Some(life), _, Key::Str(_)) => Some(life.object),
+            // Nothing else was known at that time: what a later reading found may have been there before.
+            (None, Some(next), Key::Int(n)) if next.by_reading && self.is_proven(spec, n, next, tsc) => {
+                Some(next.object)
+            }
+            _ => None,
+        }
     }
 
     /// All objects, in the order of their beginnings.
@@ -220,14 +258,14 @@ impl Lifetimes {
 }
 
 impl Index {
-    fn of_mut(&mut self, key: Key<'_>) -> Option<&mut Vec<Interval>> {
+    pub(crate) fn of_mut(&mut self, key: Key<'_>) -> Option<&mut Vec<Interval>> {
         match key {
             Key::Int(n) => self.ints.get_mut(&n),
             Key::Str(s) => self.strings.get_mut(s),
         }
     }
 
-    fn add(&mut self, key: Key<'_>, mut life: Interval) {
+    pub(crate) fn add(&mut self, key: Key<'_>, mut life: Interval) {
         let lives = match key {
             Key::Int(n) => self.ints.entry(n).or_default(),
             Key::Str(s) => self.strings.entry(s.into()).or_default(),
@@ -240,13 +278,14 @@ impl Index {
 
 impl Lifetime {
     /// An object of which nothing is known yet but that it is there.
-    fn unknown(number: usize, spec: &ObjectSpec, begin: Ticks) -> Self {
+    pub(crate) fn unknown(number: usize, spec: &ObjectSpec, begin: Ticks) -> Self {
         let values = vec![(0, 0); spec.properties.len()].into();
-        Self { spec: number, begin, end: Ticks(u64::MAX), text: format!("{}()", spec.name).into(), values }
+        let text = format!("{}()", spec.name).into();
+        Self { spec: number, begin, end: Ticks(u64::MAX), text, values, alive: None, owner: None }
     }
 
     /// Takes over what an event says of its properties.
-    fn learn(&mut self, spec: &ObjectSpec, event: &Event<'_>) {
+    pub(crate) fn learn(&mut self, spec: &ObjectSpec, event: &Event<'_>) {
         if !spec.properties.iter().any(|property| event.arg(property.from()).is_some()) {
             return;
         }
@@ -286,7 +325,10 @@ fn lines<'a>(
     specs: &'a [ObjectSpec],
     before: u64,
 ) -> impl Iterator<Item = Result<(&'a str, Event<'a>), BrokenLine>> {
-    let wanted = move |probe: &str| specs.iter().any(|s| s.probes.iter().any(|p| p.name == probe));
+    let wanted = move |probe: &str| {
+        let read = Said::parse(probe).map(|(_, name)| name);
+        specs.iter().any(|s| read == Some(s.name.as_str()) || s.probes.iter().any(|p| p.name == probe))
+    };
     events(text, wanted, before)
 }
 

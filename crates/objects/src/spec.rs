@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::alive_spec::{AliveSpec, RecordPair};
+
 /// The argument that every probe of a spec begins with: the time stamp counter.
 pub const TSC: &str = "tsc";
 
@@ -33,9 +35,18 @@ pub struct ObjectSpec {
     /// must have the first.
     #[serde(default)]
     pub owner: Vec<String>,
+    /// The value that is read of an object found alive and that is the number of the owner of its records.
+    #[serde(default)]
+    pub owner_id: Option<String>,
     /// The probes that report its life.
-    #[serde(rename = "probe")]
+    #[serde(rename = "probe", default)]
     pub probes: Vec<ProbeSpec>,
+    /// Where it is found alive.
+    #[serde(default)]
+    pub alive: Vec<AliveSpec>,
+    /// Records of traces that report its life.
+    #[serde(rename = "record", default)]
+    pub records: Vec<RecordPair>,
     /// What is known of it, in the order in which it is shown.
     #[serde(rename = "property", default)]
     pub properties: Vec<PropertySpec>,
@@ -170,14 +181,20 @@ impl PropertySpec {
 impl ObjectSpec {
     /// Whether a property's value is a string.
     pub fn is_text(&self, property: &PropertySpec) -> bool {
-        let mut args = self.probes.iter().flat_map(|p| &p.args);
-        args.any(|arg| arg.name == property.from() && arg.string)
+        self.args().any(|arg| arg.name == property.from() && arg.string)
+    }
+
+    /// All that is known of objects of this kind: the arguments of probes, and the values of objects found alive.
+    fn args(&self) -> impl Iterator<Item = &ProbeArg> {
+        let values = self.alive.iter().flat_map(|alive| &alive.values).map(|value| &value.arg);
+        self.probes.iter().flat_map(|probe| &probe.args).chain(values)
     }
 }
 
 /// Reads a file of specs.
 pub fn parse_specs(text: &str) -> Result<Vec<ObjectSpec>, SpecError> {
-    let file: File = toml::from_str(text)?;
+    let mut file: File = toml::from_str(text)?;
+    file.object.iter_mut().flat_map(|spec| &mut spec.alive).for_each(|alive| alive.locate(text));
     file.object.iter().try_for_each(check)?;
     Ok(file.object)
 }
@@ -204,9 +221,10 @@ pub fn built_in() -> Result<Vec<ObjectSpec>, SpecError> {
 /// What serde can't see: that the parts of a spec fit together.
 fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
     let wrong = |what: String| Err(SpecError::Contradiction { object: spec.name.clone(), what });
-    if !spec.probes.iter().any(|p| p.role.begins()) {
+    if !spec.probes.iter().any(|p| p.role.begins()) && (spec.alive.is_empty() || !spec.probes.is_empty()) {
         return wrong("no probe has the role \"begin\" or \"seen\"".to_owned());
     }
+    check_alive(spec).or_else(wrong)?;
     for name in spec.probes.iter().map(|p| &p.name).chain([&spec.provider]) {
         if !is_name(name) {
             return wrong(format!("{name:?}: the name of a probe or provider is letters, digits and underscores"));
@@ -233,10 +251,20 @@ fn check(spec: &ObjectSpec) -> Result<(), SpecError> {
                 "a property cannot be called {RESERVED:?}: in JSON that is the name of the object's type"
             ));
         }
-        let known = |p: &ProbeSpec| p.args.iter().any(|a| a.name == property.from());
-        if !spec.probes.iter().any(known) {
+        if !spec.args().any(|arg| arg.name == property.from()) {
             return wrong(format!("property {:?}: no probe has an argument {:?}", property.name, property.from()));
         }
+    }
+    Ok(())
+}
+
+/// Whether the parts for objects that are found alive fit the rest.
+fn check_alive(spec: &ObjectSpec) -> Result<(), String> {
+    spec.alive.iter().try_for_each(|alive| alive.check(&spec.key))?;
+    if let Some(owner) = &spec.owner_id
+        && !spec.alive.iter().flat_map(|alive| &alive.values).any(|value| value.arg.name == *owner)
+    {
+        return Err(format!("owner-id: no alive part has a value {owner:?}"));
     }
     Ok(())
 }

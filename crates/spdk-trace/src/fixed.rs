@@ -28,11 +28,14 @@ pub(crate) fn read<S: ReadAt + ?Sized>(layout: &FixedLayout, bytes: &[u8], sourc
     };
     let table = fields.bytes(layout.tpoints, layout.max_tpoints() * layout.tpoint.size()).unwrap_or_default();
     let at = FileOffset(layout.tpoints as u64);
+    let mut tpoints = read_tpoints(layout.tpoint, table, layout.max_tpoints() as u16, &prefixes, at, &mut problems);
+    // `tpoint_mask`, a word for each group, follows the tick rate in each of these eras.
+    tpoints.set_enabled((0..layout.groups).map_while(|group| fields.u64(layout.tsc_rate + 8 + 8 * group)).collect());
     Ok(Header {
         era: layout.era,
         tick_rate: TickRate::new(tsc_rate),
         cleared: Ticks(0),
-        tpoints: read_tpoints(layout.tpoint, table, layout.max_tpoints() as u16, &prefixes, at, &mut problems),
+        tpoints,
         rings: read_rings(layout, fields, source, &mut problems)?,
         owners: read_owners(layout, fields, source, &mut problems)?,
         stated_size,

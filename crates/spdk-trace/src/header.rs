@@ -58,6 +58,8 @@ pub struct TpointTable {
     continuation_id: u16,
     /// Prefixes registered for object types; empty where the source has none.
     object_prefixes: Vec<Option<char>>,
+    /// Which tracepoints are enabled, a word for each group; empty where the source does not say.
+    enabled: Vec<u64>,
 }
 
 const NONE: u16 = u16::MAX;
@@ -70,7 +72,19 @@ impl TpointTable {
             by_id: vec![NONE; usize::from(ids)],
             continuation_id: ids,
             object_prefixes: object_prefixes.to_vec(),
+            enabled: Vec::new(),
         }
+    }
+
+    /// Takes over which tracepoints are enabled, a word for each group of 64.
+    pub(crate) fn set_enabled(&mut self, masks: Vec<u64>) {
+        self.enabled = masks;
+    }
+
+    /// Whether the tracepoint was enabled when the file was read. A document in JSON does not say so: then it is not.
+    pub fn is_enabled(&self, id: u16) -> bool {
+        let mask = self.enabled.get(usize::from(id) / 64).copied().unwrap_or_default();
+        mask >> (id % 64) & 1 == 1
     }
 
     /// Adds a tracepoint, or replaces the one of that id.

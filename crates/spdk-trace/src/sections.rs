@@ -19,6 +19,7 @@ use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 const SECTIONS: [&str; 7] = ["main", "owner", "tpoint mask", "owner type", "object", "tpoint", "lcore offsets"];
 const MAIN: usize = 0;
 const OWNER: usize = 1;
+const TPOINT_MASK: usize = 2;
 const OWNER_TYPE: usize = 3;
 const OBJECT: usize = 4;
 const TPOINT: usize = 5;
@@ -50,7 +51,10 @@ pub(crate) fn read<S: ReadAt + ?Sized>(source: &S) -> Result<Option<Header>, Err
         object: parse_prefixes(&file.array(OBJECT, 2)?.1),
     };
     let at = FileOffset(file.offsets[TPOINT] + SECTION_HEAD);
-    let tpoints = read_tpoints(TPOINT_LAYOUT, &table, tpoint_count, &prefixes, at, &mut problems);
+    let mut tpoints = read_tpoints(TPOINT_LAYOUT, &table, tpoint_count, &prefixes, at, &mut problems);
+    let (_, masks) = file.array(TPOINT_MASK, 8)?;
+    let mask = |bytes: &[u8]| Fields(bytes).u64(0).unwrap_or_default();
+    tpoints.set_enabled(masks.chunks_exact(8).map(mask).collect());
     let rings = read_rings(&file, &mut problems)?;
     let owner_counts = file.bytes(OWNER, 4)?;
     let owners_at = FileOffset(file.offsets[OWNER] + SECTION_HEAD);

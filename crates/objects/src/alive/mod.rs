@@ -1,0 +1,207 @@
+//! Objects that were found alive in the memory of the program: what a recording says of them, and for which times that holds.
+//!
+//! A reading at a time R is true at R. What it says of an address holds
+//!
+//! - after R until an end that is known: a probe's or a record's of the trace, or a later reading that finds something else;
+//! - before R only back to a time from which on a beginning would have been seen: probes that were attached (`watched`), or the
+//!   trace's own records of beginnings and ends ([`crate::witness`]);
+//! - between two readings that found the same, if no record reports a beginning or an end between them.
+//!
+//! At all other times the address stays a pointer.
+
+use std::hash::{BuildHasher as _, Hasher as _};
+
+use foldhash::fast::FixedState;
+use spdk_trace::Ticks;
+
+use crate::lifetimes::{Interval, Key, Lifetime, Lifetimes};
+use crate::recording::{Event, Value};
+use crate::spec::{ObjectSpec, TSC};
+
+/// What the line of an object begins with that was found alive: followed by the spec's name.
+pub const ALIVE: &str = "alive_";
+/// The same of the line of an object that was found earlier, and is not there any more.
+pub const GONE: &str = "gone_";
+/// The same of the line that ends a reading: all that was found before and is not reported otherwise is still the same.
+pub const READ: &str = "read_";
+/// The argument of these lines that has the time from which on probes report each beginning and end; 0 if none do.
+pub const WATCHED: &str = "watched";
+
+/// What readings say of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Alive {
+    /// The first reading that found it.
+    pub(crate) first: Ticks,
+    /// The last one that found it the same.
+    pub(crate) last: Ticks,
+    /// Whether probes report its end.
+    pub(crate) watched: bool,
+    /// A hash of all that was read of it.
+    print: u64,
+    /// The number of the owner of its records.
+    pub(crate) owner: Option<u64>,
+}
+
+/// What a line of a reading says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Said {
+    Alive,
+    Gone,
+    Read,
+}
+
+impl Said {
+    /// What a line with this name says, and of which spec.
+    pub(crate) fn parse(name: &str) -> Option<(Self, &str)> {
+        let said = [(ALIVE, Self::Alive), (GONE, Self::Gone), (READ, Self::Read)];
+        said.into_iter().find_map(|(start, said)| Some((said, name.strip_prefix(start)?)))
+    }
+}
+
+impl Lifetimes {
+    /// Learns from a line of a reading.
+    pub(crate) fn apply_reading(&mut self, number: usize, spec: &ObjectSpec, said: Said, event: &Event<'_>) {
+        let now = Ticks(event.tsc);
+        let watched = match event.arg(WATCHED) {
+            Some(Value::Int(since @ 1..)) => Some(Ticks(since)),
+            _ => None,
+        };
+        match (said, event.arg(&spec.key).map(Key::from)) {
+            (Said::Read, _) => self.confirm(number, now, watched.is_some()),
+            (Said::Alive, Some(key)) => self.found((number, spec), key, watched, event),
+            (Said::Gone, Some(key)) => self.close_at_last_reading(number, key),
+            (Said::Alive | Said::Gone, None) => {}
+        }
+    }
+
+    /// An object was there at the time of the event.
+    fn found(&mut self, (number, spec): (usize, &ObjectSpec), key: Key<'_>, watched: Option<Ticks>, event: &Event<'_>) {
+        let now = Ticks(event.tsc);
+        let print = print_of(event);
+        let owner = spec.owner_id.as_ref().and_then(|name| event.arg(name)).and_then(|value| match value {
+            Value::Int(id) => Some(id),
+            Value::Str(_) => None,
+        });
+        let fresh = Alive { first: now, last: now, watched: watched.is_some(), print, owner };
+        let index = self.index_mut(number);
+        let last = index.of_mut(key).and_then(|lives| lives.last()).copied();
+        let mut begin = now;
+        if let Some(life) = last {
+            let object = &mut self.objects[life.object as usize];
+            let is_open = life.end == Ticks(u64::MAX);
+            match object.alive {
+                Some(alive) if is_open && alive.print == print => {
+                    object.alive = Some(Alive { last: now, watched: alive.watched || watched.is_some(), ..alive });
+                    return;
+                }
+                // A probe has reported its beginning: the rest of it becomes known.
+                None if is_open && object.agrees(spec, event) => {
+                    object.learn(spec, event);
+                    object.owner = owner.or(object.owner);
+                    return;
+                }
+                // Its end was reported, and no beginning since: what is still in memory is what is left of it.
+                _ if !is_open && life.end_seen && watched.is_some_and(|since| since <= life.end) => return,
+                _ => {}
+            }
+            if is_open {
+                self.close_at_last_reading(number, key);
+            }
+            begin = watched.map_or(now, |since| since.max(Ticks(life.end.0.saturating_add(1)))).min(now);
+        } else if let Some(since) = watched {
+            begin = since.min(now);
+        }
+        let object = self.objects.len() as u32;
+        let mut life = Lifetime::unknown(number, spec, begin);
+        (life.alive, life.owner) = (Some(fresh), owner);
+        life.learn(spec, event);
+        self.objects.push(life);
+        self.index_mut(number)
+            .add(key, Interval { begin, end: Ticks(u64::MAX), object, by_reading: true, end_seen: false });
+    }
+
+    /// What was found before has ended at an unknown time: only until the last reading it was there for certain.
+    fn close_at_last_reading(&mut self, number: usize, key: Key<'_>) {
+        let Some(lives) = self.by_spec.get_mut(number).and_then(|index| index.of_mut(key)) else { return };
+        let Some(life) = lives.last_mut().filter(|life| life.end == Ticks(u64::MAX)) else { return };
+        let object = &mut self.objects[life.object as usize];
+        life.end = object.alive.map_or(life.begin, |alive| alive.last);
+        object.end = life.end;
+    }
+
+    /// All that is known to be alive was found again.
+    fn confirm(&mut self, number: usize, now: Ticks, watched: bool) {
+        for object in &mut self.objects {
+            if object.spec == number
+                && object.end == Ticks(u64::MAX)
+                && let Some(alive) = &mut object.alive
+            {
+                (alive.last, alive.watched) = (alive.last.max(now), watched);
+            }
+        }
+        if self.readings.len() <= number {
+            self.readings.resize_with(number + 1, Vec::new);
+        }
+        self.readings[number].push(now);
+    }
+
+    /// Whether an object that a reading has found was there at `tsc`, which is not after its end.
+    pub(crate) fn is_proven(&self, spec: usize, key: u64, life: &Interval, tsc: Ticks) -> bool {
+        let Some(alive) = self.objects.get(life.object as usize).and_then(|object| object.alive) else { return false };
+        let witness = self.witness.borrow();
+        if tsc < alive.first {
+            // Probes have seen its beginning, had there been one, or the trace has.
+            let is_seen = tsc >= life.begin || witness.covers(tsc, alive.first);
+            return is_seen && !witness.has_change(spec, key, tsc, alive.first);
+        }
+        let times = self.readings.get(spec).map(Vec::as_slice).unwrap_or_default();
+        let next = times.partition_point(|time| *time < tsc);
+        let before = next.checked_sub(1).map_or(alive.first, |i| times[i]).clamp(alive.first, alive.last);
+        let is_unchanged = !witness.has_change(spec, key, before, tsc);
+        if tsc <= alive.last {
+            let after = times.get(next).copied().unwrap_or(alive.last).min(alive.last);
+            return is_unchanged || !witness.has_change(spec, key, tsc, after);
+        }
+        is_unchanged && (alive.watched || witness.covers(before, tsc))
+    }
+
+    /// The object that owns the records of this owner: it was found with the owner's number at a time at which nobody else had
+    /// this number. An owner that was registered later than the last reading is another one.
+    pub(crate) fn by_owner_id(&self, spec: usize, id: u16, since: Ticks) -> Option<u32> {
+        let is_it = |life: &Lifetime| {
+            let time = life.alive.map_or(life.begin, |alive| alive.last);
+            life.spec == spec && life.owner == Some(u64::from(id)) && since <= time && since <= life.end
+        };
+        let found = self.objects.iter().enumerate().filter(|(_, life)| is_it(life));
+        found.max_by_key(|(_, life)| life.begin).map(|(at, _)| at as u32)
+    }
+}
+
+impl Lifetime {
+    /// Whether what an event says of the properties is what is known of them.
+    fn agrees(&self, spec: &ObjectSpec, event: &Event<'_>) -> bool {
+        let mut said = Self::unknown(self.spec, spec, self.begin);
+        said.learn(spec, event);
+        (0..spec.properties.len()).all(|place| match (self.value(place), said.value(place)) {
+            (Some(known), Some(said)) => known == said,
+            _ => true,
+        })
+    }
+}
+
+/// A hash of all that a line says, but for the times.
+fn print_of(event: &Event<'_>) -> u64 {
+    let mut hasher = FixedState::default().build_hasher();
+    for (name, value) in event.args.iter().filter(|(name, _)| ![TSC, WATCHED].contains(name)) {
+        hasher.write(name.as_bytes());
+        match value {
+            Value::Int(number) => hasher.write_u64(*number),
+            Value::Str(text) => hasher.write(text.as_bytes()),
+        }
+        hasher.write_u8(0xff);
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests;

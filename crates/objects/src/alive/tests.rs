@@ -1,0 +1,132 @@
+use spdk_trace::Ticks;
+
+use crate::lifetimes::{Key, Lifetimes};
+use crate::spec::{ObjectSpec, parse_specs};
+
+const SPEC: &str = r#"
+[[object]]
+name = "qpair"
+key = "qpair"
+owner-id = "owner"
+
+[[object.probe]]
+name = "add"
+role = "begin"
+args = ["tsc", "qpair", "thread"]
+
+[[object.probe]]
+name = "remove"
+role = "end"
+args = ["tsc", "qpair"]
+
+[[object.record]]
+begin = "QP_CREATE"
+end = "QP_DESTROY"
+
+[[object.alive]]
+walk = ["$q : list(uaddr(\"g_q\"), struct q, link)"]
+values = ["qpair = $q", "thread = $q->thread", "host: string = $q->host", "owner = $q->owner"]
+
+[[object.property]]
+name = "thread"
+
+[[object.property]]
+name = "host"
+"#;
+
+fn specs() -> Vec<ObjectSpec> {
+    parse_specs(SPEC).unwrap()
+}
+
+fn lifetimes(text: &str) -> Lifetimes {
+    let (lifetimes, broken) = Lifetimes::read(&specs(), text);
+    assert_eq!(broken, []);
+    lifetimes
+}
+
+/// The host of the object at address 0xa at each of these times; `-` for none.
+fn hosts(lifetimes: &Lifetimes, times: std::ops::RangeInclusive<u64>) -> String {
+    let host = |tsc| lifetimes.at(0, Key::Int(0xa), Ticks(tsc)).and_then(|life| life.value(1));
+    times.map(|tsc| host(tsc).unwrap_or("-").to_owned()).collect()
+}
+
+fn alive(tsc: u64, host: &str, watched: u64) -> String {
+    format!("alive_qpair: tsc={tsc:#x}, watched={watched:#x}, qpair=0xa, thread=0x1, host='{host}', owner=0x7\n")
+}
+
+fn read(tsc: u64, watched: u64) -> String {
+    format!("read_qpair: tsc={tsc:#x}, watched={watched:#x}, found=0x1\n")
+}
+
+#[test]
+fn between_two_readings_and_no_further() {
+    let text = [alive(3, "x", 0), read(3, 0), read(5, 0), alive(7, "y", 0), read(7, 0)].concat();
+    // What was there between the second and the third reading is not known.
+    assert_eq!(hosts(&lifetimes(&text), 1..=9), "--xxx-y--");
+    let gone = [alive(3, "x", 0), read(3, 0), read(5, 0), "gone_qpair: tsc=0x7, qpair=0xa\n".to_owned(), read(7, 0)];
+    assert_eq!(hosts(&lifetimes(&gone.concat()), 1..=9), "--xxx----");
+}
+
+#[test]
+fn the_trace_itself_proves_more() {
+    let text = [alive(4, "x", 0), read(4, 0), read(6, 0)].concat();
+    let known = lifetimes(&text);
+    known.witness.borrow_mut().cover(Ticks(2), Ticks(8));
+    assert_eq!(hosts(&known, 1..=9), "-xxxxxxx-");
+    // Its first tick is that of its beginning; an end or another beginning ends it.
+    for (changes, expected) in
+        [(vec![3], "--xxxxxx-"), (vec![7], "-xxxxx---"), (vec![5], "-xxxxxxx-"), (vec![3, 8], "--xxxxx--")]
+    {
+        let known = lifetimes(&text);
+        known.witness.borrow_mut().cover(Ticks(2), Ticks(8));
+        changes.iter().for_each(|tsc| known.witness.borrow_mut().change_for_test(0, 0xa, Ticks(*tsc)));
+        assert_eq!(hosts(&known, 1..=9), expected, "{changes:?}");
+    }
+}
+
+/// Both readings found the same, and between them the address was another one's.
+#[test]
+fn what_came_between_two_equal_readings_is_not_named() {
+    let known = lifetimes(&[alive(2, "x", 0), read(2, 0), read(8, 0)].concat());
+    [4, 5, 6].iter().for_each(|tsc| known.witness.borrow_mut().change_for_test(0, 0xa, Ticks(*tsc)));
+    assert_eq!(hosts(&known, 1..=9), "-xx--xxx-");
+}
+
+#[test]
+fn probes_see_ends_and_beginnings() {
+    let add = |tsc: u64| format!("add: tsc={tsc:#x}, qpair=0xa, thread=0x2\n");
+    let remove = |tsc: u64| format!("remove: tsc={tsc:#x}, qpair=0xa\n");
+    let first = [alive(4, "x", 2), read(4, 2)].concat();
+    assert_eq!(hosts(&lifetimes(&first), 1..=9), "-xxxxxxxx", "from the time on at which the probes were attached");
+    let ended = [first.clone(), remove(6)].concat();
+    assert_eq!(hosts(&lifetimes(&ended), 1..=9), "-xxxxx---");
+    let again = lifetimes(&[ended.clone(), add(8)].concat());
+    let thread = |tsc| again.at(0, Key::Int(0xa), Ticks(tsc)).and_then(|life| life.value(0));
+    assert_eq!((hosts(&again, 1..=9).as_str(), thread(6), thread(8)), ("-xxxxx---", Some("1"), Some("2")));
+    // Read in the moment in which it was being taken apart.
+    let zombie = [ended.clone(), alive(7, "x", 2), read(7, 2)].concat();
+    assert_eq!(hosts(&lifetimes(&zombie), 1..=9), "-xxxxx---");
+    // Of another recording, whose probes were attached later.
+    let later = [ended, alive(8, "y", 7), read(8, 7)].concat();
+    assert_eq!(hosts(&lifetimes(&later), 1..=9), "-xxxxxyyy");
+    // The recording has ended: from then on nobody sees its end.
+    assert_eq!(hosts(&lifetimes(&(first + &read(6, 0))), 1..=9), "-xxxxx---");
+}
+
+#[test]
+fn a_reading_completes_what_probes_have_seen() {
+    let add = "add: tsc=0x2, qpair=0xa, thread=0x1\n";
+    let known = lifetimes(&[add, &alive(4, "x", 1), &read(4, 1)].concat());
+    assert_eq!(hosts(&known, 1..=5), "-xxxx");
+    // Its end was lost: nothing is certain before the reading.
+    let other = "add: tsc=0x2, qpair=0xa, thread=0x9\n";
+    assert_eq!(hosts(&lifetimes(&[other, &alive(4, "y", 0), &read(4, 0)].concat()), 3..=5), "-y-");
+}
+
+#[test]
+fn an_owner_is_found_by_its_number() {
+    let known = lifetimes(&[alive(4, "x", 0), read(4, 0), alive(8, "y", 0), read(8, 0)].concat());
+    let host = |since| known.by_owner_id(0, 7, Ticks(since)).and_then(|at| known.all()[at as usize].value(1));
+    assert_eq!((host(8), host(5), host(9)), (Some("y"), Some("y"), None), "the last that had it, not a later one");
+    assert_eq!(known.by_owner_id(0, 8, Ticks(1)), None);
+}

@@ -1,0 +1,110 @@
+//! Where objects of a kind are found alive in the memory of a running program: the parts `[[object.alive]]` and
+//! `[[object.record]]` of a spec.
+//!
+//! The expressions are kept as they are written, with their lines: whoever knows the program's types compiles them.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::spec::ProbeArg;
+
+/// One way to find the objects of a kind. A spec may have several, for versions of the program that differ: the first one that
+/// fits the program's types is used.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct AliveSpec {
+    /// Loops from the outermost to that over the objects: `$q : list(HEAD, struct TYPE, LINK)`, `tree(HEAD, struct TYPE,
+    /// LEFT, RIGHT)` or `array(POINTER, COUNT)`.
+    pub walk: Vec<Located>,
+    /// Conditions that must be true of an object; otherwise it is not believed.
+    #[serde(default)]
+    pub check: Vec<Located>,
+    /// What is read of an object. That with the name of the spec's key identifies it.
+    pub values: Vec<AliveValue>,
+}
+
+/// A value that is read of an object: `name = expression` or `name: string = expression`.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(try_from = "Spanned<String>")]
+pub struct AliveValue {
+    /// Its name and its kind, as those of a probe's argument.
+    pub arg: ProbeArg,
+    /// The expression.
+    pub expression: Located,
+}
+
+/// A text of a spec, and where it stands.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(from = "Spanned<String>")]
+pub struct Located {
+    /// The text.
+    pub text: String,
+    /// The line of the file, from 1.
+    pub line: usize,
+    /// The byte in the file at which it begins.
+    at: usize,
+}
+
+/// The records of a trace that report the beginning and the end of an object: the object of these records, which has no type,
+/// is the key. They prove that an address belongs to the same object between two moments.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct RecordPair {
+    /// The tracepoint of the beginning.
+    pub begin: String,
+    /// The tracepoint of the end.
+    pub end: String,
+}
+
+impl From<Spanned<String>> for Located {
+    fn from(spanned: Spanned<String>) -> Self {
+        let at = spanned.span().start;
+        Self { text: spanned.into_inner(), line: 0, at }
+    }
+}
+
+impl TryFrom<Spanned<String>> for AliveValue {
+    type Error = String;
+
+    fn try_from(spanned: Spanned<String>) -> Result<Self, String> {
+        let Located { text, at, .. } = Located::from(spanned);
+        // A name has no equal sign, so the first one separates it from its expression.
+        let (name, expression) = text.split_once('=').ok_or(format!("{text:?}: expected \"name = expression\""))?;
+        let arg = ProbeArg::try_from(name.trim().to_owned())?;
+        Ok(Self { arg, expression: Located { text: expression.trim().to_owned(), line: 0, at } })
+    }
+}
+
+impl AliveSpec {
+    /// All texts that are to be compiled.
+    fn texts(&mut self) -> impl Iterator<Item = &mut Located> {
+        let values = self.values.iter_mut().map(|value| &mut value.expression);
+        self.walk.iter_mut().chain(&mut self.check).chain(values)
+    }
+
+    /// Finds the lines of its texts in the file.
+    pub(crate) fn locate(&mut self, file: &str) {
+        for located in self.texts() {
+            let before = file.as_bytes().get(..located.at).unwrap_or_default();
+            located.line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        }
+    }
+
+    /// What is wrong with it, for objects with this key.
+    pub(crate) fn check(&self, key: &str) -> Result<(), String> {
+        if self.walk.is_empty() {
+            return Err("an alive part has no walk".to_owned());
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for AliveValue { arg, expression } in &self.values {
+            if names.contains(&arg.name.as_str()) {
+                return Err(format!("line {}: two values have the name {:?}", expression.line, arg.name));
+            }
+            if [crate::TSC, "watched"].contains(&arg.name.as_str()) {
+                return Err(format!("line {}: a value cannot have the name {:?}", expression.line, arg.name));
+            }
+            names.push(&arg.name);
+        }
+        if names.contains(&key) { Ok(()) } else { Err(format!("an alive part has no value {key:?}, which is the key")) }
+    }
+}
