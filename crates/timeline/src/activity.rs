@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::BootNanos;
-use crate::kernel::{Cpu, EventKind, KernelEvent, Leaves, Tid};
+use crate::kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 
 /// What a thread does, and if it does not run its own code, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,10 +12,8 @@ pub enum Activity {
     Runs,
     /// Runs in a system call of that number.
     Calls(u32),
-    /// A hard interrupt of that number has its CPU.
-    Hard(u32),
-    /// A soft interrupt of that vector has its CPU.
-    Soft(u32),
+    /// An interrupt has its CPU.
+    Interrupted(Interrupt),
     /// Could run, and waits for a CPU that this thread has.
     Waits(Tid),
     /// Waits for something: in that system call, if it is in one.
@@ -31,7 +29,7 @@ pub enum Activity {
 impl Activity {
     /// Whether the thread can't go on and did not ask for that: what delays its requests without its own doing.
     pub fn is_taken(self) -> bool {
-        matches!(self, Self::Hard(_) | Self::Soft(_) | Self::Waits(_) | Self::Stopped)
+        matches!(self, Self::Interrupted(_) | Self::Waits(_) | Self::Stopped)
     }
 }
 
@@ -49,7 +47,8 @@ pub struct Interval {
 /// Follows threads through the events of their CPUs.
 ///
 /// Events must come in the order of time. Of each thread the intervals follow one another without a gap, from the start to the
-/// last event: time that no event explains is [`Activity::Unknown`], never quiet.
+/// end. What a thread did before its first event, and between a loss and the next event, is what that event shows: had it done
+/// something else, an event would have come. Time that no event explains is [`Activity::Unknown`], never quiet.
 #[derive(Clone, Debug)]
 pub struct Activities {
     threads: HashMap<Tid, Thread>,
@@ -65,8 +64,8 @@ struct Thread {
     /// The CPU that it has, or whose queue it waits in.
     cpu: Option<Cpu>,
     call: Option<u32>,
-    hard: Option<u32>,
-    soft: Option<u32>,
+    /// Those that it is in, the innermost last.
+    interrupts: Vec<Interrupt>,
     done: Vec<Interval>,
 }
 
@@ -100,8 +99,7 @@ impl Activities {
             state: State::Unknown,
             cpu: None,
             call: None,
-            hard: None,
-            soft: None,
+            interrupts: Vec::new(),
             done: Vec::new(),
         };
         let threads = threads.into_iter().map(|tid| (tid, thread())).collect();
@@ -114,19 +112,25 @@ impl Activities {
         match event.kind {
             EventKind::Switch { prev, leaves, next } => self.switch(event.cpu, prev, leaves, next),
             EventKind::Wake { tid, on } => self.change(tid, |thread| {
-                // A thread that is running already is woken before it could sleep.
-                if thread.state != State::OnCpu {
+                // A thread that runs can be woken, too: before it could sleep. One of which nothing is known may run.
+                if !matches!(thread.state, State::OnCpu | State::Unknown) {
                     (thread.state, thread.cpu) = (State::Ready, Some(on));
                 }
             }),
             EventKind::Migrate { tid, to } => self.change(tid, |thread| thread.cpu = Some(to)),
-            EventKind::Found { tid, off_cpu } => self.found(event.cpu, tid, off_cpu),
-            EventKind::HardBegin { number } => self.on_cpu(event.cpu, |thread| thread.hard = Some(number)),
-            EventKind::HardEnd => self.on_cpu(event.cpu, |thread| thread.hard = None),
-            EventKind::SoftBegin { vector } => self.on_cpu(event.cpu, |thread| thread.soft = Some(vector)),
-            EventKind::SoftEnd => self.on_cpu(event.cpu, |thread| thread.soft = None),
-            EventKind::CallEnter { number } => self.on_cpu(event.cpu, |thread| thread.call = Some(number)),
-            EventKind::CallExit => self.on_cpu(event.cpu, |thread| thread.call = None),
+            EventKind::Found { tid, off_cpu } => {
+                self.was(tid, off_cpu.map_or(State::OnCpu, State::from), Some(event.cpu));
+            }
+            EventKind::Begin { tid, interrupt } => self.runs(event.cpu, tid, |thread| {
+                // One whose end was not seen begins anew.
+                thread.interrupts.retain(|inside| *inside != interrupt);
+                thread.interrupts.push(interrupt);
+            }),
+            EventKind::End { tid, interrupt } => {
+                self.runs(event.cpu, tid, |thread| thread.interrupts.retain(|inside| *inside != interrupt));
+            }
+            EventKind::CallEnter { tid, number } => self.runs(event.cpu, tid, |thread| thread.call = Some(number)),
+            EventKind::CallExit { tid } => self.runs(event.cpu, tid, |thread| thread.call = None),
             EventKind::Lost { since, .. } => self.lost(event.cpu, since),
         }
     }
@@ -142,29 +146,39 @@ impl Activities {
     }
 
     fn switch(&mut self, cpu: Cpu, prev: Tid, leaves: Leaves, next: Tid) {
-        self.change(prev, |thread| {
-            // Interrupts end before a switch.
-            (thread.state, thread.hard, thread.soft) = (leaves.into(), None, None);
-            thread.cpu = Some(cpu);
+        self.runs(cpu, prev, |thread| {
+            thread.state = leaves.into();
+            // They end before a switch.
+            thread.interrupts.clear();
         });
         // Whoever waits for this CPU has waited for the one who had it up to now.
-        let waiting = |thread: &Thread| thread.state == State::Ready && thread.cpu == Some(cpu);
-        let waiting: Vec<Tid> =
-            self.threads.iter().filter(|(_, thread)| waiting(thread)).map(|(tid, _)| *tid).collect();
+        let waits = |thread: &Thread| thread.state == State::Ready && thread.cpu == Some(cpu);
+        let waiting: Vec<Tid> = self.threads.iter().filter(|(_, thread)| waits(thread)).map(|(tid, _)| *tid).collect();
         for tid in waiting {
             self.change(tid, |_| ());
         }
-        self.current.insert(cpu, next);
         self.change(next, |thread| (thread.state, thread.cpu) = (State::OnCpu, Some(cpu)));
+        self.current.insert(cpu, next);
     }
 
-    fn found(&mut self, cpu: Cpu, tid: Tid, off_cpu: Option<Leaves>) {
-        if off_cpu.is_none() {
+    /// The thread has this CPU, and changes something.
+    fn runs(&mut self, cpu: Cpu, tid: Tid, change: impl FnOnce(&mut Thread)) {
+        self.was(tid, State::OnCpu, Some(cpu));
+        self.change(tid, change);
+    }
+
+    /// What a thread of which nothing was known did up to now.
+    fn was(&mut self, tid: Tid, state: State, cpu: Option<Cpu>) {
+        if let Some(cpu) = cpu
+            && state == State::OnCpu
+        {
             self.current.insert(cpu, tid);
         }
-        self.change(tid, |thread| {
-            (thread.state, thread.cpu) = (off_cpu.map_or(State::OnCpu, State::from), Some(cpu));
-        });
+        if let Some(thread) = self.threads.get_mut(&tid)
+            && thread.state == State::Unknown
+        {
+            (thread.state, thread.cpu) = (state, cpu.or(thread.cpu));
+        }
     }
 
     /// All that depends on what this CPU did is unknown since then.
@@ -174,13 +188,8 @@ impl Activities {
             thread.close(self.last, None);
             thread.forget_since(since, self.last);
             (thread.state, thread.cpu) = (State::Unknown, None);
-            (thread.call, thread.hard, thread.soft) = (None, None, None);
-        }
-    }
-
-    fn on_cpu(&mut self, cpu: Cpu, change: impl FnOnce(&mut Thread)) {
-        if let Some(&tid) = self.current.get(&cpu) {
-            self.change(tid, change);
+            thread.call = None;
+            thread.interrupts.clear();
         }
     }
 
@@ -204,11 +213,10 @@ impl Thread {
             State::Blocked => Activity::Blocked(self.call),
             State::Stopped => Activity::Stopped,
             State::Ended => Activity::Ended,
-            State::OnCpu => match (self.hard, self.soft, self.call) {
-                (Some(number), _, _) => Activity::Hard(number),
-                (None, Some(vector), _) => Activity::Soft(vector),
-                (None, None, Some(number)) => Activity::Calls(number),
-                (None, None, None) => Activity::Runs,
+            State::OnCpu => match (self.interrupts.last(), self.call) {
+                (Some(interrupt), _) => Activity::Interrupted(*interrupt),
+                (None, Some(number)) => Activity::Calls(number),
+                (None, None) => Activity::Runs,
             },
         }
     }
@@ -266,7 +274,6 @@ mod tests {
     #[test]
     fn whoever_has_the_cpu_is_waited_for() {
         let events = [
-            (0, EventKind::Found { tid: US, off_cpu: None }),
             (10, switch(US, Leaves::Preempted, RIVAL)),
             (15, switch(RIVAL, Leaves::Blocked, OTHER)),
             (30, switch(OTHER, Leaves::Preempted, US)),
@@ -282,29 +289,30 @@ mod tests {
 
     #[test]
     fn interrupts_and_calls_are_nested() {
+        let (soft, hard) = (Interrupt::Soft(3), Interrupt::Hard(40));
+        let begin = |interrupt| EventKind::Begin { tid: US, interrupt };
+        let end = |interrupt| EventKind::End { tid: US, interrupt };
         let events = [
             (0, switch(IDLE, Leaves::Preempted, US)),
-            (10, EventKind::CallEnter { number: 1 }),
-            (20, EventKind::SoftBegin { vector: 3 }),
-            (25, EventKind::HardBegin { number: 40 }),
-            (26, EventKind::HardEnd),
-            (30, EventKind::SoftEnd),
+            (10, EventKind::CallEnter { tid: US, number: 1 }),
+            (20, begin(soft)),
+            (25, begin(hard)),
+            (26, end(hard)),
+            (30, end(soft)),
             (40, switch(US, Leaves::Blocked, IDLE)),
-            (50, EventKind::HardBegin { number: 40 }),
             (51, EventKind::Wake { tid: US, on: Cpu(0) }),
-            (52, EventKind::HardEnd),
             (55, switch(IDLE, Leaves::Preempted, US)),
-            (60, EventKind::CallExit),
+            (60, EventKind::CallExit { tid: US }),
         ];
         let expected = [
             (0, 10, Activity::Runs),
             (10, 20, Activity::Calls(1)),
-            (20, 25, Activity::Soft(3)),
-            (25, 26, Activity::Hard(40)),
-            (26, 30, Activity::Soft(3)),
+            (20, 25, Activity::Interrupted(soft)),
+            (25, 26, Activity::Interrupted(hard)),
+            (26, 30, Activity::Interrupted(soft)),
             (30, 40, Activity::Calls(1)),
             (40, 51, Activity::Blocked(Some(1))),
-            // The way of the CPU out of idling.
+            // The CPU's way out of idling.
             (51, 55, Activity::Waits(IDLE)),
             (55, 60, Activity::Calls(1)),
             (60, 70, Activity::Runs),
@@ -313,45 +321,54 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_is_a_hole_from_its_beginning() {
+    fn a_loss_is_a_hole_that_the_next_event_ends() {
         let events = [
             (0, switch(IDLE, Leaves::Preempted, US)),
-            (10, EventKind::CallEnter { number: 1 }),
+            (10, EventKind::CallEnter { tid: US, number: 1 }),
             (40, EventKind::Lost { since: BootNanos(25), count: 3 }),
-            (50, switch(IDLE, Leaves::Preempted, US)),
+            (50, switch(US, Leaves::Stopped, IDLE)),
         ];
         let expected = [
             (0, 10, Activity::Runs),
             (10, 25, Activity::Calls(1)),
-            (25, 50, Activity::Unknown),
-            (50, 60, Activity::Runs),
+            (25, 40, Activity::Unknown),
+            (40, 50, Activity::Runs),
+            (50, 60, Activity::Stopped),
         ];
         assert_eq!(done(&events, 60), expected);
     }
 
     #[test]
-    fn what_nobody_reported_is_unknown() {
-        assert_eq!(done(&[], 5), [(0, 5, Activity::Unknown)]);
-        // The CPU's thread is not known: nobody is in the call.
-        assert_eq!(done(&[(3, EventKind::CallEnter { number: 0 })], 5), [(0, 5, Activity::Unknown)]);
+    fn the_first_event_shows_what_was_before() {
+        let tick = |kind: fn(Tid, Interrupt) -> EventKind| kind(US, Interrupt::Tick);
+        let begin = tick(|tid, interrupt| EventKind::Begin { tid, interrupt });
+        assert_eq!(done(&[(3, begin)], 3), [(0, 3, Activity::Runs)]);
+        // It may have slept, or run.
+        assert_eq!(done(&[(3, EventKind::Wake { tid: US, on: Cpu(0) })], 3), [(0, 3, Activity::Unknown)]);
+        assert_eq!(done(&[(3, EventKind::Found { tid: US, off_cpu: None })], 5), [(0, 5, Activity::Runs)]);
         let ended = [(2, switch(US, Leaves::Ended, IDLE))];
-        assert_eq!(done(&ended, 5), [(0, 2, Activity::Unknown), (2, 5, Activity::Ended)]);
+        assert_eq!(done(&ended, 5), [(0, 2, Activity::Runs), (2, 5, Activity::Ended)]);
+        // It waited, or was woken and waited; for whom, nobody saw.
+        assert_eq!(
+            done(&[(2, switch(IDLE, Leaves::Preempted, US))], 3),
+            [(0, 2, Activity::Unknown), (2, 3, Activity::Runs)]
+        );
+        assert_eq!(done(&[], 5), [(0, 5, Activity::Unknown)]);
     }
 
     fn any_event() -> impl Strategy<Value = (u64, u32, EventKind)> {
         let tid = || prop::sample::select(vec![IDLE, US, RIVAL]);
+        let interrupt = || prop::sample::select(vec![Interrupt::Hard(1), Interrupt::Soft(1), Interrupt::Tick]);
         let leaves = prop::sample::select(vec![Leaves::Preempted, Leaves::Blocked, Leaves::Stopped, Leaves::Ended]);
         let kind = prop_oneof![
             (tid(), leaves.clone(), tid()).prop_map(|(prev, leaves, next)| EventKind::Switch { prev, leaves, next }),
             (tid(), 0..2u32).prop_map(|(tid, on)| EventKind::Wake { tid, on: Cpu(on) }),
             (tid(), 0..2u32).prop_map(|(tid, to)| EventKind::Migrate { tid, to: Cpu(to) }),
             (tid(), prop::option::of(leaves)).prop_map(|(tid, off_cpu)| EventKind::Found { tid, off_cpu }),
-            (0..3u32).prop_map(|number| EventKind::HardBegin { number }),
-            Just(EventKind::HardEnd),
-            (0..3u32).prop_map(|vector| EventKind::SoftBegin { vector }),
-            Just(EventKind::SoftEnd),
-            (0..3u32).prop_map(|number| EventKind::CallEnter { number }),
-            Just(EventKind::CallExit),
+            (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::Begin { tid, interrupt }),
+            (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::End { tid, interrupt }),
+            (tid(), 0..3u32).prop_map(|(tid, number)| EventKind::CallEnter { tid, number }),
+            tid().prop_map(|tid| EventKind::CallExit { tid }),
             (0..200u64).prop_map(|since| EventKind::Lost { since: BootNanos(since), count: 1 }),
         ];
         (0..200u64, 0..2u32, kind)

@@ -47,34 +47,39 @@ pub enum EventKind {
         /// The CPU for which it waits now.
         to: Cpu,
     },
-    /// What a thread did before its first event: a poller that nobody disturbs has none.
+    /// What a thread did up to now, if no event showed it: a poller that nobody disturbs has none.
     Found {
         /// Who.
         tid: Tid,
         /// Why it did not run; `None` if it ran, on the event's CPU.
         off_cpu: Option<Leaves>,
     },
-    /// A hard interrupt begins (`irq_handler_entry`).
-    HardBegin {
-        /// Its number, as in `/proc/interrupts`.
-        number: u32,
+    /// An interrupt takes the CPU from a task (`irq_handler_entry`, `softirq_entry`, `local_timer_entry`, ...).
+    Begin {
+        /// From whom.
+        tid: Tid,
+        /// Which.
+        interrupt: Interrupt,
     },
-    /// It ends (`irq_handler_exit`).
-    HardEnd,
-    /// A soft interrupt begins (`softirq_entry`).
-    SoftBegin {
-        /// Its vector, as in `/proc/softirqs`, from 0.
-        vector: u32,
+    /// It gives it back.
+    End {
+        /// To whom.
+        tid: Tid,
+        /// Which.
+        interrupt: Interrupt,
     },
-    /// It ends (`softirq_exit`).
-    SoftEnd,
     /// The CPU's task enters a system call (`sys_enter`).
     CallEnter {
+        /// Who.
+        tid: Tid,
         /// The call's number.
         number: u32,
     },
     /// It returns (`sys_exit`).
-    CallExit,
+    CallExit {
+        /// Who.
+        tid: Tid,
+    },
     /// Events of this CPU were lost: what it did from that time up to [`KernelEvent::at`] is not known.
     Lost {
         /// Since when.
@@ -82,6 +87,19 @@ pub enum EventKind {
         /// How many events.
         count: u64,
     },
+}
+
+/// What interrupts a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Interrupt {
+    /// A device's, by its number in `/proc/interrupts`.
+    Hard(u32),
+    /// A soft one, by its vector in `/proc/softirqs`, from 0.
+    Soft(u32),
+    /// The timer's tick: the processor's own timer, on x86 (`local_timer_entry`).
+    Tick,
+    /// Another CPU asks for something: a function to be called, on x86 (`call_function_entry`, `call_function_single_entry`).
+    Call,
 }
 
 /// Why a task leaves its CPU.

@@ -13,4 +13,4 @@ mod kernel;
 pub use activity::{Activities, Activity, Interval};
 pub use blame::{Ends, Share, Stage, blame, unknown};
 pub use clock::{Anchor, BootNanos, Clock, ClockError, parts_per_million};
-pub use kernel::{Cpu, EventKind, KernelEvent, Leaves, Tid};
+pub use kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
