@@ -16,6 +16,7 @@ mod latency;
 mod list;
 mod measured_rate;
 mod meta;
+mod mistyped;
 mod names;
 mod output;
 mod record;
@@ -30,6 +31,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
+
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
@@ -38,9 +41,10 @@ fn main() -> ExitCode {
         failure::print_error(&anyhow::Error::new(error).context("dropping file capabilities (capset(2))"));
         return ExitCode::from(failure::FAILED);
     }
-    let cli = match Cli::of(&words()) {
+    let words = words();
+    let cli = match Cli::of(&words) {
         Ok(cli) => cli,
-        Err(error) => return not_understood(&error),
+        Err(error) => return not_understood(&words, &error),
     };
     ExitCode::from(match run_command(&cli.command) {
         Ok(status) => status,
@@ -52,17 +56,15 @@ fn main() -> ExitCode {
     })
 }
 
-/// Says what is wrong with what was typed, or what was asked for in its place (`--help`). A shell puts names of files in
-/// for patterns: nothing in them may be obeyed.
-fn not_understood(error: &clap::Error) -> ExitCode {
-    use std::io::Write as _;
-    let text = error.render().to_string();
-    let plain = printable::lines(text.as_bytes());
-    if plain == text {
-        error.exit();
+/// Prints what was asked for in place of a command (`--help`), or reports what is wrong with the words. A shell puts names of
+/// files in for patterns: nothing in them may be obeyed.
+fn not_understood(words: &[OsString], error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            error.exit()
+        }
+        _ => failure::print_error(&failure::usage(mistyped::explain(words, error))),
     }
-    // Where standard error is gone, nobody reads the message.
-    let _ = std::io::stderr().write_all(plain.as_bytes());
     ExitCode::from(failure::USAGE)
 }
 

@@ -223,6 +223,25 @@ fn times_are_refused_in_our_own_words() {
     }
 }
 
+/// One form for all that is typed wrongly: `error:`, what is wrong, and what to do; nothing on standard output, and status 2.
+#[test]
+fn what_is_typed_wrongly_has_one_form() {
+    for (args, words) in [
+        (&["kerneldelay"][..], "near: kernel-delay"),
+        (&["-p", "1"], "put it behind the command"),
+        (&["trace", "--tial", "3"], "near: --tail"),
+        (&["trace", "--head", "x"], "--head x: expected a whole number"),
+        (&["trace", "--head"], "--head needs a value: --head N ("),
+        (&["run", "syslat", "--top", "3"], "goes behind --: dptrace run SCRIPT -- --top"),
+        (&["run", "-p", "1", "-c", "x"], "-p and -c cannot be used together"),
+        (&["completions"], "usage: dptrace completions"),
+    ] {
+        let (out, messages) = run(args, 2);
+        assert!(out.is_empty() && messages.starts_with("error: ") && messages.contains(words), "{args:?}: {messages}");
+        assert!(!messages.contains("tip:") && !messages.contains("For more information"), "{args:?}: {messages}");
+    }
+}
+
 #[test]
 fn the_demo_makes_its_folder() {
     let small = Small::new();

@@ -68,6 +68,11 @@ pub(super) fn find(name: &str) -> Option<Bundled> {
     all().find(|script| script.name == name)
 }
 
+/// Whether one has this name.
+pub(crate) fn is_bundled(name: &str) -> bool {
+    find(name).is_some()
+}
+
 /// `dptrace scripts`: lists them, or prints one.
 pub(crate) fn scripts(name: Option<&str>) -> anyhow::Result<()> {
     let mut output = Output::open(None)?;

@@ -26,7 +26,7 @@ use events::Shown;
 use live::Live;
 use source::ScriptText;
 
-pub(crate) use bundled::scripts;
+pub(crate) use bundled::{is_bundled, scripts};
 pub(crate) use options::RunArgs;
 
 /// How long a benchmark runs at least.
