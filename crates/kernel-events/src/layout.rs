@@ -1,0 +1,92 @@
+//! What lies in the ring and in the maps: programs take offsets from these structures, readers get the structures themselves.
+
+use bpf_insn::{MapDef, MapKind};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+use bpf_program::bytes_of;
+pub(crate) use bpf_program::event::RING;
+
+/// A task's name, which ends with its first 0.
+pub(crate) type Comm = [u8; 16];
+
+/// An event in the ring. Which fields a kind uses is said at the kind; others are 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Event {
+    /// Nanoseconds of `CLOCK_BOOTTIME`.
+    pub(crate) at: u64,
+    /// By its kind.
+    pub(crate) detail: u64,
+    /// The CPU on which it was sent.
+    pub(crate) cpu: u32,
+    /// One of [`kind`].
+    pub(crate) kind: u32,
+    /// Whose event it is.
+    pub(crate) tid: u32,
+    /// By its kind.
+    pub(crate) other: u32,
+    /// The name of the thread `other`, where that is one.
+    pub(crate) comm: Comm,
+}
+
+/// The kinds of events.
+pub(crate) mod kind {
+    /// `tid` leaves the CPU because of `detail` (one of [`super::leaves`]), and the thread `other` comes.
+    pub(crate) const SWITCH: u32 = 1;
+    /// `tid` is woken by the thread `other`, for the CPU `detail`.
+    pub(crate) const WAKE: u32 = 2;
+    /// `tid` is given to the CPU `detail`.
+    pub(crate) const MIGRATE: u32 = 3;
+    /// `tid` enters the system call `detail`.
+    pub(crate) const CALL_ENTER: u32 = 4;
+    /// `tid` returns from a system call, with `detail`.
+    pub(crate) const CALL_EXIT: u32 = 5;
+    /// Events of this CPU were lost since `detail`: `tid` of them.
+    pub(crate) const LOST: u32 = 6;
+    /// `tid` is interrupted by the device interrupt `detail`. The end of an interrupt is the next number.
+    pub(crate) const HARD: u32 = 8;
+    /// `tid` is interrupted by the soft interrupt `detail`.
+    pub(crate) const SOFT: u32 = 10;
+    /// `tid` is interrupted by the tick.
+    pub(crate) const TICK: u32 = 12;
+    /// `tid` is interrupted by another CPU's call.
+    pub(crate) const CALL: u32 = 14;
+}
+
+/// Why a thread leaves a CPU.
+pub(crate) mod leaves {
+    pub(crate) const PREEMPTED: u32 = 0;
+    pub(crate) const BLOCKED: u32 = 1;
+    pub(crate) const STOPPED: u32 = 2;
+    pub(crate) const ENDED: u32 = 3;
+}
+
+/// What did not fit into the ring, for each CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(crate) struct Lost {
+    /// How many events, and not reported yet.
+    pub(crate) count: u64,
+    /// When the first of these happened.
+    pub(crate) since: u64,
+}
+
+/// A [`Lost`] for each CPU.
+pub(crate) const LOST: &str = "lost";
+/// By CPU: how many threads of the process wait for it, a `u64`.
+pub(crate) const QUEUES: &str = "queues";
+/// By thread of the process: the CPU for which it waits, plus 1; or 0. A `u64`.
+pub(crate) const WAITING: &str = "waiting";
+
+/// Threads for which there is room. For those beyond it is not known who ran while they waited.
+const THREADS: u32 = 16_384;
+
+/// The maps, for a ring of that many bytes (a power of two, and a multiple of the page size) and that many CPUs.
+pub(crate) fn maps(ring_bytes: u32, cpus: u32) -> Vec<MapDef> {
+    vec![
+        MapDef::ring_buffer(RING, ring_bytes),
+        MapDef::new(LOST, MapKind::PercpuArray, 4, bytes_of!(Lost).cast_unsigned().into(), 1),
+        MapDef::new(QUEUES, MapKind::Array, 4, 8, cpus),
+        MapDef::new(WAITING, MapKind::Hash, 4, 8, THREADS),
+    ]
+}

@@ -1,0 +1,27 @@
+//! Records what the kernel does with the threads of a process, and with the CPUs for which they wait: switches, wake-ups,
+//! interrupts and system calls, each as an event with its time.
+//!
+//! Programs on typed tracepoints (`tp_btf`, since Linux 5.5) leave at the first comparison if the event is of others. Where one
+//! of the process's threads waits for a CPU, all switches of that CPU are recorded, so that it is known who ran instead. On the
+//! CPU of a poller that nobody disturbs nothing happens, and nothing is recorded but the timer's ticks.
+//!
+//! What does not fit into the ring is counted for each CPU, with the time since when, and comes as an event of its own: a hole
+//! is never quiet.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `layout` | what lies in the ring and in the maps |
+//! | `programs` | the programs |
+//! | `facts` | what the programs must know of this kernel |
+//! | `recorder` | attaches them, and hands out events in the order of time |
+#![forbid(unsafe_code)]
+
+mod error;
+mod facts;
+mod layout;
+mod programs;
+mod recorder;
+
+pub use error::EventsError;
+pub use facts::Facts;
+pub use recorder::{Recorded, Recorder, Totals};

@@ -1,0 +1,186 @@
+//! A recording that goes on: programs attached, events in the order of time.
+
+use std::time::Duration;
+
+use bpf_program::wire::{WrongSize, read_values};
+use bpf_session::{Features, Reorder, RingReader, Session};
+use sys::clock::boot_nanos;
+use timeline::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+use zerocopy::FromBytes as _;
+
+use crate::error::EventsError;
+use crate::facts::Facts;
+use crate::layout::{Event, LOST, Lost, RING, kind, leaves};
+use crate::programs::{self, Setting};
+
+/// What came of a recording.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Totals {
+    /// Events handed out.
+    pub events: u64,
+    /// Events for which the ring had no room. Each loss is an event, too, but for the last one of a CPU.
+    pub lost: u64,
+    /// How often the kernel did not run a program, because it was running on that CPU already.
+    pub skipped: u64,
+    /// Events that came too late for their order, and stand behind later ones.
+    pub late: u64,
+}
+
+/// An event as it was recorded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Recorded {
+    /// The event.
+    pub event: KernelEvent,
+    /// The name of a thread that it reports, of the one that comes or that wakes another: at most 15 bytes, which end with the
+    /// first 0. Foreign text.
+    pub name: Option<(Tid, [u8; 16])>,
+}
+
+/// The programs, attached, and the reader of their ring.
+pub struct Recorder {
+    session: Session,
+    reader: RingReader<Result<Event, WrongSize>>,
+    order: Reorder<Event>,
+    start: BootNanos,
+    totals: Totals,
+}
+
+impl Recorder {
+    /// Attaches the programs for the threads of a process, with a ring of that many bytes: a power of two, and a multiple of
+    /// the page size.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not take the programs: it is too old, or the rights are missing.
+    pub fn start(facts: &Facts, tgid: u32, ring_bytes: u32) -> Result<Self, EventsError> {
+        let cpus = host::cpus::possible().map_err(|source| EventsError::Map { name: LOST, source })?;
+        let setting = Setting { facts, tgid, ring_bytes };
+        let module = programs::module(&setting, u32::try_from(cpus).unwrap_or(u32::MAX))?;
+        let mut session = Session::load(&module, Features::detect()?.for_process(Some(tgid)))?;
+        let reader = RingReader::start(&session, RING, |bytes| Some(read_event(bytes)))?;
+        for (index, program) in module.programs.iter().enumerate() {
+            session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
+        }
+        let start = BootNanos(boot_nanos());
+        Ok(Self { session, reader, order: Reorder::new(), start, totals: Totals::default() })
+    }
+
+    /// The events of the next moment that have waited long enough for earlier ones, in the order of time.
+    ///
+    /// # Errors
+    ///
+    /// An event that no program sends.
+    pub fn next(&mut self, at_most: Duration) -> Result<Vec<Recorded>, EventsError> {
+        let batch = self.reader.next(at_most);
+        self.take(batch)?;
+        let now = boot_nanos();
+        let mut events = Vec::new();
+        while let Some(event) = self.order.pop(now) {
+            events.push(recorded(&event)?);
+        }
+        self.totals.events += events.len() as u64;
+        Ok(events)
+    }
+
+    /// Detaches the programs. The remaining events, the losses that no event has reported, and the totals.
+    ///
+    /// # Errors
+    ///
+    /// An event that no program sends, or the count of losses can't be read.
+    pub fn finish(mut self) -> Result<(Vec<Recorded>, Totals), EventsError> {
+        self.session.detach();
+        let (end, mut rest) = (boot_nanos(), Vec::new());
+        self.reader.finish(|batch| rest.extend(batch));
+        let (mut order, mut totals) = (self.order, self.totals);
+        for event in rest.into_iter().collect::<Result<Vec<_>, _>>()? {
+            totals.lost += lost_of(&event);
+            order.push(event.at, event.at, event);
+        }
+        let mut events = Vec::new();
+        while let Some(event) = order.pop_any() {
+            events.push(recorded(&event)?);
+        }
+        let last = |(cpu, lost): (u32, Lost)| {
+            let kind = EventKind::Lost { since: BootNanos(lost.since), count: lost.count };
+            Recorded { event: KernelEvent { at: BootNanos(end), cpu: Cpu(cpu), kind }, name: None }
+        };
+        let unreported: Vec<(u32, Lost)> =
+            (0..).zip(unreported(&self.session)?).filter(|(_, lost)| lost.count > 0).collect();
+        totals.lost += unreported.iter().map(|(_, lost)| lost.count).sum::<u64>();
+        events.extend(unreported.into_iter().map(last));
+        totals.events += events.len() as u64;
+        (totals.skipped, totals.late) = (self.session.misses(), order.late());
+        Ok((events, totals))
+    }
+
+    fn take(&mut self, batch: Vec<Result<Event, WrongSize>>) -> Result<(), EventsError> {
+        for event in batch {
+            let event = event?;
+            self.totals.lost += lost_of(&event);
+            self.order.push(event.at, event.at, event);
+        }
+        Ok(())
+    }
+
+    /// From when on nothing is missing: all programs are attached.
+    pub fn started(&self) -> BootNanos {
+        self.start
+    }
+}
+
+fn read_event(bytes: &[u8]) -> Result<Event, WrongSize> {
+    Event::read_from_bytes(bytes).map_err(|_| WrongSize::event(bytes.len(), size_of::<Event>()))
+}
+
+/// The losses since the last event of each CPU.
+fn unreported(session: &Session) -> Result<Vec<Lost>, EventsError> {
+    let Some(map) = session.map(LOST) else { return Ok(Vec::new()) };
+    let counted = map.lookup(&0_u32.to_ne_bytes()).map_err(|source| EventsError::Map { name: LOST, source })?;
+    Ok(read_values(LOST, &counted.unwrap_or_default())?)
+}
+
+/// How many events an event reports as lost.
+fn lost_of(event: &Event) -> u64 {
+    if event.kind == kind::LOST { event.tid.into() } else { 0 }
+}
+
+/// The event as the timeline has it. A number that does not fit is one that no kernel has.
+fn recorded(event: &Event) -> Result<Recorded, EventsError> {
+    let Event { at, detail, cpu, kind, tid, other, comm } = *event;
+    let (tid, number) = (Tid(tid), u32::try_from(detail).unwrap_or(u32::MAX));
+    let (kind, name) = match kind {
+        kind::SWITCH => {
+            let switch = EventKind::Switch { prev: tid, leaves: leaves_of(number, kind)?, next: Tid(other) };
+            (switch, Some((Tid(other), comm)))
+        }
+        kind::WAKE => (EventKind::Wake { tid, on: Cpu(number) }, Some((Tid(other), comm))),
+        kind::MIGRATE => (EventKind::Migrate { tid, to: Cpu(number) }, None),
+        kind::CALL_ENTER => (EventKind::CallEnter { tid, number }, None),
+        kind::CALL_EXIT => (EventKind::CallExit { tid }, None),
+        kind::LOST => (EventKind::Lost { since: BootNanos(detail), count: tid.0.into() }, None),
+        kind => (interrupt(kind, tid, number)?, None),
+    };
+    Ok(Recorded { event: KernelEvent { at: BootNanos(at), cpu: Cpu(cpu), kind }, name })
+}
+
+fn leaves_of(number: u32, kind: u32) -> Result<Leaves, EventsError> {
+    match number {
+        leaves::PREEMPTED => Ok(Leaves::Preempted),
+        leaves::BLOCKED => Ok(Leaves::Blocked),
+        leaves::STOPPED => Ok(Leaves::Stopped),
+        leaves::ENDED => Ok(Leaves::Ended),
+        _ => Err(EventsError::Kind { kind }),
+    }
+}
+
+fn interrupt(kind: u32, tid: Tid, number: u32) -> Result<EventKind, EventsError> {
+    // The end of an interrupt has the next number.
+    let interrupt = match kind & !1 {
+        kind::HARD => Interrupt::Hard(number),
+        kind::SOFT => Interrupt::Soft(number),
+        kind::TICK => Interrupt::Tick,
+        kind::CALL => Interrupt::Call,
+        _ => return Err(EventsError::Kind { kind }),
+    };
+    Ok(if kind & 1 == 0 { EventKind::Begin { tid, interrupt } } else { EventKind::End { tid, interrupt } })
+}

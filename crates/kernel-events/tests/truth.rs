@@ -1,0 +1,215 @@
+//! What the kernel's events say of a poller, against what the poller itself sees: gaps in its own clock.
+#![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use kernel_events::{Facts, Recorded, Recorder, Totals};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use sys::clock::boot_nanos;
+use testkit::kernel;
+use timeline::{Activities, Activity, BootNanos, Cpu, EventKind, Interval, KernelEvent, Tid};
+
+/// Set for the program that is traced, which is this one.
+const POLLER: &str = "KERNEL_EVENTS_TEST_POLLER";
+/// How long it polls.
+const POLLS: Duration = Duration::from_millis(600);
+/// A gap that it reports. Shorter ones are the machine's own: a virtual one loses its processor now and then.
+const GAP: u64 = 300_000;
+const RING: u32 = 1 << 22;
+
+/// No test: the program that is traced. It polls its clock on CPU 0, and reports where time is missing.
+#[test]
+fn poller() {
+    if std::env::var_os(POLLER).is_none() {
+        return;
+    }
+    stay_on_first_cpu();
+    println!("\nready");
+    std::io::stdin().read_exact(&mut [0]).unwrap();
+    let waited = waited_so_far();
+    let (begin, mut gaps) = (boot_nanos(), Vec::new());
+    let mut last = begin;
+    while last - begin < POLLS.as_nanos() as u64 {
+        let now = boot_nanos();
+        if now - last > GAP {
+            gaps.push((last, now));
+        }
+        last = now;
+    }
+    println!("waited {}", waited_so_far() - waited);
+    for (from, to) in gaps {
+        println!("gap {from} {to}");
+    }
+    println!("polled {begin} {last}");
+}
+
+/// How long this thread has waited for a CPU, as the kernel counts it (proc(5), schedstat).
+fn waited_so_far() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn stay_on_first_cpu() {
+    let mut cpus = CpuSet::new();
+    cpus.set(0);
+    sched_setaffinity(None, &cpus).unwrap();
+}
+
+struct Poller(Child, BufReader<ChildStdout>);
+
+impl Poller {
+    fn start() -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "poller", "--nocapture", "--test-threads=1"]).env(POLLER, "1");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while line.trim_end() != "ready" {
+            line.clear();
+            assert_ne!(lines.read_line(&mut line).unwrap(), 0, "the poller ended");
+        }
+        Self(child, lines)
+    }
+
+    /// Its thread that polls: tests run in threads of their own.
+    fn tid(&self) -> Tid {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.0.id())).unwrap();
+        let tids = tasks.map(|task| task.unwrap().file_name().to_str().unwrap().parse::<u32>().unwrap());
+        Tid(tids.max().unwrap())
+    }
+
+    fn go(&mut self) {
+        self.0.stdin.take().unwrap().write_all(b"\n").unwrap();
+    }
+
+    /// What it saw, once it has ended.
+    fn finish(mut self, tid: Tid, start: BootNanos) -> Truth {
+        let mut text = String::new();
+        self.1.read_to_string(&mut text).unwrap();
+        assert!(self.0.wait().unwrap().success());
+        let pair = |line: &str| {
+            let mut numbers = line.split(' ').map(|number| number.parse().unwrap());
+            (numbers.next().unwrap(), numbers.next().unwrap())
+        };
+        let gaps = text.lines().filter_map(|line| line.strip_prefix("gap ")).map(pair).collect();
+        let find = |what: &str| text.lines().find_map(|line| line.strip_prefix(what)).unwrap();
+        Truth { tid, start, gaps, polled: pair(find("polled ")), waited: find("waited ").parse().unwrap() }
+    }
+}
+
+fn record(mut poller: Poller, meanwhile: impl FnOnce()) -> (Truth, Vec<Recorded>, Totals) {
+    let facts = Facts::read().unwrap();
+    let mut recorder = Recorder::start(&facts, poller.0.id(), RING).unwrap();
+    let (tid, start) = (poller.tid(), recorder.started());
+    poller.go();
+    meanwhile();
+    let until = Instant::now() + POLLS + Duration::from_millis(50);
+    let mut events = Vec::new();
+    while Instant::now() < until {
+        events.extend(recorder.next(Duration::from_millis(10)).unwrap());
+    }
+    let truth = poller.finish(tid, start);
+    let (rest, totals) = recorder.finish().unwrap();
+    events.extend(rest);
+    (truth, events, totals)
+}
+
+struct Truth {
+    tid: Tid,
+    start: BootNanos,
+    gaps: Vec<(u64, u64)>,
+    polled: (u64, u64),
+    /// How long it waited for a CPU.
+    waited: u64,
+}
+
+impl Truth {
+    /// What the events say of the poller while it polled.
+    fn intervals(&self, events: &[Recorded]) -> Vec<Interval> {
+        let mut activities = Activities::new([self.tid], self.start);
+        for recorded in events {
+            activities.event(&recorded.event);
+        }
+        let intervals = activities.finish(BootNanos(self.polled.1)).remove(&self.tid).unwrap();
+        within(&intervals, self.polled)
+    }
+}
+
+fn within(intervals: &[Interval], (from, to): (u64, u64)) -> Vec<Interval> {
+    let cut = |interval: &Interval| Interval {
+        from: interval.from.max(BootNanos(from)),
+        to: interval.to.min(BootNanos(to)),
+        ..*interval
+    };
+    intervals.iter().map(cut).filter(|interval| interval.from < interval.to).collect()
+}
+
+fn taken(intervals: &[Interval]) -> u64 {
+    intervals.iter().filter(|i| i.activity.is_taken()).map(|i| i.to.0 - i.from.0).sum()
+}
+
+#[test]
+fn gaps_of_a_poller_are_explained_by_who_ran_instead() {
+    let Some(_alone) = kernel::may_run("the kernel's events of a poller") else { return };
+    let (truth, events, totals) = record(Poller::start(), || {
+        std::thread::spawn(|| {
+            stay_on_first_cpu();
+            let end = Instant::now() + POLLS;
+            while Instant::now() < end {}
+        });
+    });
+    assert_eq!((totals.lost, totals.skipped), (0, 0), "{totals:?}");
+    assert!(events.windows(2).all(|pair| pair[0].event.at <= pair[1].event.at) || totals.late > 0);
+    let intervals = truth.intervals(&events);
+    assert!(intervals.iter().all(|interval| interval.activity != Activity::Unknown), "{intervals:?}");
+    // As the kernel counts it: at the edges an interval may be cut.
+    let waits = intervals.iter().filter(|interval| matches!(interval.activity, Activity::Waits(_)));
+    let waits: u64 = waits.map(|interval| interval.to.0 - interval.from.0).sum();
+    let near = |a: u64, b: u64| a.abs_diff(b) < 1_000_000 + b / 100;
+    assert!(near(waits, truth.waited), "{waits} of {} ns", truth.waited);
+    // As it saw it: it shared its CPU with a spinner, so that about half of its time was missing. Of a virtual machine the host
+    // takes some, too, which no event shows.
+    let gaps: u64 = truth.gaps.iter().map(|(from, to)| to - from).sum();
+    let explained: u64 = truth.gaps.iter().map(|&gap| taken(&within(&intervals, gap))).sum();
+    assert!(gaps > POLLS.as_nanos() as u64 / 10, "{gaps} ns");
+    assert!(explained > gaps / 4 * 3, "{explained} of {gaps} ns");
+    // And no more is said to be taken than is missing: short interrupts are below what the poller reports.
+    let short: u64 =
+        intervals.iter().map(|interval| interval.to.0 - interval.from.0).filter(|length| *length < GAP).sum();
+    assert!(taken(&intervals) <= gaps + short, "{} of {gaps} ns", taken(&intervals));
+}
+
+#[test]
+fn what_does_not_fit_is_a_hole() {
+    let Some(_alone) = kernel::may_run("losses of the kernel's events") else { return };
+    let facts = Facts::read().unwrap();
+    // A page, and nobody reads: this process's own calls fill it.
+    let recorder = Recorder::start(&facts, std::process::id(), 4096).unwrap();
+    let (end, mut calls) = (Instant::now() + Duration::from_millis(20), 0);
+    while Instant::now() < end || calls < 1000 {
+        let _ = rustix::process::getppid();
+        calls += 1;
+    }
+    let (events, totals) = recorder.finish().unwrap();
+    assert!(totals.lost > 0 && totals.events == events.len() as u64, "{totals:?}");
+    let holes = events.iter().filter_map(|recorded| match recorded.event {
+        KernelEvent { at, kind: EventKind::Lost { since, count }, .. } => Some((since <= at, count)),
+        _ => None,
+    });
+    let holes: Vec<_> = holes.collect();
+    assert!(holes.iter().all(|(ordered, count)| *ordered && *count > 0), "{holes:?}");
+    assert_eq!(holes.iter().map(|(_, count)| count).sum::<u64>(), totals.lost);
+}
+
+#[test]
+fn events_have_the_cpu_that_they_are_of() {
+    let Some(_alone) = kernel::may_run("the CPUs of the kernel's events") else { return };
+    let (truth, events, _) = record(Poller::start(), || ());
+    let of_it = events.iter().filter(|recorded| {
+        matches!(recorded.event.kind, EventKind::Begin { tid, .. } | EventKind::CallEnter { tid, .. } if tid == truth.tid)
+    });
+    let cpus: Vec<Cpu> = of_it.map(|recorded| recorded.event.cpu).collect();
+    assert!(!cpus.is_empty() && cpus.iter().all(|cpu| *cpu == Cpu(0)), "{cpus:?}");
+}
