@@ -153,7 +153,7 @@ fn print_message(word: &str, colour: AnsiColor, text: &str) {
 
 /// The text without what Rust adds to the system's own words: `No such file or directory (os error 2)`. Here, because any
 /// message of any crate may have an error of the system in it.
-fn without_error_numbers(text: &str) -> Cow<'_, str> {
+pub(crate) fn without_error_numbers(text: &str) -> Cow<'_, str> {
     const MARK: &str = " (os error ";
     let mut pieces = text.split(MARK);
     let mut plain = Cow::Borrowed(pieces.next().unwrap_or_default());

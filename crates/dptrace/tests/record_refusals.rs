@@ -99,8 +99,8 @@ fn files_that_are_no_programs_of_this_machine() {
     assert!(text.starts_with("not an ELF file: it starts with 68 65 6c 6c"), "{text}");
     let narrow = refused_file("narrow", &narrow_program());
     assert!(narrow.contains("32-bit") && narrow.contains("i386"), "{narrow}");
-    assert!(refused(&["--", "./no-such-file"], 1).starts_with("error: ./no-such-file: "));
-    assert_eq!(refused(&["--", "no-such-program"], 1), "error: no program no-such-program in PATH");
+    assert!(refused(&["--", "./no-such-file"], 1).starts_with("error: there is no program ./no-such-file: "));
+    assert_eq!(refused(&["--", "no-such-program"], 1), "error: there is no program no-such-program in PATH");
     let bare = refused(&["--", "/bin/true"], 1);
     assert!(bare.contains("has no USDT probes") && bare.contains("--with-usdt"), "{bare}");
 }

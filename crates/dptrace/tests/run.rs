@@ -34,8 +34,72 @@ fn without_root_a_script_is_checked_and_formatted() {
     assert_eq!((out.as_str(), status), ("begin {\n  printf(\"%d\", 1);\n}\n", 0));
     let (_, err, status) = run(&["run", "--check", "-e", "begin { print(nothing); }"]);
     assert_eq!(status, 2);
-    assert!(err.contains("--> stdin:1:15") && err.contains("nothing"), "{err}");
+    assert!(err.contains("--> -e:1:15") && err.contains("nothing"), "{err}");
     assert_eq!(run(&["run", "--check", "-e", "begin { @[comm] = count(); }"]).2, 0);
+}
+
+/// Without rights, a process, or whatever else the script needs.
+#[test]
+fn a_script_says_what_it_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("own.bt");
+    let text = "#!/usr/bin/env -S dptrace run\n// Counts.\n\nbegin { print(getopt(\"top\", 5, \"how many\")); \
+                print(getopt(\"all\")); print($2); }";
+    std::fs::write(&script, text).unwrap();
+    let script = script.to_str().unwrap();
+    let (out, err, status) = run(&["run", script, "--", "--help"]);
+    assert_eq!((err.as_str(), status), ("", 0), "{out}");
+    assert!(out.starts_with("Counts.\n") && out.contains(" [$1] [$2] [-- OPTIONS OF THE SCRIPT]\n"), "{out}");
+    assert!(out.contains("\n  --top=N  how many (default 5)\n  --all\n"), "{out}");
+    let (out, _, status) = run(&["run", "syslat", "--", "--help"]);
+    assert_eq!(status, 0, "{out}");
+    assert!(out.contains("needs: ") && out.contains("no options of its own"), "{out}");
+    for (word, hint) in [("--tpo=3", "did you mean --top?"), ("--top", "write --top=NUMBER")] {
+        let (_, err, status) = run(&["run", "--check", script, "1", "2", "--", word]);
+        assert!(status == 2 && err.contains(hint) && err.contains("has a mistake"), "{word}: {err}");
+    }
+}
+
+#[test]
+fn arguments_that_are_missing_or_too_many_are_noted() {
+    let check = |words: &[&str]| run(&[&["run", "--check"], words].concat());
+    let one = "begin { print($1); }";
+    let cases: [(&[&str], &str); 6] = [
+        (&["-e", one], "note: -e reads $1, which is not given and so 0: arguments stand behind -e PROGRAM\n"),
+        (&["-e", one, "5"], ""),
+        (&["-e", one, "5", "x"], "note: -e takes one argument; not used: x\n"),
+        (&["-e", "begin { }", "4711"], "note: -e takes no arguments; not used: 4711 (-p PID is for a process)\n"),
+        (&["-e", "begin { print($# > 0 ? $1 : 3); }"], ""),
+        (&["-e", one, "--no-warnings"], ""),
+    ];
+    for (words, notes) in cases {
+        let (_, err, status) = check(words);
+        assert_eq!((err.as_str(), status), (notes, 0), "{words:?}");
+    }
+}
+
+#[test]
+fn what_is_no_script_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty.bt");
+    std::fs::write(&empty, "// nothing\n").unwrap();
+    let program = folder.path().join("program");
+    std::fs::write(&program, b"\x7fELF\xff").unwrap();
+    for (words, expected) in [
+        (&["run", empty.to_str().unwrap()][..], "empty.bt has no probe"),
+        (&["run", "-e", ""], "-e has no probe"),
+        (&["run", program.to_str().unwrap()], "it is a program (dptrace run SCRIPT -c "),
+        (&["run", "nosuch"], "dptrace scripts lists the bundled scripts"),
+    ] {
+        let (_, err, status) = run(words);
+        assert!(status == 2 && err.contains(expected), "{words:?}: {err}");
+    }
+    for words in [["run", "-e", "begin { exit() }", "-c"], ["kernel-delay", "--sample-time", "0.1", "--"]] {
+        for (program, expected) in [(empty.as_path(), "is not executable"), (folder.path(), "is a directory")] {
+            let (_, err, status) = run(&[&words[..], &[program.to_str().unwrap()]].concat());
+            assert!(status == 1 && err.contains(expected), "{words:?}: {err}");
+        }
+    }
 }
 
 #[test]

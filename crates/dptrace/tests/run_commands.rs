@@ -126,5 +126,5 @@ fn lines_are_counted_without_those_of_include() {
     ];
     let output = Command::new(PROGRAM).args(words).env("NO_COLOR", "1").output().unwrap();
     let err = String::from_utf8(output.stderr).unwrap();
-    assert!(err.contains("--> stdin:2:15\n") && err.contains("2 | begin { print(nothing); }\n"), "{err}");
+    assert!(err.contains("--> -e:2:15\n") && err.contains("2 | begin { print(nothing); }\n"), "{err}");
 }

@@ -122,20 +122,20 @@ fn what_can_not_be_read_is_reported_with_its_place_if_that_is_wanted() {
         "print(str(arg0)); @[1] = *(uint64 *)(arg0 - arg0); print(@[2]); @n[1] = sum(1); $n = @n[2];",
     );
     let expected = [
-        "stdin:1:N: WARNING: Bad address\nAdditional Info - helper: probe_read_user_str, retcode: -14\n",
-        "stdin:1:N: WARNING: Bad address\nAdditional Info - helper: probe_read_user, retcode: -14\n",
-        "stdin:1:N: WARNING: the map has no such key\n\
+        "-e:1:N: WARNING: Bad address\nAdditional Info - helper: probe_read_user_str, retcode: -14\n",
+        "-e:1:N: WARNING: Bad address\nAdditional Info - helper: probe_read_user, retcode: -14\n",
+        "-e:1:N: WARNING: the map has no such key\n\
          Additional Info - helper: map_lookup_elem, retcode: 0\n",
-        "stdin:1:N: WARNING: the map has no such key\n\
+        "-e:1:N: WARNING: the map has no such key\n\
          Additional Info - helper: map_lookup_percpu_elem, retcode: 0\n",
     ];
-    let columns = regex_lite::Regex::new(r"stdin:1:\d+-\d+: ").unwrap();
-    let messages = columns.replace_all(&err, "stdin:1:N: ").into_owned();
+    let columns = regex_lite::Regex::new(r"-e:1:\d+-\d+: ").unwrap();
+    let messages = columns.replace_all(&err, "-e:1:N: ").into_owned();
     for words in expected {
         assert_eq!(messages.matches(words).count(), 1, "{words}{err}");
     }
-    assert!(messages.contains("note: stdin:1:N: 33 calls of the helper failed\n"), "{err}");
-    assert!(messages.contains("note: stdin:1:N: 33 look-ups found no such key\n"), "{err}");
+    assert!(messages.contains("note: -e:1:N: 33 calls of the helper failed\n"), "{err}");
+    assert!(messages.contains("note: -e:1:N: 33 look-ups found no such key\n"), "{err}");
     // Each warning has the line, and a mark under the place.
     let at = err.find("print(@[2])").unwrap() + "print(".len();
     let line = err[..at].rfind('\n').unwrap() + 1;
@@ -183,7 +183,7 @@ fn what_fails_is_reported_while_the_script_runs() {
     let mut command = Command::new(PROGRAM);
     command.args(["run", "-e", script]).env("NO_COLOR", "1").stdout(Stdio::piped());
     let mut process = Process::start(&mut command);
-    process.wait_for("stdin:1:46-63: WARNING: division by 0:");
+    process.wait_for("-e:1:46-63: WARNING: division by 0:");
     process.signal("INT");
     let (status, out, err) = process.end();
     assert!(status.success() && out.contains("@one: 1\n"), "{out}{err:?}");

@@ -357,7 +357,12 @@ impl Check<'_, '_> {
                 Some(number) => Expr::int(number, if text.starts_with('-') { I64 } else { U64 }, call.span),
                 None => self.wrong(call.span, format!("the option --{name} is a number, not {text}")),
             },
-            (ExprKind::Int(_), _, None) => self.wrong(call.span, format!("the option --{name} needs a value")),
+            (ExprKind::Int(_), _, None) => {
+                let hint = format!("write --{name}=NUMBER, as one word");
+                self.wrong_hint(call.span, format!("the option --{name} needs a value"), hint);
+                // What is wrong with it is no reason to reject what is done with it.
+                Expr { span: call.span, ..default.clone() }
+            }
             (ExprKind::Str(_), _, text) => self.string(text.unwrap_or_default().into_bytes(), call.span),
             _ => self.wrong(call.args[1].span, "getopt() needs a literal for its default"),
         }

@@ -265,7 +265,14 @@ fn report_unknown_options(ctx: &mut CompileCtx<'_>) {
         ["help"] => "--help: the script does not run".to_owned(),
         unknown => format!("unexpected program options: --{}", unknown.join(", --")),
     };
-    ctx.diagnostics.list().push(Diagnostic::error(message, Span::default()).with_hint(hint));
+    let names = ctx.tables.options.iter().map(|(name, _)| name.as_str());
+    // Short names are near to all others.
+    let near =
+        unknown.first().filter(|name| name.len() > 2).and_then(|name| bt_lang::nearest(name, names).first().copied());
+    let near = near.map(|near| format!("did you mean --{near}?"));
+    let diagnostic = Diagnostic::error(message, Span::default());
+    let diagnostic = near.into_iter().chain([hint]).fold(diagnostic, Diagnostic::with_hint);
+    ctx.diagnostics.list().push(diagnostic);
 }
 
 /// The map that time series take their time from must hold one unsigned number.

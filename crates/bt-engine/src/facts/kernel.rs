@@ -143,7 +143,7 @@ impl Kernel {
         let text = match &self.traceable_functions {
             Some(path) => {
                 let bytes = host::user_file::read(path, FUNCTIONS).map_err(|error| NotFound {
-                    message: format!("{}: {error}", printable(path)),
+                    message: format!("reading the list of functions {}: {error}", printable(path)),
                     absent: false,
                     hints: Vec::new(),
                 })?;

@@ -47,7 +47,6 @@ impl Subject {
         check_namespace()?;
         if let Some((program, arguments)) = args.command.split_first() {
             let path = find_program(program)?;
-            std::fs::metadata(&path).with_context(|| format!("there is no program {}", printable(&path)))?;
             let held = HeldChild::spawn(path.as_os_str(), arguments)
                 .with_context(|| format!("starting {}", printable(program)))?;
             let pids = vec![held.pid()];

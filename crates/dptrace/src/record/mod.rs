@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -136,10 +137,19 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The file that a command's name means, as execvp(3) finds it.
+/// The file that a command's name means, as execvp(3) finds it: one that can be run.
 pub(crate) fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
     let found = host::find_program(name);
-    found.with_context(|| format!("no program {} in PATH", printable(name)))
+    let path = found.with_context(|| format!("there is no program {} in PATH", printable(name)))?;
+    let shown = printable(&path);
+    let metadata = std::fs::metadata(&path).with_context(|| format!("there is no program {shown}"))?;
+    if !metadata.is_file() {
+        bail!("{shown} is no program: it is {}", if metadata.is_dir() { "a directory" } else { "no regular file" });
+    }
+    if metadata.permissions().mode() & 0o111 == 0 {
+        bail!("{shown} is not executable: chmod +x makes a program of it, if it is one");
+    }
+    Ok(path)
 }
 
 /// Adds the wanted probes of the files to the plan, and reports which are missing in `place`: all of them is an error.

@@ -10,6 +10,7 @@ use super::options::RunArgs;
 use super::source::ScriptText;
 use crate::failure::{engine_error, is_bpftrace_compat, note, unsupported, usage};
 use crate::interrupt;
+use crate::record::find_program;
 
 /// More processes there can't be: `PID_MAX_LIMIT` of `linux/threads.h`.
 const MOST_PIDS: u32 = 4 << 20;
@@ -68,6 +69,9 @@ pub(super) fn target(args: &RunArgs) -> anyhow::Result<Target> {
             // Its words are separated by blanks; there is no shell.
             let mut words = command.split(' ').filter(|word| !word.is_empty());
             let program = words.next().ok_or_else(|| usage("-c: the command is empty"))?;
+            if !is_bpftrace_compat() {
+                find_program(program.as_ref())?;
+            }
             Ok(Target::Command { program: program.into(), arguments: words.map(Into::into).collect() })
         }
         (None, None) => Ok(Target::All),

@@ -51,7 +51,7 @@ impl Shown<'_> {
                     print_error(&format!("{}: {word}: expanded from\n{}", place.shown(), self.text.context(&place)));
                 }
             }
-            self.printer.complaint(kind, words, &place)
+            self.printer.complaint(kind, words, &self.text.in_json(place))
         };
         match to {
             PrintTo::Output => self.printer.words("printf", words),

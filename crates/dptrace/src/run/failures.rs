@@ -26,10 +26,10 @@ pub(super) fn first(failure: &RuntimeFailure, text: &ScriptText, printer: Printe
     let words = failure.to_string();
     if let Some(helper) = failure.helper() {
         complain(&format!("{words}\nAdditional Info - helper: {helper}, retcode: {}", failure.code));
-        return printer.helper_error(&failure.error, helper, failure.code, &place);
+        return printer.helper_error(&failure.error, helper, failure.code, &text.in_json(place));
     }
     complain(&words);
-    printer.runtime_error(&words, &place)
+    printer.runtime_error(&words, &text.in_json(place))
 }
 
 /// Reports how often things failed, where it was more than once; of strings the sum.

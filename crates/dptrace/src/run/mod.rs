@@ -7,6 +7,7 @@ mod failures;
 mod listing;
 mod live;
 mod options;
+mod params;
 mod show;
 mod signals;
 mod source;
@@ -15,15 +16,17 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use bt_engine::{Benchmark, Session};
+use bt_engine::{Benchmark, ParsedScript, Session};
+use bt_lang::ast::{Item, ItemKind};
 use bt_runtime::Printer;
 
-use crate::failure::{engine_error, unsupported, usage};
+use crate::failure::{engine_error, is_bpftrace_compat, note, unsupported, usage};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::target::printable;
 use events::Shown;
 use live::Live;
+use params::Wanted;
 use source::ScriptText;
 
 pub(crate) use bundled::{is_bundled, scripts};
@@ -44,11 +47,19 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     let text = ScriptText::of(args)?;
     let parsed = compiled::parse(&text, args)?;
+    let wanted = Wanted::of(parsed.syntax_tree());
+    if wanted.is_asked_for(&text.params) {
+        return print(args, &wanted.help(&text));
+    }
     if args.fmt {
         return print(args, &bt_lang::fmt::format(parsed.syntax_tree(), &text.text));
     }
     if args.dump == Some(options::DumpName::Ast) {
         return print(args, &bt_lang::dump::dump(parsed.syntax_tree()));
+    }
+    check(&text, &parsed)?;
+    if !args.no_warnings && !is_bpftrace_compat() {
+        wanted.remarks(&text).iter().for_each(|remark| note(remark));
     }
     if args.follow_forks {
         check_follow_forks(args)?;
@@ -96,6 +107,18 @@ fn benchmark(session: &Session, printer: Printer, mut output: Output) -> anyhow:
         output.buffer.extend(printer.benchmark(&name, average, runs).as_bytes());
     }
     Ok(output.flush()?)
+}
+
+/// A script without a probe is no script; what bpftrace says of it is in its tests.
+fn check(text: &ScriptText, parsed: &ParsedScript) -> anyhow::Result<()> {
+    let is_probe = |item: &Item| matches!(item.kind, ItemKind::Probe(_));
+    if is_bpftrace_compat() || parsed.syntax_tree().items.iter().any(is_probe) {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{} has no probe: a script is probes with actions, as in: begin {{ print(\"hello\"); }}",
+        text.name
+    )))
 }
 
 /// Forks are followed by the kernel's numbers of processes, which only its first PID namespace has.

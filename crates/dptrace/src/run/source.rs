@@ -8,12 +8,14 @@ use bt_runtime::Place;
 
 use super::bundled::{self, Bundled};
 use super::options::RunArgs;
-use crate::failure::{capitalized, is_bpftrace_compat, usage};
+use crate::failure::{capitalized, is_bpftrace_compat, usage, without_error_numbers};
 use crate::target::printable;
 use crate::user_file;
 
-/// What bpftrace calls a program that has no file.
+/// What bpftrace calls a program that has no file, in messages and in JSON.
 const NO_FILE: &str = "stdin";
+/// What we call the text of `-e`.
+const OPTION: &str = "-e";
 
 /// A script's text.
 #[derive(Clone, Debug)]
@@ -39,7 +41,8 @@ impl ScriptText {
         if !args.programs.is_empty() {
             let before = includes.len();
             let text = includes + &args.programs.join("\n");
-            return Ok(Self { name: NO_FILE.into(), text, before, params: args.words.clone(), bundled: None });
+            let name = if is_bpftrace_compat() { NO_FILE } else { OPTION };
+            return Ok(Self { name: name.into(), text, before, params: args.words.clone(), bundled: None });
         }
         let Some((script, params)) = args.words.split_first() else {
             return Err(usage("what to run is missing: a SCRIPT's file or name, or -e PROGRAM"));
@@ -47,6 +50,28 @@ impl ScriptText {
         let (name, text, bundled) = read(script)?;
         let before = includes.len();
         Ok(Self { name, text: includes + &text, before, params: params.to_vec(), bundled })
+    }
+
+    /// Whether it came from a file, or is one that dptrace carries.
+    pub(super) fn is_file(&self) -> bool {
+        self.name != OPTION && self.name != NO_FILE
+    }
+
+    /// What it is called by on the command line.
+    pub(super) fn called(&self) -> &str {
+        self.bundled.map_or(&self.name, |bundled| bundled.name)
+    }
+
+    /// The lines of the comment that it begins with.
+    pub(super) fn first_comment(&self) -> Vec<String> {
+        let lines = self.given().lines().skip_while(|line| line.starts_with("#!") || line.trim().is_empty());
+        let lines = lines.map_while(|line| line.strip_prefix("//"));
+        let mut lines: Vec<String> =
+            lines.map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()).collect();
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        lines
     }
 
     /// The text as it was given, whose lines messages count.
@@ -71,6 +96,7 @@ impl ScriptText {
         given.span = self.in_given(given.span);
         given.labels.iter_mut().for_each(|(span, _)| *span = self.in_given(*span));
         let shown = render(&given, &Source::new(&self.name, self.given()), std::io::stderr().is_terminal());
+        let shown = without_error_numbers(&shown);
         // Where standard error is gone, nobody reads it.
         let _ = write!(anstream::stderr(), "{shown}");
     }
@@ -90,6 +116,11 @@ impl ScriptText {
     pub(super) fn place(&self, span: bt_lang::Span) -> Place {
         let (source, span) = (Source::new(&self.name, self.given()), self.in_given(span));
         Place { file: self.name.clone(), start: source.position(span.start), end: source.position(span.end) }
+    }
+
+    /// The same place as JSON has it, where a text without a file has bpftrace's name.
+    pub(super) fn in_json(&self, place: Place) -> Place {
+        if self.is_file() { place } else { Place { file: NO_FILE.to_owned(), ..place } }
     }
 
     /// The line that a place is in, and a mark under it, as bpftrace shows them.
@@ -116,7 +147,15 @@ fn read(script: &str) -> anyhow::Result<(String, String, Option<Bundled>)> {
         }
     };
     let name = if script == "-" { NO_FILE.to_owned() } else { printable(path) };
-    let text = String::from_utf8(bytes).map_err(|_| usage(format!("{name} is not UTF-8")))?;
+    let is_program = bytes.starts_with(b"\x7fELF");
+    let text = String::from_utf8(bytes).map_err(|_| {
+        let advice = if is_program {
+            format!(": it is a program (dptrace run SCRIPT -c {} starts and traces it)", crate::shell::word(path))
+        } else {
+            ", which a script is".to_owned()
+        };
+        usage(format!("{name} is not UTF-8{advice}"))
+    })?;
     Ok((name, text, None))
 }
 
@@ -125,5 +164,7 @@ fn no_script(path: &Path, error: &std::io::Error) -> String {
     let reason = error.to_string();
     let reason = reason.split(" (os error").next().unwrap_or_default();
     let near = crate::names::hint(&name, bundled::all().map(|script| script.name));
-    format!("failed to open file '{name}': {reason}{near}")
+    let is_name = !name.contains(['/', '.']) && near.is_empty() && !is_bpftrace_compat();
+    let advice = if is_name { "; dptrace scripts lists the bundled scripts" } else { "" };
+    format!("failed to open file '{name}': {reason}{near}{advice}")
 }
