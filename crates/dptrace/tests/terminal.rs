@@ -91,6 +91,45 @@ fn a_listing_on_a_terminal_names_each_connection_once() {
     assert!(pty::widest(&full) > 80 && full.matches("qpair(ptr=0xc0").count() == 2, "{full}");
 }
 
+/// What a trace is and what it can contain, with all that is said of it in files.
+#[test]
+fn the_description_of_a_trace_fits_a_terminal() {
+    let small = Small::new();
+    let samples = Sample::with(&["v21.10", "v24.09", "v26.09-pre"], &["trace", "json"]);
+    let files =
+        samples.iter().flat_map(|sample| [sample.path("trace"), sample.path("json")]).chain([small.path("t.trace")]);
+    for file in files.chain([small.path("t.trace")]) {
+        for what in ["--info", "--list-tpoints"] {
+            let args = ["trace".as_ref(), file.as_os_str(), what.as_ref()];
+            for columns in [40, 80] {
+                let (text, succeeded) = pty::on_terminal(columns, &[], &args);
+                let text = pty::without_styles(&text);
+                assert!(succeeded && pty::widest(&text) <= usize::from(columns), "{columns} {file:?} {what}:\n{text}");
+                if columns == 80 {
+                    let whole = pty::on_terminal(columns, &[], &[&args[..], &["--full".as_ref()]].concat()).0;
+                    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+                    let is_there = |word: &String| words(&text).contains(word) || word == "late" || word.contains('/');
+                    let missing: Vec<_> = words(&whole).into_iter().filter(|word| !is_there(word)).collect();
+                    assert!(missing.is_empty(), "{file:?} {what}: {missing:?} of\n{whole}\nin\n{text}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_list_of_arguments_goes_on_over_lines() {
+    let small = Small::new();
+    let (text, _) = pty::on_terminal(62, &[], &small.args("trace", &["--list-tpoints"]));
+    let expected = "\
+\u{20}  id group  name               owner object arguments
+  192     3  BDEV_IO_START      -     i new  ctx: pointer,
+                                             name: string[16]
+  193     3  BDEV_IO_DONE       -     i      ctx: pointer
+";
+    assert!(text.starts_with(expected), "{text}");
+}
+
 #[test]
 fn doctor_fits_a_terminal() {
     for columns in [80, 200] {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 
-use screen::counted;
-use spdk_trace::{ArgKind, Lcore, Problems, RawTrace, Ticks, Trace};
+use screen::{Screen, counted, shorten, wrap};
+use spdk_trace::{ArgKind, ArgSpec, Lcore, Problems, RawTrace, RingSummary, Ticks, Tpoint, Trace};
 
 use crate::input::Loaded;
 use crate::measured_rate::Measured;
@@ -18,60 +18,122 @@ pub(crate) struct Info {
 }
 
 /// Looks at a trace for `--info`.
-pub(crate) fn info(loaded: &Loaded) -> Info {
+pub(crate) fn info(loaded: &Loaded, screen: Screen) -> Info {
     let mut text = String::new();
     let Loaded { trace, name, measured } = loaded;
-    line(&mut text, "trace", name);
+    line(&mut text, "trace", &screen.width().map_or_else(|| name.into(), |width| shorten(name, width - VALUE)), screen);
     let rate = trace.tick_rate().get();
     let (records, problems) = match trace {
         Trace::Raw(raw) => {
-            raw_info(&mut text, raw, *measured);
+            raw_info(&mut text, raw, *measured, screen);
             (raw.record_count(), raw.problems().clone())
         }
-        Trace::Json(_) => json_info(&mut text, trace, rate),
+        Trace::Json(_) => json_info(&mut text, trace, rate, screen),
     };
     let owners = trace.owners();
     if !owners.is_empty() {
-        line(&mut text, "owners", &owners.len().to_string());
+        line(&mut text, "owners", &owners.len().to_string(), screen);
         for (id, description) in owners {
-            let _ = writeln!(text, "  {id:>5}  {description}");
+            let _ = writeln!(text, "{}", screen.cut(&format!("  {id:>5}  {description}")));
         }
     }
     Info { text, records, problems }
 }
 
-fn line(text: &mut String, what: &str, value: &str) {
-    let _ = writeln!(text, "{:<12} {value}", format!("{what}:"));
+/// The column at which values begin.
+const VALUE: usize = 13;
+
+/// A line about one thing; on a terminal, a sentence goes on over lines.
+fn line(text: &mut String, what: &str, value: &str, screen: Screen) {
+    let what = format!("{what}:");
+    let value = screen
+        .width()
+        .map_or_else(|| value.to_owned(), |width| wrap(value, width - VALUE).join(&format!("\n{:VALUE$}", "")));
+    let _ = writeln!(text, "{what:<12} {value}");
 }
 
-fn raw_info(text: &mut String, raw: &RawTrace, measured: Option<Measured>) {
-    line(text, "era", &format!("{:?} (SPDK {})", raw.era(), raw.era().versions()));
+/// The columns of the table of rings: the head, and the width in files and pipes.
+const RING: [(&str, usize); 9] = [
+    ("lcore", 5),
+    ("thread", 17),
+    ("slots", 10),
+    ("written", 12),
+    ("records", 10),
+    ("wrapped", 10),
+    ("late", 7),
+    ("first (us)", 16),
+    ("last (us)", 16),
+];
+/// The column of names, which begin at its left.
+const THREAD: usize = 1;
+/// The column of records that are not in time order: few rings have any.
+const LATE: usize = 6;
+/// Less than this is kept of no thread's name.
+const LEAST_NAME: usize = 8;
+
+/// One row for each ring, the head first. On a terminal columns are as wide as what is in them.
+fn ring_table(text: &mut String, rows: &[[String; RING.len()]], screen: Screen) {
+    let head = RING.map(|(head, _)| head.to_owned());
+    let is_shown = |column: usize| !screen.is_terminal() || column != LATE || rows.iter().any(|row| row[LATE] != "0");
+    let columns: Vec<usize> = (0..RING.len()).filter(|&column| is_shown(column)).collect();
+    let mut widths = RING.map(|(_, width)| width);
+    if let Some(width) = screen.width() {
+        for &column in &columns {
+            let cells = rows.iter().chain([&head]).map(|row| screen::columns(&row[column]));
+            widths[column] = cells.max().unwrap_or_default();
+        }
+        let taken = columns.iter().map(|&column| widths[column] + 1).sum::<usize>() - 1;
+        let name = widths[THREAD];
+        widths[THREAD] = name.saturating_sub(taken.saturating_sub(width)).max(LEAST_NAME.min(name));
+    }
+    for row in [&head].into_iter().chain(rows) {
+        let cell = |&column: &usize| match column {
+            THREAD if screen.is_terminal() => screen::pad(&shorten(&row[THREAD], widths[THREAD]), widths[THREAD]),
+            // In files there is one more blank in front of names.
+            THREAD => format!(" {:<1$}", row[THREAD], widths[THREAD] - 1),
+            _ => screen::pad_left(&row[column], widths[column]),
+        };
+        let line = columns.iter().map(cell).collect::<Vec<_>>().join(" ");
+        let _ = writeln!(text, "{}", screen.cut(&line));
+    }
+}
+
+fn raw_info(text: &mut String, raw: &RawTrace, measured: Option<Measured>, screen: Screen) {
+    line(text, "era", &format!("{:?} (SPDK {})", raw.era(), raw.era().versions()), screen);
     let measured = measured.map_or_else(String::new, |measured| format!(" ({measured})"));
-    line(text, "tick rate", &format!("{} ticks/s{measured}", raw.tick_rate().get()));
-    line(text, "tracepoints", &raw.tpoints().all().len().to_string());
-    line(text, "records", &raw.record_count().to_string());
-    let _ = writeln!(
-        text,
-        "\n{:>5}  {:<16} {:>10} {:>12} {:>10} {:>10} {:>7} {:>16} {:>16}",
-        "lcore", "thread", "slots", "written", "records", "wrapped", "late", "first (us)", "last (us)"
-    );
+    line(text, "tick rate", &format!("{} ticks/s{measured}", raw.tick_rate().get()), screen);
+    line(text, "tracepoints", &raw.tpoints().all().len().to_string(), screen);
+    line(text, "records", &raw.record_count().to_string(), screen);
+    text.push('\n');
     let rings: Vec<_> = raw.rings().collect();
     let first = rings.iter().filter_map(|ring| ring.span).map(|(first, _)| first).min().unwrap_or_default();
     let used = rings.iter().filter(|ring| ring.records > 0 || ring.written > 0);
-    for ring in used {
+    let row = |ring: &RingSummary| {
         let at = |tsc: Ticks| raw.tick_rate().nanos(Ticks(tsc.0 - first.0)).to_string();
         let (begin, end) = ring.span.map_or((String::new(), String::new()), |(a, b)| (at(a), at(b)));
-        let wrapped = if ring.wrapped { "yes" } else { "no" };
-        let _ = writeln!(
-            text,
-            "{:>5}  {:<16} {:>10} {:>12} {:>10} {:>10} {:>7} {:>16} {:>16}",
-            ring.lcore, ring.thread_name, ring.slots, ring.written, ring.records, wrapped, ring.late, begin, end
-        );
-    }
+        [
+            ring.lcore.to_string(),
+            ring.thread_name.clone(),
+            ring.slots.to_string(),
+            ring.written.to_string(),
+            ring.records.to_string(),
+            if ring.wrapped { "yes" } else { "no" }.to_owned(),
+            ring.late.to_string(),
+            begin,
+            end,
+        ]
+    };
+    ring_table(text, &used.map(row).collect::<Vec<_>>(), screen);
+    rest_of_rings(text, raw, &rings, screen);
+}
+
+/// What the table of rings leaves out, and what is missing from them.
+fn rest_of_rings(text: &mut String, raw: &RawTrace, rings: &[RingSummary], screen: Screen) {
     let idle = rings.iter().filter(|ring| ring.records == 0 && ring.written == 0).count();
     if idle > 0 {
         let (s, have) = if idle == 1 { ("", "has") } else { ("s", "have") };
-        let _ = writeln!(text, "{idle} more lcore{s} {have} a ring and no records");
+        let line = format!("{idle} more lcore{s} {have} a ring and no records");
+        let _ = writeln!(text, "{}", screen.cut(&line));
     }
     let cleared: u64 = rings.iter().map(|ring| ring.cleared).sum();
     if cleared > 0 {
@@ -80,14 +142,14 @@ fn raw_info(text: &mut String, raw: &RawTrace, measured: Option<Measured>) {
     text.push('\n');
     if raw.problems().is_empty() {
         let wrapped = rings.iter().any(|ring| ring.wrapped);
-        line(text, "lost", if wrapped { "only what the wrapped rings overwrote" } else { "nothing" });
+        line(text, "lost", if wrapped { "only what the wrapped rings overwrote" } else { "nothing" }, screen);
     }
     for finding in raw.problems().iter() {
-        line(text, "problem", &finding.to_string());
+        line(text, "problem", &finding.to_string(), screen);
     }
 }
 
-fn json_info(text: &mut String, trace: &Trace, rate: u64) -> (u64, Problems) {
+fn json_info(text: &mut String, trace: &Trace, rate: u64, screen: Screen) -> (u64, Problems) {
     // By lcore: how many records, and the times of the first and the last.
     let mut lcores: BTreeMap<Lcore, (u64, Ticks, Ticks)> = BTreeMap::new();
     let problems = trace.for_each(|record| {
@@ -96,51 +158,89 @@ fn json_info(text: &mut String, trace: &Trace, rate: u64) -> (u64, Problems) {
         ControlFlow::Continue(())
     });
     let records: u64 = lcores.values().map(|(records, ..)| records).sum();
-    line(text, "form", "JSON of spdk_trace, which does not show whether rings wrapped");
-    line(text, "tick rate", &format!("{rate} ticks/s"));
-    line(text, "tracepoints", &trace.tpoints().all().len().to_string());
-    line(text, "records", &records.to_string());
-    let _ = writeln!(text, "\n{:>5}  {:>10} {:>16} {:>16}", "lcore", "records", "first (us)", "last (us)");
+    line(text, "form", "JSON of spdk_trace, which does not show whether rings wrapped", screen);
+    line(text, "tick rate", &format!("{rate} ticks/s"), screen);
+    line(text, "tracepoints", &trace.tpoints().all().len().to_string(), screen);
+    line(text, "records", &records.to_string(), screen);
+    let head = format!("{:>5}  {:>10} {:>16} {:>16}", "lcore", "records", "first (us)", "last (us)");
+    let _ = writeln!(text, "\n{}", screen.cut(&head));
     let start = lcores.values().map(|(_, first, _)| *first).min().unwrap_or_default();
     for (lcore, (records, first, last)) in &lcores {
         let at = |tsc: &Ticks| trace.tick_rate().nanos(Ticks(tsc.0 - start.0)).to_string();
-        let _ = writeln!(text, "{lcore:>5}  {records:>10} {:>16} {:>16}", at(first), at(last));
+        let row = format!("{lcore:>5}  {records:>10} {:>16} {:>16}", at(first), at(last));
+        let _ = writeln!(text, "{}", screen.cut(&row));
     }
     text.push('\n');
     if problems.is_empty() {
-        line(text, "lost", "nothing of the document");
+        line(text, "lost", "nothing of the document", screen);
     }
     for finding in problems.iter() {
-        line(text, "problem", &finding.to_string());
+        line(text, "problem", &finding.to_string(), screen);
     }
     (records, problems)
 }
 
 /// The text of `--list-tpoints`.
-pub(crate) fn tpoints(loaded: &Loaded) -> String {
-    let mut text = format!("{:>5} {:>5}  {:<24} {:<5} {:<6} arguments\n", "id", "group", "name", "owner", "object");
-    for tpoint in loaded.trace.tpoints().all() {
+pub(crate) fn tpoints(loaded: &Loaded, screen: Screen) -> String {
+    let all = loaded.trace.tpoints().all();
+    let longest = all.iter().map(|tpoint| screen::columns(&tpoint.name)).max().unwrap_or_default();
+    let longest_argument = all.iter().flat_map(arguments).map(|it| screen::columns(&it)).max().unwrap_or_default();
+    let name_width = if screen.is_terminal() { longest } else { TPOINT_NAME };
+    let head = format!("{:>5} {:>5}  {:<name_width$} {:<5} {:<6} ", "id", "group", "name", "owner", "object");
+    let mut text = format!("{}\n", screen.cut(&format!("{head}arguments")));
+    for tpoint in all {
         let prefix = |prefix: Option<char>| prefix.map_or_else(|| "-".to_owned(), String::from);
-        let new = if tpoint.new_object { " new" } else { "" };
-        let args: Vec<_> = tpoint
-            .args
-            .iter()
-            .map(|arg| match arg.kind {
-                ArgKind::Int => format!("{}: u{}", arg.name, u32::from(arg.size) * 8),
-                ArgKind::Pointer => format!("{}: pointer", arg.name),
-                ArgKind::String => format!("{}: string[{}]", arg.name, arg.size),
-            })
-            .collect();
-        let object = prefix(tpoint.object_prefix) + new;
-        let _ = writeln!(
-            text,
-            "{:>5} {:>5}  {:<24} {:<5} {object:<6} {}",
+        let object = prefix(tpoint.object_prefix) + if tpoint.new_object { " new" } else { "" };
+        let line = format!(
+            "{:>5} {:>5}  {} {:<5} {object:<6} ",
             tpoint.id,
             tpoint.group(),
-            tpoint.name,
+            screen::pad(&tpoint.name, name_width),
             prefix(tpoint.owner_prefix),
-            args.join(", ")
         );
+        for line in with_arguments(line, &arguments(tpoint), longest_argument, screen) {
+            let _ = writeln!(text, "{}", screen.cut(&line));
+        }
     }
     text
+}
+
+/// The width of names in files and pipes: SPDK's have at most 23 characters (`struct spdk_trace_tpoint`, include/spdk/trace.h).
+const TPOINT_NAME: usize = 24;
+
+/// A tracepoint's arguments, all but the last with a comma.
+fn arguments(tpoint: &Tpoint) -> Vec<String> {
+    let last = tpoint.args.len().saturating_sub(1);
+    let argument = |(n, arg): (usize, &ArgSpec)| {
+        let comma = if n < last { "," } else { "" };
+        match arg.kind {
+            ArgKind::Int => format!("{}: u{}{comma}", arg.name, u32::from(arg.size) * 8),
+            ArgKind::Pointer => format!("{}: pointer{comma}", arg.name),
+            ArgKind::String => format!("{}: string[{}]{comma}", arg.name, arg.size),
+        }
+    };
+    tpoint.args.iter().enumerate().map(argument).collect()
+}
+
+/// The line with the arguments behind it: on a terminal over several lines, if one is too long.
+/// For the longest argument of any tracepoint there must be room behind the line, else they are on lines of their own.
+fn with_arguments(line: String, arguments: &[String], longest: usize, screen: Screen) -> Vec<String> {
+    let Some(width) = screen.width() else { return vec![line + &arguments.join(" ")] };
+    let mut indent = screen::columns(&line);
+    let mut lines = vec![line];
+    if indent + longest > width && !arguments.is_empty() {
+        indent = 4;
+        lines.push(" ".repeat(indent));
+    }
+    for (n, argument) in arguments.iter().enumerate() {
+        let blank = usize::from(n > 0);
+        let Some(last) = lines.last_mut() else { break };
+        if n > 0 && screen::columns(last) + blank + screen::columns(argument) > width {
+            lines.push(format!("{:indent$}{argument}", ""));
+        } else {
+            last.push_str(if n > 0 { " " } else { "" });
+            last.push_str(argument);
+        }
+    }
+    lines
 }

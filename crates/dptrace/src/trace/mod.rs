@@ -125,8 +125,9 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     let loaded = place.load(args.format == FormatName::Csv)?;
     if args.info || args.list_tpoints {
         let mut output = Output::open(args.output.as_deref())?;
-        let known = if args.info { Some(info::info(&loaded)) } else { None };
-        let text = known.as_ref().map_or_else(|| info::tpoints(&loaded), |known| known.text.clone());
+        let screen = args.screen();
+        let known = if args.info { Some(info::info(&loaded, screen)) } else { None };
+        let text = known.as_ref().map_or_else(|| info::tpoints(&loaded, screen), |known| known.text.clone());
         output.buffer.extend_from_slice(text.as_bytes());
         output.flush()?;
         return match known {
