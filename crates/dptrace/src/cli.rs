@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::completion::CompleteArgs;
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::generate::GenerateArgs;
@@ -73,6 +74,11 @@ impl Cli {
         let grammar = Self::command();
         let text = overview(&grammar);
         grammar.help_template(TEMPLATE).before_help(text)
+    }
+
+    /// The same where nobody reads the program's help.
+    pub(crate) fn bare_grammar() -> clap::Command {
+        Self::command()
     }
 
     /// Parses the words of a command line, the program's name first. The program's own help is made only where it is asked
@@ -146,6 +152,9 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Print what the last of the words can be completed to, for the scripts of `completions`
+    #[command(hide = true)]
+    Complete(CompleteArgs),
     /// Write the man pages to a directory
     #[command(after_help = MAN_EXAMPLES)]
     Man {

@@ -13,7 +13,7 @@ use host::capabilities::with_file_access;
 use host::{Pid, Process};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use spdk_trace::{JsonTrace, RawTrace, ReadAt, TickRate, Trace};
+use spdk_trace::{Follower, JsonTrace, RawTrace, ReadAt, TickRate, Tpoint, Trace};
 
 use crate::application;
 use crate::failure::{note, usage};
@@ -24,7 +24,7 @@ use crate::user_file;
 /// Where applications put their trace files.
 const SHM: &str = "/dev/shm";
 /// What is in the name of every trace file (`SPDK_TRACE_SHM_NAME_BASE`, include/spdk/trace.h).
-const NAME_BASE: &str = "_trace.";
+pub(crate) const NAME_BASE: &str = "_trace.";
 
 /// What could not be done.
 const READING_STDIN: &str = "reading standard input";
@@ -95,6 +95,23 @@ impl InputArgs {
     /// The process that was named in place of a trace.
     pub(crate) fn process(&self) -> Option<u32> {
         self.pid.filter(|_| self.app.is_none())
+    }
+
+    /// The file that is meant, if it is one, for the completion of names in it: nothing is read and nothing reported.
+    pub(crate) fn file_named(&self) -> Option<PathBuf> {
+        if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
+            return Some(path.clone());
+        }
+        match (&self.app, self.process()) {
+            (None, Some(pid)) => trace_of(pid).ok(),
+            (app, _) => {
+                let end = self.pid.map(|pid| format!("pid{pid}")).or(self.shm_id.map(|id| id.to_string()));
+                let name = format!("{}{NAME_BASE}{}", app.as_deref().unwrap_or_default(), end.unwrap_or_default());
+                let is_it =
+                    |path: &PathBuf| app.is_none() || path.to_string_lossy().starts_with(&format!("{SHM}/{name}"));
+                traces().ok()?.into_iter().rfind(is_it)
+            }
+        }
     }
 
     /// Finds out what is meant.
@@ -236,6 +253,19 @@ fn document(json: JsonTrace) -> anyhow::Result<Trace> {
     Ok(Trace::Json(json))
 }
 
+/// The tracepoints of a trace file, from its header: no record is read. None if the file is no trace, or no regular file, on
+/// which opening could wait.
+pub(crate) fn tpoints_of(path: &Path) -> Option<Vec<Tpoint>> {
+    if !path.metadata().ok()?.is_file() {
+        return None;
+    }
+    let source = FileSource::open(path).ok()?;
+    if source.is_text().ok()? {
+        return Some(JsonTrace::open(Box::new(source)).ok()?.tpoints().all().to_vec());
+    }
+    Some(Follower::new(&source).ok()?.tpoints().all().to_vec())
+}
+
 /// A file that may be written to while it is read.
 pub(crate) struct FileSource {
     file: File,
@@ -309,7 +339,7 @@ fn is_piped() -> bool {
 }
 
 /// The trace files in shared memory, oldest first.
-fn traces() -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn traces() -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(SHM).with_context(|| format!("listing {SHM}"))? {
         let entry = entry?;

@@ -3,6 +3,7 @@
 
 mod application;
 mod cli;
+mod completion;
 mod demo;
 mod digits;
 mod doctor;
@@ -96,7 +97,8 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::Demo(args) => demo::run(args),
         Command::DemoTarget(options) => demo_target::run(options).map_err(Into::into),
         Command::Objects { name, list } => meta::objects(name.as_deref(), *list),
-        Command::Completions { shell } => meta::completions(*shell),
+        Command::Completions { shell } => completion::completions(*shell),
+        Command::Complete(args) => completion::complete(args),
         Command::Man { dir } => meta::man(dir),
     }?;
     Ok(failure::DONE)

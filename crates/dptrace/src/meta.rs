@@ -1,9 +1,8 @@
-//! Commands about the program itself: built-in specs, completions, man pages.
+//! Commands about the program itself: built-in specs, man pages.
 
 use std::path::Path;
 
 use anyhow::Context as _;
-use clap_complete::Shell;
 
 use crate::cli::Cli;
 use crate::failure::usage;
@@ -35,6 +34,11 @@ pub(crate) fn objects(name: Option<&str>, list: bool) -> anyhow::Result<()> {
     print(text.join("\n").into_bytes())
 }
 
+/// The built-in specs with their purposes.
+pub(crate) fn spec_names() -> impl Iterator<Item = (&'static str, String)> {
+    objects::BUILT_IN.iter().map(|(file, text)| (file.trim_end_matches(".toml"), about(text)))
+}
+
 /// What a spec's first comment says: its first sentence, which may go on over lines.
 fn about(text: &str) -> String {
     let lines = text.lines().map_while(|line| line.strip_prefix("# "));
@@ -46,14 +50,6 @@ fn print(text: Vec<u8>) -> anyhow::Result<()> {
     let mut output = Output::open(None)?;
     output.buffer = text;
     Ok(output.flush()?)
-}
-
-/// Prints a shell's completions.
-pub(crate) fn completions(shell: Shell) -> anyhow::Result<()> {
-    // Into memory first: the generator panics where standard output is closed.
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::grammar(), "dptrace", &mut script);
-    print(script)
 }
 
 /// Writes a man page for the program and one for each command.

@@ -50,6 +50,11 @@ pub(super) fn all() -> impl Iterator<Item = Bundled> {
     TOPICS.iter().flat_map(|(_, scripts)| scripts.iter().copied())
 }
 
+/// Their names, with what each is for.
+pub(crate) fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
+    all().map(|script| (script.name, script.about()))
+}
+
 impl Bundled {
     /// What it is for: the first line of its first comment.
     fn about(self) -> &'static str {

@@ -33,21 +33,39 @@ pub(crate) enum Field {
 }
 
 /// The fields without a dot.
-const PLAIN: [(&str, Field); 8] = [
-    ("lcore", Field::Lcore),
-    ("tpoint", Field::Tpoint),
-    ("owner", Field::Owner),
-    ("poller", Field::Poller),
-    ("size", Field::Size),
-    ("object", Field::Object),
-    ("related", Field::Related),
-    ("time", Field::Time),
+const PLAIN: [(&str, Field, &str); 8] = [
+    ("lcore", Field::Lcore, "the lcore that wrote the record"),
+    ("tpoint", Field::Tpoint, "the tracepoint"),
+    ("owner", Field::Owner, "the owner's whole description"),
+    ("poller", Field::Poller, "the poller, in traces without owners"),
+    ("size", Field::Size, "the record's size, in bytes of data"),
+    ("object", Field::Object, "the object: r10"),
+    ("related", Field::Related, "the object that this one belongs to"),
+    ("time", Field::Time, "the object's age, in microseconds"),
 ];
+
+/// All of them by name, each with what it is; but the arguments, which are different ones in each trace.
+pub(crate) fn known(specs: &[ObjectSpec]) -> Vec<(String, String)> {
+    let mut known: Vec<_> = PLAIN.iter().map(|(name, _, about)| ((*name).to_owned(), (*about).to_owned())).collect();
+    known.extend(specs.iter().map(|spec| (spec.name.clone(), format!("the {} itself", spec.name))));
+    known.extend(
+        OwnerProperties::NAMES.iter().map(|it| (format!("owner.{it}"), "part of the owner's description".into())),
+    );
+    let properties = |spec: &ObjectSpec| {
+        let name = spec.name.clone();
+        spec.properties
+            .iter()
+            .map(|it| (format!("{name}.{}", it.name), format!("property of the {name}")))
+            .collect::<Vec<_>>()
+    };
+    known.extend(specs.iter().flat_map(properties));
+    known
+}
 
 impl Field {
     /// From its name; `specs` are the objects that there are.
     pub(crate) fn parse(name: &str, specs: &[ObjectSpec]) -> anyhow::Result<Self> {
-        if let Some((_, field)) = PLAIN.iter().find(|(plain, _)| *plain == name) {
+        if let Some((_, field, _)) = PLAIN.iter().find(|(plain, ..)| *plain == name) {
             return Ok(field.clone());
         }
         if let Some(spec) = specs.iter().find(|spec| spec.name == name) {
@@ -153,7 +171,7 @@ pub(crate) fn object_property<'a>(
 }
 
 fn unknown(name: &str, specs: &[ObjectSpec]) -> anyhow::Error {
-    let mut known: Vec<String> = PLAIN.iter().map(|(plain, _)| (*plain).to_owned()).collect();
+    let mut known: Vec<String> = PLAIN.iter().map(|(plain, ..)| (*plain).to_owned()).collect();
     known.extend(specs.iter().map(|spec| spec.name.clone()));
     known.push("arg.NAME".to_owned());
     known.extend(OwnerProperties::NAMES.iter().map(|p| format!("owner.{p}")));

@@ -1,0 +1,152 @@
+//! What in a command line is to be completed.
+
+use clap::{Arg, ArgAction, Command};
+
+/// The word to complete, and what it is.
+pub(super) struct Place<'a> {
+    /// The command that it belongs to.
+    pub(super) command: &'a Command,
+    pub(super) slot: Slot<'a>,
+    /// What is in front of it in its word: `--by=lcore,`.
+    pub(super) lead: String,
+    /// What was typed of it.
+    pub(super) typed: String,
+    /// The words before it, without an option that waits for this one as its value.
+    pub(super) before: &'a [String],
+    /// The options that the command has got so far.
+    given: Vec<&'a Arg>,
+}
+
+/// What a word is.
+pub(super) enum Slot<'a> {
+    /// A command.
+    Command,
+    /// An option's name.
+    Option,
+    /// The value of an option, or the N-th word of a command.
+    Value(&'a Arg, usize),
+}
+
+/// Where the walk through the words is.
+struct Walk<'a> {
+    command: &'a Command,
+    /// Words of the command that are no options.
+    words: usize,
+    /// The option whose value is next.
+    waits: Option<&'a Arg>,
+    /// Behind `--`.
+    is_rest: bool,
+    given: Vec<&'a Arg>,
+}
+
+impl<'a> Place<'a> {
+    /// Of the words behind the program's name; the last one is completed.
+    pub(super) fn of(grammar: &'a Command, words: &'a [String]) -> Option<Self> {
+        let (last, before) = words.split_last()?;
+        let mut walk = Walk { command: grammar, words: 0, waits: None, is_rest: false, given: Vec::new() };
+        for word in before {
+            walk.step(word);
+        }
+        let before = if walk.waits.is_some() { &before[..before.len() - 1] } else { before };
+        let (slot, lead) = walk.slot(last)?;
+        let (lead, typed) = last.split_at(lead);
+        let (lead, typed) = (lead.to_owned(), typed.to_owned());
+        Some(Self { command: walk.command, slot, lead, typed, before, given: walk.given })
+    }
+
+    /// Whether an option may still be given.
+    pub(super) fn may_have(&self, option: &Arg) -> bool {
+        let repeats = matches!(option.get_action(), ArgAction::Append | ArgAction::Count);
+        repeats || !self.given.iter().any(|given| given.get_id() == option.get_id())
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// Goes over a word that stands before the one to complete.
+    fn step(&mut self, word: &str) {
+        if let Some(option) = self.waits.take()
+            && !(is_optional(option) && word.starts_with('-'))
+        {
+            return;
+        }
+        if self.is_rest {
+            self.words += 1;
+        } else if word == "--" {
+            self.is_rest = true;
+        } else if let Some((option, value)) = self.option(word) {
+            self.given.push(option);
+            self.waits = (value.is_none() && takes_value(option)).then_some(option);
+        } else if let (0, Some(command)) = (self.words, self.command.find_subcommand(word)) {
+            *self = Walk { command, words: 0, waits: None, is_rest: false, given: Vec::new() };
+        } else if !word.starts_with('-') || word == "-" {
+            self.words += 1;
+        }
+    }
+
+    /// What the last word is, and the bytes of it that are in front of what is completed.
+    fn slot(&self, word: &str) -> Option<(Slot<'a>, usize)> {
+        if let Some(option) = self.waits
+            && !(is_optional(option) && word.starts_with('-'))
+        {
+            return Some((Slot::Value(option, 0), listed(option, word)));
+        }
+        if word.starts_with('-') && !self.is_rest {
+            return Some(match self.option(word) {
+                Some((option, Some(value))) if takes_value(option) => {
+                    (Slot::Value(option, 0), word.len() - value.len() + listed(option, value))
+                }
+                _ => (Slot::Option, 0),
+            });
+        }
+        if self.words == 0 && self.command.has_subcommands() {
+            return Some((Slot::Command, 0));
+        }
+        let positionals: Vec<&Arg> =
+            self.command.get_positionals().filter(|arg| arg.is_last_set() == self.is_rest).collect();
+        // The last one may have several.
+        let several = |arg: &&&Arg| arg.get_num_args().is_some_and(|n| n.max_values() > 1);
+        let arg = positionals.get(self.words).or(positionals.last().filter(several)).copied();
+        arg.map(|arg| (Slot::Value(arg, self.words), listed(arg, word)))
+    }
+
+    /// The option that a word names, and the value that is in the same word.
+    fn option<'w>(&self, word: &'w str) -> Option<(&'a Arg, Option<&'w str>)> {
+        let mut options = self.command.get_arguments().filter(|arg| !arg.is_positional());
+        if let Some(long) = word.strip_prefix("--") {
+            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            let is_it = |arg: &&Arg| arg.get_long_and_visible_aliases().is_some_and(|names| names.contains(&name));
+            return options.find(is_it).map(|option| (option, value));
+        }
+        // Of several letters, the last one may take a value: -vp 4711, -vp4711.
+        let letters = word.strip_prefix('-')?;
+        let mut found = None;
+        for (at, letter) in letters.char_indices() {
+            let is_it = |arg: &Arg| {
+                arg.get_short() == Some(letter) || arg.get_all_short_aliases().is_some_and(|all| all.contains(&letter))
+            };
+            let option = self.command.get_arguments().find(|arg| is_it(arg))?;
+            let rest = &letters[at + letter.len_utf8()..];
+            found = Some((option, None));
+            if takes_value(option) {
+                let value = rest.strip_prefix('=').unwrap_or(rest);
+                return Some((option, (!rest.is_empty()).then_some(value)));
+            }
+        }
+        found
+    }
+}
+
+fn takes_value(option: &Arg) -> bool {
+    matches!(option.get_action(), ArgAction::Set | ArgAction::Append)
+}
+
+/// Whether an option may be given without its value.
+fn is_optional(option: &Arg) -> bool {
+    option.get_num_args().is_some_and(|n| n.min_values() == 0)
+}
+
+/// The bytes of a list's value that are in front of its last item.
+fn listed(arg: &Arg, value: &str) -> usize {
+    let is_list = arg.get_value_delimiter() == Some(',') || arg.get_id() == "pid";
+    value.rfind(',').filter(|_| is_list).map_or(0, |comma| comma + 1)
+}

@@ -1,0 +1,99 @@
+use super::*;
+
+/// The values that the last word of a line can be completed to; a `|` in front of them is what the shell adds.
+fn values(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    words.remove(0);
+    let mut grammar = Cli::bare_grammar();
+    grammar.build();
+    let answer = answer(&grammar, &words);
+    let names = (answer.names != Names::None).then(|| format!("|{}", answer.offers()));
+    names.into_iter().chain(answer.candidates.into_iter().map(|it| it.value)).collect()
+}
+
+fn of(line: &str) -> String {
+    values(line).join(" ")
+}
+
+#[test]
+fn commands_and_options_without_hidden_ones() {
+    assert_eq!(of("dptrace la"), "latency");
+    assert_eq!(of("dptrace help la"), "latency");
+    assert_eq!(of("dptrace trace --list"), "--list-tpoints");
+    let commands = values("dptrace ");
+    assert!(commands.contains(&"doctor".to_owned()) && !commands.contains(&"demo-target".to_owned()), "{commands:?}");
+    assert!(!commands.contains(&"complete".to_owned()), "{commands:?}");
+    assert_eq!(of("dptrace run --usdt-file"), "");
+    assert_eq!(of("dptrace no-such-command "), "");
+}
+
+#[test]
+fn an_option_is_offered_once_unless_it_repeats() {
+    assert_eq!(of("dptrace latency --summary --summ"), "");
+    assert_eq!(of("dptrace latency --where a=b --wher"), "--where");
+}
+
+#[test]
+fn values_are_found_however_they_are_typed() {
+    for line in ["--format n", "--format=n", "--input x --format n"] {
+        let lead = if line.contains('=') { "--format=" } else { "" };
+        assert_eq!(of(&format!("dptrace trace {line}")), format!("{lead}ndjson"), "{line}");
+    }
+    assert_eq!(of("dptrace latency --by lcore,owner.sub"), "lcore,owner.subnqn");
+    assert_eq!(of("dptrace latency --by=lcore,owner.sub"), "--by=lcore,owner.subnqn");
+    assert_eq!(of("dptrace latency --where qpair.hostn"), "qpair.hostnqn");
+    assert_eq!(of("dptrace latency --where qpair.hostnqn=x"), "");
+    assert_eq!(of("dptrace run -vB f"), "full");
+    assert_eq!(of("dptrace run -vBf"), "-vBfull");
+}
+
+#[test]
+fn scripts_and_specs_are_known() {
+    assert_eq!(of("dptrace run runq"), "|files runqlat");
+    assert_eq!(of("dptrace run runqlat runq"), "|files");
+    assert_eq!(of("dptrace run -p 1 --for 5s runq"), "|files runqlat");
+    assert_eq!(of("dptrace scripts runq"), "runqlat");
+    assert_eq!(of("dptrace objects qp"), "qpair");
+    assert_eq!(of("dptrace record --objects qpair,thr"), "|files qpair,thread");
+    assert_eq!(of("dptrace completions z"), "zsh");
+}
+
+#[test]
+fn a_shell_completes_what_it_knows_better() {
+    assert_eq!(of("dptrace trace -o "), "|files");
+    assert_eq!(of("dptrace demo --write "), "|directories");
+    assert_eq!(of("dptrace record -- "), "|commands");
+    assert_eq!(of("dptrace record --objects qpair -- cat -"), "|commands");
+    assert_eq!(of("dptrace list "), "|files");
+    assert_eq!(of("dptrace list --tracepoints "), "");
+    assert_eq!(of("dptrace trace --head "), "");
+}
+
+#[test]
+fn processes_are_offered_by_number_and_by_name() {
+    let one = host::proc::processes().into_iter().find(|&pid| !host::proc::command_line(host::Pid(pid)).is_empty());
+    let pid = one.unwrap().to_string();
+    let name = host::proc::name(&host::proc::folder(host::Pid(pid.parse().unwrap()))).unwrap();
+    let name = String::from_utf8_lossy(&name).into_owned();
+    for (line, value) in [("kernel-delay -p ", &pid), ("run runqlat --pid=", &pid), ("kernel-delay --name ", &name)] {
+        let values = values(&format!("dptrace {line}"));
+        let is_offered = values.iter().any(|it| it.trim_start_matches("--pid=") == value);
+        assert!(is_offered || !is_harmless(value), "{line}: no {value} in {values:?}");
+    }
+}
+
+/// Names of a trace or a process of others must not become commands.
+#[test]
+fn what_a_shell_would_obey_is_not_offered() {
+    for value in ["$(id)", "a b", "a;b", "`id`", "a\u{1b}[m", "größe", "", "a\nb", "~root", "!!", "*", "a'b"] {
+        assert!(!is_harmless(value), "{value:?}");
+    }
+    let place_of = |words: &[String]| {
+        let grammar = Cli::bare_grammar();
+        let place = Place::of(&grammar, words).unwrap();
+        let candidates = ["TCP_NEW", "TCP_$(id)", "TCP_NEW", "RDMA"].map(|name| Candidate::new(name, "a\tb\u{1b}[m"));
+        Answer::of_candidates(candidates.to_vec()).narrowed(&place)
+    };
+    let answer = place_of(&["trace".into(), "--tpoint".into(), "X,TCP".into()]);
+    assert_eq!(answer.candidates, [Candidate::new("X,TCP_NEW", "a\\x09b\\x1b[m")]);
+}

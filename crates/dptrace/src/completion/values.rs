@@ -1,0 +1,219 @@
+//! What options and words of the command line can be: from the machine, from the trace that was named, and of our own.
+
+use std::collections::BTreeMap;
+
+use clap::{Arg, Command, FromArgMatches};
+use host::{Pid, proc};
+use spdk_trace::Tpoint;
+
+use super::place::{Place, Slot};
+use super::{Answer, Candidate, Names};
+use crate::cli::Cli;
+use crate::input::{self, InputArgs};
+use crate::trace::field;
+use crate::trace::objects::ObjectArgs;
+
+/// Candidates, whether they begin with what was typed or not.
+pub(super) fn answer(place: &Place<'_>) -> Answer {
+    match place.slot {
+        Slot::Command => commands(place.command),
+        Slot::Option => options(place),
+        Slot::Value(arg, nth) => value(place, arg, nth),
+    }
+}
+
+fn commands(command: &Command) -> Answer {
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    let candidate = |command: &Command| Candidate::new(command.get_name(), text(command.get_about()));
+    Answer::of_candidates(shown.map(candidate).collect())
+}
+
+fn options(place: &Place<'_>) -> Answer {
+    let is_shown = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set() && place.may_have(arg);
+    let mut candidates = Vec::new();
+    for option in place.command.get_arguments().filter(is_shown) {
+        let about = text(option.get_help());
+        let short = option.get_short().map(|letter| format!("-{letter}"));
+        match (option.get_long(), short) {
+            // A letter that was typed is complete.
+            (Some(long), short) if short.as_ref() != Some(&place.typed) => {
+                candidates.push(Candidate::new(format!("--{long}"), about));
+            }
+            (_, Some(short)) => candidates.push(Candidate::new(short, about)),
+            (_, None) => {}
+        }
+    }
+    Answer::of_candidates(candidates)
+}
+
+fn text(help: Option<&clap::builder::StyledStr>) -> String {
+    help.map(ToString::to_string).unwrap_or_default()
+}
+
+/// The values of an option, or of a command's N-th word.
+fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
+    let known = arg.get_possible_values();
+    if !known.is_empty() {
+        let shown = known.iter().filter(|value| !value.is_hide_set());
+        let candidate = |value: &clap::builder::PossibleValue| Candidate::new(value.get_name(), text(value.get_help()));
+        return Answer::of_candidates(shown.map(candidate).collect());
+    }
+    let of_word = |candidates: Vec<Candidate>| Answer { candidates, names: Names::Files, goes_on: false };
+    match (place.command.get_name(), arg.get_id().as_str()) {
+        ("run", "words") if nth == 0 => of_word(scripts()),
+        ("run", "words") => Answer::of_names(Names::Files),
+        ("run", "format") => Answer::of_candidates(["text", "json"].map(|name| Candidate::new(name, "")).to_vec()),
+        ("scripts", "name") => Answer::of_candidates(scripts()),
+        ("objects", "name") => Answer::of_candidates(specs()),
+        ("record" | "generate", "objects") => {
+            let all = Candidate::new("all", "every built-in kind");
+            of_word(specs().into_iter().chain([all]).collect())
+        }
+        ("list", "words") => list_words(place, nth),
+        ("trace" | "latency", "file" | "input") => of_word(traces()),
+        ("trace" | "latency", "app") => Answer::of_candidates(applications()),
+        (_, "tpoint") => Answer::of_candidates(tracepoints(place)),
+        (_, "by") => Answer::of_candidates(fields(place)),
+        (_, "conditions") => condition(place),
+        ("kernel-delay", "start_trigger" | "stop_trigger") => Answer { goes_on: true, ..triggers() },
+        ("kernel-delay", "name") => Answer::of_candidates(process_names()),
+        (_, "pid") => Answer::of_candidates(processes(&place.typed)),
+        _ => by_value_name(place, arg),
+    }
+}
+
+/// What a value's name in `--help` says of it.
+fn by_value_name(place: &Place<'_>, arg: &Arg) -> Answer {
+    if arg.is_last_set() && place.command.get_name() != "run" {
+        return Answer::of_names(Names::Commands);
+    }
+    let name = arg.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
+    match name {
+        "DIR" => Answer::of_names(Names::Directories),
+        "PATH" if arg.get_id() == "cgroup" => Answer::of_names(Names::Directories),
+        "PID" => Answer::of_candidates(processes(&place.typed)),
+        _ if name.starts_with("FILE") || name.starts_with("PATH") => Answer::of_names(Names::Files),
+        _ => Answer::default(),
+    }
+}
+
+/// `list [PATH] [PATTERN]`: a pattern alone, if something else says what is listed.
+fn list_words(place: &Place<'_>, nth: usize) -> Answer {
+    let is_said =
+        place.before.iter().any(|word| word.starts_with("-p") || word.starts_with("--pid") || word == "--tracepoints");
+    if nth == 0 && !is_said { Answer::of_names(Names::Files) } else { Answer::default() }
+}
+
+fn scripts() -> Vec<Candidate> {
+    crate::run::bundled_names().map(|(name, about)| Candidate::new(name, about)).collect()
+}
+
+fn specs() -> Vec<Candidate> {
+    crate::meta::spec_names().map(|(name, about)| Candidate::new(name, about)).collect()
+}
+
+fn traces() -> Vec<Candidate> {
+    let files = input::traces().unwrap_or_default();
+    // The newest first.
+    files.iter().rev().filter_map(|path| Some(Candidate::new(path.to_str()?, "trace of an application"))).collect()
+}
+
+/// The names of applications that have a trace in shared memory.
+fn applications() -> Vec<Candidate> {
+    let files = input::traces().unwrap_or_default();
+    let name = |path: &std::path::PathBuf| Some(path.file_name()?.to_str()?.split_once(input::NAME_BASE)?.0.to_owned());
+    files.iter().filter_map(name).map(|name| Candidate::new(name, "")).collect()
+}
+
+/// Processes by number, each with what it runs; by name, if what was typed is no number.
+fn processes(typed: &str) -> Vec<Candidate> {
+    if !typed.bytes().all(|byte| byte.is_ascii_digit()) {
+        return process_names();
+    }
+    let own = std::process::id();
+    let pids = proc::processes().into_iter().filter(|&pid| pid != own && pid.to_string().starts_with(typed));
+    let candidate = |pid| {
+        let words = proc::command_line(Pid(pid));
+        let (program, arguments) = words.split_first()?;
+        // A program's path; or a title in its place, which some programs write there.
+        let is_title = program.contains(&b' ');
+        let program = program.rsplit(|&byte| byte == b'/' && !is_title).next().filter(|name| !name.is_empty())?;
+        let words = [&[program], arguments.iter().map(Vec::as_slice).collect::<Vec<_>>().as_slice()].concat();
+        let line: Vec<u8> = words.join(&b' ').into_iter().map(|byte| if byte == b'\n' { b' ' } else { byte }).collect();
+        Some(Candidate::new(pid.to_string(), String::from_utf8_lossy(&line).trim_end()))
+    };
+    // Threads of the kernel have no command line.
+    pids.filter_map(candidate).collect()
+}
+
+/// The names of processes, each with their numbers.
+fn process_names() -> Vec<Candidate> {
+    let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let own = std::process::id();
+    for pid in proc::processes().into_iter().filter(|&pid| pid != own) {
+        let is_program = proc::command_line(Pid(pid)).iter().any(|word| !word.is_empty());
+        let name = proc::name(&proc::folder(Pid(pid))).filter(|_| is_program).map(String::from_utf8);
+        if let Some(Ok(name)) = name {
+            names.entry(name).or_default().push(pid.to_string());
+        }
+    }
+    names.into_iter().map(|(name, pids)| Candidate::new(name, pids.join(", "))).collect()
+}
+
+fn triggers() -> Answer {
+    let kinds = [
+        ("u:", "USDT probe: u:PROVIDER:PROBE"),
+        ("t:", "tracepoint: t:SYSTEM:EVENT"),
+        ("k:", "kernel function is called"),
+        ("kr:", "kernel function returns"),
+        ("up:", "function of the process is called"),
+        ("ur:", "function of the process returns"),
+    ];
+    Answer::of_candidates(kinds.map(|(kind, about)| Candidate::new(kind, about)).to_vec())
+}
+
+/// A condition is a field, an operator and a value; of a tracepoint, the value is known.
+fn condition(place: &Place<'_>) -> Answer {
+    let Some(at) = place.typed.find(['=', '!', '<', '>']) else {
+        return Answer { goes_on: true, ..Answer::of_candidates(fields(place)) };
+    };
+    let (field, rest) = place.typed.split_at(at);
+    if field != "tpoint" || !matches!(rest.as_bytes(), [b'=', ..] | [b'!', b'=', ..]) {
+        return Answer::default();
+    }
+    let operator = if rest.starts_with('!') { "!=" } else { "=" };
+    let whole = |it: Candidate| Candidate { value: format!("{field}{operator}{}", it.value), ..it };
+    Answer::of_candidates(tracepoints(place).into_iter().map(whole).collect())
+}
+
+/// The fields that records of the trace have.
+fn fields(place: &Place<'_>) -> Vec<Candidate> {
+    let specs = parsed::<ObjectArgs>(place).and_then(|objects| objects.specs().ok());
+    let mut fields: Vec<Candidate> =
+        field::known(&specs.unwrap_or_default()).into_iter().map(|(name, about)| Candidate::new(name, about)).collect();
+    for tpoint in tpoints(place) {
+        let arguments =
+            tpoint.args.iter().map(|arg| Candidate::new(format!("arg.{}", arg.name), "argument of records"));
+        fields.extend(arguments);
+    }
+    fields
+}
+
+fn tracepoints(place: &Place<'_>) -> Vec<Candidate> {
+    let arguments = |tpoint: &Tpoint| tpoint.args.iter().map(|arg| arg.name.as_str()).collect::<Vec<_>>().join(", ");
+    tpoints(place).into_iter().map(|tpoint| Candidate::new(tpoint.name.as_str(), arguments(&tpoint))).collect()
+}
+
+/// The tracepoints of the trace that the words before name, or of the newest one.
+fn tpoints(place: &Place<'_>) -> Vec<Tpoint> {
+    let file = parsed::<InputArgs>(place).and_then(|input| input.file_named());
+    file.and_then(|path| input::tpoints_of(&path)).unwrap_or_default()
+}
+
+/// A part of the options of `trace` or `latency`, from the words before.
+fn parsed<T: FromArgMatches>(place: &Place<'_>) -> Option<T> {
+    let words = std::iter::once("dptrace").chain(place.before.iter().map(String::as_str));
+    let matches = Cli::bare_grammar().ignore_errors(true).try_get_matches_from(words).ok()?;
+    let (name, matches) = matches.subcommand()?;
+    matches!(name, "trace" | "latency").then(|| T::from_arg_matches(matches).ok())?
+}
