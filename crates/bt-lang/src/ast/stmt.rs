@@ -107,6 +107,6 @@ pub enum ForIter {
         /// The value at which to stop.
         end: Expr,
     },
-    /// A list in the memory of a process, which an expression gives (only with [`crate::Options::lists`]).
+    /// A list in the memory of a process, which an expression gives (only with [`crate::Options::of_process`]).
     List(Expr),
 }

@@ -84,6 +84,7 @@ impl Parser<'_> {
         let placed = match &operand.kind {
             ExprKind::Var(_) => true,
             ExprKind::Map(map) => op != UnaryOp::AddrOf || map.keys.is_empty(),
+            _ if self.options.of_process => op == UnaryOp::AddrOf,
             _ => false,
         };
         let needs_place = !matches!(op, UnaryOp::Neg | UnaryOp::Not | UnaryOp::BitNot | UnaryOp::Deref);

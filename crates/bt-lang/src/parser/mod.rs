@@ -47,8 +47,8 @@ impl Parsed {
 pub struct Options<'a> {
     /// The script's arguments, which `$1` in an attach point stands for. With `None` such points aren't taken apart.
     pub params: Option<&'a [String]>,
-    /// Whether `for` walks any expression, not only maps and ranges: lists in the memory of a process.
-    pub lists: bool,
+    /// Whether it is about the memory of a process outside of probes: `for` walks lists, too, and `&` takes any address.
+    pub of_process: bool,
 }
 
 /// Parses a script.
@@ -76,7 +76,7 @@ pub fn parse_statements(source: &str) -> (Block, Vec<Diagnostic>) {
         let block = Block { stmts: Vec::new(), value: None, span };
         return (block, vec![Diagnostic::error(message, span)]);
     }
-    let options = Options { lists: true, ..Options::default() };
+    let options = Options { of_process: true, ..Options::default() };
     let mut parser = Parser::new(source, 0, source.len(), options);
     let block = parser.statements();
     (block, parser.sink.finish())

@@ -209,7 +209,7 @@ impl Parser<'_> {
     fn map_to_walk(&mut self, expr: Expr) -> Parse<ForIter> {
         match expr.kind {
             ExprKind::Map(map) if map.keys.is_empty() => Ok(ForIter::Map(map.name)),
-            _ if self.options.lists => Ok(ForIter::List(expr)),
+            _ if self.options.of_process => Ok(ForIter::List(expr)),
             _ => {
                 let what = "a `for` walks a map or a range";
                 let hint = "write `for ($kv : @map)` or `for ($i : 0..10)`";

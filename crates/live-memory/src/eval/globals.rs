@@ -1,0 +1,46 @@
+//! The variables and functions of a program, by name and by address.
+
+use typeinfo::{TypeRef, TypeStore};
+
+/// What an expression may name of a program.
+pub trait Globals {
+    /// Every variable or function of this name. `FILE:NAME` names those of one source file (`nvmf.c`, or more of its path)
+    /// or one program file (`libnvmf.so.1`).
+    fn find(&self, types: &TypeStore<'_>, name: &str) -> Vec<Global>;
+
+    /// The names of variables that are most like this one, nearest first.
+    fn nearest(&self, _name: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Why a name that has no type has none, for a hint: no debug information, and what to do about it.
+    fn no_types(&self) -> Option<String> {
+        None
+    }
+
+    /// The variable or function that an address is in, and how far behind its beginning.
+    fn symbol(&self, _address: u64) -> Option<(String, u64)> {
+        None
+    }
+}
+
+/// A variable or function of a program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Global {
+    /// Where it is in the process.
+    pub address: u64,
+    /// Its type, if debug information describes it.
+    pub ty: Option<TypeRef>,
+    /// The source file that defines it; if that is not known, the program file.
+    pub source: String,
+}
+
+/// No names at all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoGlobals;
+
+impl Globals for NoGlobals {
+    fn find(&self, _types: &TypeStore<'_>, _name: &str) -> Vec<Global> {
+        Vec::new()
+    }
+}

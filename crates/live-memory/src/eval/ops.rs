@@ -1,0 +1,235 @@
+//! Operators. As in scripts, numbers are computed in 64 bits, signed if one of both is; pointers move by what they point to.
+
+use std::cmp::Ordering;
+
+use bt_lang::Span;
+use bt_lang::ast::{BinaryOp, Expr, UnaryOp};
+use typeinfo::{TypeKind, TypeRef};
+
+use super::Evaluator;
+use super::error::EvalError;
+use super::load::{extend, is_signed};
+use super::value::Value;
+
+/// An operand as a number.
+struct Number {
+    value: i128,
+    signed: bool,
+    /// What it points to, of a pointer or an array.
+    target: Option<TypeRef>,
+    ty: TypeRef,
+}
+
+impl Evaluator<'_> {
+    pub(crate) fn truth(&self, value: bool) -> Value {
+        Value::Int { value: value.into(), ty: self.types.bool }
+    }
+
+    /// A number as it is written.
+    pub(crate) fn literal(&self, value: u64) -> Value {
+        let ty = if i64::try_from(value).is_ok() { self.types.i64 } else { self.types.u64 };
+        Value::Int { value: value.into(), ty }
+    }
+
+    /// Whether a value counts as true.
+    pub fn is_true(&self, value: &Value, span: Span) -> Result<bool, EvalError> {
+        match value {
+            Value::Float { value, .. } => Ok(*value != 0.0),
+            Value::Text(bytes) | Value::Bytes(bytes) => Ok(!bytes.is_empty()),
+            other => Ok(self.numeric(other, span)?.value != 0),
+        }
+    }
+
+    fn numeric(&self, value: &Value, span: Span) -> Result<Number, EvalError> {
+        match value {
+            Value::Int { value, ty } => {
+                let kind = self.kind(*ty, span)?;
+                let target = if let TypeKind::Pointer { target, .. } = kind { Some(target) } else { None };
+                Ok(Number { value: *value, signed: is_signed(kind), target, ty: *ty })
+            }
+            Value::Place(place) if self.decays(*place, span)? => {
+                let target = match self.kind(place.ty, span)? {
+                    TypeKind::Array { element, .. } => element,
+                    _ => TypeRef::VOID,
+                };
+                let ty = self.types.pointer_to(target).map_err(|error| EvalError::new(span, error))?;
+                Ok(Number { value: place.address.into(), signed: false, target: Some(target), ty })
+            }
+            other => {
+                Err(EvalError::other(span, format!("expected a number or a pointer, found {}", self.describe(other))))
+            }
+        }
+    }
+
+    pub(crate) fn unary(&self, op: UnaryOp, operand: &Expr, span: Span) -> Result<Value, EvalError> {
+        let value = self.eval(operand)?;
+        if let (UnaryOp::Neg, Value::Float { value, ty }) = (op, &value) {
+            return Ok(Value::Float { value: -value, ty: *ty });
+        }
+        match op {
+            UnaryOp::Not => Ok(self.truth(!self.is_true(&value, operand.span)?)),
+            UnaryOp::Neg | UnaryOp::BitNot => {
+                let number = self.numeric(&value, operand.span)?;
+                let signed = op == UnaryOp::Neg || number.signed;
+                let result = if op == UnaryOp::Neg { number.value.wrapping_neg() } else { !number.value };
+                Ok(self.wrapped(result, signed))
+            }
+            _ => Err(EvalError::other(
+                span,
+                "nothing of a process is changed: ++ and -- are for variables in statements",
+            )),
+        }
+    }
+
+    /// A number of a loop.
+    pub(crate) fn signed(&self, value: i128) -> Value {
+        self.wrapped(value, true)
+    }
+
+    /// A result in 64 bits.
+    fn wrapped(&self, value: i128, signed: bool) -> Value {
+        let ty = if signed { self.types.i64 } else { self.types.u64 };
+        Value::Int { value: extend(value.cast_unsigned(), 64, signed), ty }
+    }
+
+    pub(crate) fn binary(&self, op: BinaryOp, left: &Expr, right: &Expr, span: Span) -> Result<Value, EvalError> {
+        let first = self.eval(left)?;
+        if matches!(op, BinaryOp::LogAnd | BinaryOp::LogOr) {
+            let decided = self.is_true(&first, left.span)?;
+            if decided == (op == BinaryOp::LogOr) {
+                return Ok(self.truth(decided));
+            }
+            let second = self.eval(right)?;
+            return Ok(self.truth(self.is_true(&second, right.span)?));
+        }
+        let second = self.eval(right)?;
+        if let Some(result) = self.compare_text(op, &first, &second, span)? {
+            return Ok(self.truth(result));
+        }
+        if let Some(result) = self.floating(op, &first, &second, span)? {
+            return Ok(result);
+        }
+        let (one, other) = (self.numeric(&first, left.span)?, self.numeric(&second, right.span)?);
+        self.apply(op, &one, &other, right.span)
+    }
+
+    /// What an assignment such as `+=` makes of two values.
+    pub(crate) fn combine(&self, op: BinaryOp, first: &Value, second: &Value, span: Span) -> Result<Value, EvalError> {
+        let (one, other) = (self.numeric(first, span)?, self.numeric(second, span)?);
+        self.apply(op, &one, &other, span)
+    }
+
+    fn apply(&self, op: BinaryOp, one: &Number, other: &Number, span: Span) -> Result<Value, EvalError> {
+        if let Some(result) = self.pointers(op, one, other, span)? {
+            return Ok(result);
+        }
+        // Comparisons of numbers go by their values; a signed and an unsigned one never compare as C would have it.
+        let (a, b) = (one.value, other.value);
+        let compared = match op {
+            BinaryOp::Eq => Some(a == b),
+            BinaryOp::Ne => Some(a != b),
+            BinaryOp::Lt => Some(a < b),
+            BinaryOp::Le => Some(a <= b),
+            BinaryOp::Gt => Some(a > b),
+            BinaryOp::Ge => Some(a >= b),
+            _ => None,
+        };
+        if let Some(truth) = compared {
+            return Ok(self.truth(truth));
+        }
+        let signed = match op {
+            BinaryOp::Shl | BinaryOp::Shr => one.signed,
+            BinaryOp::Sub => true,
+            _ => one.signed || other.signed,
+        };
+        // All bits are shifted out by 64 and more.
+        let shift = u32::try_from(b).ok().filter(|shift| *shift < 64);
+        let result = match op {
+            BinaryOp::Add => a.wrapping_add(b),
+            BinaryOp::Sub => a.wrapping_sub(b),
+            BinaryOp::Mul => a.wrapping_mul(b),
+            BinaryOp::Div | BinaryOp::Mod if b == 0 => {
+                return Err(EvalError::other(span, "this divides by zero"));
+            }
+            BinaryOp::Div => a.wrapping_div(b),
+            BinaryOp::Mod => a.wrapping_rem(b),
+            BinaryOp::BitAnd => a & b,
+            BinaryOp::BitOr => a | b,
+            BinaryOp::BitXor => a ^ b,
+            BinaryOp::Shl => shift.map_or(0, |shift| ((a as u64) << shift).into()),
+            BinaryOp::Shr => shift.map_or(if a < 0 { -1 } else { 0 }, |shift| a >> shift),
+            _ => return Err(EvalError::other(span, "this operator is not for numbers")),
+        };
+        Ok(self.wrapped(result, signed))
+    }
+
+    /// `pointer + number`, `pointer - number`, `pointer - pointer`.
+    fn pointers(&self, op: BinaryOp, one: &Number, other: &Number, span: Span) -> Result<Option<Value>, EvalError> {
+        let size = |target: TypeRef| {
+            // As GCC has it, a step over void or a function is a byte.
+            if matches!(self.kind(target, span)?, TypeKind::Void | TypeKind::Func { .. }) {
+                return Ok(1);
+            }
+            self.types.size(target).map(|size| i128::from(size.max(1))).map_err(|error| EvalError::new(span, error))
+        };
+        let moved = |by: i128, from: &Number| Value::Int {
+            value: extend(from.value.wrapping_add(by).cast_unsigned(), 64, false),
+            ty: from.ty,
+        };
+        match (op, one.target, other.target) {
+            (BinaryOp::Add, Some(target), None) => Ok(Some(moved(other.value.wrapping_mul(size(target)?), one))),
+            (BinaryOp::Add, None, Some(target)) => Ok(Some(moved(one.value.wrapping_mul(size(target)?), other))),
+            (BinaryOp::Sub, Some(target), None) => {
+                Ok(Some(moved(other.value.wrapping_mul(size(target)?).wrapping_neg(), one)))
+            }
+            (BinaryOp::Sub, Some(target), Some(_)) => {
+                let distance = one.value.wrapping_sub(other.value).wrapping_div(size(target)?);
+                Ok(Some(self.wrapped(distance, true)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// `==` and `!=` of texts: of `str()`, of strings, and of arrays of characters up to their NUL.
+    fn compare_text(&self, op: BinaryOp, one: &Value, other: &Value, span: Span) -> Result<Option<bool>, EvalError> {
+        if !matches!(one, Value::Text(_)) && !matches!(other, Value::Text(_)) {
+            return Ok(None);
+        }
+        let texts = (self.text(one, span)?, self.text(other, span)?);
+        match (op, texts) {
+            (BinaryOp::Eq, (Some(one), Some(other))) => Ok(Some(one == other)),
+            (BinaryOp::Ne, (Some(one), Some(other))) => Ok(Some(one != other)),
+            (_, (Some(_), Some(_))) => Err(EvalError::other(span, "texts are compared with == and != only")),
+            _ => Err(EvalError::other(span, "a text is compared with a text only").with_hint("str(POINTER) reads one")),
+        }
+    }
+
+    fn floating(&self, op: BinaryOp, one: &Value, other: &Value, span: Span) -> Result<Option<Value>, EvalError> {
+        let ty = match (one, other) {
+            (Value::Float { ty, .. }, _) | (_, Value::Float { ty, .. }) => *ty,
+            _ => return Ok(None),
+        };
+        let number = |value: &Value| match value {
+            Value::Float { value, .. } => Some(*value),
+            Value::Int { value, .. } => Some(*value as f64),
+            _ => None,
+        };
+        let (Some(a), Some(b)) = (number(one), number(other)) else {
+            return Err(EvalError::other(span, "a floating-point number is compared or computed with a number only"));
+        };
+        let result = match op {
+            BinaryOp::Add => a + b,
+            BinaryOp::Sub => a - b,
+            BinaryOp::Mul => a * b,
+            BinaryOp::Div => a / b,
+            BinaryOp::Lt => return Ok(Some(self.truth(a < b))),
+            BinaryOp::Le => return Ok(Some(self.truth(a <= b))),
+            BinaryOp::Gt => return Ok(Some(self.truth(a > b))),
+            BinaryOp::Ge => return Ok(Some(self.truth(a >= b))),
+            BinaryOp::Eq => return Ok(Some(self.truth(a.partial_cmp(&b) == Some(Ordering::Equal)))),
+            BinaryOp::Ne => return Ok(Some(self.truth(a.partial_cmp(&b) != Some(Ordering::Equal)))),
+            _ => return Err(EvalError::other(span, "this operator is not for floating-point numbers")),
+        };
+        Ok(Some(Value::Float { value: result, ty }))
+    }
+}
