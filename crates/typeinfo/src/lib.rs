@@ -66,7 +66,7 @@ pub use frames::{FrameSection, FrameSections, FrameTable};
 pub use inflate::{InflateBudget, inflate, inflated};
 pub use model::{
     BitAccess, BtfId, Enumerator, Field, Function, IntClass, Member, NameKind, Param, Qualifier, RawTracepoint,
-    SourceId, Tag, Type, TypeKind, TypeRef,
+    SourceId, Tag, Type, TypeKind, TypeRef, Variable,
 };
 pub use own::{EnumDef, MemberDef, RecordDef};
 pub use store::TypeStore;

@@ -253,6 +253,18 @@ pub struct Function<'s> {
     pub variadic: bool,
 }
 
+/// A variable of a program that is not within a function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Variable<'s> {
+    /// Its type.
+    pub ty: TypeRef,
+    /// Where it is in the file's own addresses. None if it has a place only in each thread, or its place is described in a
+    /// way that is not read: then the symbol table may have it.
+    pub address: Option<u64>,
+    /// The source file of the unit that defines it.
+    pub unit: Option<&'s str>,
+}
+
 /// A tracepoint as `raw_tp` and `tp_btf` programs see it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RawTracepoint<'s> {

@@ -1,7 +1,7 @@
 //! The queries that every source of types answers.
 
 use crate::error::TypeError;
-use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Type, TypeRef};
+use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Type, TypeRef, Variable};
 
 /// Called with each name that a source has; it returns false to stop.
 pub(crate) type Visit<'v, 's> = &'v mut dyn FnMut(&'s str, TypeRef) -> bool;
@@ -22,6 +22,10 @@ pub(crate) trait Source: Send + Sync {
     fn visit<'s>(&'s self, kind: NameKind, visit: Visit<'_, 's>) -> Result<(), TypeError>;
     /// The enumeration, and the value in it, that has an enumerator of this name.
     fn find_enumerator(&self, name: &str) -> Result<Option<(TypeRef, i64)>, TypeError>;
+    /// The variables of this name that are defined outside of functions.
+    fn variables(&self, _name: &str) -> Result<Vec<Variable<'_>>, TypeError> {
+        Ok(Vec::new())
+    }
     /// The id of a type in the kernel's or a module's BTF.
     fn btf_id(&self, _ty: TypeRef) -> Option<(SourceId, u32)> {
         None

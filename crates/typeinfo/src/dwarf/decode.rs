@@ -58,7 +58,7 @@ impl<'data> Dwarf<'data> {
     }
 
     /// The type of an entry (`DW_AT_type`); void if it has none.
-    fn type_of(&self, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<TypeRef, TypeError> {
+    pub(super) fn type_of(&self, unit: &Unit<'data>, entry: &Entry<'data>) -> Result<TypeRef, TypeError> {
         let Some(value) = entry.attr_value(gimli::DW_AT_type) else {
             return Ok(TypeRef::VOID);
         };
@@ -68,7 +68,7 @@ impl<'data> Dwarf<'data> {
     }
 
     /// The entry that has what this one leaves out.
-    fn origin(&self, unit: &Unit<'data>, entry: &Entry<'data>) -> Option<u32> {
+    pub(super) fn origin(&self, unit: &Unit<'data>, entry: &Entry<'data>) -> Option<u32> {
         let value = entry.attr_value(gimli::DW_AT_abstract_origin);
         let value = value.or_else(|| entry.attr_value(gimli::DW_AT_specification))?;
         self.follow(unit, &value)

@@ -1,6 +1,7 @@
 //! The names of top-level entries, found in one pass over all units.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::BuildHasher as _;
 
 use foldhash::fast::FixedState;
@@ -44,10 +45,17 @@ impl Index {
     /// A unit that is broken gives the names before the place where it is.
     pub(super) fn new(dwarf: &Dwarf<'_>) -> Self {
         let mut index = Self::default();
-        for unit in dwarf.units.all() {
-            let _ = index.scan(dwarf, unit.root(), "", MAX_NAMESPACES);
+        for unit in 0..dwarf.units.all().len() {
+            index.add_unit(dwarf, unit);
         }
         index
+    }
+
+    /// Adds the names of a unit, by its place in the order of units.
+    pub(super) fn add_unit(&mut self, dwarf: &Dwarf<'_>, unit: usize) {
+        if let Some(unit) = dwarf.units.all().get(unit) {
+            let _ = self.scan(dwarf, unit.root(), "", MAX_NAMESPACES);
+        }
     }
 
     fn scan(&mut self, dwarf: &Dwarf<'_>, parent: u32, prefix: &str, depth: usize) -> Result<(), TypeError> {
@@ -87,11 +95,17 @@ impl Index {
     }
 
     fn insert(&mut self, kind: NameKind, name: &str, id: u32, listed: bool) {
-        let place = self.places.entry(hash(kind, name));
-        if let std::collections::hash_map::Entry::Vacant(place) = place {
-            place.insert(id);
-            if listed {
-                self.listed.push((kind, id));
+        match self.places.entry(hash(kind, name)) {
+            Entry::Vacant(place) => {
+                place.insert(id);
+                if listed {
+                    self.listed.push((kind, id));
+                }
+            }
+            // Units may be added in any order; the first definition in the file counts.
+            Entry::Occupied(mut known) => {
+                let first = id.min(*known.get());
+                known.insert(first);
             }
         }
     }

@@ -1,21 +1,25 @@
 //! DWARF 2 to 5, the debug information that a compiler writes into a program with `-g`.
 //!
 //! Format from the DWARF 5 standard (chapters 3, 5 and 7) and, for `.debug_types` and old bit-fields, DWARF 4. Nothing is
-//! read until the first look-up of a name; then the names of all top-level entries are read, once. Not supported: split DWARF,
-//! supplementary files (dwz), big-endian files, and the unrelocated sections of object files.
+//! read until the first look-up of a name; then the names of the units that mention it, and after many look-ups the names of all
+//! units, once. Not supported: split DWARF, supplementary files (dwz), big-endian files, and the unrelocated sections of object
+//! files.
 
 mod abbrevs;
 mod bounds;
 mod decode;
 mod index;
 mod lines;
+mod mentions;
 pub(crate) mod sections;
 mod units;
+mod variables;
 
-use std::sync::OnceLock;
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::TypeError;
-use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Type, TypeRef};
+use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Type, TypeRef, Variable};
 use crate::source::{Source, Visit};
 pub use bounds::LineBounds;
 use index::Index;
@@ -28,7 +32,11 @@ use units::Units;
 pub struct Dwarf<'data> {
     sections: DwarfSections<'data>,
     units: Units<'data>,
+    /// The names of all units.
     index: OnceLock<Index>,
+    /// Those of the units that were looked into until then.
+    partial: Mutex<Partial>,
+    string_tables: OnceLock<Vec<(usize, usize)>>,
     here: SourceId,
 }
 
@@ -36,7 +44,14 @@ impl<'data> Dwarf<'data> {
     /// Finds the units. Those behind a broken one are lost; none at all is an error.
     pub fn new(sections: DwarfSections<'data>) -> Result<Self, TypeError> {
         let units = Units::find(&sections)?;
-        Ok(Self { sections, units, index: OnceLock::new(), here: SourceId::OWN })
+        Ok(Self {
+            sections,
+            units,
+            index: OnceLock::new(),
+            partial: Mutex::default(),
+            string_tables: OnceLock::new(),
+            here: SourceId::OWN,
+        })
     }
 
     pub(crate) fn placed(mut self, here: SourceId) -> Self {
@@ -46,6 +61,31 @@ impl<'data> Dwarf<'data> {
 
     fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::new(self))
+    }
+
+    /// Looks into the units that mention a name, and then asks the index. After many names, that of all units is cheaper.
+    fn with_index<T>(&self, mentioned: &str, ask: impl FnOnce(&Index, &[usize]) -> T) -> T {
+        if let Some(all) = self.index.get() {
+            return ask(all, &self.units_with(mentioned.as_bytes()));
+        }
+        let mut partial = self.partial();
+        if partial.looked_up >= MAX_PARTIAL {
+            drop(partial);
+            return ask(self.index(), &self.units_with(mentioned.as_bytes()));
+        }
+        partial.looked_up += 1;
+        let units = self.units_with(mentioned.as_bytes());
+        for unit in &units {
+            if partial.scanned.insert(*unit) {
+                partial.index.add_unit(self, *unit);
+            }
+        }
+        ask(&partial.index, &units)
+    }
+
+    fn partial(&self) -> MutexGuard<'_, Partial> {
+        // Whoever panicked while the index grew left names out at worst.
+        self.partial.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn reference(&self, id: u32) -> TypeRef {
@@ -76,7 +116,10 @@ impl Source for Dwarf<'_> {
         if last.is_empty() || (self.index.get().is_none() && !self.sections.mention(last.as_bytes())) {
             return Ok(None);
         }
-        Ok(self.index().find(kind, name).map(|id| self.reference(id)))
+        if let Some(all) = self.index.get() {
+            return Ok(all.find(kind, name).map(|id| self.reference(id)));
+        }
+        Ok(self.with_index(last, |index, _| index.find(kind, name)).map(|id| self.reference(id)))
     }
 
     fn visit<'s>(&'s self, kind: NameKind, visit: Visit<'_, 's>) -> Result<(), TypeError> {
@@ -94,7 +137,13 @@ impl Source for Dwarf<'_> {
         if name.is_empty() || !self.sections.mention(name.as_bytes()) {
             return Ok(None);
         }
-        for id in self.index().enums() {
+        let candidates: Vec<u32> = self.with_index(name, |index, units| {
+            let within = |id: &u32| self.units.index_of(*id).is_some_and(|unit| units.contains(&unit));
+            let mut enums: Vec<u32> = index.enums().filter(within).collect();
+            enums.sort_unstable();
+            enums
+        });
+        for id in candidates {
             let found = self.decode_enumerators(id)?.into_iter().find(|known| known.name == name);
             if let Some(found) = found {
                 return Ok(Some((self.reference(id), found.value)));
@@ -102,4 +151,19 @@ impl Source for Dwarf<'_> {
         }
         Ok(None)
     }
+
+    fn variables(&self, name: &str) -> Result<Vec<Variable<'_>>, TypeError> {
+        self.decode_variables(name)
+    }
+}
+
+/// How many look-ups go to the units that mention a name, before the names of all units are read.
+const MAX_PARTIAL: usize = 64;
+
+/// The names of some units.
+#[derive(Debug, Default)]
+struct Partial {
+    index: Index,
+    scanned: HashSet<usize>,
+    looked_up: usize,
 }

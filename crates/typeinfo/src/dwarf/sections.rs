@@ -45,10 +45,11 @@ pub struct DwarfSections<'data> {
     pub(super) line_strings: &'data [u8],
     pub(super) string_offsets: &'data [u8],
     pub(super) lines: &'data [u8],
+    pub(super) addresses: &'data [u8],
 }
 
-/// The names of the sections that types and lines of the source need.
-const NAMES: [&str; 7] = [
+/// The names of the sections that types, variables and lines of the source need.
+const NAMES: [&str; 8] = [
     ".debug_info",
     ".debug_types",
     ".debug_abbrev",
@@ -56,6 +57,7 @@ const NAMES: [&str; 7] = [
     ".debug_line_str",
     ".debug_str_offsets",
     ".debug_line",
+    ".debug_addr",
 ];
 /// The same, with those that inlined functions and ranges of addresses need, too.
 pub(crate) const ALL: [&str; 11] = [
@@ -66,7 +68,7 @@ pub(crate) const ALL: [&str; 11] = [
     NAMES[4],
     NAMES[5],
     NAMES[6],
-    ".debug_addr",
+    NAMES[7],
     ".debug_aranges",
     ".debug_ranges",
     ".debug_rnglists",
@@ -170,6 +172,7 @@ impl<'data> DwarfSections<'data> {
             ".debug_line_str" => self.line_strings = data,
             ".debug_str_offsets" => self.string_offsets = data,
             ".debug_line" => self.lines = data,
+            ".debug_addr" => self.addresses = data,
             _ => {}
         }
     }

@@ -81,9 +81,14 @@ impl<'data> Units<'data> {
 
     /// The unit that an entry is in.
     pub(super) fn of(&self, id: u32) -> Result<&Unit<'data>, TypeError> {
-        let index = self.all.partition_point(|unit| unit.start <= id).checked_sub(1);
-        let unit = index.and_then(|index| self.all.get(index)).filter(|unit| id < unit.end);
+        let unit = self.index_of(id).and_then(|index| self.all.get(index));
         unit.ok_or_else(|| broken(id as usize, "expected a unit that holds this offset"))
+    }
+
+    /// The place, in the order of units, of the unit that an entry is in.
+    pub(super) fn index_of(&self, id: u32) -> Option<usize> {
+        let index = self.all.partition_point(|unit| unit.start <= id).checked_sub(1)?;
+        self.all.get(index).filter(|unit| id < unit.end).map(|_| index)
     }
 
     pub(super) fn by_signature(&self, signature: u64) -> Option<u32> {
@@ -157,7 +162,7 @@ impl<'data> Units<'data> {
     }
 
     /// Where the unit's string offsets begin (`DW_AT_str_offsets_base` of its first entry).
-    fn string_base(&self, unit: &Unit<'data>) -> usize {
+    pub(super) fn string_base(&self, unit: &Unit<'data>) -> usize {
         *unit.string_base.get_or_init(|| {
             let root =
                 self.entry(unit.root()).ok().and_then(|(_, root)| root.attr_value(gimli::DW_AT_str_offsets_base));
@@ -171,6 +176,11 @@ impl<'data> Units<'data> {
 }
 
 impl Unit<'_> {
+    /// The id after the last one in the unit.
+    pub(super) fn end(&self) -> u32 {
+        self.end
+    }
+
     /// The id of the unit's own entry.
     pub(super) fn root(&self) -> u32 {
         self.start + self.header.root_offset().0 as u32

@@ -2,7 +2,7 @@
 
 use super::TypeStore;
 use crate::error::TypeError;
-use crate::model::{Function, NameKind, RawTracepoint, SourceId, TypeKind, TypeRef};
+use crate::model::{Function, NameKind, RawTracepoint, SourceId, TypeKind, TypeRef, Variable};
 use crate::names::Nearest;
 
 /// How many near names a message offers.
@@ -54,6 +54,12 @@ impl TypeStore<'_> {
             return Ok(None);
         };
         Ok(Some(Function { ty, name, params: self.params(ty)?, returns, variadic }))
+    }
+
+    /// The variables of a source with this name (DWARF only): several units may each have one of their own. For C++,
+    /// `namespace::name` or the linkage name.
+    pub fn variables(&self, source: SourceId, name: &str) -> Result<Vec<Variable<'_>>, TypeError> {
+        self.source(source).variables(name)
     }
 
     /// A tracepoint of the kernel, or of a module, as `raw_tp` and `tp_btf` programs see it.

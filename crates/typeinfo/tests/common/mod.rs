@@ -38,5 +38,6 @@ pub(crate) fn ask_everything(types: &TypeStore<'_>, source: SourceId) {
             let _ = (types.size_of(member.ty), types.path(ty, member.name.unwrap_or("a.b[1]")));
         }
     }
+    let _ = types.variables(source, "x");
     let _ = (types.find_enumerator("X"), types.function(source, "fn"), types.raw_tracepoint("x"));
 }

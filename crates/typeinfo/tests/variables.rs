@@ -1,0 +1,61 @@
+//! Variables by name, held against the symbol table of what GCC makes.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
+mod common;
+
+use common::gcc;
+use typeinfo::{Arch, Dwarf, DwarfSections, NameKind, TypeStore};
+
+const SOURCE: &str = "
+struct conn { int id; struct conn *next; };
+enum state { IDLE, BUSY = 5 };
+extern struct conn g_shared;
+struct conn g_shared = { 1, 0 };
+static struct conn *g_conns[4] = { &g_shared };
+static enum state g_state = BUSY;
+__thread int t_local = 3;
+int main(void) { static int g_within = 1; return g_conns[0]->id + g_state + t_local + g_within; }
+";
+
+#[test]
+fn variables_have_their_types_and_addresses() {
+    for options in [["-g", "-gdwarf-5", "-O0"], ["-g", "-gdwarf-4", "-O0"], ["-g", "-gdwarf-3", "-O0"]] {
+        let Some(elf) = gcc(SOURCE, &options) else { return };
+        let mut types = TypeStore::new(Arch::HOST);
+        let source = types.add_dwarf(Dwarf::new(DwarfSections::from_elf(&elf).unwrap()).unwrap()).unwrap();
+        let image = elf::ElfImage::parse(&elf).unwrap();
+        let address = |name| elf::symbols::find(&image, name).map(|(address, _)| address.0);
+        for (name, ty) in [("g_shared", "struct conn"), ("g_conns", "struct conn *[4]"), ("g_state", "enum state")] {
+            let found = types.variables(source, name).unwrap();
+            assert_eq!(found.len(), 1, "{name} {options:?}");
+            assert_eq!(types.display(found[0].ty), ty);
+            assert_eq!(found[0].address, address(name), "{name}");
+            assert!(found[0].unit.is_some_and(|unit| unit.ends_with("a.c")));
+        }
+        let local = types.variables(source, "t_local").unwrap();
+        assert_eq!((local.len(), local[0].address), (1, None), "a variable of each thread has no address");
+        assert!(types.variables(source, "g_within").unwrap().is_empty(), "those within functions are left out");
+        assert!(types.variables(source, "nothing").unwrap().is_empty());
+        // The same source's types and enumerators, of which no index was made.
+        assert!(types.find_in(source, NameKind::Struct, "conn").unwrap().is_some());
+        assert_eq!(types.find_enumerator("BUSY").unwrap().map(|(_, value)| value), Some(5));
+        assert_eq!(types.find_enumerator("busy").unwrap(), None);
+    }
+}
+
+/// After many look-ups the names of all units are read at once; the answers are the same.
+#[test]
+fn many_names_are_found_as_few_are() {
+    let structs: String =
+        (0..200).map(|number| format!("struct s{number} {{ int m{number}; }} v{number};\n")).collect();
+    let Some(elf) = gcc(&(structs + "int main(void) { return 0; }"), &["-g"]) else { return };
+    let mut types = TypeStore::new(Arch::HOST);
+    let source = types.add_dwarf(Dwarf::new(DwarfSections::from_elf(&elf).unwrap()).unwrap()).unwrap();
+    for number in 0..200 {
+        let found = types.find_in(source, NameKind::Struct, &format!("s{number}")).unwrap().unwrap();
+        assert_eq!(types.members(found).unwrap()[0].name, Some(format!("m{number}").as_str()));
+        let variable = types.variables(source, &format!("v{number}")).unwrap();
+        assert_eq!(types.display(variable[0].ty), format!("struct s{number}"));
+    }
+    assert_eq!(types.find_in(source, NameKind::Struct, "s200").unwrap(), None);
+}
