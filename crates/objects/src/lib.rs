@@ -9,6 +9,7 @@ mod alive;
 mod alive_spec;
 mod annotate;
 mod join;
+pub mod layouts;
 mod lifetimes;
 mod owner;
 mod recording;
