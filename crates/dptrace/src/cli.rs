@@ -15,6 +15,7 @@ use crate::generate::GenerateArgs;
 use crate::kernel_delay::KernelDelayArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
+use crate::live_objects::command::ObjectsArgs;
 use crate::record::RecordArgs;
 use crate::run::RunArgs;
 use crate::trace::TraceArgs;
@@ -50,12 +51,6 @@ const GROUPS: [(&str, &[&str]); 4] = [
 const STATUS: &str = "\
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted or not supported.
 Data goes to standard output, everything else to standard error.";
-
-const OBJECTS_EXAMPLES: &str = "\
-Examples:
-  dptrace objects --list             names of the specs
-  dptrace objects                    all specs
-  dptrace objects qpair > own.toml   edit it, then: trace --objects own.toml";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -137,15 +132,8 @@ pub(crate) enum Command {
     /// Simulate a small NVMe-oF target that can be traced, for tests and trials
     #[command(hide = true)]
     DemoTarget(Box<demo_target::Options>),
-    /// Print the built-in object specs, as a start for your own
-    #[command(after_help = OBJECTS_EXAMPLES)]
-    Objects {
-        /// Print only this spec (qpair, ...)
-        name: Option<String>,
-        /// List name and purpose only, one line for each spec
-        #[arg(short, long)]
-        list: bool,
-    },
+    /// List the objects alive in a process, or print the object specs
+    Objects(ObjectsArgs),
     /// Print shell completions
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {

@@ -15,6 +15,7 @@ mod interrupt;
 mod kernel_delay;
 mod latency;
 mod list;
+mod live_objects;
 mod measured_rate;
 mod meta;
 mod mistyped;
@@ -96,7 +97,7 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::Generate(args) => generate::run(args),
         Command::Demo(args) => demo::run(args),
         Command::DemoTarget(options) => demo_target::run(options).map_err(Into::into),
-        Command::Objects { name, list } => meta::objects(name.as_deref(), *list),
+        Command::Objects(args) => live_objects::command::run(args),
         Command::Completions { shell } => completion::completions(*shell),
         Command::Complete(args) => completion::complete(args),
         Command::Man { dir } => meta::man(dir),

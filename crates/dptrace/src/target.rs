@@ -113,11 +113,17 @@ impl Watch {
         Ok(Self { pid, held, attached, program: identity(&exe(Pid(pid))) })
     }
 
+    /// That the process has ended, if so.
+    pub(crate) fn ended(&self) -> Option<String> {
+        let ended = self.held.as_ref().is_none_or(|held| held.has_ended().unwrap_or(true));
+        ended.then(|| format!("process {} has ended", self.pid))
+    }
+
     /// Why there is nothing left to watch, if so.
     pub(crate) fn over(&self) -> Option<String> {
         let pid = self.pid;
-        if self.held.as_ref().is_none_or(|held| held.has_ended().unwrap_or(true)) {
-            return Some(format!("process {pid} has ended"));
+        if let Some(ended) = self.ended() {
+            return Some(ended);
         }
         let program = identity(&exe(Pid(pid)))?;
         if self.is_mapped(program)? {

@@ -85,8 +85,7 @@ impl AliveSpec {
     /// Finds the lines of its texts in the file.
     pub(crate) fn locate(&mut self, file: &str) {
         for located in self.texts() {
-            let before = file.as_bytes().get(..located.at).unwrap_or_default();
-            located.line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+            located.line = 1 + file.get(..located.at).unwrap_or_default().matches('\n').count();
         }
     }
 

@@ -156,6 +156,11 @@ impl Annotator {
         }
     }
 
+    /// Whether the trace's own records prove something.
+    pub fn is_covered(&self) -> bool {
+        self.lifetimes.witness.borrow().is_used()
+    }
+
     /// Records were lost, the last of them before `tsc`.
     pub fn lose_until(&mut self, tsc: Ticks) {
         self.lifetimes.witness.get_mut().lose_until(tsc);

@@ -200,14 +200,25 @@ pub fn parse_specs(text: &str) -> Result<Vec<ObjectSpec>, SpecError> {
 }
 
 /// The specs that come with dptrace, by the name of their file, which is the object's.
-pub const BUILT_IN: [(&str, &str); 6] = [
+pub const BUILT_IN: [(&str, &str); 13] = [
     ("qpair.toml", include_str!("../../../objects/qpair.toml")),
     ("ctrlr.toml", include_str!("../../../objects/ctrlr.toml")),
     ("subsystem.toml", include_str!("../../../objects/subsystem.toml")),
     ("poll_group.toml", include_str!("../../../objects/poll_group.toml")),
     ("bdev_nvme_ctrlr.toml", include_str!("../../../objects/bdev_nvme_ctrlr.toml")),
     ("thread.toml", include_str!("../../../objects/thread.toml")),
+    ("target.toml", include_str!("../../../objects/target.toml")),
+    ("namespace.toml", include_str!("../../../objects/namespace.toml")),
+    ("bdev.toml", include_str!("../../../objects/bdev.toml")),
+    ("poller.toml", include_str!("../../../objects/poller.toml")),
+    ("timed_poller.toml", include_str!("../../../objects/timed_poller.toml")),
+    ("reactor.toml", include_str!("../../../objects/reactor.toml")),
+    ("nvme_ctrlr.toml", include_str!("../../../objects/nvme_ctrlr.toml")),
 ];
+
+/// The layouts of SPDK's structs that come with dptrace, as C text, for programs without debug information: the versions that have
+/// them, and the text.
+pub const LAYOUTS: &[(&str, &str)] = &[];
 
 /// The specs that come with dptrace.
 pub fn built_in() -> Result<Vec<ObjectSpec>, SpecError> {

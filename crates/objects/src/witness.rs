@@ -67,7 +67,7 @@ impl Witness {
         let all = pairs.all(|(spec, pair)| {
             let (Some(begin), Some(end)) = (enabled(&pair.begin), enabled(&pair.end)) else { return true };
             known += 1;
-            let group = tpoints.all().iter().find(|t| t.name == pair.begin).map(|t| t.group());
+            let group = tpoints.all().iter().find(|t| t.name == pair.begin).map(spdk_trace::Tpoint::group);
             let names = |t: &spdk_trace::Tpoint| t.args.iter().any(|arg| spec.tracepoint_args.contains(&arg.name));
             let is_used =
                 tpoints.all().iter().any(|t| Some(t.group()) == group && tpoints.is_enabled(t.id) && names(t));
@@ -79,6 +79,11 @@ impl Witness {
     /// Says between which times nothing was missed.
     pub(crate) fn cover(&mut self, from: Ticks, to: Ticks) {
         self.covered = Some((from, to));
+    }
+
+    /// Whether anything is covered.
+    pub(crate) fn is_used(&self) -> bool {
+        self.covered.is_some()
     }
 
     /// Something may have been missed until `tsc`.

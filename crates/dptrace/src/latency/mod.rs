@@ -19,6 +19,7 @@ use spdk_trace::{TickRate, Ticks, Trace};
 
 use crate::failure::note;
 use crate::input::{InputArgs, Loaded, Place};
+use crate::live_objects;
 use crate::measured_rate::Measured;
 use crate::output::{self, Output};
 use crate::shell;
@@ -90,8 +91,13 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         Place::File(path) => Some(format!("dptrace trace {}{}", shell::word(path), args.objects.command_line())),
         Place::Piped(_) => None,
     };
+    // Before the trace is: what its records say from then on holds for what was found.
+    let alive = match args.input.process() {
+        Some(pid) => live_objects::read_once(pid, &args.objects.specs()?),
+        None => String::new(),
+    };
     let loaded = place.load(false)?;
-    let report = measure(args, &loaded, command)?;
+    let report = measure(args, &alive, &loaded, command)?;
     let mut output = Output::open(args.output.as_deref())?;
     output.buffer.extend_from_slice(report.text.as_bytes());
     output.flush()?;
@@ -137,13 +143,14 @@ impl LatencyArgs {
     }
 }
 
-fn measure(args: &LatencyArgs, loaded: &Loaded, command: Option<String>) -> anyhow::Result<Report> {
+fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, command: Option<String>) -> anyhow::Result<Report> {
     let trace = &loaded.trace;
     let specs = args.objects.specs()?;
     let by = args.by();
     let question = args.question(&by, &specs)?;
     let filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
-    let annotator = with_owners(args.objects.annotator(specs.clone(), trace.tpoints())?, trace);
+    let annotator = args.objects.annotator(specs.clone(), trace.tpoints(), alive)?;
+    let annotator = with_owners(annotator, trace, !alive.is_empty());
     known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields().chain(&question.by));
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
     let (latencies, base) = follow_objects(loaded, annotator.as_ref(), filter, start, question)?;

@@ -10,12 +10,13 @@ use anyhow::{Context as _, bail};
 use bpf_session::Features;
 use clap::Args;
 use host::{Pid, Process};
-use objects::WantedProbe;
+use objects::{ObjectSpec, WantedProbe};
 use probe_recorder::{AttachPlan, Recorder, Totals};
 use sys::process::HeldChild;
 
 use crate::failure::{note, usage};
 use crate::interrupt::Interrupt;
+use crate::live_objects::{Finder, Session};
 use crate::output::Output;
 use crate::specs::SpecArgs;
 use crate::target::{Depth, Files, Watch, printable};
@@ -34,6 +35,18 @@ pub(crate) struct RecordArgs {
 
     #[command(flatten)]
     specs: SpecArgs,
+
+    /// Attach to no probes: only read what is alive in the process's memory, again and again
+    #[arg(long, requires = "pid", conflicts_with = "emit_object")]
+    no_probes: bool,
+
+    /// Also search this directory for separate debug files
+    #[arg(long = "debuginfo", value_name = "DIR", requires = "pid")]
+    debug_dirs: Vec<PathBuf>,
+
+    /// Also report how the layout of the program's structs is known, and what could not be read
+    #[arg(short, long)]
+    verbose: bool,
 
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -57,8 +70,9 @@ const USAGE: &str = "dptrace record [OPTIONS] -p <PID>
        dptrace record [OPTIONS] -- <COMMAND> [ARG]...";
 
 const EXAMPLES: &str = "\
-Recording ends on SIGINT or SIGTERM, after the time of --for, or when the process ends. The process must have the \
-probes: configure SPDK with --with-usdt.
+Recording ends on SIGINT or SIGTERM, after the time of --for, or when the process ends. What is there already is read from \
+the process's memory; what comes and goes is reported by its probes (SPDK has them if it was configured with --with-usdt), or \
+found by reading the memory again.
 
 Examples:
   dptrace record -p $(pidof nvmf_tgt) -o qpairs.txt   for trace -b qpairs.txt
@@ -81,29 +95,83 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let specs = args.specs.resolve()?;
     let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
     let subject = Subject::of(args)?;
-    let mut plan = AttachPlan::new(&wanted, Features::of_probes()?.for_process(args.pid), args.buffer << 20);
-    add_files(&mut plan, &subject.files, &subject.name)?;
+    let finder = find(args, &specs);
+    let plan = match plan(args, &wanted, &subject) {
+        Ok(plan) => plan,
+        // A program without probes still has its memory.
+        Err(error) if finder.is_some() && args.emit_object.is_none() => {
+            note(&format!("only what its memory has is recorded: {error:#}"));
+            None
+        }
+        Err(error) => return Err(error),
+    };
     if let Some(path) = &args.emit_object {
-        let bytes = plan.module().to_object().build()?;
-        return std::fs::write(path, bytes).with_context(|| format!("writing {}", printable(path)));
+        let module = plan.as_ref().map(AttachPlan::module).context("no probes")?;
+        return std::fs::write(path, module.to_object().build()?)
+            .with_context(|| format!("writing {}", printable(path)));
     }
     let mut output = Output::open(args.output.as_deref())?;
     let held = subject.start()?;
     let pid = held.as_ref().map(HeldChild::pid).or(args.pid).unwrap_or_default();
-    let recorder = Recorder::start(&plan, pid)?;
+    let recorder = plan.as_ref().map(|plan| Recorder::start(plan, pid)).transpose()?;
     let interrupt = Interrupt::catch()?;
-    report_attached(&plan, pid);
+    plan.iter().for_each(|plan| report_attached(plan, pid));
+    let session = Session::start(finder, recorder);
+    report_alive(&session, pid);
     let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
-    let watch = Watch::new(pid, plan.files())?;
+    let files: Vec<&std::path::Path> = plan.iter().flat_map(AttachPlan::files).collect();
+    let watch = Watch::new(pid, files.into_iter())?;
     let deadline = args.duration.and_then(|duration| Instant::now().checked_add(duration));
-    let (why, totals) = record(recorder, &watch, deadline, interrupt, &mut output)?;
-    report_totals(&why, &totals);
+    let (why, totals) = record(session, (plan.is_some(), &watch), deadline, interrupt, &mut output)?;
+    match totals {
+        Some(totals) => report_totals(&why, &totals),
+        None => note(&why),
+    }
     if let Some(mut child) = child
         && child.try_wait().context("checking the command")?.is_none()
     {
         note(&format!("process {pid} continues to run"));
     }
     Ok(())
+}
+
+/// What knows the objects that are there already, if that can be known. Without probes nothing is left if it can't.
+fn find(args: &RecordArgs, specs: &[ObjectSpec]) -> Option<Finder> {
+    let pid = args.pid.filter(|_| args.emit_object.is_none())?;
+    match Finder::open(pid, specs, &args.debug_dirs) {
+        Ok(finder) => {
+            if args.verbose || args.no_probes {
+                finder.misfits().iter().for_each(|misfit| note(&format!("not found in memory: {misfit}")));
+            }
+            if args.verbose && !finder.kinds().is_empty() {
+                note(&format!("layout: {}", finder.source()));
+            }
+            Some(finder).filter(|finder| !finder.kinds().is_empty())
+        }
+        Err(error) => {
+            if args.verbose || args.no_probes {
+                note(&format!("the memory of process {pid} is not read: {error:#}"));
+            }
+            None
+        }
+    }
+}
+
+/// Which probes to attach to, if any are wanted.
+fn plan(args: &RecordArgs, wanted: &[WantedProbe<'_>], subject: &Subject<'_>) -> anyhow::Result<Option<AttachPlan>> {
+    if args.no_probes {
+        return Ok(None);
+    }
+    let mut plan = AttachPlan::new(wanted, Features::of_probes()?.for_process(args.pid), args.buffer << 20);
+    add_files(&mut plan, &subject.files, &subject.name)?;
+    Ok(Some(plan))
+}
+
+fn report_alive(session: &Session, pid: u32) {
+    if session.alive() > 0 {
+        let objects = screen::counted(session.alive() as u64, "object");
+        note(&format!("{objects} found alive in the memory of process {pid}"));
+    }
 }
 
 /// What is recorded.
@@ -183,17 +251,17 @@ pub(crate) fn add_files(plan: &mut AttachPlan, files: &Files, place: &str) -> an
     Ok(())
 }
 
-/// Writes lines until there is a reason to stop, and says which.
+/// Writes lines until there is a reason to stop, and says which. The flag says whether there are probes.
 fn record(
-    mut recorder: Recorder,
-    watch: &Watch,
+    mut session: Session,
+    (has_probes, watch): (bool, &Watch),
     deadline: Option<Instant>,
     interrupt: Interrupt,
     output: &mut Output,
-) -> anyhow::Result<(String, Totals)> {
+) -> anyhow::Result<(String, Option<Totals>)> {
     let mut looked = Instant::now();
     let why = loop {
-        write(output, &recorder.next(WAIT))?;
+        write(output, &session.next(WAIT))?;
         if interrupt.is_requested() {
             break "stopped".to_owned();
         }
@@ -202,14 +270,14 @@ fn record(
         }
         if looked.elapsed() >= POLL_INTERVAL {
             looked = Instant::now();
-            if let Some(why) = watch.over() {
+            if let Some(why) = if has_probes { watch.over() } else { watch.ended() } {
                 break why;
             }
         }
     };
-    let (rest, totals) = recorder.finish();
+    let (rest, totals) = session.finish();
     write(output, &rest)?;
-    Ok((why, totals?))
+    Ok((why, totals.transpose()?))
 }
 
 fn write(output: &mut Output, lines: &[String]) -> anyhow::Result<()> {

@@ -80,6 +80,7 @@ pub(crate) fn follow(
             objects.finish();
         }
         owners.refresh(&mut follower, objects, is_last)?;
+        objects.count_losses(follower.losses().map(|loss| loss.slots).sum());
         let mut annotated = lister.annotated_by(objects.annotator());
         let mut poll =
             Poll { lister: &mut annotated, filter, format: format.as_mut(), output, unknown: Unknown::default() };
@@ -233,6 +234,7 @@ impl Poll<'_, '_> {
     fn run(&mut self, follower: &mut Follower, all: bool, objects: &Objects) -> anyhow::Result<ControlFlow<()>> {
         let mut failed: Option<io::Error> = None;
         let each = |record: &Record<'_>| {
+            objects.observe(record);
             let shown = self.lister.shown;
             let flow = self.lister.record(record, self.filter, self.format, self.output);
             if objects.is_unknown(record) {
@@ -244,7 +246,7 @@ impl Poll<'_, '_> {
                 ControlFlow::Break(())
             })
         };
-        let flow = if all { follower.give_all(each) } else { follower.give(HOLD, each) };
+        let flow = if all { follower.give_all(each) } else { follower.give(objects.hold(), each) };
         match failed {
             Some(error) => Err(error.into()),
             None => Ok(flow),

@@ -1,14 +1,19 @@
 //! The objects of a trace that goes on: known before, or recorded from the process while it is followed.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use bpf_session::Features;
 use objects::{Annotator, ObjectSpec, WantedProbe};
 use probe_recorder::{AttachPlan, Recorder};
-use spdk_trace::{Owners, Record, TickRate, Ticks, TpointTable};
+use screen::counted;
+use spdk_trace::{Owners, RawTrace, Record, TickRate, Ticks, TpointTable};
 
 use super::objects::{annotate_quietly, report_owners};
+use super::reader::HOLD;
 use crate::failure::note;
+use crate::input::FileSource;
+use crate::live_objects::{SHORT_INTERVAL, Session, find};
 use crate::record::{RING_BYTES, add_files, report_remarks, report_totals};
 use crate::target::Files;
 
@@ -33,33 +38,96 @@ pub(crate) enum Objects {
 
 /// A process's objects, as they come.
 pub(crate) struct Live {
-    recorder: Option<Recorder>,
+    session: Option<Session>,
     annotator: Annotator,
     /// How many objects are known before those that have ended long ago are forgotten.
     enough: usize,
     unknown: Unknown,
+    /// How many slots of the trace were overwritten before they were read.
+    lost: u64,
 }
 
 impl Objects {
     /// Records the objects of a process whose trace has these tracepoints. `text` is what is known already. What stands in
     /// the way of that (no right, no probes) is reported, and the trace goes on without.
     pub(crate) fn start(pid: u32, specs: Vec<ObjectSpec>, text: &str, tpoints: &TpointTable, has_owners: bool) -> Self {
-        let recorder = match record(pid, &specs, tpoints, has_owners) {
+        let referred = referred(&specs, tpoints, has_owners);
+        let finder = find(pid, &referred, &[]);
+        let recorder = match record(pid, &referred) {
             Ok(recorder) => Some(recorder),
+            Err(error) if finder.is_some() => {
+                note(&format!("objects are known from the process's memory only: {error:#}"));
+                None
+            }
             Err(error) => {
                 note(&format!("objects are not recorded, and are printed as pointers: {error:#}"));
                 None
             }
         };
+        let session = Session::start(finder, recorder);
+        if session.alive() > 0 {
+            note(&format!("{} found alive in the process's memory", counted(session.alive() as u64, "object")));
+        }
+        session.settle();
         let annotator = annotate_quietly(text, specs, tpoints);
-        Self::Live(Box::new(Live { recorder, annotator, enough: FEW, unknown: Unknown::default() }))
+        let mut live = Live { session: Some(session), annotator, enough: FEW, unknown: Unknown::default(), lost: 0 };
+        live.learn_next();
+        Self::Live(Box::new(live))
+    }
+
+    /// Observes what the trace itself says of beginnings and ends up to now; from now on [`Self::observe`] does.
+    pub(crate) fn begin(&mut self, source: &FileSource) -> anyhow::Result<()> {
+        let (annotator, session) = match self {
+            Self::Known(Some(annotator)) => (annotator.as_mut(), None),
+            Self::Known(None) => return Ok(()),
+            Self::Live(live) => (&mut live.annotator, live.session.as_mut()),
+        };
+        if !annotator.needs_witness() {
+            return Ok(());
+        }
+        let trace = RawTrace::read(source)?;
+        observe_all(annotator, &trace, Ticks(u64::MAX));
+        if let Some(session) = session.filter(|session| session.is_unwatched() && !annotator.is_covered()) {
+            session.hurry();
+        }
+        Ok(())
+    }
+
+    /// Takes in a record that may report a beginning or an end, before records of later times are annotated.
+    #[inline]
+    pub(crate) fn observe(&self, record: &Record<'_>) {
+        if let Some(annotator) = self.annotator() {
+            annotator.observe(record);
+        }
+    }
+
+    /// How long records are held back, so that what names them has come: where only the next reading of the memory proves who
+    /// they belong to, until that.
+    pub(crate) fn hold(&self) -> Duration {
+        match self {
+            Self::Live(live)
+                if live.session.as_ref().is_some_and(Session::is_unwatched) && !live.annotator.is_covered() =>
+            {
+                HOLD + 2 * SHORT_INTERVAL
+            }
+            _ => HOLD,
+        }
+    }
+
+    /// Slots were overwritten before they were read, this many until now: what they said of beginnings and ends is not known.
+    pub(crate) fn count_losses(&mut self, slots: u64) {
+        if let Self::Live(live) = self
+            && slots > live.lost
+        {
+            live.lost = slots;
+            live.annotator.lose_until(Ticks(sys::clock::ticks()));
+        }
     }
 
     /// Learns what has come meanwhile. Records from before `shown` will not be asked for any more.
     pub(crate) fn learn(&mut self, shown: Ticks) {
         if let Self::Live(live) = self {
-            let lines = live.recorder.as_mut().map(|recorder| recorder.next_unordered(Duration::ZERO));
-            live.learn(&lines.unwrap_or_default());
+            live.learn_next();
             live.forget(shown);
         }
     }
@@ -78,12 +146,13 @@ impl Objects {
     /// Stops to record; what was on its way is learnt.
     pub(crate) fn finish(&mut self) {
         let Self::Live(live) = self else { return };
-        if let Some(recorder) = live.recorder.take() {
-            let (lines, totals) = recorder.finish();
-            live.learn(&lines);
+        if let Some(session) = live.session.take() {
+            let (lines, totals) = session.finish();
+            live.annotator.learn(&lines);
             match totals {
-                Ok(totals) => report_totals("objects", &totals),
-                Err(error) => note(&format!("objects: {error}")),
+                Some(Ok(totals)) => report_totals("objects", &totals),
+                Some(Err(error)) => note(&format!("objects: {error}")),
+                None => {}
             }
         }
     }
@@ -114,7 +183,7 @@ impl Objects {
         self.annotator().into_iter().for_each(report_owners);
         let Self::Live(live) = self else { return };
         let Unknown { read, shown } = live.unknown;
-        let which = "point to objects from before dptrace attached";
+        let which = "point to objects of which nothing is known for certain";
         if shown > 0 {
             note(&format!("{shown} of the records shown {which}: these are printed as pointers"));
         }
@@ -128,8 +197,9 @@ impl Objects {
 }
 
 impl Live {
-    fn learn(&mut self, lines: &[String]) {
-        self.annotator.learn(lines);
+    fn learn_next(&mut self) {
+        let lines = self.session.as_mut().map(Session::next_unordered);
+        self.annotator.learn(&lines.unwrap_or_default());
     }
 
     /// Forgets those that have ended before `shown`, when there are many.
@@ -141,13 +211,25 @@ impl Live {
     }
 }
 
-/// Attaches to the probes of those objects that the trace's records point to.
-fn record(pid: u32, specs: &[ObjectSpec], tpoints: &TpointTable, has_owners: bool) -> anyhow::Result<Recorder> {
+/// Takes in what a trace says of the beginnings and ends of objects. It has all of that until `to`.
+pub(crate) fn observe_all(annotator: &mut Annotator, trace: &RawTrace, to: Ticks) {
+    trace.for_each(|record| {
+        annotator.observe(record);
+        ControlFlow::Continue(())
+    });
+    annotator.cover(trace.tpoints(), trace.common_start(), to);
+}
+
+/// The specs whose objects the trace's records can refer to.
+fn referred(specs: &[ObjectSpec], tpoints: &TpointTable, has_owners: bool) -> Vec<ObjectSpec> {
     let names = |name: &String| tpoints.all().iter().any(|tpoint| tpoint.args.iter().any(|arg| arg.name == *name));
     let is_owner = |spec: &ObjectSpec| has_owners && !spec.owner.is_empty();
-    let referred: Vec<ObjectSpec> =
-        specs.iter().filter(|spec| spec.tracepoint_args.iter().any(names) || is_owner(spec)).cloned().collect();
-    let wanted = WantedProbe::of(&referred)?;
+    specs.iter().filter(|spec| spec.tracepoint_args.iter().any(names) || is_owner(spec)).cloned().collect()
+}
+
+/// Attaches to the probes of these objects.
+fn record(pid: u32, referred: &[ObjectSpec]) -> anyhow::Result<Recorder> {
+    let wanted = WantedProbe::of(referred)?;
     if wanted.is_empty() {
         anyhow::bail!("no tracepoint of this trace has an argument that points to an object");
     }

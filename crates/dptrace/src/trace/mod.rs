@@ -143,7 +143,7 @@ impl TraceArgs {
     fn resolve(&self, tpoints: &TpointTable, rate: TickRate) -> anyhow::Result<Resolved> {
         let specs = self.objects.specs()?;
         let filter = self.filter.resolve(tpoints.all(), &specs, rate)?;
-        Ok(Resolved { annotator: self.objects.annotator(specs.clone(), tpoints)?, specs, filter })
+        Ok(Resolved { annotator: self.objects.annotator(specs.clone(), tpoints, "")?, specs, filter })
     }
 
     /// What the listing is laid out for.
@@ -173,7 +173,7 @@ struct Resolved {
 fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let trace = &loaded.trace;
     let Resolved { specs, annotator, mut filter } = args.resolve(trace.tpoints(), trace.tick_rate())?;
-    let annotator = with_owners(annotator, trace);
+    let annotator = with_owners(annotator, trace, false);
     known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields());
     // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
     let mut output = Output::open(args.output.as_deref())?;
@@ -197,10 +197,15 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The annotator, with the owners of a trace that is all there.
-pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace) -> Option<Annotator> {
+/// The annotator, with the owners of a trace that is all there, and with what its records say of the beginnings and ends of
+/// objects. If the trace is live, it was read after the objects were.
+pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace, is_live: bool) -> Option<Annotator> {
     let mut annotator = annotator?;
     if let Trace::Raw(raw) = trace {
+        if annotator.needs_witness() {
+            let last = raw.rings().filter_map(|ring| ring.span).map(|(_, last)| last).max();
+            live::observe_all(&mut annotator, raw, if is_live { Ticks(u64::MAX) } else { last.unwrap_or_default() });
+        }
         annotator.know_owners(raw.owners().all(), raw.tick_rate());
         objects::report_owners(&annotator);
     }
@@ -266,6 +271,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
             Objects::start(pid, specs, &text, follower.tpoints(), follower.era().has_owners())
         }
     };
+    objects.begin(&source).with_context(reading)?;
     let start =
         if args.filter.common { RawTrace::read(&source).with_context(reading)?.common_start() } else { Ticks(0) };
     let mut output = Output::open(args.output.as_deref())?;

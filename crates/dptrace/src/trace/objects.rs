@@ -62,12 +62,18 @@ impl ObjectArgs {
         Ok(specs)
     }
 
-    /// The annotator for a trace with these tracepoints, if there is a recording.
-    pub(crate) fn annotator(&self, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> anyhow::Result<Option<Annotator>> {
+    /// The annotator for a trace with these tracepoints, if there is a recording, or lines about what is alive now.
+    pub(crate) fn annotator(
+        &self,
+        specs: Vec<ObjectSpec>,
+        tpoints: &TpointTable,
+        alive: &str,
+    ) -> anyhow::Result<Option<Annotator>> {
         if self.recordings.is_empty() {
-            return Ok(None);
+            let annotator = || annotate_quietly(alive, specs, tpoints);
+            return Ok((!alive.is_empty()).then(annotator));
         }
-        let text = self.text()?;
+        let text = [self.text()?.as_str(), "\n", alive].concat();
         let names: Vec<_> = self.recordings.iter().map(printable).collect();
         Ok(Some(annotate(&text, &names.join(", "), specs, tpoints)))
     }

@@ -1,0 +1,60 @@
+//! A memory that is read page by page, each page once: a reading of a thousand objects takes a thousand system calls and not ten
+//! thousand, and sees one state of each page.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use live_memory::{Memory, Unreadable};
+
+/// Bytes of a piece: a page of every machine that dptrace runs on is a multiple of it.
+const PAGE: u64 = 4096;
+/// The pages that are kept: 64 MiB. What is beyond is read each time.
+const MAX_PAGES: usize = 16 << 10;
+
+/// A memory of which each page is read once.
+#[derive(Debug)]
+pub struct Cached<M> {
+    memory: M,
+    pages: RefCell<HashMap<u64, Option<Box<[u8]>>>>,
+}
+
+impl<M: Memory> Cached<M> {
+    /// The memory as it is from now on.
+    pub fn new(memory: M) -> Self {
+        Self { memory, pages: RefCell::default() }
+    }
+
+    /// Copies bytes of one page. Says whether the page could be read as a whole.
+    fn copy(&self, address: u64, into: &mut [u8]) -> bool {
+        let (page, offset) = (address / PAGE, (address % PAGE) as usize);
+        let mut pages = self.pages.borrow_mut();
+        if !pages.contains_key(&page) {
+            if pages.len() >= MAX_PAGES {
+                return false;
+            }
+            let mut bytes = vec![0; PAGE as usize].into_boxed_slice();
+            let read = self.memory.read(page * PAGE, &mut bytes);
+            pages.insert(page, read.is_ok().then_some(bytes));
+        }
+        let bytes =
+            pages.get(&page).and_then(Option::as_deref).and_then(|bytes| bytes.get(offset..offset + into.len()));
+        bytes.inspect(|bytes| into.copy_from_slice(bytes)).is_some()
+    }
+}
+
+impl<M: Memory> Memory for Cached<M> {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        let length = into.len();
+        let mut done = 0;
+        while done < length {
+            let Some(at) = address.checked_add(done as u64) else { break };
+            let part = (length - done).min((PAGE - at % PAGE) as usize);
+            if !self.copy(at, &mut into[done..done + part]) {
+                break;
+            }
+            done += part;
+        }
+        // A part of a page may be there without the rest.
+        if done == length { Ok(()) } else { self.memory.read(address, into) }
+    }
+}

@@ -1,0 +1,120 @@
+//! The loops of a walk: `$q : list(HEAD, struct TYPE, LINK)`, `tree(HEAD, struct TYPE, LEFT, RIGHT)`, `array(POINTER, COUNT)`,
+//! `range(POINTER, COUNT)`.
+
+use typeinfo::{NameKind, TypeRef};
+
+use super::expression::{Compiler, Typed};
+use crate::code::Code;
+
+/// A loop over elements: its variable is the address of each.
+#[derive(Clone, Debug)]
+pub(crate) struct Loop {
+    pub(crate) kind: LoopKind,
+    /// As it is written, for messages.
+    pub(crate) text: String,
+}
+
+/// How the next element is found.
+#[derive(Clone, Debug)]
+pub(crate) enum LoopKind {
+    /// Any of the lists of `sys/queue.h`: the first word of its head points to the first element, the first word of an
+    /// element's link to the next one, and 0 ends it.
+    List { head: Code, link: u64 },
+    /// A binary tree: the first word of its head points to the root.
+    Tree { head: Code, left: u64, right: u64 },
+    /// Pointers behind each other; those that are 0 are no elements.
+    Array { first: Code, count: Code },
+    /// Elements of this size behind each other.
+    Range { first: Code, count: Code, size: u64 },
+    /// The address is given.
+    Given,
+}
+
+impl Compiler<'_> {
+    /// Compiles a loop. If the addresses are given, only the type of its variable counts.
+    pub(super) fn step(&mut self, text: &str, is_given: bool) -> Result<Loop, String> {
+        let shape = "expected \"$name : list(HEAD, struct TYPE, LINK)\", tree(HEAD, struct TYPE, LEFT, RIGHT), \
+                     array(POINTER, COUNT) or range(POINTER, COUNT)";
+        let (name, rest) = text.split_once(':').ok_or(shape)?;
+        let name = name.trim().strip_prefix('$').ok_or(shape)?;
+        let (function, rest) = rest.trim().split_once('(').ok_or(shape)?;
+        let args = split(rest.strip_suffix(')').ok_or(shape)?);
+        let args: Vec<&str> = args.iter().map(|arg| arg.trim()).collect();
+        let (element, kind) = match (function.trim(), &args[..]) {
+            ("list", [head, of, link]) => {
+                let element = self.record(of)?;
+                let link = self.offset(element, link)?;
+                (element, if is_given { LoopKind::Given } else { LoopKind::List { head: self.head(head)?, link } })
+            }
+            ("tree", [head, of, left, right]) => {
+                let element = self.record(of)?;
+                let (left, right) = (self.offset(element, left)?, self.offset(element, right)?);
+                let tree = |head| LoopKind::Tree { head, left, right };
+                (element, if is_given { LoopKind::Given } else { tree(self.head(head)?) })
+            }
+            ("array", [first, count]) if !is_given => self.array(first, count)?,
+            ("range", [first, count]) if !is_given => self.range(first, count)?,
+            _ => return Err(shape.to_owned()),
+        };
+        self.vars.push((name.to_owned(), element));
+        Ok(Loop { kind, text: text.to_owned() })
+    }
+
+    fn array(&mut self, first: &str, count: &str) -> Result<(TypeRef, LoopKind), String> {
+        let typed = self.expression(first).and_then(|typed| self.value(typed))?;
+        let Typed::Number { code, pointee: Some(pointer) } = typed else {
+            return Err(format!("{first}: expected a pointer to pointers"));
+        };
+        let element = self.pointee(pointer).ok_or_else(|| format!("{first}: expected a pointer to pointers"))?;
+        let count = self.expression(count).and_then(|typed| self.value(typed))?.into_code();
+        Ok((element, LoopKind::Array { first: code, count }))
+    }
+
+    fn range(&mut self, first: &str, count: &str) -> Result<(TypeRef, LoopKind), String> {
+        let typed = self.expression(first).and_then(|typed| self.value(typed))?;
+        let Typed::Number { code, pointee: Some(element) } = typed else {
+            return Err(format!("{first}: expected a pointer"));
+        };
+        let size = self.program.types.size_of(element).map_err(|error| error.to_string())?;
+        let count = self.expression(count).and_then(|typed| self.value(typed))?.into_code();
+        Ok((element, LoopKind::Range { first: code, count, size }))
+    }
+
+    /// The address of a list's head: of a member, or a number.
+    fn head(&mut self, text: &str) -> Result<Code, String> {
+        match self.expression(text)? {
+            Typed::Place { at, .. } => Ok(at),
+            other => Ok(other.into_code()),
+        }
+    }
+
+    fn record(&mut self, text: &str) -> Result<TypeRef, String> {
+        let name = text.strip_prefix("struct ").map(str::trim);
+        let name = name.ok_or_else(|| format!("{text}: expected struct and a name"))?;
+        self.named(NameKind::Struct, name)
+    }
+
+    fn offset(&self, of: TypeRef, path: &str) -> Result<u64, String> {
+        let field = self.program.types.path(of, path).map_err(|error| error.to_string())?;
+        Ok(field.byte_offset())
+    }
+}
+
+/// The arguments: separated by commas that are not within parentheses or strings.
+fn split(text: &str) -> Vec<String> {
+    let (mut depth, mut quoted, mut args) = (0_u32, false, vec![String::new()]);
+    for c in text.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '(' if !quoted => depth += 1,
+            ')' if !quoted => depth = depth.saturating_sub(1),
+            ',' if !quoted && depth == 0 => {
+                args.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        args.last_mut().into_iter().for_each(|arg| arg.push(c));
+    }
+    args
+}

@@ -1,0 +1,126 @@
+//! `dptrace objects -p PID`: a table of the objects that are alive in a process.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Args;
+use objects::{ObjectSpec, built_in};
+use screen::counted;
+
+use super::finder::Finder;
+use super::table;
+use crate::failure::{note, usage};
+use crate::meta;
+use crate::output::{self, Output};
+use crate::specs::read_files;
+
+/// `dptrace objects`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES, override_usage = USAGE)]
+pub(crate) struct ObjectsArgs {
+    /// Only this spec (qpair, ...); with -p several, separated by commas
+    name: Option<String>,
+
+    /// List name and purpose only, one line for each spec
+    #[arg(short, long, conflicts_with = "pid")]
+    list: bool,
+
+    /// Print the objects that are alive in this process, found in its memory
+    #[arg(short, long, value_name = "PID", help_heading = "Objects of a process")]
+    pid: Option<u32>,
+
+    /// Print one JSON object on each line instead of tables
+    #[arg(long, requires = "pid", help_heading = "Objects of a process")]
+    json: bool,
+
+    /// A file of additional object specs; a spec with the name of a built-in one replaces it
+    #[arg(long, value_name = "FILE.toml", requires = "pid", help_heading = "Objects of a process")]
+    objects: Vec<PathBuf>,
+
+    /// Also search this directory for separate debug files
+    #[arg(long = "debuginfo", value_name = "DIR", requires = "pid", help_heading = "Objects of a process")]
+    debug_dirs: Vec<PathBuf>,
+
+    /// Also report how the layout of the program's structs is known, and which specs do not fit it
+    #[arg(short, long, requires = "pid", help_heading = "Objects of a process")]
+    verbose: bool,
+}
+
+const USAGE: &str = "dptrace objects [NAME] [--list]
+       dptrace objects -p <PID> [NAME,...] [--json]";
+
+const EXAMPLES: &str = "\
+The objects of a process are read from its memory while it runs: nothing stops it. This needs its debug information, and
+CAP_SYS_PTRACE for processes of others.
+
+Examples:
+  dptrace objects -p $(pidof nvmf_tgt)           all that is alive there
+  dptrace objects -p 4711 qpair,bdev             connections and bdevs
+  dptrace objects -p 4711 qpair --json | jq .hostnqn
+  dptrace objects --list                         names of the specs
+  dptrace objects                                all specs
+  dptrace objects qpair > own.toml               edit it, then: trace --objects own.toml";
+
+/// Runs the command.
+pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
+    let Some(pid) = args.pid else { return meta::objects(args.name.as_deref(), args.list) };
+    let specs = specs(args)?;
+    let finder = Finder::open(pid, &specs, &args.debug_dirs)?;
+    if args.verbose {
+        note(&format!("layout: {}", if finder.source().is_empty() { "not known" } else { finder.source() }));
+        finder.misfits().iter().for_each(|misfit| note(&format!("not found: {misfit}")));
+    }
+    if finder.kinds().is_empty() {
+        bail!("{}", nothing(pid, finder.misfits(), args.verbose));
+    }
+    let snapshot = finder.read();
+    let mut output = Output::open(None)?;
+    if args.json {
+        table::json(&finder, &snapshot, &mut output.buffer);
+    } else {
+        output.buffer.extend_from_slice(table::text(&finder, &snapshot, output::screen(None)).as_bytes());
+    }
+    output.flush()?;
+    snapshot.left_out(finder.kinds()).iter().for_each(|left_out| note(left_out));
+    if snapshot.len() == 0 {
+        note(&format!("process {pid} has none of these objects: {}", counted(finder.kinds().len() as u64, "kind")));
+    }
+    Ok(())
+}
+
+/// Why nothing can be found.
+pub(crate) fn nothing(pid: u32, misfits: &[String], verbose: bool) -> String {
+    let first = misfits.first().map_or(String::new(), |misfit| format!(": {misfit}"));
+    let more = if verbose || misfits.len() < 2 { "" } else { " (-v lists the others)" };
+    format!(
+        "no objects can be found in the memory of process {pid}{first}{more}; they need its symbols and its debug \
+         information, or a layout that dptrace has"
+    )
+}
+
+/// The specs that are asked for: all, or those of these names.
+fn specs(args: &ObjectsArgs) -> anyhow::Result<Vec<ObjectSpec>> {
+    let mut specs = read_files(args.objects.iter().map(PathBuf::as_path))?;
+    for spec in built_in()? {
+        if !specs.iter().any(|own| own.name == spec.name) {
+            specs.push(spec);
+        }
+    }
+    let Some(names) = &args.name else { return Ok(specs) };
+    for name in names.split(',') {
+        match specs.iter().find(|spec| spec.name == name) {
+            None => {
+                let hint = crate::names::hint(name, specs.iter().map(|spec| spec.name.as_str()));
+                return Err(usage(format!(
+                    "there is no object spec {name:?}{hint}; dptrace objects --list lists them"
+                )));
+            }
+            Some(spec) if spec.alive.is_empty() => {
+                return Err(usage(format!("the object spec {name:?} does not say where its objects are in memory")));
+            }
+            Some(_) => {}
+        }
+    }
+    specs.retain(|spec| names.split(',').any(|name| name == spec.name));
+    Ok(specs)
+}

@@ -1,0 +1,104 @@
+//! Finds the objects of some specs in the memory of a process, as often as it is asked.
+
+use std::path::PathBuf;
+
+use alive::{Cached, Compiled, Counts, Found, agree};
+use host::{Pid, ProcessMemory};
+use live_memory::{Limited, Limits};
+use objects::ObjectSpec;
+use screen::counted;
+
+use super::program::{self, Sources};
+
+/// What knows the objects of a process.
+pub(crate) struct Finder {
+    memory: ProcessMemory,
+    kinds: Vec<Kind>,
+    /// How the layout of the process's structs is known, for messages.
+    source: String,
+    /// Specs that could not be used, and why.
+    misfits: Vec<String>,
+}
+
+/// The objects of one spec.
+pub(crate) struct Kind {
+    pub(crate) spec: ObjectSpec,
+    pub(crate) compiled: Compiled,
+}
+
+/// What was alive at one moment.
+pub(crate) struct Snapshot {
+    /// When, in ticks.
+    pub(crate) time: u64,
+    /// What was found of each kind.
+    pub(crate) found: Vec<Found>,
+}
+
+impl Finder {
+    /// Prepares to read these specs' objects. Which of them the process can have is known from its types and symbols.
+    pub(crate) fn open(pid: u32, specs: &[ObjectSpec], debug_dirs: &[PathBuf]) -> anyhow::Result<Self> {
+        let memory = ProcessMemory::open(Pid(pid))?;
+        let specs: Vec<&ObjectSpec> = specs.iter().filter(|spec| !spec.alive.is_empty()).collect();
+        let Sources { compiled, source, misfits } = program::compile(pid, &specs, debug_dirs, &memory)?;
+        let kinds = compiled.into_iter().map(|(at, compiled)| Kind { spec: specs[at].clone(), compiled }).collect();
+        Ok(Self { memory, kinds, source, misfits })
+    }
+
+    /// The kinds of objects that can be found.
+    pub(crate) fn kinds(&self) -> &[Kind] {
+        &self.kinds
+    }
+
+    /// How the layout of the process's structs is known.
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Specs that could not be used, and why.
+    pub(crate) fn misfits(&self) -> &[String] {
+        &self.misfits
+    }
+
+    /// Reads all objects twice, and keeps those that both readings agree about: so they were at the moment between them.
+    pub(crate) fn read(&self) -> Snapshot {
+        let read = || {
+            let memory = Cached::new(Limited::new(&self.memory, Limits::default()));
+            self.kinds.iter().map(|kind| kind.compiled.read(&memory)).collect::<Vec<_>>()
+        };
+        let first = read();
+        let time = sys::clock::ticks();
+        let second = read();
+        Snapshot { time, found: first.iter().zip(second).map(|(first, second)| agree(first, second)).collect() }
+    }
+}
+
+impl Snapshot {
+    /// The number of objects.
+    pub(crate) fn len(&self) -> usize {
+        self.found.iter().map(|found| found.objects.len()).sum()
+    }
+
+    /// What was left out, in words.
+    pub(crate) fn left_out(&self, kinds: &[Kind]) -> Vec<String> {
+        let all = kinds.iter().zip(&self.found);
+        all.flat_map(|(kind, found)| left_out(&kind.spec.name, &found.counts)).collect()
+    }
+}
+
+fn left_out(name: &str, counts: &Counts) -> Vec<String> {
+    let mut notes = Vec::new();
+    let objects = |count| counted(count, name);
+    if counts.rejected > 0 {
+        let check = counts.rejected_by.as_deref().unwrap_or_default();
+        notes.push(format!("{} not believed: not all have {check}", objects(counts.rejected)));
+    }
+    if counts.torn > 0 {
+        notes.push(format!("{} changed while they were read", objects(counts.torn)));
+    }
+    if counts.unreadable > 0 {
+        notes.push(format!("{} could not be read", objects(counts.unreadable)));
+    }
+    notes.extend(counts.cut.iter().map(|cut| format!("{name}: {cut}")));
+    notes.extend(counts.failed.iter().map(|cause| format!("{name}: {cause}")));
+    notes
+}

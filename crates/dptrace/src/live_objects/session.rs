@@ -1,0 +1,129 @@
+//! The objects of a process as they come: what its memory has, and what its probes report.
+
+use std::time::{Duration, Instant};
+
+use probe_recorder::{Error, Recorder, Totals};
+
+use super::finder::Finder;
+use super::lines::{Readings, last};
+
+/// How long lines of a reading wait for events from before it: events can arrive as late as this.
+const SETTLE: Duration = Duration::from_millis(60);
+/// The time between two readings if nothing else reports ends.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// The same if records wait for the next reading to be named.
+pub(crate) const SHORT_INTERVAL: Duration = Duration::from_millis(100);
+/// Readings take at most this part of the time.
+const SHARE: u32 = 50;
+
+/// What a recording is made of: readings of the memory, and probes.
+pub(crate) struct Session {
+    finder: Option<Finder>,
+    recorder: Option<Recorder>,
+    readings: Readings,
+    /// Since when probes report each beginning and end, in ticks; 0 if they do not.
+    watched: u64,
+    interval: Duration,
+    /// When to read the memory again. Probes make that unnecessary.
+    next: Option<Instant>,
+    /// Lines of readings, and when they may go out.
+    pending: Vec<(Instant, Vec<String>)>,
+}
+
+impl Session {
+    /// Begins: the probes are attached already, so that nothing is missed between the two.
+    pub(crate) fn start(finder: Option<Finder>, recorder: Option<Recorder>) -> Self {
+        let watched = recorder.as_ref().map_or(0, |_| sys::clock::ticks());
+        let next = Some(Instant::now());
+        let mut this = Self {
+            finder,
+            recorder,
+            readings: Readings::default(),
+            watched,
+            interval: INTERVAL,
+            next,
+            pending: Vec::new(),
+        };
+        this.read_if_due();
+        this
+    }
+
+    /// Reads the memory more often: records wait for the next reading.
+    pub(crate) fn hurry(&mut self) {
+        self.interval = SHORT_INTERVAL;
+    }
+
+    /// Whether nothing but readings reports ends.
+    pub(crate) fn is_unwatched(&self) -> bool {
+        self.watched == 0 && self.finder.is_some()
+    }
+
+    /// The number of objects that the last reading found.
+    pub(crate) fn alive(&self) -> usize {
+        self.readings.len()
+    }
+
+    /// Waits until the first reading may be used.
+    pub(crate) fn settle(&self) {
+        if !self.pending.is_empty() {
+            std::thread::sleep(SETTLE);
+        }
+    }
+
+    /// The lines whose time has come, in the order of time as far as that is known; waits for more at most this long.
+    pub(crate) fn next(&mut self, at_most: Duration) -> Vec<String> {
+        let lines = match &mut self.recorder {
+            Some(recorder) => recorder.next(at_most),
+            None => {
+                std::thread::sleep(at_most);
+                Vec::new()
+            }
+        };
+        self.with_readings(lines)
+    }
+
+    /// All lines that have come, at once.
+    pub(crate) fn next_unordered(&mut self) -> Vec<String> {
+        let recorder = self.recorder.as_mut();
+        let lines = recorder.map(|recorder| recorder.next_unordered(Duration::ZERO)).unwrap_or_default();
+        self.with_readings(lines)
+    }
+
+    fn with_readings(&mut self, mut lines: Vec<String>) -> Vec<String> {
+        self.read_if_due();
+        let now = Instant::now();
+        while self.pending.first().is_some_and(|(when, _)| *when <= now) {
+            lines.extend(self.pending.remove(0).1);
+        }
+        lines
+    }
+
+    fn read_if_due(&mut self) {
+        let Some(finder) = &self.finder else { return };
+        if self.next.is_none_or(|next| Instant::now() < next) {
+            return;
+        }
+        let begun = Instant::now();
+        let snapshot = finder.read();
+        let lines = self.readings.lines(finder, &snapshot, self.watched);
+        let now = Instant::now();
+        self.pending.push((now + SETTLE, lines));
+        self.next = (self.watched == 0).then(|| now + self.interval.max(SHARE * (now - begun)));
+    }
+
+    /// Detaches the probes; returns the remaining lines and what came of the probes.
+    pub(crate) fn finish(mut self) -> (Vec<String>, Option<Result<Totals, Error>>) {
+        let mut lines = Vec::new();
+        let until = sys::clock::ticks();
+        let totals = self.recorder.take().map(|recorder| {
+            let (rest, totals) = recorder.finish();
+            lines = rest;
+            totals
+        });
+        lines.extend(self.pending.drain(..).flat_map(|(_, lines)| lines));
+        if let Some(finder) = self.finder.filter(|_| self.watched > 0) {
+            lines.extend(last(&finder, until));
+        }
+        (lines, totals)
+    }
+}
