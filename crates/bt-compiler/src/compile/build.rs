@@ -43,6 +43,14 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
                     ctx.diagnostics.internal(impossible);
                     continue;
                 }
+                Err(error @ (EmitError::Stack(span) | EmitError::Nesting(span))) => {
+                    let hint = match error {
+                        EmitError::Stack(_) => "compute its parts first, and keep them in variables: $part = ...",
+                        _ => "put what the inner loops find into a map, and go through that behind the outer ones",
+                    };
+                    ctx.diagnostics.list().push(Diagnostic::error(error.to_string(), span).with_hint(hint));
+                    continue;
+                }
                 Err(error) => {
                     let message = format!("this probe is too long: {error}");
                     ctx.diagnostics

@@ -30,7 +30,8 @@ pub struct Compiled {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The most rounds in which all bodies are checked.
+/// The most rounds in which all bodies are checked. What a map is given by another one is known a round later, where the other
+/// one comes behind it.
 const MAX_ROUNDS: usize = 16;
 /// The longest string where maps' keys have no room for the usual ones, so that two of them are a key.
 const SHORT_STRING: u32 = 240;
@@ -216,24 +217,58 @@ fn instances<'p>(
     instances
 }
 
-/// Checks all bodies until no type changes, and then once more for their mistakes.
+/// Checks all bodies until no type changes, and then once more for their mistakes. Types that change even then are one.
 fn check(ctx: &mut CompileCtx<'_>, instances: &mut [ProgramInstance<'_>]) {
+    let mut known = ctx.diagnostics.list().len();
     for round in 0..=MAX_ROUNDS {
         let before = ctx.tables.maps.clone();
         ctx.tables.actions.clear();
         let mut budget = NodeBudget::default();
-        let mut changed = false;
+        let mut changed = None;
         for instance in instances.iter_mut() {
             let check = Check::new(ctx, &mut budget, &instance.context, &instance.body);
             let body = check.probe(instance.probe.predicate.as_ref(), &instance.probe.body);
-            changed |= body.vars != instance.body.vars || body.hoisted != instance.body.hoisted;
+            changed = changed.or_else(|| changed_var(instance, &body));
             instance.body = body;
         }
+        let changed = changed_map(&before, &ctx.tables.maps).or(changed);
         if ctx.diagnostics.last_round {
+            if let Some((name, span)) = changed.filter(|_| round == MAX_ROUNDS) {
+                // Mistakes that this round found may come of types that are not known yet.
+                ctx.diagnostics.list().truncate(known);
+                report_endless(ctx, &name, span);
+            }
             return;
         }
-        ctx.diagnostics.last_round = (!changed && before == ctx.tables.maps) || round + 1 == MAX_ROUNDS;
+        known = ctx.diagnostics.list().len();
+        ctx.diagnostics.last_round = changed.is_none() || round + 1 == MAX_ROUNDS;
     }
+}
+
+/// A variable that is other than in the round before: its name, and the probe.
+fn changed_var(instance: &ProgramInstance<'_>, body: &Body) -> Option<(String, Span)> {
+    let before = &instance.body;
+    let (now, before_now) = (body.vars.iter().map(Some), before.vars.iter().map(Some));
+    let none = std::iter::repeat(None);
+    let most = body.vars.len().max(before.vars.len());
+    let mut both = now.chain(none.clone()).zip(before_now.chain(none)).take(most);
+    let other = both.find(|(now, before)| now != before).and_then(|(now, before)| now.or(before));
+    let name = other.map(|var| format!("${}", var.name));
+    let hoisted = || body.hoisted.difference(&before.hoisted).next().map(|name| format!("${name}"));
+    Some((name.or_else(hoisted)?, instance.probe.body.span))
+}
+
+/// A map that is other than in the round before: its name, and where it is given a value.
+fn changed_map(before: &[MapInfo], now: &[MapInfo]) -> Option<(String, Span)> {
+    let other = now.iter().enumerate().find(|(id, map)| before.get(*id) != Some(map));
+    other.map(|(_, map)| (format!("@{}", map.name), map.span))
+}
+
+/// Types that depend on one another in more steps than there are rounds.
+fn report_endless(ctx: &mut CompileCtx<'_>, name: &str, span: Span) {
+    let message = format!("the type of {name} is not known: it comes from others' in more than {MAX_ROUNDS} steps");
+    let hint = "give maps and variables their values in the order in which they depend on one another";
+    ctx.diagnostics.list().push(Diagnostic::error(message, span).with_hint(hint));
 }
 
 /// Maps that are declared and never given a value.

@@ -32,6 +32,7 @@ impl Emitter<'_> {
         let outer = (std::mem::replace(&mut self.asm, Asm::new()), self.frame, self.taken);
         (self.frame, self.taken) = (R6, [false; 3]);
         self.callbacks += 1;
+        self.check_stack();
         // r6 is kept by calls; each function has registers of its own.
         self.asm.mov(R6, frame);
         body(self);

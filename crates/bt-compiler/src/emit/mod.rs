@@ -72,6 +72,13 @@ const SCRATCH: i16 = -24;
 const FIXED: i32 = 24;
 /// How much of the 512 bytes of stack values take; callbacks' frames need some, too.
 const STACK: i32 = 416;
+/// The stack that a program and the callbacks that are at work in it have together: `MAX_BPF_STACK` of `linux/filter.h`.
+const WHOLE_STACK: u32 = 512;
+/// A function takes at least this much of it, and a multiple (`round_up_stack_depth` of `kernel/bpf/verifier.c`; 32 before
+/// Linux 6.8).
+const FRAME_STEP: u32 = 16;
+/// How many functions can be at work at once: `MAX_CALL_FRAMES` of `linux/bpf_verifier.h`.
+const MAX_FRAMES: u32 = 8;
 /// Values above this size don't go on the stack.
 const ON_STACK: u32 = 64;
 
@@ -120,6 +127,8 @@ pub(crate) struct Emitter<'a> {
     end: Label,
     /// How many callbacks we are in.
     callbacks: u32,
+    /// The most bytes of stack that were used, and the most callbacks that we were in.
+    deepest: (i32, u32),
     /// Whether a callback contains a `return`.
     returns: bool,
     needs: Needs,
@@ -147,6 +156,12 @@ pub(crate) enum EmitError {
     /// Its code, or a callback's.
     #[error(transparent)]
     Code(#[from] AsmError),
+    /// What is computed in one go does not fit on the stack.
+    #[error("this needs more than the {WHOLE_STACK} bytes of stack that the kernel gives a program")]
+    Stack(Span),
+    /// Loops in loops.
+    #[error("loops can be nested {} deep, and these are deeper", MAX_FRAMES - 1)]
+    Nesting(Span),
     /// A program has at most 256 functions (`BPF_MAX_SUBPROGS` of `linux/bpf_verifier.h`).
     #[error("it has more than {MAX_SUBS} loops")]
     Loops,
@@ -220,6 +235,7 @@ impl<'a> Emitter<'a> {
             turns: Vec::new(),
             end,
             callbacks: 0,
+            deepest: (FIXED, 0),
             returns: false,
             needs,
             needed: needs,
@@ -316,7 +332,21 @@ impl<'a> Emitter<'a> {
 
     fn stack(&mut self, size: u32) -> Place {
         self.used += size.next_multiple_of(8) as i32;
+        self.check_stack();
         Place { base: Base::Frame, off: -self.used }
+    }
+
+    /// There will be no program if the deepest callback has no room above the program's values.
+    fn check_stack(&mut self) {
+        let (used, callbacks) = self.deepest;
+        self.deepest = (used.max(self.used), callbacks.max(self.callbacks));
+        let (used, callbacks) = self.deepest;
+        let frames = FRAME_STEP.saturating_mul(callbacks);
+        if callbacks >= MAX_FRAMES {
+            self.fail(EmitError::Nesting(self.at));
+        } else if used.cast_unsigned().next_multiple_of(FRAME_STEP) + frames > WHOLE_STACK {
+            self.fail(EmitError::Stack(self.at));
+        }
     }
 
     fn scratch_mem(&mut self, size: u32) -> Place {

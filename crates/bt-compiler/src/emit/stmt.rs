@@ -30,8 +30,10 @@ impl Emitter<'_> {
                 self.within(*span, |emitter| emitter.aggregate(*map, key, args.first()));
             }
             Stmt::If { cond, then, otherwise } => self.branch(cond, then, otherwise),
-            Stmt::While { cond, body } => self.while_loop(cond, body),
-            Stmt::Range { var, start, end, body } => self.range_loop(*var, start, end, body),
+            Stmt::While { cond, body } => self.within(cond.span, |emitter| emitter.while_loop(cond, body)),
+            Stmt::Range { var, start, end, body } => {
+                self.within(end.span, |emitter| emitter.range_loop(*var, start, end, body));
+            }
             Stmt::EachKey { var, map, body } => self.map_loop(*var, *map, body),
             Stmt::Break => self.turn(true),
             Stmt::Continue => self.turn(false),
