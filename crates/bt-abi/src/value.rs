@@ -160,18 +160,21 @@ pub enum StackMode {
     /// Build id and offset.
     BuildId,
     /// Functions without offsets on one line, the outermost first, with `;` before each: the input
-    /// of flame graph tools.
+    /// of flame graph tools. Without the frames of the tracer.
     Folded,
+    /// As [`StackMode::Bpftrace`], without the innermost frames of the tracer and of the scheduler.
+    Short,
 }
 
 impl StackMode {
     /// The modes, by the names that scripts use.
-    pub const NAMES: [(&'static str, Self); 5] = [
+    pub const NAMES: [(&'static str, Self); 6] = [
         ("bpftrace", Self::Bpftrace),
         ("perf", Self::Perf),
         ("raw", Self::Raw),
         ("build_id", Self::BuildId),
         ("folded", Self::Folded),
+        ("short", Self::Short),
     ];
 
     /// The bytes of a frame: its address, or a [`BuildIdFrame`].

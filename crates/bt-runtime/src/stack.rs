@@ -13,6 +13,21 @@ const INDENT: &str = "        ";
 /// What stands in the place of the first frame that is no code: what is behind it is not the thread's callers.
 const CUT: &str = "... (no code here: built without frame pointers?)";
 
+/// How the names begin of the functions that stand between a tracepoint and the program in the kernel's stack: they are not the
+/// thread's (`include/linux/tracepoint.h`, `include/trace/perf.h`, `kernel/trace/bpf_trace.c`).
+const TRACER: [&str; 5] = ["__traceiter_", "perf_trace_", "__bpf_trace_", "bpf_trace_run", "bpf_prog_"];
+/// The scheduler's functions that every thread leaves the CPU in (`kernel/sched/core.c`).
+const SCHEDULER: [&str; 2] = ["__schedule", "schedule"];
+
+/// Whether one of the innermost frames of the kernel's stack is left out in this mode. bpftrace's own modes have all frames.
+pub(crate) fn is_tracer(frame: &Frame, mode: StackMode) -> bool {
+    let Frame::Functions(symbols) = frame else { return false };
+    let is_tracer = |symbol: &Symbol| TRACER.iter().any(|begin| symbol.name.starts_with(begin));
+    let is_scheduler = |symbol: &Symbol| mode == StackMode::Short && SCHEDULER.contains(&symbol.name.as_str());
+    matches!(mode, StackMode::Folded | StackMode::Short)
+        && symbols.iter().all(|symbol| is_tracer(symbol) || is_scheduler(symbol))
+}
+
 /// A stack. `frame` says what an address is in, and whether it is where a caller goes on. The text ends where there is no code.
 pub(crate) fn text(
     addresses: impl Iterator<Item = u64>,
@@ -117,4 +132,24 @@ pub(crate) fn build_ids(frames: impl Iterator<Item = BuildIdFrame>) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_the_tracer_are_left_out_of_our_own_modes_only() {
+        let is_left_out = |name: &str, mode| {
+            let symbol = Symbol { name: name.to_owned(), ..Symbol::default() };
+            is_tracer(&Frame::Functions(vec![symbol]), mode)
+        };
+        for name in ["__traceiter_sched_switch", "bpf_trace_run4", "bpf_prog_d1e902b882fa3f0a_x", "perf_trace_run"] {
+            assert!(is_left_out(name, StackMode::Short) && is_left_out(name, StackMode::Folded), "{name}");
+            assert!(!is_left_out(name, StackMode::Bpftrace) && !is_left_out(name, StackMode::Perf), "{name}");
+        }
+        assert!(is_left_out("__schedule", StackMode::Short) && !is_left_out("__schedule", StackMode::Folded));
+        assert!(!is_left_out("schedule_timeout", StackMode::Short));
+        assert!(!is_tracer(&Frame::Unnamed("0x1".to_owned()), StackMode::Short));
+    }
 }

@@ -151,12 +151,9 @@ fn intr_wakeups_names_functions() {
 #[test]
 fn what_the_kernel_did_is_reported() {
     let Some(_alone) = kernel() else { return };
-    for (script, part) in [
-        ("syscalls", "@calls[clock_nanosleep]: "),
-        ("syslat", "@us[clock_nanosleep]:"),
-        ("offcpu", "@us[reactor_"),
-        ("runqlat", "@us:"),
-    ] {
+    for (script, part) in
+        [("syscalls", "@calls[clock_nanosleep]: "), ("syslat-hist", "@us[clock_nanosleep]:"), ("runqlat", "@us:")]
+    {
         let (output, _) = printed_of_demo(script, &["--for", "2500ms"], &[]);
         assert!(output.contains(part), "{script} does not tell {part:?}:\n{output}");
     }

@@ -133,6 +133,10 @@ mod loads {
             "locks" => locks(),
             "signals" => signals(),
             "spin" => spin_here(),
+            "calls" => {
+                (0..500).for_each(|_| _ = rustix::process::getppid());
+                assert!((0..7).all(|_| rustix::fs::unlink("/no-such-directory/load").is_err()));
+            }
             "sleep" => std::thread::sleep(Duration::from_millis(300)),
             _ => unreachable!("no load {name:?}"),
         }
@@ -286,7 +290,48 @@ fn stacks() {
         };
         assert!(lines.clone().all(is_folded), "{script}:\n{output}");
         assert!(lines.clone().any(|line| line.contains(function)), "{script}: no {function}:\n{output}");
+        assert!(!output.contains("__traceiter_"), "{script}:\n{output}");
     }
+}
+
+/// A time of the tables, in nanoseconds: a number and its unit.
+fn nanos(number: &str, unit: &str) -> u64 {
+    let units = [("ns", 1), ("us", 1000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit).expect("a unit");
+    number.parse::<u64>().expect("a number") * factor
+}
+
+/// A line for each call, with numbers that are known, the greatest total first.
+#[test]
+fn a_table_of_calls() {
+    let Some(_alone) = kernel() else { return };
+    let table = output_of("calls", "syslat", &[]);
+    assert!(table.lines().all(|line| line.len() <= 80), "{table}");
+    let lines = table.lines().filter(|line| !line.is_empty()).map(|line| line.split_whitespace().collect());
+    let (head, rows): (Vec<Vec<&str>>, Vec<Vec<&str>>) = lines.partition(|line: &Vec<&str>| line[0] == "SYSTEM");
+    assert_eq!(head.len(), 1, "{table}");
+    let row = |name| rows.iter().find(|row| row[0] == name).unwrap_or_else(|| panic!("no {name} in:\n{table}"));
+    assert_eq!(row("getppid")[1..3], ["500", "0"], "{table}");
+    assert_eq!(row("unlinkat")[1..3], ["7", "7"], "{table}");
+    let totals: Vec<u64> = rows.iter().map(|row| nanos(row[3], row[4])).collect();
+    assert!(totals.is_sorted_by(|a, b| a >= b), "{table}");
+    for row in &rows {
+        let times: Vec<u64> = row[5..].chunks(2).map(|time| nanos(time[0], time[1])).collect();
+        let [mean, p50, p99, max] = times.try_into().expect("four times");
+        // The mean is cut to whole units.
+        assert!(p50 <= p99 && p99 <= max && mean <= max, "{row:?}");
+    }
+}
+
+#[test]
+fn blocked_and_preempted_threads() {
+    let Some(_alone) = kernel() else { return };
+    let table = output_of("sleep", "offcpu", &[]);
+    let (blocked, preempted) = table.split_once("PREEMPTED, BY THREAD").expect("two tables");
+    assert!(blocked.starts_with("   TOTAL    TIMES  LONGEST  BLOCKED, BY STACK\n"), "{table}");
+    assert!(blocked.contains("  program\n        ") && blocked.contains("nanosleep+"), "{table}");
+    assert!(!blocked.contains("__traceiter_") && !blocked.contains("schedule+"), "{table}");
+    assert!(!preempted.contains("nanosleep") && table.lines().all(|line| line.len() <= 80), "{table}");
 }
 
 #[test]

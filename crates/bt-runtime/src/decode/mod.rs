@@ -78,11 +78,18 @@ impl<'a> Decoder<'a> {
             ValueType::Tuple(layout) => self.layout(layout, sized(ty, bytes)?)?,
             ValueType::KernelStack { mode, .. } => {
                 let (stack, frames): (StackHead, _) = head(ty, bytes)?;
-                stack_text(stack, frames, *mode, |address, _| self.kernel(address))
+                let is_tracer = |address| stack::is_tracer(&self.kernel(address), *mode);
+                stack_text(stack, frames, *mode, is_tracer, |address, _| self.kernel(address))
             }
             ValueType::UserStack { mode, .. } => {
                 let (UserStackHead { task, stack }, frames) = head(ty, bytes)?;
-                stack_text(stack, frames, *mode, |address, caller| self.lookups.user(task.pid, address, caller))
+                stack_text(
+                    stack,
+                    frames,
+                    *mode,
+                    |_| false,
+                    |address, caller| self.lookups.user(task.pid, address, caller),
+                )
             }
             ValueType::KernelSymbol => {
                 let address = read(ty, bytes)?;
@@ -198,13 +205,19 @@ fn enumerator(raw: i64, signed: bool, names: &EnumNames) -> Value {
 }
 
 /// A stack as text. One that could not be read has an error in the place of its length, and no frames.
-fn stack_text(head: StackHead, frames: &[u8], mode: StackMode, frame: impl Fn(u64, bool) -> Frame) -> Value {
+fn stack_text(
+    head: StackHead,
+    frames: &[u8],
+    mode: StackMode,
+    is_left_out: impl Fn(u64) -> bool,
+    frame: impl Fn(u64, bool) -> Frame,
+) -> Value {
     let length = usize::try_from(head.length).unwrap_or(0).min(frames.len());
     let frames = &frames[..length];
     if mode == StackMode::BuildId {
         return Value::text(stack::build_ids(whole(frames)));
     }
-    Value::text(stack::text(whole(frames), mode, frame))
+    Value::text(stack::text(whole(frames).skip_while(|&address| is_left_out(address)), mode, frame))
 }
 
 /// The structures that are there as a whole.

@@ -27,6 +27,7 @@ const TOPICS: &[(&str, &[Bundled])] = &[
         bundled![
             "syscalls",
             "syslat",
+            "syslat-hist",
             "syscall-errors",
             "file-calls",
             "failed-opens",
