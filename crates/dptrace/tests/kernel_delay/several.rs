@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::limits::Group;
-use super::target::{Sampling, Target, adds_up, budget, call, number};
+use super::target::{Sampling, Target, adds_up, budget, call, eventually, number};
 
 /// The sums of a sample, by process; the one of all has none.
 fn sums(sample: &Value) -> Vec<(Option<u64>, u64)> {
@@ -87,15 +87,13 @@ fn a_control_group_is_measured_as_a_whole() {
 fn who_ran_instead_is_known_by_its_process() {
     let targets = [Target::start("spin"), Target::start("spin")];
     let [own, other] = targets.each_ref().map(|target| u64::from(target.child.id()));
-    let pid = own.to_string();
-    let Some(sampling) = Sampling::start(&["-p", &pid, "--sample-time", "0.5"]) else { return };
-    let (samples, _) = sampling.samples();
-    let threads = samples[0]["threads"].as_array().unwrap().iter();
-    let all: Vec<&Value> = threads.flat_map(|thread| thread["ran_instead"].as_array().unwrap()).collect();
     // `left` and `right` of both share a CPU.
     let is = |relation: &'static str, pid: u64| {
         move |task: &&Value| task["relation"] == relation && task["pids"].as_array().unwrap().contains(&pid.into())
     };
-    assert!(all.iter().copied().find(is("own", own)).is_some(), "{all:#?}");
-    assert!(all.iter().copied().find(is("other", other)).is_some(), "{all:#?}");
+    eventually(&own.to_string(), |sample| {
+        let threads = sample["threads"].as_array().unwrap().iter();
+        let all: Vec<&Value> = threads.flat_map(|thread| thread["ran_instead"].as_array().unwrap()).collect();
+        all.iter().copied().find(is("own", own)).is_some() && all.iter().copied().find(is("other", other)).is_some()
+    });
 }

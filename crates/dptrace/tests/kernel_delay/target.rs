@@ -139,6 +139,21 @@ impl Sampling {
     }
 }
 
+/// How many samples of half a second [`eventually`] takes.
+const MAX_SAMPLES: usize = 100;
+
+/// Takes samples until something is so: on a busy machine a thread may not get a CPU in one, and then nothing is known of who ran
+/// instead.
+pub(super) fn eventually(pid: &str, is_so: impl Fn(&Value) -> bool) {
+    let sample = || Some(Sampling::start(&["-p", pid, "--sample-time", "0.5"])?.samples().0.remove(0));
+    for _ in 0..MAX_SAMPLES {
+        if sample().is_none_or(|sample| is_so(&sample)) {
+            return;
+        }
+    }
+    panic!("it was so in none of {MAX_SAMPLES} samples");
+}
+
 pub(super) fn thread<'v>(sample: &'v Value, name: &str) -> &'v Value {
     let mut found = sample["threads"].as_array().unwrap().iter().filter(|thread| thread["name"] == name);
     let thread = found.next().unwrap_or_else(|| panic!("no thread {name} in {sample:#}"));
