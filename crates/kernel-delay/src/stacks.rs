@@ -37,6 +37,8 @@ pub enum StackEnd {
     Unknown,
     /// What says who called its last function can't be followed in bounded time.
     Refused,
+    /// The kernel followed the frame pointers of the process, as long as they led to something: not all of it may be code.
+    FramePointers,
 }
 
 /// A stack.
@@ -53,8 +55,9 @@ pub struct Stack {
 pub trait Symbols {
     /// Of the kernel.
     fn kernel(&self, address: u64) -> Vec<String>;
-    /// Of a process. A caller's address is the one that it will go on at, which may be another function's.
-    fn user(&self, pid: u32, address: u64, caller: bool) -> Vec<String>;
+    /// Of a process. A caller's address is the one that it will go on at, which may be another function's. Nothing if there is
+    /// no code.
+    fn user(&self, pid: u32, address: u64, caller: bool) -> Option<Vec<String>>;
 }
 
 impl Stack {
@@ -64,18 +67,38 @@ impl Stack {
         Self { addresses, end: if full { StackEnd::TooDeep } else { StackEnd::Whole } }
     }
 
-    /// Its lines, and one that says why there are no more unless it is whole.
-    pub(crate) fn lines(&self, line: impl Fn(u64, bool) -> Vec<String>) -> Vec<String> {
-        let addresses = self.addresses.iter().enumerate();
-        let lines = addresses.flat_map(|(depth, &address)| line(address, depth > 0));
-        lines.chain(self.end.line()).collect()
+    /// Of the addresses of a process that the kernel found by frame pointers.
+    pub(crate) fn of_frame_pointers(addresses: Vec<u64>) -> Self {
+        Self { end: StackEnd::FramePointers, addresses }
+    }
+
+    /// Its lines, and one that says why there are no more unless it is whole. What frame pointers led to ends where there is
+    /// no code; what was walked by tables was code then.
+    pub(crate) fn lines(&self, line: impl Fn(u64, bool) -> Option<Vec<String>>) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (depth, &address) in self.addresses.iter().enumerate() {
+            match line(address, depth > 0) {
+                Some(found) => lines.extend(found),
+                None if depth > 0 && self.end == StackEnd::FramePointers => {
+                    lines.push(NO_CODE.to_owned());
+                    return lines;
+                }
+                None => lines.push(format!("{address:#x}")),
+            }
+        }
+        let is_full = self.end == StackEnd::FramePointers && self.addresses.len() >= STACK_DEPTH;
+        lines.extend(if is_full { StackEnd::TooDeep.line() } else { self.end.line() });
+        lines
     }
 }
+
+/// What stands in the place of the first frame that is no code.
+const NO_CODE: &str = "[no code here: built without frame pointers? try --stack-copy 8192]";
 
 impl StackEnd {
     fn line(self) -> Option<String> {
         match self {
-            Self::Whole => None,
+            Self::Whole | Self::FramePointers => None,
             Self::NotCopied(bytes) => {
                 let bytes = grouped(bytes.into());
                 Some(format!("[it goes on: {bytes} bytes of the stack were copied, --stack-copy copies more]"))

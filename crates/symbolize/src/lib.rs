@@ -1,5 +1,5 @@
 //! Names for addresses. [`UserSymbols`] finds the functions at addresses of processes, with inlined functions and source lines
-//! where they are wanted; [`KernelSymbols`] those of the kernel; [`StackWalker`] the addresses of a copied stack.
+//! where they are wanted; [`KernelSymbols`] those of the kernel; [`StackWalkers`] the addresses of copied stacks.
 //!
 //! Files are read through `host`, which holds them to regular files of bounded size; what their tables may cost is bounded by
 //! `typeinfo`. Nothing is printed: what is left out is reported as a [`Warning`] to the caller's function. Names come as files
@@ -8,11 +8,14 @@
 
 mod symbol;
 mod unwind;
+mod unwind_tables;
 mod user;
+mod walkers;
 mod warning;
 
 pub use host::KernelSymbols;
 pub use symbol::{CodeAt, SourcePlace, Symbol, UnnamedCode};
-pub use unwind::{MAX_ADDRESSES, StackEnd, StackWalker, WalkedStack};
+pub use unwind::{MAX_ADDRESSES, StackEnd, WalkedStack};
 pub use user::{DebugFolders, SymbolOptions, UserSymbols};
-pub use warning::{Warn, Warning, ignore};
+pub use walkers::StackWalkers;
+pub use warning::{Warn, Warning, ignore, once};

@@ -1,7 +1,7 @@
 //! Walks copied stacks by the unwind tables of the process's files (`.eh_frame`), which compilers write for code without
 //! frame pointers too.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,9 +14,10 @@ use host::{Pid, Process};
 use kernel_text::maps::Mapping;
 use typeinfo::{FrameSections, FrameTable};
 
+use crate::Warning;
+use crate::unwind_tables::{TableId, UnwindTables};
 use crate::user::is_vdso;
 use crate::warning::printable;
-use crate::{Warn, Warning};
 
 #[cfg(target_arch = "aarch64")]
 use framehop::aarch64::{
@@ -34,15 +35,11 @@ const DEEPEST: u64 = 64 << 20;
 /// What walking one stack may cost, in bytes of unwind instructions: 64 functions of compilers' output have some 3,000, and the
 /// longest entry of all has 20,064.
 const MAX_COST: u32 = 128 << 10;
-/// How long stacks of a window may be walked in all. The 65,536 that are kept of it take two seconds.
-const WALKING: Duration = Duration::from_secs(10);
 /// How many places of code a process may have. Browsers have some hundred.
 const MAX_PLACES: usize = 4096;
-/// How many bytes of unwind tables are kept. LLVM's library, which is the largest that we know, has 8 MB.
-const MAX_TABLES: usize = 256 << 20;
 
-/// A process's unwind tables.
-pub struct StackWalker {
+/// What is known of a process's code.
+pub(crate) struct StackWalker {
     pid: u32,
     unwinder: Unwinder<Arc<[u8]>>,
     cache: Cache,
@@ -52,16 +49,10 @@ pub struct StackWalker {
     known: BTreeMap<u64, Known>,
     /// All that it has mapped as code, in order; nothing if it can't be read.
     code: Vec<Range<u64>>,
-    tables: Vec<FrameTable<Arc<[u8]>>>,
-    /// How many bytes these take.
-    table_bytes: usize,
+    /// The inodes of that.
+    inodes: Vec<u64>,
     /// When the process's mappings were last read.
     last_read: Instant,
-    /// How long walking has taken.
-    spent: Duration,
-    warn: Warn,
-    /// The texts of warnings that were given.
-    warned: HashSet<String>,
 }
 
 /// The addresses of a stack, and why there are no more.
@@ -93,14 +84,14 @@ struct Known {
     end: u64,
     inode: u64,
     name: Arc<str>,
-    /// Where the file's address 0 is, and which of the tables is its; none if it has none.
-    table: Option<(u64, usize)>,
+    /// Where the file's address 0 is, and its table; none if it has none.
+    table: Option<(u64, TableId)>,
 }
 
 impl StackWalker {
     /// Reads what the process has mapped now; what it maps later is read when an address of it comes. `copied` is how many
-    /// bytes of a stack are copied, where it has as many. Each warning is given once.
-    pub fn new(pid: u32, copied: u32, warn: &Warn) -> Self {
+    /// bytes of a stack are copied, where it has as many.
+    pub(crate) fn new(pid: u32, copied: u32, tables: &mut UnwindTables) -> Self {
         let mut walker = Self {
             pid,
             unwinder: Unwinder::new(),
@@ -108,28 +99,24 @@ impl StackWalker {
             copied,
             known: BTreeMap::new(),
             code: Vec::new(),
-            tables: Vec::new(),
-            table_bytes: 0,
+            inodes: Vec::new(),
             last_read: Instant::now(),
-            spent: Duration::ZERO,
-            warn: Arc::clone(warn),
-            warned: HashSet::new(),
         };
-        walker.read_mappings();
+        walker.read_mappings(tables);
         walker
+    }
+
+    /// Whether the process has the same code at the same places as when it was read.
+    pub(crate) fn is_current(&self) -> bool {
+        Process::open(Pid(self.pid)).is_ok_and(|process| code_of(&process) == (self.code.clone(), self.inodes.clone()))
     }
 
     /// The addresses of a stack: of its registers (instruction pointer, stack pointer, frame pointer, link register where
     /// there is one) and its bytes from the stack pointer on.
-    pub fn walk(&mut self, stack_registers: [u64; 4], bytes: &[u8]) -> WalkedStack {
+    pub(crate) fn walk(&mut self, stack_registers: [u64; 4], bytes: &[u8], tables: &mut UnwindTables) -> WalkedStack {
         let [ip, sp, ..] = stack_registers;
-        if self.spent >= WALKING {
-            self.report(Warning::WalkedTooLong(WALKING));
-            return WalkedStack { addresses: vec![ip], end: StackEnd::Refused };
-        }
-        let start = Instant::now();
         if self.place(ip).is_none() && self.last_read.elapsed() > READ_INTERVAL {
-            self.read_mappings();
+            self.read_mappings(tables);
         }
         // A stack whose copy is shorter was copied to its last byte.
         let is_cut = bytes.len() >= self.copied as usize;
@@ -149,14 +136,14 @@ impl StackWalker {
                 break StackEnd::TooDeep;
             }
             // What was found until then is right.
-            if let Err(refused) = self.charge(at.address_for_lookup(), &mut left) {
-                self.report(refused);
+            if let Err(refused) = self.charge(at.address_for_lookup(), &mut left, tables) {
+                tables.report(refused);
                 break StackEnd::Refused;
             }
             match self.unwinder.unwind_frame(at, &mut registers, &mut self.cache, &mut read) {
                 Ok(Some(caller)) => match FrameAddress::from_return_address(caller) {
                     // Frame pointers lead anywhere in code that does not keep them.
-                    Some(caller) if self.is_code(caller.address_for_lookup()) => {
+                    Some(caller) if self.is_code(caller.address_for_lookup(), tables) => {
                         addresses.push(caller.address());
                         at = caller;
                     }
@@ -169,7 +156,6 @@ impl StackWalker {
         if end == StackEnd::Unknown && beyond && is_cut {
             end = StackEnd::NotCopied;
         }
-        self.spent += start.elapsed();
         WalkedStack { addresses, end }
     }
 
@@ -180,43 +166,33 @@ impl StackWalker {
     }
 
     /// Whether the process has code at an address.
-    fn is_code(&mut self, address: u64) -> bool {
+    fn is_code(&mut self, address: u64, tables: &mut UnwindTables) -> bool {
         let holds = |code: &[Range<u64>]| {
             let above = code.partition_point(|range| range.start <= address);
             code[..above].last().is_some_and(|range| range.contains(&address))
         };
         if !holds(&self.code) && self.last_read.elapsed() > READ_INTERVAL {
-            self.read_mappings();
+            self.read_mappings(tables);
         }
         self.code.is_empty() || holds(&self.code)
     }
 
     /// Takes off what it costs to find the caller of this address; the error says why that is not done.
-    fn charge(&mut self, address: u64, left: &mut u32) -> Result<(), Warning> {
+    fn charge(&self, address: u64, left: &mut u32, tables: &mut UnwindTables) -> Result<(), Warning> {
         let Some((_, Known { name, table: Some((base, table)), .. })) = self.place(address) else { return Ok(()) };
-        let (name, base, table) = (Arc::clone(name), *base, *table);
-        let Some(table) = self.tables.get_mut(table) else { return Ok(()) };
-        let cost = table.cost(address.wrapping_sub(base));
+        let Some(table) = tables.get(table) else { return Ok(()) };
+        let cost = table.cost(address.wrapping_sub(*base));
         let cost = cost.map_err(|source| Warning::Entry { file: name.to_string(), source })?;
         *left = left.checked_sub(cost).ok_or_else(|| Warning::CostlyTable { file: name.to_string() })?;
         Ok(())
     }
 
-    /// Gives a warning once.
-    #[expect(clippy::needless_pass_by_value, reason = "it is made where it is given")]
-    fn report(&mut self, warning: Warning) {
-        if self.warned.insert(warning.to_string()) {
-            (self.warn)(&warning);
-        }
-    }
-
     /// Adds the files that are mapped and not known yet.
-    fn read_mappings(&mut self) {
+    fn read_mappings(&mut self, tables: &mut UnwindTables) {
         self.last_read = Instant::now();
         let Ok(process) = Process::open(Pid(self.pid)) else { return };
-        let code = process.maps().all().iter().filter(|mapping| mapping.permissions.execute);
-        self.code = code.map(|mapping| mapping.start.0..mapping.end.0).collect();
-        self.read_vdso(&process);
+        (self.code, self.inodes) = code_of(&process);
+        self.read_vdso(&process, tables);
         let mut new: HashMap<&Path, Vec<&Mapping>> = HashMap::new();
         for mapping in process.maps().all().iter().filter(|mapping| mapping.permissions.execute) {
             let known = self.known.get(&mapping.start.0).is_some_and(|known| known.inode == mapping.inode);
@@ -230,13 +206,13 @@ impl StackWalker {
             let Ok(file) = place.load_unwinding() else { continue };
             if let Ok(image) = file.image() {
                 let ranges: Vec<_> = mappings.iter().map(|it| (it.start.0..it.end.0, it.offset.0, it.inode)).collect();
-                self.add(&printable(file.path()), &image, &ranges);
+                self.add(&printable(file.path()), &image, &ranges, tables);
             }
         }
     }
 
     /// The kernel's own library, which may make a call, too: `clock_gettime` of a clock that it can't read by itself.
-    fn read_vdso(&mut self, process: &Process) {
+    fn read_vdso(&mut self, process: &Process, tables: &mut UnwindTables) {
         let Some(mapping) = process.maps().all().iter().find(|mapping| is_vdso(mapping)) else { return };
         let range = mapping.start.0..mapping.end.0;
         if self.known.contains_key(&range.start) {
@@ -244,51 +220,36 @@ impl StackWalker {
         }
         let bytes = host::vdso();
         if let Some(image) = bytes.as_ref().and_then(|bytes| ElfImage::parse(bytes).ok()) {
-            self.add(host::VDSO, &image, &[(range, 0, mapping.inode)]);
+            self.add(host::VDSO, &image, &[(range, 0, mapping.inode)], tables);
         }
     }
 
     /// Adds a file that is mapped at these places: the addresses, the file's offset there, its inode. A 32-bit process's stack
     /// has other words than we read, and its files are no [`ElfImage`].
-    fn add(&mut self, name: &str, image: &ElfImage<'_>, places: &[(Range<u64>, u64, u64)]) {
-        let table = self.table(name, image);
+    fn add(&mut self, name: &str, image: &ElfImage<'_>, places: &[(Range<u64>, u64, u64)], tables: &mut UnwindTables) {
+        let table = FrameSections::find(image.data()).and_then(|sections| tables.add(name, &sections));
         let name: Arc<str> = name.into();
         for (range, offset, inode) in places {
             if self.known.len() >= MAX_PLACES {
-                self.report(Warning::ManyPlaces(MAX_PLACES));
+                tables.report(Warning::ManyPlaces(MAX_PLACES));
                 return;
             }
             let base = code_base(image, range, *offset);
-            let table = base.zip(table);
-            if let Some((base, table)) = table
-                && let Some(table) = self.tables.get(table)
+            let table = base.zip(table.clone());
+            if let Some((base, table)) = &table
+                && let Some(table) = tables.get(table)
             {
-                self.unwinder.add_module(Module::new(name.to_string(), range.clone(), base, sections(table)));
+                self.unwinder.add_module(Module::new(name.to_string(), range.clone(), *base, sections(table)));
             }
             self.known.insert(range.start, Known { end: range.end, inode: *inode, name: Arc::clone(&name), table });
         }
     }
+}
 
-    /// Reads a file's unwind table, if it has one: its number.
-    fn table(&mut self, name: &str, image: &ElfImage<'_>) -> Option<usize> {
-        let sections = FrameSections::find(image.data())?;
-        let bytes = sections.frames.data.len().saturating_mul(2);
-        if bytes > MAX_TABLES.saturating_sub(self.table_bytes) {
-            self.report(Warning::NoRoom { file: name.to_owned(), bytes });
-            return None;
-        }
-        match FrameTable::new(&sections) {
-            Ok(table) => {
-                self.table_bytes += bytes;
-                self.tables.push(table);
-                Some(self.tables.len() - 1)
-            }
-            Err(source) => {
-                self.report(Warning::Table { file: name.to_owned(), source });
-                None
-            }
-        }
-    }
+/// What a process has mapped as code, in order: the places, and the inodes of their files.
+fn code_of(process: &Process) -> (Vec<Range<u64>>, Vec<u64>) {
+    let code = process.maps().all().iter().filter(|mapping| mapping.permissions.execute);
+    code.map(|mapping| (mapping.start.0..mapping.end.0, mapping.inode)).unzip()
 }
 
 /// Where the file's address 0 is in the process, if code of the file is mapped here.
@@ -346,7 +307,8 @@ mod tests {
         let words = [STACK + 16, SIGNATURE | 0x40_0100, 0, SIGNATURE | 0x40_0200];
         let bytes: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_ne_bytes()).collect();
         let registers = [0x10, STACK, STACK, SIGNATURE | 0x40_0300];
-        let stack = StackWalker::new(std::process::id(), 0x1000, &crate::ignore()).walk(registers, &bytes);
+        let mut tables = UnwindTables::new(crate::ignore());
+        let stack = StackWalker::new(std::process::id(), 0x1000, &mut tables).walk(registers, &bytes, &mut tables);
         assert_eq!(stack.addresses, [0x10, 0x40_0100, 0x40_0200]);
     }
 }

@@ -1,8 +1,9 @@
 //! What is left out, for whoever asked.
 
+use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use typeinfo::{FrameFault, TypeError};
@@ -13,6 +14,16 @@ pub type Warn = Arc<dyn Fn(&Warning) + Send + Sync>;
 /// Takes warnings and does nothing with them.
 pub fn ignore() -> Warn {
     Arc::new(|_| {})
+}
+
+/// Gives each text once, whoever has a copy of this.
+pub fn once(warn: Warn) -> Warn {
+    let given: Mutex<HashSet<String>> = Mutex::default();
+    Arc::new(move |warning| {
+        if given.lock().unwrap_or_else(PoisonError::into_inner).insert(warning.to_string()) {
+            warn(warning);
+        }
+    })
 }
 
 /// Something that is left out of names or of stacks. Its text is one line, in which names of files are escaped.

@@ -12,20 +12,22 @@ mod walkers;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use kernel_delay::layout::{STACK_PIECE, armed};
 use kernel_delay::live::cpu_limits::{self, CpuLimit, CpuLimits};
-use kernel_delay::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer, Unwinder};
+use kernel_delay::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrigger, Tracer};
 use kernel_delay::programs::{EventOptions, TriggerUse};
 use kernel_delay::trigger::Trigger;
 use kernel_delay::{EventCost, EventList, Events, Header, View, Window, grouped, json, process_sums, report, verdict};
 use screen::Screen;
+use symbolize::Warn;
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
 
-use crate::failure::{note, usage};
+use crate::failure::{note, usage, warn_symbols};
 use crate::interrupt::{Interrupt, step};
 use crate::output::Output;
 pub(crate) use args::KernelDelayArgs;
@@ -65,6 +67,8 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
         }
     }
     let tracer = attach(args, &subject, &facts)?;
+    let (copied, warn) = (copied(&args.events), symbolize::once(warn_symbols()));
+    let walkers = (copied > 0).then(|| StackWalkers::new(copied, Arc::clone(&warn)));
     let interrupt = Interrupt::catch()?;
     if args.debug {
         note(&format!("attached in {} us", (monotonic_nanos() - begun) / 1000));
@@ -79,6 +83,8 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
         made: 0,
         skipped: 0,
         lost_events: 0,
+        walkers,
+        warn,
         output: Output::open(None)?,
     };
     let child = run.samples(subject.held, interval)?;
@@ -144,6 +150,10 @@ struct Run<'a> {
     skipped: u32,
     /// Events that were lost before the present sample.
     lost_events: u64,
+    /// None where stacks are not copied.
+    walkers: Option<StackWalkers>,
+    /// What reports what is left out of stacks: each text once, in whatever sample.
+    warn: Warn,
     output: Output,
 }
 
@@ -205,13 +215,9 @@ impl Run<'_> {
             return Ok(None);
         }
         let events = &self.args.events;
-        let copied = copied(events);
         let processes = self.tracer.processes()?;
-        let unwinder = (copied > 0).then(|| -> Unwinder {
-            let mut walkers = StackWalkers::new(&processes, copied);
-            Box::new(move |stack| walkers.walk(stack))
-        });
-        let names = Names::of(&processes);
+        let unwinder = self.walkers.as_ref().map(|walkers| walkers.begin(&processes));
+        let names = Names::of(&processes, Arc::clone(&self.warn));
         Ok(Some((self.tracer.collector(events.stack_trace_size, unwinder)?, names)))
     }
 
@@ -372,8 +378,7 @@ impl Run<'_> {
             lines::cut(buffer, screen, &report(&sample, &Header { triggered, stamp: stamp() }, view))?;
             if let Some((mut events, names)) = events {
                 let output = &mut self.output;
-                let listed =
-                    if self.args.events.each_event { EventList::Each } else { EventList::Folded { all: view.all } };
+                let listed = if self.args.events.each_event { EventList::Each } else { EventList::Folded(view) };
                 events.text(&names, wanted, listed, |piece| {
                     lines::cut(&mut output.buffer, screen, piece)?;
                     output.drain()

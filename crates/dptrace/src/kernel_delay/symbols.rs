@@ -6,9 +6,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use kernel_delay::Symbols;
-use symbolize::{CodeAt, KernelSymbols, SourcePlace, Symbol, SymbolOptions, UserSymbols};
-
-use crate::failure::warn_symbols;
+use symbolize::{CodeAt, KernelSymbols, SourcePlace, Symbol, SymbolOptions, UserSymbols, Warn};
 
 /// How long inlined functions and source lines may be looked for in a report: a large program's debug information takes a
 /// second and more, and what is read of it stays in memory.
@@ -20,16 +18,17 @@ pub(super) struct Names {
     kernel: OnceCell<KernelSymbols>,
     user: UserSymbols,
     /// What is known already, by process: the outer functions of most stacks are the same.
-    known: RefCell<HashMap<(u32, u64, bool), Vec<String>>>,
+    known: RefCell<HashMap<(u32, u64, bool), Lines>>,
 }
+
+/// The lines for an address; none where there is no code.
+type Lines = Option<Vec<String>>;
 
 impl Names {
     /// Reads what the processes have mapped now, and nothing else before it is asked for.
-    pub(super) fn of(pids: &[u32]) -> Self {
-        let user = UserSymbols::new(
-            SymbolOptions { demangle: true, lines: Some(LINES), ..SymbolOptions::default() },
-            warn_symbols(),
-        );
+    pub(super) fn of(pids: &[u32], warn: Warn) -> Self {
+        let options = SymbolOptions { demangle: true, lines: Some(LINES), ..SymbolOptions::default() };
+        let user = UserSymbols::new(options, warn);
         for &pid in pids {
             user.remember(pid);
         }
@@ -48,17 +47,18 @@ impl Names {
         self.user.is_time_up()
     }
 
-    fn name(&self, pid: u32, address: u64, caller: bool) -> Vec<String> {
+    fn name(&self, pid: u32, address: u64, caller: bool) -> Lines {
         crate::interrupt::step();
-        match self.user.known_code(pid, address, caller) {
+        Some(match self.user.known_code(pid, address, caller) {
             CodeAt::Functions(symbols) => {
                 // What was inlined is in the file of the function that it was inlined into.
                 let module = symbols.last().and_then(|outer| outer.module.as_deref()).map_or("[unknown]", file_name);
                 symbols.iter().map(|symbol| line(symbol, &printable::text(module.as_bytes()))).collect()
             }
             CodeAt::Unnamed(code) => vec![printable::text(code.to_string().as_bytes()).into_owned()],
-            CodeAt::NotCode | CodeAt::Unknown => vec![format!("{address:#x}")],
-        }
+            CodeAt::Unknown => vec![format!("{address:#x}")],
+            CodeAt::NotCode => return None,
+        })
     }
 }
 
@@ -106,7 +106,7 @@ impl Symbols for Names {
         }
     }
 
-    fn user(&self, pid: u32, address: u64, caller: bool) -> Vec<String> {
+    fn user(&self, pid: u32, address: u64, caller: bool) -> Option<Vec<String>> {
         let known = self.known.borrow().get(&(pid, address, caller)).cloned();
         known.unwrap_or_else(|| {
             let lines = self.name(pid, address, caller);

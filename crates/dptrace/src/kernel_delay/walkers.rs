@@ -1,47 +1,41 @@
 //! Walks the copied stacks of several processes.
 
-use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use kernel_delay::layout::STACK_DEPTH;
-use kernel_delay::{CopiedStack, Stack, StackEnd};
-use symbolize::StackWalker;
+use kernel_delay::live::Unwinder;
+use kernel_delay::{Stack, StackEnd};
+use symbolize::Warn;
 
-use crate::failure::warn_symbols;
-
-/// How many processes' unwind tables are kept: where there are more, all are forgotten.
-const MAX_WALKERS: usize = 32;
-
-/// The unwind tables of processes.
+/// The unwind tables of processes, for all samples of a run.
 pub(super) struct StackWalkers {
     /// How many bytes of a stack are copied, where it has as many.
     copied: u32,
-    walkers: HashMap<u32, StackWalker>,
+    walkers: Arc<Mutex<symbolize::StackWalkers>>,
 }
 
 impl StackWalkers {
-    /// Reads what these processes have mapped now; of those that come later it is read when the first stack of them comes.
-    pub(super) fn new(pids: &[u32], copied: u32) -> Self {
-        let walkers = pids.iter().take(MAX_WALKERS).map(|&pid| (pid, StackWalker::new(pid, copied, &warn_symbols())));
-        Self { copied, walkers: walkers.collect() }
+    /// Nothing yet.
+    pub(super) fn new(copied: u32, warn: Warn) -> Self {
+        Self { copied, walkers: Arc::new(Mutex::new(symbolize::StackWalkers::new(copied, warn))) }
     }
 
-    /// The addresses of a stack, the innermost first.
-    pub(super) fn walk(&mut self, stack: CopiedStack<'_>) -> Stack {
-        if self.walkers.len() >= MAX_WALKERS && !self.walkers.contains_key(&stack.pid) {
-            self.walkers.clear();
-        }
-        let copied = self.copied;
-        let new = || StackWalker::new(stack.pid, copied, &warn_symbols());
-        walked(self.walkers.entry(stack.pid).or_insert_with(new), stack, copied)
+    /// A sample begins: reads what these processes have mapped now. What is returned walks the sample's stacks.
+    pub(super) fn begin(&self, pids: &[u32]) -> Unwinder {
+        self.walkers.lock().unwrap_or_else(PoisonError::into_inner).begin(pids);
+        let (copied, walkers) = (self.copied, Arc::clone(&self.walkers));
+        Box::new(move |stack| {
+            let mut walkers = walkers.lock().unwrap_or_else(PoisonError::into_inner);
+            to_stack(walkers.walk(stack.pid, stack.registers, stack.bytes), copied)
+        })
     }
 }
 
 /// The most addresses that a walked stack has are those that are kept of one.
 const _: () = assert!(symbolize::MAX_ADDRESSES == STACK_DEPTH);
 
-/// Walks a stack of which at most `copied` bytes were copied.
-fn walked(walker: &mut StackWalker, stack: CopiedStack<'_>, copied: u32) -> Stack {
-    let found = walker.walk(stack.registers, stack.bytes);
+/// A stack of which at most `copied` bytes were copied.
+fn to_stack(found: symbolize::WalkedStack, copied: u32) -> Stack {
     let end = match found.end {
         symbolize::StackEnd::Whole => StackEnd::Whole,
         symbolize::StackEnd::NotCopied => StackEnd::NotCopied(copied),

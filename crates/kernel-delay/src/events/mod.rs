@@ -1,8 +1,11 @@
 //! System calls as single events, with the stacks that led to them. What is kept is bounded, whatever comes.
 
-use std::cmp::Reverse;
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::hash::Hash;
 
 use crate::layout::{Comm, EventHead, StackEvent, WrongSize, slot_of};
 use screen::time;
@@ -12,6 +15,7 @@ use zerocopy::FromBytes as _;
 use crate::names::call_name;
 use crate::number::grouped;
 use crate::sample::Stat;
+use crate::selection::View;
 use crate::snapshot::name;
 use crate::stacks::{CopiedStack, Stack, StackId, Stacks, Symbols, Unwind, is_entry};
 
@@ -45,11 +49,8 @@ struct EventStacks {
 pub enum EventList {
     /// Each in a line of its own, in order of time.
     Each,
-    /// Equal stacks as one, worst first.
-    Folded {
-        /// Whether all are listed, or the worst only.
-        all: bool,
-    },
+    /// Stacks that look the same on this screen as one, worst first: all, or the worst only.
+    Folded(View),
 }
 
 /// How many folded stacks are listed, unless all are asked for.
@@ -120,7 +121,7 @@ impl Events {
     ) -> Result<(), E> {
         match list {
             EventList::Each => self.each(symbols, wanted, &mut take)?,
-            EventList::Folded { all } => self.folded_text(symbols, wanted, all, &mut take)?,
+            EventList::Folded(view) => self.folded_text(symbols, wanted, view, &mut take)?,
         }
         if self.lost_stacks > 0 {
             let (stacks, room) = (self.lost_stacks, self.stacks.most());
@@ -155,20 +156,26 @@ impl Events {
         Ok(())
     }
 
-    /// Equal stacks once, those first whose calls took longest in all.
+    /// Stacks that look the same once, those first whose calls took longest in all.
     fn folded_text<E>(
         &self,
         symbols: &dyn Symbols,
         wanted: impl Fn(&str) -> bool,
-        all: bool,
+        view: View,
         take: &mut impl FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {
-        let folded = self.folded(wanted);
-        take(&folded_head())?;
         let mut shown = Shown::default();
-        let most = if all { usize::MAX } else { FOLDED };
-        for (stacks, stat) in folded.iter().take(most) {
-            take(&folded_line(stacks, stat, &shown.of(stacks, self, symbols)))?;
+        // The same function of two processes has two addresses, and on a terminal long lines are cut.
+        let rows = self.folded(wanted).into_iter().map(|(stacks, stat)| {
+            let lines = shown.of(&stacks, self, symbols);
+            let stack: Vec<String> = lines.iter().map(|line| view.screen.cut(&indented(line)).into_owned()).collect();
+            ((stacks.slot, stack), stat)
+        });
+        let folded = worst_first(merged(rows));
+        take(&folded_head())?;
+        let most = if view.all { usize::MAX } else { FOLDED };
+        for ((slot, stack), stat) in folded.iter().take(most) {
+            take(&folded_line(*slot, stat, stack))?;
         }
         let left = folded.get(most..).unwrap_or_default();
         if !left.is_empty() {
@@ -180,15 +187,11 @@ impl Events {
 
     /// The calls of wanted threads by their stacks, the greatest sum first.
     fn folded(&self, wanted: impl Fn(&str) -> bool) -> Vec<(EventStacks, Stat)> {
-        let mut stats: HashMap<EventStacks, Stat> = HashMap::new();
-        for event in self.kept.iter().filter(|event| wanted(&name(&event.comm))) {
+        let calls = self.kept.iter().filter(|event| wanted(&name(&event.comm))).map(|event| {
             let nanos = event.nanos();
-            let stat = stats.entry(event.stacks).or_default();
-            *stat = Stat { count: stat.count + 1, total: stat.total + nanos, min: 0, max: stat.max.max(nanos) };
-        }
-        let mut stats: Vec<(EventStacks, Stat)> = stats.into_iter().collect();
-        stats.sort_by_key(|(stacks, stat)| (Reverse(stat.total), *stacks));
-        stats
+            (event.stacks, Stat { count: 1, total: nanos, min: 0, max: nanos })
+        });
+        worst_first(merged(calls))
     }
 
     /// The length in nanoseconds from which on about as many calls are events as anyone wants to read, and about how many are
@@ -218,10 +221,12 @@ impl Events {
             })
         });
         let events: Vec<Value> = events.collect();
-        let stacks = self.folded(wanted).into_iter().map(|(stacks, stat)| {
+        let rows = self.folded(wanted).into_iter();
+        let rows = rows.map(|(stacks, stat)| ((stacks.pid, stacks.slot, shown.of(&stacks, self, symbols)), stat));
+        let stacks = worst_first(merged(rows)).into_iter().map(|((pid, slot, stack), stat)| {
             json!({
-                "pid": stacks.pid, "syscall": call_name(stacks.slot), "count": stat.count, "total_ns": stat.total,
-                "max_ns": stat.max, "stack": shown.of(&stacks, self, symbols),
+                "pid": pid, "syscall": call_name(slot), "count": stat.count, "total_ns": stat.total, "max_ns": stat.max,
+                "stack": stack,
             })
         });
         let stacks: Vec<Value> = stacks.collect();
@@ -242,7 +247,7 @@ fn each_line(event: &Event, comm: &str, stack: &[String]) -> String {
     let Event { entry, exit, tid, stacks, .. } = event;
     let delta = grouped((exit - entry) / 1000);
     let text = format!("  {entry:19} {exit:19} {tid:10} {comm:16} {delta:>10}  {}\n", call_name(stacks.slot));
-    with_stack(text, stack)
+    stack.iter().fold(text, |text, line| text + &indented(line) + "\n")
 }
 
 fn folded_head() -> String {
@@ -252,17 +257,33 @@ fn folded_head() -> String {
     text
 }
 
-fn folded_line(stacks: &EventStacks, stat: &Stat, stack: &[String]) -> String {
+/// The lines of the stack are indented already.
+fn folded_line(slot: u32, stat: &Stat, stack: &[String]) -> String {
     let (total, max) = (time(stat.total), time(stat.max));
-    let text = format!("  {:>10} {total:>9} {max:>9}  {}\n", stat.count, call_name(stacks.slot));
-    with_stack(text, stack)
+    let text = format!("  {:>10} {total:>9} {max:>9}  {}\n", stat.count, call_name(slot));
+    stack.iter().fold(text, |text, line| text + line + "\n")
 }
 
-fn with_stack(mut text: String, stack: &[String]) -> String {
-    for line in stack {
-        let _ = writeln!(text, "          {line}");
+fn indented(line: &str) -> String {
+    format!("          {line}")
+}
+
+/// The sums of what has the same key.
+fn merged<K: Eq + Hash>(rows: impl Iterator<Item = (K, Stat)>) -> HashMap<K, Stat> {
+    let mut sums: HashMap<K, Stat> = HashMap::new();
+    for (key, stat) in rows {
+        let sum = sums.entry(key).or_default();
+        let (count, total) = (sum.count + stat.count, sum.total + stat.total);
+        *sum = Stat { count, total, min: 0, max: sum.max.max(stat.max) };
     }
-    text
+    sums
+}
+
+/// The greatest sum first.
+fn worst_first<K: Ord>(sums: HashMap<K, Stat>) -> Vec<(K, Stat)> {
+    let mut sums: Vec<(K, Stat)> = sums.into_iter().collect();
+    sums.sort_by(|(key, stat), (other_key, other)| other.total.cmp(&stat.total).then_with(|| key.cmp(other_key)));
+    sums
 }
 
 /// What stacks look like, each once.
@@ -282,7 +303,7 @@ impl Shown {
         if let Some((id, stack)) = stacks.kernel.and_then(|id| Some((id, known(id)?))) {
             let whole = self.whole;
             let shown = self.kernel.entry(id).or_insert_with(|| {
-                let mut lines = stack.lines(|at, _| symbols.kernel(at));
+                let mut lines = stack.lines(|at, _| Some(symbols.kernel(at)));
                 lines.retain(|line| whole || !is_entry(line));
                 lines
             });
@@ -314,7 +335,7 @@ fn stacks(bytes: &[u8], unwind: Option<Unwind<'_>>) -> Result<(EventHead, [Optio
     };
     let user = user.map(|bytes| match unwind {
         Some(unwind) => unwind(CopiedStack { pid: head.tgid as u32, registers, bytes }),
-        None => Stack::of_kernel(bytes.as_chunks().0.iter().copied().map(u64::from_ne_bytes).collect()),
+        None => Stack::of_frame_pointers(bytes.as_chunks().0.iter().copied().map(u64::from_ne_bytes).collect()),
     });
     Ok((head, [kernel.map(|addresses| Stack::of_kernel(addresses.to_vec())), user]))
 }
@@ -322,115 +343,4 @@ fn stacks(bytes: &[u8], unwind: Option<Unwind<'_>>) -> Result<(EventHead, [Optio
 /// The bytes of a stack; none where it could not be had, for which the length is an error.
 fn walked(length: i64) -> Option<usize> {
     usize::try_from(length).ok().filter(|length| *length > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::layout::KernelStack;
-    use zerocopy::{FromZeros as _, IntoBytes as _};
-
-    struct Plain;
-
-    impl Symbols for Plain {
-        fn kernel(&self, address: u64) -> Vec<String> {
-            vec![format!("k{address}")]
-        }
-        fn user(&self, _: u32, address: u64, _: bool) -> Vec<String> {
-            vec![format!("u{address}")]
-        }
-    }
-
-    fn event(entry: u64, stack: u64) -> Vec<u8> {
-        let mut event = StackEvent::new_zeroed();
-        event.head = EventHead { entry, exit: entry + 5000, kernel_bytes: 8, user_bytes: -14, ..EventHead::default() };
-        event.kernel[0] = stack;
-        [event.as_bytes(), &[0; size_of::<KernelStack>()]].concat()
-    }
-
-    #[test]
-    fn what_is_kept_is_bounded_and_the_rest_is_counted() {
-        let mut events = Events::new(Limits { events: 3, stacks: 1 });
-        for (entry, stack) in [(30, 7), (10, 8), (20, 7), (40, 7)] {
-            events.add(&event(entry, stack), None).unwrap();
-        }
-        let mut text = String::new();
-        let taken: Result<(), ()> = events.text(
-            &Plain,
-            |_| true,
-            EventList::Each,
-            |piece| {
-                text.push_str(piece);
-                Ok(())
-            },
-        );
-        taken.unwrap();
-        let order: Vec<usize> = ["10 ", "20 ", "30 "].map(|at| text.find(at).unwrap()).into();
-        assert!(order.is_sorted(), "{text}");
-        assert_eq!((text.matches("k7").count(), text.matches("k8").count(), events.dropped()), (2, 0, 1), "{text}");
-        assert!(text.contains("3 events have a stack that could not be read"), "{text}");
-        assert!(text.contains("1 events are not shown"), "{text}");
-        events.add(&event(50, 7), None).unwrap();
-        assert_eq!(events.dropped(), 2);
-    }
-
-    #[test]
-    fn equal_stacks_are_one_and_the_way_into_the_kernel_is_left_out() {
-        let mut events = Events::new(Limits { events: 100, stacks: 10 });
-        for (entry, stack) in [(30, 7), (10, 8), (20, 7)] {
-            events.add(&event(entry, stack), None).unwrap();
-        }
-        let mut text = String::new();
-        let folded = EventList::Folded { all: false };
-        let taken: Result<(), ()> = events.text(
-            &Plain,
-            |_| true,
-            folded,
-            |piece| {
-                text.push_str(piece);
-                Ok(())
-            },
-        );
-        taken.unwrap();
-        let lines: Vec<&str> = text.lines().skip(5).collect();
-        assert_eq!(
-            lines[..4],
-            [
-                &format!("           2   10.0 us   5.00 us  {}", call_name(slot_of(0))),
-                "          k7",
-                &format!("           1   5.00 us   5.00 us  {}", call_name(slot_of(0))),
-                "          k8"
-            ]
-        );
-        let json = events.json(&Plain, |_| true);
-        assert_eq!((json["events"].as_array().unwrap().len(), &json["stacks"][0]["count"]), (3, &2.into()));
-        assert!(is_entry("do_syscall_64+0x2e [kernel]") && !is_entry("do_sys_poll+0x2e [kernel]"));
-    }
-
-    #[test]
-    fn a_length_is_proposed_that_leaves_few_events() {
-        let mut events = Events::new(Limits { events: 5000, stacks: 1 });
-        (0..3000).for_each(|entry| events.add(&event(entry, 7), None).unwrap());
-        // Each took 5 us: of a second, 3,000 are too many.
-        assert_eq!(events.proposed(1_000_000_000, 0), Some((10_000, 0)));
-        // Of 30,000, of which most are lost, as well.
-        assert_eq!(events.proposed(3_000_000_000, 27_000), Some((10_000, 0)));
-        assert_eq!(events.proposed(3_000_000_000, 0), None);
-    }
-
-    /// Never an event of zeros.
-    #[test]
-    fn an_event_of_the_wrong_size_is_an_error() {
-        let whole = event(10, 7);
-        for (stacks, bytes) in [(1, &[][..]), (1, &whole[..100]), (0, &[]), (0, &whole)] {
-            let error = Events::new(Limits { events: 1, stacks }).add(bytes, None).unwrap_err().to_string();
-            assert!(error.contains("the ring events") && error.contains("internal error"), "{error}");
-        }
-        let mut beyond = StackEvent::new_zeroed();
-        for head in [EventHead { user_bytes: 8, ..beyond.head }, EventHead { kernel_bytes: 1024, ..beyond.head }] {
-            beyond.head = head;
-            let error = Events::new(Limits { events: 1, stacks: 1 }).add(beyond.as_bytes(), None);
-            assert!(error.is_err(), "{head:?}");
-        }
-    }
 }

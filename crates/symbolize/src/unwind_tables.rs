@@ -1,0 +1,101 @@
+//! The unwind tables that are kept: one copy for all processes that run the same file, and a bounded number of bytes in all.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use typeinfo::{FrameSections, FrameTable};
+
+use crate::{Warn, Warning};
+
+/// How many bytes of unwind tables are kept. LLVM's library, which is the largest that we know, has 8 MB.
+const MAX_BYTES: usize = 256 << 20;
+
+/// One of the tables, which is kept as long as there are copies of this.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct TableId(Arc<u64>);
+
+struct Kept {
+    table: FrameTable<Arc<[u8]>>,
+    id: TableId,
+    bytes: usize,
+}
+
+/// The tables of all processes.
+pub(crate) struct UnwindTables {
+    kept: BTreeMap<u64, Kept>,
+    next: u64,
+    bytes: usize,
+    warn: Warn,
+}
+
+impl UnwindTables {
+    pub(crate) fn new(warn: Warn) -> Self {
+        Self { kept: BTreeMap::new(), next: 0, bytes: 0, warn }
+    }
+
+    /// Reports what is left out.
+    #[expect(clippy::needless_pass_by_value, reason = "it is made where it is given")]
+    pub(crate) fn report(&self, warning: Warning) {
+        (self.warn)(&warning);
+    }
+
+    /// The table of a file with these sections, if it can be used and there is room for it.
+    pub(crate) fn add(&mut self, name: &str, sections: &FrameSections<'_>) -> Option<TableId> {
+        if let Some(same) = self.kept.values().find(|kept| is_same(&kept.table, sections)) {
+            return Some(same.id.clone());
+        }
+        let bytes = sections.frames.data.len().saturating_mul(2);
+        if bytes > MAX_BYTES.saturating_sub(self.bytes) {
+            self.report(Warning::NoRoom { file: name.to_owned(), bytes });
+            return None;
+        }
+        match FrameTable::new(sections) {
+            Ok(table) => {
+                let id = TableId(Arc::new(self.next));
+                self.kept.insert(self.next, Kept { table, id: id.clone(), bytes });
+                self.next += 1;
+                self.bytes += bytes;
+                Some(id)
+            }
+            Err(source) => {
+                self.report(Warning::Table { file: name.to_owned(), source });
+                None
+            }
+        }
+    }
+
+    pub(crate) fn get(&mut self, id: &TableId) -> Option<&mut FrameTable<Arc<[u8]>>> {
+        self.kept.get_mut(&id.0).map(|kept| &mut kept.table)
+    }
+
+    /// Drops the tables that nobody has an id of.
+    pub(crate) fn drop_unused(&mut self) {
+        // One copy of the id is the table's own.
+        self.kept.retain(|_, kept| Arc::strong_count(&kept.id.0) > 1);
+        self.bytes = self.kept.values().map(|kept| kept.bytes).sum();
+    }
+
+    /// Whether there is little room left.
+    pub(crate) fn are_many(&self) -> bool {
+        self.bytes > MAX_BYTES / 2
+    }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.kept.len()
+    }
+}
+
+/// Whether a table was made of sections with these bytes at these addresses.
+fn is_same(table: &FrameTable<Arc<[u8]>>, sections: &FrameSections<'_>) -> bool {
+    let (frames, index) = (table.frames(), table.index());
+    let is_own_index = index.address == frames.address;
+    table.text_and_got() == (sections.text, sections.got)
+        && frames.address == sections.frames.address
+        && *frames.data == *sections.frames.data
+        && match &sections.index {
+            None => is_own_index,
+            Some(given) => given.address == index.address && *given.data == *index.data,
+        }
+}

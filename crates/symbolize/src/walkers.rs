@@ -1,0 +1,145 @@
+//! Walks the stacks of any number of processes, within one budget of time and memory.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use crate::unwind::{StackEnd, StackWalker, WalkedStack};
+use crate::unwind_tables::UnwindTables;
+use crate::{Warn, Warning};
+
+/// How many processes' places of code are kept; the one that was not needed for longest makes room for another.
+const MAX_WALKERS: usize = 256;
+/// How long stacks of a window may be walked in all, with what is read for them. The 65,536 that are kept of it take two seconds.
+const WALKING: Duration = Duration::from_secs(10);
+/// How long processes are read before a window; the others are read when their first stack comes.
+const READING: Duration = Duration::from_secs(1);
+
+/// A process, and when its walker was last needed.
+struct Kept {
+    walker: StackWalker,
+    used: u64,
+}
+
+/// What is known of the code of processes.
+pub struct StackWalkers {
+    /// How many bytes of a stack are copied, where it has as many.
+    copied: u32,
+    most: usize,
+    kept: HashMap<u32, Kept>,
+    /// Counts the uses of walkers.
+    used: u64,
+    tables: UnwindTables,
+    /// How long walking has taken in this window.
+    spent: Duration,
+}
+
+impl StackWalkers {
+    /// Nothing yet. `copied` is how many bytes of a stack are copied, where it has as many.
+    pub fn new(copied: u32, warn: Warn) -> Self {
+        let tables = UnwindTables::new(warn);
+        Self { copied, most: MAX_WALKERS, kept: HashMap::new(), used: 0, tables, spent: Duration::ZERO }
+    }
+
+    /// A window begins: the time for walking does, too. Reads what these processes have mapped now, and forgets those that have
+    /// ended or run another program. Of processes that come later it is read when the first stack of them comes.
+    pub fn begin(&mut self, pids: &[u32]) {
+        self.spent = Duration::ZERO;
+        self.kept.retain(|_, kept| kept.walker.is_current());
+        self.tables.drop_unused();
+        let start = Instant::now();
+        for &pid in pids.iter().take(self.most) {
+            if start.elapsed() > READING || self.tables.are_many() {
+                return;
+            }
+            if !self.kept.contains_key(&pid) {
+                self.make_room();
+                let walker = StackWalker::new(pid, self.copied, &mut self.tables);
+                self.kept.insert(pid, Kept { walker, used: self.used });
+            }
+        }
+    }
+
+    /// The addresses of a stack: of its registers (instruction pointer, stack pointer, frame pointer, link register where
+    /// there is one) and its bytes from the stack pointer on.
+    pub fn walk(&mut self, pid: u32, registers: [u64; 4], bytes: &[u8]) -> WalkedStack {
+        if self.spent >= WALKING {
+            self.tables.report(Warning::WalkedTooLong(WALKING));
+            return WalkedStack { addresses: vec![registers[0]], end: StackEnd::Refused };
+        }
+        let start = Instant::now();
+        self.used += 1;
+        let known = self.kept.remove(&pid).map(|kept| kept.walker);
+        let mut walker = known.unwrap_or_else(|| {
+            self.make_room();
+            StackWalker::new(pid, self.copied, &mut self.tables)
+        });
+        let stack = walker.walk(registers, bytes, &mut self.tables);
+        self.kept.insert(pid, Kept { walker, used: self.used });
+        self.spent += start.elapsed();
+        stack
+    }
+
+    /// Drops the walkers that were not needed for longest, until there is room for one more and for its tables.
+    fn make_room(&mut self) {
+        while self.kept.len() >= self.most || self.tables.are_many() {
+            let oldest = self.kept.iter().min_by_key(|(_, kept)| kept.used).map(|(&pid, _)| pid);
+            let Some(oldest) = oldest else { return };
+            self.kept.remove(&oldest);
+            self.tables.drop_unused();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The own process in place of several: whatever has this number, its stack is walked.
+    fn walk(walkers: &mut StackWalkers, pid: u32) {
+        let stack = walkers.walk(pid, [0x10, 0x7fff_f000, 0, 0], &[0; 64]);
+        assert_eq!(stack.addresses[0], 0x10);
+    }
+
+    #[test]
+    fn the_one_that_was_not_needed_for_longest_makes_room() {
+        let mut walkers = StackWalkers { most: 3, ..StackWalkers::new(0x1000, crate::ignore()) };
+        // Numbers that no process has.
+        for pid in [u32::MAX, u32::MAX - 1, u32::MAX - 2, u32::MAX, u32::MAX - 3] {
+            walk(&mut walkers, pid);
+        }
+        let mut kept: Vec<u32> = walkers.kept.keys().copied().collect();
+        kept.sort_unstable();
+        assert_eq!(kept, [u32::MAX - 3, u32::MAX - 2, u32::MAX]);
+        walkers.begin(&[]);
+        assert!(walkers.kept.is_empty(), "what has ended is forgotten");
+    }
+
+    #[test]
+    fn processes_of_one_program_share_its_tables() {
+        let own = std::process::id();
+        let mut walkers = StackWalkers::new(0x1000, crate::ignore());
+        walk(&mut walkers, own);
+        let tables = walkers.tables.len();
+        assert!(tables > 0);
+        let second = StackWalker::new(own, 0x1000, &mut walkers.tables);
+        assert_eq!(walkers.tables.len(), tables);
+        walkers.begin(&[own]);
+        assert!(walkers.kept.contains_key(&own), "it has not changed");
+        walkers.kept.clear();
+        walkers.tables.drop_unused();
+        assert_eq!(walkers.tables.len(), tables, "the second one has them");
+        drop(second);
+        walkers.tables.drop_unused();
+        assert_eq!(walkers.tables.len(), 0);
+    }
+
+    #[test]
+    fn the_time_is_for_all_processes_of_a_window() {
+        let mut walkers = StackWalkers { spent: WALKING, ..StackWalkers::new(0x1000, crate::ignore()) };
+        for pid in [1, 2] {
+            assert_eq!(walkers.walk(pid, [7, 8, 9, 0], &[]).end, StackEnd::Refused);
+        }
+        walkers.begin(&[]);
+        assert_ne!(walkers.walk(u32::MAX, [7, 8, 9, 0], &[]).end, StackEnd::Refused);
+    }
+}
