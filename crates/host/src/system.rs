@@ -78,6 +78,18 @@ fn namespace(kind: &str) -> Option<(u64, u64)> {
     proc::namespace(&proc::own_folder(), kind)
 }
 
+/// Whether times of the boot clock are the machine's, not those of a time namespace with another begin (time_namespaces(7)).
+pub fn has_boot_time() -> bool {
+    let offsets = fs::read_to_string("/proc/self/timens_offsets");
+    // Where there is no such file, there are no such namespaces.
+    offsets.map_or(true, |offsets| offsets.lines().filter(|line| line.starts_with("boottime")).all(has_no_offset))
+}
+
+/// `boottime 0 0`: seconds and nanoseconds.
+fn has_no_offset(line: &str) -> bool {
+    line.split_ascii_whitespace().skip(1).all(|number| number == "0")
+}
+
 /// Whether the kernel shows us its addresses (`kernel.kptr_restrict`): where it does not, all are 0.
 pub fn sees_kernel_addresses() -> Option<bool> {
     use std::io::{BufRead as _, BufReader};
@@ -103,6 +115,12 @@ mod tests {
         assert_eq!(soft_limit(text, "Max locked memory"), Some(65536));
         let text = "Max locked memory         unlimited            unlimited            bytes     \n";
         assert_eq!(soft_limit(text, "Max locked memory"), None);
+    }
+
+    #[test]
+    fn offsets_of_the_boot_clock_are_seen() {
+        assert!(has_no_offset("boottime            0         0") && !has_no_offset("boottime   86400         0"));
+        assert!(has_boot_time());
     }
 
     #[test]

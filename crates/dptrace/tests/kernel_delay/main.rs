@@ -4,6 +4,7 @@
 //! accounts of the same time.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
+mod family;
 mod leaderless;
 mod limits;
 mod mistakes;

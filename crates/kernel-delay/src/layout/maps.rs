@@ -7,7 +7,8 @@ use super::{Counts, InterruptKey, Log, PreemptorKey, Tally, ThreadValue, WindowV
 
 /// Threads by their number (`u32`): all that is known of each, a [`ThreadValue`].
 pub const THREADS: &str = "threads";
-/// The processes that are measured, where that is not one: their thread groups (`u32`), with nothing that matters (`u32`).
+/// The processes that are measured, where that is not one: their thread groups (`u32`), with the time of the boot clock at which
+/// each began (`u64`, nanoseconds; 0 until its first event), since numbers are given again.
 pub const PROCESSES: &str = "processes";
 /// One element, a [`WindowValue`]: when time counts. Written by user space and by triggers.
 pub const WINDOW: &str = "window";
@@ -37,7 +38,7 @@ const MAX_PROCESSES: u32 = 1 << 14;
 
 /// The map of [`PROCESSES`].
 pub(crate) fn processes() -> MapDef {
-    MapDef::new(PROCESSES, MapKind::Hash, 4, 4, MAX_PROCESSES)
+    MapDef::new(PROCESSES, MapKind::Hash, 4, size::<u64>(), MAX_PROCESSES)
 }
 
 /// The maps. There is room for `threads`, and for a number of preemptors and interrupts of each.

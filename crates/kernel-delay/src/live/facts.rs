@@ -133,6 +133,9 @@ fn task(types: &TypeStore<'_>) -> Result<TaskFacts, DelayError> {
         pid: at("pid")?,
         comm: at("comm")?,
         parent: at("real_parent")?,
+        leader: at("group_leader")?,
+        // Linux 5.5 and later have it by this name.
+        started: at("start_boottime")?,
         on_cpu: optional("on_cpu"),
         state,
         compat,

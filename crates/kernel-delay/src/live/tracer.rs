@@ -128,7 +128,7 @@ impl Tracer {
         if tracer.several {
             let map = tracer.map(PROCESSES)?;
             for pid in &tracer.pids {
-                map.map.update(pid.as_bytes(), 0_u32.as_bytes()).map_err(|source| map.failed(source))?;
+                map.map.update(pid.as_bytes(), 0_u64.as_bytes()).map_err(|source| map.failed(source))?;
             }
         }
         tracer.put(WINDOW, &WindowValue { start: NEVER, stop: NEVER, ..WindowValue::default() })?;
@@ -153,24 +153,26 @@ impl Tracer {
         self.pids.first().copied().unwrap_or_default()
     }
 
-    /// The processes: those that were asked for, and with their children those that they started.
+    /// The processes: those that were asked for, and with their children those that they started. One whose number is another's
+    /// by now is none of them.
     pub fn processes(&self) -> Result<Vec<u32>, DelayError> {
         if !self.several {
             return Ok(self.pids.clone());
         }
-        let mut processes: Vec<u32> = self.map(PROCESSES)?.keys()?;
+        let mut processes: Vec<(u32, u64)> = self.pairs(PROCESSES)?;
+        processes.retain(|&(pid, begun)| !proc_thread::is_anothers(pid, begun));
         processes.sort_unstable();
-        Ok(processes)
+        Ok(processes.into_iter().map(|(pid, _)| pid).collect())
     }
 
-    /// Forgets processes that are gone: their numbers may become others'.
+    /// Forgets processes that are gone: their numbers are others' then.
     fn forget_gone(&self) -> Result<(), DelayError> {
         if !self.several {
             return Ok(());
         }
         let map = self.map(PROCESSES)?;
-        for pid in self.processes()? {
-            if proc_thread::threads(pid).is_empty() {
+        for (pid, begun) in self.pairs(PROCESSES)? {
+            if proc_thread::threads(pid).is_empty() || proc_thread::is_anothers(pid, begun) {
                 map.delete(&pid)?;
             }
         }

@@ -29,32 +29,50 @@ const BUCKET_MASK: i32 = 0x7ff8;
 /// The stack's place of a process's number, the key of [`PROCESSES`].
 const PROCESS: i16 = -152;
 
-/// Goes to `others` unless the thread group r1 is measured. r0 to r5 are lost.
-pub(super) fn unless_ours(asm: &mut Asm, setting: &Setting, others: Label) {
+/// The stack's place of when a process began, the value of [`PROCESSES`].
+const STARTED: i16 = PROCESS - 8;
+
+/// Goes to `others` unless the process of `task` is measured; r1 is its thread group. r0 to r5 are lost.
+pub(super) fn unless_ours(asm: &mut Asm, setting: &Setting, task: Reg, others: Label) {
     match setting.processes {
-        Processes::One(tgid) => asm.jump_if32(R1, JumpOp::Ne, tgid.cast_signed(), others),
-        Processes::Several { .. } => look_up_process(asm).jump_if(R0, JumpOp::Eq, 0, others),
-    };
+        Processes::One(tgid) => {
+            asm.jump_if32(R1, JumpOp::Ne, tgid.cast_signed(), others);
+        }
+        Processes::Several { .. } => look_up_process(asm, setting, task, others),
+    }
 }
 
-/// Goes to `ours` if the thread group r1 is measured. r0 to r5 are lost.
-pub(super) fn if_ours(asm: &mut Asm, setting: &Setting, ours: Label) {
+/// Goes to `ours` if the process of `task` is measured; r1 is its thread group. r0 to r5 are lost.
+pub(super) fn if_ours(asm: &mut Asm, setting: &Setting, task: Reg, ours: Label) {
     match setting.processes {
-        Processes::One(tgid) => asm.jump_if32(R1, JumpOp::Eq, tgid.cast_signed(), ours),
-        Processes::Several { .. } => look_up_process(asm).jump_if(R0, JumpOp::Ne, 0, ours),
-    };
+        Processes::One(tgid) => {
+            asm.jump_if32(R1, JumpOp::Eq, tgid.cast_signed(), ours);
+        }
+        Processes::Several { .. } => {
+            let other = asm.label("other");
+            look_up_process(asm, setting, task, other);
+            asm.jump(ours).bind(other);
+        }
+    }
 }
 
-/// r0 = the element of the thread group r1 in [`PROCESSES`].
-fn look_up_process(asm: &mut Asm) -> &mut Asm {
+/// Goes to `others` unless the thread group r1 of the task is in [`PROCESSES`], with the same begin: the number of a process that
+/// has ended may be another one's. User space does not know the begin to the nanosecond, and enters 0; then it is kept here.
+fn look_up_process(asm: &mut Asm, setting: &Setting, task: Reg, others: Label) {
+    let known = asm.label("begin_known");
     asm.store(Size::W, R10.at(PROCESS), R1).load_map(R1, PROCESSES).mov(R2, R10).add(R2, i32::from(PROCESS));
-    asm.call(Helper::MAP_LOOKUP_ELEM)
+    asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, others);
+    asm.comment("the same process?").load(Size::DW, R1, task.at(setting.task.leader));
+    asm.load(Size::DW, R1, R1.at(setting.task.started)).load(Size::DW, R2, R0.at(0)).jump_if(R2, JumpOp::Ne, 0, known);
+    asm.store(Size::DW, R0.at(0), R1).mov(R2, R1).bind(known).jump_if(R1, JumpOp::Ne, R2, others);
 }
 
-/// Enters the thread group r1 into [`PROCESSES`]; r0 is 0 if there was room.
-pub(super) fn add_process(asm: &mut Asm) {
-    asm.store(Size::W, R10.at(PROCESS), R1).load_map(R1, PROCESSES).mov(R2, R10).add(R2, i32::from(PROCESS));
-    asm.mov(R3, R2).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM);
+/// Enters the process of the task, which has just begun, into [`PROCESSES`]; r0 is 0 if there was room.
+pub(super) fn add_process(asm: &mut Asm, setting: &Setting, task: Reg) {
+    asm.load(Size::W, R1, task.at(setting.task.tgid)).store(Size::W, R10.at(PROCESS), R1);
+    asm.load(Size::DW, R1, task.at(setting.task.started)).store(Size::DW, R10.at(STARTED), R1);
+    asm.load_map(R1, PROCESSES).mov(R2, R10).add(R2, i32::from(PROCESS)).mov(R3, R10).add(R3, i32::from(STARTED));
+    asm.mov(R4, 0).call(Helper::MAP_UPDATE_ELEM);
 }
 
 /// Goes to `others` unless the current task is one of ours; r6 is the task.
@@ -64,7 +82,7 @@ pub(super) fn current(asm: &mut Asm, setting: &Setting, others: Label) {
         R1,
         R0.at(setting.task.tgid),
     );
-    unless_ours(asm, setting, others);
+    unless_ours(asm, setting, Reg::R6, others);
     asm.load(Size::W, R1, Reg::R6.at(setting.task.pid)).store(Size::W, R10.at(KEY), R1);
 }
 

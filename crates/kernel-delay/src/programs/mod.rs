@@ -46,6 +46,10 @@ pub struct TaskFacts {
     pub comm: i16,
     /// `task_struct.real_parent`.
     pub parent: i16,
+    /// `task_struct.group_leader`.
+    pub leader: i16,
+    /// `task_struct.start_boottime`: of a leader, when its process began. Whoever else has a process's number has another one.
+    pub started: i16,
     /// `task_struct.on_cpu`, which kernels for one CPU lack.
     pub on_cpu: Option<i16>,
     /// `task_struct.__state`, where `sched_switch` does not pass it (before Linux 5.18).

@@ -28,9 +28,9 @@ pub(super) fn switch(setting: &Setting) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (ours, in_, end) = (asm.label("ours"), asm.label("in"), asm.label("end"));
     asm.mov(R6, R1).comment("ours?").load(Size::DW, R9, R6.at(8)).load(Size::W, R1, R9.at(tgid));
-    emit::if_ours(&mut asm, setting, ours);
-    asm.load(Size::DW, R2, R6.at(16)).load(Size::W, R1, R2.at(tgid));
-    emit::if_ours(&mut asm, setting, ours);
+    emit::if_ours(&mut asm, setting, R9, ours);
+    asm.load(Size::DW, R7, R6.at(16)).load(Size::W, R1, R7.at(tgid));
+    emit::if_ours(&mut asm, setting, R7, ours);
     asm.comment("does one of ours wait?").load_data(R1, COUNTS, 0).load(Size::DW, R1, R1.at(offset!(Counts, waiting)));
     asm.jump_if(R1, JumpOp::Eq, 0, end);
     asm.bind(ours);
@@ -49,7 +49,7 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     let (done, settled) = (asm.label("left"), asm.label("settled"));
     let TaskFacts { tgid, pid, comm, .. } = setting.task;
     asm.comment("who leaves").load(Size::W, R1, R9.at(tgid));
-    emit::unless_ours(asm, setting, done);
+    emit::unless_ours(asm, setting, R9, done);
     asm.load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(KEY), R1);
     next_state(asm, setting);
     emit::find(asm, done);
@@ -141,7 +141,7 @@ fn next_state(asm: &mut Asm, setting: &Setting) {
 fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     let TaskFacts { tgid, pid, .. } = setting.task;
     asm.comment("who comes").load(Size::DW, R9, R6.at(16)).load(Size::W, R1, R9.at(tgid));
-    emit::unless_ours(asm, setting, end);
+    emit::unless_ours(asm, setting, R9, end);
     asm.load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(KEY), R1);
     emit::find(asm, end);
     emit::account(asm);
@@ -177,7 +177,7 @@ pub(super) fn wakeup(setting: &Setting, new: bool) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (end, missing) = (asm.label("end"), asm.label("missing"));
     asm.comment("ours?").load(Size::DW, R6, R1.at(0)).load(Size::W, R1, R6.at(tgid));
-    emit::unless_ours(&mut asm, setting, end);
+    emit::unless_ours(&mut asm, setting, R6, end);
     asm.load(Size::W, R1, R6.at(pid)).store(Size::W, R10.at(KEY), R1);
     emit::now(&mut asm);
     if new {
@@ -264,10 +264,10 @@ pub(super) fn fork(setting: &Setting) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let end = asm.label("end");
     asm.comment("ours?").load(Size::DW, R9, R1.at(8)).load(Size::DW, R6, R1.at(0)).load(Size::W, R1, R6.at(tgid));
-    emit::unless_ours(&mut asm, setting, end);
+    emit::unless_ours(&mut asm, setting, R6, end);
     asm.comment("a thread of it?").load(Size::W, R1, R9.at(tgid)).load(Size::W, R2, R6.at(tgid));
     asm.jump_if(R1, JumpOp::Eq, R2, end);
-    emit::add_process(&mut asm);
+    emit::add_process(&mut asm, setting, R9);
     asm.jump_if(R0, JumpOp::Eq, 0, end);
     emit::add_to(&mut asm, offset!(Counts, no_process), 1);
     asm.bind(end);
@@ -286,7 +286,7 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (end, missing) = (asm.label("end"), asm.label("missing"));
     asm.comment("ours?").load(Size::DW, R6, R1.at(0)).load(Size::DW, R9, R1.at(8)).load(Size::W, R1, R6.at(tgid));
-    emit::unless_ours(&mut asm, setting, end);
+    emit::unless_ours(&mut asm, setting, R6, end);
     asm.comment("the first thread itself?").load(Size::W, R1, R6.at(pid)).jump_if32(R1, JumpOp::Eq, R9, end);
     asm.store(Size::W, R10.at(KEY), R9);
     emit::now(&mut asm);

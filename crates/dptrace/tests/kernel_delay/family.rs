@@ -1,0 +1,77 @@
+//! A process with children: many of them, and one whose number another process has later. The program is in C: Rust starts
+//! no process with a number of ours.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::target::{Sampling, Target, adds_up, call, number};
+
+/// The program, built and started, and the process to measure; none where there is no compiler, which is reported.
+fn start(folder: &Path, what: &str) -> Option<(Target, String)> {
+    let program = folder.join("family");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernel_delay/family.c");
+    let built = Command::new("gcc").args(["-O1", "-Wall", "-o"]).arg(&program).arg(source).status();
+    let Ok(status) = built else {
+        testkit::kernel::skip("gcc", "no gcc here");
+        return None;
+    };
+    assert!(status.success());
+    let mut target = Target::of(Command::new(program).arg(what).stdin(Stdio::piped()).stdout(Stdio::piped()));
+    let pid = target.wait_for("ready").split(' ').nth(1).unwrap().to_owned();
+    Some((target, pid))
+}
+
+fn named<'v>(sample: &'v Value, name: &str) -> Vec<&'v Value> {
+    sample["threads"].as_array().unwrap().iter().filter(|thread| thread["name"] == name).collect()
+}
+
+#[test]
+fn a_number_that_is_used_again_is_another_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((mut target, pid)) = start(folder.path(), "reuse") else { return };
+    let Some(sampling) = Sampling::start(&["-p", &pid, "--children", "--sample-time", "60"]) else { return };
+    target.go();
+    let said = target.wait_for("");
+    let (sample, _) = sampling.end();
+    if said.starts_with("not ") {
+        return testkit::kernel::skip("clone3", "a process can't be given a number here");
+    }
+    adds_up(&sample);
+    let child = named(&sample, "child");
+    assert_eq!(child.len(), 1, "{sample:#}");
+    assert_eq!(said, format!("reused {}", child[0]["pid"]));
+    assert_eq!(call(child[0], &child[0]["syscalls"], "getppid")["count"], 1000, "{sample:#}");
+    assert!(named(&sample, "stranger").is_empty(), "{sample:#}");
+}
+
+/// The functions of each of the 40 are at other addresses, but by their names they are the same.
+#[test]
+fn equal_stacks_of_many_processes_are_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some((_target, pid)) = start(folder.path(), "many") else { return };
+    let arguments = ["-p", &pid, "--children", "-s", "--skip-syscall-poll-events", "--sample-time", "0.3"];
+    let Some(sampling) = Sampling::start(&[arguments.as_slice(), &["--sample-count", "2"]].concat()) else { return };
+    let (samples, _) = sampling.samples();
+    assert_eq!(samples.len(), 2);
+    for sample in &samples {
+        let stacks = sample["syscall_events"]["stacks"].as_array().unwrap().iter();
+        let sleeps: Vec<&Value> = stacks.filter(|stack| stack["syscall"] == "clock_nanosleep").collect();
+        let mut pids: Vec<u64> = sleeps.iter().map(|stack| number(&stack["pid"])).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        assert_eq!(pids.len(), 40, "{sample:#}");
+        // Each has been walked to its end, by the tables of its files.
+        for sleep in sleeps {
+            let lines: Vec<&str> =
+                sleep["stack"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+            assert!(lines.iter().any(|line| line.starts_with("main+")), "{lines:#?}");
+            assert!(!lines.iter().any(|line| line.starts_with("[it goes on")), "{lines:#?}");
+        }
+    }
+    let text = Command::new(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
+    let text = String::from_utf8(text.stdout).unwrap();
+    let events = text.split("# SYSCALL EVENTS").nth(1).unwrap();
+    assert_eq!(events.matches("  clock_nanosleep\n").count(), 1, "{events}");
+}
