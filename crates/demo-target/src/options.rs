@@ -14,7 +14,7 @@ pub struct Options {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Stop after this time at the latest (500ms, 10s, 2m)
+    /// Stop after this time at the latest: 5 or 5s (seconds), 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", default_value = "10s", value_parser = duration)]
     pub duration: Duration,
 
@@ -77,21 +77,14 @@ pub struct Options {
     pub hits: Option<u64>,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let millis = match unit {
-        "ms" => 1,
-        "s" | "" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return Err(format!("no unit {unit:?}: ms, s, m or h")),
-    };
-    let number: u64 = number.parse().map_err(|_| "it begins with a whole number, as in 10s".to_owned())?;
-    let limit = 24 * 3_600_000;
-    match number.checked_mul(millis) {
-        Some(millis @ 1..) if millis <= limit => Ok(Duration::from_millis(millis)),
-        _ => Err("from 1ms to 24h".to_owned()),
+/// The longest that it runs.
+const LONGEST: Duration = Duration::from_hours(24);
+
+/// A time as on all commands, within reason.
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    match ::duration::parse(text)? {
+        time if time > LONGEST => Err("the time is at most 24h"),
+        time => Ok(time),
     }
 }
 
@@ -114,9 +107,9 @@ mod tests {
     #[test]
     fn durations_have_units_and_bounds() {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("10"), Ok(Duration::from_secs(10)));
-        assert_eq!(duration("2m"), Ok(Duration::from_mins(2)));
-        for wrong in ["", "s", "0s", "1d", "-1s", "25h", "99999999999999999999s", "1.5s"] {
+        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("24h"), Ok(LONGEST));
+        for wrong in ["", "s", "0s", "2d", "-1s", "25h", "99999999999999999999s"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }

@@ -7,7 +7,6 @@ mod completion;
 mod demo;
 mod digits;
 mod doctor;
-mod duration;
 mod failure;
 mod generate;
 mod input;

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use kernel_delay::layout::MOST_COPIED;
@@ -32,17 +33,18 @@ pub(crate) struct KernelDelayArgs {
     #[arg(last = true, value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
 
-    /// Length of a sample, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.5, help_heading = "Samples")]
-    pub(super) sample_time: f64,
+    /// Length of a sample: 5 or 5s (seconds), 500ms, 1m30s
+    #[arg(long = "for", visible_alias = "sample-time", value_name = "DURATION", default_value = "500ms",
+        value_parser = sample, help_heading = "Samples")]
+    pub(super) duration: Duration,
 
     /// Number of samples
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Samples")]
     pub(super) sample_count: u32,
 
-    /// Time between samples, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, help_heading = "Samples")]
-    pub(super) sample_interval: f64,
+    /// Time between samples
+    #[arg(long, value_name = "DURATION", default_value = "0", value_parser = pause, help_heading = "Samples")]
+    pub(super) sample_interval: Duration,
 
     /// The event that starts a sample, instead of the clock
     #[arg(long, value_name = "TRIGGER", help_heading = "Triggers")]
@@ -52,8 +54,9 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, value_name = "TRIGGER", help_heading = "Triggers")]
     pub(super) stop_trigger: Option<Trigger>,
 
-    /// Skip samples that are shorter than NS nanoseconds; --sample-count does not count them
-    #[arg(long, value_name = "NS", default_value_t = 0, help_heading = "Triggers", requires = "stop_trigger")]
+    /// Skip samples that are shorter than this time: 20us, 1ms, or nanoseconds; --sample-count does not count them
+    #[arg(long, value_name = "NS", default_value = "0", value_parser = ::duration::parse_nanos, help_heading = "Triggers",
+        requires = "stop_trigger")]
     pub(super) trigger_delta: u64,
 
     #[command(flatten)]
@@ -99,22 +102,45 @@ instead), interrupts, stopped. The other sections count only what begins and end
 Triggers: u:PROVIDER:PROBE (usdt:), t:SYSTEM:EVENT (trace:), k:FUNCTION (kprobe:), kr:FUNCTION (kretprobe:), \
 up:FUNCTION (uprobe:), ur:FUNCTION (upr:, uretprobe:). Probes and functions of the process, and system calls, fire for \
 that process only. Other tracepoints and kernel functions fire for any process. With a start trigger and no stop \
-trigger, a sample ends after the sample time.
+trigger, a sample ends after the time of --for.
 
 Examples:
   dptrace kernel-delay                               half a second of ovs-vswitchd
   dptrace kernel-delay -p 4711 --summary             one line for each thread, worst first
-  dptrace kernel-delay --name nvmf_tgt --sample-time 5 --thread 'reactor_*'
-  dptrace kernel-delay -p 4711 --sample-count 10 --sample-interval 60 --json
+  dptrace kernel-delay --name nvmf_tgt --for 5s --thread 'reactor_*'
+  dptrace kernel-delay -p 4711 --sample-count 10 --sample-interval 1m --json
   dptrace kernel-delay --start-trigger up:bridge_run --stop-trigger ur:bridge_run
-  dptrace kernel-delay -p 4711 --start-trigger t:syscalls:sys_enter_fdatasync --sample-time 0.05
+  dptrace kernel-delay -p 4711 --start-trigger t:syscalls:sys_enter_fdatasync --for 50ms
   dptrace kernel-delay -- build/bin/nvmf_tgt -m 0x3  from its first instruction";
+
+/// The longest sample, and the longest pause: what the clocks in the maps can hold.
+const LONGEST: Duration = Duration::from_hours(24);
+
+/// The length of a sample.
+fn sample(text: &str) -> Result<Duration, &'static str> {
+    ::duration::parse(text).and_then(at_most_a_day)
+}
+
+/// The time between samples.
+fn pause(text: &str) -> Result<Duration, &'static str> {
+    ::duration::parse_or_zero(text).and_then(at_most_a_day)
+}
+
+/// The time of `-s`, which a process is easily typed behind.
+fn at_least(text: &str) -> Result<u64, String> {
+    ::duration::parse_nanos(text).map_err(|why| format!("{why}; a process stands before it, or behind -p"))
+}
+
+fn at_most_a_day(time: Duration) -> Result<Duration, &'static str> {
+    if time > LONGEST { Err("the time is at most 24h") } else { Ok(time) }
+}
 
 /// Which system calls are shown one by one.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EventArgs {
-    /// Print each system call, or each that took at least NS nanoseconds, with its stacks
-    #[arg(short, long, value_name = "NS", num_args = 0..=1, default_missing_value = "0", help_heading = "System call events")]
+    /// Print each system call, or each that took at least this time (20us, 1ms, or nanoseconds), with its stacks
+    #[arg(short, long, value_name = "NS", num_args = 0..=1, default_missing_value = "0",
+        value_parser = at_least, help_heading = "System call events")]
     pub(super) syscall_events: Option<u64>,
 
     /// Print every system call on its own, in order of time, instead of calls with equal stacks together

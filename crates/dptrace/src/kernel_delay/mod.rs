@@ -37,8 +37,6 @@ use subject::Subject;
 use symbols::Names;
 use walkers::StackWalkers;
 
-/// The longest sample: what the clocks in the maps can hold.
-const LONGEST: f64 = 24.0 * 3600.0;
 /// What is reported where reading the program's debug information took too long.
 const SHORT: &str =
     "looking for source lines took too long: some functions are shown without theirs and without what was inlined";
@@ -47,8 +45,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Runs the command.
 pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
-    let length = nanos("--sample-time", args.sample_time)?;
-    let interval = nanos("--sample-interval", args.sample_interval)?;
+    let (length, interval) = (args.duration.as_nanos() as u64, args.sample_interval.as_nanos() as u64);
     let threads = args.thread.as_deref().map(glob::Pattern::new).transpose();
     let threads = threads.map_err(|error| usage(format!("--thread: {error}")))?;
     let subject = Subject::of(args)?;
@@ -126,14 +123,6 @@ fn attach(args: &KernelDelayArgs, subject: &Subject, facts: &Facts) -> anyhow::R
 /// How many bytes of a stack are copied.
 fn copied(events: &args::EventArgs) -> u32 {
     events.stack_copy.next_multiple_of(STACK_PIECE)
-}
-
-fn nanos(option: &str, seconds: f64) -> anyhow::Result<u64> {
-    if (0.0..=LONGEST).contains(&seconds) {
-        Ok((seconds * 1e9) as u64)
-    } else {
-        Err(usage(format!("{option} {seconds} is not between 0 and {LONGEST} seconds")))
-    }
 }
 
 /// Samples in the making.

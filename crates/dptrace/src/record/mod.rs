@@ -53,7 +53,7 @@ pub(crate) struct RecordArgs {
     output: Option<PathBuf>,
 
     /// Stop after this time: 5 or 5s (seconds), 500ms, 1m30s
-    #[arg(long = "for", value_name = "DURATION", value_parser = crate::duration::parse)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = ::duration::parse)]
     duration: Option<Duration>,
 
     /// Size of the ring buffer between the kernel and dptrace, in MiB, a power of two. If it is full, hits are lost and

@@ -36,7 +36,7 @@ pub(crate) struct RunArgs {
     pub(super) follow_forks: bool,
 
     /// Stop after this time: 5 or 5s (seconds), 500ms, 1m30s
-    #[arg(long = "for", value_name = "DURATION", value_parser = crate::duration::parse)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = ::duration::parse)]
     pub(super) duration: Option<Duration>,
 
     /// Allow actions that can harm other processes: system(), signal(), probes at unverified places

@@ -87,7 +87,7 @@ pub(crate) struct TraceArgs {
     follow: bool,
 
     /// With -F, or -p without -s: stop after this time: 5 or 5s (seconds), 500ms, 1m30s
-    #[arg(long = "for", value_name = "DURATION", value_parser = crate::duration::parse, help_heading = "Output")]
+    #[arg(long = "for", value_name = "DURATION", value_parser = ::duration::parse, help_heading = "Output")]
     duration: Option<Duration>,
 
     /// List the tracepoints that the trace can contain

@@ -98,9 +98,18 @@ fn a_right_that_is_missing_is_named_with_a_trigger_too() {
 
 #[test]
 fn times_that_make_no_sense() {
-    for arguments in [["--sample-time", "-1"], ["--sample-time", "1e9"], ["--sample-interval", "nan"]] {
-        let (status, notes) = refused(&[arguments.as_slice(), &["-p", "1"]].concat());
-        assert_eq!(status, 2, "{notes}");
+    for (option, time, why) in [
+        ("--sample-time", "1e9", "expected a time as in 5 or 5s"),
+        ("--for", "5x", "expected a time as in 5 or 5s"),
+        ("--for", "0", "longer than 0"),
+        ("--sample-time", "0ms", "longer than 0"),
+        ("--for", "25h", "at most 24h"),
+        ("--sample-interval", "nan", "expected a time"),
+        ("--sample-interval", "2d", "at most 24h"),
+        ("-s", "nginx", "expected a time as in 20us, 1ms or 20000 (nanoseconds); a process stands before it"),
+    ] {
+        let (status, notes) = refused(&["-p", "1", option, time]);
+        assert_eq!((status, notes.contains(why)), (2, true), "{option} {time}: {notes}");
     }
 }
 
