@@ -22,7 +22,8 @@ pub use target::{FakeTarget, Names};
 
 /// Compiles a script for a target, or says what is wrong with it.
 pub fn try_compile(source: &str, target: &FakeTarget) -> Result<Script, Vec<Diagnostic>> {
-    let parsed = bt_lang::parse_with(source, bt_lang::Options { params: Some(&target.params), ..bt_lang::Options::default() });
+    let parsed =
+        bt_lang::parse_with(source, bt_lang::Options { params: Some(&target.params), ..bt_lang::Options::default() });
     if !parsed.is_ok() {
         return Err(parsed.diagnostics);
     }
@@ -39,7 +40,8 @@ pub fn compile(source: &str, target: &FakeTarget) -> Result<Script, String> {
 /// Everything that parser and compiler say of a script: a line for each diagnostic, `error: what [where]` (or `warning:`),
 /// with its labels and hints in lines of their own.
 pub fn diagnostics(source: &str, target: &FakeTarget) -> String {
-    let parsed = bt_lang::parse_with(source, bt_lang::Options { params: Some(&target.params), ..bt_lang::Options::default() });
+    let parsed =
+        bt_lang::parse_with(source, bt_lang::Options { params: Some(&target.params), ..bt_lang::Options::default() });
     let mut all = parsed.diagnostics.clone();
     if parsed.is_ok() {
         all.extend(bt_compiler::compile(&parsed.program, target).diagnostics);

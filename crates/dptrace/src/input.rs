@@ -18,6 +18,7 @@ use spdk_trace::{Follower, JsonTrace, RawTrace, ReadAt, TickRate, Tpoint, Trace}
 use crate::application;
 use crate::failure::{note, usage};
 use crate::measured_rate::{Measured, Measuring};
+use crate::process::{self, Role, Takes};
 use crate::target::printable;
 use crate::user_file;
 
@@ -40,7 +41,7 @@ pub(crate) struct InputArgs {
     #[arg(short, long, value_name = "FILE", short_alias = 'f')]
     pub(crate) input: Option<PathBuf>,
 
-    /// The same as -i FILE
+    /// The same as -i FILE; the number or name of a process, unless a file has that name, is the same as -p
     #[arg(value_name = "FILE", conflicts_with_all = ["input", "app"])]
     file: Option<PathBuf>,
 
@@ -48,14 +49,21 @@ pub(crate) struct InputArgs {
     #[arg(short = 's', long = "app", value_name = "APP", conflicts_with = "input")]
     app: Option<String>,
 
-    /// The application's process id. Without -s, the trace is the file that the process has open; dptrace trace then
+    /// The application's process id or name. Without -s, the trace is the file that the process has open; dptrace trace then
     /// follows it and records the application's objects
-    #[arg(short, long, conflicts_with_all = ["shm_id", "input", "file"], value_name = "PID")]
-    pid: Option<u32>,
+    #[arg(short, long, conflicts_with_all = ["shm_id", "input", "file"], value_name = "PID|NAME")]
+    pid: Vec<String>,
 
     /// The application's shared memory id, if it was started with --shm-id
     #[arg(long, requires = "app", value_name = "ID")]
     shm_id: Option<u32>,
+}
+
+/// What the options about the input come down to.
+pub(crate) struct Input {
+    pub(crate) place: Place,
+    /// The process that was named in place of a trace.
+    pub(crate) process: Option<u32>,
 }
 
 /// A trace and where it came from.
@@ -92,9 +100,16 @@ pub(crate) struct Piped {
 }
 
 impl InputArgs {
-    /// The process that was named in place of a trace.
-    pub(crate) fn process(&self) -> Option<u32> {
-        self.pid.filter(|_| self.app.is_none())
+    /// Finds out what is meant.
+    pub(crate) fn resolve(&self, command: &'static str) -> anyhow::Result<Input> {
+        let bare = self.bare_process().map(|word| vec![word.to_owned()]);
+        let words = bare.as_ref().unwrap_or(&self.pid);
+        let role = Role { command, takes: Takes::One, starts: false };
+        let pid = if words.is_empty() { None } else { Some(process::one(words, role)?) };
+        match (pid, &self.app) {
+            (Some(pid), None) => Ok(Input { place: Place::File(trace_of(pid)?), process: Some(pid) }),
+            _ => Ok(Input { place: self.place(pid)?, process: None }),
+        }
     }
 
     /// The file that is meant, if it is one, for the completion of names in it: nothing is read and nothing reported.
@@ -102,10 +117,11 @@ impl InputArgs {
         if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
             return Some(path.clone());
         }
-        match (&self.app, self.process()) {
+        let pid = process::meant(&self.pid);
+        match (&self.app, pid) {
             (None, Some(pid)) => trace_of(pid).ok(),
             (app, _) => {
-                let end = self.pid.map(|pid| format!("pid{pid}")).or(self.shm_id.map(|id| id.to_string()));
+                let end = pid.map(|pid| format!("pid{pid}")).or(self.shm_id.map(|id| id.to_string()));
                 let name = format!("{}{NAME_BASE}{}", app.as_deref().unwrap_or_default(), end.unwrap_or_default());
                 let is_it =
                     |path: &PathBuf| app.is_none() || path.to_string_lossy().starts_with(&format!("{SHM}/{name}"));
@@ -114,8 +130,14 @@ impl InputArgs {
         }
     }
 
-    /// Finds out what is meant.
-    pub(crate) fn place(&self) -> anyhow::Result<Place> {
+    /// The word in the place of a file, if there is none of that name, but a process.
+    fn bare_process(&self) -> Option<&str> {
+        let word = self.file.as_ref()?.to_str()?;
+        (word != "-" && !word.contains('/') && !Path::new(word).exists() && process::is_there(word)).then_some(word)
+    }
+
+    /// Where the trace is, if no process was named in its place.
+    fn place(&self, pid: Option<u32>) -> anyhow::Result<Place> {
         if let Some(path) = self.input.as_ref().or(self.file.as_ref()) {
             return if path.as_os_str() == "-" {
                 Ok(Place::Piped(Piped::begin(io::stdin()).context(READING_STDIN)?))
@@ -124,7 +146,7 @@ impl InputArgs {
             };
         }
         if let Some(app) = &self.app {
-            let path = match (self.pid, self.shm_id) {
+            let path = match (pid, self.shm_id) {
                 (Some(pid), _) => format!("{SHM}/{app}{NAME_BASE}pid{pid}"),
                 (None, Some(id)) => format!("{SHM}/{app}{NAME_BASE}{id}"),
                 (None, None) => {
@@ -136,9 +158,6 @@ impl InputArgs {
                 bail!("there is no {path}; {}", what_is_there()?);
             }
             return Ok(Place::File(path.into()));
-        }
-        if let Some(pid) = self.process() {
-            return Ok(Place::File(trace_of(pid)?));
         }
         if is_piped() {
             let piped = Piped::begin(io::stdin()).context(READING_STDIN)?;

@@ -20,6 +20,7 @@ mod meta;
 mod mistyped;
 mod names;
 mod output;
+mod process;
 mod record;
 mod run;
 mod shell;
@@ -78,8 +79,9 @@ fn words() -> Vec<OsString> {
         if words.get(1).is_none_or(|word| word != "run") {
             words.insert(1, "run".into());
         }
+        return words;
     }
-    words
+    process::join_pids(words)
 }
 
 /// Runs a command, and gives the exit status: that of `run` may be its script's.

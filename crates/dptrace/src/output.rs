@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
-use anyhow::Context as _;
 use screen::Screen;
 
+use crate::failure::usage;
 use crate::interrupt;
 use crate::target::printable;
 
@@ -30,6 +31,8 @@ type Writer = Box<dyn Write + Send>;
 /// Who writes what was gathered.
 enum Sink {
     Here(Writer),
+    /// A file that is created or replaced when there is something to write, or when it is known that all went well.
+    Later(PathBuf),
     /// A thread: full buffers go there, and come back empty.
     Thread {
         full: SyncSender<Vec<u8>>,
@@ -43,12 +46,20 @@ impl Output {
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
         let (writer, name): (Writer, _) = match file(path) {
             None => (Box::new(io::stdout()), "standard output".to_owned()),
-            Some(path) => {
-                let name = printable(path);
-                (Box::new(File::create(path).with_context(|| format!("creating {name}"))?), name)
-            }
+            Some(path) => (Box::new(create(path)?), printable(path)),
         };
         Ok(Self { buffer: empty_buffer(), sink: Sink::Here(writer), name })
+    }
+
+    /// The same, but the file is created when it is first written to: what turns out to be a mistake before that leaves the
+    /// file of an earlier run alone.
+    pub(crate) fn later(path: Option<&Path>) -> anyhow::Result<Self> {
+        match file(path) {
+            None => Self::open(None),
+            Some(path) => {
+                Ok(Self { buffer: empty_buffer(), sink: Sink::Later(path.to_owned()), name: printable(path) })
+            }
+        }
     }
 
     /// Empties the buffer if it is full.
@@ -62,7 +73,11 @@ impl Output {
 
     /// Empties the buffer.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if let Sink::Later(path) = &self.sink {
+            self.sink = Sink::Here(Box::new(create(path)?));
+        }
         match &mut self.sink {
+            Sink::Later(_) => Ok(()),
             Sink::Here(writer) => {
                 let written = write(writer, &self.buffer);
                 self.buffer.clear();
@@ -96,8 +111,26 @@ impl Output {
     }
 }
 
+fn create(path: &Path) -> io::Result<File> {
+    File::create(path).map_err(|error| io::Error::new(error.kind(), format!("creating {}: {error}", printable(path))))
+}
+
 fn file(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| path.as_os_str() != "-")
+}
+
+/// An error if `-o` names one of the inputs, which it would destroy; each with what it is.
+pub(crate) fn refuse_inputs<'a>(
+    output: Option<&Path>,
+    inputs: impl IntoIterator<Item = (&'static str, &'a Path)>,
+) -> anyhow::Result<()> {
+    let Some(output) = file(output) else { return Ok(()) };
+    let identity = |path: &Path| path.metadata().map(|file| (file.dev(), file.ino())).ok();
+    let Some(written) = identity(output) else { return Ok(()) };
+    match inputs.into_iter().find(|(_, input)| identity(input) == Some(written)) {
+        Some((what, _)) => Err(usage(format!("-o {} is {what}", printable(output)))),
+        None => Ok(()),
+    }
 }
 
 /// What output to that path will be written to: known before the file is created.

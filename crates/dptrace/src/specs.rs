@@ -25,6 +25,12 @@ pub(crate) struct SpecArgs {
 }
 
 impl SpecArgs {
+    /// The files of specs, each with what it is.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let files = self.objects.iter().filter(|word| is_file(word));
+        files.map(|word| ("the file of object specs", Path::new(word)))
+    }
+
     /// The specs asked for, each once; one of a file replaces the built-in one of that name.
     pub(crate) fn resolve(&self) -> anyhow::Result<Vec<ObjectSpec>> {
         let known = built_in()?;

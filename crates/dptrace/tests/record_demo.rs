@@ -49,8 +49,9 @@ fn every_qpair_is_recorded_exactly() {
     let mut longest = 0;
     for more in [&["--rate", "2000"][..], &["--no-teardown", "--connections", "32"], &["--all-ticks", "--seed", "7"]] {
         let mut demo = Demo::start(&[&["--requests", "600", "--life", "10"], more].concat());
-        let tracer = attached(demo.process.pid(), [""; 0]);
         let pid = demo.process.pid();
+        let mut tracer = Process::start(&mut record([pid.to_string()]));
+        tracer.wait_for("attached to");
         demo.go();
         let truth = demo.truth();
         let recorded = recorded(tracer);

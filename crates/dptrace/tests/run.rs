@@ -139,7 +139,7 @@ fn what_is_missing_is_reported() {
     let cases: [(&[&str], &str); 5] = [
         (&["run"], "what to run is missing"),
         (&["run", "no-such-script"], "failed to open file 'no-such-script'"),
-        (&["run", "-p", "1x", "-e", "begin {}"], "failed to parse pid: invalid trailing bytes: 1x"),
+        (&["run", "-p", "99999999", "-e", "begin {}"], "pid out of range: 99999999"),
         (&["run", "-f", "xml", "-e", "begin {}"], "invalid output format \"xml\""),
         (&["scripts", "sysla"], "near: syslat"),
     ];
@@ -180,6 +180,7 @@ fn begin_and_end_and_maps() {
         run(&["run", "-e", "begin { printf(\"hi %s\\n\", \"you\"); @a[1] = 2; } end { exit(7); }"]);
     assert_eq!((out.as_str(), err.as_str(), status), ("hi you\n\n\n@a[1]: 2\n", "Attached 2 probes\n", 7));
     let (out, err, _) = run(&["run", "-f", "json", "-e", "begin { @a[1] = 2; }"]);
+    assert_eq!(run(&["run", "--json", "-e", "begin { @a[1] = 2; }"]).0, out);
     let expected = "{\"type\": \"attached_probes\", \"count\": 1, \"data\": {\"probes\": 1}}\n\
                     {\"type\": \"map\", \"data\": {\"@a\": {\"1\": 2}}}\n";
     assert_eq!((out.as_str(), err.as_str()), (expected, ""));

@@ -77,7 +77,7 @@ fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
         (_, "conditions") => condition(place),
         ("kernel-delay", "start_trigger" | "stop_trigger") => Answer { goes_on: true, ..triggers() },
         ("kernel-delay", "name") => Answer::of_candidates(process_names()),
-        (_, "pid") => Answer::of_candidates(processes(&place.typed)),
+        (_, "pid" | "process" | "processes") => Answer::of_candidates(processes(&place.typed)),
         _ => by_value_name(place, arg),
     }
 }

@@ -13,11 +13,15 @@ use kernel_delay::trigger::Trigger;
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct KernelDelayArgs {
-    /// A running process, or several: -p 4711,4712
-    #[arg(short, long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["name", "cgroup", "command"])]
-    pub(super) pid: Vec<u32>,
+    /// A running process, by its number or name, or several: -p 4711,4712 [default: ovs-vswitchd]
+    #[arg(short, long, value_name = "PID|NAME", conflicts_with_all = ["name", "cgroup", "command"])]
+    pub(super) pid: Vec<String>,
 
-    /// All processes with this name [default: ovs-vswitchd]
+    /// The same as -p PID|NAME
+    #[arg(value_name = "PID|NAME", conflicts_with_all = ["name", "cgroup", "command"])]
+    pub(super) processes: Vec<String>,
+
+    /// All processes with this name, also if it is a number
     #[arg(long, value_name = "NAME", conflicts_with_all = ["cgroup", "command"])]
     pub(super) name: Option<String>,
 
@@ -83,6 +87,10 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
 
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub(super) output: Option<PathBuf>,
+
     /// Print only the verdict: one line for each thread, worst first
     #[arg(long, help_heading = "Output", conflicts_with = "json")]
     pub(super) summary: bool,
@@ -92,7 +100,7 @@ pub(crate) struct KernelDelayArgs {
     pub(super) debug: bool,
 }
 
-const USAGE: &str = "dptrace kernel-delay [OPTIONS] [-p <PID>[,<PID>...] | --name <NAME> | --cgroup <PATH>]
+const USAGE: &str = "dptrace kernel-delay [OPTIONS] [[-p] <PID|NAME>[,...] | --cgroup <PATH>]
        dptrace kernel-delay [OPTIONS] -- <COMMAND> [ARG]...";
 
 const EXAMPLES: &str = "\
@@ -107,7 +115,7 @@ trigger, a sample ends after the time of --for.
 Examples:
   dptrace kernel-delay                               half a second of ovs-vswitchd
   dptrace kernel-delay -p 4711 --summary             one line for each thread, worst first
-  dptrace kernel-delay --name nvmf_tgt --for 5s --thread 'reactor_*'
+  dptrace kernel-delay -p nvmf_tgt --for 5s --thread 'reactor_*'
   dptrace kernel-delay -p 4711 --sample-count 10 --sample-interval 1m --json
   dptrace kernel-delay --start-trigger up:bridge_run --stop-trigger ur:bridge_run
   dptrace kernel-delay -p 4711 --start-trigger t:syscalls:sys_enter_fdatasync --for 50ms

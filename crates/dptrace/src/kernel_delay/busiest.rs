@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use host::Pid;
 use host::proc::{self, Stat};
-use kernel_delay::live::command_line;
+
+use crate::process::command_line;
 
 /// How long they are watched.
 const WATCHED: Duration = Duration::from_millis(500);
@@ -32,7 +33,7 @@ pub(super) fn table() -> String {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{pid:>10} {percent:>7.0} {threads:>8}  {command}");
     }
-    text.push_str("choose one: dptrace kernel-delay -p PID, or --name NAME");
+    text.push_str("choose one: dptrace kernel-delay -p PID, or -p NAME");
     text
 }
 

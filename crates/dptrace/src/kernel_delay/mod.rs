@@ -29,7 +29,7 @@ use sys::process::{HeldChild, PidFd};
 
 use crate::failure::{note, usage, warn_symbols};
 use crate::interrupt::{Interrupt, step};
-use crate::output::Output;
+use crate::output::{self, Output};
 pub(crate) use args::KernelDelayArgs;
 use progress::Progress;
 use stamp::{stamp, started};
@@ -70,6 +70,7 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
     if args.debug {
         note(&format!("attached in {} us", (monotonic_nanos() - begun) / 1000));
     }
+    let path = args.output.as_deref();
     let mut run = Run {
         args,
         tracer,
@@ -82,7 +83,8 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
         lost_events: 0,
         walkers,
         warn,
-        output: Output::open(None)?,
+        screen: output::screen(path),
+        output: Output::open(path)?,
     };
     let child = run.samples(subject.held, interval)?;
     warn_lost(&run.tracer.lost()?);
@@ -143,6 +145,8 @@ struct Run<'a> {
     walkers: Option<StackWalkers>,
     /// What reports what is left out of stacks: each text once, in whatever sample.
     warn: Warn,
+    /// What the report is laid out for.
+    screen: Screen,
     output: Output,
 }
 
@@ -355,7 +359,7 @@ impl Run<'_> {
             return Ok(self.output.flush()?);
         }
         // Who names threads wants to see them.
-        let screen = Screen::stdout();
+        let screen = self.screen;
         let view = View { all: self.args.all || self.threads.is_some(), screen };
         for line in
             verdict(&sample, view).into_iter().chain(cpu_limits::lines(limits)).chain(cost.map(|cost| cost.line()))

@@ -2,22 +2,25 @@
 
 use anyhow::{Context as _, anyhow};
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use host::proc::{Stat, folder};
 use host::{HostError, Pid, Process};
-use kernel_delay::live::{command_line, processes};
 use sys::process::HeldChild;
 
 use super::args::KernelDelayArgs;
 use super::busiest;
 use crate::failure::{note, unsupported, usage};
+use crate::output;
+use crate::process::{self, Role, Takes};
 use crate::record::find_program;
 use crate::target::{Files, printable};
 
 /// The process that people ask about who name none.
 const DEFAULT_NAME: &str = "ovs-vswitchd";
+const ROLE: Role = Role { command: "kernel-delay", takes: Takes::All("measured"), starts: true };
 
 /// The processes.
 pub(super) struct Subject {
@@ -47,6 +50,7 @@ impl Subject {
         check_namespace()?;
         if let Some((program, arguments)) = args.command.split_first() {
             let path = find_program(program)?;
+            output::refuse_inputs(args.output.as_deref(), [("the program to start", path.as_path())])?;
             let held = HeldChild::spawn(path.as_os_str(), arguments)
                 .with_context(|| format!("starting {}", printable(program)))?;
             let pids = vec![held.pid()];
@@ -54,14 +58,10 @@ impl Subject {
         }
         let mut pids = if let Some(path) = &args.cgroup {
             in_group(path)?
-        } else if args.pid.is_empty() {
-            if args.name.is_none() && processes(DEFAULT_NAME).is_empty() {
-                return Err(usage(busiest::table()));
-            }
-            named(args.name.as_deref().unwrap_or(DEFAULT_NAME))?
+        } else if let Some(name) = &args.name {
+            process::all_called(name, ROLE)?
         } else {
-            args.pid.iter().try_for_each(|&pid| check(pid))?;
-            args.pid.clone()
+            named(args)?
         };
         if args.children {
             pids.extend(descendants(&pids));
@@ -90,7 +90,10 @@ impl Subject {
 
 /// An error if there is no such process, or nothing to be measured of it.
 fn check(pid: u32) -> anyhow::Result<()> {
-    let group = host::proc::process_of(Pid(pid)).with_context(|| format!("no process has the pid {pid}"))?;
+    let group = host::proc::process_of(Pid(pid)).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => anyhow!("no process has the pid {pid}"),
+        _ => anyhow::Error::new(error).context(format!("reading the status of process {pid}")),
+    })?;
     if group.0 != pid {
         return Err(usage(format!("{pid} is a thread of process {group}: give that, and --thread for its name")));
     }
@@ -101,24 +104,21 @@ fn check(pid: u32) -> anyhow::Result<()> {
     }
 }
 
-/// How many processes of one name are listed.
-const LISTED: usize = 10;
-
-/// All processes of this name.
-fn named(wanted: &str) -> anyhow::Result<Vec<u32>> {
-    let mut found = processes(wanted);
-    found.retain(|&pid| check(pid).is_ok());
-    if found.is_empty() {
-        return Err(anyhow!("no process is called {wanted} (-p takes a number, --name another name)"));
+/// The processes of `-p` and of the words, or of the name that is meant if there is none.
+fn named(args: &KernelDelayArgs) -> anyhow::Result<Vec<u32>> {
+    let words = [args.pid.as_slice(), &args.processes].concat();
+    if !words.is_empty() {
+        let pids = process::all(&words, ROLE)?;
+        // One of a name may have ended by now, which is no mistake.
+        if process::are_numbers(&words) {
+            pids.iter().try_for_each(|&pid| check(pid))?;
+        }
+        return Ok(pids);
     }
-    if found.len() > 1 {
-        let lines: Vec<String> =
-            found.iter().take(LISTED).map(|&pid| format!("\n  {pid}  {}", command_line(pid))).collect();
-        let more = if found.len() > LISTED { "\n  ..." } else { "" };
-        let (count, lines) = (found.len(), lines.concat());
-        note(&format!("{count} processes are called {wanted}, and all are measured (-p takes one):{lines}{more}"));
+    if !process::is_there(DEFAULT_NAME) {
+        return Err(usage(busiest::table()));
     }
-    Ok(found)
+    process::all_called(DEFAULT_NAME, ROLE)
 }
 
 /// The processes of a control group, without this one.

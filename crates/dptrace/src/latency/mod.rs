@@ -18,7 +18,7 @@ use screen::{Screen, counted};
 use spdk_trace::{TickRate, Ticks, Trace};
 
 use crate::failure::note;
-use crate::input::{InputArgs, Loaded, Place};
+use crate::input::{Input, InputArgs, Loaded, Place};
 use crate::live_objects;
 use crate::measured_rate::Measured;
 use crate::output::{self, Output};
@@ -84,7 +84,7 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
-    let place = args.input.place()?;
+    let Input { place, process } = args.input.resolve("latency")?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     mistaken::refuse(&place, args.objects.recordings())?;
     let command = match &place {
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         Place::Piped(_) => None,
     };
     // Before the trace is: what its records say from then on holds for what was found.
-    let alive = match args.input.process() {
+    let alive = match process {
         Some(pid) => live_objects::read_once(pid, &args.objects.specs()?),
         None => String::new(),
     };

@@ -6,11 +6,12 @@ mod target;
 mod tracepoints;
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
 
-use crate::output::Output;
+use crate::output::{self, Output};
 use target::{Request, What};
 
 /// `dptrace list`, as typed.
@@ -18,14 +19,14 @@ use target::{Request, What};
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct ListArgs {
-    /// A file (unless -p or --tracepoints is given), then a pattern: PROVIDER:NAME or NAME. * matches any text, ? any one
-    /// character
+    /// A file (unless -p or --tracepoints is given), or, if no file has that name, the number or name of a process; then a
+    /// pattern: PROVIDER:NAME or NAME. * matches any text, ? any one character
     #[arg(value_name = "PATH] [PATTERN", num_args = 0..=2)]
     words: Vec<OsString>,
 
-    /// A running process: list its program and every file whose code it has mapped
-    #[arg(short, long, value_name = "PID")]
-    pid: Option<u32>,
+    /// A running process, by its number or name: list its program and every file whose code it has mapped
+    #[arg(short, long, value_name = "PID|NAME")]
+    pid: Vec<String>,
 
     /// List functions instead of USDT probes; PATTERN matches their names, mangled or not
     #[arg(long, help_heading = "What to list")]
@@ -42,9 +43,13 @@ pub(crate) struct ListArgs {
     /// Print one JSON object on each line, with all that is known
     #[arg(long, help_heading = "Output")]
     json: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
 }
 
-const USAGE: &str = "dptrace list [OPTIONS] -p <PID> [PATTERN]
+const USAGE: &str = "dptrace list [OPTIONS] -p <PID|NAME> [PATTERN]
        dptrace list [OPTIONS] <PATH> [PATTERN]
        dptrace list --tracepoints [--json] [PATTERN]";
 
@@ -52,7 +57,7 @@ const EXAMPLES: &str = "\
 Quote patterns for the shell. The exit status is 1 if no name matches the pattern.
 
 Examples:
-  dptrace list -p $(pidof nvmf_tgt)                USDT probes, with arguments
+  dptrace list -p nvmf_tgt                         USDT probes, with arguments
   dptrace list -p 4711 'spdk:nvmf_*' --places      each place of some of them
   dptrace list /usr/lib/postgresql/15/bin/postgres query__start
   dptrace list -p 4711 --functions 'nvmf_*qpair*'  functions
@@ -61,7 +66,9 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
     let request = Request::of(args)?;
-    let mut output = Output::open(None)?;
+    let read = request.path.iter().map(|path| ("the file that is listed", Path::new(path)));
+    output::refuse_inputs(args.output.as_deref(), read)?;
+    let mut output = Output::later(args.output.as_deref())?;
     match &request.what {
         What::Tracepoints(pattern) => tracepoints::list(&request, pattern.as_ref(), &mut output)?,
         What::Functions(files, pattern) => functions::list(&request, files, pattern.as_ref(), &mut output)?,

@@ -3,11 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use anyhow::Context as _;
 use patterns::PatternError;
 use patterns::{NamePattern, ProbePattern};
 
 use super::ListArgs;
 use crate::failure::usage;
+use crate::process::{self, Role, Takes};
 use crate::target::{Files, printable};
 
 /// The resolved request.
@@ -19,7 +21,11 @@ pub(super) struct Request {
     pub(super) typed: String,
     pub(super) json: bool,
     pub(super) places: bool,
+    /// The file that was named.
+    pub(super) path: Option<OsString>,
 }
+
+const ROLE: Role = Role { command: "list", takes: Takes::OneProgram, starts: false };
 
 /// What to list.
 pub(super) enum What {
@@ -31,7 +37,15 @@ pub(super) enum What {
 impl Request {
     pub(super) fn of(args: &ListArgs) -> anyhow::Result<Self> {
         let mut words = args.words.iter().map(OsString::as_os_str);
-        let path = if args.pid.is_some() || args.tracepoints { None } else { words.next() };
+        let mut path = if args.pid.is_empty() && !args.tracepoints { words.next() } else { None };
+        let mut pids = args.pid.clone();
+        if let Some(word) = path.and_then(process_for) {
+            if word.contains(['*', '?', ':']) && !process::is_there(word) {
+                return Err(nowhere(word));
+            }
+            let pid = process::one(&[word], ROLE).with_context(|| format!("there is no file {word}"))?;
+            (path, pids) = (None, vec![pid.to_string()]);
+        }
         let typed = words.next().map(pattern_text).transpose()?;
         if let Some(more) = words.next() {
             return Err(usage(format!("unexpected word {}: only one pattern is allowed", printable(Path::new(more)))));
@@ -42,15 +56,15 @@ impl Request {
             (What::Tracepoints(probe_pattern()?), "the kernel".to_owned())
         } else if args.functions {
             let pattern = typed.map(NamePattern::parse).transpose().map_err(usage_error)?;
-            let (files, place) = files(args.pid, path)?;
+            let (files, place) = files(&pids, path)?;
             (What::Functions(files, pattern), place)
         } else {
             let pattern = probe_pattern()?;
-            let (files, place) = files(args.pid, path)?;
+            let (files, place) = files(&pids, path)?;
             (What::Probes(files, pattern), place)
         };
         let typed = typed.unwrap_or_default().to_owned();
-        Ok(Self { what, place, typed, json: args.json, places: args.places })
+        Ok(Self { what, place, typed, json: args.json, places: args.places, path: path.map(OsStr::to_owned) })
     }
 }
 
@@ -58,10 +72,21 @@ fn pattern_text(word: &OsStr) -> anyhow::Result<&str> {
     word.to_str().ok_or_else(|| usage(format!("the pattern {} is not UTF-8", printable(Path::new(word)))))
 }
 
-fn files(pid: Option<u32>, path: Option<&OsStr>) -> anyhow::Result<(Files, String)> {
-    match (pid, path.map(Path::new)) {
-        (Some(pid), _) => Files::of_process(pid),
-        (None, Some(path)) => Ok((Files::of_path(path), printable(path))),
-        (None, None) => Err(usage("nothing to list: give -p PID, a PATH, or --tracepoints")),
+/// The word in the place of a file, if it can only be a process: there is no file of that name here.
+fn process_for(word: &OsStr) -> Option<&str> {
+    let name = word.to_str().filter(|name| !name.contains('/'))?;
+    (!Path::new(word).exists()).then_some(name)
+}
+
+/// The error for a pattern where the file or process should be.
+fn nowhere(pattern: &str) -> anyhow::Error {
+    usage(format!("{pattern:?} is a pattern, and what to look in is missing: give -p PID, -p NAME or a PATH before it"))
+}
+
+fn files(pids: &[String], path: Option<&OsStr>) -> anyhow::Result<(Files, String)> {
+    match path.map(Path::new) {
+        _ if !pids.is_empty() => Files::of_process(process::one(pids, ROLE)?),
+        Some(path) => Ok((Files::of_path(path), printable(path))),
+        None => Err(usage("nothing to list: give -p PID, -p NAME, a PATH, or --tracepoints")),
     }
 }

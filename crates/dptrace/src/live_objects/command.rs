@@ -12,6 +12,7 @@ use super::table;
 use crate::failure::{note, usage};
 use crate::meta;
 use crate::output::{self, Output};
+use crate::process::{self, Role, Takes};
 use crate::specs::read_files;
 
 /// `dptrace objects`, as typed.
@@ -25,9 +26,9 @@ pub(crate) struct ObjectsArgs {
     #[arg(short, long, conflicts_with = "pid")]
     list: bool,
 
-    /// Print the objects that are alive in this process, found in its memory
-    #[arg(short, long, value_name = "PID", help_heading = "Objects of a process")]
-    pid: Option<u32>,
+    /// Print the objects that are alive in this process, by its number or name, found in its memory
+    #[arg(short, long, value_name = "PID|NAME", help_heading = "Objects of a process")]
+    pid: Vec<String>,
 
     /// Print one JSON object on each line instead of tables
     #[arg(long, requires = "pid", help_heading = "Objects of a process")]
@@ -47,23 +48,28 @@ pub(crate) struct ObjectsArgs {
 }
 
 const USAGE: &str = "dptrace objects [NAME] [--list]
-       dptrace objects -p <PID> [NAME,...] [--json]";
+       dptrace objects -p <PID|NAME> [NAME,...] [--json]";
 
 const EXAMPLES: &str = "\
 The objects of a process are read from its memory while it runs: nothing stops it. This needs its debug information, and
 CAP_SYS_PTRACE for processes of others.
 
 Examples:
-  dptrace objects -p $(pidof nvmf_tgt)           all that is alive there
+  dptrace objects -p nvmf_tgt                    all that is alive there
   dptrace objects -p 4711 qpair,bdev             connections and bdevs
   dptrace objects -p 4711 qpair --json | jq .hostnqn
   dptrace objects --list                         names of the specs
   dptrace objects                                all specs
   dptrace objects qpair > own.toml               edit it, then: trace --objects own.toml";
 
+const ROLE: Role = Role { command: "objects", takes: Takes::One, starts: false };
+
 /// Runs the command.
 pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
-    let Some(pid) = args.pid else { return meta::objects(args.name.as_deref(), args.list) };
+    if args.pid.is_empty() {
+        return meta::objects(args.name.as_deref(), args.list);
+    }
+    let pid = process::one(&args.pid, ROLE)?;
     let specs = specs(args)?;
     let finder = Finder::open(pid, &specs, &args.debug_dirs)?;
     if args.verbose {

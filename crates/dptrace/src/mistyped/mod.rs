@@ -133,9 +133,6 @@ impl<'a> Typed<'a> {
         if is_number(word) && has("pid") {
             return format!("{text}: a process goes behind -p: {} -p {word}", self.name());
         }
-        if self.of().get_arguments().any(Arg::is_last_set) {
-            return format!("{text}: a program to start goes behind --: {} -- {}", self.name(), shell::word(word));
-        }
         let takes_words = self.of().get_positionals().next().is_some();
         let name = self.name();
         let why = if takes_words { format!("one too many for {name}") } else { format!("{name} takes only options") };

@@ -27,6 +27,9 @@ impl Typed<'_> {
         };
         let advice = match (self.command.map(Command::get_name), owners.as_slice()) {
             (Some("run"), _) => format!("; an option of the script goes behind --: dptrace run SCRIPT -- {shown}"),
+            (Some(_), _) if near.is_empty() && self.of().get_arguments().any(Arg::is_last_set) => {
+                format!("; an option of a program to start goes behind --: {name} -- PROGRAM {shown}")
+            }
             (_, []) => format!("; {name} --help lists all"),
             (None, owners) => format!(" of its own; {}: put it behind the command", owned(owners)),
             (Some(_), owners) => format!("; {}", owned(owners)),

@@ -43,7 +43,7 @@ fn each_mistake_says_what_to_do() {
             "completions",
             "dptrace completions needs SHELL (one of bash, elvish, fish, powershell, zsh)\nusage: dptrace completions",
         ),
-        ("record /bin/true", "a program to start goes behind --: dptrace record -- /bin/true"),
+        ("record ls -l", "an option of a program to start goes behind --: dptrace record -- PROGRAM -l"),
         ("doctor x", "unexpected word \"x\": dptrace doctor takes only options\nusage:"),
         ("list a b c", "unexpected word \"c\": one too many for dptrace list\nusage: dptrace list"),
     ] {

@@ -17,7 +17,8 @@ use sys::process::HeldChild;
 use crate::failure::{note, usage};
 use crate::interrupt::Interrupt;
 use crate::live_objects::{Finder, Session};
-use crate::output::Output;
+use crate::output::{self, Output};
+use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
 use crate::target::{Depth, Files, Watch, printable};
 
@@ -25,9 +26,13 @@ use crate::target::{Depth, Files, Watch, printable};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(crate) struct RecordArgs {
-    /// A running process
-    #[arg(short, long, value_name = "PID", conflicts_with = "command")]
-    pid: Option<u32>,
+    /// A running process, by its number or name
+    #[arg(short, long, value_name = "PID|NAME", conflicts_with = "command")]
+    pid: Vec<String>,
+
+    /// The same as -p PID|NAME
+    #[arg(value_name = "PID|NAME", conflicts_with = "command")]
+    process: Vec<String>,
 
     /// A program to start, with its arguments; everything is attached before its first instruction
     #[arg(last = true, value_name = "COMMAND")]
@@ -66,7 +71,7 @@ pub(crate) struct RecordArgs {
     emit_object: Option<PathBuf>,
 }
 
-const USAGE: &str = "dptrace record [OPTIONS] -p <PID>
+const USAGE: &str = "dptrace record [OPTIONS] [-p] <PID|NAME>
        dptrace record [OPTIONS] -- <COMMAND> [ARG]...";
 
 const EXAMPLES: &str = "\
@@ -75,11 +80,12 @@ the process's memory; what comes and goes is reported by its probes (SPDK has th
 found by reading the memory again.
 
 Examples:
-  dptrace record -p $(pidof nvmf_tgt) -o qpairs.txt   for trace -b qpairs.txt
+  dptrace record -p nvmf_tgt -o qpairs.txt            for trace -b qpairs.txt
   dptrace record -p 4711 --objects all --for 30s
   dptrace record -o boot.txt -- build/bin/nvmf_tgt -m 0x3
   dptrace record -p 4711 --emit-object probes.o       for llvm-objdump -d";
 
+const ROLE: Role = Role { command: "record", takes: Takes::One, starts: true };
 /// The ring buffer's size where none is asked for.
 pub(crate) const RING_BYTES: u32 = 4 << 20;
 /// The poll interval for the process.
@@ -95,7 +101,8 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let specs = args.specs.resolve()?;
     let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
     let subject = Subject::of(args)?;
-    let finder = find(args, &specs);
+    subject.check_output(args)?;
+    let finder = find(args, subject.pid, &specs);
     let plan = match plan(args, &wanted, &subject) {
         Ok(plan) => plan,
         // A program without probes still has its memory.
@@ -112,7 +119,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     }
     let mut output = Output::open(args.output.as_deref())?;
     let held = subject.start()?;
-    let pid = held.as_ref().map(HeldChild::pid).or(args.pid).unwrap_or_default();
+    let pid = held.as_ref().map(HeldChild::pid).or(subject.pid).unwrap_or_default();
     let recorder = plan.as_ref().map(|plan| Recorder::start(plan, pid)).transpose()?;
     let interrupt = Interrupt::catch()?;
     plan.iter().for_each(|plan| report_attached(plan, pid));
@@ -136,8 +143,8 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
 }
 
 /// What knows the objects that are there already, if that can be known. Without probes nothing is left if it can't.
-fn find(args: &RecordArgs, specs: &[ObjectSpec]) -> Option<Finder> {
-    let pid = args.pid.filter(|_| args.emit_object.is_none())?;
+fn find(args: &RecordArgs, pid: Option<u32>, specs: &[ObjectSpec]) -> Option<Finder> {
+    let pid = pid.filter(|_| args.emit_object.is_none())?;
     match Finder::open(pid, specs, &args.debug_dirs) {
         Ok(finder) => {
             if args.verbose || args.no_probes {
@@ -162,7 +169,7 @@ fn plan(args: &RecordArgs, wanted: &[WantedProbe<'_>], subject: &Subject<'_>) ->
     if args.no_probes {
         return Ok(None);
     }
-    let mut plan = AttachPlan::new(wanted, Features::of_probes()?.for_process(args.pid), args.buffer << 20);
+    let mut plan = AttachPlan::new(wanted, Features::of_probes()?.for_process(subject.pid), args.buffer << 20);
     add_files(&mut plan, &subject.files, &subject.name)?;
     Ok(Some(plan))
 }
@@ -176,6 +183,8 @@ fn report_alive(session: &Session, pid: u32) {
 
 /// What is recorded.
 struct Subject<'a> {
+    /// The process, if it runs already.
+    pid: Option<u32>,
     files: Files,
     /// For messages.
     name: String,
@@ -185,16 +194,28 @@ struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     fn of(args: &'a RecordArgs) -> anyhow::Result<Self> {
-        if let Some(pid) = args.pid {
+        let words = [args.pid.as_slice(), &args.process].concat();
+        if !words.is_empty() {
+            let pid = process::one(&words, ROLE)?;
             let (files, name) = Files::of_process(pid)?;
             Process::open(Pid(pid))?.is_first_thread()?;
-            return Ok(Self { files, name, command: None });
+            return Ok(Self { pid: Some(pid), files, name, command: None });
         }
         let Some((program, arguments)) = args.command.split_first() else {
-            return Err(usage("nothing to record: give -p PID, or -- COMMAND"));
+            return Err(usage("nothing to record: give -p PID, -p NAME, or -- COMMAND"));
         };
         let path = find_program(program)?;
-        Ok(Self { files: Files::of_program(&path), name: printable(&path), command: Some((path, arguments)) })
+        let (files, name) = (Files::of_program(&path), printable(&path));
+        Ok(Self { pid: None, files, name, command: Some((path, arguments)) })
+    }
+
+    /// The program must not be written over before it starts.
+    fn check_output(&self, args: &RecordArgs) -> anyhow::Result<()> {
+        for output in [&args.output, &args.emit_object] {
+            let program = self.command.iter().map(|(path, _)| ("the program to start", path.as_path()));
+            output::refuse_inputs(output.as_deref(), program.chain(args.specs.files()))?;
+        }
+        Ok(())
     }
 
     /// Makes the command's process, which waits until it is let go.

@@ -1,6 +1,7 @@
 //! The scripts that dptrace carries, and `dptrace scripts`.
 
 use std::io::Write as _;
+use std::path::Path;
 
 use crate::failure::usage;
 use crate::output::Output;
@@ -77,6 +78,14 @@ pub(super) fn find(name: &str) -> Option<Bundled> {
 /// Whether one has this name.
 pub(crate) fn is_bundled(name: &str) -> bool {
     find(name).is_some()
+}
+
+/// Whether a word means a bundled script, and not a file, that asks for no arguments.
+pub(super) fn takes_no_words(name: &str) -> bool {
+    let asks = |text: &str| {
+        text.match_indices('$').any(|(at, _)| text[at + 1..].starts_with(|c: char| c == '#' || c.is_ascii_digit()))
+    };
+    !Path::new(name).exists() && find(name).is_some_and(|script| !asks(script.text))
 }
 
 /// `dptrace scripts`: lists them, or prints one.

@@ -22,7 +22,7 @@ use bt_runtime::Printer;
 
 use crate::failure::{engine_error, is_bpftrace_compat, note, unsupported, usage};
 use crate::interrupt::Interrupt;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::target::printable;
 use events::Shown;
 use live::Live;
@@ -37,7 +37,7 @@ const BENCHMARK_TIME: Duration = Duration::from_millis(1);
 
 /// Runs the command; gives the exit status that the script asked for.
 pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
-    let args = &args.resolved();
+    let args = &args.resolved()?;
     if args.list {
         return listing::list(args).map(|()| 0);
     }
@@ -52,7 +52,11 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
         return print(args, &wanted.help(&text));
     }
     if args.fmt {
+        // Also over the script itself: all of it has been read.
         return print(args, &bt_lang::fmt::format(parsed.syntax_tree(), &text.text));
+    }
+    for output in [&args.output, &args.emit_object] {
+        output::refuse_inputs(output.as_deref(), args.files())?;
     }
     if args.dump == Some(options::DumpName::Ast) {
         return print(args, &bt_lang::dump::dump(parsed.syntax_tree()));

@@ -1,12 +1,16 @@
 //! `dptrace run`, as typed: bpftrace's letters where it has them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bt_runtime::Form;
 use clap::{ArgAction, Args, ValueEnum};
 
-use crate::failure::usage;
+use super::bundled;
+use crate::failure::{is_bpftrace_compat, usage};
+use crate::process::{self, Role, Takes};
+
+const ROLE: Role = Role { command: "run", takes: Takes::One, starts: false };
 
 /// `dptrace run`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -22,8 +26,8 @@ pub(crate) struct RunArgs {
     #[arg(short = 'e', value_name = "PROGRAM", allow_hyphen_values = true)]
     pub(super) programs: Vec<String>,
 
-    /// Trace only this running process; tracing ends when the process ends
-    #[arg(short, long, value_name = "PID", conflicts_with = "command")]
+    /// Trace only this running process, by its number or name; tracing ends when the process ends
+    #[arg(short, long, value_name = "PID|NAME", conflicts_with = "command")]
     pub(super) pid: Option<String>,
 
     /// Start this command (quoted, as one word) and trace only its process: probes are attached before its first
@@ -62,6 +66,10 @@ pub(crate) struct RunArgs {
     /// Attach only the probes whose names match this regular expression, and always begin and end
     #[arg(long, value_name = "REGEX")]
     pub(super) probe_filter: Option<String>,
+
+    /// The same as -f json: one JSON object on each line
+    #[arg(long, conflicts_with_all = ["format", "list", "fmt", "dump"], help_heading = "Output")]
+    pub(super) json: bool,
 
     /// Output format: text or json
     #[arg(short, long, value_name = "FORMAT", default_value = "text", help_heading = "Output")]
@@ -125,21 +133,46 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// The same with SPDK's order resolved: its `bpftrace.sh` takes a process's number, then the script.
-    pub(super) fn resolved(&self) -> Self {
+    /// The same with the process resolved: a name is a number then.
+    ///
+    /// SPDK's `bpftrace.sh` takes a process's number, then the script. Behind a bundled script that has no arguments, a number
+    /// or name can only be a process. Under the name `bpftrace`, all is as bpftrace has it.
+    pub(super) fn resolved(&self) -> anyhow::Result<Self> {
         let mut args = self.clone();
-        let is_number = |word: &String| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
-        let leads =
-            self.words.len() >= 2 && is_number(&self.words[0]) && !std::path::Path::new(&self.words[0]).exists();
-        if leads && self.programs.is_empty() && self.pid.is_none() && self.command.is_none() && !self.list {
-            args.pid = Some(args.words.remove(0));
+        if let Some(at) = self.process_word() {
+            args.pid = Some(args.words.remove(at));
         }
-        args
+        if let Some(word) = args.pid.as_mut().filter(|word| !is_bpftrace_compat() && !process::is_number(word)) {
+            *word = process::one(&[word.as_str()], ROLE)?.to_string();
+        }
+        Ok(args)
+    }
+
+    /// Which of the words is a process, in place of `-p`.
+    fn process_word(&self) -> Option<usize> {
+        if !self.programs.is_empty() || self.pid.is_some() || self.command.is_some() || self.list {
+            return None;
+        }
+        match self.words.as_slice() {
+            [pid, _script, ..] if process::is_number(pid) && !Path::new(pid).exists() => Some(0),
+            [script, _process] if !is_bpftrace_compat() && bundled::takes_no_words(script) => Some(1),
+            _ => None,
+        }
+    }
+
+    /// The files that are read, each with what it is.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
+        let script =
+            self.words.first().filter(|_| self.programs.is_empty()).map(|script| ("the script", Path::new(script)));
+        let included = self.includes.iter().map(|file| ("an included file", Path::new(file)));
+        let functions = self.traceable_functions.iter().map(|file| ("the file of functions", file.as_path()));
+        script.into_iter().chain(included).chain(functions)
     }
 
     /// How output looks.
     pub(super) fn form(&self) -> anyhow::Result<Form> {
         match self.format.as_str() {
+            _ if self.json => Ok(Form::Json),
             "text" => Ok(Form::Text),
             "json" => Ok(Form::Json),
             other => Err(usage(format!("invalid output format {other:?}"))),
@@ -169,7 +202,7 @@ The language is bpftrace's. A run ends on SIGINT or SIGTERM, at exit(), when the
 the script has only begin and end probes. Then the end probes run and all maps are printed.
 
 Examples:
-  dptrace run nvmf -p $(pidof nvmf_tgt)      a bundled script (dptrace scripts lists them)
+  dptrace run nvmf -p nvmf_tgt               a bundled script (dptrace scripts lists them)
   dptrace run own.bt -c 'build/bin/app -m 1' your own script
   dptrace run -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }' --for 10s
   dptrace run -l 'usdt:/usr/bin/app:*'       probes that can be attached";

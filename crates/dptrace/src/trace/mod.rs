@@ -26,7 +26,7 @@ use spdk_trace::{Follower, Problems, RawTrace, TickRate, Ticks, TpointTable, Tra
 
 use crate::application::Application;
 use crate::failure::{note, usage};
-use crate::input::{FileSource, InputArgs, Loaded, Place};
+use crate::input::{FileSource, Input, InputArgs, Loaded, Place};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
 use crate::target::printable;
@@ -55,6 +55,10 @@ pub(crate) struct TraceArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", help_heading = "Output")]
     format: FormatName,
+
+    /// The same as --format ndjson: one JSON object on each line
+    #[arg(long, conflicts_with_all = ["format", "list_tpoints", "info"], help_heading = "Output")]
+    json: bool,
 
     /// On a terminal, too, print whole lines with all names, as in a file; else they are cut to its width, and what names a
     /// connection is printed once, with a number that stands for it
@@ -111,10 +115,10 @@ Examples:
 
 /// Runs the command.
 pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
-    let place = args.input.place()?;
+    let Input { place, process } = args.input.resolve("trace")?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     mistaken::refuse(&place, args.objects.recordings())?;
-    let live = args.input.process().filter(|_| !args.info && !args.list_tpoints);
+    let live = process.filter(|_| !args.info && !args.list_tpoints);
     if args.follow || live.is_some() {
         return follow_file(args, &place, live);
     }
@@ -122,7 +126,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
         return Err(usage("--for needs a live trace: --follow, or -p PID without -s"));
     }
     // The table's header says which columns there are, before the first record is read.
-    let loaded = place.load(args.format == FormatName::Csv)?;
+    let loaded = place.load(args.format() == FormatName::Csv)?;
     if args.info || args.list_tpoints {
         let mut output = Output::open(args.output.as_deref())?;
         let screen = args.screen();
@@ -146,6 +150,10 @@ impl TraceArgs {
         Ok(Resolved { annotator: self.objects.annotator(specs.clone(), tpoints, "")?, specs, filter })
     }
 
+    fn format(&self) -> FormatName {
+        if self.json { FormatName::Ndjson } else { self.format }
+    }
+
     /// What the listing is laid out for.
     fn screen(&self) -> Screen {
         if self.full { Screen::default() } else { output::screen(self.output.as_deref()) }
@@ -158,7 +166,7 @@ impl TraceArgs {
             head: self.head,
             tail: self.tail,
             common: self.filter.common,
-            from_common_start: self.format == FormatName::Spdk,
+            from_common_start: self.format() == FormatName::Spdk,
         }
     }
 }
@@ -177,8 +185,8 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields());
     // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
     let mut output = Output::open(args.output.as_deref())?;
-    let head = Head::of_trace(trace, args.format, &specs)?;
-    let mut format = format::writer(args.format, &head, args.screen());
+    let head = Head::of_trace(trace, args.format(), &specs)?;
+    let mut format = format::writer(args.format(), &head, args.screen());
     let shown = (trace, &head, annotator.as_ref());
     let listed =
         output.in_background(|output| list::list(shown, &mut filter, args.list_options(), format.as_mut(), output))?;
@@ -281,7 +289,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         application,
         has_room,
         start,
-        format: args.format,
+        format: args.format(),
         screen: args.screen(),
         options: args.list_options(),
         stop,
@@ -325,15 +333,6 @@ pub(crate) fn nothing_read(loaded: &Loaded, problems: &Problems) -> anyhow::Resu
 
 /// `-o` naming an input would destroy it.
 pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: Option<&Path>) -> anyhow::Result<()> {
-    use std::os::unix::fs::MetadataExt as _;
-    let Some(output) = output else { return Ok(()) };
-    let identity = |path: &Path| path.metadata().map(|file| (file.dev(), file.ino())).ok();
-    let Some(written) = identity(output) else { return Ok(()) };
     let trace = if let Place::File(path) = place { Some(("the trace itself", path.as_path())) } else { None };
-    for (what, input) in trace.into_iter().chain(objects.files()) {
-        if identity(input) == Some(written) {
-            return Err(usage(format!("-o {} is {what}", printable(output))));
-        }
-    }
-    Ok(())
+    output::refuse_inputs(output, trace.into_iter().chain(objects.files()))
 }

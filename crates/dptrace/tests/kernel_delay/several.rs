@@ -26,8 +26,9 @@ fn each_process_has_a_sum_and_all_have_one() {
     let both = format!("{},{}", pids[0], pids[1]);
     let name = std::env::current_exe().unwrap();
     let name = name.file_name().unwrap().to_str().unwrap();
-    for arguments in [["-p", &both], ["--name", name]] {
-        let Some(sampling) = Sampling::start(&[arguments.as_slice(), &["--sample-time", "0.3"]].concat()) else {
+    let [first, second] = pids.map(|pid| pid.to_string());
+    for arguments in [&["-p", &both][..], &["--name", name], &["-p", name], &[&first, &second]] {
+        let Some(sampling) = Sampling::start(&[&["--for", "300ms"], arguments].concat()) else {
             return;
         };
         let (samples, _) = sampling.samples();

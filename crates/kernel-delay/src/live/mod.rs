@@ -24,6 +24,5 @@ mod upcall_counter;
 pub use attach::{AttachOptions, Attached, attach};
 pub use collector::{Collector, Unwinder};
 pub use facts::Facts;
-pub use proc_thread::{command_line, processes};
 pub use tracer::{Lost, Tracer};
 pub use triggers::{PlacedTrigger, UserPlaces};

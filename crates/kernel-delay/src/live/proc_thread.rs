@@ -95,37 +95,6 @@ fn task(pid: u32, tid: u32) -> PathBuf {
     proc::task(Pid(pid), Pid(tid))
 }
 
-/// How many characters of a command line are shown.
-const SHOWN: usize = 100;
-
-/// What a process was started as (proc_pid_cmdline(5)), or what it says that it is; its name where it says nothing.
-pub fn command_line(pid: u32) -> String {
-    let mut words = proc::command_line(Pid(pid));
-    words.retain(|word| !word.is_empty());
-    let text = printable::text(&words.join(&b' ')).into_owned();
-    if text.trim().is_empty() {
-        return name(pid, pid).unwrap_or_default();
-    }
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
-    }
-}
-
-/// The processes whose name, program or first word is this.
-pub fn processes(name: &str) -> Vec<u32> {
-    proc::processes().into_iter().filter(|&pid| pid != std::process::id() && is_called(pid, name)).collect()
-}
-
-fn is_called(pid: u32, name: &str) -> bool {
-    let comm = proc::name(&task(pid, pid)).unwrap_or_default();
-    let exe = proc::program(Pid(pid)).ok();
-    // A name that is not UTF-8 is given as it is shown.
-    comm == name.as_bytes()
-        || printable::text(&comm) == name
-        || exe.is_some_and(|exe| exe.file_name().is_some_and(|file| file == name))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,144 @@
+//! The processes of a name, and what is near to it.
+
+use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use host::proc::{self, Stat};
+use host::{HostError, Pid, Process};
+
+/// How many characters of a command line are shown.
+const SHOWN: usize = 100;
+/// Words of command lines are searched for names of this length at least: shorter ones are in all of them.
+const SEARCHED: usize = 3;
+
+/// What a process was started as (proc_pid_cmdline(5)), or what it says that it is; its name where it says nothing.
+pub(crate) fn command_line(pid: u32) -> String {
+    let mut words = proc::command_line(Pid(pid));
+    words.retain(|word| !word.is_empty());
+    let text = printable::text(&words.join(&b' ')).into_owned();
+    if text.trim().is_empty() {
+        return name(pid).map(|name| printable::text(&name).into_owned()).unwrap_or_default();
+    }
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// Whether a number is that of a process which has not ended.
+fn is_alive(pid: u32) -> bool {
+    proc::start_of_living(Pid(pid)).is_some()
+}
+
+/// Whether a word is the number of a living process, or the name of one.
+pub(crate) fn is_there(word: &str) -> bool {
+    if super::is_number(word) { word.parse().is_ok_and(is_alive) } else { !called(word).is_empty() }
+}
+
+/// The living processes whose name or program (its file's name, or its path) is this, but for this one and those of the kernel.
+pub(super) fn called(name: &str) -> Vec<u32> {
+    let mut found = others();
+    found.retain(|&pid| is_called(pid, name) && is_alive(pid) && !is_of_kernel(pid));
+    found
+}
+
+/// A thread of the kernel that has this name.
+pub(super) fn called_in_kernel(name: &str) -> Option<u32> {
+    others().into_iter().find(|&pid| is_called(pid, name) && is_of_kernel(pid))
+}
+
+fn is_called(pid: u32, wanted: &str) -> bool {
+    if wanted.contains('/') && proc::program(Pid(pid)).is_ok_and(|program| program == Path::new(wanted)) {
+        return true;
+    }
+    let comm = name(pid).unwrap_or_default();
+    // A name that is not UTF-8 is given as it is shown.
+    comm == wanted.as_bytes()
+        || printable::text(&comm) == wanted
+        || program(pid).is_some_and(|program| program == wanted)
+}
+
+/// Whether all of these have this name, which a script sees as `comm`.
+pub(super) fn have_name(pids: &[u32], wanted: &str) -> bool {
+    pids.iter().all(|&pid| name(pid).is_some_and(|name| name == wanted.as_bytes()))
+}
+
+/// All processes but this one.
+fn others() -> Vec<u32> {
+    let mut pids = proc::processes();
+    pids.retain(|&pid| pid != std::process::id());
+    pids
+}
+
+/// A process's name, as the kernel has it.
+fn name(pid: u32) -> Option<Vec<u8>> {
+    proc::name(&proc::task(Pid(pid), Pid(pid)))
+}
+
+/// The name of a process's program, where we may see it.
+fn program(pid: u32) -> Option<OsString> {
+    Some(proc::program(Pid(pid)).ok()?.file_name()?.to_owned())
+}
+
+fn is_of_kernel(pid: u32) -> bool {
+    matches!(Process::open(Pid(pid)), Err(HostError::KernelThread { .. }))
+}
+
+/// Whether two processes live, and have the same name or program.
+pub(super) fn are_called_alike(one: u32, other: u32) -> bool {
+    let name = |pid| name(pid).filter(|_| is_alive(pid));
+    name(one).is_some() && name(other).is_some() && (name(one) == name(other) || run_same_program(one, other))
+}
+
+/// Whether two processes run the same file.
+pub(super) fn run_same_program(one: u32, other: u32) -> bool {
+    let identity = |pid| proc::exe(Pid(pid)).metadata().ok().map(|file| (file.dev(), file.ino()));
+    identity(one).is_some() && identity(one) == identity(other)
+}
+
+/// The processes that a name may be a slip of, nearest first: by their names and programs, else by their command lines.
+pub(super) fn near(wanted: &str) -> Vec<u32> {
+    let mut named: Vec<(String, u32)> = Vec::new();
+    for pid in others().into_iter().filter(|&pid| is_alive(pid) && !is_of_kernel(pid)) {
+        let names = [name(pid), program(pid).map(OsString::into_encoded_bytes)];
+        named.extend(names.into_iter().flatten().map(|name| (printable::text(&name).into_owned(), pid)));
+    }
+    let near = patterns::nearest(wanted, named.iter().map(|(name, _)| name.as_str()), usize::MAX);
+    let mut pids: Vec<u32> = Vec::new();
+    for near in near {
+        for (name, pid) in &named {
+            if name == near && !pids.contains(pid) {
+                pids.push(*pid);
+            }
+        }
+    }
+    if pids.is_empty() && wanted.len() >= SEARCHED { with_word(wanted) } else { pids }
+}
+
+/// The processes that have this in a word of their command line, such as the script of an interpreter. Whoever started us
+/// (sudo, a shell) has our own words in its own.
+fn with_word(wanted: &str) -> Vec<u32> {
+    let started_us = ancestors();
+    let has = |pid: u32| {
+        let words = proc::command_line(Pid(pid));
+        words.iter().any(|word| String::from_utf8_lossy(word).contains(wanted))
+    };
+    others().into_iter().filter(|pid| !started_us.contains(pid) && is_alive(*pid) && has(*pid)).collect()
+}
+
+/// Who started this process, and who started that.
+fn ancestors() -> Vec<u32> {
+    let mut found = vec![std::process::id()];
+    while let Some(parent) =
+        found.last().and_then(|&pid| parent(pid)).filter(|parent| *parent != 0 && !found.contains(parent))
+    {
+        found.push(parent);
+    }
+    found
+}
+
+/// Who started a process (proc_pid_stat(5), field 4).
+fn parent(pid: u32) -> Option<u32> {
+    Stat::read(&proc::folder(Pid(pid))).ok()?.number(4)?.try_into().ok()
+}

@@ -1,0 +1,70 @@
+//! What is said of processes that are not there, or are too many.
+
+use anyhow::anyhow;
+
+use super::Role;
+use super::find::{called_in_kernel, command_line, have_name, near};
+use crate::shell;
+
+/// How many processes are listed.
+const LISTED: usize = 10;
+
+/// Lines for some of the processes, each with its number and command line.
+fn lines(pids: &[u32]) -> String {
+    let line = |&pid: &u32| match command_line(pid) {
+        none if none.is_empty() => format!("\n  {pid:>7}  (no such process)"),
+        command => format!("\n  {pid:>7}  {command}"),
+    };
+    let shown: String = pids.iter().take(LISTED).map(line).collect();
+    let more = pids.len().saturating_sub(LISTED);
+    if more > 0 { format!("{shown}\n  and {more} more") } else { shown }
+}
+
+/// That all processes of a name are taken.
+pub(super) fn several(name: &str, pids: &[u32], verb: &str) -> String {
+    let (count, name) = (pids.len(), printable::text(name.as_bytes()));
+    format!("{count} processes are called {name}, and all are {verb} (-p with a number takes one):{}", lines(pids))
+}
+
+/// That a command takes one process, with those that it could be; they have this name, if one was given.
+pub(super) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
+    let (command, count) = (role.command, pids.len());
+    let these = match name {
+        Some(name) => format!("{count} are called {}", printable::text(name.as_bytes())),
+        None => format!("these are {count}"),
+    };
+    let filter = match name {
+        Some(name) if command == "run" && have_name(pids, name) => {
+            let name = printable::text(name.as_bytes());
+            format!("\nfor all of them, leave -p out and filter in a script: /comm == \"{name}\"/")
+        }
+        _ => String::new(),
+    };
+    format!("{command} takes one process, and {these}; choose one with -p PID:{}{filter}", lines(pids))
+}
+
+/// That no process has a name, but perhaps a thread of the kernel: with processes of near names, and how the program of that name is started or listed. `words` is
+/// all that was typed.
+pub(super) fn not_there(name: &str, words: &[&str], role: Role) -> anyhow::Error {
+    let shown = printable::text(name.as_bytes());
+    if let Some(pid) = called_in_kernel(name) {
+        return anyhow!("no process is called {shown}, but a thread of the kernel is (pid {pid})");
+    }
+    let near = match near(name).as_slice() {
+        [] => String::new(),
+        pids => format!("; near:{}", lines(pids)),
+    };
+    let program = host::find_program(name.as_ref()).filter(|path| path.is_file());
+    let hint = match program {
+        Some(_) if role.starts => {
+            let rest = words.iter().skip_while(|word| **word != name).skip(1);
+            let command: Vec<_> = std::iter::once(&name).chain(rest).map(|word| shell::word(*word)).collect();
+            format!("\nto start the program of that name: dptrace {} -- {}", role.command, command.join(" "))
+        }
+        Some(path) if role.command == "list" => {
+            format!("\nto list the program of that name: dptrace list {}", shell::word(&path))
+        }
+        _ => String::new(),
+    };
+    anyhow!("no process is called {shown}{near}{hint}")
+}

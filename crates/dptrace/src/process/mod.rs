@@ -1,0 +1,158 @@
+//! The processes that a user names, alike on every command: by number, several of them (`12,13`), or by name.
+
+mod find;
+mod message;
+mod words;
+
+use std::collections::HashSet;
+
+use find::{called, run_same_program};
+pub(crate) use find::{command_line, is_there};
+pub(crate) use words::join_pids;
+
+use crate::failure::{note, usage};
+
+/// What a command does with processes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Role {
+    /// The command, for messages.
+    pub(crate) command: &'static str,
+    pub(crate) takes: Takes,
+    /// Whether it can start a program: `-- COMMAND`.
+    pub(crate) starts: bool,
+}
+
+/// How many processes a command takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Takes {
+    One,
+    /// Several, if they all run one program: the first stands for the others.
+    OneProgram,
+    /// Any number, and what happens to all of one name: "measured".
+    All(&'static str),
+}
+
+/// A process as it is typed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Typed<'a> {
+    Number(u32),
+    Name(&'a str),
+}
+
+/// The one process that the words of `-p` mean, or that stands for all that they mean.
+pub(crate) fn one<S: AsRef<str>>(words: &[S], role: Role) -> anyhow::Result<u32> {
+    let pids = all(words, role)?;
+    match pids.as_slice() {
+        [pid] => return Ok(*pid),
+        [first, others @ ..]
+            if role.takes == Takes::OneProgram && others.iter().all(|it| run_same_program(*first, *it)) =>
+        {
+            note(&format!("{} processes run this program: shown as process {first} has it", pids.len()));
+            return Ok(*first);
+        }
+        _ => {}
+    }
+    let name = match typed(words)?.as_slice() {
+        [Typed::Name(name)] => Some(*name),
+        _ => None,
+    };
+    Err(usage(message::too_many(name, &pids, role)))
+}
+
+/// All processes that the words of `-p` mean, each once; at least one. If a name fits several, all are taken, with a note if
+/// the command takes several.
+pub(crate) fn all<S: AsRef<str>>(words: &[S], role: Role) -> anyhow::Result<Vec<u32>> {
+    let mut pids = Vec::new();
+    for word in typed(words)? {
+        match word {
+            Typed::Number(pid) => pids.push(pid),
+            Typed::Name(name) => pids.extend(of_name(name, words, role)?),
+        }
+    }
+    let mut seen = HashSet::new();
+    pids.retain(|pid| seen.insert(*pid));
+    if pids.is_empty() {
+        return Err(usage("-p names no process: if it was -p \"$(pidof NAME)\", none has that name"));
+    }
+    Ok(pids)
+}
+
+/// All processes of this name, which may be a number as well.
+pub(crate) fn all_called(name: &str, role: Role) -> anyhow::Result<Vec<u32>> {
+    of_name(name, &[name], role)
+}
+
+/// The living processes of a name, of which there is at least one. `words` is all that was typed.
+fn of_name<S: AsRef<str>>(name: &str, words: &[S], role: Role) -> anyhow::Result<Vec<u32>> {
+    let found = called(name);
+    if found.is_empty() {
+        let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+        return Err(message::not_there(name, &words, role));
+    }
+    if let Takes::All(verb) = role.takes
+        && found.len() > 1
+    {
+        note(&message::several(name, &found, verb));
+    }
+    Ok(found)
+}
+
+/// The parts of the words, which are separated by commas; numbers by blanks and line ends too, as `"$(pidof nginx)"` and
+/// `"$(pgrep nginx)"` give them. Blanks can be in names.
+fn typed<S: AsRef<str>>(words: &[S]) -> anyhow::Result<Vec<Typed<'_>>> {
+    let mut typed = Vec::new();
+    for word in words {
+        let word = word.as_ref();
+        let is_separator = |c: char| c == ',' || c.is_whitespace();
+        let numbers = word.split(is_separator).all(|part| part.is_empty() || is_number(part));
+        let parts: Vec<&str> = if numbers { word.split(is_separator).collect() } else { word.split(',').collect() };
+        for part in parts.into_iter().map(str::trim).filter(|part| !part.is_empty()) {
+            typed.push(if is_number(part) { Typed::Number(number(part)?) } else { Typed::Name(part) });
+        }
+    }
+    Ok(typed)
+}
+
+/// The process that the words of `-p` mean, if that is clear; nothing is reported.
+pub(crate) fn meant<S: AsRef<str>>(words: &[S]) -> Option<u32> {
+    match typed(words).ok()?.as_slice() {
+        [Typed::Number(pid)] => Some(*pid),
+        [Typed::Name(name)] => called(name).first().copied(),
+        _ => None,
+    }
+}
+
+/// Whether the words are numbers of processes, and no names.
+pub(crate) fn are_numbers<S: AsRef<str>>(words: &[S]) -> bool {
+    typed(words).is_ok_and(|typed| typed.iter().all(|word| matches!(word, Typed::Number(_))))
+}
+
+/// Whether a word can be the number of a process.
+pub(crate) fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn number(word: &str) -> anyhow::Result<u32> {
+    word.parse().map_err(|_| anyhow::anyhow!("no process has the pid {word}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_numbers_and_names() {
+        use Typed::{Name, Number};
+        let check = |word: &str, expected: &[Typed<'_>]| assert_eq!(typed(&[word]).unwrap(), expected, "{word:?}");
+        check("12", &[Number(12)]);
+        for several in ["12,13", "12 13", "12\n13\n", " 12, 13,"] {
+            check(several, &[Number(12), Number(13)]);
+        }
+        check("nginx,12", &[Name("nginx"), Number(12)]);
+        check("tmux: server", &[Name("tmux: server")]);
+        check("1x", &[Name("1x")]);
+        check("-1", &[Name("-1")]);
+        check(" , ", &[]);
+        assert!(typed(&["99999999999"]).unwrap_err().to_string().contains("no process has the pid 99999999999"));
+    }
+}

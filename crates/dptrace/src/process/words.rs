@@ -1,0 +1,74 @@
+//! Several numbers behind `-p`, each in a word of its own, as a shell makes them of `-p $(pidof nginx)`.
+
+use std::ffi::OsString;
+
+use super::find::are_called_alike;
+use super::is_number;
+
+/// The words of a command line with the numbers behind `-p` made one word, `12,13`, if they are processes of the same name:
+/// everything else that is a number means something else, such as an argument of a script.
+pub(crate) fn join_pids(words: Vec<OsString>) -> Vec<OsString> {
+    join(words, are_called_alike)
+}
+
+fn join(words: Vec<OsString>, alike: impl Fn(u32, u32) -> bool) -> Vec<OsString> {
+    let mut joined: Vec<OsString> = Vec::new();
+    // The last word is a process, with this number.
+    let mut process: Option<u32> = None;
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            joined.push(word);
+            break;
+        }
+        let text = word.to_str().unwrap_or_default();
+        let follows_option = joined.last().is_some_and(|last| last == "-p" || last == "--pid");
+        if let (Some(first), Some(other)) = (process, number(text))
+            && alike(first, other)
+            && let Some(last) = joined.last_mut()
+        {
+            last.push(",");
+            last.push(word);
+            continue;
+        }
+        let glued = text.strip_prefix("--pid=").or_else(|| text.strip_prefix("-p"));
+        process = if follows_option { number(text) } else { glued.and_then(number) };
+        joined.push(word);
+    }
+    joined.extend(words);
+    joined
+}
+
+fn number(text: &str) -> Option<u32> {
+    if is_number(text) { text.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_behind_the_option_are_one_word() {
+        let joined = |line: &str| {
+            let words = line.split(' ').map(OsString::from).collect();
+            // All below 100 are of one name.
+            let words = join(words, |one, other| one < 100 && other < 100);
+            words.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>().join(" ")
+        };
+        for (typed, meant) in [
+            ("list -p 12 13", "list -p 12,13"),
+            ("list -p 12 13 14 nvmf_*", "list -p 12,13,14 nvmf_*"),
+            ("list --pid 12 13", "list --pid 12,13"),
+            ("list -p12 13", "list -p12,13"),
+            ("list --pid=12 13", "list --pid=12,13"),
+            ("run fsync-files -p 12 500", "run fsync-files -p 12 500"),
+            ("run -p 12 -e x 13", "run -p 12 -e x 13"),
+            ("run 12 13", "run 12 13"),
+            ("run x -- -p 12 13", "run x -- -p 12 13"),
+            ("list -p nginx 13", "list -p nginx 13"),
+            ("list -p", "list -p"),
+        ] {
+            assert_eq!(joined(typed), meant);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! `-p` and the words in its place, on every command: numbers, several of them, names, and what is no process.
+#![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
+
+mod common;
+
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+use common::{dptrace, printed};
+use tempfile::TempDir;
+
+/// Makes the test program one that waits.
+const WAITS: &str = "DPTRACE_TEST_WAITS";
+
+/// Processes of a name that nothing else here has, which end with this.
+struct Named {
+    name: String,
+    children: Vec<Child>,
+    _folder: TempDir,
+}
+
+impl Named {
+    #[track_caller]
+    fn start(letter: char, count: usize) -> Self {
+        let folder = tempfile::tempdir().expect("a directory");
+        // The kernel keeps 15 bytes of a name.
+        let name = format!("dpt{letter}{}", std::process::id());
+        let program = folder.path().join(&name);
+        std::fs::copy(std::env::current_exe().expect("this program"), &program).expect("copied");
+        let start = |_| {
+            let mut command = Command::new(&program);
+            // With a word that is in its command line only.
+            command.args(["--exact", "waiting", "--ignored", "--test-threads=1"]).arg(format!("--skip=word-of-{name}"));
+            command.arg0(&name).env(WAITS, "1").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("it starts")
+        };
+        Self { children: (0..count).map(start).collect(), name, _folder: folder }
+    }
+
+    fn pids(&self) -> Vec<String> {
+        self.children.iter().map(|child| child.id().to_string()).collect()
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            // It has ended already if the test failed.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Not a test: what the processes do.
+#[test]
+#[ignore = "the process that other tests look at"]
+fn waiting() {
+    if std::env::var_os(WAITS).is_some() {
+        let _ = std::io::stdin().lines().next();
+    }
+}
+
+/// Status, standard output and standard error.
+#[track_caller]
+fn run(words: &[&str]) -> (i32, String, String) {
+    let output = dptrace().args(words).output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().expect("it ends by itself"), text(&output.stdout), text(&output.stderr))
+}
+
+/// The commands that take one process, as they are typed before it.
+const OF_ONE: [&[&str]; 5] =
+    [&["record", "-p"], &["record"], &["trace", "-p"], &["latency", "-p"], &["run", "-e", "begin {}", "-p"]];
+
+#[test]
+fn several_are_too_many_for_commands_of_one() {
+    let named = Named::start('a', 2);
+    let pids = named.pids();
+    let several = [&[named.name.as_str()][..], &[&pids.join(",")], &[&pids.join(" ")], &[&pids[0], &pids[1]]];
+    for command in OF_ONE {
+        for typed in several {
+            let words = [command, typed].concat();
+            let (status, _, messages) = run(&words);
+            assert_eq!(status, 2, "{words:?}: {messages}");
+            assert!(messages.contains(&format!("{} takes one process", command[0])), "{words:?}: {messages}");
+            let lists = |pid: &String| messages.contains(&format!("{pid}  {} --exact", named.name));
+            assert!(pids.iter().all(lists), "{words:?}: {messages}");
+        }
+    }
+}
+
+#[test]
+fn a_slip_in_a_name_has_near_names() {
+    let named = Named::start('b', 1);
+    // The last two characters changed their places, or the name is only a word of the command line.
+    let mut slip: Vec<char> = named.name.chars().collect();
+    slip.swap(2, 3);
+    let slip: String = slip.into_iter().collect();
+    let word = format!("word-of-{}", named.name);
+    for command in
+        OF_ONE.into_iter().chain([&["kernel-delay"][..], &["kernel-delay", "-p"], &["list", "-p"], &["list"]])
+    {
+        for typed in [slip.as_str(), &word] {
+            let (status, output, messages) = run(&[command, &[typed]].concat());
+            if messages.contains("namespace of process numbers") {
+                continue;
+            }
+            assert_eq!((status, output.as_str()), (1, ""), "{command:?} {typed}: {messages}");
+            let expected = format!("no process is called {typed}; near:");
+            assert!(messages.contains(&expected), "{command:?} {typed}: {messages}");
+            assert!(messages.contains(&format!("{}  {}", named.pids()[0], named.name)), "{command:?}: {messages}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_does_not_run_can_be_started() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let name = format!("dptnone{}", std::process::id());
+    let program = folder.path().join(&name);
+    std::os::unix::fs::symlink("/bin/true", &program).expect("linked");
+    for (words, hint) in [
+        (&["record", &name, "a b"][..], format!("dptrace record -- {name} 'a b'")),
+        (&["kernel-delay", "-p", &name], format!("dptrace kernel-delay -- {name}")),
+        (&["record", "/bin/true"], "dptrace record -- /bin/true".into()),
+        (&["list", &name], format!("dptrace list {}", program.display())),
+    ] {
+        let output = dptrace().args(words).env("PATH", folder.path()).output().expect("it runs");
+        let messages = String::from_utf8_lossy(&output.stderr);
+        if messages.contains("namespace of process numbers") {
+            continue;
+        }
+        assert_eq!(output.status.code(), Some(1), "{messages}");
+        assert!(messages.contains("no process is called "), "{messages}");
+        assert!(messages.trim_end().ends_with(&hint), "{messages}");
+    }
+}
+
+#[test]
+fn list_takes_a_process_in_place_of_a_file() {
+    let named = Named::start('c', 2);
+    let pids = named.pids();
+    let [first, second] = [pids[0].as_str(), &pids[1]];
+    let pattern = "*list_takes_a_process*";
+    let expected = printed(["list", "-p", first, "--functions", pattern]);
+    assert!(expected.contains(&named.name), "{expected}");
+    for words in [&["-p", &named.name][..], &[&named.name], &[first], &["-p", first, second], &["-p", &pids.join(",")]]
+    {
+        let (status, output, messages) = run(&[&["list", "--functions"], words, &[pattern]].concat());
+        assert_eq!((status, &output), (0, &expected), "{words:?}: {messages}");
+        assert_eq!(messages.contains("processes run this program"), words != [first], "{words:?}: {messages}");
+    }
+    // A file of that name is what is meant.
+    let folder = tempfile::tempdir().expect("a directory");
+    std::fs::write(folder.path().join(&named.name), "no program").expect("written");
+    dptrace().current_dir(folder.path()).args(["list", &named.name]).assert().code(1);
+}
+
+#[test]
+fn words_that_are_no_process() {
+    for (words, expected) in [
+        (&["list", "-p", ""][..], "-p names no process"),
+        (&["record", "-p", ","], "-p names no process"),
+        (&["list", "query__*"], "is a pattern, and what to look in is missing"),
+        (&["record"], "give -p PID, -p NAME, or -- COMMAND"),
+    ] {
+        let (status, _, messages) = run(words);
+        assert_eq!(status, 2, "{words:?}: {messages}");
+        assert!(messages.contains(expected), "{words:?}: {messages}");
+    }
+    for words in [&["list", "-p", "99999999999"][..], &["record", "99999999999"], &["trace", "-p", "99999999999"]] {
+        let (status, _, messages) = run(words);
+        assert_eq!((status, messages.as_str()), (1, "error: no process has the pid 99999999999\n"), "{words:?}");
+    }
+}
+
+/// A script's arguments are its own, also behind `-p`, and a process can stand behind a bundled script that has none.
+#[test]
+fn arguments_of_scripts_are_not_processes() {
+    let named = Named::start('d', 1);
+    let printed = |words: &[&str]| run(&[&["run", "--dump", "ast"], words].concat());
+    // Parsed only: nothing is attached.
+    let (status, output, messages) = printed(&["-e", "begin { print($1); print($#) }", "-p", &named.name, "13", "14"]);
+    assert_eq!(status, 0, "{messages}");
+    assert!(output.contains("$1") && output.contains("$#"), "{output}");
+    for words in [&["syslat", &named.name][..], &["syslat", &named.pids()[0]], &[&named.pids()[0], "syslat"]] {
+        assert_eq!(printed(words).0, 0, "{words:?}");
+    }
+    let (status, _, messages) = printed(&["syslat", "no-such-process"]);
+    assert_eq!(status, 1, "{messages}");
+    assert!(messages.contains("no process is called no-such-process"), "{messages}");
+    // This one has an argument.
+    assert_eq!(printed(&["fsync-files", "5"]).0, 0);
+}
+
+/// Under this name, `-p` is one number, with bpftrace's messages.
+#[test]
+fn bpftrace_knows_no_names() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let bpftrace = folder.path().join("bpftrace");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_dptrace"), &bpftrace).expect("linked");
+    let output = Command::new(bpftrace).args(["-p", "1x", "-e", "begin {}"]).output().expect("it runs");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(messages.contains("ailed to parse pid: invalid trailing bytes: 1x"), "{messages}");
+}
