@@ -17,7 +17,7 @@ use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
 use crate::live_objects::command::ObjectsArgs;
 use crate::record::RecordArgs;
-use crate::run::RunArgs;
+use crate::run::{RunArgs, ScriptsArgs};
 use crate::trace::TraceArgs;
 
 /// Shows where a data plane's time goes, on both sides of the system call
@@ -115,10 +115,7 @@ pub(crate) enum Command {
     /// Run a script in bpftrace's language, compiled straight to eBPF
     Run(Box<RunArgs>),
     /// List the bundled scripts, or print one of them
-    Scripts {
-        /// Print this script
-        name: Option<String>,
-    },
+    Scripts(ScriptsArgs),
     /// Record the objects of a running process, for trace -b
     Record(RecordArgs),
     /// Report where each thread's time went, and who took its CPU

@@ -3,11 +3,13 @@
 //! Its form is that of SPDK's own `scripts/bpf/trace.py -g`, a probe a line, for SPDK's `scripts/bpftrace.sh`, which puts
 //! the program's path in the place of `__EXE__`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use objects::{ProbeArg, WantedProbe};
 
 use crate::failure::{note, usage};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::specs::SpecArgs;
 
 /// `dptrace generate`, as typed.
@@ -16,13 +18,17 @@ use crate::specs::SpecArgs;
 pub(crate) struct GenerateArgs {
     #[command(flatten)]
     specs: SpecArgs,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
 Replace __EXE__ by the path of the traced program; SPDK's scripts/bpftrace.sh does that.
 
 Examples:
-  dptrace generate > qpair.bt                        connections
+  dptrace generate -o qpair.bt                       connections
   scripts/bpftrace.sh $(pidof nvmf_tgt) qpair.bt > qpairs.txt
   dptrace generate --objects all                     every built-in kind
   dptrace generate --objects ctrlr,thread,own.toml   some, and your own
@@ -36,7 +42,8 @@ const SPDK: &str = "spdk";
 pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let specs = args.specs.resolve()?;
     let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
-    let mut output = Output::open(None)?;
+    output::refuse_inputs(args.output.as_deref(), args.specs.files())?;
+    let mut output = Output::open(args.output.as_deref())?;
     for probe in &wanted {
         output.buffer.extend_from_slice(line(probe).as_bytes());
         output.buffer.push(b'\n');

@@ -88,7 +88,7 @@ fn words() -> Vec<OsString> {
 fn run_command(command: &Command) -> anyhow::Result<u8> {
     match command {
         Command::Run(args) => return run::run(args),
-        Command::Scripts { name } => run::scripts(name.as_deref()),
+        Command::Scripts(args) => run::scripts(args),
         Command::Trace(args) => trace::run(args),
         Command::Latency(args) => latency::run(args),
         Command::List(args) => list::run(args),

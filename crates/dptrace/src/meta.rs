@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use serde_json::json;
 
 use crate::cli::Cli;
 use crate::failure::usage;
@@ -10,8 +11,19 @@ use crate::names;
 use crate::output::Output;
 use crate::target::printable;
 
+/// How specs are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SpecForm {
+    /// As files of specs are written.
+    Whole,
+    /// Name and purpose, a line each.
+    List,
+    /// The same as JSON objects.
+    Json,
+}
+
 /// Prints the built-in object specs, or one of them; or lists their names and purposes.
-pub(crate) fn objects(name: Option<&str>, list: bool) -> anyhow::Result<()> {
+pub(crate) fn objects(name: Option<&str>, form: SpecForm, path: Option<&Path>) -> anyhow::Result<()> {
     let known = objects::BUILT_IN;
     let stem = |file: &'static str| file.trim_end_matches(".toml");
     let wanted: Vec<_> = known.iter().filter(|(file, _)| name.is_none_or(|n| n == stem(file))).collect();
@@ -24,14 +36,19 @@ pub(crate) fn objects(name: Option<&str>, list: bool) -> anyhow::Result<()> {
             all.join(", ")
         )));
     }
-    if list {
+    if form == SpecForm::Json {
+        let object = |(file, text): &&(&'static str, &str)| json!({ "name": stem(file), "about": about(text) });
+        let lines: String = wanted.iter().map(|spec| format!("{}\n", object(spec))).collect();
+        return print(lines.into_bytes(), path);
+    }
+    if form == SpecForm::List {
         let width = wanted.iter().map(|(file, _)| stem(file).len()).max().unwrap_or_default();
         let lines: Vec<_> =
             wanted.iter().map(|(file, text)| format!("{:width$}  {}\n", stem(file), about(text))).collect();
-        return print(lines.concat().into_bytes());
+        return print(lines.concat().into_bytes(), path);
     }
     let text: Vec<_> = wanted.iter().map(|(_, text)| *text).collect();
-    print(text.join("\n").into_bytes())
+    print(text.join("\n").into_bytes(), path)
 }
 
 /// The built-in specs with their purposes.
@@ -46,8 +63,8 @@ fn about(text: &str) -> String {
     comment.split_once(". ").map_or(comment.as_str(), |(first, _)| first).trim_end_matches('.').to_owned()
 }
 
-fn print(text: Vec<u8>) -> anyhow::Result<()> {
-    let mut output = Output::open(None)?;
+fn print(text: Vec<u8>, path: Option<&Path>) -> anyhow::Result<()> {
+    let mut output = Output::open(path)?;
     output.buffer = text;
     Ok(output.flush()?)
 }

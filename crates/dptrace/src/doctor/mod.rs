@@ -6,14 +6,14 @@ mod facts;
 mod report;
 
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use clap::Args;
 use host::system;
 
 use crate::failure::unsupported;
-use crate::output::Output;
+use crate::output::{self, Output};
 use report::{Finding, Report};
-use screen::Screen;
 
 /// `dptrace doctor`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -26,6 +26,10 @@ pub(crate) struct DoctorArgs {
     /// Print each check as one JSON object on each line
     #[arg(long)]
     json: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "\
@@ -42,12 +46,13 @@ Examples:
 /// Runs the command.
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
     let findings: Vec<Finding> = checks::all().map(Finding::of).collect();
-    let mut output = Output::open(None)?;
+    let path = args.output.as_deref();
+    let mut output = Output::open(path)?;
     if args.json {
         report::json(&findings, &mut output.buffer)?;
     } else {
         let release = system::kernel_release().unwrap_or_else(|| "of unknown release".into());
-        text(args, &Report { findings: &findings, release: &release, screen: Screen::stdout() }, &mut output)?;
+        text(args, &Report { findings: &findings, release: &release, screen: output::screen(path) }, &mut output)?;
     }
     output.flush()?;
     let lacking: Vec<&str> = findings.iter().filter(|it| it.stops_us()).map(|it| it.check.name).collect();

@@ -10,7 +10,7 @@ use screen::counted;
 use super::finder::Finder;
 use super::table;
 use crate::failure::{note, usage};
-use crate::meta;
+use crate::meta::{self, SpecForm};
 use crate::output::{self, Output};
 use crate::process::{self, Role, Takes};
 use crate::specs::read_files;
@@ -30,9 +30,13 @@ pub(crate) struct ObjectsArgs {
     #[arg(short, long, value_name = "PID|NAME", help_heading = "Objects of a process")]
     pid: Vec<String>,
 
-    /// Print one JSON object on each line instead of tables
-    #[arg(long, requires = "pid", help_heading = "Objects of a process")]
+    /// Print one JSON object on each line: of the list, or with -p instead of tables
+    #[arg(long)]
     json: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 
     /// A file of additional object specs; a spec with the name of a built-in one replaces it
     #[arg(long, value_name = "FILE.toml", requires = "pid", help_heading = "Objects of a process")]
@@ -47,7 +51,20 @@ pub(crate) struct ObjectsArgs {
     verbose: bool,
 }
 
-const USAGE: &str = "dptrace objects [NAME] [--list]
+impl ObjectsArgs {
+    /// The words of `-p`, and the name of a spec. A word that is no spec, but a process, is the process.
+    fn process(&self) -> (Vec<String>, Option<&str>) {
+        let is_spec = |name: &str| meta::spec_names().any(|(known, _)| known == name);
+        match self.name.as_deref() {
+            Some(word) if self.pid.is_empty() && !self.list && !is_spec(word) && process::is_there(word) => {
+                (vec![word.to_owned()], None)
+            }
+            name => (self.pid.clone(), name),
+        }
+    }
+}
+
+const USAGE: &str = "dptrace objects [NAME] [--list | --json]
        dptrace objects -p <PID|NAME> [NAME,...] [--json]";
 
 const EXAMPLES: &str = "\
@@ -60,17 +77,27 @@ Examples:
   dptrace objects -p 4711 qpair --json | jq .hostnqn
   dptrace objects --list                         names of the specs
   dptrace objects                                all specs
-  dptrace objects qpair > own.toml               edit it, then: trace --objects own.toml";
+  dptrace objects qpair -o own.toml              edit it, then: trace --objects own.toml";
 
 const ROLE: Role = Role { command: "objects", takes: Takes::One, starts: false };
 
 /// Runs the command.
 pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
-    if args.pid.is_empty() {
-        return meta::objects(args.name.as_deref(), args.list);
+    let path = args.output.as_deref();
+    output::refuse_inputs(path, args.objects.iter().map(|spec| ("the file of object specs", spec.as_path())))?;
+    let (pids, name) = args.process();
+    if pids.is_empty() {
+        let form = if args.json {
+            SpecForm::Json
+        } else if args.list {
+            SpecForm::List
+        } else {
+            SpecForm::Whole
+        };
+        return meta::objects(name, form, path);
     }
-    let pid = process::one(&args.pid, ROLE)?;
-    let specs = specs(args)?;
+    let pid = process::one(&pids, ROLE)?;
+    let specs = specs(args, name)?;
     let finder = Finder::open(pid, &specs, &args.debug_dirs)?;
     if args.verbose {
         note(&format!("layout: {}", if finder.source().is_empty() { "not known" } else { finder.source() }));
@@ -80,11 +107,11 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
         bail!("{}", nothing(pid, finder.misfits(), args.verbose));
     }
     let snapshot = finder.read();
-    let mut output = Output::open(None)?;
+    let mut output = Output::open(path)?;
     if args.json {
         table::json(&finder, &snapshot, &mut output.buffer);
     } else {
-        output.buffer.extend_from_slice(table::text(&finder, &snapshot, output::screen(None)).as_bytes());
+        output.buffer.extend_from_slice(table::text(&finder, &snapshot, output::screen(path)).as_bytes());
     }
     output.flush()?;
     snapshot.left_out(finder.kinds()).iter().for_each(|left_out| note(left_out));
@@ -105,14 +132,14 @@ pub(crate) fn nothing(pid: u32, misfits: &[String], verbose: bool) -> String {
 }
 
 /// The specs that are asked for: all, or those of these names.
-fn specs(args: &ObjectsArgs) -> anyhow::Result<Vec<ObjectSpec>> {
+fn specs(args: &ObjectsArgs, names: Option<&str>) -> anyhow::Result<Vec<ObjectSpec>> {
     let mut specs = read_files(args.objects.iter().map(PathBuf::as_path))?;
     for spec in built_in()? {
         if !specs.iter().any(|own| own.name == spec.name) {
             specs.push(spec);
         }
     }
-    let Some(names) = &args.name else { return Ok(specs) };
+    let Some(names) = names else { return Ok(specs) };
     for name in names.split(',') {
         match specs.iter().find(|spec| spec.name == name) {
             None => {

@@ -1,7 +1,10 @@
 //! The scripts that dptrace carries, and `dptrace scripts`.
 
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
 
 use crate::failure::usage;
 use crate::output::Output;
@@ -88,16 +91,50 @@ pub(super) fn takes_no_words(name: &str) -> bool {
     !Path::new(name).exists() && find(name).is_some_and(|script| !asks(script.text))
 }
 
+/// `dptrace scripts`, as typed.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ScriptsArgs {
+    /// Print this script
+    name: Option<String>,
+
+    /// List the scripts with one JSON object on each line: name, topic, purpose, and what each needs
+    #[arg(long, conflicts_with = "name")]
+    json: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
 /// `dptrace scripts`: lists them, or prints one.
-pub(crate) fn scripts(name: Option<&str>) -> anyhow::Result<()> {
-    let mut output = Output::open(None)?;
-    if let Some(name) = name {
-        let names = all().map(|script| script.name);
-        let near = || format!("there is no bundled script {name:?}{}", crate::names::hint(name, names));
-        let script = find(name).ok_or_else(|| usage(near()))?;
-        output.buffer.extend(script.text.as_bytes());
-        return Ok(output.flush()?);
+pub(crate) fn scripts(args: &ScriptsArgs) -> anyhow::Result<()> {
+    let script = args.name.as_deref().map(wanted).transpose()?;
+    let mut output = Output::open(args.output.as_deref())?;
+    match script {
+        Some(script) => output.buffer.extend(script.text.as_bytes()),
+        None if args.json => list_json(&mut output)?,
+        None => list(&mut output)?,
     }
+    Ok(output.flush()?)
+}
+
+fn wanted(name: &str) -> anyhow::Result<Bundled> {
+    let hint = || crate::names::hint(name, all().map(|script| script.name));
+    find(name).ok_or_else(|| usage(format!("there is no bundled script {name:?}{}", hint())))
+}
+
+fn list_json(output: &mut Output) -> anyhow::Result<()> {
+    for (topic, scripts) in TOPICS {
+        for script in *scripts {
+            let (about, needs) = (script.about(), script.needs());
+            let object = json!({ "name": script.name, "topic": topic, "about": about, "needs": needs });
+            writeln!(output.buffer, "{object}")?;
+        }
+    }
+    Ok(())
+}
+
+fn list(output: &mut Output) -> anyhow::Result<()> {
     let name_width = all().map(|script| script.name.len()).max().unwrap_or_default();
     let indent = name_width + 4;
     for (n, (topic, scripts)) in TOPICS.iter().enumerate() {
@@ -107,7 +144,7 @@ pub(crate) fn scripts(name: Option<&str>) -> anyhow::Result<()> {
             writeln!(output.buffer, "  {:<name_width$}  {lines}", script.name)?;
         }
     }
-    Ok(output.flush()?)
+    Ok(())
 }
 
 /// The words of a text in lines of at most this many columns.

@@ -29,7 +29,7 @@ use live::Live;
 use params::Wanted;
 use source::ScriptText;
 
-pub(crate) use bundled::{is_bundled, names as bundled_names, scripts};
+pub(crate) use bundled::{ScriptsArgs, is_bundled, names as bundled_names, scripts};
 pub(crate) use options::RunArgs;
 
 /// How long a benchmark runs at least.
