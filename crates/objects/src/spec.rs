@@ -216,10 +216,6 @@ pub const BUILT_IN: [(&str, &str); 13] = [
     ("nvme_ctrlr.toml", include_str!("../../../objects/nvme_ctrlr.toml")),
 ];
 
-/// The layouts of SPDK's structs that come with dptrace, as C text, for programs without debug information: the versions that have
-/// them, and the text.
-pub const LAYOUTS: &[(&str, &str)] = &[];
-
 /// The specs that come with dptrace.
 pub fn built_in() -> Result<Vec<ObjectSpec>, SpecError> {
     let mut specs = Vec::new();

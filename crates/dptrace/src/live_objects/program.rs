@@ -9,7 +9,7 @@ use elf::ElfImage;
 use elf::symbols::{SymbolAddresses, SymbolFound};
 use host::{ElfFile, FilePlace, Pid, Process, ProcessMemory};
 use live_memory::{Limited, Limits};
-use objects::{LAYOUTS, ObjectSpec};
+use objects::{ObjectSpec, layouts};
 use symbolize::DebugFolders;
 use typeinfo::{Arch, Dwarf, DwarfSections, TypeStore};
 
@@ -54,9 +54,10 @@ pub(super) fn compile(
 /// the specs does not count.
 fn by_layout(specs: &[&ObjectSpec], globals: &Globals, memory: &ProcessMemory, without: Attempt) -> Attempt {
     let (mut best, mut most) = (without, 0);
-    for (versions, text) in LAYOUTS {
+    // The newest version first: of several by which as many objects are found, that is the one.
+    for version in layouts::versions().into_iter().rev() {
         let mut types = TypeStore::new(Arch::HOST);
-        if alive::define(text, &mut types).is_err() {
+        if alive::define(&layouts::layout_text(version), &mut types).is_err() {
             continue;
         }
         let attempt = Attempt::new(specs, &types, globals);
@@ -64,7 +65,7 @@ fn by_layout(specs: &[&ObjectSpec], globals: &Globals, memory: &ProcessMemory, w
         let found: usize = attempt.compiled.iter().map(|(_, compiled)| compiled.read(&cached).len()).sum();
         if found > most || (best.compiled.is_empty() && !attempt.compiled.is_empty()) {
             most = found;
-            let source = format!("the layouts of SPDK {versions}, by which {found} objects meet all conditions");
+            let source = format!("the layout of SPDK {version}, by which {found} objects meet all conditions");
             best = Attempt { source, ..attempt };
         }
     }
