@@ -11,16 +11,10 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum SessionError {
     /// BPF is not for this user.
-    #[error(
-        "not permitted to use BPF: {} missing; run dptrace as root, or: setcap {}+ep dptrace",
-        named(missing),
-        to_set(missing)
-    )]
+    #[error("not permitted to use BPF: {} missing", named(missing))]
     NotPermitted {
         /// The capabilities that this process lacks.
         missing: Vec<Capability>,
-        /// The kernel's error.
-        source: io::Error,
     },
     /// A map could not be created.
     #[error("can't make the BPF map {name}")]
@@ -170,7 +164,7 @@ impl SessionError {
     pub(crate) fn lacking_or(wanted: &[Capability], source: io::Error, other: impl FnOnce(io::Error) -> Self) -> Self {
         let missing = Capabilities::own().missing(wanted);
         if source.kind() == io::ErrorKind::PermissionDenied && !missing.is_empty() {
-            Self::NotPermitted { missing, source }
+            Self::NotPermitted { missing }
         } else {
             other(source)
         }
@@ -180,11 +174,6 @@ impl SessionError {
 fn named(missing: &[Capability]) -> String {
     let names: Vec<String> = missing.iter().map(ToString::to_string).collect();
     names.join(" and ") + if names.len() == 1 { " is" } else { " are" }
-}
-
-/// The capabilities to set on the program's file. `CAP_SYS_ADMIN` includes the other two.
-fn to_set(missing: &[Capability]) -> &'static str {
-    if missing.contains(&Capability::SysAdmin) { "cap_sys_admin" } else { "cap_bpf,cap_perfmon" }
 }
 
 /// A path as it may be printed: foreign names can hold control characters.
@@ -204,14 +193,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hint_gives_what_is_missing() {
-        let message = |missing: &[Capability]| {
-            let source = io::ErrorKind::PermissionDenied.into();
-            SessionError::NotPermitted { missing: missing.to_vec(), source }.to_string()
-        };
-        let both = message(&[Capability::Bpf, Capability::Perfmon]);
-        assert!(both.contains("CAP_BPF and CAP_PERFMON are missing") && both.contains("setcap cap_bpf,cap_perfmon+ep"));
-        let admin = message(&[Capability::SysAdmin]);
-        assert!(admin.contains("CAP_SYS_ADMIN is missing") && admin.contains("setcap cap_sys_admin+ep"));
+    fn what_is_missing_is_named() {
+        let message = |missing: &[Capability]| SessionError::NotPermitted { missing: missing.to_vec() }.to_string();
+        assert!(message(&[Capability::Bpf, Capability::Perfmon]).contains("CAP_BPF and CAP_PERFMON are missing"));
+        assert!(message(&[Capability::SysAdmin]).contains("CAP_SYS_ADMIN is missing"));
     }
 }

@@ -87,6 +87,7 @@ pub struct Diagnostics {
     pub(crate) text: Arc<str>,
     pub(crate) list: Vec<Diagnostic>,
     pub(crate) tracepoints_refused: Option<String>,
+    pub(crate) file_refused: Option<String>,
 }
 
 impl Diagnostics {
@@ -99,6 +100,13 @@ impl Diagnostics {
     /// may be there, and this user may not see it.
     pub fn tracepoints_refused(&self) -> Option<&str> {
         self.tracepoints_refused.as_deref()
+    }
+
+    /// Why a file that the script names could not be looked into, if this user may not read one.
+    pub fn file_refused(&self) -> Option<&str> {
+        // Of several files, one that can't be read is no reason for an error: it has the reason in it then.
+        let is_why = |why: &&str| self.list.iter().any(|it| it.is_error() && it.message.contains(why));
+        self.file_refused.as_deref().filter(is_why)
     }
 
     /// One of them with the lines of the script that it is about; with colours of terminals if `coloured`.

@@ -64,15 +64,17 @@ impl ParsedScript {
 fn compiled(builder: &Builder, program: &Program, facts: &Facts) -> Result<(bt_abi::Script, Vec<Diagnostic>), Error> {
     let compiled = compile(program, facts);
     if compiled.diagnostics.iter().any(Diagnostic::is_error) {
-        return Err(mistakes(builder, compiled.diagnostics, facts.tracepoints_refused()));
+        return Err(mistakes(builder, compiled.diagnostics, Some(facts)));
     }
     let script = compiled.script.ok_or(Error::NotCompiled)?;
     Ok((script, compiled.diagnostics))
 }
 
-fn mistakes(builder: &Builder, list: Vec<Diagnostic>, tracepoints_refused: Option<String>) -> Error {
+fn mistakes(builder: &Builder, list: Vec<Diagnostic>, facts: Option<&Facts>) -> Error {
     let (name, text) = (Arc::clone(&builder.name), Arc::clone(&builder.text));
-    Error::Script(Diagnostics { name, text, list, tracepoints_refused })
+    let tracepoints_refused = facts.and_then(Facts::tracepoints_refused);
+    let file_refused = facts.and_then(|facts| facts.files.refused());
+    Error::Script(Diagnostics { name, text, list, tracepoints_refused, file_refused })
 }
 
 /// A compiled script. A command of the target's waits before its first instruction, and is ended with this.

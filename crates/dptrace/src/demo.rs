@@ -12,7 +12,7 @@ use objects::{ObjectSpec, WantedProbe, built_in};
 use probe_recorder::{AttachPlan, Recorder};
 use spdk_trace::{RawTrace, Trace};
 
-use crate::failure::note;
+use crate::failure::{explained, note};
 use crate::input::Loaded;
 use crate::output::Output;
 use crate::record::{RING_BYTES, add_files, report_totals};
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<()> {
         sample()?
     } else {
         live().or_else(|error| {
-            note(&format!("showing a sample, because nothing could be recorded here: {error:#}"));
+            note(&format!("showing a sample, because nothing could be recorded here: {}", explained(&error)));
             sample()
         })?
     };

@@ -52,6 +52,23 @@ pub(crate) fn unsupported(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(Unsupported(message.into()))
 }
 
+/// Something that the machine may have, and that this user may not look at.
+#[derive(Debug)]
+pub(crate) struct Forbidden(String);
+
+impl std::fmt::Display for Forbidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Forbidden {}
+
+/// The same as an [`anyhow::Error`].
+pub(crate) fn forbidden(message: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Forbidden(message.into()))
+}
+
 /// Whether the reader of the output has gone: then the command ends, and that is not an error.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     io_kinds(error).any(|kind| kind == ErrorKind::BrokenPipe)
@@ -75,6 +92,7 @@ fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
 fn is_unsupported(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<Unsupported>()
+            || cause.is::<Forbidden>()
             || cause.downcast_ref().is_some_and(HostError::is_unsupported)
             || cause.downcast_ref().is_some_and(SessionError::is_unsupported)
             || cause.downcast_ref().is_some_and(DelayError::is_unsupported)
@@ -130,7 +148,15 @@ pub(crate) fn engine_error(error: bt_engine::Error) -> anyhow::Error {
 
 /// Prints an error on standard error.
 pub(crate) fn print_error(error: &anyhow::Error) {
-    print_message("error", AnsiColor::Red, &format!("{error:#}"));
+    print_message("error", AnsiColor::Red, &explained(error));
+}
+
+/// An error with its causes; and if rights are missing, how to get them.
+pub(crate) fn explained(error: &anyhow::Error) -> String {
+    match crate::rights::advice(error) {
+        Some(advice) => format!("{error:#}{advice}"),
+        None => format!("{error:#}"),
+    }
 }
 
 /// Prints a note on standard error, about something that does not stop the command.

@@ -22,6 +22,7 @@ mod names;
 mod output;
 mod process;
 mod record;
+mod rights;
 mod run;
 mod shell;
 mod specs;

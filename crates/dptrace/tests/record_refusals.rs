@@ -17,10 +17,24 @@ const NOBODY: [&str; 5] = ["--reuid", "65534", "--regid", "65534", "--clear-grou
 /// The one line that it says, with this exit status.
 #[track_caller]
 fn refusal(command: &mut Command, status: i32) -> String {
+    let messages = messages(command, status);
+    assert_eq!(messages.lines().count(), 1, "{messages}");
+    messages
+}
+
+/// Its lines where rights are missing: the advice is on lines of its own.
+#[track_caller]
+fn refused_rights(command: &mut Command) -> String {
+    let messages = messages(command, 3);
+    assert_eq!(messages.matches("error: ").count(), 1, "{messages}");
+    messages
+}
+
+#[track_caller]
+fn messages(command: &mut Command, status: i32) -> String {
     let done = command.stdin(Stdio::null()).output().expect("it runs");
     let messages = String::from_utf8(done.stderr).expect("UTF-8");
     assert_eq!(done.status.code(), Some(status), "{messages}");
-    assert_eq!(messages.lines().count(), 1, "{messages}");
     assert!(done.stdout.is_empty());
     messages.trim_end().to_owned()
 }
@@ -205,22 +219,19 @@ fn what_is_missing_is_named() {
     }
     let (_dir, path) = copy_for_all("dptrace");
     let own = demo_of(&[&["setpriv"], &NOBODY[..]].concat(), &path);
-    let messages = refusal(&mut as_nobody(&[], &path, own.pid()), 3);
-    assert!(
-        messages.starts_with("error: not permitted to use BPF: CAP_BPF and CAP_PERFMON are missing; "),
-        "{messages}"
-    );
+    let messages = refused_rights(&mut as_nobody(&[], &path, own.pid()));
+    let first = "error: not permitted to use BPF: CAP_BPF and CAP_PERFMON are missing\n";
+    assert!(messages.starts_with(first), "{messages}");
     for (has, missing) in [("bpf", "CAP_PERFMON"), ("perfmon", "CAP_BPF")] {
         let caps = format!("+{has}");
-        let messages = refusal(&mut as_nobody(&["--inh-caps", &caps, "--ambient-caps", &caps], &path, own.pid()), 3);
-        assert!(
-            messages.starts_with(&format!("error: not permitted to use BPF: {missing} is missing; ")),
-            "{messages}"
-        );
+        let messages =
+            refused_rights(&mut as_nobody(&["--inh-caps", &caps, "--ambient-caps", &caps], &path, own.pid()));
+        let first = format!("error: not permitted to use BPF: {missing} is missing\n");
+        assert!(messages.starts_with(&first), "{messages}");
     }
     let other = Demo::start(&[]);
     let both = ["--inh-caps", "+bpf,+perfmon", "--ambient-caps", "+bpf,+perfmon"];
-    let messages = refusal(&mut as_nobody(&both, &path, other.process.pid()), 3);
+    let messages = refused_rights(&mut as_nobody(&both, &path, other.process.pid()));
     assert!(messages.contains("CAP_SYS_PTRACE"), "{messages}");
 }
 

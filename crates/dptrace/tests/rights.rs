@@ -22,6 +22,8 @@ const SECRET: &str = "hunter2";
 const NOBODY: u32 = 65534;
 /// The recipe of docs/security.md, and what would be worse if it were used.
 const ALL: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_dac_override+ep";
+/// No right at all.
+const NOTHING: &str = "=";
 /// The recipe without rights to files.
 const NO_FILES: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace+ep";
 
@@ -227,5 +229,56 @@ fn without_rights_to_files_tracepoints_are_not_permitted() {
         let (status, all) = granted.run(&args);
         assert_eq!(status, 3, "{args:?}: {all}");
         assert!(all.contains("tracefs"), "{args:?}: {all}");
+    }
+}
+
+/// Whoever has no rights, or some of them, gets advice on all at once; and it is no mistake in a script.
+#[test]
+fn what_is_not_permitted_comes_with_all_that_helps() {
+    let Some(_guard) = kernel() else { return };
+    for (has, may_load) in [(NOTHING, false), ("cap_bpf+ep", false), ("cap_bpf,cap_perfmon+ep", true)] {
+        let Some(granted) = Granted::new(has) else { return };
+        let other = Other::start(&granted.path("other"));
+        let pid = other.pid();
+        let mut refused = vec![
+            vec!["list", "-p", &pid],
+            vec!["run", "-p", &pid, "-e", "begin { exit() }"],
+            vec!["record", "-p", &pid],
+        ];
+        if !may_load {
+            refused.extend([vec!["run", "-e", "begin { exit() }"], vec!["kernel-delay", "-p", &pid]]);
+        }
+        let tracepoints = [
+            vec!["run", "-e", "tracepoint:sched:sched_switch { exit() }"],
+            vec!["run", "execs"],
+            vec!["run", "-l", "tracepoint:*"],
+            vec!["list", "--tracepoints"],
+        ];
+        if granted.run(["list", "--tracepoints"]).0 == 0 {
+            skip("tracefs", "all users may read it here");
+        } else {
+            refused.extend(tracepoints);
+        }
+        for args in refused {
+            let (status, all) = granted.run(&args);
+            assert_eq!(status, 3, "{has} {args:?}: {all}");
+            let recipe = "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep";
+            let advice = format!("\n    {recipe} {}\n", granted.program().display());
+            assert!(all.contains("run dptrace as root, or ") && all.contains(&advice), "{has} {args:?}: {all}");
+            assert!(!all.contains("mistake") && all.matches("error: ").count() == 1, "{has} {args:?}: {all}");
+        }
+    }
+}
+
+/// The program's rights are good for no file that the user names, so they are not what helps.
+#[test]
+fn a_file_of_others_in_a_script_is_no_mistake() {
+    let Some(_guard) = kernel() else { return };
+    let Some(granted) = Granted::new(NOTHING) else { return };
+    let secret = granted.secret("secret", b"\x7fELF");
+    for kind in ["uprobe", "usdt"] {
+        let (status, all) = granted.run(["run", "-e", &format!("{kind}:{}:main {{ exit() }}", secret.display())]);
+        assert!(status == 3 && all.contains("Permission denied: run dptrace as root, or as a user who"), "{all}");
+        assert!(!all.contains("mistake") && !all.contains("setcap"), "{all}");
     }
 }

@@ -68,6 +68,11 @@ impl Capabilities {
     }
 }
 
+/// Whether this process runs as root, whatever capabilities that has here.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// What lets one read files that their owners keep from one: the first one reads, the second one writes as well.
 const FILE_ACCESS: CapabilitySet = CapabilitySet::DAC_READ_SEARCH.union(CapabilitySet::DAC_OVERRIDE);
 
@@ -81,7 +86,7 @@ static HELD_BACK: AtomicBool = AtomicBool::new(false);
 ///
 /// For root, whose own rights these are, nothing changes.
 pub fn hold_back_file_access() -> io::Result<()> {
-    if rustix::process::geteuid().is_root() {
+    if is_root() {
         return Ok(());
     }
     let sets = capabilities(None)?;

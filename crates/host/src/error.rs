@@ -45,14 +45,14 @@ pub enum HostError {
         process: Pid,
     },
     /// The process is another user's, or protected.
-    #[error("not permitted to look at pid {pid} ({path}): it needs the same user, or root, or CAP_SYS_PTRACE")]
+    #[error(
+        "not permitted to look at pid {pid} ({path}): it is another user's or protected, which needs CAP_SYS_PTRACE"
+    )]
     ProcessForbidden {
         /// The number.
         pid: Pid,
         /// What was looked at.
         path: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
     },
     /// We may not read the memory of the process.
     #[error(
@@ -88,18 +88,16 @@ pub enum HostError {
         source: ElfError,
     },
     /// The kernel's tracepoints can't be seen.
-    #[error("tracefs is not mounted, looked at {looked_at}; as root: mount -t tracefs tracefs /sys/kernel/tracing")]
+    #[error("tracefs is not mounted, looked at {looked_at}")]
     NoTracefs {
         /// The places, separated by commas.
         looked_at: String,
     },
     /// Tracefs is for root.
-    #[error("not permitted to read {path}: tracefs needs root")]
+    #[error("not permitted to read {path}: tracefs is for root")]
     TracefsForbidden {
         /// What was looked at.
         path: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
     },
     /// A tracepoint's description is not of the kernel's form.
     #[error("{}", shown(path))]
@@ -112,9 +110,9 @@ pub enum HostError {
 }
 
 impl HostError {
-    /// Whether the machine lacks what was asked for, rather than having said no.
+    /// Whether it is the machine or the user's rights that stand in the way.
     pub fn is_unsupported(&self) -> bool {
-        matches!(self, Self::NoTracefs { .. })
+        matches!(self, Self::NoTracefs { .. } | Self::TracefsForbidden { .. } | Self::ProcessForbidden { .. })
     }
 }
 

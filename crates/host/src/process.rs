@@ -112,7 +112,7 @@ impl Process {
 /// What it means that a file in `/proc/PID` can't be read.
 fn failed(pid: Pid, name: &str, path: PathBuf, source: io::Error) -> HostError {
     match source.kind() {
-        ErrorKind::PermissionDenied => HostError::ProcessForbidden { pid, path, source },
+        ErrorKind::PermissionDenied => HostError::ProcessForbidden { pid, path },
         ErrorKind::NotFound if Path::new(&format!("/proc/{pid}")).exists() => {
             HostError::Ended { pid, name: name.to_owned() }
         }

@@ -38,7 +38,7 @@ impl Tracefs {
             match with_file_access(|| std::fs::metadata(Path::new(mounted).join("events"))) {
                 Ok(_) => return Ok(Self::at(Path::new(mounted))),
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                    return Err(HostError::TracefsForbidden { path: mounted.into(), source: error });
+                    return Err(HostError::TracefsForbidden { path: mounted.into() });
                 }
                 Err(_) => {}
             }
@@ -104,7 +104,7 @@ fn entries(folder: &Path) -> Result<Vec<String>, HostError> {
 fn failed(path: &Path, source: io::Error) -> HostError {
     let path = path.to_owned();
     match source.kind() {
-        ErrorKind::PermissionDenied => HostError::TracefsForbidden { path, source },
+        ErrorKind::PermissionDenied => HostError::TracefsForbidden { path },
         _ => HostError::Read { path, source },
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -35,6 +36,8 @@ pub(crate) struct UserFiles {
     debug_folders: DebugFolders,
     observer: SharedObserver,
     debug: [OnceCell<(String, Option<DebugFile>)>; MAX_DEBUG],
+    /// Why a file could not be read, if this user may not.
+    refused: RefCell<Option<String>>,
     /// The USDT probes of files, and where each file was opened.
     usdt: RefCell<HashMap<PathBuf, Rc<(UsdtProbes, PathBuf)>>>,
 }
@@ -87,6 +90,7 @@ impl UserFiles {
             debug_folders: DebugFolders(debug_folders),
             observer,
             debug: [const { OnceCell::new() }; MAX_DEBUG],
+            refused: RefCell::default(),
             usdt: RefCell::default(),
         }
     }
@@ -134,8 +138,33 @@ impl UserFiles {
                 let maps_more = matches!(self.subject, Subject::All | Subject::Command { .. });
                 by_pattern(text, &own, maps_more)
             }
-            Some(text) => Ok(Targets { files: by_name(text, &own)?, first_only: false }),
+            Some(text) => {
+                let path = Path::new(text);
+                if text.contains('/')
+                    && let Err(source) = path.try_exists()
+                {
+                    return Err(self.not_loaded(&host::HostError::Read { path: path.to_owned(), source }));
+                }
+                Ok(Targets { files: by_name(text, &own)?, first_only: false })
+            }
         }
+    }
+
+    /// Why a file could not be read, if this user may not: that is no mistake of whoever names it.
+    pub(crate) fn refused(&self) -> Option<String> {
+        self.refused.borrow().clone()
+    }
+
+    fn not_loaded(&self, error: &host::HostError) -> NotFound {
+        let missing = not_read(error);
+        let is_refused = match error {
+            host::HostError::Read { source, .. } => source.kind() == ErrorKind::PermissionDenied,
+            error => matches!(error, host::HostError::ProcessForbidden { .. }),
+        };
+        if is_refused {
+            self.refused.borrow_mut().get_or_insert_with(|| missing.message.clone());
+        }
+        missing
     }
 
     fn load(&self, found: &Found) -> Result<Rc<ElfFile>, NotFound> {
@@ -144,7 +173,7 @@ impl UserFiles {
             return Ok(Rc::clone(known));
         }
         let file = found.place.load();
-        let file = file.map_err(|error| not_read(&error))?;
+        let file = file.map_err(|error| self.not_loaded(&error))?;
         let file = Rc::new(file);
         self.whole.borrow_mut().insert(key, Rc::clone(&file));
         Ok(file)
@@ -306,7 +335,7 @@ impl UserFiles {
         if let Some(known) = self.usdt.borrow().get(key) {
             return Ok(Rc::clone(known));
         }
-        let file = found.place.load_notes().map_err(|error| not_read(&error))?;
+        let file = found.place.load_notes().map_err(|error| self.not_loaded(&error))?;
         let code = file.code().map_err(|error| not_read(&error))?;
         let mut probes = UsdtProbes::read_with(&file.image().map_err(|error| not_read(&error))?, &code);
         if !probes.wanted_symbols().is_empty() {

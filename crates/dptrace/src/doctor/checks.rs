@@ -14,6 +14,9 @@ const FENTRY: &str = if matches!(Arch::HOST, Arch::Aarch64) {
     "Linux 5.5 with CONFIG_DEBUG_INFO_BTF=y and CONFIG_FUNCTION_TRACER=y; lockdown off"
 };
 
+/// To get what the advice on missing rights has.
+pub(super) const GRANT: &str = "rights";
+
 /// A feature that this machine may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Check {
@@ -106,11 +109,11 @@ const CHECKS: &[Check] = &[
     check(KERNEL, "tracefs", "list --tracepoints; run: tracepoint",
         "as root: mount -t tracefs tracefs /sys/kernel/tracing", trials::tracefs),
     check(RIGHTS, "CAP_BPF", "loading programs, creating maps: record, run",
-        "run as root, or: setcap cap_bpf,cap_perfmon+ep dptrace", || facts::has(Capability::Bpf)),
+        GRANT, || facts::has(Capability::Bpf)),
     check(RIGHTS, "CAP_PERFMON", "attaching probes: record, run",
-        "run as root, or: setcap cap_bpf,cap_perfmon+ep dptrace", || facts::has(Capability::Perfmon)),
+        GRANT, || facts::has(Capability::Perfmon)),
     check(RIGHTS, "CAP_SYS_PTRACE", "processes of other users: list -p, record -p",
-        "run as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep dptrace", || facts::has(Capability::SysPtrace)),
+        GRANT, || facts::has(Capability::SysPtrace)),
     check(RIGHTS, "CAP_SYS_ADMIN", "tracefs if it is not mounted; BPF before Linux 5.8",
         "run as root", || facts::has(Capability::SysAdmin)),
     check(RIGHTS, "the machine's user namespace", "BPF at all",

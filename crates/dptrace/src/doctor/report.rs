@@ -7,20 +7,19 @@ use host::{Capabilities, Capability, system};
 use screen::{GOOD, HEAD, Screen, Style, WARN, WRONG, columns, wrap};
 use serde_json::json;
 
-use super::checks::Check;
+use super::checks::{Check, GRANT};
 use super::commands::{self, Ability, Works};
+use crate::rights::how_to_get;
 
 /// What is refused for want of rights is to be got so.
-fn rights() -> Option<&'static str> {
+fn rights() -> Option<String> {
     let own = Capabilities::own();
-    if system::in_first_user_namespace() == Some(false) {
-        Some("run outside of this user namespace: the kernel treats its root as an ordinary user")
-    } else if !own.missing(&[Capability::Bpf, Capability::Perfmon]).is_empty() {
-        Some("run as root, or: setcap cap_bpf,cap_perfmon+ep dptrace")
+    let is_inner = system::in_first_user_namespace() == Some(false);
+    if is_inner || !own.missing(&[Capability::Bpf, Capability::Perfmon]).is_empty() {
+        Some(how_to_get())
     } else if !own.has(Capability::SysAdmin) {
-        Some(
-            "run as root: CAP_BPF and CAP_PERFMON are not enough for it here (under lockdown, root is not enough either)",
-        )
+        let text = "run as root: CAP_BPF and CAP_PERFMON are not enough for it here (under lockdown, root is not enough either)";
+        Some(text.to_owned())
     } else {
         None
     }
@@ -59,11 +58,12 @@ impl Finding {
     }
 
     /// How to get it, if it is not there.
-    fn how(&self) -> Option<&'static str> {
+    fn how(&self) -> Option<String> {
         match self.answer {
             Answer::Yes(_) => None,
             Answer::No { denied: true, .. } if rights().is_some() => rights(),
-            _ => Some(self.check.how).filter(|how| !how.is_empty()),
+            _ if self.check.how == GRANT => Some(how_to_get()),
+            _ => Some(self.check.how.to_owned()).filter(|how| !how.is_empty()),
         }
     }
 
@@ -156,7 +156,7 @@ impl Report<'_> {
             self.hanging(to, "             why: ", &format!("{}{although}", finding.said()), Style::new())?;
         }
         match finding.how() {
-            Some(how) => self.hanging(to, "             get: ", how, Style::new()),
+            Some(how) => self.hanging(to, "             get: ", &how, Style::new()),
             None => Ok(()),
         }
     }

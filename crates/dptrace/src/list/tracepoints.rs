@@ -25,9 +25,7 @@ pub(super) fn list(request: &Request, pattern: Option<&ProbePattern>, output: &m
         if request.json {
             match tracefs.format(of) {
                 Ok(format) => writeln!(output.buffer, "{}", tracepoint_json(of, &format))?,
-                Err(HostError::TracefsForbidden { path, source }) => {
-                    return Err(HostError::TracefsForbidden { path, source }.into());
-                }
+                Err(error @ HostError::TracefsForbidden { .. }) => return Err(error.into()),
                 Err(error) => note(&format!("left out: {:#}", anyhow::Error::new(error))),
             }
         } else {

@@ -8,7 +8,7 @@ use bt_engine::{Builder, Diagnostic, Diagnostics, Error, Notice, Observer, Parse
 use super::bundled::Bundled;
 use super::options::RunArgs;
 use super::source::ScriptText;
-use crate::failure::{engine_error, is_bpftrace_compat, note, unsupported, usage};
+use crate::failure::{engine_error, forbidden, is_bpftrace_compat, note, unsupported, usage};
 use crate::interrupt;
 use crate::record::find_program;
 
@@ -121,13 +121,27 @@ pub(super) fn compile(text: &ScriptText, parsed: ParsedScript, args: &RunArgs) -
 /// A bundled script has no mistakes: what it asks for is not here. The first thing that is missing is reported, and what the
 /// script needs, without its text and what follows from the first.
 fn not_compiled(text: &ScriptText, mistakes: &Diagnostics, args: &RunArgs) -> anyhow::Error {
+    // What the script asks for may be there: this user may not see it.
+    let forbidden_here = mistakes.tracepoints_refused().map(|why| (why, forbidden(why)));
+    let forbidden_here = forbidden_here.or_else(|| mistakes.file_refused().map(|why| (why, unreadable(why))));
     if let Some(bundled) = text.bundled {
         let first = mistakes.as_slice().iter().find(|it| it.is_error());
-        return missing_here(bundled, first.map_or("", |first| &first.message));
+        let cannot = |error: anyhow::Error| error.context(format!("{} can't run here", bundled.name));
+        return match forbidden_here {
+            Some((_, error)) => cannot(error),
+            None => missing_here(bundled, first.map_or("", |first| &first.message)),
+        };
     }
-    let error = refused(text, mistakes.as_slice(), args);
-    // What the script asks for may be there: this user may not see it.
-    mistakes.tracepoints_refused().map_or(error, unsupported)
+    let Some((why, error)) = forbidden_here else { return refused(text, mistakes.as_slice(), args) };
+    // That is no mistake, and the error says it.
+    let others: Vec<Diagnostic> = mistakes.as_slice().iter().filter(|it| !it.message.contains(why)).cloned().collect();
+    warn(text, &others, args);
+    error
+}
+
+/// A file that the script names is opened with the user's own rights, whatever rights the program was given.
+fn unreadable(why: &str) -> anyhow::Error {
+    unsupported(format!("{why}: run dptrace as root, or as a user who may read the file"))
 }
 
 fn missing_here(bundled: Bundled, why: &str) -> anyhow::Error {

@@ -9,7 +9,7 @@ use typeinfo::NameKind;
 use super::options::RunArgs;
 use super::source::ScriptText;
 use super::{Lines, compiled};
-use crate::failure::{engine_error, note, unsupported};
+use crate::failure::{engine_error, forbidden, note};
 use crate::output::Output;
 use types::Types;
 
@@ -58,7 +58,7 @@ pub(super) fn list(args: &RunArgs) -> anyhow::Result<()> {
     output.buffer.extend(lines.0.as_bytes());
     output.flush()?;
     let refused = facts.tracepoints_refused();
-    refused.map_or(Ok(()), |why| Err(unsupported(format!("tracepoints are not listed: {why}"))))
+    refused.map_or(Ok(()), |why| Err(forbidden(format!("tracepoints are not listed: {why}"))))
 }
 
 /// The patterns to list: as typed, or the attach points of a script.

@@ -1,0 +1,167 @@
+//! How a user gets the rights that are missing: all of it at once, since a user who is granted one right after another asks
+//! somebody else each time.
+
+use std::path::PathBuf;
+
+use bpf_session::SessionError;
+use host::{Capabilities, Capability, HostError, Tracefs, system};
+use kernel_delay::DelayError;
+
+use crate::failure::Forbidden;
+use crate::shell;
+
+/// All that dptrace can use (docs/security.md).
+const ALL: &str = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search";
+
+/// What is advised where a right is missing.
+struct Situation {
+    is_root: bool,
+    /// Whether this process is in a user namespace of its own, where capabilities are good for nothing of ours.
+    is_inner: bool,
+    /// Whether tracefs is mounted, so that it can be read with rights to files alone.
+    has_tracefs: bool,
+    program: PathBuf,
+}
+
+/// What to do about an error, if rights are missing: further lines of its message.
+pub(crate) fn advice(error: &anyhow::Error) -> Option<String> {
+    let lack = error.chain().find_map(Lack::of)?;
+    let own = Capabilities::own();
+    Some(Situation::here().advice(lack, own.has(Capability::SysPtrace)))
+}
+
+/// How the rights are got that dptrace can use, on one line.
+pub(crate) fn how_to_get() -> String {
+    let situation = Situation::here();
+    situation.in_container("").unwrap_or_else(|| format!("run as root, or: {}", situation.setcap("")))
+}
+
+/// Mounts tracefs.
+const MOUNT: &str = "mount -t tracefs tracefs /sys/kernel/tracing";
+
+/// What is missing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Lack {
+    /// What loads and attaches programs.
+    Bpf,
+    /// On some kernels, attaching needs the right to administrate the machine.
+    Admin,
+    /// The right to look at a process.
+    Process,
+    /// The right to read tracefs.
+    Tracefs,
+    /// Tracefs itself: it is not mounted.
+    Mount,
+}
+
+impl Lack {
+    fn of(cause: &(dyn std::error::Error + 'static)) -> Option<Self> {
+        // It passes another error's message on as its own, and is not the cause of a message by itself.
+        let session = match cause.downcast_ref() {
+            Some(DelayError::Session(session)) => Some(session),
+            _ => cause.downcast_ref::<SessionError>(),
+        };
+        if let Some(SessionError::NotPermitted { missing, .. }) = session {
+            return Some(if missing.contains(&Capability::SysAdmin) { Self::Admin } else { Self::Bpf });
+        }
+        if cause.is::<Forbidden>() {
+            return Some(Self::Tracefs);
+        }
+        match cause.downcast_ref()? {
+            HostError::ProcessForbidden { .. } => Some(Self::Process),
+            HostError::TracefsForbidden { .. } => Some(Self::Tracefs),
+            HostError::NoTracefs { .. } => Some(Self::Mount),
+            _ => None,
+        }
+    }
+}
+
+impl Situation {
+    fn here() -> Self {
+        Self {
+            is_root: host::capabilities::is_root(),
+            is_inner: system::in_first_user_namespace() == Some(false),
+            has_tracefs: !matches!(Tracefs::find(), Err(HostError::NoTracefs { .. })),
+            program: std::env::current_exe().unwrap_or_else(|_| "dptrace".into()),
+        }
+    }
+
+    fn advice(&self, lack: Lack, may_trace: bool) -> String {
+        let more = if lack == Lack::Admin { ",cap_sys_admin" } else { "" };
+        if lack == Lack::Process && may_trace {
+            return "\n  this process has CAP_SYS_PTRACE, so a security module or another user namespace protects that one"
+                .to_owned();
+        }
+        if lack == Lack::Mount && self.is_root {
+            return format!("\n  {MOUNT}");
+        }
+        if let Some(advice) = self.in_container(more) {
+            return format!("\n  {advice}");
+        }
+        let mut text =
+            format!("\n  run dptrace as root, or give the program its rights, once:\n    {}", self.setcap(more));
+        if !self.has_tracefs {
+            text.extend(["\n    sudo ", MOUNT, "   (for tracepoints)"]);
+        }
+        text
+    }
+
+    /// Gives the program all that it can use, and more.
+    fn setcap(&self, more: &str) -> String {
+        format!("sudo setcap {ALL}{more}+ep {}", shell::word(&self.program))
+    }
+
+    /// What is advised where no file can be given rights.
+    fn in_container(&self, more: &str) -> Option<String> {
+        if self.is_inner {
+            let text = "run dptrace outside of this container or user namespace: the kernel treats its root as an ordinary user";
+            return Some(text.to_owned());
+        }
+        let names = format!("{ALL}{more}").replace("cap_", "").to_uppercase();
+        self.is_root.then(|| {
+            format!(
+                "this root does not have all rights: start its container with --cap-add {names}, or with --privileged"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn situation() -> Situation {
+        Situation { is_root: false, is_inner: false, has_tracefs: false, program: "/opt/my tools/dptrace".into() }
+    }
+
+    #[test]
+    fn a_user_gets_all_of_it_at_once() {
+        for lack in [Lack::Bpf, Lack::Process, Lack::Tracefs, Lack::Mount] {
+            let said = situation().advice(lack, false);
+            let setcap =
+                "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep '/opt/my tools/dptrace'";
+            assert!(
+                said.contains("as root") && said.contains(setcap) && said.contains("sudo mount -t tracefs"),
+                "{said}"
+            );
+        }
+        let said = situation().advice(Lack::Admin, false);
+        assert!(said.contains(",cap_sys_admin+ep "), "{said}");
+        let mounted = Situation { has_tracefs: true, ..situation() };
+        assert!(!mounted.advice(Lack::Bpf, false).contains("mount"));
+    }
+
+    #[test]
+    fn in_a_container_no_file_is_given_rights() {
+        let said = Situation { is_root: true, ..situation() }.advice(Lack::Bpf, false);
+        assert!(
+            said.contains("--cap-add BPF,PERFMON,SYS_PTRACE,DAC_READ_SEARCH,") && !said.contains("setcap"),
+            "{said}"
+        );
+        let said = Situation { is_root: true, is_inner: true, ..situation() }.advice(Lack::Bpf, false);
+        assert!(said.contains("outside of this container") && !said.contains("setcap"), "{said}");
+        let said = Situation { is_root: true, ..situation() }.advice(Lack::Mount, true);
+        assert_eq!(said, "\n  mount -t tracefs tracefs /sys/kernel/tracing");
+        assert!(situation().advice(Lack::Process, true).contains("security module"));
+    }
+}
