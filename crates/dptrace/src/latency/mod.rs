@@ -92,9 +92,9 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         Place::Piped(_) => None,
     };
     // Before the trace is: what its records say from then on holds for what was found.
-    let alive = match process {
-        Some(pid) => live_objects::read_once(pid, &args.objects.specs()?),
-        None => String::new(),
+    let alive = match (process, &place) {
+        (Some(pid), Place::File(path)) => live_objects::read_once(pid, &args.objects.specs()?, path),
+        _ => String::new(),
     };
     let loaded = place.load(false)?;
     let report = measure(args, &alive, &loaded, command)?;

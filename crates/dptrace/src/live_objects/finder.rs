@@ -1,5 +1,7 @@
 //! Finds the objects of some specs in the memory of a process, as often as it is asked.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use alive::{Cached, Compiled, Counts, Found, agree};
@@ -18,6 +20,8 @@ pub(crate) struct Finder {
     source: String,
     /// Specs that could not be used, and why.
     misfits: Vec<String>,
+    /// By kind: the addresses that are looked at, if there is no way to the objects from the program's globals.
+    pointers: Option<RefCell<Vec<BTreeSet<u64>>>>,
 }
 
 /// The objects of one spec.
@@ -37,11 +41,25 @@ pub(crate) struct Snapshot {
 impl Finder {
     /// Prepares to read these specs' objects. Which of them the process can have is known from its types and symbols.
     pub(crate) fn open(pid: u32, specs: &[ObjectSpec], debug_dirs: &[PathBuf]) -> anyhow::Result<Self> {
+        Self::open_with(pid, specs, debug_dirs, |_| Vec::new())
+    }
+
+    /// The same, with addresses at which there may be objects of each spec: these are looked at if there is no other way.
+    pub(crate) fn open_with(
+        pid: u32,
+        specs: &[ObjectSpec],
+        debug_dirs: &[PathBuf],
+        pointers: impl Fn(&ObjectSpec) -> Vec<u64>,
+    ) -> anyhow::Result<Self> {
         let memory = ProcessMemory::open(Pid(pid))?;
         let specs: Vec<&ObjectSpec> = specs.iter().filter(|spec| !spec.alive.is_empty()).collect();
-        let Sources { compiled, source, misfits } = program::compile(pid, &specs, debug_dirs, &memory)?;
+        let known: Vec<Vec<u64>> = specs.iter().map(|spec| pointers(spec)).collect();
+        let Sources { compiled, source, misfits, of_pointers } =
+            program::compile(pid, &specs, debug_dirs, &memory, &known)?;
+        let pointers = of_pointers
+            .then(|| RefCell::new(compiled.iter().map(|(at, _)| known[*at].iter().copied().collect()).collect()));
         let kinds = compiled.into_iter().map(|(at, compiled)| Kind { spec: specs[at].clone(), compiled }).collect();
-        Ok(Self { memory, kinds, source, misfits })
+        Ok(Self { memory, kinds, source, misfits, pointers })
     }
 
     /// The kinds of objects that can be found.
@@ -63,7 +81,14 @@ impl Finder {
     pub(crate) fn read(&self) -> Snapshot {
         let read = || {
             let memory = Cached::new(Limited::new(&self.memory, Limits::default()));
-            self.kinds.iter().map(|kind| kind.compiled.read(&memory)).collect::<Vec<_>>()
+            let kind = |(at, kind): (usize, &Kind)| match &self.pointers {
+                Some(pointers) => {
+                    let addresses: Vec<u64> = pointers.borrow()[at].iter().copied().collect();
+                    kind.compiled.read_at(&addresses, &memory)
+                }
+                None => kind.compiled.read(&memory),
+            };
+            self.kinds.iter().enumerate().map(kind).collect::<Vec<_>>()
         };
         let first = read();
         let time = sys::clock::ticks();

@@ -1,8 +1,13 @@
 //! Objects of a running process, found in its memory: by `dptrace objects -p`, `record`, `trace -p` and `latency -p`.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::Path;
 
 use objects::ObjectSpec;
+use spdk_trace::{ArgValue, RawTrace};
+
+use crate::input::FileSource;
 
 pub(crate) mod command;
 mod finder;
@@ -15,9 +20,11 @@ pub(crate) use finder::Finder;
 pub(crate) use session::{SHORT_INTERVAL, Session};
 
 /// What one reading finds of the objects that a trace can name, as lines of a recording; nothing if none can be found.
-pub(crate) fn read_once(pid: u32, specs: &[ObjectSpec]) -> String {
+pub(crate) fn read_once(pid: u32, specs: &[ObjectSpec], trace: &Path) -> String {
     let named: Vec<_> = specs.iter().filter(|spec| is_named_by_traces(spec)).cloned().collect();
-    let Some(finder) = find(pid, &named, &[]) else { return String::new() };
+    // Only where the program's globals are not known, the trace is needed: reading it takes longer than all else.
+    let with_trace = || find(pid, &named, Some(&RawTrace::read(&FileSource::open(trace).ok()?).ok()?));
+    let Some(finder) = find(pid, &named, None).or_else(with_trace) else { return String::new() };
     let lines = lines::Readings::default().lines(&finder, &finder.read(), 0);
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
@@ -27,7 +34,25 @@ pub(crate) fn is_named_by_traces(spec: &ObjectSpec) -> bool {
     !spec.tracepoint_args.is_empty() || !spec.owner.is_empty()
 }
 
-/// What can find such objects in the process, if anything can.
-pub(crate) fn find(pid: u32, specs: &[ObjectSpec], debug_dirs: &[PathBuf]) -> Option<Finder> {
-    Finder::open(pid, specs, debug_dirs).ok().filter(|finder| !finder.kinds().is_empty())
+/// What can find such objects in the process, if anything can. The trace has pointers to such objects, too.
+pub(crate) fn find(pid: u32, specs: &[ObjectSpec], trace: Option<&RawTrace>) -> Option<Finder> {
+    let pointers = |spec: &ObjectSpec| trace.map_or_else(Vec::new, |trace| pointers(spec, trace));
+    Finder::open_with(pid, specs, &[], pointers).ok().filter(|finder| !finder.kinds().is_empty())
 }
+
+/// The addresses that the records of a trace have of such objects.
+fn pointers(spec: &ObjectSpec, trace: &RawTrace) -> Vec<u64> {
+    let mut pointers = BTreeSet::new();
+    trace.for_each(|record| {
+        let named = record.args.iter().filter(|(arg, _)| spec.tracepoint_args.contains(&arg.name));
+        pointers.extend(named.filter_map(|(_, value)| match value {
+            ArgValue::Int(number) | ArgValue::Pointer(number) if number > 0 => Some(number),
+            _ => None,
+        }));
+        if pointers.len() < MAX_POINTERS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    pointers.into_iter().collect()
+}
+
+/// The most addresses of a trace that are looked at.
+const MAX_POINTERS: usize = 100_000;

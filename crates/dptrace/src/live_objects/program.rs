@@ -10,6 +10,7 @@ use elf::symbols::{SymbolAddresses, SymbolFound};
 use host::{ElfFile, FilePlace, Pid, Process, ProcessMemory};
 use live_memory::{Limited, Limits};
 use objects::{ObjectSpec, layouts};
+use screen::counted;
 use symbolize::DebugFolders;
 use typeinfo::{Arch, Dwarf, DwarfSections, TypeStore};
 
@@ -23,14 +24,18 @@ pub(super) struct Sources {
     pub(super) source: String,
     /// Specs that could not be used, and why.
     pub(super) misfits: Vec<String>,
+    /// Whether only addresses that are known from elsewhere can be looked at.
+    pub(super) of_pointers: bool,
 }
 
-/// Finds out how the objects of these specs are found in a process.
+/// Finds out how the objects of these specs are found in a process. `pointers` are addresses at which objects of the same specs
+/// may be: if there is no other way, these are looked at.
 pub(super) fn compile(
     pid: u32,
     specs: &[&ObjectSpec],
     debug_dirs: &[PathBuf],
     memory: &ProcessMemory,
+    pointers: &[Vec<u64>],
 ) -> anyhow::Result<Sources> {
     let process = Process::open(Pid(pid))?;
     let folders = DebugFolders(debug_dirs.to_vec());
@@ -39,38 +44,79 @@ pub(super) fn compile(
     for file in &globals.files {
         let Some(debug) = Debug::load(file, &folders) else { continue };
         let Some(types) = debug.types() else { continue };
-        let attempt = Attempt::new(specs, &types, &globals);
+        let attempt = Attempt::new(specs, &types, &globals, false);
         if attempt.compiled.len() > best.compiled.len() {
             best = Attempt { source: format!("the debug information of {}", debug.name), ..attempt };
         }
     }
     if best.compiled.is_empty() {
-        best = by_layout(specs, &globals, memory, best);
+        best = by_layout(specs, &globals, memory, None, best);
     }
-    Ok(Sources { compiled: best.compiled, source: best.source, misfits: best.misfits })
+    if best.compiled.is_empty() && pointers.iter().any(|pointers| !pointers.is_empty()) {
+        best = by_layout(specs, &globals, memory, Some(pointers), best);
+    }
+    let Attempt { compiled, misfits, source, of_pointers } = best;
+    Ok(Sources { compiled, source, misfits, of_pointers })
 }
 
-/// The layout of those that are built in by which most objects are found: each is tried, and what does not meet the conditions of
-/// the specs does not count.
-fn by_layout(specs: &[&ObjectSpec], globals: &Globals, memory: &ProcessMemory, without: Attempt) -> Attempt {
+/// The layout of those that are built in by which most objects are found. The program's own version is tried first, if it has
+/// one, then the newest ones: what does not meet the conditions of the specs does not count.
+fn by_layout(
+    specs: &[&ObjectSpec],
+    globals: &Globals,
+    memory: &ProcessMemory,
+    pointers: Option<&[Vec<u64>]>,
+    without: Attempt,
+) -> Attempt {
     let (mut best, mut most) = (without, 0);
-    // The newest version first: of several by which as many objects are found, that is the one.
-    for version in layouts::versions().into_iter().rev() {
+    let stated = globals.files.iter().find_map(stated_version);
+    for version in stated.into_iter().chain(layouts::versions().into_iter().rev()) {
         let mut types = TypeStore::new(Arch::HOST);
         if alive::define(&layouts::layout_text(version), &mut types).is_err() {
             continue;
         }
-        let attempt = Attempt::new(specs, &types, globals);
+        let attempt = Attempt::new(specs, &types, globals, pointers.is_some());
         let cached = Cached::new(Limited::new(memory, Limits::default()));
-        let found: usize = attempt.compiled.iter().map(|(_, compiled)| compiled.read(&cached).len()).sum();
+        let read = |(at, compiled): &(usize, Compiled)| match pointers {
+            Some(pointers) => compiled.read_at(&pointers[*at], &cached).len(),
+            None => compiled.read(&cached).len(),
+        };
+        let found: usize = attempt.compiled.iter().map(read).sum();
         if found > most || (best.compiled.is_empty() && !attempt.compiled.is_empty()) {
             most = found;
-            let source = format!("the layout of SPDK {version}, by which {found} objects meet all conditions");
+            let way = if pointers.is_some() { " at the addresses that the trace has" } else { "" };
+            let source = format!(
+                "the layout of SPDK {version}, by which {} meet all conditions{way}",
+                counted(found as u64, "object")
+            );
             best = Attempt { source, ..attempt };
         }
+        if Some(version) == stated && found > 0 {
+            break;
+        }
     }
-    best
+    // Without any object there, nothing shows that a layout is right.
+    if pointers.is_some() && most == 0 { Attempt::default() } else { best }
 }
+
+/// The version that the program prints when it starts (`SPDK_VERSION_STRING`, include/spdk/version.h): `SPDK v24.09`.
+fn stated_version(file: &ElfFile) -> Option<layouts::SpdkVersion> {
+    let whole = file.whole().ok()?;
+    let bytes = whole.image().ok()?.data();
+    let mut from = 0;
+    while let Some(at) = bytes[from..].windows(START.len()).position(|window| window == START) {
+        let behind = &bytes[from + at + START.len()..];
+        let text = behind.get(..5).and_then(|text| std::str::from_utf8(text).ok());
+        if let Some(version) = text.and_then(|text| text.parse().ok()) {
+            return Some(version);
+        }
+        from += at + START.len();
+    }
+    None
+}
+
+/// What stands before the version.
+const START: &[u8] = b"SPDK v";
 
 /// What comes of the specs with some types.
 #[derive(Default)]
@@ -78,15 +124,17 @@ struct Attempt {
     compiled: Vec<(usize, Compiled)>,
     misfits: Vec<String>,
     source: String,
+    of_pointers: bool,
 }
 
 impl Attempt {
-    fn new(specs: &[&ObjectSpec], types: &TypeStore<'_>, globals: &Globals) -> Self {
-        let mut attempt = Self::default();
+    fn new(specs: &[&ObjectSpec], types: &TypeStore<'_>, globals: &Globals, of_pointers: bool) -> Self {
+        let mut attempt = Self { of_pointers, ..Self::default() };
         let program = Program { types, globals: &|name| globals.addresses.get(name).copied() };
         for (at, spec) in specs.iter().enumerate() {
             let named = |misfit: &Misfit| format!("{}: {misfit}", spec.name);
-            match alive::compile(spec, &program) {
+            let compile = if of_pointers { Compiled::of_pointers } else { alive::compile };
+            match compile(spec, &program) {
                 Ok(compiled) => {
                     attempt.misfits.extend(compiled.left_out().iter().map(named));
                     attempt.compiled.push((at, compiled));

@@ -50,9 +50,10 @@ pub(crate) struct Live {
 impl Objects {
     /// Records the objects of a process whose trace has these tracepoints. `text` is what is known already. What stands in
     /// the way of that (no right, no probes) is reported, and the trace goes on without.
-    pub(crate) fn start(pid: u32, specs: Vec<ObjectSpec>, text: &str, tpoints: &TpointTable, has_owners: bool) -> Self {
+    pub(crate) fn start(pid: u32, specs: Vec<ObjectSpec>, text: &str, trace: &RawTrace) -> Self {
+        let (tpoints, has_owners) = (trace.tpoints(), trace.era().has_owners());
         let referred = referred(&specs, tpoints, has_owners);
-        let finder = find(pid, &referred, &[]);
+        let finder = find(pid, &referred, Some(trace));
         let recorder = match record(pid, &referred) {
             Ok(recorder) => Some(recorder),
             Err(error) if finder.is_some() => {

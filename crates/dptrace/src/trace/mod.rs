@@ -276,7 +276,8 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         None => Objects::Known(annotator.map(Box::new)),
         Some(pid) => {
             let text = args.objects.text()?;
-            Objects::start(pid, specs, &text, follower.tpoints(), follower.era().has_owners())
+            let trace = RawTrace::read(&source).with_context(reading)?;
+            Objects::start(pid, specs, &text, &trace)
         }
     };
     objects.begin(&source).with_context(reading)?;
