@@ -225,6 +225,7 @@ fn an_input_is_not_written_over() {
     std::fs::write(&specs, &spec).expect("written");
     std::fs::write(&script, "begin { exit() }").expect("written");
     std::fs::write(&kept, "kept").expect("written");
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
     for (args, what) in [
         (&["generate", "--objects", &specs, "-o", &specs][..], "the file of object specs"),
         (&["record", "-o", &script, "--", &script], "the program to start"),

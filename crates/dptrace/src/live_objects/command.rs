@@ -77,7 +77,7 @@ Examples:
   dptrace objects -p 4711 qpair --json | jq .hostnqn
   dptrace objects --list                         names of the specs
   dptrace objects                                all specs
-  dptrace objects qpair -o own.toml              edit it, then: trace --objects own.toml";
+  dptrace objects qpair -o own.toml              for trace --objects own.toml";
 
 const ROLE: Role = Role { command: "objects", takes: Takes::One, starts: false };
 

@@ -155,7 +155,11 @@ impl RunArgs {
         }
         match self.words.as_slice() {
             [pid, _script, ..] if process::is_number(pid) && !Path::new(pid).exists() => Some(0),
-            [script, _process] if !is_bpftrace_compat() && bundled::takes_no_words(script) => Some(1),
+            [script, process]
+                if !process.starts_with('-') && !is_bpftrace_compat() && bundled::takes_no_words(script) =>
+            {
+                Some(1)
+            }
             _ => None,
         }
     }
