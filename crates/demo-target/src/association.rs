@@ -1,19 +1,16 @@
 //! Hosts that connect and disconnect: each has a controller with an admin queue and I/O queues; every queue is a connection (qpair).
 
+use std::sync::Arc;
+
 use spdk_trace_writer::nvmf::{OWNER_TCP, Transport};
 
 use crate::functions::demo_connect_msg;
+use crate::memory::{Association, Block, NewQpair};
 use crate::reactor::{Event, PLANNED_RATE, Reactor};
 use crate::truth::QpairTruth;
 
 /// Connections of one controller, at most.
 const QPAIRS_EACH: u64 = 4;
-/// Where qpairs and controllers lie; the lcore makes the bits from 32 on.
-const QPAIRS: u64 = 0x7f00_0000_0000;
-const CTRLRS: u64 = 0x6100_0000_0000;
-/// Bytes of a qpair, and of a controller.
-const QPAIR_SIZE: u64 = 0x630;
-const CTRLR_SIZE: u64 = 0x1180;
 /// Hosts whose connections use RDMA, of 1,000.
 const RDMA_PER_MILLE: u32 = 500;
 
@@ -28,7 +25,8 @@ pub(crate) struct Seat {
 /// One host's association with a subsystem.
 #[derive(Debug)]
 pub(crate) struct Controller {
-    pointer: u64,
+    memory: Arc<Block>,
+    cntlid: u16,
     subsystem: usize,
     host: usize,
     pub(crate) transport: Transport,
@@ -38,6 +36,7 @@ pub(crate) struct Controller {
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Qpair {
+    memory: Arc<Block>,
     pub(crate) pointer: u64,
     pub(crate) owner: u16,
     qid: u16,
@@ -73,34 +72,39 @@ impl Controller {
 impl Reactor<'_> {
     /// A host connects: its admin queue first, which makes the controller, then its I/O queues.
     pub(crate) fn open(&mut self, seat: usize) {
-        if self.budget == Some(0) {
+        if self.budget == Some(0) || self.to_connect == Some(0) {
             return;
         }
-        let fresh = CTRLRS + (u64::from(self.lcore) << 32) + CTRLR_SIZE * self.ctrlrs;
-        self.ctrlrs += 1;
+        let size = self.seats[seat].size;
+        self.to_connect = self.to_connect.map(|left| left.saturating_sub(size));
+        let world = &self.shared.world;
         let mut controller = Controller {
-            pointer: self.free_ctrlrs.pop().unwrap_or(fresh),
+            memory: self.free_ctrlrs.pop().unwrap_or_else(|| world.new_ctrlr()),
+            cntlid: 0,
             subsystem: self.rng.below(self.shared.names.subsystems.len() as u64) as usize,
             host: self.rng.below(self.shared.names.hosts.len() as u64) as usize,
             transport: if self.rng.chance(RDMA_PER_MILLE) { Transport::Rdma } else { Transport::Tcp },
             qpairs: Vec::new(),
         };
-        for qid in 0..self.seats[seat].size {
-            let qpair = self.connect(&controller, qid as u16);
+        for qid in 0..size {
+            let qpair = self.connect(&mut controller, qid as u16);
             controller.qpairs.push(qpair);
         }
+        self.controllers += 1;
         self.seats[seat].controller = Some(controller);
         self.send_first(seat);
     }
 
     /// One connection, from what its socket or its RDMA queue records to its name.
-    fn connect(&mut self, controller: &Controller, qid: u16) -> Qpair {
-        let fresh = QPAIRS + (u64::from(self.lcore) << 32) + QPAIR_SIZE * self.connections;
-        self.connections += 1;
-        let pointer = self.free_qpairs.pop().unwrap_or(fresh);
-        let owner = self.new_owner(controller);
+    fn connect(&mut self, controller: &mut Controller, qid: u16) -> Qpair {
+        let world = &self.shared.world;
+        let memory = self.free_qpairs.pop().unwrap_or_else(|| world.new_qpair());
+        let pointer = memory.address();
+        let port = 32_768 + self.rng.below(28_000) as u16;
+        let owner = self.new_owner(controller, port);
+        world.accept(&memory, NewQpair { transport: controller.transport, owner, port });
         self.record_connection(controller.transport, 0, pointer, owner);
-        let (added, named) = self.announce(controller, pointer, qid);
+        let (added, named) = self.announce(controller, &memory, qid);
         let truth = self.shared.options.truth.is_some().then_some(self.qpairs.len());
         if truth.is_some() {
             let known = &self.shared.names;
@@ -109,7 +113,9 @@ impl Reactor<'_> {
                 thread: self.thread(),
                 lcore: self.lcore,
                 qid,
-                ctrlr: controller.pointer,
+                ctrlr: controller.memory.address(),
+                cntlid: controller.cntlid,
+                group: self.shared.world.group(self.lcore),
                 transport: if controller.transport == Transport::Tcp { "tcp" } else { "rdma" }.to_owned(),
                 owner,
                 subnqn: known.subsystems[controller.subsystem].to_string_lossy().into_owned(),
@@ -120,37 +126,44 @@ impl Reactor<'_> {
             });
         }
         let to_send = 1 + self.rng.wait(self.shared.options.life);
-        Qpair { pointer, owner, qid, to_send, outstanding: 0, in_flight: 0, truth }
+        Qpair { memory, pointer, owner, qid, to_send, outstanding: 0, in_flight: 0, truth }
     }
 
     /// The probes of a connection that comes, in the order of SPDK's steps; returns when it was added and named.
-    fn announce(&mut self, controller: &Controller, pointer: u64, qid: u16) -> (u64, u64) {
-        let known = &self.shared.names;
+    fn announce(&mut self, controller: &mut Controller, qpair: &Arc<Block>, qid: u16) -> (u64, u64) {
+        let (known, world) = (&self.shared.names, &self.shared.world);
+        let (pointer, ctrlr) = (qpair.address(), controller.memory.address());
         let (subnqn, hostnqn) = (&known.subsystems[controller.subsystem], &known.hosts[controller.host]);
         let (number, thread) = (u64::from(qid), self.thread());
+        world.join_group(self.lcore, qpair);
         let added = self.stamps.next();
         self.hits.nvmf_poll_group_add_qpair(added, pointer, thread);
+        world.link_qpair(self.lcore, qpair);
         self.hits.nvmf_transport_poll_group_add(self.stamps.next(), pointer, number, thread);
-        self.hits.msg_exec(self.stamps.next(), demo_connect_msg as *const () as u64, controller.pointer);
-        demo_connect_msg(controller.pointer);
+        self.hits.msg_exec(self.stamps.next(), demo_connect_msg as *const () as u64, ctrlr);
+        demo_connect_msg(ctrlr);
         let named;
         if qid == 0 {
-            self.hits.nvmf_ctrlr_create(self.stamps.next(), controller.pointer, subnqn, thread);
-            self.hits.nvmf_subsystem_add_ctrlr(self.stamps.next(), subnqn, controller.pointer, hostnqn);
+            let new =
+                Association { ctrlr: &controller.memory, subsystem: controller.subsystem, hostnqn: hostnqn.to_bytes() };
+            world.create_ctrlr(self.lcore, &new, qpair);
+            self.hits.nvmf_ctrlr_create(self.stamps.next(), ctrlr, subnqn, thread);
+            self.hits.nvmf_subsystem_add_ctrlr(self.stamps.next(), subnqn, ctrlr, hostnqn);
+            controller.cntlid = world.add_ctrlr(&new, qpair);
             named = self.stamps.next();
             self.hits.nvmf_ctrlr_add_qpair(named, pointer, number, subnqn, hostnqn);
         } else {
-            self.hits.nvmf_ctrlr_add_io_qpair(self.stamps.next(), controller.pointer, pointer, number, thread);
+            self.hits.nvmf_ctrlr_add_io_qpair(self.stamps.next(), ctrlr, pointer, number, thread);
             named = self.stamps.next();
             self.hits.nvmf_ctrlr_add_qpair(named, pointer, number, subnqn, hostnqn);
         }
+        world.name_qpair(qpair, &controller.memory, qid);
         (added, named)
     }
 
     /// Registers the connection as an owner, as the TCP transport does (v24.05 on): 0 for RDMA, or when none is free.
-    fn new_owner(&mut self, controller: &Controller) -> u16 {
-        let port = 32_768 + self.rng.below(28_000);
-        if controller.transport == Transport::Rdma {
+    fn new_owner(&mut self, controller: &Controller, port: u16) -> u16 {
+        if controller.transport == Transport::Rdma || !self.shared.stages.has_owners() {
             return 0;
         }
         let owner = self.free_owners.pop_front().unwrap_or(0);
@@ -171,8 +184,12 @@ impl Reactor<'_> {
     /// A host leaves, and after a while another comes to its place.
     pub(crate) fn close_and_reopen(&mut self, seat: usize) {
         self.close(seat);
-        // A tenth of the time that a connection lasts.
         let options = self.shared.options;
+        if options.churn.is_some() {
+            self.later(1_000, Event::Open { seat });
+            return;
+        }
+        // A tenth of the time that a connection lasts.
         let pause = if options.flat_out { 20_000 } else { self.think_time() * options.life / 10 };
         let wait = self.rng.wait(pause.clamp(20_000, PLANNED_RATE / 4));
         self.later(wait, Event::Open { seat });
@@ -187,11 +204,13 @@ impl Reactor<'_> {
         for qpair in controller.qpairs.iter().rev() {
             self.disconnect(qpair, controller.transport);
         }
-        let names = &self.shared.names;
+        let (names, pointer) = (&self.shared.names, controller.memory.address());
         let (subnqn, hostnqn) = (&names.subsystems[controller.subsystem], &names.hosts[controller.host]);
-        self.hits.nvmf_subsystem_remove_ctrlr(self.stamps.next(), subnqn, controller.pointer, hostnqn);
-        self.hits.nvmf_ctrlr_destruct(self.stamps.next(), controller.pointer, self.thread());
-        self.free_ctrlrs.push(controller.pointer);
+        self.hits.nvmf_subsystem_remove_ctrlr(self.stamps.next(), subnqn, pointer, hostnqn);
+        self.shared.world.remove_ctrlr(controller.subsystem, &controller.memory);
+        self.hits.nvmf_ctrlr_destruct(self.stamps.next(), pointer, self.thread());
+        self.controllers -= 1;
+        self.free_ctrlrs.push(controller.memory);
     }
 
     #[expect(clippy::inline_always, reason = "as above")]
@@ -205,12 +224,13 @@ impl Reactor<'_> {
         self.hits.nvmf_transport_poll_group_remove(self.stamps.next(), qpair.pointer, qpair.qid.into(), thread);
         let removed = self.stamps.next();
         self.hits.nvmf_poll_group_remove_qpair(removed, qpair.pointer, thread);
+        self.shared.world.unlink_qpair(self.lcore, &qpair.memory);
         if let Some(truth) = qpair.truth {
             self.qpairs[truth].removed = Some(removed);
         }
         self.hits.nvmf_transport_qpair_fini(self.stamps.next(), qpair.pointer);
         self.record_connection(transport, 1, qpair.pointer, qpair.owner);
-        self.free_qpairs.push(qpair.pointer);
+        self.free_qpairs.push(Arc::clone(&qpair.memory));
         if qpair.owner != 0 {
             self.free_owners.push_back(qpair.owner);
         }

@@ -23,7 +23,7 @@ pub(crate) struct Measured {
 pub(crate) fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Measured, DemoError> {
     let names = Names::new(options.seed);
     let (subnqn, hostnqn) = (&names.subsystems[0], &names.hosts[names.hosts.len() - 1]);
-    let mut hits = Hits::new(options.all_ticks);
+    let mut hits = Hits::new(options);
     let mut stamps = Stamps::default();
     let start = std::time::Instant::now();
     let mut left = wanted;

@@ -1,8 +1,9 @@
 //! A target to trace: it simulates a small NVMe-oF target of SPDK, and can write down what really happened.
 //!
 //! Several hosts connect and disconnect. Their requests pass the stages of the TCP and the RDMA transport on two reactor
-//! threads, hit SPDK's USDT probes, and are recorded in a live trace file of era E. The same seed gives the same sequence on
-//! each reactor; only the times differ. No NVMe, no network and no SPDK are involved.
+//! threads, hit SPDK's USDT probes, and are recorded in a live trace file. Targets, subsystems, connections and so on lie in memory as C structs, laid
+//! out and linked as in the version of SPDK that `--era` names. The same seed gives the same sequence on each reactor; only
+//! times, addresses and the numbers of controllers differ. No NVMe, no network and no SPDK are involved.
 //!
 //! `dptrace` offers [`Options`] as a hidden command. Tests start it, attach, and compare what they recorded with the truth file
 //! ([`Truth`]).
@@ -13,6 +14,7 @@ mod clock;
 mod error;
 mod functions;
 mod hits;
+mod memory;
 mod names;
 mod options;
 mod probe_table;
@@ -29,4 +31,4 @@ pub use error::DemoError;
 pub use options::Options;
 pub use probe_table::PROBE_NAMES;
 pub use target::run;
-pub use truth::{End, QpairTruth, Truth};
+pub use truth::{End, ObjectTruth, QpairTruth, Truth};

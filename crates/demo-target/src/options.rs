@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
+use crate::memory::{LAYOUTS, Layout, layout};
+
 /// What the target does, and for how long.
 #[derive(Args, Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
@@ -40,6 +42,18 @@ pub struct Options {
         value_parser = RangedU64ValueParser::<u64>::new().range(1..=1_000_000_000))]
     pub life: u64,
 
+    /// Stop after this number of connections, each of which is followed by another one at once
+    #[arg(long, value_name = "N", conflicts_with = "requests", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    pub churn: Option<u64>,
+
+    /// The version of SPDK that the structs in memory and the trace file are like
+    #[arg(long, value_name = "VERSION", default_value = "v24.09", value_parser = version)]
+    pub(crate) era: &'static Layout,
+
+    /// Hit no probes, like a target built without them (the notes of the probes are there nevertheless)
+    #[arg(long, alias = "no-usdt")]
+    pub no_probes: bool,
+
     /// Write what really happened to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
@@ -63,6 +77,11 @@ pub struct Options {
     /// Begin only after a line, or the end of file, on standard input
     #[arg(long)]
     pub wait: bool,
+
+    /// Begin with the requests only after a line, or the end of file, on standard input. By the time of the line at the start, all
+    /// hosts are connected, and the truth file is there
+    #[arg(long, conflicts_with_all = ["wait", "hits"])]
+    pub wait_connected: bool,
 
     /// Disconnect nobody at the end, like a target that is killed
     #[arg(long)]
@@ -92,6 +111,11 @@ fn duration(text: &str) -> Result<Duration, &'static str> {
 fn app_name(text: &str) -> Result<String, String> {
     let fits = !text.is_empty() && text.len() <= 64 && !text.contains(['/', '\0']);
     if fits { Ok(text.to_owned()) } else { Err("1 to 64 bytes without a slash".to_owned()) }
+}
+
+fn version(text: &str) -> Result<&'static Layout, String> {
+    let known = || LAYOUTS.iter().map(|layout| layout.version).collect::<Vec<_>>().join(", ");
+    layout(text).ok_or_else(|| format!("one of {}", known()))
 }
 
 fn slots(text: &str) -> Result<usize, String> {

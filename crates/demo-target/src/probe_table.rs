@@ -9,6 +9,8 @@ use std::ffi::CStr;
 
 use probe::{probe, probe_lazy};
 
+use crate::options::Options;
+
 /// What can be handed to a probe as one machine word.
 pub(crate) trait Word {
     /// The word. The memory behind a pointer counts as reachable from then on, so that it is written by then.
@@ -64,9 +66,11 @@ macro_rules! spdk_probes {
             $(
                 #[inline(always)]
                 pub(crate) fn $name(&mut self, tsc: u64 $(, $arg: $type)*) {
-                    let first = first_word!($first, self, tsc);
-                    probe!(spdk, $name, first $(, $arg.word())*);
-                    self.counts[Counter::$name as usize] += 1;
+                    if !self.silent {
+                        let first = first_word!($first, self, tsc);
+                        probe!(spdk, $name, first $(, $arg.word())*);
+                        self.counts[Counter::$name as usize] += 1;
+                    }
                 }
             )*
         }
@@ -130,17 +134,19 @@ pub(crate) struct Hits {
     counts: [u64; COUNTERS],
     /// Whether the probes without ticks have them nevertheless.
     all_ticks: bool,
+    /// Whether no probe is hit at all.
+    silent: bool,
 }
 
 impl Hits {
-    pub(crate) fn new(all_ticks: bool) -> Self {
-        Self { counts: [0; COUNTERS], all_ticks }
+    pub(crate) fn new(options: &Options) -> Self {
+        Self { counts: [0; COUNTERS], all_ticks: options.all_ticks, silent: options.no_probes }
     }
 
     /// A probe with a semaphore, unlike SPDK's: it is hit, and counted, only while somebody listens.
     #[inline]
     pub(crate) fn request_lazy(&mut self, tsc: u64, request: u64) {
-        let hit = probe_lazy!(demo, request_lazy, tsc, request);
+        let hit = !self.silent && probe_lazy!(demo, request_lazy, tsc, request);
         self.counts[Counter::request_lazy as usize] += u64::from(hit);
     }
 

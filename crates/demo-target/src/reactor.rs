@@ -5,7 +5,8 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::time::Duration;
 
 use spdk_trace_writer::Rng;
@@ -13,6 +14,7 @@ use spdk_trace_writer::nvmf::{BDEVS, FIRST_OWNER, Stages};
 
 use crate::association::Seat;
 use crate::clock::{Stamps, ticks};
+use crate::memory::{Block, World};
 use crate::names::Names;
 use crate::options::Options;
 use crate::probe_table::Hits;
@@ -47,8 +49,14 @@ pub(crate) struct Shared<'a> {
     pub(crate) phase: Barrier,
     pub(crate) tick_rate: u64,
     /// When the run began and when it must end, in ticks.
-    pub(crate) begin: u64,
-    pub(crate) deadline: u64,
+    pub(crate) begin: AtomicU64,
+    pub(crate) deadline: AtomicU64,
+    /// The objects in memory.
+    pub(crate) world: World,
+    /// Lets all reactors and the main thread wait for each other, where that is wanted between connections and requests.
+    pub(crate) connected: Barrier,
+    /// The connections that there are then.
+    pub(crate) early: Mutex<Vec<QpairTruth>>,
 }
 
 /// What happens next.
@@ -85,12 +93,13 @@ pub(crate) struct Reactor<'a> {
     /// Requests that may still be sent, if they are counted.
     pub(crate) budget: Option<u64>,
     pub(crate) bdev_depth: [u64; BDEVS.len()],
-    pub(crate) free_qpairs: Vec<u64>,
-    pub(crate) free_ctrlrs: Vec<u64>,
+    pub(crate) free_qpairs: Vec<Arc<Block>>,
+    pub(crate) free_ctrlrs: Vec<Arc<Block>>,
     pub(crate) free_owners: VecDeque<u16>,
-    /// How many controllers there ever were, and how many connections.
-    pub(crate) ctrlrs: u64,
-    pub(crate) connections: u64,
+    /// How many controllers there are.
+    pub(crate) controllers: u64,
+    /// Connections that may still be made, if they are counted.
+    pub(crate) to_connect: Option<u64>,
     events: BinaryHeap<Planned>,
     planned: u64,
     now: u64,
@@ -103,7 +112,7 @@ impl<'a> Reactor<'a> {
             shared,
             lcore,
             ring,
-            hits: Hits::new(shared.options.all_ticks),
+            hits: Hits::new(shared.options),
             stamps: Stamps::default(),
             rng: Rng::new(shared.options.seed ^ (u64::from(lcore) << 56)),
             seats: Seat::for_connections(share(shared.options.connections.into(), lcore)),
@@ -115,8 +124,8 @@ impl<'a> Reactor<'a> {
             free_qpairs: Vec::new(),
             free_ctrlrs: Vec::new(),
             free_owners: owners.filter(|owner| u32::from(*owner) % REACTORS == lcore).collect(),
-            ctrlrs: 0,
-            connections: 0,
+            controllers: 0,
+            to_connect: shared.options.churn.map(|churn| budget(shared.options, churn, lcore)),
             events: BinaryHeap::new(),
             planned: 0,
             now: 0,
@@ -146,6 +155,20 @@ impl<'a> Reactor<'a> {
         self.events.push(Reverse((self.now + wait, self.planned, event)));
     }
 
+    /// Connects all hosts at once, and waits until the main thread lets the requests begin.
+    pub(crate) fn connect_all(&mut self) {
+        if !self.shared.options.wait_connected {
+            return;
+        }
+        self.events.retain(|Reverse((_, _, event))| !matches!(event, Event::Open { .. }));
+        for seat in 0..self.seats.len() {
+            self.open(seat);
+        }
+        self.shared.early.lock().unwrap_or_else(PoisonError::into_inner).extend(self.qpairs.iter().cloned());
+        self.shared.connected.wait();
+        self.shared.connected.wait();
+    }
+
     /// Runs until the time is over, the requests are sent, or somebody says so.
     pub(crate) fn run(&mut self) {
         while let Some(Reverse((at, _, event))) = self.events.pop() {
@@ -168,18 +191,20 @@ impl<'a> Reactor<'a> {
         }
     }
 
-    /// Whether the counted requests are all over.
+    /// Whether the counted requests, or connections, are all over.
     pub(crate) fn is_done(&self) -> bool {
-        self.budget == Some(0) && self.outstanding == 0
+        (self.budget == Some(0) && self.outstanding == 0) || (self.to_connect == Some(0) && self.controllers == 0)
     }
 
     /// Waits until the planned time is there; false when it is time to end instead.
     fn reach(&self, planned: u64) -> bool {
         let shared = self.shared;
-        let target = shared.begin.saturating_add(scale(planned, shared.tick_rate, PLANNED_RATE));
+        let begin = shared.begin.load(Ordering::Relaxed);
+        let deadline = shared.deadline.load(Ordering::Relaxed);
+        let target = begin.saturating_add(scale(planned, shared.tick_rate, PLANNED_RATE));
         loop {
             let now = ticks();
-            if shared.stop.is_asked() || now >= shared.deadline {
+            if shared.stop.is_asked() || now >= deadline {
                 return false;
             }
             if shared.options.flat_out || now >= target {
@@ -205,7 +230,7 @@ fn share(all: u64, lcore: u32) -> u64 {
     all / u64::from(REACTORS) + u64::from(u64::from(lcore) < all % u64::from(REACTORS))
 }
 
-/// One reactor's share of the requests: nothing where no connection is.
+/// One reactor's share of the requests or connections: nothing where no connection is.
 fn budget(options: &Options, requests: u64, lcore: u32) -> u64 {
     match (options.connections, lcore) {
         (1, 0) => requests,

@@ -25,11 +25,8 @@ const INACTIVE: u64 = 0;
 const ACTIVE: u64 = 2;
 /// Values of `enum spdk_nvmf_trtype` (NVMe-oF specification): RDMA and TCP.
 const TRTYPES: [u64; 2] = [1, 3];
-/// Pointers of the two transports, of the poll groups.
-const TRANSPORTS: [u64; 2] = [0x6200_0000_0000, 0x6200_0000_0400];
-const POLL_GROUPS: u64 = 0x6300_0000_0000;
 /// Namespaces of each subsystem.
-const NAMESPACES: u64 = 2;
+pub(crate) const NAMESPACES: u64 = 2;
 
 /// `struct spdk_thread_stats`.
 #[derive(Debug)]
@@ -135,7 +132,7 @@ impl Reactor<'_> {
     fn create_poll_group(&mut self) {
         let thread = self.thread();
         self.hits.nvmf_create_poll_group(self.stamps.next(), thread);
-        for transport in TRANSPORTS {
+        for transport in self.shared.world.transports() {
             self.hits.nvmf_transport_poll_group_create(self.stamps.next(), transport, thread);
         }
         for name in BDEV_CTRLRS {
@@ -146,7 +143,7 @@ impl Reactor<'_> {
     /// What a user's commands set up: transports, subsystems, and who may use them.
     fn configure(&mut self) {
         let names = &self.shared.names;
-        for transport in TRANSPORTS {
+        for transport in self.shared.world.transports() {
             self.hits.nvmf_tgt_add_transport(self.stamps.next(), transport, TARGET);
         }
         for subnqn in &names.subsystems {
@@ -194,7 +191,7 @@ impl Reactor<'_> {
     /// The poll group gives up its subsystems, and with them its connections.
     fn leave_subsystems(&mut self) {
         let thread = self.thread();
-        let group = POLL_GROUPS + 0x400 * u64::from(self.lcore);
+        let group = self.shared.world.group(self.lcore);
         for subnqn in &self.shared.names.subsystems {
             self.hits.nvmf_pg_change_state(self.stamps.next(), subnqn, INACTIVE, thread);
             self.hits.nvmf_poll_group_remove_subsystem(self.stamps.next(), group, thread, subnqn);

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
 use spdk_trace_writer::nvmf::Stages;
@@ -11,16 +12,28 @@ use spdk_trace_writer::nvmf::Stages;
 use crate::clock::{self, ticks};
 use crate::error::DemoError;
 use crate::hits::{self, Measured};
+use crate::memory::World;
 use crate::names::Names;
 use crate::options::Options;
 use crate::probe_table::Hits;
 use crate::reactor::{REACTORS, Reactor, Shared, scale};
-use crate::stop::{self, Stop};
-use crate::trace_file::{ERA, Ring, TraceFile};
-use crate::truth::{End, QpairTruth, Truth, VERSION};
+use crate::stop::{self, Stop, Wakeups};
+use crate::trace_file::{Ring, TraceFile};
+use crate::truth::{End, ObjectTruth, QpairTruth, Truth, VERSION};
+
+/// What a run has to do with.
+struct Run<'a> {
+    options: &'a Options,
+    trace: Option<&'a TraceFile>,
+    wakeups: &'a Wakeups,
+    tick_rate: u64,
+    /// When it began, in ticks.
+    begun: u64,
+}
 
 /// What a run leaves behind.
 struct Outcome {
+    objects: Vec<ObjectTruth>,
     hits: Hits,
     qpairs: Vec<QpairTruth>,
     ended: End,
@@ -38,31 +51,43 @@ pub fn run(options: &Options) -> Result<(), DemoError> {
     } else {
         Some(TraceFile::create(options, tick_rate, REACTORS)?)
     };
-    introduce(options, trace.as_ref());
+    if !options.wait_connected {
+        introduce(options, trace.as_ref());
+    }
     if options.wait {
         wakeups.wait_for_input()?;
     }
-    let begun = ticks();
+    let run = Run { options, trace: trace.as_ref(), wakeups: &wakeups, tick_rate, begun: ticks() };
     let outcome = match options.hits {
         Some(wanted) => measure(options, wanted, &stop)?,
-        None => behave(options, &stop, trace.as_ref(), tick_rate)?,
+        None => behave(&run, &stop)?,
     };
-    match &options.truth {
-        Some(path) => truth(options, trace.as_ref(), tick_rate, begun, outcome).write(path),
-        None => Ok(()),
+    run.write(outcome)
+}
+
+impl Run<'_> {
+    /// Writes the truth where it is wanted.
+    fn write(&self, outcome: Outcome) -> Result<(), DemoError> {
+        match &self.options.truth {
+            Some(path) => truth(self, outcome).write(path),
+            None => Ok(()),
+        }
     }
 }
 
-fn truth(options: &Options, trace: Option<&TraceFile>, tsc_rate: u64, first_tsc: u64, outcome: Outcome) -> Truth {
+fn truth(run: &Run<'_>, outcome: Outcome) -> Truth {
+    let options = run.options;
     Truth {
         version: VERSION,
         pid: std::process::id(),
         seed: options.seed,
-        tsc_rate,
-        trace_file: trace.map(|trace| trace.path().display().to_string()),
+        tsc_rate: run.tick_rate,
+        trace_file: run.trace.map(|trace| trace.path().display().to_string()),
         ended: outcome.ended,
-        first_tsc,
+        first_tsc: run.begun,
         last_tsc: ticks(),
+        era: options.era.version.to_owned(),
+        objects: outcome.objects,
         requests_started: outcome.hits.started(),
         requests_completed: outcome.hits.completed(),
         nanos_per_hit: outcome.nanos_per_hit,
@@ -74,7 +99,7 @@ fn truth(options: &Options, trace: Option<&TraceFile>, tsc_rate: u64, first_tsc:
 /// The one line at the start, by which a test knows that everything is there to attach to.
 fn introduce(options: &Options, trace: Option<&TraceFile>) {
     let trace = trace.map_or("no trace file".to_owned(), |trace| format!("trace file {}", trace.path().display()));
-    let waiting = if options.wait { ", waiting for a line on standard input" } else { "" };
+    let waiting = if options.wait || options.wait_connected { ", waiting for a line on standard input" } else { "" };
     // If standard error is closed, nobody reads the line.
     let _ = writeln!(std::io::stderr(), "demo-target: pid {}, {trace}{waiting}", std::process::id());
 }
@@ -95,7 +120,7 @@ fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Outcome, DemoE
         started.join().map_err(|_| DemoError::Panic { name })?
     })?;
     let ended = why(stop, in_time);
-    Ok(Outcome { hits, qpairs: Vec::new(), ended, nanos_per_hit: Some(nanos_per_hit) })
+    Ok(Outcome { objects: Vec::new(), hits, qpairs: Vec::new(), ended, nanos_per_hit: Some(nanos_per_hit) })
 }
 
 /// Why the run ended, where `done` says that all was done that was asked for.
@@ -112,27 +137,30 @@ fn reactor_name(lcore: u32) -> String {
 }
 
 /// Lets the reactors run.
-fn behave(options: &Options, stop: &Stop, trace: Option<&TraceFile>, tick_rate: u64) -> Result<Outcome, DemoError> {
+fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
+    let Run { options, trace, tick_rate, .. } = *run;
     let ring = |lcore| trace.map_or_else(|| Ok(Ring::none(lcore)), |trace| trace.ring(lcore));
     let rings = (0..REACTORS).map(ring).collect::<Result<Vec<_>, _>>()?;
-    let begin = ticks();
-    let nanos = u64::try_from(options.duration.as_nanos()).unwrap_or(u64::MAX);
+    let names = Names::new(options.seed);
     let shared = Shared {
         options,
         stop,
-        names: Names::new(options.seed),
-        stages: Stages::new(ERA),
+        stages: Stages::new(options.era.era),
         phase: Barrier::new(REACTORS as usize),
         tick_rate,
-        begin,
-        deadline: begin.saturating_add(scale(nanos, tick_rate, 1_000_000_000)),
+        begin: AtomicU64::new(0),
+        deadline: AtomicU64::new(0),
+        world: World::new(options.era, &names),
+        names,
+        connected: Barrier::new(REACTORS as usize + 1),
+        early: Mutex::default(),
     };
+    shared.begin();
     let reactors = (0..).zip(rings).map(|(lcore, ring)| Reactor::new(&shared, lcore, ring));
-    let reactors = live(reactors.collect())?;
+    let reactors = live(reactors.collect(), || connected(run, &shared))?;
 
     let done = reactors.iter().all(Reactor::is_done);
-    let mut outcome =
-        Outcome { hits: Hits::new(false), qpairs: Vec::new(), ended: why(stop, done), nanos_per_hit: None };
+    let mut outcome = Outcome { ended: why(stop, done), ..Outcome::early(options, &shared.world) };
     for reactor in reactors {
         outcome.hits.add(&reactor.hits);
         outcome.qpairs.extend(reactor.qpairs);
@@ -142,6 +170,46 @@ fn behave(options: &Options, stop: &Stop, trace: Option<&TraceFile>, tick_rate: 
         }
     }
     Ok(outcome)
+}
+
+/// On the main thread: where it is wanted, waits until all hosts are connected, says so, and lets the requests begin when asked.
+fn connected(run: &Run<'_>, shared: &Shared<'_>) -> Result<(), DemoError> {
+    if !run.options.wait_connected {
+        return Ok(());
+    }
+    shared.connected.wait();
+    let qpairs = std::mem::take(&mut *shared.early.lock().unwrap_or_else(PoisonError::into_inner));
+    let written = run.write(Outcome { qpairs, ..Outcome::early(run.options, &shared.world) });
+    let waited = written.and_then(|()| {
+        introduce(run.options, run.trace);
+        run.wakeups.wait_for_input()
+    });
+    if waited.is_err() {
+        shared.stop.ask();
+    }
+    // The time of the run counts from here on.
+    shared.begin();
+    shared.connected.wait();
+    waited
+}
+
+impl Outcome {
+    /// Of a run that has done nothing yet.
+    fn early(options: &Options, world: &World) -> Self {
+        let objects = world.fixed.clone();
+        Self { objects, hits: Hits::new(options), qpairs: Vec::new(), ended: End::Time, nanos_per_hit: None }
+    }
+}
+
+impl Shared<'_> {
+    /// The run begins now.
+    fn begin(&self) {
+        let begin = ticks();
+        let nanos = u64::try_from(self.options.duration.as_nanos()).unwrap_or(u64::MAX);
+        let deadline = begin.saturating_add(scale(nanos, self.tick_rate, 1_000_000_000));
+        self.begin.store(begin, Ordering::Relaxed);
+        self.deadline.store(deadline, Ordering::Relaxed);
+    }
 }
 
 /// Reactors wait for each other, so one that panics must not leave the other waiting.
@@ -155,8 +223,11 @@ impl Drop for AllOrNone {
     }
 }
 
-/// Each reactor on its own thread. Threads are only started when all can be: they wait for each other.
-fn live(reactors: Vec<Reactor<'_>>) -> Result<Vec<Reactor<'_>>, DemoError> {
+/// Each reactor on its own thread. Threads are only started when all can be: they wait for each other. `meanwhile` runs here.
+fn live(
+    reactors: Vec<Reactor<'_>>,
+    meanwhile: impl FnOnce() -> Result<(), DemoError>,
+) -> Result<Vec<Reactor<'_>>, DemoError> {
     let go = std::sync::OnceLock::new();
     thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -168,6 +239,7 @@ fn live(reactors: Vec<Reactor<'_>>) -> Result<Vec<Reactor<'_>>, DemoError> {
                 let _together = AllOrNone;
                 if *go.wait() {
                     reactor.start_up();
+                    reactor.connect_all();
                     reactor.run();
                     reactor.shut_down();
                 }
@@ -180,8 +252,9 @@ fn live(reactors: Vec<Reactor<'_>>) -> Result<Vec<Reactor<'_>>, DemoError> {
         }
         // It is only set here.
         let _ = go.set(failed.is_none());
+        let meanwhile = if failed.is_none() { meanwhile() } else { Ok(()) };
         let joined = threads.into_iter().map(|(name, thread)| thread.join().map_err(|_| DemoError::Panic { name }));
         let joined = joined.collect::<Result<Vec<_>, _>>();
-        failed.map_or(joined, Err)
+        failed.or(meanwhile.err()).map_or(joined, Err)
     })
 }

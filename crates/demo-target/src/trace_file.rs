@@ -5,14 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use spdk_trace_writer::nvmf::{BDEVS, FIRST_OWNER, OWNER_BDEV, Stages};
-use spdk_trace_writer::{Era, LiveTrace, Record, TraceBuilder};
+use spdk_trace_writer::{LiveTrace, Record, TraceBuilder};
 
 use crate::clock;
 use crate::error::DemoError;
 use crate::options::Options;
 
-/// The era that is written: the newest SPDK release's but one.
-pub(crate) const ERA: Era = Era::E;
 /// Where SPDK's shared memory files are.
 const SHM: &str = "/dev/shm";
 
@@ -26,14 +24,19 @@ pub(crate) struct TraceFile {
 impl TraceFile {
     /// Makes the file, named as SPDK names it (`SPDK_TRACE_SHM_NAME_BASE` and the process id, `lib/event/app.c`).
     pub(crate) fn create(options: &Options, tick_rate: u64, reactors: u32) -> Result<Self, DemoError> {
+        let era = options.era.era;
         let path = Path::new(SHM).join(format!("{}_trace.pid{}", options.app, std::process::id()));
-        let mut trace = TraceBuilder::new(ERA).tsc_rate(tick_rate).slots(options.slots);
-        Stages::new(ERA).declare(&mut trace);
-        for (number, bdev) in BDEVS.iter().enumerate() {
+        let mut trace = TraceBuilder::new(era).tsc_rate(tick_rate).slots(options.slots);
+        let stages = Stages::new(era);
+        stages.declare(&mut trace);
+        for (number, bdev) in BDEVS.iter().enumerate().filter(|_| stages.has_owners()) {
             trace.owner((FIRST_OWNER + number) as u16, OWNER_BDEV, clock::ticks(), &format!("bdev_{bdev}"));
         }
         for lcore in 0..reactors {
-            trace.lcore(lcore).thread_name(&format!("reactor_{lcore}"));
+            let lcore_builder = trace.lcore(lcore);
+            if era.spec().has_thread_names() {
+                lcore_builder.thread_name(&format!("reactor_{lcore}"));
+            }
         }
         match LiveTrace::create(&path, &trace) {
             Ok(live) => Ok(Self { live, keep: options.keep }),

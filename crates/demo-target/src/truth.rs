@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::error::DemoError;
 
 /// Version of the document's shape.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// One document: a run, complete.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Truth {
-    /// Version of this shape: 1.
+    /// Version of this shape: 2.
     pub version: u32,
     /// The process.
     pub pid: u32,
@@ -38,6 +38,10 @@ pub struct Truth {
     pub nanos_per_hit: Option<f64>,
     /// How often each probe (`provider:name`) and each function was hit.
     pub hits: BTreeMap<String, u64>,
+    /// The version of SPDK that its memory looks like.
+    pub era: String,
+    /// What lies in its memory from the beginning to the end.
+    pub objects: Vec<ObjectTruth>,
     /// Every connection, reactor after reactor, in the order in which they came.
     pub qpairs: Vec<QpairTruth>,
 }
@@ -54,6 +58,17 @@ pub enum End {
     Signal,
 }
 
+/// An object in memory that lives as long as the target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectTruth {
+    /// `target`, `subsystem`, `namespace`, `poll_group`, `bdev`, `thread`, `poller`, `timed_poller`, `reactor` or `nvme_ctrlr`.
+    pub kind: String,
+    /// Its address.
+    pub pointer: u64,
+    /// Its names and numbers, as text.
+    pub values: BTreeMap<String, String>,
+}
+
 /// One connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QpairTruth {
@@ -67,6 +82,10 @@ pub struct QpairTruth {
     pub qid: u16,
     /// The controller's pointer.
     pub ctrlr: u64,
+    /// The controller's number within its subsystem.
+    pub cntlid: u16,
+    /// The poll group's pointer.
+    pub group: u64,
     /// `tcp` or `rdma`.
     pub transport: String,
     /// Its owner id in the trace file (TCP), or 0.

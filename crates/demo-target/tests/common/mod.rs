@@ -46,6 +46,11 @@ impl Demo {
         self.child.id()
     }
 
+    /// The truth as far as it is written already.
+    pub(crate) fn truth(&self) -> Truth {
+        serde_json::from_slice(&std::fs::read(self.dir.path().join("truth.json")).unwrap()).unwrap()
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let done = Command::new("kill").args(["-s", name, &self.pid().to_string()]).status().unwrap();
         assert!(done.success());
