@@ -60,7 +60,7 @@ Examples:
 
 const MAN_EXAMPLES: &str = "\
 Examples:
-  dptrace man /usr/local/share/man/man1
+  mkdir -p ~/.local/share/man/man1 && dptrace man ~/.local/share/man/man1
   dptrace man . && man ./dptrace-trace.1";
 
 impl Cli {

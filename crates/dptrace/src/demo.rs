@@ -32,7 +32,7 @@ If not, it shows a built-in sample.
 Examples:
   dptrace demo                 a listing and its latency table
   dptrace demo --sample        the built-in sample, also if you may use BPF
-  dptrace demo --write /tmp    then: dptrace latency -i /tmp/demo.trace";
+  dptrace demo --write .       then: dptrace latency demo.trace";
 
 /// `dptrace demo`, as typed.
 #[derive(Args, Clone, Debug)]

@@ -33,7 +33,7 @@ Examples:
   dptrace generate --objects all                     every built-in kind
   dptrace generate --objects ctrlr,thread,own.toml   some, and your own
   dptrace generate | sed 's|__EXE__|/opt/spdk/bin/nvmf_tgt|' > qpair.bt
-  BPFTRACE_STRLEN=150 bpftrace -p 4711 qpair.bt > qpairs.txt";
+  BPFTRACE_STRLEN=150 bpftrace -p PID qpair.bt > qpairs.txt";
 
 /// The provider of SPDK's probes. Its script leaves it out, and so do we.
 const SPDK: &str = "spdk";

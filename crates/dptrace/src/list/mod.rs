@@ -58,9 +58,9 @@ Quote patterns for the shell. The exit status is 1 if no name matches the patter
 
 Examples:
   dptrace list -p nvmf_tgt                         USDT probes, with arguments
-  dptrace list -p 4711 'spdk:nvmf_*' --places      each place of some of them
+  dptrace list -p PID 'spdk:nvmf_*' --places       each place of some of them
   dptrace list /usr/lib/postgresql/15/bin/postgres query__start
-  dptrace list -p 4711 --functions 'nvmf_*qpair*'  functions
+  dptrace list -p PID --functions '*alloc*'        functions
   dptrace list --tracepoints 'sched:*' --json      tracepoints, with fields";
 
 /// Runs the command.

@@ -81,9 +81,9 @@ found by reading the memory again.
 
 Examples:
   dptrace record -p nvmf_tgt -o qpairs.txt            for trace -b qpairs.txt
-  dptrace record -p 4711 --objects all --for 30s
+  dptrace record -p PID --objects all --for 30s
   dptrace record -o boot.txt -- build/bin/nvmf_tgt -m 0x3
-  dptrace record -p 4711 --emit-object probes.o       for llvm-objdump -d";
+  dptrace record -p PID --emit-object probes.o        for llvm-objdump -d";
 
 const ROLE: Role = Role { command: "record", takes: Takes::One, starts: true };
 /// The ring buffer's size where none is asked for.

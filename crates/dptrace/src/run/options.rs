@@ -207,6 +207,6 @@ the script has only begin and end probes. Then the end probes run and all maps a
 
 Examples:
   dptrace run nvmf -p nvmf_tgt               a bundled script (dptrace scripts lists them)
-  dptrace run own.bt -c 'build/bin/app -m 1' your own script
+  dptrace run own.bt 5 -c 'build/bin/app -m 1'  your own script, $1 is 5
   dptrace run -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }' --for 10s
-  dptrace run -l 'usdt:/usr/bin/app:*'       probes that can be attached";
+  dptrace run -l 'usdt:*' -p PID              probes that can be attached";

@@ -106,10 +106,10 @@ pub(crate) struct TraceArgs {
 const EXAMPLES: &str = "\
 Examples:
   dptrace trace                                         newest in /dev/shm
-  dptrace trace -i nvmf_trace.pid4711 -b qpairs.txt     connections named
+  dptrace trace -i FILE -b RECORDING                    connections named
   spdk_trace -f FILE -j | dptrace trace -b qpairs.txt   the same from JSON
-  dptrace trace -s nvmf -p 4711 --tpoint 'TCP_REQ_*' --tail 20
-  dptrace trace -p 4711 --for 10s                       live, connections named
+  dptrace trace -s nvmf -p PID --tpoint 'TCP_REQ_*' --tail 20
+  dptrace trace -p PID --for 10s                        live, connections named
   dptrace trace -i FILE --where 'owner.subnqn=*cnode1' --where 'time>1000'
   dptrace trace -i FILE --format ndjson | jq 'select(.size > 65536)'";
 
