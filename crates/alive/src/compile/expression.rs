@@ -187,9 +187,8 @@ impl Compiler<'_> {
     fn index(&mut self, base: &Expr, index: &Expr) -> Result<Typed, String> {
         let base = self.compile(base)?;
         let ExprKind::Int(index) = &index.kind else { return Err("an index is a number here".to_owned()) };
-        let (at, element) = match self.value(base)? {
-            Typed::Number { code, pointee: Some(element) } => (code, element),
-            _ => return Err("only an array and a pointer have elements".to_owned()),
+        let Typed::Number { code: at, pointee: Some(element) } = self.value(base)? else {
+            return Err("only an array and a pointer have elements".to_owned());
         };
         let size = self.program.types.size_of(element).map_err(|error| error.to_string())?;
         let offset = size.checked_mul(index.value).ok_or("the index is too large")?;

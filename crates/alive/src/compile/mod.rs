@@ -111,30 +111,30 @@ fn compile_one(alive: &AliveSpec, key: &str, program: &Program<'_>, of_pointers:
         let parsed = if of_pointers && !is_last {
             None
         } else {
-            Some(compiler.step(&step.text, of_pointers).map_err(|what| misfit(step, what))?)
+            Some(compiler.step(&step.text, of_pointers).map_err(|what| misfit(step, &what))?)
         };
         loops.extend(parsed);
     }
     let condition = |check: &Located| {
         let typed = compiler.expression(&check.text).and_then(|typed| compiler.value(typed));
-        typed.map(|typed| (typed.into_code(), check.clone())).map_err(|what| misfit(check, what))
+        typed.map(|typed| (typed.into_code(), check.clone())).map_err(|what| misfit(check, &what))
     };
     let checks = alive.check.iter().map(condition).collect::<Result<Vec<_>, _>>()?;
-    let mut compiled = Compiled { loops, checks, ..Compiled::default() };
+    let mut this = Compiled { loops, checks, ..Compiled::default() };
     for value in &alive.values {
         let typed = compiler.expression(&value.expression.text).and_then(|typed| compiler.value(typed));
         match typed.and_then(|typed| compiler.shaped(typed, value.arg.string)) {
             Ok((code, shape)) => {
-                compiled.values.push(code);
-                compiled.shapes.push(shape);
-                compiled.names.push(value.arg.name.clone());
+                this.values.push(code);
+                this.shapes.push(shape);
+                this.names.push(value.arg.name.clone());
             }
-            Err(what) if value.arg.name == key => return Err(misfit(&value.expression, what)),
-            Err(what) => compiled.left_out.push(misfit(&value.expression, what)),
+            Err(what) if value.arg.name == key => return Err(misfit(&value.expression, &what)),
+            Err(what) => this.left_out.push(misfit(&value.expression, &what)),
         }
     }
-    compiled.key = compiled.names.iter().position(|name| name == key).unwrap_or_default();
-    Ok(compiled)
+    this.key = this.names.iter().position(|name| name == key).unwrap_or_default();
+    Ok(this)
 }
 
 impl Compiler<'_> {
@@ -149,6 +149,6 @@ impl Compiler<'_> {
     }
 }
 
-fn misfit(of: &Located, what: String) -> Misfit {
+fn misfit(of: &Located, what: &str) -> Misfit {
     Misfit { line: of.line, what: format!("{}: {what}", of.text) }
 }

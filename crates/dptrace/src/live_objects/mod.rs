@@ -26,7 +26,7 @@ pub(crate) fn read_once(pid: u32, specs: &[ObjectSpec], trace: &Path) -> String 
     let with_trace = || find(pid, &named, Some(&RawTrace::read(&FileSource::open(trace).ok()?).ok()?));
     let Some(finder) = find(pid, &named, None).or_else(with_trace) else { return String::new() };
     let lines = lines::Readings::default().lines(&finder, &finder.read(), 0);
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.join("\n")
 }
 
 /// Whether records of traces can refer to objects of this kind.

@@ -59,8 +59,8 @@ pub(super) fn compile(
     Ok(Sources { compiled, source, misfits, of_pointers })
 }
 
-/// The layout of those that are built in by which most objects are found. The program's own version is tried first, if it has
-/// one, then the newest ones: what does not meet the conditions of the specs does not count.
+/// The layout of those that are built in by which most objects are found: what does not meet the conditions of the specs does not
+/// count. Of several, that of the program's own version is taken, if it has one, else the newest.
 fn by_layout(
     specs: &[&ObjectSpec],
     globals: &Globals,
@@ -90,9 +90,6 @@ fn by_layout(
                 counted(found as u64, "object")
             );
             best = Attempt { source, ..attempt };
-        }
-        if Some(version) == stated && found > 0 {
-            break;
         }
     }
     // Without any object there, nothing shows that a layout is right.

@@ -72,12 +72,11 @@ impl Session {
 
     /// The lines whose time has come, in the order of time as far as that is known; waits for more at most this long.
     pub(crate) fn next(&mut self, at_most: Duration) -> Vec<String> {
-        let lines = match &mut self.recorder {
-            Some(recorder) => recorder.next(at_most),
-            None => {
-                std::thread::sleep(at_most);
-                Vec::new()
-            }
+        let lines = if let Some(recorder) = &mut self.recorder {
+            recorder.next(at_most)
+        } else {
+            std::thread::sleep(at_most);
+            Vec::new()
         };
         self.with_readings(lines)
     }

@@ -1,7 +1,9 @@
 //! Objects found alive as tables and as JSON.
 
+use std::fmt::Write as _;
+
 use alive::Value;
-use screen::{HEAD, NAME, Screen, columns, counted, pad, pad_left};
+use screen::{HEAD, NAME, Screen, columns, counted, pad, pad_left, shorten};
 
 use super::finder::{Finder, Kind, Snapshot};
 use crate::trace::format::json_text::{foreign_member, string};
@@ -16,8 +18,9 @@ pub(super) fn text(finder: &Finder, snapshot: &Snapshot, screen: Screen) -> Stri
         if !text.is_empty() {
             text.push('\n');
         }
+        // SANITY: writing to a string does not fail.
         let title = counted(found.objects.len() as u64, &kind.spec.name);
-        text.push_str(&format!("{}\n", screen.paint(NAME, title)));
+        let _ = writeln!(text, "{}", screen.paint(NAME, title));
         let rows = found.objects.iter().map(|object| row(kind, &object.values)).collect::<Vec<_>>();
         write_rows(&mut text, kind, &rows, screen);
     }
@@ -31,19 +34,45 @@ fn write_rows(text: &mut String, kind: &Kind, rows: &[Vec<String>], screen: Scre
         cells.max().unwrap_or_default().max(columns(&names[at]))
     };
     let widths: Vec<usize> = (0..names.len()).map(width).collect();
+    let is_text: Vec<bool> = (0..names.len()).map(|at| kind.compiled.is_text(at)).collect();
+    let widths = screen.width().map_or(widths.clone(), |room| fit(&widths, &is_text, room));
     let line = |cells: &[String]| {
-        let cells = cells.iter().enumerate().map(|(at, cell)| match kind.compiled.is_text(at) {
-            true => pad(cell, widths[at]),
-            false => pad_left(cell, widths[at]),
+        let cells = cells.iter().zip(&widths).zip(&is_text).map(|((cell, &width), &is_text)| {
+            if is_text { pad(&shorten(cell, width), width) } else { pad_left(cell, width) }
         });
         format!("  {}", cells.collect::<Vec<_>>().join("  ")).trim_end().to_owned()
     };
-    let head = line(&names.iter().map(String::clone).collect::<Vec<_>>());
-    text.push_str(&format!("{}\n", screen.paint(HEAD, screen.cut(&head))));
+    let head = line(names);
+    let _ = writeln!(text, "{}", screen.paint(HEAD, screen.cut(&head)));
     for row in rows {
         text.push_str(&screen.cut(&line(row)));
         text.push('\n');
     }
+}
+
+/// The columns that a text is shortened to at most.
+const SHORTEST: usize = 16;
+
+/// The widths of the first columns that fit a terminal: texts are made shorter until the last of them fits; what follows it is
+/// left out if there is no room.
+fn fit(widths: &[usize], is_text: &[bool], room: usize) -> Vec<usize> {
+    let last_text = is_text.iter().rposition(|&is_text| is_text);
+    let mut fitted: Vec<usize> = widths.to_vec();
+    let needed = |widths: &[usize]| widths.iter().map(|width| width + 2).sum::<usize>();
+    while fitted.len() > 1 && needed(&fitted) > room {
+        let at = fitted.len() - 1;
+        if last_text.is_none_or(|last| at > last) {
+            fitted.pop();
+            continue;
+        }
+        // The longest text gives way first.
+        let texts = (0..fitted.len()).filter(|&at| is_text[at] && fitted[at] > SHORTEST);
+        match texts.max_by_key(|&at| fitted[at]) {
+            Some(longest) => fitted[longest] -= 1,
+            None => break,
+        }
+    }
+    fitted
 }
 
 fn row(kind: &Kind, values: &[Value]) -> Vec<String> {
@@ -73,5 +102,20 @@ pub(super) fn json(finder: &Finder, snapshot: &Snapshot, out: &mut Vec<u8>) {
             }
             out.extend_from_slice(b"}\n");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_fit_a_terminal() {
+        let (widths, is_text) = ([14, 3, 30, 60, 5], [false, false, true, true, false]);
+        assert_eq!(fit(&widths, &is_text, 200), widths);
+        assert_eq!(fit(&widths, &is_text, 115), [14, 3, 30, 60]);
+        assert_eq!(fit(&widths, &is_text, 80), [14, 3, 28, 27], "two blanks before each");
+        assert_eq!(fit(&widths, &is_text, 20), [14, 3, SHORTEST, SHORTEST], "the rest is cut");
+        assert_eq!(fit(&[9, 9], &[false, false], 12), [9]);
     }
 }

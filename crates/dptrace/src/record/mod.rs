@@ -122,7 +122,9 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let pid = held.as_ref().map(HeldChild::pid).or(subject.pid).unwrap_or_default();
     let recorder = plan.as_ref().map(|plan| Recorder::start(plan, pid)).transpose()?;
     let interrupt = Interrupt::catch()?;
-    plan.iter().for_each(|plan| report_attached(plan, pid));
+    if let Some(plan) = &plan {
+        report_attached(plan, pid);
+    }
     let session = Session::start(finder, recorder);
     report_alive(&session, pid);
     let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;

@@ -132,7 +132,7 @@ pub(crate) fn report_owners(annotator: &Annotator) {
     let (known, all) = annotator.owners_known();
     if known > 0 {
         note(&format!(
-            "{known} of {all} connections that own records were found in the recording, by subsystem, queue and time: \
+            "{known} of {all} connections that own records are known, by the owner's number, or by subsystem, queue and time: \
              these records have no pointer"
         ));
     }

@@ -79,7 +79,9 @@ fn the_trace_itself_proves_more() {
     {
         let known = lifetimes(&text);
         known.witness.borrow_mut().cover(Ticks(2), Ticks(8));
-        changes.iter().for_each(|tsc| known.witness.borrow_mut().change_for_test(0, 0xa, Ticks(*tsc)));
+        for tsc in &changes {
+            known.witness.borrow_mut().change_for_test(0, 0xa, Ticks(*tsc));
+        }
         assert_eq!(hosts(&known, 1..=9), expected, "{changes:?}");
     }
 }
@@ -88,7 +90,9 @@ fn the_trace_itself_proves_more() {
 #[test]
 fn what_came_between_two_equal_readings_is_not_named() {
     let known = lifetimes(&[alive(2, "x", 0), read(2, 0), read(8, 0)].concat());
-    [4, 5, 6].iter().for_each(|tsc| known.witness.borrow_mut().change_for_test(0, 0xa, Ticks(*tsc)));
+    for tsc in [4, 5, 6] {
+        known.witness.borrow_mut().change_for_test(0, 0xa, Ticks(tsc));
+    }
     assert_eq!(hosts(&known, 1..=9), "-xx--xxx-");
 }
 
