@@ -38,8 +38,8 @@ pub(crate) fn objects(name: Option<&str>, form: SpecForm, path: Option<&Path>) -
     }
     if form == SpecForm::Json {
         let object = |(file, text): &&(&'static str, &str)| json!({ "name": stem(file), "about": about(text) });
-        let lines: String = wanted.iter().map(|spec| format!("{}\n", object(spec))).collect();
-        return print(lines.into_bytes(), path);
+        let lines: Vec<String> = wanted.iter().map(|spec| object(spec).to_string() + "\n").collect();
+        return print(lines.concat().into_bytes(), path);
     }
     if form == SpecForm::List {
         let width = wanted.iter().map(|(file, _)| stem(file).len()).max().unwrap_or_default();

@@ -118,9 +118,7 @@ mod tests {
     fn a_typing_error_is_reported_with_the_nearest_name() {
         let error = |word| resolve(&[word]).unwrap_err().to_string();
         assert!(error("qpiar").starts_with("there is no object spec \"qpiar\"; near: qpair"), "{}", error("qpiar"));
-        assert!(
-            error("zz").contains("give one of qpair, ctrlr,") && error("").contains(", all, or a file (.toml)")
-        );
+        assert!(error("zz").contains("give one of qpair, ctrlr,") && error("").contains(", all, or a file (.toml)"));
         assert!(error("no/such/file").starts_with("reading no/such/file"));
         assert!(error("own.toml").starts_with("reading own.toml"));
     }

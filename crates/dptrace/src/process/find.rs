@@ -9,8 +9,6 @@ use host::{HostError, Pid, Process};
 
 /// How many characters of a command line are shown.
 const SHOWN: usize = 100;
-/// Words of command lines are searched for names of this length at least: shorter ones are in all of them.
-const SEARCHED: usize = 3;
 
 /// What a process was started as (proc_pid_cmdline(5)), or what it says that it is; its name where it says nothing.
 pub(crate) fn command_line(pid: u32) -> String {
@@ -101,8 +99,8 @@ pub(super) fn run_same_program(one: u32, other: u32) -> bool {
 pub(super) fn near(wanted: &str) -> Vec<u32> {
     let mut named: Vec<(String, u32)> = Vec::new();
     for pid in others().into_iter().filter(|&pid| is_alive(pid) && !is_of_kernel(pid)) {
-        let names = [name(pid), program(pid).map(OsString::into_encoded_bytes)];
-        named.extend(names.into_iter().flatten().map(|name| (printable::text(&name).into_owned(), pid)));
+        let both = [name(pid), program(pid).map(OsString::into_encoded_bytes)];
+        named.extend(both.into_iter().flatten().map(|name| (printable::text(&name).into_owned(), pid)));
     }
     let near = patterns::nearest(wanted, named.iter().map(|(name, _)| name.as_str()), usize::MAX);
     let mut pids: Vec<u32> = Vec::new();
@@ -113,16 +111,19 @@ pub(super) fn near(wanted: &str) -> Vec<u32> {
             }
         }
     }
-    if pids.is_empty() && wanted.len() >= SEARCHED { with_word(wanted) } else { pids }
+    if pids.is_empty() { with_word(wanted) } else { pids }
 }
 
-/// The processes that have this in a word of their command line, such as the script of an interpreter. Whoever started us
-/// (sudo, a shell) has our own words in its own.
+/// The processes with a file of this name in their command line, such as the script of an interpreter, with or without its
+/// ending, or a class of this name. Whoever started us (sudo, a shell) has our own words in its own.
 fn with_word(wanted: &str) -> Vec<u32> {
     let started_us = ancestors();
     let has = |pid: u32| {
-        let words = proc::command_line(Pid(pid));
-        words.iter().any(|word| String::from_utf8_lossy(word).contains(wanted))
+        proc::command_line(Pid(pid)).iter().any(|word| {
+            let word = String::from_utf8_lossy(word);
+            let file = word.rsplit('/').next().unwrap_or_default();
+            file == wanted || file.split('.').any(|part| part == wanted)
+        })
     };
     others().into_iter().filter(|pid| !started_us.contains(pid) && is_alive(*pid) && has(*pid)).collect()
 }

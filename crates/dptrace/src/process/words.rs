@@ -16,7 +16,7 @@ fn join(words: Vec<OsString>, alike: impl Fn(u32, u32) -> bool) -> Vec<OsString>
     // The last word is a process, with this number.
     let mut process: Option<u32> = None;
     let mut words = words.into_iter();
-    while let Some(word) = words.next() {
+    for word in words.by_ref() {
         if word == "--" {
             joined.push(word);
             break;
