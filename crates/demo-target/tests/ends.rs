@@ -84,7 +84,7 @@ fn hits_are_measured() {
 fn wrong_usage_is_reported() {
     for args in [
         &["--for", "0s"][..],
-        &["--for", "1 day"],
+        &["--for", "1 fortnight"],
         &["--connections", "0"],
         &["--requests", "0"],
         &["--slots", "100"],
