@@ -12,6 +12,7 @@ use crate::completion::CompleteArgs;
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
 use crate::generate::GenerateArgs;
+use crate::inspect::InspectArgs;
 use crate::kernel_delay::KernelDelayArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
@@ -42,7 +43,7 @@ Examples:
 
 /// The commands in the order of the help, by what they are about.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Any process", &["kernel-delay", "run", "scripts", "list"]),
+    ("Any process", &["kernel-delay", "run", "scripts", "list", "inspect"]),
     ("SPDK", &["trace", "latency", "record", "objects", "generate"]),
     ("This machine", &["doctor"]),
     ("dptrace itself", &["demo", "completions", "man"]),
@@ -112,6 +113,8 @@ pub(crate) enum Command {
     Latency(Box<LatencyArgs>),
     /// List what can be probed: USDT probes, functions, tracepoints
     List(ListArgs),
+    /// Print variables, structs and lists of a running process
+    Inspect(Box<InspectArgs>),
     /// Run a script in bpftrace's language, compiled straight to eBPF
     Run(Box<RunArgs>),
     /// List the bundled scripts, or print one of them

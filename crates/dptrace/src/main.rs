@@ -10,6 +10,7 @@ mod doctor;
 mod failure;
 mod generate;
 mod input;
+mod inspect;
 mod interrupt;
 mod kernel_delay;
 mod latency;
@@ -93,6 +94,7 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::Trace(args) => trace::run(args),
         Command::Latency(args) => latency::run(args),
         Command::List(args) => list::run(args),
+        Command::Inspect(args) => return inspect::run(args),
         Command::Record(args) => record::run(args),
         Command::KernelDelay(args) => kernel_delay::run(args),
         Command::Doctor(args) => doctor::run(args),

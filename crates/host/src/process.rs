@@ -88,6 +88,15 @@ impl Process {
         files.filter_map(|mapping| self.library(mapping)).collect()
     }
 
+    /// The program and all other files whose code it has mapped, the program first, each with the mapping of its first code.
+    pub fn mapped_files(&self) -> Vec<(FilePlace, &Mapping)> {
+        let (exe, _) = without_mark(&self.exe);
+        let (own, others): (Vec<_>, Vec<_>) =
+            self.maps.code_files().into_iter().partition(|mapping| mapping.file() == Some(&exe));
+        let program = own.into_iter().map(|mapping| (self.program(), mapping)).take(1);
+        program.chain(others.into_iter().filter_map(|mapping| Some((self.library(mapping)?, mapping)))).collect()
+    }
+
     fn library(&self, mapping: &Mapping) -> Option<FilePlace> {
         let kernel_text::maps::Backing::File { path, deleted } = &mapping.backing else {
             return None;

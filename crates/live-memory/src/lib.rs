@@ -19,6 +19,7 @@ mod image;
 mod limited;
 mod lists;
 mod memory;
+mod mentions;
 mod script;
 mod tree;
 
@@ -28,5 +29,6 @@ pub use image::Image;
 pub use limited::{Limited, Limits, Spent};
 pub use lists::ListWalk;
 pub use memory::{Cause, Memory, Piece, Unreadable};
+pub use mentions::Mentions;
 pub use script::{Output, run};
 pub use tree::{Shape, Tree};

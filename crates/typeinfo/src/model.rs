@@ -263,6 +263,8 @@ pub struct Variable<'s> {
     pub address: Option<u64>,
     /// The source file of the unit that defines it.
     pub unit: Option<&'s str>,
+    /// Whether it is defined there. A declaration only has the type of a variable that another file defines.
+    pub is_defined: bool,
 }
 
 /// A tracepoint as `raw_tp` and `tp_btf` programs see it.

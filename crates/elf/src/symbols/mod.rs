@@ -43,6 +43,41 @@ pub fn find(image: &ElfImage<'_>, name: &str) -> Option<(ElfVaddr, u64)> {
     real.max_by_key(|symbol| symbol.global).map(|symbol| (symbol.vaddr, symbol.size))
 }
 
+/// A function or a variable of a file, as its symbol table has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NamedAddress<'data> {
+    /// Its name, mangled as the compiler wrote it.
+    pub name: &'data [u8],
+    /// Where it is.
+    pub vaddr: ElfVaddr,
+    /// Its length in bytes; 0 if the symbol does not say.
+    pub size: u64,
+    /// Whether other files can see it.
+    pub global: bool,
+    /// Of a local one: the name of the source file that it is from, if the table has that (`STT_FILE`, gABI chapter 4).
+    pub file: Option<&'data [u8]>,
+}
+
+/// All functions and variables of a file, those of other tables than `.symtab` only if it has no such table. Those of which each
+/// thread has its own are left out.
+pub fn named_addresses<'data>(image: &ElfImage<'data>) -> Vec<NamedAddress<'data>> {
+    let has_all = table::has_all(image);
+    let (mut file, mut found) = (None, Vec::new());
+    for symbol in table::symbols(image) {
+        match symbol.kind {
+            STT_FILE => file = Some(symbol.name).filter(|name| !name.is_empty()),
+            STT_SECTION | STT_TLS => {}
+            _ if symbol.name.is_empty() || symbol.vaddr.0 == 0 => {}
+            _ => {
+                let file = file.filter(|_| !symbol.global && has_all);
+                let RawSymbol { name, vaddr, size, global, .. } = symbol;
+                found.push(NamedAddress { name, vaddr, size, global, file });
+            }
+        }
+    }
+    found
+}
+
 impl Function<'_> {
     /// The name as its author wrote it, for C++ and Rust; any other name as it is.
     pub fn display_name(&self) -> Cow<'_, str> {

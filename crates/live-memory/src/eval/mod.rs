@@ -30,6 +30,10 @@ use crate::memory::Memory;
 /// How many elements of a list are followed if nobody says otherwise.
 pub const MAX_ELEMENTS: usize = 100_000;
 
+/// How deep tuples are nested at most, and how many parts they have in all: a loop can put one into the next for ever.
+const MAX_TUPLES: usize = 32;
+const MAX_PARTS: usize = 1 << 20;
+
 /// Evaluates expressions: a memory, types, and names.
 pub struct Evaluator<'a> {
     pub(crate) memory: &'a dyn Memory,
@@ -164,7 +168,11 @@ impl<'a> Evaluator<'a> {
             ExprKind::Index { base, index } => self.element(base, index, span),
             ExprKind::Tuple(parts) => {
                 let parts: Result<_, _> = parts.iter().map(|part| self.eval(part)).collect();
-                Ok(Operand::Value(Value::Tuple(parts?)))
+                let tuple = Value::Tuple(parts?);
+                if tuple.weight(MAX_TUPLES).is_none_or(|weight| weight > MAX_PARTS) {
+                    return Err(EvalError::other(span, "this tuple has too many parts"));
+                }
+                Ok(Operand::Value(tuple))
             }
             ExprKind::TupleField { base, index } => match self.eval(base)? {
                 Value::Tuple(mut parts) if (*index as usize) < parts.len() => {

@@ -32,6 +32,13 @@ pub enum Value {
 }
 
 impl Value {
+    /// How many values it is made of; none if tuples are nested deeper than this in it.
+    pub(crate) fn weight(&self, depth: usize) -> Option<usize> {
+        let Self::Tuple(parts) = self else { return Some(1) };
+        let deeper = depth.checked_sub(1)?;
+        parts.iter().try_fold(1_usize, |sum, part| sum.checked_add(part.weight(deeper)?))
+    }
+
     /// The place, of a value that is one.
     pub fn place(&self) -> Option<Place> {
         if let Self::Place(place) = self { Some(*place) } else { None }

@@ -153,7 +153,7 @@ impl Source for Dwarf<'_> {
     }
 
     fn variables(&self, name: &str) -> Result<Vec<Variable<'_>>, TypeError> {
-        self.decode_variables(name)
+        Ok(self.decode_variables(name))
     }
 }
 

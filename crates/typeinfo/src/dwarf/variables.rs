@@ -27,11 +27,11 @@ struct Search<'n, 's> {
 }
 
 impl<'data> Dwarf<'data> {
-    pub(super) fn decode_variables(&self, name: &str) -> Result<Vec<Variable<'data>>, TypeError> {
+    pub(super) fn decode_variables(&self, name: &str) -> Vec<Variable<'data>> {
         let last = name.rsplit("::").next().unwrap_or(name);
         let mut search = Search { name, found: Vec::new(), unit: None, address_base: 8 };
         if last.is_empty() || !self.sections.mention(last.as_bytes()) {
-            return Ok(search.found);
+            return search.found;
         }
         for index in self.units_with(last.as_bytes()) {
             let unit = &self.units.all()[index];
@@ -45,7 +45,7 @@ impl<'data> Dwarf<'data> {
             };
             let _ = self.variables_of(&mut search, unit.root(), "", MAX_NAMESPACES);
         }
-        Ok(search.found)
+        search.found
     }
 
     fn variables_of(
@@ -61,8 +61,13 @@ impl<'data> Dwarf<'data> {
                 let inner = text(gimli::DW_AT_name).map_or_else(|| prefix.to_owned(), |own| format!("{prefix}{own}::"));
                 let _ = self.variables_of(search, id, &inner, depth - 1);
             }
-            // What has no place is a declaration, or was optimized away.
-            if entry.tag() != gimli::DW_TAG_variable || !entry.has_attr(gimli::DW_AT_location) {
+            if entry.tag() != gimli::DW_TAG_variable {
+                return Ok(true);
+            }
+            // What has no place is a declaration, or was optimized away. One declaration is enough.
+            let is_defined = entry.has_attr(gimli::DW_AT_location);
+            let is_declared = entry.attr_value(gimli::DW_AT_declaration) == Some(AttributeValue::Flag(true));
+            if !is_defined && (!is_declared || search.found.iter().any(|it| !it.is_defined)) {
                 return Ok(true);
             }
             let own = text(gimli::DW_AT_name);
@@ -73,7 +78,7 @@ impl<'data> Dwarf<'data> {
             if is_it || text(gimli::DW_AT_linkage_name) == Some(search.name) {
                 let ty = self.variable_type(unit, entry)?;
                 let address = self.static_address(entry, search.address_base);
-                search.found.push(Variable { ty, address, unit: search.unit });
+                search.found.push(Variable { ty, address, unit: search.unit, is_defined });
             }
             Ok(search.found.len() < MAX_VARIABLES)
         })

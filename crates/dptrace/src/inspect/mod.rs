@@ -1,0 +1,175 @@
+//! `dptrace inspect`: variables, structs and lists of a running process, read from its memory.
+
+mod print;
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, anyhow};
+use bt_lang::Diagnostic;
+use bt_lang::ast::Block;
+use bt_lang::render::{Source, render};
+use clap::Args;
+use host::{Pid, Process, ProcessMemory};
+use live_memory::{Cause, Evaluator, Fault, Limited, Limits, MAX_ELEMENTS, Mentions, Shape};
+use symbolize::{DebugFolders, ProcessVariables};
+use typeinfo::TypeStore;
+
+use crate::failure::{DONE, FAILED, NOT_PERMITTED, USAGE, note};
+use crate::user_file;
+use print::Printer;
+
+/// `dptrace inspect`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct InspectArgs {
+    /// Expressions, or statements with ; between them, in the language of scripts
+    #[arg(value_name = "EXPR", required = true)]
+    expressions: Vec<String>,
+
+    /// The process
+    #[arg(short, long, value_name = "PID")]
+    pid: u32,
+
+    /// Also search this directory for separate debug files
+    #[arg(long = "debuginfo", value_name = "DIR")]
+    debug_dirs: Vec<PathBuf>,
+
+    /// Read struct definitions in C from this file: for a program without debug information
+    #[arg(long = "types", value_name = "FILE")]
+    definitions: Vec<PathBuf>,
+
+    /// Follow at most this many elements of each list
+    #[arg(long, value_name = "COUNT", default_value_t = MAX_ELEMENTS)]
+    max_elements: usize,
+
+    /// Print structs within structs to this depth
+    #[arg(long, value_name = "LEVELS", default_value_t = 4, help_heading = "Output")]
+    depth: usize,
+
+    /// Print at most this many elements of each array or list
+    #[arg(long, value_name = "COUNT", default_value_t = 100, help_heading = "Output")]
+    elements: usize,
+
+    /// Print at most this many bytes of each text or buffer
+    #[arg(long, value_name = "BYTES", default_value_t = 256, help_heading = "Output")]
+    text: usize,
+
+    /// Print one JSON object on each line
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Report which files the types were read from, and what was read of the process's memory
+    #[arg(short, long, help_heading = "Output")]
+    verbose: bool,
+}
+
+const EXAMPLES: &str = "\
+The process is neither stopped nor changed. Types and static variables come from its debug information (built with -g, or
+a package of debug symbols). Quote expressions for the shell.
+
+Examples:
+  dptrace inspect -p 4711 g_config                         a variable; structs as a tree
+  dptrace inspect -p 4711 'g_config.name' 'g_count + 1'    members, arithmetic
+  dptrace inspect -p 4711 '((struct conn *)0x55d0c8a0)->state'
+  dptrace inspect -p 4711 '*uaddr(\"conn.c:g_state\")'       one of several static variables of that name
+  dptrace inspect -p 4711 'for ($c : list(g_conns, link)) { printf(\"%d %s\\n\", $c->id, $c->peer) }'
+  dptrace inspect -p 4711 --json 'list(g_conns, link)'     pointers to all elements, as JSON";
+
+/// Runs the command. Gives the exit status: what is wrong with one expression does not keep the others from being printed.
+pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
+    let parsed: Vec<Option<Block>> = args.expressions.iter().map(|text| parse(text)).collect();
+    if parsed.iter().any(Option::is_none) {
+        return Ok(USAGE);
+    }
+    let blocks: Vec<Block> = parsed.into_iter().flatten().collect();
+    let mut mentions = Mentions::default();
+    for block in &blocks {
+        mentions.add(block);
+    }
+
+    // The memory first: it identifies the process, so that all that follows is of the same one.
+    let memory = ProcessMemory::open(Pid(args.pid))?;
+    let process = Process::open(Pid(args.pid))?;
+    process.is_first_thread()?;
+    let memory = Limited::new(memory, Limits::default());
+    let variables = ProcessVariables::of(&process, DebugFolders(args.debug_dirs.clone()));
+    let mut types = variables.types(&mentions);
+    define(&mut types, args)?;
+    if args.verbose {
+        for (file, has_types) in variables.sources() {
+            note(&format!("{} {file}", if has_types { "types are read from" } else { "there are no types in" }));
+        }
+    }
+    let globals = variables.globals();
+    let evaluator = Evaluator::new(&memory, types, &globals).with_max_elements(args.max_elements);
+    let shape = Shape { depth: args.depth, elements: args.elements, text: args.text };
+    let status = print_all(args, &blocks, &evaluator, shape)?;
+    if args.verbose {
+        let spent = memory.spent();
+        note(&format!("read {} bytes of the process's memory in {} ranges", spent.bytes, spent.reads));
+    }
+    Ok(status)
+}
+
+/// Prints each expression's output, and what is wrong with it. Gives the exit status.
+fn print_all(args: &InspectArgs, blocks: &[Block], evaluator: &Evaluator<'_>, shape: Shape) -> anyhow::Result<u8> {
+    let mut status = DONE;
+    let mut printer = Printer::open(shape, args.json)?;
+    for (text, block) in args.expressions.iter().zip(blocks) {
+        printer.begin(text, block);
+        let result = live_memory::run(evaluator, block, &mut printer);
+        printer.flush()?;
+        for remark in evaluator.take_remarks() {
+            note(&remark);
+            status = status.max(FAILED);
+        }
+        let Err(error) = result else { continue };
+        report(text, &error.diagnostic());
+        status = status.max(match &error.fault {
+            Fault::Unreadable { source, .. } if source.cause == Cause::NotPermitted => NOT_PERMITTED,
+            Fault::Unreadable { .. } | Fault::Null { .. } => FAILED,
+            _ => USAGE,
+        });
+        if error.is_final() {
+            break;
+        }
+    }
+    Ok(status)
+}
+
+fn parse(text: &str) -> Option<Block> {
+    let (block, diagnostics) = bt_lang::parse_statements(text);
+    for diagnostic in &diagnostics {
+        report(text, diagnostic);
+    }
+    (!diagnostics.iter().any(Diagnostic::is_error)).then_some(block)
+}
+
+/// Prints what is wrong with an expression on standard error.
+fn report(text: &str, diagnostic: &Diagnostic) {
+    report_in("expression", text, diagnostic);
+}
+
+fn report_in(name: &str, text: &str, diagnostic: &Diagnostic) {
+    use std::io::Write as _;
+    let shown = render(diagnostic, &Source::new(name, text), std::io::stderr().is_terminal());
+    // Where standard error is gone, nobody reads it.
+    let _ = write!(anstream::stderr(), "{shown}");
+}
+
+/// Adds the types of the user's files.
+fn define(types: &mut TypeStore<'_>, args: &InspectArgs) -> anyhow::Result<()> {
+    for path in &args.definitions {
+        let shown = printable::path(path);
+        let bytes = user_file::read(path, user_file::SCRIPT).with_context(|| format!("reading {shown}"))?;
+        let text = String::from_utf8(bytes).map_err(|_| crate::failure::usage(format!("{shown} is no UTF-8")))?;
+        if let Err(diagnostics) = live_memory::define_types(types, &text) {
+            for diagnostic in &diagnostics {
+                report_in(&shown, &text, diagnostic);
+            }
+            return Err(anyhow!(crate::failure::Usage(format!("{shown} has definitions that can't be used"))));
+        }
+    }
+    Ok(())
+}
