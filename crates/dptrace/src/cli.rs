@@ -1,11 +1,9 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::completion::CompleteArgs;
@@ -23,35 +21,33 @@ use crate::trace::TraceArgs;
 
 /// Shows where a data plane's time goes, on both sides of the system call
 #[derive(Parser, Debug)]
-#[command(name = "dptrace", version, max_term_width = 120, after_help = STATUS)]
+#[command(name = "dptrace", version, long_version = LONG_VERSION, after_help = STATUS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// The program's own help: no list of all commands, which [`overview`] has by groups.
-const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
-
-/// What to try first.
-const FIRST: &str = "\
-Examples:
-  a process is slow                    dptrace kernel-delay -p PID
-  which system calls, and how long     dptrace run syslat -p PID
-  who takes its CPU                    dptrace kernel-delay -p PID --summary
-  an SPDK trace: the slowest requests  dptrace latency --slowest 3 FILE
-";
-
-/// The commands in the order of the help, by what they are about.
-const GROUPS: [(&str, &[&str]); 4] = [
-    ("Any process", &["kernel-delay", "run", "scripts", "list", "inspect"]),
-    ("SPDK", &["trace", "latency", "record", "objects", "generate"]),
-    ("This machine", &["doctor"]),
-    ("dptrace itself", &["demo", "completions", "man"]),
-];
+/// What `--version` prints behind the program's name; `-V` prints the first line. The build script knows the rest.
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit:   ",
+    env!("DPTRACE_COMMIT"),
+    "\ntarget:   ",
+    env!("DPTRACE_TARGET"),
+    "\nfeatures: ",
+    env!("DPTRACE_FEATURES"),
+);
 
 const STATUS: &str = "\
 Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted or not supported.
 Data goes to standard output, everything else to standard error.";
+
+const SCRIPTS_EXAMPLES: &str = "\
+Examples:
+  dptrace scripts                    what there is, by topic
+  dptrace scripts runqlat            one script; its first lines explain it
+  dptrace run runqlat -p 4711        run it
+  dptrace scripts runqlat > own.bt   edit it, then: dptrace run own.bt";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
@@ -65,43 +61,10 @@ Examples:
   dptrace man . && man ./dptrace-trace.1";
 
 impl Cli {
-    /// The command line, with the program's own help.
-    pub(crate) fn grammar() -> clap::Command {
-        let grammar = Self::command();
-        let text = overview(&grammar);
-        grammar.help_template(TEMPLATE).before_help(text)
-    }
-
-    /// The same where nobody reads the program's help.
-    pub(crate) fn bare_grammar() -> clap::Command {
-        Self::command()
-    }
-
-    /// Parses the words of a command line, the program's name first. The program's own help is made only where it is asked
-    /// for, not at every start.
+    /// Parses the words of a command line, the program's name first.
     pub(crate) fn of(words: &[OsString]) -> Result<Self, clap::Error> {
-        Self::try_parse_from(words).map_err(|error| match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                Self::grammar().try_get_matches_from(words).err().unwrap_or(error)
-            }
-            _ => error,
-        })
+        Self::try_parse_from(words)
     }
-}
-
-/// What to try first, and the commands by groups, each with its own first line.
-fn overview(grammar: &clap::Command) -> String {
-    let mut text = FIRST.to_owned();
-    for (group, names) in GROUPS {
-        text.extend(["\n", group, ":\n"]);
-        for name in names {
-            let about = grammar.find_subcommand(name).and_then(clap::Command::get_about);
-            // SANITY: writing to a string does not fail.
-            let _ = writeln!(text, "  {name:12}  {}", about.map(ToString::to_string).unwrap_or_default());
-        }
-    }
-    text.push_str("\n`dptrace COMMAND --help` explains a command, with examples.");
-    text
 }
 
 /// The commands.
@@ -118,6 +81,7 @@ pub(crate) enum Command {
     /// Run a script in bpftrace's language, compiled straight to eBPF
     Run(Box<RunArgs>),
     /// List the bundled scripts, or print one of them
+    #[command(after_help = SCRIPTS_EXAMPLES)]
     Scripts(ScriptsArgs),
     /// Record the objects of a running process, for trace -b
     Record(RecordArgs),

@@ -46,8 +46,9 @@ pub(crate) struct DemoArgs {
     #[arg(long)]
     sample: bool,
 
-    /// Write the sample files demo.trace and demo.recording to this directory, which is created if it does not exist, to try
-    /// other commands on
+    /// Write the sample files to this directory
+    ///
+    /// These are demo.trace and demo.recording, to try other commands on. The directory is created if it does not exist.
     #[arg(long, value_name = "DIR")]
     write: Option<PathBuf>,
 }

@@ -36,8 +36,10 @@ const FIRST_BYTES: u64 = 512;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct InputArgs {
-    /// A raw trace file of any SPDK version, or the output of spdk_trace -j; "-" is standard input.
-    /// Default without -i, -s and -p: standard input if it is a pipe or a file, else the newest *_trace.* in /dev/shm
+    /// A trace file, or the output of spdk_trace -j
+    ///
+    /// A raw trace file of any SPDK version, or JSON; "-" is standard input. Default without -i, -s and -p: standard input
+    /// if it is a pipe or a file, else the newest *_trace.* in /dev/shm.
     #[arg(short, long, value_name = "FILE", short_alias = 'f')]
     pub(crate) input: Option<PathBuf>,
 
@@ -45,12 +47,16 @@ pub(crate) struct InputArgs {
     #[arg(value_name = "FILE", conflicts_with_all = ["input", "app"])]
     file: Option<PathBuf>,
 
-    /// Read the trace of the running application with this name (nvmf, spdk_tgt, ...) from /dev/shm
+    /// Read the trace of this application (nvmf, ...)
+    ///
+    /// The application runs, and has its trace in /dev/shm. -p or --shm-id says which one, if several have this name.
     #[arg(short = 's', long = "app", value_name = "APP", conflicts_with = "input")]
     app: Option<String>,
 
-    /// The application's process id or name. Without -s, the trace is the file that the process has open; dptrace trace then
-    /// follows it and records the application's objects
+    /// The application's process, by its number or name
+    ///
+    /// Without -s, the trace is the file that the process has open; dptrace trace then follows it and records the
+    /// application's objects.
     #[arg(short, long, conflicts_with_all = ["shm_id", "input", "file"], value_name = "PID|NAME")]
     pid: Vec<String>,
 

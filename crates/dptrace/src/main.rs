@@ -9,6 +9,7 @@ mod digits;
 mod doctor;
 mod failure;
 mod generate;
+mod help;
 mod input;
 mod inspect;
 mod interrupt;
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
     let words = words();
     let cli = match Cli::of(&words) {
         Ok(cli) => cli,
-        Err(error) => return not_understood(&words, &error),
+        Err(error) => return not_understood(&words, error),
     };
     ExitCode::from(match run_command(&cli.command) {
         Ok(status) => status,
@@ -62,14 +63,15 @@ fn main() -> ExitCode {
 
 /// Prints what was asked for in place of a command (`--help`), or reports what is wrong with the words. A shell puts names of
 /// files in for patterns: nothing in them may be obeyed.
-fn not_understood(words: &[OsString], error: &clap::Error) -> ExitCode {
+fn not_understood(words: &[OsString], error: clap::Error) -> ExitCode {
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            error.exit()
+        ErrorKind::DisplayVersion => error.exit(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => help::print(words, error),
+        _ => {
+            failure::print_error(&failure::usage(mistyped::explain(words, &error)));
+            ExitCode::from(failure::USAGE)
         }
-        _ => failure::print_error(&failure::usage(mistyped::explain(words, error))),
     }
-    ExitCode::from(failure::USAGE)
 }
 
 /// What was typed. Under the name `bpftrace` the program is what it stands in for: `dptrace run`.

@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde_json::json;
 
-use crate::cli::Cli;
 use crate::failure::usage;
 use crate::names;
 use crate::output::Output;
@@ -71,5 +70,6 @@ fn print(text: Vec<u8>, path: Option<&Path>) -> anyhow::Result<()> {
 
 /// Writes a man page for the program and one for each command.
 pub(crate) fn man(dir: &Path) -> anyhow::Result<()> {
-    clap_mangen::generate_to(Cli::grammar(), dir).with_context(|| format!("writing man pages into {}", printable(dir)))
+    clap_mangen::generate_to(crate::help::grammar(), dir)
+        .with_context(|| format!("writing man pages into {}", printable(dir)))
 }

@@ -16,7 +16,9 @@ use crate::user_file;
 /// The word for all that is built in.
 const ALL: &str = "all";
 
-/// The kinds of object that are asked for.
+/// The kinds of object to record
+///
+/// Built-in names (see dptrace objects --list), all, or files of specs (.toml).
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SpecArgs {
     /// The kinds of object to record: built-in names (see dptrace objects --list), all, or files of specs (.toml)

@@ -122,15 +122,59 @@ fn every_command_helps_with_examples() {
         let help = printed([command, "--help"]);
         let examples = &help[help.find("Examples:").expect("examples")..];
         assert!(examples.lines().all(|line| line.len() <= 80), "a small terminal would break them: {examples}");
-        for help in [&[command, "--help"][..], &[command, "-h"], &["help", command]] {
-            let text = printed(help);
-            assert!(text.contains("Examples:") && text.contains("dptrace "), "{help:?}: {text}");
-        }
+        assert_eq!(printed(["help", command]), help, "{command}");
     }
     let text = printed(["--help"]);
     assert!(COMMANDS.iter().all(|command| text.contains(&format!("\n  {command} "))), "{text}");
+    let done = dptrace().arg("--help").env("COLUMNS", "80").assert().success();
+    let text = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
     assert!(text.lines().all(|line| line.len() <= 80), "a small terminal would break a line: {text}");
     assert!(text.contains("Exit status: 0 done, 1 failed, 2 wrong usage, 3 not permitted"), "{text}");
+}
+
+/// `-h` is a screen of its own: a line for each option, of which the text may be cut.
+#[test]
+fn short_help_has_a_line_for_each_option() {
+    for command in COMMANDS.iter().chain(&["run", "kernel-delay", "scripts"]) {
+        let done = dptrace().args([command, "-h"]).env("COLUMNS", "80").assert().success();
+        let text = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+        assert!(
+            text.lines().count() <= 50 && text.lines().all(|line| line.chars().count() <= 80),
+            "{command}:\n{text}"
+        );
+        // The options that begin a line, `-i, --input <FILE>`, but help itself; each once.
+        let option = |line: &str| {
+            let mut words = line.split_whitespace();
+            let name = words.next().and_then(|first| if first.ends_with(',') { words.next() } else { Some(first) });
+            name.and_then(|name| name.strip_prefix("--"))
+                .filter(|&name| name != "help" && !name.ends_with('.'))
+                .map(str::to_owned)
+        };
+        let options = |text: &str| {
+            text.split("Examples:").next().into_iter().flat_map(str::lines).filter_map(option).collect::<Vec<_>>()
+        };
+        assert_eq!(options(&text), options(&printed([command, "--help"])), "{command}");
+        let more = format!("dptrace {command} --help explains more");
+        assert!(text.contains("Examples:") || text.contains(&more), "{text}");
+    }
+}
+
+/// Prose goes on to the terminal's end, but at most to column 100; examples are never broken.
+#[test]
+fn help_is_wrapped_once() {
+    for (columns, widest) in [("60", 60), ("80", 80), ("200", 100)] {
+        let done = dptrace().args(["kernel-delay", "--help"]).env("COLUMNS", columns).assert().success();
+        let text = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+        let (prose, examples) = text.split_once("Examples:").expect("examples");
+        // Usage is typed as it stands.
+        let is_usage = |line: &str| line.contains("dptrace kernel-delay ");
+        assert!(prose.lines().all(|line| line.len() <= widest || is_usage(line)), "{text}");
+        assert!(examples.lines().all(|line| line.is_empty() || line.starts_with("  dptrace ")), "{text}");
+        // A word alone on a line behind a full one would be the trace of lines that were broken twice.
+        let budget = prose.split("\n\n").find(|part| part.starts_with("Each thread's time budget")).expect("prose");
+        let full = budget.lines().rev().skip(1).all(|line| line.len() + 20 > widest);
+        assert!(full, "{budget}");
+    }
 }
 
 /// Every option that an example shows exists.
@@ -148,8 +192,15 @@ fn examples_use_options_that_exist() {
 }
 
 #[test]
-fn the_version_is_printed() {
-    assert_eq!(printed(["--version"]), format!("dptrace {}\n", env!("CARGO_PKG_VERSION")));
+fn the_version_is_one_line_or_names_the_build() {
+    let version = format!("dptrace {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(printed(["-V"]), version);
+    let long = printed(["--version"]);
+    let rest = long.strip_prefix(&version).expect("the same line first");
+    let names: Vec<_> = rest.lines().map(|line| line.split_once(':').map_or(line, |(name, _)| name)).collect();
+    assert_eq!(names, ["commit", "target", "features"], "{long}");
+    assert!(rest.contains(std::env::consts::ARCH) && rest.contains("-linux-"), "{long}");
+    assert!(rest.lines().all(|line| line.len() > "features: ".len()), "{long}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod values;
 use std::ffi::OsString;
 use std::io::Write as _;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
 
 use crate::cli::Cli;
@@ -122,7 +122,7 @@ pub(crate) fn complete(args: &CompleteArgs) -> anyhow::Result<()> {
         ShellName::Bash | ShellName::Fish => quotes::home(&quotes::removed(&word.to_string_lossy())),
     };
     let words: Vec<String> = args.words.iter().map(plain).collect();
-    let mut grammar = Cli::bare_grammar();
+    let mut grammar = Cli::command();
     grammar.build();
     let answer = answer(&grammar, &words);
     let mut output = Output::open(None)?;
@@ -149,7 +149,7 @@ pub(crate) fn completions(shell: Shell) -> anyhow::Result<()> {
         Shell::Fish => output.buffer.extend_from_slice(include_bytes!("dptrace.fish")),
         // Into memory: the generator panics where standard output is closed.
         other => {
-            clap_complete::generate(other, &mut without_hidden(&Cli::grammar()), "dptrace", &mut output.buffer);
+            clap_complete::generate(other, &mut without_hidden(&Cli::command()), "dptrace", &mut output.buffer);
         }
     }
     Ok(output.flush()?)

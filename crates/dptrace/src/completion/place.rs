@@ -147,6 +147,6 @@ fn is_optional(option: &Arg) -> bool {
 
 /// The bytes of a list's value that are in front of its last item.
 fn listed(arg: &Arg, value: &str) -> usize {
-    let is_list = arg.get_value_delimiter() == Some(',') || arg.get_id() == "pid";
+    let is_list = arg.get_value_delimiter() == Some(',') || matches!(arg.get_id().as_str(), "pid" | "processes");
     value.rfind(',').filter(|_| is_list).map_or(0, |comma| comma + 1)
 }

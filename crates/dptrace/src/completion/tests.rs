@@ -4,7 +4,7 @@ use super::*;
 fn values(line: &str) -> Vec<String> {
     let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
     words.remove(0);
-    let mut grammar = Cli::bare_grammar();
+    let mut grammar = Cli::command();
     grammar.build();
     let answer = answer(&grammar, &words);
     let names = (answer.names != Names::None).then(|| format!("|{}", answer.offers()));
@@ -89,7 +89,7 @@ fn what_a_shell_would_obey_is_not_offered() {
         assert!(!is_harmless(value), "{value:?}");
     }
     let place_of = |words: &[String]| {
-        let grammar = Cli::bare_grammar();
+        let grammar = Cli::command();
         let place = Place::of(&grammar, words).unwrap();
         let candidates = ["TCP_NEW", "TCP_$(id)", "TCP_NEW", "RDMA"].map(|name| Candidate::new(name, "a\tb\u{1b}[m"));
         Answer::of_candidates(candidates.to_vec()).narrowed(&place)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Arg, Command, FromArgMatches};
+use clap::{Arg, Command, CommandFactory as _, FromArgMatches};
 use host::{Pid, proc};
 use spdk_trace::Tpoint;
 
@@ -91,7 +91,7 @@ fn by_value_name(place: &Place<'_>, arg: &Arg) -> Answer {
     match name {
         "DIR" => Answer::of_names(Names::Directories),
         "PATH" if arg.get_id() == "cgroup" => Answer::of_names(Names::Directories),
-        "PID" => Answer::of_candidates(processes(&place.typed)),
+        _ if name.starts_with("PID") => Answer::of_candidates(processes(&place.typed)),
         _ if name.starts_with("FILE") || name.starts_with("PATH") => Answer::of_names(Names::Files),
         _ => Answer::default(),
     }
@@ -213,7 +213,7 @@ fn tpoints(place: &Place<'_>) -> Vec<Tpoint> {
 /// A part of the options of `trace` or `latency`, from the words before.
 fn parsed<T: FromArgMatches>(place: &Place<'_>) -> Option<T> {
     let words = std::iter::once("dptrace").chain(place.before.iter().map(String::as_str));
-    let matches = Cli::bare_grammar().ignore_errors(true).try_get_matches_from(words).ok()?;
+    let matches = Cli::command().ignore_errors(true).try_get_matches_from(words).ok()?;
     let (name, matches) = matches.subcommand()?;
     matches!(name, "trace" | "latency").then(|| T::from_arg_matches(matches).ok())?
 }

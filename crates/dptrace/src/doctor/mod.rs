@@ -19,7 +19,9 @@ use report::{Finding, Report};
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// Also print each check, what needs it, and how to get what is missing
+    /// Also print each check
+    ///
+    /// What needs it, and how to get what is missing.
     #[arg(short, long)]
     verbose: bool,
 

@@ -25,15 +25,21 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["cgroup", "command"])]
     pub(super) name: Option<String>,
 
-    /// All processes of this control group (a container, a service), and those that they start
+    /// All processes of this control group
+    ///
+    /// A container, a service; also the processes that they start.
     #[arg(long, value_name = "PATH", conflicts_with = "command")]
     pub(super) cgroup: Option<PathBuf>,
 
-    /// Also the processes that these have started, and those that they start
+    /// Also the processes that these have started
+    ///
+    /// And those that they start.
     #[arg(long)]
     pub(super) children: bool,
 
-    /// A program to start, with its arguments; everything is attached before its first instruction
+    /// A program to start, with its arguments
+    ///
+    /// Everything is attached before its first instruction.
     #[arg(last = true, value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
 
@@ -71,7 +77,9 @@ pub(crate) struct KernelDelayArgs {
         value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) max_threads: u32,
 
-    /// Print idle threads and all sections too, instead of one line for idle threads and sections for ten threads
+    /// Print idle threads and all sections, too
+    ///
+    /// Else idle threads have one line, and ten threads have sections.
     #[arg(long, help_heading = "Output", conflicts_with = "json")]
     pub(super) all: bool,
 
@@ -79,7 +87,9 @@ pub(crate) struct KernelDelayArgs {
     #[arg(long, value_name = "GLOB", help_heading = "Output")]
     pub(super) thread: Option<String>,
 
-    /// Do not count the upcalls of the kernel's Open vSwitch module, if that is loaded
+    /// Do not count upcalls of Open vSwitch
+    ///
+    /// The kernel's module sends them; if it is loaded, they are counted.
     #[arg(long, help_heading = "Output")]
     pub(super) skip_upcall_stats: bool,
 
@@ -91,7 +101,9 @@ pub(crate) struct KernelDelayArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
 
-    /// Print only the verdict: one line for each thread, worst first
+    /// Print only the verdict: a line for each thread
+    ///
+    /// The worst thread comes first.
     #[arg(long, help_heading = "Output", conflicts_with = "json")]
     pub(super) summary: bool,
 
@@ -151,7 +163,9 @@ pub(crate) struct EventArgs {
         value_parser = at_least, help_heading = "System call events")]
     pub(super) syscall_events: Option<u64>,
 
-    /// Print every system call on its own, in order of time, instead of calls with equal stacks together
+    /// Print every system call on its own
+    ///
+    /// In order of time, instead of calls with equal stacks together.
     #[arg(long, help_heading = "System call events", requires = "syscall_events")]
     pub(super) each_event: bool,
 
@@ -159,17 +173,23 @@ pub(crate) struct EventArgs {
     #[arg(long, help_heading = "System call events", requires = "syscall_events")]
     pub(super) skip_syscall_poll_events: bool,
 
-    /// Number of different stacks that are kept; 0 records no stacks
+    /// Number of different stacks that are kept
+    ///
+    /// 0 records no stacks.
     #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "System call events")]
     pub(super) stack_trace_size: usize,
 
-    /// Number of bytes of the process's stack that are copied and unwound by its unwind tables, a multiple of 1024; with
-    /// 0 the stack is unwound by frame pointers, which costs less
+    /// Bytes of the stack that are copied and unwound
+    ///
+    /// The process's stack is unwound by its unwind tables. A multiple of 1024; with 0 the stack is unwound by frame
+    /// pointers, which costs less.
     #[arg(long, value_name = "BYTES", default_value_t = 8192, help_heading = "System call events",
         value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_COPIED)))]
     pub(super) stack_copy: u32,
 
-    /// Size of the ring buffer between the kernel and dptrace, in pages of 4 KiB, rounded up to a power of two
+    /// Size of the ring buffer, in pages of 4 KiB
+    ///
+    /// The buffer is between the kernel and dptrace. The number is rounded up to a power of two.
     #[arg(long, value_name = "N", default_value_t = 1024, help_heading = "System call events",
         value_parser = clap::value_parser!(u32).range(1..=1 << 18))]
     pub(super) buffer_page_count: u32,

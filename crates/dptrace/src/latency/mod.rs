@@ -43,22 +43,26 @@ pub(crate) struct LatencyArgs {
     #[command(flatten)]
     filter: FilterArgs,
 
-    /// Print a table for each value of these fields: qpair (the connection), lcore, owner, owner.PROPERTY (subnqn, peer,
-    /// qid, bdev, ...), OBJECT.PROPERTY (qpair.hostnqn, ...), arg.NAME, ...
+    /// Print a table for each value of these fields
+    ///
+    /// qpair (the connection), lcore, owner, owner.PROPERTY (subnqn, peer, qid, bdev, ...), OBJECT.PROPERTY (qpair.hostnqn,
+    /// ...), arg.NAME, ...
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',', help_heading = "Output")]
     by: Vec<String>,
 
-    /// Print a row for each value of the fields of --by instead of a table, the slowest p99 first; without --by, for each
-    /// connection (qpair)
+    /// Print a row for each group, the slowest p99 first
+    ///
+    /// A group is what has the same values of the fields of --by; without --by, a connection (qpair).
     #[arg(long, help_heading = "Output")]
     summary: bool,
 
-    /// Also print the N slowest objects: whose they are, where and when they took so long, all their records, and the
-    /// command that lists them
+    /// Also print the N slowest objects
+    ///
+    /// Whose they are, where and when they took so long, all their records, and the command that lists them.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Output")]
     slowest: usize,
 
-    /// Print one JSON object on each line instead of tables
+    /// Print one JSON object on each line
     #[arg(long, help_heading = "Output")]
     json: bool,
 

@@ -19,28 +19,38 @@ use target::{Request, What};
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct ListArgs {
-    /// A file (unless -p or --tracepoints is given), or, if no file has that name, the number or name of a process; then a
-    /// pattern: PROVIDER:NAME or NAME. * matches any text, ? any one character
+    /// A file or process, then a pattern
+    ///
+    /// If no file has that name, it is the number or name of a process. None of them with -p or --tracepoints. The pattern
+    /// is PROVIDER:NAME or NAME. * matches any text, ? any one character.
     #[arg(value_name = "PATH] [PATTERN", num_args = 0..=2)]
     words: Vec<OsString>,
 
-    /// A running process, by its number or name: list its program and every file whose code it has mapped
+    /// A running process, by its number or name
+    ///
+    /// Its program is listed, and every file whose code it has mapped.
     #[arg(short, long, value_name = "PID|NAME")]
     pid: Vec<String>,
 
-    /// List functions instead of USDT probes; PATTERN matches their names, mangled or not
+    /// List functions instead of USDT probes
+    ///
+    /// PATTERN matches their names, mangled or not.
     #[arg(long, help_heading = "What to list")]
     functions: bool,
 
-    /// List the kernel's tracepoints; PATTERN is CATEGORY:NAME or NAME
+    /// List the kernel's tracepoints
+    ///
+    /// PATTERN is CATEGORY:NAME or NAME.
     #[arg(long, conflicts_with_all = ["pid", "functions"], help_heading = "What to list")]
     tracepoints: bool,
 
-    /// Print each place of a probe, with the arguments at that place
+    /// Print each place of a probe, with its arguments
     #[arg(long, conflicts_with_all = ["functions", "tracepoints"], help_heading = "Output")]
     places: bool,
 
-    /// Print one JSON object on each line, with all that is known
+    /// Print one JSON object on each line
+    ///
+    /// It has all that is known.
     #[arg(long, help_heading = "Output")]
     json: bool,
 

@@ -42,11 +42,15 @@ pub(crate) struct ObjectsArgs {
     #[arg(long, value_name = "FILE.toml", requires = "pid", help_heading = "Objects of a process")]
     objects: Vec<PathBuf>,
 
-    /// Also search this directory for separate debug files
+    /// Also search here for debug files
+    ///
+    /// For debug files that are separate from their programs and libraries.
     #[arg(long = "debuginfo", value_name = "DIR", requires = "pid", help_heading = "Objects of a process")]
     debug_dirs: Vec<PathBuf>,
 
-    /// Also report how the layout of the program's structs is known, and which specs do not fit it
+    /// Also report how structs are known
+    ///
+    /// Where the layout of the program's structs is from, and which specs do not fit it.
     #[arg(short, long, requires = "pid", help_heading = "Objects of a process")]
     verbose: bool,
 }

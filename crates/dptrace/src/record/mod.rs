@@ -34,7 +34,9 @@ pub(crate) struct RecordArgs {
     #[arg(value_name = "PID|NAME", conflicts_with = "command")]
     process: Vec<String>,
 
-    /// A program to start, with its arguments; everything is attached before its first instruction
+    /// A program to start, with its arguments
+    ///
+    /// Everything is attached before its first instruction.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 
@@ -45,11 +47,15 @@ pub(crate) struct RecordArgs {
     #[arg(long, requires = "pid", conflicts_with = "emit_object")]
     no_probes: bool,
 
-    /// Also search this directory for separate debug files
+    /// Also search here for debug files
+    ///
+    /// For debug files that are separate from their programs and libraries.
     #[arg(long = "debuginfo", value_name = "DIR", requires = "pid")]
     debug_dirs: Vec<PathBuf>,
 
-    /// Also report how the layout of the program's structs is known, and what could not be read
+    /// Also report how structs are known
+    ///
+    /// Where the layout of the program's structs is from, and what could not be read.
     #[arg(short, long)]
     verbose: bool,
 
@@ -61,12 +67,15 @@ pub(crate) struct RecordArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = ::duration::parse)]
     duration: Option<Duration>,
 
-    /// Size of the ring buffer between the kernel and dptrace, in MiB, a power of two. If it is full, hits are lost and
-    /// counted
+    /// Size of the ring buffer, in MiB
+    ///
+    /// A power of two. The buffer is between the kernel and dptrace: if it is full, hits are lost and counted.
     #[arg(long, value_name = "MIB", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1024))]
     buffer: u32,
 
-    /// Write the BPF programs to an object file for bpftool and llvm-objdump, and record nothing
+    /// Write the BPF programs to an object file
+    ///
+    /// For bpftool and llvm-objdump; nothing is recorded.
     #[arg(long, value_name = "FILE.o", help_heading = "Output")]
     emit_object: Option<PathBuf>,
 }

@@ -17,8 +17,10 @@ const ROLE: Role = Role { command: "run", takes: Takes::One, starts: false };
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct RunArgs {
-    /// The script: a file, - for standard input, or the name of a bundled script; then its arguments $1, $2, ... (with
-    /// -e, all words are arguments). Words after -- are passed to the script: --name=value
+    /// The script and its arguments
+    ///
+    /// A file, - for standard input, or the name of a bundled script; then its arguments $1, $2, ... (with -e, all words
+    /// are arguments). Words after -- are passed to the script: --name=value.
     #[arg(value_name = "SCRIPT] [ARGS")]
     pub(super) words: Vec<String>,
 
@@ -26,16 +28,21 @@ pub(crate) struct RunArgs {
     #[arg(short = 'e', value_name = "PROGRAM", allow_hyphen_values = true)]
     pub(super) programs: Vec<String>,
 
-    /// Trace only this running process, by its number or name; tracing ends when the process ends
+    /// Trace only this process, by its number or name
+    ///
+    /// Tracing ends when the process ends.
     #[arg(short, long, value_name = "PID|NAME", conflicts_with = "command")]
     pub(super) pid: Option<String>,
 
-    /// Start this command (quoted, as one word) and trace only its process: probes are attached before its first
-    /// instruction, and tracing ends when it ends
+    /// Start this command, and trace only its process
+    ///
+    /// The command is quoted, as one word. Probes are attached before its first instruction, and tracing ends when it ends.
     #[arg(short = 'c', long = "cmd", value_name = "COMMAND")]
     pub(super) command: Option<String>,
 
-    /// With -p or -c: also trace the processes that it starts from now on, from their first instruction
+    /// With -p or -c: also trace what it starts
+    ///
+    /// The processes that it starts from now on are traced from their first instruction.
     #[arg(long)]
     pub(super) follow_forks: bool,
 
@@ -55,15 +62,21 @@ pub(crate) struct RunArgs {
     #[arg(long = "include", value_name = "FILE")]
     pub(super) includes: Vec<String>,
 
-    /// Read the kernel functions that can be probed from this file, one name on each line
+    /// The kernel functions that can be probed
+    ///
+    /// They are read from this file, one name on each line.
     #[arg(long, value_name = "FILE")]
     pub(super) traceable_functions: Option<PathBuf>,
 
-    /// Also search this directory for separate debug files
+    /// Also search here for debug files
+    ///
+    /// For debug files that are separate from their programs and libraries.
     #[arg(long = "debuginfo", value_name = "DIR")]
     pub(super) debug_dirs: Vec<PathBuf>,
 
-    /// Attach only the probes whose names match this regular expression, and always begin and end
+    /// Only probes whose names match this expression
+    ///
+    /// A regular expression. begin and end are always attached.
     #[arg(long, value_name = "REGEX")]
     pub(super) probe_filter: Option<String>,
 
@@ -83,15 +96,21 @@ pub(crate) struct RunArgs {
     #[arg(short, long, help_heading = "Output")]
     pub(super) quiet: bool,
 
-    /// Print each probe that is attached; with -l, print the arguments of each probe
+    /// Print each probe that is attached
+    ///
+    /// With -l, print the arguments of each probe.
     #[arg(short, long, action = ArgAction::Count, help_heading = "Output")]
     pub(super) verbose: u8,
 
-    /// Output buffering: line and none write at once, full buffers
+    /// Output buffering: line, full or none
+    ///
+    /// line and none write at once, full fills buffers first.
     #[arg(short = 'B', value_name = "MODE", value_parser = ["line", "full", "none"], help_heading = "Output")]
     pub(super) buffering: Option<String>,
 
-    /// Print events as they arrive, without sorting them by time
+    /// Print events as they arrive
+    ///
+    /// Else they are sorted by time.
     #[arg(long, help_heading = "Output")]
     pub(super) no_order: bool,
 
@@ -99,15 +118,19 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Output")]
     pub(super) no_warnings: bool,
 
-    /// Also warn about memory reads and map look-ups that fail
+    /// Also warn about reads and look-ups that fail
+    ///
+    /// Reads of memory, and look-ups in maps.
     #[arg(short = 'k', action = ArgAction::Count, help_heading = "Output")]
     pub(super) helper_errors: u8,
 
-    /// List probes: all, those that match a pattern, or those of a script or of -e
+    /// List probes
+    ///
+    /// All, those that match a pattern, or those of a script or of -e.
     #[arg(short, long, help_heading = "Instead of running")]
     pub(super) list: bool,
 
-    /// Parse the script and check its types; needs no root
+    /// Parse the script and check it; needs no root
     #[arg(long, help_heading = "Instead of running")]
     pub(super) check: bool,
 
@@ -119,7 +142,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "WHAT", help_heading = "Instead of running")]
     pub(super) dump: Option<DumpName>,
 
-    /// Write the BPF programs to an object file for bpftool and llvm-objdump
+    /// Write the BPF programs to an object file
+    ///
+    /// For bpftool and llvm-objdump.
     #[arg(long, value_name = "FILE.o", help_heading = "Instead of running")]
     pub(super) emit_object: Option<PathBuf>,
 
@@ -127,7 +152,9 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Instead of running")]
     pub(super) dry_run: bool,
 
-    /// Run `bench:` and `test:` probes instead of attaching
+    /// Run bench: or test: probes
+    ///
+    /// Nothing is attached.
     #[arg(long, value_name = "MODE", value_parser = ["bench", "test"], help_heading = "Instead of running")]
     pub(super) mode: Option<String>,
 }

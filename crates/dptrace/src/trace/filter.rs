@@ -40,13 +40,18 @@ pub(crate) struct FilterArgs {
     #[arg(long, value_name = "US", value_parser = micros)]
     until: Option<f64>,
 
-    /// Only records that meet this condition; if given several times, all of them. FIELD=GLOB, FIELD!=GLOB, or FIELD, one
-    /// of < <= > >=, and a number. FIELD is lcore, tpoint, owner, poller, size, object, related, time (the object's age in
-    /// us), arg.NAME, owner.PROPERTY (peer, subnqn, listener, qid, bdev, ...) or OBJECT.PROPERTY (qpair.hostnqn, ...)
+    /// Only records that meet this condition
+    ///
+    /// FIELD=GLOB, FIELD!=GLOB, or FIELD, one of < <= > >=, and a number. If given several times, all conditions must be
+    /// met. FIELD is lcore, tpoint, owner, poller, size, object, related, time (the object's age in us), arg.NAME,
+    /// owner.PROPERTY (peer, subnqn, listener, qid, bdev, ...) or OBJECT.PROPERTY (qpair.hostnqn, ...).
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
 
-    /// If rings wrapped, leave out records older than the first record of the lcore that starts last, as spdk_trace does
+    /// Only the time in which all lcores have records
+    ///
+    /// If rings wrapped, this leaves out records older than the first record of the lcore that starts last, as spdk_trace
+    /// does.
     #[arg(long)]
     pub(crate) common: bool,
 }

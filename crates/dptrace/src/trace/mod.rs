@@ -52,7 +52,7 @@ pub(crate) struct TraceArgs {
     #[command(flatten)]
     filter: FilterArgs,
 
-    /// Output format
+    /// Output format: text, spdk, json, ndjson or csv
     #[arg(long, value_enum, default_value = "text", value_name = "FORM", help_heading = "Output")]
     format: FormatName,
 
@@ -60,8 +60,9 @@ pub(crate) struct TraceArgs {
     #[arg(long, conflicts_with_all = ["format", "list_tpoints", "info"], help_heading = "Output")]
     json: bool,
 
-    /// On a terminal, too, print whole lines with all names, as in a file; else they are cut to its width, and what names a
-    /// connection is printed once, with a number that stands for it
+    /// Print whole lines, also on a terminal
+    ///
+    /// There they are else cut to its width, and what names a connection is printed once, with a number that stands for it.
     #[arg(long, help_heading = "Output")]
     full: bool,
 
@@ -73,16 +74,18 @@ pub(crate) struct TraceArgs {
     #[arg(long, help_heading = "Output")]
     tsc: bool,
 
-    /// Also print the time since the previous record that was printed. In the format spdk it replaces the time; the
-    /// format json does not have it
+    /// Also print the time since the previous record
+    ///
+    /// That is the previous one that was printed. In the format spdk it replaces the time; the format json does not have
+    /// it.
     #[arg(long, help_heading = "Output")]
     delta: bool,
 
-    /// Print only the first N records that pass the filters
+    /// Only the first N records that pass the filters
     #[arg(long, value_name = "N", help_heading = "Output")]
     head: Option<u64>,
 
-    /// Print only the last N records that pass the filters
+    /// Only the last N records that pass the filters
     #[arg(long, value_name = "N", help_heading = "Output")]
     tail: Option<usize>,
 
@@ -98,7 +101,9 @@ pub(crate) struct TraceArgs {
     #[arg(long, conflicts_with = "info", help_heading = "Instead of records")]
     list_tpoints: bool,
 
-    /// Describe the file: era, tick rate, lcores, number of records, overwritten and lost records, owners
+    /// Describe the file
+    ///
+    /// Era, tick rate, lcores, number of records, overwritten and lost records, owners.
     #[arg(long, help_heading = "Instead of records")]
     info: bool,
 }

@@ -19,12 +19,16 @@ use crate::user_file;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Objects")]
 pub(crate) struct ObjectArgs {
-    /// A recording of the application's probes, made with dptrace record or bpftrace (see docs/objects.md). Pointers are
-    /// printed as the objects that they pointed to at that time
+    /// A recording of the application's probes
+    ///
+    /// Made with dptrace record or bpftrace (see docs/objects.md). Pointers are printed as the objects that they pointed to
+    /// at that time.
     #[arg(short = 'b', long = "recording", visible_alias = "bpftrace", value_name = "FILE")]
     recordings: Vec<PathBuf>,
 
-    /// A file of additional object specs; a spec with the name of a built-in one (see dptrace objects) replaces it
+    /// A file of additional object specs
+    ///
+    /// A spec with the name of a built-in one (see dptrace objects) replaces it.
     #[arg(long, value_name = "FILE.toml")]
     objects: Vec<PathBuf>,
 }
