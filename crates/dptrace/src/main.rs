@@ -17,6 +17,7 @@ mod kernel_delay;
 mod latency;
 mod list;
 mod live_objects;
+mod manual;
 mod measured_rate;
 mod meta;
 mod mistyped;
@@ -106,7 +107,7 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::Objects(args) => live_objects::command::run(args),
         Command::Completions { shell } => completion::completions(*shell),
         Command::Complete(args) => completion::complete(args),
-        Command::Man { dir } => meta::man(dir),
+        Command::Man { dir } => manual::write(dir),
     }?;
     Ok(failure::DONE)
 }

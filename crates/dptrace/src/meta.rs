@@ -1,14 +1,12 @@
-//! Commands about the program itself: built-in specs, man pages.
+//! `dptrace objects`: the built-in object specs.
 
 use std::path::Path;
 
-use anyhow::Context as _;
 use serde_json::json;
 
 use crate::failure::usage;
 use crate::names;
 use crate::output::Output;
-use crate::target::printable;
 
 /// How specs are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,10 +64,4 @@ fn print(text: Vec<u8>, path: Option<&Path>) -> anyhow::Result<()> {
     let mut output = Output::open(path)?;
     output.buffer = text;
     Ok(output.flush()?)
-}
-
-/// Writes a man page for the program and one for each command.
-pub(crate) fn man(dir: &Path) -> anyhow::Result<()> {
-    clap_mangen::generate_to(crate::help::grammar(), dir)
-        .with_context(|| format!("writing man pages into {}", printable(dir)))
 }

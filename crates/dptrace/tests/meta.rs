@@ -24,26 +24,6 @@ fn every_shell_has_completions() {
 }
 
 #[test]
-fn every_command_has_a_man_page() {
-    let dir = tempfile::tempdir().expect("a directory");
-    assert_eq!(printed(["man".as_ref(), dir.path().as_os_str()]), "");
-    for command in COMMANDS {
-        let page = dir.path().join(format!("dptrace-{command}.1"));
-        let text = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
-        assert!(text.contains(".TH") && text.contains("Examples:"), "{command}");
-    }
-    let text = std::fs::read_to_string(dir.path().join("dptrace.1")).expect("the program's own page");
-    assert!(text.contains("Exit status"), "{text}");
-}
-
-#[test]
-fn man_pages_need_their_directory() {
-    let done = dptrace().args(["man", "/no/such/directory"]).assert().code(1);
-    let messages = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(messages.contains("/no/such/directory"), "{messages}");
-}
-
-#[test]
 fn built_in_specs_are_printed() {
     let qpair = printed(["objects", "qpair"]);
     assert_eq!(qpair, include_str!("../../../objects/qpair.toml"));

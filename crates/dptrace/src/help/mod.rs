@@ -20,7 +20,7 @@ const WIDEST: usize = 100;
 const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}";
 
 /// What to try first.
-const FIRST: &str = "\
+pub(crate) const FIRST: &str = "\
 Examples:
   a process is slow                    dptrace kernel-delay -p PID
   which system calls, and how long     dptrace run syslat -p PID
@@ -29,7 +29,7 @@ Examples:
 ";
 
 /// The commands in the order of the help, by what they are about.
-const GROUPS: [(&str, &[&str]); 4] = [
+pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Any process", &["kernel-delay", "run", "scripts", "list", "inspect"]),
     ("SPDK", &["trace", "latency", "record", "objects", "generate"]),
     ("This machine", &["doctor"]),
@@ -77,7 +77,7 @@ fn with_text(command: Command) -> Command {
 }
 
 /// The examples in a command's text, with their headline; they are its end.
-fn examples(text: &str) -> &str {
+pub(crate) fn examples(text: &str) -> &str {
     text.find("Examples:\n").map_or("", |at| &text[at..])
 }
 
@@ -102,7 +102,7 @@ fn unbroken(text: &str) -> String {
 }
 
 /// The text with its blanks again, and without those that clap leaves at the end of lines.
-fn restored(text: &str) -> String {
+pub(crate) fn restored(text: &str) -> String {
     text.split('\n').map(|line| line.trim_end_matches(' ').replace(FIXED, " ")).collect::<Vec<_>>().join("\n")
 }
 

@@ -1,0 +1,122 @@
+//! What man pages say beside the options: exit status, environment, files, other pages.
+
+/// What is special about a command.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Facts {
+    /// Beside [`STATUS`].
+    status: Lines,
+    /// Beside [`ENVIRONMENT`].
+    environment: Lines,
+    pub(super) files: Lines,
+    pub(super) see: &'static [&'static str],
+}
+
+type Lines = &'static [(&'static str, &'static str)];
+
+/// The program's own description.
+pub(super) const DESCRIPTION: &str = "dptrace shows where a userspace data plane's time goes, on both sides of the system call. \
+    It prints SPDK traces with the names of their objects, records static probes (USDT), runs scripts in bpftrace's language, \
+    and accounts for the time of every thread of a process. Data goes to standard output, everything else to standard error.";
+
+const STATUS: [(&str, &str); 4] = [
+    ("0", "Done."),
+    ("1", "Something failed."),
+    ("2", "Wrong usage: of an option, or in a script, a filter or an object spec."),
+    ("3", "Something is not permitted, or not supported on this machine. dptrace doctor reports what is missing."),
+];
+
+const ENVIRONMENT: [(&str, &str); 3] = [
+    ("NO_COLOR", "If it is set, nothing is coloured. Colours are used on a terminal only, and not with TERM=dumb."),
+    ("COLUMNS", "The width of a terminal that does not report its own."),
+    ("LC_ALL, LC_CTYPE, LANG", "Without UTF-8, only ASCII characters are used for bars and for text that is cut."),
+];
+
+const SHM: (&str, &str) = ("/dev/shm/*_trace.*", "The traces of running SPDK applications.");
+const TRACEFS: (&str, &str) =
+    ("/sys/kernel/tracing", "The kernel's tracepoints. It must be mounted; dptrace mounts nothing.");
+const BTF: (&str, &str) = ("/sys/kernel/btf/vmlinux", "The types of the kernel.");
+const DEBUG: (&str, &str) =
+    ("/usr/lib/debug", "Debug files of programs and libraries, for names of functions and source lines.");
+const JIT: (&str, &str) =
+    ("/tmp/perf-PID.map", "The names of code that the process PID made while running, below its own root.");
+const PATH: (&str, &str) = ("PATH", "Where commands to start are searched.");
+const LIBRARIES: (&str, &str) = ("LD_LIBRARY_PATH", "Where libraries of a command to start are searched for probes.");
+
+/// The facts of a command, or of the program.
+pub(super) fn of(command: &str) -> Facts {
+    let facts = Facts { see: &["dptrace(1)"], ..Facts::default() };
+    match command {
+        "dptrace" => Facts {
+            files: &[SHM, TRACEFS, BTF, DEBUG],
+            see: &["dptrace-kernel-delay(1)", "dptrace-run(1)", "dptrace-trace(1)", "bpftrace(8)", "perf(1)"],
+            ..facts
+        },
+        "trace" | "latency" => Facts {
+            files: &[SHM],
+            see: &["dptrace(1)", "dptrace-trace(1)", "dptrace-latency(1)", "dptrace-record(1)", "dptrace-objects(1)"],
+            ..facts
+        },
+        "record" => Facts {
+            environment: &[PATH, LIBRARIES],
+            see: &["dptrace(1)", "dptrace-trace(1)", "dptrace-objects(1)", "dptrace-list(1)"],
+            ..facts
+        },
+        "run" => Facts {
+            status: &[("N", "What the script gives to exit().")],
+            environment: &[
+                ("BPFTRACE_*", "Settings of the language, as in a script's config block: BPFTRACE_MAX_STRLEN=200."),
+                PATH,
+            ],
+            files: &[TRACEFS, BTF, DEBUG, JIT],
+            see: &["dptrace(1)", "dptrace-scripts(1)", "dptrace-list(1)", "dptrace-doctor(1)", "bpftrace(8)"],
+        },
+        "scripts" => Facts { see: &["dptrace(1)", "dptrace-run(1)"], ..facts },
+        "kernel-delay" => Facts {
+            environment: &[PATH],
+            files: &[TRACEFS, BTF, DEBUG, JIT],
+            see: &["dptrace(1)", "dptrace-run(1)", "dptrace-doctor(1)", "perf-sched(1)"],
+            ..facts
+        },
+        "list" => Facts {
+            status: &[("1", "No name matches the pattern.")],
+            files: &[TRACEFS, DEBUG],
+            see: &["dptrace(1)", "dptrace-run(1)", "dptrace-record(1)"],
+            ..facts
+        },
+        "doctor" => Facts {
+            status: &[("3", "A command cannot work here at all.")],
+            files: &[TRACEFS, BTF],
+            see: &["dptrace(1)", "capabilities(7)"],
+            ..facts
+        },
+        "objects" | "generate" => {
+            Facts { see: &["dptrace(1)", "dptrace-record(1)", "dptrace-trace(1)", "bpftrace(8)"], ..facts }
+        }
+        "completions" => Facts {
+            files: &[
+                ("/usr/share/bash-completion/completions/dptrace", "Completion of bash, from the Debian package."),
+                ("/usr/share/zsh/vendor-completions/_dptrace", "That of zsh."),
+                ("/usr/share/fish/vendor_completions.d/dptrace.fish", "That of fish."),
+            ],
+            see: &["dptrace(1)", "bash(1)", "zshcompsys(1)", "fish(1)"],
+            ..facts
+        },
+        _ => facts,
+    }
+}
+
+impl Facts {
+    /// The exit statuses; what is special replaces what holds for all commands.
+    pub(super) fn status(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let special = self.status;
+        let usual = STATUS.iter().filter(move |(status, _)| !special.iter().any(|(known, _)| known == status));
+        let mut all: Vec<_> = usual.chain(special).copied().collect();
+        all.sort_unstable();
+        all.into_iter()
+    }
+
+    /// The variables.
+    pub(super) fn environment(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.environment.iter().chain(&ENVIRONMENT).copied()
+    }
+}

@@ -1,0 +1,146 @@
+//! `dptrace man`: a page for the program and one for each command, as man(7) has them. What the options say is in the grammar;
+//! what no option says (files, environment, exit status) is in [`facts`].
+
+mod facts;
+mod roff;
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::{Arg, Command};
+
+use crate::help::{self, GROUPS, examples, restored};
+use crate::target::printable;
+use facts::Facts;
+use roff::Page;
+
+/// Writes the pages into a directory.
+pub(crate) fn write(dir: &Path) -> anyhow::Result<()> {
+    let writing = || format!("writing man pages into {}", printable(dir));
+    let mut grammar = help::grammar();
+    grammar.build();
+    // `build` gives each command its whole name, for the usage.
+    let names: Vec<String> =
+        grammar.get_subcommands().filter(|it| is_shown(it)).map(|it| it.get_name().to_owned()).collect();
+    std::fs::write(dir.join("dptrace.1"), program(&mut grammar)).with_context(writing)?;
+    for name in &names {
+        let Some(command) = grammar.find_subcommand_mut(name) else { continue };
+        std::fs::write(dir.join(format!("dptrace-{name}.1")), page(command)).with_context(writing)?;
+    }
+    Ok(())
+}
+
+fn is_shown(command: &Command) -> bool {
+    !command.is_hide_set() && command.get_name() != "help"
+}
+
+/// The program's own page.
+fn program(grammar: &mut Command) -> String {
+    let mut page = Page::new("dptrace", &about(grammar));
+    page.section("SYNOPSIS");
+    page.usage(&["dptrace COMMAND [OPTIONS]".to_owned(), "dptrace [-h | --help | -V | --version]".to_owned()]);
+    page.section("DESCRIPTION");
+    page.paragraph(facts::DESCRIPTION);
+    page.section("COMMANDS");
+    for (group, names) in GROUPS {
+        page.subsection(group);
+        for command in names.iter().filter_map(|name| grammar.find_subcommand(name)) {
+            page.reference(&format!("dptrace-{}", command.get_name()), &about(command));
+        }
+    }
+    options(&mut page, grammar);
+    end(&mut page, &facts::of("dptrace"), help::FIRST);
+    page.text
+}
+
+/// A command's page.
+fn page(command: &mut Command) -> String {
+    let usage = command.render_usage().to_string();
+    let command = &*command;
+    let name = command.get_name();
+    let mut page = Page::new(&format!("dptrace-{name}"), &about(command));
+    page.section("SYNOPSIS");
+    let lines = usage.trim_start_matches("Usage:").lines().map(|line| line.trim().to_owned());
+    page.usage(&lines.collect::<Vec<_>>());
+    page.section("DESCRIPTION");
+    page.paragraph(&format!("{}.", about(command)));
+    let text = restored(&command.get_after_help().map(ToString::to_string).unwrap_or_default());
+    let examples = examples(&text);
+    for paragraph in text[..text.len() - examples.len()].split("\n\n").filter(|it| !it.trim().is_empty()) {
+        page.paragraph(paragraph);
+    }
+    options(&mut page, command);
+    end(&mut page, &facts::of(name), examples);
+    page.text
+}
+
+fn about(command: &Command) -> String {
+    command.get_about().map(ToString::to_string).unwrap_or_default()
+}
+
+/// The options, by their headings.
+fn options(page: &mut Page, command: &Command) {
+    page.section("OPTIONS");
+    let shown = || command.get_arguments().filter(|arg| !arg.is_hide_set());
+    let mut headings: Vec<Option<&str>> = Vec::new();
+    for heading in shown().map(Arg::get_help_heading) {
+        if !headings.contains(&heading) {
+            headings.push(heading);
+        }
+    }
+    // Those without a heading first: nothing may stand between the section and its first subsection.
+    headings.sort_by_key(Option::is_some);
+    for heading in headings {
+        if let Some(heading) = heading {
+            page.subsection(heading);
+        }
+        for arg in shown().filter(|arg| arg.get_help_heading() == heading) {
+            option(page, arg);
+        }
+    }
+}
+
+fn option(page: &mut Page, arg: &Arg) {
+    let mut names: Vec<String> = arg.get_short().map(|letter| format!("-{letter}")).into_iter().collect();
+    names.extend(arg.get_long_and_visible_aliases().unwrap_or_default().iter().map(|name| format!("--{name}")));
+    // As in the usage: `--input <FILE>`, of which the name is known, or `[FILE]`.
+    let shown = arg.to_string();
+    let value = if names.is_empty() { shown.as_str() } else { shown.split_once(' ').map_or("", |(_, value)| value) };
+    page.option(&names, value);
+    let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+    let sentence = |text: &str| format!("{text}{}", if text.ends_with(['.', ':']) { "" } else { "." });
+    page.continued(false, &help.split("\n\n").map(sentence).collect::<Vec<_>>().join(" "));
+    for value in arg.get_possible_values().iter().filter(|value| !value.is_hide_set()) {
+        if let Some(help) = value.get_help().filter(|_| arg.get_action().takes_values()) {
+            page.continued(true, &format!("{}: {help}.", value.get_name()));
+        }
+    }
+    let defaults: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy()).collect();
+    if arg.get_action().takes_values() && !defaults.is_empty() {
+        page.continued(true, &format!("Default: {}.", defaults.join(",")));
+    }
+}
+
+/// What all pages end with.
+fn end(page: &mut Page, facts: &Facts, examples: &str) {
+    page.section("EXAMPLES");
+    for line in examples.lines().filter(|line| line.starts_with(' ')) {
+        page.example(line.trim());
+    }
+    page.section("EXIT STATUS");
+    for (status, what) in facts.status() {
+        page.item(status, what);
+    }
+    page.section("ENVIRONMENT");
+    for (name, what) in facts.environment() {
+        page.item(name, what);
+    }
+    if !facts.files.is_empty() {
+        page.section("FILES");
+        for (name, what) in facts.files {
+            page.item(name, what);
+        }
+    }
+    page.section("SEE ALSO");
+    page.see(facts.see);
+}
