@@ -32,7 +32,7 @@ pub fn check_diagnostics(diagnostics: &[Diagnostic], text: &str) {
 
 /// Compiles a text for a machine; says whether that was accepted.
 pub fn check_compile(text: &str, machine: &FakeTarget) -> bool {
-    let parsed = parse_with(text, Options { params: Some(&machine.params) });
+    let parsed = parse_with(text, Options { params: Some(&machine.params), ..Options::default() });
     if !parsed.is_ok() {
         check_diagnostics(&parsed.diagnostics, text);
         return false;
