@@ -14,6 +14,7 @@ use uapi::Arch;
 use uapi::perf::Counter;
 
 use crate::error::SessionError;
+use crate::features::trials;
 use crate::session::Session;
 
 /// What is missing in a kernel that loads fentry programs but cannot attach them.
@@ -89,8 +90,7 @@ impl Session {
 
     /// Attaches a [`ProgramKind::Kprobe`] or [`ProgramKind::KprobeReturn`] program.
     pub fn attach_kprobe(&mut self, program: usize, function: &str, offset: u64) -> Result<(), SessionError> {
-        let source = PerfSource::find("kprobe")
-            .ok_or(SessionError::Unsupported { what: "kprobes (CONFIG_KPROBES); fentry and tracepoints do without" })?;
+        let source = PerfSource::find("kprobe").ok_or_else(|| SessionError::Unsupported { what: no_kprobes() })?;
         let on_return = self.loaded(program).kind == ProgramKind::KprobeReturn;
         let return_bit = if on_return { Some(source.return_bit.unwrap_or(0)) } else { None };
         let event = PerfEvent::kprobe(source.kind, return_bit, function, offset, Scope::Cpu(0));
@@ -212,6 +212,15 @@ fn has_counter(event: io::Result<PerfEvent>) -> Result<io::Result<PerfEvent>, Se
     let missing = event.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     let what = "such counter (a virtual machine must be given the processor's)";
     if missing { Err(SessionError::Unsupported { what }) } else { Ok(event) }
+}
+
+/// What is said of a kernel without kprobes: only what it has in their place is advised.
+fn no_kprobes() -> &'static str {
+    if trials::fentry().is_yes() {
+        "kprobes (CONFIG_KPROBES); fentry and tracepoints do without"
+    } else {
+        "kprobes (CONFIG_KPROBES), and no fentry either; tracepoints do without"
+    }
 }
 
 fn failed(path: &Path, places: Vec<u64>, source: io::Error) -> SessionError {

@@ -185,7 +185,8 @@ fn shown(path: &std::path::Path) -> String {
 fn offsets(places: &[u64]) -> String {
     let shown: Vec<String> = places.iter().take(4).map(|offset| format!("{offset:#x}")).collect();
     let more = places.len() - shown.len();
-    shown.join(", ") + &if more > 0 { format!(" and {more} more places") } else { String::new() }
+    let places = if more == 1 { "place" } else { "places" };
+    shown.join(", ") + &if more > 0 { format!(" and {more} more {places}") } else { String::new() }
 }
 
 #[cfg(test)]

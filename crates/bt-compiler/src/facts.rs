@@ -132,6 +132,10 @@ pub trait TargetFacts {
     fn raw_tracepoints(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound>;
     /// Kernel functions that can be probed, by name, which may be a pattern.
     fn kernel_functions(&self, module: Option<&str>, name: &str) -> Result<Vec<String>, NotFound>;
+    /// Whether the kernel has kprobes (`CONFIG_KPROBES`): what is advised where something else does not work.
+    fn has_kprobes(&self) -> bool {
+        true
+    }
     /// The address of a kernel symbol, for `kaddr`.
     fn kernel_symbol(&self, name: &str) -> Option<u64>;
     /// The address of a symbol in a user file, as the file has it, and its size, for `uaddr`.

@@ -69,6 +69,8 @@ pub struct FakeTarget {
     pub child: Option<u32>,
     /// What stands behind the script's name.
     pub params: Vec<String>,
+    /// Whether the kernel has no kprobes.
+    pub no_kprobes: bool,
     /// Settings of the environment.
     pub settings: Vec<ConfigFact>,
     /// Possible CPUs, and those that are online.
@@ -100,6 +102,7 @@ impl FakeTarget {
             pid: None,
             child: None,
             params: Vec::new(),
+            no_kprobes: false,
             settings: Vec::new(),
             cpus: (2, 2),
             start_time: 0,
@@ -302,6 +305,10 @@ impl TargetFacts for FakeTarget {
 
     fn reports_reads(&self) -> bool {
         self.reports_reads
+    }
+
+    fn has_kprobes(&self) -> bool {
+        !self.no_kprobes
     }
 
     fn allows_unsafe(&self) -> bool {

@@ -242,6 +242,33 @@ fn what_is_typed_wrongly_has_one_form() {
     }
 }
 
+/// As `list` has it: why, what is near, and status 1; a note where something else was found.
+#[test]
+fn probes_that_are_not_there_are_not_listed() {
+    let own = env!("CARGO_BIN_EXE_dptrace");
+    let usdt = |name: &str| format!("usdt:{own}:{name}");
+    for (pattern, words) in [
+        (
+            usdt("spdk:nvmf_ctrlr_add_qpar"),
+            "has no USDT probe spdk:nvmf_ctrlr_add_qpar; near: spdk:nvmf_ctrlr_add_qpair",
+        ),
+        (usdt("nvmf_ctrlr_add_qpar"), "near: spdk:nvmf_ctrlr_add_qpair"),
+        (usdt("sqdk:nvmf_ctrlr_add_qpair"), "near: spdk:nvmf_ctrlr_add_qpair"),
+        ("usdt:/no/such/file:*".to_owned(), "there is no file /no/such/file"),
+        ("kprob:*".to_owned(), "there is no kind of probe \"kprob\" to be listed (near: kprobe"),
+        ("software:page-falts".to_owned(), "near: page-faults"),
+        (format!("uprobe:{own}:maim"), "has no function maim; near: main"),
+    ] {
+        let (out, messages) = run(["run", "-l", &pattern], 1);
+        assert!(out.is_empty() && messages.contains(words), "{pattern}: {messages}");
+        assert!(messages.starts_with(&format!("error: no probe matches {pattern:?}: ")), "{pattern}: {messages}");
+    }
+    let (out, messages) = run(["run", "-l", "software:page-faults,software:page-falts"], 0);
+    assert!(out == "software:page-faults:\n" && messages.starts_with("note: no probe matches "), "{out}{messages}");
+    let (_, messages) = run(["list", own, "sqdk:nvmf_ctrlr_add_qpair"], 1);
+    assert!(messages.contains("near: spdk:nvmf_ctrlr_add_qpair"), "{messages}");
+}
+
 #[test]
 fn the_demo_makes_its_folder() {
     let small = Small::new();

@@ -84,7 +84,7 @@ fn patterns_choose_probes() {
     assert_eq!(names("libstdcxx:*throw"), ["rethrow", "throw"]);
     assert_eq!(names("lib*:"), ["catch", "rethrow", "throw"]);
     let error = messages(&[path, "thorw"], 1);
-    assert!(error.contains("near: throw"), "{error}");
+    assert!(error.contains("near: libstdcxx:throw"), "{error}");
     let error = messages(&[path, "libstdcxx:thorw"], 1);
     assert!(error.contains("near: libstdcxx:throw"), "{error}");
 }
@@ -327,7 +327,7 @@ fn tracepoints_with_their_fields() {
 
     let slip = with_tracefs("--tracepoints sched_swich").expect("it could be mounted");
     assert_eq!(slip.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&slip.stderr).contains("near: sched_switch"));
+    assert!(String::from_utf8_lossy(&slip.stderr).contains("near: sched:sched_switch"));
 }
 
 #[test]

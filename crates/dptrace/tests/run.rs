@@ -134,6 +134,32 @@ fn a_stripped_file_is_reported_where_a_function_is_not_found() {
     }
 }
 
+/// Its own functions have no names in a stack, and the report says why.
+#[test]
+fn a_stripped_program_is_reported_where_its_stacks_have_no_names() {
+    if !may_trace() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("calls.c"), folder.path().join("calls"));
+    let text = "#include <time.h>\nint main(void) { struct timespec t = { 0, 1000000 }; for (;;) nanosleep(&t, 0); }\n";
+    std::fs::write(&source, text).unwrap();
+    let flags = ["-s", "-fno-omit-frame-pointer", "-o"];
+    let built = std::process::Command::new("gcc").args(flags).args([&program, &source]).status();
+    assert!(built.unwrap().success());
+    let mut child = std::process::Command::new(&program).spawn().unwrap();
+    let pid = child.id().to_string();
+    let (out, err, status) = run(&["kernel-delay", "-p", &pid, "-s", "--sample-time", "0.3", "--stack-copy", "0"]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if err.contains("this kernel ") {
+        return eprintln!("skipped: {err}");
+    }
+    assert_eq!(status, 0, "{err}");
+    let note = format!("note: {} is stripped, and no debug file of it is here", program.display());
+    assert!(!out.contains("calls+0x") || err.matches(&note).count() == 1, "{out}{err}");
+}
+
 #[test]
 fn what_is_missing_is_reported() {
     let cases: [(&[&str], &str); 5] = [

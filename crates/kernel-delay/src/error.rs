@@ -82,10 +82,12 @@ pub enum DelayError {
         event: String,
     },
     /// A trigger names a system call that does not exist.
-    #[error("no system call is called {name}")]
+    #[error("no system call is called {name}{}", hint(near))]
     NoCall {
         /// The name.
         name: String,
+        /// Names near to it.
+        near: Vec<String>,
     },
     /// A function that the kernel has and that nothing here can be attached to.
     #[error(

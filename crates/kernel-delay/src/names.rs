@@ -1,7 +1,11 @@
 //! What system calls and soft interrupts are called.
 
 use crate::layout::{SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN};
+use patterns::nearest;
 use syscalls::Sysno;
+
+/// How many names that are near are listed.
+pub(crate) const NEAR: usize = 3;
 
 /// The name of a call's slot; a number that has no name is shown as it is.
 pub fn call_name(slot: u32) -> String {
@@ -19,6 +23,12 @@ pub fn call_name(slot: u32) -> String {
 /// The number of the system call of this name.
 pub fn call_number(name: &str) -> Option<u32> {
     name.parse::<Sysno>().ok().map(|call| call.id().cast_unsigned())
+}
+
+/// The names of system calls that are near to this one.
+pub(crate) fn calls_near(name: &str) -> Vec<String> {
+    let known: Vec<&str> = Sysno::iter().map(|call| call.name()).collect();
+    nearest(name, known, NEAR).into_iter().map(str::to_owned).collect()
 }
 
 /// The numbers of the call that programs make for `poll(2)`: on machines without `poll` the C library makes `ppoll` of it.
@@ -67,6 +77,12 @@ pub(crate) fn error_name(error: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slip_in_a_call_is_found() {
+        assert_eq!(calls_near("opennat"), ["openat", "openat2"]);
+        assert_eq!(calls_near("nothing_like_it"), [""; 0]);
+    }
 
     #[test]
     fn calls_have_their_names_or_their_numbers() {

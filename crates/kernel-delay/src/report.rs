@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use screen::{HEAD, LARGEST, NAME, Screen, Style};
+use screen::{HEAD, LARGEST, NAME, Screen, Style, counted};
 
 use crate::budget::Budget;
 use crate::columns::{Cell, Columns};
@@ -58,7 +58,8 @@ fn write_all(text: &mut String, sample: &Sample, header: &Header, view: View) ->
     }
     let left = selection.shown.len().saturating_sub(sections);
     if left > 0 {
-        writeln!(text, "\n# {left} more threads have no section here: less was taken from each (--all shows them)")?;
+        let (threads, have) = (counted(left as u64, "more thread"), if left == 1 { "has" } else { "have" });
+        writeln!(text, "\n# {threads} {have} no section here: less was taken from each (--all shows them)")?;
     }
     if let Some(line) = selection.idle_line() {
         writeln!(text, "\n# {line}")?;

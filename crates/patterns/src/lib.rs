@@ -116,6 +116,32 @@ pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, limit
     near.into_iter().take(limit).map(|(_, name)| name).collect()
 }
 
+/// Likewise for names in groups, `GROUP:NAME`: probes of providers, tracepoints of categories. Both parts are compared by
+/// themselves, so that a long provider does not outweigh a slip in the name; without a group, or with `*` for it, all are
+/// searched. A name that is right is near in every group.
+pub fn nearest_in_groups<'a>(
+    group: Option<&str>,
+    name: &str,
+    known: impl IntoIterator<Item = (&'a str, &'a str)>,
+    limit: usize,
+) -> Vec<String> {
+    let plain = |text: &str| text.replace(['*', '?'], "").to_lowercase();
+    let (group, name) = (group.map(plain).filter(|group| !group.is_empty()), plain(name));
+    if name.len() > MAX_COMPARED || name.is_empty() && group.is_none() {
+        return Vec::new();
+    }
+    let score = |(of, known): (&'a str, &'a str)| {
+        let own = if name.is_empty() { Some(0) } else { distance(&name, known) };
+        let of_group = group.as_ref().map_or(Some(0), |group| distance(group, of));
+        let far = (own == Some(0) && !name.is_empty()).then_some(MAX_COMPARED);
+        Some((own? + of_group.or(far)?, of, known))
+    };
+    let mut near: Vec<_> = known.into_iter().filter_map(score).collect();
+    near.sort_unstable();
+    near.dedup();
+    near.into_iter().take(limit).map(|(_, of, name)| format!("{of}:{name}")).collect()
+}
+
 /// How far apart the names are, if they are near.
 fn distance(wanted: &str, name: &str) -> Option<usize> {
     if name.is_empty() || name.len() > MAX_COMPARED {
@@ -178,5 +204,26 @@ mod tests {
         assert_eq!(nearest("parse", names, 3), ["query__parse__start"]);
         assert_eq!(nearest("nothing_like_it_at_all", names, 3), [""; 0]);
         assert_eq!(nearest("", names, 3), [""; 0]);
+    }
+
+    #[test]
+    fn nearest_names_in_groups() {
+        let known = [
+            ("a_provider_of_a_long_name", "get"),
+            ("a_provider_of_a_long_name", "put"),
+            ("libc", "setjmp"),
+            ("libc", "longjmp"),
+            ("syscalls", "sys_enter_openat"),
+        ];
+        let near = |group, name| nearest_in_groups(group, name, known, 2).join(" ");
+        assert_eq!(near(Some("a_provider_of_a_long_name"), "gte"), "a_provider_of_a_long_name:get");
+        assert_eq!(near(None, "gte"), "a_provider_of_a_long_name:get");
+        assert_eq!(near(Some("*"), "setjump"), "libc:setjmp");
+        assert_eq!(near(Some("glibc"), "setjmp"), "libc:setjmp");
+        assert_eq!(near(Some("elsewhere"), "setjmp"), "libc:setjmp");
+        assert_eq!(near(Some("libv"), "*"), "libc:longjmp libc:setjmp");
+        assert_eq!(near(Some("syscall"), "sys_enter_opennat"), "syscalls:sys_enter_openat");
+        assert_eq!(near(Some("syscalls"), "nothing_like_it"), "");
+        assert_eq!(near(None, ""), "");
     }
 }

@@ -201,7 +201,8 @@ impl Check<'_, '_> {
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         let Some((_, offset, ty)) = parts.get(index) else {
             let count = parts.len();
-            return self.wrong(span, format!("invalid tuple index: {index}; the tuple has {count} elements, from 0"));
+            let elements = if count == 1 { "element" } else { "elements" };
+            return self.wrong(span, format!("invalid tuple index: {index}; the tuple has {count} {elements}, from 0"));
         };
         let (offset, ty) = (*offset, (*ty).clone());
         part_of(base, index, offset, ty, span)

@@ -272,7 +272,8 @@ impl Check<'_, '_> {
                     Expr::new(ty, ExprKind::UsdtArg(Box::new(spec.clone())), span)
                 } else {
                     let (count, name) = (specs.len(), self.context.name.clone());
-                    self.wrong(span, format!("{name} has {count} arguments, so no arg{number}"))
+                    let arguments = if count == 1 { "argument" } else { "arguments" };
+                    self.wrong(span, format!("{name} has {count} {arguments}, so no arg{number}"))
                 }
             }
             Args::Words { .. } => {

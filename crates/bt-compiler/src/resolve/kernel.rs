@@ -75,6 +75,15 @@ pub(super) fn kprobes(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> R
             let message = format!("specified module {module} in probe {place} is not loaded: {}", missing.message);
             NotFound { message, ..missing }
         }
+        _ if !resolver.inputs.facts.has_kprobes() => {
+            // A better name would not help.
+            let message = format!("{}; and this kernel has no kprobes (CONFIG_KPROBES)", missing.message);
+            NotFound {
+                message,
+                hints: vec!["use a tracepoint: dptrace run -l 'tracepoint:*' lists them".to_owned()],
+                ..missing
+            }
+        }
         _ => missing,
     })?;
     let targets = names.into_iter().map(|function| {
@@ -101,7 +110,9 @@ pub(super) fn fentries(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> 
     let mut targets = Vec::new();
     for function in names {
         let Some((params, returns, btf_id)) = typed(resolver.types, &function) else {
-            return Err(refused(format!("the kernel has no type information for {function}"), "use a kprobe"));
+            let has_kprobes = resolver.inputs.facts.has_kprobes();
+            let hint = if has_kprobes { "use a kprobe" } else { "this kernel has no kprobes: use a tracepoint" };
+            return Err(refused(format!("the kernel has no type information for {function}"), hint));
         };
         let name = format!("{}:vmlinux:{function}", point.kind.name());
         let mut context = context(resolver.inputs, point.kind, &name);

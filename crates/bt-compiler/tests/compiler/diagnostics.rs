@@ -78,6 +78,7 @@ fn target(options: &[String]) -> FakeTarget {
                 target.settings.push(ConfigFact { name: name.to_owned(), value: value.to_owned() });
             }
             "function" => target = target.with_function("/bin/many", value, 0x100),
+            "no-kprobes" => target.no_kprobes = true,
             "safe" => target.allows_unsafe = false,
             "aarch64" => target = sample::on(Arch::Aarch64),
             "no-btf" => target.btf = None,

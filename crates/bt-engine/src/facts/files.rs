@@ -18,7 +18,7 @@ use symbolize::DebugFolders;
 use typeinfo::{Arch, Dwarf, DwarfSections, NameKind, SourceLine, TypeStore};
 
 use super::subject::Subject;
-use super::{missing, pattern};
+use super::{missing, missing_in_groups, pattern};
 use crate::observe::{Notice, SharedObserver, printable};
 
 /// What a script calls the process's own program.
@@ -305,7 +305,7 @@ impl UserFiles {
                     || format!("{}: left out {} invalid USDT notes; the first: {first}", found.shown, probes.broken);
                 broken.get_or_insert_with(left_out);
             }
-            known.extend(probes.probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)));
+            known.extend(probes.probes.iter().map(|probe| (probe.provider.to_string(), probe.name.to_string())));
             let fits = |probe: &usdt::Probe| {
                 names.matches(&probe.name) && providers.as_ref().is_none_or(|pattern| pattern.matches(&probe.provider))
             };
@@ -321,8 +321,9 @@ impl UserFiles {
         if all.is_empty() {
             let place = place_text(target, &targets);
             let wanted = format!("{}:{name}", provider.unwrap_or("*"));
-            let near = known.iter().map(String::as_str);
-            let mut missing = missing(format!("{place} has no USDT probe {wanted}"), &wanted, near);
+            let near = known.iter().map(|(provider, name)| (provider.as_str(), name.as_str()));
+            let message = format!("{place} has no USDT probe {wanted}");
+            let mut missing = missing_in_groups(message, provider, name, near);
             missing.hints.extend(broken);
             return Err(missing);
         }

@@ -12,7 +12,7 @@ use host::{HostError, KernelSymbols, Tracefs, TracepointName};
 use kernel_text::tracefs::TracepointFormat;
 use patterns::NamePattern;
 
-use super::{missing, pattern};
+use super::{missing, missing_in_groups, pattern};
 use crate::observe::printable;
 
 /// The most that is read of a list of the kernel's functions, in bytes.
@@ -189,9 +189,8 @@ impl Kernel {
 }
 
 fn no_tracepoint(category: &str, name: &str, all: &[TracepointName]) -> NotFound {
-    let full: Vec<String> = all.iter().map(|it| format!("{}:{}", it.category, it.name)).collect();
-    let wanted = format!("{category}:{name}");
-    missing("the kernel has none of that name".to_owned(), &wanted, full.iter().map(String::as_str))
+    let known = all.iter().map(|it| (it.category.as_str(), it.name.as_str()));
+    missing_in_groups("the kernel has none of that name".to_owned(), Some(category), name, known)
 }
 
 /// The raw tracepoints that BTF's strings name: all, or one if it is there.

@@ -13,7 +13,7 @@ use bt_compiler::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts,
 use elf::Aim;
 use host::KernelSymbols;
 use kernel_text::tracefs::TracepointFormat;
-use patterns::{NamePattern, nearest};
+use patterns::{NamePattern, nearest, nearest_in_groups};
 use typeinfo::SourceLine;
 use uapi::Arch;
 
@@ -51,6 +51,11 @@ impl Facts {
     /// Why no tracepoint could be looked for, if some were asked for and tracefs could not be read.
     pub fn tracepoints_refused(&self) -> Option<String> {
         self.kernel.tracepoints_refused()
+    }
+
+    /// Why a file could not be looked into, if this user may not read one.
+    pub fn file_refused(&self) -> Option<String> {
+        self.files.refused()
     }
 
     /// The program and the libraries of the target's process, escaped; nothing where the target is all processes.
@@ -138,6 +143,10 @@ impl TargetFacts for Facts {
         self.kernel.functions(module, name)
     }
 
+    fn has_kprobes(&self) -> bool {
+        host::PerfSource::find("kprobe").is_some()
+    }
+
     fn kernel_symbol(&self, name: &str) -> Option<u64> {
         self.kernel.symbols().get_or_init(|| KernelSymbols::read().unwrap_or_default()).address(name)
     }
@@ -203,6 +212,18 @@ impl TargetFacts for Facts {
 /// A pattern, or what is wrong with it.
 fn pattern(text: &str) -> Result<NamePattern, NotFound> {
     NamePattern::parse(text).map_err(|error| NotFound { message: error.to_string(), absent: false, hints: Vec::new() })
+}
+
+/// That a name of a group is not there, with the nearest that are.
+fn missing_in_groups<'a>(
+    message: String,
+    group: Option<&str>,
+    name: &str,
+    known: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> NotFound {
+    let near = nearest_in_groups(group, name, known, 3);
+    let hints = if near.is_empty() { Vec::new() } else { vec![format!("near: {}", near.join(", "))] };
+    NotFound { message, absent: true, hints }
 }
 
 /// That something is not there, with the nearest names that are.

@@ -77,7 +77,10 @@ fn takes(param: &MacroParam, arg: Option<&MacroParam>) -> bool {
 fn mismatch(near: &Macro, args: &[Expr], kinds: &[Option<MacroParam>], span: Span) -> Diagnostic {
     let name = &near.name.text;
     if near.params.len() != args.len() {
-        let message = format!("`{name}` takes {} arguments, and here are {}", near.params.len(), args.len());
+        let (wanted, given) = (near.params.len(), args.len());
+        let arguments = if wanted == 1 { "argument" } else { "arguments" };
+        let are = if given == 1 { "is" } else { "are" };
+        let message = format!("`{name}` takes {wanted} {arguments}, and here {are} {given}");
         return Diagnostic::error(message, span).with_label(near.name.span, "the macro");
     }
     let wrong = near.params.iter().zip(kinds).position(|(param, kind)| !takes(param, kind.as_ref())).unwrap_or(0);

@@ -22,7 +22,7 @@ use kernel_delay::live::{self, AttachOptions, Collector, Facts, Lost, PlacedTrig
 use kernel_delay::programs::{EventOptions, TriggerUse};
 use kernel_delay::trigger::Trigger;
 use kernel_delay::{EventCost, EventList, Events, Header, View, Window, grouped, json, process_sums, report, verdict};
-use screen::Screen;
+use screen::{Screen, counted};
 use symbolize::Warn;
 use sys::clock::monotonic_nanos;
 use sys::process::{HeldChild, PidFd};
@@ -30,6 +30,7 @@ use sys::process::{HeldChild, PidFd};
 use crate::failure::{note, usage, warn_symbols};
 use crate::interrupt::{Interrupt, step};
 use crate::output::{self, Output};
+use crate::target::stripped;
 pub(crate) use args::KernelDelayArgs;
 use progress::Progress;
 use stamp::{stamp, started};
@@ -83,6 +84,7 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
         lost_events: 0,
         walkers,
         warn,
+        stripped: BTreeSet::new(),
         screen: output::screen(path),
         output: Output::open(path)?,
     };
@@ -145,6 +147,8 @@ struct Run<'a> {
     walkers: Option<StackWalkers>,
     /// What reports what is left out of stacks: each text once, in whatever sample.
     warn: Warn,
+    /// Files that were reported to have no names.
+    stripped: BTreeSet<String>,
     /// What the report is laid out for.
     screen: Screen,
     output: Output,
@@ -191,14 +195,16 @@ impl Run<'_> {
     fn warn_missing(&self) -> anyhow::Result<()> {
         let (made, wanted) = (self.made, self.args.sample_count);
         if self.skipped > 0 {
-            note(&format!("{} windows were shorter than --trigger-delta and are left out", self.skipped));
+            let windows = counted(self.skipped.into(), "window");
+            let were = if self.skipped == 1 { "was" } else { "were" };
+            note(&format!("{windows} {were} shorter than --trigger-delta and left out"));
         }
         if made >= wanted {
             return Ok(());
         }
         let why = if self.have_ended()? { "the process has ended" } else { "it was interrupted" };
         let waiting = if self.args.start_trigger.is_some() { " while it waited for the start trigger" } else { "" };
-        note(&format!("{made} of {wanted} samples: {why}{waiting}"));
+        note(&format!("{made} of {}: {why}{waiting}", counted(wanted.into(), "sample")));
         Ok(())
     }
 
@@ -358,6 +364,7 @@ impl Run<'_> {
             writeln!(buffer, "{}", printable::json_document(object.to_string()))?;
             return Ok(self.output.flush()?);
         }
+        let mut without_names = Vec::new();
         // Who names threads wants to see them.
         let screen = self.screen;
         let view = View { all: self.args.all || self.threads.is_some(), screen };
@@ -379,9 +386,14 @@ impl Run<'_> {
                 if names.are_short() {
                     note(SHORT);
                 }
+                without_names = names.stripped_files();
             }
         }
-        Ok(self.output.flush()?)
+        self.output.flush()?;
+        for file in without_names.into_iter().filter(|file| self.stripped.insert(file.clone())) {
+            note(&stripped(&file));
+        }
+        Ok(())
     }
 }
 
@@ -409,18 +421,20 @@ fn sleep_until(moment: u64) {
 /// Says what is missing in the report.
 fn warn_lost(lost: &Lost) {
     let Lost { threads, preemptors, interrupts, events, upcalls, processes, triggers, skipped } = *lost;
-    for (count, what) in [
-        (threads, "threads found no room (--max-threads makes more)"),
-        (preemptors, "times found no room for who ran instead (--max-threads makes more)"),
-        (interrupts, "interrupts found no room (--max-threads makes more)"),
-        (events, "system call events found no room in the ring (--buffer-page-count makes it larger)"),
-        (upcalls, "upcalls found no room: they came on too many CPUs with too many errors"),
-        (processes, "processes found no room"),
-        (triggers, "start triggers came between samples, while a report was made or --sample-interval passed"),
-        (skipped, "programs were skipped by the kernel because another one was running on that CPU"),
+    for (count, noun, what) in [
+        (threads, "thread", "found no room (--max-threads makes more)"),
+        (preemptors, "time", "found no room for who ran instead (--max-threads makes more)"),
+        (interrupts, "interrupt", "found no room (--max-threads makes more)"),
+        (events, "system call event", "found no room in the ring (--buffer-page-count makes it larger)"),
+        (upcalls, "upcall", "found no room: too many CPUs with too many errors"),
+        (triggers, "start trigger", "came between samples, while a report was made or --sample-interval passed"),
+        (skipped, "program", "skipped by the kernel because another one was running on that CPU"),
     ] {
         if count > 0 {
-            note(&format!("{count} {what}"));
+            note(&format!("{} {what}", counted(count, noun)));
         }
+    }
+    if processes > 0 {
+        note(&format!("{processes} {} found no room", if processes == 1 { "process" } else { "processes" }));
     }
 }

@@ -6,12 +6,12 @@ use elf::{Aim, Code};
 use host::ElfFile;
 use kernel_delay::live::UserPlaces;
 use kernel_delay::trigger::Trigger;
-use patterns::nearest;
+use patterns::{nearest, nearest_in_groups};
 use usdt::UsdtProbes;
 
 use super::subject::Subject;
 use crate::failure::usage;
-use crate::target::{Depth, printable};
+use crate::target::{Depth, printable, stripped};
 
 /// The places of a trigger in the process's files; none for one of the kernel's.
 pub(super) fn places(subject: &Subject, trigger: &Trigger) -> anyhow::Result<UserPlaces> {
@@ -39,13 +39,15 @@ fn usdt(subject: &Subject, provider: &str, probe: &str) -> anyhow::Result<UserPl
         if !places.is_empty() {
             found.push((file.opened().to_owned(), places.iter().map(place).collect()));
         }
-        known.extend(probes.probes.iter().map(|probe| format!("{}:{}", probe.provider, probe.name)));
+        known.extend(probes.probes.iter().map(|probe| (probe.provider.to_string(), probe.name.to_string())));
         Ok(())
     })?;
     if found.is_empty() {
         let none = if known.is_empty() { "; it has no USDT probes at all" } else { "" };
         let wanted = format!("{provider}:{probe}");
-        let (near, broken) = (hint(&wanted, &known), broken.unwrap_or_default());
+        let names = known.iter().map(|(provider, name)| (provider.as_str(), name.as_str()));
+        let near = hint(&nearest_in_groups(Some(provider), probe, names, NEAR));
+        let broken = broken.unwrap_or_default();
         return Err(usage(format!("the process has no USDT probe {wanted}{none}{near}{broken}")));
     }
     Ok(found)
@@ -53,7 +55,7 @@ fn usdt(subject: &Subject, provider: &str, probe: &str) -> anyhow::Result<UserPl
 
 /// A function's places in the files of the process: the first file that has it.
 fn function(subject: &Subject, name: &str, on_return: bool) -> anyhow::Result<UserPlaces> {
-    let (mut found, mut known) = (Vec::new(), Vec::new());
+    let (mut found, mut known, mut without) = (Vec::new(), Vec::new(), Vec::new());
     subject.files()?.for_each(Depth::Whole, |file: &ElfFile| {
         if !found.is_empty() {
             return Ok(());
@@ -70,6 +72,9 @@ fn function(subject: &Subject, name: &str, on_return: bool) -> anyhow::Result<Us
         };
         let places: Vec<UprobePlace> = functions.named(name).map(place).collect::<anyhow::Result<_>>()?;
         if places.is_empty() {
+            if functions.is_stripped() {
+                without.push(printable(file.path()));
+            }
             known.extend(functions.all().iter().map(|function| function.display_name().into_owned()));
         } else {
             found.push((file.opened().to_owned(), places));
@@ -77,13 +82,18 @@ fn function(subject: &Subject, name: &str, on_return: bool) -> anyhow::Result<Us
         Ok(())
     })?;
     if found.is_empty() {
-        let none = if known.is_empty() { "; its files are stripped" } else { "" };
-        return Err(usage(format!("the process has no function {name}{none}{}", hint(name, &known))));
+        let near = hint(&nearest(name, known.iter().map(String::as_str), NEAR));
+        // The program comes first.
+        let stripped = without.first().map_or_else(String::new, |file| format!("; {}", stripped(file)));
+        return Err(usage(format!("the process has no function {name}{near}{stripped}")));
     }
     Ok(found)
 }
 
-fn hint(wanted: &str, known: &[String]) -> String {
-    let near = nearest(wanted, known.iter().map(String::as_str), 3);
+/// How many names that are near are listed.
+const NEAR: usize = 3;
+
+fn hint(near: &[impl AsRef<str>]) -> String {
+    let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
     if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) }
 }

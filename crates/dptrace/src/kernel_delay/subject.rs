@@ -124,8 +124,12 @@ fn named(args: &KernelDelayArgs) -> anyhow::Result<Vec<u32>> {
 /// The processes of a control group, without this one.
 fn in_group(path: &Path) -> anyhow::Result<Vec<u32>> {
     let shown = printable(path);
-    let found = host::cgroups::processes(path).with_context(|| {
-        format!("there is no cgroup {shown} (its folder below /sys/fs/cgroup, or its path as /proc/PID/cgroup has it)")
+    let found = host::cgroups::processes(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => anyhow!(
+            "there is no cgroup {shown}: give its folder below /sys/fs/cgroup, or its path as /proc/PID/cgroup has it \
+             (systemd-cgls lists all)"
+        ),
+        _ => anyhow::Error::new(error).context(format!("reading the cgroup {shown}")),
     })?;
     let found: Vec<u32> = found.into_iter().filter(|&pid| pid != std::process::id() && check(pid).is_ok()).collect();
     if found.is_empty() {

@@ -47,6 +47,11 @@ impl Names {
         self.user.is_time_up()
     }
 
+    /// The files whose code has no names because they are stripped.
+    pub(super) fn stripped_files(&self) -> Vec<String> {
+        self.user.stripped_files()
+    }
+
     fn name(&self, pid: u32, address: u64, caller: bool) -> Lines {
         crate::interrupt::step();
         Some(match self.user.known_code(pid, address, caller) {

@@ -2,13 +2,14 @@
 
 use std::io::Write as _;
 
+use anyhow::anyhow;
 use elf::symbols::{Function, Functions};
 use host::ElfFile;
 use patterns::{NamePattern, nearest};
 use serde_json::json;
 
-use super::nothing_fits;
 use super::target::Request;
+use super::{NEAR, nothing_fits};
 use crate::failure::note;
 use crate::output::Output;
 use crate::target::{Depth, Files, printable, stripped};
@@ -39,8 +40,13 @@ pub(super) fn list(
     match pattern {
         _ if shown > 0 => {}
         Some(_) => {
-            let known = near_names(&request.typed, files)?;
-            return Err(nothing_fits("function", &request.typed, &request.place, &known));
+            let (known, without) = near_names(&request.typed, files)?;
+            let near = nearest(&request.typed, known.iter().map(String::as_str), NEAR);
+            let error = nothing_fits("function", &request.typed, &request.place, &near, known.len());
+            return Err(match without.first() {
+                Some(file) => anyhow!("{error}; {}", stripped(file)),
+                None => error,
+            });
         }
         None => note(&format!("{}, and it has none", stripped(&request.place))),
     }
@@ -48,11 +54,14 @@ pub(super) fn list(
 }
 
 /// The names to look for near ones in: whole ones, or else those without path and parameters. They are read only now,
-/// since the names of a large program are many.
-fn near_names(typed: &str, files: &Files) -> anyhow::Result<Vec<String>> {
-    let mut known = Vec::new();
+/// since the names of a large program are many. And the files that have no names of their own functions.
+fn near_names(typed: &str, files: &Files) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+    let (mut known, mut without) = (Vec::new(), Vec::new());
     files.for_each(Depth::Symbols, |file| {
         with_functions(file, |functions| {
+            if functions.is_stripped() {
+                without.push(printable(file.path()));
+            }
             let names = functions.all().iter().map(Function::display_name);
             known.extend(names.map(|name| printable::text(name.as_bytes()).into_owned()));
             Ok(())
@@ -61,7 +70,7 @@ fn near_names(typed: &str, files: &Files) -> anyhow::Result<Vec<String>> {
     if nearest(typed, known.iter().map(String::as_str), 1).is_empty() {
         known = known.iter().map(|name| last_part(name).to_owned()).collect();
     }
-    Ok(known)
+    Ok((known, without))
 }
 
 /// `run` of `dptrace::list::run`, `push` of `ns::queue::push(int)`.

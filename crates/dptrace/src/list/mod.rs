@@ -87,14 +87,25 @@ pub(crate) fn run(args: &ListArgs) -> anyhow::Result<()> {
     Ok(output.flush()?)
 }
 
-/// That no name fits the pattern, with those that are near it.
-fn nothing_fits(what: &str, pattern: &str, place: &str, known: &[String]) -> anyhow::Error {
-    let plain = pattern.replace(['*', '?'], "");
-    let near = ::patterns::nearest(plain.trim_matches(':'), known.iter().map(String::as_str), 4);
-    let hint = match near.as_slice() {
-        [] if known.is_empty() => "; it has none".to_owned(),
-        [] => format!("; it has {}: list them without a pattern", known.len()),
-        near => format!("; near: {}", near.join(", ")),
+/// How many names that are near are listed.
+const NEAR: usize = 4;
+
+/// That no name fits the pattern, with those that are near it, of how many.
+fn nothing_fits(what: &str, pattern: &str, place: &str, near: &[impl AsRef<str>], known: usize) -> anyhow::Error {
+    let near: Vec<&str> = near.iter().map(AsRef::as_ref).collect();
+    let hint = match (near.as_slice(), known) {
+        ([], 0) => "; it has none".to_owned(),
+        ([], 1) => "; it has one: list it without a pattern".to_owned(),
+        ([], known) => format!("; it has {known}: list them without a pattern"),
+        (near, _) => format!("; near: {}", near.join(", ")),
     };
     anyhow!("no {what} of {place} matches {pattern:?}{hint}")
+}
+
+/// The same for names of groups, `PROVIDER:NAME`.
+fn nothing_fits_in_groups(what: &str, pattern: &str, place: &str, known: &[(String, String)]) -> anyhow::Error {
+    let (group, name) = pattern.split_once(':').map_or((None, pattern), |(group, name)| (Some(group), name));
+    let names = known.iter().map(|(group, name)| (group.as_str(), name.as_str()));
+    let near = ::patterns::nearest_in_groups(group, name, names, NEAR);
+    nothing_fits(what, pattern, place, &near, known.len())
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use usdt::args::ArgSpec;
 use usdt::{Place, Probe, UsdtProbes};
 
-use super::nothing_fits;
+use super::nothing_fits_in_groups;
 use super::target::Request;
 use crate::failure::note;
 use crate::output::Output;
@@ -41,10 +41,10 @@ pub(super) fn list(
             let mut known = Vec::new();
             files.for_each(Depth::Notes, |file| {
                 let probes = UsdtProbes::read_with(&file.image()?, &file.code()?).probes;
-                known.extend(probes.iter().map(|probe| name_for(&request.typed, probe)));
+                known.extend(probes.iter().map(|probe| (probe.provider.to_string(), probe.name.to_string())));
                 Ok(())
             })?;
-            return Err(nothing_fits("USDT probe", &request.typed, &request.place, &known));
+            return Err(nothing_fits_in_groups("USDT probe", &request.typed, &request.place, &known));
         }
         None => {
             let place = &request.place;
@@ -73,11 +73,6 @@ fn read(file: &ElfFile) -> anyhow::Result<Vec<Probe>> {
         note(&format!("{path}: left out {} invalid USDT {notes}; the first: {first}", probes.broken));
     }
     Ok(probes.probes)
-}
-
-/// The probe's name in the form that was typed, so that the two can be compared.
-fn name_for(typed: &str, probe: &Probe) -> String {
-    if typed.contains(':') { format!("{}:{}", probe.provider, probe.name) } else { probe.name.to_string() }
 }
 
 fn write_text(request: &Request, file: &ElfFile, probes: &[Probe], output: &mut Output) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@ use kernel_text::tracefs::{Array, Field, TracepointFormat};
 use patterns::ProbePattern;
 use serde_json::{Value, json};
 
-use super::nothing_fits;
+use super::nothing_fits_in_groups;
 use super::target::Request;
 use crate::failure::note;
 use crate::output::Output;
@@ -16,10 +16,10 @@ use crate::output::Output;
 pub(super) fn list(request: &Request, pattern: Option<&ProbePattern>, output: &mut Output) -> anyhow::Result<()> {
     let tracefs = Tracefs::find()?;
     let mut names = tracefs.names()?;
-    let known: Vec<_> = names.iter().map(|of| name_for(&request.typed, of)).collect();
+    let known: Vec<_> = names.iter().map(|of| (of.category.clone(), of.name.clone())).collect();
     names.retain(|of| pattern.is_none_or(|pattern| pattern.matches(&of.category, &of.name)));
     if names.is_empty() {
-        return Err(nothing_fits("tracepoint", &request.typed, &request.place, &known));
+        return Err(nothing_fits_in_groups("tracepoint", &request.typed, &request.place, &known));
     }
     for of in &names {
         if request.json {
@@ -34,10 +34,6 @@ pub(super) fn list(request: &Request, pattern: Option<&ProbePattern>, output: &m
         output.drain()?;
     }
     Ok(())
-}
-
-fn name_for(typed: &str, of: &TracepointName) -> String {
-    if typed.contains(':') { format!("{}:{}", of.category, of.name) } else { of.name.clone() }
 }
 
 fn tracepoint_json(of: &TracepointName, format: &TracepointFormat) -> Value {

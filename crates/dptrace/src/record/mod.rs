@@ -341,16 +341,20 @@ fn report_attached(plan: &AttachPlan, pid: u32) {
 pub(crate) fn report_totals(why: &str, totals: &Totals) {
     let Totals { events, lost, skipped, unreadable, cut, late } = *totals;
     let mut parts = vec![screen::counted(events, "event")];
-    let mut add = |count: u64, what: &str| {
+    let mut add = |count: u64, one: &str, many: &str| {
         if count > 0 {
-            parts.push(format!("{count} {what}"));
+            parts.push(format!("{count} {}", if count == 1 { one } else { many }));
         }
     };
-    add(lost, "lost because the ring buffer was full (--buffer makes it larger)");
-    add(skipped, "skipped by the kernel because another program was running on that CPU");
-    add(unreadable, "arguments could not be read and are empty or 0");
-    add(cut, "strings were cut");
-    add(late, "lines are not in their place in time");
+    let (full, busy) = (
+        "lost because the ring buffer was full (--buffer makes it larger)",
+        "skipped by the kernel because another program was running on that CPU",
+    );
+    add(lost, full, full);
+    add(skipped, busy, busy);
+    add(unreadable, "argument could not be read and is empty or 0", "arguments could not be read and are empty or 0");
+    add(cut, "string was cut", "strings were cut");
+    add(late, "line is not in its place in time", "lines are not in their place in time");
     if lost + skipped == 0 {
         parts.push("none lost".to_owned());
     }

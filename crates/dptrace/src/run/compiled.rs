@@ -140,7 +140,7 @@ fn not_compiled(text: &ScriptText, mistakes: &Diagnostics, args: &RunArgs) -> an
 }
 
 /// A file that the script names is opened with the user's own rights, whatever rights the program was given.
-fn unreadable(why: &str) -> anyhow::Error {
+pub(super) fn unreadable(why: &str) -> anyhow::Error {
     unsupported(format!("{why}: run dptrace as root, or as a user who may read the file"))
 }
 

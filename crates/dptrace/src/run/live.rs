@@ -8,7 +8,7 @@ use super::events::Shown;
 use super::failures::{note_count, report_totals};
 use super::options::RunArgs;
 use super::signals::Signals;
-use crate::failure::{engine_error, note};
+use crate::failure::engine_error;
 use crate::interrupt::{self, Interrupt};
 use crate::output::Output;
 
@@ -121,7 +121,7 @@ impl Live<'_> {
             self.output.drain()?;
         }
         if left_out > 0 {
-            note(&format!("{left_out} events that came before the interruption are not shown"));
+            note_count(left_out, "event", "not shown: too much of it was left when the run was interrupted");
         }
         Ok(self.output.flush()?)
     }

@@ -194,9 +194,9 @@ fn report_losses(follower: &Follower, base: Ticks, pressure: Pressure) {
     if lost > pressure.lost_to_output {
         let more = largest.saturating_mul(8).next_power_of_two();
         note(&format!(
-            "{} slots were overwritten because dptrace read the rings too late, after {:.1} ms at most: use larger rings \
+            "{} overwritten because dptrace read the rings too late, after {:.1} ms at most: use larger rings \
              (start the application with --num-trace-entries {more}), or keep a CPU free for dptrace",
-            lost - pressure.lost_to_output,
+            overwritten(lost - pressure.lost_to_output),
             pressure.longest.as_secs_f64() * 1e3
         ));
     }
@@ -252,4 +252,8 @@ impl Poll<'_, '_> {
             None => Ok(flow),
         }
     }
+}
+/// `1 slot was`, `2 slots were`.
+fn overwritten(slots: u64) -> String {
+    format!("{} {}", screen::counted(slots, "slot"), if slots == 1 { "was" } else { "were" })
 }

@@ -51,7 +51,7 @@ fn triggers_that_do_not_exist_have_near_names() {
     for (trigger, words) in [
         ("x:y", "u:PROVIDER:PROBE"),
         ("t:sched:sched_swich", "near: sched_switch"),
-        ("t:syscalls:sys_enter_getpidd", "no system call is called getpidd"),
+        ("t:syscalls:sys_enter_getpidd", "no system call is called getpidd; near: getpid"),
         ("u:a:b", "no USDT probe a:b"),
         ("up:no_such_function_here", "no function no_such_function_here"),
         ("k:vfs_reed", "near: vfs_read"),

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::hash::Hash;
 
 use crate::layout::{Comm, EventHead, StackEvent, WrongSize, slot_of};
-use screen::time;
+use screen::{counted, time};
 use serde_json::{Value, json};
 use zerocopy::FromBytes as _;
 
@@ -124,15 +124,18 @@ impl Events {
             EventList::Folded(view) => self.folded_text(symbols, wanted, view, &mut take)?,
         }
         if self.lost_stacks > 0 {
-            let (stacks, room) = (self.lost_stacks, self.stacks.most());
+            let room = self.stacks.most();
+            let events = counted(self.lost_stacks, "event");
+            let have = if self.lost_stacks == 1 { "has" } else { "have" };
             take(&format!(
-                "\n# WARNING: {stacks} events have a stack that could not be read or found no room:\n\
+                "\n# WARNING: {events} {have} a stack that could not be read or found no room:\n\
                  #          --stack-trace-size makes room for more than {room}.\n"
             ))?;
         }
         if self.dropped > 0 {
             let (dropped, kept) = (self.dropped, self.kept.len());
-            take(&format!("\n# WARNING: {dropped} events are not shown: the first {kept} are.\n"))?;
+            let (events, are) = (counted(dropped, "event"), if dropped == 1 { "is" } else { "are" });
+            take(&format!("\n# WARNING: {events} {are} not shown: the first {kept} are.\n"))?;
         }
         Ok(())
     }
@@ -180,7 +183,8 @@ impl Events {
         let left = folded.get(most..).unwrap_or_default();
         if !left.is_empty() {
             let total = time(left.iter().map(|(_, stat)| stat.total).sum());
-            take(&format!("# {} more stacks, whose calls took {total} in all (--all shows them)\n", left.len()))?;
+            let left = counted(left.len() as u64, "more stack");
+            take(&format!("# {left}, with calls that took {total} in all (--all shows them)\n"))?;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use typeinfo::{Btf, NameKind, SourceId, TypeRef, TypeStore};
 use uapi::Arch;
 
 use crate::error::DelayError;
+use crate::names::NEAR;
 use crate::programs::{self, TaskFacts};
 use crate::trigger::Trigger;
 
@@ -19,8 +20,6 @@ const COMPAT: (&str, i32) =
 /// How the function of a tracepoint's programs begins, which every tracepoint has (`DEFINE_TRACE_FN` of
 /// `include/linux/tracepoint.h`, since Linux 5.10).
 const ITERATOR: &str = "__traceiter_";
-/// How many near names are listed.
-const NEAR: usize = 3;
 
 /// The facts.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use host::PerfSource;
 
 use super::facts::Facts;
 use crate::error::DelayError;
-use crate::names::call_number;
+use crate::names::{call_number, calls_near};
 use crate::programs::{TriggerKind, TriggerUse, trigger};
 use crate::trigger::Trigger;
 
@@ -142,7 +142,8 @@ fn tracepoint<'t>(pid: u32, system: &str, event: &'t str, facts: &Facts) -> Resu
         (_, Some(call)) => (false, call),
         _ => return Err(DelayError::NoCallEvent { event: event.to_owned() }),
     };
-    let number = call_number(call).ok_or_else(|| DelayError::NoCall { name: call.to_owned() })?;
+    let number =
+        call_number(call).ok_or_else(|| DelayError::NoCall { name: call.to_owned(), near: calls_near(call) })?;
     let in_registers = (!entry).then_some(facts.task.call_number);
     let kind = TriggerKind::Call { tgid: pid, number, in_registers };
     Ok((kind, if entry { "sys_enter" } else { "sys_exit" }))

@@ -57,7 +57,11 @@ impl UserSymbols {
             Backing::Special(name) if !is_memory(name) => unnamed(name.clone(), distance),
             Backing::File { path, .. } if !is_made_of_memory(path) => {
                 let offset = mapping.offset.0.saturating_add(distance);
-                let found = self.symbol(&self.table(process, path, mapping.inode), offset, path);
+                let table = self.table(process, path, mapping.inode);
+                let found = self.symbol(&table, offset, path);
+                if found.is_none() && table.is_stripped {
+                    self.stripped.borrow_mut().insert(path.clone());
+                }
                 found.map_or_else(|| unnamed(file_name(path), offset), CodeAt::Functions)
             }
             _ => self.jit(process, address),

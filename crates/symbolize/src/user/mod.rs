@@ -9,6 +9,7 @@ mod recent;
 mod table;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -66,6 +67,8 @@ pub struct UserSymbols {
     debug: RefCell<Recent<FilePlace, Option<Lines>>>,
     /// The names of code that processes make while they run.
     jit: RefCell<Recent<u32, JitNames>>,
+    /// See [`UserSymbols::stripped_files`].
+    stripped: RefCell<BTreeSet<PathBuf>>,
 }
 
 /// A file by its path and its inode number, which is 0 where it is not known: containers have different files of a name.
@@ -112,7 +115,14 @@ impl UserSymbols {
             files: RefCell::new(Recent::new(FUNCTIONS)),
             debug: RefCell::new(Recent::new(LINES)),
             jit: RefCell::new(Recent::new(JIT_NAMES)),
+            stripped: RefCell::default(),
         }
+    }
+
+    /// The files, escaped, that have no names of their own functions and no debug file here, and in which an address was
+    /// looked for that has no name therefore.
+    pub fn stripped_files(&self) -> Vec<String> {
+        self.stripped.borrow().iter().map(printable::path).collect()
     }
 
     /// What a process has at an address. For a `caller` in a stack, whose address is the one that it will go on at, it is what

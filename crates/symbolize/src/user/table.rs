@@ -17,6 +17,8 @@ pub(super) struct Table {
     names: String,
     /// The file that has the source lines: itself, or the one that they were moved to. The kernel's own library has none.
     pub(super) debug: Option<FilePlace>,
+    /// Whether it has no names of its own functions, and no debug file has them.
+    pub(super) is_stripped: bool,
 }
 
 /// A function of a file.
@@ -62,10 +64,11 @@ impl Table {
     }
 
     fn of(functions: &Functions<'_>, sections: &[Range<u64>], debug: Option<FilePlace>) -> Self {
+        let is_stripped = functions.is_stripped();
         // A symbol without a size ends with its section at the latest: `_fini` is often the last function of all. In a file
         // that was stripped, nameless functions may follow it at once.
         let size = |function: &elf::symbols::Function<'_>| match function.size {
-            0 if functions.is_stripped() => 1,
+            0 if is_stripped => 1,
             0 => size_of_unsized(function.vaddr.0, sections),
             size => size,
         };
@@ -84,7 +87,7 @@ impl Table {
         let mut functions: Vec<Function> = functions.all().iter().map(function).collect();
         // Of several names of a place the last one is shown: that of the longest function.
         functions.sort_by_key(|function| (function.offset, function.size));
-        Self { functions, names, debug }
+        Self { functions, names, debug, is_stripped }
     }
 
     /// How much memory it takes, in bytes.
