@@ -117,3 +117,21 @@ impl Display for Warning {
 pub(crate) fn printable(path: &Path) -> String {
     printable::path(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_text_is_given_once_whoever_has_a_copy() {
+        let given: Arc<Mutex<Vec<String>>> = Arc::default();
+        let into = Arc::clone(&given);
+        let warn: Warn = Arc::new(move |warning| into.lock().unwrap().push(warning.to_string()));
+        let warn = once(warn);
+        for (warn, places) in [(&warn, 1), (&Arc::clone(&warn), 1), (&warn, 2)] {
+            warn(&Warning::ManyPlaces(places));
+        }
+        let texts = [1, 2].map(|places| Warning::ManyPlaces(places).to_string());
+        assert_eq!(*given.lock().unwrap(), texts);
+    }
+}
