@@ -72,7 +72,7 @@ fn numbers_that_are_no_process() {
         messages.starts_with("error: pid 2 (kthreadd) is a thread of the kernel: it runs no program file"),
         "{messages}"
     );
-    assert_eq!(refused(&[], 2), "error: nothing to record: give -p PID, or -- COMMAND");
+    assert_eq!(refused(&[], 2), "error: nothing to record: give -p PID, -p NAME, or -- COMMAND");
     let mut ended = Command::new("true").spawn().expect("it starts");
     let stat = format!("/proc/{}/stat", ended.id());
     while !std::fs::read_to_string(&stat).expect("we have not asked for its end").contains(") Z ") {
