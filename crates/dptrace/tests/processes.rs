@@ -69,8 +69,15 @@ fn run(words: &[&str]) -> (i32, String, String) {
 }
 
 /// The commands that take one process, as they are typed before it.
-const OF_ONE: [&[&str]; 5] =
-    [&["record", "-p"], &["record"], &["trace", "-p"], &["latency", "-p"], &["run", "-e", "begin {}", "-p"]];
+const OF_ONE: [&[&str]; 7] = [
+    &["record", "-p"],
+    &["record"],
+    &["trace", "-p"],
+    &["latency", "-p"],
+    &["objects", "-p"],
+    &["inspect", "1", "-p"],
+    &["run", "-e", "begin {}", "-p"],
+];
 
 #[test]
 fn several_are_too_many_for_commands_of_one() {

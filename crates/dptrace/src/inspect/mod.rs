@@ -16,6 +16,8 @@ use symbolize::{DebugFolders, ProcessVariables};
 use typeinfo::TypeStore;
 
 use crate::failure::{DONE, FAILED, NOT_PERMITTED, USAGE, note};
+use crate::output;
+use crate::process::{self, Role, Takes};
 use crate::user_file;
 use print::Printer;
 
@@ -27,9 +29,9 @@ pub(crate) struct InspectArgs {
     #[arg(value_name = "EXPR", required = true)]
     expressions: Vec<String>,
 
-    /// The process
-    #[arg(short, long, value_name = "PID")]
-    pid: u32,
+    /// The process, by its number or name
+    #[arg(short, long, value_name = "PID|NAME", required = true)]
+    pid: Vec<String>,
 
     /// Also search this directory for separate debug files
     #[arg(long = "debuginfo", value_name = "DIR")]
@@ -59,6 +61,10 @@ pub(crate) struct InspectArgs {
     #[arg(long, help_heading = "Output")]
     json: bool,
 
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
     /// Report which files the types were read from, and what was read of the process's memory
     #[arg(short, long, help_heading = "Output")]
     verbose: bool,
@@ -76,12 +82,16 @@ Examples:
   dptrace inspect -p 4711 'for ($c : list(g_conns, link)) { printf(\"%d %s\\n\", $c->id, $c->peer) }'
   dptrace inspect -p 4711 --json 'list(g_conns, link)'     pointers to all elements, as JSON";
 
+const ROLE: Role = Role { command: "inspect", takes: Takes::One, starts: false };
+
 /// Runs the command. Gives the exit status: what is wrong with one expression does not keep the others from being printed.
 pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     let parsed: Vec<Option<Block>> = args.expressions.iter().map(|text| parse(text)).collect();
     if parsed.iter().any(Option::is_none) {
         return Ok(USAGE);
     }
+    let definitions = args.definitions.iter().map(|file| ("the file of struct definitions", file.as_path()));
+    output::refuse_inputs(args.output.as_deref(), definitions)?;
     let blocks: Vec<Block> = parsed.into_iter().flatten().collect();
     let mut mentions = Mentions::default();
     for block in &blocks {
@@ -89,8 +99,9 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     }
 
     // The memory first: it identifies the process, so that all that follows is of the same one.
-    let memory = ProcessMemory::open(Pid(args.pid))?;
-    let process = Process::open(Pid(args.pid))?;
+    let pid = Pid(process::one(&args.pid, ROLE)?);
+    let memory = ProcessMemory::open(pid)?;
+    let process = Process::open(pid)?;
     process.is_first_thread()?;
     let memory = Limited::new(memory, Limits::default());
     let variables = ProcessVariables::of(&process, DebugFolders(args.debug_dirs.clone()));
@@ -115,7 +126,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
 /// Prints each expression's output, and what is wrong with it. Gives the exit status.
 fn print_all(args: &InspectArgs, blocks: &[Block], evaluator: &Evaluator<'_>, shape: Shape) -> anyhow::Result<u8> {
     let mut status = DONE;
-    let mut printer = Printer::open(shape, args.json)?;
+    let mut printer = Printer::open(shape, args.json, args.output.as_deref())?;
     for (text, block) in args.expressions.iter().zip(blocks) {
         printer.begin(text, block);
         let result = live_memory::run(evaluator, block, &mut printer);

@@ -1,5 +1,7 @@
 //! Values as lines: `EXPR = VALUE`, or JSON objects.
 
+use std::path::Path;
+
 use bt_lang::Span;
 use bt_lang::ast::{Block, ExprKind, StmtKind};
 use live_memory::{EvalError, Evaluator, Output as Values, Shape, Tree, Value};
@@ -19,8 +21,8 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    pub(super) fn open(shape: Shape, json: bool) -> anyhow::Result<Self> {
-        let output = Output::open(None)?;
+    pub(super) fn open(shape: Shape, json: bool, path: Option<&Path>) -> anyhow::Result<Self> {
+        let output = Output::open(path)?;
         Ok(Self { output, shape, json, text: String::new(), labelled: Vec::new(), failed: Ok(()) })
     }
 
