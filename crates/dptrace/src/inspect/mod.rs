@@ -33,7 +33,9 @@ pub(crate) struct InspectArgs {
     #[arg(short, long, value_name = "PID|NAME", required = true)]
     pid: Vec<String>,
 
-    /// Also search this directory for separate debug files
+    /// Also search here for debug files
+    ///
+    /// For debug files that are separate from their programs and libraries.
     #[arg(long = "debuginfo", value_name = "DIR")]
     debug_dirs: Vec<PathBuf>,
 
@@ -49,11 +51,15 @@ pub(crate) struct InspectArgs {
     #[arg(long, value_name = "LEVELS", default_value_t = 4, help_heading = "Output")]
     depth: usize,
 
-    /// Print at most this many elements of each array or list
+    /// Print at most this many of an array or list
+    ///
+    /// The number of elements of each array and of each list.
     #[arg(long, value_name = "COUNT", default_value_t = 100, help_heading = "Output")]
     elements: usize,
 
-    /// Print at most this many bytes of each text or buffer
+    /// Print at most this many bytes of a text
+    ///
+    /// Of each text or buffer.
     #[arg(long, value_name = "BYTES", default_value_t = 256, help_heading = "Output")]
     text: usize,
 

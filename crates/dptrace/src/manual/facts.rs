@@ -83,6 +83,9 @@ pub(super) fn of(command: &str) -> Facts {
             see: &["dptrace(1)", "dptrace-run(1)", "dptrace-record(1)"],
             ..facts
         },
+        "inspect" => {
+            Facts { files: &[DEBUG], see: &["dptrace(1)", "dptrace-run(1)", "dptrace-objects(1)", "gdb(1)"], ..facts }
+        }
         "doctor" => Facts {
             status: &[("3", "A command cannot work here at all.")],
             files: &[TRACEFS, BTF],
