@@ -178,6 +178,16 @@ impl FilePlace {
         self.load_parts(Parts::Debug)
     }
 
+    /// Reads what types need, but for `.debug_info` itself: [`FilePlace::reader`] reads that in parts.
+    pub fn load_types(&self) -> Result<ElfFile, HostError> {
+        self.load_parts(Parts::Types)
+    }
+
+    /// The open file, to read parts of it later.
+    pub fn reader(&self) -> Result<FileReader, HostError> {
+        self.open().map(FileReader)
+    }
+
     /// As [`FilePlace::load_notes`], with the dynamic section.
     pub(crate) fn load_dynamic(&self) -> Result<ElfFile, HostError> {
         self.load_parts(Parts::Dynamic)
@@ -238,6 +248,17 @@ impl FilePlace {
             Some(known) if weight(&known) >= weight(&new) => known,
             _ => new,
         }
+    }
+}
+
+/// An open file.
+#[derive(Debug)]
+pub struct FileReader(Opened);
+
+impl FileReader {
+    /// Fills `into` from this place of the file on.
+    pub fn read_exact_at(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.read_exact_at(into, offset)
     }
 }
 
@@ -329,6 +350,11 @@ impl ElfFile {
     /// The same file with its debug information.
     pub fn debug_information(&self) -> Option<ElfFile> {
         self.place.with_access(|| debug_file::find(self, Parts::Debug))
+    }
+
+    /// The same file with what types need, but for `.debug_info` itself.
+    pub fn debug_types(&self) -> Option<ElfFile> {
+        self.place.with_access(|| debug_file::find(self, Parts::Types))
     }
 
     /// The file to which debug information was moved that several files share (`.gnu_debugaltlink`, dwz(1)).

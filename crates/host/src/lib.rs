@@ -34,7 +34,7 @@ mod vdso;
 pub use capabilities::{Capabilities, Capability};
 pub use code_file::CodeFile;
 pub use error::HostError;
-pub use file::{ElfFile, FilePlace};
+pub use file::{ElfFile, FilePlace, FileReader};
 pub use interrupts::interrupt_names;
 pub use kernel_btf::{KERNEL_BTF, kernel_btf};
 pub use kernel_symbols::KernelSymbols;

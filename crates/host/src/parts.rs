@@ -28,6 +28,8 @@ pub(crate) enum Parts {
     Program,
     /// The symbol tables and the debug information.
     Debug,
+    /// What types need of the debug information, but for `.debug_info` itself, which is read unit by unit.
+    Types,
 }
 
 /// Reads them. A file that claims to be much longer than what it has on the disk is refused. What the tables name and the file does not have is left out; parsing will complain of it.
@@ -60,6 +62,7 @@ pub(crate) fn read(file: &Opened, parts: Parts) -> io::Result<(Shared, u64)> {
         Parts::Program => {
             reading.read(of(&reading.bytes, |image| [image.loaded_ranges(), image.symbol_ranges()].concat()))?;
         }
+        Parts::Types => reading.read(of(&reading.bytes, ElfImage::type_ranges))?,
         Parts::Debug => {
             reading.read(of(&reading.bytes, |image| [image.debug_ranges(), image.symbol_ranges()].concat()))?;
         }

@@ -60,7 +60,7 @@ mod source;
 mod store;
 
 pub use btf::Btf;
-pub use dwarf::{DebugSection, Dwarf, DwarfSections, LineBounds, SectionFormat, SourceLine};
+pub use dwarf::{DebugSection, Dwarf, DwarfSections, LazyInfo, LineBounds, ReadSection, SectionFormat, SourceLine};
 pub use error::{FrameFault, TypeError};
 pub use frames::{FrameSection, FrameSections, FrameTable};
 pub use inflate::{InflateBudget, inflate, inflated};

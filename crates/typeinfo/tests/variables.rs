@@ -63,3 +63,57 @@ fn many_names_are_found_as_few_are() {
     }
     assert_eq!(types.find_in(source, NameKind::Struct, "s200").unwrap(), None);
 }
+
+/// Bytes of a file in our own memory, as parts of it are read.
+struct Section(Vec<u8>);
+
+impl typeinfo::ReadSection for Section {
+    fn read(&self, offset: u64, into: &mut [u8]) -> bool {
+        let from = self.0.get(offset as usize..).and_then(|rest| rest.get(..into.len()));
+        from.map(|from| into.copy_from_slice(from)).is_some()
+    }
+}
+
+/// Read unit by unit, debug information gives the same answers as if it were read at once; cut or damaged, it gives no panic.
+#[test]
+fn units_are_read_when_they_are_needed() {
+    for options in [["-g", "-gdwarf-5"], ["-g", "-gdwarf-4"]] {
+        let Some(elf) = gcc(SOURCE, &options) else { return };
+        let range = DwarfSections::info_range(&elf).unwrap();
+        let info = elf[range.start as usize..range.end as usize].to_vec();
+        let lazy = typeinfo::LazyInfo::new(Box::new(Section(info.clone())), info.len() as u64).unwrap();
+        // The section's own bytes are not needed.
+        let mut without = elf.clone();
+        without[range.start as usize..range.end as usize].fill(0);
+        let mut types = TypeStore::new(Arch::HOST);
+        let parts = Dwarf::new(DwarfSections::lazy(&without, &lazy).unwrap()).unwrap();
+        let parts = types.add_dwarf(parts).unwrap();
+        let whole = types.add_dwarf(Dwarf::new(DwarfSections::from_elf(&elf).unwrap()).unwrap()).unwrap();
+        for name in ["g_shared", "g_conns", "g_state", "environ", "t_local", "nothing"] {
+            let of = |source| {
+                let found = types.variables(source, name).unwrap();
+                found.iter().map(|it| (types.display(it.ty), it.address, it.unit, it.is_defined)).collect::<Vec<_>>()
+            };
+            assert_eq!(of(parts), of(whole), "{name} {options:?}");
+        }
+        for (kind, name) in
+            [(NameKind::Struct, "conn"), (NameKind::Enum, "state"), (NameKind::Base, "int"), (NameKind::Func, "main")]
+        {
+            let shown =
+                |source| types.find_in(source, kind, name).unwrap().map(|ty| types.definition(ty, true).unwrap());
+            assert!(shown(parts).is_some() && shown(parts) == shown(whole), "{name}");
+        }
+        for cut in (0..info.len()).step_by(7) {
+            let mut damaged = info.clone();
+            damaged[cut] ^= 0x55;
+            for bytes in [damaged, info[..cut].to_vec()] {
+                let length = bytes.len() as u64;
+                let Ok(lazy) = typeinfo::LazyInfo::new(Box::new(Section(bytes)), length) else { continue };
+                let mut types = TypeStore::new(Arch::HOST);
+                let Ok(dwarf) = Dwarf::new(DwarfSections::lazy(&without, &lazy).unwrap()) else { continue };
+                let source = types.add_dwarf(dwarf).unwrap();
+                common::ask_everything(&types, source);
+            }
+        }
+    }
+}

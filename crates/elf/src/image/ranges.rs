@@ -26,6 +26,9 @@ const DEBUG_INFORMATION: [&[u8]; 11] = [
     b"types",
 ];
 
+/// Those of them that types need beside the entries themselves.
+const BESIDE_TYPES: [&[u8]; 5] = [b"abbrev", b"addr", b"line_str", b"str", b"str_offsets"];
+
 /// Where the first section header is, if the file's first bytes say that it has the counts that are too large for the file
 /// header (gABI, "Number of sections"): [`table_ranges`] needs it.
 pub fn count_range(first: &[u8]) -> Option<Range<u64>> {
@@ -142,13 +145,22 @@ impl ElfImage<'_> {
 
     /// Where the debug information is, compressed or not.
     pub fn debug_ranges(&self) -> Vec<Range<u64>> {
+        self.debug_sections(&DEBUG_INFORMATION)
+    }
+
+    /// Where what types need is, but for `.debug_info` itself: abbreviations, strings and addresses.
+    pub fn type_ranges(&self) -> Vec<Range<u64>> {
+        self.debug_sections(&BESIDE_TYPES)
+    }
+
+    fn debug_sections(&self, names: &[&[u8]]) -> Vec<Range<u64>> {
         let is_debug = |section: &&Section| {
             let name = self.section_names.get(section.sh_name(LE) as usize..).unwrap_or_default();
             let name = name.strip_prefix(b".debug_").or_else(|| name.strip_prefix(b".zdebug_"));
             let is_whole = |part: &&[u8]| {
                 name.and_then(|name| name.strip_prefix(*part)).is_some_and(|rest| rest.first() == Some(&0))
             };
-            DEBUG_INFORMATION.iter().any(is_whole)
+            names.iter().any(is_whole)
         };
         self.sections.iter().filter(is_debug).filter_map(bytes_of).collect()
     }

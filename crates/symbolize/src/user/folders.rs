@@ -21,6 +21,11 @@ impl DebugFolders {
         file.debug_information().or_else(|| self.find(file, FilePlace::load_debug))
     }
 
+    /// The same file with what types need, but for `.debug_info` itself.
+    pub(crate) fn debug_types(&self, file: &ElfFile) -> Option<ElfFile> {
+        file.debug_types().or_else(|| self.find(file, FilePlace::load_types))
+    }
+
     fn find(&self, file: &ElfFile, load: impl Fn(&FilePlace) -> Result<ElfFile, HostError>) -> Option<ElfFile> {
         let mut name = file.path().file_name()?.to_owned();
         name.push(".debug");

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use elf::ElfVaddr;
 use elf::symbols::named_addresses;
-use host::{ElfFile, FilePlace, HostError};
+use host::{ElfFile, FilePlace, FileReader, HostError};
 use kernel_text::maps::{Backing, Mapping, ProcMaps};
-use typeinfo::{Dwarf, DwarfSections, SourceId, TypeError, TypeStore};
+use typeinfo::{Dwarf, DwarfSections, LazyInfo, ReadSection, SourceId, TypeError, TypeStore};
 
 use crate::user::DebugFolders;
 
@@ -47,10 +47,32 @@ pub(super) struct Entry {
     pub(super) file: Option<Box<str>>,
 }
 
-/// A file with debug information, its compressed sections inflated.
+/// A file with debug information.
 struct DebugFile {
     file: ElfFile,
-    plain: Option<Vec<u8>>,
+    form: Form,
+}
+
+/// How its debug information is read.
+enum Form {
+    /// Unit by unit, as it is needed.
+    Parts(LazyInfo<'static>),
+    /// All of it was read.
+    Whole,
+    /// All of it was read, and its compressed sections inflated.
+    Inflated(Vec<u8>),
+}
+
+/// A section of an open file.
+struct Section {
+    file: FileReader,
+    start: u64,
+}
+
+impl ReadSection for Section {
+    fn read(&self, offset: u64, into: &mut [u8]) -> bool {
+        self.start.checked_add(offset).is_some_and(|at| self.file.read_exact_at(into, at).is_ok())
+    }
 }
 
 impl VariableFile {
@@ -118,7 +140,7 @@ impl VariableFile {
             return self.source.get();
         }
         let debug = self.debug.get_or_init(|| DebugFile::read(&self.place, folders)).as_ref().ok()?;
-        let sections = DwarfSections::from_elf(debug.bytes()?).ok()?;
+        let sections = debug.sections().ok()?;
         let source = Dwarf::new(sections).and_then(|dwarf| types.add_dwarf(dwarf)).ok()?;
         self.source.set(Some(source));
         Some(source)
@@ -141,23 +163,37 @@ fn memory(of: &Mapping, maps: &ProcMaps) -> Range<u64> {
 
 impl DebugFile {
     fn read(place: &FilePlace, folders: &DebugFolders) -> Result<Self, String> {
-        let own = place.load_debug().map_err(|error| error.to_string())?;
-        let file = folders.debug_information(&own).unwrap_or(own);
-        let has_types = |error: TypeError| error.to_string();
-        let image = file.image().map_err(|error| error.to_string())?;
-        let plain = match typeinfo::inflated(image.data()).map_err(has_types)? {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(plain) => Some(plain),
+        let text = |error: HostError| error.to_string();
+        let own = place.load_types().map_err(text)?;
+        let file = folders.debug_types(&own).unwrap_or(own);
+        if let Some(info) = Self::parts(&file) {
+            return Ok(Self { file, form: Form::Parts(info) });
+        }
+        let whole = file.place().load_debug().map_err(text)?;
+        let inflated = typeinfo::inflated(whole.image().map_err(text)?.data());
+        let form = match inflated.map_err(|error| error.to_string())? {
+            Cow::Borrowed(_) => Form::Whole,
+            Cow::Owned(plain) => Form::Inflated(plain),
         };
-        let debug = Self { file, plain };
-        let bytes = debug.bytes().unwrap_or_default();
-        DwarfSections::from_elf(bytes).map_err(has_types)?;
+        let debug = Self { file: whole, form };
+        debug.sections().map_err(|error| error.to_string())?;
         Ok(debug)
     }
 
-    fn bytes(&self) -> Option<&[u8]> {
-        let own = || self.file.image().ok().map(|image| image.data());
-        self.plain.as_deref().or_else(own)
+    /// Its section `.debug_info`, to be read unit by unit, if that can be done.
+    fn parts(file: &ElfFile) -> Option<LazyInfo<'static>> {
+        let range = DwarfSections::info_range(file.image().ok()?.data())?;
+        let section = Section { file: file.place().reader().ok()?, start: range.start };
+        LazyInfo::new(Box::new(section), range.end - range.start).ok()
+    }
+
+    fn sections(&self) -> Result<DwarfSections<'_>, TypeError> {
+        let own = || self.file.image().map_or(&[][..], |image| image.data());
+        match &self.form {
+            Form::Parts(info) => DwarfSections::lazy(own(), info),
+            Form::Whole => DwarfSections::from_elf(own()),
+            Form::Inflated(plain) => DwarfSections::from_elf(plain),
+        }
     }
 }
 

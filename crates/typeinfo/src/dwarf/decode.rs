@@ -104,7 +104,7 @@ impl<'data> Dwarf<'data> {
         let kind = match entry.tag() {
             gimli::DW_TAG_base_type => base(&entry, size as u32),
             gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type => {
-                let size = if size == 0 { u32::from(unit.header.address_size()) } else { size as u32 };
+                let size = if size == 0 { u32::from(unit.header()?.address_size()) } else { size as u32 };
                 TypeKind::Pointer { target: target()?, size }
             }
             gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => record(&entry, size),

@@ -54,7 +54,7 @@ impl Index {
     /// Adds the names of a unit, by its place in the order of units.
     pub(super) fn add_unit(&mut self, dwarf: &Dwarf<'_>, unit: usize) {
         if let Some(unit) = dwarf.units.all().get(unit) {
-            let _ = self.scan(dwarf, unit.root(), "", MAX_NAMESPACES);
+            let _ = unit.root().and_then(|root| self.scan(dwarf, root, "", MAX_NAMESPACES));
         }
     }
 

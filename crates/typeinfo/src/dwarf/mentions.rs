@@ -23,9 +23,11 @@ impl Dwarf<'_> {
         };
         let mut terminated = name.to_vec();
         terminated.push(0);
-        self.search(&terminated, &mut units);
-        for place in strings.iter().chain(&line_strings) {
-            self.search(&place.to_le_bytes(), &mut units);
+        let places = strings.iter().chain(&line_strings).map(|place| place.to_le_bytes().to_vec());
+        let patterns: Vec<Vec<u8>> = std::iter::once(terminated).chain(places).collect();
+        match self.sections.lazy {
+            Some(info) => units = info.search(&patterns),
+            None => patterns.iter().for_each(|pattern| self.search(pattern, &mut units)),
         }
         if !self.sections.string_offsets.is_empty() {
             for place in &strings {

@@ -9,6 +9,7 @@ mod abbrevs;
 mod bounds;
 mod decode;
 mod index;
+mod lazy;
 mod lines;
 mod mentions;
 pub(crate) mod sections;
@@ -23,6 +24,7 @@ use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Type, TypeRef,
 use crate::source::{Source, Visit};
 pub use bounds::LineBounds;
 use index::Index;
+pub use lazy::{LazyInfo, ReadSection};
 pub use lines::SourceLine;
 pub use sections::{DebugSection, DwarfSections, SectionFormat};
 use units::Units;
@@ -69,7 +71,7 @@ impl<'data> Dwarf<'data> {
             return ask(all, &self.units_with(mentioned.as_bytes()));
         }
         let mut partial = self.partial();
-        if partial.looked_up >= MAX_PARTIAL {
+        if partial.looked_up >= MAX_PARTIAL && !self.is_kept_in_parts() {
             drop(partial);
             return ask(self.index(), &self.units_with(mentioned.as_bytes()));
         }
@@ -81,6 +83,11 @@ impl<'data> Dwarf<'data> {
             }
         }
         ask(&partial.index, &units)
+    }
+
+    /// Whether it is too large to read all of it for a list of names.
+    fn is_kept_in_parts(&self) -> bool {
+        self.sections.lazy.is_some_and(|info| info.len() > LARGE)
     }
 
     fn partial(&self) -> MutexGuard<'_, Partial> {
@@ -123,7 +130,12 @@ impl Source for Dwarf<'_> {
     }
 
     fn visit<'s>(&'s self, kind: NameKind, visit: Visit<'_, 's>) -> Result<(), TypeError> {
-        for id in self.index().of_kind(kind) {
+        let ids: Vec<u32> = if self.is_kept_in_parts() {
+            self.partial().index.of_kind(kind).collect()
+        } else {
+            self.index().of_kind(kind).collect()
+        };
+        for id in ids {
             if let Some(name) = self.name_of(id)?
                 && !visit(name, self.reference(id))
             {
@@ -159,6 +171,10 @@ impl Source for Dwarf<'_> {
 
 /// How many look-ups go to the units that mention a name, before the names of all units are read.
 const MAX_PARTIAL: usize = 64;
+
+/// From this length on, debug information that can be read in parts is: 64 MiB. Near names are then those of the units that
+/// were read.
+const LARGE: usize = 64 << 20;
 
 /// The names of some units.
 #[derive(Debug, Default)]

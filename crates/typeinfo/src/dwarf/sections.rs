@@ -1,9 +1,12 @@
 //! The sections of an ELF file that hold DWARF.
 
+use std::ops::Range;
+
 use object::LittleEndian;
 use object::elf::{ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD, FileHeader64, SectionHeader64};
 use object::read::elf::{CompressionHeader as _, FileHeader as _, SectionHeader as _};
 
+use super::lazy::LazyInfo;
 use crate::error::TypeError;
 
 const LE: LittleEndian = LittleEndian;
@@ -46,6 +49,8 @@ pub struct DwarfSections<'data> {
     pub(super) string_offsets: &'data [u8],
     pub(super) lines: &'data [u8],
     pub(super) addresses: &'data [u8],
+    /// Instead of `info`.
+    pub(super) lazy: Option<&'data LazyInfo<'data>>,
 }
 
 /// The names of the sections that types, variables and lines of the source need.
@@ -177,8 +182,31 @@ impl<'data> DwarfSections<'data> {
         }
     }
 
+    /// The same, with `.debug_info` read unit by unit. `elf` may have zeros in its place.
+    pub fn lazy(elf: &'data [u8], info: &'data LazyInfo<'data>) -> Result<Self, TypeError> {
+        let sections = Self::from_elf(elf)?;
+        Ok(Self { info: &[], lazy: Some(info), ..sections })
+    }
+
+    /// Where in the file the section `.debug_info` is, if it can be read unit by unit: it is not compressed, and no types are in
+    /// a section of their own.
+    pub fn info_range(elf: &'data [u8]) -> Option<Range<u64>> {
+        let found = Self::locate(elf).ok()?;
+        if found.iter().any(|section| section.format != SectionFormat::Plain || section.name == ".debug_types") {
+            return None;
+        }
+        let info = found.iter().find(|section| section.name == ".debug_info")?.data;
+        // It is a part of the same bytes.
+        let start = (info.as_ptr() as usize).checked_sub(elf.as_ptr() as usize)? as u64;
+        Some(start..start + info.len() as u64)
+    }
+
     /// Whether these bytes are anywhere that names can be. A name that is not need not be looked for.
     pub(super) fn mention(&self, name: &[u8]) -> bool {
+        // Without reading all of it, it is not known.
+        if self.lazy.is_some() {
+            return true;
+        }
         let places = [self.strings, self.info, self.types, self.line_strings];
         places.iter().any(|place| memchr::memmem::find(place, name).is_some())
     }

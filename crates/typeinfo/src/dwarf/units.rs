@@ -11,6 +11,7 @@ use gimli::{
 };
 
 use super::abbrevs;
+use super::lazy::{LazyInfo, UnitBounds};
 use super::sections::DwarfSections;
 use crate::error::TypeError;
 
@@ -20,7 +21,10 @@ pub(super) type Entry<'data> = DebuggingInformationEntry<Slice<'data>>;
 /// One unit.
 #[derive(Debug)]
 pub(super) struct Unit<'data> {
-    pub(super) header: UnitHeader<Slice<'data>>,
+    header: OnceLock<Option<UnitHeader<Slice<'data>>>>,
+    /// Where the header is read from when it is needed.
+    lazy: Option<(&'data LazyInfo<'data>, usize)>,
+    abbrevs_at: usize,
     pub(super) start: u32,
     end: u32,
     /// Up to where its abbreviations may be: the next table. Without this, many units of a broken file could each read
@@ -45,6 +49,9 @@ pub(super) fn broken(offset: usize, detail: impl std::fmt::Display) -> TypeError
 
 impl<'data> Units<'data> {
     pub(super) fn find(sections: &DwarfSections<'data>) -> Result<Self, TypeError> {
+        if let Some(info) = sections.lazy {
+            return Ok(Self::lazy(sections, info));
+        }
         let base = sections.info.len();
         if u32::try_from(base + sections.types.len()).is_err() {
             return Err(TypeError::TooMany { what: "bytes of debug information", limit: u32::MAX.into() });
@@ -75,6 +82,22 @@ impl<'data> Units<'data> {
         Ok(Self { all, signatures, sections: *sections })
     }
 
+    fn lazy(sections: &DwarfSections<'data>, info: &'data LazyInfo<'data>) -> Self {
+        let unit = |(index, bounds): (usize, &UnitBounds)| Unit {
+            header: OnceLock::new(),
+            lazy: Some((info, index)),
+            abbrevs_at: bounds.abbrevs,
+            start: bounds.start,
+            end: bounds.end,
+            abbrev_end: 0,
+            abbrevs: OnceLock::new(),
+            string_base: OnceLock::new(),
+        };
+        let mut all: Vec<Unit<'data>> = info.units().iter().enumerate().map(unit).collect();
+        limit_abbrevs(&mut all, sections.abbrev.len());
+        Self { all, signatures: HashMap::new(), sections: *sections }
+    }
+
     pub(super) fn all(&self) -> &[Unit<'data>] {
         &self.all
     }
@@ -98,7 +121,7 @@ impl<'data> Units<'data> {
     /// A unit's abbreviations; none if they are broken.
     pub(super) fn abbrevs<'u>(&self, unit: &'u Unit<'data>) -> Result<&'u Abbreviations, TypeError> {
         let read = || {
-            let table = self.sections.abbrev.get(unit.header.debug_abbrev_offset().0..unit.abbrev_end)?;
+            let table = self.sections.abbrev.get(unit.abbrevs_at..unit.abbrev_end)?;
             // Also an entry of one byte has all the attributes of its abbreviation.
             abbrevs::length(EndianSlice::new(table, LittleEndian))?;
             DebugAbbrev::new(table, LittleEndian).abbreviations(DebugAbbrevOffset(0)).ok()
@@ -111,7 +134,7 @@ impl<'data> Units<'data> {
     pub(super) fn entry(&self, id: u32) -> Result<(&Unit<'data>, Entry<'data>), TypeError> {
         let unit = self.of(id)?;
         let offset = UnitOffset((id - unit.start) as usize);
-        let entry = unit.header.entry(self.abbrevs(unit)?, offset).map_err(|error| broken(id as usize, error))?;
+        let entry = unit.header()?.entry(self.abbrevs(unit)?, offset).map_err(|error| broken(id as usize, error))?;
         Ok((unit, entry))
     }
 
@@ -124,7 +147,7 @@ impl<'data> Units<'data> {
         let unit = self.of(id)?;
         let error = |error| broken(id as usize, error);
         let offset = UnitOffset((id - unit.start) as usize);
-        let mut cursor = unit.header.entries_at_offset(self.abbrevs(unit)?, offset).map_err(error)?;
+        let mut cursor = unit.header()?.entries_at_offset(self.abbrevs(unit)?, offset).map_err(error)?;
         let parent = cursor.next_dfs().map_err(error)?;
         if !parent.is_some_and(DebuggingInformationEntry::has_children) {
             return Ok(());
@@ -153,7 +176,7 @@ impl<'data> Units<'data> {
             AttributeValue::DebugStrOffsetsIndex(index) => {
                 let offsets = DebugStrOffsets::from(EndianSlice::new(self.sections.string_offsets, LittleEndian));
                 let base = DebugStrOffsetsBase(self.string_base(unit));
-                let at = offsets.get_str_offset(unit.header.format(), base, index).ok()?;
+                let at = offsets.get_str_offset(unit.header().ok()?.format(), base, index).ok()?;
                 strings.get_str(at).ok()?
             }
             _ => return None,
@@ -164,8 +187,11 @@ impl<'data> Units<'data> {
     /// Where the unit's string offsets begin (`DW_AT_str_offsets_base` of its first entry).
     pub(super) fn string_base(&self, unit: &Unit<'data>) -> usize {
         *unit.string_base.get_or_init(|| {
-            let root =
-                self.entry(unit.root()).ok().and_then(|(_, root)| root.attr_value(gimli::DW_AT_str_offsets_base));
+            let root = unit
+                .root()
+                .ok()
+                .and_then(|root| self.entry(root).ok())
+                .and_then(|(_, root)| root.attr_value(gimli::DW_AT_str_offsets_base));
             match root {
                 Some(AttributeValue::DebugStrOffsetsBase(base)) => base.0,
                 // Without one: behind the table's header, which has 8 bytes in the 32-bit format.
@@ -175,37 +201,55 @@ impl<'data> Units<'data> {
     }
 }
 
-impl Unit<'_> {
+impl<'data> Unit<'data> {
+    /// Its header, with the bytes of its entries.
+    pub(super) fn header(&self) -> Result<&UnitHeader<Slice<'data>>, TypeError> {
+        let header = self.header.get_or_init(|| {
+            let (info, index) = self.lazy?;
+            DebugInfo::new(info.unit(index)?, LittleEndian).units().next().ok()?
+        });
+        header.as_ref().ok_or_else(|| broken(self.start as usize, "expected a unit that can be read"))
+    }
+
     /// The id after the last one in the unit.
     pub(super) fn end(&self) -> u32 {
         self.end
     }
 
     /// The id of the unit's own entry.
-    pub(super) fn root(&self) -> u32 {
-        self.start + self.header.root_offset().0 as u32
+    pub(super) fn root(&self) -> Result<u32, TypeError> {
+        Ok(self.start + self.header()?.root_offset().0 as u32)
     }
 }
 
 fn push<'data>(all: &mut Vec<Unit<'data>>, header: UnitHeader<Slice<'data>>, start: u32) -> u32 {
     let end = start + header.length_including_self() as u32;
-    let unit = Unit { header, start, end, abbrev_end: 0, abbrevs: OnceLock::new(), string_base: OnceLock::new() };
-    all.push(unit);
+    let abbrevs_at = header.debug_abbrev_offset().0;
+    all.push(Unit {
+        header: OnceLock::from(Some(header)),
+        lazy: None,
+        abbrevs_at,
+        start,
+        end,
+        abbrev_end: 0,
+        abbrevs: OnceLock::new(),
+        string_base: OnceLock::new(),
+    });
     end
 }
 
 fn limit_abbrevs(all: &mut [Unit<'_>], len: usize) {
-    let mut starts: Vec<usize> = all.iter().map(|unit| unit.header.debug_abbrev_offset().0).collect();
+    let mut starts: Vec<usize> = all.iter().map(|unit| unit.abbrevs_at).collect();
     starts.sort_unstable();
     starts.dedup();
     for unit in all {
-        let next = starts.partition_point(|start| *start <= unit.header.debug_abbrev_offset().0);
+        let next = starts.partition_point(|start| *start <= unit.abbrevs_at);
         unit.abbrev_end = starts.get(next).copied().unwrap_or(len).min(len);
     }
 }
 
 fn signature(unit: &Unit<'_>) -> Option<(u64, u32)> {
-    match unit.header.type_() {
+    match unit.header().ok()?.type_() {
         UnitType::Type { type_signature, type_offset } => {
             let id = unit.start.checked_add(u32::try_from(type_offset.0).ok()?)?;
             Some((type_signature.0, id))

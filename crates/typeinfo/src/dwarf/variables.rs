@@ -36,14 +36,15 @@ impl<'data> Dwarf<'data> {
         for index in self.units_with(last.as_bytes()) {
             let unit = &self.units.all()[index];
             // A broken unit has the variables before the place where it is broken.
-            let Ok((_, root)) = self.units.entry(unit.root()) else { continue };
+            let Ok(id) = unit.root() else { continue };
+            let Ok((_, root)) = self.units.entry(id) else { continue };
             search.unit = root.attr_value(gimli::DW_AT_name).and_then(|value| self.units.text(unit, &value));
             search.address_base = match root.attr_value(gimli::DW_AT_addr_base) {
                 Some(AttributeValue::DebugAddrBase(base)) => base.0,
                 // Without one: behind the table's header, which has 8 bytes in the 32-bit format.
                 _ => 8,
             };
-            let _ = self.variables_of(&mut search, unit.root(), "", MAX_NAMESPACES);
+            let _ = self.variables_of(&mut search, id, "", MAX_NAMESPACES);
         }
         search.found
     }
