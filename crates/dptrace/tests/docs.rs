@@ -1,7 +1,10 @@
 //! The documents are true: what they show is what the program prints, and what they name is there.
 
-#![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it saw by panicking")]
 
+#[path = "common/pty.rs"]
+#[expect(dead_code, reason = "styles are of no interest here")]
+mod pty;
 #[path = "common/sources.rs"]
 mod sources;
 
@@ -25,10 +28,18 @@ fn dptrace() -> Command {
     Command::new(env!("CARGO_BIN_EXE_dptrace"))
 }
 
-/// Output shown for a command must be printed by it, in that order; `...` stands for lines left out.
-fn check_output(command: &str, shown: &[&str], dir: &Path) {
-    let done = dptrace().args(shell_words(command)).current_dir(dir).assert().success();
-    let out = String::from_utf8(done.get_output().stdout.clone()).unwrap();
+/// Output shown for a command must be printed by it, in that order; `...` stands for lines left out. README and the tutorial
+/// show what a terminal of 80 columns does.
+fn check_output(command: &str, shown: &[&str], dir: &Path, on_terminal: bool) {
+    let words = shell_words(command);
+    let out = if on_terminal {
+        let (out, succeeded) = pty::on_terminal_in(dir, 80, &[("NO_COLOR", "1")], &words);
+        assert!(succeeded, "`dptrace {command}` fails");
+        out
+    } else {
+        let done = dptrace().args(words).current_dir(dir).assert().success();
+        String::from_utf8(done.get_output().stdout.clone()).unwrap()
+    };
     let mut printed = out.lines();
     let mut skip = false;
     for line in shown {
@@ -77,7 +88,8 @@ fn shown_output_is_printed() {
                 shown.pop();
             }
             eprintln!("{}: {command}", path.display());
-            check_output(command, &shown, dir.path());
+            let on_terminal = path.ends_with("README.md") || path.ends_with("docs/tutorial.md");
+            check_output(command, &shown, dir.path(), on_terminal);
             checked += 1;
         }
     }

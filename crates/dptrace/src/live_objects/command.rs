@@ -77,8 +77,8 @@ CAP_SYS_PTRACE for processes of others.
 
 Examples:
   dptrace objects -p nvmf_tgt                    all that is alive there
-  dptrace objects -p 4711 qpair,bdev             connections and bdevs
-  dptrace objects -p 4711 qpair --json | jq .hostnqn
+  dptrace objects -p PID qpair,bdev              connections and bdevs
+  dptrace objects -p PID qpair --json | jq .hostnqn
   dptrace objects --list                         names of the specs
   dptrace objects                                all specs
   dptrace objects qpair -o own.toml              for trace --objects own.toml";

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -13,9 +14,8 @@ use rustix::termios::{Winsize, tcsetwinsize};
 /// Long enough for anything that ends at all.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What the program prints on a terminal of that many columns, and whether it succeeded. Its standard error is a pipe that
-/// nobody reads.
-pub(crate) fn on_terminal<S: AsRef<OsStr>>(columns: u16, environment: &[(&str, &str)], args: &[S]) -> (String, bool) {
+/// A terminal of that many columns: our end, and the program's.
+pub(crate) fn open(columns: u16) -> (File, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&terminal).expect("ours");
     unlockpt(&terminal).expect("unlocked");
@@ -23,13 +23,30 @@ pub(crate) fn on_terminal<S: AsRef<OsStr>>(columns: u16, environment: &[(&str, &
     let name = ptsname(&terminal, Vec::new()).expect("a name");
     let other_end =
         File::options().read(true).write(true).open(name.to_str().expect("a name of ASCII")).expect("opened");
+    (File::from(terminal), other_end)
+}
+
+/// What the program prints on a terminal of that many columns, and whether it succeeded. Its standard error is a pipe that
+/// nobody reads.
+pub(crate) fn on_terminal<S: AsRef<OsStr>>(columns: u16, environment: &[(&str, &str)], args: &[S]) -> (String, bool) {
+    on_terminal_in(Path::new("."), columns, environment, args)
+}
+
+/// The same in this folder.
+pub(crate) fn on_terminal_in<S: AsRef<OsStr>>(
+    folder: &Path,
+    columns: u16,
+    environment: &[(&str, &str)],
+    args: &[S],
+) -> (String, bool) {
+    let (mut terminal, other_end) = open(columns);
     let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
     // `anstream` takes `CI` for a place that shows colours even where TERM is dumb.
     for unset in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS", "LC_ALL", "LC_CTYPE"] {
         command.env_remove(unset);
     }
     command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").envs(environment.iter().copied());
-    command.args(args).stdin(Stdio::null()).stdout(other_end).stderr(Stdio::null());
+    command.args(args).current_dir(folder).stdin(Stdio::null()).stdout(other_end).stderr(Stdio::null());
     let mut child = command.spawn().expect("started");
     // It holds the terminal's other end, and reading would never end.
     drop(command);
@@ -37,7 +54,7 @@ pub(crate) fn on_terminal<S: AsRef<OsStr>>(columns: u16, environment: &[(&str, &
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         // Ends with EIO when the other end is closed (pty(7)).
-        let _ = File::from(terminal).read_to_end(&mut bytes);
+        let _ = terminal.read_to_end(&mut bytes);
         let _ = send.send(bytes);
     });
     let bytes = receive.recv_timeout(PATIENCE).inspect_err(|_| drop(child.kill())).expect("it ends");
