@@ -139,17 +139,18 @@ impl Annotator {
         self.lifetimes.all().iter().any(|life| life.alive.is_some())
     }
 
-    /// Takes in a record of the trace that may report the beginning or the end of an object, before records of later times are
-    /// annotated.
+    /// Takes in a record of the trace, which may report the beginning or the end of an object, before records of later times are
+    /// annotated. What is later than the last one is not known yet.
     #[inline]
     pub fn observe(&self, record: &Record<'_>) {
         let mut witness = self.lifetimes.witness.borrow_mut();
+        witness.reach(record.tsc);
         if witness.reports(record.tpoint.id) && witness.observe(record) {
             self.recent.iter().for_each(|slot| slot.set(NOTHING));
         }
     }
 
-    /// All records of the trace between these times are observed before they are annotated: none was lost.
+    /// All records of the trace between these times were observed: none was lost. [`Self::observe`] makes this period longer.
     pub fn cover(&mut self, tpoints: &TpointTable, from: Ticks, to: Ticks) {
         if Witness::is_complete(&self.specs, tpoints) {
             self.lifetimes.witness.get_mut().cover(from, to);

@@ -41,6 +41,14 @@ impl Witness {
         !self.tpoints.is_empty() && self.tpoints.contains_key(&tpoint)
     }
 
+    /// Everything up to this record was seen.
+    #[inline]
+    pub(crate) fn reach(&mut self, tsc: Ticks) {
+        if let Some((_, to)) = &mut self.covered {
+            *to = (*to).max(tsc);
+        }
+    }
+
     /// Takes a record in. Says whether it reports something.
     pub(crate) fn observe(&mut self, record: &Record<'_>) -> bool {
         let Some(specs) = self.tpoints.get(&record.tpoint.id) else { return false };

@@ -242,7 +242,9 @@ impl Compiler<'_> {
         if let Some(known) = self.records.get(name) {
             return Ok(*known);
         }
-        let found = self.program.types.require(kind, name).map_err(|error| error.to_string())?;
+        // Without the nearest names, for which all names of a large program would be read.
+        let found = self.program.types.find(kind, name).map_err(|error| error.to_string())?;
+        let found = found.ok_or_else(|| format!("the program has no struct or union {name}"))?;
         self.records.insert(name.to_owned(), found);
         Ok(found)
     }

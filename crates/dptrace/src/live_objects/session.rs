@@ -1,5 +1,6 @@
 //! The objects of a process as they come: what its memory has, and what its probes report.
 
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use probe_recorder::{Error, Recorder, Totals};
@@ -16,8 +17,55 @@ pub(crate) const SHORT_INTERVAL: Duration = Duration::from_millis(100);
 /// Readings take at most this part of the time.
 const SHARE: u32 = 50;
 
+/// A finder that is being opened: the debug information of a large program takes its time, and probes are attached meanwhile.
+pub(crate) struct Opening(Option<Receiver<Option<Finder>>>);
+
+impl Opening {
+    /// Nothing is opened.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    /// It is there already.
+    pub(crate) fn ready(finder: Option<Finder>) -> Self {
+        let (sender, receiver) = channel();
+        // The receiver is there.
+        drop(sender.send(finder));
+        Self(Some(receiver))
+    }
+
+    /// Opens a finder on a thread of its own.
+    pub(crate) fn start(open: impl FnOnce() -> Option<Finder> + Send + 'static) -> Self {
+        let (sender, receiver) = channel();
+        // Whoever asked may be gone by then.
+        std::thread::spawn(move || drop(sender.send(open())));
+        Self(Some(receiver))
+    }
+
+    /// The finder, if it is there within this time.
+    pub(crate) fn wait(&mut self, at_most: Duration) -> Option<Finder> {
+        match self.0.as_ref()?.recv_timeout(at_most) {
+            Ok(finder) => {
+                self.0 = None;
+                finder
+            }
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => {
+                self.0 = None;
+                None
+            }
+        }
+    }
+
+    /// The finder, however long that takes.
+    pub(crate) fn finish(mut self) -> Option<Finder> {
+        self.0.take()?.recv().ok().flatten()
+    }
+}
+
 /// What a recording is made of: readings of the memory, and probes.
 pub(crate) struct Session {
+    opening: Opening,
     finder: Option<Finder>,
     recorder: Option<Recorder>,
     readings: Readings,
@@ -31,17 +79,19 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Begins: the probes are attached already, so that nothing is missed between the two.
-    pub(crate) fn start(finder: Option<Finder>, recorder: Option<Recorder>) -> Self {
+    /// Begins: the probes are attached already, so that nothing is missed between the two. With probes, a finder that takes longer
+    /// than `patience` comes in later.
+    pub(crate) fn start(mut opening: Opening, recorder: Option<Recorder>, patience: Duration) -> Self {
         let watched = recorder.as_ref().map_or(0, |_| sys::clock::ticks());
-        let next = Some(Instant::now());
+        let finder = opening.wait(patience);
         let mut this = Self {
+            opening,
             finder,
             recorder,
             readings: Readings::default(),
             watched,
             interval: INTERVAL,
-            next,
+            next: Some(Instant::now()),
             pending: Vec::new(),
         };
         this.read_if_due();
@@ -98,6 +148,9 @@ impl Session {
     }
 
     fn read_if_due(&mut self) {
+        if self.finder.is_none() {
+            self.finder = self.opening.wait(Duration::ZERO);
+        }
         let Some(finder) = &self.finder else { return };
         if self.next.is_none_or(|next| Instant::now() < next) {
             return;

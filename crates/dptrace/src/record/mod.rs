@@ -16,7 +16,7 @@ use sys::process::HeldChild;
 
 use crate::failure::{note, usage};
 use crate::interrupt::Interrupt;
-use crate::live_objects::{Finder, Session};
+use crate::live_objects::{Finder, Opening, Session};
 use crate::output::{self, Output};
 use crate::process::{self, Role, Takes};
 use crate::specs::SpecArgs;
@@ -111,11 +111,23 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let wanted = WantedProbe::of(&specs).map_err(|error| usage(error.to_string()))?;
     let subject = Subject::of(args)?;
     subject.check_output(args)?;
-    let finder = find(args, subject.pid, &specs);
+    let mut opening = open(args, subject.pid, &specs);
+    if args.no_probes {
+        let finder = opening.finish();
+        if finder.is_none() {
+            bail!("no objects can be found in the memory of {}: dptrace objects -p PID -v explains why", subject.name);
+        }
+        opening = Opening::ready(finder);
+    }
     let plan = match plan(args, &wanted, &subject) {
         Ok(plan) => plan,
         // A program without probes still has its memory.
-        Err(error) if finder.is_some() && args.emit_object.is_none() => {
+        Err(error) if args.emit_object.is_none() => {
+            let finder = opening.finish();
+            if finder.is_none() {
+                return Err(error);
+            }
+            opening = Opening::ready(finder);
             note(&format!("only what its memory has is recorded: {error:#}"));
             None
         }
@@ -134,7 +146,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     if let Some(plan) = &plan {
         report_attached(plan, pid);
     }
-    let session = Session::start(finder, recorder);
+    let session = Session::start(opening, recorder, PATIENCE);
     report_alive(&session, pid);
     let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
     let files: Vec<&std::path::Path> = plan.iter().flat_map(AttachPlan::files).collect();
@@ -153,26 +165,29 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What knows the objects that are there already, if that can be known. Without probes nothing is left if it can't.
-fn find(args: &RecordArgs, pid: Option<u32>, specs: &[ObjectSpec]) -> Option<Finder> {
-    let pid = pid.filter(|_| args.emit_object.is_none())?;
-    match Finder::open(pid, specs, &args.debug_dirs) {
+/// How long lines of probes wait for what is alive already: reading the debug information of a large program takes less.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Opens what knows the objects that are there already.
+fn open(args: &RecordArgs, pid: Option<u32>, specs: &[ObjectSpec]) -> Opening {
+    let Some(pid) = pid.filter(|_| args.emit_object.is_none()) else { return Opening::none() };
+    let (specs, debug_dirs) = (specs.to_vec(), args.debug_dirs.clone());
+    let is_verbose = args.verbose || args.no_probes;
+    Opening::start(move || match Finder::open(pid, &specs, &debug_dirs) {
         Ok(finder) => {
-            if args.verbose || args.no_probes {
+            if is_verbose {
                 finder.misfits().iter().for_each(|misfit| note(&format!("not found in memory: {misfit}")));
-            }
-            if args.verbose && !finder.kinds().is_empty() {
-                note(&format!("layout: {}", finder.source()));
+                note(&format!("layout: {}", if finder.source().is_empty() { "not known" } else { finder.source() }));
             }
             Some(finder).filter(|finder| !finder.kinds().is_empty())
         }
         Err(error) => {
-            if args.verbose || args.no_probes {
+            if is_verbose {
                 note(&format!("the memory of process {pid} is not read: {error:#}"));
             }
             None
         }
-    }
+    })
 }
 
 /// Which probes to attach to, if any are wanted.

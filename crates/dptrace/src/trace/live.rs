@@ -13,12 +13,15 @@ use super::objects::{annotate_quietly, report_owners};
 use super::reader::HOLD;
 use crate::failure::note;
 use crate::input::FileSource;
-use crate::live_objects::{SHORT_INTERVAL, Session, find};
+use crate::live_objects::{Opening, SHORT_INTERVAL, Session, find, pointers_of};
 use crate::record::{RING_BYTES, add_files, report_remarks, report_totals};
 use crate::target::Files;
 
 /// So many objects are worth remembering, whether they live or not.
 const FEW: usize = 10_000;
+
+/// How long the first records wait for what is alive already: reading the debug information of a large program takes less.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Records that point to objects of which nothing is known.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,22 +53,25 @@ pub(crate) struct Live {
 impl Objects {
     /// Records the objects of a process whose trace has these tracepoints. `text` is what is known already. What stands in
     /// the way of that (no right, no probes) is reported, and the trace goes on without.
-    pub(crate) fn start(pid: u32, specs: Vec<ObjectSpec>, text: &str, trace: &RawTrace) -> Self {
+    pub(crate) fn start(pid: u32, specs: Vec<ObjectSpec>, text: &str, trace: &RawTrace, probes: bool) -> Self {
         let (tpoints, has_owners) = (trace.tpoints(), trace.era().has_owners());
         let referred = referred(&specs, tpoints, has_owners);
-        let finder = find(pid, &referred, Some(trace));
-        let recorder = match record(pid, &referred) {
-            Ok(recorder) => Some(recorder),
-            Err(error) if finder.is_some() => {
-                note(&format!("objects are known from the process's memory only: {error:#}"));
-                None
-            }
+        let pointers = pointers_of(&referred, trace);
+        let specs_to_find = referred.clone();
+        let opening = Opening::start(move || find(pid, &specs_to_find, &pointers));
+        let recorder = if probes { record(pid, &referred) } else { Err(anyhow::anyhow!("--no-probes was given")) };
+        let session = match recorder {
+            Ok(recorder) => Session::start(opening, Some(recorder), PATIENCE),
             Err(error) => {
-                note(&format!("objects are not recorded, and are printed as pointers: {error:#}"));
-                None
+                let finder = opening.finish();
+                note(&if finder.is_some() {
+                    format!("objects are known from the process's memory only: {error:#}")
+                } else {
+                    format!("objects are not recorded, and are printed as pointers: {error:#}")
+                });
+                Session::start(Opening::ready(finder), None, Duration::ZERO)
             }
         };
-        let session = Session::start(finder, recorder);
         if session.alive() > 0 {
             note(&format!("{} found alive in the process's memory", counted(session.alive() as u64, "object")));
         }
@@ -87,7 +93,7 @@ impl Objects {
             return Ok(());
         }
         let trace = RawTrace::read(source)?;
-        observe_all(annotator, &trace, Ticks(u64::MAX));
+        observe_all(annotator, &trace, last_of(&trace));
         if let Some(session) = session.filter(|session| session.is_unwatched() && !annotator.is_covered()) {
             session.hurry();
         }
@@ -210,6 +216,11 @@ impl Live {
             self.enough = FEW + 2 * self.annotator.lifetimes().all().len();
         }
     }
+}
+
+/// The time of the last record.
+pub(crate) fn last_of(trace: &RawTrace) -> Ticks {
+    trace.rings().filter_map(|ring| ring.span).map(|(_, last)| last).max().unwrap_or_default()
 }
 
 /// Takes in what a trace says of the beginnings and ends of objects. It has all of that until `to`.

@@ -97,6 +97,10 @@ pub(crate) struct TraceArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = ::duration::parse, help_heading = "Output")]
     duration: Option<Duration>,
 
+    /// With -p: attach to no probes; names come from the process's memory only
+    #[arg(long, requires = "pid", help_heading = "Objects")]
+    no_probes: bool,
+
     /// List the tracepoints that the trace can contain
     #[arg(long, conflicts_with = "info", help_heading = "Instead of records")]
     list_tpoints: bool,
@@ -216,8 +220,7 @@ pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace, is_live: 
     let mut annotator = annotator?;
     if let Trace::Raw(raw) = trace {
         if annotator.needs_witness() {
-            let last = raw.rings().filter_map(|ring| ring.span).map(|(_, last)| last).max();
-            live::observe_all(&mut annotator, raw, if is_live { Ticks(u64::MAX) } else { last.unwrap_or_default() });
+            live::observe_all(&mut annotator, raw, if is_live { Ticks(u64::MAX) } else { live::last_of(raw) });
         }
         annotator.know_owners(raw.owners().all(), raw.tick_rate());
         objects::report_owners(&annotator);
@@ -282,7 +285,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         Some(pid) => {
             let text = args.objects.text()?;
             let trace = RawTrace::read(&source).with_context(reading)?;
-            Objects::start(pid, specs, &text, &trace)
+            Objects::start(pid, specs, &text, &trace, !args.no_probes)
         }
     };
     objects.begin(&source).with_context(reading)?;

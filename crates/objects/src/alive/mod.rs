@@ -160,7 +160,8 @@ impl Lifetimes {
         let is_unchanged = !witness.has_change(spec, key, before, tsc);
         if tsc <= alive.last {
             let after = times.get(next).copied().unwrap_or(alive.last).min(alive.last);
-            return is_unchanged || !witness.has_change(spec, key, tsc, after);
+            // What comes between now and that reading may not have been seen yet.
+            return is_unchanged || witness.covers(tsc, after) && !witness.has_change(spec, key, tsc, after);
         }
         is_unchanged && (alive.watched || witness.covers(before, tsc))
     }
