@@ -46,7 +46,7 @@ const SCRIPTS_EXAMPLES: &str = "\
 Examples:
   dptrace scripts                    what there is, by topic
   dptrace scripts runqlat            one script; its first lines explain it
-  dptrace run runqlat -p 4711        run it
+  dptrace run runqlat -p PID         run it
   dptrace scripts runqlat > own.bt   edit it, then: dptrace run own.bt";
 
 const COMPLETIONS_EXAMPLES: &str = "\

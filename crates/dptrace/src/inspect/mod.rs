@@ -81,12 +81,12 @@ The process is neither stopped nor changed. Types and static variables come from
 a package of debug symbols). Quote expressions for the shell.
 
 Examples:
-  dptrace inspect -p 4711 g_config                         a variable; structs as a tree
-  dptrace inspect -p 4711 'g_config.name' 'g_count + 1'    members, arithmetic
-  dptrace inspect -p 4711 '((struct conn *)0x55d0c8a0)->state'
-  dptrace inspect -p 4711 '*uaddr(\"conn.c:g_state\")'       one of several static variables of that name
-  dptrace inspect -p 4711 'for ($c : list(g_conns, link)) { printf(\"%d %s\\n\", $c->id, $c->peer) }'
-  dptrace inspect -p 4711 --json 'list(g_conns, link)'     pointers to all elements, as JSON";
+  dptrace inspect -p PID g_config                          a variable; structs as a tree
+  dptrace inspect -p PID 'g_config.name' 'g_count + 1'     members, arithmetic
+  dptrace inspect -p PID '((struct conn *)0x55d0c8a0)->state'
+  dptrace inspect -p PID '*uaddr(\"conn.c:g_state\")'        one of several static variables of that name
+  dptrace inspect -p PID 'for ($c : list(g_conns, link)) { printf(\"%d %s\\n\", $c->id, $c->peer) }'
+  dptrace inspect -p PID --json 'list(g_conns, link)'      pointers to all elements, as JSON";
 
 const ROLE: Role = Role { command: "inspect", takes: Takes::One, starts: false };
 

@@ -44,7 +44,10 @@ impl Example {
 }
 
 /// What stands in a block of its own and looks like a command.
-const NO_COMMANDS: &[(&str, &str)] = &[("dptrace record and run can work here", "it is the verdict of `doctor`")];
+const NO_COMMANDS: &[(&str, &str)] = &[
+    ("dptrace record and run can work here", "it is the verdict of `doctor`"),
+    ("dptrace 0.", "it is what `--version` prints"),
+];
 
 /// All of them.
 pub(crate) fn all() -> Vec<Example> {
