@@ -18,6 +18,7 @@ use crate::expect;
 const OUT_OF_REACH: &[(&str, &str)] = &[
     ("what a cut string ends with", "any text is a value of that setting"),
     ("++ and -- can be used on variables and maps only", PARSER),
+    ("a script can't walk a list of a process", "in scripts the parser takes no list"),
     ("the & operator can only be used with variables and maps", PARSER),
     ("only variables and maps can be assigned to", PARSER),
     ("a uprobe needs a function or an address", PARSER),
