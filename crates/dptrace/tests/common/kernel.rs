@@ -152,7 +152,14 @@ pub(crate) fn attached<S: AsRef<OsStr>>(pid: u32, args: impl IntoIterator<Item =
 pub(crate) fn recorded(process: Process) -> Recorded {
     let (status, output, messages) = process.end();
     assert!(status.success(), "{status}: {messages:#?}");
-    Recorded { lines: output.lines().map(str::to_owned).collect(), last: messages.last().cloned().unwrap_or_default() }
+    Recorded { lines: probe_lines(&output), last: messages.last().cloned().unwrap_or_default() }
+}
+
+/// The lines of a recording that probes left: not those of what was found alive, and of when that was read.
+pub(crate) fn probe_lines(text: &str) -> Vec<String> {
+    let is_found =
+        |line: &&str| [objects::ALIVE, objects::GONE, objects::READ].iter().any(|start| line.starts_with(start));
+    text.lines().filter(|line| !is_found(line)).map(str::to_owned).collect()
 }
 
 impl Recorded {
