@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 
 use bt_lang::Span;
-use dptrace_fuzz::memory;
+use dptrace_fuzz::within_more;
 use libfuzzer_sys::fuzz_target;
 use live_memory::{
     EvalError, Evaluator, Global, Globals, Image, Limited, Limits, Memory as _, Mentions, Output, Shape, Value,
@@ -92,7 +92,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let image = Image::new().with(BASE, bytes.get(end + 1..).unwrap_or_default());
     let limited = Limited::new(&image, Limits { bytes: 1 << 20, reads: 10_000 });
-    memory::within_more(bytes.len(), 64, 64 << 20, || {
+    within_more(bytes.len(), 64, 64 << 20, || {
         let evaluator = Evaluator::new(&limited, types(), &Names).with_max_elements(1000);
         if let Err(error) = run(&evaluator, &block, &mut Check { lines: 0 }) {
             assert!(error.span.end as usize <= text.len() && error.span.start <= error.span.end, "{error:?}");
