@@ -121,6 +121,11 @@ impl Scene {
         self.database.is_some()
     }
 
+    /// The number of the target's process.
+    pub(crate) fn target(&self) -> u32 {
+        self.target.pid()
+    }
+
     /// Ends the service and what takes its CPU.
     pub(crate) fn end_services(&mut self) {
         self.services.clear();
@@ -173,7 +178,13 @@ fn alone(command: &str, target: u32) -> String {
     let names = processes.filter_map(|process| fs::read_to_string(process.path().join("comm")).ok());
     let is_alone = names.filter(|name| name.trim() == "nvmf_tgt").count() == 1;
     let command = command.replace("-p NAME", "-p nvmf_tgt");
-    if is_alone { command } else { command.replace("-p nvmf_tgt", &format!("-p {target}")) }
+    if is_alone { command } else { by_number(&command, target) }
+}
+
+/// The command with our target's number in place of its name.
+pub(crate) fn by_number(command: &str, target: u32) -> String {
+    let number = format!("-p {target}");
+    command.replace("-p nvmf_tgt", &number).replace("-p redis-server", &number)
 }
 
 /// The files that examples name, and the target whose process stands for `PID`.
