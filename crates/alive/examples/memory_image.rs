@@ -78,7 +78,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         image.write(address, bytes);
     }
     for (address, bytes) in image.segments() {
-        println!("{address:x} {}", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        print!("{address:x} ");
+        for byte in bytes {
+            print!("{byte:02x}");
+        }
+        println!();
     }
     Ok(())
 }
