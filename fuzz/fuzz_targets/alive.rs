@@ -1,0 +1,73 @@
+//! Any bytes as the memory of an SPDK target of some version, in which every address leads somewhere: the built-in object specs
+//! look for objects there. What is read is bounded, and two readings of the same memory agree.
+#![no_main]
+
+use alive::{Program, agree, compile, define};
+use dptrace_fuzz::within_more;
+use libfuzzer_sys::fuzz_target;
+use live_memory::{Cause, Limited, Limits, Memory, Unreadable};
+use objects::ObjectSpec;
+use objects::layouts::{layout_text, versions};
+use std::sync::OnceLock;
+use typeinfo::{Arch, TypeStore};
+
+/// The bytes, again and again, at all addresses but those with this bit and the first page.
+struct Everywhere<'b>(&'b [u8]);
+
+const UNMAPPED: u64 = 1 << 63;
+const FIRST_PAGE: u64 = 4096;
+
+impl Memory for Everywhere<'_> {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        if address & UNMAPPED != 0 || address < FIRST_PAGE || self.0.is_empty() {
+            return Err(Unreadable::new(address, into.len(), Cause::NotMapped));
+        }
+        for (at, byte) in into.iter_mut().enumerate() {
+            *byte = self.0[(address.wrapping_add(at as u64) % self.0.len() as u64) as usize];
+        }
+        Ok(())
+    }
+}
+
+fn specs() -> &'static [ObjectSpec] {
+    static SPECS: OnceLock<Vec<ObjectSpec>> = OnceLock::new();
+    SPECS.get_or_init(|| objects::built_in().expect("the built-in specs are valid"))
+}
+
+/// The types of a version; making them takes longer than a walk.
+fn types(choice: u8) -> &'static TypeStore<'static> {
+    static TYPES: OnceLock<Vec<TypeStore<'static>>> = OnceLock::new();
+    let all = TYPES.get_or_init(|| {
+        let of = |version| {
+            let mut types = TypeStore::new(Arch::X86_64);
+            define(&layout_text(version), &mut types).expect("the built-in layouts are valid");
+            types
+        };
+        versions().into_iter().map(of).collect()
+    });
+    &all[usize::from(choice) % all.len()]
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let [version, from, to, memory @ ..] = bytes else { return };
+    // All roots lie somewhere in the bytes.
+    let globals = |name: &str| Some(FIRST_PAGE * u64::from(*from) + name.len() as u64 * 8 * u64::from(*to) + FIRST_PAGE);
+    let program = Program { types: types(*version), globals: &globals };
+    let memory = Everywhere(memory);
+    let limits = Limits { bytes: 4 << 20, reads: 20_000 };
+    within_more(bytes.len(), 64, 64 << 20, || {
+        for spec in specs().iter().filter(|spec| !spec.alive.is_empty()) {
+            let Ok(compiled) = compile(spec, &program) else { continue };
+            let limited = Limited::new(&memory, limits);
+            let reading = compiled.read(&limited);
+            let spent = limited.spent();
+            assert!(spent.bytes <= limits.bytes && spent.reads <= limits.reads, "{spent:?}");
+            let found = agree(&reading, compiled.read(&Limited::new(&memory, limits)));
+            assert_eq!((found.objects.len(), found.counts.torn), (reading.len(), 0));
+            assert!(found.objects.iter().all(|object| object.values.len() == compiled.names().len()));
+            for object in found.objects.iter().take(10) {
+                let _ = object.values.iter().map(ToString::to_string).collect::<Vec<_>>();
+            }
+        }
+    });
+});
