@@ -75,7 +75,7 @@ fn the_macro_that_fits_is_taken() {
     check_mistake("macro m(x) { 2 } macro m($x) { 1 } begin { }", "there is a macro `m` with such parameters already");
     check_mistake("macro m(@x) { } begin { m($a); }", "`m` takes a map without a key here, for `@x`");
     check_mistake("macro m(x) { } begin { m(1, 2); }", "`m` takes 1 argument, and here are 2");
-    check_mistake("macro m(x) { } begin { m; }", "`m` takes 1 arguments, and here are 0");
+    check_mistake("macro m(x) { } begin { m; }", "`m` takes 1 argument, and here are 0");
 }
 
 #[test]

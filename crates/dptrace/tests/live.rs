@@ -99,7 +99,7 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
     assert_eq!(status, 0, "{messages}");
     let unnamed = out.lines().filter(|line| line.contains("qpair: 0x")).count();
     assert!(out.contains("qpair(ptr=0x7f"), "no object in {} lines; {messages}", out.lines().count());
-    let said = format!("{unnamed} of the records shown point to objects from before dptrace attached");
+    let said = format!("{unnamed} of the records shown point to objects of which nothing is known for certain");
     assert!(unnamed == 0 || messages.contains(&said), "{unnamed}: {messages}");
     assert!(messages.contains("the time is over"), "{messages}");
 

@@ -62,8 +62,8 @@ fn constants_that_double_or_name_themselves() {
     let define = |i: u32| format!("#define A{i} (A{0} + A{0})\n", i + 1);
     let defines: String = (0..90).map(define).chain(["#define A90 1\n".to_owned()]).collect();
     refused(&format!("{defines}begin {{ print(A0); }}"), TOO_MUCH);
-    refused(&format!("{defines}struct s {{ int a[A0]; }};"), "made of too many others");
-    refused("#define A A\nstruct s { int a[A]; };", "made of too many others, or of itself");
+    refused(&format!("{defines}struct s {{ int a[A0]; }}; begin {{ }}"), "made of too many others");
+    refused("#define A A\nstruct s { int a[A]; }; begin { }", "made of too many others, or of itself");
     refused("#define A A\nbegin { print(A); }", "nests too deep");
 }
 

@@ -39,7 +39,9 @@ pub(super) fn compile(
 ) -> anyhow::Result<Sources> {
     let process = Process::open(Pid(pid))?;
     let folders = DebugFolders(debug_dirs.to_vec());
-    let globals = Globals::find(&process, specs, &folders)?;
+    let judges = objects::built_in()?;
+    let all = with_judges(specs, &judges);
+    let globals = Globals::find(&process, &all, &folders)?;
     let mut best = Attempt::default();
     for file in &globals.files {
         let Some(debug) = Debug::load(file, &folders) else { continue };
@@ -50,19 +52,26 @@ pub(super) fn compile(
         }
     }
     if best.compiled.is_empty() {
-        best = by_layout(specs, &globals, memory, None, best);
+        best = by_layout((specs, &all), &globals, memory, None, best);
     }
     if best.compiled.is_empty() && pointers.iter().any(|pointers| !pointers.is_empty()) {
-        best = by_layout(specs, &globals, memory, Some(pointers), best);
+        best = by_layout((specs, specs), &globals, memory, Some(pointers), best);
     }
     let Attempt { compiled, misfits, source, of_pointers } = best;
     Ok(Sources { compiled, source, misfits, of_pointers })
 }
 
-/// The layout of those that are built in by which most objects are found: what does not meet the conditions of the specs does not
-/// count. Of several, that of the program's own version is taken, if it has one, else the newest.
+/// These specs, and behind them the built-in ones that they lack. One kind of objects can look right with the layout of another
+/// version; all together do not.
+fn with_judges<'s>(specs: &[&'s ObjectSpec], judges: &'s [ObjectSpec]) -> Vec<&'s ObjectSpec> {
+    let is_new = |judge: &&ObjectSpec| !judge.alive.is_empty() && specs.iter().all(|spec| spec.name != judge.name);
+    specs.iter().copied().chain(judges.iter().filter(is_new)).collect()
+}
+
+/// The layout of those that are built in by which most objects of all `judges` are found: what does not meet the conditions of the
+/// specs does not count. Of several, that of the program's own version is taken, if it has one, else the newest.
 fn by_layout(
-    specs: &[&ObjectSpec],
+    (specs, judges): (&[&ObjectSpec], &[&ObjectSpec]),
     globals: &Globals,
     memory: &ProcessMemory,
     pointers: Option<&[Vec<u64>]>,
@@ -75,13 +84,14 @@ fn by_layout(
         if alive::define(&layouts::layout_text(version), &mut types).is_err() {
             continue;
         }
-        let attempt = Attempt::new(specs, &types, globals, pointers.is_some());
+        let trial = Attempt::new(judges, &types, globals, pointers.is_some());
         let cached = Cached::new(Limited::new(memory, Limits::default()));
         let read = |(at, compiled): &(usize, Compiled)| match pointers {
             Some(pointers) => compiled.read_at(&pointers[*at], &cached).len(),
             None => compiled.read(&cached).len(),
         };
-        let found: usize = attempt.compiled.iter().map(read).sum();
+        let found: usize = trial.compiled.iter().map(read).sum();
+        let attempt = Attempt::new(specs, &types, globals, pointers.is_some());
         if found > most || (best.compiled.is_empty() && !attempt.compiled.is_empty()) {
             most = found;
             let way = if pointers.is_some() { " at the addresses that the trace has" } else { "" };

@@ -14,7 +14,7 @@ use objects::{ObjectSpec, WantedProbe};
 use probe_recorder::{AttachPlan, Recorder, Totals};
 use sys::process::HeldChild;
 
-use crate::failure::{note, usage};
+use crate::failure::{self, note, usage};
 use crate::interrupt::Interrupt;
 use crate::live_objects::{Finder, Opening, Session};
 use crate::output::{self, Output};
@@ -122,7 +122,7 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let plan = match plan(args, &wanted, &subject) {
         Ok(plan) => plan,
         // A program without probes still has its memory.
-        Err(error) if args.emit_object.is_none() => {
+        Err(error) if args.emit_object.is_none() && failure::status(&error) != failure::NOT_PERMITTED => {
             let finder = opening.finish();
             if finder.is_none() {
                 return Err(error);
@@ -146,11 +146,13 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     if let Some(plan) = &plan {
         report_attached(plan, pid);
     }
+    let watch = || Watch::new(pid, plan.iter().flat_map(AttachPlan::files));
+    // Which program it runs must be known before it can run another one; one that is held runs none yet.
+    let running = if held.is_none() { Some(watch()?) } else { None };
     let session = Session::start(opening, recorder, PATIENCE);
     report_alive(&session, pid);
     let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
-    let files: Vec<&std::path::Path> = plan.iter().flat_map(AttachPlan::files).collect();
-    let watch = Watch::new(pid, files.into_iter())?;
+    let watch = running.map_or_else(watch, Ok)?;
     let deadline = args.duration.and_then(|duration| Instant::now().checked_add(duration));
     let (why, totals) = record(session, (plan.is_some(), &watch), deadline, interrupt, &mut output)?;
     match totals {
@@ -166,7 +168,8 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
 }
 
 /// How long lines of probes wait for what is alive already: reading the debug information of a large program takes less.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// A signal is not seen meanwhile, so that it is shorter than a command may take for that.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Opens what knows the objects that are there already.
 fn open(args: &RecordArgs, pid: Option<u32>, specs: &[ObjectSpec]) -> Opening {

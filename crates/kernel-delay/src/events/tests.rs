@@ -44,7 +44,7 @@ fn what_is_kept_is_bounded_and_the_rest_is_counted() {
     assert!(order.is_sorted(), "{text}");
     assert_eq!((text.matches("k7").count(), text.matches("k8").count(), events.dropped()), (2, 0, 1), "{text}");
     assert!(text.contains("3 events have a stack that could not be read"), "{text}");
-    assert!(text.contains("1 events are not shown"), "{text}");
+    assert!(text.contains("1 event is not shown"), "{text}");
     events.add(&event(50, 7), None).unwrap();
     assert_eq!(events.dropped(), 2);
 }
