@@ -1,6 +1,6 @@
 //! Requests, which pass through the stages of their transport.
 
-use spdk_trace_writer::nvmf::{BDEVS, InFlight, Kind};
+use spdk_trace_writer::nvmf::{BDEVS, InFlight, Kind, Transport};
 
 use crate::reactor::{Event, PLANNED_RATE, Reactor};
 
@@ -8,12 +8,20 @@ use crate::reactor::{Event, PLANNED_RATE, Reactor};
 const QUEUE_DEPTH: u64 = 4;
 /// Where requests and bdev I/Os lie; the lcore makes the bits from 32 on.
 const REQUESTS: u64 = 0x5500_0000_0000;
+/// RDMA's lie behind TCP's: no address is a request of both.
+const RDMA_REQUESTS: u64 = REQUESTS + 0x4000_0000;
 const BDEV_IOS: u64 = 0x2000_0000_0000;
 /// Bytes of a request, and of a bdev I/O.
 const REQUEST_SIZE: u64 = 0x6c0;
 const BDEV_IO_SIZE: u64 = 0x400;
 /// Requests that write, of 1,000.
 const WRITES_PER_MILLE: u32 = 300;
+
+/// Where a request lies that is in this place of the lcore's queues.
+fn address(transport: Transport, lcore: u32, place: usize) -> u64 {
+    let first = if transport == Transport::Rdma { RDMA_REQUESTS } else { REQUESTS };
+    first + (u64::from(lcore) << 32) + REQUEST_SIZE * place as u64
+}
 
 /// A place in a connection's queue, for one request after another.
 #[derive(Debug)]
@@ -62,7 +70,9 @@ impl Reactor<'_> {
         self.budget = self.budget.map(|left| left - 1);
         self.outstanding += 1;
         let bdev = self.rng.below(BDEVS.len() as u64) as usize;
+        let address = address(transport, self.lcore, at);
         let facts = &mut self.requests[at].facts;
+        facts.pointer = address;
         (facts.transport, facts.qpair, facts.owner, facts.bdev) = (transport, pointer, owner, bdev);
         facts.write = self.rng.chance(WRITES_PER_MILLE);
         facts.blocks = 8 << self.rng.below(4);
@@ -80,8 +90,8 @@ impl Reactor<'_> {
             let number = self.requests.len() as u64;
             let lcore = u64::from(self.lcore) << 32;
             let facts = InFlight {
-                pointer: REQUESTS + lcore + REQUEST_SIZE * number,
-                transport: spdk_trace_writer::nvmf::Transport::Tcp,
+                pointer: 0,
+                transport: Transport::Tcp,
                 qpair: 0,
                 owner: 0,
                 depth: 0,

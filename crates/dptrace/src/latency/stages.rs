@@ -152,7 +152,8 @@ impl Tracker {
         let key = (name.prefix, id);
         let inherited = self.inherited(record);
         if let Some(before) = self.live.get_mut(&key)
-            && before.name != name
+            // Types with one prefix number their objects by themselves: TCP's r1 is another request than RDMA's.
+            && (before.name != name || record.tpoint.new_object)
         {
             let over = std::mem::replace(before, Life::new(name));
             if let Some(&(last, _)) = over.records.last() {

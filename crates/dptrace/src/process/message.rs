@@ -36,7 +36,7 @@ pub(super) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
     let filter = match name {
         Some(name) if command == "run" && have_name(pids, name) => {
             let name = printable::text(name.as_bytes());
-            format!("\nfor all of them, leave -p out and filter in a script: /comm == \"{name}\"/")
+            format!("\nfor all of them, leave -p out and filter in a script of your own: /comm == \"{name}\"/")
         }
         _ => String::new(),
     };

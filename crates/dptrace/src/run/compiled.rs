@@ -127,10 +127,11 @@ fn not_compiled(text: &ScriptText, mistakes: &Diagnostics, args: &RunArgs) -> an
     if let Some(bundled) = text.bundled {
         let first = mistakes.as_slice().iter().find(|it| it.is_error());
         let cannot = |error: anyhow::Error| error.context(format!("{} can't run here", bundled.name));
-        return match forbidden_here {
-            Some((_, error)) => cannot(error),
-            None => missing_here(bundled, first.map_or("", |first| &first.message)),
-        };
+        if let Some((_, error)) = forbidden_here {
+            return cannot(error);
+        }
+        let why = first.map_or("", |first| &first.message);
+        return if text.params.is_empty() { missing_here(bundled, why) } else { wrong_arguments(bundled, why) };
     }
     let Some((why, error)) = forbidden_here else { return refused(text, mistakes.as_slice(), args) };
     // That is no mistake, and the error says it.
@@ -142,6 +143,15 @@ fn not_compiled(text: &ScriptText, mistakes: &Diagnostics, args: &RunArgs) -> an
 /// A file that the script names is opened with the user's own rights, whatever rights the program was given.
 pub(super) fn unreadable(why: &str) -> anyhow::Error {
     unsupported(format!("{why}: run dptrace as root, or as a user who may read the file"))
+}
+
+/// With arguments, these are as likely wrong as something is missing: both is said.
+fn wrong_arguments(bundled: Bundled, why: &str) -> anyhow::Error {
+    let name = bundled.name;
+    usage(format!(
+        "{name} can't run with these arguments: {why}; dptrace run {name} -- --help lists those that it takes. It needs {}",
+        bundled.needs()
+    ))
 }
 
 fn missing_here(bundled: Bundled, why: &str) -> anyhow::Error {

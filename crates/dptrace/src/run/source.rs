@@ -165,6 +165,11 @@ fn no_script(path: &Path, error: &std::io::Error) -> String {
     let reason = reason.split(" (os error").next().unwrap_or_default();
     let near = crate::names::hint(&name, bundled::all().map(|script| script.name));
     let is_name = !name.contains(['/', '.']) && near.is_empty() && !is_bpftrace_compat();
-    let advice = if is_name { "; dptrace scripts lists the bundled scripts" } else { "" };
+    let advice = match () {
+        () if is_bpftrace_compat() => "",
+        () if name.contains('{') => ": the text of a script needs -e before it",
+        () if is_name => "; dptrace scripts lists the bundled scripts",
+        () => "",
+    };
     format!("failed to open file '{name}': {reason}{near}{advice}")
 }
