@@ -78,6 +78,8 @@ fn by_layout(
     without: Attempt,
 ) -> Attempt {
     let (mut best, mut most) = (without, 0);
+    // All look at one state of the memory: a connection that comes meanwhile must not make one of them better.
+    let cached = Cached::new(Limited::new(memory, Limits::default()));
     let stated = globals.files.iter().find_map(stated_version);
     for version in stated.into_iter().chain(layouts::versions().into_iter().rev()) {
         let mut types = TypeStore::new(Arch::HOST);
@@ -85,7 +87,6 @@ fn by_layout(
             continue;
         }
         let trial = Attempt::new(judges, &types, globals, pointers.is_some());
-        let cached = Cached::new(Limited::new(memory, Limits::default()));
         let read = |(at, compiled): &(usize, Compiled)| match pointers {
             Some(pointers) => compiled.read_at(&pointers[*at], &cached).len(),
             None => compiled.read(&cached).len(),
