@@ -52,7 +52,7 @@ fn the_demo_is_live_where_bpf_is_allowed() {
     assert_eq!(status, 0, "{messages}");
     assert!(messages.contains("live: a small NVMe-oF target") && messages.contains("none lost"), "{messages}");
     let listing = out.split("\n$ dptrace latency").next().unwrap();
-    assert!(listing.contains("qpair(ptr=0x7f"), "{listing}");
+    assert!(listing.contains("qpair(ptr=0x"), "{listing}");
     // It was attached before the first connection: none is unknown.
     assert!(!listing.contains("qpair: 0x"), "{listing}");
     assert!(out.contains("TCP_REQ_EXECUTING -> TCP_REQ_EXECUTED"), "{out}");
@@ -98,7 +98,7 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
     let (out, messages, status) = dptrace(&["trace", "-p", &target.pid(), "--for", "2s"]);
     assert_eq!(status, 0, "{messages}");
     let unnamed = out.lines().filter(|line| line.contains("qpair: 0x")).count();
-    assert!(out.contains("qpair(ptr=0x7f"), "no object in {} lines; {messages}", out.lines().count());
+    assert!(out.contains("qpair(ptr=0x"), "no object in {} lines; {messages}", out.lines().count());
     let said = format!("{unnamed} of the records shown point to objects of which nothing is known for certain");
     assert!(unnamed == 0 || messages.contains(&said), "{unnamed}: {messages}");
     assert!(messages.contains("the time is over"), "{messages}");

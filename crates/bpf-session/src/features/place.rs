@@ -21,10 +21,20 @@ fn marker() {
     std::hint::black_box(());
 }
 
+/// The function that is probed with the semaphore: at one place the kernel takes probes with a semaphore or without, not both at
+/// once, whichever processes they are of. It never runs, and differs from the other, so that they are not made one.
+#[inline(never)]
+fn guarded() {
+    std::hint::black_box(SEMAPHORE.load(Ordering::Relaxed));
+}
+
 /// Offsets in the file of our program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct OwnPlaces {
+    /// Where no semaphore is used.
     pub(super) function: u64,
+    /// Where one is, and the semaphore.
+    pub(super) guarded: u64,
     pub(super) semaphore: u64,
 }
 
@@ -39,8 +49,9 @@ impl OwnPlaces {
         };
         let missing = || io::Error::other("/proc/self/maps does not list the program");
         let function = offset(marker as *const () as usize).ok_or_else(missing)?;
+        let guarded = offset(guarded as *const () as usize).ok_or_else(missing)?;
         let semaphore = offset(std::ptr::from_ref(&SEMAPHORE).addr()).ok_or_else(missing)?;
-        Ok(Self { function, semaphore })
+        Ok(Self { function, guarded, semaphore })
     }
 }
 

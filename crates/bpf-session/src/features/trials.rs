@@ -328,7 +328,7 @@ fn own_multi(program: &Program, semaphore: bool) -> io::Result<Link> {
     let places = OwnPlaces::find()?;
     let to = UprobeMulti {
         path: Path::new(PROGRAM),
-        offsets: &[places.function],
+        offsets: &[if semaphore { places.guarded } else { places.function }],
         semaphores: if semaphore { &[places.semaphore] } else { &[] },
         cookies: &[1],
         on_return: false,
@@ -341,8 +341,8 @@ fn own_uprobe(semaphore: bool) -> io::Result<PerfEvent> {
     let missing = || io::Error::other("there is no perf event source called uprobe");
     let source = PerfSource::find("uprobe").ok_or_else(missing)?;
     let places = OwnPlaces::find()?;
-    let semaphore = if semaphore { places.semaphore } else { 0 };
-    let (kind, path, offset) = (source.kind, Path::new(PROGRAM), places.function);
+    let (offset, semaphore) = if semaphore { (places.guarded, places.semaphore) } else { (places.function, 0) };
+    let (kind, path) = (source.kind, Path::new(PROGRAM));
     PerfEvent::uprobe(&Uprobe { kind, return_bit: None, path, offset, semaphore }, ourselves())
 }
 
