@@ -178,8 +178,18 @@ mod tests {
 
     use super::*;
 
+    /// A process that has its program in memory: it is there a moment earlier (posix_spawn(3) returns from within execve(2)).
     fn sleeping() -> Child {
-        Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap()
+        let child = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
+        let has_program = || {
+            let process = crate::Process::open(Pid(child.id())).unwrap();
+            process.maps().all().first().is_some_and(|first| first.file().is_some())
+        };
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while !has_program() && std::time::Instant::now() < until {
+            std::thread::yield_now();
+        }
+        child
     }
 
     /// The first bytes of the program of a process, where it has them in memory: in its first mapping.
