@@ -9,7 +9,7 @@ use crate::Fault;
 
 /// The most bytes of a text that a pointer points to.
 const MAX_TEXT: usize = 1024;
-/// So many bytes of such a text are read at once: most are shorter, and what follows may not be mapped.
+/// Bytes of such a text that are read at once: most texts are shorter, and what follows may not be mapped.
 const TEXT_STEP: usize = 64;
 
 /// The value of an expression.
@@ -51,7 +51,7 @@ pub(crate) enum Code {
     /// A text to which a pointer points; an empty one for 0.
     Pointed(Box<Code>),
     Not(Box<Code>),
-    /// Whether two texts differ within so many bytes.
+    /// Whether two texts differ in their first bytes, as many as this.
     Differ(Box<Code>, Box<Code>, usize),
     Binary(BinaryOp, Box<Code>, Box<Code>),
 }
