@@ -8,6 +8,7 @@
 //! | [`payload`] | an event in the ring buffer, for the program that writes it and for us who read it |
 //! | [`event`] | the program of a probe that sends an event |
 //! | [`wire`] | how structures that programs write are read |
+//! | [`sched`] | what a switch shows of the task that leaves its CPU |
 //! | [`operand`] | the instructions that fetch a USDT probe's argument |
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ pub mod event;
 pub mod module;
 pub mod operand;
 pub mod payload;
+pub mod sched;
 pub mod wire;
 
 pub use event::{EventId, Setting, Source};

@@ -90,6 +90,20 @@ pub struct ProgramDef {
     pub subprograms: Vec<Subprogram>,
 }
 
+impl ProgramDef {
+    /// The program of a tracepoint with its types, whose name and id in the kernel's BTF these are; it has the same name.
+    pub fn of_tracepoint(name: &str, btf_id: u32, code: Code) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: ProgramKind::BtfTracepoint,
+            target: Some(BtfTarget { name: name.to_owned(), btf_id }),
+            sleepable: false,
+            code,
+            subprograms: Vec::new(),
+        }
+    }
+}
+
 /// A piece of a program that a helper calls back.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Subprogram {

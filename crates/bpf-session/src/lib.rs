@@ -14,6 +14,7 @@
 //! | `attach` | links of every kind |
 //! | `ring_reader` | the thread that reads the ring buffer |
 //! | `order` | sorts events by time |
+//! | [`tasks`] | what programs on the scheduler's tracepoints must know of this kernel |
 #![forbid(unsafe_code)]
 
 mod attach;
@@ -23,6 +24,7 @@ mod missing_feature;
 mod order;
 mod ring_reader;
 mod session;
+pub mod tasks;
 
 pub use attach::Uprobes;
 pub use bpf_program::UprobePlace;

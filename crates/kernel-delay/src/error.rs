@@ -33,12 +33,6 @@ pub enum DelayError {
         /// Why it can't be read.
         source: io::Error,
     },
-    /// A field is further away than an instruction reaches.
-    #[error("{path} is too far from its structure's beginning")]
-    TooFar {
-        /// The field, as C writes it.
-        path: String,
-    },
     /// The kernel's symbols can't be read.
     #[error("reading the kernel's symbols")]
     Symbols {

@@ -37,12 +37,6 @@ pub enum EventsError {
         /// Why it can't be read.
         source: io::Error,
     },
-    /// A field is further away than an instruction reaches.
-    #[error("{path} is too far from its structure's beginning")]
-    TooFar {
-        /// The field, as C writes it.
-        path: String,
-    },
     /// A tracepoint without which nothing is known is missing.
     #[error("this kernel has no tracepoint {name}")]
     NoTracepoint {

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use bpf_session::tasks::{switched_state, tracepoint_id};
 use host::{KERNEL_BTF, kernel_btf};
-use typeinfo::{Btf, NameKind, TypeRef, TypeStore};
+use typeinfo::{Btf, NameKind, TypeStore};
 use uapi::Arch;
 
 use crate::error::EventsError;
@@ -40,23 +41,22 @@ impl Facts {
         types.add_btf(Btf::parse(&bytes)?)?;
         let mut tracepoints = HashMap::new();
         for name in programs::tracepoints() {
-            let id = types.raw_tracepoint(name)?.and_then(|tracepoint| types.btf_id(tracepoint.ty));
-            tracepoints.extend(id.map(|id| (name, id.id)));
+            tracepoints.extend(tracepoint_id(&types, name)?.map(|id| (name, id)));
         }
         let task = types.require(NameKind::Struct, "task_struct")?;
-        let at = |path: &str| offset(&types, task, path);
+        let at = |path: &str| types.short_offset(task, path);
         let has = |path: &str| types.find_member(task, path).is_ok_and(|found| found.is_some());
-        // The fourth argument came with Linux 5.18; `__state` was called `state` before 5.14.
-        let arguments = types.raw_tracepoint("sched_switch")?.map_or(0, |tracepoint| tracepoint.params.len());
-        let state = if arguments >= 4 { None } else { Some(at("__state").or_else(|_| at("state"))?) };
         // The task's own member before 5.16, then the first member's, where that is in the task (CONFIG_THREAD_INFO_IN_TASK).
         let cpu = at("thread_info.cpu").or_else(|_| at("cpu"))?;
         let on_cpu = if has("on_cpu") { Some(at("on_cpu")?) } else { None };
-        Ok(Self { tgid: at("tgid")?, pid: at("pid")?, comm: at("comm")?, on_cpu, cpu, state, tracepoints })
+        Ok(Self {
+            tgid: at("tgid")?,
+            pid: at("pid")?,
+            comm: at("comm")?,
+            on_cpu,
+            cpu,
+            state: switched_state(&types)?,
+            tracepoints,
+        })
     }
-}
-
-fn offset(types: &TypeStore<'_>, ty: TypeRef, path: &str) -> Result<i16, EventsError> {
-    let field = types.path(ty, path)?;
-    i16::try_from(field.byte_offset()).map_err(|_| EventsError::TooFar { path: path.to_owned() })
 }

@@ -11,6 +11,12 @@ pub enum TypeError {
         /// The first bytes in hex, or the words "no bytes".
         found: String,
     },
+    /// A member is further away than an instruction reaches.
+    #[error("{path} is too far from its structure's beginning")]
+    TooFar {
+        /// The member, as C writes it.
+        path: String,
+    },
     /// Something in BTF that contradicts the format.
     #[error("malformed BTF at {offset:#x}: expected {expected}")]
     Btf {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use bpf_session::tasks::{switched_state, tracepoint_id};
 use host::{KERNEL_BTF, KernelSymbols, PerfSource};
 use patterns::nearest;
-use typeinfo::{Btf, NameKind, SourceId, TypeRef, TypeStore};
+use typeinfo::{Btf, NameKind, SourceId, TypeStore};
 use uapi::Arch;
 
 use crate::error::DelayError;
@@ -41,8 +42,7 @@ impl Facts {
         let kernel = types.add_btf(Btf::parse(&bytes)?)?;
         let mut tracepoints = HashMap::new();
         for name in programs::tracepoints() {
-            let id = types.raw_tracepoint(name)?.and_then(|tracepoint| types.btf_id(tracepoint.ty));
-            tracepoints.extend(id.map(|id| (name.to_owned(), id.id)));
+            tracepoints.extend(tracepoint_id(&types, name)?.map(|id| (name.to_owned(), id)));
         }
         let has_kprobes = PerfSource::find("kprobe").is_some();
         let mut facts = Self { task: task(&types)?, tracepoints, has_kprobes, functions: HashMap::new() };
@@ -58,11 +58,11 @@ impl Facts {
             // These are made of the two that all calls have.
             Trigger::Tracepoint { system, .. } if system == "syscalls" => {}
             Trigger::Tracepoint { event, .. } => {
-                let found = types.raw_tracepoint(event)?.and_then(|found| types.btf_id(found.ty));
+                let found = tracepoint_id(types, event)?;
                 // A module's tracepoint has its types in the module; its name is enough where they are not wanted.
                 let near = || names_near(types, NameKind::Typedef, "btf_trace_", event);
                 match found {
-                    Some(id) => _ = self.tracepoints.insert(event.clone(), id.id),
+                    Some(id) => _ = self.tracepoints.insert(event.clone(), id),
                     None if has_function(&format!("{ITERATOR}{event}"))? => {}
                     None => return Err(DelayError::NoTracepoint { name: event.clone(), near: near() }),
                 }
@@ -111,20 +111,17 @@ fn has_function(wanted: &str) -> Result<bool, DelayError> {
 
 fn task(types: &TypeStore<'_>) -> Result<TaskFacts, DelayError> {
     let task = types.require(NameKind::Struct, "task_struct")?;
-    let at = |path: &str| offset(types, task, path);
+    let at = |path: &str| types.short_offset(task, path);
     let optional = |path: &str| types.find_member(task, path).ok().flatten().and_then(|_| at(path).ok());
     let registers = types.require(NameKind::Struct, "pt_regs")?;
     let is_arm = Arch::HOST == Arch::Aarch64;
     let (number, result) = if is_arm { ("syscallno", "regs[0]") } else { ("orig_ax", "ax") };
-    // The fourth argument came with Linux 5.18; `__state` was called `state` before 5.14.
-    let arguments = types.raw_tracepoint("sched_switch")?.map_or(0, |tracepoint| tracepoint.params.len());
-    let state = if arguments >= 4 { None } else { Some(at("__state").or_else(|_| at("state"))?) };
     let compat = at(COMPAT.0).ok().map(|at| (at, COMPAT.1));
     // The stack is walked with these (x86-64 has no link register: the first one again).
     let walked = if is_arm { ["pc", "sp", "regs[29]", "regs[30]"] } else { ["ip", "sp", "bp", "ip"] };
     let mut user_registers = [0; 4];
     for (at, name) in user_registers.iter_mut().zip(walked) {
-        *at = offset(types, registers, name)?;
+        *at = types.short_offset(registers, name)?;
     }
     Ok(TaskFacts {
         user_registers,
@@ -136,14 +133,9 @@ fn task(types: &TypeStore<'_>) -> Result<TaskFacts, DelayError> {
         // Linux 5.5 and later have it by this name.
         started: at("start_boottime")?,
         on_cpu: optional("on_cpu"),
-        state,
+        state: switched_state(types)?,
         compat,
-        call_number: offset(types, registers, number)?,
-        result: offset(types, registers, result)?,
+        call_number: types.short_offset(registers, number)?,
+        result: types.short_offset(registers, result)?,
     })
-}
-
-fn offset(types: &TypeStore<'_>, ty: TypeRef, path: &str) -> Result<i16, DelayError> {
-    let field = types.path(ty, path)?;
-    i16::try_from(field.byte_offset()).map_err(|_| DelayError::TooFar { path: path.to_owned() })
 }

@@ -29,7 +29,7 @@ mod trigger;
 pub mod upcalls;
 
 use bpf_insn::{AsmError, Code, MapDef};
-use bpf_program::{BtfTarget, Module, ProgramDef, ProgramKind};
+use bpf_program::{Module, ProgramDef, ProgramKind};
 use zerocopy::FromZeros as _;
 
 use crate::layout::{self, Comm, Thread, ThreadValue, offset};
@@ -174,14 +174,7 @@ pub fn module(setting: &Setting, btf_id: impl Fn(&str) -> Option<u32>) -> Result
     let follows = setting.processes == Processes::Several { children: true };
     for Hook { tracepoint, code } in HOOKS.iter().filter(|hook| follows || hook.tracepoint != "sched_process_fork") {
         let Some(btf_id) = btf_id(tracepoint) else { continue };
-        module.programs.push(ProgramDef {
-            name: (*tracepoint).to_owned(),
-            kind: ProgramKind::BtfTracepoint,
-            target: Some(BtfTarget { name: (*tracepoint).to_owned(), btf_id }),
-            sleepable: false,
-            code: code(setting)?,
-            subprograms: Vec::new(),
-        });
+        module.programs.push(ProgramDef::of_tracepoint(tracepoint, btf_id, code(setting)?));
     }
     Ok(module)
 }

@@ -5,6 +5,7 @@
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label, Size};
+use bpf_program::sched::{Reasons, store_reason};
 
 use super::calls::copy_comm;
 use super::emit::{self, KEY, Parts, thread};
@@ -14,10 +15,8 @@ use crate::layout::{
     COUNTS, CallEntry, Counts, KernelStack, TEMPLATE, THREADS, Thread, ThreadValue, bytes_of, first, offset, state,
 };
 
-/// `__TASK_STOPPED` and `__TASK_TRACED` of `include/linux/sched.h`.
-const STOPPED_BITS: i32 = 4 | 8;
-/// `EXIT_DEAD | EXIT_ZOMBIE | TASK_DEAD` there.
-const DEAD_BITS: i32 = 0x10 | 0x20 | 0x80;
+const REASONS: Reasons =
+    Reasons { ready: state::READY, blocked: state::BLOCKED, stopped: state::STOPPED, dead: state::DEAD };
 
 /// The stack's place of the state that a thread goes to.
 const NEXT_STATE: i16 = -16;
@@ -51,7 +50,7 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     asm.comment("who leaves").load(Size::W, R1, R9.at(tgid));
     emit::unless_ours(asm, setting, R9, done);
     asm.load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(KEY), R1);
-    next_state(asm, setting);
+    store_reason(asm, R6, R9, setting.task.state, R10.at(NEXT_STATE), REASONS);
     emit::find(asm, done);
     emit::account(asm);
     emit::settle_running(asm);
@@ -110,31 +109,6 @@ fn by_state(asm: &mut Asm, done: Label) {
 fn waits(asm: &mut Asm) {
     asm.store(Size::W, thread!(bucket), i32::from(offset!(Thread, ready))).store(Size::W, thread!(waits), 1);
     emit::add_to(asm, offset!(Counts, waiting), 1);
-}
-
-/// The stack's place for the state that `sched_switch` passes for the task r9; the context is r6.
-fn next_state(asm: &mut Asm, setting: &Setting) {
-    let (ready, blocked, stopped, dead, known) = (
-        asm.label("to_ready"),
-        asm.label("to_blocked"),
-        asm.label("to_stopped"),
-        asm.label("to_dead"),
-        asm.label("to"),
-    );
-    asm.comment("why it leaves").load(Size::DW, R1, R6.at(0)).and(R1, 1).jump_if(R1, JumpOp::Ne, 0, ready);
-    match setting.task.state {
-        None => asm.load(Size::DW, R1, R6.at(24)),
-        Some(at) => asm.load(Size::W, R1, R9.at(at)),
-    };
-    asm.lsh(R1, 32).rsh(R1, 32).jump_if(R1, JumpOp::Eq, 0, ready).jump_if(R1, JumpOp::Set, STOPPED_BITS, stopped);
-    asm.jump_if(R1, JumpOp::Set, DEAD_BITS, dead).bind(blocked);
-    for (label, state) in [(None, state::BLOCKED), (Some(stopped), state::STOPPED), (Some(dead), state::DEAD)] {
-        if let Some(label) = label {
-            asm.bind(label);
-        }
-        asm.store(Size::DW, R10.at(NEXT_STATE), state.cast_signed()).jump(known);
-    }
-    asm.bind(ready).store(Size::DW, R10.at(NEXT_STATE), state::READY.cast_signed()).bind(known);
 }
 
 /// The task that the context r6 has as the next one gets the CPU.

@@ -15,7 +15,7 @@ mod queues;
 mod sched;
 
 use bpf_insn::{AsmError, Code};
-use bpf_program::{BtfTarget, Module, ProgramDef, ProgramKind};
+use bpf_program::{Module, ProgramDef};
 
 use crate::error::EventsError;
 use crate::facts::Facts;
@@ -82,14 +82,7 @@ pub(crate) fn module(setting: &Setting<'_>, cpus: u32) -> Result<Module, EventsE
             }
             continue;
         };
-        module.programs.push(ProgramDef {
-            name: (*tracepoint).to_owned(),
-            kind: ProgramKind::BtfTracepoint,
-            target: Some(BtfTarget { name: (*tracepoint).to_owned(), btf_id }),
-            sleepable: false,
-            code: code(setting)?,
-            subprograms: Vec::new(),
-        });
+        module.programs.push(ProgramDef::of_tracepoint(tracepoint, btf_id, code(setting)?));
     }
     Ok(module)
 }

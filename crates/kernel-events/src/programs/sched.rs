@@ -9,11 +9,10 @@ use super::{Setting, queues};
 use crate::facts::Facts;
 use crate::layout::{Comm, kind, leaves};
 use bpf_program::bytes_of;
+use bpf_program::sched::{Reasons, store_reason};
 
-/// `__TASK_STOPPED` and `__TASK_TRACED` of `include/linux/sched.h`.
-const STOPPED_BITS: i32 = 4 | 8;
-/// `EXIT_DEAD | EXIT_ZOMBIE | TASK_DEAD` there.
-const DEAD_BITS: i32 = 0x10 | 0x20 | 0x80;
+const REASONS: Reasons =
+    Reasons { ready: leaves::PREEMPTED, blocked: leaves::BLOCKED, stopped: leaves::STOPPED, dead: leaves::ENDED };
 
 /// ```text
 /// if neither prev nor next is ours, and none of ours waits for this CPU: return
@@ -34,7 +33,7 @@ pub(super) fn switch(setting: &Setting<'_>) -> Result<Code, AsmError> {
     emit::begin(&mut asm, kind::SWITCH);
     asm.load(Size::W, R1, event!(cpu)).store(Size::W, R10.at(CPU), R1);
     asm.load(Size::DW, R7, R6.at(8)).load(Size::W, R1, R7.at(pid)).store(Size::W, event!(tid), R1);
-    reason(&mut asm, setting);
+    store_reason(&mut asm, R6, R7, setting.facts.state, event!(detail), REASONS);
     asm.load(Size::DW, R7, R6.at(16)).load(Size::W, R1, R7.at(pid)).store(Size::W, event!(other), R1);
     emit::name(&mut asm, R7, comm);
     emit::send(&mut asm, setting);
@@ -58,26 +57,6 @@ fn left(asm: &mut Asm) {
     asm.jump(done).bind(waits);
     queues::starts(asm, event!(tid).off, CPU);
     asm.bind(done);
-}
-
-/// The event's detail: why the task r7 leaves its CPU, by what `sched_switch` passes.
-fn reason(asm: &mut Asm, setting: &Setting<'_>) {
-    let (ready, stopped, dead, known) =
-        (asm.label("to_ready"), asm.label("to_stopped"), asm.label("to_dead"), asm.label("to"));
-    asm.comment("why it leaves").load(Size::DW, R1, R6.at(0)).and(R1, 1).jump_if(R1, JumpOp::Ne, 0, ready);
-    match setting.facts.state {
-        None => asm.load(Size::DW, R1, R6.at(24)),
-        Some(at) => asm.load(Size::W, R1, R7.at(at)),
-    };
-    asm.lsh(R1, 32).rsh(R1, 32).jump_if(R1, JumpOp::Eq, 0, ready).jump_if(R1, JumpOp::Set, STOPPED_BITS, stopped);
-    asm.jump_if(R1, JumpOp::Set, DEAD_BITS, dead);
-    for (label, why) in [(None, leaves::BLOCKED), (Some(stopped), leaves::STOPPED), (Some(dead), leaves::ENDED)] {
-        if let Some(label) = label {
-            asm.bind(label);
-        }
-        asm.store(Size::DW, event!(detail), why.cast_signed()).jump(known);
-    }
-    asm.bind(ready).store(Size::DW, event!(detail), leaves::PREEMPTED.cast_signed()).bind(known);
 }
 
 /// ```text

@@ -76,6 +76,15 @@ impl TypeStore<'_> {
         Ok(true)
     }
 
+    /// Where a member is, in bytes from the beginning of its structure, as an instruction of BPF holds it; see [`Self::path`].
+    ///
+    /// # Errors
+    /// There is no such member, or it is more than 32 KiB away.
+    pub fn short_offset(&self, ty: TypeRef, path: &str) -> Result<i16, TypeError> {
+        let field = self.path(ty, path)?;
+        i16::try_from(field.byte_offset()).map_err(|_| TypeError::TooFar { path: path.to_owned() })
+    }
+
     /// A member of a member, or of an array's element: `sas_ss_flags`, `thread_info.flags`, `comm[3]`, `a.b[1][2].c`.
     /// Pointers are not followed, since that takes a load; an index is not held against the array's length.
     pub fn path(&self, ty: TypeRef, path: &str) -> Result<Field, TypeError> {
