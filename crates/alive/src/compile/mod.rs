@@ -76,14 +76,7 @@ impl Compiled {
 /// # Errors
 /// Why each of the ways does not fit. None at all if the spec has no such part.
 pub fn compile(spec: &ObjectSpec, program: &Program<'_>) -> Result<Compiled, Vec<Misfit>> {
-    let mut misfits = Vec::new();
-    for alive in &spec.alive {
-        match compile_one(alive, &spec.key, program, false) {
-            Ok(compiled) => return Ok(compiled),
-            Err(misfit) => misfits.push(misfit),
-        }
-    }
-    Err(misfits)
+    first_that_fits(spec, program, false)
 }
 
 impl Compiled {
@@ -92,15 +85,19 @@ impl Compiled {
     /// # Errors
     /// As [`compile`].
     pub fn of_pointers(spec: &ObjectSpec, program: &Program<'_>) -> Result<Self, Vec<Misfit>> {
-        let mut misfits = Vec::new();
-        for alive in &spec.alive {
-            match compile_one(alive, &spec.key, program, true) {
-                Ok(compiled) => return Ok(compiled),
-                Err(misfit) => misfits.push(misfit),
-            }
-        }
-        Err(misfits)
+        first_that_fits(spec, program, true)
     }
+}
+
+fn first_that_fits(spec: &ObjectSpec, program: &Program<'_>, of_pointers: bool) -> Result<Compiled, Vec<Misfit>> {
+    let mut misfits = Vec::new();
+    for alive in &spec.alive {
+        match compile_one(alive, &spec.key, program, of_pointers) {
+            Ok(compiled) => return Ok(compiled),
+            Err(misfit) => misfits.push(misfit),
+        }
+    }
+    Err(misfits)
 }
 
 fn compile_one(alive: &AliveSpec, key: &str, program: &Program<'_>, of_pointers: bool) -> Result<Compiled, Misfit> {
