@@ -81,7 +81,8 @@ fn by_layout(
     // All look at one state of the memory: a connection that comes meanwhile must not make one of them better.
     let cached = Cached::new(Limited::new(memory, Limits::default()));
     let stated = globals.files.iter().find_map(stated_version);
-    for version in stated.into_iter().chain(layouts::versions().into_iter().rev()) {
+    let others = layouts::versions().into_iter().rev().filter(|version| Some(*version) != stated);
+    for version in stated.into_iter().chain(others) {
         let mut types = TypeStore::new(Arch::HOST);
         if alive::define(&layouts::layout_text(version), &mut types).is_err() {
             continue;
@@ -92,8 +93,11 @@ fn by_layout(
             None => compiled.read(&cached).len(),
         };
         let found: usize = trial.compiled.iter().map(read).sum();
+        if found <= most && !best.compiled.is_empty() {
+            continue;
+        }
         let attempt = Attempt::new(specs, &types, globals, pointers.is_some());
-        if found > most || (best.compiled.is_empty() && !attempt.compiled.is_empty()) {
+        if found > most || !attempt.compiled.is_empty() {
             most = found;
             let way = if pointers.is_some() { " at the addresses that the trace has" } else { "" };
             let source = format!(
