@@ -192,17 +192,24 @@ impl Place {
     /// if more often.
     pub(crate) fn load(self, again: bool) -> anyhow::Result<Loaded> {
         let name = self.name();
-        let measuring = match &self {
-            Self::File(path) if is_of_application(path) => Measuring::begin(path),
-            _ => None,
-        };
         let trace = match self {
             Self::File(path) => load_file(&path, again),
             Self::Piped(piped) => piped.load(again),
         };
         let trace = trace.with_context(|| format!("reading {name}"))?;
-        let measured = measuring.and_then(|measuring| measuring.finish(trace.tick_rate()));
-        Ok(Loaded { trace, name, measured })
+        Ok(Loaded { trace, name, measured: None })
+    }
+
+    /// The same, and meanwhile measures the rate of the ticks, if a process of this machine writes them: that takes some
+    /// milliseconds.
+    pub(crate) fn load_measured(self) -> anyhow::Result<Loaded> {
+        let measuring = match &self {
+            Self::File(path) if is_of_application(path) => Measuring::begin(path),
+            _ => None,
+        };
+        let loaded = self.load(false)?;
+        let measured = measuring.and_then(|measuring| measuring.finish(loaded.trace.tick_rate()));
+        Ok(Loaded { measured, ..loaded })
     }
 }
 

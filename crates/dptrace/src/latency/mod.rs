@@ -100,7 +100,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         (Some(pid), Place::File(path)) => live_objects::read_once(pid, &args.objects.specs()?, path),
         _ => String::new(),
     };
-    let loaded = place.load(false)?;
+    let loaded = place.load_measured()?;
     let report = measure(args, &alive, &loaded, command)?;
     let mut output = Output::open(args.output.as_deref())?;
     output.buffer.extend_from_slice(report.text.as_bytes());

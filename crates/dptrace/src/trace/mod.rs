@@ -135,7 +135,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
         return Err(usage("--for needs a live trace: --follow, or -p PID without -s"));
     }
     // The table's header says which columns there are, before the first record is read.
-    let loaded = place.load(args.format() == FormatName::Csv)?;
+    let loaded = if args.info { place.load_measured() } else { place.load(args.format() == FormatName::Csv) }?;
     if args.info || args.list_tpoints {
         let mut output = Output::open(args.output.as_deref())?;
         let screen = args.screen();
