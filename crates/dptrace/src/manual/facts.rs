@@ -32,9 +32,11 @@ const ENVIRONMENT: [(&str, &str); 3] = [
 ];
 
 const SHM: (&str, &str) = ("/dev/shm/*_trace.*", "The traces of running SPDK applications.");
-const TRACEFS: (&str, &str) =
-    ("/sys/kernel/tracing", "The kernel's tracepoints. It must be mounted; dptrace mounts nothing.");
-const BTF: (&str, &str) = ("/sys/kernel/btf/vmlinux", "The types of the kernel.");
+const TRACEFS: (&str, &str) = (
+    "/sys/kernel/tracing",
+    "The kernel's tracepoints. If it is not mounted, dptrace opens an instance of its own, which needs CAP_SYS_ADMIN.",
+);
+const BTF: (&str, &str) = (host::KERNEL_BTF, "The types of the kernel.");
 const DEBUG: (&str, &str) =
     ("/usr/lib/debug", "Debug files of programs and libraries, for names of functions and source lines.");
 const JIT: (&str, &str) =
