@@ -1,0 +1,345 @@
+//! The writer: packets as they come.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+
+use prost::Message as _;
+use prost::encoding::encode_varint;
+
+use crate::proto::{
+    AnnotationValue, Clock, ClockSnapshot, CounterDescriptor, Data, DebugAnnotation, Ftrace, FtraceEvent,
+    FtraceEventBundle, InternedData, InternedName, Process, ProcessDescriptor, ProcessTree, SEQ_CLEARED,
+    SEQ_NEEDS_STATE, SystemInfo, Thread, TracePacket, TrackDescriptor, TrackEvent, Utsname, clock, event_type, merge,
+    ordering, unit,
+};
+
+/// The number of our sequence of packets: there is one writer.
+const SEQUENCE: u32 = 1;
+/// Field 1, of bytes with their length: `Trace.packet`.
+const PACKET: u8 = 1 << 3 | 2;
+/// A CPU's events are written when there are this many.
+const BUNDLE: usize = 512;
+/// Bytes are handed on when there are this many.
+const ENOUGH: usize = 1 << 16;
+
+/// A track, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Track(u64);
+
+/// The name of events, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Name(u64);
+
+/// The name of a detail, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key(u64);
+
+/// A text as the value of a detail, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Text(u64);
+
+/// The value of a detail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// A count.
+    Count(u64),
+    /// A number.
+    Number(i64),
+    /// A text.
+    Text(Text),
+}
+
+/// A track to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct TrackSpec<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// Under which it stands.
+    pub parent: Option<Track>,
+    /// Its place among those of its parent, the lowest first.
+    pub rank: i32,
+    /// What it is.
+    pub kind: TrackKind,
+}
+
+/// What a track is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrackKind {
+    /// That of a process, under which its tracks stand.
+    Process {
+        /// Its number.
+        pid: u32,
+    },
+    /// One with slices, or only with tracks below it.
+    Slices,
+    /// A counter of things.
+    Counter,
+}
+
+/// Something with a length.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice<'a> {
+    /// Where it stands. Those of one track nest or follow one another.
+    pub track: Track,
+    /// What it is called.
+    pub name: Name,
+    /// Nanoseconds since the machine started.
+    pub begin: u64,
+    /// Not before its begin.
+    pub end: u64,
+    /// Its details.
+    pub details: &'a [(Key, Value)],
+    /// Arrows that go through it, each to the next slice with the same number.
+    pub flows: &'a [u64],
+}
+
+/// Writes a trace.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    buffer: Vec<u8>,
+    names: Interner,
+    keys: Interner,
+    texts: Interner,
+    /// Names that no packet has sent yet.
+    unsent: InternedData,
+    tracks: u64,
+    /// By CPU: events that were not written yet.
+    bundles: BTreeMap<u32, FtraceEventBundle>,
+}
+
+/// Numbers for names, from 1.
+#[derive(Debug, Default)]
+struct Interner(HashMap<String, u64>);
+
+impl Interner {
+    /// The name's number; a new one is added to those to be sent.
+    fn number(&mut self, name: &str, unsent: &mut Vec<InternedName>) -> u64 {
+        if let Some(number) = self.0.get(name) {
+            return *number;
+        }
+        let number = self.0.len() as u64 + 1;
+        self.0.insert(name.to_owned(), number);
+        unsent.push(InternedName { iid: Some(number), name: Some(name.to_owned()) });
+        number
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a trace of the clock that counts nanoseconds since the machine started.
+    pub fn new(out: W) -> io::Result<Self> {
+        let mut writer = Self {
+            out,
+            buffer: Vec::with_capacity(2 * ENOUGH),
+            names: Interner::default(),
+            keys: Interner::default(),
+            texts: Interner::default(),
+            unsent: InternedData::default(),
+            tracks: 0,
+            bundles: BTreeMap::new(),
+        };
+        let first = TracePacket {
+            sequence_flags: Some(SEQ_CLEARED),
+            interned_data: Some(InternedData::default()),
+            ..TracePacket::default()
+        };
+        writer.packet(first)?;
+        Ok(writer)
+    }
+
+    /// What two clocks showed at one moment: nanoseconds since the machine started, and of the time of day.
+    pub fn clocks(&mut self, boot: u64, real: u64) -> io::Result<()> {
+        let showed = |id, nanos| Clock { clock_id: Some(id), timestamp: Some(nanos) };
+        let snapshot = ClockSnapshot {
+            clocks: vec![showed(clock::BOOTTIME, boot), showed(clock::REALTIME, real)],
+            primary_trace_clock: Some(clock::BOOTTIME.cast_signed()),
+        };
+        self.packet(TracePacket {
+            timestamp: Some(boot),
+            data: Some(Data::ClockSnapshot(snapshot)),
+            ..TracePacket::default()
+        })
+    }
+
+    /// The machine: its kernel's release, and its name as `uname -m` prints it, by which system calls have their names.
+    pub fn machine(&mut self, release: &str, machine: &str) -> io::Result<()> {
+        let utsname = Utsname {
+            sysname: Some("Linux".to_owned()),
+            release: Some(release.to_owned()),
+            machine: Some(machine.to_owned()),
+        };
+        let info = SystemInfo { utsname: Some(utsname) };
+        self.packet(TracePacket { data: Some(Data::SystemInfo(info)), ..TracePacket::default() })
+    }
+
+    /// A process with its threads, known at that time: each thread's number and name.
+    pub fn process<'a>(
+        &mut self,
+        at: u64,
+        pid: u32,
+        command_line: &[String],
+        threads: impl IntoIterator<Item = (u32, &'a str)>,
+    ) -> io::Result<()> {
+        let threads = threads.into_iter().map(|(tid, name)| Thread {
+            tid: Some(tid.cast_signed()),
+            name: Some(name.to_owned()),
+            tgid: Some(pid.cast_signed()),
+        });
+        let process = Process { pid: Some(pid.cast_signed()), cmdline: command_line.to_vec() };
+        let tree = ProcessTree { processes: vec![process], threads: threads.collect() };
+        self.packet(TracePacket { timestamp: Some(at), data: Some(Data::ProcessTree(tree)), ..TracePacket::default() })
+    }
+
+    /// Makes a track. Tracks of one name stay apart.
+    pub fn track(&mut self, spec: &TrackSpec<'_>) -> io::Result<Track> {
+        self.tracks += 1;
+        let mut descriptor = TrackDescriptor {
+            uuid: Some(self.tracks),
+            name: Some(spec.name.to_owned()),
+            parent_uuid: spec.parent.map(|parent| parent.0),
+            child_ordering: Some(ordering::EXPLICIT),
+            sibling_order_rank: Some(spec.rank),
+            sibling_merge_behavior: Some(merge::NONE),
+            ..TrackDescriptor::default()
+        };
+        match spec.kind {
+            TrackKind::Process { pid } => {
+                let process_name = descriptor.name.take();
+                descriptor.process = Some(ProcessDescriptor { pid: Some(pid.cast_signed()), process_name });
+            }
+            TrackKind::Slices => {}
+            TrackKind::Counter => descriptor.counter = Some(CounterDescriptor { unit: Some(unit::COUNT) }),
+        }
+        self.packet(TracePacket { data: Some(Data::TrackDescriptor(descriptor)), ..TracePacket::default() })?;
+        Ok(Track(self.tracks))
+    }
+
+    /// The number of a name of events.
+    pub fn name(&mut self, name: &str) -> Name {
+        Name(self.names.number(name, &mut self.unsent.event_names))
+    }
+
+    /// The number of a name of details.
+    pub fn key(&mut self, key: &str) -> Key {
+        Key(self.keys.number(key, &mut self.unsent.debug_annotation_names))
+    }
+
+    /// The number of a text. One that is used once is kept for the whole trace, too.
+    pub fn text(&mut self, text: &str) -> Text {
+        Text(self.texts.number(text, &mut self.unsent.debug_annotation_string_values))
+    }
+
+    /// Something with a length.
+    pub fn slice(&mut self, slice: &Slice<'_>) -> io::Result<()> {
+        self.begin(slice)?;
+        self.end(slice.track, slice.begin.max(slice.end))
+    }
+
+    /// The beginning of a slice, without its end: others may stand inside.
+    pub fn begin(&mut self, slice: &Slice<'_>) -> io::Result<()> {
+        let event = TrackEvent {
+            debug_annotations: slice.details.iter().map(detail).collect(),
+            r#type: Some(event_type::SLICE_BEGIN),
+            name_iid: Some(slice.name.0),
+            track_uuid: Some(slice.track.0),
+            counter_value: None,
+            flow_ids: slice.flows.to_vec(),
+        };
+        self.event(slice.begin, event)
+    }
+
+    /// The end of the track's innermost slice.
+    pub fn end(&mut self, track: Track, at: u64) -> io::Result<()> {
+        let event =
+            TrackEvent { r#type: Some(event_type::SLICE_END), track_uuid: Some(track.0), ..TrackEvent::default() };
+        self.event(at, event)
+    }
+
+    /// Something without a length.
+    pub fn instant(&mut self, track: Track, name: Name, at: u64, details: &[(Key, Value)]) -> io::Result<()> {
+        let event = TrackEvent {
+            debug_annotations: details.iter().map(detail).collect(),
+            r#type: Some(event_type::INSTANT),
+            name_iid: Some(name.0),
+            track_uuid: Some(track.0),
+            ..TrackEvent::default()
+        };
+        self.event(at, event)
+    }
+
+    /// A counter's value from that time on.
+    pub fn counter(&mut self, track: Track, at: u64, value: i64) -> io::Result<()> {
+        let event = TrackEvent {
+            r#type: Some(event_type::COUNTER),
+            track_uuid: Some(track.0),
+            counter_value: Some(value),
+            ..TrackEvent::default()
+        };
+        self.event(at, event)
+    }
+
+    /// What the kernel did on a CPU, while that thread had it. Events of one CPU come in the order of time.
+    pub fn kernel(&mut self, cpu: u32, at: u64, tid: u32, event: Ftrace) -> io::Result<()> {
+        let bundle = self.bundles.entry(cpu).or_default();
+        bundle.event.push(FtraceEvent { timestamp: Some(at), pid: Some(tid), event: Some(event) });
+        if bundle.event.len() < BUNDLE { Ok(()) } else { self.flush(cpu) }
+    }
+
+    /// Events of that CPU were lost behind those that were written.
+    pub fn lost(&mut self, cpu: u32) -> io::Result<()> {
+        self.flush(cpu)?;
+        self.bundles.entry(cpu).or_default().lost_events = Some(true);
+        Ok(())
+    }
+
+    /// Writes what is left, and hands back where it went.
+    pub fn finish(mut self) -> io::Result<W> {
+        let cpus: Vec<u32> = self.bundles.keys().copied().collect();
+        for cpu in cpus {
+            self.flush(cpu)?;
+        }
+        self.out.write_all(&self.buffer)?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn flush(&mut self, cpu: u32) -> io::Result<()> {
+        let held = self.bundles.get_mut(&cpu).filter(|bundle| !bundle.event.is_empty());
+        let Some(bundle) = held else { return Ok(()) };
+        let bundle = FtraceEventBundle { cpu: Some(cpu), ..std::mem::take(bundle) };
+        self.packet(TracePacket { data: Some(Data::FtraceEvents(bundle)), ..TracePacket::default() })
+    }
+
+    fn event(&mut self, at: u64, event: TrackEvent) -> io::Result<()> {
+        self.packet(TracePacket {
+            timestamp: Some(at),
+            sequence_flags: Some(SEQ_NEEDS_STATE),
+            data: Some(Data::TrackEvent(event)),
+            ..TracePacket::default()
+        })
+    }
+
+    fn packet(&mut self, mut packet: TracePacket) -> io::Result<()> {
+        packet.trusted_packet_sequence_id = Some(SEQUENCE);
+        if self.unsent != InternedData::default() {
+            packet.interned_data = Some(std::mem::take(&mut self.unsent));
+        }
+        self.buffer.push(PACKET);
+        encode_varint(packet.encoded_len() as u64, &mut self.buffer);
+        packet.encode_raw(&mut self.buffer);
+        if self.buffer.len() >= ENOUGH {
+            self.out.write_all(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+}
+
+fn detail((key, value): &(Key, Value)) -> DebugAnnotation {
+    let value = match *value {
+        Value::Count(count) => AnnotationValue::Uint(count),
+        Value::Number(number) => AnnotationValue::Int(number),
+        Value::Text(text) => AnnotationValue::StringIid(text.0),
+    };
+    DebugAnnotation { name_iid: Some(key.0), value: Some(value) }
+}
