@@ -40,6 +40,14 @@ fn poll_of(number: impl Fn(&str) -> Option<u32>) -> Option<u32> {
     number("poll").or_else(|| number("ppoll"))
 }
 
+/// The calls that only wait for events, and do no work: poll(2), select(2) and epoll_wait(2), with their variants.
+const EVENT_WAITS: [&str; 7] = ["poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"];
+
+/// Whether a call only waits for events.
+pub(crate) fn waits_for_events(slot: u32) -> bool {
+    EVENT_WAITS.contains(&call_name(slot).as_str())
+}
+
 /// The soft interrupts in order (`enum` of `include/linux/interrupt.h`), as `/proc/softirqs` calls them, in lower case.
 const SOFT: [&str; 10] = ["hi", "timer", "net_tx", "net_rx", "block", "irq_poll", "tasklet", "sched", "hrtimer", "rcu"];
 
@@ -91,6 +99,15 @@ mod tests {
         assert_eq!(call_name(SLOT_COMPAT), "32-bit calls");
         assert_eq!((soft_name(3), soft_name(12)), ("net_rx".to_owned(), "softirq:12".to_owned()));
         assert_eq!(poll_numbers().len(), 1);
+    }
+
+    /// Each architecture has a part of them.
+    #[test]
+    fn calls_that_wait_for_events_are_known() {
+        let known: Vec<u32> = EVENT_WAITS.iter().filter_map(|name| call_number(name)).collect();
+        assert!(known.len() >= 4 && known.iter().all(|&slot| waits_for_events(slot)), "{known:?}");
+        let others = ["read", "futex", "clock_nanosleep"].map(|name| call_number(name).unwrap());
+        assert!(![&others[..], &[SLOT_COMPAT, SLOT_OTHER, SLOT_NONE]].concat().into_iter().any(waits_for_events));
     }
 
     /// Numbers of `include/uapi/asm-generic/unistd.h`.

@@ -9,7 +9,7 @@ use screen::{HEAD, LARGEST, NAME, Screen, Style, counted};
 use crate::budget::Budget;
 use crate::columns::{Cell, Columns};
 use crate::layout::SLOT_COMPAT;
-use crate::names::{call_name, poll_numbers};
+use crate::names::{call_name, waits_for_events};
 use crate::number::{grouped, percent};
 use crate::sample::{CallStat, Interrupt, Sample, Stat, ThreadSample};
 use crate::selection::{Selection, View};
@@ -171,25 +171,30 @@ impl Section<'_> {
         } else {
             self.row(&[name, Cell::Right("COUNT", 8), Cell::Right("ERRORS", 6), total, mean, p50, p99, max])?;
         }
-        let polls = poll_numbers();
-        let (mut count, mut total, mut errors) = (0, 0, 0);
         for call in &thread.calls {
             self.call(call)?;
-            if !polls.contains(&call.slot) {
-                count += call.stat.count;
-                total += call.stat.total;
-                errors += call.errors;
-            }
         }
+        self.sum_of_calls()
+    }
+
+    /// The sum of all calls but those that only wait for events, and which those were.
+    fn sum_of_calls(&mut self) -> std::fmt::Result {
+        let calls = self.thread.calls.iter();
+        let (waits, others): (Vec<&CallStat>, Vec<&CallStat>) = calls.partition(|call| waits_for_events(call.slot));
+        let sum = |of: fn(&CallStat) -> u64| others.iter().map(|call| of(call)).sum();
+        let (count, total, errors) =
+            (sum(|call| call.stat.count), sum(|call| call.stat.total), sum(|call| call.errors));
         if count == 0 {
             return Ok(());
         }
-        let name = Cell::Left("TOTAL( - poll):", self.columns.name_width());
+        let waits: Vec<String> = waits.iter().map(|call| call_name(call.slot)).collect();
+        let without = if waits.is_empty() { String::new() } else { format!("without {}", waits.join(", ")) };
+        let (name, without) = (Cell::Left("TOTAL( - polls):", self.columns.name_width()), Cell::Left(&without, 0));
         if self.columns.exact {
-            let cells = [name, Cell::Near("", 6), Cell::Count(count, 10), Cell::Time(total), Cell::TimeHead("")];
-            return self.row(&[&cells[..], &[Cell::Count(errors, 7)]].concat());
+            let (number, max, errors) = (Cell::Near("", 6), Cell::TimeHead(""), Cell::Count(errors, 7));
+            return self.row(&[name, number, Cell::Count(count, 10), Cell::Time(total), max, errors, without]);
         }
-        self.row(&[name, Cell::Count(count, 8), Cell::Count(errors, 6), Cell::Time(total)])
+        self.row(&[name, Cell::Count(count, 8), Cell::Count(errors, 6), Cell::Time(total), without])
     }
 
     fn call(&mut self, call: &CallStat) -> std::fmt::Result {
@@ -313,6 +318,33 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Sleeping until something happens is no time of system calls, by whichever call.
+    #[test]
+    fn the_sum_of_calls_is_without_those_that_wait_for_events() {
+        let call = |name, count, total| CallStat {
+            slot: crate::names::call_number(name).unwrap(),
+            stat: Stat { count, total, ..Stat::default() },
+            errors: 1,
+            ..CallStat::default()
+        };
+        let of = |calls: Vec<CallStat>, screen| {
+            let sample =
+                Sample { threads: vec![ThreadSample { calls, ..ThreadSample::default() }], ..Sample::default() };
+            let text = report(&sample, &Header::default(), View { all: true, screen });
+            text.lines().find(|line| line.contains("TOTAL(")).map(str::trim_start).unwrap_or_default().to_owned()
+        };
+        let waits = || vec![call("epoll_pwait", 7, 900_000_000), call("ppoll", 1, 5)];
+        let all = || [waits(), vec![call("read", 3, 2_000), call("futex", 4, 1_000_000)]].concat();
+        let exact = of(all(), Screen::default());
+        let words: Vec<&str> = exact.split_whitespace().collect();
+        assert_eq!(words[..6], ["TOTAL(", "-", "polls):", "7", "1,002,000", "2"], "{exact}");
+        assert!(exact.ends_with("  without epoll_pwait, ppoll"), "{exact}");
+        let narrow = of(all(), Screen::terminal(80, false));
+        assert_eq!(narrow, "TOTAL( - polls):        7      2  1.00 ms without epoll_pwait, ppoll");
+        assert!(!of(vec![call("read", 3, 2_000)], Screen::default()).contains("without"));
+        assert_eq!(of(waits(), Screen::default()), "");
+    }
 
     #[test]
     fn a_number_in_brackets_is_never_cut() {
