@@ -39,7 +39,7 @@ pub(crate) struct Qpair {
     memory: Arc<Block>,
     pub(crate) pointer: u64,
     pub(crate) owner: u16,
-    qid: u16,
+    pub(crate) qid: u16,
     /// Requests that it has still to plan.
     pub(crate) to_send: u64,
     /// Requests that are planned or in flight.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
+use crate::inject::Cause;
 use crate::memory::{LAYOUTS, Layout, layout};
 
 /// What the target does, and for how long.
@@ -91,6 +92,20 @@ pub struct Options {
     #[arg(long)]
     pub all_ticks: bool,
 
+    /// Delay the reactors with these known causes, by turns; `--truth` has when, why, and which requests were in flight
+    ///
+    /// The reactors then poll without a rest, each pinned to a CPU.
+    #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',', conflicts_with = "hits")]
+    pub inject: Vec<Cause>,
+
+    /// How long each reactor works between two delays of its own
+    #[arg(long, value_name = "DURATION", default_value = "50ms", value_parser = duration, requires = "inject")]
+    pub inject_every: Duration,
+
+    /// How long a delay is: at most 100ms
+    #[arg(long, value_name = "DURATION", default_value = "2ms", value_parser = delay, requires = "inject")]
+    pub inject_for: Duration,
+
     /// Only hit the probe nvmf_ctrlr_add_qpair N times in a tight loop, and print the cost of a hit
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub hits: Option<u64>,
@@ -104,6 +119,23 @@ fn duration(text: &str) -> Result<Duration, &'static str> {
     match ::duration::parse(text)? {
         time if time > LONGEST => Err("the time is at most 24h"),
         time => Ok(time),
+    }
+}
+
+/// The longest delay: a real-time thread that runs longer is held back by the kernel (sched(7), `sched_rt_runtime_us`).
+const LONGEST_DELAY: Duration = Duration::from_millis(100);
+
+fn delay(text: &str) -> Result<Duration, &'static str> {
+    match ::duration::parse(text)? {
+        time if time > LONGEST_DELAY => Err("a delay is at most 100ms"),
+        time => Ok(time),
+    }
+}
+
+impl Options {
+    /// Whether what is late stays late, and the reactors poll: otherwise the order of all events depends on the seed alone.
+    pub(crate) fn is_real_time(&self) -> bool {
+        !self.inject.is_empty()
     }
 }
 

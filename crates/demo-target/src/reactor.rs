@@ -14,6 +14,7 @@ use spdk_trace_writer::nvmf::{BDEVS, FIRST_OWNER, Stages};
 
 use crate::association::Seat;
 use crate::clock::{Stamps, ticks};
+use crate::inject::{Injector, Notes, StageTable, Turn};
 use crate::memory::{Block, World};
 use crate::names::Names;
 use crate::options::Options;
@@ -45,6 +46,10 @@ pub(crate) struct Shared<'a> {
     pub(crate) stop: &'a Stop,
     pub(crate) names: Names,
     pub(crate) stages: Stages,
+    /// Their names, and who ends each.
+    pub(crate) table: StageTable,
+    /// Lets one reactor at a time be delayed.
+    pub(crate) turn: Turn,
     /// Lets the reactors begin and end each phase together.
     pub(crate) phase: Barrier,
     pub(crate) tick_rate: u64,
@@ -100,6 +105,14 @@ pub(crate) struct Reactor<'a> {
     pub(crate) controllers: u64,
     /// Connections that may still be made, if they are counted.
     pub(crate) to_connect: Option<u64>,
+    /// What delays it, if anything shall.
+    pub(crate) injector: Option<Injector<'a>>,
+    pub(crate) notes: Notes,
+    /// Its thread, as the kernel numbers it; 0 until it is needed.
+    pub(crate) tid: u32,
+    /// When it polled last, and after how long without a poll that is noted, in ticks.
+    pub(crate) last_poll: u64,
+    pub(crate) noted: u64,
     events: BinaryHeap<Planned>,
     planned: u64,
     now: u64,
@@ -126,6 +139,11 @@ impl<'a> Reactor<'a> {
             free_owners: owners.filter(|owner| u32::from(*owner) % REACTORS == lcore).collect(),
             controllers: 0,
             to_connect: shared.options.churn.map(|churn| budget(shared.options, churn, lcore)),
+            injector: None,
+            notes: Notes::default(),
+            tid: 0,
+            last_poll: 0,
+            noted: u64::MAX,
             events: BinaryHeap::new(),
             planned: 0,
             now: 0,
@@ -171,11 +189,14 @@ impl<'a> Reactor<'a> {
 
     /// Runs until the time is over, the requests are sent, or somebody says so.
     pub(crate) fn run(&mut self) {
+        let real_time = self.shared.options.is_real_time();
+        self.begin_polling();
         while let Some(Reverse((at, _, event))) = self.events.pop() {
             if self.is_done() || !self.reach(at) {
                 break;
             }
-            self.now = at;
+            // In planned time the order depends on nothing else. In real time a device needs its time from when it got its work.
+            self.now = if real_time { at.max(self.real_now()) } else { at };
             match event {
                 Event::Open { seat } => self.open(seat),
                 Event::Close { seat } => self.close_and_reopen(seat),
@@ -197,11 +218,14 @@ impl<'a> Reactor<'a> {
     }
 
     /// Waits until the planned time is there; false when it is time to end instead.
-    fn reach(&self, planned: u64) -> bool {
+    fn reach(&mut self, planned: u64) -> bool {
         let shared = self.shared;
         let begin = shared.begin.load(Ordering::Relaxed);
         let deadline = shared.deadline.load(Ordering::Relaxed);
         let target = begin.saturating_add(scale(planned, shared.tick_rate, PLANNED_RATE));
+        if shared.options.is_real_time() {
+            return self.poll_until(if shared.options.flat_out { 0 } else { target }, deadline);
+        }
         loop {
             let now = ticks();
             if shared.stop.is_asked() || now >= deadline {

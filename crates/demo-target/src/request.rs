@@ -26,12 +26,14 @@ fn address(transport: Transport, lcore: u32, place: usize) -> u64 {
 /// A place in a connection's queue, for one request after another.
 #[derive(Debug)]
 pub(crate) struct Request {
-    seat: usize,
+    pub(crate) seat: usize,
     /// Index of the connection among those of its controller.
-    qpair: usize,
+    pub(crate) qpair: usize,
     /// Index of the stage that it is about to reach.
-    stage: usize,
-    facts: InFlight,
+    pub(crate) stage: usize,
+    /// When it reached the one before, in ticks.
+    pub(crate) reached: u64,
+    pub(crate) facts: InFlight,
 }
 
 impl Reactor<'_> {
@@ -102,7 +104,7 @@ impl Reactor<'_> {
                 offset: 0,
                 blocks: 0,
             };
-            self.requests.push(Request { seat: 0, qpair: 0, stage: 0, facts });
+            self.requests.push(Request { seat: 0, qpair: 0, stage: 0, reached: 0, facts });
         }
         (self.requests[at].seat, self.requests[at].qpair) = (seat, qpair);
         at
@@ -133,6 +135,8 @@ impl Reactor<'_> {
         let tsc = self.stamps.next();
         self.ring.record(&shared.stages.record(way[stage], tsc, facts));
         self.requests[at].stage += 1;
+        self.requests[at].reached = tsc;
+        self.notes.reached(at, tsc);
         match way.get(stage + 1) {
             Some(next) => {
                 let wait = match next.kind {
@@ -140,6 +144,7 @@ impl Reactor<'_> {
                     _ => self.rng.wait(next.wait),
                 };
                 self.later(wait, Event::Stage { request: at });
+                self.inject_if_due(at, way[stage], tsc);
             }
             None => self.complete(at),
         }

@@ -12,6 +12,7 @@ use spdk_trace_writer::nvmf::Stages;
 use crate::clock::{self, ticks};
 use crate::error::DemoError;
 use crate::hits::{self, Measured};
+use crate::inject::{GapTruth, InjectionTruth, StageTable, Turn};
 use crate::memory::World;
 use crate::names::Names;
 use crate::options::Options;
@@ -36,6 +37,8 @@ struct Outcome {
     objects: Vec<ObjectTruth>,
     hits: Hits,
     qpairs: Vec<QpairTruth>,
+    injections: Vec<InjectionTruth>,
+    gaps: Vec<GapTruth>,
     ended: End,
     nanos_per_hit: Option<f64>,
 }
@@ -93,6 +96,8 @@ fn truth(run: &Run<'_>, outcome: Outcome) -> Truth {
         nanos_per_hit: outcome.nanos_per_hit,
         hits: counts(options, &outcome.hits),
         qpairs: outcome.qpairs,
+        injections: outcome.injections,
+        gaps: outcome.gaps,
     }
 }
 
@@ -120,7 +125,7 @@ fn measure(options: &Options, wanted: u64, stop: &Stop) -> Result<Outcome, DemoE
         started.join().map_err(|_| DemoError::Panic { name })?
     })?;
     let ended = why(stop, in_time);
-    Ok(Outcome { objects: Vec::new(), hits, qpairs: Vec::new(), ended, nanos_per_hit: Some(nanos_per_hit) })
+    Ok(Outcome { hits, ended, nanos_per_hit: Some(nanos_per_hit), ..Outcome::new(options) })
 }
 
 /// Why the run ended, where `done` says that all was done that was asked for.
@@ -142,10 +147,13 @@ fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
     let ring = |lcore| trace.map_or_else(|| Ok(Ring::none(lcore)), |trace| trace.ring(lcore));
     let rings = (0..REACTORS).map(ring).collect::<Result<Vec<_>, _>>()?;
     let names = Names::new(options.seed);
+    let stages = Stages::new(options.era.era);
     let shared = Shared {
         options,
         stop,
-        stages: Stages::new(options.era.era),
+        table: StageTable::new(options.era.era, &stages),
+        stages,
+        turn: Turn::default(),
         phase: Barrier::new(REACTORS as usize),
         tick_rate,
         begin: AtomicU64::new(0),
@@ -164,6 +172,8 @@ fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
     for reactor in reactors {
         outcome.hits.add(&reactor.hits);
         outcome.qpairs.extend(reactor.qpairs);
+        outcome.injections.extend(reactor.notes.injections);
+        outcome.gaps.extend(reactor.notes.gaps);
         let path: Option<PathBuf> = trace.map(|trace| trace.path().to_owned());
         if let Some(error) = reactor.ring.into_error(path) {
             return Err(error);
@@ -194,16 +204,21 @@ fn connected(run: &Run<'_>, shared: &Shared<'_>) -> Result<(), DemoError> {
 }
 
 impl Outcome {
+    /// Of nothing at all.
+    fn new(options: &Options) -> Self {
+        let (objects, qpairs, injections, gaps) = Default::default();
+        Self { objects, hits: Hits::new(options), qpairs, injections, gaps, ended: End::Time, nanos_per_hit: None }
+    }
+
     /// Of a run that has done nothing yet.
     fn early(options: &Options, world: &World) -> Self {
-        let objects = world.fixed.clone();
-        Self { objects, hits: Hits::new(options), qpairs: Vec::new(), ended: End::Time, nanos_per_hit: None }
+        Self { objects: world.fixed.clone(), ..Self::new(options) }
     }
 }
 
 impl Shared<'_> {
     /// The run begins now.
-    fn begin(&self) {
+    pub(crate) fn begin(&self) {
         let begin = ticks();
         let nanos = u64::try_from(self.options.duration.as_nanos()).unwrap_or(u64::MAX);
         let deadline = begin.saturating_add(scale(nanos, self.tick_rate, 1_000_000_000));
@@ -238,6 +253,7 @@ fn live(
             let body = move || {
                 let _together = AllOrNone;
                 if *go.wait() {
+                    reactor.prepare();
                     reactor.start_up();
                     reactor.connect_all();
                     reactor.run();

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::error::DemoError;
+use crate::inject::{GapTruth, InjectionTruth};
 
 /// Version of the document's shape.
 pub(crate) const VERSION: u32 = 2;
@@ -44,6 +45,12 @@ pub struct Truth {
     pub objects: Vec<ObjectTruth>,
     /// Every connection, reactor after reactor, in the order in which they came.
     pub qpairs: Vec<QpairTruth>,
+    /// Every delay of `--inject`, reactor after reactor, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injections: Vec<InjectionTruth>,
+    /// With `--inject`: when the reactors did not poll for 20 us or longer though nothing was injected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<GapTruth>,
 }
 
 /// Why a run ended.

@@ -1,0 +1,37 @@
+//! What delays a reactor.
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// What delays a reactor.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Cause {
+    /// Nothing: the reactors poll as with the others, for comparison.
+    None,
+    /// A thread with a higher priority runs on the reactor's CPU.
+    Preempt,
+    /// The reactor itself computes something, in user space: the kernel takes nothing.
+    Own,
+}
+
+impl Cause {
+    /// As it is typed.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
+/// Who ends the stage that a request is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum EndedBy {
+    /// The reactor's own work: while the reactor is delayed, so is the request, by exactly as much.
+    Reactor,
+    /// The device, or the bdev: the reactor only finds that it is done.
+    Device,
+    /// The host, or the network: the reactor only finds that data came or went.
+    Host,
+}

@@ -1,0 +1,86 @@
+//! What a delay is measured with: three clocks at once, and a loop that sees when it did not run.
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::truth::Moment;
+use crate::clock::ticks;
+
+/// Gaps shorter than this are no delay: an undisturbed turn of the loop takes less than 0.1 us.
+pub(crate) const SHORTEST_GAP_NANOS: u64 = 2_000;
+/// How many gaps one delay can have in the truth; the rest is only in their sum.
+const MOST_GAPS: usize = 10_000;
+
+impl Moment {
+    /// Now. Of several tries it is the one that the least came between.
+    pub(crate) fn now() -> Self {
+        let tries = [(); 3].map(|()| {
+            let before = ticks();
+            let (monotonic, boottime) = (nanos(ClockId::Monotonic), nanos(ClockId::Boottime));
+            let bracket = ticks().saturating_sub(before);
+            (bracket, Self { ticks: before + bracket / 2, monotonic, boottime })
+        });
+        tries.into_iter().min_by_key(|(bracket, _)| *bracket).map_or(tries[0].1, |(_, moment)| moment)
+    }
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
+/// Sees when the loop that calls [`Watch::look`] did not run.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    shortest: u64,
+    last: u64,
+    /// The ticks before and after each gap.
+    pub(crate) gaps: Vec<[u64; 2]>,
+    /// Their sum.
+    pub(crate) taken: u64,
+}
+
+impl Watch {
+    /// Begins now. `shortest` is in ticks.
+    pub(crate) fn new(shortest: u64) -> Self {
+        Self { shortest, last: ticks(), gaps: Vec::new(), taken: 0 }
+    }
+
+    /// The ticks now.
+    #[inline]
+    pub(crate) fn look(&mut self) -> u64 {
+        let (last, now) = (self.last, ticks());
+        if now.saturating_sub(last) >= self.shortest {
+            self.taken += now - last;
+            if self.gaps.len() < MOST_GAPS {
+                self.gaps.push([last, now]);
+            }
+            // What this costs is no gap.
+            self.last = ticks();
+        } else {
+            self.last = now;
+        }
+        now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_a_gap() {
+        let mut watch = Watch::new(1_000_000);
+        let before = watch.look();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        let after = watch.look();
+        assert!(watch.gaps.iter().any(|[begin, end]| *begin >= before && *end == after), "{watch:?}");
+        assert_eq!(watch.taken, watch.gaps.iter().map(|[begin, end]| end - begin).sum::<u64>());
+    }
+
+    #[test]
+    fn moments_rise_on_all_clocks() {
+        let (first, second) = (Moment::now(), Moment::now());
+        assert!(first.ticks < second.ticks && first.monotonic <= second.monotonic);
+        assert!(first.boottime <= second.boottime && first.boottime >= first.monotonic);
+    }
+}

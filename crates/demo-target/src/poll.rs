@@ -1,0 +1,110 @@
+//! A reactor in real time, as SPDK's: it polls without a rest, pinned to a CPU, and what it does late makes all that follows
+//! from it late, too.
+
+use std::sync::atomic::Ordering;
+
+use spdk_trace_writer::nvmf::{Kind, Stage};
+
+use crate::clock::ticks;
+use crate::inject::{DelayedRequest, GapTruth, Injector};
+use crate::reactor::{PLANNED_RATE, Reactor, scale};
+
+/// Turns of the poll loop that take longer than this are noted, in nanoseconds.
+const NOTED_NANOS: u64 = 20_000;
+
+impl Reactor<'_> {
+    /// Where delays are wanted: prepares them, and begins the run together with the other reactors.
+    pub(crate) fn prepare(&mut self) {
+        let shared = self.shared;
+        if !shared.options.is_real_time() {
+            return;
+        }
+        self.tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        self.noted = scale(NOTED_NANOS, shared.tick_rate, 1_000_000_000);
+        self.injector = Injector::prepare(shared.options, &shared.turn, self.lcore, shared.tick_rate);
+        shared.phase.wait();
+        if self.lcore == 0 {
+            shared.begin();
+        }
+        shared.phase.wait();
+    }
+
+    /// The requests begin now.
+    pub(crate) fn begin_polling(&mut self) {
+        self.last_poll = ticks();
+        if let Some(injector) = &mut self.injector {
+            injector.begin();
+        }
+    }
+
+    /// The real time as planned time.
+    pub(crate) fn real_now(&self) -> u64 {
+        let since = ticks().saturating_sub(self.shared.begin.load(Ordering::Relaxed));
+        scale(since, PLANNED_RATE, self.shared.tick_rate)
+    }
+
+    /// Polls until these ticks; false when it is time to end instead.
+    pub(crate) fn poll_until(&mut self, target: u64, deadline: u64) -> bool {
+        loop {
+            let now = ticks();
+            if now.saturating_sub(self.last_poll) >= self.noted {
+                let (lcore, tid) = (self.lcore, self.tid);
+                self.notes.gap(GapTruth { lcore, tid, begin: self.last_poll, end: now });
+            }
+            self.last_poll = now;
+            if self.shared.stop.is_asked() || now >= deadline {
+                return false;
+            }
+            if now >= target {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Delays this reactor if that is due: the request has reached a stage, and its next one is planned.
+    #[inline]
+    pub(crate) fn inject_if_due(&mut self, at: usize, stage: Stage, now: u64) {
+        let Some(injector) = &self.injector else { return };
+        // Bytes came from the socket, but the trace has no object for them yet.
+        if stage.kind == Kind::Socket {
+            return;
+        }
+        if injector.is_due(now, self.shared.table.ended_by(stage.tpoint)) {
+            self.inject(at);
+        }
+    }
+
+    #[cold]
+    fn inject(&mut self, at: usize) {
+        let Some(injector) = &mut self.injector else { return };
+        let Some(truth) = injector.inject() else { return };
+        if self.shared.options.truth.is_some() {
+            let others = (0..self.requests.len()).filter(|other| *other != at);
+            let requests = std::iter::once(at).chain(others).filter_map(|at| Some((at, self.in_flight(at)?))).collect();
+            self.notes.injection(truth, requests);
+        }
+        // The delay is noted, and is no gap.
+        self.last_poll = ticks();
+    }
+
+    /// The request in this place, if it is in flight.
+    fn in_flight(&self, at: usize) -> Option<DelayedRequest> {
+        let request = &self.requests[at];
+        let way = self.shared.stages.of(request.facts.transport, request.facts.write);
+        let reached = way.get(request.stage.checked_sub(1)?).filter(|reached| reached.kind != Kind::Socket)?;
+        let next = way.get(request.stage)?;
+        let controller = self.seats[request.seat].controller.as_ref()?;
+        Some(DelayedRequest {
+            object: request.facts.pointer,
+            qpair: request.facts.qpair,
+            qid: controller.qpairs[request.qpair].qid,
+            owner: request.facts.owner,
+            stage: self.shared.table.name(reached.tpoint),
+            since: request.reached,
+            next: self.shared.table.name(next.tpoint),
+            until: None,
+            ended_by: self.shared.table.ended_by(reached.tpoint),
+        })
+    }
+}
