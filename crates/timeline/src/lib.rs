@@ -2,15 +2,18 @@
 //!
 //! Traces of SPDK and DPDK count ticks of the processor's counter, the kernel counts nanoseconds. [`Clock`] puts both on one
 //! line, and states how far it may be off. [`Activities`] makes of the kernel's events what each thread did at each time, and
-//! [`blame`] what a stage of a request lost by that. The crate opens no file and reads no clock: pairs of readings are data.
+//! [`blame`] what a stage of a request lost by that. [`Lives`] follows the objects of a trace, a request for example, from
+//! the first record to the last. The crate opens no file and reads no clock: pairs of readings are data.
 #![forbid(unsafe_code)]
 
 mod activity;
 mod blame;
 mod clock;
 mod kernel;
+mod lives;
 
 pub use activity::{Activities, Activity, Interval};
 pub use blame::{Ends, Share, Stage, blame, unknown};
 pub use clock::{Anchor, BootNanos, Clock, ClockError, parts_per_million};
 pub use kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+pub use lives::{AtEnd, Life, Lives, Passed};

@@ -207,9 +207,10 @@ fn follow_objects(
     if read == 0 {
         nothing_read(loaded, &problems)?;
     }
-    if tracker.unseen > 0 {
-        let are = if tracker.unseen == 1 { "is" } else { "are" };
-        let records = counted(tracker.unseen, "record");
+    let unseen = tracker.unseen();
+    if unseen > 0 {
+        let are = if unseen == 1 { "is" } else { "are" };
+        let records = counted(unseen, "record");
         note(&format!("{records} of objects created before the trace begins {are} not counted"));
     }
     let latencies = tracker.finish_all();

@@ -2,10 +2,11 @@
 //! two of its records belongs to the stage between their tracepoints.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
-use spdk_trace::{ArgValue, Object, ObjectName, Record, TickRate, Ticks};
+use spdk_trace::{ObjectName, Record, TickRate, Ticks};
+use timeline::{AtEnd, Lives, Passed};
 
 use super::spread::Spread;
 use super::tail::Tail;
@@ -85,15 +86,10 @@ pub(crate) struct Question {
 pub(crate) struct Tracker {
     question: Question,
     rate: TickRate,
-    /// By prefix and id.
-    live: HashMap<(char, u64), Life, RandomState>,
-    /// Lives that are over: known by another one's beginning at the same place.
-    ended: HashSet<(char, u16), RandomState>,
+    lives: Lives<Life>,
     times: HashMap<Subject, Times, RandomState>,
     /// The longest of the lives, the shortest of them on top.
     slowest: BinaryHeap<(Reverse<u64>, Reverse<ObjectName>, LifeBox)>,
-    /// Records of objects whose creation was not seen.
-    pub(crate) unseen: u64,
 }
 
 /// Lives are only compared by what stands before them.
@@ -128,43 +124,16 @@ pub(crate) struct Latencies {
 impl Tracker {
     /// Answers that question.
     pub(crate) fn new(question: Question, rate: TickRate) -> Self {
-        Self {
-            question,
-            rate,
-            live: HashMap::default(),
-            ended: HashSet::default(),
-            times: HashMap::default(),
-            slowest: BinaryHeap::new(),
-            unseen: 0,
-        }
+        Self { question, rate, lives: Lives::default(), times: HashMap::default(), slowest: BinaryHeap::new() }
     }
 
     /// Takes the next record.
     pub(crate) fn record(&mut self, record: &Record<'_>, context: &Context<'_>) {
-        let (name, id) = match record.object {
-            Object::Known { name, id, .. } => (name, id),
-            Object::Unseen(_) => {
-                self.unseen += 1;
-                return;
-            }
-            Object::None | Object::Untyped(_) | Object::ValueOnly(_) | Object::Nameless { .. } => return,
-        };
-        let key = (name.prefix, id);
         let inherited = self.inherited(record);
-        if let Some(before) = self.live.get_mut(&key)
-            // Types with one prefix number their objects by themselves: TCP's r1 is another request than RDMA's.
-            && (before.name != name || record.tpoint.new_object)
-        {
-            let over = std::mem::replace(before, Life::new(name));
-            if let Some(&(last, _)) = over.records.last() {
-                self.ended.insert((name.prefix, last));
-            }
-            self.finish(over);
-        }
-        let life = self.live.entry(key).or_insert_with(|| Life::new(name));
-        if life.records.is_empty() {
-            life.group = vec![None; self.question.by.len()];
-        }
+        let groups = self.question.by.len();
+        let first = |name| Life::new(name, groups);
+        let Some(Passed { over, life, .. }) = self.lives.record(record, first) else { return };
+        let life = &mut life.kept;
         life.records.push((record.tpoint.id, record.tsc));
         let value = |field: &Field| field.value(record, context).map(|v| v.into_owned().into_boxed_str());
         let (inherited, inherited_owner) = inherited.unwrap_or_default();
@@ -180,6 +149,14 @@ impl Tracker {
         if let Some(found) = better.find_map(|(place, field)| Some((place, value(field)?))) {
             life.owner = Some(found);
         }
+        if let Some(over) = over {
+            self.finish(over.kept);
+        }
+    }
+
+    /// Records of objects whose creation was not seen.
+    pub(crate) fn unseen(&self) -> u64 {
+        self.lives.unseen()
     }
 
     /// What the object that the record names is grouped by, and whose it is: an I/O belongs to the connection of its request.
@@ -187,10 +164,7 @@ impl Tracker {
         if self.question.by.is_empty() && self.question.owner.is_empty() {
             return None;
         }
-        let related = record.related?;
-        let (_, value) = record.args.iter().nth(usize::from(related.arg?))?;
-        let (ArgValue::Int(id) | ArgValue::Pointer(id)) = value else { return None };
-        self.live.get(&(related.name.prefix, id)).map(|life| (life.group.clone(), life.owner.clone()))
+        self.lives.related(record).map(|life| (life.kept.group.clone(), life.kept.owner.clone()))
     }
 
     /// Counts a life's stages.
@@ -235,18 +209,10 @@ impl Tracker {
 
     /// Ends all lives and hands out the times.
     ///
-    /// A life that the trace ends in the middle of would make the whole look shorter than it is. One is taken for
-    /// whole if its last tracepoint has been another's last before its place was used again; where no place was ever
-    /// used again, all are.
+    /// A life that the trace ends in the middle of would make the whole look shorter than it is.
     pub(crate) fn finish_all(mut self) -> Latencies {
-        let mut lives: Vec<_> = std::mem::take(&mut self.live).into_values().collect();
-        lives.sort_by_key(|life| (life.span().0, life.name));
-        let known: HashSet<char> = self.ended.iter().map(|(prefix, _)| *prefix).collect();
-        for mut life in lives {
-            let prefix = life.name.prefix;
-            let last = life.records.last().map(|&(last, _)| last);
-            life.unfinished = known.contains(&prefix) && last.is_some_and(|last| !self.ended.contains(&(prefix, last)));
-            self.finish(life);
+        for AtEnd { life, unfinished } in std::mem::take(&mut self.lives).finish() {
+            self.finish(Life { unfinished, ..life.kept });
         }
         let mut subjects: Vec<_> = self.times.into_iter().collect();
         subjects.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -258,8 +224,8 @@ impl Tracker {
 }
 
 impl Life {
-    fn new(name: ObjectName) -> Self {
-        Self { name, unfinished: false, records: Vec::new(), group: Vec::new(), owner: None }
+    fn new(name: ObjectName, groups: usize) -> Self {
+        Self { name, unfinished: false, records: Vec::new(), group: vec![None; groups], owner: None }
     }
 
     /// Times of its first and its last record.

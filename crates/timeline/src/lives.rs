@@ -1,0 +1,134 @@
+//! The lives of a trace's objects: each is followed from the record that creates it to its last.
+//!
+//! A record of a trace has the address of its object, and an address is used again: by the next request in the same place of a
+//! queue. A life is over when another one begins at its address.
+
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+use spdk_trace::{ArgValue, Object, ObjectName, Record, Ticks};
+
+/// An object's life, as far as it was traced, with what the user of [`Lives`] keeps of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Life<T> {
+    /// Its name.
+    pub name: ObjectName,
+    /// The time of its first record: the one that creates it, unless that was filtered out.
+    pub begin: Ticks,
+    /// The tracepoint of its last record so far.
+    pub last: u16,
+    /// What is kept of it.
+    pub kept: T,
+}
+
+/// What came of a record.
+#[derive(Debug)]
+pub struct Passed<'a, T> {
+    /// The life that this record ended: another object begins at the same address.
+    pub over: Option<Life<T>>,
+    /// Whether the record is the first one of its object.
+    pub is_first: bool,
+    /// The life of the record's object.
+    pub life: &'a mut Life<T>,
+}
+
+/// A life at the end of the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtEnd<T> {
+    /// The life.
+    pub life: Life<T>,
+    /// The trace ends in the middle of it.
+    pub unfinished: bool,
+}
+
+/// Follows all objects of a trace. `T` is what is kept of each.
+#[derive(Clone, Debug)]
+pub struct Lives<T> {
+    /// By prefix and address.
+    live: HashMap<(char, u64), Life<T>, RandomState>,
+    /// The last tracepoints of lives that are over: known by another one's beginning in the same place.
+    ended: HashSet<(char, u16), RandomState>,
+    unseen: u64,
+}
+
+impl<T> Default for Lives<T> {
+    fn default() -> Self {
+        Self { live: HashMap::default(), ended: HashSet::default(), unseen: 0 }
+    }
+}
+
+impl<T> Lives<T> {
+    /// Takes the next record in the order of time; `None` if it is about no object whose creation was seen. `first` makes what
+    /// is kept of an object when its first record comes.
+    pub fn record(&mut self, record: &Record<'_>, first: impl FnOnce(ObjectName) -> T) -> Option<Passed<'_, T>> {
+        let (name, id) = match record.object {
+            Object::Known { name, id, .. } => (name, id),
+            Object::Unseen(_) => {
+                self.unseen += 1;
+                return None;
+            }
+            Object::None | Object::Untyped(_) | Object::ValueOnly(_) | Object::Nameless { .. } => return None,
+        };
+        let (key, tpoint) = ((name.prefix, id), record.tpoint.id);
+        // Types with one prefix number their objects by themselves: TCP's r1 is another request than RDMA's.
+        let is_another = |before: &Life<T>| before.name != name || record.tpoint.new_object;
+        let over = if self.live.get(&key).is_some_and(is_another) { self.live.remove(&key) } else { None };
+        if let Some(over) = &over {
+            self.ended.insert((name.prefix, over.last));
+        }
+        let mut is_first = false;
+        let life = self.live.entry(key).or_insert_with(|| {
+            is_first = true;
+            Life { name, begin: record.tsc, last: tpoint, kept: first(name) }
+        });
+        life.last = tpoint;
+        Some(Passed { over, is_first, life })
+    }
+
+    /// What is kept of the object that a record names beside its own, while that one lives: an I/O names its request.
+    pub fn related(&self, record: &Record<'_>) -> Option<&Life<T>> {
+        let related = record.related?;
+        let (_, value) = record.args.iter().nth(usize::from(related.arg?))?;
+        let (ArgValue::Int(id) | ArgValue::Pointer(id)) = value else { return None };
+        self.live.get(&(related.name.prefix, id))
+    }
+
+    /// Ends the life of a record's object, whose last record this is.
+    pub fn end(&mut self, record: &Record<'_>) -> Option<Life<T>> {
+        let Object::Known { name, id, .. } = record.object else { return None };
+        self.ended.insert((name.prefix, record.tpoint.id));
+        self.live.remove(&(name.prefix, id))
+    }
+
+    /// Records of objects whose creation was not seen.
+    pub fn unseen(&self) -> u64 {
+        self.unseen
+    }
+
+    /// How many lives are being followed.
+    pub fn len(&self) -> usize {
+        self.live.len()
+    }
+
+    /// Whether no life is being followed.
+    pub fn is_empty(&self) -> bool {
+        self.live.is_empty()
+    }
+
+    /// Ends all lives, in the order in which they began.
+    ///
+    /// A life that the trace ends in the middle of would make the whole look shorter than it is. One is taken for whole if its
+    /// last tracepoint has been another one's last before its address was used again; if no address was ever used again, all
+    /// are.
+    pub fn finish(self) -> Vec<AtEnd<T>> {
+        let mut lives: Vec<Life<T>> = self.live.into_values().collect();
+        lives.sort_by_key(|life| (life.begin, life.name));
+        let known: HashSet<char> = self.ended.iter().map(|(prefix, _)| *prefix).collect();
+        let ended = self.ended;
+        let at_end = |life: Life<T>| {
+            let prefix = life.name.prefix;
+            AtEnd { unfinished: known.contains(&prefix) && !ended.contains(&(prefix, life.last)), life }
+        };
+        lives.into_iter().map(at_end).collect()
+    }
+}
