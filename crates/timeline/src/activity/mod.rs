@@ -14,8 +14,10 @@ pub enum Activity {
     Calls(u32),
     /// An interrupt has its CPU.
     Interrupted(Interrupt),
-    /// Could run, and waits for a CPU that this thread has.
+    /// Was preempted, and waits for the CPU, which this thread has.
     Waits(Tid),
+    /// Was woken, and waits for the CPU, which this thread has. 0 is the idle task: the CPU itself wakes up.
+    Woken(Tid),
     /// Waits for something: in that system call, if it is in one.
     Blocked(Option<u32>),
     /// Is stopped or traced.
@@ -29,7 +31,7 @@ pub enum Activity {
 impl Activity {
     /// Whether the thread can't go on and did not ask for that: what delays its requests without its own doing.
     pub fn is_taken(self) -> bool {
-        matches!(self, Self::Interrupted(_) | Self::Waits(_) | Self::Stopped)
+        matches!(self, Self::Interrupted(_) | Self::Waits(_) | Self::Woken(_) | Self::Stopped)
     }
 }
 
@@ -55,6 +57,11 @@ pub struct Activities {
     /// Who has each CPU, as far as it was seen.
     current: HashMap<Cpu, Tid>,
     last: BootNanos,
+    /// Intervals that are kept of each thread.
+    most: usize,
+    /// What events showed of the time before them, and how much of that is noted at most.
+    shown: Vec<KernelEvent>,
+    most_shown: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -66,7 +73,11 @@ struct Thread {
     call: Option<u32>,
     /// Those that it is in, the innermost last.
     interrupts: Vec<Interrupt>,
+    /// Since when nothing is known of it, if nothing is.
+    unknown_since: BootNanos,
     done: Vec<Interval>,
+    /// How many of these were handed out.
+    given: usize,
 }
 
 /// Where a thread is, interrupts and calls aside.
@@ -75,6 +86,7 @@ enum State {
     Unknown,
     OnCpu,
     Ready,
+    Woken,
     Blocked,
     Stopped,
     Ended,
@@ -91,19 +103,85 @@ impl From<Leaves> for State {
     }
 }
 
+impl State {
+    /// Why a thread in this state left its CPU; `None` if it did not.
+    fn leaves(self) -> Option<Leaves> {
+        match self {
+            Self::Unknown | Self::OnCpu => None,
+            Self::Ready | Self::Woken => Some(Leaves::Preempted),
+            Self::Blocked => Some(Leaves::Blocked),
+            Self::Stopped => Some(Leaves::Stopped),
+            Self::Ended => Some(Leaves::Ended),
+        }
+    }
+}
+
 impl Activities {
     /// Follows these threads from that time on.
     pub fn new(threads: impl IntoIterator<Item = Tid>, start: BootNanos) -> Self {
-        let thread = || Thread {
-            since: start,
-            state: State::Unknown,
-            cpu: None,
-            call: None,
-            interrupts: Vec::new(),
-            done: Vec::new(),
-        };
-        let threads = threads.into_iter().map(|tid| (tid, thread())).collect();
-        Self { threads, current: HashMap::new(), last: start }
+        let threads = threads.into_iter().map(|tid| (tid, Thread::new(start))).collect();
+        Self { threads, current: HashMap::new(), last: start, most: usize::MAX, shown: Vec::new(), most_shown: 0 }
+    }
+
+    /// Keeps the newest intervals of each thread only, about that many of all threads together: at least 1,000 of each.
+    /// [`Self::settle`] drops the others.
+    #[must_use]
+    pub fn keeping(mut self, intervals: usize) -> Self {
+        self.most = (intervals / self.threads.len().max(1)).max(1_000);
+        self
+    }
+
+    /// Notes up to `most` times what an event shows of the time before it: see [`crate::Foresight`].
+    #[must_use]
+    pub(crate) fn noting(mut self, most: usize) -> Self {
+        self.most_shown = most;
+        self
+    }
+
+    /// What was noted.
+    pub(crate) fn noted(self) -> Vec<KernelEvent> {
+        self.shown
+    }
+
+    /// The intervals of a thread up to that time, in the order of time; nothing of a thread that is not followed. Events must
+    /// have come up to that time.
+    pub fn until(&mut self, tid: Tid, to: BootNanos) -> &[Interval] {
+        self.last = self.last.max(to);
+        self.change(tid, |_| ());
+        self.threads.get(&tid).map_or(&[], |thread| &thread.done)
+    }
+
+    /// The CPU that a thread has, or whose queue it waits in.
+    pub fn cpu(&self, tid: Tid) -> Option<Cpu> {
+        self.threads.get(&tid)?.cpu
+    }
+
+    /// Hands out the intervals that have ended since the last call, of each thread in the order of time, and drops the oldest
+    /// ones where more are kept than there should be.
+    pub fn settle(&mut self, mut each: impl FnMut(Tid, Interval)) {
+        for (tid, thread) in &mut self.threads {
+            // The last one can go on.
+            let ended = thread.done.len().saturating_sub(1);
+            for interval in thread.done.get(thread.given..ended).unwrap_or_default() {
+                each(*tid, *interval);
+            }
+            thread.given = thread.given.max(ended);
+            // Not each time one: it would move all others.
+            if thread.done.len() / 2 > self.most {
+                let old = thread.done.len() - self.most;
+                thread.done.drain(..old);
+                thread.given -= old;
+            }
+        }
+    }
+
+    /// Ends at that time, and hands out all that was not handed out.
+    pub fn settle_until(mut self, end: BootNanos, mut each: impl FnMut(Tid, Interval)) {
+        for (tid, intervals) in self.ended(end) {
+            for interval in intervals {
+                each(tid, interval);
+            }
+        }
     }
 
     /// Takes the next event in. One that is earlier than the one before it counts as being at that one's time.
@@ -114,7 +192,7 @@ impl Activities {
             EventKind::Wake { tid, on } => self.change(tid, |thread| {
                 // A thread that runs can be woken, too: before it could sleep. One of which nothing is known may run.
                 if !matches!(thread.state, State::OnCpu | State::Unknown) {
-                    (thread.state, thread.cpu) = (State::Ready, Some(on));
+                    (thread.state, thread.cpu) = (State::Woken, Some(on));
                 }
             }),
             EventKind::Migrate { tid, to } => self.change(tid, |thread| thread.cpu = Some(to)),
@@ -135,14 +213,19 @@ impl Activities {
         }
     }
 
-    /// Ends at that time: the intervals of each thread, in the order of time.
+    /// Ends at that time: the intervals of each thread that were not handed out, in the order of time.
     pub fn finish(mut self, end: BootNanos) -> HashMap<Tid, Vec<Interval>> {
+        self.ended(end)
+    }
+
+    fn ended(&mut self, end: BootNanos) -> HashMap<Tid, Vec<Interval>> {
         self.last = self.last.max(end);
         let tids: Vec<Tid> = self.threads.keys().copied().collect();
         for tid in tids {
             self.change(tid, |_| ());
         }
-        self.threads.into_iter().map(|(tid, thread)| (tid, thread.done)).collect()
+        let rest = |(tid, mut thread): (Tid, Thread)| (tid, thread.done.split_off(thread.given));
+        self.threads.drain().map(rest).collect()
     }
 
     fn switch(&mut self, cpu: Cpu, prev: Tid, leaves: Leaves, next: Tid) {
@@ -152,7 +235,7 @@ impl Activities {
             thread.interrupts.clear();
         });
         // Whoever waits for this CPU has waited for the one who had it up to now.
-        let waits = |thread: &Thread| thread.state == State::Ready && thread.cpu == Some(cpu);
+        let waits = |thread: &Thread| matches!(thread.state, State::Ready | State::Woken) && thread.cpu == Some(cpu);
         let waiting: Vec<Tid> = self.threads.iter().filter(|(_, thread)| waits(thread)).map(|(tid, _)| *tid).collect();
         for tid in waiting {
             self.change(tid, |_| ());
@@ -178,16 +261,27 @@ impl Activities {
             && thread.state == State::Unknown
         {
             (thread.state, thread.cpu) = (state, cpu.or(thread.cpu));
+            if let Some(cpu) = thread.cpu
+                && self.shown.len() < self.most_shown
+            {
+                let kind = EventKind::Found { tid, off_cpu: state.leaves() };
+                self.shown.push(KernelEvent { at: thread.unknown_since, cpu, kind });
+            }
         }
     }
 
     /// All that depends on what this CPU did is unknown since then.
     fn lost(&mut self, cpu: Cpu, since: BootNanos) {
-        self.current.remove(&cpu);
-        for thread in self.threads.values_mut().filter(|thread| thread.cpu == Some(cpu)) {
-            thread.close(self.last, None);
+        let rival = self.current.remove(&cpu);
+        if self.shown.len() < self.most_shown {
+            self.shown.push(KernelEvent { at: since, cpu, kind: EventKind::Lost { since, count: 0 } });
+        }
+        // One that no event has shown yet can be anywhere.
+        for thread in self.threads.values_mut().filter(|thread| thread.cpu.is_none_or(|its| its == cpu)) {
+            thread.close(self.last, rival);
             thread.forget_since(since, self.last);
             (thread.state, thread.cpu) = (State::Unknown, None);
+            thread.unknown_since = self.last;
             thread.call = None;
             thread.interrupts.clear();
         }
@@ -205,11 +299,25 @@ impl Activities {
 }
 
 impl Thread {
+    fn new(start: BootNanos) -> Self {
+        Self {
+            since: start,
+            state: State::Unknown,
+            cpu: None,
+            call: None,
+            interrupts: Vec::new(),
+            unknown_since: start,
+            done: Vec::new(),
+            given: 0,
+        }
+    }
+
     /// Its activity while that thread has its CPU.
     fn activity(&self, rival: Option<Tid>) -> Activity {
         match self.state {
             State::Unknown => Activity::Unknown,
             State::Ready => rival.map_or(Activity::Unknown, Activity::Waits),
+            State::Woken => rival.map_or(Activity::Unknown, Activity::Woken),
             State::Blocked => Activity::Blocked(self.call),
             State::Stopped => Activity::Stopped,
             State::Ended => Activity::Ended,
@@ -239,6 +347,7 @@ impl Thread {
         let from = self.done.get(known).map_or(to, |interval| interval.from.max(since));
         let cut = self.done.get(known).filter(|interval| interval.from < since).copied();
         self.done.truncate(known);
+        self.given = self.given.min(known);
         self.done.extend(cut.map(|interval| Interval { to: since, ..interval }));
         if from < to {
             self.done.push(Interval { from, to, activity: Activity::Unknown });
@@ -247,146 +356,4 @@ impl Thread {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const US: Tid = Tid(10);
-    const RIVAL: Tid = Tid(20);
-    const OTHER: Tid = Tid(30);
-    const IDLE: Tid = Tid(0);
-
-    /// What the thread 10 did, of events on CPU 0 (or another where one is given), from 0 to the end.
-    fn done(events: &[(u64, EventKind)], end: u64) -> Vec<(u64, u64, Activity)> {
-        let mut activities = Activities::new([US], BootNanos(0));
-        for &(at, kind) in events {
-            activities.event(&KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind });
-        }
-        let done = activities.finish(BootNanos(end)).remove(&US).unwrap();
-        done.into_iter().map(|interval| (interval.from.0, interval.to.0, interval.activity)).collect()
-    }
-
-    fn switch(prev: Tid, leaves: Leaves, next: Tid) -> EventKind {
-        EventKind::Switch { prev, leaves, next }
-    }
-
-    #[test]
-    fn whoever_has_the_cpu_is_waited_for() {
-        let events = [
-            (10, switch(US, Leaves::Preempted, RIVAL)),
-            (15, switch(RIVAL, Leaves::Blocked, OTHER)),
-            (30, switch(OTHER, Leaves::Preempted, US)),
-        ];
-        let expected = [
-            (0, 10, Activity::Runs),
-            (10, 15, Activity::Waits(RIVAL)),
-            (15, 30, Activity::Waits(OTHER)),
-            (30, 40, Activity::Runs),
-        ];
-        assert_eq!(done(&events, 40), expected);
-    }
-
-    #[test]
-    fn interrupts_and_calls_are_nested() {
-        let (soft, hard) = (Interrupt::Soft(3), Interrupt::Hard(40));
-        let begin = |interrupt| EventKind::Begin { tid: US, interrupt };
-        let end = |interrupt| EventKind::End { tid: US, interrupt };
-        let events = [
-            (0, switch(IDLE, Leaves::Preempted, US)),
-            (10, EventKind::CallEnter { tid: US, number: 1 }),
-            (20, begin(soft)),
-            (25, begin(hard)),
-            (26, end(hard)),
-            (30, end(soft)),
-            (40, switch(US, Leaves::Blocked, IDLE)),
-            (51, EventKind::Wake { tid: US, on: Cpu(0) }),
-            (55, switch(IDLE, Leaves::Preempted, US)),
-            (60, EventKind::CallExit { tid: US }),
-        ];
-        let expected = [
-            (0, 10, Activity::Runs),
-            (10, 20, Activity::Calls(1)),
-            (20, 25, Activity::Interrupted(soft)),
-            (25, 26, Activity::Interrupted(hard)),
-            (26, 30, Activity::Interrupted(soft)),
-            (30, 40, Activity::Calls(1)),
-            (40, 51, Activity::Blocked(Some(1))),
-            // The CPU's way out of idling.
-            (51, 55, Activity::Waits(IDLE)),
-            (55, 60, Activity::Calls(1)),
-            (60, 70, Activity::Runs),
-        ];
-        assert_eq!(done(&events, 70), expected);
-    }
-
-    #[test]
-    fn a_loss_is_a_hole_that_the_next_event_ends() {
-        let events = [
-            (0, switch(IDLE, Leaves::Preempted, US)),
-            (10, EventKind::CallEnter { tid: US, number: 1 }),
-            (40, EventKind::Lost { since: BootNanos(25), count: 3 }),
-            (50, switch(US, Leaves::Stopped, IDLE)),
-        ];
-        let expected = [
-            (0, 10, Activity::Runs),
-            (10, 25, Activity::Calls(1)),
-            (25, 40, Activity::Unknown),
-            (40, 50, Activity::Runs),
-            (50, 60, Activity::Stopped),
-        ];
-        assert_eq!(done(&events, 60), expected);
-    }
-
-    #[test]
-    fn the_first_event_shows_what_was_before() {
-        let tick = |kind: fn(Tid, Interrupt) -> EventKind| kind(US, Interrupt::Tick);
-        let begin = tick(|tid, interrupt| EventKind::Begin { tid, interrupt });
-        assert_eq!(done(&[(3, begin)], 3), [(0, 3, Activity::Runs)]);
-        // It may have slept, or run.
-        assert_eq!(done(&[(3, EventKind::Wake { tid: US, on: Cpu(0) })], 3), [(0, 3, Activity::Unknown)]);
-        assert_eq!(done(&[(3, EventKind::Found { tid: US, off_cpu: None })], 5), [(0, 5, Activity::Runs)]);
-        let ended = [(2, switch(US, Leaves::Ended, IDLE))];
-        assert_eq!(done(&ended, 5), [(0, 2, Activity::Runs), (2, 5, Activity::Ended)]);
-        // It waited, or was woken and waited; for whom, nobody saw.
-        assert_eq!(
-            done(&[(2, switch(IDLE, Leaves::Preempted, US))], 3),
-            [(0, 2, Activity::Unknown), (2, 3, Activity::Runs)]
-        );
-        assert_eq!(done(&[], 5), [(0, 5, Activity::Unknown)]);
-    }
-
-    fn any_event() -> impl Strategy<Value = (u64, u32, EventKind)> {
-        let tid = || prop::sample::select(vec![IDLE, US, RIVAL]);
-        let interrupt = || prop::sample::select(vec![Interrupt::Hard(1), Interrupt::Soft(1), Interrupt::Tick]);
-        let leaves = prop::sample::select(vec![Leaves::Preempted, Leaves::Blocked, Leaves::Stopped, Leaves::Ended]);
-        let kind = prop_oneof![
-            (tid(), leaves.clone(), tid()).prop_map(|(prev, leaves, next)| EventKind::Switch { prev, leaves, next }),
-            (tid(), 0..2u32).prop_map(|(tid, on)| EventKind::Wake { tid, on: Cpu(on) }),
-            (tid(), 0..2u32).prop_map(|(tid, to)| EventKind::Migrate { tid, to: Cpu(to) }),
-            (tid(), prop::option::of(leaves)).prop_map(|(tid, off_cpu)| EventKind::Found { tid, off_cpu }),
-            (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::Begin { tid, interrupt }),
-            (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::End { tid, interrupt }),
-            (tid(), 0..3u32).prop_map(|(tid, number)| EventKind::CallEnter { tid, number }),
-            tid().prop_map(|tid| EventKind::CallExit { tid }),
-            (0..200u64).prop_map(|since| EventKind::Lost { since: BootNanos(since), count: 1 }),
-        ];
-        (0..200u64, 0..2u32, kind)
-    }
-
-    proptest! {
-        /// Whatever comes, in whatever order: the intervals of a thread follow one another from the start to the end.
-        #[test]
-        fn time_adds_up(events in prop::collection::vec(any_event(), 0..60)) {
-            let mut activities = Activities::new([US, RIVAL], BootNanos(5));
-            for &(at, cpu, kind) in &events {
-                activities.event(&KernelEvent { at: BootNanos(at), cpu: Cpu(cpu), kind });
-            }
-            for done in activities.finish(BootNanos(250)).into_values() {
-                prop_assert_eq!((done[0].from.0, done[done.len() - 1].to.0), (5, 250));
-                prop_assert!(done.iter().all(|interval| interval.from < interval.to));
-                prop_assert!(done.windows(2).all(|pair| pair[0].to == pair[1].from));
-            }
-        }
-    }
-}
+mod tests;

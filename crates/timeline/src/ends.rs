@@ -1,0 +1,150 @@
+//! Which stages end by the thread's own work, and which by something that it finds done: by the names of SPDK's tracepoints.
+//!
+//! Read in SPDK's master of August 2026 (`3230130e6a`), and of the same meaning in all eras that have the names:
+//! `nvmf_tcp_req_process` (lib/nvmf/tcp.c) and `nvmf_rdma_request_process` (lib/nvmf/rdma.c) are loops over a request's states,
+//! which write a record at the beginning of each state. A state that sets the next one itself is left in the same call: the
+//! stage between them is the thread's own work. "Some external code must kick a request" out of the others: the completion of a
+//! block device, data from a socket or a queue pair. All of these are found by a poller.
+//!
+//! One exception is not visible in a trace: a fused command (compare and write) waits in `RDY_TO_EXECUTE` for its other half.
+
+/// How a stage ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// By the thread's own work.
+    OwnWork,
+    /// The thread finds at a poll that something is done.
+    Found,
+    /// By one or the other: the state is left at once, or after waiting; or the tracepoints are not known.
+    Either,
+}
+
+/// Stages that the state machine of a transport leaves in the call that it entered them: the prefix of the names, and between
+/// which two they lie.
+const OWN_WORK: [(&str, &[(&str, &str)]); 2] = [("TCP_REQ_", &TCP_OWN_WORK), ("RDMA_REQ_", &RDMA_OWN_WORK)];
+
+/// `nvmf_tcp_req_process`, lib/nvmf/tcp.c; `nvmf_tcp_send_r2t_pdu` sets the state for the R2T, and `request_transfer_out` the
+/// one for the transfer to the host.
+const TCP_OWN_WORK: [(&str, &str); 14] = [
+    ("NEW", "NEED_BUFFER"),
+    ("NEW", "RDY_TO_EXECUTE"),
+    ("NEW", "RDY_TO_COMPLETE"),
+    ("HAVE_BUFFER", "WAIT_ZCPY_START"),
+    ("HAVE_BUFFER", "AWAIT_R2T_ACK"),
+    ("HAVE_BUFFER", "TX_H_TO_C"),
+    ("HAVE_BUFFER", "RDY_TO_EXECUTE"),
+    ("ZCPY_START_CPL", "RDY_TO_COMPLETE"),
+    ("ZCPY_START_CPL", "EXECUTED"),
+    ("ZCPY_START_CPL", "AWAIT_R2T_ACK"),
+    ("RDY_TO_EXECUTE", "EXECUTING"),
+    ("RDY_TO_EXECUTE", "WAIT_ZCPY_CMT"),
+    ("EXECUTED", "RDY_TO_COMPLETE"),
+    ("RDY_TO_COMPLETE", "TRANSFER_C2H"),
+];
+
+/// `nvmf_rdma_request_process`, lib/nvmf/rdma.c. Before v24.09 `EXECUTED` led to `RDY_TO_COMPL` without `RDY2COMPL_PEND`.
+const RDMA_OWN_WORK: [(&str, &str); 11] = [
+    ("NEW", "NEED_BUFFER"),
+    ("NEW", "NEED_DATA_WR"),
+    ("NEW", "RDY_TO_EXECUTE"),
+    ("HAVE_BUFFER", "TX_PENDING_H2C"),
+    ("HAVE_BUFFER", "RDY_TO_EXECUTE"),
+    ("RDY_TO_EXECUTE", "EXECUTING"),
+    ("EXECUTED", "TX_PENDING_C2H"),
+    ("EXECUTED", "RDY2COMPL_PEND"),
+    ("EXECUTED", "RDY_TO_COMPL"),
+    ("RDY_TO_COMPL", "COMPLETING_C2H"),
+    ("RDY_TO_COMPL", "COMPLETING"),
+];
+
+/// Stages that external code ends, found by a poller of the thread. The names are whole.
+const FOUND: [(&str, &str); 19] = [
+    // The zero-copy buffer of the block device (`nvmf_tcp_req_complete`).
+    ("TCP_REQ_WAIT_ZCPY_START", "TCP_REQ_ZCPY_START_CPL"),
+    ("TCP_REQ_WAIT_ZCPY_CMT", "TCP_REQ_EXECUTED"),
+    ("TCP_REQ_AWAIT_ZCPY_RLS", "TCP_REQ_COMPLETED"),
+    // Data of the host (`nvmf_tcp_h2c_data_hdr_handle`, `nvmf_tcp_pdu_payload_handle`).
+    ("TCP_REQ_AWAIT_R2T_ACK", "TCP_REQ_TX_H_TO_C"),
+    ("TCP_REQ_TX_H_TO_C", "TCP_REQ_RDY_TO_EXECUTE"),
+    // The block device (`nvmf_tcp_req_complete`, `nvmf_rdma_request_complete`).
+    ("TCP_REQ_EXECUTING", "TCP_REQ_EXECUTED"),
+    ("RDMA_REQ_EXECUTING", "RDMA_REQ_EXECUTED"),
+    // The socket has taken the response (`nvmf_tcp_request_free`, from the callback of the PDU).
+    ("TCP_REQ_TRANSFER_C2H", "TCP_REQ_COMPLETED"),
+    ("TCP_REQ_TRANSFER_C2H", "TCP_REQ_AWAIT_ZCPY_RLS"),
+    // Completions of the queue pair (`nvmf_rdma_poller_poll`).
+    ("RDMA_REQ_TX_H2C", "RDMA_REQ_RDY_TO_EXECUTE"),
+    ("RDMA_REQ_COMPLETING_C2H", "RDMA_REQ_COMPLETED"),
+    ("RDMA_REQ_COMPLETING", "RDMA_REQ_COMPLETED"),
+    // lib/bdev/bdev.c, module/bdev/nvme/bdev_nvme.c, module/bdev/raid/bdev_raid.c: a callback of the device's poller. One that
+    // completes at once is found at once.
+    ("BDEV_IO_START", "BDEV_IO_DONE"),
+    ("BDEV_NVME_IO_START", "BDEV_NVME_IO_DONE"),
+    ("BDEV_RAID_IO_START", "BDEV_RAID_IO_DONE"),
+    // lib/nvme: the completion queue, the socket.
+    ("NVME_PCIE_SUBMIT", "NVME_PCIE_COMPLETE"),
+    ("NVME_TCP_SUBMIT", "NVME_TCP_COMPLETE"),
+    // module/accel/dsa, module/accel/iaa: the completion record of the accelerator.
+    ("DSA_OP_SUBMIT", "DSA_OP_COMPLETE"),
+    ("IAA_OP_SUBMIT", "IAA_OP_COMPLETE"),
+];
+
+/// Tracepoints after which an object is done, and its address is free: `nvmf_tcp_request_free`, `nvmf_rdma_request_free`,
+/// `bdev_io_complete`, ...
+const LAST: [&str; 9] = [
+    "TCP_REQ_COMPLETED",
+    "RDMA_REQ_COMPLETED",
+    "BDEV_IO_DONE",
+    "BDEV_NVME_IO_DONE",
+    "BDEV_RAID_IO_DONE",
+    "NVME_PCIE_COMPLETE",
+    "NVME_TCP_COMPLETE",
+    "DSA_OP_COMPLETE",
+    "IAA_OP_COMPLETE",
+];
+
+impl Ending {
+    /// How the stage between two tracepoints ends.
+    pub fn of(from: &str, to: &str) -> Self {
+        let is_own = |(prefix, stages): &(&str, &[(&str, &str)])| {
+            let pair = from.strip_prefix(prefix).zip(to.strip_prefix(prefix));
+            pair.is_some_and(|pair| stages.contains(&pair))
+        };
+        if OWN_WORK.iter().any(is_own) {
+            Self::OwnWork
+        } else if FOUND.contains(&(from, to)) {
+            Self::Found
+        } else {
+            Self::Either
+        }
+    }
+}
+
+/// Whether an object is done with a record of that tracepoint.
+pub(crate) fn is_last(tpoint: &str) -> bool {
+    LAST.contains(&tpoint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_that_are_left_at_once_are_own_work() {
+        for (from, to, ending) in [
+            ("TCP_REQ_EXECUTED", "TCP_REQ_RDY_TO_COMPLETE", Ending::OwnWork),
+            ("TCP_REQ_EXECUTING", "TCP_REQ_EXECUTED", Ending::Found),
+            ("RDMA_REQ_EXECUTED", "RDMA_REQ_TX_PENDING_C2H", Ending::OwnWork),
+            // It may wait for a buffer, or in line.
+            ("TCP_REQ_NEED_BUFFER", "TCP_REQ_HAVE_BUFFER", Ending::Either),
+            ("RDMA_REQ_TX_PENDING_C2H", "RDMA_REQ_RDY_TO_COMPL", Ending::Either),
+            // A queue pair that goes away ends any state.
+            ("TCP_REQ_EXECUTING", "TCP_REQ_COMPLETED", Ending::Either),
+            // Names of different transports make no stage.
+            ("TCP_REQ_NEW", "RDMA_REQ_NEED_BUFFER", Ending::Either),
+            ("SOME_START", "SOME_END", Ending::Either),
+        ] {
+            assert_eq!(Ending::of(from, to), ending, "{from} -> {to}");
+        }
+    }
+}

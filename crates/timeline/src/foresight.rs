@@ -1,0 +1,118 @@
+//! What later events show of earlier times, found out beforehand.
+//!
+//! An event can change what was known of the time before it: the first one of a thread shows what it did up to then, and a loss
+//! is reported after it happened. Who reads events only once would have to keep everything until the end. So events of a capture
+//! are read twice: the first time, [`Foresight`] notes such cases as events of their own, which then come at the right time.
+
+use std::iter::Peekable;
+
+use crate::BootNanos;
+use crate::activity::Activities;
+use crate::kernel::{KernelEvent, Tid};
+
+/// Cases that are noted at most: beyond, the time before an event stays unknown. They take 40 bytes each.
+const MOST: usize = 1 << 20;
+/// Events after which intervals are dropped: nobody asks for them.
+const DROP_AFTER: u32 = 4096;
+
+/// Reads all events of a capture in the order of time, and notes what must be known earlier.
+#[derive(Clone, Debug)]
+pub struct Foresight {
+    activities: Activities,
+    events: u32,
+}
+
+impl Foresight {
+    /// Of these threads, whose events are whole from that time on.
+    pub fn new(threads: impl IntoIterator<Item = Tid>, start: BootNanos) -> Self {
+        Self { activities: Activities::new(threads, start).keeping(0).noting(MOST), events: 0 }
+    }
+
+    /// Takes the next event in.
+    pub fn event(&mut self, event: &KernelEvent) {
+        self.activities.event(event);
+        self.events += 1;
+        if self.events.is_multiple_of(DROP_AFTER) {
+            self.activities.settle(|_, _| ());
+        }
+    }
+
+    /// What was noted, in the order of time.
+    pub fn finish(self) -> Vec<KernelEvent> {
+        let mut shown = self.activities.noted();
+        shown.sort_by_key(|event| event.at);
+        shown
+    }
+}
+
+/// Events with those that [`Foresight`] noted between them. Errors of the events are handed on where they are.
+#[expect(missing_debug_implementations, reason = "iterators of files have none")]
+pub struct Foreseen<I: Iterator> {
+    events: Peekable<I>,
+    noted: Peekable<std::vec::IntoIter<KernelEvent>>,
+}
+
+impl<I, E> Foreseen<I>
+where
+    I: Iterator<Item = Result<KernelEvent, E>>,
+{
+    /// Puts them together: both in the order of time.
+    pub fn new(events: I, noted: Vec<KernelEvent>) -> Self {
+        Self { events: events.peekable(), noted: noted.into_iter().peekable() }
+    }
+}
+
+impl<I, E> Iterator for Foreseen<I>
+where
+    I: Iterator<Item = Result<KernelEvent, E>>,
+{
+    type Item = Result<KernelEvent, E>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // Of one time, what was recorded comes first: a loss, then what is known again.
+        match (self.events.peek(), self.noted.peek()) {
+            (Some(Ok(event)), Some(noted)) if noted.at < event.at => self.noted.next().map(Ok),
+            (None, Some(_)) => self.noted.next().map(Ok),
+            _ => self.events.next(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Activity, Cpu, EventKind, Interrupt, Leaves};
+
+    const US: Tid = Tid(10);
+
+    fn event(at: u64, kind: EventKind) -> KernelEvent {
+        KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind }
+    }
+
+    #[test]
+    fn what_is_shown_later_is_known_at_its_time() {
+        let events = [
+            event(30, EventKind::Begin { tid: US, interrupt: Interrupt::Tick }),
+            event(31, EventKind::End { tid: US, interrupt: Interrupt::Tick }),
+            event(60, EventKind::Lost { since: BootNanos(40), count: 2 }),
+            event(70, EventKind::Switch { prev: US, leaves: Leaves::Preempted, next: Tid(0) }),
+        ];
+        let mut foresight = Foresight::new([US], BootNanos(5));
+        for event in &events {
+            foresight.event(event);
+        }
+        let noted = foresight.finish();
+        let mut activities = Activities::new([US], BootNanos(5));
+        let mut at = Vec::new();
+        for event in Foreseen::new(events.into_iter().map(Ok::<_, ()>), noted) {
+            let event = event.unwrap();
+            activities.event(&event);
+            let now = activities.until(US, event.at).last().map(|interval| interval.activity);
+            at.push((event.at.0, now));
+        }
+        let (runs, unknown) = (Some(Activity::Runs), Some(Activity::Unknown));
+        let tick = Some(Activity::Interrupted(Interrupt::Tick));
+        let expected = [(5, None), (30, runs), (31, tick), (40, runs), (60, unknown), (60, unknown), (70, runs)];
+        assert_eq!(at, expected);
+    }
+}

@@ -1,0 +1,252 @@
+//! The join: records of a trace and events of the kernel, both in the order of time, become requests with what their threads
+//! did meanwhile.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use spdk_trace::{ArgValue, Lcore, ObjectName, Record, Tpoint};
+
+use crate::activity::{Activities, Interval};
+use crate::blame::{Reckoning, Stage, clipped, reckon};
+use crate::clock::BootNanos;
+use crate::ends::{Ending, is_last};
+use crate::kernel::{KernelEvent, Tid};
+use crate::lives::{AtEnd, Lives};
+use crate::request::{Consumer, Mark, Request, StageOfRequest};
+use crate::usual::{StageKind, Usual};
+
+/// Events and records after which finished intervals are handed out, and old ones dropped.
+const SETTLE_AFTER: u32 = 1_024;
+/// Intervals that are kept of a stage: of more, the longest.
+const MOST_OF_STAGE: usize = 2_048;
+
+/// What a scene must know beforehand.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The threads of which the kernel's events report; none if there are no events.
+    pub threads: Vec<Tid>,
+    /// The thread of each lcore.
+    pub lcores: HashMap<Lcore, Tid>,
+    /// From when on no event is missing.
+    pub start: BootNanos,
+    /// What is usual, from a first pass: see [`crate::Survey`].
+    pub usual: Usual,
+    /// The numbers of the system calls in which a thread waits for work.
+    pub idle_calls: Vec<u32>,
+    /// Requests of at least this length, in nanoseconds, get the intervals of their threads.
+    pub detail_over: u64,
+    /// Intervals that are kept for the stages that have not ended, of 32 bytes each. What is older than these counts as
+    /// unknown.
+    pub intervals: usize,
+}
+
+impl Default for Setting {
+    /// No threads, nothing usual, no details, and room for 1 million intervals.
+    fn default() -> Self {
+        Self {
+            threads: Vec::new(),
+            lcores: HashMap::new(),
+            start: BootNanos(0),
+            usual: Usual::default(),
+            idle_calls: Vec::new(),
+            detail_over: u64::MAX,
+            intervals: 1 << 20,
+        }
+    }
+}
+
+/// Joins records with events. `K` is what its user keeps of each request.
+///
+/// Before a record, all events up to its time must have come. Memory is needed for the requests that have not ended, and for
+/// the intervals that [`Setting::intervals`] allows.
+#[derive(Debug)]
+pub struct Scene<K> {
+    setting: Setting,
+    names: HashMap<u16, Box<str>, RandomState>,
+    endings: HashMap<StageKind, Ending, RandomState>,
+    last_ones: Vec<u16>,
+    activities: Activities,
+    lives: Lives<Open<K>>,
+    steps: u32,
+}
+
+/// A request that has not ended.
+#[derive(Clone, Debug)]
+struct Open<K> {
+    records: Vec<Mark>,
+    stages: Vec<StageOfRequest>,
+    related: Option<ObjectName>,
+    size: u32,
+    depth: Option<u64>,
+    detailed: bool,
+    kept: K,
+}
+
+impl<K: Default + Clone> Scene<K> {
+    /// Of a trace with these tracepoints.
+    pub fn new(setting: Setting, tpoints: &[Tpoint]) -> Self {
+        let names = tpoints.iter().map(|tpoint| (tpoint.id, tpoint.name.as_str().into())).collect();
+        let last_ones = tpoints.iter().filter(|tpoint| is_last(&tpoint.name)).map(|tpoint| tpoint.id).collect();
+        let activities = Activities::new(setting.threads.iter().copied(), setting.start).keeping(setting.intervals);
+        let endings = HashMap::default();
+        Self { setting, names, endings, last_ones, activities, lives: Lives::default(), steps: 0 }
+    }
+
+    /// Takes the next event in.
+    pub fn event(&mut self, event: &KernelEvent, consumer: &mut impl Consumer<K>) {
+        self.activities.event(event);
+        consumer.event(event);
+        self.step(consumer);
+    }
+
+    /// Takes the next record in, which was written at that time. `keep` notes what its user wants of it in what is kept of its
+    /// object; beside that it gets what is kept of the object that the record names, if that has not ended.
+    pub fn record(
+        &mut self,
+        record: &Record<'_>,
+        at: BootNanos,
+        consumer: &mut impl Consumer<K>,
+        keep: impl FnOnce(&mut K, Option<&K>),
+    ) {
+        let related = self.lives.related(record).map(|life| life.kept.kept.clone());
+        let Some(passed) = self.lives.record(record, |_| Open::new()) else { return };
+        let open = &mut passed.life.kept;
+        let over = passed.over;
+        keep(&mut open.kept, related.as_ref());
+        open.take(record);
+        let mark = Mark { tpoint: record.tpoint.id, ticks: record.tsc, at, lcore: record.lcore };
+        if let Some(before) = open.records.last().copied() {
+            let kind = (before.tpoint, mark.tpoint);
+            let names = &self.names;
+            let ending = *self.endings.entry(kind).or_insert_with(|| ending(names, kind));
+            let mut joined = Joined { setting: &self.setting, activities: &mut self.activities };
+            open.stages.push(joined.stage(before, mark, ending));
+            joined.detail(open, at);
+        }
+        open.records.push(mark);
+        if let Some(over) = over {
+            consumer.request(&over.kept.finish(over.name, false));
+        }
+        if self.last_ones.contains(&record.tpoint.id)
+            && let Some(life) = self.lives.end(record)
+        {
+            consumer.request(&life.kept.finish(life.name, false));
+        }
+        self.step(consumer);
+    }
+
+    /// Ends at that time: all requests that have not ended, and the last interval of each thread.
+    pub fn finish(self, end: BootNanos, consumer: &mut impl Consumer<K>) {
+        for AtEnd { life, unfinished } in self.lives.finish() {
+            consumer.request(&life.kept.finish(life.name, unfinished));
+        }
+        self.activities.settle_until(end, |tid, interval| consumer.interval(tid, interval));
+    }
+
+    /// Records of objects whose creation was not seen.
+    pub fn unseen(&self) -> u64 {
+        self.lives.unseen()
+    }
+
+    fn step(&mut self, consumer: &mut impl Consumer<K>) {
+        self.steps += 1;
+        if self.steps.is_multiple_of(SETTLE_AFTER) {
+            self.activities.settle(|tid, interval| consumer.interval(tid, interval));
+        }
+    }
+}
+
+fn ending(names: &HashMap<u16, Box<str>, RandomState>, (from, to): StageKind) -> Ending {
+    let name = |id| names.get(&id).map_or("", |name| &**name);
+    Ending::of(name(from), name(to))
+}
+
+impl<K: Default> Open<K> {
+    fn new() -> Self {
+        let kept = K::default();
+        Self { records: Vec::new(), stages: Vec::new(), related: None, size: 0, depth: None, detailed: false, kept }
+    }
+
+    /// What a record says of the whole request.
+    fn take(&mut self, record: &Record<'_>) {
+        self.size = self.size.max(record.size);
+        self.related = self.related.or(record.related.map(|related| related.name));
+        if self.depth.is_none()
+            && self.records.is_empty()
+            && let Some(ArgValue::Int(depth)) = record.args.by_name("qd")
+        {
+            self.depth = Some(depth);
+        }
+    }
+
+    fn finish(self, name: ObjectName, unfinished: bool) -> Request<K> {
+        let Self { records, stages, related, size, depth, kept, .. } = self;
+        Request { name, related, records, stages, size, depth, unfinished, kept }
+    }
+}
+
+/// What stages are joined with.
+struct Joined<'a> {
+    setting: &'a Setting,
+    activities: &'a mut Activities,
+}
+
+impl Joined<'_> {
+    /// The stage between two records.
+    fn stage(&mut self, before: Mark, mark: Mark, ending: Ending) -> StageOfRequest {
+        let kind = (before.tpoint, mark.tpoint);
+        // Of rings that are merged by a clock with corrections, times may fall by a hair.
+        let (begin, end) = (before.at, before.at.max(mark.at));
+        let ends = self.setting.usual.ends(kind, ending);
+        let tid = self.setting.lcores.get(&mark.lcore).copied();
+        let intervals = tid.map_or(&[][..], |tid| self.activities.until(tid, end));
+        let reckoning = if intervals.is_empty() {
+            Reckoning { unknown: end.0 - begin.0, ..Reckoning::default() }
+        } else {
+            reckon(&Stage { begin, end, ends }, intervals, &self.setting.idle_calls)
+        };
+        let Reckoning { shares, absent, unknown, returned } = reckoning;
+        let cpu = tid.and_then(|tid| self.activities.cpu(tid));
+        let (from, to, lcore) = (before.tpoint, mark.tpoint, mark.lcore);
+        StageOfRequest {
+            from,
+            to,
+            begin,
+            end,
+            lcore,
+            tid,
+            cpu,
+            ends,
+            intervals: Vec::new(),
+            shares,
+            absent,
+            unknown,
+            returned,
+        }
+    }
+
+    /// Gives a request that is long enough the intervals of its stages.
+    fn detail<K>(&mut self, open: &mut Open<K>, now: BootNanos) {
+        let begin = open.records.first().map_or(now, |mark| mark.at);
+        if now.0.saturating_sub(begin.0) < self.setting.detail_over {
+            return;
+        }
+        let missing = if open.detailed { open.stages.len() - 1 } else { 0 };
+        open.detailed = true;
+        for stage in &mut open.stages[missing..] {
+            let Some(tid) = stage.tid else { continue };
+            let within = clipped(self.activities.until(tid, now), stage.begin, stage.end);
+            stage.intervals = longest(within.collect());
+        }
+    }
+}
+
+/// The longest ones, if there are too many, in the order of time.
+fn longest(mut intervals: Vec<Interval>) -> Vec<Interval> {
+    if intervals.len() > MOST_OF_STAGE {
+        intervals.sort_by_key(|interval| std::cmp::Reverse(interval.to.0 - interval.from.0));
+        intervals.truncate(MOST_OF_STAGE);
+        intervals.sort_by_key(|interval| interval.from);
+    }
+    intervals
+}
