@@ -107,7 +107,7 @@ fn sample() -> anyhow::Result<Shown> {
         "a sample: two reactors of an NVMe-oF target; TCP connections are named by their owners, RDMA connections by a recording",
     );
     Ok(Shown {
-        loaded: Loaded { trace: Trace::Raw(raw), name: "the sample".to_owned(), measured: None },
+        loaded: Loaded { trace: Trace::Raw(raw), name: "the sample".to_owned(), measured: None, capture: None },
         recording: RECORDING.to_owned(),
         name: "the sample",
         commands: ["trace -i demo.trace -b demo.recording", "latency -i demo.trace"].map(|it| format!("dptrace {it}")),
@@ -144,7 +144,7 @@ fn live() -> anyhow::Result<Shown> {
     let raw = RawTrace::read(&bytes?).context("reading the target's trace")?;
     note("live: a small NVMe-oF target (dptrace demo-target) was started, recorded and read");
     Ok(Shown {
-        loaded: Loaded { trace: Trace::Raw(raw), name: "the target's trace".to_owned(), measured: None },
+        loaded: Loaded { trace: Trace::Raw(raw), name: "the target's trace".to_owned(), measured: None, capture: None },
         recording,
         name: "the recording",
         commands: ["trace", "latency"].map(|command| format!("dptrace {command} -p {}", child.id())),

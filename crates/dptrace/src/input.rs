@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal as _, Read};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _};
 use std::path::{Path, PathBuf};
 
+use ::capture::Meta;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use host::capabilities::with_file_access;
@@ -16,6 +17,7 @@ use rustix::io::Errno;
 use spdk_trace::{Follower, JsonTrace, RawTrace, ReadAt, TickRate, Tpoint, Trace};
 
 use crate::application;
+use crate::capture;
 use crate::failure::{note, usage};
 use crate::measured_rate::{Measured, Measuring};
 use crate::process::{self, Role, Takes};
@@ -38,7 +40,7 @@ const FIRST_BYTES: u64 = 512;
 pub(crate) struct InputArgs {
     /// A trace file, or the output of spdk_trace -j
     ///
-    /// A raw trace file of any SPDK version, or JSON; "-" is standard input. Default without -i, -s and -p: standard input
+    /// A raw trace file of any SPDK version, JSON, or the folder of a capture; "-" is standard input. Default without -i, -s and -p: standard input
     /// if it is a pipe or a file, else the newest *_trace.* in /dev/shm.
     #[arg(short, long, value_name = "FILE", short_alias = 'f')]
     pub(crate) input: Option<PathBuf>,
@@ -79,6 +81,8 @@ pub(crate) struct Loaded {
     pub(crate) name: String,
     /// The rate of its ticks, if it is written on this machine while it is read.
     pub(crate) measured: Option<Measured>,
+    /// What it is of, if it is a capture's.
+    pub(crate) capture: Option<Box<Meta>>,
 }
 
 impl Loaded {
@@ -193,11 +197,12 @@ impl Place {
     pub(crate) fn load(self, again: bool) -> anyhow::Result<Loaded> {
         let name = self.name();
         let trace = match self {
+            Self::File(path) if path.is_dir() => return capture::open::load(&path),
             Self::File(path) => load_file(&path, again),
             Self::Piped(piped) => piped.load(again),
         };
         let trace = trace.with_context(|| format!("reading {name}"))?;
-        Ok(Loaded { trace, name, measured: None })
+        Ok(Loaded { trace, name, measured: None, capture: None })
     }
 
     /// The same, and meanwhile measures the rate of the ticks, if a process of this machine writes them: that takes some
@@ -208,7 +213,8 @@ impl Place {
             _ => None,
         };
         let loaded = self.load(false)?;
-        let measured = measuring.and_then(|measuring| measuring.finish(loaded.trace.tick_rate()));
+        let Some(measuring) = measuring else { return Ok(loaded) };
+        let measured = measuring.finish(loaded.trace.tick_rate());
         Ok(Loaded { measured, ..loaded })
     }
 }
@@ -288,7 +294,12 @@ fn document(json: JsonTrace) -> anyhow::Result<Trace> {
 /// The tracepoints of a trace file, from its header: no record is read. None if the file is no trace, or no regular file, on
 /// which opening could wait.
 pub(crate) fn tpoints_of(path: &Path) -> Option<Vec<Tpoint>> {
-    if !path.metadata().ok()?.is_file() {
+    let metadata = path.metadata().ok()?;
+    if metadata.is_dir() {
+        let reader = capture::open::reader_quietly(path).ok()?;
+        return Some(reader.trace().ok()?.tpoints().all().to_vec());
+    }
+    if !metadata.is_file() {
         return None;
     }
     let source = FileSource::open(path).ok()?;

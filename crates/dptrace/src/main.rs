@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod application;
+mod capture;
 mod cli;
 mod completion;
 mod demo;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::time::Duration;
 
 use crate::Error;
@@ -15,9 +15,10 @@ use crate::owners::Owners;
 use crate::problems::Problems;
 use crate::raw::{Bounds, Context, RecordReader, check_header, disjoint};
 use crate::record::Record;
+use crate::slot::SLOT_SIZE;
 use crate::source::ReadAt;
 use crate::tail::{Copied, Tail};
-use crate::units::{Lcore, TickRate, Ticks};
+use crate::units::{FileOffset, Lcore, TickRate, Ticks};
 
 /// Follows a live trace file.
 ///
@@ -112,6 +113,24 @@ impl Follower {
         self.rings.iter().map(|ring| (ring.lcore(), ring.num_slots()))
     }
 
+    /// Each ring's lcore, and the name of the thread that writes it: empty if the file has none.
+    pub fn lcores(&self) -> impl Iterator<Item = (Lcore, &str)> {
+        self.rings.iter().map(|ring| (ring.lcore(), ring.place().thread_name.as_str()))
+    }
+
+    /// What of a file of that many bytes lies outside the rings' slots, in the order of the file.
+    pub fn outside_of_slots(&self, len: u64) -> Vec<Range<u64>> {
+        let slots = |ring: &Held| {
+            let (begin, slots) = (ring.place().slots.0, ring.num_slots());
+            begin.min(len)..begin.saturating_add(slots.saturating_mul(SLOT_SIZE as u64)).min(len)
+        };
+        let mut rings: Vec<_> = self.rings.iter().map(slots).collect();
+        rings.sort_by_key(|slots| slots.start);
+        let starts = std::iter::once(0).chain(rings.iter().map(|slots| slots.end));
+        let ends = rings.iter().map(|slots| slots.start).chain([len]);
+        starts.zip(ends).map(|(start, end)| start..end).filter(|part| !part.is_empty()).collect()
+    }
+
     /// What could not be read so far.
     pub fn problems(&self) -> &Problems {
         &self.problems
@@ -145,6 +164,11 @@ impl Follower {
     /// Reads the owners again. Their ids may be reused at any time, so call this before each [`Self::give`].
     pub fn refresh_owners<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<(), Error> {
         self.owners.refresh(source).map(drop)
+    }
+
+    /// Takes over bytes of the file that have changed since it was read: those of owners. Others do not matter.
+    pub fn change(&mut self, at: FileOffset, bytes: &[u8]) {
+        self.owners.change(at, bytes).for_each(drop);
     }
 
     /// Takes over what one or several polls copied; the last of them began at `at`, by any clock.

@@ -128,7 +128,7 @@ impl TpointTable {
 
     /// The id of continuation slots.
     #[inline]
-    pub(crate) fn continuation_id(&self) -> u16 {
+    pub fn continuation_id(&self) -> u16 {
         self.continuation_id
     }
 

@@ -76,6 +76,10 @@ impl Held {
         }
     }
 
+    pub(crate) fn place(&self) -> &RingPlace {
+        &self.place
+    }
+
     pub(crate) fn lcore(&self) -> Lcore {
         self.place.lcore
     }
@@ -88,6 +92,9 @@ impl Held {
     /// Checks what was copied, and keeps what can be shown.
     pub(crate) fn take(&mut self, copied: CopiedRing, facts: &Facts<'_>, problems: &mut Problems) {
         let CopiedRing { mut bytes, runs, cut, .. } = copied;
+        if bytes.capacity() == 0 && runs.is_empty() && cut.is_none() {
+            return;
+        }
         if let Some((at, slots)) = cut.filter(|_| !self.is_cut) {
             self.is_cut = true;
             problems.add_many(Problem::SlotsMissing, Some(self.lcore()), at, slots);
@@ -138,7 +145,7 @@ impl Held {
     }
 
     fn offset(&self, run: Run, index: usize) -> FileOffset {
-        let seq = run.seq + (index - run.index) as u64;
+        let seq = run.seq.saturating_add((index - run.index) as u64);
         slot::place(self.place.slots, seq % self.place.num_slots.max(1))
     }
 

@@ -2,10 +2,12 @@
 //!
 //! An SPDK application writes records into rings in shared memory, one ring for each lcore, without locks
 //! (`/dev/shm/<app>_trace.*`). [`RawTrace`] copies such a file, also while the application writes to it, checks each slot, and
-//! gives the records of all lcores in time order. [`JsonTrace`] gives the same records from a JSON document. This crate opens no
-//! file and reads no clock, no input makes it panic, and whatever cannot be read is counted in [`Problems`].
+//! gives the records of all lcores in time order. [`JsonTrace`] gives the same records from a JSON document, [`CapturedTrace`]
+//! those that were copied from a live file over some time. This crate opens no file and reads no clock, no input makes it panic,
+//! and whatever cannot be read is counted in [`Problems`].
 #![forbid(unsafe_code)]
 
+mod captured;
 mod era;
 mod error;
 mod fixed;
@@ -23,12 +25,15 @@ mod ring;
 mod sections;
 mod slot;
 mod source;
+mod stream;
+mod tables;
 mod tail;
 mod text;
 mod tpoint;
 mod trace;
 mod units;
 
+pub use captured::{CapturedPoll, CapturedRing, CapturedSummary, CapturedTrace, Polls, StreamEnd};
 pub use era::Era;
 pub use error::Error;
 pub use follow::{Follower, Loss};
@@ -39,6 +44,8 @@ pub use problems::{Finding, Problem, Problems};
 pub use raw::{RawTrace, RingSummary};
 pub use record::{ArgIter, ArgValue, Args, NoObjectName, Object, ObjectName, OwnerLabel, Poller, Record, Related};
 pub use source::ReadAt;
+pub use stream::CopiedRun;
+pub use tables::Tables;
 pub use tail::{Copied, Poll, Tail};
 pub use tpoint::{ArgKind, ArgSpec, Relation, Tpoint};
 pub use trace::Trace;

@@ -111,6 +111,41 @@ impl Owners {
         }
     }
 
+    /// Takes over bytes of the file that have changed, as far as they are of owners that were read before; gives those whose
+    /// bytes are other ones now.
+    pub(crate) fn change(&mut self, at: FileOffset, bytes: &[u8]) -> impl Iterator<Item = (u16, &Owner)> {
+        let size = HEAD_SIZE + usize::from(self.place.description_size);
+        let (from, to) = (at.0.max(self.place.at.0), at.0.saturating_add(bytes.len() as u64));
+        let to = to.min(self.place.at.0.saturating_add(self.raw.len() as u64));
+        let mut touched = 0..0;
+        if from < to {
+            let (begin, end) = ((from - self.place.at.0) as usize, (to - self.place.at.0) as usize);
+            let news = &bytes[(from - at.0) as usize..(to - at.0) as usize];
+            if &self.raw[begin..end] != news {
+                self.raw[begin..end].copy_from_slice(news);
+                touched = begin / size..end.div_ceil(size).min(self.by_id.len());
+            }
+        }
+        for id in touched.clone() {
+            self.changes += 1;
+            self.by_id[id] = parse(&self.raw[id * size..][..size]).map(Box::new);
+        }
+        // Number 0 is nobody's.
+        let ids = touched.start.max(1)..touched.end;
+        ids.filter_map(|id| Some((id as u16, self.by_id[id].as_deref()?)))
+    }
+
+    /// Where the table is in the file.
+    pub fn place(&self) -> Option<std::ops::Range<u64>> {
+        let begin = self.begin()?.0;
+        Some(begin..begin.saturating_add(self.raw.len() as u64))
+    }
+
+    /// Bytes of one owner in the file.
+    pub fn entry_size(&self) -> usize {
+        HEAD_SIZE + usize::from(self.place.description_size)
+    }
+
     /// The owner with that id who was there at `tsc`. Id 0 is nobody.
     #[inline]
     pub fn at(&self, id: u16, tsc: Ticks) -> Option<&Owner> {

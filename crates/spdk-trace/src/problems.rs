@@ -42,6 +42,14 @@ pub enum Problem {
     HalfWritten,
     /// Slots that the application overwrote while they were read.
     Overwritten,
+    /// Slots that were overwritten before they were captured.
+    NotCaptured,
+    /// A capture that ends in the middle.
+    CaptureCut,
+    /// A capture that is damaged: what, at [`Finding::first`].
+    CaptureBroken(&'static str),
+    /// A capture that can't be read from there on.
+    CaptureFailed(std::io::ErrorKind),
     /// An entry of a JSON document that is no record.
     BrokenEntry(&'static str),
     /// A JSON document that ends in the middle.
@@ -158,6 +166,12 @@ impl fmt::Display for Finding {
             Problem::Overwritten => {
                 write!(f, "{n} slot{s} overwritten by the application while they were read, first at {first}")
             }
+            Problem::NotCaptured => write!(f, "{n} slot{s} overwritten before they were captured"),
+            Problem::CaptureCut => write!(f, "the capture is cut off at {first}; everything before it is read"),
+            Problem::CaptureBroken(what) => {
+                write!(f, "the capture is damaged at {first}: {what}; everything before it is read")
+            }
+            Problem::CaptureFailed(why) => write!(f, "the capture can't be read from {first} on: {why}"),
             Problem::BrokenEntry(why) => {
                 write!(f, "left out {n} broken entr{y}, first at {first}: {why}", y = if n == 1 { "y" } else { "ies" })
             }

@@ -162,11 +162,11 @@ impl CopiedRing {
     }
 
     /// Notes that the last `slots` slots are those from `seq` on, and that `lost` were lost before them.
-    fn ran(&mut self, seq: u64, slots: u64, lost: u64) {
+    pub(crate) fn ran(&mut self, seq: u64, slots: u64, lost: u64) {
         if self.runs.is_empty() || lost > 0 || seq != self.end {
             self.runs.push(Run { index: self.bytes.len() / SLOT_SIZE - slots as usize, seq, lost });
         }
-        self.end = seq + slots;
+        self.end = seq.saturating_add(slots);
     }
 }
 

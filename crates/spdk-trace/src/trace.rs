@@ -1,7 +1,8 @@
-//! A trace, raw or JSON.
+//! A trace: raw, JSON or captured.
 
 use std::ops::ControlFlow;
 
+use crate::captured::CapturedTrace;
 use crate::header::TpointTable;
 use crate::json::JsonTrace;
 use crate::problems::Problems;
@@ -9,13 +10,15 @@ use crate::raw::RawTrace;
 use crate::record::Record;
 use crate::units::{TickRate, Ticks};
 
-/// A raw trace file, or a JSON document of one.
+/// A raw trace file, a JSON document of one, or a captured one.
 #[derive(Debug)]
 pub enum Trace {
     /// A raw trace file.
     Raw(RawTrace),
     /// A JSON document.
     Json(JsonTrace),
+    /// The records of a live trace over some time.
+    Captured(Box<CapturedTrace>),
 }
 
 impl Trace {
@@ -24,6 +27,7 @@ impl Trace {
         match self {
             Self::Raw(trace) => trace.tick_rate(),
             Self::Json(trace) => trace.tick_rate(),
+            Self::Captured(trace) => trace.tick_rate(),
         }
     }
 
@@ -32,6 +36,7 @@ impl Trace {
         match self {
             Self::Raw(trace) => trace.tpoints(),
             Self::Json(trace) => trace.tpoints(),
+            Self::Captured(trace) => trace.tpoints(),
         }
     }
 
@@ -40,6 +45,7 @@ impl Trace {
         match self {
             Self::Raw(trace) => trace.era().has_owners(),
             Self::Json(trace) => trace.owners().is_some(),
+            Self::Captured(trace) => trace.era().has_owners(),
         }
     }
 
@@ -48,6 +54,7 @@ impl Trace {
         match self {
             Self::Raw(trace) => trace.era().has_thread_names(),
             Self::Json(trace) => trace.owners().is_some(),
+            Self::Captured(trace) => trace.era().has_thread_names(),
         }
     }
 
@@ -61,6 +68,9 @@ impl Trace {
                 let owners = trace.owners().unwrap_or_default();
                 owners.iter().map(|(id, description)| (id.clone(), description.as_str())).collect()
             }
+            Self::Captured(trace) => {
+                trace.owners().map(|(id, owner)| (id.to_string(), owner.description.as_str())).collect()
+            }
         }
     }
 
@@ -69,6 +79,7 @@ impl Trace {
         match self {
             Self::Raw(trace) => trace.common_start(),
             Self::Json(_) => Ticks(0),
+            Self::Captured(trace) => trace.common_start(),
         }
     }
 
@@ -84,6 +95,7 @@ impl Trace {
                 problems.append(trace.for_each(each));
                 problems
             }
+            Self::Captured(trace) => trace.for_each(each),
         }
     }
 }

@@ -95,6 +95,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         Place::File(path) => Some(format!("dptrace trace {}{}", shell::word(path), args.objects.command_line())),
         Place::Piped(_) => None,
     };
+    let args = &LatencyArgs { objects: args.objects.of(&place), ..args.clone() };
     // Before the trace is: what its records say from then on holds for what was found.
     let alive = match (process, &place) {
         (Some(pid), Place::File(path)) => live_objects::read_once(pid, &args.objects.specs()?, path),

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use screen::{Screen, counted, shorten, wrap};
 use spdk_trace::{ArgKind, ArgSpec, Lcore, Problems, RawTrace, RingSummary, Ticks, Tpoint, Trace};
 
+use super::captured;
 use crate::input::Loaded;
 use crate::measured_rate::Measured;
 
@@ -20,7 +21,7 @@ pub(crate) struct Info {
 /// Looks at a trace for `--info`.
 pub(crate) fn info(loaded: &Loaded, screen: Screen) -> Info {
     let mut text = String::new();
-    let Loaded { trace, name, measured } = loaded;
+    let Loaded { trace, name, measured, capture } = loaded;
     line(&mut text, "trace", &screen.width().map_or_else(|| name.into(), |width| shorten(name, width - VALUE)), screen);
     let rate = trace.tick_rate().get();
     let (records, problems) = match trace {
@@ -29,6 +30,7 @@ pub(crate) fn info(loaded: &Loaded, screen: Screen) -> Info {
             (raw.record_count(), raw.problems().clone())
         }
         Trace::Json(_) => json_info(&mut text, trace, rate, screen),
+        Trace::Captured(captured) => captured::info(&mut text, (captured, capture.as_deref()), *measured, screen),
     };
     let owners = trace.owners();
     if !owners.is_empty() {
@@ -44,7 +46,7 @@ pub(crate) fn info(loaded: &Loaded, screen: Screen) -> Info {
 const VALUE: usize = 13;
 
 /// A line about one thing; on a terminal, a sentence goes on over lines.
-fn line(text: &mut String, what: &str, value: &str, screen: Screen) {
+pub(super) fn line(text: &mut String, what: &str, value: &str, screen: Screen) {
     let what = format!("{what}:");
     let value = screen
         .width()

@@ -7,7 +7,7 @@ use bpf_session::Features;
 use objects::{Annotator, ObjectSpec, WantedProbe};
 use probe_recorder::{AttachPlan, Recorder};
 use screen::counted;
-use spdk_trace::{Owners, RawTrace, Record, TickRate, Ticks, TpointTable};
+use spdk_trace::{CapturedTrace, Owners, Problem, RawTrace, Record, TickRate, Ticks, TpointTable};
 
 use super::objects::{annotate_quietly, report_owners};
 use super::reader::HOLD;
@@ -230,6 +230,19 @@ pub(crate) fn observe_all(annotator: &mut Annotator, trace: &RawTrace, to: Ticks
         ControlFlow::Continue(())
     });
     annotator.cover(trace.tpoints(), trace.common_start(), to);
+}
+
+/// The same of a captured trace, as far as nothing of it was lost.
+pub(crate) fn observe_captured(annotator: &mut Annotator, trace: &CapturedTrace) {
+    let mut last = Ticks(0);
+    let problems = trace.for_each(|record| {
+        annotator.observe(record);
+        last = last.max(record.tsc);
+        ControlFlow::Continue(())
+    });
+    if problems.count(Problem::NotCaptured) == 0 {
+        annotator.cover(trace.tpoints(), trace.common_start(), last);
+    }
 }
 
 /// The specs whose objects the trace's records can refer to.

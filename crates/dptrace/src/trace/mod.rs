@@ -1,6 +1,7 @@
 //! `dptrace trace`: prints a trace with the names of its objects.
 
 pub(crate) mod annotation;
+mod captured;
 mod cpus;
 pub(crate) mod field;
 pub(crate) mod filter;
@@ -128,6 +129,7 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     mistaken::refuse(&place, args.objects.recordings())?;
     let live = process.filter(|_| !args.info && !args.list_tpoints);
+    let args = &TraceArgs { objects: args.objects.of(&place), ..args.clone() };
     if args.follow || live.is_some() {
         return follow_file(args, &place, live);
     }
@@ -218,13 +220,22 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
 /// objects. If the trace is live, it was read after the objects were.
 pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace, is_live: bool) -> Option<Annotator> {
     let mut annotator = annotator?;
-    if let Trace::Raw(raw) = trace {
-        if annotator.needs_witness() {
-            live::observe_all(&mut annotator, raw, if is_live { Ticks(u64::MAX) } else { live::last_of(raw) });
+    match trace {
+        Trace::Raw(raw) => {
+            if annotator.needs_witness() {
+                live::observe_all(&mut annotator, raw, if is_live { Ticks(u64::MAX) } else { live::last_of(raw) });
+            }
+            annotator.know_owners(raw.owners().all(), raw.tick_rate());
         }
-        annotator.know_owners(raw.owners().all(), raw.tick_rate());
-        objects::report_owners(&annotator);
+        Trace::Captured(captured) => {
+            if annotator.needs_witness() {
+                live::observe_captured(&mut annotator, captured);
+            }
+            annotator.know_owners(captured.owners(), captured.tick_rate());
+        }
+        Trace::Json(_) => return Some(annotator),
     }
+    objects::report_owners(&annotator);
     Some(annotator)
 }
 
@@ -236,7 +247,7 @@ pub(crate) fn known_of<'a>(loaded: &'a Loaded, specs: &'a [ObjectSpec], has_reco
         tpoints: trace.tpoints(),
         has_recording: has_recording || matches!(trace, Trace::Json(_)),
         has_owners: trace.has_owners(),
-        has_joins: matches!(trace, Trace::Raw(raw) if raw.era().has_owners()),
+        has_joins: trace.has_owners() && !matches!(trace, Trace::Json(_)),
         owners: trace.owners().into_iter().map(|(_, description)| description).collect(),
     }
 }
@@ -261,6 +272,12 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     let Place::File(path) = place else {
         return Err(usage("--follow needs a trace file, not standard input"));
     };
+    if path.is_dir() {
+        return Err(usage(format!(
+            "--follow needs a trace that is being written, and {} is a capture",
+            printable(path)
+        )));
+    }
     let reading = || format!("reading {}", printable(path));
     let source = FileSource::open(path).with_context(reading)?;
     if source.is_text().with_context(reading)? {
@@ -327,7 +344,7 @@ pub(crate) fn nothing_read(loaded: &Loaded, problems: &Problems) -> anyhow::Resu
     let Loaded { trace, name, .. } = loaded;
     let cleared: u64 = match trace {
         Trace::Raw(raw) => raw.rings().map(|ring| ring.cleared).sum(),
-        Trace::Json(_) => 0,
+        Trace::Json(_) | Trace::Captured(_) => 0,
     };
     if cleared > 0 {
         note(&format!("{name} has no records: the user cleared all {cleared}"));

@@ -9,7 +9,9 @@ use objects::{Annotator, BrokenLine, Lifetimes, ObjectSpec, built_in};
 use screen::counted;
 use spdk_trace::TpointTable;
 
+use crate::capture;
 use crate::failure::note;
+use crate::input::Place;
 use crate::shell;
 use crate::specs::read_files;
 use crate::target::printable;
@@ -37,6 +39,15 @@ pub(crate) struct ObjectArgs {
 const MAX_REPORTED_LINES: usize = 3;
 
 impl ObjectArgs {
+    /// The same for a trace at that place: a capture has a recording of its own, which holds if no other one is named.
+    pub(crate) fn of(&self, place: &Place) -> Self {
+        let own = match place {
+            Place::File(path) if self.recordings.is_empty() => capture::open::objects(path),
+            _ => None,
+        };
+        own.map_or_else(|| self.clone(), |own| Self { recordings: vec![own], objects: self.objects.clone() })
+    }
+
     /// The files named, and what each is.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let recordings = self.recordings.iter().map(|path| ("the recording", path.as_path()));

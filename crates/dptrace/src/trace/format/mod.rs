@@ -81,6 +81,7 @@ impl<'a> Head<'a> {
         let rings = match trace {
             Trace::Raw(raw) => raw.rings().map(|ring| (ring.lcore, ring.slots)).collect(),
             Trace::Json(_) => Vec::new(),
+            Trace::Captured(captured) => captured.rings().collect(),
         };
         let is_annotated = match trace {
             // Only a table has to know that beforehand, and all of the document has to be looked through for it.

@@ -1,0 +1,351 @@
+//! The kernel's stream: events of a process's threads and their CPUs, and the names of threads.
+//!
+//! An event is 32 bytes: its time (u64, nanoseconds since boot), a detail (u64), the CPU, the kind, and two thread ids (u32 each).
+
+use std::io::{self, Write};
+
+use spdk_trace::{ReadAt, StreamEnd};
+use timeline::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+
+use crate::chunk::{Chunk, ChunkWriter, Chunks, MAX_PAYLOAD, Magic, long, word};
+
+/// The first bytes of the file.
+pub(crate) const MAGIC: Magic = *b"dpKEVTS\x01";
+
+/// Kinds of chunks.
+pub(crate) mod kind {
+    /// Events.
+    pub(crate) const EVENTS: u32 = 1;
+    /// Names of threads: since when (u64), thread id (u32), 0 (u32), 16 bytes that end with the first 0.
+    pub(crate) const NAMES: u32 = 2;
+    /// The same of threads of the process.
+    pub(crate) const ROSTER: u32 = 3;
+    /// From when on nothing is missing (u64).
+    pub(crate) const STARTED: u32 = 4;
+}
+
+/// Kinds of events, and their details.
+mod event {
+    pub(super) const SWITCH: u32 = 1;
+    pub(super) const WAKE: u32 = 2;
+    pub(super) const MIGRATE: u32 = 3;
+    pub(super) const FOUND: u32 = 4;
+    pub(super) const BEGIN: u32 = 5;
+    pub(super) const END: u32 = 6;
+    pub(super) const CALL_ENTER: u32 = 7;
+    pub(super) const CALL_EXIT: u32 = 8;
+    pub(super) const LOST: u32 = 9;
+
+    /// Why a thread leaves its CPU: the detail of a switch, and of a thread that was found off its CPU.
+    pub(super) const PREEMPTED: u64 = 1;
+    pub(super) const BLOCKED: u64 = 2;
+    pub(super) const STOPPED: u64 = 3;
+    pub(super) const ENDED: u64 = 4;
+
+    /// What interrupts: the upper half of the detail; the lower one is the interrupt's number.
+    pub(super) const HARD: u64 = 1 << 32;
+    pub(super) const SOFT: u64 = 2 << 32;
+    pub(super) const TICK: u64 = 3 << 32;
+    pub(super) const CALL: u64 = 4 << 32;
+}
+
+/// Bytes of an event, and of a name.
+const ENTRY: usize = 32;
+/// Events and names that are written as one chunk.
+const AT_ONCE: usize = 32_768;
+
+/// A thread and its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedThread {
+    /// From when on it has this name, as far as that is known.
+    pub since: BootNanos,
+    /// Which.
+    pub tid: Tid,
+    /// At most 15 bytes, which end with the first 0. Foreign text.
+    pub name: [u8; 16],
+}
+
+/// Writes the kernel's stream.
+#[derive(Debug)]
+pub struct EventsWriter<W> {
+    chunks: ChunkWriter<W>,
+}
+
+impl<W: Write> EventsWriter<W> {
+    /// Begins the file.
+    pub fn begin(out: W) -> io::Result<Self> {
+        Ok(Self { chunks: ChunkWriter::begin(out, MAGIC)? })
+    }
+
+    /// From when on nothing is missing but what events report as lost.
+    pub fn started(&mut self, at: BootNanos) -> io::Result<()> {
+        self.chunks.chunk(kind::STARTED, &[&at.0.to_le_bytes()])
+    }
+
+    /// Events, in the order of time.
+    pub fn events(&mut self, events: impl IntoIterator<Item = KernelEvent>) -> io::Result<()> {
+        self.entries(kind::EVENTS, events.into_iter().map(|event| encode(&event)))
+    }
+
+    /// Names of threads, whichever process they are of.
+    pub fn names(&mut self, names: impl IntoIterator<Item = NamedThread>) -> io::Result<()> {
+        self.entries(kind::NAMES, names.into_iter().map(|thread| encode_name(&thread)))
+    }
+
+    /// Threads of the process.
+    pub fn roster(&mut self, threads: impl IntoIterator<Item = NamedThread>) -> io::Result<()> {
+        self.entries(kind::ROSTER, threads.into_iter().map(|thread| encode_name(&thread)))
+    }
+
+    fn entries(&mut self, kind: u32, entries: impl Iterator<Item = [u8; ENTRY]>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        for entry in entries {
+            bytes.extend_from_slice(&entry);
+            if bytes.len() >= AT_ONCE * ENTRY {
+                self.chunks.chunk(kind, &[&bytes])?;
+                bytes.clear();
+            }
+        }
+        if bytes.is_empty() { Ok(()) } else { self.chunks.chunk(kind, &[&bytes]) }
+    }
+
+    /// Writes what was collected.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.chunks.flush()
+    }
+
+    /// Bytes of the file, with those that were not written yet.
+    pub fn bytes(&self) -> u64 {
+        self.chunks.bytes()
+    }
+
+    /// Bytes that are surely written, up to the end of a chunk: where to cut the file if writing more of it failed.
+    pub fn flushed(&self) -> u64 {
+        self.chunks.flushed()
+    }
+}
+
+/// The events of a stream, in its order. The last item is an error if the stream does not just end.
+pub struct KernelEvents<'a> {
+    chunks: Chunks<'a>,
+    /// Those of the chunk that was read last.
+    read: std::vec::IntoIter<KernelEvent>,
+    ended: bool,
+}
+
+impl<'a> KernelEvents<'a> {
+    pub(crate) fn new(source: &'a dyn ReadAt) -> Self {
+        Self { chunks: Chunks::new(source), read: Vec::new().into_iter(), ended: false }
+    }
+
+    /// Those of the next chunk that has some.
+    fn chunk(&mut self) -> Option<Result<Vec<KernelEvent>, StreamEnd>> {
+        loop {
+            let events = self.chunks.next()?.and_then(|chunk| {
+                if chunk.kind != kind::EVENTS {
+                    return check_kind(chunk).map(|()| Vec::new());
+                }
+                let payload = entries(&self.chunks, chunk)?;
+                let events: Option<Vec<_>> = payload.chunks_exact(ENTRY).map(decode).collect();
+                events.ok_or(StreamEnd::Broken { at: chunk.at, what: "an event of an unknown kind" })
+            });
+            match events {
+                Ok(events) if events.is_empty() => {}
+                // Those that came late stand behind later ones.
+                Ok(mut events) => {
+                    events.sort_by_key(|event| event.at);
+                    return Some(Ok(events));
+                }
+                Err(end) => return Some(Err(end)),
+            }
+        }
+    }
+}
+
+impl Iterator for KernelEvents<'_> {
+    type Item = Result<KernelEvent, StreamEnd>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(event) = self.read.next() {
+            return Some(Ok(event));
+        }
+        if self.ended {
+            return None;
+        }
+        match self.chunk() {
+            Some(Ok(events)) => {
+                self.read = events.into_iter();
+                self.read.next().map(Ok)
+            }
+            Some(Err(end)) => {
+                self.ended = true;
+                Some(Err(end))
+            }
+            None => {
+                self.ended = true;
+                None
+            }
+        }
+    }
+}
+
+/// What one pass over the stream finds, but for its events.
+#[derive(Debug, Default)]
+pub(crate) struct Roll {
+    pub(crate) started: Option<BootNanos>,
+    pub(crate) names: Vec<NamedThread>,
+    pub(crate) roster: Vec<NamedThread>,
+    /// The time of the last event, or one that is hardly before it.
+    pub(crate) last: Option<BootNanos>,
+    pub(crate) end: Option<StreamEnd>,
+}
+
+impl Roll {
+    pub(crate) fn of(source: &dyn ReadAt) -> Self {
+        let mut this = Self::default();
+        let mut chunks = Chunks::new(source);
+        while let Some(chunk) = chunks.next() {
+            if let Err(end) = chunk.and_then(|chunk| this.take(&chunks, chunk)) {
+                this.end = Some(end);
+                break;
+            }
+        }
+        this
+    }
+
+    fn take(&mut self, chunks: &Chunks<'_>, chunk: Chunk) -> Result<(), StreamEnd> {
+        match chunk.kind {
+            kind::EVENTS => {
+                // The first one of each chunk is enough to know how far it goes.
+                let first = BootNanos(long(&chunks.payload(chunk, 8)?, 0));
+                self.last = self.last.max(Some(first));
+            }
+            kind::NAMES => self.names.extend(entries(chunks, chunk)?.chunks_exact(ENTRY).map(decode_name)),
+            kind::ROSTER => self.roster.extend(entries(chunks, chunk)?.chunks_exact(ENTRY).map(decode_name)),
+            kind::STARTED => {
+                let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
+                if payload.len() != 8 {
+                    return Err(StreamEnd::Broken { at: chunk.at, what: "a time that is too short or too long" });
+                }
+                self.started = Some(BootNanos(long(&payload, 0)));
+            }
+            _ => check_kind(chunk)?,
+        }
+        Ok(())
+    }
+}
+
+fn check_kind(chunk: Chunk) -> Result<(), StreamEnd> {
+    match chunk.kind {
+        kind::EVENTS | kind::NAMES | kind::ROSTER | kind::STARTED => Ok(()),
+        _ => Err(StreamEnd::Broken { at: chunk.at, what: "a chunk of an unknown kind" }),
+    }
+}
+
+fn entries(chunks: &Chunks<'_>, chunk: Chunk) -> Result<Vec<u8>, StreamEnd> {
+    let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
+    let broken = StreamEnd::Broken { at: chunk.at, what: "a chunk that ends within an entry" };
+    if payload.len().is_multiple_of(ENTRY) { Ok(payload) } else { Err(broken) }
+}
+
+fn encode(event: &KernelEvent) -> [u8; ENTRY] {
+    let KernelEvent { at, cpu, kind } = *event;
+    let (kind, detail, tid, other) = match kind {
+        EventKind::Switch { prev, leaves, next } => (event::SWITCH, leaves_number(Some(leaves)), prev.0, next.0),
+        EventKind::Wake { tid, on } => (event::WAKE, on.0.into(), tid.0, 0),
+        EventKind::Migrate { tid, to } => (event::MIGRATE, to.0.into(), tid.0, 0),
+        EventKind::Found { tid, off_cpu } => (event::FOUND, leaves_number(off_cpu), tid.0, 0),
+        EventKind::Begin { tid, interrupt } => (event::BEGIN, interrupt_number(interrupt), tid.0, 0),
+        EventKind::End { tid, interrupt } => (event::END, interrupt_number(interrupt), tid.0, 0),
+        EventKind::CallEnter { tid, number } => (event::CALL_ENTER, number.into(), tid.0, 0),
+        EventKind::CallExit { tid } => (event::CALL_EXIT, 0, tid.0, 0),
+        // A count of 64 bits in the place of both threads.
+        EventKind::Lost { since, count } => (event::LOST, since.0, count as u32, (count >> 32) as u32),
+    };
+    let mut bytes = [0; ENTRY];
+    bytes[..8].copy_from_slice(&at.0.to_le_bytes());
+    bytes[8..16].copy_from_slice(&detail.to_le_bytes());
+    for (place, number) in bytes[16..].chunks_exact_mut(4).zip([cpu.0, kind, tid, other]) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    bytes
+}
+
+fn decode(bytes: &[u8]) -> Option<KernelEvent> {
+    let (at, detail) = (BootNanos(long(bytes, 0)), long(bytes, 8));
+    let [cpu, kind, tid, other] = [16, 20, 24, 28].map(|at| word(bytes, at));
+    let (cpu, tid, number) = (Cpu(cpu), Tid(tid), u32::try_from(detail).ok());
+    let kind = match kind {
+        event::SWITCH => EventKind::Switch { prev: tid, leaves: leaves(detail)??, next: Tid(other) },
+        event::WAKE => EventKind::Wake { tid, on: Cpu(number?) },
+        event::MIGRATE => EventKind::Migrate { tid, to: Cpu(number?) },
+        event::FOUND => EventKind::Found { tid, off_cpu: leaves(detail)? },
+        event::BEGIN => EventKind::Begin { tid, interrupt: interrupt(detail)? },
+        event::END => EventKind::End { tid, interrupt: interrupt(detail)? },
+        event::CALL_ENTER => EventKind::CallEnter { tid, number: number? },
+        event::CALL_EXIT => EventKind::CallExit { tid },
+        event::LOST => {
+            let count = u64::from(other) << 32 | u64::from(tid.0);
+            EventKind::Lost { since: BootNanos(detail), count }
+        }
+        _ => return None,
+    };
+    Some(KernelEvent { at, cpu, kind })
+}
+
+/// 0 for a thread that runs.
+fn leaves_number(leaves: Option<Leaves>) -> u64 {
+    match leaves {
+        None => 0,
+        Some(Leaves::Preempted) => event::PREEMPTED,
+        Some(Leaves::Blocked) => event::BLOCKED,
+        Some(Leaves::Stopped) => event::STOPPED,
+        Some(Leaves::Ended) => event::ENDED,
+    }
+}
+
+#[expect(clippy::option_option, reason = "an unknown number is another thing than a thread that runs")]
+fn leaves(number: u64) -> Option<Option<Leaves>> {
+    Some(match number {
+        0 => None,
+        event::PREEMPTED => Some(Leaves::Preempted),
+        event::BLOCKED => Some(Leaves::Blocked),
+        event::STOPPED => Some(Leaves::Stopped),
+        event::ENDED => Some(Leaves::Ended),
+        _ => return None,
+    })
+}
+
+fn interrupt_number(interrupt: Interrupt) -> u64 {
+    match interrupt {
+        Interrupt::Hard(number) => event::HARD | u64::from(number),
+        Interrupt::Soft(vector) => event::SOFT | u64::from(vector),
+        Interrupt::Tick => event::TICK,
+        Interrupt::Call => event::CALL,
+    }
+}
+
+fn interrupt(detail: u64) -> Option<Interrupt> {
+    let (class, number) = (detail & !u64::from(u32::MAX), detail as u32);
+    match (class, number) {
+        (event::HARD, _) => Some(Interrupt::Hard(number)),
+        (event::SOFT, _) => Some(Interrupt::Soft(number)),
+        (event::TICK, 0) => Some(Interrupt::Tick),
+        (event::CALL, 0) => Some(Interrupt::Call),
+        _ => None,
+    }
+}
+
+fn encode_name(thread: &NamedThread) -> [u8; ENTRY] {
+    let mut bytes = [0; ENTRY];
+    bytes[..8].copy_from_slice(&thread.since.0.to_le_bytes());
+    bytes[8..12].copy_from_slice(&thread.tid.0.to_le_bytes());
+    bytes[16..].copy_from_slice(&thread.name);
+    bytes
+}
+
+fn decode_name(bytes: &[u8]) -> NamedThread {
+    let mut name = [0; 16];
+    name.copy_from_slice(&bytes[16..ENTRY]);
+    NamedThread { since: BootNanos(long(bytes, 0)), tid: Tid(word(bytes, 8)), name }
+}

@@ -1,0 +1,36 @@
+//! The files of a capture: what a trace's rings, the kernel and a process did over some time.
+//!
+//! A capture is a folder. Its `trace.rings` has the rings of a live trace, copied continuously, `kernel.events` the kernel's
+//! events, and `meta.json` what machine and process it was. `docs/capture.md` describes each byte. Both streams are sequences
+//! of chunks and are only ever appended to, so that a capture that was cut short is readable up to the cut.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `chunk` | the framing that both streams share |
+//! | `rings` | the trace's stream, written |
+//! | `around` | what of a live trace's file lies around its rings |
+//! | `polls` | the trace's stream, read |
+//! | `events` | the kernel's stream, written and read |
+//! | `meta` | `meta.json` |
+//! | `reader` | a whole capture, read |
+//!
+//! The crate opens no file and reads no clock: bytes come through [`spdk_trace::ReadAt`] and go to a [`std::io::Write`]. No input
+//! makes it panic, or use more memory than a small multiple of what it reads at once.
+#![forbid(unsafe_code)]
+
+mod around;
+mod chunk;
+mod error;
+mod events;
+mod meta;
+mod polls;
+mod reader;
+mod rings;
+
+pub use around::Around;
+pub use chunk::{CHUNK_HEAD, MAX_PAYLOAD};
+pub use error::CaptureError;
+pub use events::{EventsWriter, KernelEvents, NamedThread};
+pub use meta::{Captured, End, FORMAT, JoinError, LcoreThread, Machine, Meta, Process, Thread, When};
+pub use reader::{Names, Reader, Source};
+pub use rings::RingsWriter;

@@ -1,0 +1,79 @@
+//! Opens captures, for all commands that read a trace.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::capture::{Reader, Source};
+use anyhow::{Context as _, bail};
+use spdk_trace::Trace;
+use timeline::{Clock, parts_per_million};
+
+use crate::failure::note;
+use crate::input::{FileSource, Loaded};
+use crate::measured_rate::Measured;
+use crate::target::printable;
+
+/// What describes a capture: its first file.
+pub(crate) const META: &str = "meta.json";
+/// The trace's stream.
+pub(crate) const RINGS: &str = "trace.rings";
+/// The kernel's stream.
+pub(crate) const KERNEL: &str = "kernel.events";
+/// The recording of objects.
+pub(crate) const OBJECTS: &str = "objects.txt";
+
+/// Opens a capture. What is cut short or damaged is reported, and read as far as it goes.
+pub(crate) fn reader(dir: &Path) -> anyhow::Result<Reader> {
+    let reader = reader_quietly(dir)?;
+    if reader.meta().end.is_none() {
+        note(&format!("{} was cut short, or is still being written: it is read as far as it goes", printable(dir)));
+    }
+    Ok(reader)
+}
+
+/// The same, and reports nothing.
+pub(crate) fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
+    let reading = |file: &str| format!("reading {}", printable(dir.join(file)));
+    let meta = dir.join(META);
+    let meta = match FileSource::open(&meta) {
+        Ok(source) => source,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            bail!("{} is a folder and no capture: it has no {META}; dptrace capture makes one", printable(dir))
+        }
+        Err(error) => return Err(error).with_context(|| reading(META)),
+    };
+    let part = |file: &str| match FileSource::open(&dir.join(file)) {
+        Ok(source) => Ok(Some(Arc::new(source) as Source)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| reading(file)),
+    };
+    let reader = Reader::open(&meta, part(RINGS)?, part(KERNEL)?);
+    reader.with_context(|| format!("reading the capture {}", printable(dir)))
+}
+
+/// The trace of a capture, and the rate of its ticks.
+pub(crate) fn load(dir: &Path) -> anyhow::Result<Loaded> {
+    let reader = reader(dir)?;
+    let reading = || format!("reading the capture {}", printable(dir));
+    let trace = reader.trace().with_context(reading)?;
+    let measured = reader.clock().ok().map(|clock| measured(&clock, &trace));
+    Ok(Loaded {
+        trace: Trace::Captured(Box::new(trace)),
+        name: printable(dir),
+        measured,
+        capture: Some(Box::new(reader.meta().clone())),
+    })
+}
+
+fn measured(clock: &Clock, trace: &spdk_trace::CapturedTrace) -> Measured {
+    let rate = clock.rate();
+    Measured { rate, stated_off: parts_per_million(trace.tick_rate(), rate), uncertainty: 0.0 }
+}
+
+/// The recording of objects that a capture has, if the path is a capture's and there is something in it.
+pub(crate) fn objects(path: &Path) -> Option<PathBuf> {
+    let objects = path.join(OBJECTS);
+    let has_some = path.is_dir() && objects.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
+    has_some.then_some(objects)
+}
