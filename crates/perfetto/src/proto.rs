@@ -3,9 +3,26 @@
 //!
 //! `tests/schema.py` reads what is written with the schema that the Python package `perfetto` carries.
 
-use prost::Message;
+use prost::{DecodeError, Message};
 
-/// One packet; a trace is a sequence of them, each as field 1 (`Trace.packet`).
+/// A trace.
+#[derive(Clone, PartialEq, Message)]
+pub struct Trace {
+    /// Its packets.
+    #[prost(message, repeated, tag = "1")]
+    pub packet: Vec<TracePacket>,
+}
+
+/// Reads a whole trace back: for tests.
+///
+/// # Errors
+///
+/// It is none. Fields that are not written here are left out.
+pub fn read(trace: &[u8]) -> Result<Vec<TracePacket>, DecodeError> {
+    Ok(Trace::decode(trace)?.packet)
+}
+
+/// One packet.
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
     /// Nanoseconds, of the trace's clock.
@@ -95,12 +112,12 @@ pub struct DebugAnnotation {
     #[prost(uint64, optional, tag = "1")]
     pub name_iid: Option<u64>,
     /// Its value.
-    #[prost(oneof = "AnnotationValue", tags = "3, 4, 17")]
+    #[prost(oneof = "AnnotationValue", tags = "3, 4, 6, 17")]
     pub value: Option<AnnotationValue>,
 }
 
 /// The value of a detail.
-#[derive(Clone, Copy, PartialEq, prost::Oneof)]
+#[derive(Clone, PartialEq, prost::Oneof)]
 pub enum AnnotationValue {
     /// A count.
     #[prost(uint64, tag = "3")]
@@ -108,6 +125,9 @@ pub enum AnnotationValue {
     /// A number.
     #[prost(int64, tag = "4")]
     Int(i64),
+    /// A text that is used once.
+    #[prost(string, tag = "6")]
+    String(String),
     /// A text, interned.
     #[prost(uint64, tag = "17")]
     StringIid(u64),

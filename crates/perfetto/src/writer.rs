@@ -40,13 +40,15 @@ pub struct Text(u64);
 
 /// The value of a detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum Value<'a> {
     /// A count.
     Count(u64),
     /// A number.
     Number(i64),
-    /// A text.
+    /// A text that is used again.
     Text(Text),
+    /// A text that is used once.
+    Once(&'a str),
 }
 
 /// A track to be made.
@@ -88,7 +90,7 @@ pub struct Slice<'a> {
     /// Not before its begin.
     pub end: u64,
     /// Its details.
-    pub details: &'a [(Key, Value)],
+    pub details: &'a [(Key, Value<'a>)],
     /// Arrows that go through it, each to the next slice with the same number.
     pub flows: &'a [u64],
 }
@@ -224,7 +226,7 @@ impl<W: Write> Writer<W> {
         Key(self.keys.number(key, &mut self.unsent.debug_annotation_names))
     }
 
-    /// The number of a text. One that is used once is kept for the whole trace, too.
+    /// The number of a text, which is kept for the whole trace: see [`Value::Once`].
     pub fn text(&mut self, text: &str) -> Text {
         Text(self.texts.number(text, &mut self.unsent.debug_annotation_string_values))
     }
@@ -256,7 +258,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Something without a length.
-    pub fn instant(&mut self, track: Track, name: Name, at: u64, details: &[(Key, Value)]) -> io::Result<()> {
+    pub fn instant(&mut self, track: Track, name: Name, at: u64, details: &[(Key, Value<'_>)]) -> io::Result<()> {
         let event = TrackEvent {
             debug_annotations: details.iter().map(detail).collect(),
             r#type: Some(event_type::INSTANT),
@@ -335,11 +337,12 @@ impl<W: Write> Writer<W> {
     }
 }
 
-fn detail((key, value): &(Key, Value)) -> DebugAnnotation {
+fn detail((key, value): &(Key, Value<'_>)) -> DebugAnnotation {
     let value = match *value {
         Value::Count(count) => AnnotationValue::Uint(count),
         Value::Number(number) => AnnotationValue::Int(number),
         Value::Text(text) => AnnotationValue::StringIid(text.0),
+        Value::Once(text) => AnnotationValue::String(text.to_owned()),
     };
     DebugAnnotation { name_iid: Some(key.0), value: Some(value) }
 }

@@ -8,11 +8,8 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use perfetto::proto::{
-    Data, Ftrace, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall, TracePacket,
-};
+use perfetto::proto::{Data, Ftrace, IrqEntry, IrqExit, LocalTimer, SchedSwitch, SchedWaking, Softirq, SysCall, read};
 use perfetto::{Slice, TrackKind, TrackSpec, Value, Writer};
-use prost::Message as _;
 
 /// What [`one_of_everything`] writes.
 const EVERYTHING: &[u8] = include_bytes!("everything.pftrace");
@@ -35,6 +32,7 @@ fn one_of_everything() -> Vec<u8> {
         (subnqn, Value::Text(nqn)),
         (writer.key("size"), Value::Count(4096)),
         (writer.key("delta"), Value::Number(-3)),
+        (writer.key("object"), Value::Once("r1")),
     ];
     writer
         .begin(&Slice { track: queue, name: request, begin: 2_000, end: 3_000, details: &details, flows: &[7] })
@@ -68,20 +66,9 @@ fn one_of_everything() -> Vec<u8> {
     bytes
 }
 
-/// The packets of a trace.
-fn packets(mut bytes: &[u8]) -> Vec<TracePacket> {
-    let mut packets = Vec::new();
-    while let Some((tag, rest)) = bytes.split_first() {
-        assert_eq!(*tag, 0x0a);
-        bytes = rest;
-        packets.push(TracePacket::decode_length_delimited(&mut bytes).unwrap());
-    }
-    packets
-}
-
 #[test]
 fn what_is_written_is_read_back() {
-    let packets = packets(&one_of_everything());
+    let packets = read(&one_of_everything()).unwrap();
     assert_eq!(packets[0].sequence_flags, Some(perfetto::proto::SEQ_CLEARED));
     assert!(packets.iter().all(|packet| packet.trusted_packet_sequence_id == Some(1)));
     let events: Vec<_> = packets
