@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use spdk_trace_writer::nvmf::{Kind, Stage};
 
 use crate::clock::ticks;
-use crate::inject::{DelayedRequest, GapTruth, Injector};
+use crate::inject::{DelayedRequest, GapTruth, Injector, Thread};
 use crate::reactor::{PLANNED_RATE, Reactor, scale};
 
 /// Turns of the poll loop that take longer than this are noted, in nanoseconds.
@@ -19,9 +19,9 @@ impl Reactor<'_> {
         if !shared.options.is_real_time() {
             return;
         }
-        self.tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        self.place = Thread::pin(self.lcore);
         self.noted = scale(NOTED_NANOS, shared.tick_rate, 1_000_000_000);
-        self.injector = Injector::prepare(shared.options, &shared.turn, self.lcore, shared.tick_rate);
+        self.injector = Injector::prepare(shared.options, &shared.common, self.place, shared.tick_rate);
         shared.phase.wait();
         if self.lcore == 0 {
             shared.begin();
@@ -48,10 +48,10 @@ impl Reactor<'_> {
         loop {
             let now = ticks();
             if now.saturating_sub(self.last_poll) >= self.noted {
-                let (lcore, tid) = (self.lcore, self.tid);
-                self.notes.gap(GapTruth { lcore, tid, begin: self.last_poll, end: now });
+                self.note_gap(now);
+            } else {
+                self.last_poll = now;
             }
-            self.last_poll = now;
             if self.shared.stop.is_asked() || now >= deadline {
                 return false;
             }
@@ -60,6 +60,17 @@ impl Reactor<'_> {
             }
             std::hint::spin_loop();
         }
+    }
+
+    #[cold]
+    fn note_gap(&mut self, now: u64) {
+        let (Thread { lcore, tid, cpu }, begin) = (self.place, self.last_poll);
+        if self.shared.options.truth.is_some() && self.notes.has_room() {
+            let requests = self.all_in_flight(0..self.requests.len());
+            self.notes.gap(GapTruth { lcore, tid, cpu, begin, end: now, requests: Vec::new() }, requests);
+        }
+        // What this took is no gap.
+        self.last_poll = ticks();
     }
 
     /// Delays this reactor if that is due: the request has reached a stage, and its next one is planned.
@@ -79,13 +90,18 @@ impl Reactor<'_> {
     fn inject(&mut self, at: usize) {
         let Some(injector) = &mut self.injector else { return };
         let Some(truth) = injector.inject() else { return };
+        // The delay is noted, and is no gap. What comes after it may be one.
+        self.last_poll = truth.end.ticks;
         if self.shared.options.truth.is_some() {
             let others = (0..self.requests.len()).filter(|other| *other != at);
-            let requests = std::iter::once(at).chain(others).filter_map(|at| Some((at, self.in_flight(at)?))).collect();
+            let requests = self.all_in_flight(std::iter::once(at).chain(others));
             self.notes.injection(truth, requests);
         }
-        // The delay is noted, and is no gap.
-        self.last_poll = ticks();
+    }
+
+    /// Those requests in these places that are in flight, with their places.
+    fn all_in_flight(&self, places: impl Iterator<Item = usize>) -> Vec<(usize, DelayedRequest)> {
+        places.filter_map(|at| Some((at, self.in_flight(at)?))).collect()
     }
 
     /// The request in this place, if it is in flight.

@@ -14,7 +14,7 @@ use spdk_trace_writer::nvmf::{BDEVS, FIRST_OWNER, Stages};
 
 use crate::association::Seat;
 use crate::clock::{Stamps, ticks};
-use crate::inject::{Injector, Notes, StageTable, Turn};
+use crate::inject::{Common, Injector, Notes, StageTable, Thread};
 use crate::memory::{Block, World};
 use crate::names::Names;
 use crate::options::Options;
@@ -48,8 +48,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) stages: Stages,
     /// Their names, and who ends each.
     pub(crate) table: StageTable,
-    /// Lets one reactor at a time be delayed.
-    pub(crate) turn: Turn,
+    /// What delays need that concern all reactors.
+    pub(crate) common: Common,
     /// Lets the reactors begin and end each phase together.
     pub(crate) phase: Barrier,
     pub(crate) tick_rate: u64,
@@ -108,8 +108,8 @@ pub(crate) struct Reactor<'a> {
     /// What delays it, if anything shall.
     pub(crate) injector: Option<Injector<'a>>,
     pub(crate) notes: Notes,
-    /// Its thread, as the kernel numbers it; 0 until it is needed.
-    pub(crate) tid: u32,
+    /// Its thread and CPU, once that matters.
+    pub(crate) place: Thread,
     /// When it polled last, and after how long without a poll that is noted, in ticks.
     pub(crate) last_poll: u64,
     pub(crate) noted: u64,
@@ -141,7 +141,7 @@ impl<'a> Reactor<'a> {
             to_connect: shared.options.churn.map(|churn| budget(shared.options, churn, lcore)),
             injector: None,
             notes: Notes::default(),
-            tid: 0,
+            place: Thread::default(),
             last_poll: 0,
             noted: u64::MAX,
             events: BinaryHeap::new(),
@@ -247,6 +247,11 @@ impl<'a> Reactor<'a> {
 /// `value * times / of`, as far as it fits.
 pub(crate) fn scale(value: u64, times: u64, of: u64) -> u64 {
     u64::try_from(u128::from(value) * u128::from(times) / u128::from(of.max(1))).unwrap_or(u64::MAX)
+}
+
+/// How many ticks that is.
+pub(crate) fn in_ticks(time: Duration, tick_rate: u64) -> u64 {
+    scale(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), tick_rate, 1_000_000_000)
 }
 
 /// One reactor's share of what all reactors share out.

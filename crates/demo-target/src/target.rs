@@ -12,12 +12,12 @@ use spdk_trace_writer::nvmf::Stages;
 use crate::clock::{self, ticks};
 use crate::error::DemoError;
 use crate::hits::{self, Measured};
-use crate::inject::{GapTruth, InjectionTruth, StageTable, Turn};
+use crate::inject::{self, Common, GapTruth, InjectionTruth, StageTable};
 use crate::memory::World;
 use crate::names::Names;
 use crate::options::Options;
 use crate::probe_table::Hits;
-use crate::reactor::{REACTORS, Reactor, Shared, scale};
+use crate::reactor::{REACTORS, Reactor, Shared, in_ticks};
 use crate::stop::{self, Stop, Wakeups};
 use crate::trace_file::{Ring, TraceFile};
 use crate::truth::{End, ObjectTruth, QpairTruth, Truth, VERSION};
@@ -153,7 +153,7 @@ fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
         stop,
         table: StageTable::new(options.era.era, &stages),
         stages,
-        turn: Turn::default(),
+        common: Common::prepare(options),
         phase: Barrier::new(REACTORS as usize),
         tick_rate,
         begin: AtomicU64::new(0),
@@ -169,16 +169,17 @@ fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
 
     let done = reactors.iter().all(Reactor::is_done);
     let mut outcome = Outcome { ended: why(stop, done), ..Outcome::early(options, &shared.world) };
+    let mut notes = Vec::new();
     for reactor in reactors {
         outcome.hits.add(&reactor.hits);
         outcome.qpairs.extend(reactor.qpairs);
-        outcome.injections.extend(reactor.notes.injections);
-        outcome.gaps.extend(reactor.notes.gaps);
+        notes.push(reactor.notes);
         let path: Option<PathBuf> = trace.map(|trace| trace.path().to_owned());
         if let Some(error) = reactor.ring.into_error(path) {
             return Err(error);
         }
     }
+    (outcome.injections, outcome.gaps) = inject::merged(notes, in_ticks(options.inject_for, tick_rate));
     Ok(outcome)
 }
 
@@ -220,8 +221,7 @@ impl Shared<'_> {
     /// The run begins now.
     pub(crate) fn begin(&self) {
         let begin = ticks();
-        let nanos = u64::try_from(self.options.duration.as_nanos()).unwrap_or(u64::MAX);
-        let deadline = begin.saturating_add(scale(nanos, self.tick_rate, 1_000_000_000));
+        let deadline = begin.saturating_add(in_ticks(self.options.duration, self.tick_rate));
         self.begin.store(begin, Ordering::Relaxed);
         self.deadline.store(deadline, Ordering::Relaxed);
     }

@@ -5,66 +5,74 @@ mod common;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::LazyLock;
 
-use common::{Left, run};
-use demo_target::{Cause, EndedBy, InjectionTruth};
+use common::run;
+use demo_target::{Cause, EndedBy, InjectionTruth, Truth};
 use spdk_trace::RawTrace;
 
 /// Rings that don't wrap, and time for some delays of each cause on each reactor.
-const LOAD: [&str; 10] =
-    ["--requests", "1000", "--rate", "5000", "--for", "1m", "--slots", "65536", "--inject-every", "20ms"];
+const LOAD: [&str; 12] = [
+    "--requests",
+    "2000",
+    "--rate",
+    "5000",
+    "--for",
+    "2m",
+    "--slots",
+    "65536",
+    "--inject-every",
+    "10ms",
+    "--inject-for",
+    "1ms",
+];
+const CAUSES: [Cause; 6] = [Cause::Own, Cause::Preempt, Cause::Softirq, Cause::Irq, Cause::Stop, Cause::Syscall];
 
-fn delayed_by(causes: &str) -> Left {
-    run(&[&LOAD[..], &["--inject-for", "1ms", "--keep", "--inject", causes]].concat())
+/// One run with all causes, which several tests look at: two at a time would delay one another.
+static RUN: LazyLock<Left> =
+    LazyLock::new(|| run(&[&LOAD[..], &["--keep", "--inject", "own,preempt,softirq,irq,stop,syscall"]].concat()));
+
+/// The delays of one cause, of which there are some at each kind of stage.
+fn delays_by(cause: Cause) -> Vec<InjectionTruth> {
+    let all: Vec<_> = RUN.0.injections.iter().filter(|it| it.cause == cause).cloned().collect();
+    for ended_by in [EndedBy::Reactor, EndedBy::Device] {
+        let at = |it: &InjectionTruth| !it.elsewhere && it.requests[0].ended_by == ended_by;
+        assert!(all.iter().any(at), "{ended_by:?}: {all:#?}");
+    }
+    all
 }
 
 /// What is true of every delay, whatever its cause, and however busy the machine is.
-fn check(left: &Left, causes: &[Cause]) -> Vec<InjectionTruth> {
-    let (truth, bytes) = (&left.truth, left.take_trace());
-    let trace = RawTrace::read(bytes.as_slice()).unwrap();
+#[test]
+fn the_truth_agrees_with_the_trace() {
+    let trace = RawTrace::read(RUN.1.as_slice()).unwrap();
     let mut records = BTreeSet::new();
     trace.for_each(|record| {
         records.insert((record.tpoint.name.clone(), record.tsc.0));
         ControlFlow::Continue(())
     });
-    for cause in causes {
-        let of = |ended_by| truth.injections.iter().filter(move |it| it.requests[0].ended_by == ended_by);
-        for ended_by in [EndedBy::Reactor, EndedBy::Device] {
-            assert!(of(ended_by).any(|it| it.cause == *cause), "{cause:?}, {ended_by:?}: {:#?}", truth.injections);
-        }
-    }
-    for injection in &truth.injections {
-        let (begin, end) = (injection.begin.ticks, injection.end.ticks);
-        assert!(causes.contains(&injection.cause), "{injection:?}");
+    for injection in &RUN.0.injections {
+        // What another reactor's delay did to this one is only in the gap.
+        let gap = injection.gaps.first().filter(|_| injection.elsewhere).copied();
+        let [begin, end] = gap.unwrap_or([injection.begin.ticks, injection.end.ticks]);
+        let gaps: u64 = injection.gaps.iter().map(|[from, to]| to - from).sum();
         assert!(injection.gaps.iter().all(|[from, to]| begin <= *from && from < to && *to <= end), "{injection:?}");
+        assert!(injection.cause == Cause::Own || injection.taken >= gaps, "{injection:?}");
         assert!(injection.taken <= end - begin, "{injection:?}");
         for request in &injection.requests {
-            assert!(request.since <= begin && request.until.unwrap() >= end, "{injection:?}");
+            // From one poll to the next it may also have done some work, before it was stopped.
+            let latest = if injection.elsewhere { end } else { begin };
+            assert!(request.since <= latest && request.until.unwrap() >= end, "{injection:?}");
             assert!(records.contains(&(request.stage.clone(), request.since)), "{request:?}");
             assert!(records.contains(&(request.next.clone(), request.until.unwrap())), "{request:?}");
         }
     }
-    truth.injections.clone()
 }
 
 #[test]
-fn a_preemptor_takes_the_reactors_cpu() {
-    let left = delayed_by("preempt");
-    let rate = u128::from(left.truth.tsc_rate);
-    for injection in check(&left, &[Cause::Preempt]) {
-        let by = injection.by.as_ref().unwrap();
-        assert_eq!(by.comm, format!("preemptor_{}", injection.lcore));
-        // Both are on one CPU, so the reactor did not run while the other one did. Gaps of less than 2 us are not counted.
-        let ran = u128::from(by.ran.unwrap()) * rate / 1_000_000_000;
-        assert!(u128::from(injection.taken) * 100 >= ran * 99, "{injection:?}");
-    }
-}
-
-#[test]
-fn its_own_code_takes_nothing_from_the_cpu() {
-    let left = delayed_by("own");
-    let length = left.truth.tsc_rate / 1_000;
-    for injection in check(&left, &[Cause::Own]) {
+fn its_own_code_is_no_gap() {
+    let length = RUN.0.tsc_rate / 1_000;
+    for injection in delays_by(Cause::Own) {
         let gaps: u64 = injection.gaps.iter().map(|[from, to]| to - from).sum();
         assert_eq!(injection.taken + gaps, injection.end.ticks - injection.begin.ticks);
         assert!(injection.taken + gaps >= length, "{injection:?}");
@@ -72,24 +80,74 @@ fn its_own_code_takes_nothing_from_the_cpu() {
     }
 }
 
+/// Nanoseconds that a cause took from the reactor.
+fn taken(injection: &InjectionTruth) -> u64 {
+    let (begin, end) = (injection.begin, injection.end);
+    let (ticks, nanos) = (end.ticks - begin.ticks, end.monotonic - begin.monotonic);
+    (u128::from(injection.taken) * u128::from(nanos) / u128::from(ticks)) as u64
+}
+
 #[test]
-fn causes_take_turns() {
-    let left = delayed_by("own,preempt");
-    let injections = check(&left, &[Cause::Own, Cause::Preempt]);
-    for lcore in 0..2 {
-        let causes: Vec<_> = injections.iter().filter(|it| it.lcore == lcore).map(|it| it.cause).collect();
-        assert!(
-            causes.chunks(2).all(|pair| pair[0] == Cause::Own && pair.get(1).is_none_or(|it| *it == Cause::Preempt))
-        );
+fn a_preemptor_takes_the_reactors_cpu() {
+    for injection in delays_by(Cause::Preempt) {
+        let by = injection.by.as_ref().unwrap();
+        assert_eq!(by.comm, format!("preemptor_{}", injection.lcore));
+        // Both are on one CPU, so the reactor did not run while the other one did. Gaps of less than 2 us are not counted.
+        assert!(taken(&injection) * 100 >= by.ran.unwrap() * 99, "{injection:?}");
     }
-    // One at a time, so no reactor's delay delays the other one.
-    let mut times: Vec<_> = injections.iter().map(|it| (it.begin.ticks, it.end.ticks)).collect();
+}
+
+#[test]
+fn a_system_call_blocks_the_reactor() {
+    for injection in delays_by(Cause::Syscall) {
+        assert_eq!((injection.syscall, injection.calls), (Some(libc::SYS_nanosleep as u32), Some(1)));
+        assert!(taken(&injection) >= 990_000, "{injection:?}");
+    }
+}
+
+#[test]
+fn a_stop_takes_all_reactors() {
+    let injections = delays_by(Cause::Stop);
+    for injection in &injections {
+        assert_eq!(injection.by.as_ref().unwrap().comm, "stopper");
+        // A reactor that was kept from its CPU meanwhile may have noticed only a part.
+        assert!(injection.elsewhere || taken(injection) >= 990_000, "{injection:?}");
+    }
+    for lcore in 0..2 {
+        assert!(injections.iter().any(|it| it.lcore == lcore && it.elsewhere), "{injections:#?}");
+    }
+}
+
+#[test]
+fn packets_make_soft_interrupts() {
+    for injection in delays_by(Cause::Softirq) {
+        assert_eq!(injection.syscall, Some(libc::SYS_sendto as u32));
+        assert!(injection.calls.unwrap() > 0 && injection.taken > 0, "{injection:?}");
+    }
+}
+
+#[test]
+fn timers_make_hard_interrupts() {
+    for injection in delays_by(Cause::Irq) {
+        assert_eq!(injection.syscall, Some(libc::SYS_timerfd_settime as u32));
+        assert!(injection.calls.unwrap() > 0 && injection.taken > 0, "{injection:?}");
+    }
+}
+
+#[test]
+fn causes_take_turns_and_come_one_at_a_time() {
+    let here: Vec<_> = RUN.0.injections.iter().filter(|it| !it.elsewhere).collect();
+    for lcore in 0..2 {
+        let causes: Vec<_> = here.iter().filter(|it| it.lcore == lcore).map(|it| it.cause).collect();
+        assert!(causes.chunks(CAUSES.len()).all(|turn| turn == &CAUSES[..turn.len()]), "{causes:?}");
+    }
+    let mut times: Vec<_> = here.iter().map(|it| (it.begin.ticks, it.end.ticks)).collect();
     times.sort_unstable();
     assert!(times.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{times:?}");
 }
 
 #[test]
 fn nothing_is_injected_for_comparison() {
-    let truth = run(&[&LOAD[..], &["--no-trace-file", "--inject", "none"]].concat()).truth;
-    assert_eq!((truth.injections.len(), truth.requests_completed), (0, 1_000));
+    let truth = run(&["--requests", "500", "--rate", "5000", "--no-trace-file", "--inject", "none"]).truth;
+    assert_eq!((truth.injections.len(), truth.requests_completed), (0, 500));
 }

@@ -12,6 +12,14 @@ pub enum Cause {
     None,
     /// A thread with a higher priority runs on the reactor's CPU.
     Preempt,
+    /// Soft interrupts on the reactor's CPU: the network's (`NET_RX`), of packets that the reactor itself sends.
+    Softirq,
+    /// Hard interrupts on the reactor's CPU: the timer's, with much to do.
+    Irq,
+    /// A child process stops the whole target with SIGSTOP, and continues it with SIGCONT: all reactors are delayed.
+    Stop,
+    /// The reactor blocks in a system call, `nanosleep`.
+    Syscall,
     /// The reactor itself computes something, in user space: the kernel takes nothing.
     Own,
 }

@@ -1,5 +1,6 @@
-//! What a reactor notes of its delays while it runs.
+//! What a reactor notes of its delays while it runs, and what becomes of all reactors' notes.
 
+use super::cause::Cause;
 use super::truth::{DelayedRequest, GapTruth, InjectionTruth};
 
 /// Gaps that are noted at most: a busy machine has many.
@@ -8,26 +9,51 @@ const MOST_GAPS: usize = 100_000;
 /// The notes of one reactor.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
-    pub(crate) injections: Vec<InjectionTruth>,
-    pub(crate) gaps: Vec<GapTruth>,
-    /// Stages that are in the notes and have not ended: index of the injection, of the request in it, and among the reactor's.
-    open: Vec<(usize, usize, usize)>,
+    injections: Vec<InjectionTruth>,
+    gaps: Vec<GapTruth>,
+    /// Stages that are in the notes and have not ended.
+    open: Vec<Open>,
+}
+
+/// A stage that has not ended.
+#[derive(Debug)]
+struct Open {
+    /// Index of the request among the reactor's.
+    request: usize,
+    /// Whether it is in a delay that was injected, or else in a gap, and the index of that.
+    is_injected: bool,
+    delay: usize,
+    /// Index of the request in that.
+    place: usize,
 }
 
 impl Notes {
     /// A delay with the requests that were in flight; each with its index among the reactor's.
     pub(crate) fn injection(&mut self, mut truth: InjectionTruth, requests: Vec<(usize, DelayedRequest)>) {
-        let number = self.injections.len();
-        self.open.extend(requests.iter().enumerate().map(|(place, (at, _))| (number, place, *at)));
-        truth.requests = requests.into_iter().map(|(_, request)| request).collect();
+        truth.requests = self.opened(true, self.injections.len(), requests);
         self.injections.push(truth);
     }
 
+    /// Whether there is room for a gap.
+    pub(crate) fn has_room(&self) -> bool {
+        self.gaps.len() < MOST_GAPS
+    }
+
     /// The reactor did not poll for a while.
-    pub(crate) fn gap(&mut self, gap: GapTruth) {
-        if self.gaps.len() < MOST_GAPS {
-            self.gaps.push(gap);
-        }
+    pub(crate) fn gap(&mut self, mut gap: GapTruth, requests: Vec<(usize, DelayedRequest)>) {
+        gap.requests = self.opened(false, self.gaps.len(), requests);
+        self.gaps.push(gap);
+    }
+
+    fn opened(
+        &mut self,
+        is_injected: bool,
+        delay: usize,
+        requests: Vec<(usize, DelayedRequest)>,
+    ) -> Vec<DelayedRequest> {
+        let numbers = requests.iter().enumerate();
+        self.open.extend(numbers.map(|(place, (request, _))| Open { request: *request, is_injected, delay, place }));
+        requests.into_iter().map(|(_, request)| request).collect()
     }
 
     /// A request reached its next stage.
@@ -39,12 +65,59 @@ impl Notes {
     }
 
     fn close(&mut self, at: usize, tsc: u64) {
-        let injections = &mut self.injections;
-        self.open.retain(|&(number, place, request)| {
-            if request == at {
-                injections[number].requests[place].until = Some(tsc);
+        let (injections, gaps) = (&mut self.injections, &mut self.gaps);
+        self.open.retain(|open| {
+            if open.request == at {
+                let requests = if open.is_injected {
+                    &mut injections[open.delay].requests
+                } else {
+                    &mut gaps[open.delay].requests
+                };
+                requests[open.place].until = Some(tsc);
             }
-            request != at
+            open.request != at
         });
+    }
+}
+
+/// All delays and gaps of all reactors, in this order. What a stop that one reactor ordered did to another one is a delay, too;
+/// `length` is that of a stop, in ticks.
+pub(crate) fn merged(notes: Vec<Notes>, length: u64) -> (Vec<InjectionTruth>, Vec<GapTruth>) {
+    let (mut all, mut gaps) = (Vec::new(), Vec::new());
+    for notes in notes {
+        all.extend(notes.injections);
+        gaps.extend(notes.gaps);
+    }
+    let stops: Vec<InjectionTruth> = all.iter().filter(|it| it.cause == Cause::Stop).cloned().collect();
+    let mut unexplained = Vec::new();
+    for gap in gaps {
+        let is_long = gap.end - gap.begin >= length / 2;
+        match stops.iter().find(|stop| is_long && stop.lcore != gap.lcore && is_most_of(stop, &gap)) {
+            Some(stop) => all.push(stopped_too(stop, gap)),
+            None => unexplained.push(gap),
+        }
+    }
+    all.sort_by_key(|it| (it.lcore, it.begin.ticks));
+    (all, unexplained)
+}
+
+/// Whether the stop covers most of the gap.
+fn is_most_of(stop: &InjectionTruth, gap: &GapTruth) -> bool {
+    let common = stop.end.ticks.min(gap.end).saturating_sub(stop.begin.ticks.max(gap.begin));
+    common * 2 > gap.end - gap.begin
+}
+
+/// The delay of a reactor that was stopped with the one that ordered it.
+fn stopped_too(stop: &InjectionTruth, gap: GapTruth) -> InjectionTruth {
+    InjectionTruth {
+        lcore: gap.lcore,
+        tid: gap.tid,
+        cpu: gap.cpu,
+        gaps: vec![[gap.begin, gap.end]],
+        taken: gap.end - gap.begin,
+        elsewhere: true,
+        shielded: false,
+        requests: gap.requests,
+        ..stop.clone()
     }
 }

@@ -7,7 +7,7 @@ use std::thread::{Builder, JoinHandle};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::schedule;
+use super::schedule::{self, Thread};
 use super::truth::Culprit;
 use super::watch::Watch;
 use crate::clock::ticks;
@@ -33,15 +33,15 @@ pub(crate) struct Preemptor {
 }
 
 impl Preemptor {
-    /// Starts it on that CPU; it computes for so many ticks each time.
-    pub(crate) fn start(lcore: u32, cpu: Option<u32>, length: u64) -> Result<Self, DemoError> {
-        let comm = format!("preemptor_{lcore}");
+    /// Starts it on the reactor's CPU; it computes for so many ticks each time.
+    pub(crate) fn start(reactor: Thread, length: u64) -> Result<Self, DemoError> {
+        let comm = format!("preemptor_{}", reactor.lcore);
         let orders = Arc::new(Orders::default());
         let (ready, started) = std::sync::mpsc::channel();
         let theirs = Arc::clone(&orders);
         let body = move || {
             // Not pinned, it delays the reactor only by chance: the truth has what was measured.
-            let _ = cpu.map(schedule::pin);
+            let _ = reactor.cpu.map(schedule::pin);
             let priority = schedule::get_ahead();
             theirs.tid.store(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned(), Ordering::Relaxed);
             // Nobody waits for it any more if this fails.

@@ -37,10 +37,18 @@ pub struct InjectionTruth {
     /// Who did it, if it was another thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<Culprit>,
-    /// The number of the system call by which the cause delayed it, if any.
+    /// The number of the system call that the reactor made for it, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syscall: Option<u32>,
-    /// The requests that were in flight on this reactor, the one first at whose stage it happened.
+    /// How often it made that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u32>,
+    /// Whether this reactor ran with `SCHED_FIFO` meanwhile, so that other threads of this machine had no share in it.
+    pub shielded: bool,
+    /// Whether it was begun at another reactor's stage: `stop` delays all of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub elsewhere: bool,
+    /// The requests that were in flight on this reactor, first the one at whose stage it began.
     pub requests: Vec<DelayedRequest>,
 }
 
@@ -51,10 +59,14 @@ pub struct GapTruth {
     pub lcore: u32,
     /// The reactor's thread.
     pub tid: u32,
+    /// The CPU to which it is pinned, if it could be.
+    pub cpu: Option<u32>,
     /// The last ticks that it read before.
     pub begin: u64,
     /// The first ticks that it read after.
     pub end: u64,
+    /// The requests that were in flight on this reactor.
+    pub requests: Vec<DelayedRequest>,
 }
 
 /// The thread or process that delayed a reactor.

@@ -8,7 +8,7 @@ use crate::clock::ticks;
 /// Gaps shorter than this are no delay: an undisturbed turn of the loop takes less than 0.1 us.
 pub(crate) const SHORTEST_GAP_NANOS: u64 = 2_000;
 /// How many gaps one delay can have in the truth; the rest is only in their sum.
-const MOST_GAPS: usize = 10_000;
+const MOST_GAPS: usize = 1_000;
 
 impl Moment {
     /// Now. Of several tries it is the one that the least came between.
@@ -42,7 +42,20 @@ pub(crate) struct Watch {
 impl Watch {
     /// Begins now. `shortest` is in ticks.
     pub(crate) fn new(shortest: u64) -> Self {
-        Self { shortest, last: ticks(), gaps: Vec::new(), taken: 0 }
+        // With room, so that no gap is made by noting one.
+        let gaps = Vec::with_capacity(MOST_GAPS);
+        Self { shortest, last: ticks(), gaps, taken: 0 }
+    }
+
+    /// Goes on: what was since the last look is no gap.
+    pub(crate) fn resume(&mut self) {
+        self.last = ticks();
+    }
+
+    /// Forgets the gaps that ended before these ticks: something else made them.
+    pub(crate) fn forget_before(&mut self, begin: u64) {
+        self.gaps.retain(|[_, end]| *end >= begin);
+        self.taken = self.gaps.iter().map(|[begin, end]| end - begin).sum();
     }
 
     /// The ticks now.
@@ -54,11 +67,8 @@ impl Watch {
             if self.gaps.len() < MOST_GAPS {
                 self.gaps.push([last, now]);
             }
-            // What this costs is no gap.
-            self.last = ticks();
-        } else {
-            self.last = now;
         }
+        self.last = now;
         now
     }
 }

@@ -1,0 +1,174 @@
+//! When a reactor is delayed, and by what: the causes take turns.
+
+use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::cause::{Cause, EndedBy};
+use super::interrupts::Interrupts;
+use super::packets::Packets;
+use super::preemptor::Preemptor;
+use super::schedule::{self, REACTOR_PRIORITY, Thread};
+use super::stopper::Stopper;
+use super::tools::{Means, Tools};
+use super::truth::{InjectionTruth, Moment};
+use super::watch::{SHORTEST_GAP_NANOS, Watch};
+use crate::clock::ticks;
+use crate::options::Options;
+use crate::reactor::in_ticks;
+
+/// A cause that does not come is given up after this, and the truth has what was measured.
+const GIVE_UP: Duration = Duration::from_secs(2);
+
+/// What all reactors share.
+#[derive(Debug)]
+pub(crate) struct Common {
+    /// Whether one of them is being delayed.
+    is_busy: AtomicBool,
+    /// Those that are wanted and, as far as it is known by now, can be had here.
+    causes: Vec<Cause>,
+    stopper: Option<Stopper>,
+    packets: Option<Packets>,
+}
+
+impl Common {
+    /// Before there are reactors.
+    pub(crate) fn prepare(options: &Options) -> Self {
+        let mut usable = Usable { causes: options.inject.clone(), who: "the target".to_owned() };
+        let stopper = usable.prepare(Cause::Stop, || Stopper::start(options.inject_for));
+        let packets = usable.prepare(Cause::Softirq, Packets::prepare);
+        usable.causes.retain(|cause| *cause != Cause::None);
+        Self { is_busy: AtomicBool::new(false), causes: usable.causes, stopper, packets }
+    }
+}
+
+/// Reports a cause that this machine cannot have.
+fn left_out(who: &str, cause: Cause, error: &dyn Display) {
+    eprintln!("demo-target: {who} goes without `--inject {}`: {error}", cause.name());
+}
+
+/// Causes that are wanted and can be had here.
+struct Usable {
+    causes: Vec<Cause>,
+    /// By whom.
+    who: String,
+}
+
+impl Usable {
+    /// What a cause needs, if it is wanted. If that cannot be had, this is reported, and the cause is left out.
+    fn prepare<T, E: Display>(&mut self, cause: Cause, prepare: impl FnOnce() -> Result<T, E>) -> Option<T> {
+        if !self.causes.contains(&cause) {
+            return None;
+        }
+        let prepared = prepare();
+        if let Err(error) = &prepared {
+            left_out(&self.who, cause, error);
+            self.causes.retain(|other| *other != cause);
+        }
+        prepared.ok()
+    }
+}
+
+/// Delays one reactor, on its thread.
+#[derive(Debug)]
+pub(crate) struct Injector<'a> {
+    common: &'a Common,
+    thread: Thread,
+    causes: Vec<Cause>,
+    tools: Tools<'a>,
+    /// How many there were.
+    count: usize,
+    /// When the next one is due, in ticks.
+    due: u64,
+    /// How long one is, also in ticks.
+    length: (Duration, u64),
+    /// Times in ticks: between two, the shortest gap, and until one is given up.
+    every: u64,
+    shortest: u64,
+    give_up: u64,
+}
+
+impl<'a> Injector<'a> {
+    /// On the reactor's thread: everything that the causes need.
+    pub(crate) fn prepare(options: &Options, common: &'a Common, thread: Thread, tick_rate: u64) -> Option<Self> {
+        let in_ticks = |time: Duration| in_ticks(time, tick_rate);
+        let length = in_ticks(options.inject_for);
+        let shortest = in_ticks(Duration::from_nanos(SHORTEST_GAP_NANOS));
+        let mut usable = Usable { causes: common.causes.clone(), who: format!("reactor_{}", thread.lcore) };
+        let tools = Tools {
+            stopper: common.stopper.as_ref(),
+            preemptor: usable.prepare(Cause::Preempt, || Preemptor::start(thread, length)),
+            packets: common.packets.as_ref(),
+            interrupts: usable.prepare(Cause::Irq, || Interrupts::prepare(length, shortest, tick_rate)),
+        };
+        (!usable.causes.is_empty()).then(|| Self {
+            common,
+            thread,
+            causes: usable.causes,
+            tools,
+            count: 0,
+            due: u64::MAX,
+            length: (options.inject_for, length),
+            every: in_ticks(options.inject_every),
+            shortest,
+            give_up: in_ticks(GIVE_UP + options.inject_for),
+        })
+    }
+
+    /// The requests begin now: the first delay is due after a while, reactor by reactor.
+    pub(crate) fn begin(&mut self) {
+        self.due = ticks() + self.every * (2 + u64::from(self.thread.lcore)) / 2;
+    }
+
+    /// Whether a delay is due in a stage that this ends, now.
+    #[inline]
+    pub(crate) fn is_due(&self, now: u64, ended_by: EndedBy) -> bool {
+        now >= self.due && ended_by == self.wanted()
+    }
+
+    /// In which stages the next one comes.
+    fn wanted(&self) -> EndedBy {
+        if self.count / self.causes.len() % 3 == 2 { EndedBy::Device } else { EndedBy::Reactor }
+    }
+
+    /// Delays the reactor; `None` if another one is being delayed. The requests are yet missing in the truth.
+    pub(crate) fn inject(&mut self) -> Option<InjectionTruth> {
+        if self.common.is_busy.swap(true, Ordering::AcqRel) {
+            return None;
+        }
+        let cause = self.causes[self.count % self.causes.len()];
+        self.count += 1;
+        // Whoever else waits for this CPU shall not take a share of the delay.
+        let shielded = schedule::set_fifo(REACTOR_PRIORITY);
+        let begin = Moment::now();
+        let mut watch = Watch::new(self.shortest);
+        let delayed = self.tools.delay(cause, self.thread.tid, &mut watch, self.length, self.give_up);
+        let end = Moment::now();
+        schedule::set_usual();
+        self.due = ticks() + self.every;
+        self.common.is_busy.store(false, Ordering::Release);
+        let Thread { lcore, tid, cpu } = self.thread;
+        let Means { by, syscall } = delayed.unwrap_or_else(|error| {
+            left_out(&format!("reactor_{lcore}"), cause, &error);
+            Means::default()
+        });
+        let (syscall, calls) = syscall.unzip();
+        let taken = if cause == Cause::Own { (end.ticks - begin.ticks) - watch.taken } else { watch.taken };
+        Some(InjectionTruth {
+            cause,
+            lcore,
+            tid,
+            cpu,
+            begin,
+            end,
+            gaps: watch.gaps.as_slice().to_vec(),
+            taken,
+            by,
+            syscall,
+            calls,
+            shielded,
+            elsewhere: false,
+            requests: Vec::new(),
+        })
+    }
+}

@@ -1,0 +1,62 @@
+//! Soft interrupts: broadcasts over the loopback interface, each of which goes to a crowd of sockets.
+//!
+//! The sender's CPU also receives them: `NET_RX` runs as soon as the send has handed the packet over (`__dev_queue_xmit`,
+//! `netif_rx`, `net/core/dev.c`), with the sender as the CPU's task. The kernel copies a broadcast to each socket of its port
+//! (`__udp4_lib_mcast_deliver`, `net/ipv4/udp.c`), all of that in the soft interrupt: what the send itself takes is about 2 %.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::os::fd::OwnedFd;
+
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_reuseaddr};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
+
+use super::schedule::allow_files;
+use super::watch::Watch;
+
+/// Sockets that receive each packet.
+const CROWD: usize = 600;
+/// The loopback interface's broadcast address, which the kernel adds with 127.0.0.1/8.
+const BROADCAST: Ipv4Addr = Ipv4Addr::new(127, 255, 255, 255);
+
+/// The sockets, for all reactors: only one sends at a time.
+#[derive(Debug)]
+pub(crate) struct Packets {
+    sender: UdpSocket,
+    /// Kept open: they receive, until their buffers are full. Nobody reads.
+    _crowd: Vec<OwnedFd>,
+}
+
+impl Packets {
+    /// Opens the sockets, all on one port of the kernel's choice.
+    pub(crate) fn prepare() -> io::Result<Self> {
+        allow_files();
+        let first = receiver(0)?;
+        let port = UdpSocket::from(first.try_clone()?).local_addr()?.port();
+        let others = (1..CROWD).map(|_| receiver(port)).collect::<io::Result<Vec<_>>>()?;
+        let sender = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        sender.set_broadcast(true)?;
+        sender.connect((BROADCAST, port))?;
+        sender.send(&[0])?;
+        Ok(Self { sender, _crowd: std::iter::once(first).chain(others).collect() })
+    }
+
+    /// Sends until the ticks `end`; says how often. A gap is what one send takes.
+    pub(crate) fn send(&self, watch: &mut Watch, end: u64) -> io::Result<u32> {
+        let mut calls = 0;
+        while watch.look() < end {
+            self.sender.send(&[0])?;
+            calls += 1;
+        }
+        Ok(calls)
+    }
+}
+
+/// A socket that receives broadcasts to that port, as others do. Full buffers are the rule, so they are small.
+fn receiver(port: u16) -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    set_socket_reuseaddr(&socket, true)?;
+    set_socket_recv_buffer_size(&socket, 0)?;
+    bind(&socket, &SocketAddr::from((BROADCAST, port)))?;
+    Ok(socket)
+}
