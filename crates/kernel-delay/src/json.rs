@@ -61,6 +61,7 @@ fn thread(thread: &ThreadSample) -> Value {
         "ready": stat(&thread.waits),
         "stopped": stat(&thread.stops),
         "hard_irqs": thread.hard.iter().map(interrupt).collect::<Vec<_>>(),
+        "cpu_irqs": thread.vectors.iter().map(interrupt).collect::<Vec<_>>(),
         "soft_irqs": thread.soft.iter().map(interrupt).collect::<Vec<_>>(),
         "ready_histogram": histogram(&thread.wait_histogram),
         "blocked_histogram": histogram(&thread.blocked_histogram),

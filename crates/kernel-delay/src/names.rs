@@ -56,6 +56,16 @@ pub fn soft_name(vector: u32) -> String {
     SOFT.get(vector as usize).map_or_else(|| format!("softirq:{vector}"), |name| (*name).to_owned())
 }
 
+/// The processor's own interrupts that are counted, by their vectors (`arch/x86/include/asm/irq_vectors.h`). `/proc/interrupts`
+/// has them as `LOC` and `CAL`.
+const VECTORS: [(u32, &str); 3] = [(0xec, "local timer"), (0xfb, "function call, one"), (0xfc, "function call, many")];
+
+/// The name of one of the processor's own interrupts.
+pub(crate) fn vector_name(vector: u32) -> String {
+    let known = VECTORS.iter().find(|(number, _)| *number == vector);
+    known.map_or_else(|| format!("vector:{vector}"), |(_, name)| (*name).to_owned())
+}
+
 /// The errors that sending a packet to user space comes to, by their numbers (`asm-generic/errno-base.h`,
 /// `asm-generic/errno.h`).
 const ERRORS: [(u32, &str); 15] = [

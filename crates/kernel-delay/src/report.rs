@@ -103,7 +103,7 @@ impl Section<'_> {
                 self.times(section, column, stat.count, &[("TOTAL", stat.total), ("MAX", stat.max)])?;
             }
         }
-        self.interrupts("HARD IRQ STATISTICS", false, &thread.hard)?;
+        self.interrupts("HARD IRQ STATISTICS", false, &[thread.hard.as_slice(), &thread.vectors].concat())?;
         self.interrupts("SOFT IRQ STATISTICS", true, &thread.soft)
     }
 

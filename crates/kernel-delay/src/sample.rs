@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use crate::layout::{
     Histogram, InterruptKey, PreemptorKey, SLOT_COMPAT, SLOT_OTHER, SOFT_INTERRUPT, TIME_MASK, Tally, TallyWithMin,
-    WINDOW_SHIFT, state,
+    VECTOR_INTERRUPT, WINDOW_SHIFT, state,
 };
 
 use crate::budget::Budget;
-use crate::names::soft_name;
+use crate::names::{soft_name, vector_name};
 use crate::percentile::percentile;
 use crate::preemptors::{Preemptor, preemptors};
 use crate::snapshot::Snapshot;
@@ -77,6 +77,13 @@ pub struct WindowSnapshot {
     pub hard_names: HashMap<u32, String>,
     /// Open vSwitch's upcalls, where they are counted.
     pub upcalls: Option<Upcalls>,
+}
+
+impl WindowSnapshot {
+    /// Whether a thread that the window's end does not settle was read in the middle of a change.
+    pub(crate) fn is_changing(&self) -> bool {
+        self.threads.iter().any(|thread| thread.after.is_changing() && thread.after.mark() < self.window.stop)
+    }
 }
 
 /// Counted times, in nanoseconds.
@@ -158,8 +165,10 @@ pub struct ThreadSample {
     pub events: u64,
     /// The longest wait for a CPU, also of those that the window cuts.
     pub longest_wait: u64,
-    /// Hard interrupts, the greatest sum first.
+    /// Devices' hard interrupts, the greatest sum first.
     pub hard: Vec<Interrupt>,
+    /// The processor's own interrupts, likewise.
+    pub vectors: Vec<Interrupt>,
     /// Soft interrupts, likewise.
     pub soft: Vec<Interrupt>,
     /// Who ran instead, the longest first.
@@ -227,8 +236,9 @@ impl ThreadSample {
             stops: tally(&was.stops, &is.stops),
             events: is.events.wrapping_sub(was.events),
             longest_wait: tagged(is.longest, window.number).max(still_waits(after, fallback, window)),
-            hard: interrupts(*tid, snapshot, false),
-            soft: interrupts(*tid, snapshot, true),
+            hard: interrupts(*tid, snapshot, 0),
+            vectors: interrupts(*tid, snapshot, VECTOR_INTERRUPT),
+            soft: interrupts(*tid, snapshot, SOFT_INTERRUPT),
             preemptors: preemptors(*tid, is.tgid, snapshot),
             wait_histogram: histogram(&was.ready_histogram, &is.ready_histogram),
             blocked_histogram: histogram(&was.blocked_histogram, &is.blocked_histogram),
@@ -284,13 +294,19 @@ fn tagged(tagged: u64, number: u16) -> u64 {
     if tagged >> WINDOW_SHIFT == u64::from(number) { tagged & TIME_MASK } else { 0 }
 }
 
-fn interrupts(tid: u32, snapshot: &WindowSnapshot, soft: bool) -> Vec<Interrupt> {
+/// The interrupts of a thread whose numbers are marked with `mark`.
+fn interrupts(tid: u32, snapshot: &WindowSnapshot, mark: u32) -> Vec<Interrupt> {
+    const MARKS: u32 = SOFT_INTERRUPT | VECTOR_INTERRUPT;
     let of = |(key, tally): &(InterruptKey, Tally)| {
-        let number = key.number & !SOFT_INTERRUPT;
+        let number = key.number & !MARKS;
         // The map is emptied before each window: there is nothing to subtract.
         let stat = grown(Tally::default(), *tally, snapshot.window.number);
-        let name = || if soft { soft_name(number) } else { hard_name(number, snapshot) };
-        let wanted = key.tid == tid && (key.number != number) == soft && stat.count > 0;
+        let name = || match mark {
+            SOFT_INTERRUPT => soft_name(number),
+            VECTOR_INTERRUPT => vector_name(number),
+            _ => hard_name(number, snapshot),
+        };
+        let wanted = key.tid == tid && key.number & MARKS == mark && stat.count > 0;
         wanted.then(|| Interrupt { number, name: name(), stat })
     };
     let mut all: Vec<Interrupt> = snapshot.interrupts.iter().filter_map(of).collect();

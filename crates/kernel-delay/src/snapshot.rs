@@ -41,6 +41,11 @@ impl Snapshot {
         self.thread.mark
     }
 
+    /// Whether it was read between the mark and the bucket that belongs to it.
+    pub fn is_changing(&self) -> bool {
+        self.thread.changes != 0
+    }
+
     /// Its process.
     pub fn process(&self) -> u32 {
         self.thread.tgid

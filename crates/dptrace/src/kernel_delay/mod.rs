@@ -2,6 +2,7 @@
 
 mod args;
 mod busiest;
+mod children;
 mod lines;
 mod places;
 mod progress;
@@ -32,6 +33,7 @@ use crate::interrupt::{Interrupt, step};
 use crate::output::{self, Output};
 use crate::target::stripped;
 pub(crate) use args::KernelDelayArgs;
+use children::Children;
 use progress::Progress;
 use stamp::{stamp, started};
 use subject::Subject;
@@ -85,6 +87,7 @@ pub(crate) fn run(args: &KernelDelayArgs) -> anyhow::Result<()> {
         walkers,
         warn,
         stripped: BTreeSet::new(),
+        children: None,
         screen: output::screen(path),
         output: Output::open(path)?,
     };
@@ -149,6 +152,8 @@ struct Run<'a> {
     warn: Warn,
     /// Files that were reported to have no names.
     stripped: BTreeSet<String>,
+    /// What the processes that are not measured had used before the present sample, where that is asked for.
+    children: Option<Children>,
     /// What the report is laid out for.
     screen: Screen,
     output: Output,
@@ -169,6 +174,7 @@ impl Run<'_> {
             self.tracer.prepare()?;
             let limits = CpuLimits::read(&self.tracer.processes()?);
             let collector = self.collector()?;
+            self.children = self.unmeasured()?;
             let begun = self.begin()?;
             if let Some(held) = held.take() {
                 child = Some(held.go().context("starting the command")?);
@@ -218,6 +224,16 @@ impl Run<'_> {
         let unwinder = self.walkers.as_ref().map(|walkers| walkers.begin(&processes));
         let names = Names::of(&processes, Arc::clone(&self.warn));
         Ok(Some((self.tracer.collector(events.stack_trace_size, unwinder)?, names)))
+    }
+
+    /// The children, where they are not measured. Once is enough, and between triggers there is no time for it.
+    fn unmeasured(&self) -> anyhow::Result<Option<Children>> {
+        let args = self.args;
+        let is_measured = args.children || args.cgroup.is_some();
+        if is_measured || self.made > 0 || args.start_trigger.is_some() || args.stop_trigger.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(Children::read(&self.tracer.processes()?)))
     }
 
     /// Opens a window, or gives that to the start trigger.
@@ -331,7 +347,11 @@ impl Run<'_> {
         collector: Option<(Collector, Names)>,
         limits: &[CpuLimit],
     ) -> anyhow::Result<()> {
+        let children = self.children.take().map(|children| children.since());
         let mut sample = self.tracer.sample(window)?;
+        let processes = self.tracer.processes()?;
+        let shown = Some(processes.as_slice()).filter(|_| self.args.command.is_empty());
+        let hint = children.and_then(|children| children.hint(&sample, shown));
         let threads = self.threads.clone();
         let wanted = |name: &str| threads.as_ref().is_none_or(|pattern| pattern.matches(name));
         let names: BTreeSet<String> = sample.threads.iter().map(|thread| thread.name.clone()).collect();
@@ -339,7 +359,6 @@ impl Run<'_> {
         if let Some(pattern) = threads.as_ref().filter(|_| sample.threads.is_empty()) {
             note_names(pattern, &names);
         }
-        let processes = self.tracer.processes()?;
         let events = collector.map(|events| finish(events, &processes)).transpose()?;
         let lost = self.tracer.lost()?;
         let lost_here = lost.events - std::mem::replace(&mut self.lost_events, lost.events);
@@ -354,6 +373,7 @@ impl Run<'_> {
             object["started"] = started(window.start).into();
             object["start_trigger"] = self.args.start_trigger.as_ref().map(Trigger::to_string).into();
             object["stop_trigger"] = self.args.stop_trigger.as_ref().map(Trigger::to_string).into();
+            object["children"] = children.map(|children| children.json()).into();
             object["cpu_limits"] = cpu_limits::json(limits);
             object["lost"] = lost.json();
             if let Some((mut events, names)) = events {
@@ -368,9 +388,8 @@ impl Run<'_> {
         // Who names threads wants to see them.
         let screen = self.screen;
         let view = View { all: self.args.all || self.threads.is_some(), screen };
-        for line in
-            verdict(&sample, view).into_iter().chain(cpu_limits::lines(limits)).chain(cost.map(|cost| cost.line()))
-        {
+        let further = cpu_limits::lines(limits).into_iter().chain(cost.map(|cost| cost.line()));
+        for line in verdict(&sample, view).into_iter().chain(hint).chain(further) {
             lines::verdict(buffer, screen, if self.args.summary { "" } else { "# " }, &line)?;
         }
         lines::sums(buffer, screen, &process_sums(&sample), view.all)?;

@@ -139,7 +139,7 @@ fn in_group(path: &Path) -> anyhow::Result<Vec<u32>> {
 }
 
 /// What these processes have started, and what those have (proc_pid_stat(5), field 4: the parent).
-fn descendants(of: &[u32]) -> Vec<u32> {
+pub(super) fn descendants(of: &[u32]) -> Vec<u32> {
     let parent = |pid| Some((pid, Stat::read(&folder(Pid(pid))).ok()?.number(4)? as u32));
     let parents: Vec<(u32, u32)> = host::proc::processes().into_iter().filter_map(parent).collect();
     let own = std::process::id();

@@ -159,6 +159,25 @@ fn threads_that_come_all_at_once_find_room() {
     assert!(["threads", "rivals", "interrupts"].iter().all(|what| sample["lost"][what] == 0), "{}", sample["lost"]);
 }
 
+/// What is listed of interrupts is what the budget has of them, but for one that an edge of the sample cuts.
+#[test]
+fn interrupts_add_up_to_the_budget() {
+    let mut target = Target::start("storm");
+    target.go();
+    eventually(&target.child.id().to_string(), |sample| {
+        assert_eq!(sample["lost"]["interrupts"], 0, "{}", sample["lost"]);
+        let thread = thread(sample, "truth::truth");
+        let listed = |lists: &[&str]| -> u64 {
+            let all = lists.iter().flat_map(|list| thread[list].as_array().unwrap());
+            all.map(|interrupt| number(&interrupt["total_ns"])).sum()
+        };
+        let (hard, soft) = (listed(&["hard_irqs", "cpu_irqs"]), listed(&["soft_irqs"]));
+        let of = ["hard_irq_ns", "soft_irq_ns"].map(|part| budget(thread, part));
+        assert!(hard <= of[0] && soft <= of[1], "{hard} and {soft} of {of:?}: {thread:#}");
+        hard > 0 && [hard, soft] == of
+    });
+}
+
 #[test]
 fn a_stop_is_as_long_as_it_was() {
     let target = Target::start("idle");

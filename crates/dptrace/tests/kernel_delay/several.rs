@@ -66,6 +66,32 @@ fn a_command_is_measured_with_what_it_starts() {
     }
 }
 
+/// Who measures a parent that only waits is shown its children, which do the work.
+#[test]
+fn a_parent_whose_child_works_is_not_just_idle() {
+    let target = Target::start("parent");
+    let pid = target.child.id().to_string();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_dptrace")).arg("kernel-delay").args(arguments).output().unwrap();
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let hint = format!(": dptrace kernel-delay -p {pid} --children");
+    // On a busy machine the child may not get a CPU.
+    let seen = (0..20).find_map(|_| {
+        let (text, messages) = run(&["-p", &pid, "--summary"]);
+        if messages.contains("not permitted") || messages.contains("this kernel ") {
+            println!("REFUSED: {messages}");
+            return Some(None);
+        }
+        text.lines().find(|line| line.ends_with(&hint)).map(|line| Some(line.to_owned()))
+    });
+    let Some(seen) = seen.unwrap_or_else(|| panic!("no hint")) else { return };
+    assert!(seen.starts_with("its child used "), "{seen}");
+    let (json, _) = run(&["-p", &pid, "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap()["children"]["count"], 1, "{json}");
+    assert!(!run(&["-p", &pid, "--summary", "--children"]).0.contains("its child"));
+}
+
 #[test]
 fn a_control_group_is_measured_as_a_whole() {
     let targets = [Target::start("spin"), Target::start("idle")];

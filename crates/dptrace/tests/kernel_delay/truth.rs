@@ -1,6 +1,7 @@
 //! The program of known truth: it does its part, and says what it did.
 
-use std::io::{BufRead as _, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use probe::probe;
@@ -33,6 +34,7 @@ fn truth() {
         "crowd" => crowd(),
         #[cfg(target_arch = "x86_64")]
         "narrow" => super::narrow::narrow(),
+        "parent" => parent(),
         "polls" => super::polls::polls(),
         _ => idle(),
     }
@@ -163,7 +165,7 @@ fn round_ends() {
 fn exec() {
     use std::os::unix::process::CommandExt as _;
     wait_for_go();
-    let error = std::process::Command::new("/bin/sleep").arg("0.2").exec();
+    let error = Command::new("/bin/sleep").arg("0.2").exec();
     panic!("no sleep: {error}");
 }
 
@@ -220,6 +222,19 @@ fn deep() {
     });
     thread.join().unwrap();
     say("done");
+}
+
+/// A process that waits while another one, which it has started, does not. That one ends when its input does.
+fn parent() {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(std::env::args_os().skip(1)).env(PART, "spin").stderr(Stdio::null());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "ready"));
+    wait_for_go();
+    drop(child.stdin.take());
+    child.wait().unwrap();
 }
 
 /// Threads that wait.

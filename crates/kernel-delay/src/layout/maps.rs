@@ -25,7 +25,7 @@ pub const INTERRUPTS: &str = "interrupts";
 /// How many upcalls of Open vSwitch there were (`u64`), by [`UpcallKey`](super::UpcallKey).
 pub const UPCALLS: &str = "upcalls";
 
-/// For how many threads the small values' memory is taken in advance: 20 MiB of it at most.
+/// For how many threads the small values' memory is taken in advance: 27 MiB of it at most.
 const MOST_PREALLOCATED: u32 = 1 << 14;
 
 /// The size of a map's key or value.
@@ -46,8 +46,8 @@ pub(crate) fn maps(threads: u32) -> Vec<MapDef> {
     let one = |name, size| MapDef::new(name, MapKind::Array, 4, size, 1);
     let hash = |name, key, size, entries| MapDef::new(name, MapKind::Hash, key, size, entries);
     // Where many entries are new at once, and the kernel can't be waited for, only memory that is there already will do.
-    let small = |name, key, size| {
-        let map = hash(name, key, size, threads.saturating_mul(8));
+    let small = |name, key, size, each: u32| {
+        let map = hash(name, key, size, threads.saturating_mul(each));
         if threads <= MOST_PREALLOCATED { map } else { map.with_flags(NO_PREALLOC) }
     };
     vec![
@@ -57,7 +57,7 @@ pub(crate) fn maps(threads: u32) -> Vec<MapDef> {
         one(COUNTS, size::<Counts>()),
         one(TEMPLATE, size::<ThreadValue>()),
         MapDef::new(LOG, MapKind::PercpuArray, 4, size::<Log>(), 1),
-        small(PREEMPTORS, size::<PreemptorKey>(), size::<u64>()),
-        small(INTERRUPTS, size::<InterruptKey>(), size::<Tally>()),
+        small(PREEMPTORS, size::<PreemptorKey>(), size::<u64>(), 8),
+        small(INTERRUPTS, size::<InterruptKey>(), size::<Tally>(), 12),
     ]
 }

@@ -128,6 +128,16 @@ pub struct Thread {
     pub traced: u64,
     /// How many events of it were sent in windows.
     pub events: u64,
+    /// What the bucket of hard interrupts had when the soft interrupt began.
+    pub hard_before: u64,
+    /// How long the interrupt took that found the map of interrupts taken; 0 where there is none.
+    pub late_time: u64,
+    /// The window in which that was: its number as in [`WindowValue::number`].
+    pub late_window: u64,
+    /// That interrupt's number, as in [`InterruptKey::number`].
+    pub late_number: u32,
+    /// 1 while a program of the scheduler is between the mark and the bucket that belongs to it.
+    pub changes: u32,
     /// Its process: the thread group.
     pub tgid: u32,
     /// Which of the [`ThreadValue::histograms`] the next system call that has none gets, as an offset in its value.
@@ -340,12 +350,14 @@ pub struct PreemptorKey {
 pub struct InterruptKey {
     /// The thread's number.
     pub tid: u32,
-    /// The interrupt's number, with [`SOFT_INTERRUPT`] for soft ones.
+    /// The interrupt's number, with [`SOFT_INTERRUPT`] or [`VECTOR_INTERRUPT`] for those that are no device's.
     pub number: u32,
 }
 
 /// The bit that makes a soft interrupt's number of it.
 pub const SOFT_INTERRUPT: u32 = 1 << 30;
+/// The same for the processor's own ones.
+pub const VECTOR_INTERRUPT: u32 = 1 << 29;
 
 /// The key of upcalls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]

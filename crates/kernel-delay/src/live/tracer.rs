@@ -36,8 +36,8 @@ const MAX_END_POLLS: usize = 50;
 const END_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// How long after a window's end programs may still be at work for a time in it.
 const SETTLE: Duration = Duration::from_micros(200);
-/// How often the maps are read again where a budget lacks time: a program that was interrupted between taking the time and
-/// adding it is on its way. Each retry comes a step later than the one before, a fifth of a second in all: where the machine
+/// How often the maps are read again where a budget lacks time, or where a program has not finished: one that was interrupted
+/// between taking the time and adding it is on its way. Each retry comes a step later than the one before, a fifth of a second in all: where the machine
 /// is a virtual one, its processor may be somebody else's meanwhile.
 const MAX_RETRIES: u32 = 20;
 const RETRY_STEP: Duration = Duration::from_millis(1);
@@ -321,7 +321,7 @@ impl Tracer {
         let mut snapshot = self.snapshot(window)?;
         let mut sample = Sample::of(&snapshot);
         for retry in 1..=MAX_RETRIES {
-            if sample.adds_up() {
+            if sample.adds_up() && !snapshot.is_changing() {
                 break;
             }
             std::thread::sleep(RETRY_STEP * retry);
@@ -391,11 +391,11 @@ impl Tracer {
             let Some(mut last) = read()? else { continue };
             for _ in 0..MAX_READS {
                 let Some(next) = read()? else { break };
-                let same = last.mark() == next.mark() || (stop > 0 && last.mark() >= stop);
-                last = next;
-                if same {
+                // The first one of two with the same mark is of one moment: while the second was read, the mark may have moved.
+                if last.mark() == next.mark() || (stop > 0 && last.mark() >= stop) {
                     break;
                 }
+                last = next;
             }
             all.push((tid, last));
         }

@@ -124,6 +124,18 @@ pub(super) fn account(asm: &mut Asm) {
     asm.add(R3, R7).atomic(AtomicOp::Add, Width::W64, R3.at(0), R4).bind(done);
 }
 
+/// From here to [`changed`] the mark and the bucket do not belong together: user space waits for the end of it, which can take
+/// long where the machine is a virtual one and loses its processor meanwhile. Only for programs of the scheduler, which are never
+/// interrupted.
+pub(super) fn changes(asm: &mut Asm) {
+    asm.store(Size::W, thread!(changes), 1);
+}
+
+/// See [`changes`].
+pub(super) fn changed(asm: &mut Asm) {
+    asm.store(Size::W, thread!(changes), 0);
+}
+
 /// The thread is on a CPU. If no event came before, it was on one before, too.
 pub(super) fn settle_running(asm: &mut Asm) {
     let known = asm.label("known");

@@ -52,6 +52,7 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     asm.load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(KEY), R1);
     store_reason(asm, R6, R9, setting.task.state, R10.at(NEXT_STATE), REASONS);
     emit::find(asm, done);
+    emit::changes(asm);
     emit::account(asm);
     emit::settle_running(asm);
     copy_comm(asm, R9.at(comm), thread!(comm));
@@ -66,7 +67,9 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     }
     asm.comment("where its time goes now").load(Size::DW, R1, R10.at(NEXT_STATE)).store(Size::W, thread!(state), R1);
     by_state(asm, settled);
-    asm.bind(settled).bind(done);
+    asm.bind(settled);
+    emit::changed(asm);
+    asm.bind(done);
 }
 
 /// Keeps the kernel's stack of the thread r7 if it blocks: it is the one that is still on this CPU. What that takes is ours.
@@ -118,6 +121,7 @@ fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     emit::unless_ours(asm, setting, R9, end);
     asm.load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(KEY), R1);
     emit::find(asm, end);
+    emit::changes(asm);
     emit::account(asm);
     let (seen, running) = (asm.label("seen"), asm.label("running"));
     asm.load(Size::W, R1, thread!(state)).jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), seen);
@@ -127,6 +131,7 @@ fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     asm.bind(running).store(Size::W, thread!(state), state::RUNNING.cast_signed());
     asm.store(Size::DW, thread!(since), R8);
     emit::on_cpu_bucket(asm);
+    emit::changed(asm);
 }
 
 /// The thread r7 waited for a CPU until now.
@@ -203,6 +208,7 @@ fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
     asm.bind(known).jump_if(R9, JumpOp::Eq, state::STOPPED.cast_signed(), asleep);
     asm.jump_if(R9, JumpOp::Ne, state::BLOCKED.cast_signed(), end);
     asm.bind(asleep);
+    emit::changes(asm);
     emit::account(asm);
     asm.load(Size::DW, R4, thread!(since)).jump_if(R4, JumpOp::Eq, 0, ready);
     emit::inside(asm, R4, ready);
@@ -213,6 +219,7 @@ fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
     asm.bind(ready).store(Size::W, thread!(state), state::READY.cast_signed());
     asm.store(Size::DW, thread!(since), R8);
     waits(asm);
+    emit::changed(asm);
 }
 
 /// The program that looks at who runs on a CPU, in an interrupt there: one of ours of which there was no event yet.
