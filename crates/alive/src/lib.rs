@@ -11,6 +11,7 @@ mod cached;
 mod code;
 mod compile;
 mod layout;
+mod roots;
 mod walk;
 
 use live_memory::Unreadable;
@@ -20,6 +21,7 @@ pub use cached::Cached;
 pub use code::Value;
 pub use compile::{Compiled, Program, compile};
 pub use layout::{LayoutError, define};
+pub use roots::roots;
 pub use walk::{AliveObject, Counts, Found, MAX_ELEMENTS, Reading, agree};
 
 #[doc(no_inline)]

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use alive::{Program, Value, agree, compile, define};
-use live_memory::Image;
+use alive::{Program, Value, agree, compile, define, roots};
+use live_memory::{Image, Memory as _};
 use objects::layouts::{layout_text, versions};
 use typeinfo::{Arch, TypeStore};
 
@@ -18,17 +18,7 @@ struct Found(BTreeMap<String, Vec<BTreeMap<String, String>>>);
 impl Found {
     /// With the layouts of a version.
     fn read(image: &str, version: &str) -> Self {
-        let (mut memory, mut roots) = (Image::new(), BTreeMap::new());
-        for line in image.lines().skip(1) {
-            if let Some((name, address)) = line.strip_prefix("# ").and_then(|root| root.split_once("=0x")) {
-                roots.insert(name, u64::from_str_radix(address, 16).unwrap());
-                continue;
-            }
-            let (address, hex) = line.split_once(' ').unwrap();
-            let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
-            let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
-            memory.write(u64::from_str_radix(address, 16).unwrap(), &bytes);
-        }
+        let (memory, roots) = load(image);
         let mut types = TypeStore::new(Arch::X86_64);
         define(&layout_text(version.parse().unwrap()), &mut types).unwrap();
         let globals = |name: &str| roots.get(name).copied();
@@ -57,6 +47,22 @@ impl Found {
         rows.sort_unstable();
         rows
     }
+}
+
+/// The memory of an image, and the addresses of its globals.
+fn load(image: &str) -> (Image, BTreeMap<&str, u64>) {
+    let (mut memory, mut roots) = (Image::new(), BTreeMap::new());
+    for line in image.lines().skip(1) {
+        if let Some((name, address)) = line.strip_prefix("# ").and_then(|root| root.split_once("=0x")) {
+            roots.insert(name, u64::from_str_radix(address, 16).unwrap());
+            continue;
+        }
+        let (address, hex) = line.split_once(' ').unwrap();
+        let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+        let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
+        memory.write(u64::from_str_radix(address, 16).unwrap(), &bytes);
+    }
+    (memory, roots)
 }
 
 const QPAIR: [&str; 6] = ["subnqn", "cntlid", "qid", "transport", "thread", "hostnqn"];
@@ -121,5 +127,31 @@ fn with_the_layouts_of_another_version_there_is_no_wrong_name() {
         }
         // Neighbours may differ in nothing that matters here.
         assert!(equal.contains(&version.to_owned()) && equal.len() <= 4, "{version} as {equal:?}");
+    }
+}
+
+/// A connection whose address a trace has leads to the globals that a program without symbols does not name.
+#[test]
+fn connections_lead_to_globals() {
+    for (image, version) in [(V22_09, "v22.09"), (V24_09, "v24.09"), (V26_09, "v26.09")] {
+        let pointers = Found::read(image, version).of("qpair", &["qpair"]);
+        let pointers: Vec<u64> = pointers.iter().map(|pointer| pointer.parse().unwrap()).collect();
+        let (mut memory, globals) = load(image);
+        // The walk that made the image did not read where the lists end.
+        let end = 0x1000;
+        memory.write(end, &[0; 8]);
+        for name in ["g_nvmf_tgts", "g_threads"] {
+            assert!(memory.read(globals[name] + 8, &mut [0]).is_err());
+            memory.write(globals[name] + 8, &u64::to_le_bytes(end));
+        }
+        let mut types = TypeStore::new(Arch::X86_64);
+        define(&layout_text(version.parse().unwrap()), &mut types).unwrap();
+        let specs = objects::built_in().unwrap();
+        let qpair = specs.iter().find(|spec| spec.name == "qpair").unwrap();
+        let program = Program { types: &types, globals: &|_| None };
+        let found = roots(qpair, &program, &pointers, &memory);
+        let expected = ["g_nvmf_tgts", "g_threads"].map(|name| (name.to_owned(), globals[name]));
+        assert_eq!(found, BTreeMap::from(expected), "{version}");
+        assert!(roots(qpair, &program, &[end, 0, globals["g_threads"]], &memory).is_empty());
     }
 }

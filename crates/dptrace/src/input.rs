@@ -352,7 +352,7 @@ impl ReadAt for FileSource {
 }
 
 /// Whether it is a trace file in the place where applications put theirs: it may be another user's.
-fn is_of_application(path: &Path) -> bool {
+pub(crate) fn is_of_application(path: &Path) -> bool {
     let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
     path.parent() == Some(Path::new(SHM)) && name.windows(NAME_BASE.len()).any(|part| part == NAME_BASE.as_bytes())
 }
@@ -400,7 +400,7 @@ pub(crate) fn traces() -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// The trace file that a process writes.
-fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
+pub(crate) fn trace_of(pid: u32) -> anyhow::Result<PathBuf> {
     Process::open(Pid(pid))?;
     let own = format!("{NAME_BASE}pid{pid}");
     let writes = |path: &PathBuf| path.to_string_lossy().ends_with(&own) || application::writes(pid, path);

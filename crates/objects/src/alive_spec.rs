@@ -21,6 +21,10 @@ pub struct AliveSpec {
     pub check: Vec<Located>,
     /// What is read of an object. That with the name of the spec's key identifies it.
     pub values: Vec<AliveValue>,
+    /// Globals to which an object leads, for programs without symbols: `NAME = EXPRESSION`, where the value is the `tqe_prev` of
+    /// an element of a list (`TAILQ`) whose head is the global NAME, or begins it.
+    #[serde(default)]
+    pub roots: Vec<AliveValue>,
 }
 
 /// A value that is read of an object: `name = expression` or `name: string = expression`.
@@ -78,7 +82,7 @@ impl TryFrom<Spanned<String>> for AliveValue {
 impl AliveSpec {
     /// All texts that are to be compiled.
     fn texts(&mut self) -> impl Iterator<Item = &mut Located> {
-        let values = self.values.iter_mut().map(|value| &mut value.expression);
+        let values = self.values.iter_mut().chain(&mut self.roots).map(|value| &mut value.expression);
         self.walk.iter_mut().chain(&mut self.check).chain(values)
     }
 
@@ -103,6 +107,9 @@ impl AliveSpec {
                 return Err(format!("line {}: a value cannot have the name {:?}", expression.line, arg.name));
             }
             names.push(&arg.name);
+        }
+        if let Some(root) = self.roots.iter().find(|root| root.arg.string || root.arg.name == key) {
+            return Err(format!("line {}: a root is the address of a global, and not the key", root.expression.line));
         }
         if names.contains(&key) { Ok(()) } else { Err(format!("an alive part has no value {key:?}, which is the key")) }
     }

@@ -216,13 +216,24 @@ impl Annotator {
     /// Whether an argument of the record points to an object of which nothing is known: it was there before the recording
     /// began, or it belongs to somebody else.
     pub fn is_unknown(&self, record: &Record<'_>) -> bool {
-        let Some(references) = self.references.get(usize::from(record.tpoint.id)) else { return false };
+        self.unknown(record).is_some()
+    }
+
+    /// The first argument of the record of which that is so: its spec, and its value as a number.
+    pub fn unknown(&self, record: &Record<'_>) -> Option<(&ObjectSpec, u64)> {
+        let references = self.references.get(usize::from(record.tpoint.id))?;
         let args = record.args.iter().enumerate();
-        let mut values = args.filter(|(arg, _)| references.iter().any(|r| r.arg == *arg));
-        values.any(|(arg, (_, value))| {
-            let is_null = matches!(value, ArgValue::Int(0) | ArgValue::Pointer(0));
-            !is_null && self.object(record.tpoint.id, arg, value, record.tsc).is_none()
-        })
+        let mut unknown = args.filter_map(|(arg, (_, value))| {
+            let reference = references.iter().find(|reference| reference.arg == arg)?;
+            let number = match value {
+                ArgValue::Int(0) | ArgValue::Pointer(0) => return None,
+                ArgValue::Int(number) | ArgValue::Pointer(number) => number,
+                ArgValue::Str(_) => 0,
+            };
+            let is_known = self.object(record.tpoint.id, arg, value, record.tsc).is_some();
+            (!is_known).then(|| (&self.specs[reference.spec], number))
+        });
+        unknown.next()
     }
 
     /// The first object of the named spec that the record points to, or that is its owner.

@@ -1,13 +1,14 @@
 //! `dptrace objects -p PID`: a table of the objects that are alive in a process.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::bail;
 use clap::Args;
 use objects::{ObjectSpec, built_in};
 use screen::counted;
 
-use super::finder::Finder;
+use super::finder::{Finder, Snapshot};
 use super::table;
 use crate::failure::{note, usage};
 use crate::meta::{self, SpecForm};
@@ -50,7 +51,7 @@ pub(crate) struct ObjectsArgs {
 
     /// Also report how structs are known
     ///
-    /// Where the layout of the program's structs is from, and which specs do not fit it.
+    /// Where the layout of the program's structs is from, which specs do not fit it, and how long reading took.
     #[arg(short, long, requires = "pid", help_heading = "Objects of a process")]
     verbose: bool,
 }
@@ -72,8 +73,8 @@ const USAGE: &str = "dptrace objects [NAME] [--list | --json]
        dptrace objects -p <PID|NAME> [NAME,...] [--json]";
 
 const EXAMPLES: &str = "\
-The objects of a process are read from its memory while it runs: nothing stops it. This needs its debug information, and
-CAP_SYS_PTRACE for processes of others.
+The objects of a process are read from its memory while it runs: nothing stops it. This needs its debug information, its symbols,
+or its trace file; and CAP_SYS_PTRACE for processes of others.
 
 Examples:
   dptrace objects -p nvmf_tgt                    all that is alive there
@@ -110,7 +111,11 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     if finder.kinds().is_empty() {
         bail!("{}", nothing(pid, finder.misfits(), args.verbose));
     }
+    let begun = Instant::now();
     let snapshot = finder.read();
+    if args.verbose {
+        note(&format!("{} read twice in {:.1} ms", counts(&finder, &snapshot), begun.elapsed().as_secs_f64() * 1e3));
+    }
     let mut output = Output::open(path)?;
     if args.json {
         table::json(&finder, &snapshot, &mut output.buffer);
@@ -125,13 +130,21 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// How many objects there are of each kind.
+fn counts(finder: &Finder, snapshot: &Snapshot) -> String {
+    let kinds = finder.kinds().iter().zip(&snapshot.found).filter(|(_, found)| !found.objects.is_empty());
+    let counts = kinds.map(|(kind, found)| counted(found.objects.len() as u64, &kind.spec.name));
+    let counts: Vec<_> = counts.collect();
+    if counts.is_empty() { "no objects".to_owned() } else { counts.join(", ") }
+}
+
 /// Why nothing can be found.
 pub(crate) fn nothing(pid: u32, misfits: &[String], verbose: bool) -> String {
     let first = misfits.first().map_or(String::new(), |misfit| format!(": {misfit}"));
     let more = if verbose || misfits.len() < 2 { "" } else { " (-v lists the others)" };
     format!(
-        "no objects can be found in the memory of process {pid}{first}{more}; they need its symbols and its debug \
-         information, or a layout that dptrace has"
+        "no objects can be found in the memory of process {pid}{first}{more}; they need its debug information, its \
+         symbols, or a trace file of it whose records point to objects that are alive"
     )
 }
 

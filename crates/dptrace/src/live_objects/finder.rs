@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use alive::{Cached, Compiled, Counts, Found, agree};
+use alive::{Cached, Compiled, Counts, Found, Value, agree};
 use host::{Pid, ProcessMemory};
 use live_memory::{Limited, Limits};
 use objects::ObjectSpec;
 use screen::counted;
 
+use super::pointers::Pointers;
 use super::program::{self, Sources};
 
 /// What knows the objects of a process.
@@ -20,8 +21,8 @@ pub(crate) struct Finder {
     source: String,
     /// Specs that could not be used, and why.
     misfits: Vec<String>,
-    /// By kind: the addresses that are looked at, if there is no way to the objects from the program's globals.
-    pointers: Option<RefCell<Vec<BTreeSet<u64>>>>,
+    /// The addresses that are looked at, if there is no way to the objects from the program's globals.
+    pointers: Option<RefCell<Pointers>>,
 }
 
 /// The objects of one spec.
@@ -39,25 +40,24 @@ pub(crate) struct Snapshot {
 }
 
 impl Finder {
-    /// Prepares to read these specs' objects. Which of them the process can have is known from its types and symbols.
+    /// Prepares to read these specs' objects. Which of them the process can have is known from its types and symbols, and if it has
+    /// none of these, from the addresses that its trace has.
     pub(crate) fn open(pid: u32, specs: &[ObjectSpec], debug_dirs: &[PathBuf]) -> anyhow::Result<Self> {
-        Self::open_with(pid, specs, debug_dirs, |_| Vec::new())
+        Self::open_with(pid, specs, debug_dirs, &|specs| Pointers::of_process(specs, pid))
     }
 
-    /// The same, with addresses at which there may be objects of each spec: these are looked at if there is no other way.
+    /// The same with addresses from elsewhere, which are asked for if they are needed.
     pub(crate) fn open_with(
         pid: u32,
         specs: &[ObjectSpec],
         debug_dirs: &[PathBuf],
-        pointers: impl Fn(&ObjectSpec) -> Vec<u64>,
+        pointers: &dyn Fn(&[&ObjectSpec]) -> Pointers,
     ) -> anyhow::Result<Self> {
         let memory = ProcessMemory::open(Pid(pid))?;
         let specs: Vec<&ObjectSpec> = specs.iter().filter(|spec| !spec.alive.is_empty()).collect();
-        let known: Vec<Vec<u64>> = specs.iter().map(|spec| pointers(spec)).collect();
-        let Sources { compiled, source, misfits, of_pointers } =
-            program::compile(pid, &specs, debug_dirs, &memory, &known)?;
-        let pointers = of_pointers
-            .then(|| RefCell::new(compiled.iter().map(|(at, _)| known[*at].iter().copied().collect()).collect()));
+        let Sources { compiled, source, misfits, pointers } =
+            program::compile(pid, &specs, debug_dirs, &memory, pointers)?;
+        let pointers = pointers.map(RefCell::new);
         let kinds = compiled.into_iter().map(|(at, compiled)| Kind { spec: specs[at].clone(), compiled }).collect();
         Ok(Self { memory, kinds, source, misfits, pointers })
     }
@@ -77,23 +77,48 @@ impl Finder {
         &self.misfits
     }
 
+    /// Whether only addresses that are known from elsewhere are looked at.
+    pub(crate) fn is_of_pointers(&self) -> bool {
+        self.pointers.is_some()
+    }
+
+    /// Looks at these addresses, too. Each is given up if there is no object at the next reading.
+    pub(crate) fn add(&self, pointers: &Pointers) {
+        if let Some(known) = &self.pointers {
+            known.borrow_mut().extend(pointers);
+        }
+    }
+
     /// Reads all objects twice, and keeps those that both readings agree about: so they were at the moment between them.
     pub(crate) fn read(&self) -> Snapshot {
         let read = || {
             let memory = Cached::new(Limited::new(&self.memory, Limits::default()));
-            let kind = |(at, kind): (usize, &Kind)| match &self.pointers {
-                Some(pointers) => {
-                    let addresses: Vec<u64> = pointers.borrow()[at].iter().copied().collect();
-                    kind.compiled.read_at(&addresses, &memory)
-                }
+            let kind = |kind: &Kind| match &self.pointers {
+                Some(pointers) => kind.compiled.read_at(&pointers.borrow().of(&kind.spec.name), &memory),
                 None => kind.compiled.read(&memory),
             };
-            self.kinds.iter().enumerate().map(kind).collect::<Vec<_>>()
+            self.kinds.iter().map(kind).collect::<Vec<_>>()
         };
         let first = read();
         let time = sys::clock::ticks();
         let second = read();
-        Snapshot { time, found: first.iter().zip(second).map(|(first, second)| agree(first, second)).collect() }
+        let found: Vec<_> = first.iter().zip(second).map(|(first, second)| agree(first, second)).collect();
+        self.give_up(&found);
+        Snapshot { time, found }
+    }
+
+    /// Forgets the addresses at which nothing was found: a trace that has one of them again adds it again.
+    fn give_up(&self, found: &[Found]) {
+        let Some(pointers) = &self.pointers else { return };
+        for (kind, found) in self.kinds.iter().zip(found) {
+            let key = kind.compiled.key();
+            let there = found.objects.iter().filter_map(|object| match object.values.get(key) {
+                Some(Value::Int(address)) => Some(*address),
+                _ => None,
+            });
+            let there: BTreeSet<u64> = there.collect();
+            pointers.borrow_mut().retain(&kind.spec.name, |address| there.contains(&address));
+        }
     }
 }
 

@@ -8,12 +8,13 @@ use alive::{Cached, Compiled, Misfit, Program};
 use elf::ElfImage;
 use elf::symbols::{SymbolAddresses, SymbolFound};
 use host::{ElfFile, FilePlace, Pid, Process, ProcessMemory};
-use live_memory::{Limited, Limits};
+use live_memory::{Limited, Limits, Memory};
 use objects::{ObjectSpec, layouts};
 use screen::counted;
 use symbolize::DebugFolders;
 use typeinfo::{Arch, Dwarf, DwarfSections, TypeStore};
 
+use super::pointers::Pointers;
 use crate::target::printable;
 
 /// What the specs come down to for a process.
@@ -24,41 +25,46 @@ pub(super) struct Sources {
     pub(super) source: String,
     /// Specs that could not be used, and why.
     pub(super) misfits: Vec<String>,
-    /// Whether only addresses that are known from elsewhere can be looked at.
-    pub(super) of_pointers: bool,
+    /// The addresses that are looked at, if there is no other way.
+    pub(super) pointers: Option<Pointers>,
 }
 
-/// Finds out how the objects of these specs are found in a process. `pointers` are addresses at which objects of the same specs
-/// may be: if there is no other way, these are looked at.
+/// Finds out how the objects of these specs are found in a process. `pointers` gives addresses at which objects of specs may be:
+/// if there is no other way, these are looked at.
 pub(super) fn compile(
     pid: u32,
     specs: &[&ObjectSpec],
     debug_dirs: &[PathBuf],
     memory: &ProcessMemory,
-    pointers: &[Vec<u64>],
+    pointers: &dyn Fn(&[&ObjectSpec]) -> Pointers,
 ) -> anyhow::Result<Sources> {
     let process = Process::open(Pid(pid))?;
     let folders = DebugFolders(debug_dirs.to_vec());
-    let judges = objects::built_in()?;
-    let all = with_judges(specs, &judges);
+    let built_in = objects::built_in()?;
+    let all = with_judges(specs, &built_in);
     let globals = Globals::find(&process, &all, &folders)?;
     let mut best = Attempt::default();
     for file in &globals.files {
         let Some(debug) = Debug::load(file, &folders) else { continue };
         let Some(types) = debug.types() else { continue };
-        let attempt = Attempt::new(specs, &types, &globals, false);
+        let attempt = Attempt::new(specs, &types, &globals.addresses, &Way::Symbols);
         if attempt.compiled.len() > best.compiled.len() {
             best = Attempt { source: format!("the debug information of {}", debug.name), ..attempt };
         }
     }
+    let no_pointers = Pointers::default();
+    let judged = Judged { specs, judges: &all, globals: &globals, memory };
     if best.compiled.is_empty() {
-        best = by_layout((specs, &all), &globals, memory, None, best);
+        best = judged.by_layout(&no_pointers, best);
     }
-    if best.compiled.is_empty() && pointers.iter().any(|pointers| !pointers.is_empty()) {
-        best = by_layout((specs, specs), &globals, memory, Some(pointers), best);
+    if best.compiled.is_empty() {
+        let pointers = pointers(&all);
+        if !pointers.is_empty() {
+            best = judged.by_layout(&pointers, best);
+        }
     }
-    let Attempt { compiled, misfits, source, of_pointers } = best;
-    Ok(Sources { compiled, source, misfits, of_pointers })
+    let Attempt { compiled, misfits, source, pointers, .. } = best;
+    Ok(Sources { compiled, source, misfits, pointers })
 }
 
 /// These specs, and behind them the built-in ones that they lack. One kind of objects can look right with the layout of another
@@ -68,47 +74,95 @@ fn with_judges<'s>(specs: &[&'s ObjectSpec], judges: &'s [ObjectSpec]) -> Vec<&'
     specs.iter().copied().chain(judges.iter().filter(is_new)).collect()
 }
 
-/// The layout of those that are built in by which most objects of all `judges` are found: what does not meet the conditions of the
-/// specs does not count. Of several, that of the program's own version is taken, if it has one, else the newest.
-fn by_layout(
-    (specs, judges): (&[&ObjectSpec], &[&ObjectSpec]),
-    globals: &Globals,
-    memory: &ProcessMemory,
-    pointers: Option<&[Vec<u64>]>,
-    without: Attempt,
-) -> Attempt {
-    let (mut best, mut most) = (without, 0);
-    // All look at one state of the memory: a connection that comes meanwhile must not make one of them better.
-    let cached = Cached::new(Limited::new(memory, Limits::default()));
-    let stated = globals.files.iter().find_map(stated_version);
-    let others = layouts::versions().into_iter().rev().filter(|version| Some(*version) != stated);
-    for version in stated.into_iter().chain(others) {
-        let mut types = TypeStore::new(Arch::HOST);
-        if alive::define(&layouts::layout_text(version), &mut types).is_err() {
-            continue;
+/// What layouts are tried for.
+struct Judged<'j> {
+    specs: &'j [&'j ObjectSpec],
+    /// These, and others that show whether a layout is right.
+    judges: &'j [&'j ObjectSpec],
+    globals: &'j Globals,
+    memory: &'j ProcessMemory,
+}
+
+impl Judged<'_> {
+    /// The layout of those that are built in by which most objects of all `judges` are found: what does not meet the conditions of
+    /// the specs does not count. Of several, that of the program's own version is taken, if it has one, else the newest.
+    fn by_layout(&self, pointers: &Pointers, without: Attempt) -> Attempt {
+        let (mut best, mut most) = (without, 0);
+        // All look at one state of the memory: a connection that comes meanwhile must not make one of them better.
+        let cached = Cached::new(Limited::new(self.memory, Limits::default()));
+        let stated = self.globals.files.iter().find_map(stated_version);
+        let others = layouts::versions().into_iter().rev().filter(|version| Some(*version) != stated);
+        for version in stated.into_iter().chain(others) {
+            let mut types = TypeStore::new(Arch::HOST);
+            if alive::define(&layouts::layout_text(version), &mut types).is_err() {
+                continue;
+            }
+            let Some((way, globals)) = self.way(pointers, &types, &cached) else { continue };
+            let trial = Attempt::new(self.judges, &types, &globals, &way);
+            let found = trial.count(self.judges, &cached);
+            if found <= most && !best.compiled.is_empty() {
+                continue;
+            }
+            let attempt = Attempt::new(self.specs, &types, &globals, &way);
+            if found > most || !attempt.compiled.is_empty() {
+                most = found;
+                let source = format!(
+                    "the layout of SPDK {version}, by which {} meet all conditions{}",
+                    counted(found as u64, "object"),
+                    way.text()
+                );
+                best = Attempt { source, ..attempt };
+            }
         }
-        let trial = Attempt::new(judges, &types, globals, pointers.is_some());
-        let read = |(at, compiled): &(usize, Compiled)| match pointers {
-            Some(pointers) => compiled.read_at(&pointers[*at], &cached).len(),
-            None => compiled.read(&cached).len(),
-        };
-        let found: usize = trial.compiled.iter().map(read).sum();
-        if found <= most && !best.compiled.is_empty() {
-            continue;
+        // Without any object there, nothing shows that a layout is right.
+        if !pointers.is_empty() && most == 0 { Attempt::default() } else { best }
+    }
+
+    /// Where to begin with these types, and the globals that are known then. None if there is nothing to begin with.
+    fn way(&self, pointers: &Pointers, types: &TypeStore<'_>, memory: &dyn Memory) -> Option<(Way, Addresses)> {
+        let mut globals = self.globals.addresses.clone();
+        if pointers.is_empty() {
+            return Some((Way::Symbols, globals));
         }
-        let attempt = Attempt::new(specs, &types, globals, pointers.is_some());
-        if found > most || !attempt.compiled.is_empty() {
-            most = found;
-            let way = if pointers.is_some() { " at the addresses that the trace has" } else { "" };
-            let source = format!(
-                "the layout of SPDK {version}, by which {} meet all conditions{way}",
-                counted(found as u64, "object")
-            );
-            best = Attempt { source, ..attempt };
+        let mut leads = false;
+        for spec in self.judges {
+            let program = Program { types, globals: &|_| None };
+            for (name, address) in alive::roots(spec, &program, &pointers.of(&spec.name), memory) {
+                leads = true;
+                globals.entry(name).or_insert(address);
+            }
+        }
+        if leads {
+            return Some((Way::Roots, globals));
+        }
+        // Built-in layouts are of SPDK, and its objects are looked at only where its lists hold them.
+        let rest = self.specs.iter().filter(|spec| spec.alive.iter().all(|alive| alive.roots.is_empty()));
+        let mut left = Pointers::default();
+        rest.for_each(|spec| left.extend(&pointers.only(&spec.name)));
+        (!left.is_empty()).then_some((Way::Pointers(left), globals))
+    }
+}
+
+/// Where the objects are looked for.
+#[derive(Clone)]
+enum Way {
+    /// From globals that symbols name.
+    Symbols,
+    /// From globals to which objects lead that the trace points to.
+    Roots,
+    /// At these addresses only.
+    Pointers(Pointers),
+}
+
+impl Way {
+    /// Behind the name of the layout.
+    fn text(&self) -> &'static str {
+        match self {
+            Self::Symbols => "",
+            Self::Roots => "; its lists were found from the addresses that its trace has",
+            Self::Pointers(_) => " at the addresses that its trace has",
         }
     }
-    // Without any object there, nothing shows that a layout is right.
-    if pointers.is_some() && most == 0 { Attempt::default() } else { best }
 }
 
 /// The version that the program prints when it starts (`SPDK_VERSION_STRING`, include/spdk/version.h): `SPDK v24.09`.
@@ -136,16 +190,17 @@ struct Attempt {
     compiled: Vec<(usize, Compiled)>,
     misfits: Vec<String>,
     source: String,
-    of_pointers: bool,
+    pointers: Option<Pointers>,
 }
 
 impl Attempt {
-    fn new(specs: &[&ObjectSpec], types: &TypeStore<'_>, globals: &Globals, of_pointers: bool) -> Self {
-        let mut attempt = Self { of_pointers, ..Self::default() };
-        let program = Program { types, globals: &|name| globals.addresses.get(name).copied() };
+    fn new(specs: &[&ObjectSpec], types: &TypeStore<'_>, addresses: &Addresses, way: &Way) -> Self {
+        let pointers = if let Way::Pointers(pointers) = way { Some(pointers.clone()) } else { None };
+        let compile = if pointers.is_some() { Compiled::of_pointers } else { alive::compile };
+        let mut attempt = Self { pointers, ..Self::default() };
+        let program = Program { types, globals: &|name| addresses.get(name).copied() };
         for (at, spec) in specs.iter().enumerate() {
             let named = |misfit: &Misfit| format!("{}: {misfit}", spec.name);
-            let compile = if of_pointers { Compiled::of_pointers } else { alive::compile };
             match compile(spec, &program) {
                 Ok(compiled) => {
                     attempt.misfits.extend(compiled.left_out().iter().map(named));
@@ -156,11 +211,23 @@ impl Attempt {
         }
         attempt
     }
+
+    /// The number of objects that are there.
+    fn count(&self, specs: &[&ObjectSpec], memory: &dyn Memory) -> usize {
+        let read = |(at, compiled): &(usize, Compiled)| match &self.pointers {
+            Some(pointers) => compiled.read_at(&pointers.of(&specs[*at].name), memory).len(),
+            None => compiled.read(memory).len(),
+        };
+        self.compiled.iter().map(read).sum()
+    }
 }
 
 /// The addresses of globals in the process.
+type Addresses = HashMap<String, u64>;
+
+/// The globals of the process.
 struct Globals {
-    addresses: HashMap<String, u64>,
+    addresses: Addresses,
     /// The files that have any of them, and the program.
     files: Vec<ElfFile>,
 }

@@ -1,5 +1,6 @@
 //! The objects of a process as they come: what its memory has, and what its probes report.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -7,6 +8,7 @@ use probe_recorder::{Error, Recorder, Totals};
 
 use super::finder::Finder;
 use super::lines::{Readings, last};
+use super::pointers::Pointers;
 
 /// How long lines of a reading wait for events from before it: events can arrive as late as this.
 const SETTLE: Duration = Duration::from_millis(60);
@@ -16,6 +18,11 @@ const INTERVAL: Duration = Duration::from_millis(500);
 pub(crate) const SHORT_INTERVAL: Duration = Duration::from_millis(100);
 /// Readings take at most this part of the time.
 const SHARE: u32 = 50;
+
+/// The time from an attempt to find objects by addresses to the next one. It doubles with each that finds nothing,
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+/// up to this.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// A finder that is being opened: the debug information of a large program takes its time, and probes are attached meanwhile.
 pub(crate) struct Opening(Option<Receiver<Option<Finder>>>);
@@ -42,6 +49,11 @@ impl Opening {
         Self(Some(receiver))
     }
 
+    /// Whether nothing is being opened.
+    fn is_idle(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The finder, if it is there within this time.
     pub(crate) fn wait(&mut self, at_most: Duration) -> Option<Finder> {
         match self.0.as_ref()?.recv_timeout(at_most) {
@@ -63,6 +75,16 @@ impl Opening {
     }
 }
 
+/// Finds objects, beginning at addresses.
+type FindBy = dyn Fn(&Pointers) -> Option<Finder> + Send + Sync;
+
+/// How objects are looked for again if none can be found at first: with addresses that the trace has by then.
+struct Again {
+    open: Arc<FindBy>,
+    wait: Duration,
+    next: Instant,
+}
+
 /// What a recording is made of: readings of the memory, and probes.
 pub(crate) struct Session {
     opening: Opening,
@@ -76,6 +98,7 @@ pub(crate) struct Session {
     next: Option<Instant>,
     /// Lines of readings, and when they may go out.
     pending: Vec<(Instant, Vec<String>)>,
+    again: Option<Again>,
 }
 
 impl Session {
@@ -93,9 +116,49 @@ impl Session {
             interval: INTERVAL,
             next: Some(Instant::now()),
             pending: Vec::new(),
+            again: None,
         };
         this.read_if_due();
         this
+    }
+
+    /// Says how objects are looked for by addresses of the trace that come later ([`Self::look_at`]).
+    pub(crate) fn or_later(mut self, open: impl Fn(&Pointers) -> Option<Finder> + Send + Sync + 'static) -> Self {
+        self.again = Some(Again { open: Arc::new(open), wait: FIRST_WAIT, next: Instant::now() });
+        self
+    }
+
+    /// Whether addresses help now: objects are not found from globals.
+    pub(crate) fn wants_addresses(&self) -> bool {
+        match (&self.finder, &self.again) {
+            (Some(finder), _) => finder.is_of_pointers(),
+            (None, Some(again)) => self.opening.is_idle() && Instant::now() >= again.next,
+            (None, None) => false,
+        }
+    }
+
+    /// Whether it is known how objects are found.
+    pub(crate) fn has_finder(&self) -> bool {
+        self.finder.is_some()
+    }
+
+    /// Whether objects may be found that are not found now.
+    pub(crate) fn may_find(&self) -> bool {
+        self.finder.is_some() || self.again.is_some() || !self.opening.is_idle()
+    }
+
+    /// Looks at addresses of objects of which nothing is known.
+    pub(crate) fn look_at(&mut self, pointers: Pointers) {
+        match (&self.finder, &mut self.again) {
+            (Some(finder), _) => finder.add(&pointers),
+            (None, Some(again)) if self.opening.is_idle() => {
+                again.next = Instant::now() + again.wait;
+                again.wait = LONGEST_WAIT.min(2 * again.wait);
+                let open = Arc::clone(&again.open);
+                self.opening = Opening::start(move || open(&pointers));
+            }
+            _ => {}
+        }
     }
 
     /// Reads the memory more often: records wait for the next reading.

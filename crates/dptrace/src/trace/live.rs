@@ -1,5 +1,7 @@
 //! The objects of a trace that goes on: known before, or recorded from the process while it is followed.
 
+use std::cell::RefCell;
+use std::mem::take;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use super::objects::{annotate_quietly, report_owners};
 use super::reader::HOLD;
 use crate::failure::note;
 use crate::input::FileSource;
-use crate::live_objects::{Opening, SHORT_INTERVAL, Session, find, pointers_of};
+use crate::live_objects::{Opening, Pointers, SHORT_INTERVAL, Session, find};
 use crate::record::{RING_BYTES, add_files, report_remarks, report_totals};
 use crate::target::Files;
 
@@ -46,6 +48,8 @@ pub(crate) struct Live {
     /// How many objects are known before those that have ended long ago are forgotten.
     enough: usize,
     unknown: Unknown,
+    /// Addresses of objects of which nothing is known, as far as looking there may help.
+    fresh: RefCell<Pointers>,
     /// How many slots of the trace were overwritten before they were read.
     lost: u64,
 }
@@ -56,9 +60,9 @@ impl Objects {
     pub(crate) fn start(pid: u32, specs: Vec<ObjectSpec>, text: &str, trace: &RawTrace, probes: bool) -> Self {
         let (tpoints, has_owners) = (trace.tpoints(), trace.era().has_owners());
         let referred = referred(&specs, tpoints, has_owners);
-        let pointers = pointers_of(&referred, trace);
+        let pointers = Pointers::of_trace(&referred, trace);
         let specs_to_find = referred.clone();
-        let opening = Opening::start(move || find(pid, &specs_to_find, &pointers));
+        let opening = Opening::start(move || find(pid, &specs_to_find, |_| pointers.clone()));
         let recorder = if probes { record(pid, &referred) } else { Err(anyhow::anyhow!("--no-probes was given")) };
         let session = match recorder {
             Ok(recorder) => Session::start(opening, Some(recorder), PATIENCE),
@@ -72,12 +76,18 @@ impl Objects {
                 Session::start(Opening::ready(finder), None, Duration::ZERO)
             }
         };
-        if session.alive() > 0 {
-            note(&format!("{} found alive in the process's memory", counted(session.alive() as u64, "object")));
-        }
+        let session = session.or_later(move |pointers| find(pid, &referred, |_| pointers.clone()));
+        report_alive(&session);
         session.settle();
         let annotator = annotate_quietly(text, specs, tpoints);
-        let mut live = Live { session: Some(session), annotator, enough: FEW, unknown: Unknown::default(), lost: 0 };
+        let mut live = Live {
+            session: Some(session),
+            annotator,
+            enough: FEW,
+            unknown: Unknown::default(),
+            fresh: RefCell::default(),
+            lost: 0,
+        };
         live.learn_next();
         Self::Live(Box::new(live))
     }
@@ -89,7 +99,7 @@ impl Objects {
             Self::Known(None) => return Ok(()),
             Self::Live(live) => (&mut live.annotator, live.session.as_mut()),
         };
-        if !annotator.needs_witness() {
+        if !annotator.needs_witness() && !session.as_ref().is_some_and(|session| session.may_find()) {
             return Ok(());
         }
         let trace = RawTrace::read(source)?;
@@ -174,7 +184,13 @@ impl Objects {
 
     /// Whether records are to be counted with [`Self::count_unknown`].
     pub(crate) fn is_unknown(&self, record: &Record<'_>) -> bool {
-        matches!(self, Self::Live(live) if live.annotator.is_unknown(record))
+        let Self::Live(live) = self else { return false };
+        let Some((spec, address)) = live.annotator.unknown(record) else { return false };
+        if live.session.as_ref().is_some_and(Session::wants_addresses) {
+            // There is a bound to their number: what is beyond it waits for the next time.
+            let _ = live.fresh.borrow_mut().add(&spec.name, address);
+        }
+        true
     }
 
     /// Counts records of which an object is not known.
@@ -205,8 +221,19 @@ impl Objects {
 
 impl Live {
     fn learn_next(&mut self) {
-        let lines = self.session.as_mut().map(Session::next_unordered);
-        self.annotator.learn(&lines.unwrap_or_default());
+        let Some(session) = &mut self.session else { return };
+        if !self.fresh.get_mut().is_empty() {
+            session.look_at(take(self.fresh.get_mut()));
+        }
+        let had_finder = session.has_finder();
+        let lines = session.next_unordered();
+        if session.has_finder() && !had_finder {
+            report_alive(session);
+            if session.is_unwatched() && !self.annotator.is_covered() {
+                session.hurry();
+            }
+        }
+        self.annotator.learn(&lines);
     }
 
     /// Forgets those that have ended before `shown`, when there are many.
@@ -215,6 +242,12 @@ impl Live {
             self.annotator.forget(shown);
             self.enough = FEW + 2 * self.annotator.lifetimes().all().len();
         }
+    }
+}
+
+fn report_alive(session: &Session) {
+    if session.alive() > 0 {
+        note(&format!("{} found alive in the process's memory", counted(session.alive() as u64, "object")));
     }
 }
 
