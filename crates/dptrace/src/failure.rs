@@ -1,13 +1,14 @@
 //! Exit statuses, and the messages on standard error.
 
 use std::borrow::Cow;
-use std::io::{ErrorKind, IsTerminal as _};
+use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::{AnsiColor, Style};
 use bpf_session::SessionError;
 use host::HostError;
 use kernel_delay::DelayError;
+use screen::Screen;
 
 /// Done.
 pub(crate) const DONE: u8 = 0;
@@ -201,8 +202,11 @@ fn print_plain(word: &str, colour: AnsiColor, text: &str) {
         let _ = writeln!(std::io::stderr(), "{word}: {}", capitalized(text));
         return;
     }
-    let style =
-        if std::io::stderr().is_terminal() { Style::new().bold().fg_color(Some(colour.into())) } else { Style::new() };
+    let screen = Screen::stderr();
+    let style = if screen.is_terminal() { Style::new().bold().fg_color(Some(colour.into())) } else { Style::new() };
+    // A file or a pipe gets a message in one line, for `grep`.
+    let start = word.len() + ": ".len();
+    let text = screen.width().map_or(Cow::Borrowed(text), |width| screen::wrap_message(text, start, width).into());
     // If standard error is closed, nobody reads the message. `anstream` strips the colour for NO_COLOR.
     let _ = writeln!(anstream::stderr(), "{style}{word}:{style:#} {text}");
 }

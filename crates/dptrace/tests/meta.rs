@@ -157,6 +157,25 @@ fn help_is_wrapped_once() {
     }
 }
 
+/// All help of all commands, hidden ones included, has lines that a terminal of 80 columns need not break.
+#[test]
+fn all_help_fits_80_columns() {
+    let overview = printed(["-h"]);
+    let commands = overview.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    let is_command = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-');
+    let mut commands: Vec<_> = commands.filter(is_command).collect();
+    commands.retain(|command| overview.contains(&format!("\n  {command:12}  ")));
+    assert!(COMMANDS.iter().all(|command| commands.contains(command)), "{commands:?}");
+    commands.push("demo-target");
+    let of_commands = commands.iter().flat_map(|command| [vec![*command, "-h"], vec![*command, "--help"]]);
+    for args in of_commands.chain([vec!["-h"], vec!["--help"]]) {
+        let done = dptrace().args(&args).env("COLUMNS", "80").assert().success();
+        let text = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+        let long: Vec<_> = text.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty(), "{args:?}: {long:#?}");
+    }
+}
+
 /// Every option that an example shows exists.
 #[test]
 fn examples_use_options_that_exist() {

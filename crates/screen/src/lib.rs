@@ -15,7 +15,7 @@ use anstream::stream::RawStream;
 
 pub use anstyle::Style;
 pub use style::{GOOD, HEAD, LARGEST, NAME, Painted, QUIET, WARN, WRONG};
-pub use text::{columns, counted, cut, pad, pad_left, shorten, time, wrap};
+pub use text::{columns, counted, cut, pad, pad_left, shorten, time, wrap, wrap_message};
 
 /// The width of a terminal that does not say how wide it is (a serial line, a pseudo-terminal without a size).
 const USUAL_WIDTH: usize = 80;

@@ -106,6 +106,37 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// A message on a terminal of that many columns: lines that are too long are broken at blanks and go on behind two blanks. Lines
+/// that begin with a blank stay whole, because they are commands to be pasted. The first line begins at the column `start`.
+pub fn wrap_message(text: &str, start: usize, width: usize) -> String {
+    const INDENT: &str = "  ";
+    let mut wrapped = String::new();
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            wrapped.push('\n');
+        }
+        let mut used = if number == 0 { start } else { 0 };
+        if line.starts_with(' ') || used + columns(line) <= width {
+            wrapped.push_str(line);
+            continue;
+        }
+        for (nth, word) in line.split(' ').enumerate() {
+            let blank = usize::from(nth > 0);
+            if nth > 0 && used + blank + columns(word) > width {
+                wrapped.truncate(wrapped.trim_end_matches(' ').len());
+                wrapped.extend(["\n", INDENT]);
+                used = INDENT.len();
+            } else if nth > 0 {
+                wrapped.push(' ');
+                used += blank;
+            }
+            wrapped.push_str(word);
+            used += columns(word);
+        }
+    }
+    wrapped
+}
+
 /// A character with its columns, or a style, which has none.
 struct Piece<'a> {
     text: &'a str,
@@ -189,5 +220,14 @@ mod tests {
         assert_eq!(wrap("run as root, or else", 11), ["run as", "root, or", "else"]);
         assert_eq!(wrap("a incomprehensibilities b", 5), ["a", "incomprehensibilities", "b"]);
         assert!(wrap("  ", 5).is_empty());
+    }
+
+    #[test]
+    fn messages_are_wrapped_but_for_their_commands() {
+        let wrapped = wrap_message("needs rights: run as root\n    sudo setcap cap_bpf+ep dptrace", 7, 20);
+        assert_eq!(wrapped, "needs rights:\n  run as root\n    sudo setcap cap_bpf+ep dptrace");
+        assert_eq!(wrap_message("the file 'a  b' is none", 6, 21), "the file 'a  b'\n  is none");
+        assert_eq!(wrap_message("short", 6, 20), "short");
+        assert_eq!(wrap_message("a /a/very/long/path/of/a/file b", 0, 20), "a\n  /a/very/long/path/of/a/file\n  b");
     }
 }

@@ -40,6 +40,10 @@ pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
 pub(crate) fn print(words: &[OsString], error: clap::Error) -> ExitCode {
     let is_long = words.get(1).is_some_and(|word| word == "help") || words.iter().any(|word| word == "--help");
     let mut grammar = grammar();
+    // clap does not believe a terminal that has columns and no lines.
+    if let Some(columns) = Screen::stdout().width() {
+        grammar = grammar.term_width(columns.min(WIDEST));
+    }
     grammar.build();
     let command = words.get(1).filter(|_| !is_long).and_then(|name| grammar.find_subcommand_mut(name));
     if let Some(command) = command.filter(|_| error.kind() == ErrorKind::DisplayHelp) {

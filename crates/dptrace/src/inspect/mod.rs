@@ -81,12 +81,12 @@ The process is neither stopped nor changed. Types and static variables come from
 a package of debug symbols). Quote expressions for the shell.
 
 Examples:
-  dptrace inspect -p PID g_config                          a variable; structs as a tree
-  dptrace inspect -p PID 'g_config.name' 'g_count + 1'     members, arithmetic
+  dptrace inspect -p PID g_config                       a variable or struct
+  dptrace inspect -p PID 'g_config.name' 'g_count + 1'  members, arithmetic
   dptrace inspect -p PID '((struct conn *)0x55d0c8a0)->state'
-  dptrace inspect -p PID '*uaddr(\"conn.c:g_state\")'        one of several static variables of that name
-  dptrace inspect -p PID 'for ($c : list(g_conns, link)) { printf(\"%d %s\\n\", $c->id, $c->peer) }'
-  dptrace inspect -p PID --json 'list(g_conns, link)'      pointers to all elements, as JSON";
+  dptrace inspect -p PID '*uaddr(\"conn.c:g_state\")'     one of several statics
+  dptrace inspect -p PID 'for ($c : list(g_conns, link)) { print($c->id) }'
+  dptrace inspect -p PID --json 'list(g_conns, link)'   pointers to all elements";
 
 const ROLE: Role = Role { command: "inspect", takes: Takes::One, starts: false };
 

@@ -125,12 +125,12 @@ that process only. Other tracepoints and kernel functions fire for any process. 
 trigger, a sample ends after the time of --for.
 
 Examples:
-  dptrace kernel-delay                               half a second of ovs-vswitchd
-  dptrace kernel-delay -p PID --summary              one line for each thread, worst first
+  dptrace kernel-delay                   half a second of ovs-vswitchd
+  dptrace kernel-delay -p PID --summary  one line for each thread, worst first
   dptrace kernel-delay -p nvmf_tgt --for 5s --thread 'reactor_*'
   dptrace kernel-delay -p PID --sample-count 10 --sample-interval 1m --json
-  dptrace kernel-delay --start-trigger up:bridge_run --stop-trigger ur:bridge_run
-  dptrace kernel-delay -p PID --start-trigger t:syscalls:sys_enter_fdatasync --for 50ms
+  dptrace kernel-delay --start-trigger up:dpif_run --stop-trigger ur:dpif_run
+  dptrace kernel-delay PID --start-trigger t:syscalls:sys_enter_fsync --for 50ms
   dptrace kernel-delay -- build/bin/nvmf_tgt -m 0x3  from its first instruction";
 
 /// The longest sample, and the longest pause: what the clocks in the maps can hold.

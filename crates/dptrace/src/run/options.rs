@@ -233,7 +233,7 @@ The language is bpftrace's. A run ends on SIGINT or SIGTERM, at exit(), when the
 the script has only begin and end probes. Then the end probes run and all maps are printed.
 
 Examples:
-  dptrace run nvmf -p nvmf_tgt               a bundled script (dptrace scripts lists them)
+  dptrace run nvmf -p nvmf_tgt               a bundled script (dptrace scripts)
   dptrace run own.bt 5 -c 'build/bin/app -m 1'  your own script, $1 is 5
-  dptrace run -e 'tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }' --for 10s
+  dptrace run -e 't:raw_syscalls:sys_enter { @[comm] = count(); }' --for 10s
   dptrace run -l 'usdt:*' -p PID              probes that can be attached";
