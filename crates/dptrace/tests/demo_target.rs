@@ -3,6 +3,9 @@
 
 mod common;
 
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
 use common::{dptrace, printed};
 
 #[test]
@@ -26,4 +29,46 @@ fn its_trace_can_be_listed() {
     std::fs::remove_file(path).expect("it was kept");
     assert_eq!(messages.lines().filter(|line| line.contains("_REQ_COMPLETED ")).count(), 200, "{messages}");
     assert!(messages.contains("nqn.2016-06.io.spdk:cnode"), "owners are named");
+}
+
+/// A target under way, which ends with this.
+struct Running(std::process::Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Objects of a trace that is being written have other numbers at the next reading: the command has what stays.
+#[test]
+fn the_slowest_of_a_live_trace_is_shown_by_what_does_not_change() {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_dptrace"));
+    command.args(["demo-target", "--rate", "200", "--for", "1m", "--app", "dptrace-live"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let target = Running(command.spawn().expect("started"));
+    let path = format!("/dev/shm/dptrace-live_trace.pid{}", target.0.id());
+    let until = Instant::now() + Duration::from_mins(1);
+    let (slowest, messages) = loop {
+        let done = dptrace().args(["latency", &path, "--slowest", "1", "--json"]).output().expect("it runs");
+        let last = String::from_utf8_lossy(&done.stdout).lines().last().unwrap_or_default().to_owned();
+        let last: serde_json::Value = serde_json::from_str(&last).unwrap_or_default();
+        if last["slowest"] == 1 {
+            break (last, String::from_utf8_lossy(&done.stderr).into_owned());
+        }
+        assert!(Instant::now() < until, "{}", String::from_utf8_lossy(&done.stderr));
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert!(messages.contains(&format!("copy it first (cp {path} /tmp/")), "{messages}");
+    let show = slowest["show"].as_str().expect("a command");
+    assert!(show.contains(" --object 0x") && show.contains(" --where 'tsc>="), "{show}");
+    let words = show.split(' ').skip(1).map(|word| word.trim_matches('\'')).chain(["--json"]);
+    let listing = printed(words);
+    let listed: Vec<serde_json::Value> =
+        listing.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+    for record in slowest["records"].as_array().expect("records") {
+        let is_it = |listed: &serde_json::Value| ["tsc", "tpoint"].iter().all(|it| listed[it] == record[it]);
+        assert!(listed.iter().any(is_it), "{show}: {record} in {listing}");
+    }
 }

@@ -12,7 +12,7 @@ use std::process::Command;
 use common::{dptrace, printed};
 use serde_json::{Value, json};
 use small::{START, Small};
-use testkit::{Record, TraceBuilder};
+use testkit::{Record, Tpoint, TraceBuilder};
 
 /// What the owners of [`small`] share, and what they don't.
 const OWNERS: [&str; 2] = small::OWNERS;
@@ -136,12 +136,108 @@ fn json_says_the_same_of_the_slowest() {
     assert!(show.starts_with("dptrace trace ") && show.contains(" -b ") && show.ends_with(" --object r1"), "{show}");
 }
 
-/// Requests that nobody answered are the slowest of every trace that sees the end of a connection.
+/// A request that is served in 5 us on queue 1, one for asynchronous events that waits for 900 us on queue 0, and one that is
+/// given up after 400 us on queue 2. `describe` makes an owner's description of a queue.
+fn with_waiting(describe: fn(u8) -> String) -> TraceBuilder {
+    let mut t = small::declared();
+    t.tpoint(Tpoint::new(323, "TCP_REQ_EXECUTED").owner_type(0x30).object_type(0x80));
+    for queue in 0..3 {
+        t.owner(256 + u16::from(queue), 0x30, 5, &describe(queue));
+    }
+    let mut life = |queue: u16, records: &[(u16, u64)]| {
+        for &(tpoint, micros) in records {
+            let at = START + 1_000 * micros;
+            let record = Record::new(tpoint, at).owner(256 + queue).object(0xa0 + u64::from(queue));
+            t.record(0, if matches!(tpoint, 320 | 322) { record.int(0) } else { record });
+        }
+    };
+    life(1, &[(320, 1), (321, 2), (323, 5), (322, 6)]);
+    life(0, &[(320, 10), (321, 11), (322, 910)]);
+    life(2, &[(320, 1_000), (321, 1_001), (322, 1_400)]);
+    t
+}
+
+fn described(queue: u8) -> String {
+    format!("10.0.0.1:100{queue} nqn.2016-06.io.spdk:cnode1 10.0.0.9:4420 qid:{queue}")
+}
+
+/// As before v25.01, when descriptions had no queue.
+fn without_queue(queue: u8) -> String {
+    format!("10.0.0.1:100{queue} nqn.2016-06.io.spdk:cnode1")
+}
+
+fn messages(trace: &TraceBuilder, more: &[&str]) -> (String, String) {
+    let done = dptrace().args(Small::of(trace).args("latency", more)).assert().success();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&done.get_output().stdout), text(&done.get_output().stderr))
+}
+
 #[test]
-fn requests_without_an_answer_are_remarked() {
-    let small = Small::new();
-    let done = dptrace().args(small.args("latency", &["--summary"])).assert().success();
-    let said = String::from_utf8_lossy(&done.get_output().stderr).into_owned();
-    assert!(said.contains("2 requests went from EXECUTING to COMPLETED without an answer"), "{said}");
-    assert!(said.contains("--where 'owner.qid>0'"), "{said}");
+fn an_admin_queue_is_not_the_slowest_connection() {
+    let trace = with_waiting(described);
+    let (text, _) = messages(&trace, &["--summary", "--by", "qid"]);
+    let starts: Vec<_> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(starts, ["r", "qid", "2", "1", "admin", "0"], "{text}");
+    // Also where requests of both kinds are in one group, and where filters leave out by what they could be distinguished.
+    let steps = ["--tpoint", "TCP_REQ_NEW,TCP_REQ_COMPLETED"];
+    for more in [&[][..], &steps] {
+        let (text, _) = messages(&trace, &[&["--summary", "--by", "subnqn", "--json"], more].concat());
+        let rows = lines(&text);
+        let found: Vec<_> = rows.iter().map(|row| (&row["count"], &row["max_us"], &row["apart"])).collect();
+        assert_eq!(
+            found,
+            [(&json!(2), &json!(400.0), &Value::Null), (&json!(1), &json!(900.0), &json!("admin"))],
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn without_queues_it_shows_which_requests_nobody_answered() {
+    let trace = with_waiting(without_queue);
+    for more in [&[][..], &["--tpoint", "TCP_REQ_NEW,TCP_REQ_COMPLETED"]] {
+        let (text, _) = messages(&trace, &[&["--summary", "--by", "owner.peer", "--json"], more].concat());
+        let found: Vec<_> = lines(&text).iter().map(|row| (row["max_us"].clone(), row["apart"].clone())).collect();
+        let apart = json!("unanswered");
+        assert_eq!(found, [(json!(5.0), Value::Null), (json!(900.0), apart.clone()), (json!(400.0), apart)], "{text}");
+    }
+    // A table has no place for them.
+    let (text, messages) = messages(&trace, &[]);
+    assert!(text.starts_with("3 objects r from TCP_REQ_NEW\n"), "{text}");
+    assert!(messages.contains("2 requests went from EXECUTING to COMPLETED without an answer"), "{messages}");
+    assert!(messages.contains("-b RECORDING --where 'qpair.qid>0'"), "{messages}");
+}
+
+#[test]
+fn the_slowest_are_not_those_that_wait_by_design() {
+    let trace = with_waiting(described);
+    let (text, said) = messages(&trace, &["--slowest", "1"]);
+    assert!(text.contains("slowest 1: r2, 400.000 us\n"), "{text}");
+    assert!(said.contains("1 request of I/O queues went from EXECUTING to COMPLETED without an answer"), "{said}");
+    assert!(
+        said.contains("1 request of admin queues") && said.contains("the longest took 900 us: dptrace trace "),
+        "{said}"
+    );
+    assert!(said.contains(" --object r1\n"), "{said}");
+    // Who asks for them gets them.
+    let (text, said) = messages(&trace, &["--slowest", "1", "--where", "connection.qid=0"]);
+    assert!(text.contains("slowest 1: r1, 900.000 us\n") && said.is_empty(), "{text}{said}");
+}
+
+/// An empty report says what no record has, and what has it.
+#[test]
+fn an_empty_report_says_why() {
+    let trace = with_waiting(without_queue);
+    let (text, said) = messages(&trace, &["--summary", "--where", "owner.qid>0"]);
+    assert!(text.is_empty() && said.contains("no owner of this trace has a qid"), "{said}");
+    assert!(said.contains("with a recording (-b) they have qpair.qid\n"), "{said}");
+    assert!(said.contains("there is nothing to measure (no record has owner.qid)\n"), "{said}");
+    // A filter that others left records for is not the reason.
+    let (_, said) = messages(&trace, &["--where", "lcore=7", "--where", "owner.qid>0"]);
+    assert!(said.contains("there is nothing to measure\n"), "{said}");
+    let (_, said) = messages(&with_waiting(described), &["--by", "arg.qdd"]);
+    assert!(
+        said.contains("no tracepoint of this trace has an argument \"qdd\", so no record has arg.qdd; near: qd\n"),
+        "{said}"
+    );
 }

@@ -39,10 +39,40 @@ fn a_terminal_of_80_columns_gets_the_rows_with_what_distinguishes_them() {
     let expected = "\
         r from TCP_REQ_NEW, slowest p99 first\n\
         qpair: 10.0.0.… nqn.2016-06.io.spdk:… 10.0.0.9:4420 …\n\
-        qpair                 requests     p50     p99     max  most of p99\n\
-        …2:2000 …cnode2 qid:2        1 10.0 us 10.0 us 10.0 us  EXECUTING 85%\n\
-        …1:1000 …cnode1 qid:1        1 5.00 us 5.00 us 5.00 us  EXECUTING 80%\n";
+        qpair                 requests     p50     p99  most of p99\n\
+        …2:2000 …cnode2 qid:2        1 10.0 us 10.0 us  EXECUTING -> COMPLETED 85%\n\
+        …1:1000 …cnode1 qid:1        1 5.00 us 5.00 us  EXECUTING -> COMPLETED 80%\n";
     assert_eq!(text, expected);
+    // The stage is cut, and not what distinguishes the rows.
+    for columns in [40, 50, 60] {
+        let (text, _) = pty::on_terminal(columns, &[("NO_COLOR", "1")], &args);
+        assert!(text.contains("\n…2:2000 …cnode2 qid:2 ") && text.contains(" 10.0 us  EXEC"), "{columns}:\n{text}");
+    }
+}
+
+/// What it prints on standard error, which is a terminal of that many columns, and whether it succeeded.
+fn messages_on_terminal<S: AsRef<std::ffi::OsStr>>(columns: u16, args: &[S]) -> (String, bool) {
+    let (terminal, other_end) = pty::open(columns);
+    let mut command = pty::command(&[("NO_COLOR", "1")], args);
+    command.stdout(std::process::Stdio::null()).stderr(other_end);
+    pty::finish(terminal, command)
+}
+
+/// Messages are wrapped on a terminal; elsewhere each is one line.
+#[test]
+fn messages_fit_a_terminal() {
+    let small = Small::new();
+    let args = small.args("latency", &["--where", "owner.qid>7", "--by", "arg.dq"]);
+    let (text, succeeded) = messages_on_terminal(60, &args);
+    let text = pty::without_styles(&text);
+    assert!(succeeded && pty::widest(&text) <= 60 && text.lines().count() > 2, "{text}");
+    assert!(
+        text.starts_with("note: no tracepoint of this trace has an argument \"dq\", so\n  no record has arg.dq"),
+        "{text}"
+    );
+    // Commands are pasted as they stand.
+    let (text, _) = messages_on_terminal(60, &["trace", "-i", "/no/such/file", "--for"]);
+    assert!(text.contains("error:") && pty::widest(&text) <= 60, "{text}");
 }
 
 #[test]

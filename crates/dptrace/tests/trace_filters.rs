@@ -55,6 +55,30 @@ fn a_tracepoint_that_does_not_exist_is_reported_with_the_nearest() {
     assert!(messages.contains("TCP_REQ_NEW") && messages.contains("--list-tpoints"), "{messages}");
 }
 
+/// Times and addresses are the same each time a trace is read, also while it is written.
+#[test]
+fn records_are_found_by_time_and_address() {
+    check(&["--where", "tsc>=1001500", "--where", "tsc<=1002000"], &["1.500", "2.000"]);
+    // An address is that of an object's records, and of those that point to it.
+    check(&["--object", "0xa0"], &["0.000", "1.000", "1.500", "4.500", "5.000"]);
+    check(&["--object", "0xb0,r1"], &["0.500", "1.500", "2.000", "4.500", "10.500"]);
+    for wrong in ["0x", "0xg", "0x10000000000000000"] {
+        dptrace().args(Small::new().args("trace", &["--object", wrong])).assert().code(2);
+    }
+}
+
+/// What users call a field.
+#[test]
+fn fields_have_other_names() {
+    for name in ["qpair", "connection", "conn", "queue"] {
+        check(&["--where", &format!("{name}=*cnode2*")], &R1);
+    }
+    for name in ["qid", "qpair.qid", "connection.qid", "queue.qid", "owner.qid"] {
+        check(&["--where", &format!("{name}=2")], &R1);
+    }
+    check(&["--where", "subnqn=*cnode1", "--where", "cpu=0", "--where", "tracepoint=TCP_*"], &R0);
+}
+
 /// A condition that can't hold is no mistake, and yet worth a word.
 #[test]
 fn a_property_that_no_record_can_have_is_reported_with_what_there_is() {

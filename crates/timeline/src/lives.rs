@@ -85,6 +85,12 @@ impl<T> Lives<T> {
         Some(Passed { over, is_first, life })
     }
 
+    /// The life of a record's object, if it is being followed. The record itself is no part of it.
+    pub fn of(&mut self, record: &Record<'_>) -> Option<&mut Life<T>> {
+        let Object::Known { name, id, .. } = record.object else { return None };
+        self.live.get_mut(&(name.prefix, id)).filter(|life| life.name == name)
+    }
+
     /// What is kept of the object that a record names beside its own, while that one lives: an I/O names its request.
     pub fn related(&self, record: &Record<'_>) -> Option<&Life<T>> {
         let related = record.related?;

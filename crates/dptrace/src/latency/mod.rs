@@ -1,7 +1,10 @@
 //! `dptrace latency`: how long each stage of a request takes.
 
+mod apart;
 mod json;
+mod longest;
 mod names;
+mod remarks;
 mod slowest;
 mod spread;
 mod stages;
@@ -15,19 +18,20 @@ use std::path::PathBuf;
 use clap::Args;
 use objects::{Annotator, ObjectSpec};
 use screen::{Screen, counted};
-use spdk_trace::{TickRate, Ticks, Trace};
+use spdk_trace::{TickRate, Ticks, Tpoint};
 
 use crate::failure::note;
 use crate::input::{Input, InputArgs, Loaded, Place};
 use crate::live_objects;
 use crate::measured_rate::Measured;
 use crate::output::{self, Output};
-use crate::shell;
 use crate::trace::field::{Context, Field};
 use crate::trace::filter::{Filter, FilterArgs};
 use crate::trace::objects::ObjectArgs;
 use crate::trace::{known_of, mistaken, nothing_read, refuse_to_overwrite, warn_problems, with_owners};
+use apart::Queues;
 use names::Names;
+use slowest::Show;
 use stages::{Latencies, Question, Tracker};
 
 /// `dptrace latency`, as typed.
@@ -76,7 +80,7 @@ A stage is the time between two successive records of one object; the first stag
 starts at the record that creates the object. Filters choose the records: --tpoint
 TCP_REQ_NEW,TCP_REQ_COMPLETED measures all that lies between as one stage.
 Requests that wait by design (async events of admin queues) can have nearly all of
-the time: leave them out with --where 'owner.qid>0'.
+the time of a table; --summary and --slowest keep them apart.
 
 Examples:
   dptrace latency                         newest in /dev/shm
@@ -91,10 +95,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     let Input { place, process } = args.input.resolve("latency")?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     mistaken::refuse(&place, args.objects.recordings())?;
-    let command = match &place {
-        Place::File(path) => Some(format!("dptrace trace {}{}", shell::word(path), args.objects.command_line())),
-        Place::Piped(_) => None,
-    };
+    let show = Show::of(&place, args);
     let args = &LatencyArgs { objects: args.objects.of(&place), ..args.clone() };
     // Before the trace is: what its records say from then on holds for what was found.
     let alive = match (process, &place) {
@@ -102,13 +103,13 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         _ => String::new(),
     };
     let loaded = place.load_measured()?;
-    let report = measure(args, &alive, &loaded, command)?;
+    let report = measure(args, &alive, &loaded, show)?;
     let mut output = Output::open(args.output.as_deref())?;
     output.buffer.extend_from_slice(report.text.as_bytes());
     output.flush()?;
     // Below the report, where it is seen.
     loaded.measured.iter().for_each(|measured| note_rate(measured, loaded.trace.tick_rate()));
-    report.remark.iter().for_each(|remark| note(remark));
+    report.remarks.iter().for_each(|remark| note(remark));
     Ok(())
 }
 
@@ -128,11 +129,13 @@ fn note_rate(measured: &Measured, stated: TickRate) {
 struct Report {
     text: String,
     /// What is to be said of it.
-    remark: Option<String>,
+    remarks: Vec<String>,
 }
 
 /// What is grouped by in a summary that names nothing, and whose a life is.
 const CONNECTION: &str = "qpair";
+/// The number of a connection's queue.
+const QUEUE: &str = "qpair.qid";
 
 impl LatencyArgs {
     /// The fields to group by.
@@ -140,36 +143,45 @@ impl LatencyArgs {
         if self.summary && self.by.is_empty() { vec![CONNECTION.to_owned()] } else { self.by.clone() }
     }
 
-    fn question(&self, by: &[String], specs: &[ObjectSpec]) -> anyhow::Result<Question> {
+    /// Whether it is asked who is slow. Then requests that wait by design are no answer.
+    fn asks_who(&self) -> bool {
+        self.summary || self.slowest > 0
+    }
+
+    fn question(&self, by: &[String], specs: &[ObjectSpec], tpoints: &[Tpoint]) -> anyhow::Result<Question> {
+        let number = if self.asks_who() { Some(Field::parse(QUEUE, specs)?) } else { None };
         let by = by.iter().map(|field| Field::parse(field, specs)).collect::<anyhow::Result<Vec<_>>>()?;
         // SPDK's older traces have no more of an owner than its prefix and number.
         let owner = if self.slowest > 0 { vec![Field::parse(CONNECTION, specs)?, Field::Owner] } else { Vec::new() };
-        Ok(Question { by, owner, slowest: self.slowest, tails: self.summary })
+        Ok(Question { by, owner, slowest: self.slowest, tails: self.summary, queues: Queues::new(tpoints, number) })
     }
 }
 
-fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, command: Option<String>) -> anyhow::Result<Report> {
+fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, show: Show) -> anyhow::Result<Report> {
     let trace = &loaded.trace;
     let specs = args.objects.specs()?;
     let by = args.by();
-    let question = args.question(&by, &specs)?;
+    let question = args.question(&by, &specs, trace.tpoints().all())?;
     let filter = args.filter.resolve(trace.tpoints().all(), &specs, trace.tick_rate())?;
     let annotator = args.objects.annotator(specs.clone(), trace.tpoints(), alive)?;
     let annotator = with_owners(annotator, trace, !alive.is_empty());
-    known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields().chain(&question.by));
+    let known = known_of(loaded, &specs, annotator.is_some());
+    known.warn_missing(filter.fields().chain(&question.by));
+    let knows_queues =
+        known.is_of_an_owner("qid") || annotator.is_some() && known.missing(&Field::parse(QUEUE, &specs)?).is_none();
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
     let (latencies, base) = follow_objects(loaded, annotator.as_ref(), filter, start, question)?;
     let screen = output::screen(args.output.as_deref());
     let (rate, listed) = (loaded.rate(), trace.tick_rate());
-    let names = Names { tpoints: trace.tpoints(), rate, listed, by: &by, screen, base, command };
-    let remark = if args.summary || args.slowest > 0 { unanswered(&latencies, &names, trace) } else { None };
+    let names = Names { tpoints: trace.tpoints(), rate, listed, by: &by, screen, base, show };
+    let remarks = remarks::remarks(&latencies, &names, &remarks::Asked { who: args.asks_who(), knows_queues });
     let (groups, slowest) = match (args.json, args.summary) {
         (true, true) => (summary::json(&latencies, &names), slowest::json(&latencies, &names)),
         (true, false) => (json::stages(&latencies, &names), slowest::json(&latencies, &names)),
         (false, true) => (summary::text(&latencies, &names), slowest::text(&latencies, &names)),
         (false, false) => (tables::tables(&latencies, &names), slowest::text(&latencies, &names)),
     };
-    Ok(Report { text: groups + &slowest, remark })
+    Ok(Report { text: groups + &slowest, remarks })
 }
 
 /// The tables of a whole trace, for the demo.
@@ -178,7 +190,7 @@ pub(crate) fn tables(loaded: &Loaded, annotator: Option<&Annotator>) -> anyhow::
     let filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
     let (latencies, base) = follow_objects(loaded, annotator, filter, Ticks(0), Question::default())?;
     let (tpoints, rate) = (trace.tpoints(), trace.tick_rate());
-    let names = Names { tpoints, rate, listed: rate, by: &[], screen: Screen::stdout(), base, command: None };
+    let names = Names { tpoints, rate, listed: rate, by: &[], screen: Screen::stdout(), base, show: Show::Piped };
     Ok(tables::tables(&latencies, &names))
 }
 
@@ -200,6 +212,8 @@ fn follow_objects(
             let base = *base.get_or_insert(record.tsc);
             if filter.wants(record, base, &context) {
                 tracker.record(record, &context);
+            } else {
+                tracker.unwanted(record);
             }
         }
         ControlFlow::Continue(())
@@ -216,30 +230,7 @@ fn follow_objects(
     }
     let latencies = tracker.finish_all();
     if read > 0 && latencies.subjects.is_empty() {
-        note("the filtered trace creates no object: there is nothing to measure");
+        note(&format!("the filtered trace creates no object: there is nothing to measure{}", filter.why_nothing()));
     }
     Ok((latencies, base.unwrap_or_default()))
-}
-
-/// A request of an NVMe-oF target that went from executing to completed was never answered: its queue pair went away while the
-/// block device, or nobody, worked on it (`nvmf_tcp_drain_state_queue`, lib/nvmf/tcp.c). Requests for asynchronous events wait
-/// for that all their lives, and are the slowest of every trace that sees the end of a connection.
-fn unanswered(latencies: &Latencies, names: &Names<'_>, trace: &Trace) -> Option<String> {
-    let stages = latencies.subjects.iter().flat_map(|(_, times)| &times.stages);
-    let unanswered = stages.filter(|((from, to), _)| {
-        let (from, to) = (names.tpoint(*from), names.tpoint(*to));
-        from.strip_suffix("_REQ_EXECUTING").is_some_and(|start| to.strip_suffix("_REQ_COMPLETED") == Some(start))
-    });
-    let count: u64 = unanswered.map(|(_, stage)| stage.spread.count()).sum();
-    if count == 0 {
-        return None;
-    }
-    let has_queue = |(_, owner): &(String, &str)| objects::OwnerProperties::parse(owner).get("qid").is_some();
-    let condition = if trace.owners().iter().any(has_queue) { "owner.qid>0" } else { "qpair.qid>0" };
-    let recording = if condition.starts_with("owner") { "" } else { "-b RECORDING " };
-    Some(format!(
-        "{} went from EXECUTING to COMPLETED without an answer: those for asynchronous events, which wait by design, or ones \
-         that were given up; to leave admin queues out: {recording}--where '{condition}'",
-        counted(count, "request")
-    ))
 }

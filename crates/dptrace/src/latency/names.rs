@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use screen::Screen;
+use screen::{Screen, columns, shorten};
 use spdk_trace::{Nanos, TickRate, Ticks, TpointTable};
 
+use super::slowest::Show;
 use crate::trace::format::json_text::string;
 
 /// What a report needs to know beside the times.
@@ -20,8 +21,8 @@ pub(crate) struct Names<'a> {
     pub(crate) screen: Screen,
     /// The first record's time, from which `dptrace trace` counts.
     pub(crate) base: Ticks,
-    /// The command that lists the trace, to which the object is to be added; `None` if it came through a pipe.
-    pub(crate) command: Option<String>,
+    /// How an object is listed.
+    pub(crate) show: Show,
 }
 
 /// A time as the tables of files have it.
@@ -139,6 +140,24 @@ fn shared_start<'a>(mut words: impl Iterator<Item = &'a str> + Clone) -> &'a str
     if end < LEAST_START { "" } else { &first[..end] }
 }
 
+/// A name of words that takes at most `width` columns: its longest words lose their middle, as an NQN does, so that short ones
+/// such as `qid:1` stay whole.
+pub(crate) fn squeezed(name: &str, width: usize) -> Cow<'_, str> {
+    /// A beginning, the mark and an end.
+    const LEAST_WORD: usize = 5;
+    let words: Vec<&str> = name.split(' ').collect();
+    let blanks = words.len() - 1;
+    let taken = |most: usize| words.iter().map(|word| columns(word).min(most)).sum::<usize>() + blanks;
+    let longest = words.iter().map(|word| columns(word)).max().unwrap_or_default();
+    if taken(longest) <= width {
+        return Cow::Borrowed(name);
+    }
+    match (LEAST_WORD..longest).rev().find(|&most| taken(most) <= width) {
+        Some(most) => words.iter().map(|word| shorten(word, most)).collect::<Vec<_>>().join(" ").into(),
+        None => shorten(name, width),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,6 +175,17 @@ mod tests {
         for alone in [vec![], vec!["a b".to_owned()], vec!["0".to_owned(), "1".to_owned()]] {
             let short = shortened(&alone);
             assert_eq!((short.names, short.shared), (alone, String::new()));
+        }
+    }
+
+    #[test]
+    fn what_distinguishes_a_connection_survives() {
+        let name = "127.0.0.1:51292 nqn.2016-06.io.spdk:cnode1 127.0.0.1:4420 qid:12";
+        assert_eq!(squeezed(name, 64), name);
+        assert_eq!(squeezed(name, 56), "127.0.0.1:51292 nqn.2016…dk:cnode1 127.0.0.1:4420 qid:12");
+        assert_eq!(squeezed(name, 30), "127…292 nqn…de1 127…420 qid:12");
+        for width in 0..70 {
+            assert!(columns(&squeezed(name, width)) <= width, "{width}");
         }
     }
 

@@ -1,13 +1,18 @@
 //! `--slowest`: the longest lives: whose, when, where they took so long, and how to see more.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
-use screen::{HEAD, LARGEST, NAME};
+use screen::{HEAD, LARGEST, NAME, columns};
 
-use super::names::{Names, micros, quoted};
+use super::LatencyArgs;
+use super::names::{Names, micros, quoted, squeezed};
 use super::stages::{Latencies, Life};
 use super::tables::TIME_WIDTH;
 use super::tail::largest;
+use crate::application::Application;
+use crate::input::Place;
 use crate::shell;
 
 /// The longest lives with all their records.
@@ -20,13 +25,38 @@ pub(super) fn text(latencies: &Latencies, names: &Names<'_>) -> String {
     text
 }
 
-/// The command that lists a life.
-fn command(life: &Life, names: &Names<'_>) -> String {
-    let object = life.name.to_string();
-    let object = shell::word(&object);
-    match &names.command {
-        Some(command) => format!("{command} --object {object}"),
-        None => format!("dptrace trace --object {object} (with the same standard input)"),
+/// How an object of the trace is listed.
+pub(crate) enum Show {
+    /// By its name, behind this command.
+    File(String),
+    /// By what does not change while the trace is written: this command, and the file.
+    Live(String, PathBuf),
+    /// The trace came through a pipe.
+    Piped,
+}
+
+impl Show {
+    /// For this trace. Whether it is being written matters for the slowest only.
+    pub(super) fn of(place: &Place, args: &LatencyArgs) -> Self {
+        let Place::File(path) = place else { return Self::Piped };
+        let command = format!("dptrace trace {}{}", shell::word(path), args.objects.command_line());
+        let is_written = args.slowest > 0 && Application::of(path).pids().next().is_some();
+        if is_written { Self::Live(command, path.clone()) } else { Self::File(command) }
+    }
+
+    /// The command that lists a life.
+    pub(super) fn command(&self, life: &Life) -> String {
+        let object = life.name.to_string();
+        let object = shell::word(&object);
+        let (first, last) = life.span();
+        match self {
+            Self::File(command) => format!("{command} --object {object}"),
+            // Objects are numbered from the first record on, and the next reading has another one.
+            Self::Live(command, _) => {
+                format!("{command} --object {:#x} --where 'tsc>={}' --where 'tsc<={}'", life.id, first.0, last.0)
+            }
+            Self::Piped => format!("dptrace trace --object {object} (with the same standard input)"),
+        }
     }
 }
 
@@ -40,10 +70,13 @@ fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     } else {
         format!("{} us", micros(names.nanos(first, last)))
     };
-    let title = format!("slowest {rank}: {}, {took}{state}{groups}", life.name);
+    let title = format!("slowest {rank}: {}, {took}{state}", life.name);
+    let room = screen.width().map_or(usize::MAX, |width| width.saturating_sub(columns(&title)));
+    let title = title + &squeezed(&groups, room);
     let mut push = |line: String| text.extend([&screen.cut(&line), "\n"]);
     push(screen.paint(HEAD, title).to_string());
     if let Some((_, owner)) = &life.owner {
+        let owner = screen.width().map_or(Cow::from(&**owner), |width| squeezed(owner, width - "  whose: ".len()));
         push(format!("  whose: {}", screen.paint(NAME, owner)));
     }
     let most = largest(life.stages(names.rate));
@@ -53,7 +86,7 @@ fn slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
     }
     push(format!("  when:  {} us in the trace", micros(names.listed_at(first))));
     // Not cut, since it is to be pasted.
-    let _ = writeln!(text, "  show:  {}", command(life, names));
+    let _ = writeln!(text, "  show:  {}", names.show.command(life));
     records(text, life, names, most.map(|most| most.stage));
 }
 
@@ -99,5 +132,5 @@ fn json_slow(text: &mut String, rank: usize, life: &Life, names: &Names<'_>) {
         let (from, to) = (quoted(names.tpoint(most.stage.0)), quoted(names.tpoint(most.stage.1)));
         let _ = write!(text, ",\"where\":{{\"from\":{from},\"to\":{to},\"share\":{:.3}}}", most.share);
     }
-    let _ = writeln!(text, ",\"show\":{},\"records\":[{stages}]}}", quoted(&command(life, names)));
+    let _ = writeln!(text, ",\"show\":{},\"records\":[{stages}]}}", quoted(&names.show.command(life)));
 }

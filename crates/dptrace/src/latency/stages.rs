@@ -1,13 +1,14 @@
 //! From records to stages: every object is followed from the record that creates it to its last, and the time between
 //! two of its records belongs to the stage between their tracepoints.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use spdk_trace::{ObjectName, Record, TickRate, Ticks};
 use timeline::{AtEnd, Lives, Passed};
 
+use super::apart::{Apart, Queues, Step};
+use super::longest::Longest;
 use super::spread::Spread;
 use super::tail::Tail;
 use crate::trace::field::{Context, Field};
@@ -16,6 +17,8 @@ use crate::trace::field::{Context, Field};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Life {
     pub(crate) name: ObjectName,
+    /// Its id (usually an address): it is the same in each reading of a trace that is being written, and the name is not.
+    pub(crate) id: u64,
     /// The trace ends in the middle of it.
     pub(crate) unfinished: bool,
     /// Tracepoint id and time of each of its records; the first is the one that creates it, unless that was filtered
@@ -25,14 +28,27 @@ pub(crate) struct Life {
     pub(crate) group: Vec<Option<Box<str>>>,
     /// Whose it is, where that was asked for.
     pub(crate) owner: Owner,
+    /// Whether its queue is an admin queue, if that is known.
+    is_admin: Option<bool>,
+    step: Step,
 }
 
 /// Whose a life is: the place of the field in [`Question::owner`], and its value.
 type Owner = Option<(usize, Box<str>)>;
 
+/// What an object has of the one that it is related to.
+#[derive(Clone, Debug, Default)]
+struct Inherited {
+    group: Vec<Option<Box<str>>>,
+    owner: Owner,
+    is_admin: Option<bool>,
+}
+
 /// What a table is about: objects that one tracepoint creates, of one group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Subject {
+    /// Why these are apart from others of their group, in a summary.
+    pub(crate) apart: Option<Apart>,
     /// Values of the fields grouped by; `None` where an object has none.
     pub(crate) group: Vec<Option<Box<str>>>,
     /// The object's prefix.
@@ -80,6 +96,8 @@ pub(crate) struct Question {
     pub(crate) slowest: usize,
     /// Whether it is wanted what the longest lives of each group spent their time on.
     pub(crate) tails: bool,
+    /// How requests that wait by design are found.
+    pub(crate) queues: Queues,
 }
 
 /// Follows all objects of a trace.
@@ -88,69 +106,70 @@ pub(crate) struct Tracker {
     rate: TickRate,
     lives: Lives<Life>,
     times: HashMap<Subject, Times, RandomState>,
-    /// The longest of the lives, the shortest of them on top.
-    slowest: BinaryHeap<(Reverse<u64>, Reverse<ObjectName>, LifeBox)>,
+    /// The longest of the lives.
+    slowest: Longest,
+    /// The longest of those that are apart.
+    apart: Longest,
+    /// Requests that nobody answered, and those of them that are of I/O queues.
+    unanswered: Unanswered,
 }
 
-/// Lives are only compared by what stands before them.
-#[derive(Clone, Debug)]
-struct LifeBox(Box<Life>);
-
-impl PartialEq for LifeBox {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-impl Eq for LifeBox {}
-impl PartialOrd for LifeBox {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for LifeBox {
-    fn cmp(&self, _: &Self) -> std::cmp::Ordering {
-        std::cmp::Ordering::Equal
-    }
+/// How many requests went from executing to completed, and nobody had executed them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unanswered {
+    pub(crate) all: u64,
+    /// Those of queues that are known to be I/O queues.
+    pub(crate) of_io: u64,
 }
 
 /// What came of a trace.
 pub(crate) struct Latencies {
     /// By group, then by object.
     pub(crate) subjects: Vec<(Subject, Times)>,
-    /// The longest lives, longest first.
+    /// The longest lives, longest first: those that are apart only if there are no others.
     pub(crate) slowest: Vec<Life>,
+    /// The longest of those that are apart, where it would be among the slowest; and how many there are.
+    pub(crate) left_out: Option<(Life, u64)>,
+    pub(crate) unanswered: Unanswered,
 }
 
 impl Tracker {
     /// Answers that question.
     pub(crate) fn new(question: Question, rate: TickRate) -> Self {
-        Self { question, rate, lives: Lives::default(), times: HashMap::default(), slowest: BinaryHeap::new() }
+        let longest = || Longest::new(question.slowest, rate);
+        let (slowest, apart) = (longest(), longest());
+        Self {
+            question,
+            rate,
+            lives: Lives::default(),
+            times: HashMap::default(),
+            slowest,
+            apart,
+            unanswered: Unanswered::default(),
+        }
     }
 
     /// Takes the next record.
     pub(crate) fn record(&mut self, record: &Record<'_>, context: &Context<'_>) {
         let inherited = self.inherited(record);
-        let groups = self.question.by.len();
-        let first = |name| Life::new(name, groups);
+        let (groups, id) = (self.question.by.len(), record.object.id().unwrap_or_default());
+        let first = |name| Life::new(name, id, groups);
         let Some(Passed { over, life, .. }) = self.lives.record(record, first) else { return };
         let life = &mut life.kept;
         life.records.push((record.tpoint.id, record.tsc));
-        let value = |field: &Field| field.value(record, context).map(|v| v.into_owned().into_boxed_str());
-        let (inherited, inherited_owner) = inherited.unwrap_or_default();
-        for (i, (found, field)) in life.group.iter_mut().zip(&self.question.by).enumerate() {
-            if found.is_none() {
-                *found = value(field).or_else(|| inherited.get(i).cloned().flatten());
-            }
-        }
-        life.owner = life.owner.take().or(inherited_owner);
-        // Another record may have a better one.
-        let better = life.owner.as_ref().map_or(self.question.owner.len(), |(place, _)| *place);
-        let mut better = self.question.owner[..better].iter().enumerate();
-        if let Some(found) = better.find_map(|(place, field)| Some((place, value(field)?))) {
-            life.owner = Some(found);
-        }
+        life.learn(record, context, &mut self.question, inherited.unwrap_or_default());
         if let Some(over) = over {
             self.finish(over.kept);
+        }
+    }
+
+    /// Takes a record that was filtered out: no time is measured to it, but it may show that a request was answered.
+    pub(crate) fn unwanted(&mut self, record: &Record<'_>) {
+        if !self.question.queues.is_step(record) {
+            return;
+        }
+        if let Some(life) = self.lives.of(record) {
+            self.question.queues.pass(&mut life.kept.step, record);
         }
     }
 
@@ -159,12 +178,16 @@ impl Tracker {
         self.lives.unseen()
     }
 
-    /// What the object that the record names is grouped by, and whose it is: an I/O belongs to the connection of its request.
-    fn inherited(&self, record: &Record<'_>) -> Option<(Vec<Option<Box<str>>>, Owner)> {
-        if self.question.by.is_empty() && self.question.owner.is_empty() {
+    /// What the object that the record names is grouped by, whose it is, and whether that is an admin queue: an I/O belongs to
+    /// the connection of its request.
+    fn inherited(&self, record: &Record<'_>) -> Option<Inherited> {
+        let Question { by, owner, queues, .. } = &self.question;
+        if by.is_empty() && owner.is_empty() && !queues.is_asked() {
             return None;
         }
-        self.lives.related(record).map(|life| (life.kept.group.clone(), life.kept.owner.clone()))
+        let life = self.lives.related(record)?;
+        let Life { group, owner, is_admin, .. } = &life.kept;
+        Some(Inherited { group: group.clone(), owner: owner.clone(), is_admin: *is_admin })
     }
 
     /// Counts a life's stages.
@@ -175,7 +198,13 @@ impl Tracker {
 
     fn count(&mut self, life: &Life) {
         let Some(&(first, _)) = life.records.first() else { return };
-        let subject = Subject { group: life.group.clone(), prefix: life.name.prefix, first };
+        if life.step == Step::Unanswered {
+            self.unanswered.all += 1;
+            self.unanswered.of_io += u64::from(life.is_admin == Some(false));
+        }
+        // Only a summary has a place for them.
+        let apart = if self.question.tails { life.apart() } else { None };
+        let subject = Subject { apart, group: life.group.clone(), prefix: life.name.prefix, first };
         let times = self.times.entry(subject).or_default();
         if self.question.tails && !life.unfinished {
             times.tail.add(life, self.rate);
@@ -193,18 +222,7 @@ impl Tracker {
     }
 
     fn keep(&mut self, life: Life) {
-        if self.question.slowest == 0 {
-            return;
-        }
-        let length = length(&life, self.rate);
-        if self.slowest.len() == self.question.slowest {
-            // Of two equally long ones the earlier stays.
-            if self.slowest.peek().is_some_and(|(Reverse(shortest), ..)| *shortest >= length) {
-                return;
-            }
-            self.slowest.pop();
-        }
-        self.slowest.push((Reverse(length), Reverse(life.name), LifeBox(Box::new(life))));
+        if life.apart().is_some() { self.apart.add(life) } else { self.slowest.add(life) }
     }
 
     /// Ends all lives and hands out the times.
@@ -216,16 +234,61 @@ impl Tracker {
         }
         let mut subjects: Vec<_> = self.times.into_iter().collect();
         subjects.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let mut slowest: Vec<_> = self.slowest.into_iter().collect();
-        slowest.sort_by_key(|(length, name, _)| (*length, Reverse(*name)));
-        let slowest = slowest.into_iter().map(|(_, _, life)| *life.0).collect();
-        Latencies { subjects, slowest }
+        let (slowest, apart) = (self.slowest, self.apart);
+        let (count, left) = (apart.count(), apart.into_lives());
+        let unanswered = self.unanswered;
+        if slowest.count() == 0 {
+            return Latencies { subjects, slowest: left, left_out: None, unanswered };
+        }
+        let longest = left.into_iter().next().filter(|life| slowest.would_keep(life));
+        let left_out = longest.map(|life| (life, count));
+        Latencies { subjects, slowest: slowest.into_lives(), left_out, unanswered }
     }
 }
 
 impl Life {
-    fn new(name: ObjectName, groups: usize) -> Self {
-        Self { name, unfinished: false, records: Vec::new(), group: vec![None; groups], owner: None }
+    fn new(name: ObjectName, id: u64, groups: usize) -> Self {
+        Self {
+            name,
+            id,
+            unfinished: false,
+            records: Vec::new(),
+            group: vec![None; groups],
+            owner: None,
+            is_admin: None,
+            step: Step::default(),
+        }
+    }
+
+    /// Takes from a record of it what is asked, as far as it is not known yet.
+    fn learn(&mut self, record: &Record<'_>, context: &Context<'_>, question: &mut Question, inherited: Inherited) {
+        let value = |field: &Field| field.value(record, context).map(|v| v.into_owned().into_boxed_str());
+        for (i, (found, field)) in self.group.iter_mut().zip(&question.by).enumerate() {
+            if found.is_none() {
+                *found = value(field).or_else(|| inherited.group.get(i).cloned().flatten());
+            }
+        }
+        question.queues.pass(&mut self.step, record);
+        if self.is_admin.is_none() {
+            self.is_admin = question.queues.is_admin(record, context).or(inherited.is_admin);
+        }
+        self.owner = self.owner.take().or(inherited.owner);
+        // Another record may have a better one.
+        let better = self.owner.as_ref().map_or(question.owner.len(), |(place, _)| *place);
+        let mut better = question.owner[..better].iter().enumerate();
+        if let Some(found) = better.find_map(|(place, field)| Some((place, value(field)?))) {
+            self.owner = Some(found);
+        }
+    }
+
+    /// Why its time says nothing of how fast requests are served, if that is so.
+    pub(crate) fn apart(&self) -> Option<Apart> {
+        match self.is_admin {
+            Some(true) => Some(Apart::Admin),
+            // On an I/O queue such a request was given up, and is the one to look at.
+            None if self.step == Step::Unanswered => Some(Apart::Unanswered),
+            Some(false) | None => None,
+        }
     }
 
     /// Times of its first and its last record.

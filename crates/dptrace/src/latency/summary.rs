@@ -1,11 +1,12 @@
-//! `--summary`: a row a group, the slowest first.
+//! `--summary`: a row a group, the slowest first; behind these, what waits by design.
 
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
-use screen::{HEAD, LARGEST, NAME, columns, pad, shorten, wrap};
+use screen::{HEAD, LARGEST, NAME, columns, pad, pad_left, shorten, wrap};
 
-use super::names::{Names, micros, quoted, shortened};
+use super::apart::Apart;
+use super::names::{Names, micros, quoted, shortened, squeezed};
 use super::stages::{Latencies, Subject, Times};
 use super::tables::{SHORT_TIME, TIME_WIDTH};
 use super::tail::Largest;
@@ -28,6 +29,10 @@ impl<'a> Row<'a> {
         let p99 = times.whole.quantile(0.99);
         Self { subject, times, p50: times.whole.quantile(0.5), p99, most: times.tail.largest(p99) }
     }
+
+    fn objects(&self) -> u64 {
+        self.times.whole.count() + self.times.unfinished
+    }
 }
 
 /// The rows of each kind of object, the slowest first; the kind on which most time was spent first.
@@ -41,9 +46,16 @@ fn kinds(latencies: &Latencies) -> Vec<(Kind, Vec<Row<'_>>)> {
         }
     }
     for (_, rows) in &mut kinds {
-        rows.sort_by_key(|row| Reverse((row.p99, row.times.whole.max(), Reverse(&row.subject.group))));
+        rows.sort_by_key(|row| {
+            (row.subject.apart, Reverse((row.p99, row.times.whole.max(), Reverse(&row.subject.group))))
+        });
     }
-    kinds.sort_by_key(|(kind, rows)| (Reverse(rows.iter().map(|row| row.times.whole.sum()).sum::<u128>()), *kind));
+    let spent = |rows: &[Row<'_>], is_wanted: fn(&Row<'_>) -> bool| -> u128 {
+        rows.iter().filter(|row| is_wanted(row)).map(|row| row.times.whole.sum()).sum()
+    };
+    kinds.sort_by_key(|(kind, rows)| {
+        (Reverse((spent(rows, |row| row.subject.apart.is_none()), spent(rows, |_| true))), *kind)
+    });
     kinds
 }
 
@@ -62,6 +74,40 @@ pub(super) fn text(latencies: &Latencies, names: &Names<'_>) -> String {
 /// What the last column is called.
 const MOST: &str = "most of p99";
 
+/// The columns of numbers, in the order in which they stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Requests,
+    P50,
+    P99,
+    Max,
+}
+
+impl Column {
+    const ALL: [Self; 4] = [Self::Requests, Self::P50, Self::P99, Self::Max];
+    /// What is left out where there is no room, the first first. The rows are sorted by the one that stays.
+    const LEAVE_OUT: [Self; 3] = [Self::Max, Self::P50, Self::Requests];
+
+    fn head(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::P50 => "p50",
+            Self::P99 => "p99",
+            Self::Max => "max",
+        }
+    }
+
+    fn value(self, row: &Row<'_>, names: &Names<'_>) -> String {
+        let time = |nanos| if row.times.whole.count() > 0 { names.time(nanos) } else { "-".into() };
+        match self {
+            Self::Requests => row.objects().to_string(),
+            Self::P50 => time(row.p50),
+            Self::P99 => time(row.p99),
+            Self::Max => time(row.times.whole.max()),
+        }
+    }
+}
+
 /// How a table is laid out.
 struct Table<'a> {
     names: &'a Names<'a>,
@@ -70,40 +116,47 @@ struct Table<'a> {
     shared: String,
     groups: Vec<String>,
     stages: Vec<String>,
+    columns: Vec<Column>,
     group_width: usize,
     count_width: usize,
     time_width: usize,
 }
 
+/// Columns that the name of a group keeps, if the terminal has them: enough for a peer, both ends of an NQN, and a queue.
+const LEAST_GROUP: usize = 32;
+/// Columns that the beginnings of stages keep on the narrowest terminal.
+const LEAST_STAGE: usize = 8;
+
 impl<'a> Table<'a> {
     fn new((prefix, first): Kind, rows: &[Row<'_>], names: &'a Names<'a>) -> Self {
-        let count = |row: &Row<'_>| (row.times.whole.count() + row.times.unfinished).to_string().len();
-        let count_width = rows.iter().map(count).max().unwrap_or(0).max("requests".len()) + 1;
+        let count = |row: &Row<'_>| row.objects().to_string().len();
         let mut this = Self {
             names,
             title: format!("{prefix} from {}", names.tpoint(first)),
             shared: String::new(),
             groups: rows.iter().map(|row| group(&row.subject.group)).collect(),
             stages: rows.iter().map(|row| most(row, |stage| names.stage(stage))).collect(),
+            columns: Column::ALL.to_vec(),
             group_width: 0,
-            count_width,
+            count_width: rows.iter().map(count).max().unwrap_or(0).max(Column::Requests.head().len()) + 1,
             time_width: if names.screen.is_terminal() { SHORT_TIME } else { TIME_WIDTH + 1 },
         };
-        let room = names.screen.width().map(|width| width.saturating_sub(count_width + 3 * this.time_width + 2));
-        if let Some(room) = room {
-            this.fit(room, rows);
+        if let Some(width) = names.screen.width() {
+            this.fit(width, rows);
         }
         this.group_width = this.longest_group().max(columns(&this.head()));
-        if let Some(room) = room {
-            this.group_width = this.group_width.min(room.saturating_sub(this.longest_stage()));
+        if let Some(width) = names.screen.width() {
+            let room = |stage: usize| width.saturating_sub(this.numbers() + stage);
+            let least = this.longest_group().min(LEAST_GROUP);
+            this.group_width = this.group_width.min(room(this.longest_stage()).max(least)).min(room(LEAST_STAGE));
         }
         this
     }
 
-    /// Makes names shorter until groups and stages fit the columns that are left for them, if they can be made to.
-    fn fit(&mut self, room: usize, rows: &[Row<'_>]) {
+    /// Makes names shorter, and then leaves out columns, until all fits. What distinguishes a row is left out last.
+    fn fit(&mut self, width: usize, rows: &[Row<'_>]) {
         let names = self.names;
-        let fits = |this: &Self| this.longest_group() + this.longest_stage() <= room;
+        let fits = |this: &Self| this.longest_group() + this.numbers() + this.longest_stage() <= width;
         if fits(self) {
             return;
         }
@@ -116,10 +169,15 @@ impl<'a> Table<'a> {
         }
         let short = shortened(&self.groups);
         (self.groups, self.shared) = (short.names, short.shared);
-        if fits(self) {
-            return;
+        for left_out in Column::LEAVE_OUT {
+            if fits(self) {
+                return;
+            }
+            for group in &mut self.groups {
+                *group = squeezed(group, LEAST_GROUP).into_owned();
+            }
+            self.columns.retain(|column| *column != left_out);
         }
-        self.stages = rows.iter().map(|row| most(row, |(from, _)| names.tpoint(from)[start..].to_owned())).collect();
     }
 
     fn longest_group(&self) -> usize {
@@ -130,13 +188,22 @@ impl<'a> Table<'a> {
         self.stages.iter().map(|stage| columns(stage)).max().unwrap_or(0).max(MOST.len())
     }
 
+    fn width_of(&self, column: Column) -> usize {
+        if column == Column::Requests { self.count_width } else { self.time_width }
+    }
+
+    /// What the numbers take, and the blanks behind them.
+    fn numbers(&self) -> usize {
+        self.columns.iter().map(|column| self.width_of(*column)).sum::<usize>() + 2
+    }
+
     /// What the groups are.
     fn head(&self) -> String {
         if self.names.by.is_empty() { "all".to_owned() } else { self.names.by.join(", ") }
     }
 
     fn write(&self, text: &mut String, rows: &[Row<'_>]) {
-        let (screen, time, count) = (self.names.screen, self.time_width, self.count_width);
+        let screen = self.names.screen;
         let unit = if screen.is_terminal() { "" } else { " (us)" };
         let title = format!("{}, slowest p99 first{unit}", self.title);
         self.line(text, &screen.paint(HEAD, title).to_string());
@@ -145,21 +212,34 @@ impl<'a> Table<'a> {
                 self.line(text, &line);
             }
         }
-        let group = pad(&shorten(&self.head(), self.group_width), self.group_width);
-        let head = format!("{group}{:>count$}{:>time$}{:>time$}{:>time$}  {MOST}", "requests", "p50", "p99", "max");
-        self.line(text, &screen.paint(HEAD, head).to_string());
-        for (index, row) in rows.iter().enumerate() {
-            let group = pad(&shorten(&self.groups[index], self.group_width), self.group_width);
-            let values = [row.p50, row.p99, row.times.whole.max()];
-            let [p50, p99, max] =
-                values.map(|nanos| if row.times.whole.count() > 0 { self.names.time(nanos) } else { "-".into() });
-            // Of several, the first is the slowest.
-            let worst = if index == 0 && rows.len() > 1 { LARGEST } else { screen::Style::new() };
-            let (p99, stage) = (screen.paint(worst, p99), screen.paint(worst, &self.stages[index]));
-            let objects = row.times.whole.count() + row.times.unfinished;
-            let group = screen.paint(NAME, group);
-            self.line(text, &format!("{group}{objects:>count$}{p50:>time$}{p99:>time$}{max:>time$}  {stage}"));
+        let mut head = pad(&shorten(&self.head(), self.group_width), self.group_width);
+        for column in &self.columns {
+            head.push_str(&pad_left(column.head(), self.width_of(*column)));
         }
+        self.line(text, &screen.paint(HEAD, format!("{head}  {MOST}")).to_string());
+        let mut above: Option<Apart> = None;
+        for (index, row) in rows.iter().enumerate() {
+            if let Some(apart) = row.subject.apart.filter(|apart| above != Some(*apart)) {
+                self.line(text, &screen.paint(HEAD, apart.headline()).to_string());
+                above = Some(apart);
+            }
+            self.row(text, index, row, rows.len() > 1);
+        }
+    }
+
+    fn row(&self, text: &mut String, index: usize, row: &Row<'_>, has_others: bool) {
+        let screen = self.names.screen;
+        // Of several, the first is the slowest.
+        let is_worst = index == 0 && has_others && row.subject.apart.is_none();
+        let worst = if is_worst { LARGEST } else { screen::Style::new() };
+        let group = pad(&squeezed(&self.groups[index], self.group_width), self.group_width);
+        let mut line = screen.paint(NAME, group).to_string();
+        for column in &self.columns {
+            let value = pad_left(&column.value(row, self.names), self.width_of(*column));
+            let style = if *column == Column::P99 { worst } else { screen::Style::new() };
+            line.push_str(&screen.paint(style, value).to_string());
+        }
+        self.line(text, &format!("{line}  {}", screen.paint(worst, &self.stages[index])));
     }
 
     fn line(&self, text: &mut String, line: &str) {
@@ -187,6 +267,9 @@ pub(super) fn json(latencies: &Latencies, names: &Names<'_>) -> String {
         for (index, row) in rows.iter().enumerate() {
             let (rank, object, first) = (index + 1, quoted(&prefix.to_string()), quoted(names.tpoint(first)));
             let _ = write!(text, "{{\"summary\":{rank},\"object\":{object},\"first\":{first}");
+            if let Some(apart) = row.subject.apart {
+                let _ = write!(text, ",\"apart\":\"{}\"", apart.word());
+            }
             text.push_str(&names.json_group(&row.subject.group));
             let (count, unfinished) = (row.times.whole.count(), row.times.unfinished);
             let _ = write!(text, ",\"count\":{count},\"unfinished\":{unfinished}");

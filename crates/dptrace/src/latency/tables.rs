@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use screen::{HEAD, LARGEST, NAME, columns, pad, shorten};
 
-use super::names::{Names, micros};
+use super::names::{Names, micros, squeezed};
 use super::spread::{QUANTILES, Spread};
 use super::stages::{Latencies, Stage, Subject, Times};
 
@@ -157,7 +157,8 @@ impl<'a> Fitted<'a> {
         let together = groups.iter().fold(columns(&title), |sum, group| sum + ", ".len() + columns(group));
         let separator = if screen.width().is_some_and(|width| together <= width) { ", " } else { "\n  " };
         let mut lines = screen.paint(HEAD, title).to_string();
-        for group in groups {
+        for group in &groups {
+            let group = screen.width().map_or(group.into(), |width| squeezed(group, width - separator.len()));
             lines.push_str(separator);
             lines.push_str(&screen.paint(NAME, group).to_string());
         }

@@ -22,18 +22,43 @@ pub(crate) enum Field {
     Related,
     /// The object's age in microseconds.
     Time,
+    /// The record's time, in ticks.
+    Tsc,
     /// `arg.NAME`.
     Arg(String),
     /// `owner.PROPERTY`.
     OwnerProperty(String),
     /// `SPEC.PROPERTY`.
-    ObjectProperty(String, String),
+    ObjectProperty(Property),
     /// `SPEC`: the object itself.
     Identity(Identity),
 }
 
+/// A property of the objects of a spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Property {
+    /// The spec's name.
+    pub(crate) spec: String,
+    pub(crate) name: String,
+    /// Descriptions of owners that are such objects have it, too.
+    pub(crate) is_of_owner: bool,
+}
+
+/// What users call fields that have another name. Also in front of a dot: `connection.qid`.
+const ALIASES: [(&str, &str); 9] = [
+    ("connection", "qpair"),
+    ("conn", "qpair"),
+    ("queue", "qpair"),
+    ("core", "lcore"),
+    ("cpu", "lcore"),
+    ("tracepoint", "tpoint"),
+    ("qid", "qpair.qid"),
+    ("subnqn", "qpair.subnqn"),
+    ("hostnqn", "qpair.hostnqn"),
+];
+
 /// The fields without a dot.
-const PLAIN: [(&str, Field, &str); 8] = [
+const PLAIN: [(&str, Field, &str); 9] = [
     ("lcore", Field::Lcore, "the lcore that wrote the record"),
     ("tpoint", Field::Tpoint, "the tracepoint"),
     ("owner", Field::Owner, "the owner's whole description"),
@@ -42,6 +67,7 @@ const PLAIN: [(&str, Field, &str); 8] = [
     ("object", Field::Object, "the object: r10"),
     ("related", Field::Related, "the object that this one belongs to"),
     ("time", Field::Time, "the object's age, in microseconds"),
+    ("tsc", Field::Tsc, "the record's time, in ticks"),
 ];
 
 /// All of them by name, each with what it is; but the arguments, which are different ones in each trace.
@@ -63,25 +89,34 @@ pub(crate) fn known(specs: &[ObjectSpec]) -> Vec<(String, String)> {
 }
 
 impl Field {
-    /// From its name; `specs` are the objects that there are.
+    /// From its name, or from what users call it; `specs` are the objects that there are.
     pub(crate) fn parse(name: &str, specs: &[ObjectSpec]) -> anyhow::Result<Self> {
+        let renamed = || {
+            let (first, rest) = name.find('.').map_or((name, ""), |dot| name.split_at(dot));
+            ALIASES.iter().find(|(alias, _)| *alias == first).map(|(_, field)| format!("{field}{rest}"))
+        };
+        let found = Self::find(name, specs).or_else(|| Self::find(&renamed()?, specs));
+        found.ok_or_else(|| unknown(name, specs))
+    }
+
+    fn find(name: &str, specs: &[ObjectSpec]) -> Option<Self> {
         if let Some((_, field, _)) = PLAIN.iter().find(|(plain, ..)| *plain == name) {
-            return Ok(field.clone());
+            return Some(field.clone());
         }
         if let Some(spec) = specs.iter().find(|spec| spec.name == name) {
-            return Ok(Self::Identity(Identity::of(spec)));
+            return Some(Self::Identity(Identity::of(spec)));
         }
-        match name.split_once('.') {
-            Some(("arg", arg)) if !arg.is_empty() => Ok(Self::Arg(arg.to_owned())),
-            Some(("owner", property)) if OwnerProperties::NAMES.contains(&property) => {
-                Ok(Self::OwnerProperty(property.to_owned()))
+        match name.split_once('.')? {
+            ("arg", arg) if !arg.is_empty() => Some(Self::Arg(arg.to_owned())),
+            ("owner", property) if OwnerProperties::NAMES.contains(&property) => {
+                Some(Self::OwnerProperty(property.to_owned()))
             }
-            Some((object, property))
-                if specs.iter().any(|s| s.name == object && s.properties.iter().any(|p| p.name == property)) =>
-            {
-                Ok(Self::ObjectProperty(object.to_owned(), property.to_owned()))
+            (object, property) => {
+                let spec = specs.iter().find(|spec| spec.name == object)?;
+                spec.properties.iter().find(|known| known.name == property)?;
+                let is_of_owner = spec.owner.iter().any(|name| name == property);
+                Some(Self::ObjectProperty(Property { spec: object.to_owned(), name: property.to_owned(), is_of_owner }))
             }
-            _ => Err(unknown(name, specs)),
         }
     }
 
@@ -96,9 +131,10 @@ impl Field {
             Self::Object => record.object.name().map(|name| name.to_string().into()),
             Self::Related => record.related.map(|related| related.name.to_string().into()),
             Self::Time => self.number(record, context).map(|micros| micros.to_string().into()),
+            Self::Tsc => Some(record.tsc.0.to_string().into()),
             Self::Arg(name) => record.args.by_name(name).map(arg),
             Self::OwnerProperty(name) => OwnerProperties::parse(record.owner?).get(name).map(text),
-            Self::ObjectProperty(spec, property) => object_property(record, context, spec, property),
+            Self::ObjectProperty(property) => property.value(record, context),
             Self::Identity(identity) => identity.value(record, context),
         }
     }
@@ -111,12 +147,22 @@ impl Field {
                 _ => None,
             },
             Self::Size => Some(f64::from(record.size)),
+            Self::Tsc => Some(record.tsc.0 as f64),
             Self::Arg(name) => match record.args.by_name(name)? {
                 ArgValue::Int(n) | ArgValue::Pointer(n) => Some(n as f64),
                 ArgValue::Str(_) => None,
             },
             other => parse_number(&other.value(record, context)?),
         }
+    }
+}
+
+impl Property {
+    /// Of the first such object that the record points to, else of its owner.
+    fn value<'a>(&self, record: &Record<'a>, context: &Context<'a>) -> Option<Cow<'a, str>> {
+        let of_owner = || OwnerProperties::parse(record.owner?).get(&self.name).map(text);
+        let found = object_property(record, context, &self.spec, &self.name);
+        found.or_else(|| if self.is_of_owner { of_owner() } else { None })
     }
 }
 

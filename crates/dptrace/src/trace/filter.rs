@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use glob::Pattern;
 use objects::ObjectSpec;
-use spdk_trace::{ObjectName, Record, TickRate, Ticks, Tpoint};
+use spdk_trace::{ArgValue, ObjectName, Record, TickRate, Ticks, Tpoint};
 
 use super::field::{Context, Field, parse_number};
 use crate::failure::{note, usage};
@@ -29,6 +29,8 @@ pub(crate) struct FilterArgs {
     owner: Option<String>,
 
     /// Only records of these objects, or related to them
+    ///
+    /// By name (r10), or by address (0x7f00dc0a8000), which is the same each time a trace is read while it is written.
     #[arg(long, value_name = "r10,...", value_delimiter = ',')]
     object: Vec<String>,
 
@@ -43,7 +45,7 @@ pub(crate) struct FilterArgs {
     /// Only records that meet this condition
     ///
     /// FIELD=GLOB, FIELD!=GLOB, or FIELD, one of < <= > >=, and a number. If given several times, all conditions must be
-    /// met. FIELD is lcore, tpoint, owner, poller, size, object, related, time (the object's age in us), arg.NAME,
+    /// met. FIELD is lcore, tpoint, owner, poller, size, object, related, time (the object's age in us), tsc, arg.NAME,
     /// owner.PROPERTY (peer, subnqn, listener, qid, bdev, ...) or OBJECT.PROPERTY (qpair.hostnqn, ...).
     #[arg(long = "where", value_name = "CONDITION")]
     conditions: Vec<String>,
@@ -62,7 +64,7 @@ pub(crate) struct Filter {
     /// By tracepoint id.
     tpoints: Option<Vec<bool>>,
     owner: Option<OwnerFilter>,
-    objects: Option<HashSet<ObjectName>>,
+    objects: Option<Objects>,
     /// In ticks since the first record.
     since: Option<u64>,
     until: Option<u64>,
@@ -77,7 +79,12 @@ struct OwnerFilter {
 
 struct Condition {
     field: Field,
+    /// As typed.
+    name: String,
     test: Test,
+    /// Whether it was asked of a record, and whether one had the field.
+    is_asked: bool,
+    is_there: bool,
 }
 
 enum Test {
@@ -117,9 +124,16 @@ impl Filter {
             && self.until.is_none_or(|until| since_base <= until)
             && self.lcores.as_ref().is_none_or(|lcores| lcores.contains(&record.lcore.0))
             && self.tpoints.as_ref().is_none_or(|wanted| wanted.get(usize::from(record.tpoint.id)) == Some(&true))
-            && self.objects.as_ref().is_none_or(|objects| concerns(record, objects))
+            && self.objects.as_ref().is_none_or(|objects| objects.concern(record))
             && self.owner.as_mut().is_none_or(|owner| owner.wants(record, context))
-            && self.conditions.iter().all(|condition| condition.holds(record, context))
+            && self.conditions.iter_mut().all(|condition| condition.holds(record, context))
+    }
+
+    /// Why no record passed, as far as that is known: what no record had. For the end of a message.
+    pub(crate) fn why_nothing(&self) -> String {
+        let missing = self.conditions.iter().filter(|condition| condition.is_asked && !condition.is_there);
+        let missing: Vec<_> = missing.map(|condition| condition.name.as_str()).collect();
+        if missing.is_empty() { String::new() } else { format!(" (no record has {})", missing.join(" or ")) }
     }
 }
 
@@ -139,9 +153,26 @@ impl OwnerFilter {
     }
 }
 
-fn concerns(record: &Record<'_>, objects: &HashSet<ObjectName>) -> bool {
-    let related = record.related.map(|related| related.name);
-    record.object.name().into_iter().chain(related).any(|name| objects.contains(&name))
+/// Objects by their names, and by their ids.
+#[derive(Default)]
+struct Objects {
+    names: HashSet<ObjectName>,
+    ids: HashSet<u64>,
+}
+
+impl Objects {
+    /// Whether it is a record of one of these, or points to one.
+    fn concern(&self, record: &Record<'_>) -> bool {
+        let related = record.related.map(|related| related.name);
+        let points = |value: ArgValue<'_>| match value {
+            ArgValue::Int(id) | ArgValue::Pointer(id) => self.ids.contains(&id),
+            ArgValue::Str(_) => false,
+        };
+        record.object.name().into_iter().chain(related).any(|name| self.names.contains(&name))
+            || !self.ids.is_empty()
+                && (record.object.id().is_some_and(|id| self.ids.contains(&id))
+                    || record.args.iter().any(|(_, value)| points(value)))
+    }
 }
 
 impl Condition {
@@ -165,16 +196,22 @@ impl Condition {
             ">" => Test::Number(f64::gt, number()?),
             _ => Test::Number(f64::ge, number()?),
         };
-        Ok(Self { field, test: must })
+        Ok(Self { field, name: name.to_owned(), test: must, is_asked: false, is_there: false })
     }
 
     /// A record that has no such field passes `!=` only.
-    fn holds<'a>(&self, record: &Record<'a>, context: &Context<'a>) -> bool {
-        match &self.test {
-            Test::Matches(pattern) => self.field.value(record, context).is_some_and(|v| pattern.matches(&v)),
-            Test::MatchesNot(pattern) => !self.field.value(record, context).is_some_and(|v| pattern.matches(&v)),
-            Test::Number(compare, to) => self.field.number(record, context).is_some_and(|n| compare(&n, to)),
-        }
+    fn holds<'a>(&mut self, record: &Record<'a>, context: &Context<'a>) -> bool {
+        let value = || self.field.value(record, context);
+        let (is_there, holds) = match &self.test {
+            Test::Matches(pattern) => value().map_or((false, false), |v| (true, pattern.matches(&v))),
+            Test::MatchesNot(pattern) => value().map_or((false, true), |v| (true, !pattern.matches(&v))),
+            Test::Number(compare, to) => {
+                self.field.number(record, context).map_or((false, false), |n| (true, compare(&n, to)))
+            }
+        };
+        self.is_asked = true;
+        self.is_there |= is_there;
+        holds
     }
 }
 
@@ -220,17 +257,22 @@ fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Vec<bool>> {
     Ok(wanted)
 }
 
-fn objects(texts: &[String]) -> anyhow::Result<HashSet<ObjectName>> {
-    let object = |text: &String| {
-        // No application has a digit for a prefix: the prefix was forgotten.
-        if text.bytes().all(|b| b.is_ascii_digit()) {
+fn objects(texts: &[String]) -> anyhow::Result<Objects> {
+    let mut objects = Objects::default();
+    for text in texts {
+        // No application has a digit for a prefix: the prefix was forgotten, or it is an address.
+        if let Some(digits) = text.strip_prefix("0x") {
+            let id = u64::from_str_radix(digits, 16);
+            objects.ids.insert(id.map_err(|_| usage(format!("{text:?} is neither an object's name nor an address")))?);
+        } else if text.bytes().all(|b| b.is_ascii_digit()) {
             return Err(usage(format!(
                 "{text:?} has no prefix: an object's name is a prefix and a number, such as r10"
             )));
+        } else {
+            objects.names.insert(text.parse().map_err(|e| usage(format!("{text:?}: {e}")))?);
         }
-        text.parse().map_err(|e| usage(format!("{text:?}: {e}")))
-    };
-    texts.iter().map(object).collect()
+    }
+    Ok(objects)
 }
 
 /// A time as typed. `f64` alone would take "nan", which no record is before or after.

@@ -11,7 +11,7 @@ use probe_recorder::{AttachPlan, Recorder};
 use screen::counted;
 use spdk_trace::{CapturedTrace, Owners, Problem, RawTrace, Record, TickRate, Ticks, TpointTable};
 
-use super::objects::{annotate_quietly, report_owners};
+use super::objects::{annotate_quietly, report_named};
 use super::reader::HOLD;
 use crate::failure::note;
 use crate::input::FileSource;
@@ -201,9 +201,9 @@ impl Objects {
         }
     }
 
-    /// Reports how much is not known.
-    pub(crate) fn report(&self) {
-        self.annotator().into_iter().for_each(report_owners);
+    /// Reports how much is not known, and why if no record has a pointer.
+    pub(crate) fn report(&self, without_pointers: Option<&str>) {
+        self.annotator().into_iter().for_each(|annotator| report_named(annotator, without_pointers, false));
         let Self::Live(live) = self else { return };
         let Unknown { read, shown } = live.unknown;
         let which = "point to objects of which nothing is known for certain";

@@ -208,9 +208,10 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     if listed.read == 0 {
         nothing_read(loaded, &listed.problems)?;
     } else if listed.shown == 0 {
+        let why = filter.why_nothing();
         note(&match listed.read {
-            1 => "the only record does not pass the filters".to_owned(),
-            read => format!("none of the {read} records pass the filters"),
+            1 => format!("the only record does not pass the filters{why}"),
+            read => format!("none of the {read} records pass the filters{why}"),
         });
     }
     Ok(())
@@ -233,9 +234,10 @@ pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace, is_live: 
             }
             annotator.know_owners(captured.owners(), captured.tick_rate());
         }
-        Trace::Json(_) => return Some(annotator),
+        Trace::Json(_) => {}
     }
-    objects::report_owners(&annotator);
+    let why = objects::without_pointers(&annotator, trace.tpoints());
+    objects::report_named(&annotator, why.as_deref(), !trace.owners().is_empty());
     Some(annotator)
 }
 
@@ -249,6 +251,7 @@ pub(crate) fn known_of<'a>(loaded: &'a Loaded, specs: &'a [ObjectSpec], has_reco
         has_owners: trace.has_owners(),
         has_joins: trace.has_owners() && !matches!(trace, Trace::Json(_)),
         owners: trace.owners().into_iter().map(|(_, description)| description).collect(),
+        is_complete: true,
     }
 }
 
@@ -292,11 +295,14 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         has_owners: follower.era().has_owners(),
         has_joins: follower.era().has_owners(),
         owners: follower.owners().all().map(|(_, owner)| owner.description.as_str()).collect(),
+        is_complete: false,
     };
     known.warn_missing(filter.fields());
     let application = Application::of(path);
     // Before any thread is started: they inherit it.
     let has_room = cpus::keep_off(application.pids().chain(live));
+    let without_pointers =
+        annotator.as_ref().and_then(|annotator| objects::without_pointers(annotator, follower.tpoints()));
     let mut objects = match live {
         None => Objects::Known(annotator.map(Box::new)),
         Some(pid) => {
@@ -321,7 +327,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         stop,
     };
     follow::follow(follower, &what, &mut objects, &mut filter, &mut output)?;
-    objects.report();
+    objects.report(without_pointers.as_deref());
     Ok(())
 }
 

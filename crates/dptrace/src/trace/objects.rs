@@ -122,34 +122,33 @@ pub(crate) fn annotate_quietly(text: &str, specs: Vec<ObjectSpec>, tpoints: &Tpo
 pub(crate) fn annotate(text: &str, name: &str, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Annotator {
     let (lifetimes, broken) = Lifetimes::read(&specs, text);
     report(name, &broken, &lifetimes, &specs);
-    let annotator = Annotator::new(specs, lifetimes, tpoints);
-    report_unnamed(name, &annotator, tpoints);
-    annotator
+    Annotator::new(specs, lifetimes, tpoints)
 }
 
-/// That there are objects, and no pointer to one of them in the trace.
-fn report_unnamed(name: &str, annotator: &Annotator, tpoints: &TpointTable) {
+/// Why no pointer can be named, if that is so: there are objects, and no pointer to one of them in the trace.
+pub(crate) fn without_pointers(annotator: &Annotator, tpoints: &TpointTable) -> Option<String> {
     let lives = |spec: usize| annotator.lifetimes().all().iter().any(|life| life.spec == spec);
     let specs = annotator.specs().iter().enumerate().filter(|(number, _)| lives(*number));
-    let args: Vec<_> = specs.flat_map(|(_, s)| s.tracepoint_args.iter().map(String::as_str)).collect();
-    if args.is_empty() || tpoints.all().iter().any(|t| t.args.iter().any(|a| args.contains(&a.name.as_str()))) {
-        return;
+    let args: BTreeSet<_> = specs.flat_map(|(_, s)| s.tracepoint_args.iter().map(String::as_str)).collect();
+    if args.is_empty() || tpoints.all().iter().any(|t| t.args.iter().any(|a| args.contains(a.name.as_str()))) {
+        return None;
     }
-    note(&format!(
-        "{name}: no tracepoint of this trace has an argument called {}, so no pointer can be named; if records have \
-         owners, these identify the connection",
-        args.join(" or ")
-    ));
+    let args: Vec<_> = args.into_iter().collect();
+    Some(format!("no tracepoint of this trace has an argument called {}", args.join(" or ")))
 }
 
-/// How many owners are known as objects by their descriptions, if there is something to know of them.
-pub(crate) fn report_owners(annotator: &Annotator) {
+/// How many connections are named by their owners; or, with [`without_pointers`], why nothing is named.
+pub(crate) fn report_named(annotator: &Annotator, without_pointers: Option<&str>, has_descriptions: bool) {
     let (known, all) = annotator.owners_known();
     if known > 0 {
         note(&format!(
-            "{known} of {all} connections that own records are known, by the owner's number, or by subsystem, queue and time: \
-             these records have no pointer"
+            "{known} of {all} connections are named, although records have no pointer to them: by the owner's number, or by \
+             subsystem, queue and time"
         ));
+    } else if let Some(why) = without_pointers {
+        let misfit = if all > 0 { ", and no owner fits a connection of the recording" } else { "" };
+        let owners = if has_descriptions { "; the owners of records identify their connections" } else { "" };
+        note(&format!("{why}{misfit}, so no object of the recording is named{owners}"));
     }
 }
 

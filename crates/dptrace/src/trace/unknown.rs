@@ -7,11 +7,13 @@ use spdk_trace::TpointTable;
 
 use super::field::Field;
 use crate::failure::note;
+use crate::names;
 
 /// What descriptions of connections have, in the order in which it is listed.
 const CONNECTION: [&str; 4] = ["subnqn", "peer", "listener", "qid"];
 
 /// What a trace has that objects could be known from.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Known<'a> {
     pub(crate) specs: &'a [ObjectSpec],
     pub(crate) tpoints: &'a TpointTable,
@@ -23,24 +25,67 @@ pub(crate) struct Known<'a> {
     pub(crate) has_joins: bool,
     /// The owners' descriptions, as far as they are there yet.
     pub(crate) owners: Vec<&'a str>,
+    /// There will be no others.
+    pub(crate) is_complete: bool,
 }
 
 impl Known<'_> {
-    /// Says which of these fields no record has.
+    /// Reports which of these fields no record has.
     pub(crate) fn warn_missing<'f>(&self, fields: impl Iterator<Item = &'f Field>) {
-        let asked: BTreeSet<(&str, Option<&str>)> = fields
-            .filter_map(|field| match field {
-                Field::ObjectProperty(spec, property) => Some((spec.as_str(), Some(property.as_str()))),
-                Field::Identity(identity) => Some((identity.spec.as_str(), None)),
-                _ => None,
-            })
-            .collect();
-        for (spec, property) in asked {
-            // Without a recording an object is known by its address, or by its description where it is an owner.
-            if let Some(why) = self.why_missing(spec, property.is_some()) {
-                let field = property.map_or_else(|| spec.to_owned(), |property| format!("{spec}.{property}"));
-                note(&format!("{why}, so no record has {field}{}", self.instead()));
+        let missing: BTreeSet<String> = fields.filter_map(|field| self.missing(field)).collect();
+        for text in &missing {
+            note(text);
+        }
+    }
+
+    /// Why no record has that field, and what there is in its place.
+    pub(crate) fn missing(&self, field: &Field) -> Option<String> {
+        let (why, name, instead) = match field {
+            Field::ObjectProperty(it) if it.is_of_owner && self.is_of_an_owner(&it.name) => return None,
+            Field::ObjectProperty(it) => {
+                (self.why_missing(&it.spec, true)?, format!("{}.{}", it.spec, it.name), self.instead())
             }
+            // Without a recording an object is known by its address, or by its description where it is an owner.
+            Field::Identity(it) => (self.why_missing(&it.spec, false)?, it.spec.clone(), self.instead()),
+            Field::OwnerProperty(name) => {
+                (self.why_no_owner(name)?, format!("owner.{name}"), self.instead_of_owner(name))
+            }
+            Field::Arg(name) => {
+                let args = || self.tpoints.all().iter().flat_map(|tpoint| &tpoint.args).map(|arg| arg.name.as_str());
+                if args().any(|arg| arg == name) {
+                    return None;
+                }
+                let why = format!("no tracepoint of this trace has an argument {name:?}");
+                (why, format!("arg.{name}"), names::hint(name, args()))
+            }
+            _ => return None,
+        };
+        Some(format!("{why}, so no record has {name}{instead}"))
+    }
+
+    /// Whether a description has that property.
+    pub(crate) fn is_of_an_owner(&self, property: &str) -> bool {
+        self.owners.iter().any(|owner| OwnerProperties::parse(owner).get(property).is_some())
+    }
+
+    fn why_no_owner(&self, property: &str) -> Option<String> {
+        if !self.has_owners {
+            return Some("the records of this trace have no owners (SPDK writes them from v24.05 on)".to_owned());
+        }
+        if !self.is_complete || self.is_of_an_owner(property) {
+            return None;
+        }
+        let since = if property == "qid" { " (SPDK writes it from v25.01 on)" } else { "" };
+        Some(format!("no owner of this trace has a {property}{since}"))
+    }
+
+    /// The property of a spec's objects that says the same, if there is one.
+    fn instead_of_owner(&self, property: &str) -> String {
+        let has_it = |spec: &&ObjectSpec| spec.owner.iter().any(|name| name == property);
+        match self.specs.iter().find(has_it) {
+            Some(spec) if self.has_recording => format!("; try {}.{property}", spec.name),
+            Some(spec) => format!("; with a recording (-b) they have {}.{property}", spec.name),
+            None => self.instead(),
         }
     }
 
@@ -55,8 +100,7 @@ impl Known<'_> {
     }
 
     fn instead(&self) -> String {
-        let known = |name: &&&str| self.owners.iter().any(|owner| OwnerProperties::parse(owner).get(name).is_some());
-        let mut there: Vec<_> = CONNECTION.iter().filter(known).copied().collect();
+        let mut there: Vec<_> = CONNECTION.into_iter().filter(|name| self.is_of_an_owner(name)).collect();
         if there.is_empty() && self.has_owners && self.owners.is_empty() {
             there = CONNECTION.to_vec();
         }

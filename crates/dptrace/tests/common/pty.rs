@@ -39,14 +39,26 @@ pub(crate) fn on_terminal_in<S: AsRef<OsStr>>(
     environment: &[(&str, &str)],
     args: &[S],
 ) -> (String, bool) {
-    let (mut terminal, other_end) = open(columns);
+    let (terminal, other_end) = open(columns);
+    let mut command = command(environment, args);
+    command.current_dir(folder).stdout(other_end).stderr(Stdio::null());
+    finish(terminal, command)
+}
+
+/// The program, with what depends on a terminal in its environment as on a user's.
+pub(crate) fn command<S: AsRef<OsStr>>(environment: &[(&str, &str)], args: &[S]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
     // `anstream` takes `CI` for a place that shows colours even where TERM is dumb.
     for unset in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI", "COLUMNS", "LC_ALL", "LC_CTYPE"] {
         command.env_remove(unset);
     }
     command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8").envs(environment.iter().copied());
-    command.args(args).current_dir(folder).stdin(Stdio::null()).stdout(other_end).stderr(Stdio::null());
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+/// Runs the command; what comes to our end of the terminal, and whether it succeeded.
+pub(crate) fn finish(mut terminal: File, mut command: Command) -> (String, bool) {
     let mut child = command.spawn().expect("started");
     // It holds the terminal's other end, and reading would never end.
     drop(command);
