@@ -232,7 +232,19 @@ fn lists_are_json_for_programs() {
     };
     let (short, long) = (trace(&["--json"]), trace(&["--format", "ndjson"]));
     assert!(!short.stdout.is_empty() && short.stdout == long.stdout);
-    assert_eq!(trace(&["--json", "--info"]).status.code(), Some(2), "that is a text");
+    let json = |args: &[&str]| -> Vec<serde_json::Value> {
+        let text = String::from_utf8(trace(args).stdout).expect("JSON is UTF-8");
+        text.lines().map(|line| serde_json::from_str(line).expect("an object")).collect()
+    };
+    let info = json(&["--json", "--info"]);
+    assert_eq!(info.len(), 1, "{info:?}");
+    assert_eq!((&info[0]["era"], &info[0]["records"]), (&"F".into(), &953.into()), "{info:?}");
+    assert_eq!(info[0]["lcores"][1]["thread"], "reactor_1");
+    assert_eq!(info[0]["owners"][0]["description"], "bdev_Malloc0");
+    let tpoints = json(&["--json", "--list-tpoints"]);
+    assert_eq!(serde_json::Value::from(tpoints.len()), info[0]["tracepoints"]);
+    assert!(tpoints.iter().all(|it| has(it, "name") && it["arguments"].is_array()), "{tpoints:?}");
+    assert_eq!(trace(&["--json", "--format", "csv"]).status.code(), Some(2));
 }
 
 /// `-o` is the same on every command that prints.

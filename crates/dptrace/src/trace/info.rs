@@ -151,14 +151,22 @@ fn rest_of_rings(text: &mut String, raw: &RawTrace, rings: &[RingSummary], scree
     }
 }
 
-fn json_info(text: &mut String, trace: &Trace, rate: u64, screen: Screen) -> (u64, Problems) {
-    // By lcore: how many records, and the times of the first and the last.
-    let mut lcores: BTreeMap<Lcore, (u64, Ticks, Ticks)> = BTreeMap::new();
+/// By lcore: how many records, and the times of the first and the last.
+pub(super) type Lcores = BTreeMap<Lcore, (u64, Ticks, Ticks)>;
+
+/// What a document says of its lcores, and what could not be read of it.
+pub(super) fn lcores_of(trace: &Trace) -> (Lcores, Problems) {
+    let mut lcores = Lcores::new();
     let problems = trace.for_each(|record| {
         let lcore = lcores.entry(record.lcore).or_insert((0, record.tsc, record.tsc));
         *lcore = (lcore.0 + 1, lcore.1.min(record.tsc), lcore.2.max(record.tsc));
         ControlFlow::Continue(())
     });
+    (lcores, problems)
+}
+
+fn json_info(text: &mut String, trace: &Trace, rate: u64, screen: Screen) -> (u64, Problems) {
+    let (lcores, problems) = lcores_of(trace);
     let records: u64 = lcores.values().map(|(records, ..)| records).sum();
     line(text, "form", "JSON of spdk_trace, which does not show whether rings wrapped", screen);
     line(text, "tick rate", &format!("{rate} ticks/s"), screen);

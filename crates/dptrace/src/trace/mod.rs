@@ -9,6 +9,7 @@ mod follow;
 pub(crate) mod format;
 mod identity;
 mod info;
+mod info_json;
 mod list;
 mod live;
 pub(crate) mod mistaken;
@@ -58,7 +59,9 @@ pub(crate) struct TraceArgs {
     format: FormatName,
 
     /// The same as --format ndjson: one JSON object on each line
-    #[arg(long, conflicts_with_all = ["format", "list_tpoints", "info"], help_heading = "Output")]
+    ///
+    /// With --info one object for the trace, with --list-tpoints one for each tracepoint.
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
     json: bool,
 
     /// Print whole lines, also on a terminal
@@ -139,18 +142,28 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     // The table's header says which columns there are, before the first record is read.
     let loaded = if args.info { place.load_measured() } else { place.load(args.format() == FormatName::Csv) }?;
     if args.info || args.list_tpoints {
-        let mut output = Output::open(args.output.as_deref())?;
-        let screen = args.screen();
-        let known = if args.info { Some(info::info(&loaded, screen)) } else { None };
-        let text = known.as_ref().map_or_else(|| info::tpoints(&loaded, screen), |known| known.text.clone());
-        output.buffer.extend_from_slice(text.as_bytes());
-        output.flush()?;
-        return match known {
-            Some(known) if known.records == 0 => nothing_read(&loaded, &known.problems),
-            _ => Ok(()),
-        };
+        return describe(args, &loaded);
     }
     list_records(args, &loaded)
+}
+
+/// `--info` and `--list-tpoints`.
+fn describe(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
+    let mut output = Output::open(args.output.as_deref())?;
+    let screen = args.screen();
+    let known = match (args.info, args.json) {
+        (false, _) => None,
+        (true, false) => Some(info::info(loaded, screen)),
+        (true, true) => Some(info_json::info(loaded)),
+    };
+    let tpoints = || if args.json { info_json::tpoints(loaded) } else { info::tpoints(loaded, screen) };
+    let text = known.as_ref().map_or_else(tpoints, |known| known.text.clone());
+    output.buffer.extend_from_slice(text.as_bytes());
+    output.flush()?;
+    match known {
+        Some(known) if known.records == 0 => nothing_read(loaded, &known.problems),
+        _ => Ok(()),
+    }
 }
 
 impl TraceArgs {
