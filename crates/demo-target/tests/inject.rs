@@ -28,9 +28,11 @@ const LOAD: [&str; 12] = [
 ];
 const CAUSES: [Cause; 6] = [Cause::Own, Cause::Preempt, Cause::Softirq, Cause::Irq, Cause::Stop, Cause::Syscall];
 
-/// One run with all causes, which several tests look at: two at a time would delay one another.
-static RUN: LazyLock<Left> =
-    LazyLock::new(|| run(&[&LOAD[..], &["--keep", "--inject", "own,preempt,softirq,irq,stop,syscall"]].concat()));
+/// One run with all causes, and its trace, which several tests look at: two at a time would delay one another.
+static RUN: LazyLock<(Truth, Vec<u8>)> = LazyLock::new(|| {
+    let left = run(&[&LOAD[..], &["--keep", "--inject", "own,preempt,softirq,irq,stop,syscall"]].concat());
+    (left.truth.clone(), left.take_trace())
+});
 
 /// The delays of one cause, of which there are some at each kind of stage.
 fn delays_by(cause: Cause) -> Vec<InjectionTruth> {
