@@ -11,6 +11,7 @@
 
 mod association;
 mod clock;
+mod doorbell;
 mod error;
 mod functions;
 mod hits;

@@ -106,6 +106,10 @@ pub struct Options {
     #[arg(long, value_name = "DURATION", default_value = "2ms", value_parser = delay, requires = "inject")]
     pub inject_for: Duration,
 
+    /// Reactors sleep until another thread wakes them, as SPDK's in interrupt mode
+    #[arg(long, conflicts_with = "hits")]
+    pub interrupt_mode: bool,
+
     /// Only hit the probe nvmf_ctrlr_add_qpair N times in a tight loop, and print the cost of a hit
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub hits: Option<u64>,
@@ -135,7 +139,7 @@ fn delay(text: &str) -> Result<Duration, &'static str> {
 impl Options {
     /// Whether what is late stays late, and the reactors poll: otherwise the order of all events depends on the seed alone.
     pub(crate) fn is_real_time(&self) -> bool {
-        !self.inject.is_empty()
+        !self.inject.is_empty() || self.interrupt_mode
     }
 }
 

@@ -1,4 +1,4 @@
-//! A reactor in real time, as SPDK's: it polls without a rest, pinned to a CPU, and what it does late makes all that follows
+//! A reactor in real time, as SPDK's: it polls without a rest (or sleeps, in interrupt mode), pinned to a CPU, and what it does late makes all that follows
 //! from it late, too.
 
 use std::sync::atomic::Ordering;
@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 use spdk_trace_writer::nvmf::{Kind, Stage};
 
 use crate::clock::ticks;
-use crate::inject::{DelayedRequest, GapTruth, Injector, Thread};
-use crate::reactor::{PLANNED_RATE, Reactor, scale};
+use crate::doorbell::Doorbell;
+use crate::inject::{DelayedRequest, EndedBy, GapTruth, Injector, Thread};
+use crate::reactor::{Event, PLANNED_RATE, Reactor, scale};
 
 /// Turns of the poll loop that take longer than this are noted, in nanoseconds.
 const NOTED_NANOS: u64 = 20_000;
@@ -18,6 +19,12 @@ impl Reactor<'_> {
         let shared = self.shared;
         if !shared.options.is_real_time() {
             return;
+        }
+        if shared.options.interrupt_mode {
+            // Before this thread is pinned: others ring on other CPUs.
+            let installed = Doorbell::install(self.lcore, shared.tick_rate);
+            let failed = |error: &_| eprintln!("demo-target: reactor_{} polls: {error}", self.lcore);
+            self.doorbell = installed.inspect_err(failed).ok();
         }
         self.place = Thread::pin(self.lcore);
         self.noted = scale(NOTED_NANOS, shared.tick_rate, 1_000_000_000);
@@ -43,8 +50,8 @@ impl Reactor<'_> {
         scale(since, PLANNED_RATE, self.shared.tick_rate)
     }
 
-    /// Polls until these ticks; false when it is time to end instead.
-    pub(crate) fn poll_until(&mut self, target: u64, deadline: u64) -> bool {
+    /// Polls, or sleeps, until these ticks, at which `event` happens; false when it is time to end instead.
+    pub(crate) fn poll_until(&mut self, target: u64, deadline: u64, event: Event) -> bool {
         loop {
             let now = ticks();
             if now.saturating_sub(self.last_poll) >= self.noted {
@@ -58,8 +65,24 @@ impl Reactor<'_> {
             if now >= target {
                 return true;
             }
-            std::hint::spin_loop();
+            match &self.doorbell {
+                Some(doorbell) if !self.is_own_work(event) => {
+                    doorbell.sleep_until(target);
+                    // To sleep is no gap.
+                    self.last_poll = ticks();
+                }
+                _ => std::hint::spin_loop(),
+            }
         }
+    }
+
+    /// Whether the event ends a stage by this reactor's own work: for that it does not sleep.
+    fn is_own_work(&self, event: Event) -> bool {
+        let Event::Stage { request } = event else { return false };
+        let request = &self.requests[request];
+        let way = self.shared.stages.of(request.facts.transport, request.facts.write);
+        let reached = request.stage.checked_sub(1).and_then(|reached| way.get(reached));
+        reached.is_some_and(|reached| self.shared.table.ended_by(reached.tpoint) == EndedBy::Reactor)
     }
 
     #[cold]

@@ -14,6 +14,7 @@ use spdk_trace_writer::nvmf::{BDEVS, FIRST_OWNER, Stages};
 
 use crate::association::Seat;
 use crate::clock::{Stamps, ticks};
+use crate::doorbell::Doorbell;
 use crate::inject::{Common, Injector, Notes, StageTable, Thread};
 use crate::memory::{Block, World};
 use crate::names::Names;
@@ -108,6 +109,8 @@ pub(crate) struct Reactor<'a> {
     /// What delays it, if anything shall.
     pub(crate) injector: Option<Injector<'a>>,
     pub(crate) notes: Notes,
+    /// What it sleeps on in interrupt mode.
+    pub(crate) doorbell: Option<Doorbell>,
     /// Its thread and CPU, once that matters.
     pub(crate) place: Thread,
     /// When it polled last, and after how long without a poll that is noted, in ticks.
@@ -141,6 +144,7 @@ impl<'a> Reactor<'a> {
             to_connect: shared.options.churn.map(|churn| budget(shared.options, churn, lcore)),
             injector: None,
             notes: Notes::default(),
+            doorbell: None,
             place: Thread::default(),
             last_poll: 0,
             noted: u64::MAX,
@@ -192,7 +196,7 @@ impl<'a> Reactor<'a> {
         let real_time = self.shared.options.is_real_time();
         self.begin_polling();
         while let Some(Reverse((at, _, event))) = self.events.pop() {
-            if self.is_done() || !self.reach(at) {
+            if self.is_done() || !self.reach(at, event) {
                 break;
             }
             // In planned time the order depends on nothing else. In real time a device needs its time from when it got its work.
@@ -218,13 +222,13 @@ impl<'a> Reactor<'a> {
     }
 
     /// Waits until the planned time is there; false when it is time to end instead.
-    fn reach(&mut self, planned: u64) -> bool {
+    fn reach(&mut self, planned: u64, event: Event) -> bool {
         let shared = self.shared;
         let begin = shared.begin.load(Ordering::Relaxed);
         let deadline = shared.deadline.load(Ordering::Relaxed);
         let target = begin.saturating_add(scale(planned, shared.tick_rate, PLANNED_RATE));
         if shared.options.is_real_time() {
-            return self.poll_until(if shared.options.flat_out { 0 } else { target }, deadline);
+            return self.poll_until(if shared.options.flat_out { 0 } else { target }, deadline, event);
         }
         loop {
             let now = ticks();

@@ -228,7 +228,7 @@ impl Reactor<'_> {
             current_busy_tsc: busy >> lcore,
             lcore,
             threads_count: 2,
-            interrupt_mode: false,
+            interrupt_mode: self.shared.options.interrupt_mode,
             thread_infos: from_ref(&thread),
             isolated: false,
         });
