@@ -26,6 +26,8 @@ pub(crate) trait Source: Send + Sync {
     fn variables(&self, _name: &str) -> Result<Vec<Variable<'_>>, TypeError> {
         Ok(Vec::new())
     }
+    /// Names that will be asked for: a source that is searched for names looks for all of them in one pass.
+    fn prepare(&self, _names: &[&str]) {}
     /// The id of a type in the kernel's or a module's BTF.
     fn btf_id(&self, _ty: TypeRef) -> Option<(SourceId, u32)> {
         None

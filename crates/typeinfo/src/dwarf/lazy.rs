@@ -5,8 +5,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use memchr::memmem;
-
+use super::patterns::Patterns;
 use super::units::broken;
 use crate::error::TypeError;
 
@@ -41,7 +40,7 @@ impl fmt::Debug for LazyInfo<'_> {
 /// The longest header, in the 64-bit format: length, version, unit's type, address size, place of the abbreviations.
 const HEADER: usize = 12 + 2 + 1 + 1 + 8;
 /// What one read of a search takes.
-const BLOCK: usize = 1 << 20;
+const BLOCK: usize = 256 << 10;
 /// `DW_UT_compile` and `DW_UT_partial`. Others refer to each other by signatures, and are not read in parts.
 const PLAIN_UNITS: [u8; 2] = [1, 3];
 
@@ -86,12 +85,11 @@ impl<'r> LazyInfo<'r> {
         self.loaded.get(index)?.get_or_init(read).as_deref()
     }
 
-    /// The units that have one of these patterns, found in one pass.
-    pub(super) fn search(&self, patterns: &[Vec<u8>]) -> Vec<usize> {
-        let longest = patterns.iter().map(Vec::len).max().unwrap_or(0);
-        let finders: Vec<_> = patterns.iter().map(memmem::Finder::new).collect();
-        let mut block = vec![0; BLOCK + longest];
-        let (mut units, mut at) = (Vec::new(), 0_usize);
+    /// For each group of patterns, the units that have one of it; found in one pass. `is_wanted` is asked about each unit and what
+    /// stands in the section before the pattern, or the end of that.
+    pub(super) fn search(&self, patterns: &Patterns, is_wanted: &dyn Fn(usize, &[u8]) -> bool) -> Vec<Vec<usize>> {
+        let mut block = vec![0; BLOCK + patterns.longest()];
+        let (mut units, mut at) = (vec![Vec::new(); patterns.groups()], 0_usize);
         while at < self.len() {
             // Each block begins before the end of the last one, so that no pattern is cut.
             let there = block.len().min(self.len() - at);
@@ -99,19 +97,20 @@ impl<'r> LazyInfo<'r> {
             if !self.reader.read(at as u64, bytes) {
                 break;
             }
-            for finder in &finders {
-                for found in finder.find_iter(bytes) {
-                    let place = (at + found) as u32;
-                    let index = self.units.partition_point(|unit| unit.start <= place).saturating_sub(1);
-                    if units.last() != Some(&index) {
-                        units.push(index);
-                    }
+            patterns.find(bytes, |found, group| {
+                let place = (at + found) as u32;
+                let index = self.units.partition_point(|unit| unit.start <= place).saturating_sub(1);
+                let units: &mut Vec<usize> = &mut units[group];
+                if units.last() != Some(&index) && is_wanted(index, &bytes[..found]) {
+                    units.push(index);
                 }
-            }
+            });
             at += BLOCK;
         }
-        units.sort_unstable();
-        units.dedup();
+        for units in &mut units {
+            units.sort_unstable();
+            units.dedup();
+        }
         units
     }
 }

@@ -5,32 +5,80 @@
 //! itself, or an index into a table of such places (`DW_FORM_strx`; DWARF 5, 7.5.5 and 7.26). Bytes that only look like one cost
 //! the reading of a unit, no more.
 
+use gimli::{EndianSlice, LittleEndian};
 use memchr::memmem;
 
 use super::Dwarf;
+use super::declared::Declared;
+use super::patterns::Patterns;
 
 /// At how many places one name may be, since each is searched for: a linker writes a string once, also those that are the
 /// ends of others.
 const MAX_PLACES: usize = 16;
 
+/// How a name is written in entries.
+struct Written {
+    patterns: Vec<Vec<u8>>,
+    /// Its places in `.debug_str`.
+    strings: Vec<u32>,
+}
+
 impl Dwarf<'_> {
     /// The units that may have an entry of this name, by their places in the order of units.
     pub(super) fn units_with(&self, name: &[u8]) -> Vec<usize> {
-        let mut units = Vec::new();
-        let strings = [places(self.sections.strings, name), places(self.sections.line_strings, name)];
-        let [Some(strings), Some(line_strings)] = strings else {
+        let Some(Written { patterns, strings }) = self.written(name) else {
             return (0..self.units.all().len()).collect();
         };
+        let mut units = Vec::new();
+        match self.sections.lazy {
+            Some(info) => {
+                let found = info.search(&Patterns::new(vec![patterns]), &|_, _| true);
+                units = found.into_iter().next().unwrap_or_default();
+            }
+            None => patterns.iter().for_each(|pattern| self.search(pattern, &mut units)),
+        }
+        self.with_tables(units, &strings)
+    }
+
+    /// The same of several names of types, in one pass over debug information that is read in parts; that has units left out that
+    /// only declare them.
+    pub(super) fn units_with_each(&self, names: &[&str]) -> Vec<Vec<usize>> {
+        let Some(info) = self.sections.lazy else {
+            return names.iter().map(|name| self.units_with(name.as_bytes())).collect();
+        };
+        let written: Vec<Option<Written>> = names.iter().map(|name| self.written(name.as_bytes())).collect();
+        let patterns = written.iter().map(|it| it.as_ref().map(|it| it.patterns.clone()).unwrap_or_default());
+        let is_wanted = |unit: usize, before: &[u8]| !self.is_declaration(unit, before);
+        let found = info.search(&Patterns::new(patterns.collect()), &is_wanted);
+        let units = written.iter().zip(found).map(|(written, units)| match written {
+            Some(written) => self.with_tables(units, &written.strings),
+            None => (0..self.units.all().len()).collect(),
+        });
+        units.collect()
+    }
+
+    /// Whether the name that stands behind these bytes of a unit is certainly one of a type that is only declared.
+    fn is_declaration(&self, unit: usize, before: &[u8]) -> bool {
+        let Some(declared) = self.declared.get(unit) else { return false };
+        let read = || Declared::read(EndianSlice::new(self.units.abbrev_bytes(unit), LittleEndian));
+        declared.get_or_init(read).ends_with_declaration(before)
+    }
+
+    /// What an entry of this name has in its place. None if that is too much to search for.
+    fn written(&self, name: &[u8]) -> Option<Written> {
+        let strings = places(self.sections.strings, name)?;
+        let line_strings = places(self.sections.line_strings, name)?;
         let mut terminated = name.to_vec();
         terminated.push(0);
         let places = strings.iter().chain(&line_strings).map(|place| place.to_le_bytes().to_vec());
-        let patterns: Vec<Vec<u8>> = std::iter::once(terminated).chain(places).collect();
-        match self.sections.lazy {
-            Some(info) => units = info.search(&patterns),
-            None => patterns.iter().for_each(|pattern| self.search(pattern, &mut units)),
-        }
+        let patterns = std::iter::once(terminated).chain(places).collect();
+        Some(Written { patterns, strings })
+    }
+
+    /// These units, with those whose table of strings has one of these places; in order.
+    fn with_tables(&self, mut units: Vec<usize>, strings: &[u32]) -> Vec<usize> {
         if !self.sections.string_offsets.is_empty() {
-            for place in &strings {
+            for place in strings {
                 self.search_tables(&place.to_le_bytes(), &mut units);
             }
         }

@@ -7,27 +7,30 @@
 
 mod abbrevs;
 mod bounds;
+mod declared;
 mod decode;
 mod index;
 mod lazy;
 mod lines;
 mod mentions;
+mod patterns;
 pub(crate) mod sections;
 mod units;
 mod variables;
 
-use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::TypeError;
 use crate::model::{Enumerator, Member, NameKind, Param, SourceId, Type, TypeRef, Variable};
 use crate::source::{Source, Visit};
 pub use bounds::LineBounds;
+use declared::Declared;
 use index::Index;
 pub use lazy::{LazyInfo, ReadSection};
 pub use lines::SourceLine;
 pub use sections::{DebugSection, DwarfSections, SectionFormat};
-use units::Units;
+use units::{Unit, Units};
 
 /// The types of one executable, library or separate debug file.
 #[derive(Debug)]
@@ -39,6 +42,8 @@ pub struct Dwarf<'data> {
     /// Those of the units that were looked into until then.
     partial: Mutex<Partial>,
     string_tables: OnceLock<Vec<(usize, usize)>>,
+    /// By unit: which mentions in it are declarations.
+    declared: Vec<OnceLock<Declared>>,
     here: SourceId,
 }
 
@@ -46,12 +51,14 @@ impl<'data> Dwarf<'data> {
     /// Finds the units. Those behind a broken one are lost; none at all is an error.
     pub fn new(sections: DwarfSections<'data>) -> Result<Self, TypeError> {
         let units = Units::find(&sections)?;
+        let declared = units.all().iter().map(|_| OnceLock::new()).collect();
         Ok(Self {
             sections,
             units,
             index: OnceLock::new(),
             partial: Mutex::default(),
             string_tables: OnceLock::new(),
+            declared,
             here: SourceId::OWN,
         })
     }
@@ -67,22 +74,48 @@ impl<'data> Dwarf<'data> {
 
     /// Looks into the units that mention a name, and then asks the index. After many names, that of all units is cheaper.
     fn with_index<T>(&self, mentioned: &str, ask: impl FnOnce(&Index, &[usize]) -> T) -> T {
+        let mut partial = match self.parts_for_look_up() {
+            Ok(partial) => partial,
+            Err(all) => return ask(all, &self.units_with(mentioned.as_bytes())),
+        };
+        let units = partial.units_with(self, mentioned);
+        for unit in units.iter() {
+            partial.add_unit(self, *unit);
+        }
+        ask(&partial.index, &units)
+    }
+
+    /// The first definition of a name: looked for in the units that mention it, one after the other up to the one that has it.
+    fn find_in_parts(&self, kind: NameKind, name: &str, mentioned: &str) -> Option<u32> {
+        let mut partial = match self.parts_for_look_up() {
+            Ok(partial) => partial,
+            Err(all) => return all.find(kind, name),
+        };
+        let units = partial.units_with(self, mentioned);
+        for unit in units.iter() {
+            partial.add_unit(self, *unit);
+            // A definition behind this unit may be known from before; one of the next units may have an earlier one.
+            let end = self.units.all().get(*unit).map_or(0, Unit::end);
+            let found = partial.index.find(kind, name).filter(|id| *id < end);
+            if found.is_some() {
+                return found;
+            }
+        }
+        partial.index.find(kind, name)
+    }
+
+    /// The names of some units, or the index of all of them, if that is there or is cheaper by now.
+    fn parts_for_look_up(&self) -> Result<MutexGuard<'_, Partial>, &Index> {
         if let Some(all) = self.index.get() {
-            return ask(all, &self.units_with(mentioned.as_bytes()));
+            return Err(all);
         }
         let mut partial = self.partial();
         if partial.looked_up >= MAX_PARTIAL && !self.is_kept_in_parts() {
             drop(partial);
-            return ask(self.index(), &self.units_with(mentioned.as_bytes()));
+            return Err(self.index());
         }
         partial.looked_up += 1;
-        let units = self.units_with(mentioned.as_bytes());
-        for unit in &units {
-            if partial.scanned.insert(*unit) {
-                partial.index.add_unit(self, *unit);
-            }
-        }
-        ask(&partial.index, &units)
+        Ok(partial)
     }
 
     /// Whether it is too large to read all of it for a list of names.
@@ -123,10 +156,7 @@ impl Source for Dwarf<'_> {
         if last.is_empty() || (self.index.get().is_none() && !self.sections.mention(last.as_bytes())) {
             return Ok(None);
         }
-        if let Some(all) = self.index.get() {
-            return Ok(all.find(kind, name).map(|id| self.reference(id)));
-        }
-        Ok(self.with_index(last, |index, _| index.find(kind, name)).map(|id| self.reference(id)))
+        Ok(self.find_in_parts(kind, name, last).map(|id| self.reference(id)))
     }
 
     fn visit<'s>(&'s self, kind: NameKind, visit: Visit<'_, 's>) -> Result<(), TypeError> {
@@ -167,6 +197,20 @@ impl Source for Dwarf<'_> {
     fn variables(&self, name: &str) -> Result<Vec<Variable<'_>>, TypeError> {
         Ok(self.decode_variables(name))
     }
+
+    fn prepare(&self, names: &[&str]) {
+        // What is in memory is searched for each name faster than for all of them at once.
+        if self.sections.lazy.is_none() || self.index.get().is_some() {
+            return;
+        }
+        let mut partial = self.partial();
+        let names: Vec<&str> = names.iter().map(|name| name.rsplit("::").next().unwrap_or(name)).collect();
+        let mut names: Vec<&str> = names.into_iter().filter(|name| !partial.mentions.contains_key(*name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        let found = self.units_with_each(&names);
+        partial.mentions.extend(names.into_iter().map(str::to_owned).zip(found.into_iter().map(Arc::from)));
+    }
 }
 
 /// How many look-ups go to the units that mention a name, before the names of all units are read.
@@ -182,4 +226,24 @@ struct Partial {
     index: Index,
     scanned: HashSet<usize>,
     looked_up: usize,
+    /// The units that mention a name, for those that were looked for.
+    mentions: HashMap<String, Arc<[usize]>>,
+}
+
+impl Partial {
+    fn add_unit(&mut self, dwarf: &Dwarf<'_>, unit: usize) {
+        if self.scanned.insert(unit) {
+            self.index.add_unit(dwarf, unit);
+        }
+    }
+
+    fn units_with(&mut self, dwarf: &Dwarf<'_>, name: &str) -> Arc<[usize]> {
+        if let Some(known) = self.mentions.get(name) {
+            return Arc::clone(known);
+        }
+        let found = dwarf.units_with_each(&[name]).pop();
+        let units: Arc<[usize]> = found.unwrap_or_default().into();
+        self.mentions.insert(name.to_owned(), Arc::clone(&units));
+        units
+    }
 }

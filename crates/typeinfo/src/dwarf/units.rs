@@ -121,13 +121,22 @@ impl<'data> Units<'data> {
     /// A unit's abbreviations; none if they are broken.
     pub(super) fn abbrevs<'u>(&self, unit: &'u Unit<'data>) -> Result<&'u Abbreviations, TypeError> {
         let read = || {
-            let table = self.sections.abbrev.get(unit.abbrevs_at..unit.abbrev_end)?;
+            let table = self.table(unit)?;
             // Also an entry of one byte has all the attributes of its abbreviation.
             abbrevs::length(EndianSlice::new(table, LittleEndian))?;
             DebugAbbrev::new(table, LittleEndian).abbreviations(DebugAbbrevOffset(0)).ok()
         };
         let abbrevs = unit.abbrevs.get_or_init(read).as_ref();
         abbrevs.ok_or_else(|| broken(unit.start as usize, "expected the offset of a table of abbreviations"))
+    }
+
+    fn table(&self, unit: &Unit<'data>) -> Option<&'data [u8]> {
+        self.sections.abbrev.get(unit.abbrevs_at..unit.abbrev_end)
+    }
+
+    /// The bytes of the abbreviations of a unit, by its place in the order of units.
+    pub(super) fn abbrev_bytes(&self, unit: usize) -> &'data [u8] {
+        self.all.get(unit).and_then(|unit| self.table(unit)).unwrap_or_default()
     }
 
     /// An entry by its id.

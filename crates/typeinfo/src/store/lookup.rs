@@ -22,6 +22,12 @@ impl TypeStore<'_> {
         }
     }
 
+    /// States names of types that will be asked for. Large debug information that is read in parts is then searched for all of
+    /// them in one pass; nothing else changes.
+    pub fn prepare(&self, names: &[&str]) {
+        self.ids().for_each(|id| self.source(id).prepare(names));
+    }
+
     /// The names of this kind that are most like the given one, nearest first.
     pub fn nearest(&self, kind: NameKind, name: &str) -> Vec<String> {
         let mut nearest = Nearest::new(name, HINTS);

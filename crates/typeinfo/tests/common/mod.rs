@@ -8,11 +8,22 @@ use typeinfo::{NameKind, SourceId, TypeRef, TypeStore};
 
 /// What GCC makes of a program; none, and a word about it, where there is no GCC.
 pub(crate) fn gcc(source: &str, options: &[&str]) -> Option<Vec<u8>> {
+    gcc_of_files(&[source.to_owned()], options)
+}
+
+/// The same of a program of several files.
+pub(crate) fn gcc_of_files(sources: &[String], options: &[&str]) -> Option<Vec<u8>> {
     let dir = tempfile::tempdir().unwrap();
-    let (input, output) = (dir.path().join("a.c"), dir.path().join("a.out"));
-    std::fs::write(&input, source).unwrap();
-    let run = Command::new("gcc").args(options).arg("-w").arg("-o").arg(&output).arg(&input).output();
-    let Ok(run) = run else {
+    let output = dir.path().join("a.out");
+    let mut command = Command::new("gcc");
+    command.args(options).arg("-w").arg("-o").arg(&output);
+    for (number, source) in sources.iter().enumerate() {
+        let name = if number == 0 { "a.c".to_owned() } else { format!("a{number}.c") };
+        let input = dir.path().join(name);
+        std::fs::write(&input, source).unwrap();
+        command.arg(input);
+    }
+    let Ok(run) = command.output() else {
         eprintln!("SKIPPED: no gcc on this machine");
         return None;
     };
