@@ -23,8 +23,8 @@ pub struct Header {
     pub stamp: String,
 }
 
-/// How many threads have a section, unless all are asked for.
-const SECTIONS: usize = 10;
+/// How many threads have a section, and a line in the verdict before it, unless all are asked for.
+pub(crate) const SECTIONS: usize = 10;
 
 /// A sample in text: a section for each thread that is shown, worst first.
 pub fn report(sample: &Sample, header: &Header, view: View) -> String {
@@ -136,8 +136,9 @@ impl Section<'_> {
     fn budget(&mut self) -> std::fmt::Result {
         let budget = &self.thread.budget;
         self.head("TIME BUDGET")?;
-        let lines = budget_lines(budget, self.thread);
+        let mut lines = budget_lines(budget, self.thread);
         let width = self.columns.budget_width(lines.iter().map(|(what, _)| what.chars().count()).max());
+        make_room(&mut lines, width);
         self.row(&[Cell::Left("WHERE", width), Cell::TimeHead("TOTAL"), Cell::Right("%", 7)])?;
         let largest = lines.iter().filter(|(what, _)| !what.starts_with(' ')).map(|(_, nanos)| *nanos).max();
         for (what, nanos) in lines {
@@ -285,6 +286,20 @@ fn fitted(what: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(name.chars().take(left).chain(bracket.chars()).collect())
 }
 
+/// Shortens the words before the names of those that ran instead, if one of the lines is too long: two letters of a name say
+/// nothing.
+fn make_room(lines: &mut [(String, u64)], width: usize) {
+    if lines.iter().any(|(what, _)| what.chars().count() > width) {
+        for (what, _) in lines {
+            *what = what.replacen(RAN_INSTEAD, RAN_INSTEAD_SHORT, 1);
+        }
+    }
+}
+
+/// What stands before who ran instead, and where there is little room.
+const RAN_INSTEAD: &str = "ran instead: ";
+const RAN_INSTEAD_SHORT: &str = "ran: ";
+
 /// The lines of a budget: what takes no time is left out, but for the thread's own code.
 fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     let mut lines = vec![("user code".to_owned(), budget.user)];
@@ -306,7 +321,7 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
     blocked.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     part("blocked, in", budget.blocked(), blocked);
     let preemptors = thread.preemptors.iter();
-    let preemptors = preemptors.map(|task| (format!("  ran instead: {}", task.label()), task.nanos)).collect();
+    let preemptors = preemptors.map(|task| (format!("  {RAN_INSTEAD}{}", task.label()), task.nanos)).collect();
     part("waiting for a CPU", budget.ready, preemptors);
     part("hard interrupts", budget.hard, Vec::new());
     part("soft interrupts", budget.soft, Vec::new());
@@ -318,6 +333,19 @@ fn budget_lines(budget: &Budget, thread: &ThreadSample) -> Vec<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_those_that_ran_instead_have_room() {
+        let lines = |names: &[&str]| -> Vec<(String, u64)> {
+            names.iter().map(|name| (format!("  {RAN_INSTEAD}{name}"), 1)).collect()
+        };
+        let mut short = lines(&["yes [12]"]);
+        make_room(&mut short, 34);
+        assert_eq!(short[0].0, "  ran instead: yes [12]");
+        let mut long = lines(&["yes [12]", "left [its own thread]"]);
+        make_room(&mut long, 34);
+        assert_eq!([long[0].0.as_str(), &long[1].0], ["  ran: yes [12]", "  ran: left [its own thread]"]);
+    }
 
     /// Sleeping until something happens is no time of system calls, by whichever call.
     #[test]

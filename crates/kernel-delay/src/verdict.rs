@@ -5,6 +5,7 @@ use screen::time;
 use crate::budget::Budget;
 use crate::names::call_name;
 use crate::number::percent;
+use crate::report::SECTIONS;
 use crate::sample::{Sample, ThreadSample};
 use crate::selection::{Selection, View};
 
@@ -13,11 +14,23 @@ const WORTH_A_WORD: f64 = 1.0;
 /// How many of those that ran instead are named.
 const NAMED: usize = 3;
 
-/// A line a thread, the one that most was taken from first, and one for all that were idle.
-pub fn verdict(sample: &Sample, view: View) -> Vec<String> {
+/// A line a thread, the one that most was taken from first, and one for all that were idle. Before a report only the threads that
+/// have a section there have a line, unless all are asked for; a summary has them all.
+pub fn verdict(sample: &Sample, view: View, is_summary: bool) -> Vec<String> {
     let selection = Selection::of(sample, view);
     let several = sample.threads.windows(2).any(|pair| pair[0].pid != pair[1].pid);
-    selection.shown.iter().map(|thread| line(thread, several)).chain(selection.idle_line()).collect()
+    let most = if view.all || is_summary { usize::MAX } else { SECTIONS };
+    let (listed, others) = selection.shown.split_at(most.min(selection.shown.len()));
+    let others = (!others.is_empty()).then(|| others_line(others));
+    listed.iter().map(|thread| line(thread, several)).chain(others).chain(selection.idle_line()).collect()
+}
+
+/// The line for those that have none: `130 more threads: waited for a CPU 212 ms in all, the longest 3.10 ms (--all shows each)`.
+fn others_line(others: &[&ThreadSample]) -> String {
+    let threads = screen::counted(others.len() as u64, "more thread");
+    let waited = time(others.iter().map(|thread| thread.budget.ready).sum());
+    let longest = time(others.iter().map(|thread| thread.longest_wait).max().unwrap_or(0));
+    format!("{threads}: waited for a CPU {waited} in all, at most {longest} at a time (--all shows each)")
 }
 
 fn line(thread: &ThreadSample, several: bool) -> String {
@@ -74,4 +87,28 @@ fn rest(budget: &Budget) -> String {
     let most = most.map_or_else(String::new, |call| format!(" (most in {})", call_name(call.slot)));
     let (user, in_calls, blocked) = (of(budget.user), of(budget.in_calls()), of(budget.blocked()));
     format!("own code {user:.0} %, in calls {in_calls:.0} %, blocked {blocked:.0} %{most}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server that starts a thread for each request would otherwise have hundreds of lines before its report.
+    #[test]
+    fn the_verdict_before_a_report_has_the_worst_threads() {
+        let thread = |tid| ThreadSample {
+            tid,
+            budget: Budget { window: 1_000_000, ready: 100_000 + u64::from(tid), user: 500_000, ..Budget::default() },
+            longest_wait: 70_000,
+            ..ThreadSample::default()
+        };
+        let sample = Sample { threads: (1..=13).map(thread).collect(), ..Sample::default() };
+        let lines = verdict(&sample, View::default(), false);
+        assert_eq!(lines.len(), 11);
+        let last = "3 more threads: waited for a CPU 300 us in all, at most 70.0 us at a time (--all shows each)";
+        assert_eq!(lines[10], last);
+        for (all, is_summary) in [(true, false), (false, true)] {
+            assert_eq!(verdict(&sample, View { all, ..View::default() }, is_summary).len(), 13);
+        }
+    }
 }

@@ -389,7 +389,7 @@ impl Run<'_> {
         let screen = self.screen;
         let view = View { all: self.args.all || self.threads.is_some(), screen };
         let further = cpu_limits::lines(limits).into_iter().chain(cost.map(|cost| cost.line()));
-        for line in verdict(&sample, view).into_iter().chain(hint).chain(further) {
+        for line in verdict(&sample, view, self.args.summary).into_iter().chain(hint).chain(further) {
             lines::verdict(buffer, screen, if self.args.summary { "" } else { "# " }, &line)?;
         }
         lines::sums(buffer, screen, &process_sums(&sample), view.all)?;

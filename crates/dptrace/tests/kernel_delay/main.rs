@@ -91,8 +91,9 @@ fn tid_of(pid: u32, name: &str) -> u64 {
     path.file_name().unwrap().to_str().unwrap().parse().unwrap()
 }
 
-/// The scheduler's clock is read when it decides, ours some instructions later; it may leave interrupts out.
-const CLOCKS_DIFFER_NS: u64 = 5_000_000;
+/// The scheduler's clock is read when it decides, ours some instructions later; it may leave interrupts out. Some kernels do not
+/// report that a thread got a CPU now and then: it is known at the next tick, 10 ms later at most.
+const CLOCKS_DIFFER_NS: u64 = 20_000_000;
 
 #[test]
 fn spinners_have_a_whole_budget_and_rivals() {
@@ -119,6 +120,9 @@ fn spinners_have_a_whole_budget_and_rivals() {
         let open = number(&thread["longest_wait_ns"]).max(50_000_000);
         assert!(waited + outside + open >= booked, "{name} waited {waited}, booked {booked}, {outside} outside");
         let ran = budget(thread, "user_ns") + budget(thread, "hard_irq_ns") + budget(thread, "soft_irq_ns");
+        // By our own clock: a run that is listed was no wait.
+        let runs = number(&thread["run"]["total_ns"]);
+        assert!(runs <= ran, "{name} was listed to run {runs}, and ran {ran}: {thread:#}");
         assert!(ran <= after.0 - before.0 + CLOCKS_DIFFER_NS, "{name} ran {ran}, booked {}", after.0 - before.0);
     }
     target.signal(Signal::CONT);
