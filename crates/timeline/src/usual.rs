@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 
 use crate::blame::Ends;
 use crate::ends::Ending;
+use crate::lengths::Lengths;
 use crate::request::{Consumer, Request, StageOfRequest};
 
 /// The tracepoints between which a stage lies.
@@ -15,8 +16,8 @@ pub type StageKind = (u16, u16);
 const DISTURBED: u64 = 20;
 /// Beyond this number of stages the usual length is not the longest, but what 999 of 1,000 do not exceed.
 const MANY: u64 = 1_000;
-/// Kinds of stages that are looked at, and returns that are kept of each: they take at most 6 KiB and 64 KiB.
-const MOST_KINDS: usize = 1_024;
+/// Kinds of stages that are looked at, and returns that are kept of each: they take at most 30 KiB and 64 KiB.
+const MOST_KINDS: usize = 512;
 const MOST_RETURNS: usize = 4_096;
 /// A turn of a poll loop, in nanoseconds: if nothing shows how long it is, at least, and at most.
 const TURN: u64 = 50_000;
@@ -100,7 +101,7 @@ impl Survey {
         let mut returns = Vec::new();
         let mut stages = HashMap::default();
         for (kind, seen) in self.kinds {
-            let Some(usual) = seen.undisturbed.usual() else { continue };
+            let Some(usual) = usual(&seen.undisturbed) else { continue };
             stages.insert(kind, usual);
             // Whatever was waited for was done when the thread came back from an absence that is longer than that: then the
             // first turn found it.
@@ -114,63 +115,15 @@ impl Survey {
     }
 }
 
+/// The longest, but for one in a thousand.
+fn usual(lengths: &Lengths) -> Option<u64> {
+    (lengths.count() > 0).then(|| lengths.all_but(lengths.count() / MANY))
+}
+
 impl<K> Consumer<K> for Survey {
     fn request(&mut self, request: &Request<K>) {
         request.stages.iter().for_each(|stage| self.stage(stage));
     }
-}
-
-/// Counts of lengths, each to a sixteenth.
-#[derive(Clone, Debug, Default)]
-struct Lengths {
-    counts: Vec<u32>,
-    count: u64,
-    longest: u64,
-}
-
-impl Lengths {
-    fn add(&mut self, length: u64) {
-        let bucket = bucket(length);
-        if self.counts.len() <= bucket {
-            self.counts.resize(bucket + 1, 0);
-        }
-        self.counts[bucket] = self.counts[bucket].saturating_add(1);
-        self.count += 1;
-        self.longest = self.longest.max(length);
-    }
-
-    fn usual(&self) -> Option<u64> {
-        if self.count < MANY {
-            return (self.count > 0).then_some(self.longest);
-        }
-        let mut beyond = self.count / MANY;
-        let mut bucket = self.counts.len();
-        while let Some(below) = bucket.checked_sub(1) {
-            let count = u64::from(self.counts[below]);
-            if count > beyond {
-                return Some(end_of(below).min(self.longest));
-            }
-            beyond -= count;
-            bucket = below;
-        }
-        Some(self.longest)
-    }
-}
-
-/// Where a length is counted.
-fn bucket(length: u64) -> usize {
-    let doublings = (u64::BITS - length.leading_zeros()).saturating_sub(5);
-    doublings as usize * 16 + (length >> doublings) as usize
-}
-
-/// The longest length that is counted there.
-fn end_of(bucket: usize) -> u64 {
-    if bucket < 32 {
-        return bucket as u64;
-    }
-    let doublings = bucket / 16 - 1;
-    let first = (bucket % 16 + 16) as u64;
-    (first << doublings) | ((1 << doublings) - 1)
 }
 
 #[cfg(test)]
@@ -178,26 +131,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_is_counted_to_a_sixteenth() {
-        let mut before = 0;
-        for length in (0..100_000).chain([1 << 40, u64::MAX / 3, u64::MAX]) {
-            let bucket = bucket(length);
-            let end = end_of(bucket);
-            assert!(bucket >= before && end >= length && end - length <= length / 16, "{length}: {bucket}, {end}");
-            before = bucket;
-        }
-    }
-
-    #[test]
     fn of_many_one_in_a_thousand_may_be_longer() {
-        let mut lengths = Lengths::default();
-        assert_eq!(lengths.usual(), None);
-        (0..999).for_each(|_| lengths.add(100));
-        lengths.add(5_000);
-        assert_eq!(lengths.usual(), Some(103));
-        let mut few = Lengths::default();
-        few.add(100);
-        few.add(5_000);
-        assert_eq!(few.usual(), Some(5_000));
+        let usual_of = |lengths: &[u64]| {
+            let mut all = Lengths::default();
+            for length in lengths {
+                all.add(*length);
+            }
+            usual(&all)
+        };
+        assert_eq!(usual_of(&[]), None);
+        assert_eq!(usual_of(&[100, 5_000]), Some(5_000));
+        assert_eq!(usual_of(&[&[100; 999][..], &[5_000]].concat()), Some(100));
+        assert_eq!(usual_of(&[&[100; 998][..], &[5_000; 2]].concat()), Some(5_000));
     }
 }
