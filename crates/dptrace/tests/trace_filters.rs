@@ -76,6 +76,12 @@ fn fields_have_other_names() {
     for name in ["qid", "qpair.qid", "connection.qid", "queue.qid", "owner.qid"] {
         check(&["--where", &format!("{name}=2")], &R1);
     }
+    let messages = |field: &str| {
+        let done = dptrace().args(Small::new().args("latency", &["--by", field])).assert().code(2);
+        String::from_utf8_lossy(&done.get_output().stderr).into_owned()
+    };
+    assert!(messages("connections").contains("there is no field \"connections\"; near: connection"));
+    assert!(messages("zzzz").contains("; the fields are lcore, tpoint, "));
     check(&["--where", "subnqn=*cnode1", "--where", "cpu=0", "--where", "tracepoint=TCP_*"], &R0);
 }
 

@@ -122,7 +122,8 @@ pub(crate) fn shortened(names: &[String]) -> Short {
             rest if rest.len() == words[at].len() => Cow::Borrowed(rest),
             rest => Cow::Owned(format!("…{rest}")),
         });
-        left.collect::<Vec<_>>().join(" ")
+        // A comma separates values: the one behind the last that is left separates it from nothing.
+        left.collect::<Vec<_>>().join(" ").trim_end_matches(',').to_owned()
     };
     let names = words.iter().map(|words| if words.len() == usual { short(words) } else { words.join(" ") }).collect();
     let shared = (0..usual).map(|at| if is_same(at) { starts[at].to_owned() } else { format!("{}…", starts[at]) });
@@ -172,6 +173,8 @@ mod tests {
         let short = shortened(&names.map(str::to_owned));
         assert_eq!(short.names, ["…51292 …cnode1 qid:0", "…51346 …cnode2 qid:2", "-"]);
         assert_eq!(short.shared, "127.0.0.1:… nqn.2016-06.io.spdk:… 127.0.0.1:4420 …");
+        let short = shortened(&["nqn.io.spdk:c1 qid:1, 0".to_owned(), "nqn.io.spdk:c2 qid:2, 0".to_owned()]);
+        assert_eq!((short.names, &*short.shared), (vec!["…c1 qid:1".into(), "…c2 qid:2".into()], "nqn.io.spdk:… … 0"));
         for alone in [vec![], vec!["a b".to_owned()], vec!["0".to_owned(), "1".to_owned()]] {
             let short = shortened(&alone);
             assert_eq!((short.names, short.shared), (alone, String::new()));

@@ -49,7 +49,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let parsed = compiled::parse(&text, args)?;
     let wanted = Wanted::of(parsed.syntax_tree());
     if wanted.is_asked_for(&text.params) {
-        return print(args, &wanted.help(&text));
+        let help = wanted.help(&text);
+        let screen = output::screen(args.output.as_deref());
+        return print(args, &screen.width().map_or(help.clone(), |width| screen::wrap_message(&help, 0, width)));
     }
     if args.fmt {
         // Also over the script itself: all of it has been read.

@@ -216,12 +216,15 @@ pub(crate) fn object_property<'a>(
     }
 }
 
+/// Near names, also those that users have for fields; all of them only if none is near.
 fn unknown(name: &str, specs: &[ObjectSpec]) -> anyhow::Error {
     let mut known: Vec<String> = PLAIN.iter().map(|(plain, ..)| (*plain).to_owned()).collect();
-    known.extend(specs.iter().map(|spec| spec.name.clone()));
+    known.extend(specs.iter().map(|spec| spec.name.clone()).filter(|name| !PLAIN.iter().any(|(it, ..)| it == name)));
     known.push("arg.NAME".to_owned());
     known.extend(OwnerProperties::NAMES.iter().map(|p| format!("owner.{p}")));
     known.extend(specs.iter().flat_map(|s| s.properties.iter().map(|p| format!("{}.{}", s.name, p.name))));
-    let near = names::hint(name, known.iter().map(String::as_str));
-    usage(format!("there is no field {name:?}{near}; the fields are {}", known.join(", ")))
+    let aliases = ALIASES.iter().map(|(alias, _)| *alias);
+    let near = names::hint(name, aliases.chain(known.iter().map(String::as_str)));
+    let more = if near.is_empty() { format!("; the fields are {}", known.join(", ")) } else { near };
+    usage(format!("there is no field {name:?}{more}"))
 }
