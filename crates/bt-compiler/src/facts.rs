@@ -156,6 +156,10 @@ pub trait TargetFacts {
     fn possible_cpus(&self) -> u32;
     /// How many are online.
     fn online_cpus(&self) -> u32;
+    /// How many samples per second the kernel takes at most on each CPU, if that is known.
+    fn most_samples(&self) -> Option<u64> {
+        None
+    }
     /// When tracing began, in nanoseconds of `CLOCK_BOOTTIME`: what `elapsed` counts from.
     fn start_time(&self) -> u64;
     /// The process of `-c`, for `cpid`.

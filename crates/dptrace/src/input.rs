@@ -198,7 +198,7 @@ impl Place {
         let name = self.name();
         let trace = match self {
             Self::File(path) if path.is_dir() => return capture::open::load(&path),
-            Self::File(path) => load_file(&path, again),
+            Self::File(path) => load_file(&path, again).map_err(|error| script_instead(&path).unwrap_or(error)),
             Self::Piped(piped) => piped.load(again),
         };
         let trace = trace.with_context(|| format!("reading {name}"))?;
@@ -217,6 +217,20 @@ impl Place {
         let measured = measuring.finish(loaded.trace.tick_rate());
         Ok(Loaded { measured, ..loaded })
     }
+}
+
+/// What is said where a script was given in place of a trace: a file, or the name of a bundled one.
+fn script_instead(path: &Path) -> Option<anyhow::Error> {
+    let is_file = path.exists();
+    let is_script =
+        path.extension().is_some_and(|it| it == "bt") || user_file::start(path).is_ok_and(|it| it.starts_with(b"#!"));
+    let is_bundled = path.to_str().is_some_and(crate::run::is_bundled);
+    let what = match () {
+        () if is_file && is_script => "a script",
+        () if !is_file && is_bundled => "a bundled script",
+        () => return None,
+    };
+    Some(usage(format!("it is {what}, and no trace: dptrace run {}", crate::shell::word(path))))
 }
 
 fn load_file(path: &Path, again: bool) -> anyhow::Result<Trace> {

@@ -25,6 +25,13 @@ pub(super) fn timer(
         return Err(refused(format!("{} needs a number above 0", kind.name()), "as in interval:s:1"));
     }
     let hertz = unit == Some("hz");
+    if let Some(most) = inputs.facts.most_samples().filter(|most| hertz && kind == ProbeKind::Profile && count > *most)
+    {
+        return Err(refused(
+            format!("profile:hz:{count} is above the kernel's limit of {most} samples per second"),
+            "the limit is the setting kernel.perf_event_max_sample_rate; the kernel lowers it when samples take long",
+        ));
+    }
     let nanos = match unit {
         Some("hz") => (1_000_000_000 / count).max(1),
         Some(unit) => {

@@ -188,6 +188,10 @@ impl TargetFacts for Facts {
         host::cpus::online().len() as u32
     }
 
+    fn most_samples(&self) -> Option<u64> {
+        host::system::setting("perf_event_max_sample_rate")?.try_into().ok()
+    }
+
     fn start_time(&self) -> u64 {
         self.start
     }
