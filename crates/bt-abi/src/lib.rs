@@ -56,8 +56,8 @@ pub struct Script {
     pub failures: Vec<Failure>,
     /// The settings.
     pub config: Config,
-    /// The kernel map of the processes that count (`u64` number to `u64` 1), if the script follows forks: programs add to
-    /// it, the runtime puts the first in.
+    /// The kernel map of the processes that count (`u64` number to `u64` 1), if there may be more than one: the
+    /// runtime puts the first in, and programs add to it if the script follows forks.
     pub followed: Option<String>,
 }
 
@@ -130,7 +130,7 @@ pub enum Attach {
         /// Nanoseconds.
         nanos: u64,
     },
-    /// On every CPU, or for a process while it runs.
+    /// On every CPU, or for processes while they run.
     Profile {
         /// How often.
         every: SampleRate,
@@ -148,7 +148,7 @@ pub enum Attach {
         /// The process, all of whose threads are watched; none for the kernel's memory, on every CPU.
         pid: Option<u32>,
     },
-    /// A software or hardware event of perf, on every CPU or of a process.
+    /// A software or hardware event of perf, on every CPU or of processes.
     Counter {
         /// `perf_event_attr.type`: `TYPE_HARDWARE` or `TYPE_SOFTWARE` of `uapi::perf`.
         kind: u32,
@@ -161,12 +161,12 @@ pub enum Attach {
     },
 }
 
-/// The threads of a process, including those that start later.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The threads of processes, including those that start later.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ThreadsOf {
-    /// The process.
-    pub pid: u32,
-    /// Whether those of the processes that it starts belong to it.
+    /// The processes, of which there is at least one.
+    pub pids: Vec<u32>,
+    /// Whether those of the processes that these start belong to them.
     pub follows_forks: bool,
 }
 

@@ -29,16 +29,26 @@ impl KernelFacts {
     pub const ALL: Self = Self { exchange: true, large_keys: true, sleepable: true, allocation: true };
 }
 
-/// The process whose events alone count.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The process whose events alone count, or several.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TracedProcess {
-    /// Its number as we see it.
+    /// Its number as we see it; of several, the first one's.
     pub pid: u32,
+    /// The numbers of the others. Only in the kernel's first PID namespace.
+    pub others: Vec<u32>,
     /// Where ours is not the kernel's first PID namespace: device and inode of the process's own, and its number there. The
     /// kernel says a process's number in no namespace but its own and the first.
     pub inside: Option<((u64, u64), u32)>,
     /// Whether those count that it starts from now on, and those that they start.
     pub follows_forks: bool,
+}
+
+impl TracedProcess {
+    /// Whether programs look into a map for those that count ([`Script::followed`](bt_abi::Script::followed)): there may be
+    /// more than one.
+    pub fn is_set(&self) -> bool {
+        self.follows_forks || !self.others.is_empty()
+    }
 }
 
 /// A function in a file that processes run.
@@ -142,7 +152,7 @@ pub trait TargetFacts {
     fn user_symbol(&self, target: &str, name: &str) -> Option<(u64, u64)>;
     /// The id of a cgroup by its path (its inode).
     fn cgroup_id(&self, path: &str) -> Option<u64>;
-    /// The process of `-p` or `-c`.
+    /// The process of `-p` or `-c`; of several, the first.
     fn pid(&self) -> Option<u32>;
     /// The process whose events alone count, where it is not everybody's.
     fn traced(&self) -> Option<TracedProcess> {

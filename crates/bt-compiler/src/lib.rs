@@ -43,3 +43,4 @@ mod used_builtins;
 pub use bt_abi::Script;
 pub use compile::{Compiled, compile};
 pub use facts::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces};
+pub use process::FOLLOWED;

@@ -7,7 +7,7 @@ use bpf_session::{Scope, Session, SessionError, UprobePlace, Uprobes};
 use bt_abi::{Attach, MissingProbes, SampleRate, Script, ScriptProbe, ThreadsOf};
 
 use host::Pid;
-use host::proc::{stand_in, task};
+use host::proc::{self, stand_in, task};
 use uapi::perf::CPU_CLOCK;
 
 use crate::Error;
@@ -129,7 +129,7 @@ fn attach_one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionE
         Attach::LoadedTarget => session.attach_loaded_target(program, &probe.name),
         Attach::Iterator => session.iterate(program, &probe.name),
         Attach::Interval { nanos } => session.attach_counter(program, CPU_CLOCK, *nanos, Scope::Cpu(first_cpu())),
-        Attach::Profile { every, of } => on_all_of(*of, |scope| match every {
+        Attach::Profile { every, of } => on_all_of(of.as_ref(), |scope| match every {
             SampleRate::Nanos(nanos) => session.attach_counter(program, CPU_CLOCK, *nanos, scope),
             SampleRate::Hertz(hertz) => session.attach_frequency(program, CPU_CLOCK, *hertz, scope),
         }),
@@ -141,7 +141,7 @@ fn attach_one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionE
             }
         }
         Attach::Counter { kind, config, period, of } => {
-            on_all_of(*of, |scope| session.attach_counter(program, (*kind, *config), *period, scope))
+            on_all_of(of.as_ref(), |scope| session.attach_counter(program, (*kind, *config), *period, scope))
         }
     }
 }
@@ -151,7 +151,7 @@ fn attach_one(session: &mut Session, probe: &ScriptProbe) -> Result<(), SessionE
 fn on_threads(pid: u32, mut attach: impl FnMut(u32) -> Result<(), SessionError>) -> Result<(), SessionError> {
     // The first thread may have ended before the others.
     let first = stand_in(Pid(pid)).map_or(pid, |thread| thread.0);
-    let threads = host::proc::threads(Pid(pid)).into_iter().map(|thread| thread.0);
+    let threads = proc::threads(Pid(pid)).into_iter().map(|thread| thread.0);
     let others: Vec<u32> = threads.filter(|thread| *thread != pid && *thread != first).collect();
     attach(first)?;
     for thread in others {
@@ -163,15 +163,19 @@ fn on_threads(pid: u32, mut attach: impl FnMut(u32) -> Result<(), SessionError>)
     Ok(())
 }
 
-/// Attaches to the threads of a process, or else to all CPUs.
+/// Attaches to the threads of processes, or else to all CPUs. Of several processes, some may have ended.
 fn on_all_of(
-    of: Option<ThreadsOf>,
+    of: Option<&ThreadsOf>,
     mut attach: impl FnMut(Scope) -> Result<(), SessionError>,
 ) -> Result<(), SessionError> {
-    match of {
-        Some(ThreadsOf { pid, follows_forks: forks }) => on_threads(pid, |tid| attach(Scope::Threads { tid, forks })),
-        None => on_all(attach),
+    let Some(ThreadsOf { pids, follows_forks: forks }) = of else { return on_all(attach) };
+    for &pid in pids {
+        match on_threads(pid, |tid| attach(Scope::Threads { tid, forks: *forks })) {
+            Err(_) if pids.len() > 1 && proc::start_of_living(Pid(pid)).is_none() => {}
+            attached => attached?,
+        }
     }
+    Ok(())
 }
 
 fn first_cpu() -> u32 {

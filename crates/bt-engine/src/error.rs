@@ -24,6 +24,19 @@ pub enum Error {
     /// The script is about one process (`__PID__`), and the target is none.
     #[error("the script is about a process (__PID__), and there is none")]
     NeedsProcess,
+    /// The script is about one process (`__PID__`, but in a comparison such as `pid == __PID__`), and the target is several.
+    #[error("the script is about one process (__PID__), and there are {count}")]
+    NeedsOneProcess {
+        /// How many there are.
+        count: usize,
+    },
+    /// The target is several processes, or the script asks of another thread whether it is the target's (`is_target`): only in
+    /// the kernel's first PID namespace do processes have the numbers that the kernel has for them.
+    #[error("{what} needs the kernel's first PID namespace")]
+    InnerNamespace {
+        /// What needs it.
+        what: &'static str,
+    },
     /// The target is a command that is not in `PATH`.
     #[error("no program {name} in PATH")]
     NoProgram {

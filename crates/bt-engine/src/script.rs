@@ -11,6 +11,7 @@ use sys::process::HeldChild;
 use crate::builder::Builder;
 use crate::error::Diagnostics;
 use crate::facts::{Facts, Subject, Target};
+use crate::process_id::Processes;
 use crate::session::Session;
 use crate::{Error, name_tables, process_id};
 
@@ -41,6 +42,12 @@ impl ParsedScript {
         &self.warnings
     }
 
+    /// Whether the script says itself which processes it is about (`__PID__`, `is_target`), as scripts do whose probes have the
+    /// events of the whole machine.
+    pub fn asks_for_target(&self) -> bool {
+        process_id::asks(&self.program)
+    }
+
     /// With another target than the builder's.
     #[must_use]
     pub fn target(mut self, target: Target) -> Self {
@@ -52,7 +59,7 @@ impl ParsedScript {
     pub fn compile(mut self) -> Result<Script, Error> {
         let (subject, held) = Subject::open(&self.builder.target)?;
         let facts = Facts::new(subject, self.builder.options.clone(), Arc::clone(&self.builder.observer));
-        process_id::put_in(&mut self.program, facts.files.subject().pid())?;
+        process_id::put_in(&mut self.program, &Processes::of(&facts)?)?;
         name_tables::put_in(&mut self.program, |name| facts.files.enumeration(name));
         let (compiled, warnings) = compiled(&self.builder, &self.program, &facts)?;
         let keep = Box::new(|_: &str| true);

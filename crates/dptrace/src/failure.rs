@@ -140,6 +140,13 @@ pub(crate) fn engine_error(error: bt_engine::Error) -> anyhow::Error {
         bt_engine::Error::NeedsProcess => {
             usage("the script is about a process (__PID__): say which with -p PID, or -c COMMAND")
         }
+        bt_engine::Error::NeedsOneProcess { count } => usage(format!(
+            "the script is about one process (__PID__), and these are {count}: choose one with -p PID, or ask is_target(pid) in \
+             the script"
+        )),
+        bt_engine::Error::InnerNamespace { what } => {
+            unsupported(format!("{what} needs the kernel's first PID namespace: run it outside of the container"))
+        }
         bt_engine::Error::NothingToAttach => {
             anyhow::anyhow!("there is nothing to attach; bench: and test: probes need --mode")
         }

@@ -101,7 +101,7 @@ fn several_are_too_many_for_commands_of_one() {
     let named = Named::start('a', 2);
     let pids = named.pids();
     let several = [&[named.name.as_str()][..], &[&pids.join(",")], &[&pids.join(" ")], &[&pids[0], &pids[1]]];
-    for command in OF_ONE {
+    for command in OF_ONE.into_iter().filter(|command| command[0] != "run") {
         for typed in several {
             let words = [command, typed].concat();
             let (status, _, messages) = run(&words);
@@ -109,6 +109,40 @@ fn several_are_too_many_for_commands_of_one() {
             assert!(messages.contains(&format!("{} takes one process", command[0])), "{words:?}: {messages}");
             let lists = |pid: &String| messages.contains(&format!("{pid}  {} --exact", named.name));
             assert!(pids.iter().all(lists), "{words:?}: {messages}");
+        }
+    }
+}
+
+#[test]
+fn run_takes_several() {
+    let named = Named::start('g', 2);
+    let pids = named.pids();
+    for typed in [&[named.name.as_str()][..], &[&pids.join(",")], &[&pids.join(" ")], &[&pids[0], &pids[1]]] {
+        let (status, output, messages) = run(&[&["run", "--check", "-e", "begin {}", "-p"], typed].concat());
+        if messages.contains("first PID namespace") {
+            continue;
+        }
+        assert_eq!((status, output.as_str()), (0, ""), "{typed:?}: {messages}");
+        let noted = format!("2 processes are called {}, and all are traced", named.name);
+        assert_eq!(messages.contains(&noted), typed == [named.name.as_str()], "{typed:?}: {messages}");
+    }
+    let gone = format!("{},999999999", pids[0]);
+    for (words, status, expected) in [
+        (&["-p", gone.as_str()][..], 1, "no process has the pid 999999999"),
+        (&["--children"], 2, "--children is about a process: say which with -p PID"),
+    ] {
+        let (code, _, messages) = run(&[&["run", "--check", "-e", "begin {}"], words].concat());
+        assert_eq!(code, status, "{words:?}: {messages}");
+        assert!(messages.contains(expected), "{words:?}: {messages}");
+    }
+    let all = pids.join(",");
+    for (script, expected) in [
+        ("tracepoint:sched:sched_switch { print(__PID__); }", "is about one process (__PID__), and these are 2"),
+        ("watchpoint:0x10000000:8:w { }", "a watchpoint is for one process"),
+    ] {
+        let (code, _, messages) = run(&["run", "--check", "-e", script, "-p", &all]);
+        if code != 3 {
+            assert!(code == 2 && messages.contains(expected), "{script}: {messages}");
         }
     }
 }

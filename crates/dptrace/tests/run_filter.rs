@@ -175,6 +175,124 @@ fn a_running_processs_events_alone_count() {
     }
 }
 
+/// A program that waits for its input's end, and the tracer once it has attached.
+fn waiting(family: &Family) -> Child {
+    Command::new(family.program()).arg("x").stdin(Stdio::piped()).spawn().unwrap()
+}
+
+/// What a tracer prints of processes which go on once it has attached.
+#[track_caller]
+fn traced(arguments: &[&str], mut processes: Vec<Child>) -> String {
+    let mut tracer = Command::new(PROGRAM);
+    tracer.args(["run", "--no-warnings"]).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut tracer = tracer.spawn().unwrap();
+    let mut messages = std::io::BufReader::new(tracer.stderr.take().unwrap());
+    let mut line = String::new();
+    // Notes come before it.
+    while !line.contains("Attached") {
+        let read = std::io::BufRead::read_line(&mut messages, &mut line).unwrap();
+        assert!(read > 0, "{arguments:?}: {line}");
+    }
+    for process in &mut processes {
+        drop(process.stdin.take());
+    }
+    for mut process in processes {
+        process.wait().unwrap();
+    }
+    let output = tracer.wait_with_output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {line}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Of three processes the events of two count, or of all by their name; and it ends when all have ended.
+#[test]
+fn several_processes_are_traced() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    let script = family.script();
+    for (options, each) in [(&[][..], 11), (&["--follow-forks"], 1111)] {
+        let processes: Vec<Child> = (0..3).map(|_| waiting(&family)).collect();
+        let two = format!("{},{}", processes[0].id(), processes[2].id());
+        let out = traced(&[&["-e", &script, "-p", &two], options].concat(), processes);
+        check(&out, (2 * each, 2 * each));
+    }
+    let out = traced(&["-e", &script, "-p", "family"], (0..3).map(|_| waiting(&family)).collect());
+    check(&out, (33, 33));
+}
+
+/// `--children` has what a process started before, too. The shell makes no call and no hit of ours.
+#[test]
+fn the_children_of_a_process_are_traced() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    // Background jobs of a shell have no standard input.
+    let program = family.program();
+    let jobs = format!("exec 3<&0; {program} x <&3 & {program} x <&3 & exec 3<&-; wait");
+    let process = Command::new("sh").args(["-c", &jobs]).stdin(Stdio::piped()).spawn().unwrap();
+    let pid = process.id();
+    // Both are there once it has two children that run the program.
+    let is_job = |child: &u32| {
+        let folder = host::proc::folder(host::Pid(*child));
+        let parent = host::proc::Stat::read(&folder).ok().and_then(|stat| stat.number(4));
+        parent == Some(pid.into()) && host::proc::name(&folder).as_deref() == Some(b"family")
+    };
+    let children = || host::proc::processes().iter().filter(|child| is_job(child)).count();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while children() < 2 {
+        assert!(std::time::Instant::now() < until, "the shell starts nothing");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let script = "tracepoint:syscalls:sys_enter_getppid /comm == \"family\"/ { @calls = count(); }";
+    let out = traced(&["-e", script, "--children", "-p", &pid.to_string()], vec![process]);
+    assert!(out.contains("@calls: 2222\n"), "{out}");
+}
+
+/// What compares with `__PID__` is about all that count.
+#[test]
+fn the_process_of_a_script_is_any_of_those_that_count() {
+    let Some(_alone) = kernel() else { return };
+    let Some(family) = Family::start() else { return };
+    let program = family.program();
+    for config in ["", "config = { filter_pid = false } "] {
+        let script = format!(
+            "{config}tracepoint:syscalls:sys_enter_getppid /pid == __PID__/ {{ @calls = count(); }}
+             tracepoint:syscalls:sys_exit_getppid {{ if (__PID__ != pid) {{ @others = count(); }} }}
+             rawtracepoint:sys_enter /arg1 == {} && is_target(((struct task_struct *)curtask)->tgid)/ {{ @asked = count(); }}",
+            libc_getppid()
+        );
+        for (options, calls) in [(&[][..], 11), (&["--follow-forks"], 1111)] {
+            let mut command = Command::new(PROGRAM);
+            let out = printed(command.args(["run", "-q", "-e", &script, "-c", &program]).args(options));
+            let counted = out.contains(&format!("@calls: {calls}\n")) && out.contains(&format!("@asked: {calls}\n"));
+            assert!(counted && out.contains("@others: ") != config.is_empty(), "{config}{options:?}: {out}");
+        }
+    }
+    let processes: Vec<Child> = (0..2).map(|_| waiting(&family)).collect();
+    let pids = format!("{},{}", processes[0].id(), processes[1].id());
+    let out = traced(&["syslat", "-p", &pids], processes);
+    assert!(out.lines().any(|line| line.starts_with("getppid                 22 ")), "{out}");
+}
+
+/// A process that never wakes up waits for no CPU, however busy the machine is; scripts of the whole machine say so.
+#[test]
+fn a_bundled_script_is_about_the_process_or_says_that_it_is_not() {
+    let Some(_alone) = kernel() else { return };
+    let Some(_family) = Family::start() else { return };
+    let mut idle = Command::new("sleep").arg("1000").spawn().unwrap();
+    let pid = idle.id().to_string();
+    for (script, is_limited) in [("runqlat", true), ("offcpu", true), ("tcp-resets", false), ("syscalls", true)] {
+        let mut command = Command::new(PROGRAM);
+        let output = command.args(["run", script, "-p", &pid, "--for", "300ms"]).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{script}: {out}{err}");
+        let note = format!("note: {script} is about the whole machine, also with -p");
+        assert_eq!(err.contains(&note), !is_limited, "{script}: {err}");
+        assert!(!out.contains("@us"), "{script}: {out}");
+    }
+    idle.kill().unwrap();
+    idle.wait().unwrap();
+}
+
 /// In a PID namespace of its own a process has another number.
 #[test]
 fn a_process_is_found_by_the_number_that_its_namespace_has_for_it() {

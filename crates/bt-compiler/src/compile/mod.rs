@@ -17,7 +17,7 @@ use super::ty::Ty;
 use super::types::{Definer, Types};
 use super::used_builtins::UsedBuiltins;
 use super::{probe::Context, process, settings};
-use crate::facts::TargetFacts;
+use crate::facts::{TargetFacts, TracedProcess};
 use bpf_program::{BtfTarget, ProgramKind};
 use bt_abi::{Config, Script};
 
@@ -57,8 +57,8 @@ pub fn compile(program: &Program, facts: &dyn TargetFacts) -> Compiled {
     let outside = defined(&program, facts);
     let mut diagnostics = conditions::apply(&mut program, outside);
     let own_items = program.items.len();
-    if facts.traced().is_some_and(|traced| traced.follows_forks) {
-        program.items.extend(process::follow_items());
+    if let Some(traced) = facts.traced().filter(TracedProcess::is_set) {
+        program.items.extend(process::set_items(&traced));
     }
     diagnostics.extend(macros::expand_with(&mut program, &[], &super::check::is_word));
     let used: Vec<UsedBuiltins> = program.items.iter_mut().map(UsedBuiltins::of).collect();

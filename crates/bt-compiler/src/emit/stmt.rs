@@ -201,7 +201,7 @@ impl Emitter<'_> {
 
     /// Leaves the program if the hit is another process's, where the kernel does not filter: see [`process`].
     /// ```text
-    /// follows forks: if lookup(@followed, pid) goto mine
+    /// several may count: if lookup(@followed, pid) goto mine
     /// in our PID namespace: if pid == PID goto mine
     /// in another one: if the pid there == PID goto mine
     /// return 0; mine:
@@ -215,7 +215,7 @@ impl Emitter<'_> {
             return;
         };
         let mine = self.asm.label("mine");
-        self.asm.comment("only the process that was asked for");
+        self.asm.comment("only what was asked for");
         let followed = self.tables.maps.iter().position(|map| map.name == process::FOLLOWED);
         // What the filter takes of the stack is not given to variables: nobody but the program may look at those.
         let place = self.stack(8);

@@ -24,6 +24,10 @@ pub(super) fn watchpoint(inputs: &Inputs<'_>, place: &str, length: u64, mode: &s
             "the processor watches 1, 2, 4 or 8 bytes",
         ));
     }
+    if inputs.facts.traced().is_some_and(|traced| !traced.others.is_empty()) {
+        let hint = "each has its own memory: choose one with -p PID";
+        return Err(refused("a watchpoint is for one process", hint));
+    }
     let pid = inputs.facts.pid();
     let name = format!("watchpoint:{place}:{length}:{mode}");
     let length = if access == BREAKPOINT_EXECUTE { EXECUTE_LENGTH } else { length };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -18,6 +18,7 @@ use symbolize::DebugFolders;
 use typeinfo::{Arch, Dwarf, DwarfSections, NameKind, SourceLine, TypeStore};
 
 use super::subject::Subject;
+use super::targets::{Found, Targets};
 use super::{missing, missing_in_groups, pattern};
 use crate::observe::{Notice, SharedObserver, printable};
 
@@ -31,6 +32,8 @@ const MAX_FILES: usize = 4096;
 /// The files.
 pub(crate) struct UserFiles {
     subject: Subject,
+    /// The program and the libraries of each of the target's processes.
+    own: Vec<Vec<Found>>,
     whole: RefCell<HashMap<PathBuf, Rc<ElfFile>>>,
     /// Where debug information is looked for as well.
     debug_folders: DebugFolders,
@@ -69,23 +72,13 @@ impl DebugFile {
     }
 }
 
-/// A file that a target means.
-#[derive(Clone)]
-struct Found {
-    place: FilePlace,
-    shown: String,
-}
-
-/// The files that a target means, and whether only the first that has what is looked for counts.
-struct Targets {
-    files: Vec<Found>,
-    first_only: bool,
-}
-
 impl UserFiles {
     pub(super) fn new(subject: Subject, debug_folders: Vec<PathBuf>, observer: SharedObserver) -> Self {
+        let found = |place: FilePlace| Found { shown: printable(place.path()), place };
+        let own = subject.files().into_iter().map(|files| files.into_iter().map(found).collect()).collect();
         Self {
             subject,
+            own,
             whole: RefCell::default(),
             debug_folders: DebugFolders(debug_folders),
             observer,
@@ -108,16 +101,13 @@ impl UserFiles {
         &self.subject
     }
 
-    /// The program and the libraries of the process.
+    /// The programs and the libraries of the processes, each once.
     fn of_subject(&self) -> Vec<Found> {
-        let found = |place: FilePlace| Found { shown: printable(place.path()), place };
-        match &self.subject {
-            Subject::All => Vec::new(),
-            Subject::Process(process) => {
-                std::iter::once(process.program()).chain(process.libraries()).map(found).collect()
-            }
-            Subject::Command { program, .. } => vec![found(FilePlace::at(program))],
+        if let [only] = self.own.as_slice() {
+            return only.clone();
         }
+        let mut seen = HashSet::new();
+        self.own.iter().flatten().filter(|found| seen.insert(found.place.path())).cloned().collect()
     }
 
     fn targets(&self, target: Option<&str>) -> Result<Targets, NotFound> {
@@ -127,7 +117,8 @@ impl UserFiles {
             if own.is_empty() {
                 Err(NotFound { message, absent: false, hints: Vec::new() })
             } else {
-                Ok(Targets { files: own.clone(), first_only })
+                let first_of = if first_only { self.own.clone() } else { Vec::new() };
+                Ok(Targets { files: own.clone(), first_of })
             }
         };
         match target {
@@ -145,7 +136,7 @@ impl UserFiles {
                 {
                     return Err(self.not_loaded(&host::HostError::Read { path: path.to_owned(), source }));
                 }
-                Ok(Targets { files: by_name(text, &own)?, first_only: false })
+                Ok(by_name(text, &own)?.into())
             }
         }
     }
@@ -179,25 +170,6 @@ impl UserFiles {
         Ok(file)
     }
 
-    /// Looks into each file; errors count only where there is one file.
-    fn each<T>(
-        targets: &Targets,
-        mut look: impl FnMut(&Found) -> Result<Vec<T>, NotFound>,
-    ) -> Result<Vec<T>, NotFound> {
-        let mut all = Vec::new();
-        for found in &targets.files {
-            match look(found) {
-                Ok(some) => all.extend(some),
-                Err(error) if targets.files.len() == 1 => return Err(error),
-                Err(_) => {}
-            }
-            if targets.first_only && !all.is_empty() {
-                break;
-            }
-        }
-        Ok(all)
-    }
-
     pub(super) fn functions(
         &self,
         target: Option<&str>,
@@ -209,7 +181,7 @@ impl UserFiles {
         let targets = self.targets(target)?;
         let mut known: Vec<String> = Vec::new();
         let mut stripped = None;
-        let all = Self::each(&targets, |found| {
+        let all = targets.each(|found| {
             let file = self.load(found)?;
             let of_file = self.with_functions(&file, |functions, code| {
                 if functions.is_stripped() {
@@ -252,7 +224,7 @@ impl UserFiles {
 
     pub(super) fn address(&self, target: Option<&str>, vaddr: u64, aim: Aim) -> Result<FunctionPlace, NotFound> {
         let targets = self.targets(target)?;
-        let found = Self::each(&targets, |found| {
+        let found = targets.each(|found| {
             let file = self.load(found)?;
             let image = file.image().map_err(|error| not_read(&error))?;
             let offset = image.address_map().to_offset(ElfVaddr(vaddr));
@@ -297,7 +269,7 @@ impl UserFiles {
         let providers = provider.filter(|text| !text.is_empty()).map(pattern).transpose()?;
         let targets = self.targets(target)?;
         let (mut known, mut broken) = (Vec::new(), None);
-        let all = Self::each(&targets, |found| {
+        let all = targets.each(|found| {
             let file = self.usdt_of(found)?;
             let (probes, opened) = &*file;
             if let Some(first) = probes.faults.first() {
@@ -352,7 +324,7 @@ impl UserFiles {
 
     pub(super) fn symbol(&self, target: &str, name: &str) -> Option<(u64, u64)> {
         let targets = self.targets(Some(target)).ok()?;
-        let found = Self::each(&targets, |found| {
+        let found = targets.each(|found| {
             let file = self.load(found)?;
             let image = file.image().map_err(|error| not_read(&error))?;
             Ok(elf::symbols::find(&image, name).into_iter().map(|(vaddr, size)| (vaddr.0, size)).collect())
@@ -420,7 +392,7 @@ fn by_pattern(text: &str, own: &[Found], maps_more: bool) -> Result<Targets, Not
     if files.is_empty() {
         Err(NotFound { message: message(), absent: false, hints: Vec::new() })
     } else {
-        Ok(Targets { files, first_only: false })
+        Ok(files.into())
     }
 }
 

@@ -3,6 +3,7 @@
 mod files;
 mod kernel;
 mod subject;
+mod targets;
 
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -73,7 +74,7 @@ impl Facts {
         // Where nothing can be tried, loading says why.
         *self.features.get_or_init(|| {
             let all = kernel::known_features().unwrap_or_else(|| Features::detect().unwrap_or(Features::none()));
-            all.for_process(self.files.subject().pid())
+            all.for_process(self.files.subject().pid().filter(|_| self.traced().is_none_or(|it| !it.is_set())))
         })
     }
 
@@ -168,7 +169,8 @@ impl TargetFacts for Facts {
         let is_limited = self.files.subject().child().is_none() || !self.options.command_limits_user_probes;
         let pid = self.pid().filter(|_| is_limited)?;
         let inside = self.pid_namespace().and_then(|_| host::proc::inside(host::Pid(pid)));
-        Some(TracedProcess { pid, inside, follows_forks: self.options.follow_forks })
+        let others = self.files.subject().pids().split_off(1);
+        Some(TracedProcess { pid, others, inside, follows_forks: self.options.follow_forks })
     }
 
     fn params(&self) -> &[String] {

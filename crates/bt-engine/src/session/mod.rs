@@ -43,10 +43,10 @@ pub struct Session {
     held: Option<HeldChild>,
     /// The same once it runs.
     child: Option<Command>,
-    /// The process whose end is the end.
-    process: Option<PidFd>,
-    /// Its number; nothing for a command's.
-    pid: Option<u32>,
+    /// The processes whose end is the end.
+    processes: Vec<PidFd>,
+    /// Their numbers; none for a command.
+    pids: Vec<u32>,
     /// Whether an event that asks for the end has come; it may wait for its turn.
     exit_requested: bool,
     /// What had a wrong form while events were handed out: [`Events`] can't fail.
@@ -83,7 +83,7 @@ impl Session {
         let files = attach::files(&script);
         let machine = Machine::new(symbols, &script.config, files, folders, SharedObserver::clone(&observer));
         let failures = Failures::new(&script);
-        let pid = facts.files.subject().pid().filter(|_| held.is_none());
+        let pids = if held.is_none() { facts.files.subject().pids() } else { Vec::new() };
         Self {
             script,
             bpf,
@@ -95,8 +95,8 @@ impl Session {
             is_ordered: builder.options.ordered,
             held,
             child: None,
-            process: None,
-            pid,
+            processes: Vec::new(),
+            pids,
             exit_requested: false,
             wrong: None,
             exit: None,
@@ -122,9 +122,7 @@ impl Session {
 
     /// Runs `begin` probes, then attaches all others. What `begin` probes print is then [pending](Self::pending).
     pub fn attach(&mut self) -> Result<Attached, Error> {
-        if let Some(pid) = self.pid {
-            self.process = Some(PidFd::open(pid).map_err(|source| Error::Process { pid, source })?);
-        }
+        self.watch_processes()?;
         self.run_all(|attach| matches!(attach, Attach::Begin))?;
         let first = self.bpf.drain_now(RING, RawEvent::copy)?;
         self.take(first)?;
@@ -137,7 +135,7 @@ impl Session {
             self.is_over = true;
             return if by_hand == 0 { Err(Error::NothingToAttach) } else { Ok(idle) };
         }
-        self.follow_forks()?;
+        self.also_trace(&self.held.as_ref().map_or_else(|| self.pids.clone(), |held| vec![held.pid()]))?;
         self.reader = Some(RingReader::start(&self.bpf, RING, RawEvent::copy)?);
         Ok(Attached { probes: self.attach_only()? + by_hand, is_live: true })
     }
@@ -193,12 +191,24 @@ impl Session {
         Ok(())
     }
 
-    /// Puts the process whose forks are followed among those that count.
-    fn follow_forks(&self) -> Result<(), Error> {
-        let pid = self.held.as_ref().map(HeldChild::pid).or(self.pid);
-        let followed = self.script.followed.as_ref().and_then(|name| self.bpf.map(name));
-        if let (Some(map), Some(pid)) = (followed, pid) {
-            let process = FollowedProcess::from(pid).to_ne_bytes();
+    /// Holds the processes whose end is the end. Of several, some may have ended by now.
+    fn watch_processes(&mut self) -> Result<(), Error> {
+        let mut gone = None;
+        for &pid in &self.pids {
+            match PidFd::open(pid) {
+                Ok(process) => self.processes.push(process),
+                Err(source) => gone = Some(Error::Process { pid, source }),
+            }
+        }
+        gone.filter(|_| self.processes.is_empty()).map_or(Ok(()), Err)
+    }
+
+    /// Has the events of these processes count, too, from now on: those that a process of the target has started before its forks
+    /// were followed. Only where forks are followed, or several processes count; else nothing happens.
+    pub fn also_trace(&self, pids: &[u32]) -> Result<(), Error> {
+        let Some(map) = self.script.followed.as_ref().and_then(|name| self.bpf.map(name)) else { return Ok(()) };
+        for pid in pids {
+            let process = FollowedProcess::from(*pid).to_ne_bytes();
             map.update(&process, &IS_FOLLOWED.to_ne_bytes()).map_err(|source| Error::Follow { source })?;
         }
         Ok(())
@@ -210,7 +220,8 @@ impl Session {
             let child = held.go().map_err(|source| Error::Run { source })?;
             self.machine.remember(child.id());
             self.child = Some(Command(child));
-        } else if let Some(pid) = self.pid.take() {
+        }
+        for pid in std::mem::take(&mut self.pids) {
             self.machine.remember(pid);
         }
         Ok(())
@@ -220,10 +231,11 @@ impl Session {
         attach::goes_on(&self.script) || self.child.is_some()
     }
 
-    /// Whether the process that all is about has ended. A child of ours is asked for its status, or it would never be gone.
+    /// Whether the processes that all is about have ended. A child of ours is asked for its status, or it would never be gone.
     fn has_ended(&mut self) -> bool {
         let child_ended = self.child.as_mut().is_some_and(Command::has_ended);
-        child_ended || self.process.as_ref().is_some_and(|process| process.has_ended().unwrap_or(true))
+        let have_ended = || self.processes.iter().all(|process| process.has_ended().unwrap_or(true));
+        child_ended || !self.processes.is_empty() && have_ended()
     }
 
     /// Whether anything runs at the end. Where nothing does, probes may still be there then, and what they send is no

@@ -9,7 +9,7 @@ use kernel_delay::Sample;
 use serde_json::{Value, json};
 use sys::clock::monotonic_nanos;
 
-use super::subject::descendants;
+use crate::process::descendants;
 
 /// Nanoseconds in a tick of the times in `/proc`: `USER_HZ` of `include/asm-generic/param.h`.
 const TICK: u64 = 1_000_000_000 / 100;

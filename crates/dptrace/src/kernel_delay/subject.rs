@@ -6,8 +6,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-use host::proc::{Stat, folder};
-use host::{HostError, Pid, Process};
 use sys::process::HeldChild;
 
 use super::args::KernelDelayArgs;
@@ -64,7 +62,7 @@ impl Subject {
             named(args)?
         };
         if args.children {
-            pids.extend(descendants(&pids));
+            pids.extend(process::descendants(&pids));
         }
         let mut seen = HashSet::new();
         pids.retain(|pid| seen.insert(*pid));
@@ -90,18 +88,7 @@ impl Subject {
 
 /// An error if there is no such process, or nothing to be measured of it.
 fn check(pid: u32) -> anyhow::Result<()> {
-    let group = host::proc::process_of(Pid(pid)).map_err(|error| match error.kind() {
-        ErrorKind::NotFound => anyhow!("no process has the pid {pid}"),
-        _ => anyhow::Error::new(error).context(format!("reading the status of process {pid}")),
-    })?;
-    if group.0 != pid {
-        return Err(usage(format!("{pid} is a thread of process {group}: give that, and --thread for its name")));
-    }
-    // All else that can be wrong with the process's files is of no interest here.
-    match Process::open(Pid(pid)) {
-        Err(error @ HostError::KernelThread { .. }) => Err(error.into()),
-        _ => Ok(()),
-    }
+    process::check_number(pid, ", and --thread for its name")
 }
 
 /// The processes of `-p` and of the words, or of the name that is meant if there is none.
@@ -136,24 +123,6 @@ fn in_group(path: &Path) -> anyhow::Result<Vec<u32>> {
         return Err(anyhow!("no process is in the cgroup {shown}"));
     }
     Ok(found)
-}
-
-/// What these processes have started, and what those have (proc_pid_stat(5), field 4: the parent).
-pub(super) fn descendants(of: &[u32]) -> Vec<u32> {
-    let parent = |pid| Some((pid, Stat::read(&folder(Pid(pid))).ok()?.number(4)? as u32));
-    let parents: Vec<(u32, u32)> = host::proc::processes().into_iter().filter_map(parent).collect();
-    let own = std::process::id();
-    let mut found: Vec<u32> = Vec::new();
-    let mut left = of.to_vec();
-    while let Some(parent) = left.pop() {
-        for &(child, _) in parents.iter().filter(|(child, of)| *of == parent && *child != own) {
-            if !found.contains(&child) {
-                found.push(child);
-                left.push(child);
-            }
-        }
-    }
-    found
 }
 
 /// Leaves the process that we started to itself.

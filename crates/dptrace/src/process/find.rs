@@ -1,11 +1,15 @@
 //! The processes of a name, and what is near to it.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use anyhow::anyhow;
 use host::proc::{self, Stat};
 use host::{HostError, Pid, Process};
+
+use crate::failure::usage;
 
 /// How many characters of a command line are shown.
 const SHOWN: usize = 100;
@@ -55,11 +59,6 @@ fn is_called(pid: u32, wanted: &str) -> bool {
     comm == wanted.as_bytes()
         || printable::text(&comm) == wanted
         || program(pid).is_some_and(|program| program == wanted)
-}
-
-/// Whether all of these have this name, which a script sees as `comm`.
-pub(super) fn have_name(pids: &[u32], wanted: &str) -> bool {
-    pids.iter().all(|&pid| name(pid).is_some_and(|name| name == wanted.as_bytes()))
 }
 
 /// All processes but this one.
@@ -137,6 +136,39 @@ fn ancestors() -> Vec<u32> {
         found.push(parent);
     }
     found
+}
+
+/// What these processes have started, and what those have.
+pub(crate) fn descendants(of: &[u32]) -> Vec<u32> {
+    let parents: Vec<(u32, u32)> = others().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut found: Vec<u32> = Vec::new();
+    let mut left = of.to_vec();
+    while let Some(parent) = left.pop() {
+        for &(child, _) in parents.iter().filter(|(_, of)| *of == parent) {
+            if !found.contains(&child) {
+                found.push(child);
+                left.push(child);
+            }
+        }
+    }
+    found
+}
+
+/// An error if there is no such process, or nothing to be traced of it. `and` is what is to be given beside its number where the
+/// number is a thread's.
+pub(crate) fn check_number(pid: u32, and: &str) -> anyhow::Result<()> {
+    let group = proc::process_of(Pid(pid)).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => anyhow!("no process has the pid {pid}"),
+        _ => anyhow::Error::new(error).context(format!("reading the status of process {pid}")),
+    })?;
+    if group.0 != pid {
+        return Err(usage(format!("{pid} is a thread of process {group}: give that{and}")));
+    }
+    // All else that can be wrong with the process's files is of no interest here.
+    match Process::open(Pid(pid)) {
+        Err(error @ HostError::KernelThread { .. }) => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// Who started a process (proc_pid_stat(5), field 4).

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 
 use super::Role;
-use super::find::{called_in_kernel, command_line, have_name, near};
+use super::find::{called_in_kernel, command_line, near};
 use crate::shell;
 
 /// How many processes are listed.
@@ -33,14 +33,7 @@ pub(super) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
         Some(name) => format!("{count} are called {}", printable::text(name.as_bytes())),
         None => format!("these are {count}"),
     };
-    let filter = match name {
-        Some(name) if command == "run" && have_name(pids, name) => {
-            let name = printable::text(name.as_bytes());
-            format!("\nfor all of them, leave -p out and filter in a script of your own: /comm == \"{name}\"/")
-        }
-        _ => String::new(),
-    };
-    format!("{command} takes one process, and {these}; choose one with -p PID:{}{filter}", lines(pids))
+    format!("{command} takes one process, and {these}; choose one with -p PID:{}", lines(pids))
 }
 
 /// That no process has a name, but perhaps a thread of the kernel: with processes of near names, and how the program of that name is started or listed. `words` is

@@ -7,7 +7,7 @@ mod words;
 use std::collections::HashSet;
 
 use find::{called, run_same_program};
-pub(crate) use find::{command_line, is_there};
+pub(crate) use find::{check_number, command_line, descendants, is_there};
 pub(crate) use words::join_pids;
 
 use crate::failure::{note, usage};

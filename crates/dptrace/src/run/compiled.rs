@@ -61,9 +61,10 @@ pub(super) fn builder(text: &str, params: &[String], args: &RunArgs) -> Builder 
     builder
 }
 
-/// Whose events count: of the process of `-p`, of the command of `-c`, or everybody's.
+/// Whose events count: of the processes of `-p`, of the command of `-c`, or everybody's.
 pub(super) fn target(args: &RunArgs) -> anyhow::Result<Target> {
     match (&args.pid, &args.command) {
+        _ if !args.pids.is_empty() => Ok(Target::Pids(args.pids.clone())),
         (Some(pid), _) => process(pid),
         (_, Some(command)) => {
             // Its words are separated by blanks; there is no shell.
@@ -102,13 +103,19 @@ pub(super) fn parse(text: &ScriptText, args: &RunArgs) -> anyhow::Result<ParsedS
 
 /// The programs of the probes that are wanted; all mistakes are reported.
 pub(super) fn compile(text: &ScriptText, parsed: ParsedScript, args: &RunArgs) -> anyhow::Result<Script> {
+    let asks_for_target = parsed.asks_for_target();
     let mut script = match parsed.target(target(args)?).compile() {
         Ok(script) => script,
         Err(Error::Script(mistakes)) => return Err(not_compiled(text, &mistakes, args)),
         Err(error) => return Err(engine_error(error)),
     };
     match text.bundled {
-        Some(bundled) => warn_of_bundled(bundled, text, &script, args)?,
+        Some(bundled) => {
+            warn_of_bundled(bundled, text, &script, args)?;
+            if !asks_for_target {
+                warn_of_whole_machine(bundled, &script, args);
+            }
+        }
         None => warn(text, script.warnings(), args),
     }
     if let Some(filter) = &args.probe_filter {
@@ -172,6 +179,20 @@ fn warn_of_bundled(bundled: Bundled, text: &ScriptText, script: &Script, args: &
         note(&format!("{}: {missing} {are} not there, which other versions have (-v names {them})", bundled.name));
     }
     Ok(())
+}
+
+/// Some bundled scripts are about what belongs to no process, such as the requests to a disk. A process was asked for all the
+/// same.
+fn warn_of_whole_machine(bundled: Bundled, script: &Script, args: &RunArgs) {
+    let is_of_process = |probe: &ScriptProbe| matches!(probe.attach, Attach::Uprobe { .. });
+    let is_limited = script.compiled().config.filter_pid || script.compiled().probes.iter().any(is_of_process);
+    let (option, is_asked_for) = match (&args.pid, &args.command) {
+        (Some(_), _) => ("-p", true),
+        (None, command) => ("-c", command.is_some()),
+    };
+    if is_asked_for && !is_limited && !args.no_warnings && !is_bpftrace_compat() {
+        note(&format!("{} is about the whole machine, also with {option}", bundled.name));
+    }
 }
 
 /// Prints diagnostics: errors, and warnings if they are wanted.

@@ -11,6 +11,7 @@ use super::signals::Signals;
 use crate::failure::engine_error;
 use crate::interrupt::{self, Interrupt};
 use crate::output::Output;
+use crate::process;
 
 /// The longest wait for events: how late the end of a process is seen at most.
 const WAIT: Duration = Duration::from_millis(20);
@@ -36,6 +37,10 @@ impl Live<'_> {
     pub(super) fn run(mut self) -> anyhow::Result<(u8, Session)> {
         let signals = Signals::catch(self.session.signals())?;
         let attached = self.session.attach().map_err(engine_error)?;
+        if self.args.children && attached.is_live {
+            // Those that were started while probes were attached.
+            self.session.also_trace(&process::descendants(&self.args.pids)).map_err(engine_error)?;
+        }
         if attached.is_live {
             // What BEGIN printed stands before what the attached probes print.
             self.show_rest()?;

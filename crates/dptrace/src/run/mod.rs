@@ -67,9 +67,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if !args.no_warnings && !is_bpftrace_compat() {
         wanted.remarks(&text).iter().for_each(|remark| note(remark));
     }
-    if args.follow_forks {
-        check_follow_forks(args)?;
-    }
+    check_processes(args)?;
     let script = compiled::compile(&text, parsed, args)?;
     if args.check {
         return Ok(0);
@@ -128,14 +126,17 @@ fn check(text: &ScriptText, parsed: &ParsedScript) -> anyhow::Result<()> {
 }
 
 /// Forks are followed by the kernel's numbers of processes, which only its first PID namespace has.
-fn check_follow_forks(args: &RunArgs) -> anyhow::Result<()> {
+fn check_processes(args: &RunArgs) -> anyhow::Result<()> {
+    let option = if args.children { "--children" } else { "--follow-forks" };
+    if !args.follow_forks {
+        return Ok(());
+    }
     if args.pid.is_none() && args.command.is_none() {
-        return Err(usage("--follow-forks is about a process: say which with -p PID, or -c COMMAND"));
+        return Err(usage(format!("{option} is about a process: say which with -p PID, or -c COMMAND")));
     }
     if host::system::in_first_pid_namespace() == Some(false) {
-        return Err(unsupported(
-            "--follow-forks needs the kernel's first PID namespace: run it outside of the container",
-        ));
+        let need = "needs the kernel's first PID namespace: run it outside of the container";
+        return Err(unsupported(format!("{option} {need}")));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use super::bundled;
 use crate::failure::{is_bpftrace_compat, usage};
 use crate::process::{self, Role, Takes};
 
-const ROLE: Role = Role { command: "run", takes: Takes::One, starts: false };
+const ROLE: Role = Role { command: "run", takes: Takes::All("traced"), starts: false };
 
 /// `dptrace run`, as typed.
 #[derive(Args, Clone, Debug)]
@@ -28,9 +28,9 @@ pub(crate) struct RunArgs {
     #[arg(short = 'e', value_name = "PROGRAM", allow_hyphen_values = true)]
     pub(super) programs: Vec<String>,
 
-    /// Trace only this process, by its number or name
+    /// Trace only this process, by its number or name, or several: -p 4711,4712
     ///
-    /// Tracing ends when the process ends.
+    /// All processes of a name are traced. Tracing ends when all of them have ended.
     #[arg(short, long, value_name = "PID|NAME", conflicts_with = "command")]
     pub(super) pid: Option<String>,
 
@@ -45,6 +45,16 @@ pub(crate) struct RunArgs {
     /// The processes that it starts from now on are traced from their first instruction.
     #[arg(long)]
     pub(super) follow_forks: bool,
+
+    /// The same as --follow-forks, and also trace what it has started before
+    ///
+    /// With -p: all workers of a server by the process that started them.
+    #[arg(long)]
+    pub(super) children: bool,
+
+    /// The processes of -p, if they are not one by its number
+    #[arg(skip)]
+    pub(super) pids: Vec<u32>,
 
     /// Stop after this time: 5 or 5s (seconds), 500ms, 1m30s
     #[arg(long = "for", value_name = "DURATION", value_parser = ::duration::parse)]
@@ -160,7 +170,7 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// The same with the process resolved: a name is a number then.
+    /// The same with the processes resolved: a name is numbers then.
     ///
     /// SPDK's `bpftrace.sh` takes a process's number, then the script. Behind a bundled script that has no arguments, a number
     /// or name can only be a process. Under the name `bpftrace`, all is as bpftrace has it.
@@ -169,8 +179,10 @@ impl RunArgs {
         if let Some(at) = self.process_word() {
             args.pid = Some(args.words.remove(at));
         }
-        if let Some(word) = args.pid.as_mut().filter(|word| !is_bpftrace_compat() && !process::is_number(word)) {
-            *word = process::one(&[word.as_str()], ROLE)?.to_string();
+        args.follow_forks |= args.children;
+        let is_several = |word: &&String| !is_bpftrace_compat() && (args.children || !process::is_number(word));
+        if let Some(word) = args.pid.as_ref().filter(is_several) {
+            args.pids = processes(word, args.children)?;
         }
         Ok(args)
     }
@@ -209,6 +221,20 @@ impl RunArgs {
             other => Err(usage(format!("invalid output format {other:?}"))),
         }
     }
+}
+
+/// The processes that `-p` means, and with `--children` those that they have started.
+fn processes(word: &str, children: bool) -> anyhow::Result<Vec<u32>> {
+    let mut pids = process::all(&[word], ROLE)?;
+    // One of a name may have ended by now, which is no mistake.
+    if process::are_numbers(&[word]) {
+        pids.iter().try_for_each(|&pid| process::check_number(pid, ""))?;
+    }
+    if children {
+        let started = process::descendants(&pids);
+        pids.extend(started.into_iter().filter(|pid| !pids.contains(pid)).collect::<Vec<_>>());
+    }
+    Ok(pids)
 }
 
 /// The forms that a script goes through.

@@ -1,0 +1,63 @@
+//! The files that the target of a probe means, and a search in them.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use bt_compiler::NotFound;
+use host::FilePlace;
+
+/// A file that a target means.
+#[derive(Clone)]
+pub(super) struct Found {
+    pub(super) place: FilePlace,
+    /// As it is shown.
+    pub(super) shown: String,
+}
+
+/// The files that a target means.
+pub(super) struct Targets {
+    pub(super) files: Vec<Found>,
+    /// Where only the first that has what is looked for counts: each process's files, or else nothing.
+    pub(super) first_of: Vec<Vec<Found>>,
+}
+
+impl From<Vec<Found>> for Targets {
+    fn from(files: Vec<Found>) -> Self {
+        Self { files, first_of: Vec::new() }
+    }
+}
+
+impl Targets {
+    /// Looks into each file, once; errors count only where there is one file.
+    pub(super) fn each<T>(&self, mut look: impl FnMut(&Found) -> Result<Vec<T>, NotFound>) -> Result<Vec<T>, NotFound> {
+        let mut all = Vec::new();
+        let mut into = |found: &Found| -> Result<bool, NotFound> {
+            match look(found) {
+                Ok(some) => {
+                    let before = all.len();
+                    all.extend(some);
+                    Ok(all.len() > before)
+                }
+                Err(error) if self.files.len() == 1 => Err(error),
+                Err(_) => Ok(false),
+            }
+        };
+        if self.first_of.is_empty() {
+            self.files.iter().try_for_each(|found| into(found).map(drop))?;
+        }
+        let mut known: HashMap<&Path, bool> = HashMap::new();
+        for files in &self.first_of {
+            for found in files {
+                let has = match known.get(found.place.path()) {
+                    Some(has) => *has,
+                    None => into(found)?,
+                };
+                known.insert(found.place.path(), has);
+                if has {
+                    break;
+                }
+            }
+        }
+        Ok(all)
+    }
+}
