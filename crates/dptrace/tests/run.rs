@@ -189,9 +189,36 @@ fn a_bundled_script_that_cannot_run_says_what_it_needs() {
     assert!(err.contains("none of its probes is there") && err.contains("--with-usdt"), "{err}");
 }
 
+/// The kernel lowers the limit if samples take long; it is never above a million.
+#[test]
+fn more_samples_than_the_kernel_takes_are_refused() {
+    let (_, err, status) = run(&["run", "--check", "-e", "profile:hz:99999999 { @ = count(); }"]);
+    assert_eq!(status, 2, "{err}");
+    assert!(err.contains("profile:hz:99999999 is above the kernel's limit of "), "{err}");
+    assert!(err.contains("kernel.perf_event_max_sample_rate"), "{err}");
+}
+
+#[test]
+fn a_script_in_place_of_a_trace_is_recognized() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("own.bt");
+    std::fs::write(&script, "begin { }\n").unwrap();
+    let script = script.to_str().unwrap();
+    for (name, what) in [(script, "a script"), ("syslat", "a bundled script")] {
+        let (_, err, status) = run(&["trace", name]);
+        assert_eq!(status, 2, "{err}");
+        assert!(err.contains(&format!("it is {what}, and no trace: dptrace run {name}\n")), "{err}");
+    }
+}
+
 #[test]
 fn bundled_scripts_are_listed_and_printed() {
-    assert!(run(&["scripts"]).0.contains("syslat  "));
+    let list = run(&["scripts"]).0;
+    assert!(list.contains("  syslat  ") && list.contains("  pg-queries [MS]  "), "{list}");
+    let json = run(&["scripts", "--json"]).0;
+    assert!(json.contains(r#""arguments":"[MS]""#), "{json}");
+    let help = run(&["run", "pg-queries", "--", "--help"]).0;
+    assert!(help.contains("usage: dptrace run [OPTIONS] pg-queries [MS]\n"), "{help}");
     let (text, _, _) = run(&["scripts", "syslat"]);
     assert!(text.starts_with("#!"));
     assert_eq!(run(&["run", "--fmt", "syslat"]).2, 0);

@@ -236,6 +236,14 @@ fn files_and_errors() {
     assert!(syncs.contains("@us[program]:\n"), "{syncs}");
     let opens = output_of("files", "failed-opens", &[]);
     assert_eq!(opens.matches(" /no-such-directory/load: No such file or directory\n").count(), 3, "{opens}");
+    let failed = " No such file or directory   /no-such-directory/load\n";
+    let opens = output_of("files", "opensnoop", &[]);
+    assert_eq!(opens.matches(failed).count(), 3, "{opens}");
+    let opened = |line: &&str| line.contains(" program         ok ") && line.ends_with("/load.dat");
+    assert_eq!(opens.lines().filter(opened).count(), 1, "{opens}");
+    let opens = output_of("files", "files-opened", &[]);
+    assert!(opens.contains("@failed[program, /no-such-directory/load, No such file or directory]: 3\n"), "{opens}");
+    assert!(opens.lines().any(|line| line.ends_with("/load.dat]: 1")), "{opens}");
     assert_parts("files", "syscall-errors", &[], &["@failed[program, read, Bad file descriptor]: 4\n"]);
     // Requests of file systems in memory go to no disk.
     output_of("files", "disk-latency", &[]);
@@ -280,6 +288,7 @@ fn stacks() {
     let growth = output_of("memory", "memory-growth", &[]);
     let grown = growth.lines().filter_map(|line| line.strip_prefix("]: ")?.parse::<u64>().ok());
     assert!(grown.max() >= Some(64 << 20), "{growth}");
+    assert_parts("locks", "runqlat", &[], &["@us:"]);
     assert_parts("locks", "futex-waits", &[], &["@us[program, \n", ".count = "]);
     for (load, script, function) in [("spin", "cpu-folded", ";spin_here"), ("sleep", "offcpu-folded", "nanosleep")] {
         let output = output_of(load, script, &[]);

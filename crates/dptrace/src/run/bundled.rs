@@ -34,6 +34,8 @@ const TOPICS: &[(&str, &[Bundled])] = &[
             "syslat-hist",
             "syscall-errors",
             "file-calls",
+            "opensnoop",
+            "files-opened",
             "failed-opens",
             "fsync-files",
             "readv",
@@ -71,6 +73,21 @@ impl Bundled {
     pub(super) fn needs(self) -> &'static str {
         self.text.lines().find_map(|line| line.strip_prefix("// needs:")).map(str::trim).unwrap_or_default()
     }
+
+    /// The arguments that it takes, as `[MS]`; nothing if it takes none.
+    fn arguments(self) -> &'static str {
+        self.text.lines().find_map(|line| line.strip_prefix("// takes:")).map(named).unwrap_or_default()
+    }
+
+    /// What is typed to run it: its name and its arguments.
+    fn call(self) -> String {
+        format!("{} {}", self.name, self.arguments()).trim_end().to_owned()
+    }
+}
+
+/// Of what a script's comment says of its arguments: their names, which stand before a semicolon.
+pub(super) fn named(takes: &str) -> &str {
+    takes.split(';').next().unwrap_or_default().trim()
 }
 
 /// The one of this name.
@@ -97,7 +114,7 @@ pub(crate) struct ScriptsArgs {
     /// Print this script
     name: Option<String>,
 
-    /// List the scripts with one JSON object on each line: name, topic, purpose, and what each needs
+    /// List the scripts with one JSON object on each line: name, arguments, topic, purpose, and what each needs
     #[arg(long, conflicts_with = "name")]
     json: bool,
 
@@ -126,8 +143,9 @@ fn wanted(name: &str) -> anyhow::Result<Bundled> {
 fn list_json(output: &mut Output) -> anyhow::Result<()> {
     for (topic, scripts) in TOPICS {
         for script in *scripts {
-            let (about, needs) = (script.about(), script.needs());
-            let object = json!({ "name": script.name, "topic": topic, "about": about, "needs": needs });
+            let (about, needs, arguments) = (script.about(), script.needs(), script.arguments());
+            let object =
+                json!({ "name": script.name, "arguments": arguments, "topic": topic, "about": about, "needs": needs });
             writeln!(output.buffer, "{object}")?;
         }
     }
@@ -135,13 +153,13 @@ fn list_json(output: &mut Output) -> anyhow::Result<()> {
 }
 
 fn list(output: &mut Output) -> anyhow::Result<()> {
-    let name_width = all().map(|script| script.name.len()).max().unwrap_or_default();
-    let indent = name_width + 4;
+    let call_width = all().map(|script| script.call().len()).max().unwrap_or_default();
+    let indent = call_width + 4;
     for (n, (topic, scripts)) in TOPICS.iter().enumerate() {
         writeln!(output.buffer, "{}{topic}", if n > 0 { "\n" } else { "" })?;
         for script in *scripts {
             let lines = wrapped(script.about(), LIST_WIDTH - indent).join(&format!("\n{:indent$}", ""));
-            writeln!(output.buffer, "  {:<name_width$}  {lines}", script.name)?;
+            writeln!(output.buffer, "  {:<call_width$}  {lines}", script.call())?;
         }
     }
     Ok(())
@@ -169,6 +187,14 @@ mod tests {
         for script in all() {
             assert!(!script.about().is_empty() && !script.needs().is_empty(), "{}", script.name);
         }
+    }
+
+    #[test]
+    fn every_script_that_takes_arguments_says_which() {
+        for script in all() {
+            assert_eq!(script.arguments().is_empty(), takes_no_words(script.name), "{}", script.name);
+        }
+        assert_eq!(find("pg-queries").unwrap().call(), "pg-queries [MS]");
     }
 
     #[test]

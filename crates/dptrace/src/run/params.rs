@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use bt_lang::ast::visit::{VisitMut, walk_expr, walk_item};
 use bt_lang::ast::{Expr, ExprKind, Program};
 
+use super::bundled;
 use super::source::ScriptText;
 
 /// What a script takes.
@@ -51,8 +52,10 @@ impl Wanted {
         let call =
             if text.is_file() { crate::shell::word(text.called()).into_owned() } else { "-e PROGRAM".to_owned() };
         let arguments = self.arguments.last().map_or_else(String::new, |last| {
-            let names: Vec<String> = (1..=*last).map(|number| format!(" [${number}]")).collect();
-            names.concat()
+            // A script can name them in its comment.
+            let named = lines.iter().find_map(|line| line.strip_prefix("takes:")).map(bundled::named);
+            let numbers = || (1..=*last).map(|number| format!("[${number}]")).collect::<Vec<_>>().join(" ");
+            format!(" {}", named.map_or_else(numbers, str::to_owned))
         });
         let options = if self.options.is_empty() { "" } else { " [-- OPTIONS OF THE SCRIPT]" };
         lines.push(format!("usage: dptrace run [OPTIONS] {call}{arguments}{options}"));
