@@ -16,6 +16,7 @@ mod error;
 mod functions;
 mod hits;
 mod inject;
+mod mapped;
 mod memory;
 mod names;
 mod options;

@@ -5,10 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use spdk_trace_writer::nvmf::{BDEVS, FIRST_OWNER, OWNER_BDEV, Stages};
-use spdk_trace_writer::{LiveTrace, Record, TraceBuilder};
+use spdk_trace_writer::{Image, LiveTrace, Record, TraceBuilder};
 
 use crate::clock;
 use crate::error::DemoError;
+use crate::mapped::Mapped;
 use crate::options::Options;
 
 /// Where SPDK's shared memory files are.
@@ -18,6 +19,8 @@ const SHM: &str = "/dev/shm";
 #[derive(Debug)]
 pub(crate) struct TraceFile {
     live: LiveTrace,
+    /// What it holds, where reactors map it: they must make no system call to record.
+    image: Option<Image>,
     keep: bool,
 }
 
@@ -39,7 +42,14 @@ impl TraceFile {
             }
         }
         match LiveTrace::create(&path, &trace) {
-            Ok(live) => Ok(Self { live, keep: options.keep }),
+            Ok(live) => {
+                let image = options.is_real_time().then(|| {
+                    let mut image = trace.empty_image();
+                    trace.replay(&mut image, |_, _| ());
+                    image
+                });
+                Ok(Self { live, image, keep: options.keep })
+            }
             Err(source) => {
                 // A part of it may be there.
                 let _ = fs::remove_file(&path);
@@ -55,7 +65,11 @@ impl TraceFile {
     /// One reactor's way to write it.
     pub(crate) fn ring(&self, lcore: u32) -> Result<Ring, DemoError> {
         let failed = |source| DemoError::TraceFile { path: self.path().to_owned(), source };
-        Ok(Ring { live: Some(self.live.another().map_err(failed)?), lcore, error: None })
+        let writer = match &self.image {
+            Some(image) => Mapped::open(self.path(), image.clone(), lcore).map(Writer::Mapped),
+            None => self.live.another().map(Writer::Live),
+        };
+        Ok(Ring { writer: Some(writer.map_err(failed)?), lcore, error: None })
     }
 }
 
@@ -68,10 +82,17 @@ impl Drop for TraceFile {
     }
 }
 
+/// How a ring is written.
+#[derive(Debug)]
+enum Writer {
+    Live(LiveTrace),
+    Mapped(Mapped),
+}
+
 /// One reactor's ring, or nothing where no trace is wanted.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    live: Option<LiveTrace>,
+    writer: Option<Writer>,
     lcore: u32,
     error: Option<io::Error>,
 }
@@ -79,26 +100,36 @@ pub(crate) struct Ring {
 impl Ring {
     /// For a target without a trace file.
     pub(crate) fn none(lcore: u32) -> Self {
-        Self { live: None, lcore, error: None }
+        Self { writer: None, lcore, error: None }
     }
 
     pub(crate) fn record(&mut self, record: &Record) {
-        if let Some(live) = &mut self.live {
-            let written = live.record(self.lcore, record).map(drop);
-            self.note(written);
-        }
+        let written = match &mut self.writer {
+            Some(Writer::Live(live)) => live.record(self.lcore, record).map(drop),
+            Some(Writer::Mapped(mapped)) => {
+                mapped.record(record);
+                Ok(())
+            }
+            None => Ok(()),
+        };
+        self.note(written);
     }
 
     pub(crate) fn owner(&mut self, id: u16, owner_type: u8, tsc: u64, description: &str) {
-        if let Some(live) = &mut self.live {
-            let written = live.owner(id, owner_type, tsc, description);
-            self.note(written);
-        }
+        let written = match &mut self.writer {
+            Some(Writer::Live(live)) => live.owner(id, owner_type, tsc, description),
+            Some(Writer::Mapped(mapped)) => {
+                mapped.owner(id, owner_type, tsc, description);
+                Ok(())
+            }
+            None => Ok(()),
+        };
+        self.note(written);
     }
 
     fn note(&mut self, written: io::Result<()>) {
         if let Err(error) = written {
-            self.live = None;
+            self.writer = None;
             self.error = Some(error);
         }
     }
