@@ -75,6 +75,17 @@ fn messages_fit_a_terminal() {
     assert!(text.contains("error:") && pty::widest(&text) <= 60, "{text}");
 }
 
+/// Scripts have lines of 120 columns.
+#[test]
+fn the_help_of_scripts_fits_a_terminal() {
+    for script in ["syslat", "upcalls"] {
+        let (text, succeeded) = pty::on_terminal(80, &[], &["run", script, "--", "--help"]);
+        assert!(succeeded && pty::widest(&text) <= 80, "{text}");
+        let prose = text.lines().filter(|line| line.starts_with("  ")).count();
+        assert!(prose >= 2, "a paragraph goes on behind two blanks: {text}");
+    }
+}
+
 #[test]
 fn real_traces_fit_a_terminal() {
     for sample in Sample::with(&["v24.09", "v26.09-pre"], &["trace"]) {

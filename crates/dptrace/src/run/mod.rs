@@ -50,8 +50,9 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let wanted = Wanted::of(parsed.syntax_tree());
     if wanted.is_asked_for(&text.params) {
         let help = wanted.help(&text);
-        let screen = output::screen(args.output.as_deref());
-        return print(args, &screen.width().map_or(help.clone(), |width| screen::wrap_message(&help, 0, width)));
+        let width = output::screen(args.output.as_deref()).width();
+        let fitted = width.map(|width| screen::wrap_message(&paragraphs(&help), 0, width));
+        return print(args, &fitted.unwrap_or(help));
     }
     if args.fmt {
         // Also over the script itself: all of it has been read.
@@ -146,6 +147,24 @@ fn print(args: &RunArgs, text: &str) -> anyhow::Result<u8> {
     output.buffer.extend(text.as_bytes());
     output.flush()?;
     Ok(0)
+}
+
+/// A script's text with each paragraph on a line, which a terminal wraps at its own width: a line goes on in the next one if it
+/// is a long one, as in the script's comment, unless the next begins with a word and a colon (`prints:`).
+fn paragraphs(text: &str) -> String {
+    const LONG: usize = 80;
+    let (mut lines, mut before): (Vec<String>, &str) = (Vec::new(), "");
+    for line in text.split('\n') {
+        let is_headed = line.split(' ').next().is_some_and(|word| word.ends_with(':'));
+        match lines.last_mut() {
+            Some(last) if before.len() > LONG && !line.is_empty() && !is_headed => {
+                last.extend([" ", line.trim_start()]);
+            }
+            _ => lines.push(line.to_owned()),
+        }
+        before = line;
+    }
+    lines.join("\n")
 }
 
 /// Lines of text.
