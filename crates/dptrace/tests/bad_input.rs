@@ -48,7 +48,7 @@ fn a_missing_file() {
 fn a_directory() {
     let small = Small::new();
     let (_, messages) = run(["trace".into(), "-i".into(), OsString::from(small.dir.path())], 1);
-    assert!(messages.contains("directory"), "{messages}");
+    assert!(messages.contains(" is a folder and no capture"), "{messages}");
 }
 
 /// Root may read everything, so the program is run by somebody else; where that can't be, it is said.
@@ -160,7 +160,8 @@ fn a_recording_that_is_none() {
 fn slips_in_filters() {
     let small = Small::new();
     for (args, words) in [
-        (&["--where", "owner.subnqm=x"][..], &["near: owner.subnqn", "tpoint", "arg.NAME", "qpair.hostnqn"][..]),
+        (&["--where", "owner.subnqm=x"][..], &["there is no field \"owner.subnqm\"; near: owner.subnqn"][..]),
+        (&["--where", "zzzz=x"], &["the fields are lcore, ", "tpoint", "arg.NAME", "qpair.hostnqn"]),
         (&["--where", "subnqn"], &["= != < <= > >="]),
         (&["--where", "size>big"], &["\"big\" is not a number"]),
         (&["--where", "tpoint=["], &["\"[\""]),
