@@ -9,6 +9,8 @@ use crate::rings::RingsWriter;
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
+/// Blocks of zeros are left out: there is room for thousands of owners, and few of them are there.
+const BLOCK: usize = 4096;
 
 /// The owners of a live trace's file, as they were written last.
 #[derive(Debug)]
@@ -28,22 +30,22 @@ impl Around {
     ) -> io::Result<Self> {
         let place = follower.owners().place().unwrap_or(0..0);
         let mut this = Self { place, size: follower.owners().entry_size(), written: Vec::new() };
+        // Before the rest: what changes meanwhile is written again.
+        this.written = this.read(source)?;
         let len = source.len();
         for part in follower.outside_of_slots(len) {
             let mut at = part.start;
             while at < part.end {
                 let want = usize::try_from(part.end - at).unwrap_or(PIECE).min(PIECE);
                 let bytes = read(source, at, want)?;
-                writer.head(len, FileOffset(at), &bytes)?;
+                write_blocks(len, at, &bytes, writer)?;
                 if bytes.len() < want {
                     break;
                 }
                 at += want as u64;
             }
         }
-        this.written = this.read(source)?;
-        // They may have changed since they were written above.
-        writer.section(FileOffset(this.place.start), &this.written)?;
+        this.refresh(source, writer)?;
         Ok(this)
     }
 
@@ -67,6 +69,20 @@ impl Around {
         let size = usize::try_from(self.place.end - self.place.start).unwrap_or_default();
         read(source, self.place.start, size)
     }
+}
+
+/// Writes the blocks that are not all zeros, those that follow one another at once.
+fn write_blocks<W: Write>(len: u64, at: u64, bytes: &[u8], writer: &mut RingsWriter<W>) -> io::Result<()> {
+    let has_some = |block: &[u8]| block.iter().any(|&byte| byte != 0);
+    let mut begin = 0;
+    for run in bytes.chunks(BLOCK).collect::<Vec<_>>().chunk_by(|a, b| has_some(a) == has_some(b)) {
+        let end = begin + run.iter().map(|block| block.len()).sum::<usize>();
+        if has_some(&bytes[begin..end]) {
+            writer.head(len, FileOffset(at + begin as u64), &bytes[begin..end])?;
+        }
+        begin = end;
+    }
+    Ok(())
 }
 
 /// The bytes from there on, fewer if the file ends before.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::capture::CaptureArgs;
 use crate::completion::CompleteArgs;
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
@@ -85,6 +86,8 @@ pub(crate) enum Command {
     Scripts(ScriptsArgs),
     /// Record the objects of a running process, for trace -b
     Record(RecordArgs),
+    /// Capture a process's trace and what the kernel did meanwhile
+    Capture(Box<CaptureArgs>),
     /// Report where each thread's time went, and who took its CPU
     KernelDelay(Box<KernelDelayArgs>),
     /// Report what works on this kernel, and how to get the rest

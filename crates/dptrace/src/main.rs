@@ -100,6 +100,7 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::List(args) => list::run(args),
         Command::Inspect(args) => return inspect::run(args),
         Command::Record(args) => record::run(args),
+        Command::Capture(args) => capture::run(args),
         Command::KernelDelay(args) => kernel_delay::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Generate(args) => generate::run(args),

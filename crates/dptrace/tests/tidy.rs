@@ -29,6 +29,7 @@ const OPENING: [&str; 12] = [
 /// The files that open some, and what. None of that is reached through a process but in `foreign`.
 const OPENERS: &[(&str, &str)] = &[
     ("bt-engine/src/lookups.rs", "/etc/passwd of our own root"),
+    ("dptrace/src/capture/folder.rs", "the files of a capture, which it makes itself"),
     ("dptrace/src/demo.rs", "the trace of the target that it started itself"),
     ("dptrace/src/input.rs", "traces of applications in /dev/shm, as regular files"),
     ("dptrace/src/run/events.rs", "what a script names: cat()"),
@@ -40,6 +41,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("host/src/interrupts.rs", "/sys/kernel/irq"),
     ("host/src/kernel_btf.rs", "the kernel's BTF"),
     ("host/src/kernel_symbols.rs", "/proc/kallsyms"),
+    ("host/src/machine.rs", "/proc/sys, /proc/cmdline, /sys/devices"),
     ("host/src/memory.rs", "/proc/PID/mem, if process_vm_readv is refused"),
     ("host/src/perf_map.rs", "/proc/PID/status: whose the process is (its file of names is opened in `foreign`)"),
     ("host/src/perf_source.rs", "/sys/bus/event_source"),

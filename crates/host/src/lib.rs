@@ -19,6 +19,7 @@ mod kernel_btf;
 mod kernel_symbols;
 mod libraries;
 pub mod library_cache;
+pub mod machine;
 mod memory;
 mod parts;
 mod path;

@@ -13,6 +13,9 @@ use crate::facts::Facts;
 use crate::layout::{Event, LOST, Lost, RING, kind, leaves};
 use crate::programs::{self, Setting};
 
+/// The most batches that are taken at once, so that a flood of events keeps nobody from the rest of its work.
+const BATCHES: usize = 256;
+
 /// What came of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
@@ -71,7 +74,15 @@ impl Recorder {
     ///
     /// An event that no program sends.
     pub fn next(&mut self, at_most: Duration) -> Result<Vec<Recorded>, EventsError> {
-        let batch = self.reader.next(at_most);
+        let mut batch = self.reader.next(at_most);
+        // All that has come, not only the first batch: whoever asks seldom would fall behind.
+        for _ in 0..BATCHES {
+            if batch.is_empty() {
+                break;
+            }
+            self.take(batch)?;
+            batch = self.reader.next(Duration::ZERO);
+        }
         self.take(batch)?;
         let now = boot_nanos();
         let mut events = Vec::new();

@@ -12,7 +12,7 @@ use sys::clock::{Moment, monotonic_nanos};
 
 use crate::Error;
 use crate::plan::{AttachPlan, EventSchema};
-use crate::ticks::TickClock;
+use crate::ticks::{Pairs, TickClock};
 
 /// How far a probe's own ticks may be from the kernel's time of its hit, in ticks, to be believed: a thread that was held
 /// up in between for some minutes at most. A value further off is no time.
@@ -43,6 +43,7 @@ pub struct Recorder {
     order: Reorder<Event>,
     clock: TickClock,
     totals: Totals,
+    pairs: Pairs,
 }
 
 #[derive(Debug)]
@@ -75,7 +76,7 @@ impl Recorder {
             session.attach_uprobes(attachment.program, &to)?;
         }
         let (order, totals) = (Reorder::new(), Totals::default());
-        Ok(Self { session, reader: Some(reader), forms, order, clock, totals })
+        Ok(Self { session, reader: Some(reader), forms, order, clock, totals, pairs: Pairs::default() })
     }
 
     /// The recording's lines (without their newlines) whose time has come; waits for more at most this long.
@@ -143,14 +144,24 @@ impl Recorder {
                 self.totals.lost += 1;
                 continue;
             };
-            event.tsc = self.tsc(&event, now);
+            let own;
+            (event.tsc, own) = self.tsc(&event, now);
+            if own {
+                self.pairs.push((event.tsc, event.time));
+            }
             self.order.push(event.tsc, event.time, event);
         }
     }
 
-    /// The event's own ticks. SPDK's probes without ticks (v23.05 on) have a 0 there: then they are computed from the kernel's
-    /// clock.
-    fn tsc(&self, event: &Event, now: Moment) -> u64 {
+    /// Of hits that passed their own ticks: these, and the kernel's time (`CLOCK_MONOTONIC`, in nanoseconds) at which the program
+    /// ran for the same hit. Of many some, spread over the whole time.
+    pub fn pairs(&self) -> &[(u64, u64)] {
+        &self.pairs.kept
+    }
+
+    /// The event's ticks, and whether they are its own. SPDK's probes without ticks (v23.05 on) have a 0 there: then they are
+    /// computed from the kernel's clock.
+    fn tsc(&self, event: &Event, now: Moment) -> (u64, bool) {
         let computed = self.clock.ticks_at(event.time, now);
         let args = self.forms[event.form].args.iter().zip(&event.values);
         let own = args.into_iter().find_map(|(arg, value)| match value {
@@ -158,7 +169,8 @@ impl Recorder {
             _ => None,
         });
         // On a machine that has just been started a 0 is near to the ticks of now, too.
-        own.filter(|&own| own != 0 && own.abs_diff(computed) < PLAUSIBLE).unwrap_or(computed)
+        let own = own.filter(|&own| own != 0 && own.abs_diff(computed) < PLAUSIBLE);
+        (own.unwrap_or(computed), own.is_some())
     }
 
     fn line(&mut self, event: &Event) -> String {

@@ -65,7 +65,7 @@ fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
         ("run", "format") => Answer::of_candidates(["text", "json"].map(|name| Candidate::new(name, "")).to_vec()),
         ("scripts", "name") => Answer::of_candidates(scripts()),
         ("objects", "name") => Answer::of_candidates(specs()),
-        ("record" | "generate", "objects") => {
+        ("record" | "capture" | "generate", "objects") => {
             let all = Candidate::new("all", "every built-in kind");
             of_word(specs().into_iter().chain([all]).collect())
         }

@@ -226,6 +226,11 @@ impl Session {
         self.next = (self.watched == 0).then(|| now + self.interval.max(SHARE * (now - begun)));
     }
 
+    /// Ticks and nanoseconds (`CLOCK_MONOTONIC`) of some hits of probes that pass their own ticks.
+    pub(crate) fn pairs(&self) -> &[(u64, u64)] {
+        self.recorder.as_ref().map_or(&[], Recorder::pairs)
+    }
+
     /// Detaches the probes; returns the remaining lines and what came of the probes.
     pub(crate) fn finish(mut self) -> (Vec<String>, Option<Result<Totals, Error>>) {
         let mut lines = Vec::new();

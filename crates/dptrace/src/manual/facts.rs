@@ -58,6 +58,11 @@ pub(super) fn of(command: &str) -> Facts {
             see: &["dptrace(1)", "dptrace-trace(1)", "dptrace-latency(1)", "dptrace-record(1)", "dptrace-objects(1)"],
             ..facts
         },
+        "capture" => Facts {
+            files: &[SHM, BTF, DEBUG],
+            see: &["dptrace(1)", "dptrace-trace(1)", "dptrace-latency(1)", "dptrace-record(1)"],
+            ..facts
+        },
         "record" => Facts {
             environment: &[PATH, LIBRARIES],
             see: &["dptrace(1)", "dptrace-trace(1)", "dptrace-objects(1)", "dptrace-list(1)"],

@@ -23,7 +23,7 @@ use crate::target::Files;
 const FEW: usize = 10_000;
 
 /// How long the first records wait for what is alive already: reading the debug information of a large program takes less.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Records that point to objects of which nothing is known.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +63,7 @@ impl Objects {
         let pointers = Pointers::of_trace(&referred, trace);
         let specs_to_find = referred.clone();
         let opening = Opening::start(move || find(pid, &specs_to_find, |_| pointers.clone()));
-        let recorder = if probes { record(pid, &referred) } else { Err(anyhow::anyhow!("--no-probes was given")) };
+        let recorder = if probes { attach(pid, &referred) } else { Err(anyhow::anyhow!("--no-probes was given")) };
         let session = match recorder {
             Ok(recorder) => Session::start(opening, Some(recorder), PATIENCE),
             Err(error) => {
@@ -279,14 +279,14 @@ pub(crate) fn observe_captured(annotator: &mut Annotator, trace: &CapturedTrace)
 }
 
 /// The specs whose objects the trace's records can refer to.
-fn referred(specs: &[ObjectSpec], tpoints: &TpointTable, has_owners: bool) -> Vec<ObjectSpec> {
+pub(crate) fn referred(specs: &[ObjectSpec], tpoints: &TpointTable, has_owners: bool) -> Vec<ObjectSpec> {
     let names = |name: &String| tpoints.all().iter().any(|tpoint| tpoint.args.iter().any(|arg| arg.name == *name));
     let is_owner = |spec: &ObjectSpec| has_owners && !spec.owner.is_empty();
     specs.iter().filter(|spec| spec.tracepoint_args.iter().any(names) || is_owner(spec)).cloned().collect()
 }
 
 /// Attaches to the probes of these objects.
-fn record(pid: u32, referred: &[ObjectSpec]) -> anyhow::Result<Recorder> {
+pub(crate) fn attach(pid: u32, referred: &[ObjectSpec]) -> anyhow::Result<Recorder> {
     let wanted = WantedProbe::of(referred)?;
     if wanted.is_empty() {
         anyhow::bail!("no tracepoint of this trace has an argument that points to an object");

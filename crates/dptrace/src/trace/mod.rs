@@ -2,7 +2,7 @@
 
 pub(crate) mod annotation;
 mod captured;
-mod cpus;
+pub(crate) mod cpus;
 pub(crate) mod field;
 pub(crate) mod filter;
 mod follow;
@@ -11,10 +11,10 @@ mod identity;
 mod info;
 mod info_json;
 mod list;
-mod live;
+pub(crate) mod live;
 pub(crate) mod mistaken;
 pub(crate) mod objects;
-mod reader;
+pub(crate) mod reader;
 pub(crate) mod unknown;
 
 use std::path::{Path, PathBuf};

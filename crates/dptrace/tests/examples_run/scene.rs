@@ -211,6 +211,9 @@ fn files(folder: &Path) -> Process {
     target.args(["demo-target", "--for", "10m", "--app", "nvmf", "--slots", "2048"]).current_dir(folder);
     let mut target = Process::start(&mut target);
     target.wait_for("demo-target: pid");
+    let capture = ["capture", "-p", &target.pid().to_string(), "--for", "200ms", "-o", "CAPTURE"];
+    let capture = Command::new(PROGRAM).args(capture).current_dir(folder).output().expect("it runs");
+    assert!(capture.status.success(), "{}", String::from_utf8_lossy(&capture.stderr));
     // What is not on this machine, or would find other processes than ours.
     script(&bin.join("pidof"), &format!("echo {}", target.pid()));
     script(&bin.join("sudo"), "exec \"$@\"");

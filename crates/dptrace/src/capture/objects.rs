@@ -1,0 +1,99 @@
+//! The objects of a capture: a recording as `dptrace record -p` makes one.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use ::objects::ObjectSpec;
+use anyhow::bail;
+
+use crate::failure::note;
+use crate::live_objects::{Opening, Pointers, Session, find};
+use crate::trace::live::{PATIENCE, attach};
+
+/// The objects of a process, which are being recorded already.
+pub(super) struct Objects {
+    session: Session,
+}
+
+impl Objects {
+    /// Finds what is there, and attaches to the probes that report what comes and goes.
+    pub(super) fn start(pid: u32, specs: &[ObjectSpec], probes: bool) -> anyhow::Result<Self> {
+        let to_find = specs.to_vec();
+        let opening = Opening::start(move || find(pid, &to_find, |specs| Pointers::of_process(specs, pid)));
+        let recorder = if probes { attach(pid, specs) } else { Err(anyhow::anyhow!("--no-probes was given")) };
+        let session = match recorder {
+            Ok(recorder) => Session::start(opening, Some(recorder), PATIENCE),
+            Err(error) => {
+                let Some(finder) = opening.finish() else { return Err(error) };
+                if probes {
+                    note(&format!("objects are known from the process's memory only: {error:#}"));
+                }
+                Session::start(Opening::ready(Some(finder)), None, Duration::ZERO)
+            }
+        };
+        if session.alive() == 0 && !probes {
+            bail!("no objects were found in the process's memory");
+        }
+        Ok(Self { session })
+    }
+
+    pub(super) fn follow(self, file: File) -> Recording {
+        Recording { session: self.session, written: Written { file, lines: 0, bytes: 0 } }
+    }
+}
+
+/// Objects that are being recorded.
+pub(super) struct Recording {
+    session: Session,
+    pub(super) written: Written,
+}
+
+/// What went to the file.
+pub(super) struct Written {
+    file: File,
+    pub(super) lines: u64,
+    /// Bytes of these lines.
+    pub(super) bytes: u64,
+}
+
+impl Recording {
+    /// Writes what has come.
+    pub(super) fn next(&mut self) -> io::Result<()> {
+        let lines = self.session.next(Duration::ZERO);
+        self.written.write(&lines)
+    }
+
+    /// Hits of probes that pass their own ticks, and the kernel's time of each.
+    pub(super) fn hits(&self) -> Vec<(u64, u64)> {
+        self.session.pairs().to_vec()
+    }
+
+    /// Detaches the probes, and writes what remains.
+    pub(super) fn finish(mut self, writes: bool) -> (Written, io::Result<()>) {
+        let (rest, totals) = self.session.finish();
+        if let Some(Err(error)) = totals {
+            note(&format!("objects: {error}"));
+        }
+        let result = if writes { self.written.write(&rest) } else { Ok(()) };
+        (self.written, result)
+    }
+}
+
+impl Written {
+    fn write(&mut self, lines: &[String]) -> io::Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+        self.file.write_all(text.as_bytes())?;
+        self.lines += lines.len() as u64;
+        self.bytes += text.len() as u64;
+        Ok(())
+    }
+
+    /// Cuts off what was written of a line, after a failure.
+    pub(super) fn cut(&self) -> io::Result<()> {
+        self.file.set_len(self.bytes)
+    }
+}

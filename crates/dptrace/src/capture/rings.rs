@@ -1,0 +1,122 @@
+//! The trace of a capture: follows the rings, and writes what comes.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ::capture::{Around, RingsWriter};
+use anyhow::Context as _;
+use spdk_trace::{Follower, Lcore, Tail};
+use sys::clock::boot_nanos;
+use timeline::{Anchor, BootNanos};
+
+use crate::input::{FileSource, trace_of};
+use crate::target::printable;
+use crate::trace::reader::{Batch, Pressure, Reader};
+
+/// Time between two readings of the owners: records are held back for longer than that when the capture is read.
+const OWNERS: Duration = Duration::from_millis(25);
+
+/// A trace file that can be captured.
+pub(super) struct Rings {
+    pub(super) path: PathBuf,
+    pub(super) source: FileSource,
+    pub(super) follower: Follower,
+}
+
+impl Rings {
+    /// The trace file that the process writes.
+    pub(super) fn open(pid: u32) -> anyhow::Result<Self> {
+        let path = trace_of(pid)?;
+        let reading = || format!("reading {}", printable(&path));
+        let source = FileSource::open(&path).with_context(reading)?;
+        let follower = Follower::new(&source).with_context(reading)?;
+        Ok(Self { path, source, follower })
+    }
+
+    /// Begins to follow it.
+    pub(super) fn follow(self, file: File, is_prompt: bool) -> anyhow::Result<Following> {
+        let mut writer = RingsWriter::begin(file).context("writing trace.rings")?;
+        let around = Around::begin(&self.source, &self.follower, &mut writer).context("copying the trace's header")?;
+        let lcores: Vec<Lcore> = self.follower.rings().map(|(lcore, _)| lcore).collect();
+        let tail: Tail = self.follower.tail();
+        let start = boot_nanos();
+        let reader = Reader::start(tail, self.source.again()?, is_prompt)?;
+        Ok(Following {
+            writer,
+            around,
+            source: self.source,
+            continuation_id: self.follower.tpoints().continuation_id(),
+            lcores,
+            reader,
+            start,
+            refreshed: Instant::now(),
+            records: 0,
+            lost: 0,
+        })
+    }
+}
+
+/// A trace that is being followed.
+pub(super) struct Following {
+    pub(super) writer: RingsWriter<File>,
+    around: Around,
+    source: FileSource,
+    continuation_id: u16,
+    lcores: Vec<Lcore>,
+    reader: Reader,
+    /// When the reader was started, on the boot clock.
+    start: u64,
+    refreshed: Instant,
+    /// Records that were written.
+    pub(super) records: u64,
+    /// Slots that were lost.
+    pub(super) lost: u64,
+}
+
+impl Following {
+    /// What was copied, if it comes in time.
+    pub(super) fn next(&self, at_most: Duration) -> Option<Batch> {
+        self.reader.next(at_most)
+    }
+
+    /// Writes a batch.
+    pub(super) fn write(&mut self, batch: Batch) -> io::Result<()> {
+        let Batch { copied, at, .. } = batch;
+        if copied.is_empty() && at == Duration::MAX {
+            return Ok(());
+        }
+        for run in copied.runs() {
+            self.records += run.records(self.continuation_id).0;
+            self.lost += run.lost;
+        }
+        let at = BootNanos(self.start + u64::try_from(at.as_nanos()).unwrap_or_default());
+        let written = self.writer.poll(&copied, &self.lcores, at);
+        copied.into_buffers().for_each(|bytes| self.reader.give_back(bytes));
+        written
+    }
+
+    /// Writes which owners have changed, if it is time for that.
+    pub(super) fn refresh(&mut self, must: bool) -> io::Result<()> {
+        if !must && self.refreshed.elapsed() < OWNERS {
+            return Ok(());
+        }
+        self.refreshed = Instant::now();
+        self.around.refresh(&self.source, &mut self.writer)
+    }
+
+    pub(super) fn anchor(&mut self, anchor: Anchor) -> io::Result<()> {
+        self.writer.anchor(anchor)
+    }
+
+    /// Has the reader poll once more, and end.
+    pub(super) fn stop(&self) {
+        self.reader.stop();
+    }
+
+    /// The writer, what was written and lost, and why it was lost.
+    pub(super) fn finish(self) -> (RingsWriter<File>, u64, u64, Pressure) {
+        (self.writer, self.records, self.lost, self.reader.finish())
+    }
+}
