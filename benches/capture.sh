@@ -14,9 +14,11 @@ median() { sort -g "$1" | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2
 has_perf=
 perf sched record -o "$dir/try" -- true >/dev/null 2>&1 && has_perf=1
 
-# One run of the target at its highest rate on CPU 0: its requests a second, with what runs beside it.
+# One run of the target at its highest rate on CPU 0: its requests a second, with what runs beside it. With --inject it writes to
+# its ring as SPDK does, in memory, and not by system calls, each of which would be an event; nothing is injected in that time.
 target() {
-    taskset -c 0 "$DPTRACE" demo-target --flat-out --life 1000 --for "${seconds}s" --truth "$dir/truth" 2>"$dir/said" &
+    taskset -c 0 "$DPTRACE" demo-target --flat-out --life 1000 --inject own --inject-every 1m --for "${seconds}s" \
+        --truth "$dir/truth" 2>"$dir/said" &
     started=$!
     until grep -q 'demo-target: pid' "$dir/said"; do sleep 0.01; done
     rm -rf "$dir/capture"

@@ -230,6 +230,8 @@ fn a_capture_is_no_larger_than_asked() {
     let Meta { captured, missing, .. } = open(&dir).meta().clone();
     assert!(captured.trace && !captured.kernel && missing["kernel"].contains("--no-kernel"));
     // Nothing is overwritten.
+    let done = Command::new(PROGRAM).args(["trace", "-i"]).arg(&dir).arg("-o").arg(dir.join("trace.rings")).output();
+    assert_eq!(done.expect("it runs").status.code(), Some(2));
     let again = capture(&target.pid(), &dir, &[]).output().expect("it runs");
     assert_eq!(again.status.code(), Some(2), "{}", String::from_utf8_lossy(&again.stderr));
     target.process.signal("TERM");

@@ -71,6 +71,13 @@ fn measured(clock: &Clock, trace: &spdk_trace::CapturedTrace) -> Measured {
     Measured { rate, stated_off: parts_per_million(trace.tick_rate(), rate), uncertainty: 0.0 }
 }
 
+/// The files of a capture, and what each is, if the path is a folder.
+pub(crate) fn files(path: &Path) -> Vec<(&'static str, PathBuf)> {
+    let all = [("the capture's description", META), ("the captured trace", RINGS)];
+    let all = all.into_iter().chain([("the captured events", KERNEL), ("the capture's recording", OBJECTS)]);
+    if path.is_dir() { all.map(|(what, name)| (what, path.join(name))).collect() } else { Vec::new() }
+}
+
 /// The recording of objects that a capture has, if the path is a capture's and there is something in it.
 pub(crate) fn objects(path: &Path) -> Option<PathBuf> {
     let objects = path.join(OBJECTS);

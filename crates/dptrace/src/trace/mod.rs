@@ -27,6 +27,7 @@ use screen::Screen;
 use spdk_trace::{Follower, Problems, RawTrace, TickRate, Ticks, TpointTable, Trace};
 
 use crate::application::Application;
+use crate::capture;
 use crate::failure::{note, usage};
 use crate::input::{FileSource, Input, InputArgs, Loaded, Place};
 use crate::interrupt::Interrupt;
@@ -379,5 +380,7 @@ pub(crate) fn nothing_read(loaded: &Loaded, problems: &Problems) -> anyhow::Resu
 /// `-o` naming an input would destroy it.
 pub(crate) fn refuse_to_overwrite(place: &Place, objects: &ObjectArgs, output: Option<&Path>) -> anyhow::Result<()> {
     let trace = if let Place::File(path) = place { Some(("the trace itself", path.as_path())) } else { None };
-    output::refuse_inputs(output, trace.into_iter().chain(objects.files()))
+    let captured = trace.map(|(_, path)| capture::open::files(path)).unwrap_or_default();
+    let captured = captured.iter().map(|(what, path)| (*what, path.as_path()));
+    output::refuse_inputs(output, trace.into_iter().chain(captured).chain(objects.files()))
 }
