@@ -33,7 +33,7 @@ target() {
     local requests
     requests=$(grep -o '"requests_completed": *[0-9]*' "$dir/truth" | grep -o '[0-9]*$')
     echo $((requests / seconds)) >>"$dir/$1.rates"
-    [[ $1 != capture ]] || grep -o 'note: .*lost.*' "$dir/notes" | head -1 >>"$dir/came"
+    [[ $1 != capture ]] || grep 'lost\|not captured' "$dir/notes" >>"$dir/came"
 }
 
 kinds=(none capture trace)

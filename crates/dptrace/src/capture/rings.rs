@@ -18,6 +18,11 @@ use crate::trace::reader::{Batch, Pressure, Reader};
 /// Time between two readings of the owners: records are held back for longer than that when the capture is read.
 const OWNERS: Duration = Duration::from_millis(25);
 
+/// How often the trace file is looked for,
+const TRIES: usize = 5;
+/// and the time between.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// A trace file that can be captured.
 pub(super) struct Rings {
     pub(super) path: PathBuf,
@@ -26,8 +31,18 @@ pub(super) struct Rings {
 }
 
 impl Rings {
-    /// The trace file that the process writes.
+    /// The trace file that the process writes. That of one that has just been started may not be whole yet.
     pub(super) fn open(pid: u32) -> anyhow::Result<Self> {
+        for _ in 1..TRIES {
+            if let Ok(rings) = Self::open_once(pid) {
+                return Ok(rings);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Self::open_once(pid)
+    }
+
+    fn open_once(pid: u32) -> anyhow::Result<Self> {
         let path = trace_of(pid)?;
         let reading = || format!("reading {}", printable(&path));
         let source = FileSource::open(&path).with_context(reading)?;
