@@ -18,6 +18,7 @@ use crate::list::ListArgs;
 use crate::live_objects::command::ObjectsArgs;
 use crate::record::RecordArgs;
 use crate::run::{RunArgs, ScriptsArgs};
+use crate::timeline::TimelineArgs;
 use crate::trace::TraceArgs;
 
 /// Shows where a data plane's time goes, on both sides of the system call
@@ -75,6 +76,8 @@ pub(crate) enum Command {
     Trace(Box<TraceArgs>),
     /// Report how long each stage of a request takes
     Latency(Box<LatencyArgs>),
+    /// Explain slow requests of a capture, by what the kernel did
+    Timeline(Box<TimelineArgs>),
     /// List what can be probed: USDT probes, functions, tracepoints
     List(ListArgs),
     /// Print variables, structs and lists of a running process

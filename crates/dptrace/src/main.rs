@@ -31,6 +31,7 @@ mod run;
 mod shell;
 mod specs;
 mod target;
+mod timeline;
 mod trace;
 mod user_file;
 
@@ -97,6 +98,7 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::Scripts(args) => run::scripts(args),
         Command::Trace(args) => trace::run(args),
         Command::Latency(args) => latency::run(args),
+        Command::Timeline(args) => timeline::run(args),
         Command::List(args) => list::run(args),
         Command::Inspect(args) => return inspect::run(args),
         Command::Record(args) => record::run(args),

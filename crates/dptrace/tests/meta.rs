@@ -5,8 +5,8 @@ mod common;
 
 use common::{dptrace, printed};
 
-const COMMANDS: [&str; 10] =
-    ["trace", "latency", "list", "record", "generate", "doctor", "demo", "objects", "completions", "man"];
+const COMMANDS: [&str; 11] =
+    ["trace", "latency", "timeline", "list", "record", "generate", "doctor", "demo", "objects", "completions", "man"];
 
 /// The scripts of the first three ask the program: `completion.rs`.
 #[test]

@@ -31,7 +31,7 @@ Examples:
 /// The commands in the order of the help, by what they are about.
 pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
     ("Any process", &["kernel-delay", "run", "scripts", "list", "inspect"]),
-    ("SPDK", &["trace", "latency", "capture", "record", "objects", "generate"]),
+    ("SPDK", &["trace", "latency", "capture", "timeline", "record", "objects", "generate"]),
     ("This machine", &["doctor"]),
     ("dptrace itself", &["demo", "completions", "man"]),
 ];

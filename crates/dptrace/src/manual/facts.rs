@@ -63,6 +63,9 @@ pub(super) fn of(command: &str) -> Facts {
             see: &["dptrace(1)", "dptrace-trace(1)", "dptrace-latency(1)", "dptrace-record(1)"],
             ..facts
         },
+        "timeline" => {
+            Facts { see: &["dptrace(1)", "dptrace-latency(1)", "dptrace-trace(1)", "dptrace-kernel-delay(1)"], ..facts }
+        }
         "record" => Facts {
             environment: &[PATH, LIBRARIES],
             see: &["dptrace(1)", "dptrace-trace(1)", "dptrace-objects(1)", "dptrace-list(1)"],

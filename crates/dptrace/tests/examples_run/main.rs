@@ -38,6 +38,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("build/bin/nvmf_tgt ", "it is SPDK's target"),
     ("dptrace objects -p ", "the target for tests has SPDK's structures only if it is asked for them"),
     ("dptrace inspect -p ", "its program is one that `tests/inspect.rs` compiles"),
+    ("dptrace timeline ", "the captures of `tests/timeline.rs` are of a target that delays itself"),
     ("dpif_run", "it is a function of ovs-vswitchd"),
     (" sem", "docs/dev/usdt.md explains the program that it compiles"),
 ];

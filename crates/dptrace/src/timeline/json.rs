@@ -1,0 +1,180 @@
+//! The report as JSON: a request a line, then a line for each group; or the intervals of all threads.
+
+use std::fmt::Write as _;
+
+use timeline::{Activity, BootNanos, Consumer, Ends, Interval, Request, StageOfRequest, Tid};
+
+use super::pass::Kept;
+use super::report::Report;
+use super::second::{BANDS, Blamed, blamed};
+use super::source::Source;
+use super::verdict::Verdict;
+use super::words;
+use crate::trace::format::json_text::string;
+
+/// Culprits of a band that are written at most.
+const MOST_CULPRITS: usize = 16;
+
+/// JSON text of a string.
+fn quoted(text: &str) -> String {
+    let mut out = Vec::new();
+    string(&mut out, text.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// All lines.
+pub(super) fn json(report: &Report<'_>) -> String {
+    let mut text = String::new();
+    for (rank, request) in report.slowest.iter().enumerate() {
+        let _ = write!(text, "{{\"slowest\":{}", rank + 1);
+        one(&mut text, request, report);
+        text.push_str("}\n");
+    }
+    for (rank, verdict) in report.verdicts.iter().enumerate() {
+        let _ = write!(text, "{{\"summary\":{}", rank + 1);
+        summary(&mut text, verdict, report);
+        text.push_str("}\n");
+    }
+    text
+}
+
+fn group(text: &mut String, values: &[Option<Box<str>>], report: &Report<'_>) {
+    let pair = |(name, value): (&String, &Option<Box<str>>)| {
+        format!("{}:{}", quoted(name), value.as_deref().map_or_else(|| "null".to_owned(), quoted))
+    };
+    let pairs: Vec<String> = report.by.iter().zip(values).map(pair).collect();
+    let _ = write!(text, ",\"group\":{{{}}}", pairs.join(","));
+}
+
+fn one(text: &mut String, request: &Request<Kept>, report: &Report<'_>) {
+    let source = report.source;
+    let _ = write!(text, ",\"object\":{}", quoted(&request.name.to_string()));
+    group(text, &request.kept.group, report);
+    let owner = request.kept.owner.as_deref().map_or_else(|| "null".to_owned(), quoted);
+    let at = request.begin().0.saturating_sub(report.begin.0);
+    let _ = write!(text, ",\"whose\":{owner},\"at_ns\":{at},\"boot_ns\":{}", request.begin().0);
+    let depth = request.depth.map_or_else(|| "null".to_owned(), |depth| depth.to_string());
+    let _ = write!(text, ",\"length_ns\":{},\"size\":{},\"queue_depth\":{depth}", request.length(), request.size);
+    let by = blamed(request, source);
+    let kernel = by.iter().filter(|(culprit, _)| culprit.activity.is_taken());
+    let (least, most) = kernel.fold((0, 0), |sum, (_, it)| (sum.0 + it.at_least, sum.1 + it.at_most));
+    let _ = write!(text, ",\"kernel_at_least_ns\":{least},\"kernel_at_most_ns\":{most},\"stages\":[");
+    for (index, stage) in request.stages.iter().enumerate() {
+        text.push_str(if index > 0 { "," } else { "" });
+        of_stage(text, stage, report);
+    }
+    text.push(']');
+}
+
+fn of_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
+    let source = report.source;
+    let (from, to) = (quoted(source.tpoint(stage.from)), quoted(source.tpoint(stage.to)));
+    let at = stage.begin.0.saturating_sub(report.begin.0);
+    let _ = write!(text, "{{\"from\":{from},\"to\":{to},\"at_ns\":{at},\"length_ns\":{}", stage.length());
+    let (ends, usual) = match stage.ends {
+        Ends::OwnWork => ("own work", None),
+        Ends::Found { usual, .. } => ("found", usual),
+        Ends::Either { usual, .. } => ("either", usual),
+    };
+    let number = |number: Option<u64>| number.map_or_else(|| "null".to_owned(), |number| number.to_string());
+    let _ = write!(text, ",\"ends\":\"{ends}\",\"usual_ns\":{},\"lcore\":{}", number(usual), stage.lcore);
+    let (tid, cpu) = (number(stage.tid.map(|tid| tid.0.into())), number(stage.cpu.map(|cpu| cpu.0.into())));
+    let _ = write!(text, ",\"tid\":{tid},\"cpu\":{cpu},\"unknown_ns\":{},\"shares\":[", stage.unknown);
+    for (index, share) in stage.shares.iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        let of = activity(source, share.activity, stage.end);
+        let _ = write!(text, "{comma}{{{of},\"at_least_ns\":{},\"at_most_ns\":{}}}", share.at_least, share.at_most);
+    }
+    text.push_str("],\"did\":[");
+    for (index, (what, count, sum)) in words::sums(&stage.intervals).into_iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        let _ = write!(text, "{comma}{{{},\"count\":{count},\"ns\":{sum}}}", activity(source, what, stage.end));
+    }
+    text.push_str("]}");
+}
+
+/// Members that say what a thread does.
+fn activity(source: &Source, activity: Activity, at: BootNanos) -> String {
+    let by = |tid: Tid| format!("\"by\":{{\"tid\":{},\"comm\":{}}}", tid.0, quoted(&source.thread(tid, at)));
+    match activity {
+        Activity::Runs => "\"activity\":\"runs\"".to_owned(),
+        Activity::Calls(call) => format!("\"activity\":\"calls\",\"call\":{}", quoted(&source.call(call))),
+        Activity::Interrupted(what) => {
+            format!("\"activity\":\"interrupted\",\"interrupt\":{}", quoted(&words::interrupt(what)))
+        }
+        Activity::Waits(tid) => format!("\"activity\":\"preempted\",{}", by(tid)),
+        Activity::Woken(tid) => format!("\"activity\":\"woken\",{}", by(tid)),
+        Activity::Blocked(Some(call)) => format!("\"activity\":\"blocked\",\"call\":{}", quoted(&source.call(call))),
+        Activity::Blocked(None) => "\"activity\":\"blocked\"".to_owned(),
+        Activity::Stopped => "\"activity\":\"stopped\"".to_owned(),
+        Activity::Ended => "\"activity\":\"ended\"".to_owned(),
+        Activity::Unknown => "\"activity\":\"unknown\"".to_owned(),
+    }
+}
+
+fn summary(text: &mut String, verdict: &Verdict<'_>, report: &Report<'_>) {
+    let (source, times) = (report.source, verdict.times);
+    let (prefix, first) = (verdict.subject.prefix.to_string(), source.tpoint(verdict.subject.first));
+    let _ = write!(text, ",\"object\":{},\"first\":{}", quoted(&prefix), quoted(first));
+    group(text, &verdict.subject.group, report);
+    let (part, count, turn) = (verdict.subject.is_part, times.whole.count(), report.usual.turn);
+    let _ = write!(text, ",\"is_part\":{part},\"count\":{count},\"turn_ns\":{turn},\"bands\":[");
+    for (index, (band, sum)) in BANDS.iter().zip(&verdict.loss.whole).enumerate() {
+        let (comma, name) = (if index > 0 { "," } else { "" }, band.name);
+        let value = times.whole.quantile(band.part);
+        let mean = sum.length / sum.requests.max(1);
+        let _ = write!(text, "{comma}{{\"name\":\"{name}\",\"value_ns\":{value},\"requests\":{}", sum.requests);
+        let (least, most) = sum.kernel.mean(sum.requests);
+        let _ = write!(text, ",\"mean_ns\":{mean},\"kernel_at_least_ns\":{least},\"kernel_at_most_ns\":{most}");
+        let unknown = sum.unknown / sum.requests.max(1);
+        let (explained, perhaps) = (sum.explained, sum.perhaps);
+        let _ = write!(text, ",\"explained\":{explained},\"perhaps\":{perhaps},\"unknown_ns\":{unknown},\"by\":[");
+        for (index, (culprit, blamed)) in sum.culprits().into_iter().take(MOST_CULPRITS).enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            let cpu = culprit.cpu.map_or_else(|| "null".to_owned(), |cpu| cpu.0.to_string());
+            let what = activity(source, culprit.activity, report.begin);
+            let _ = write!(text, "{comma}{{\"who\":{},{what},\"cpu\":{cpu}", quoted(&culprit.name));
+            bounds(text, blamed);
+        }
+        text.push_str("]}");
+    }
+    text.push_str("],\"stages\":[");
+    let mut kinds: Vec<_> = times.stages.iter().collect();
+    kinds.sort_unstable_by_key(|(kind, _)| **kind);
+    for (index, (kind, lengths)) in kinds.into_iter().enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        let (from, to) = (quoted(source.tpoint(kind.0)), quoted(source.tpoint(kind.1)));
+        let _ = write!(text, "{comma}{{\"from\":{from},\"to\":{to},\"count\":{}", lengths.count());
+        let bands = verdict.loss.stages.get(kind).map(|loss| loss.bands).unwrap_or_default();
+        for (band, (count, _, blamed)) in BANDS.iter().zip(bands) {
+            let (least, most) = blamed.mean(count);
+            let (name, value) = (band.name, lengths.quantile(band.part));
+            let _ = write!(text, ",\"{name}_ns\":{value},\"{name}_kernel_ns\":[{least},{most}]");
+        }
+        text.push('}');
+    }
+    let _ = write!(text, "],\"sentence\":{}", quoted(&verdict.sentence(source)));
+}
+
+fn bounds(text: &mut String, blamed: &Blamed) {
+    let Blamed { requests, at_least, at_most, .. } = blamed;
+    let _ = write!(text, ",\"requests\":{requests},\"at_least_ns\":{at_least},\"at_most_ns\":{at_most}}}");
+}
+
+/// Writes what each thread did, an interval a line.
+pub(super) struct Intervals<'a, W> {
+    pub(super) source: &'a Source,
+    pub(super) write: W,
+}
+
+impl<W: FnMut(&str)> Consumer<Kept> for Intervals<'_, W> {
+    fn request(&mut self, _: &Request<Kept>) {}
+
+    fn interval(&mut self, tid: Tid, interval: Interval) {
+        let Interval { from, to, activity: what } = interval;
+        let what = activity(self.source, what, from);
+        let comm = quoted(&self.source.thread(tid, from));
+        let line = format!("{{\"tid\":{},\"comm\":{comm},\"from_ns\":{},\"to_ns\":{},{what}}}\n", tid.0, from.0, to.0);
+        (self.write)(&line);
+    }
+}

@@ -1,0 +1,37 @@
+//! What comes of both passes, for text and JSON.
+
+use std::cmp::Reverse;
+
+use screen::Screen;
+use timeline::{BootNanos, Request, Usual};
+
+use super::first::First;
+use super::pass::Kept;
+use super::second::Second;
+use super::source::Source;
+use super::verdict::Verdict;
+
+/// All that is to be printed.
+pub(super) struct Report<'a> {
+    pub(super) source: &'a Source,
+    /// The time of the first record, from which times are counted.
+    pub(super) begin: BootNanos,
+    pub(super) screen: Screen,
+    /// The fields that requests are grouped by, as typed.
+    pub(super) by: &'a [String],
+    /// Those of whole requests first, the slowest first.
+    pub(super) verdicts: Vec<Verdict<'a>>,
+    pub(super) slowest: Vec<Request<Kept>>,
+    /// Requests that took longer than asked for, and that length in nanoseconds.
+    pub(super) beyond: u64,
+    pub(super) over: u64,
+    pub(super) usual: Usual,
+}
+
+/// The verdict of each group and object.
+pub(super) fn verdicts<'a>(first: &'a First<'_>, second: &'a Second<'_>) -> Vec<Verdict<'a>> {
+    let of = |(subject, times)| Some(Verdict::of(subject, times, second.losses.get(subject)?));
+    let mut verdicts: Vec<_> = first.times.iter().filter_map(of).collect();
+    verdicts.sort_by_key(|it| (it.subject.is_part, Reverse(it.times.whole.quantile(0.99)), it.subject));
+    verdicts
+}

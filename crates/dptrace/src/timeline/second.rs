@@ -1,0 +1,268 @@
+//! The second pass: what the slow ones lost to whom, and the slowest with all that is known of them.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+
+use foldhash::fast::RandomState;
+use timeline::{Activity, Consumer, Cpu, Request, StageKind};
+
+use super::first::{Subject, Times, counts};
+use super::pass::Kept;
+use super::source::Source;
+use super::words;
+
+/// Parts of all requests, by their lengths.
+pub(super) const BANDS: [Band; 3] = [
+    Band { name: "p50", from: 0.4, to: Some(0.6), part: 0.5 },
+    Band { name: "p99", from: 0.99, to: None, part: 0.99 },
+    Band { name: "p99.9", from: 0.999, to: None, part: 0.999 },
+];
+
+/// A part of all requests: those from one quantile on, up to another.
+pub(super) struct Band {
+    pub(super) name: &'static str,
+    from: f64,
+    to: Option<f64>,
+    /// The quantile that it stands for.
+    pub(super) part: f64,
+}
+
+/// Who took time of a request. Threads of one name on one CPU are one: a compiler has many.
+#[derive(Clone, Debug)]
+pub(super) struct Culprit {
+    /// As the subject of a sentence.
+    pub(super) name: String,
+    pub(super) activity: Activity,
+    pub(super) cpu: Option<Cpu>,
+}
+
+/// How much somebody took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Blamed {
+    /// Of how many requests, and how long these took together.
+    pub(super) requests: u64,
+    pub(super) length: u64,
+    /// Together, in nanoseconds.
+    pub(super) at_least: u64,
+    pub(super) at_most: u64,
+}
+
+impl Blamed {
+    fn add(&mut self, at_least: u64, at_most: u64) {
+        self.at_least += at_least;
+        self.at_most += at_most;
+    }
+
+    /// Counts a request of that length.
+    fn of(&mut self, length: u64) {
+        self.requests += 1;
+        self.length += length;
+    }
+
+    /// What it took of a request of that length, if it took as much of this one as of those that it took something of.
+    pub(super) fn of_one(&self, length: u64) -> (u64, u64) {
+        let part = |sum: u64| u128::from(sum) * u128::from(length) / u128::from(self.length.max(1));
+        let part = |sum| u64::try_from(part(sum)).unwrap_or(u64::MAX);
+        (part(self.at_least), part(self.at_most))
+    }
+
+    /// Of each of that number, in the mean.
+    pub(super) fn mean(&self, of: u64) -> (u64, u64) {
+        (self.at_least / of.max(1), self.at_most / of.max(1))
+    }
+}
+
+/// What the requests of one band lost.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sum {
+    pub(super) requests: u64,
+    pub(super) length: u64,
+    /// What the kernel took.
+    pub(super) kernel: Blamed,
+    pub(super) unknown: u64,
+    /// Those of which the kernel took at least half of what they took more than the median, and at most so.
+    pub(super) explained: u64,
+    pub(super) perhaps: u64,
+    /// By name.
+    pub(super) by: HashMap<String, (Culprit, Blamed), RandomState>,
+    pub(super) stages: BTreeMap<StageKind, u64>,
+}
+
+impl Sum {
+    /// Those who took something, the one that took most first; of what is equal, the one that took surely more.
+    pub(super) fn culprits(&self) -> Vec<&(Culprit, Blamed)> {
+        let mut by: Vec<_> = self.by.values().collect();
+        by.sort_by_key(|(culprit, blamed)| (Reverse((blamed.at_most, blamed.at_least)), culprit.name.clone()));
+        by
+    }
+}
+
+/// What a subject's requests lost.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Loss {
+    median: u64,
+    /// The shortest and the longest of each band.
+    limits: [(u64, u64); BANDS.len()],
+    pub(super) whole: [Sum; BANDS.len()],
+    pub(super) stages: HashMap<StageKind, StageLoss, RandomState>,
+}
+
+/// What a stage lost, in each band of its own lengths.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StageLoss {
+    limits: [(u64, u64); BANDS.len()],
+    /// How many, their length, and what the kernel took.
+    pub(super) bands: [(u64, u64, Blamed); BANDS.len()],
+}
+
+impl Loss {
+    fn of(times: &Times) -> Self {
+        let limits = |lengths: &timeline::Lengths| {
+            BANDS.map(|band| (lengths.quantile(band.from), band.to.map_or(u64::MAX, |to| lengths.quantile(to))))
+        };
+        let stage = |(kind, lengths): (&StageKind, &timeline::Lengths)| {
+            (*kind, StageLoss { limits: limits(lengths), ..StageLoss::default() })
+        };
+        let median = times.whole.quantile(0.5);
+        let stages = times.stages.iter().map(stage).collect();
+        Self { median, limits: limits(&times.whole), whole: Default::default(), stages }
+    }
+
+    fn add(&mut self, request: &Request<Kept>, source: &Source) {
+        let length = request.length();
+        let in_band = |(from, to): &(u64, u64)| (*from..=*to).contains(&length);
+        let by = if self.limits.iter().any(in_band) { blamed(request, source) } else { Vec::new() };
+        let kernel = by.iter().filter(|(culprit, _)| culprit.activity.is_taken());
+        let kernel = kernel.fold((0, 0), |sum, (_, blamed)| (sum.0 + blamed.at_least, sum.1 + blamed.at_most));
+        for (sum, limits) in self.whole.iter_mut().zip(self.limits) {
+            if !in_band(&limits) {
+                continue;
+            }
+            let late = length.saturating_sub(self.median);
+            sum.requests += 1;
+            sum.length += length;
+            sum.kernel.add(kernel.0, kernel.1);
+            if kernel.1 > 0 {
+                sum.kernel.of(length);
+            }
+            sum.explained += u64::from(late > 0 && kernel.0 * 2 >= late);
+            sum.perhaps += u64::from(late > 0 && kernel.1 * 2 >= late);
+            sum.unknown += request.stages.iter().map(|stage| stage.unknown).sum::<u64>();
+            for (culprit, blamed) in &by {
+                let (_, all) =
+                    sum.by.entry(culprit.name.clone()).or_insert_with(|| (culprit.clone(), Blamed::default()));
+                all.of(length);
+                all.add(blamed.at_least, blamed.at_most);
+            }
+            for stage in &request.stages {
+                *sum.stages.entry((stage.from, stage.to)).or_default() += stage.length();
+            }
+        }
+        for stage in &request.stages {
+            let Some(loss) = self.stages.get_mut(&(stage.from, stage.to)) else { continue };
+            let kernel = stage.shares.iter().filter(|share| share.activity.is_taken());
+            let (at_least, at_most) = kernel.fold((0, 0), |sum, it| (sum.0 + it.at_least, sum.1 + it.at_most));
+            for ((count, sum, blamed), (from, to)) in loss.bands.iter_mut().zip(loss.limits) {
+                if (from..=to).contains(&stage.length()) {
+                    *count += 1;
+                    *sum += stage.length();
+                    blamed.add(at_least, at_most);
+                }
+            }
+        }
+    }
+}
+
+/// Who took how much of a request, who took most first.
+pub(super) fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, Blamed)> {
+    let mut by: Vec<(Culprit, Blamed)> = Vec::new();
+    for stage in &request.stages {
+        for share in &stage.shares {
+            let (activity, cpu) = (share.activity, stage.cpu);
+            let name = words::culprit(source, activity, cpu, stage.end);
+            let place = by.iter().position(|(known, _)| known.name == name).unwrap_or(by.len());
+            if place == by.len() {
+                by.push((Culprit { name, activity, cpu }, Blamed::default()));
+            }
+            by[place].1.add(share.at_least, share.at_most);
+        }
+    }
+    by.sort_by_key(|(_, blamed)| Reverse((blamed.at_most, blamed.at_least)));
+    by
+}
+
+/// The consumer of the second pass.
+pub(super) struct Second<'a> {
+    source: &'a Source,
+    pub(super) losses: HashMap<Subject, Loss, RandomState>,
+    slowest: BinaryHeap<Slow>,
+    most: usize,
+    over: u64,
+    /// Requests that took longer than asked for.
+    pub(super) beyond: u64,
+}
+
+struct Slow(Request<Kept>);
+
+impl Slow {
+    fn key(&self) -> (Reverse<u64>, u64, spdk_trace::ObjectName) {
+        (Reverse(self.0.length()), self.0.begin().0, self.0.name)
+    }
+}
+impl PartialEq for Slow {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+impl Eq for Slow {}
+impl PartialOrd for Slow {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Slow {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl<'a> Second<'a> {
+    /// With what the first pass found; the slowest are at most that many, and take at least `over` nanoseconds.
+    pub(super) fn new(
+        source: &'a Source,
+        times: &HashMap<Subject, Times, RandomState>,
+        most: usize,
+        over: u64,
+    ) -> Self {
+        let losses = times.iter().map(|(subject, times)| (subject.clone(), Loss::of(times))).collect();
+        Self { source, losses, slowest: BinaryHeap::new(), most, over, beyond: 0 }
+    }
+
+    /// The slowest, slowest first.
+    pub(super) fn take_slowest(&mut self) -> Vec<Request<Kept>> {
+        std::mem::take(&mut self.slowest).into_sorted_vec().into_iter().map(|slow| slow.0).collect()
+    }
+}
+
+impl Consumer<Kept> for Second<'_> {
+    fn request(&mut self, request: &Request<Kept>) {
+        if !counts(request, self.source) {
+            return;
+        }
+        if let Some(loss) = self.losses.get_mut(&Subject::of(request)) {
+            loss.add(request, self.source);
+        }
+        let length = request.length();
+        if request.related.is_some() || length < self.over {
+            return;
+        }
+        self.beyond += 1;
+        let is_longer = self.slowest.peek().is_none_or(|Slow(shortest)| shortest.length() < length);
+        if self.most > 0 && (self.slowest.len() < self.most || is_longer) {
+            self.slowest.push(Slow(request.clone()));
+            if self.slowest.len() > self.most {
+                self.slowest.pop();
+            }
+        }
+    }
+}

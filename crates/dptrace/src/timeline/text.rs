@@ -1,0 +1,294 @@
+//! The report as text: sentences, the table of the slow requests, their waterfalls, and the summary.
+
+use std::fmt::Write as _;
+
+use screen::{HEAD, LARGEST, NAME, QUIET, Screen, counted, pad, pad_left, shorten, time, wrap};
+use timeline::{BootNanos, Request, StageOfRequest};
+
+use super::pass::Kept;
+use super::report::Report;
+use super::second::{BANDS, blamed};
+use super::source::Source;
+use super::verdict::Verdict;
+use super::words;
+
+/// The columns of a report that goes to a file.
+const USUAL_WIDTH: usize = 100;
+/// Columns of a time, with a blank before it.
+const TIME: usize = 9;
+/// The fewest and the most columns of a bar.
+const LEAST_BAR: usize = 12;
+const MOST_BAR: usize = 48;
+/// Sentences that are printed at most, and rows of the summary of stages for each subject.
+const MOST_SENTENCES: usize = 8;
+/// A stage that took less than this part of its request is shown without what its thread did.
+const SMALL: u64 = 100;
+
+/// All of it.
+pub(super) fn text(report: &Report<'_>) -> String {
+    let page = Page { source: report.source, begin: report.begin, screen: report.screen, text: String::new() };
+    page.write(report)
+}
+
+struct Page<'a> {
+    source: &'a Source,
+    begin: BootNanos,
+    screen: Screen,
+    text: String,
+}
+
+impl Page<'_> {
+    fn write(mut self, report: &Report<'_>) -> String {
+        self.sentences(&report.verdicts);
+        if !report.slowest.is_empty() {
+            self.table(report);
+        }
+        for (rank, request) in report.slowest.iter().enumerate() {
+            self.waterfall(rank + 1, request);
+        }
+        self.summary(&report.verdicts);
+        self.text
+    }
+
+    fn width(&self) -> usize {
+        self.screen.width().unwrap_or(USUAL_WIDTH)
+    }
+
+    fn line(&mut self, line: &str) {
+        self.text.push_str(&self.screen.cut(line));
+        self.text.push('\n');
+    }
+
+    /// Lines that hold all of a text.
+    fn wrapped(&mut self, text: &str, indent: &str) {
+        for line in wrap(text, self.width() - indent.len()) {
+            let _ = writeln!(self.text, "{indent}{line}");
+        }
+    }
+
+    fn sentences(&mut self, verdicts: &[Verdict<'_>]) {
+        let whole = || verdicts.iter().filter(|verdict| !verdict.subject.is_part);
+        for verdict in whole().take(MOST_SENTENCES) {
+            let sentence = verdict.sentence(self.source);
+            self.wrapped(&sentence, "");
+        }
+        let left = whole().count().saturating_sub(MOST_SENTENCES);
+        if left > 0 {
+            let line = format!("and {}, which are faster: see the summary below", counted(left as u64, "more group"));
+            self.line(&line);
+        }
+    }
+
+    fn table(&mut self, report: &Report<'_>) {
+        let slowest = &report.slowest;
+        let beyond = report.beyond.saturating_sub(slowest.len() as u64);
+        let more = if report.over > 0 && beyond > 0 { format!(", and {beyond} more") } else { String::new() };
+        let over = if report.over > 0 { format!(", over {}", time(report.over)) } else { String::new() };
+        self.text.push('\n');
+        let title = format!("the {} slowest{over}{more}", slowest.len());
+        self.line(&self.screen.paint(HEAD, title).to_string());
+        let object = slowest.iter().map(|it| it.name.to_string().len()).max().unwrap_or(0).max(6);
+        let head = format!("{:>3} {} {:>TIME$} {:>TIME$}  {}", "", pad("object", object), "at", "took", "of it, taken");
+        self.line(&self.screen.paint(HEAD, head).to_string());
+        for (rank, request) in slowest.iter().enumerate() {
+            let at = time(request.begin().0.saturating_sub(self.begin.0));
+            let name = pad(&request.name.to_string(), object);
+            let took = self.taken(request);
+            let row = format!("{:>3} {name} {at:>TIME$} {:>TIME$}  {took}", rank + 1, time(request.length()));
+            self.line(&row);
+        }
+    }
+
+    /// Who took most of a request, or else in which stage it was.
+    fn taken(&self, request: &Request<Kept>) -> String {
+        let by = blamed(request, self.source);
+        if let Some((culprit, blamed)) = by.first()
+            && blamed.at_most * 20 >= request.length()
+        {
+            return format!("{} {}", words::bounds(blamed.at_least, blamed.at_most), culprit.name);
+        }
+        let longest = request.stages.iter().max_by_key(|stage| stage.length());
+        let unknown: u64 = request.stages.iter().map(|stage| stage.unknown).sum();
+        let nothing = match &self.source.kernel {
+            None => "",
+            Some(_) if unknown * 2 > request.length() => "unknown; ",
+            Some(_) => "nothing; ",
+        };
+        longest.map_or_else(String::new, |stage| format!("{nothing}{} {}", time(stage.length()), self.stage(stage)))
+    }
+
+    fn stage(&self, stage: &StageOfRequest) -> String {
+        format!("{} -> {}", self.source.tpoint(stage.from), self.source.tpoint(stage.to))
+    }
+
+    fn waterfall(&mut self, rank: usize, request: &Request<Kept>) {
+        self.text.push('\n');
+        let last = request.stages.last();
+        let place = last.map_or_else(String::new, |stage| self.place(stage, request));
+        let title = format!("slowest {rank}: {}, {}{place}", request.name, time(request.length()));
+        self.line(&self.screen.paint(HEAD, title).to_string());
+        if let Some(owner) = &request.kept.owner {
+            let owner = format!("  whose: {}", self.screen.paint(NAME, owner));
+            self.line(&owner);
+        }
+        let names =
+            common_start(request.stages.iter().flat_map(|it| [it.from, it.to]).map(|id| self.source.tpoint(id)));
+        let names = names.to_owned();
+        let label = |page: &Self, it: &StageOfRequest| {
+            let short = |id| page.source.tpoint(id).strip_prefix(&*names).unwrap_or("?").to_owned();
+            format!("{} -> {}", short(it.from), short(it.to))
+        };
+        let longest = request.stages.iter().map(|it| label(self, it).len()).max().unwrap_or(0).max(12);
+        let room = self.width().saturating_sub(2 + 2 * TIME + 2);
+        let bar = room.saturating_sub(longest + 1).clamp(LEAST_BAR, MOST_BAR);
+        let longest = longest.min(room.saturating_sub(bar + 1));
+        let head = if names.is_empty() { "stage".to_owned() } else { format!("stage ({names}...)") };
+        let head = format!("  {}{:>TIME$}{:>TIME$}", pad(&shorten(&head, longest), longest), "at", "took");
+        self.line(&self.screen.paint(HEAD, head).to_string());
+        let most = request.stages.iter().map(StageOfRequest::length).max();
+        for stage in &request.stages {
+            let at = time(stage.begin.0.saturating_sub(request.begin().0));
+            let name = pad(&shorten(&label(self, stage), longest), longest);
+            let drawn = self.bar(stage, request, bar);
+            let row = format!("  {name}{}{}  {drawn}", pad_left(&at, TIME), pad_left(&time(stage.length()), TIME));
+            let style = if Some(stage.length()) == most { LARGEST } else { screen::Style::new() };
+            self.line(&self.screen.paint(style, row).to_string());
+            self.did(stage, request);
+        }
+    }
+
+    /// Where it was: thread, CPU, and when.
+    fn place(&self, stage: &StageOfRequest, request: &Request<Kept>) -> String {
+        let thread = stage.tid.filter(|_| self.source.kernel.is_some());
+        let thread = thread.map(|tid| format!(", {}", self.source.thread(tid, stage.end)));
+        let cpu = stage.cpu.map(|cpu| format!(" on CPU {}", cpu.0)).unwrap_or_default();
+        let at = time(request.begin().0.saturating_sub(self.begin.0));
+        let when = if self.source.kernel.is_some() { format!(", {at} after the begin") } else { String::new() };
+        let lcore = if thread.is_none() { format!(", lcore {}", stage.lcore) } else { String::new() };
+        format!("{}{cpu}{lcore}{when}", thread.unwrap_or_default())
+    }
+
+    fn bar(&self, stage: &StageOfRequest, request: &Request<Kept>, width: usize) -> String {
+        let whole = request.length().max(1);
+        let at = |time: u64| usize::try_from(u128::from(time) * width as u128 / u128::from(whole)).unwrap_or(width);
+        let from = at(stage.begin.0.saturating_sub(request.begin().0)).min(width - 1);
+        let to = at(stage.end.0.saturating_sub(request.begin().0)).clamp(from + 1, width);
+        let block = if self.screen.has_unicode() { '█' } else { '#' };
+        let mut bar = " ".repeat(from);
+        bar.extend(std::iter::repeat_n(block, to - from));
+        bar
+    }
+
+    /// What the thread did in a stage, if it is worth a line.
+    fn did(&mut self, stage: &StageOfRequest, request: &Request<Kept>) {
+        let is_plain = stage.intervals.iter().all(|interval| interval.activity == timeline::Activity::Runs);
+        if stage.length() < request.length() / SMALL || (is_plain && stage.unknown == 0) || self.source.kernel.is_none()
+        {
+            return;
+        }
+        let done = match &stage.intervals[..] {
+            [] => format!("unknown {}", time(stage.unknown)),
+            intervals => words::all_done(self.source, intervals, stage.end),
+        };
+        let kernel = stage.shares.iter().filter(|share| share.activity.is_taken());
+        let (least, most) = kernel.fold((0, 0), |sum, share| (sum.0 + share.at_least, sum.1 + share.at_most));
+        let taken =
+            if most > 0 { format!("; delayed by the kernel: {}", words::bounds(least, most)) } else { String::new() };
+        let line = format!("{done}{taken}");
+        for line in wrap(&line, self.width() - 6) {
+            let _ = writeln!(self.text, "      {}", self.screen.paint(QUIET, line));
+        }
+    }
+
+    fn summary(&mut self, verdicts: &[Verdict<'_>]) {
+        for verdict in verdicts {
+            self.text.push('\n');
+            let of = words::group(&verdict.subject.group);
+            let of = if of.is_empty() { String::new() } else { format!(", {of}") };
+            let count = counted(verdict.times.whole.count(), "object");
+            let title =
+                format!("{count} {} from {}{of}", verdict.subject.prefix, self.source.tpoint(verdict.subject.first));
+            self.line(&self.screen.paint(HEAD, title).to_string());
+            if self.source.kernel.is_some() {
+                self.explained(verdict);
+            }
+            self.stages(verdict);
+        }
+    }
+
+    fn explained(&mut self, verdict: &Verdict<'_>) {
+        let sum = verdict.sum();
+        if sum.requests == 0 {
+            return;
+        }
+        let band = BANDS[verdict.band].name;
+        let text = format!(
+            "of {} at or beyond {band}, the kernel explains {} surely, {} perhaps (at least half of what they took longer than \
+             the median)",
+            counted(sum.requests, "object"),
+            sum.explained,
+            sum.perhaps
+        );
+        self.wrapped(&text, "  ");
+        let culprits = sum.culprits();
+        for (culprit, blamed) in culprits.iter().take(3) {
+            let (least, most) = blamed.mean(blamed.requests);
+            let line = format!("  {}: {} of each of {}", culprit.name, words::bounds(least, most), blamed.requests);
+            self.line(&line);
+        }
+    }
+
+    /// A row a stage: its quantiles, and what the kernel took of these.
+    fn stages(&mut self, verdict: &Verdict<'_>) {
+        let (times, source) = (verdict.times, self.source);
+        let has_kernel = source.kernel.is_some();
+        let names = times.stages.keys().flat_map(|(from, to)| [*from, *to]).map(|id| source.tpoint(id));
+        let start = common_start(names).to_owned();
+        let short = |id| source.tpoint(id).strip_prefix(&*start).unwrap_or("?");
+        let label = |(from, to): &(u16, u16)| format!("{} -> {}", short(*from), short(*to));
+        let columns = BANDS.len() * if has_kernel { 2 * TIME } else { TIME };
+        let longest = times.stages.keys().map(|kind| label(kind).len()).max().unwrap_or(0).max(12);
+        let longest = longest.min(self.width().saturating_sub(columns + 2)).max(12);
+        let head = if start.is_empty() { "stage".to_owned() } else { format!("stage ({start}...)") };
+        let mut line = format!("  {}", pad(&shorten(&head, longest), longest));
+        for band in &BANDS {
+            let _ = write!(line, "{:>TIME$}", band.name);
+            line += if has_kernel { "   kernel" } else { "" };
+        }
+        self.line(&self.screen.paint(HEAD, line).to_string());
+        let mut kinds: Vec<_> = times.stages.keys().copied().collect();
+        kinds.sort_unstable();
+        for kind in kinds {
+            let lengths = &times.stages[&kind];
+            let mut line = format!("  {}", pad(&shorten(&label(&kind), longest), longest));
+            for (index, band) in BANDS.iter().enumerate() {
+                let _ = write!(line, "{}", pad_left(&time(lengths.quantile(band.part)), TIME));
+                if has_kernel {
+                    let loss = verdict.loss.stages.get(&kind).map(|loss| loss.bands[index]);
+                    let (count, _, blamed) = loss.unwrap_or_default();
+                    let (least, most) = blamed.mean(count);
+                    let took = if most == 0 { "-".to_owned() } else { kernel_took(least, most) };
+                    let _ = write!(line, "{}", pad_left(&took, TIME));
+                }
+            }
+            self.line(&line);
+        }
+    }
+}
+
+/// What the kernel took at most; if it is not sure, with a `<`.
+fn kernel_took(least: u64, most: u64) -> String {
+    let most_text = time(most);
+    if time(least) == most_text { most_text } else { format!("<{most_text}") }
+}
+
+/// What all names begin with, up to an underscore.
+fn common_start<'a>(mut names: impl Iterator<Item = &'a str>) -> &'a str {
+    let first = names.next().unwrap_or_default();
+    let common = names.fold(first.len(), |common, name| {
+        let same = first.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+        common.min(same)
+    });
+    let end = first.as_bytes()[..common].iter().rposition(|byte| *byte == b'_').map_or(0, |at| at + 1);
+    &first[..end]
+}

@@ -1,0 +1,92 @@
+//! What `dptrace timeline` prints of a trace alone, and of threads alone.
+#![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn dptrace(args: &[&str], dir: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
+    command.args(args).current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1");
+    command.output().unwrap()
+}
+
+#[track_caller]
+fn printed(args: &[&str], dir: &Path) -> (String, String) {
+    let done = dptrace(args, dir);
+    let (out, messages) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
+    assert!(done.status.success(), "{args:?}: {messages}");
+    (out, messages)
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The trace of the demo's sample.
+fn sample() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_str().unwrap();
+    printed(&["demo", "--write", path], dir.path());
+    dir
+}
+
+#[test]
+fn a_trace_alone_has_stages_and_no_kernel() {
+    let dir = sample();
+    let (out, messages) = printed(&["timeline", "demo.trace", "--slowest", "2"], dir.path());
+    assert!(messages.contains("without the kernel's events"), "{messages}");
+    assert!(out.contains("the 2 slowest") && out.contains("slowest 2: ") && !out.contains("kernel"), "{out}");
+    let (json, _) = printed(&["timeline", "demo.trace", "--json", "--slowest", "3", "--by", "lcore"], dir.path());
+    let lines = lines(&json);
+    let slowest: Vec<&Value> = lines.iter().filter(|line| line.get("slowest").is_some()).collect();
+    let lengths: Vec<u64> = slowest.iter().map(|line| line["length_ns"].as_u64().unwrap()).collect();
+    assert!(lengths.len() == 3 && lengths.is_sorted_by(|a, b| a >= b), "{lengths:?}");
+    for request in slowest {
+        let stages = request["stages"].as_array().unwrap();
+        let sum: u64 = stages.iter().map(|stage| stage["length_ns"].as_u64().unwrap()).sum();
+        assert_eq!(sum, request["length_ns"].as_u64().unwrap());
+        assert_eq!(request["kernel_at_most_ns"], 0);
+    }
+    assert!(lines.iter().any(|line| line.get("summary").is_some() && line["group"]["lcore"].is_string()), "{json}");
+    let none = dptrace(&["timeline", "demo.trace", "--ndjson"], dir.path());
+    assert_eq!(none.status.code(), Some(2));
+}
+
+#[test]
+fn a_capture_without_a_trace_has_threads() {
+    use capture::{Captured, EventsWriter, Meta, NamedThread, Thread};
+    use timeline::{BootNanos, Cpu, EventKind, KernelEvent, Leaves, Tid};
+
+    let dir = tempfile::tempdir().unwrap();
+    let mut meta = Meta { format: 1, ..Meta::default() };
+    meta.captured = Captured { kernel: true, ..Captured::default() };
+    meta.process.threads = vec![Thread { tid: 10, name: "poller".into(), ..Thread::default() }];
+    std::fs::write(dir.path().join("meta.json"), meta.to_json().unwrap()).unwrap();
+    let file = std::fs::File::create(dir.path().join("kernel.events")).unwrap();
+    let mut writer = EventsWriter::begin(file).unwrap();
+    writer.started(BootNanos(1_000)).unwrap();
+    let name = |tid, name: &[u8]| {
+        let mut bytes = [0; 16];
+        bytes[..name.len()].copy_from_slice(name);
+        NamedThread { since: BootNanos(0), tid: Tid(tid), name: bytes }
+    };
+    writer.names([name(10, b"poller"), name(20, b"\x1b[31mrival")]).unwrap();
+    let switch = |at, prev, leaves, next| KernelEvent {
+        at: BootNanos(at),
+        cpu: Cpu(1),
+        kind: EventKind::Switch { prev: Tid(prev), leaves, next: Tid(next) },
+    };
+    let away = [switch(2_001_000, 10, Leaves::Preempted, 20), switch(5_001_000, 20, Leaves::Blocked, 10)];
+    writer.events(away.into_iter().chain([switch(6_001_000, 10, Leaves::Blocked, 0)])).unwrap();
+    writer.flush().unwrap();
+    let (out, messages) = printed(&["timeline", "."], dir.path());
+    assert!(messages.contains("no trace") && messages.contains("threads only"), "{messages}");
+    assert!(out.contains("poller") && out.contains("2.00 ms   3.00 ms  poller"), "{out}");
+    assert!(out.contains(r"preempted by \x1b[31mrival") && !out.contains('\x1b'), "{out}");
+    let intervals = lines(&printed(&["timeline", ".", "--ndjson"], dir.path()).0);
+    let what: Vec<&str> = intervals.iter().map(|it| it["activity"].as_str().unwrap()).collect();
+    assert_eq!(what, ["runs", "preempted", "runs"], "{intervals:?}");
+}
