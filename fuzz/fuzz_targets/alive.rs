@@ -2,12 +2,13 @@
 //! look for objects there. What is read is bounded, and two readings of the same memory agree.
 #![no_main]
 
-use alive::{Program, agree, compile, define};
+use alive::{Addresses, Program, agree, compile};
 use dptrace_fuzz::within_more;
 use libfuzzer_sys::fuzz_target;
-use live_memory::{Cause, Limited, Limits, Memory, Unreadable};
+use live_memory::{Cause, Limited, Limits, Memory, Unreadable, define_types};
 use objects::ObjectSpec;
-use objects::layouts::{layout_text, versions};
+use objects::layouts::{SpdkVersion, layout_text, versions};
+use std::cell::Cell;
 use std::sync::OnceLock;
 use typeinfo::{Arch, TypeStore};
 
@@ -34,40 +35,50 @@ fn specs() -> &'static [ObjectSpec] {
     SPECS.get_or_init(|| objects::built_in().expect("the built-in specs are valid"))
 }
 
-/// The types of a version; making them takes longer than a walk.
-fn types(choice: u8) -> &'static TypeStore<'static> {
-    static TYPES: OnceLock<Vec<TypeStore<'static>>> = OnceLock::new();
-    let all = TYPES.get_or_init(|| {
-        let of = |version| {
-            let mut types = TypeStore::new(Arch::X86_64);
-            define(&layout_text(version), &mut types).expect("the built-in layouts are valid");
-            types
-        };
-        versions().into_iter().map(of).collect()
-    });
-    &all[usize::from(choice) % all.len()]
+/// Where all roots lie: at a page and from that on, by the length of their names.
+type Roots = (u64, u64);
+
+thread_local! {
+    static ROOTS: Cell<Roots> = const { Cell::new((0, 0)) };
+    /// A program for each version; making one takes longer than a walk.
+    static PROGRAMS: Vec<Program<'static>> = versions().into_iter().map(program).collect();
+}
+
+static GLOBALS: Addresses<fn(&str) -> Option<u64>> = Addresses(root);
+
+fn root(name: &str) -> Option<u64> {
+    let (from, step) = ROOTS.get();
+    Some(FIRST_PAGE * from + name.len() as u64 * 8 * step + FIRST_PAGE)
+}
+
+fn program(version: SpdkVersion) -> Program<'static> {
+    let mut types = TypeStore::new(Arch::X86_64);
+    define_types(&mut types, &layout_text(version)).expect("the built-in layouts are valid");
+    Program::new(types, &GLOBALS)
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let [version, from, to, memory @ ..] = bytes else { return };
     // All roots lie somewhere in the bytes.
-    let globals = |name: &str| Some(FIRST_PAGE * u64::from(*from) + name.len() as u64 * 8 * u64::from(*to) + FIRST_PAGE);
-    let program = Program { types: types(*version), globals: &globals };
+    ROOTS.set((u64::from(*from), u64::from(*to)));
     let memory = Everywhere(memory);
     let limits = Limits { bytes: 4 << 20, reads: 20_000 };
-    within_more(bytes.len(), 64, 64 << 20, || {
-        for spec in specs().iter().filter(|spec| !spec.alive.is_empty()) {
-            let Ok(compiled) = compile(spec, &program) else { continue };
-            let limited = Limited::new(&memory, limits);
-            let reading = compiled.read(&limited);
-            let spent = limited.spent();
-            assert!(spent.bytes <= limits.bytes && spent.reads <= limits.reads, "{spent:?}");
-            let found = agree(&reading, compiled.read(&Limited::new(&memory, limits)));
-            assert_eq!((found.objects.len(), found.counts.torn), (reading.len(), 0));
-            assert!(found.objects.iter().all(|object| object.values.len() == compiled.names().len()));
-            for object in found.objects.iter().take(10) {
-                let _ = object.values.iter().map(ToString::to_string).collect::<Vec<_>>();
-            }
-        }
+    PROGRAMS.with(|programs| {
+        let program = &programs[usize::from(*version) % programs.len()];
+        within_more(bytes.len(), 64, 64 << 20, || specs().iter().for_each(|spec| walk(spec, program, &memory, limits)));
     });
 });
+
+fn walk(spec: &ObjectSpec, program: &Program<'_>, memory: &Everywhere<'_>, limits: Limits) {
+    let Ok(compiled) = compile(spec, program) else { return };
+    let limited = Limited::new(memory, limits);
+    let reading = compiled.read(&limited);
+    let spent = limited.spent();
+    assert!(spent.bytes <= limits.bytes && spent.reads <= limits.reads, "{spent:?}");
+    let found = agree(&reading, compiled.read(&Limited::new(memory, limits)));
+    assert_eq!((found.objects.len(), found.counts.torn), (reading.len(), 0));
+    assert!(found.objects.iter().all(|object| object.values.len() == compiled.names().len()));
+    for object in found.objects.iter().take(10) {
+        let _ = object.values.iter().map(ToString::to_string).collect::<Vec<_>>();
+    }
+}

@@ -10,8 +10,8 @@ use std::error::Error;
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 
-use alive::{Memory, Program, compile, define};
-use live_memory::{Cause, Image, Unreadable};
+use alive::{Addresses, Memory, Program, compile};
+use live_memory::{Cause, Image, Unreadable, define_types};
 use objects::layouts::layout_text;
 use typeinfo::{Arch, TypeStore};
 
@@ -53,18 +53,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         roots.insert(name.to_owned(), u64::from_str_radix(address.trim_start_matches("0x"), 16)?);
     }
     let mut types = TypeStore::new(Arch::X86_64);
-    define(&layout_text(version.parse()?), &mut types)?;
+    define_types(&mut types, &layout_text(version.parse()?)).map_err(|wrong| wrong[0].message.clone())?;
     let copied = Copied {
         memory: File::open(format!("/proc/{pid}/mem"))?,
         members: RefCell::default(),
         texts: RefCell::default(),
     };
-    let globals = |name: &str| roots.get(name).copied();
+    let globals = Addresses(|name: &str| roots.get(name).copied());
+    let program = Program::new(types, &globals);
     for spec in objects::built_in()? {
         if spec.alive.is_empty() {
             continue;
         }
-        match compile(&spec, &Program { types: &types, globals: &globals }) {
+        match compile(&spec, &program) {
             Ok(compiled) => eprintln!("{}: {}", spec.name, compiled.read(&copied).len()),
             Err(misfits) => eprintln!("{}: {misfits:?}", spec.name),
         }

@@ -8,24 +8,19 @@
 #![forbid(unsafe_code)]
 
 mod cached;
-mod code;
 mod compile;
-mod layout;
 mod roots;
 mod walk;
 
-use live_memory::Unreadable;
 use thiserror::Error;
 
 pub use cached::Cached;
-pub use code::Value;
-pub use compile::{Compiled, Program, compile};
-pub use layout::{LayoutError, define};
+pub use compile::{Addresses, Compiled, Program, compile};
 pub use roots::roots;
 pub use walk::{AliveObject, Counts, Found, MAX_ELEMENTS, Reading, agree};
 
 #[doc(no_inline)]
-pub use live_memory::Memory;
+pub use live_memory::{Memory, Scalar as Value};
 
 /// Why a part of a spec does not fit a program.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -36,16 +31,4 @@ pub struct Misfit {
     pub line: usize,
     /// What is wrong.
     pub what: String,
-}
-
-/// Why an expression has no value.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fault {
-    /// Its memory can't be read.
-    #[error(transparent)]
-    Unreadable(#[from] Unreadable),
-    /// A text does not end within its array.
-    #[error("the text at {0:#x} does not end within its array")]
-    Endless(u64),
 }

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use live_memory::Memory;
+use live_memory::{Memory, Scalar as Value, Unreadable};
 use objects::{AliveSpec, ObjectSpec};
 
-use crate::code::Value;
+use crate::agree;
 use crate::compile::{Compiled, Program};
 use crate::walk::MAX_ELEMENTS;
-use crate::{Fault, agree};
 
 /// Objects that are asked for the same global: what one of them says while it changes, another one corrects.
 const MAX_WITNESSES: usize = 64;
@@ -62,7 +61,7 @@ fn list_head(mut link: u64, memory: &dyn Memory) -> Option<u64> {
     None
 }
 
-fn word(at: u64, memory: &dyn Memory) -> Result<u64, Fault> {
+fn word(at: u64, memory: &dyn Memory) -> Result<u64, Unreadable> {
     let mut bytes = [0; 8];
     memory.read(at, &mut bytes)?;
     Ok(u64::from_le_bytes(bytes))

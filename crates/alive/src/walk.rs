@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use live_memory::{Cause, Memory};
+use live_memory::{Cause, EvalError, Expression, Memory, Scalar as Value, Unreadable};
 
-use crate::Fault;
-use crate::code::Value;
 use crate::compile::{Compiled, LoopKind};
 
 /// The most elements that one reading goes through, those of all lists together. A program that has more objects, or a list
@@ -81,19 +79,42 @@ impl Reading {
 impl Compiled {
     /// Reads the objects once.
     pub fn read(&self, memory: &dyn Memory) -> Reading {
-        let mut walk = Walk { of: self, memory, reading: Reading::default(), vars: Vec::new(), left: MAX_ELEMENTS };
+        let mut walk = Walk::new(self, memory);
         walk.enter(0);
         walk.reading
     }
 
+    /// Whether there is any such object: reads up to the first one.
+    pub fn finds_any(&self, memory: &dyn Memory) -> bool {
+        let mut walk = Walk { enough: 1, ..Walk::new(self, memory) };
+        walk.enter(0);
+        !walk.reading.is_empty()
+    }
+
     /// Reads what lies at these addresses, as far as it is such an object: for [`Compiled::of_pointers`].
     pub fn read_at(&self, addresses: &[u64], memory: &dyn Memory) -> Reading {
-        let mut walk = Walk { of: self, memory, reading: Reading::default(), vars: Vec::new(), left: MAX_ELEMENTS };
+        let mut walk = Walk::new(self, memory);
         for &address in addresses.iter().take(MAX_ELEMENTS as usize) {
             walk.vars = vec![address];
             walk.object();
         }
         walk.reading
+    }
+}
+
+/// That something has no value: its memory can't be read, or a text does not end within its array; and why nothing else can be read
+/// either, if so.
+struct Fault(Option<Cause>);
+
+impl From<EvalError> for Fault {
+    fn from(error: EvalError) -> Self {
+        Self(error.unreadable().map(|unreadable| unreadable.cause).filter(|cause| cause.is_final()))
+    }
+}
+
+impl From<Unreadable> for Fault {
+    fn from(unreadable: Unreadable) -> Self {
+        Self(Some(unreadable.cause).filter(|cause| cause.is_final()))
     }
 }
 
@@ -103,28 +124,32 @@ struct Walk<'w> {
     reading: Reading,
     vars: Vec<u64>,
     left: u64,
+    /// After this number of objects, no more are looked for.
+    enough: usize,
 }
 
-impl Walk<'_> {
+impl<'w> Walk<'w> {
+    fn new(of: &'w Compiled, memory: &'w dyn Memory) -> Self {
+        let reading = Reading::default();
+        Self { of, memory, reading, vars: Vec::new(), left: MAX_ELEMENTS, enough: usize::MAX }
+    }
+
     /// Goes through the loop of this number, and those within it.
     fn enter(&mut self, depth: usize) {
         let compiled = self.of;
         let Some(step) = compiled.loops.get(depth) else { return self.object() };
+        let number = |expression: &Expression| expression.number(&self.vars, self.memory).map_err(Fault::from);
         let result = match &step.kind {
-            LoopKind::List { head, link } => {
-                head.number(&self.vars, self.memory).and_then(|head| self.list(head, *link, depth))
-            }
+            LoopKind::List { head, link } => number(head).and_then(|head| self.list(head, *link, depth)),
             LoopKind::Tree { head, left, right } => {
-                head.number(&self.vars, self.memory).and_then(|head| self.tree(head, [*left, *right], depth))
+                number(head).and_then(|head| self.tree(head, [*left, *right], depth))
             }
             LoopKind::Array { first, count } => {
-                let first = first.number(&self.vars, self.memory);
-                let count = count.number(&self.vars, self.memory);
+                let (first, count) = (number(first), number(count));
                 first.and_then(|first| self.array(first, count?, depth))
             }
             LoopKind::Range { first, count, size } => {
-                let first = first.number(&self.vars, self.memory);
-                let count = count.number(&self.vars, self.memory);
+                let (first, count) = (number(first), number(count));
                 first.and_then(|first| count.map(|count| self.range(first, count, *size, depth)))
             }
             LoopKind::Given => Ok(()),
@@ -198,7 +223,7 @@ impl Walk<'_> {
         self.vars.push(at);
         self.enter(depth + 1);
         self.vars.truncate(depth);
-        self.reading.counts.failed.is_none()
+        self.reading.counts.failed.is_none() && self.reading.len() < self.enough
     }
 
     /// Counts an element, and says whether it may be read.
@@ -229,22 +254,20 @@ impl Walk<'_> {
                     return;
                 }
                 Ok(_) => {}
-                Err(fault) => return self.fault(fault),
+                Err(error) => return self.fault(error.into()),
             }
         }
         let values = compiled.values.iter().map(|code| code.value(&self.vars, self.memory));
         match values.collect::<Result<Vec<_>, _>>() {
             Ok(values) => drop(self.reading.objects.insert(values[compiled.key].clone(), values)),
-            Err(fault) => self.fault(fault),
+            Err(error) => self.fault(error.into()),
         }
     }
 
-    fn fault(&mut self, fault: Fault) {
+    fn fault(&mut self, Fault(cause): Fault) {
         self.reading.counts.unreadable += 1;
-        if let Fault::Unreadable(unreadable) = fault
-            && unreadable.cause.is_final()
-        {
-            self.reading.counts.failed = Some(unreadable.cause);
+        if cause.is_some() {
+            self.reading.counts.failed = cause;
         }
     }
 

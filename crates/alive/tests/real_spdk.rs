@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use alive::{Program, Value, agree, compile, define, roots};
-use live_memory::{Image, Memory as _};
+use alive::{Addresses, Program, Value, agree, compile, roots};
+use live_memory::{Image, Memory as _, define_types};
 use objects::layouts::{layout_text, versions};
 use typeinfo::{Arch, TypeStore};
 
@@ -20,12 +20,13 @@ impl Found {
     fn read(image: &str, version: &str) -> Self {
         let (memory, roots) = load(image);
         let mut types = TypeStore::new(Arch::X86_64);
-        define(&layout_text(version.parse().unwrap()), &mut types).unwrap();
-        let globals = |name: &str| roots.get(name).copied();
+        define_types(&mut types, &layout_text(version.parse().unwrap())).unwrap();
+        let globals = Addresses(|name: &str| roots.get(name).copied());
+        let program = Program::new(types, &globals);
         let mut found = Self(BTreeMap::new());
         for spec in objects::built_in().unwrap().into_iter().filter(|spec| !spec.alive.is_empty()) {
             // Versions that lack a struct have no such objects.
-            let Ok(compiled) = compile(&spec, &Program { types: &types, globals: &globals }) else { continue };
+            let Ok(compiled) = compile(&spec, &program) else { continue };
             let reading = compiled.read(&memory);
             let objects = agree(&reading, reading.clone()).objects;
             let row = |values: &[Value]| {
@@ -145,10 +146,11 @@ fn connections_lead_to_globals() {
             memory.write(globals[name] + 8, &u64::to_le_bytes(end));
         }
         let mut types = TypeStore::new(Arch::X86_64);
-        define(&layout_text(version.parse().unwrap()), &mut types).unwrap();
+        define_types(&mut types, &layout_text(version.parse().unwrap())).unwrap();
         let specs = objects::built_in().unwrap();
         let qpair = specs.iter().find(|spec| spec.name == "qpair").unwrap();
-        let program = Program { types: &types, globals: &|_| None };
+        let nothing = Addresses(|_: &str| None);
+        let program = Program::new(types, &nothing);
         let found = roots(qpair, &program, &pointers, &memory);
         let expected = ["g_nvmf_tgts", "g_threads"].map(|name| (name.to_owned(), globals[name]));
         assert_eq!(found, BTreeMap::from(expected), "{version}");

@@ -1,8 +1,8 @@
 //! Objects in memories made of data.
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
-use alive::{Compiled, Program, Reading, Value, agree, compile, define};
-use live_memory::Image;
+use alive::{Addresses, Compiled, Program, Reading, Value, agree, compile};
+use live_memory::{Image, define_types};
 use objects::{ObjectSpec, parse_specs};
 use typeinfo::{Arch, TypeStore};
 
@@ -48,7 +48,7 @@ fn spec() -> ObjectSpec {
 
 fn types() -> TypeStore<'static> {
     let mut types = TypeStore::new(Arch::X86_64);
-    define(LAYOUT, &mut types).unwrap();
+    define_types(&mut types, LAYOUT).unwrap();
     types
 }
 
@@ -57,8 +57,7 @@ fn globals(name: &str) -> Option<u64> {
 }
 
 fn compiled() -> Compiled {
-    let (types, globals) = (types(), globals);
-    compile(&spec(), &Program { types: &types, globals: &globals }).unwrap()
+    compile(&spec(), &Program::new(types(), &Addresses(globals))).unwrap()
 }
 
 fn words(words: &[u64]) -> Vec<u8> {
@@ -103,6 +102,7 @@ fn objects_are_found_in_lists_and_trees() {
     let reading = compiled.read(&memory());
     let minus_two = u64::MAX - 1;
     assert_eq!(shown(&reading), [format!("20480 1 {minus_two} host a text"), format!("20736 2 {minus_two} host ")]);
+    assert!(compiled.finds_any(&memory()) && !compiled.finds_any(&Image::new()));
     let counts = agree(&reading, reading.clone()).counts;
     assert_eq!((counts.rejected, counts.rejected_by.as_deref()), (1, Some("$item->host != 0")));
 }
@@ -120,8 +120,7 @@ fn what_changes_between_the_readings_is_left_out() {
 
 #[test]
 fn addresses_are_checked_before_they_are_believed() {
-    let (types, globals) = (types(), |_: &str| None);
-    let compiled = Compiled::of_pointers(&spec(), &Program { types: &types, globals: &globals }).unwrap();
+    let compiled = Compiled::of_pointers(&spec(), &Program::new(types(), &Addresses(|_: &str| None))).unwrap();
     let reading = compiled.read_at(&[0x5000, 0x5200, 0x5008, 0x9999, 0, u64::MAX], &memory());
     assert_eq!(shown(&reading).len(), 1);
 }
@@ -154,8 +153,7 @@ fn memory_of_others_is_read_with_bounds() {
 fn what_does_not_fit_the_program_is_explained_by_its_line() {
     let misfit = |text: &str, with: &str| {
         let spec = parse_specs(&SPEC.replace(text, with)).unwrap().remove(0);
-        let (types, globals) = (types(), globals);
-        compile(&spec, &Program { types: &types, globals: &globals }).unwrap_err()[0].to_string()
+        compile(&spec, &Program::new(types(), &Addresses(globals))).unwrap_err()[0].to_string()
     };
     assert_eq!(
         misfit("g_groups", "g_other"),
@@ -165,13 +163,4 @@ fn what_does_not_fit_the_program_is_explained_by_its_line() {
     assert!(misfit("$item->host != 0", "$other->host != 0").ends_with("no loop has the variable $other"));
     assert!(misfit("item = $item'", "item = $item->'").starts_with("line 13: $item->: expected"));
     assert!(misfit("list($group->items", "queue($group->items").contains("expected \"$name : list("));
-}
-
-#[test]
-fn a_layout_is_c() {
-    let wrong = |text: &str| define(text, &mut TypeStore::new(Arch::X86_64)).unwrap_err().to_string();
-    assert!(wrong("struct a { int b").contains("expected"));
-    assert_eq!(wrong("struct a { unknown_t b; };"), "the type of b is not possible in a layout");
-    assert_eq!(wrong("BEGIN { }"), "expected struct definitions only");
-    assert_eq!(wrong("struct a { int b : 3; };"), "the type of b is not possible in a layout");
 }

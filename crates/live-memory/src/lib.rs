@@ -24,7 +24,9 @@ mod script;
 mod tree;
 
 pub use define::define_types;
-pub use eval::{EvalError, Evaluator, Fault, Global, Globals, MAX_ELEMENTS, NoGlobals, Place, Value};
+pub use eval::{
+    EvalError, Evaluator, Expression, Fault, Global, Globals, MAX_ELEMENTS, NoGlobals, Place, Scalar, Scope, Value,
+};
 pub use image::Image;
 pub use limited::{Limited, Limits, Spent};
 pub use lists::ListWalk;

@@ -7,7 +7,6 @@
 use std::collections::HashSet;
 
 use bt_lang::Span;
-use bt_lang::ast::Expr;
 use typeinfo::{TypeKind, TypeRef};
 
 use crate::eval::{EvalError, Evaluator, Place, Value};
@@ -64,19 +63,8 @@ impl<'a> Evaluator<'a> {
         self.walk(&value, Some(element), link, span, span)
     }
 
-    /// The list that an expression leads to.
-    pub(crate) fn list_of(
-        &self,
-        head: &Expr,
-        element: Option<TypeRef>,
-        link: &str,
-        link_span: Span,
-    ) -> Result<ListWalk<'_, 'a>, EvalError> {
-        let value = self.head(head)?;
-        self.walk(&value, element, link, head.span, link_span)
-    }
-
-    fn walk(
+    /// The list of a head's value.
+    pub(crate) fn walk(
         &self,
         value: &Value,
         element: Option<TypeRef>,

@@ -1,9 +1,13 @@
 //! Statements: variables, loops over lists, conditions, output. An expression that stands by itself is printed.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use bt_lang::Span;
 use bt_lang::ast::{BinaryOp, Block, Expr, ExprKind, ForIter, If, Stmt, StmtKind, UnaryOp};
 
-use crate::eval::{EvalError, Evaluator, Place, Value};
+use crate::eval::{Compiled, EvalError, Evaluator, Place, Value};
 
 /// Where the output of statements goes.
 pub trait Output {
@@ -19,7 +23,7 @@ const MAX_STEPS: u64 = 1_000_000;
 
 /// Runs statements up to the first error.
 pub fn run(evaluator: &Evaluator<'_>, block: &Block, output: &mut dyn Output) -> Result<(), EvalError> {
-    let mut run = Run { evaluator, output, steps: MAX_STEPS };
+    let mut run = Run { evaluator, output, steps: MAX_STEPS, compiled: RefCell::default() };
     run.block(block).map(|_| ())
 }
 
@@ -36,9 +40,24 @@ struct Run<'r, 'a> {
     evaluator: &'r Evaluator<'a>,
     output: &'r mut dyn Output,
     steps: u64,
+    /// The expressions that were run already, by where they are: each is compiled once.
+    compiled: RefCell<HashMap<*const Expr, Rc<Compiled>>>,
 }
 
 impl Run<'_, '_> {
+    /// The value of an expression of the block that is run.
+    fn eval(&self, expr: &Expr) -> Result<Value, EvalError> {
+        let known = self.compiled.borrow().get(&std::ptr::from_ref(expr)).map(Rc::clone);
+        let compiled = if let Some(known) = known {
+            known
+        } else {
+            let compiled = Rc::new(self.evaluator.compiled(expr)?);
+            self.compiled.borrow_mut().insert(std::ptr::from_ref(expr), Rc::clone(&compiled));
+            compiled
+        };
+        self.evaluator.value_of(&compiled)
+    }
+
     fn block(&mut self, block: &Block) -> Result<Flow, EvalError> {
         for stmt in &block.stmts {
             let flow = self.stmt(stmt)?;
@@ -62,13 +81,13 @@ impl Run<'_, '_> {
         match &stmt.kind {
             StmtKind::Let { var, ty: _, value } => {
                 if let Some(value) = value {
-                    self.evaluator.bind(&var.text, self.evaluator.eval(value)?);
+                    self.evaluator.bind(&var.text, self.eval(value)?);
                 }
                 Ok(Flow::Next)
             }
             StmtKind::Assign { target, op, value } => self.assign(target, *op, value),
             StmtKind::Expr(expr) => self.expression(expr),
-            StmtKind::Discard(value) => self.evaluator.eval(value).map(|_| Flow::Next),
+            StmtKind::Discard(value) => self.eval(value).map(|_| Flow::Next),
             StmtKind::While { cond, body } => {
                 while self.is_true(cond)? {
                     match self.step(body)? {
@@ -94,7 +113,7 @@ impl Run<'_, '_> {
     }
 
     fn is_true(&self, cond: &Expr) -> Result<bool, EvalError> {
-        let value = self.evaluator.eval(cond)?;
+        let value = self.eval(cond)?;
         if self.steps == 0 {
             return Err(EvalError::other(cond.span, format!("this loop does not end within {MAX_STEPS} statements")));
         }
@@ -106,9 +125,9 @@ impl Run<'_, '_> {
             let message = "there are no maps outside of probes: only variables (`$name`) can be set";
             return Err(EvalError::other(target.span, message));
         };
-        let mut new = self.evaluator.eval(value)?;
+        let mut new = self.eval(value)?;
         if let Some(op) = op {
-            new = self.evaluator.combine(op, &self.evaluator.eval(target)?, &new, target.span.to(value.span))?;
+            new = self.evaluator.combine(op, &self.eval(target)?, &new, target.span.to(value.span))?;
         }
         self.evaluator.bind(name, new);
         Ok(Flow::Next)
@@ -128,7 +147,7 @@ impl Run<'_, '_> {
                     return Err(EvalError::other(operand.span, "only variables (`$name`) can be changed"));
                 };
                 let step = if matches!(op, UnaryOp::PreInc | UnaryOp::PostInc) { BinaryOp::Add } else { BinaryOp::Sub };
-                let old = self.evaluator.eval(operand)?;
+                let old = self.eval(operand)?;
                 let new = self.evaluator.combine(step, &old, &self.evaluator.literal(1), expr.span)?;
                 self.evaluator.bind(name, new);
                 Ok(Flow::Next)
@@ -138,7 +157,7 @@ impl Run<'_, '_> {
     }
 
     fn print(&mut self, expr: &Expr) -> Result<Flow, EvalError> {
-        let value = self.evaluator.eval(expr)?;
+        let value = self.eval(expr)?;
         if value != Value::Nothing {
             self.output.value(self.evaluator, &value, expr.span)?;
         }
@@ -147,7 +166,7 @@ impl Run<'_, '_> {
 
     fn condition(&mut self, chain: &If) -> Result<Flow, EvalError> {
         for (cond, block) in &chain.arms {
-            let value = self.evaluator.eval(cond)?;
+            let value = self.eval(cond)?;
             if self.evaluator.is_true(&value, cond.span)? {
                 return self.block(block);
             }
@@ -159,7 +178,7 @@ impl Run<'_, '_> {
         match iter {
             ForIter::Range { start, end } => {
                 let bound = |expr: &Expr| {
-                    let number = self.evaluator.eval(expr)?.number();
+                    let number = self.eval(expr)?.number();
                     number.ok_or_else(|| EvalError::other(expr.span, "expected a number"))
                 };
                 let (mut at, end_at) = (bound(start)?, bound(end)?);
@@ -184,7 +203,7 @@ impl Run<'_, '_> {
 
     /// `for ($q : list(...))`, and the elements of an array.
     fn for_each(&mut self, var: &str, list: &Expr, body: &Block) -> Result<Flow, EvalError> {
-        let value = self.evaluator.eval(list)?;
+        let value = self.eval(list)?;
         let (start, element, count) = match value {
             Value::Tuple(parts) => {
                 for part in parts {
@@ -221,7 +240,7 @@ impl Run<'_, '_> {
             return Err(EvalError::other(span, "printf is used as printf(\"FORMAT\", VALUES)"));
         };
         let values: Result<Vec<(Value, Span)>, _> =
-            args.iter().map(|arg| self.evaluator.eval(arg).map(|value| (value, arg.span))).collect();
+            args.iter().map(|arg| self.eval(arg).map(|value| (value, arg.span))).collect();
         let text = crate::format::format(self.evaluator, format, &values?, *place)?;
         self.output.text(&text);
         Ok(Flow::Next)

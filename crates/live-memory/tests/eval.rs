@@ -346,6 +346,31 @@ fn statements_walk_and_print() {
     assert_eq!(output("printf(\"%d\")"), "\"%d\": the format has more directives than the 0 values\n");
 }
 
+/// An expression is compiled once, and its variables may have other types each time that it runs.
+#[test]
+fn compiled_expressions_follow_their_variables() {
+    assert_eq!(output("for ($x : (1, \"a\", g_item.points)) { $x }"), "1\n\"a\"\n[{x = 0, y = 0}, {x = 0, y = -2}]\n");
+    let sizes = "for ($p : (&g_item.points[0], &g_item.mode, &g_head)) { sizeof(*$p) }";
+    assert_eq!(output(sizes), "8\n4\n16\n");
+    assert_eq!(
+        output("for ($p : (&g_item, g_item.text)) { $p == 0x10000 ? $p->qid : $p }"),
+        "1\n0x9000 \"some text\"\n"
+    );
+    let rows = "for ($i : 0..3) { g_item.points[$i].y }";
+    assert_eq!(output(rows), "0\n-2\n$i: the index 2 is beyond the array, which has 2 elements\n");
+    assert_eq!(output("$o = 2; (&g_item.points[0] + $o / 2)->y; g_item.ratio * $o"), "-2\n1\n");
+    // What is wrong in an arm that is not reached does not count.
+    check("1 ? 2 : g_item.fish", "2");
+    check("0 ? 2 : g_item.fish", "fish: struct item has no member fish");
+    check("g_item.qid ?: 5", "1");
+    check("g_item.u.parts[g_item.qid]", "119");
+    check("*(uint16_t *)(g_item.u.parts + 6)", "4386");
+    check("(uint8_t)g_item.negative + g_item.low", "256");
+    check("-g_item.negative * ~g_item.mid", "5");
+    check("!g_item.qid || g_item.name", "1");
+    check("(bool)g_item.qid", "1");
+}
+
 #[test]
 fn a_struct_is_a_tree() {
     let text = output("g_item");

@@ -53,6 +53,44 @@ impl FromStr for SpdkVersion {
     }
 }
 
+/// Looks for the version that a program prints when it starts (`SPDK_VERSION_STRING`, include/spdk/version.h: `SPDK v24.09`), in
+/// the bytes of its file, which come in blocks.
+#[derive(Debug, Default)]
+pub struct VersionSearch {
+    /// The last bytes of what came before, too few to have a version in them.
+    tail: Vec<u8>,
+}
+
+/// What stands before the version, and how many bytes it has with the version behind it.
+const STATED: &[u8] = b"SPDK v";
+const STATED_LENGTH: usize = STATED.len() + "24.09".len();
+
+impl VersionSearch {
+    /// The next block. Gives the first version in what came until now, and must not be called any more then.
+    pub fn feed(&mut self, block: &[u8]) -> Option<SpdkVersion> {
+        const KEPT: usize = STATED_LENGTH - 1;
+        self.tail.extend_from_slice(&block[..block.len().min(KEPT)]);
+        let found = first_version(&self.tail).or_else(|| first_version(block));
+        let last = if block.len() < KEPT { self.tail.as_slice() } else { block };
+        self.tail = last[last.len().saturating_sub(KEPT)..].to_vec();
+        found
+    }
+}
+
+fn first_version(bytes: &[u8]) -> Option<SpdkVersion> {
+    let stated = memchr::memmem::find_iter(bytes, STATED);
+    let mut texts = stated.filter_map(|at| bytes.get(at + STATED.len()..at + STATED_LENGTH));
+    texts.find_map(|text| std::str::from_utf8(text).ok()?.parse().ok())
+}
+
+/// The structs whose layouts are known for this version, with their definitions, in the order of [`layout_text`].
+pub fn structs(version: SpdkVersion) -> impl Iterator<Item = (&'static str, &'static str)> {
+    valid_for(version).filter_map(|definition| {
+        let named = definition.text.trim_start().strip_prefix("struct ")?;
+        Some((named.split_whitespace().next()?, definition.text))
+    })
+}
+
 /// One definition, and the versions for which it is valid.
 struct Definition {
     first: SpdkVersion,
@@ -65,9 +103,14 @@ struct Definition {
 /// For a newer one than all known, the newest are taken: what is read with them has to be checked anyway.
 #[must_use]
 pub fn layout_text(version: SpdkVersion) -> String {
-    let valid =
-        |definition: &Definition| definition.first <= version && definition.last.is_none_or(|last| version <= last);
-    definitions().filter(valid).map(|definition| definition.text).collect::<Vec<_>>().join("\n")
+    valid_for(version).map(|definition| definition.text).collect::<Vec<_>>().join("\n")
+}
+
+fn valid_for(version: SpdkVersion) -> impl Iterator<Item = Definition> {
+    let is_valid = move |definition: &Definition| {
+        definition.first <= version && definition.last.is_none_or(|last| version <= last)
+    };
+    definitions().filter(is_valid)
 }
 
 /// Every version in which some layout changed, the oldest first.
@@ -110,6 +153,29 @@ mod tests {
         for text in ["", "v", "22", "v22", "v22.9", "v22.13", "v22.00", "v+2.09", "v22.0x", "vv22.09", "2022.09"] {
             assert!(text.parse::<SpdkVersion>().is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_stated_version_is_found_however_the_blocks_are_cut() {
+        let text = b"SPDK vNext, SPDK v, SPDK v2\0SPDK SPDK v24.09-pre git\0 SPDK v22.01";
+        for size in 1..=text.len() {
+            let mut search = VersionSearch::default();
+            let found = text.chunks(size).find_map(|block| search.feed(block));
+            assert_eq!(found, Some(version("v24.09")), "{size}");
+        }
+        let mut search = VersionSearch::default();
+        for block in [&b"SPDK v24.0"[..], b"", b"x SPDK v24.13 SPDK v24"] {
+            assert_eq!(search.feed(block), None);
+        }
+        assert!(search.tail.len() < STATED_LENGTH, "no more is kept than a version can begin in");
+    }
+
+    #[test]
+    fn structs_have_names() {
+        let known: Vec<_> = structs(version("v24.09")).collect();
+        assert_eq!(known.len(), 19);
+        assert!(known.iter().all(|(name, text)| text.contains(&format!("struct {name} {{"))), "{known:?}");
+        assert!(known.iter().any(|(name, _)| *name == "spdk_nvmf_qpair"));
     }
 
     #[test]

@@ -19,6 +19,6 @@ pub use host::KernelSymbols;
 pub use symbol::{CodeAt, SourcePlace, Symbol, UnnamedCode};
 pub use unwind::{MAX_ADDRESSES, StackEnd, WalkedStack};
 pub use user::{DebugFolders, SymbolOptions, UserSymbols};
-pub use variables::{ProcessGlobals, ProcessVariables};
+pub use variables::{ProcessGlobals, ProcessVariables, TypesFile};
 pub use walkers::StackWalkers;
 pub use warning::{Warn, Warning, ignore, once};

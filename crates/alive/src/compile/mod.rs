@@ -1,32 +1,60 @@
 //! Specs compiled for a program: names and members are looked up once, and not for each object.
 
-mod expression;
 mod steps;
 
-use std::collections::HashMap;
-
+use live_memory::{Cause, Evaluator, Expression, Global, Globals, Memory, Scope, Unreadable};
 use objects::{AliveSpec, Located, ObjectSpec};
 use typeinfo::TypeStore;
 
 use crate::Misfit;
-use crate::code::Code;
-use expression::{Compiler, Typed};
 pub(crate) use steps::{Loop, LoopKind};
 
-/// What is known of a program.
+/// What is known of a program: its types, and the addresses of its globals.
+#[derive(Debug)]
 pub struct Program<'p> {
-    /// Its types.
-    pub types: &'p TypeStore<'p>,
-    /// The addresses of its globals by their names.
-    pub globals: &'p dyn Fn(&str) -> Option<u64>,
+    evaluator: Evaluator<'p>,
+}
+
+impl<'p> Program<'p> {
+    /// A program with these types and globals.
+    pub fn new(types: TypeStore<'p>, globals: &'p dyn Globals) -> Self {
+        Self { evaluator: Evaluator::new(&Nothing, types, globals) }
+    }
+}
+
+/// Globals of which only the addresses are known, by their names.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses<F>(pub F);
+
+impl<F: Fn(&str) -> Option<u64>> Globals for Addresses<F> {
+    fn find(&self, _types: &TypeStore<'_>, name: &str) -> Vec<Global> {
+        let global = |address| Global { address, ty: None, source: String::new() };
+        (self.0)(name).map(global).into_iter().collect()
+    }
+}
+
+/// No memory: nothing is read while specs are compiled.
+struct Nothing;
+
+impl Memory for Nothing {
+    fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Unreadable> {
+        Err(Unreadable::new(address, into.len(), Cause::NotMapped))
+    }
+}
+
+/// Compiles the expressions of one way to find objects.
+struct Compiler<'c, 'p> {
+    evaluator: &'c Evaluator<'p>,
+    /// The loops' variables.
+    scope: Scope,
 }
 
 /// How the objects of a spec are found in a program's memory.
 #[derive(Clone, Debug, Default)]
 pub struct Compiled {
     pub(crate) loops: Vec<Loop>,
-    pub(crate) checks: Vec<(Code, Located)>,
-    pub(crate) values: Vec<Code>,
+    pub(crate) checks: Vec<(Expression, Located)>,
+    pub(crate) values: Vec<Expression>,
     /// Which of the spec's values these are: one whose members the program does not have is left out.
     names: Vec<String>,
     /// Which of the values identifies an object.
@@ -101,7 +129,7 @@ fn first_that_fits(spec: &ObjectSpec, program: &Program<'_>, of_pointers: bool) 
 }
 
 fn compile_one(alive: &AliveSpec, key: &str, program: &Program<'_>, of_pointers: bool) -> Result<Compiled, Misfit> {
-    let mut compiler = Compiler { program, vars: Vec::new(), records: HashMap::new() };
+    let mut compiler = Compiler { evaluator: &program.evaluator, scope: Scope::default() };
     let mut loops = Vec::new();
     for (at, step) in alive.walk.iter().enumerate() {
         let is_last = at + 1 == alive.walk.len();
@@ -113,16 +141,15 @@ fn compile_one(alive: &AliveSpec, key: &str, program: &Program<'_>, of_pointers:
         loops.extend(parsed);
     }
     let condition = |check: &Located| {
-        let typed = compiler.expression(&check.text).and_then(|typed| compiler.value(typed));
-        typed.map(|typed| (typed.into_code(), check.clone())).map_err(|what| misfit(check, &what))
+        let value = compiler.value(&check.text);
+        value.map(|value| (value, check.clone())).map_err(|what| misfit(check, &what))
     };
     let checks = alive.check.iter().map(condition).collect::<Result<Vec<_>, _>>()?;
     let mut this = Compiled { loops, checks, ..Compiled::default() };
     for value in &alive.values {
-        let typed = compiler.expression(&value.expression.text).and_then(|typed| compiler.value(typed));
-        match typed.and_then(|typed| compiler.shaped(typed, value.arg.string)) {
-            Ok((code, shape)) => {
-                this.values.push(code);
+        match compiler.shaped(&value.expression.text, value.arg.string) {
+            Ok((expression, shape)) => {
+                this.values.push(expression);
                 this.shapes.push(shape);
                 this.names.push(value.arg.name.clone());
             }
@@ -134,16 +161,32 @@ fn compile_one(alive: &AliveSpec, key: &str, program: &Program<'_>, of_pointers:
     Ok(this)
 }
 
-impl Compiler<'_> {
-    /// The value as what the spec says that it is.
-    fn shaped(&self, typed: Typed, is_text: bool) -> Result<(Code, Shape), String> {
-        match typed {
-            typed if is_text => Ok((self.text(typed)?, Shape::Text)),
-            Typed::Text(_) => Err("it is a text: write \"name: string = ...\"".to_owned()),
-            Typed::Number { code, pointee: Some(_) } => Ok((code, Shape::Pointer)),
-            other => Ok((other.into_code(), Shape::Number)),
-        }
+impl Compiler<'_, '_> {
+    /// A number, a pointer or a text.
+    fn value(&self, text: &str) -> Result<Expression, String> {
+        self.evaluator.compile(&parsed(text)?, &self.scope).map_err(|error| error.to_string())
     }
+
+    /// The value as what the spec says that it is.
+    fn shaped(&self, text: &str, is_text: bool) -> Result<(Expression, Shape), String> {
+        if is_text {
+            let compiled = self.evaluator.compile_text(&parsed(text)?, &self.scope);
+            return compiled.map(|compiled| (compiled, Shape::Text)).map_err(|error| error.to_string());
+        }
+        let compiled = self.value(text)?;
+        if compiled.is_text() {
+            return Err("it is a text: write \"name: string = ...\"".to_owned());
+        }
+        let shape = if compiled.target().is_some() { Shape::Pointer } else { Shape::Number };
+        Ok((compiled, shape))
+    }
+}
+
+fn parsed(text: &str) -> Result<bt_lang::ast::Expr, String> {
+    bt_lang::parse_expression(text).map_err(|diagnostics| {
+        let wrong = diagnostics.into_iter().find(bt_lang::Diagnostic::is_error);
+        wrong.map_or_else(|| "expected an expression".to_owned(), |wrong| wrong.message)
+    })
 }
 
 fn misfit(of: &Located, what: &str) -> Misfit {

@@ -1,10 +1,10 @@
 //! The loops of a walk: `$q : list(HEAD, struct TYPE, LINK)`, `tree(HEAD, struct TYPE, LEFT, RIGHT)`, `array(POINTER, COUNT)`,
 //! `range(POINTER, COUNT)`.
 
+use live_memory::Expression;
 use typeinfo::{NameKind, TypeRef};
 
-use super::expression::{Compiler, Typed};
-use crate::code::Code;
+use super::{Compiler, parsed};
 
 /// A loop over elements: its variable is the address of each.
 #[derive(Clone, Debug)]
@@ -19,18 +19,18 @@ pub(crate) struct Loop {
 pub(crate) enum LoopKind {
     /// Any of the lists of `sys/queue.h`: the first word of its head points to the first element, the first word of an
     /// element's link to the next one, and 0 ends it.
-    List { head: Code, link: u64 },
+    List { head: Expression, link: u64 },
     /// A binary tree: the first word of its head points to the root.
-    Tree { head: Code, left: u64, right: u64 },
+    Tree { head: Expression, left: u64, right: u64 },
     /// Pointers behind each other; those that are 0 are no elements.
-    Array { first: Code, count: Code },
+    Array { first: Expression, count: Expression },
     /// Elements of this size behind each other.
-    Range { first: Code, count: Code, size: u64 },
+    Range { first: Expression, count: Expression, size: u64 },
     /// The address is given.
     Given,
 }
 
-impl Compiler<'_> {
+impl Compiler<'_, '_> {
     /// Compiles a loop. If the addresses are given, only the type of its variable counts.
     pub(super) fn step(&mut self, text: &str, is_given: bool) -> Result<Loop, String> {
         let shape = "expected \"$name : list(HEAD, struct TYPE, LINK)\", tree(HEAD, struct TYPE, LEFT, RIGHT), \
@@ -56,47 +56,37 @@ impl Compiler<'_> {
             ("range", [first, count]) if !is_given => self.range(first, count)?,
             _ => return Err(shape.to_owned()),
         };
-        self.vars.push((name.to_owned(), element));
+        self.scope.add(name, element);
         Ok(Loop { kind, text: text.to_owned() })
     }
 
-    fn array(&mut self, first: &str, count: &str) -> Result<(TypeRef, LoopKind), String> {
-        let typed = self.expression(first).and_then(|typed| self.value(typed))?;
-        let Typed::Number { code, pointee: Some(pointer) } = typed else {
-            return Err(format!("{first}: expected a pointer to pointers"));
-        };
-        let element = self.pointee(pointer).ok_or_else(|| format!("{first}: expected a pointer to pointers"))?;
-        let count = self.expression(count).and_then(|typed| self.value(typed))?.into_code();
-        Ok((element, LoopKind::Array { first: code, count }))
+    fn array(&self, first: &str, count: &str) -> Result<(TypeRef, LoopKind), String> {
+        let wrong = || format!("{first}: expected a pointer to pointers");
+        let compiled = self.value(first)?;
+        let element = compiled.target().and_then(|pointer| self.evaluator.target_of(pointer)).ok_or_else(wrong)?;
+        Ok((element, LoopKind::Array { first: compiled, count: self.value(count)? }))
     }
 
-    fn range(&mut self, first: &str, count: &str) -> Result<(TypeRef, LoopKind), String> {
-        let typed = self.expression(first).and_then(|typed| self.value(typed))?;
-        let Typed::Number { code, pointee: Some(element) } = typed else {
-            return Err(format!("{first}: expected a pointer"));
-        };
-        let size = self.program.types.size_of(element).map_err(|error| error.to_string())?;
-        let count = self.expression(count).and_then(|typed| self.value(typed))?.into_code();
-        Ok((element, LoopKind::Range { first: code, count, size }))
+    fn range(&self, first: &str, count: &str) -> Result<(TypeRef, LoopKind), String> {
+        let compiled = self.value(first)?;
+        let element = compiled.target().ok_or_else(|| format!("{first}: expected a pointer"))?;
+        let size = self.evaluator.size_of(element).map_err(|error| error.to_string())?;
+        Ok((element, LoopKind::Range { first: compiled, count: self.value(count)?, size }))
     }
 
     /// The address of a list's head: of a member, or a number.
-    fn head(&mut self, text: &str) -> Result<Code, String> {
-        match self.expression(text)? {
-            Typed::Place { at, .. } => Ok(at),
-            other => Ok(other.into_code()),
-        }
+    fn head(&self, text: &str) -> Result<Expression, String> {
+        self.evaluator.compile_address(&parsed(text)?, &self.scope).map_err(|error| error.to_string())
     }
 
-    fn record(&mut self, text: &str) -> Result<TypeRef, String> {
+    fn record(&self, text: &str) -> Result<TypeRef, String> {
         let name = text.strip_prefix("struct ").map(str::trim);
         let name = name.ok_or_else(|| format!("{text}: expected struct and a name"))?;
-        self.named(NameKind::Struct, name)
+        self.evaluator.named_type(NameKind::Struct, name).map_err(|error| error.to_string())
     }
 
     fn offset(&self, of: TypeRef, path: &str) -> Result<u64, String> {
-        let field = self.program.types.path(of, path).map_err(|error| error.to_string())?;
-        Ok(field.byte_offset())
+        self.evaluator.offset_of(of, path).map_err(|error| error.to_string())
     }
 }
 

@@ -1,5 +1,6 @@
 //! `dptrace inspect`: variables, structs and lists of a running process, read from its memory.
 
+mod layout;
 mod print;
 
 use std::io::IsTerminal as _;
@@ -12,6 +13,7 @@ use bt_lang::render::{Source, render};
 use clap::Args;
 use host::{Pid, Process, ProcessMemory};
 use live_memory::{Cause, Evaluator, Fault, Limited, Limits, MAX_ELEMENTS, Mentions, Shape};
+use objects::layouts::SpdkVersion;
 use symbolize::{DebugFolders, ProcessVariables};
 use typeinfo::TypeStore;
 
@@ -19,6 +21,7 @@ use crate::failure::{DONE, FAILED, NOT_PERMITTED, USAGE, note};
 use crate::output;
 use crate::process::{self, Role, Takes};
 use crate::user_file;
+use layout::Layout;
 use print::Printer;
 
 /// `dptrace inspect`, as typed.
@@ -42,6 +45,13 @@ pub(crate) struct InspectArgs {
     /// Read struct definitions in C from this file: for a program without debug information
     #[arg(long = "types", value_name = "FILE")]
     definitions: Vec<PathBuf>,
+
+    /// Use built-in structs of this version of SPDK
+    ///
+    /// For a program without debug information; such as 24.09. Without this option the version is that by which most of the
+    /// objects in the process's memory meet the conditions of the object specs, or else the one that the program's file states.
+    #[arg(long, value_name = "VERSION")]
+    layout: Option<SpdkVersion>,
 
     /// Follow at most this many elements of each list
     #[arg(long, value_name = "COUNT", default_value_t = MAX_ELEMENTS)]
@@ -78,12 +88,13 @@ pub(crate) struct InspectArgs {
 
 const EXAMPLES: &str = "\
 The process is neither stopped nor changed. Types and static variables come from its debug information (built with -g, or
-a package of debug symbols). Quote expressions for the shell.
+a package of debug symbols); for SPDK's main structs also from built-in layouts. Quote expressions for the shell.
 
 Examples:
   dptrace inspect -p PID g_config                       a variable or struct
   dptrace inspect -p PID 'g_config.name' 'g_count + 1'  members, arithmetic
   dptrace inspect -p PID '((struct conn *)0x55d0c8a0)->state'
+  dptrace inspect -p PID '((struct spdk_nvmf_qpair *)0x55d0c8a0)->qid'
   dptrace inspect -p PID '*uaddr(\"conn.c:g_state\")'     one of several statics
   dptrace inspect -p PID 'for ($c : list(g_conns, link)) { print($c->id) }'
   dptrace inspect -p PID --json 'list(g_conns, link)'   pointers to all elements";
@@ -113,6 +124,10 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     let variables = ProcessVariables::of(&process, DebugFolders(args.debug_dirs.clone()));
     let mut types = variables.types(&mentions);
     define(&mut types, args)?;
+    let layout = layout::add(&mut types, &mentions, args.layout, (pid.0, &args.debug_dirs))?;
+    if let Some(source) = &layout.source {
+        note(&format!("structs are read by {source}"));
+    }
     if args.verbose {
         for (file, has_types) in variables.sources() {
             note(&format!("{} {file}", if has_types { "types are read from" } else { "there are no types in" }));
@@ -121,7 +136,7 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
     let globals = variables.globals();
     let evaluator = Evaluator::new(&memory, types, &globals).with_max_elements(args.max_elements);
     let shape = Shape { depth: args.depth, elements: args.elements, text: args.text };
-    let status = print_all(args, &blocks, &evaluator, shape)?;
+    let status = print_all(args, &blocks, (&evaluator, &layout), shape)?;
     if args.verbose {
         let spent = memory.spent();
         note(&format!("read {} bytes of the process's memory in {} ranges", spent.bytes, spent.reads));
@@ -130,7 +145,12 @@ pub(crate) fn run(args: &InspectArgs) -> anyhow::Result<u8> {
 }
 
 /// Prints each expression's output, and what is wrong with it. Gives the exit status.
-fn print_all(args: &InspectArgs, blocks: &[Block], evaluator: &Evaluator<'_>, shape: Shape) -> anyhow::Result<u8> {
+fn print_all(
+    args: &InspectArgs,
+    blocks: &[Block],
+    (evaluator, layout): (&Evaluator<'_>, &Layout),
+    shape: Shape,
+) -> anyhow::Result<u8> {
     let mut status = DONE;
     let mut printer = Printer::open(shape, args.json, args.output.as_deref())?;
     for (text, block) in args.expressions.iter().zip(blocks) {
@@ -141,7 +161,7 @@ fn print_all(args: &InspectArgs, blocks: &[Block], evaluator: &Evaluator<'_>, sh
             note(&remark);
             status = status.max(FAILED);
         }
-        let Err(error) = result else { continue };
+        let Err(error) = result.map_err(|error| layout.explain(error)) else { continue };
         report(text, &error.diagnostic());
         status = status.max(match &error.fault {
             Fault::Unreadable { source, .. } if source.cause == Cause::NotPermitted => NOT_PERMITTED,

@@ -6,6 +6,8 @@ use objects::ObjectSpec;
 
 pub(crate) mod command;
 mod finder;
+mod globals;
+mod layout;
 pub(crate) mod lines;
 mod mapped;
 mod pointers;
@@ -14,6 +16,7 @@ mod session;
 mod table;
 
 pub(crate) use finder::Finder;
+pub(crate) use layout::version_of;
 pub(crate) use pointers::Pointers;
 pub(crate) use session::{Opening, SHORT_INTERVAL, Session};
 

@@ -1,19 +1,18 @@
 //! What must be known of a process before its objects can be found: where its globals are, and how its structs are laid out.
 
-use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use alive::{Cached, Compiled, Misfit, Program};
-use elf::ElfImage;
-use elf::symbols::{SymbolAddresses, SymbolFound};
-use host::{ElfFile, FilePlace, Pid, Process, ProcessMemory};
-use live_memory::{Limited, Limits, Memory};
+use alive::{Cached, Compiled, Memory, Misfit, Program};
+use host::{Pid, Process, ProcessMemory};
+use live_memory::{Limited, Limits};
 use objects::{ObjectSpec, layouts};
 use screen::counted;
-use symbolize::DebugFolders;
-use typeinfo::{Arch, Dwarf, DwarfSections, TypeStore};
+use symbolize::{DebugFolders, TypesFile};
+use typeinfo::{Arch, TypeStore};
 
+use super::globals::{Addresses, Globals, texts};
+use super::layout::{Fit, Judged, Way, compile_spec};
 use super::pointers::Pointers;
 use crate::target::printable;
 
@@ -43,28 +42,36 @@ pub(super) fn compile(
     let built_in = objects::built_in()?;
     let all = with_judges(specs, &built_in);
     let globals = Globals::find(&process, &all, &folders)?;
-    let mut best = Attempt::default();
-    for file in &globals.files {
-        let Some(debug) = Debug::load(file, &folders) else { continue };
-        let Some(types) = debug.types() else { continue };
-        let attempt = Attempt::new(specs, &types, &globals.addresses, &Way::Symbols);
-        if attempt.compiled.len() > best.compiled.len() {
-            best = Attempt { source: format!("the debug information of {}", debug.name), ..attempt };
-        }
+    // All look at one state of the memory: a connection that comes meanwhile must not make one way better.
+    let cached = Cached::new(Limited::new(memory, Limits::default()));
+    let judged = Judged { judges: &all, globals: &globals, memory: &cached };
+    let mut plan = Plan::default();
+    plan.by_debug_information(specs, &globals, &folders);
+    // Debug information by which nothing at all is found may be of another version: then a layout has to find more.
+    if !plan.compiled.is_empty()
+        && !plan.finds_any(&cached)
+        && let Some(better) = by_better_layout(specs, &judged, &folders)
+    {
+        plan = better;
     }
-    let no_pointers = Pointers::default();
-    let judged = Judged { specs, judges: &all, globals: &globals, memory };
-    if best.compiled.is_empty() {
-        best = judged.by_layout(&no_pointers, best);
+    let missing = plan.missing(specs);
+    if missing.iter().any(|spec| globals.has_roots_of(spec))
+        && let Some(fit) = judged.best(&missing, &Pointers::default())
+    {
+        plan.by_layout(specs, &fit);
     }
-    if best.compiled.is_empty() {
+    if plan.compiled.is_empty() {
         let pointers = pointers(&all);
-        if !pointers.is_empty() {
-            best = judged.by_layout(&pointers, best);
+        // Without any object there, nothing shows that a layout is right.
+        if !pointers.is_empty()
+            && let Some(fit) = judged.best(specs, &pointers).filter(|fit| fit.found > 0)
+        {
+            plan.by_layout(specs, &fit);
         }
     }
-    let Attempt { compiled, misfits, source, pointers, .. } = best;
-    Ok(Sources { compiled, source, misfits, pointers })
+    let misfits = plan.misfits.into_values().flatten().collect();
+    let compiled = plan.compiled.into_iter().collect();
+    Ok(Sources { compiled, source: plan.sources.join(", "), misfits, pointers: plan.pointers })
 }
 
 /// These specs, and behind them the built-in ones that they lack. One kind of objects can look right with the layout of another
@@ -74,282 +81,104 @@ fn with_judges<'s>(specs: &[&'s ObjectSpec], judges: &'s [ObjectSpec]) -> Vec<&'
     specs.iter().copied().chain(judges.iter().filter(is_new)).collect()
 }
 
-/// What layouts are tried for.
-struct Judged<'j> {
-    specs: &'j [&'j ObjectSpec],
-    /// These, and others that show whether a layout is right.
-    judges: &'j [&'j ObjectSpec],
-    globals: &'j Globals,
-    memory: &'j ProcessMemory,
-}
-
-impl Judged<'_> {
-    /// The layout of those that are built in by which most objects of all `judges` are found: what does not meet the conditions of
-    /// the specs does not count. Of several, that of the program's own version is taken, if it has one, else the newest.
-    fn by_layout(&self, pointers: &Pointers, without: Attempt) -> Attempt {
-        let (mut best, mut most) = (without, 0);
-        // All look at one state of the memory: a connection that comes meanwhile must not make one of them better.
-        let cached = Cached::new(Limited::new(self.memory, Limits::default()));
-        let stated = self.globals.files.iter().find_map(stated_version);
-        let others = layouts::versions().into_iter().rev().filter(|version| Some(*version) != stated);
-        for version in stated.into_iter().chain(others) {
-            let mut types = TypeStore::new(Arch::HOST);
-            if alive::define(&layouts::layout_text(version), &mut types).is_err() {
-                continue;
-            }
-            let Some((way, globals)) = self.way(pointers, &types, &cached) else { continue };
-            let trial = Attempt::new(self.judges, &types, &globals, &way);
-            let found = trial.count(self.judges, &cached);
-            if found <= most && !best.compiled.is_empty() {
-                continue;
-            }
-            let attempt = Attempt::new(self.specs, &types, &globals, &way);
-            if found > most || !attempt.compiled.is_empty() {
-                most = found;
-                let source = format!(
-                    "the layout of SPDK {version}, by which {} meet all conditions{}",
-                    counted(found as u64, "object"),
-                    way.text()
-                );
-                best = Attempt { source, ..attempt };
-            }
-        }
-        // Without any object there, nothing shows that a layout is right.
-        if !pointers.is_empty() && most == 0 { Attempt::default() } else { best }
+/// The specs by a layout, if any object of theirs or of others is found by that, and none by debug information.
+fn by_better_layout(specs: &[&ObjectSpec], judged: &Judged<'_>, folders: &DebugFolders) -> Option<Plan> {
+    let mut others = Plan::default();
+    others.by_debug_information(judged.judges, judged.globals, folders);
+    if others.finds_any(judged.memory) {
+        return None;
     }
-
-    /// Where to begin with these types, and the globals that are known then. None if there is nothing to begin with.
-    fn way(&self, pointers: &Pointers, types: &TypeStore<'_>, memory: &dyn Memory) -> Option<(Way, Addresses)> {
-        let mut globals = self.globals.addresses.clone();
-        if pointers.is_empty() {
-            return Some((Way::Symbols, globals));
-        }
-        let mut leads = false;
-        for spec in self.judges {
-            let program = Program { types, globals: &|_| None };
-            for (name, address) in alive::roots(spec, &program, &pointers.of(&spec.name), memory) {
-                leads = true;
-                globals.entry(name).or_insert(address);
-            }
-        }
-        if leads {
-            return Some((Way::Roots, globals));
-        }
-        // Built-in layouts are of SPDK, and its objects are looked at only where its lists hold them.
-        let rest = self.specs.iter().filter(|spec| spec.alive.iter().all(|alive| alive.roots.is_empty()));
-        let mut left = Pointers::default();
-        rest.for_each(|spec| left.extend(&pointers.only(&spec.name)));
-        (!left.is_empty()).then_some((Way::Pointers(left), globals))
-    }
+    let fit = judged.best(specs, &Pointers::default()).filter(|fit| fit.found > 0)?;
+    let mut better = Plan::default();
+    better.by_layout(specs, &fit);
+    (!better.compiled.is_empty()).then_some(better)
 }
 
-/// Where the objects are looked for.
-#[derive(Clone)]
-enum Way {
-    /// From globals that symbols name.
-    Symbols,
-    /// From globals to which objects lead that the trace points to.
-    Roots,
-    /// At these addresses only.
-    Pointers(Pointers),
+/// The names of structs that the specs mention, and those to which their members may lead.
+fn struct_names(specs: &[&ObjectSpec]) -> BTreeSet<String> {
+    let newest = layouts::versions().into_iter().next_back();
+    let known = newest.into_iter().flat_map(layouts::structs).map(|(name, _)| name.to_owned());
+    let of_text = |text: &str| {
+        let parts = text.split("struct ").skip(1);
+        let names = parts.filter_map(|part| part.split(|c: char| c != '_' && !c.is_alphanumeric()).next());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    texts(specs).flat_map(|located| of_text(&located.text)).chain(known).collect()
 }
 
-impl Way {
-    /// Behind the name of the layout.
-    fn text(&self) -> &'static str {
-        match self {
-            Self::Symbols => "",
-            Self::Roots => "; its lists were found from the addresses that its trace has",
-            Self::Pointers(_) => " at the addresses that its trace has",
-        }
-    }
-}
-
-/// The version that the program prints when it starts (`SPDK_VERSION_STRING`, include/spdk/version.h): `SPDK v24.09`.
-fn stated_version(file: &ElfFile) -> Option<layouts::SpdkVersion> {
-    let whole = file.whole().ok()?;
-    let bytes = whole.image().ok()?.data();
-    let mut from = 0;
-    while let Some(at) = bytes[from..].windows(START.len()).position(|window| window == START) {
-        let behind = &bytes[from + at + START.len()..];
-        let text = behind.get(..5).and_then(|text| std::str::from_utf8(text).ok());
-        if let Some(version) = text.and_then(|text| text.parse().ok()) {
-            return Some(version);
-        }
-        from += at + START.len();
-    }
-    None
-}
-
-/// What stands before the version.
-const START: &[u8] = b"SPDK v";
-
-/// What comes of the specs with some types.
+/// How the objects are found, by the places of their specs.
 #[derive(Default)]
-struct Attempt {
-    compiled: Vec<(usize, Compiled)>,
-    misfits: Vec<String>,
-    source: String,
+struct Plan {
+    compiled: BTreeMap<usize, Compiled>,
+    /// Why specs do not fit, or parts of them.
+    misfits: BTreeMap<usize, Vec<String>>,
+    sources: Vec<String>,
     pointers: Option<Pointers>,
 }
 
-impl Attempt {
-    fn new(specs: &[&ObjectSpec], types: &TypeStore<'_>, addresses: &Addresses, way: &Way) -> Self {
-        let pointers = if let Way::Pointers(pointers) = way { Some(pointers.clone()) } else { None };
-        let compile = if pointers.is_some() { Compiled::of_pointers } else { alive::compile };
-        let mut attempt = Self { pointers, ..Self::default() };
-        let program = Program { types, globals: &|name| addresses.get(name).copied() };
-        for (at, spec) in specs.iter().enumerate() {
-            let named = |misfit: &Misfit| format!("{}: {misfit}", spec.name);
-            match compile(spec, &program) {
-                Ok(compiled) => {
-                    attempt.misfits.extend(compiled.left_out().iter().map(named));
-                    attempt.compiled.push((at, compiled));
-                }
-                Err(misfits) => attempt.misfits.extend(misfits.iter().map(named)),
+impl Plan {
+    /// The specs for which there is no way yet.
+    fn missing<'s>(&self, specs: &[&'s ObjectSpec]) -> Vec<&'s ObjectSpec> {
+        let specs = specs.iter().enumerate();
+        specs.filter(|(at, _)| !self.compiled.contains_key(at)).map(|(_, spec)| *spec).collect()
+    }
+
+    /// Whether there is any object.
+    fn finds_any(&self, memory: &dyn Memory) -> bool {
+        self.compiled.values().any(|compiled| compiled.finds_any(memory))
+    }
+
+    /// Compiles the specs by the debug information of the files that have globals, one after the other.
+    fn by_debug_information(&mut self, specs: &[&ObjectSpec], globals: &Globals, folders: &DebugFolders) {
+        for file in &globals.files {
+            if self.missing(specs).is_empty() {
+                break;
+            }
+            let Ok(debug) = TypesFile::read(file.place(), folders) else { continue };
+            let mut types = TypeStore::new(Arch::HOST);
+            if debug.add_to(&mut types).is_err() {
+                continue;
+            }
+            types.prepare(&struct_names(specs).iter().map(String::as_str).collect::<Vec<_>>());
+            if self.take(specs, types, &globals.addresses, &Way::Symbols) {
+                self.sources.push(format!("the debug information of {}", printable(debug.path())));
             }
         }
-        attempt
     }
 
-    /// The number of objects that are there.
-    fn count(&self, specs: &[&ObjectSpec], memory: &dyn Memory) -> usize {
-        let read = |(at, compiled): &(usize, Compiled)| match &self.pointers {
-            Some(pointers) => compiled.read_at(&pointers.of(&specs[*at].name), memory).len(),
-            None => compiled.read(memory).len(),
-        };
-        self.compiled.iter().map(read).sum()
-    }
-}
-
-/// The addresses of globals in the process.
-type Addresses = HashMap<String, u64>;
-
-/// The globals of the process.
-struct Globals {
-    addresses: Addresses,
-    /// The files that have any of them, and the program.
-    files: Vec<ElfFile>,
-}
-
-impl Globals {
-    fn find(process: &Process, specs: &[&ObjectSpec], folders: &DebugFolders) -> anyhow::Result<Self> {
-        let names = names(specs);
-        let wanted: HashSet<&str> = names.iter().map(String::as_str).collect();
-        let program = process.program().load_symbols()?;
-        let mut this = Self { addresses: HashMap::new(), files: Vec::new() };
-        this.take(program, process, &wanted, folders, true);
-        let libraries = process.libraries();
-        for library in libraries.iter().filter_map(|library| FilePlace::load_symbols(library).ok()) {
-            this.take(library, process, &wanted, folders, false);
-        }
-        Ok(this)
-    }
-
-    /// Adds the symbols of a file.
-    fn take(
-        &mut self,
-        file: ElfFile,
-        process: &Process,
-        wanted: &HashSet<&str>,
-        folders: &DebugFolders,
-        is_program: bool,
-    ) {
-        let found = addresses(&file, process, wanted, folders);
-        if is_program || !found.is_empty() {
-            self.files.push(file);
-        }
-        for (name, address) in found {
-            self.addresses.entry(name).or_insert(address);
+    fn by_layout(&mut self, specs: &[&ObjectSpec], fit: &Fit) {
+        let Some(types) = fit.types() else { return };
+        if self.take(specs, types, &fit.addresses, &fit.way) {
+            let found = counted(fit.found as u64, "object");
+            let (version, way) = (fit.version, fit.way.text());
+            self.sources.push(format!("the layout of SPDK {version}, by which {found} meet all conditions{way}"));
         }
     }
-}
 
-fn addresses(file: &ElfFile, process: &Process, wanted: &HashSet<&str>, folders: &DebugFolders) -> Vec<(String, u64)> {
-    let Ok(image) = file.image() else { return Vec::new() };
-    let mut symbols = SymbolAddresses::default();
-    symbols.search(&image, wanted);
-    let is_missing = |name: &&&str| symbols.get(name) == SymbolFound::Missing;
-    let missing: HashSet<&str> = wanted.iter().filter(is_missing).copied().collect();
-    if !missing.is_empty()
-        && let Some(debug) = folders.debug_file(file)
-        && let Ok(image) = debug.image()
-    {
-        symbols.search(&image, &missing);
-    }
-    let found = wanted.iter().filter_map(|name| match symbols.get(name) {
-        SymbolFound::At(vaddr) => Some((*name, vaddr.0)),
-        _ => None,
-    });
-    let found: Vec<_> = found.collect();
-    let bias = if found.is_empty() { None } else { bias(file, &image, process) };
-    let place = |(name, vaddr): (&str, u64)| Some((name.to_owned(), vaddr.wrapping_add(bias?)));
-    found.into_iter().filter_map(place).collect()
-}
-
-/// How far behind its own addresses a file is in the process.
-fn bias(file: &ElfFile, image: &ElfImage<'_>, process: &Process) -> Option<u64> {
-    let segments = image.address_map().segments();
-    process.maps().all().iter().filter(|mapping| mapping.file() == Some(file.path())).find_map(|mapping| {
-        // A mapping begins with the page that the segment begins in.
-        let in_segment = |segment: &&elf::Segment| {
-            let end = segment.offset.0.saturating_add(segment.file_size);
-            mapping.offset.0 < end && segment.offset.0 - segment.offset.0 % 4096 <= mapping.offset.0
-        };
-        let segment = segments.iter().find(in_segment)?;
-        let first = segment.vaddr.0.wrapping_add(mapping.offset.0).wrapping_sub(segment.offset.0);
-        Some(mapping.start.0.wrapping_sub(first))
-    })
-}
-
-/// The names of the globals that the specs mention: `uaddr("NAME")`.
-fn names(specs: &[&ObjectSpec]) -> HashSet<String> {
-    let texts = specs.iter().flat_map(|spec| &spec.alive).flat_map(|alive| {
-        let values = alive.values.iter().map(|value| &value.expression);
-        alive.walk.iter().chain(&alive.check).chain(values)
-    });
-    let of_text = |text: &str| {
-        let parts: Vec<_> = text.split("uaddr(\"").skip(1).filter_map(|part| part.split('"').next()).collect();
-        parts.into_iter().map(str::to_owned).collect::<Vec<_>>()
-    };
-    texts.flat_map(|located| of_text(&located.text)).collect()
-}
-
-/// A file's debug information.
-struct Debug {
-    file: ElfFile,
-    /// The same with its sections inflated, if some were compressed.
-    plain: Option<Vec<u8>>,
-    name: String,
-}
-
-impl Debug {
-    /// That of the file itself, or else of the file to which it was moved.
-    fn load(file: &ElfFile, folders: &DebugFolders) -> Option<Self> {
-        let own = file.place().load_debug().ok().and_then(Self::new);
-        own.or_else(|| folders.debug_information(file).and_then(Self::new))
-    }
-
-    fn new(file: ElfFile) -> Option<Self> {
-        let plain = match typeinfo::inflated(file.image().ok()?.data()).ok()? {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(plain) => Some(plain),
-        };
-        let name = printable(file.path());
-        let this = Self { file, plain, name };
-        let sections = DwarfSections::locate(this.bytes()?).ok()?;
-        let has_types = sections.iter().any(|section| section.name == ".debug_info");
-        has_types.then_some(this)
-    }
-
-    fn bytes(&self) -> Option<&[u8]> {
-        let own = || self.file.image().ok().map(|image| image.data());
-        self.plain.as_deref().or_else(own)
-    }
-
-    fn types(&self) -> Option<TypeStore<'_>> {
-        let mut types = TypeStore::new(Arch::HOST);
-        types.add_dwarf(Dwarf::new(DwarfSections::from_elf(self.bytes()?).ok()?).ok()?).ok()?;
-        Some(types)
+    /// Compiles the specs for which there is no way yet. Says whether any fits.
+    fn take(&mut self, specs: &[&ObjectSpec], types: TypeStore<'_>, addresses: &Addresses, way: &Way) -> bool {
+        let globals = alive::Addresses(|name: &str| addresses.get(name).copied());
+        let program = Program::new(types, &globals);
+        let before = self.compiled.len();
+        for (at, spec) in specs.iter().enumerate() {
+            if self.compiled.contains_key(&at) {
+                continue;
+            }
+            let named = |misfit: &Misfit| format!("{}: {misfit}", spec.name);
+            match compile_spec(spec, &program, way) {
+                Ok(compiled) => {
+                    self.misfits.insert(at, compiled.left_out().iter().map(named).collect());
+                    self.compiled.insert(at, compiled);
+                }
+                Err(misfits) => drop(self.misfits.entry(at).or_insert_with(|| misfits.iter().map(named).collect())),
+            }
+        }
+        let is_more = self.compiled.len() > before;
+        if let Way::Pointers(pointers) = way
+            && is_more
+        {
+            self.pointers = Some(pointers.clone());
+        }
+        is_more
     }
 }

@@ -1,21 +1,17 @@
 //! From one place to another: members, elements, what pointers point to.
 
 use bt_lang::Span;
-use bt_lang::ast::{self, Expr, Name, TypeKind as AstKind};
+use bt_lang::ast::Name;
 use typeinfo::{TypeKind, TypeRef};
 
 use super::Evaluator;
+use super::code::check_index;
 use super::error::EvalError;
 use super::load::{extend, is_signed};
 use super::value::{Operand, Place, Value};
 
 impl Evaluator<'_> {
-    /// `base.name` and `base->name`.
-    pub(crate) fn member(&self, base: &Expr, name: &Name) -> Result<Place, EvalError> {
-        let record = self.record(self.operand(base)?, base.span)?;
-        self.member_of(record, name)
-    }
-
+    /// A member of a struct.
     pub(crate) fn member_of(&self, record: Place, name: &Name) -> Result<Place, EvalError> {
         let field = self.types.member(record.ty, &name.text).map_err(|error| EvalError::new(name.span, error))?;
         Ok(record.field(field))
@@ -51,60 +47,57 @@ impl Evaluator<'_> {
     }
 
     /// `*operand`.
-    pub(crate) fn deref(&self, operand: &Expr, span: Span) -> Result<Operand, EvalError> {
-        let value = self.eval(operand)?;
-        if let Some(place) = self.pointed(&value, span)? {
+    pub(crate) fn deref(&self, value: &Value, span: Span) -> Result<Operand, EvalError> {
+        if let Some(place) = self.pointed(value, span)? {
             return Ok(Operand::Place(place));
         }
         if let Value::Place(place) = value {
             match self.kind(place.ty, span)? {
                 TypeKind::Array { element, .. } => return Ok(Operand::Place(Place::new(place.address, element))),
-                TypeKind::Func { .. } => return Ok(Operand::Place(place)),
+                TypeKind::Func { .. } => return Ok(Operand::Place(*place)),
                 _ => {}
             }
         }
-        let what = self.describe(&value);
-        Err(EvalError::other(operand.span, format!("{what} is no pointer"))
+        let what = self.describe(value);
+        Err(EvalError::other(span, format!("{what} is no pointer"))
             .with_hint("a number can be cast to one: *(struct x *)ADDRESS"))
     }
 
     /// `&operand`.
-    pub(crate) fn address_of(&self, operand: &Expr) -> Result<Value, EvalError> {
-        match self.operand(operand)? {
-            Operand::Place(Place { bits: Some(_), .. }) => {
-                Err(EvalError::other(operand.span, "a bit-field has no address"))
-            }
-            Operand::Place(place) => Ok(self.pointer(place)),
-            Operand::Value(_) => Err(EvalError::other(operand.span, "this is a value, which has no address")),
+    pub(crate) fn address_of(&self, operand: &Operand, span: Span) -> Result<Value, EvalError> {
+        match operand {
+            Operand::Place(Place { bits: Some(_), .. }) => Err(EvalError::other(span, "a bit-field has no address")),
+            Operand::Place(place) => Ok(self.pointer(*place)),
+            Operand::Value(_) => Err(EvalError::other(span, "this is a value, which has no address")),
         }
     }
 
     /// `base[index]`.
-    pub(crate) fn element(&self, base: &Expr, index: &Expr, span: Span) -> Result<Operand, EvalError> {
-        let value = self.eval(base)?;
-        let number = self.eval(index)?.number();
-        let number = number.ok_or_else(|| EvalError::other(index.span, "expected a number"))?;
-        match &value {
+    pub(crate) fn element(
+        &self,
+        value: &Value,
+        span: Span,
+        index: &Value,
+        index_span: Span,
+    ) -> Result<Operand, EvalError> {
+        let number = index.number().ok_or_else(|| EvalError::other(index_span, "expected a number"))?;
+        match value {
             Value::Tuple(parts) => {
                 let part = usize::try_from(number).ok().and_then(|index| parts.get(index)).cloned();
                 part.map(Operand::from).ok_or_else(|| {
-                    EvalError::other(index.span, format!("there is no element {number} of {}", parts.len()))
+                    EvalError::other(index_span, format!("there is no element {number} of {}", parts.len()))
                 })
             }
             Value::Text(bytes) | Value::Bytes(bytes) => {
                 let byte = usize::try_from(number).ok().and_then(|index| bytes.get(index));
                 let byte = byte.map(|byte| Value::Int { value: (*byte).into(), ty: self.types.u64 });
                 byte.map(Operand::Value).ok_or_else(|| {
-                    EvalError::other(index.span, format!("there is no byte {number} of {}", bytes.len()))
+                    EvalError::other(index_span, format!("there is no byte {number} of {}", bytes.len()))
                 })
             }
             _ => {
-                let (start, element, count) = self.elements(&value, base.span)?;
-                if let Some(count) = count.filter(|count| number < 0 || number >= i128::from(*count)) {
-                    let message = format!("the index {number} is beyond the array, which has {count} elements");
-                    return Err(EvalError::other(index.span, message)
-                        .with_hint(format!("to go beyond it: *(&{} + {number})", "ARRAY[0]")));
-                }
+                let (start, element, count) = self.elements(value, span)?;
+                check_index(number, count, index_span)?;
                 let size = self.types.size(element).map_err(|error| EvalError::new(span, error))?;
                 let address = start.wrapping_add((number as u64).wrapping_mul(size));
                 Ok(Operand::Place(Place::new(address, element)))
@@ -126,20 +119,8 @@ impl Evaluator<'_> {
         Err(EvalError::other(span, format!("{what} has no elements: expected an array or a pointer")))
     }
 
-    /// `(type)operand`.
-    pub(crate) fn cast(&self, ty: &ast::Type, operand: &Expr, span: Span) -> Result<Value, EvalError> {
-        let target = self.written(ty).map_err(|error| match &ty.kind {
-            AstKind::Name(name) if self.global(name, ty.span).is_ok_and(|found| found.is_some()) => {
-                error.with_hint(format!("{name} is a variable: without parentheses around it, this is no cast"))
-            }
-            _ => error,
-        })?;
-        let value = self.eval(operand)?;
-        self.convert(value, target, span)
-    }
-
     /// A value as one of another type.
-    fn convert(&self, value: Value, ty: TypeRef, span: Span) -> Result<Value, EvalError> {
+    pub(crate) fn convert(&self, value: Value, ty: TypeRef, span: Span) -> Result<Value, EvalError> {
         let kind = self.kind(ty, span)?;
         let no = |what: String| {
             let hint = "a struct is reached through a pointer: *(struct x *)ADDRESS";

@@ -1,12 +1,12 @@
 //! Functions: those of scripts that read memory or look names up, and those that walk lists.
 
 use bt_lang::Span;
-use bt_lang::ast::{Expr, ExprKind, Name};
+use bt_lang::ast::{Expr, ExprKind};
 use typeinfo::{IntClass, TypeKind};
 
-use super::Evaluator;
 use super::error::{EvalError, Fault};
-use super::value::{Operand, Place, Value};
+use super::value::Value;
+use super::{Compiled, Evaluator};
 use crate::memory::Cause;
 
 /// How many bytes `str()` reads of a pointer if it is not given a number, as in scripts.
@@ -28,60 +28,27 @@ const FUNCTIONS: [(&str, &str); 7] = [
 ];
 
 impl Evaluator<'_> {
-    pub(crate) fn call(&self, func: &Name, args: &[Expr], span: Span) -> Result<Value, EvalError> {
-        match (func.text.as_str(), args) {
-            ("str", [from]) => self.str(from, None),
-            ("str", [from, length]) => self.str(from, Some(self.length(length)?)),
-            ("buf", [from]) => self.buf(from, None),
-            ("buf", [from, length]) => self.buf(from, Some(self.length(length)?)),
-            ("uaddr", [Expr { kind: ExprKind::Str(name), span }]) => self.uaddr(name, *span),
-            ("list", [head, link]) => {
-                let walk = self.list_of(head, None, &path(link)?, link.span)?;
-                self.collected(walk)
+    /// How many bytes are wanted.
+    pub(crate) fn length(&self, length: Option<&Compiled>) -> Result<Option<u64>, EvalError> {
+        let Some(length) = length else { return Ok(None) };
+        match self.value_of(length)?.number().and_then(|number| u64::try_from(number).ok()) {
+            Some(number) if number <= MAX_BYTES => Ok(Some(number)),
+            Some(number) => {
+                Err(EvalError::other(length.span, format!("at most {MAX_BYTES} bytes are read at once, not {number}")))
             }
-            ("list", [head, Expr { kind: ExprKind::TypeArg(of), .. }, link]) => {
-                let walk = self.list_of(head, Some(self.type_of(of)?), &path(link)?, link.span)?;
-                self.collected(walk)
-            }
-            ("len", [of]) => self.len(of),
-            ("container_of", [from, Expr { kind: ExprKind::TypeArg(of), .. }, member]) => {
-                let ty = self.type_of(of)?;
-                let field = self.types.store().path(ty, &path(member)?);
-                let field = field.map_err(|error| EvalError::new(member.span, error))?;
-                let inner = self.eval(from)?.address();
-                let inner = inner.ok_or_else(|| EvalError::other(from.span, "expected a pointer"))?;
-                Ok(self.pointer(Place::new(inner.wrapping_sub(field.byte_offset()), ty)))
-            }
-            (name, _) => Err(wrong_call(name, func.span, span)),
+            None => Err(EvalError::other(length.span, "expected a number of bytes")),
         }
     }
 
-    fn collected(&self, walk: crate::lists::ListWalk<'_, '_>) -> Result<Value, EvalError> {
-        let places: Result<Vec<Value>, EvalError> = walk.map(|place| place.map(|place| self.pointer(place))).collect();
-        places.map(Value::Tuple)
-    }
-
-    fn length(&self, expr: &Expr) -> Result<u64, EvalError> {
-        let number = self.eval(expr)?.number().and_then(|number| u64::try_from(number).ok());
-        match number {
-            Some(length) if length <= MAX_BYTES => Ok(length),
-            Some(length) => {
-                Err(EvalError::other(expr.span, format!("at most {MAX_BYTES} bytes are read at once, not {length}")))
-            }
-            None => Err(EvalError::other(expr.span, "expected a number of bytes")),
-        }
-    }
-
-    fn str(&self, from: &Expr, length: Option<u64>) -> Result<Value, EvalError> {
-        let value = self.eval(from)?;
-        if let Some(text) = self.text(&value, from.span)? {
+    pub(crate) fn str(&self, value: &Value, length: Option<u64>, span: Span) -> Result<Value, EvalError> {
+        if let Some(text) = self.text(value, span)? {
             let most = length.unwrap_or(MAX_BYTES) as usize;
             return Ok(Value::Text(text[..text.len().min(most)].to_vec()));
         }
         let Some(address) = value.address() else {
-            return Err(EvalError::other(from.span, format!("{} is no pointer to a text", self.describe(&value))));
+            return Err(EvalError::other(span, format!("{} is no pointer to a text", self.describe(value))));
         };
-        self.text_at(address, length.unwrap_or(DEFAULT_TEXT), from.span).map(Value::Text)
+        self.text_at(address, length.unwrap_or(DEFAULT_TEXT), span).map(Value::Text)
     }
 
     /// The text at an address: up to its NUL, or this many bytes.
@@ -132,29 +99,28 @@ impl Evaluator<'_> {
         Ok(matches!(self.kind(ty, span)?, TypeKind::Int { size: 1, class: IntClass::Char, .. }))
     }
 
-    fn buf(&self, from: &Expr, length: Option<u64>) -> Result<Value, EvalError> {
-        let value = self.eval(from)?;
-        let (address, most) = match &value {
+    pub(crate) fn buf(&self, value: &Value, length: Option<u64>, span: Span) -> Result<Value, EvalError> {
+        let (address, most) = match value {
             Value::Place(place) => {
-                (place.address, self.types.size(place.ty).map_err(|error| EvalError::new(from.span, error))?)
+                (place.address, self.types.size(place.ty).map_err(|error| EvalError::new(span, error))?)
             }
             other => {
                 let address = other.address();
-                (address.ok_or_else(|| EvalError::other(from.span, "expected a pointer or an array"))?, u64::MAX)
+                (address.ok_or_else(|| EvalError::other(span, "expected a pointer or an array"))?, u64::MAX)
             }
         };
         let length = match length {
             Some(length) => length.min(most),
             None if most <= MAX_BYTES => most,
-            None => return Err(EvalError::other(from.span, "how many bytes? buf(POINTER, LENGTH)")),
+            None => return Err(EvalError::other(span, "how many bytes? buf(POINTER, LENGTH)")),
         };
         let mut bytes = vec![0; length as usize];
-        self.read(address, &mut bytes, typeinfo::TypeRef::VOID, from.span)?;
+        self.read(address, &mut bytes, typeinfo::TypeRef::VOID, span)?;
         Ok(Value::Bytes(bytes))
     }
 
     /// A pointer to a variable or function.
-    fn uaddr(&self, name: &[u8], span: Span) -> Result<Value, EvalError> {
+    pub(crate) fn uaddr(&self, name: &[u8], span: Span) -> Result<Value, EvalError> {
         let name = String::from_utf8_lossy(name);
         if let Some(place) = self.global(&name, span)? {
             return Ok(self.pointer(place));
@@ -164,30 +130,21 @@ impl Evaluator<'_> {
         Err(if near.is_empty() { error } else { error.with_hint(format!("near: {}", near.join(", "))) })
     }
 
-    fn len(&self, of: &Expr) -> Result<Value, EvalError> {
-        let value = self.eval(of)?;
-        let length = match &value {
+    pub(crate) fn len(&self, value: &Value, span: Span) -> Result<Value, EvalError> {
+        let length = match value {
             Value::Tuple(parts) => parts.len() as u64,
             Value::Text(bytes) | Value::Bytes(bytes) => bytes.len() as u64,
-            other => match self.elements(other, of.span)? {
+            other => match self.elements(other, span)? {
                 (_, _, Some(count)) => count,
-                _ => return Err(EvalError::other(of.span, "the length of this is not known")),
+                _ => return Err(EvalError::other(span, "the length of this is not known")),
             },
         };
         Ok(Value::Int { value: length.into(), ty: self.types.u64 })
     }
-
-    /// Where the list of an expression begins: its head, or the pointer to its first element.
-    pub(crate) fn head(&self, expr: &Expr) -> Result<Value, EvalError> {
-        match self.operand(expr)? {
-            Operand::Place(place) => self.load(place, expr.span),
-            Operand::Value(value) => Ok(value),
-        }
-    }
 }
 
 /// A member's name as an argument, `link` or `a.link`, also in quotes.
-fn path(expr: &Expr) -> Result<String, EvalError> {
+pub(crate) fn path(expr: &Expr) -> Result<String, EvalError> {
     match &expr.kind {
         ExprKind::Ident(name) => Ok(name.clone()),
         ExprKind::Str(name) => Ok(String::from_utf8_lossy(name).into_owned()),
@@ -196,7 +153,7 @@ fn path(expr: &Expr) -> Result<String, EvalError> {
     }
 }
 
-fn wrong_call(name: &str, func: Span, span: Span) -> EvalError {
+pub(crate) fn wrong_call(name: &str, func: Span, span: Span) -> EvalError {
     if let Some((_, usage)) = FUNCTIONS.iter().find(|(known, _)| *known == name) {
         return EvalError::other(span, format!("{name} is used as {usage}"));
     }

@@ -8,7 +8,7 @@ use super::error::{EvalError, Fault};
 use super::value::{Operand, Place, Value};
 
 /// Addresses below this are behind NULL: the first pages of a process are not mapped (`vm.mmap_min_addr`).
-const NEAR_NULL: u64 = 4096;
+pub(crate) const NEAR_NULL: u64 = 4096;
 
 impl Evaluator<'_> {
     /// The value of a place: what C would compute with, or the place itself if it has no single value.

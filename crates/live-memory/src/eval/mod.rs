@@ -2,13 +2,21 @@
 //!
 //! The syntax is that of scripts, and so are the rules: `.` and `->` mean the same and follow a pointer, numbers are computed in
 //! 64 bits, `str()` reads text. Beyond scripts, a bare name is a variable of the program, and `list()` walks its lists.
+//!
+//! An expression is compiled first: names and members are looked up once ([`compile`]). What is known of its types then runs without
+//! any ([`code`]); what only values show is looked up when it runs ([`dynamic`]). Expressions of object specs are of the first kind as
+//! a whole ([`Expression`]).
 
 mod access;
 mod calls;
+mod code;
+mod compile;
+mod dynamic;
 mod error;
 mod globals;
 mod load;
 mod ops;
+mod spec;
 mod types;
 mod value;
 
@@ -16,11 +24,14 @@ use std::cell::{Ref, RefCell};
 use std::collections::HashMap;
 
 use bt_lang::Span;
-use bt_lang::ast::{Expr, ExprKind, TypeOrExpr, UnaryOp};
-use typeinfo::{NameKind, TypeKind, TypeRef, TypeStore};
+use bt_lang::ast::Expr;
+use typeinfo::{TypeKind, TypeRef, TypeStore};
 
+pub(crate) use compile::Compiled;
+use compile::Compiler;
 pub use error::{EvalError, Fault};
 pub use globals::{Global, Globals, NoGlobals};
+pub use spec::{Expression, Scalar, Scope};
 pub(crate) use types::{Types, name_kind, tag};
 pub(crate) use value::Operand;
 pub use value::{Place, Value};
@@ -29,10 +40,6 @@ use crate::memory::Memory;
 
 /// How many elements of a list are followed if nobody says otherwise.
 pub const MAX_ELEMENTS: usize = 100_000;
-
-/// How deep tuples are nested at most, and how many parts they have in all: a loop can put one into the next for ever.
-const MAX_TUPLES: usize = 32;
-const MAX_PARTS: usize = 1 << 20;
 
 /// Evaluates expressions: a memory, types, and names.
 pub struct Evaluator<'a> {
@@ -126,63 +133,14 @@ impl<'a> Evaluator<'a> {
         self.record(operand, expr.span)
     }
 
+    /// Compiles an expression, to be run as often as needed.
+    pub(crate) fn compiled(&self, expr: &Expr) -> Result<Compiled, EvalError> {
+        Compiler { evaluator: self, scope: None, late: false }.compile(expr)
+    }
+
     /// What an expression leads to, before it is read.
-    pub(crate) fn operand(&self, expr: &Expr) -> Result<Operand, EvalError> {
-        let span = expr.span;
-        match &expr.kind {
-            ExprKind::Int(literal) => Ok(Operand::Value(self.literal(literal.value))),
-            ExprKind::Str(text) => Ok(Operand::Value(Value::Text(text.clone()))),
-            ExprKind::Bool(value) => Ok(Operand::Value(self.truth(*value))),
-            ExprKind::Ident(name) => self.name(name, span),
-            ExprKind::Var(name) => self.variable(name).map(Operand::from).ok_or_else(|| {
-                let hint = format!("give it a value first: ${name} = ...");
-                EvalError::new(span, Fault::NoName { kind: "variable", name: format!("${name}") }).with_hint(hint)
-            }),
-            ExprKind::Call { func, args } => self.call(func, args, span).map(Operand::from),
-            ExprKind::Unary { op: UnaryOp::Deref, operand } => self.deref(operand, span),
-            ExprKind::Unary { op: UnaryOp::AddrOf, operand } => self.address_of(operand).map(Operand::Value),
-            ExprKind::Unary { op, operand } => self.unary(*op, operand, span).map(Operand::Value),
-            ExprKind::Binary { op, left, right, .. } => self.binary(*op, left, right, span).map(Operand::Value),
-            ExprKind::Ternary { cond, then, otherwise } => {
-                let value = self.eval(cond)?;
-                match (self.is_true(&value, cond.span)?, then) {
-                    (true, Some(then)) => self.operand(then),
-                    (true, None) => Ok(value.into()),
-                    (false, _) => self.operand(otherwise),
-                }
-            }
-            ExprKind::Cast { ty, operand } => self.cast(ty, operand, span).map(Operand::from),
-            ExprKind::Sizeof(of) => {
-                let ty = self.type_of(of)?;
-                let size = self.types.size(ty).map_err(|error| EvalError::new(span, error))?;
-                Ok(Operand::Value(Value::Int { value: size.into(), ty: self.types.u64 }))
-            }
-            ExprKind::Offsetof { of, path } => {
-                let ty = self.type_of(of)?;
-                let path: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
-                let field = self.types.store().path(ty, &path.join("."));
-                let offset = field.map_err(|error| EvalError::new(span, error))?.byte_offset();
-                Ok(Operand::Value(Value::Int { value: offset.into(), ty: self.types.u64 }))
-            }
-            ExprKind::Field { base, name, .. } => self.member(base, name).map(Operand::Place),
-            ExprKind::Index { base, index } => self.element(base, index, span),
-            ExprKind::Tuple(parts) => {
-                let parts: Result<_, _> = parts.iter().map(|part| self.eval(part)).collect();
-                let tuple = Value::Tuple(parts?);
-                if tuple.weight(MAX_TUPLES).is_none_or(|weight| weight > MAX_PARTS) {
-                    return Err(EvalError::other(span, "this tuple has too many parts"));
-                }
-                Ok(Operand::Value(tuple))
-            }
-            ExprKind::TupleField { base, index } => match self.eval(base)? {
-                Value::Tuple(mut parts) if (*index as usize) < parts.len() => {
-                    Ok(parts.swap_remove(*index as usize).into())
-                }
-                _ => Err(EvalError::other(span, format!("this has no element {index}"))),
-            },
-            ExprKind::Comptime(inner) => self.operand(inner),
-            _ => Err(EvalError::other(span, "this is only for scripts of `dptrace run`")),
-        }
+    fn operand(&self, expr: &Expr) -> Result<Operand, EvalError> {
+        self.run(&self.compiled(expr)?)
     }
 
     /// A variable of the program, an enumerator, or NULL.
@@ -223,32 +181,6 @@ impl<'a> Evaluator<'a> {
         let bare = name.rsplit(':').next().unwrap_or(name);
         let fault = Fault::Ambiguous { name: name.to_owned(), count: found.len(), sources };
         Err(EvalError::new(span, fault).with_hint(format!("choose one by its file: *uaddr(\"{example}:{bare}\")")))
-    }
-
-    /// The type that `sizeof` and the like are asked about.
-    pub(crate) fn type_of(&self, of: &TypeOrExpr) -> Result<TypeRef, EvalError> {
-        match of {
-            TypeOrExpr::Type(ty) => self.written(ty),
-            TypeOrExpr::Expr(expr) => {
-                // A bare name is a variable or a type.
-                if let ExprKind::Ident(name) = &expr.kind
-                    && self.global(name, expr.span)?.is_none()
-                {
-                    let at = |error| EvalError::new(expr.span, error);
-                    if let Some(ty) = self.types.bare(name).map_err(at)? {
-                        return Ok(ty);
-                    }
-                    if let Some(ty) = self.types.find(NameKind::Struct, name).map_err(at)? {
-                        return Ok(ty);
-                    }
-                }
-                match self.operand(expr)? {
-                    Operand::Place(place) => Ok(place.ty),
-                    Operand::Value(Value::Int { ty, .. } | Value::Float { ty, .. }) => Ok(ty),
-                    Operand::Value(_) => Err(EvalError::other(expr.span, "this has no type of C")),
-                }
-            }
-        }
     }
 
     pub(crate) fn written(&self, ty: &bt_lang::ast::Type) -> Result<TypeRef, EvalError> {

@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 
 use bt_lang::Span;
-use bt_lang::ast::{BinaryOp, Expr, UnaryOp};
+use bt_lang::ast::{BinaryOp, UnaryOp};
 use typeinfo::{TypeKind, TypeRef};
 
-use super::Evaluator;
 use super::error::EvalError;
 use super::load::{extend, is_signed};
 use super::value::Value;
+use super::{Compiled, Evaluator, code};
 
 /// An operand as a number.
 struct Number {
@@ -61,18 +61,16 @@ impl Evaluator<'_> {
         }
     }
 
-    pub(crate) fn unary(&self, op: UnaryOp, operand: &Expr, span: Span) -> Result<Value, EvalError> {
-        let value = self.eval(operand)?;
-        if let (UnaryOp::Neg, Value::Float { value, ty }) = (op, &value) {
+    pub(crate) fn unary(&self, op: UnaryOp, value: &Value, operand_span: Span, span: Span) -> Result<Value, EvalError> {
+        if let (UnaryOp::Neg, Value::Float { value, ty }) = (op, value) {
             return Ok(Value::Float { value: -value, ty: *ty });
         }
         match op {
-            UnaryOp::Not => Ok(self.truth(!self.is_true(&value, operand.span)?)),
+            UnaryOp::Not => Ok(self.truth(!self.is_true(value, operand_span)?)),
             UnaryOp::Neg | UnaryOp::BitNot => {
-                let number = self.numeric(&value, operand.span)?;
+                let number = self.numeric(value, operand_span)?;
                 let signed = op == UnaryOp::Neg || number.signed;
-                let result = if op == UnaryOp::Neg { number.value.wrapping_neg() } else { !number.value };
-                Ok(self.wrapped(result, signed))
+                Ok(self.wrapped(code::unary(op, signed, number.value), signed))
             }
             _ => Err(EvalError::other(
                 span,
@@ -92,17 +90,23 @@ impl Evaluator<'_> {
         Value::Int { value: extend(value.cast_unsigned(), 64, signed), ty }
     }
 
-    pub(crate) fn binary(&self, op: BinaryOp, left: &Expr, right: &Expr, span: Span) -> Result<Value, EvalError> {
-        let first = self.eval(left)?;
+    pub(crate) fn binary(
+        &self,
+        op: BinaryOp,
+        left: &Compiled,
+        right: &Compiled,
+        span: Span,
+    ) -> Result<Value, EvalError> {
+        let first = self.value_of(left)?;
         if matches!(op, BinaryOp::LogAnd | BinaryOp::LogOr) {
             let decided = self.is_true(&first, left.span)?;
             if decided == (op == BinaryOp::LogOr) {
                 return Ok(self.truth(decided));
             }
-            let second = self.eval(right)?;
+            let second = self.value_of(right)?;
             return Ok(self.truth(self.is_true(&second, right.span)?));
         }
-        let second = self.eval(right)?;
+        let second = self.value_of(right)?;
         if let Some(result) = self.compare_text(op, &first, &second, span)? {
             return Ok(self.truth(result));
         }
@@ -123,55 +127,22 @@ impl Evaluator<'_> {
         if let Some(result) = self.pointers(op, one, other, span)? {
             return Ok(result);
         }
-        // Comparisons of numbers go by their values; a signed and an unsigned one never compare as C would have it.
-        let (a, b) = (one.value, other.value);
-        let compared = match op {
-            BinaryOp::Eq => Some(a == b),
-            BinaryOp::Ne => Some(a != b),
-            BinaryOp::Lt => Some(a < b),
-            BinaryOp::Le => Some(a <= b),
-            BinaryOp::Gt => Some(a > b),
-            BinaryOp::Ge => Some(a >= b),
-            _ => None,
-        };
-        if let Some(truth) = compared {
-            return Ok(self.truth(truth));
+        let signed = code::is_result_signed(op, one.signed, other.signed);
+        let result = code::apply(op, signed, one.value, other.value, span)?;
+        Ok(if code::is_comparison(op) { self.truth(result != 0) } else { self.wrapped(result, signed) })
+    }
+
+    /// How far a pointer to this type moves with each step. As GCC has it, a step over void or a function is a byte.
+    pub(crate) fn step_size(&self, target: TypeRef, span: Span) -> Result<i128, EvalError> {
+        if matches!(self.kind(target, span)?, TypeKind::Void | TypeKind::Func { .. }) {
+            return Ok(1);
         }
-        let signed = match op {
-            BinaryOp::Shl | BinaryOp::Shr => one.signed,
-            BinaryOp::Sub => true,
-            _ => one.signed || other.signed,
-        };
-        // All bits are shifted out by 64 and more.
-        let shift = u32::try_from(b).ok().filter(|shift| *shift < 64);
-        let result = match op {
-            BinaryOp::Add => a.wrapping_add(b),
-            BinaryOp::Sub => a.wrapping_sub(b),
-            BinaryOp::Mul => a.wrapping_mul(b),
-            BinaryOp::Div | BinaryOp::Mod if b == 0 => {
-                return Err(EvalError::other(span, "this divides by zero"));
-            }
-            BinaryOp::Div => a.wrapping_div(b),
-            BinaryOp::Mod => a.wrapping_rem(b),
-            BinaryOp::BitAnd => a & b,
-            BinaryOp::BitOr => a | b,
-            BinaryOp::BitXor => a ^ b,
-            BinaryOp::Shl => shift.map_or(0, |shift| ((a as u64) << shift).into()),
-            BinaryOp::Shr => shift.map_or(if a < 0 { -1 } else { 0 }, |shift| a >> shift),
-            _ => return Err(EvalError::other(span, "this operator is not for numbers")),
-        };
-        Ok(self.wrapped(result, signed))
+        self.types.size(target).map(|size| i128::from(size.max(1))).map_err(|error| EvalError::new(span, error))
     }
 
     /// `pointer + number`, `pointer - number`, `pointer - pointer`.
     fn pointers(&self, op: BinaryOp, one: &Number, other: &Number, span: Span) -> Result<Option<Value>, EvalError> {
-        let size = |target: TypeRef| {
-            // As GCC has it, a step over void or a function is a byte.
-            if matches!(self.kind(target, span)?, TypeKind::Void | TypeKind::Func { .. }) {
-                return Ok(1);
-            }
-            self.types.size(target).map(|size| i128::from(size.max(1))).map_err(|error| EvalError::new(span, error))
-        };
+        let size = |target| self.step_size(target, span);
         let moved = |by: i128, from: &Number| Value::Int {
             value: extend(from.value.wrapping_add(by).cast_unsigned(), 64, false),
             ty: from.ty,

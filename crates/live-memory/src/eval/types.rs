@@ -45,6 +45,11 @@ impl<'t> Types<'t> {
         self.store.borrow()
     }
 
+    /// An array of this many elements.
+    pub(crate) fn array_of(&self, element: TypeRef, count: Option<u64>) -> Result<TypeRef, TypeError> {
+        self.store.borrow_mut().array_of(element, count)
+    }
+
     /// The kind behind typedefs and qualifiers.
     pub(crate) fn kind(&self, ty: TypeRef) -> Result<TypeKind, TypeError> {
         if let Some(kind) = self.kinds.borrow().get(&ty) {
@@ -126,7 +131,7 @@ impl<'t> Types<'t> {
             AstKind::Array(element, count) => {
                 let element = self.written(element, length)?;
                 let count = count.as_deref().map(length).transpose()?;
-                self.store.borrow_mut().array_of(element, count).map_err(at)
+                self.array_of(element, count).map_err(at)
             }
             _ => Err(EvalError::other(ty.span, "expected the name of a type, such as `struct x` or `uint32_t`")),
         }

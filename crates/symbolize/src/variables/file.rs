@@ -1,15 +1,15 @@
 //! A file of a process: where it is loaded, its symbols, its debug information. Each is read when it is asked for.
 
-use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
 use elf::ElfVaddr;
 use elf::symbols::named_addresses;
-use host::{ElfFile, FilePlace, FileReader, HostError};
+use host::{FilePlace, HostError};
 use kernel_text::maps::{Backing, Mapping, ProcMaps};
-use typeinfo::{Dwarf, DwarfSections, LazyInfo, ReadSection, SourceId, TypeError, TypeStore};
+use typeinfo::{SourceId, TypeStore};
 
+use super::types_file::TypesFile;
 use crate::user::DebugFolders;
 
 /// A file whose code a process has mapped.
@@ -25,7 +25,7 @@ pub(super) struct VariableFile {
     /// All that it has in memory, what follows its last mapping without a gap included: variables without a first value.
     memory: Range<u64>,
     symbols: OnceCell<Option<Symbols>>,
-    debug: OnceCell<Result<DebugFile, String>>,
+    debug: OnceCell<Result<TypesFile, String>>,
     /// Which source its debug information is in a store of types.
     pub(super) source: Cell<Option<SourceId>>,
 }
@@ -45,34 +45,6 @@ pub(super) struct Entry {
     pub(super) size: u64,
     pub(super) name: Box<str>,
     pub(super) file: Option<Box<str>>,
-}
-
-/// A file with debug information.
-struct DebugFile {
-    file: ElfFile,
-    form: Form,
-}
-
-/// How its debug information is read.
-enum Form {
-    /// Unit by unit, as it is needed.
-    Parts(LazyInfo<'static>),
-    /// All of it was read.
-    Whole,
-    /// All of it was read, and its compressed sections inflated.
-    Inflated(Vec<u8>),
-}
-
-/// A section of an open file.
-struct Section {
-    file: FileReader,
-    start: u64,
-}
-
-impl ReadSection for Section {
-    fn read(&self, offset: u64, into: &mut [u8]) -> bool {
-        self.start.checked_add(offset).is_some_and(|at| self.file.read_exact_at(into, at).is_ok())
-    }
 }
 
 impl VariableFile {
@@ -139,9 +111,8 @@ impl VariableFile {
         if self.source.get().is_some() {
             return self.source.get();
         }
-        let debug = self.debug.get_or_init(|| DebugFile::read(&self.place, folders)).as_ref().ok()?;
-        let sections = debug.sections().ok()?;
-        let source = Dwarf::new(sections).and_then(|dwarf| types.add_dwarf(dwarf)).ok()?;
+        let debug = self.debug.get_or_init(|| TypesFile::read(&self.place, folders)).as_ref().ok()?;
+        let source = debug.add_to(types).ok()?;
         self.source.set(Some(source));
         Some(source)
     }
@@ -159,42 +130,6 @@ fn memory(of: &Mapping, maps: &ProcMaps) -> Range<u64> {
     let end = own().map(|mapping| mapping.end.0).max().unwrap_or(0);
     let behind = maps.all().iter().find(|mapping| mapping.start.0 == end && mapping.backing == Backing::Anonymous);
     start..behind.map_or(end, |mapping| mapping.end.0)
-}
-
-impl DebugFile {
-    fn read(place: &FilePlace, folders: &DebugFolders) -> Result<Self, String> {
-        let text = |error: HostError| error.to_string();
-        let own = place.load_types().map_err(text)?;
-        let file = folders.debug_types(&own).unwrap_or(own);
-        if let Some(info) = Self::parts(&file) {
-            return Ok(Self { file, form: Form::Parts(info) });
-        }
-        let whole = file.place().load_debug().map_err(text)?;
-        let inflated = typeinfo::inflated(whole.image().map_err(text)?.data());
-        let form = match inflated.map_err(|error| error.to_string())? {
-            Cow::Borrowed(_) => Form::Whole,
-            Cow::Owned(plain) => Form::Inflated(plain),
-        };
-        let debug = Self { file: whole, form };
-        debug.sections().map_err(|error| error.to_string())?;
-        Ok(debug)
-    }
-
-    /// Its section `.debug_info`, to be read unit by unit, if that can be done.
-    fn parts(file: &ElfFile) -> Option<LazyInfo<'static>> {
-        let range = DwarfSections::info_range(file.image().ok()?.data())?;
-        let section = Section { file: file.place().reader().ok()?, start: range.start };
-        LazyInfo::new(Box::new(section), range.end - range.start).ok()
-    }
-
-    fn sections(&self) -> Result<DwarfSections<'_>, TypeError> {
-        let own = || self.file.image().map_or(&[][..], |image| image.data());
-        match &self.form {
-            Form::Parts(info) => DwarfSections::lazy(own(), info),
-            Form::Whole => DwarfSections::from_elf(own()),
-            Form::Inflated(plain) => DwarfSections::from_elf(plain),
-        }
-    }
 }
 
 impl Symbols {

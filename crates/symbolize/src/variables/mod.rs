@@ -4,6 +4,7 @@
 //! read only for names and types that the program lacks.
 
 mod file;
+mod types_file;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use typeinfo::{Arch, NameKind, TypeStore};
 
 use crate::user::DebugFolders;
 use file::VariableFile;
+pub use types_file::TypesFile;
 
 /// How many names near another are offered.
 const NEAR: usize = 3;

@@ -1,0 +1,81 @@
+//! Built-in layouts of SPDK's structs, for expressions over programs without debug information.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use live_memory::{EvalError, Fault, Mentions};
+use objects::layouts::{SpdkVersion, structs, versions};
+use typeinfo::{NameKind, TypeError, TypeStore};
+
+use crate::live_objects;
+
+/// What built-in layouts can do for the expressions.
+pub(super) struct Layout {
+    version: Option<SpdkVersion>,
+    /// How the version is known, in words; nothing if the user named it or no layout is needed.
+    pub(super) source: Option<String>,
+    /// Whether any struct of SPDK is asked for.
+    is_asked: bool,
+}
+
+/// Adds the structs that the expressions name, and that neither the program's debug information nor the user defines; with those to
+/// which their members lead.
+pub(super) fn add(
+    types: &mut TypeStore<'_>,
+    mentions: &Mentions,
+    named: Option<SpdkVersion>,
+    (pid, debug_dirs): (u32, &[PathBuf]),
+) -> anyhow::Result<Layout> {
+    let is_missing = |types: &TypeStore<'_>, name: &str| matches!(types.find(NameKind::Struct, name), Ok(None));
+    let all = known(None);
+    let wanted = mentions.types.iter().filter(|(kind, name)| *kind == NameKind::Struct && is_missing(types, name));
+    let is_wanted = wanted.map(|(_, name)| name).any(|name| all.contains(name.as_str()));
+    let mut layout = Layout { version: named, source: None, is_asked: named.is_some() || is_wanted };
+    if named.is_none() && is_wanted {
+        let found = live_objects::version_of(pid, debug_dirs)?;
+        layout.version = found.map(|(version, _)| version);
+        layout.source = found.map(|(version, how)| format!("the layout of SPDK {version}, since {how}"));
+    }
+    if let Some(version) = layout.version {
+        let missing = structs(version).filter(|(name, _)| is_missing(types, name));
+        let text: Vec<&str> = missing.map(|(_, text)| text).collect();
+        // The built-in layouts are tested: if they do not go with the user's own types, these count.
+        drop(live_memory::define_types(types, &text.join("\n")));
+    }
+    Ok(layout)
+}
+
+/// The structs that have a layout in this version, or in any.
+fn known(version: Option<SpdkVersion>) -> BTreeSet<&'static str> {
+    let versions = version.map_or_else(versions, |version| vec![version]);
+    versions.into_iter().flat_map(structs).map(|(name, _)| name).collect()
+}
+
+impl Layout {
+    /// An error about a struct or member that is missing, with what is known instead.
+    pub(super) fn explain(&self, error: EvalError) -> EvalError {
+        let Fault::Type(fault) = &error.fault else { return error };
+        match fault {
+            TypeError::NoName { name, .. } if self.is_asked || name.starts_with("spdk_") => {
+                let names: Vec<&str> = known(self.version).into_iter().collect();
+                let names = names.join(", ");
+                match self.version {
+                    Some(version) => error.with_hint(format!("layouts of SPDK {version} are built in for {names}")),
+                    None => error.with_hint(format!(
+                        "layouts are built in for {names}; which version of SPDK this is is not known: name it \
+                         (--layout 24.09)"
+                    )),
+                }
+            }
+            TypeError::NoMember { name, .. } if self.is_layout(name) => {
+                let hint = "built-in layouts have only some members; --types FILE defines a struct as C has it";
+                error.with_hint(hint)
+            }
+            _ => error,
+        }
+    }
+
+    fn is_layout(&self, name: &str) -> bool {
+        self.version.is_some() && known(self.version).contains(name.strip_prefix("struct ").unwrap_or(name))
+    }
+}

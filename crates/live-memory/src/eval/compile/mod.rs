@@ -1,0 +1,299 @@
+//! Expressions compiled once: names and members are looked up, and what is known of the types becomes [`Code`]. What depends on
+//! values (variables without a type, floating-point numbers, tuples, lists) becomes [`Dynamic`].
+
+mod functions;
+mod operators;
+
+use bt_lang::Span;
+use bt_lang::ast::{self, Expr, ExprKind, Name, TypeOrExpr};
+use typeinfo::{Field, IntClass, NameKind, TypeKind, TypeRef};
+
+use super::code::{Code, Load};
+use super::dynamic::Dynamic;
+use super::error::EvalError;
+use super::load::is_signed;
+use super::value::{Operand, Place, Value};
+use super::{Evaluator, Scope};
+
+/// A compiled expression.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Compiled {
+    pub(crate) node: Node,
+    pub(crate) span: Span,
+}
+
+/// What an expression is.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Node {
+    /// Something in memory.
+    Place {
+        at: Code,
+        ty: TypeRef,
+        /// Of a bit-field: its first bit behind the address, and how many.
+        bits: Option<(u32, u32)>,
+    },
+    /// A number, a truth value, an enumerator or a pointer.
+    Number {
+        code: Code,
+        ty: TypeRef,
+    },
+    Text(Code),
+    /// What only its values show.
+    Dynamic(Box<Dynamic>),
+}
+
+impl Node {
+    /// A value that is known.
+    fn constant(value: &Value) -> Self {
+        match value {
+            Value::Int { value, ty } => Self::Number { code: Code::Int(*value), ty: *ty },
+            Value::Text(text) => Self::Text(Code::Text(text.clone())),
+            other => Self::dynamic(Dynamic::Value(other.clone())),
+        }
+    }
+
+    fn dynamic(dynamic: Dynamic) -> Self {
+        Self::Dynamic(Box::new(dynamic))
+    }
+}
+
+/// Compiles expressions.
+#[derive(Clone, Copy)]
+pub(crate) struct Compiler<'c, 'a> {
+    pub(crate) evaluator: &'c Evaluator<'a>,
+    /// The variables, if all types must be known.
+    pub(crate) scope: Option<&'c Scope>,
+    /// Whether an expression whose type is asked for may be run for that.
+    pub(crate) late: bool,
+}
+
+impl Compiler<'_, '_> {
+    pub(crate) fn compile(&self, expr: &Expr) -> Result<Compiled, EvalError> {
+        Ok(Compiled { node: self.node(expr)?, span: expr.span })
+    }
+
+    fn node(&self, expr: &Expr) -> Result<Node, EvalError> {
+        let span = expr.span;
+        match &expr.kind {
+            ExprKind::Int(literal) => Ok(Node::constant(&self.evaluator.literal(literal.value))),
+            ExprKind::Bool(value) => Ok(Node::constant(&self.evaluator.truth(*value))),
+            ExprKind::Str(text) => Ok(Node::Text(Code::Text(text.clone()))),
+            ExprKind::Ident(name) => self.name(name, span),
+            ExprKind::Var(name) => self.variable(name, span),
+            ExprKind::Call { func, args } => self.call(func, args, expr),
+            ExprKind::Unary { op, operand } => self.unary(*op, self.compile(operand)?, span),
+            ExprKind::Binary { op, left, right, .. } => {
+                self.binary(*op, self.compile(left)?, self.compile(right)?, span)
+            }
+            ExprKind::Ternary { cond, then, otherwise } => {
+                // What is wrong in one of the arms counts only if it is reached.
+                let arm = |expr: &Expr| {
+                    let failed = |error| Compiled { node: Node::dynamic(Dynamic::Fail(error)), span: expr.span };
+                    self.compile(expr).unwrap_or_else(failed)
+                };
+                let then = then.as_deref().map(arm);
+                Ok(Node::dynamic(Dynamic::If { cond: self.compile(cond)?, then, otherwise: arm(otherwise) }))
+            }
+            ExprKind::Cast { ty, operand } => self.cast(ty, operand, span),
+            ExprKind::Sizeof(of) => self.of_type(of, expr, |ty| self.evaluator.types.size(ty)),
+            ExprKind::Offsetof { of, path } => {
+                let path: Vec<&str> = path.iter().map(|name| name.text.as_str()).collect();
+                let types = &self.evaluator.types;
+                self.of_type(of, expr, |ty| types.store().path(ty, &path.join(".")).map(|field| field.byte_offset()))
+            }
+            ExprKind::Field { base, name, .. } => self.field(self.compile(base)?, name),
+            ExprKind::Index { base, index } => self.index(self.compile(base)?, self.compile(index)?, span),
+            ExprKind::Tuple(parts) => {
+                let parts: Result<_, _> = parts.iter().map(|part| self.compile(part)).collect();
+                Ok(Node::dynamic(Dynamic::Tuple(parts?)))
+            }
+            ExprKind::TupleField { base, index } => {
+                Ok(Node::dynamic(Dynamic::Part(self.compile(base)?, *index as usize)))
+            }
+            ExprKind::Comptime(inner) => self.node(inner),
+            _ => Err(EvalError::other(span, "this is only for scripts of `dptrace run`")),
+        }
+    }
+
+    fn name(&self, name: &str, span: Span) -> Result<Node, EvalError> {
+        if self.scope.is_some() {
+            let message = format!("{name} has no type here: write (struct TYPE *)uaddr(\"{name}\")");
+            return Err(EvalError::other(span, message));
+        }
+        Ok(match self.evaluator.name(name, span)? {
+            Operand::Place(Place { address, ty, bits }) => Node::Place { at: Code::Int(address.into()), ty, bits },
+            Operand::Value(value) => Node::constant(&value),
+        })
+    }
+
+    fn variable(&self, name: &str, span: Span) -> Result<Node, EvalError> {
+        let Some(scope) = self.scope else { return Ok(Node::dynamic(Dynamic::Variable(name.to_owned()))) };
+        let index = scope.vars.iter().position(|(known, _)| known == name);
+        let index = index.ok_or_else(|| EvalError::other(span, format!("no loop has the variable ${name}")))?;
+        self.pointer(Code::Var(index), scope.vars[index].1, span)
+    }
+
+    /// A pointer to something of this type.
+    pub(crate) fn pointer(&self, code: Code, target: TypeRef, span: Span) -> Result<Node, EvalError> {
+        let ty = self.evaluator.types.pointer_to(target).map_err(|error| EvalError::new(span, error))?;
+        Ok(Node::Number { code, ty })
+    }
+
+    /// A question about a type that an expression names or has.
+    fn of_type(
+        &self,
+        of: &TypeOrExpr,
+        expr: &Expr,
+        ask: impl FnOnce(TypeRef) -> Result<u64, typeinfo::TypeError>,
+    ) -> Result<Node, EvalError> {
+        let Some(ty) = self.type_of(of)? else { return Ok(Node::dynamic(Dynamic::Late(expr.clone()))) };
+        let value = ask(ty).map_err(|error| EvalError::new(expr.span, error))?;
+        Ok(Node::Number { code: Code::Int(value.into()), ty: self.evaluator.types.u64 })
+    }
+
+    /// The type that `sizeof` and the like are asked about; none if it depends on values.
+    pub(crate) fn type_of(&self, of: &TypeOrExpr) -> Result<Option<TypeRef>, EvalError> {
+        let expr = match of {
+            TypeOrExpr::Type(ty) => return self.written(ty).map(Some),
+            TypeOrExpr::Expr(expr) => expr,
+        };
+        // A bare name is a variable or a type.
+        if let ExprKind::Ident(name) = &expr.kind
+            && self.evaluator.global(name, expr.span)?.is_none()
+        {
+            let at = |error| EvalError::new(expr.span, error);
+            let types = &self.evaluator.types;
+            if let Some(ty) = types.bare(name).map_err(at)? {
+                return Ok(Some(ty));
+            }
+            if let Some(ty) = types.find(NameKind::Struct, name).map_err(at)? {
+                return Ok(Some(ty));
+            }
+        }
+        let compiled = self.compile(expr)?;
+        match &compiled.node {
+            Node::Place { ty, .. } | Node::Number { ty, .. } => Ok(Some(*ty)),
+            Node::Dynamic(_) if !self.late => Ok(None),
+            _ => match self.evaluator.run(&compiled)? {
+                Operand::Place(place) => Ok(Some(place.ty)),
+                Operand::Value(Value::Int { ty, .. } | Value::Float { ty, .. }) => Ok(Some(ty)),
+                Operand::Value(_) => Err(EvalError::other(expr.span, "this has no type of C")),
+            },
+        }
+    }
+
+    /// A type as it is written. Where all types must be known, a name that is missing has no near ones: for these, all names of a
+    /// large program would be read.
+    pub(crate) fn written(&self, ty: &ast::Type) -> Result<TypeRef, EvalError> {
+        if self.scope.is_some() {
+            self.check_named(ty)?;
+        }
+        self.evaluator.written(ty)
+    }
+
+    fn check_named(&self, ty: &ast::Type) -> Result<(), EvalError> {
+        match &ty.kind {
+            ast::TypeKind::Pointer(target) => self.check_named(target),
+            ast::TypeKind::Tagged(kind, name) => self.named(super::name_kind(*kind), &name.text, ty.span).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// The type of this name.
+    pub(crate) fn named(&self, kind: NameKind, name: &str, span: Span) -> Result<TypeRef, EvalError> {
+        let found = self.evaluator.types.find(kind, name).map_err(|error| EvalError::new(span, error))?;
+        found.ok_or_else(|| EvalError::other(span, format!("the program has no struct or union {name}")))
+    }
+
+    /// What a pointer points to; none for other types.
+    pub(crate) fn target(&self, ty: TypeRef, span: Span) -> Result<Option<TypeRef>, EvalError> {
+        match self.evaluator.kind(ty, span)? {
+            TypeKind::Pointer { target, .. } => Ok(Some(target)),
+            _ => Ok(None),
+        }
+    }
+
+    /// What is in memory, as a number or a text, if it is one.
+    pub(crate) fn value(&self, compiled: Compiled) -> Result<Compiled, EvalError> {
+        let span = compiled.span;
+        let Node::Place { at, ty, bits } = compiled.node else { return Ok(compiled) };
+        let node = match self.evaluator.kind(ty, span)? {
+            kind @ (TypeKind::Int { size, .. } | TypeKind::Enum { size, .. } | TypeKind::Pointer { size, .. })
+                if size <= 8 =>
+            {
+                match access(ty, bits, size as u8) {
+                    Some((offset, size, shift, bits)) => {
+                        let at = at.plus(offset);
+                        // The names of types are only needed for messages.
+                        let what = if self.scope.is_some() { String::new() } else { self.evaluator.display(ty) };
+                        let load = Load { at, size, shift, bits, signed: is_signed(kind), what, span };
+                        Node::Number { code: Code::Load(Box::new(load)), ty }
+                    }
+                    None => Node::Place { at, ty, bits },
+                }
+            }
+            TypeKind::Array { element, count: Some(count) }
+                if self.scope.is_some() && self.is_char(element, span)? =>
+            {
+                Node::Text(Code::Chars(Box::new(at), count))
+            }
+            TypeKind::Array { element, .. } if self.scope.is_some() => self.pointer(at, element, span)?,
+            _ => Node::Place { at, ty, bits },
+        };
+        Ok(Compiled { node, span })
+    }
+
+    /// Whether texts are made of these: for object specs, also of bytes without a sign.
+    fn is_char(&self, ty: TypeRef, span: Span) -> Result<bool, EvalError> {
+        let kind = self.evaluator.kind(ty, span)?;
+        Ok(matches!(kind, TypeKind::Int { size: 1, class, .. } if self.scope.is_some() || class == IntClass::Char))
+    }
+
+    /// A member of a struct, or of the struct that a pointer points to.
+    fn field(&self, base: Compiled, name: &Name) -> Result<Node, EvalError> {
+        let span = base.span;
+        if matches!(base.node, Node::Dynamic(_)) {
+            return Ok(Node::dynamic(Dynamic::Member(base, name.clone())));
+        }
+        let is_record = match &base.node {
+            Node::Place { ty, bits: None, .. } => self.is_record(*ty, span)?,
+            _ => false,
+        };
+        let (at, ty) = match base.node {
+            Node::Place { at, ty, .. } if is_record => (at, ty),
+            _ => match self.elements(base)? {
+                Ok((at, element, _)) => (at, element),
+                Err(other) => {
+                    let what = self.describe(&other.node);
+                    let message = format!("{what} has no members: expected a struct, a union or a pointer to one");
+                    return Err(EvalError::other(span, message));
+                }
+            },
+        };
+        let field = self.evaluator.types.member(ty, &name.text).map_err(|error| EvalError::new(name.span, error))?;
+        let bits = field.bit_size.map(|size| ((field.bit_offset % 8) as u32, size));
+        Ok(Node::Place { at: at.plus(field.byte_offset()), ty: field.ty, bits })
+    }
+
+    fn is_record(&self, ty: TypeRef, span: Span) -> Result<bool, EvalError> {
+        let kind = self.evaluator.kind(ty, span)?;
+        Ok(matches!(kind, TypeKind::Struct { .. } | TypeKind::Union { .. } | TypeKind::Forward { .. }))
+    }
+
+    fn describe(&self, node: &Node) -> String {
+        match node {
+            Node::Number { ty, .. } => format!("a value of type {}", self.evaluator.display(*ty)),
+            Node::Place { ty, .. } => self.evaluator.display(*ty),
+            Node::Text(_) => "a text".to_owned(),
+            Node::Dynamic(_) => "this".to_owned(),
+        }
+    }
+}
+
+/// How a number is read: how far behind its address, bytes, its first bit in these, and how many. None if it can't be.
+fn access(ty: TypeRef, bits: Option<(u32, u32)>, size: u8) -> Option<(u64, u8, u32, u32)> {
+    let Some((first, bits)) = bits else { return Some((0, size, 0, u32::from(size) * 8)) };
+    let access = Field { ty, bit_offset: first.into(), bit_size: Some(bits) }.bit_access()?;
+    let size = u8::try_from(access.load_size).ok().filter(|size| *size <= 8)?;
+    Some((access.byte_offset, size, access.shift, access.bits))
+}
