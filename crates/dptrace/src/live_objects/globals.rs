@@ -14,20 +14,19 @@ pub(super) type Addresses = HashMap<String, u64>;
 /// The globals of the process.
 pub(super) struct Globals {
     pub(super) addresses: Addresses,
-    /// The files that have any of them, and the program.
-    pub(super) files: Vec<ElfFile>,
+    /// The files that have any of them, and the program. What was read of them for that is not kept.
+    pub(super) files: Vec<FilePlace>,
 }
 
 impl Globals {
     pub(super) fn find(process: &Process, specs: &[&ObjectSpec], folders: &DebugFolders) -> anyhow::Result<Self> {
         let names: HashSet<String> = texts(specs).flat_map(|located| names_in(&located.text)).collect();
         let wanted: HashSet<&str> = names.iter().map(String::as_str).collect();
-        let program = process.program().load_symbols()?;
         let mut this = Self { addresses: HashMap::new(), files: Vec::new() };
-        this.take(program, process, &wanted, folders, true);
+        this.take(&process.program().load_symbols()?, process, &wanted, folders, true);
         let libraries = process.libraries();
         for library in libraries.iter().filter_map(|library| FilePlace::load_symbols(library).ok()) {
-            this.take(library, process, &wanted, folders, false);
+            this.take(&library, process, &wanted, folders, false);
         }
         Ok(this)
     }
@@ -41,15 +40,15 @@ impl Globals {
     /// Adds the symbols of a file.
     fn take(
         &mut self,
-        file: ElfFile,
+        file: &ElfFile,
         process: &Process,
         wanted: &HashSet<&str>,
         folders: &DebugFolders,
         is_program: bool,
     ) {
-        let found = addresses(&file, process, wanted, folders);
+        let found = addresses(file, process, wanted, folders);
         if is_program || !found.is_empty() {
-            self.files.push(file);
+            self.files.push(file.place().clone());
         }
         for (name, address) in found {
             self.addresses.entry(name).or_insert(address);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use alive::{Cached, Compiled, Memory, Misfit, Program};
-use host::{ElfFile, Pid, Process, ProcessMemory};
+use host::{FilePlace, Pid, Process, ProcessMemory};
 use live_memory::{Limited, Limits};
 use objects::layouts::{self, SpdkVersion, VersionSearch};
 use objects::{ObjectSpec, built_in};
@@ -148,11 +148,12 @@ const MAX_SEARCHED: u64 = 256 << 20;
 const BLOCK: u64 = 256 << 10;
 
 /// The version that a program prints when it starts, from what the process has of the file in its memory. Nothing of that is kept.
-fn stated_version(file: &ElfFile) -> Option<SpdkVersion> {
-    let reader = file.place().reader().ok()?;
+fn stated_version(file: &FilePlace) -> Option<SpdkVersion> {
+    let reader = file.reader().ok()?;
+    let segments = file.load_notes().ok()?.image().ok()?.loaded_ranges();
     let mut block = vec![0; BLOCK as usize];
     let mut left = MAX_SEARCHED;
-    for range in file.image().ok()?.loaded_ranges() {
+    for range in segments {
         let mut search = VersionSearch::default();
         let mut at = range.start;
         while at < range.end && left > 0 {

@@ -134,7 +134,7 @@ impl Plan {
             if self.missing(specs).is_empty() {
                 break;
             }
-            let Ok(debug) = TypesFile::read(file.place(), folders) else { continue };
+            let Ok(debug) = TypesFile::read(file, folders) else { continue };
             let mut types = TypeStore::new(Arch::HOST);
             if debug.add_to(&mut types).is_err() {
                 continue;
