@@ -371,6 +371,15 @@ fn compiled_expressions_follow_their_variables() {
     check("(bool)g_item.qid", "1");
 }
 
+/// As deep as the parser goes, on the stack of a test.
+#[test]
+fn deep_expressions_are_values() {
+    check(&format!("{}g_item.qid", "!".repeat(90)), "1");
+    check(&format!("{}g_item.ratio{}", "-(".repeat(45), ")".repeat(45)), "-0.5");
+    check(&format!("{}2{}", "1 ? ".repeat(45), " : 3".repeat(45)), "2");
+    check(&format!("g_item.qid{}", " + 1".repeat(90)), "91");
+}
+
 #[test]
 fn a_struct_is_a_tree() {
     let text = output("g_item");

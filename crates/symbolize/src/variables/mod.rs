@@ -49,6 +49,7 @@ impl ProcessVariables {
         }
         let Some((program, libraries)) = self.files.split_first() else { return types };
         program.add_types(&mut types, &self.folders);
+        types.prepare(&wanted.types.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>());
         for name in &wanted.names {
             let (_, bare) = split(name);
             if self.has_symbol(program, bare) || knows(&types, bare) {
