@@ -68,7 +68,7 @@ impl Lack {
             return Some(Self::Tracefs);
         }
         match cause.downcast_ref()? {
-            HostError::ProcessForbidden { .. } => Some(Self::Process),
+            HostError::ProcessForbidden { .. } | HostError::MemoryForbidden { .. } => Some(Self::Process),
             HostError::TracefsForbidden { .. } => Some(Self::Tracefs),
             HostError::NoTracefs { .. } => Some(Self::Mount),
             _ => None,

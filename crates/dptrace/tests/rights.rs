@@ -13,7 +13,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use kernel::{PROGRAM, kernel, needs, skip};
+use kernel::{PROGRAM, Process, kernel, needs, skip};
 use small::Small;
 use tempfile::TempDir;
 
@@ -268,6 +268,47 @@ fn what_is_not_permitted_comes_with_all_that_helps() {
             assert!(!all.contains("mistake") && all.matches("error: ").count() == 1, "{has} {args:?}: {all}");
         }
     }
+}
+
+/// Objects in the memory of another user's process need the right to trace processes, and no other: not even that to read its
+/// program, if its trace may be read.
+#[test]
+fn memory_of_others_is_read_with_the_right_to_trace_alone() {
+    let Some(_guard) = kernel() else { return };
+    let Some(granted) = Granted::new("cap_sys_ptrace+ep") else { return };
+    let program = granted.path("target");
+    std::fs::copy(PROGRAM, &program).expect("it can be copied");
+    mode(&program, 0o755);
+    let mut command = Command::new(&program);
+    let target = ["demo-target", "--connections", "16", "--wait-connected", "--no-probes", "--for", "1m"];
+    let mut target = Process::start(command.args(target));
+    target.wait_for("waiting for a line");
+    let pid = &target.pid().to_string();
+    let commands = [
+        (vec!["objects", "qpair", "-p", pid], "16 qpairs"),
+        (vec!["record", "--no-probes", "-p", pid, "--for", "100ms"], "16 objects found alive"),
+        (vec!["trace", "-p", pid, "--for", "100ms"], "16 objects found alive"),
+    ];
+    for (args, part) in &commands {
+        let all = granted.works(args);
+        assert!(all.contains(part), "{args:?}: {all}");
+    }
+    // Its file is nobody's business. What the trace points to leads to the rest.
+    mode(&program, 0o700);
+    let all = granted.works(["objects", "qpair", "-v", "-p", pid]);
+    assert!(all.contains("16 qpairs") && all.contains("from the addresses that its trace has"), "{all}");
+    mode(&program, 0o755);
+    let Some(granted) = Granted::new(NOTHING) else { return };
+    for (args, _) in &commands {
+        let (status, all) = granted.run(args);
+        assert_eq!(status, 3, "{args:?}: {all}");
+        let recipe = "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep";
+        let advice = format!("\n    {recipe} {}\n", granted.program().display());
+        assert!(all.contains("CAP_SYS_PTRACE"), "{args:?}: {all}");
+        assert!(all.contains("run dptrace as root, or ") && all.contains(&advice), "{args:?}: {all}");
+        assert_eq!(all.matches("error: ").count(), 1, "{args:?}: {all}");
+    }
+    target.signal("TERM");
 }
 
 /// The program's rights are good for no file that the user names, so they are not what helps.

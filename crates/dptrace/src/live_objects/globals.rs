@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use elf::ElfImage;
 use elf::symbols::{SymbolAddresses, SymbolFound};
-use host::{ElfFile, FilePlace, Process};
+use host::{ElfFile, FilePlace, HostError, Process};
 use objects::{AliveSpec, Located, ObjectSpec};
 use symbolize::DebugFolders;
 
@@ -16,19 +16,24 @@ pub(super) struct Globals {
     pub(super) addresses: Addresses,
     /// The files that have any of them, and the program. What was read of them for that is not kept.
     pub(super) files: Vec<FilePlace>,
+    /// Why the program could not be read, if so.
+    pub(super) unread: Option<HostError>,
 }
 
 impl Globals {
-    pub(super) fn find(process: &Process, specs: &[&ObjectSpec], folders: &DebugFolders) -> anyhow::Result<Self> {
+    pub(super) fn find(process: &Process, specs: &[&ObjectSpec], folders: &DebugFolders) -> Self {
         let names: HashSet<String> = texts(specs).flat_map(|located| names_in(&located.text)).collect();
         let wanted: HashSet<&str> = names.iter().map(String::as_str).collect();
-        let mut this = Self { addresses: HashMap::new(), files: Vec::new() };
-        this.take(&process.program().load_symbols()?, process, &wanted, folders, true);
+        let mut this = Self { addresses: HashMap::new(), files: Vec::new(), unread: None };
+        match process.program().load_symbols() {
+            Ok(program) => this.take(&program, process, &wanted, folders, true),
+            Err(error) => this.unread = Some(error),
+        }
         let libraries = process.libraries();
         for library in libraries.iter().filter_map(|library| FilePlace::load_symbols(library).ok()) {
             this.take(&library, process, &wanted, folders, false);
         }
-        Ok(this)
+        this
     }
 
     /// Whether the program has all globals of one of the ways to a spec's objects.

@@ -41,7 +41,8 @@ pub(super) fn compile(
     let folders = DebugFolders(debug_dirs.to_vec());
     let built_in = objects::built_in()?;
     let all = with_judges(specs, &built_in);
-    let globals = Globals::find(&process, &all, &folders)?;
+    let mut globals = Globals::find(&process, &all, &folders);
+    let unread = globals.unread.take();
     // All look at one state of the memory: a connection that comes meanwhile must not make one way better.
     let cached = Cached::new(Limited::new(memory, Limits::default()));
     let judged = Judged { judges: &all, globals: &globals, memory: &cached };
@@ -68,6 +69,10 @@ pub(super) fn compile(
         {
             plan.by_layout(specs, &fit);
         }
+    }
+    // Without its file, a process still has its memory.
+    if let Some(error) = unread.filter(|_| plan.compiled.is_empty()) {
+        return Err(error.into());
     }
     let misfits = plan.misfits.into_values().flatten().collect();
     let compiled = plan.compiled.into_iter().collect();
