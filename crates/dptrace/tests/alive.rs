@@ -1,5 +1,11 @@
 //! Names of connections from the memory of a process, compared with what the process says of itself.
-#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on fails")]
+
+#[expect(dead_code, reason = "only the right to run is needed")]
+#[path = "common/kernel.rs"]
+mod kernel;
+#[path = "common/rpc.rs"]
+mod rpc;
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,8 +13,11 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
 
-use serde_json::Value;
+use kernel::kernel;
+use rpc::Server;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// The demo target with all hosts connected, waiting to begin; its truth is in a file.
@@ -21,7 +30,13 @@ struct Target {
 impl Target {
     fn start(args: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        Self::of(Path::new(PROGRAM), dir, "--wait-connected", args)
+        Self::of(Path::new(PROGRAM), dir, &[&["--wait-connected", "--no-probes"], args].concat())
+    }
+
+    /// The same with probes. Its trace is there until this is gone.
+    fn with_probes(args: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        Self::of(Path::new(PROGRAM), dir, &[&["--wait-connected", "--keep"], args].concat())
     }
 
     /// The same of a program without symbols and debug information, as it is released.
@@ -29,12 +44,12 @@ impl Target {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("stripped");
         strip(Path::new(PROGRAM), &program);
-        Self::of(&program, dir, wait, args)
+        Self::of(&program, dir, &[&[wait, "--no-probes"], args].concat())
     }
 
-    fn of(program: &Path, dir: TempDir, wait: &str, args: &[&str]) -> Self {
+    fn of(program: &Path, dir: TempDir, args: &[&str]) -> Self {
         let mut child = Command::new(program)
-            .args(["demo-target", "--for", "1m", "--no-probes", wait, "--truth"])
+            .args(["demo-target", "--for", "1m", "--truth"])
             .arg(dir.path().join("truth"))
             .args(args)
             .stdin(Stdio::piped())
@@ -58,6 +73,19 @@ impl Target {
         self.dir.path().join(name)
     }
 
+    fn trace(&self) -> PathBuf {
+        format!("/dev/shm/demo_trace.pid{}", self.pid()).into()
+    }
+
+    /// Ends it in its own way, which writes the truth and takes its trace file away.
+    fn end(&mut self) {
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            let _ = Command::new("kill").arg(self.pid()).status();
+        }
+        let _ = self.child.wait();
+        let _ = self.messages.read_line(&mut String::new());
+    }
+
     /// Lets it begin.
     fn begin(&mut self) {
         drop(self.child.stdin.take());
@@ -66,10 +94,9 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // Its own way to end, which takes its trace file away.
-        let _ = Command::new("kill").arg(self.pid()).status();
-        let _ = self.child.wait();
-        let _ = self.messages.read_line(&mut String::new());
+        self.end();
+        // One that was kept.
+        let _ = fs::remove_file(self.trace());
     }
 }
 
@@ -166,7 +193,8 @@ fn no_record_gets_the_name_of_another_connection() {
     let mut target =
         Target::start(&["--connections", "32", "--life", "2", "--churn", "10000", "--slots", "262144", "--flat-out"]);
     let records = target.file("records");
-    let seen = trace(&mut target, "found alive", &records);
+    let trace = trace(&target, &records);
+    let seen = begun(&mut target, "found alive", trace);
     let truth = target.truth();
     let Count { all, named, wrong } = Count::of(&records, &truth);
     assert!(wrong.is_empty(), "{} of {named} records have another's name: {:#?}", wrong.len(), wrong.first());
@@ -178,26 +206,69 @@ fn no_record_gets_the_name_of_another_connection() {
 /// There is nothing when the trace is begun, and the program has no symbols: what the trace points to later leads to the rest.
 #[test]
 fn connections_that_come_later_get_names() {
-    let mut target = Target::stripped(
-        "--wait",
-        &["--connections", "16", "--life", "100000", "--rate", "8000", "--requests", "16000"],
-    );
+    let mut target = Target::stripped("--wait", &["--connections", "16", "--life", "100000"]);
     let records = target.file("records");
-    let seen = trace(&mut target, "are printed as pointers", &records);
+    let mut trace = trace(&target, &records).stderr(Stdio::piped()).spawn().unwrap();
+    let mut messages = BufReader::new(trace.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(messages.any(|line| line.contains("are printed as pointers")));
+    target.begin();
+    assert!(messages.any(|line| line.contains("found alive")));
+    // The target goes on for a minute, in which some records have names by now.
+    let is_named = || fs::read_to_string(&records).unwrap().matches("\"subnqn\"").count() > 1_000;
+    while !is_named() && trace.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    target.end();
+    let messages: Vec<_> = messages.collect();
+    assert!(trace.wait().unwrap().success(), "{messages:#?}");
     let Count { all, named, wrong } = Count::of(&records, &target.truth());
     assert!(wrong.is_empty(), "{} of {named} records have another's name: {:#?}", wrong.len(), wrong.first());
-    assert!(named > 100, "{named} of {all} records have names: {seen:#?}");
+    assert!(named > 100, "{named} of {all} records have names: {messages:#?}");
 }
 
-/// Traces a target until it ends. It begins when a message has this in it.
-fn trace(target: &mut Target, ready: &str, records: &Path) -> Vec<String> {
-    let mut trace = Command::new(PROGRAM)
-        .args(["trace", "--no-probes", "--format", "ndjson", "-p", &target.pid(), "-o"])
-        .arg(records)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut messages = BufReader::new(trace.stderr.take().unwrap()).lines();
+/// What was there when the recording began is found in memory, and probes report what becomes of it. Addresses are used again at
+/// once: each record has the name of whoever it was then, none has two, and none lacks its name.
+#[test]
+fn probes_take_over_from_what_was_found_alive() {
+    let Some(_guard) = kernel() else { return };
+    let mut target = Target::with_probes(&["--connections", "32", "--life", "2", "--churn", "600", "--flat-out"]);
+    let recording = target.file("recording");
+    let mut record = Command::new(PROGRAM);
+    record.args(["record", "-p", &target.pid(), "-o"]).arg(&recording);
+    let seen = begun(&mut target, "found alive", record);
+    assert!(seen.last().is_some_and(|last| last.ends_with("none lost")), "{seen:#?}");
+    let lines = fs::read_to_string(&recording).unwrap();
+    let count = |probe: &str| lines.lines().filter(|line| line.starts_with(&format!("{probe}: "))).count();
+    assert_eq!((count("alive_qpair"), count("gone_qpair")), (32, 0));
+    let truth = target.truth();
+    let ended = truth["qpairs"].as_array().unwrap().iter().filter(|qpair| !qpair["removed"].is_null()).count();
+    assert_eq!(count("nvmf_poll_group_add_qpair"), truth["qpairs"].as_array().unwrap().len() - 32);
+    assert_eq!(count("nvmf_poll_group_remove_qpair"), ended);
+
+    let (trace, recording) = (target.trace(), recording.display().to_string());
+    let trace = trace.to_str().unwrap();
+    let (records, _) = printed(&["trace", "-i", trace, "-b", &recording, "--format", "ndjson"]);
+    let (bare, _) = printed(&["trace", "-i", trace, "--format", "ndjson"]);
+    assert_eq!(records.lines().count(), bare.lines().count());
+    let path = target.file("records");
+    fs::write(&path, records).unwrap();
+    let Count { all, named, wrong } = Count::of(&path, &truth);
+    assert!(wrong.is_empty(), "{} of {named} records have another's name: {:#?}", wrong.len(), wrong.first());
+    assert!(all > 1_000, "{all}");
+    assert_eq!(named, all, "all records of connections have names");
+}
+
+/// `dptrace trace -p` without probes.
+fn trace(target: &Target, records: &Path) -> Command {
+    let mut trace = Command::new(PROGRAM);
+    trace.args(["trace", "--no-probes", "--format", "ndjson", "-p", &target.pid(), "-o"]).arg(records);
+    trace
+}
+
+/// Runs a command until the target ends, which begins when a message has this in it. Gives all messages.
+fn begun(target: &mut Target, ready: &str, mut command: Command) -> Vec<String> {
+    let mut command = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut messages = BufReader::new(command.stderr.take().unwrap()).lines();
     let mut seen = Vec::new();
     while let Some(Ok(line)) = messages.next() {
         let is_ready = line.contains(ready);
@@ -208,7 +279,7 @@ fn trace(target: &mut Target, ready: &str, records: &Path) -> Vec<String> {
     }
     target.begin();
     seen.extend(messages.map_while(Result::ok));
-    assert!(trace.wait().unwrap().success(), "{seen:#?}");
+    assert!(command.wait().unwrap().success(), "{seen:#?}");
     seen
 }
 
@@ -231,12 +302,12 @@ impl Count {
         for line in fs::read_to_string(records).unwrap().lines() {
             let record: Value = serde_json::from_str(line).unwrap();
             let qpair = &record["annotations"]["qpair"];
-            this.all += usize::from(qpair.is_object() || record["args"].get("qpair").is_some());
-            let (Some(pointer), Some(tsc)) = (qpair["ptr"].as_str(), record["tsc"].as_u64()) else { continue };
             // A connection is created, and destroyed, some ticks beside the times that the truth has.
             if record["tpoint"].as_str().unwrap().contains("_QP_") {
                 continue;
             }
+            this.all += usize::from(qpair.is_object() || record["args"].get("qpair").is_some());
+            let (Some(pointer), Some(tsc)) = (qpair["ptr"].as_str(), record["tsc"].as_u64()) else { continue };
             let pointer = u64::from_str_radix(pointer.trim_start_matches("0x"), 16).unwrap();
             let lived =
                 |q: &&&Value| q["added"].as_u64().unwrap() <= tsc && q["removed"].as_u64().is_none_or(|end| tsc <= end);
@@ -248,4 +319,91 @@ impl Count {
         }
         this
     }
+}
+
+/// What the RPC says is beside what the memory shows, and is asked only for that.
+#[test]
+fn the_rpc_adds_what_memory_does_not_show() {
+    let target = Target::start(&["--connections", "8"]);
+    let truth = target.truth();
+    let connections = truth["qpairs"].clone();
+    let server = Server::start(target.file("spdk.sock"), move |method, params| match method {
+        "thread_get_stats" => {
+            Ok(json!({ "tick_rate": 1, "threads": [{ "name": "x", "id": 2, "busy": 70, "idle": 30 }] }))
+        }
+        "nvmf_get_subsystems" => Ok(subsystems(&connections)),
+        "nvmf_subsystem_get_qpairs" => Ok(qpairs(&connections, params["nqn"].as_str().unwrap())),
+        _ => Err("Method not found"),
+    });
+    let socket = server.path().display().to_string();
+    let rows = |kinds: &str| {
+        let (rows, messages) = printed(&["objects", kinds, "--json", "-p", &target.pid(), "--rpc", &socket]);
+        (rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect::<Vec<Value>>(), messages)
+    };
+    let (found, _) = rows("qpair");
+    let (both, rpc_only): (Vec<_>, Vec<_>) = found.iter().partition(|row| row["qpair"].is_string());
+    assert_eq!(both.len(), 8);
+    for row in both {
+        assert_eq!(row["rpc"]["peer"], format!("TCP 10.0.0.{}:{}", row["cntlid"], 4000 + row["qid"].as_u64().unwrap()));
+        assert_eq!((&row["rpc"]["state"], &row["rpc"]["listener"]), (&json!("enabled"), &Value::Null));
+    }
+    assert!(!rpc_only.is_empty() && rpc_only.iter().all(|row| row["cntlid"] == "999"), "{rpc_only:#?}");
+    let (threads, _) = rows("thread");
+    let busy: Vec<_> = threads.iter().filter_map(|row| row["rpc"]["busy"].as_u64()).collect();
+    assert_eq!((threads.len(), busy), (3, vec![70]));
+    let (bdevs, messages) = rows("bdev");
+    assert!(messages.contains("--rpc: bdev_get_bdevs: Method not found (code -32601)"), "{messages}");
+    assert!(!bdevs.is_empty() && bdevs.iter().all(|row| row.get("rpc").is_none()));
+    let (table, _) = printed(&["objects", "qpair", "-p", &target.pid(), "--rpc", &socket]);
+    assert!(table.contains("rpc.peer") && table.contains("enabled") && table.contains("\\x1b"), "{table}");
+    assert!(!table.contains('\x1b'));
+    let asked = server.asked();
+    assert_eq!(asked.iter().filter(|method| *method == "thread_get_stats").count(), 1, "{asked:?}");
+}
+
+fn subsystems(connections: &Value) -> Value {
+    let mut nqns: Vec<_> = connections.as_array().unwrap().iter().map(|q| q["subnqn"].as_str().unwrap()).collect();
+    nqns.sort_unstable();
+    nqns.dedup();
+    let nvme = nqns.into_iter().map(|nqn| json!({ "nqn": nqn, "subtype": "NVMe", "allow_any_host": true }));
+    let discovery = json!({ "nqn": "nqn.2014-08.org.nvmexpress.discovery", "subtype": "Discovery" });
+    nvme.chain([discovery]).collect()
+}
+
+/// As `dump_nvmf_qpair` writes them, and one that is not in memory any more, with a hostile name.
+fn qpairs(connections: &Value, nqn: &str) -> Value {
+    let all = connections.as_array().unwrap().iter().filter(|q| q["subnqn"] == nqn);
+    let address = |q: &Value| {
+        let port = 4000 + q["qid"].as_u64().unwrap();
+        json!({ "trtype": "TCP", "adrfam": "IPv4", "traddr": format!("10.0.0.{}", q["cntlid"]), "trsvcid": port.to_string() })
+    };
+    let known = all.map(|q| {
+        let (cntlid, qid) = (&q["cntlid"], &q["qid"]);
+        json!({ "cntlid": cntlid, "qid": qid, "state": "enabled", "thread": "t", "hostnqn": "h", "peer_address": address(q) })
+    });
+    known.chain([json!({ "cntlid": 999, "qid": 0, "state": "\u{1b}[31mgone" })]).collect()
+}
+
+/// Whoever listens there may be anybody.
+#[test]
+fn what_is_no_rpc_is_an_error() {
+    let target = Target::start(&["--connections", "4"]);
+    for (name, text, part) in [
+        ("endless", Vec::new(), "longer than 8 MiB"),
+        ("closed", b"{\"jsonrpc\":".to_vec(), "the answer to"),
+        ("web", b"HTTP/1.0 400 Bad Request\r\n\r\n".to_vec(), "expected"),
+        ("other", b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":[]}".to_vec(), "is to another question"),
+    ] {
+        let server = Server::that_says(target.file(name), text);
+        let done = Command::new(PROGRAM)
+            .args(["objects", "qpair", "-p", &target.pid(), "--rpc"])
+            .arg(server.path())
+            .output()
+            .unwrap();
+        let messages = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{name}: {messages}");
+        assert!(messages.contains(part) && done.stdout.is_empty(), "{name}: {messages}");
+    }
+    let done = Command::new(PROGRAM).args(["objects", "-p", &target.pid(), "--rpc", "/no/such.sock"]).output().unwrap();
+    assert_eq!(done.status.code(), Some(1));
 }

@@ -22,7 +22,7 @@ impl Objects {
         let to_find = specs.to_vec();
         let opening = Opening::start(move || find(pid, &to_find, |specs| Pointers::of_process(specs, pid)));
         let recorder = if probes { attach(pid, specs) } else { Err(anyhow::anyhow!("--no-probes was given")) };
-        let session = match recorder {
+        let mut session = match recorder {
             Ok(recorder) => Session::start(opening, Some(recorder), PATIENCE),
             Err(error) => {
                 let Some(finder) = opening.finish() else { return Err(error) };
@@ -32,7 +32,7 @@ impl Objects {
                 Session::start(Opening::ready(Some(finder)), None, Duration::ZERO)
             }
         };
-        if session.alive() == 0 && !probes {
+        if !probes && session.first_found().is_none() {
             bail!("no objects were found in the process's memory");
         }
         Ok(Self { session })

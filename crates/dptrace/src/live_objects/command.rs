@@ -9,6 +9,7 @@ use objects::{ObjectSpec, built_in};
 use screen::counted;
 
 use super::finder::{Finder, Snapshot};
+use super::rpc::Answers;
 use super::table;
 use crate::failure::{note, usage};
 use crate::meta::{self, SpecForm};
@@ -48,6 +49,13 @@ pub(crate) struct ObjectsArgs {
     /// For debug files that are separate from their programs and libraries.
     #[arg(long = "debuginfo", value_name = "DIR", requires = "pid", help_heading = "Objects of a process")]
     debug_dirs: Vec<PathBuf>,
+
+    /// Also ask the application's JSON-RPC at this socket, such as /var/tmp/spdk.sock
+    ///
+    /// It adds what memory does not show, such as addresses of hosts. To list connections, SPDK pauses the admin queues of each
+    /// subsystem for a moment; without this option nothing is asked.
+    #[arg(long, value_name = "SOCKET", requires = "pid", help_heading = "Objects of a process")]
+    rpc: Option<PathBuf>,
 
     /// Also report how structs are known
     ///
@@ -116,11 +124,13 @@ pub(crate) fn run(args: &ObjectsArgs) -> anyhow::Result<()> {
     if args.verbose {
         note(&format!("{} read twice in {:.1} ms", counts(&finder, &snapshot), begun.elapsed().as_secs_f64() * 1e3));
     }
+    let answers = args.rpc.as_deref().map(|socket| Answers::ask(socket, finder.kinds())).transpose()?;
+    let answers = answers.unwrap_or_default();
     let mut output = Output::open(path)?;
     if args.json {
-        table::json(&finder, &snapshot, &mut output.buffer);
+        table::json(&finder, &snapshot, &answers, &mut output.buffer);
     } else {
-        output.buffer.extend_from_slice(table::text(&finder, &snapshot, output::screen(path)).as_bytes());
+        output.buffer.extend_from_slice(table::text(&finder, &snapshot, &answers, output::screen(path)).as_bytes());
     }
     output.flush()?;
     snapshot.left_out(finder.kinds()).iter().for_each(|left_out| note(left_out));

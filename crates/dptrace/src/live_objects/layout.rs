@@ -179,7 +179,7 @@ pub(crate) fn version_of(pid: u32, debug_dirs: &[PathBuf]) -> anyhow::Result<Opt
     let process = Process::open(Pid(pid))?;
     let judges = built_in()?;
     let judges: Vec<&ObjectSpec> = judges.iter().filter(|spec| !spec.alive.is_empty()).collect();
-    let globals = Globals::find(&process, &judges, &DebugFolders(debug_dirs.to_vec()))?;
+    let globals = Globals::find(&process, &judges, &DebugFolders(debug_dirs.to_vec()));
     let cached = Cached::new(Limited::new(&memory, Limits::default()));
     let tried = Judged { judges: &judges, globals: &globals, memory: &cached };
     let mut fit = tried.best(&judges, &Pointers::default()).filter(|fit| fit.found > 0);

@@ -12,6 +12,7 @@ pub(crate) mod lines;
 mod mapped;
 mod pointers;
 mod program;
+mod rpc;
 mod session;
 mod table;
 

@@ -99,6 +99,8 @@ pub(crate) struct Session {
     /// Lines of readings, and when they may go out.
     pending: Vec<(Instant, Vec<String>)>,
     again: Option<Again>,
+    /// Whether [`Self::first_found`] has said it.
+    is_reported: bool,
 }
 
 impl Session {
@@ -117,6 +119,7 @@ impl Session {
             next: Some(Instant::now()),
             pending: Vec::new(),
             again: None,
+            is_reported: false,
         };
         this.read_if_due();
         this
@@ -171,9 +174,10 @@ impl Session {
         self.watched == 0 && self.finder.is_some()
     }
 
-    /// The number of objects that the last reading found.
-    pub(crate) fn alive(&self) -> usize {
-        self.readings.len()
+    /// The number of objects that were found alive, once: when there are any for the first time.
+    pub(crate) fn first_found(&mut self) -> Option<usize> {
+        let found = self.readings.len();
+        (found > 0 && !std::mem::replace(&mut self.is_reported, found > 0)).then_some(found)
     }
 
     /// Waits until the first reading may be used.

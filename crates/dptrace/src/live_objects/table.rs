@@ -2,52 +2,90 @@
 
 use std::fmt::Write as _;
 
-use alive::Value;
+use alive::{AliveObject, Value};
 use screen::{HEAD, NAME, Screen, columns, counted, pad, pad_left, shorten};
 
+use serde_json::Value as Json;
+
 use super::finder::{Finder, Kind, Snapshot};
+use super::rpc::{self, Answers, Other, Rows};
 use crate::trace::format::json_text::{foreign_member, string};
 
-/// A table for each kind of which there are objects.
-pub(super) fn text(finder: &Finder, snapshot: &Snapshot, screen: Screen) -> String {
+/// A table for each kind of which there are objects; what the RPC says is behind what the memory shows.
+pub(super) fn text(finder: &Finder, snapshot: &Snapshot, answers: &Answers, screen: Screen) -> String {
     let mut text = String::new();
     for (kind, found) in finder.kinds().iter().zip(&snapshot.found) {
-        if found.objects.is_empty() {
+        let said = answers.of(&kind.spec.name);
+        let table = Table::new(kind, &found.objects, said);
+        if table.rows.is_empty() {
             continue;
         }
         if !text.is_empty() {
             text.push('\n');
         }
         // SANITY: writing to a string does not fail.
-        let title = counted(found.objects.len() as u64, &kind.spec.name);
+        let title = counted(table.rows.len() as u64, &kind.spec.name);
         let _ = writeln!(text, "{}", screen.paint(NAME, title));
-        let rows = found.objects.iter().map(|object| row(kind, &object.values)).collect::<Vec<_>>();
-        write_rows(&mut text, kind, &rows, screen);
+        table.write(&mut text, screen);
     }
     text
 }
 
-fn write_rows(text: &mut String, kind: &Kind, rows: &[Vec<String>], screen: Screen) {
-    let names = kind.compiled.names();
-    let width = |at: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| columns(cell));
-        cells.max().unwrap_or_default().max(columns(&names[at]))
-    };
-    let widths: Vec<usize> = (0..names.len()).map(width).collect();
-    let is_text: Vec<bool> = (0..names.len()).map(|at| kind.compiled.is_text(at)).collect();
-    let widths = screen.width().map_or(widths.clone(), |room| fit(&widths, &is_text, room));
-    let line = |cells: &[String]| {
-        let cells = cells.iter().zip(&widths).zip(&is_text).map(|((cell, &width), &is_text)| {
-            if is_text { pad(&shorten(cell, width), width) } else { pad_left(cell, width) }
-        });
-        format!("  {}", cells.collect::<Vec<_>>().join("  ")).trim_end().to_owned()
-    };
-    let head = line(names);
-    let _ = writeln!(text, "{}", screen.paint(HEAD, screen.cut(&head)));
-    for row in rows {
-        text.push_str(&screen.cut(&line(row)));
-        text.push('\n');
+/// The objects of a kind.
+struct Table {
+    names: Vec<String>,
+    is_text: Vec<bool>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new(kind: &Kind, objects: &[AliveObject], said: Option<&Rows>) -> Self {
+        let mut names = kind.compiled.names().to_vec();
+        let mut is_text: Vec<bool> = (0..names.len()).map(|at| kind.compiled.is_text(at)).collect();
+        let mut rows: Vec<_> = objects.iter().map(|object| row(kind, &object.values)).collect();
+        if let Some(said) = said {
+            let none = || vec!["-".to_owned(); said.names().count()];
+            let cells = |values: &[Json]| values.iter().map(rpc_cell).collect::<Vec<_>>();
+            for (row, object) in rows.iter_mut().zip(objects) {
+                row.extend(said.of(kind, object).map_or_else(none, cells));
+            }
+            for Other { identity, values } in said.others(kind, objects) {
+                let of_identity = |name: &String| identity.iter().find(|(known, _)| known == name);
+                let cell = |name| of_identity(name).map_or("-".into(), |(_, text)| printable::text(text.as_bytes()));
+                rows.push(names.iter().map(|name| cell(name).into_owned()).chain(cells(values)).collect());
+            }
+            is_text.extend(said.names().map(|_| true));
+            names.extend(said.names().map(|name| format!("rpc.{name}")));
+        }
+        Self { names, is_text, rows }
     }
+
+    fn write(&self, text: &mut String, screen: Screen) {
+        let width = |at: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| columns(cell));
+            cells.max().unwrap_or_default().max(columns(&self.names[at]))
+        };
+        let widths: Vec<usize> = (0..self.names.len()).map(width).collect();
+        let widths = screen.width().map_or(widths.clone(), |room| fit(&widths, &self.is_text, room));
+        let line = |cells: &[String]| {
+            let cells = cells.iter().zip(&widths).zip(&self.is_text).map(|((cell, &width), &is_text)| {
+                if is_text { pad(&shorten(cell, width), width) } else { pad_left(cell, width) }
+            });
+            format!("  {}", cells.collect::<Vec<_>>().join("  ")).trim_end().to_owned()
+        };
+        let head = line(&self.names);
+        // SANITY: writing to a string does not fail.
+        let _ = writeln!(text, "{}", screen.paint(HEAD, screen.cut(&head)));
+        for row in &self.rows {
+            text.push_str(&screen.cut(&line(row)));
+            text.push('\n');
+        }
+    }
+}
+
+/// What the RPC says, as it may be printed.
+fn rpc_cell(value: &Json) -> String {
+    printable::text(rpc::shown(value).as_bytes()).into_owned()
 }
 
 /// The columns that a text is shortened to at most.
@@ -84,12 +122,12 @@ fn row(kind: &Kind, values: &[Value]) -> Vec<String> {
     values.iter().enumerate().map(cell).collect()
 }
 
-/// A JSON object on a line for each object.
-pub(super) fn json(finder: &Finder, snapshot: &Snapshot, out: &mut Vec<u8>) {
+/// A JSON object on a line for each object. What the RPC says is in its member `rpc`.
+pub(super) fn json(finder: &Finder, snapshot: &Snapshot, answers: &Answers, out: &mut Vec<u8>) {
     for (kind, found) in finder.kinds().iter().zip(&snapshot.found) {
+        let said = answers.of(&kind.spec.name);
         for object in &found.objects {
-            out.extend_from_slice(b"{\"object\":");
-            string(out, kind.spec.name.as_bytes());
+            begin(out, kind);
             for (at, (name, value)) in kind.compiled.names().iter().zip(&object.values).enumerate() {
                 foreign_member(out, name);
                 match value {
@@ -100,9 +138,41 @@ pub(super) fn json(finder: &Finder, snapshot: &Snapshot, out: &mut Vec<u8>) {
                     Value::Int(number) => out.extend_from_slice(number.to_string().as_bytes()),
                 }
             }
+            if let Some((said, values)) = said.and_then(|said| Some((said, said.of(kind, object)?))) {
+                json_said(said, values, out);
+            }
+            out.extend_from_slice(b"}\n");
+        }
+        for Other { identity, values } in said.into_iter().flat_map(|said| said.others(kind, &found.objects)) {
+            begin(out, kind);
+            for (name, text) in identity {
+                foreign_member(out, name);
+                string(out, text.as_bytes());
+            }
+            if let Some(said) = said {
+                json_said(said, values, out);
+            }
             out.extend_from_slice(b"}\n");
         }
     }
+}
+
+fn begin(out: &mut Vec<u8>, kind: &Kind) {
+    out.extend_from_slice(b"{\"object\":");
+    string(out, kind.spec.name.as_bytes());
+}
+
+fn json_said(said: &Rows, values: &[Json], out: &mut Vec<u8>) {
+    foreign_member(out, "rpc");
+    out.push(b'{');
+    for (name, value) in said.names().zip(values) {
+        foreign_member(out, name);
+        match value {
+            Json::String(text) => string(out, text.as_bytes()),
+            other => out.extend_from_slice(other.to_string().as_bytes()),
+        }
+    }
+    out.push(b'}');
 }
 
 #[cfg(test)]

@@ -149,12 +149,12 @@ pub(crate) fn run(args: &RecordArgs) -> anyhow::Result<()> {
     let watch = || Watch::new(pid, plan.iter().flat_map(AttachPlan::files));
     // Which program it runs must be known before it can run another one; one that is held runs none yet.
     let running = if held.is_none() { Some(watch()?) } else { None };
-    let session = Session::start(opening, recorder, PATIENCE);
-    report_alive(&session, pid);
+    let mut session = Session::start(opening, recorder, PATIENCE);
+    report_alive(&mut session, pid);
     let child = held.map(HeldChild::go).transpose().with_context(|| format!("running {}", subject.name))?;
     let watch = running.map_or_else(watch, Ok)?;
     let deadline = args.duration.and_then(|duration| Instant::now().checked_add(duration));
-    let (why, totals) = record(session, (plan.is_some(), &watch), deadline, interrupt, &mut output)?;
+    let (why, totals) = record(session, (plan.is_some(), &watch, pid), deadline, interrupt, &mut output)?;
     match totals {
         Some(totals) => report_totals(&why, &totals),
         None => note(&why),
@@ -203,9 +203,10 @@ fn plan(args: &RecordArgs, wanted: &[WantedProbe<'_>], subject: &Subject<'_>) ->
     Ok(Some(plan))
 }
 
-fn report_alive(session: &Session, pid: u32) {
-    if session.alive() > 0 {
-        let objects = screen::counted(session.alive() as u64, "object");
+/// Reports how many objects there were already, once that is known: the finder of a large program comes later than its probes.
+fn report_alive(session: &mut Session, pid: u32) {
+    if let Some(found) = session.first_found() {
+        let objects = screen::counted(found as u64, "object");
         note(&format!("{objects} found alive in the memory of process {pid}"));
     }
 }
@@ -304,7 +305,7 @@ pub(crate) fn add_files(plan: &mut AttachPlan, files: &Files, place: &str) -> an
 /// Writes lines until there is a reason to stop, and says which. The flag says whether there are probes.
 fn record(
     mut session: Session,
-    (has_probes, watch): (bool, &Watch),
+    (has_probes, watch, pid): (bool, &Watch, u32),
     deadline: Option<Instant>,
     interrupt: Interrupt,
     output: &mut Output,
@@ -312,6 +313,7 @@ fn record(
     let mut looked = Instant::now();
     let why = loop {
         write(output, &session.next(WAIT))?;
+        report_alive(&mut session, pid);
         if interrupt.is_requested() {
             break "stopped".to_owned();
         }

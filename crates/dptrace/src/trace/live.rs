@@ -76,8 +76,8 @@ impl Objects {
                 Session::start(Opening::ready(finder), None, Duration::ZERO)
             }
         };
-        let session = session.or_later(move |pointers| find(pid, &referred, |_| pointers.clone()));
-        report_alive(&session);
+        let mut session = session.or_later(move |pointers| find(pid, &referred, |_| pointers.clone()));
+        report_alive(&mut session);
         session.settle();
         let annotator = annotate_quietly(text, specs, tpoints);
         let mut live = Live {
@@ -227,11 +227,9 @@ impl Live {
         }
         let had_finder = session.has_finder();
         let lines = session.next_unordered();
-        if session.has_finder() && !had_finder {
-            report_alive(session);
-            if session.is_unwatched() && !self.annotator.is_covered() {
-                session.hurry();
-            }
+        report_alive(session);
+        if session.has_finder() && !had_finder && session.is_unwatched() && !self.annotator.is_covered() {
+            session.hurry();
         }
         self.annotator.learn(&lines);
     }
@@ -245,9 +243,9 @@ impl Live {
     }
 }
 
-fn report_alive(session: &Session) {
-    if session.alive() > 0 {
-        note(&format!("{} found alive in the process's memory", counted(session.alive() as u64, "object")));
+fn report_alive(session: &mut Session) {
+    if let Some(found) = session.first_found() {
+        note(&format!("{} found alive in the process's memory", counted(found as u64, "object")));
     }
 }
 
