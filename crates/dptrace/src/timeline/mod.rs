@@ -4,6 +4,7 @@ mod first;
 mod json;
 mod open;
 mod pass;
+mod perfetto;
 mod report;
 mod second;
 mod source;
@@ -68,6 +69,18 @@ pub(crate) struct TimelineArgs {
     #[arg(long, help_heading = "Output")]
     ndjson: bool,
 
+    /// Write a trace that Perfetto opens (https://ui.perfetto.dev)
+    ///
+    /// Requests with their stages under their connections, and what the kernel did, in Perfetto's own views.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "ndjson", "output"], help_heading = "Output")]
+    perfetto: Option<PathBuf>,
+
+    /// Of the trace for Perfetto, write only this part: 1.2s..1.3s
+    ///
+    /// Times from the first record on, as they are printed; one of them may be left out. Browsers give up at traces of about 1 GB.
+    #[arg(long, value_name = "FROM..TO", requires = "perfetto", value_parser = perfetto::command::span, help_heading = "Output")]
+    window: Option<perfetto::command::Span>,
+
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
@@ -83,6 +96,7 @@ Examples:
   dptrace timeline CAPTURE
   dptrace timeline CAPTURE --over 500us --slowest 5
   dptrace timeline CAPTURE --by lcore
+  dptrace timeline CAPTURE --perfetto slow.pftrace --window 1.2s..1.3s
   dptrace timeline CAPTURE --json | jq 'select(.summary) | .sentence'";
 
 /// What requests are grouped by if nothing was said.
@@ -108,7 +122,9 @@ pub(crate) fn run(args: &TimelineArgs) -> anyhow::Result<()> {
     let fields = Fields { by: &by_fields, owner: &owner, context };
     let mut output = Output::open(args.output.as_deref())?;
     let noted = source.foresee();
-    if args.ndjson {
+    if let Some(path) = &args.perfetto {
+        perfetto::command::write(path, args.window, &source, &noted, &fields)?;
+    } else if args.ndjson {
         intervals(&source, &noted, &fields, &mut output)?;
     } else if source.trace.is_none() {
         let mut threads = Threads::new(args.slowest);
@@ -146,7 +162,8 @@ fn alternatives(field: &str, specs: &[ObjectSpec]) -> anyhow::Result<Vec<Field>>
 
 /// The output must not be one of the inputs.
 fn refuse_to_overwrite(args: &TimelineArgs) -> anyhow::Result<()> {
-    crate::trace::refuse_to_overwrite(&Place::File(args.dir.clone()), &args.objects, args.output.as_deref())
+    let output = args.output.as_deref().or(args.perfetto.as_deref());
+    crate::trace::refuse_to_overwrite(&Place::File(args.dir.clone()), &args.objects, output)
 }
 
 /// Both passes over the requests, as text.

@@ -79,12 +79,14 @@ fn captured(dir: &Path) -> anyhow::Result<Source> {
     if is_joined && trace.is_some() && lcores.is_empty() {
         note("the capture does not say which thread writes which ring: nothing can be said of what delayed requests");
     }
+    let meta = meta.clone();
     Ok(Source {
         trace,
         ticker,
         kernel: is_joined.then(|| kernel(reader)),
         lcores,
         calls_have_names: arch.is_empty() || arch == std::env::consts::ARCH,
+        meta: Some(meta),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use capture::Meta;
 use spdk_trace::{Lcore, TickRate, Ticks, Tpoint, Trace};
 use timeline::{BootNanos, Clock, Foresight, KernelEvent, Setting, Tid};
 
@@ -19,6 +20,8 @@ pub(super) struct Source {
     pub(super) lcores: HashMap<Lcore, Tid>,
     /// Whether the numbers of system calls are those of this program's architecture.
     pub(super) calls_have_names: bool,
+    /// What machine and process it was, of a capture.
+    pub(super) meta: Option<Meta>,
 }
 
 /// Puts ticks on the kernel's clock, or on one that begins with the machine's ticks.
@@ -65,6 +68,7 @@ impl Source {
             kernel: None,
             lcores: HashMap::new(),
             calls_have_names: true,
+            meta: None,
         }
     }
 
