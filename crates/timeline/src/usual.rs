@@ -21,7 +21,7 @@ const MOST_KINDS: usize = 512;
 const MOST_RETURNS: usize = 4_096;
 /// A turn of a poll loop, in nanoseconds: if nothing shows how long it is, at least, and at most.
 const TURN: u64 = 50_000;
-const LEAST_TURN: u64 = 20_000;
+const LEAST_TURN: u64 = 50_000;
 const MOST_TURN: u64 = 1_000_000;
 
 /// What is usual.
