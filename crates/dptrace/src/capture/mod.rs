@@ -105,7 +105,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     Folder::check(args.output.as_deref())?;
     let mut facts = facts::gather(pid);
     // Before any thread is started: they inherit it.
-    let has_room = cpus::keep_off(std::iter::once(pid));
+    let place = cpus::keep_off(std::iter::once(pid));
     let mut missing = Missing::default();
     let rings = missing.unless("trace", Rings::open(pid));
     // Reading debug information takes its time: nothing else goes on meanwhile.
@@ -126,7 +126,8 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let folder = Folder::create(args.output.as_deref(), pid)?;
     let limits = Limits { after: args.duration, max_bytes: args.max_bytes };
     let parts = Parts { rings, kernel, objects };
-    recording::record(parts, (&folder, facts), pid, limits, has_room)?;
+    place.give_way();
+    recording::record(parts, (&folder, facts), pid, limits, place.has_room())?;
     note(&format!("next: dptrace timeline {}", shell::word(folder.path())));
     Ok(())
 }

@@ -35,33 +35,48 @@ enum Choice {
     Behind(BTreeSet<usize>),
 }
 
+/// Where dptrace reads.
+pub(crate) struct Place {
+    /// The application's CPUs, if there are no others.
+    behind: Option<BTreeSet<usize>>,
+}
+
 /// Keeps the calling thread, and those that it starts from now on, off the CPUs that the threads of these processes are
-/// pinned to or occupy; where there is no other CPU, it gets out of their way. Says so in one line. Gives whether the reader
-/// may be prompt.
-pub(crate) fn keep_off(pids: impl Iterator<Item = u32>) -> bool {
-    let Ok(ours) = sys::sched::allowed_cpus() else { return false };
+/// pinned to or occupy, if there are others. Says so in one line.
+pub(crate) fn keep_off(pids: impl Iterator<Item = u32>) -> Place {
+    let Ok(ours) = sys::sched::allowed_cpus() else { return Place { behind: Some(BTreeSet::new()) } };
     let pids: BTreeSet<u32> = pids.collect();
-    let choice = choose(&ours.into_iter().collect(), &threads(&pids));
-    let has_room = !matches!(choice, Choice::Behind(_));
-    match choice {
-        Choice::Anywhere => {}
+    match choose(&ours.into_iter().collect(), &threads(&pids)) {
+        Choice::Anywhere => Place { behind: None },
         Choice::Only(ours, theirs) => {
             let cpus: Vec<usize> = ours.iter().copied().collect();
             if sys::sched::run_on(&cpus).is_ok() {
                 note(&format!("reading on CPU {}: the application's threads use CPU {}", list(&ours), list(&theirs)));
             }
+            Place { behind: None }
         }
-        Choice::Behind(theirs) => {
-            if sys::sched::lowest_priority().is_ok() {
-                note(&format!(
-                    "the application's threads use all CPUs that dptrace may run on ({}): reading with the lowest priority \
-                     (nice 19), which costs them little time, but more of the trace may be lost",
-                    list(&theirs)
-                ));
-            }
+        Choice::Behind(theirs) => Place { behind: Some(theirs) },
+    }
+}
+
+impl Place {
+    /// Whether the reader may be prompt.
+    pub(crate) fn has_room(&self) -> bool {
+        self.behind.is_none()
+    }
+
+    /// Where there is no CPU but the application's, the calling thread, and those that it starts from now on, get out of the way.
+    /// Says so in one line. What has to be done beforehand would take a hundred times as long behind pollers.
+    pub(crate) fn give_way(&self) {
+        let theirs = self.behind.iter().filter(|theirs| !theirs.is_empty());
+        for theirs in theirs.filter(|_| sys::sched::lowest_priority().is_ok()) {
+            note(&format!(
+                "the application's threads use all CPUs that dptrace may run on ({}): reading with the lowest priority \
+                 (nice 19), which costs them little time, but more of the trace may be lost",
+                list(theirs)
+            ));
         }
     }
-    has_room
 }
 
 fn choose(ours: &BTreeSet<usize>, threads: &[Thread]) -> Choice {

@@ -314,7 +314,9 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
     known.warn_missing(filter.fields());
     let application = Application::of(path);
     // Before any thread is started: they inherit it.
-    let has_room = cpus::keep_off(application.pids().chain(live));
+    let place = cpus::keep_off(application.pids().chain(live));
+    place.give_way();
+    let has_room = place.has_room();
     let without_pointers =
         annotator.as_ref().and_then(|annotator| objects::without_pointers(annotator, follower.tpoints()));
     let mut objects = match live {
