@@ -25,7 +25,9 @@ Examples:
   a process is slow                    dptrace kernel-delay -p PID
   which system calls, and how long     dptrace run syslat -p PID
   who takes its CPU                    dptrace kernel-delay -p PID --summary
-  an SPDK trace: the slowest requests  dptrace latency --slowest 3 FILE
+  PostgreSQL: the slow queries         dptrace run pg-queries -p postgres
+  an SPDK trace: the slow connections  dptrace latency --summary FILE
+  ... and what the kernel did to them  dptrace capture -p PID
 ";
 
 /// The commands in the order of the help, by what they are about.
