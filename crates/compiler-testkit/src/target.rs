@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bt_compiler::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, UsdtPlaces};
+use bt_compiler::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces};
 use elf::{Aim, CodePlace, ElfVaddr, FileOffset, PlaceFault};
 use kernel_text::tracefs::TracepointFormat;
 use uapi::Arch;
@@ -65,6 +65,10 @@ pub struct FakeTarget {
     pub cgroup: Option<u64>,
     /// The process of `-p`.
     pub pid: Option<u32>,
+    /// The others, where several are traced.
+    pub others: Vec<u32>,
+    /// How many samples per second the kernel takes at most.
+    pub most_samples: Option<u64>,
     /// The process of `-c`.
     pub child: Option<u32>,
     /// What stands behind the script's name.
@@ -100,6 +104,8 @@ impl FakeTarget {
             kernel_functions: Names::These(Vec::new()),
             cgroup: None,
             pid: None,
+            others: Vec::new(),
+            most_samples: None,
             child: None,
             params: Vec::new(),
             no_kprobes: false,
@@ -273,6 +279,15 @@ impl TargetFacts for FakeTarget {
 
     fn pid(&self) -> Option<u32> {
         self.pid
+    }
+
+    fn traced(&self) -> Option<TracedProcess> {
+        let others = Some(&self.others).filter(|others| !others.is_empty())?.clone();
+        Some(TracedProcess { pid: self.pid?, others, inside: None, follows_forks: false })
+    }
+
+    fn most_samples(&self) -> Option<u64> {
+        self.most_samples
     }
 
     fn params(&self) -> &[String] {

@@ -84,6 +84,8 @@ fn target(options: &[String]) -> FakeTarget {
             "aarch64" => target = sample::on(Arch::Aarch64),
             "no-btf" => target.btf = None,
             "pid" => target.pid = value.parse().ok(),
+            "others" => target.others = value.split(' ').map(|pid| pid.parse().unwrap()).collect(),
+            "most-samples" => target.most_samples = value.parse().ok(),
             "changed" => {
                 for (name, vaddr) in [("g.isra.0", 16), ("g.constprop.1", 32)] {
                     target = target.with_function("/bin/changed", name, vaddr);
