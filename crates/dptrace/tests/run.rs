@@ -162,18 +162,32 @@ fn a_stripped_program_is_reported_where_its_stacks_have_no_names() {
 
 #[test]
 fn what_is_missing_is_reported() {
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["run"], "what to run is missing"),
         (&["run", "no-such-script"], "failed to open file 'no-such-script'"),
         (&["run", "-p", "99999999", "-e", "begin {}"], "pid out of range: 99999999"),
         (&["run", "-f", "xml", "-e", "begin {}"], "invalid output format \"xml\""),
         (&["scripts", "sysla"], "near: syslat"),
+        (&["run", "pgqueries", "-p", "no-such-process"], "'pgqueries': No such file or directory; near: pg-queries"),
+        (
+            &["run", "pg-queries", "5"],
+            "pg-queries is about a process, which is missing: dptrace run pg-queries 5 -p postgres\n",
+        ),
+        (&["run", "syslat"], "syslat is about a process, which is missing: dptrace run syslat -p PID\n"),
+        (&["run", "pg-queries", "100ms"], "pg-queries: MS is a number, without a unit, and not \"100ms\"\n"),
     ];
     for (words, expected) in cases {
         let (_, err, status) = run(words);
         assert_eq!(status, 2, "{words:?}: {err}");
         assert!(err.contains(expected), "{words:?}: {err}");
     }
+}
+
+#[test]
+fn arguments_that_a_bundled_script_does_not_take_are_reported() {
+    let (_, err, status) = run(&["run", "--check", "fsync-files", "100", "200"]);
+    assert!([0, 3].contains(&status), "{err}");
+    assert!(err.contains("note: fsync-files.bt takes one argument; not used: 200"), "{err}");
 }
 
 /// What is missing is not the user's mistake, and what follows from it is of no interest.

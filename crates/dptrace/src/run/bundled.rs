@@ -75,8 +75,20 @@ impl Bundled {
     }
 
     /// The arguments that it takes, as `[MS]`; nothing if it takes none.
-    fn arguments(self) -> &'static str {
+    pub(super) fn arguments(self) -> &'static str {
         self.text.lines().find_map(|line| line.strip_prefix("// takes:")).map(named).unwrap_or_default()
+    }
+
+    /// Whether it is about a process, without which it has nothing to look into.
+    pub(super) fn needs_process(self) -> bool {
+        let mut code = self.text.lines().filter(|line| !line.starts_with("//"));
+        code.any(|line| line.contains("__EXE__") || line.contains("__PID__"))
+    }
+
+    /// What can stand behind `-p`: a name that what it needs has as an example (`-p postgres`), or PID.
+    pub(super) fn example_process(self) -> &'static str {
+        let words = self.needs().split("-p ").skip(1).filter_map(|rest| rest.split([' ', ',']).next());
+        words.into_iter().find(|word| *word != "PID").unwrap_or("PID")
     }
 
     /// What is typed to run it: its name and its arguments.
@@ -195,6 +207,16 @@ mod tests {
             assert_eq!(script.arguments().is_empty(), takes_no_words(script.name), "{}", script.name);
         }
         assert_eq!(find("pg-queries").unwrap().call(), "pg-queries [MS]");
+    }
+
+    #[test]
+    fn scripts_about_a_process_say_so() {
+        for script in all() {
+            let says = script.needs().contains("-p PID") && !script.needs().contains("or all processes");
+            assert_eq!(script.needs_process(), says, "{}", script.name);
+        }
+        assert_eq!(find("pg-queries").unwrap().example_process(), "postgres");
+        assert_eq!(find("syslat").unwrap().example_process(), "PID");
     }
 
     #[test]

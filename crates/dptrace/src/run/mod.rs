@@ -1,5 +1,6 @@
 //! `dptrace run`: scripts in bpftrace's language.
 
+mod asked;
 mod bundled;
 mod compiled;
 mod events;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bt_runtime::Form;
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::bundled;
+use super::{asked, bundled};
 use crate::failure::{is_bpftrace_compat, usage};
 use crate::process::{self, Role, Takes};
 
@@ -179,6 +179,8 @@ impl RunArgs {
         if let Some(at) = self.process_word() {
             args.pid = Some(args.words.remove(at));
         }
+        // A misspelt script is no reason to list all processes of a name.
+        asked::check(&args)?;
         args.follow_forks |= args.children;
         let is_several = |word: &&String| !is_bpftrace_compat() && (args.children || !process::is_number(word));
         if let Some(word) = args.pid.as_ref().filter(is_several) {

@@ -87,7 +87,9 @@ impl Wanted {
             ));
         }
         // What it has in probes' names was put in already, so its text is searched, too.
-        let is_read = |number: usize| self.counts || number <= most || text.text.contains(&format!("${number}"));
+        // A script that asks how many there are can read more than it names; what the bundled ones take is known.
+        let can_read_more = self.counts && text.bundled.is_none();
+        let is_read = |number: usize| can_read_more || number <= most || text.text.contains(&format!("${number}"));
         let unread = given.iter().enumerate().filter(|(index, _)| !is_read(index + 1));
         let unread: Vec<String> = unread.map(|(_, word)| crate::shell::word(word.as_str()).into_owned()).collect();
         if !unread.is_empty() {

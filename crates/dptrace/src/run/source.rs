@@ -159,7 +159,8 @@ fn read(script: &str) -> anyhow::Result<(String, String, Option<Bundled>)> {
     Ok((name, text, None))
 }
 
-fn no_script(path: &Path, error: &std::io::Error) -> String {
+/// That a script can't be read, with near names.
+pub(super) fn no_script(path: &Path, error: &std::io::Error) -> String {
     let name = printable(path);
     let reason = error.to_string();
     let reason = reason.split(" (os error").next().unwrap_or_default();

@@ -1,0 +1,51 @@
+//! Mistakes of a command line that are known before a process is looked for and a script is compiled.
+
+use std::path::Path;
+
+use super::bundled::{self, Bundled};
+use super::options::{DumpName, RunArgs};
+use super::source;
+use crate::failure::{is_bpftrace_compat, usage};
+use crate::shell;
+
+/// An error if the script is not there, or if it is a bundled one that can't be run with these words.
+pub(super) fn check(args: &RunArgs) -> anyhow::Result<()> {
+    let Some((script, params)) = args.words.split_first() else { return Ok(()) };
+    if !args.programs.is_empty() || args.list || is_bpftrace_compat() || script == "-" {
+        return Ok(());
+    }
+    let path = Path::new(script);
+    match (path.metadata(), bundled::find(script)) {
+        (Ok(_), _) => Ok(()),
+        (Err(_), Some(bundled)) => check_bundled(bundled, params, args),
+        (Err(error), None) => Err(usage(source::no_script(path, &error))),
+    }
+}
+
+fn check_bundled(bundled: Bundled, params: &[String], args: &RunArgs) -> anyhow::Result<()> {
+    let is_help = params.iter().any(|param| param == "--help");
+    if is_help || args.fmt || args.dump == Some(DumpName::Ast) {
+        return Ok(());
+    }
+    check_numbers(bundled, params)?;
+    let has_process = args.pid.is_some() || args.command.is_some();
+    if has_process || !bundled.needs_process() {
+        return Ok(());
+    }
+    let words: Vec<_> = args.words.iter().map(|word| shell::word(word.as_str())).collect();
+    let (name, words, process) = (bundled.name, words.join(" "), bundled.example_process());
+    Err(usage(format!("{name} is about a process, which is missing: dptrace run {words} -p {process}")))
+}
+
+/// Arguments that are named in capital letters, as `[MS]`, are numbers.
+fn check_numbers(bundled: Bundled, params: &[String]) -> anyhow::Result<()> {
+    let given = params.iter().filter(|param| !param.starts_with("--"));
+    for (named, word) in bundled.arguments().split_whitespace().zip(given) {
+        let named = named.trim_matches(['[', ']']);
+        let is_number = |word: &str| word.starts_with("0x") || word.parse::<u64>().is_ok();
+        if named.bytes().all(|byte| byte.is_ascii_uppercase()) && !is_number(word) {
+            return Err(usage(format!("{}: {named} is a number, without a unit, and not {word:?}", bundled.name)));
+        }
+    }
+    Ok(())
+}
