@@ -190,6 +190,31 @@ fn arguments_that_a_bundled_script_does_not_take_are_reported() {
     assert!(err.contains("note: fsync-files.bt takes one argument; not used: 200"), "{err}");
 }
 
+/// A server's first process often does nothing itself.
+#[test]
+fn children_that_are_left_out_are_reported() {
+    use std::io::BufRead as _;
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+    if !may_trace() {
+        return;
+    }
+    let mut parent = Command::new("sh");
+    // Both are there when it says so.
+    parent.args(["-c", "sleep 1000 & sleep 1000 & echo; wait"]).process_group(0).stdout(Stdio::piped());
+    let mut parent = parent.spawn().unwrap();
+    std::io::BufReader::new(parent.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    let pid = parent.id().to_string();
+    let said = |options: &[&str]| run(&[&["run", "-e", "begin { exit() }", "-p", &pid], options].concat()).1;
+    let messages = [said(&[]), said(&["--children"]), said(&["--no-warnings"])];
+    let group = rustix::process::Pid::from_child(&parent);
+    rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
+    parent.wait().unwrap();
+    let note = format!("note: process {pid} has 2 children, which are not looked at: add --children\n");
+    assert!(messages[0].contains(&note), "{messages:?}");
+    assert!(messages[1..].iter().all(|it| !it.contains("not looked at")), "{messages:?}");
+}
+
 /// What is missing is not the user's mistake, and what follows from it is of no interest.
 #[test]
 fn a_bundled_script_that_cannot_run_says_what_it_needs() {

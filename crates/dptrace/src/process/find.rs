@@ -154,6 +154,12 @@ pub(crate) fn descendants(of: &[u32]) -> Vec<u32> {
     found
 }
 
+/// How many processes this one has started, and those have, without those that started us.
+pub(super) fn children(pid: u32) -> usize {
+    let started_us = ancestors();
+    descendants(&[pid]).iter().filter(|child| !started_us.contains(child)).count()
+}
+
 /// An error if there is no such process, or nothing to be traced of it. `and` is what is to be given beside its number where the
 /// number is a thread's.
 pub(crate) fn check_number(pid: u32, and: &str) -> anyhow::Result<()> {

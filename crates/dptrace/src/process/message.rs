@@ -36,6 +36,16 @@ pub(super) fn too_many(name: Option<&str>, pids: &[u32], role: Role) -> String {
     format!("{command} takes one process, and {these}; choose one with -p PID:{}", lines(pids))
 }
 
+/// That a process has children, which are not looked at.
+pub(super) fn children_left_out(pid: u32, count: usize) -> Option<String> {
+    let (children, are) = match count {
+        0 => return None,
+        1 => ("1 child".to_owned(), "is"),
+        count => (format!("{count} children"), "are"),
+    };
+    Some(format!("process {pid} has {children}, which {are} not looked at: add --children"))
+}
+
 /// That no process has a name, but perhaps a thread of the kernel: with processes of near names, and how the program of that name is started or listed. `words` is
 /// all that was typed.
 pub(super) fn not_there(name: &str, words: &[&str], role: Role) -> anyhow::Error {

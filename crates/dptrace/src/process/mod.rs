@@ -122,6 +122,11 @@ pub(crate) fn meant<S: AsRef<str>>(words: &[S]) -> Option<u32> {
     }
 }
 
+/// That a process has children, of which a command shows nothing without `--children`; nothing if it has none.
+pub(crate) fn children_left_out(pid: u32) -> Option<String> {
+    message::children_left_out(pid, find::children(pid))
+}
+
 /// Whether the words are numbers of processes, and no names.
 pub(crate) fn are_numbers<S: AsRef<str>>(words: &[S]) -> bool {
     typed(words).is_ok_and(|typed| typed.iter().all(|word| matches!(word, Typed::Number(_))))

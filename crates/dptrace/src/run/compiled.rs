@@ -10,6 +10,7 @@ use super::options::RunArgs;
 use super::source::ScriptText;
 use crate::failure::{engine_error, forbidden, is_bpftrace_compat, note, unsupported, usage};
 use crate::interrupt;
+use crate::process;
 use crate::record::find_program;
 
 /// More processes there can't be: `PID_MAX_LIMIT` of `linux/threads.h`.
@@ -118,6 +119,9 @@ pub(super) fn compile(text: &ScriptText, parsed: ParsedScript, args: &RunArgs) -
         }
         None => warn(text, script.warnings(), args),
     }
+    if asks_for_target || is_limited(&script) {
+        note_children(args);
+    }
     if let Some(filter) = &args.probe_filter {
         let regex = regex_lite::Regex::new(filter).map_err(|error| usage(format!("--probe-filter: {error}")))?;
         script.retain_probes(move |name| regex.is_match(name));
@@ -184,14 +188,34 @@ fn warn_of_bundled(bundled: Bundled, text: &ScriptText, script: &Script, args: &
 /// Some bundled scripts are about what belongs to no process, such as the requests to a disk. A process was asked for all the
 /// same.
 fn warn_of_whole_machine(bundled: Bundled, script: &Script, args: &RunArgs) {
-    let is_of_process = |probe: &ScriptProbe| matches!(probe.attach, Attach::Uprobe { .. });
-    let is_limited = script.compiled().config.filter_pid || script.compiled().probes.iter().any(is_of_process);
     let (option, is_asked_for) = match (&args.pid, &args.command) {
         (Some(_), _) => ("-p", true),
         (None, command) => ("-c", command.is_some()),
     };
-    if is_asked_for && !is_limited && !args.no_warnings && !is_bpftrace_compat() {
+    if is_asked_for && !is_limited(script) && !args.no_warnings && !is_bpftrace_compat() {
         note(&format!("{} is about the whole machine, also with {option}", bundled.name));
+    }
+}
+
+/// Whether at least some of its probes see nothing but the processes that were asked for.
+fn is_limited(script: &Script) -> bool {
+    let is_of_process = |probe: &ScriptProbe| matches!(probe.attach, Attach::Uprobe { .. });
+    script.compiled().config.filter_pid || script.compiled().probes.iter().any(is_of_process)
+}
+
+/// A process that was asked for may leave all work to its children, and the script shows nothing of them.
+fn note_children(args: &RunArgs) {
+    let is_run = !args.check && args.dump.is_none() && args.emit_object.is_none() && args.mode.is_none();
+    if !is_run || args.follow_forks || args.no_warnings || is_bpftrace_compat() {
+        return;
+    }
+    let pid = match (args.pids.as_slice(), &args.pid) {
+        ([one], _) => *one,
+        ([], Some(word)) => word.parse().unwrap_or_default(),
+        _ => return,
+    };
+    if let Some(remark) = process::children_left_out(pid) {
+        note(&remark);
     }
 }
 

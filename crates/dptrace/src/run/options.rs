@@ -46,9 +46,9 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(super) follow_forks: bool,
 
-    /// The same as --follow-forks, and also trace what it has started before
+    /// Also trace the processes that it has started, and starts
     ///
-    /// With -p: all workers of a server by the process that started them.
+    /// With -p: --follow-forks, and all workers of a server by the process that started them.
     #[arg(long)]
     pub(super) children: bool,
 
