@@ -75,6 +75,19 @@ fn messages_fit_a_terminal() {
     assert!(text.contains("error:") && pty::widest(&text) <= 60, "{text}");
 }
 
+/// A terminal shows `^C`, and what is printed then is not to stand behind it.
+#[test]
+fn what_an_interrupted_script_prints_begins_a_line() {
+    use host::{Capabilities, Capability};
+    if !Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon]).is_empty() {
+        return eprintln!("skipped: it needs CAP_BPF and CAP_PERFMON");
+    }
+    let script = "begin { printf(\"^C\"); } end { printf(\"table\\n\"); } \
+                  interval:ms:50 /!@sent/ { @sent = 1; system(\"kill -s INT $PPID\"); }";
+    let (text, succeeded) = pty::on_terminal(80, &[], &["run", "-q", "--unsafe", "-e", script]);
+    assert!(succeeded && text.contains("^C\ntable\n"), "{text:?}");
+}
+
 /// Scripts have lines of 120 columns.
 #[test]
 fn the_help_of_scripts_fits_a_terminal() {

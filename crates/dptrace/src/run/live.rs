@@ -10,7 +10,7 @@ use super::options::RunArgs;
 use super::signals::Signals;
 use crate::failure::engine_error;
 use crate::interrupt::{self, Interrupt};
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::process;
 
 /// The longest wait for events: how late the end of a process is seen at most.
@@ -63,7 +63,11 @@ impl Live<'_> {
             for signal in signals.take() {
                 self.session.run_signal(signal).map_err(engine_error)?;
             }
-            if is_requested || deadline.is_some_and(|at| Instant::now() >= at) {
+            if is_requested {
+                self.begin_line();
+                break;
+            }
+            if deadline.is_some_and(|at| Instant::now() >= at) {
                 break;
             }
         }
@@ -71,6 +75,13 @@ impl Live<'_> {
         self.show_rest()?;
         self.session.detach();
         Ok(())
+    }
+
+    /// Ctrl-C leaves `^C` in the terminal's last line.
+    fn begin_line(&mut self) {
+        if output::screen(self.args.output.as_deref()).width().is_some() {
+            self.output.buffer.push(b'\n');
+        }
     }
 
     fn report_attached(&mut self, count: usize) -> anyhow::Result<()> {
