@@ -122,8 +122,22 @@ mod loads {
         rustix::process::kill_process(own, rustix::process::Signal::URG).expect("it is ours");
     }
 
-    pub(super) fn run(name: &str) {
+    /// A query and a call that are still running when the tracer is interrupted, whose number was given.
+    fn running(tracer: &str) {
+        let tracer = tracer.trim().parse().ok().and_then(rustix::process::Pid::from_raw).expect("a process");
+        std::thread::spawn(|| std::thread::sleep(Duration::from_mins(10)));
+        pgstat_report_activity(2, c"SELECT stuck FROM load".as_ptr());
+        std::thread::sleep(Duration::from_millis(500));
+        rustix::process::kill_process(tracer, rustix::process::Signal::INT).expect("it is ours");
+        let until = Instant::now() + Duration::from_mins(1);
+        while rustix::process::test_kill_process(tracer).is_ok() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    pub(super) fn run(name: &str, line: &str) {
         match name {
+            "running" => running(line),
             "queries" => queries(),
             "handshakes" => handshakes(),
             "files" => files(),
@@ -149,8 +163,9 @@ const LOAD: &str = "DPTRACE_TEST_LOAD";
 #[ignore = "it is the program that other tests look at"]
 fn program() {
     let name = std::env::var(LOAD).expect("a load");
-    std::io::stdin().read_line(&mut String::new()).expect("a line");
-    loads::run(&name);
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).expect("a line");
+    loads::run(&name, &line);
     // What has ended has no functions with names.
     std::thread::sleep(std::time::Duration::from_millis(500));
 }
@@ -167,7 +182,7 @@ fn output_of(load: &str, script: &str, script_args: &[&str]) -> String {
     command.args(["run", script]).args(script_args).args(["-p", &pid]).env("NO_COLOR", "1").stdout(Stdio::piped());
     let mut tracer = Process::start(&mut command);
     tracer.wait_for("Attached");
-    program.say("\n");
+    program.say(&format!("{}\n", tracer.pid()));
     let (status, output, errors) = tracer.end();
     assert!(status.success(), "{script}: {status}: {errors:#?}");
     let (status, _, errors) = program.end();
@@ -330,6 +345,15 @@ fn a_table_of_calls() {
         // The mean is cut to whole units.
         assert!(p50 <= p99 && p99 <= max && mean <= max, "{row:?}");
     }
+}
+
+/// What has not ended when the run does is what somebody looks for who looks at a server that hangs.
+#[test]
+fn what_is_still_running_is_printed() {
+    let Some(_alone) = kernel() else { return };
+    let table = output_of("running", "syslat", &[]);
+    let (_, stuck) = table.split_once("\n\nSTILL IN CALL      THREADS  LONGEST\n").expect("a second table");
+    assert!(stuck.lines().any(|line| line.starts_with("clock_nanosleep ")), "{table}");
 }
 
 #[test]
