@@ -52,7 +52,7 @@ mod loads {
         }
     }
 
-    /// A slow query and a fast one.
+    /// A slow query, a fast one, one with a long text, and one that does not end.
     fn queries() {
         let query = |text: &CStr, time| {
             pgstat_report_activity(2, text.as_ptr());
@@ -61,6 +61,10 @@ mod loads {
         };
         query(c"SELECT slow FROM load", Duration::from_millis(200));
         query(c"SELECT fast FROM load", Duration::ZERO);
+        let long = format!("SELECT long, {}", "x".repeat(20_000));
+        query(&std::ffi::CString::new(long).expect("no NUL"), Duration::from_millis(200));
+        // The process ends half a second later.
+        pgstat_report_activity(2, c"SELECT last FROM load".as_ptr());
     }
 
     /// Two handshakes, one of them in two steps, and one that is given up.
@@ -231,8 +235,11 @@ fn every_script_compiles() {
 fn applications() {
     let Some(_alone) = kernel() else { return };
     let queries = output_of("queries", "pg-queries", &["100"]);
-    assert!(queries.contains(" ms  SELECT slow FROM load\n") && queries.contains("@us:"), "{queries}");
-    assert!(!queries.contains("fast"), "{queries}");
+    assert!(queries.contains(" ms  SELECT slow FROM load\n") && queries.contains("@milliseconds:"), "{queries}");
+    assert!(queries.starts_with("    PID           TIME  QUERY\n"), "{queries}");
+    assert!(!queries.contains("fast") && !queries.contains("running"), "{queries}");
+    assert!(queries.contains(" ms  SELECT long, xxxx") && queries.contains("xxx...\n"), "{queries}");
+    assert!(queries.contains(" ms  ended: SELECT last FROM load\n"), "{queries}");
     let handshakes = output_of("handshakes", "tls-handshakes", &[]);
     let counted =
         handshakes.lines().filter_map(|line| line.split_once(')')?.1.split_once('|')?.0.trim().parse::<u64>().ok());
@@ -351,6 +358,8 @@ fn a_table_of_calls() {
 #[test]
 fn what_is_still_running_is_printed() {
     let Some(_alone) = kernel() else { return };
+    let queries = output_of("running", "pg-queries", &["100"]);
+    assert!(queries.contains(" ms  still running: SELECT stuck FROM load\n"), "{queries}");
     let table = output_of("running", "syslat", &[]);
     let (_, stuck) = table.split_once("\n\nSTILL IN CALL      THREADS  LONGEST\n").expect("a second table");
     assert!(stuck.lines().any(|line| line.starts_with("clock_nanosleep ")), "{table}");
