@@ -125,6 +125,28 @@ fn the_slowest_say_whose_where_and_when_and_the_command_works() {
     assert!(listing.lines().all(|line| line.contains("id: r1")) && listing.contains("0.500"), "{listing}");
 }
 
+/// Each transport numbers its requests by itself: the command lists this r0, and not the other one.
+#[test]
+fn the_command_lists_no_request_of_the_same_name() {
+    let mut t = small::declared();
+    t.object_type(0x81, b'r');
+    t.tpoint(Tpoint::new(260, "FC_REQ_NEW").object_type(0x81).new_object());
+    t.tpoint(Tpoint::new(261, "FC_REQ_DONE").object_type(0x81));
+    let record = |tpoint, nanos, object| Record::new(tpoint, START + nanos).object(object);
+    t.record(0, record(260, 0, 0xb2));
+    t.record(0, record(320, 10, 0xa0).owner(256).int(1));
+    t.record(0, record(261, 20, 0xb2));
+    t.record(0, record(322, 9_000, 0xa0).owner(256).int(0));
+    let small = Small::of(&t);
+    let text = printed(small.args("latency", &["--slowest", "1", "--json"]));
+    let slowest = lines(&text).pop().expect("a line");
+    let command = slowest["show"].as_str().expect("a command").replace('\'', "");
+    let listing = printed(command.split(' ').skip(1).collect::<Vec<_>>());
+    assert_eq!(slowest["object"], "r0");
+    assert!(listing.lines().count() == 2 && !listing.contains("FC_"), "{command}: {listing}");
+    assert!(printed(small.args("trace", &["--object", "r0"])).contains("FC_"), "the name alone lists both");
+}
+
 #[test]
 fn json_says_the_same_of_the_slowest() {
     let small = Small::new();
@@ -133,7 +155,8 @@ fn json_says_the_same_of_the_slowest() {
     assert_eq!((&slowest["whose"], &slowest["when_us"]), (&OWNERS[1].into(), &0.5.into()));
     assert_eq!(slowest["where"], json!({ "from": "TCP_REQ_EXECUTING", "to": "TCP_REQ_COMPLETED", "share": 0.85 }));
     let show = slowest["show"].as_str().expect("a command");
-    assert!(show.starts_with("dptrace trace ") && show.contains(" -b ") && show.ends_with(" --object r1"), "{show}");
+    let filters = " --object 0xa1 --where 'tsc>=1000500' --where 'tsc<=1010500'";
+    assert!(show.starts_with("dptrace trace ") && show.contains(" -b ") && show.ends_with(filters), "{show}");
 }
 
 /// A request that is served in 5 us on queue 1, one for asynchronous events that waits for 900 us on queue 0, and one that is
@@ -218,7 +241,7 @@ fn the_slowest_are_not_those_that_wait_by_design() {
         said.contains("1 request of admin queues") && said.contains("the longest took 900 us: dptrace trace "),
         "{said}"
     );
-    assert!(said.contains(" --object r1\n"), "{said}");
+    assert!(said.contains(" --object 0xa0 --where 'tsc>="), "{said}");
     // Who asks for them gets them.
     let (text, said) = messages(&trace, &["--slowest", "1", "--where", "connection.qid=0"]);
     assert!(text.contains("slowest 1: r1, 900.000 us\n") && said.is_empty(), "{text}{said}");

@@ -25,11 +25,12 @@ pub(super) fn text(latencies: &Latencies, names: &Names<'_>) -> String {
     text
 }
 
-/// How an object of the trace is listed.
+/// The command that lists an object of the trace: by its address and time. Its name is no name for one object only, since requests
+/// of each transport are numbered by themselves, and another one each time a trace is read that is being written.
 pub(crate) enum Show {
-    /// By its name, behind this command.
+    /// This command.
     File(String),
-    /// By what does not change while the trace is written: this command, and the file.
+    /// This command, and the file, which is being written.
     Live(String, PathBuf),
     /// The trace came through a pipe.
     Piped,
@@ -46,16 +47,11 @@ impl Show {
 
     /// The command that lists a life.
     pub(super) fn command(&self, life: &Life) -> String {
-        let object = life.name.to_string();
-        let object = shell::word(&object);
         let (first, last) = life.span();
+        let filters = format!("--object {:#x} --where 'tsc>={}' --where 'tsc<={}'", life.id, first.0, last.0);
         match self {
-            Self::File(command) => format!("{command} --object {object}"),
-            // Objects are numbered from the first record on, and the next reading has another one.
-            Self::Live(command, _) => {
-                format!("{command} --object {:#x} --where 'tsc>={}' --where 'tsc<={}'", life.id, first.0, last.0)
-            }
-            Self::Piped => format!("dptrace trace --object {object} (with the same standard input)"),
+            Self::File(command) | Self::Live(command, _) => format!("{command} {filters}"),
+            Self::Piped => format!("dptrace trace {filters} (with the same standard input)"),
         }
     }
 }
