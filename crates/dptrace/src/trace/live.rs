@@ -203,7 +203,7 @@ impl Objects {
 
     /// Reports how much is not known, and why if no record has a pointer.
     pub(crate) fn report(&self, without_pointers: Option<&str>) {
-        self.annotator().into_iter().for_each(|annotator| report_named(annotator, without_pointers, false));
+        self.annotator().into_iter().for_each(|annotator| report_named(annotator, without_pointers, false, true));
         let Self::Live(live) = self else { return };
         let Unknown { read, shown } = live.unknown;
         let which = "point to objects of which nothing is known for certain";

@@ -251,7 +251,7 @@ pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace, is_live: 
         Trace::Json(_) => {}
     }
     let why = objects::without_pointers(&annotator, trace.tpoints());
-    objects::report_named(&annotator, why.as_deref(), !trace.owners().is_empty());
+    objects::report_named(&annotator, why.as_deref(), !trace.owners().is_empty(), is_live);
     Some(annotator)
 }
 

@@ -137,19 +137,39 @@ pub(crate) fn without_pointers(annotator: &Annotator, tpoints: &TpointTable) -> 
     Some(format!("no tracepoint of this trace has an argument called {}", args.join(" or ")))
 }
 
-/// How many connections are named by their owners; or, with [`without_pointers`], why nothing is named.
-pub(crate) fn report_named(annotator: &Annotator, without_pointers: Option<&str>, has_descriptions: bool) {
+/// How many connections a recording has, or if the trace is live the process's memory; or, with [`without_pointers`], why nothing
+/// is named.
+pub(crate) fn report_named(
+    annotator: &Annotator,
+    without_pointers: Option<&str>,
+    has_descriptions: bool,
+    is_live: bool,
+) {
     let (known, all) = annotator.owners_known();
     if known > 0 {
-        note(&format!(
-            "{known} of {all} connections are named, although records have no pointer to them: by the owner's number, or by \
-             subsystem, queue and time"
-        ));
+        note(&named(known, all, is_live));
     } else if let Some(why) = without_pointers {
         let misfit = if all > 0 { ", and no owner fits a connection of the recording" } else { "" };
         let owners = if has_descriptions { "; the owners of records identify their connections" } else { "" };
         note(&format!("{why}{misfit}, so no object of the recording is named{owners}"));
     }
+}
+
+/// What the user has of it that some connections are known, and what to do for the others.
+fn named(known: usize, all: usize, is_live: bool) -> String {
+    let found = if is_live { "were found in the process" } else { "are in the recording" };
+    let usable = "fields such as qpair.hostnqn work for them (--by, --where)";
+    if known == all {
+        return format!("all {all} connections of this trace {found}: {usable}");
+    }
+    let others =
+        if is_live { "have ended, or it is not certain which they are" } else { "are not, or not for certain" };
+    let advice = "To have all, start dptrace record -p PID before the connections, and give its file with -b";
+    format!(
+        "{known} of the {all} connections of this trace {found}: {usable}. The other {} {others}: they have only what the trace \
+         says of them. {advice}",
+        all - known
+    )
 }
 
 fn report(name: &str, all_broken: &[BrokenLine], lifetimes: &Lifetimes, specs: &[ObjectSpec]) {
