@@ -24,7 +24,7 @@ impl Application {
     pub(crate) fn of(path: &Path) -> Self {
         let mut application = Self { processes: Vec::new(), blind: false };
         let Ok(file) = path.metadata() else { return application };
-        let named = path.to_string_lossy().rsplit_once(".pid").and_then(|(_, pid)| pid.parse().ok());
+        let named = number_of(path);
         let mut pids = proc::processes();
         pids.retain(|&pid| pid != std::process::id());
         for pid in pids {
@@ -66,6 +66,11 @@ impl Process {
     fn find(pid: u32) -> Option<Self> {
         Some(Self { pid, start_time: proc::start_of_living(Pid(pid))? })
     }
+}
+
+/// The number of the process that a trace file's name has, as SPDK names it without a shared memory id.
+pub(crate) fn number_of(path: &Path) -> Option<u32> {
+    path.to_string_lossy().rsplit_once(".pid").and_then(|(_, pid)| pid.parse().ok())
 }
 
 /// The words that a process was started with, as far as we may look.

@@ -16,7 +16,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use spdk_trace::{Follower, JsonTrace, RawTrace, ReadAt, TickRate, Tpoint, Trace};
 
-use crate::application;
+use crate::application::{self, Application};
 use crate::capture;
 use crate::failure::{note, usage};
 use crate::measured_rate::{Measured, Measuring};
@@ -442,7 +442,14 @@ fn has_no_entries(words: &[String]) -> bool {
     last.is_some_and(|value| value == "0" || value == "0x0" || value == "00")
 }
 
+/// The trace files in shared memory: first those of processes that live, the newest first.
 fn what_is_there() -> anyhow::Result<String> {
-    let names: Vec<_> = traces()?.iter().map(printable).collect();
+    let (living, ended): (Vec<_>, Vec<_>) =
+        traces()?.into_iter().rev().partition(|path| !Application::of(path).is_gone());
+    let ended = ended.iter().map(|path| match application::number_of(path) {
+        Some(pid) => format!("{} (of process {pid}, which has ended)", printable(path)),
+        None => format!("{} (of a process that has ended)", printable(path)),
+    });
+    let names: Vec<_> = living.iter().map(printable).chain(ended).collect();
     Ok(if names.is_empty() { format!("{SHM} has no trace file") } else { format!("there is {}", names.join(", ")) })
 }

@@ -112,9 +112,14 @@ fn a_live_trace_names_what_comes_and_counts_what_was_there() {
 
 #[test]
 fn a_process_without_a_trace_file_is_reported() {
+    // No process ever has this number. The file is old, so that no one takes it for the newest.
+    let ended = format!("/dev/shm/dptrace-{}_trace.pid4194305", std::process::id());
+    std::fs::File::create(&ended).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     let (_, messages, status) = dptrace(&["trace", "-p", &std::process::id().to_string()]);
+    std::fs::remove_file(&ended).unwrap();
     assert_eq!(status, 1);
     assert!(messages.contains("has no trace file: SPDK creates one"), "{messages}");
+    assert!(messages.contains(&format!("{ended} (of process 4194305, which has ended)")), "{messages}");
     let (_, messages, status) = dptrace(&["trace", "--for", "1s", "-i", "/dev/null"]);
     assert_eq!(status, 2);
     assert!(messages.contains("--for needs a live trace"), "{messages}");

@@ -54,9 +54,9 @@ pub(crate) struct LatencyArgs {
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',', help_heading = "Output")]
     by: Vec<String>,
 
-    /// Print a row for each group, the slowest p99 first
+    /// Print a row for each connection (or group of --by), the slowest p99 first
     ///
-    /// A group is what has the same values of the fields of --by; without --by, a connection (qpair).
+    /// A group is what has the same values of the fields of --by.
     #[arg(long, help_heading = "Output")]
     summary: bool,
 
