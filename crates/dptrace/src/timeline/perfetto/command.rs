@@ -134,8 +134,6 @@ impl Consumer<Kept> for Counting<'_> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
-
     use super::*;
 
     #[test]

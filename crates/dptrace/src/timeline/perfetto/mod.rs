@@ -125,17 +125,15 @@ impl<'a, W: Write> Export<'a, W> {
     }
 
     fn hole(&mut self, tid: Tid, from: BootNanos, to: BootNanos) -> io::Result<()> {
-        let track = match self.holes.get(&tid) {
-            Some(track) => *track,
-            None => {
-                let thread = (self.facts.name)(tid, from).unwrap_or_else(|| format!("thread {}", tid.0));
-                let name = format!("what of {thread} is not known");
-                let spec =
-                    TrackSpec { name: &name, parent: Some(self.process), rank: i32::MAX, kind: TrackKind::Slices };
-                let track = self.writer.track(&spec)?;
-                self.holes.insert(tid, track);
-                track
-            }
+        let track = if let Some(track) = self.holes.get(&tid) {
+            *track
+        } else {
+            let thread = (self.facts.name)(tid, from).unwrap_or_else(|| format!("thread {}", tid.0));
+            let name = format!("what of {thread} is not known");
+            let spec = TrackSpec { name: &name, parent: Some(self.process), rank: i32::MAX, kind: TrackKind::Slices };
+            let track = self.writer.track(&spec)?;
+            self.holes.insert(tid, track);
+            track
         };
         let (begin, end) = (from.0, to.0);
         self.writer.slice(&Slice { track, name: self.unknown, begin, end, details: &[], flows: &[] })

@@ -13,6 +13,9 @@ use super::{Facts, Whose};
 /// What requests without a connection stand under.
 const NO_CONNECTION: &str = "no connection known";
 
+/// Places for the slots of one kind of requests: those of the next kind stand behind them.
+const LANES_OF_KIND: usize = 4096;
+
 /// The tracks of requests.
 #[derive(Debug)]
 pub(super) struct Requests {
@@ -192,7 +195,7 @@ impl Requests {
             return Ok(*place);
         }
         let parent = self.lcore(writer, facts, lcore)?;
-        let rank = self.groups.len() as i32;
+        let rank = rank(self.groups.len());
         let name = connection.unwrap_or(NO_CONNECTION);
         let track = writer.track(&TrackSpec { name, parent: Some(parent), rank, kind: TrackKind::Slices })?;
         let spec = TrackSpec { name: "in flight", parent: Some(track), rank: 0, kind: TrackKind::Counter };
@@ -236,20 +239,18 @@ impl Group {
         let tpoint = facts.tpoints.iter().find(|tpoint| tpoint.id == first);
         let name = tpoint.map_or("?", |tpoint| parts(&tpoint.name).0);
         // Behind the counters, and kinds stay together.
-        let rank = 2 + (names.number as i32).saturating_mul(4096).saturating_add(lane as i32);
+        let rank = rank(2 + (names.number as usize * LANES_OF_KIND).saturating_add(lane));
         let track = writer.track(&TrackSpec { name, parent: Some(self.track), rank, kind: TrackKind::Slices })?;
         tracks.push(track);
         Ok(track)
     }
 
     fn depth<W: Write>(&mut self, writer: &mut Writer<W>, at: BootNanos, depth: u64) -> io::Result<()> {
-        let track = match self.depth {
-            Some(track) => track,
-            None => {
-                let spec =
-                    TrackSpec { name: "queue depth", parent: Some(self.track), rank: 1, kind: TrackKind::Counter };
-                *self.depth.insert(writer.track(&spec)?)
-            }
+        let track = if let Some(track) = self.depth {
+            track
+        } else {
+            let spec = TrackSpec { name: "queue depth", parent: Some(self.track), rank: 1, kind: TrackKind::Counter };
+            *self.depth.insert(writer.track(&spec)?)
         };
         writer.counter(track, at.0, depth.cast_signed())
     }
@@ -260,6 +261,11 @@ fn parts(tpoint: &str) -> (&str, &str) {
     // Names of stages have underscores of their own (RDY_TO_EXECUTE): the kind is what stands before the third one.
     let second = tpoint.match_indices('_').nth(1).map(|(at, _)| at);
     second.map_or((tpoint, tpoint), |at| (&tpoint[..at], &tpoint[at + 1..]))
+}
+
+/// A track's place among others.
+fn rank(place: usize) -> i32 {
+    i32::try_from(place).unwrap_or(i32::MAX)
 }
 
 /// The number of the arrows from an object. No trace has 2^40 objects of one type.

@@ -1,4 +1,4 @@
-#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+//! What Perfetto's trace has of requests and events.
 
 use perfetto::proto::{Data, Ftrace, event_type, read};
 use spdk_trace::{ObjectName, Ticks};
