@@ -83,6 +83,56 @@ fn a_qpair_is_known_by_the_best_that_there_is() {
     assert_eq!(listing.lines().count(), 3, "{listing}");
 }
 
+/// Three connections have one address, the first from before the trace; another address has one connection only.
+#[test]
+fn connections_at_one_address_are_kept_apart() {
+    let mut t = small::declared();
+    t.tpoint(Tpoint::new(258, "RDMA_QP_CREATE")).tpoint(Tpoint::new(259, "RDMA_QP_DESTROY"));
+    let mut at = START;
+    let mut record = |t: &mut TraceBuilder, tpoint, object, qpair: Option<u64>| {
+        at += 1_000;
+        let record = Record::new(tpoint, at).object(object);
+        let record = qpair.map_or(record.clone(), |pointer| record.ptr(pointer));
+        t.record(0, if tpoint == 192 { record.str("n1") } else { record });
+    };
+    for n in 0..3 {
+        if n > 0 {
+            record(&mut t, 258, 0xc0, None);
+        }
+        for _ in 0..=n {
+            record(&mut t, 256, 0xa2, Some(0xc0));
+            record(&mut t, 192, 0xb0, Some(0xa2));
+            record(&mut t, 193, 0xb0, Some(0xa2));
+            record(&mut t, 257, 0xa2, Some(0xc0));
+        }
+        record(&mut t, 259, 0xc0, None);
+    }
+    record(&mut t, 258, 0xd0, None);
+    record(&mut t, 256, 0xa3, Some(0xd0));
+    record(&mut t, 257, 0xa3, Some(0xd0));
+    let rows = lines(&summary(&t, &["--json"]));
+    let mut found: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+            (text(&row["object"]), text(&row["group"]["qpair"]), row["count"].as_u64().unwrap_or_default())
+        })
+        .collect();
+    found.sort();
+    let is = |object: &str, qpair: &str, count| (object.to_owned(), qpair.to_owned(), count);
+    let expected = ["i", "r"].map(|it| [is(it, "0xc0 #1", 1), is(it, "0xc0 #2", 2), is(it, "0xc0 #3", 3)]);
+    let mut expected: Vec<_> = expected.into_iter().flatten().collect();
+    expected.push(is("r", "0xd0", 1));
+    assert_eq!(found, expected);
+    let (text, said) = messages(&t, &["--by", "qpair", "--slowest", "99"]);
+    assert!(text.contains("qpair=0xc0 #1\n") && text.contains("whose: 0xc0 #1\n"), "{text}");
+    assert!(text.contains("whose: 0xc0 #3\n") && text.contains("whose: 0xd0\n"), "{text}");
+    assert!(said.contains("0xc0 #1: this address was of several connections"), "{said}");
+    // What a recording names has its name.
+    let (text, _) = messages(&t, &["--by", "qpair", "-b", "@t.recording", "--tpoint", "RDMA_*"]);
+    assert!(text.contains("qpair=0xc0 thread:3 qid:5 "), "{text}");
+}
+
 /// The worst percent of the requests say where the time of p99 went, not all of them.
 #[test]
 fn the_stage_of_the_slowest_percent_is_named() {

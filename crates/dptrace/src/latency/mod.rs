@@ -5,6 +5,7 @@ mod json;
 mod longest;
 mod names;
 mod remarks;
+mod reused;
 mod slowest;
 mod spread;
 mod stages;
@@ -31,6 +32,7 @@ use crate::trace::objects::ObjectArgs;
 use crate::trace::{known_of, mistaken, nothing_read, refuse_to_overwrite, warn_problems, with_owners};
 use apart::Queues;
 use names::Names;
+use reused::Reused;
 use slowest::Show;
 use stages::{Latencies, Question, Tracker};
 
@@ -153,7 +155,8 @@ impl LatencyArgs {
         let by = by.iter().map(|field| Field::parse(field, specs)).collect::<anyhow::Result<Vec<_>>>()?;
         // SPDK's older traces have no more of an owner than its prefix and number.
         let owner = if self.slowest > 0 { vec![Field::parse(CONNECTION, specs)?, Field::Owner] } else { Vec::new() };
-        Ok(Question { by, owner, slowest: self.slowest, tails: self.summary, queues: Queues::new(tpoints, number) })
+        let (queues, reused) = (Queues::new(tpoints, number), Reused::new(specs, tpoints));
+        Ok(Question { by, owner, slowest: self.slowest, tails: self.summary, queues, reused })
     }
 }
 
@@ -208,6 +211,7 @@ fn follow_objects(
     let (mut base, mut read) = (None, 0u64);
     let problems = trace.for_each(|record| {
         read += 1;
+        tracker.observe(record);
         if record.tsc >= start {
             let base = *base.get_or_insert(record.tsc);
             if filter.wants(record, base, &context) {

@@ -4,6 +4,7 @@ use screen::counted;
 
 use super::apart::Apart;
 use super::names::Names;
+use super::reused;
 use super::slowest::Show;
 use super::stages::{Latencies, Unanswered};
 
@@ -30,6 +31,7 @@ pub(super) fn remarks(latencies: &Latencies, names: &Names<'_>, asked: &Asked) -
         remarks.push(format!("{} {}", unanswered(all), without_admin(asked.knows_queues)));
     }
     remarks.extend(left_out(latencies, names));
+    remarks.extend(numbered(latencies));
     if let (Show::Live(_, path), false) = (&names.show, latencies.slowest.is_empty()) {
         let copy = path.file_name().unwrap_or_default();
         remarks.push(format!(
@@ -56,6 +58,18 @@ fn without_admin(knows_queues: bool) -> &'static str {
     } else {
         "Without admin queues, where a recording names the connections: -b RECORDING --where 'qpair.qid>0'"
     }
+}
+
+/// What a number behind an address is.
+fn numbered(latencies: &Latencies) -> Option<String> {
+    let groups = latencies.subjects.iter().flat_map(|(subject, _)| &subject.group).flatten();
+    let owners = latencies.slowest.iter().filter_map(|life| Some(&life.owner.as_ref()?.1));
+    let mut found = groups.chain(owners).filter(|text| reused::is_numbered(text));
+    let first = found.next()?;
+    Some(format!(
+        "{first}: this address was of several connections, one after another; # says which one it was. With a recording they have \
+         names: dptrace record -p PID while the trace is written, then -b RECORDING"
+    ))
 }
 
 /// That the slowest of all is not among the slowest.

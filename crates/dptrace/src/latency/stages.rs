@@ -9,6 +9,7 @@ use timeline::{AtEnd, Lives, Passed};
 
 use super::apart::{Apart, Queues, Step};
 use super::longest::Longest;
+use super::reused::Reused;
 use super::spread::Spread;
 use super::tail::Tail;
 use crate::trace::field::{Context, Field};
@@ -98,6 +99,8 @@ pub(crate) struct Question {
     pub(crate) tails: bool,
     /// How requests that wait by design are found.
     pub(crate) queues: Queues,
+    /// How connections at one address are kept apart.
+    pub(crate) reused: Reused,
 }
 
 /// Follows all objects of a trace.
@@ -147,6 +150,11 @@ impl Tracker {
             apart,
             unanswered: Unanswered::default(),
         }
+    }
+
+    /// Sees which object has which address: to be called with each record, also where it is not wanted.
+    pub(crate) fn observe(&mut self, record: &Record<'_>) {
+        self.question.reused.observe(record);
     }
 
     /// Takes the next record.
@@ -232,17 +240,33 @@ impl Tracker {
         for AtEnd { life, unfinished } in std::mem::take(&mut self.lives).finish() {
             self.finish(Life { unfinished, ..life.kept });
         }
+        let question = self.question;
+        let number_group = |group: &mut [Option<Box<str>>]| {
+            group.iter_mut().zip(&question.by).for_each(|(value, field)| question.reused.number_first(field, value));
+        };
+        let number_life = |mut life: Life| {
+            number_group(&mut life.group);
+            if let Some((place, owner)) = life.owner.take() {
+                let mut owner = Some(owner);
+                question.reused.number_first(&question.owner[place], &mut owner);
+                life.owner = owner.map(|owner| (place, owner));
+            }
+            life
+        };
         let mut subjects: Vec<_> = self.times.into_iter().collect();
+        for (subject, _) in &mut subjects {
+            number_group(&mut subject.group);
+        }
         subjects.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let (slowest, apart) = (self.slowest, self.apart);
-        let (count, left) = (apart.count(), apart.into_lives());
-        let unanswered = self.unanswered;
+        let (slowest, apart, unanswered) = (self.slowest, self.apart, self.unanswered);
+        let numbered = |lives: Vec<Life>| lives.into_iter().map(number_life).collect::<Vec<_>>();
+        let (count, left) = (apart.count(), numbered(apart.into_lives()));
         if slowest.count() == 0 {
             return Latencies { subjects, slowest: left, left_out: None, unanswered };
         }
         let longest = left.into_iter().next().filter(|life| slowest.would_keep(life));
         let left_out = longest.map(|life| (life, count));
-        Latencies { subjects, slowest: slowest.into_lives(), left_out, unanswered }
+        Latencies { subjects, slowest: numbered(slowest.into_lives()), left_out, unanswered }
     }
 }
 
@@ -262,20 +286,21 @@ impl Life {
 
     /// Takes from a record of it what is asked, as far as it is not known yet.
     fn learn(&mut self, record: &Record<'_>, context: &Context<'_>, question: &mut Question, inherited: Inherited) {
-        let value = |field: &Field| field.value(record, context).map(|v| v.into_owned().into_boxed_str());
-        for (i, (found, field)) in self.group.iter_mut().zip(&question.by).enumerate() {
+        let Question { by, owner, queues, reused, .. } = question;
+        let mut value = |field: &Field| reused.value(field, record, context);
+        for (i, (found, field)) in self.group.iter_mut().zip(&*by).enumerate() {
             if found.is_none() {
                 *found = value(field).or_else(|| inherited.group.get(i).cloned().flatten());
             }
         }
-        question.queues.pass(&mut self.step, record);
+        queues.pass(&mut self.step, record);
         if self.is_admin.is_none() {
-            self.is_admin = question.queues.is_admin(record, context).or(inherited.is_admin);
+            self.is_admin = queues.is_admin(record, context).or(inherited.is_admin);
         }
         self.owner = self.owner.take().or(inherited.owner);
         // Another record may have a better one.
-        let better = self.owner.as_ref().map_or(question.owner.len(), |(place, _)| *place);
-        let mut better = question.owner[..better].iter().enumerate();
+        let better = self.owner.as_ref().map_or(owner.len(), |(place, _)| *place);
+        let mut better = owner[..better].iter().enumerate();
         if let Some(found) = better.find_map(|(place, field)| Some((place, value(field)?))) {
             self.owner = Some(found);
         }
