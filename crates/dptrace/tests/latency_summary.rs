@@ -28,11 +28,12 @@ fn summary(trace: &TraceBuilder, more: &[&str]) -> String {
 #[test]
 fn a_summary_has_a_row_a_connection_with_the_slowest_first() {
     let expected = format!(
-        "r from TCP_REQ_NEW, slowest p99 first (us)\n\
+        "slowest: TCP {}, p99 10.0 us (85 % of it EXECUTING -> COMPLETED)\n\n\
+         r from TCP_REQ_NEW, slowest p99 first (us)\n\
          qpair                                                        requests          p50          p99          max  most of p99\n\
          {}        1       10.000       10.000       10.000  TCP_REQ_EXECUTING -> TCP_REQ_COMPLETED 85%\n\
          {}        1        5.000        5.000        5.000  TCP_REQ_EXECUTING -> TCP_REQ_COMPLETED 80%\n",
-        OWNERS[1], OWNERS[0]
+        OWNERS[1], OWNERS[1], OWNERS[0]
     );
     assert_eq!(summary(&small::builder(), &["--tpoint", "TCP_*"]), expected);
 }
@@ -131,6 +132,28 @@ fn connections_at_one_address_are_kept_apart() {
     // What a recording names has its name.
     let (text, _) = messages(&t, &["--by", "qpair", "-b", "@t.recording", "--tpoint", "RDMA_*"]);
     assert!(text.contains("qpair=0xc0 thread:3 qid:5 "), "{text}");
+}
+
+/// A table has 20 rows, and the number of the others; `--all` and JSON have all.
+#[test]
+fn a_summary_of_many_connections_has_the_slowest() {
+    let mut t = small::declared().slots(1024);
+    for n in 0..31 {
+        let record = |tpoint, nanos| Record::new(tpoint, START + n * 100_000 + nanos).object(0xa2).ptr(0xc0 + n * 0x10);
+        t.record(0, record(256, 0));
+        t.record(0, record(257, 1_000 + n));
+    }
+    let text = summary(&t, &[]);
+    assert!(text.starts_with("slowest: RDMA 0x2a0, p99 1.03 us (100 % of it NEW -> COMPLETED)\n\nr from "), "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("0x")).count(), 20, "{text}");
+    assert!(text.ends_with("\n... and 11 more: --all\n"), "{text}");
+    let text = summary(&t, &["--all"]);
+    assert_eq!(
+        (text.lines().filter(|line| line.starts_with("0x")).count(), text.contains("more")),
+        (31, false),
+        "{text}"
+    );
+    assert_eq!(lines(&summary(&t, &["--json"])).len(), 31);
 }
 
 /// The worst percent of the requests say where the time of p99 went, not all of them.
@@ -250,7 +273,8 @@ fn an_admin_queue_is_not_the_slowest_connection() {
     let trace = with_waiting(described);
     let (text, _) = messages(&trace, &["--summary", "--by", "qid"]);
     let starts: Vec<_> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(starts, ["r", "qid", "2", "1", "admin", "0"], "{text}");
+    assert_eq!(starts, ["slowest:", "r", "qid", "2", "1", "admin", "0"], "{text}");
+    assert!(text.starts_with("slowest: TCP qid=2, p99 400 us (100 % of it EXECUTING -> COMPLETED)\n\n"), "{text}");
     // Also where requests of both kinds are in one group, and where filters leave out by what they could be distinguished.
     let steps = ["--tpoint", "TCP_REQ_NEW,TCP_REQ_COMPLETED"];
     for more in [&[][..], &steps] {

@@ -62,6 +62,12 @@ pub(crate) struct LatencyArgs {
     #[arg(long, help_heading = "Output")]
     summary: bool,
 
+    /// Print all rows of --summary
+    ///
+    /// Without it, a table has the 20 slowest. JSON always has all.
+    #[arg(long, requires = "summary", help_heading = "Output")]
+    all: bool,
+
     /// Also print the N slowest objects
     ///
     /// Whose they are, where and when they took so long, all their records, and the command that lists them.
@@ -176,7 +182,7 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, show: Show) -> anyh
     let (latencies, base) = follow_objects(loaded, annotator.as_ref(), filter, start, question)?;
     let screen = output::screen(args.output.as_deref());
     let (rate, listed) = (loaded.rate(), trace.tick_rate());
-    let names = Names { tpoints: trace.tpoints(), rate, listed, by: &by, screen, base, show };
+    let names = Names { tpoints: trace.tpoints(), rate, listed, by: &by, screen, base, show, all: args.all };
     let remarks = remarks::remarks(&latencies, &names, &remarks::Asked { who: args.asks_who(), knows_queues });
     let (groups, slowest) = match (args.json, args.summary) {
         (true, true) => (summary::json(&latencies, &names), slowest::json(&latencies, &names)),
@@ -193,7 +199,8 @@ pub(crate) fn tables(loaded: &Loaded, annotator: Option<&Annotator>) -> anyhow::
     let filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
     let (latencies, base) = follow_objects(loaded, annotator, filter, Ticks(0), Question::default())?;
     let (tpoints, rate) = (trace.tpoints(), trace.tick_rate());
-    let names = Names { tpoints, rate, listed: rate, by: &[], screen: Screen::stdout(), base, show: Show::Piped };
+    let names =
+        Names { tpoints, rate, listed: rate, by: &[], screen: Screen::stdout(), base, show: Show::Piped, all: true };
     Ok(tables::tables(&latencies, &names))
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use screen::{HEAD, LARGEST, NAME, columns, pad, pad_left, shorten, wrap};
 
 use super::apart::Apart;
-use super::names::{Names, micros, quoted, shortened, squeezed};
+use super::names::{LEFT_OUT_MOST, Names, micros, quoted, shortened, squeezed, without_parts};
 use super::stages::{Latencies, Subject, Times};
 use super::tables::{SHORT_TIME, TIME_WIDTH};
 use super::tail::Largest;
@@ -59,16 +59,56 @@ fn kinds(latencies: &Latencies) -> Vec<(Kind, Vec<Row<'_>>)> {
     kinds
 }
 
-/// A table for each kind of object.
+/// Rows that a table has, unless all are wanted.
+const MOST_ROWS: usize = 20;
+
+/// The answer in one line, and a table for each kind of object.
 pub(super) fn text(latencies: &Latencies, names: &Names<'_>) -> String {
-    let mut text = String::new();
-    for (index, (kind, rows)) in kinds(latencies).iter().enumerate() {
+    let kinds = kinds(latencies);
+    let mut text = answer(&kinds, names);
+    for (index, (kind, rows)) in kinds.iter().enumerate() {
         if index > 0 {
             text.push('\n');
         }
-        Table::new(*kind, rows, names).write(&mut text, rows);
+        let shown = if names.all { rows.len() } else { rows.len().min(MOST_ROWS) };
+        Table::new(*kind, &rows[..shown], names).write(&mut text, &rows[..shown]);
+        if shown < rows.len() {
+            let _ = writeln!(text, "... and {} more: --all", rows.len() - shown);
+        }
     }
     text
+}
+
+/// Which group is the slowest of all, if there are several.
+fn answer(kinds: &[(Kind, Vec<Row<'_>>)], names: &Names<'_>) -> String {
+    let rows = || kinds.iter().flat_map(|((_, first), rows)| rows.iter().map(move |row| (*first, row)));
+    let is_measured = |row: &Row<'_>| row.subject.apart.is_none() && row.times.whole.count() > 0;
+    let measured = rows().filter(|(_, row)| is_measured(row));
+    let slowest = measured.reduce(|slowest, other| if other.1.p99 > slowest.1.p99 { other } else { slowest });
+    let (Some((first, row)), true) = (slowest, rows().count() > 1) else { return String::new() };
+    let transport = names.tpoint(first).split('_').next().unwrap_or_default();
+    // What a connection is needs no word.
+    let who = match names.by {
+        [one] if one == super::CONNECTION => group(&row.subject.group),
+        _ => names.group(&row.subject.group).collect::<Vec<_>>().join(", "),
+    };
+    let most = row.most.map_or_else(String::new, |Largest { stage, share }| {
+        let start = names.common_start(std::iter::once(stage)).len();
+        let [from, to] = [stage.0, stage.1].map(|tpoint| &names.tpoint(tpoint)[start..]);
+        format!(" ({:.0} % of it {from} -> {to})", share * 100.0)
+    });
+    // A number and its unit stay on one line.
+    let p99 = screen::time(row.p99).replace(' ', "\u{a0}");
+    let line = |who: &str| format!("slowest: {transport} {who}, p99 {p99}{most}");
+    let lines = names.screen.width().map_or_else(
+        || vec![line(&who)],
+        |width| {
+            let words: Vec<_> = who.split(' ').map(|word| shorten(word, width.saturating_sub(1))).collect();
+            wrap(&line(&words.join(" ")), width)
+        },
+    );
+    let painted = lines.iter().map(|line| names.screen.paint(HEAD, line.replace('\u{a0}', " ")).to_string() + "\n");
+    painted.collect::<String>() + "\n"
 }
 
 /// What the last column is called.
@@ -112,8 +152,8 @@ impl Column {
 struct Table<'a> {
     names: &'a Names<'a>,
     title: String,
-    /// What the groups share, where that was left out of them.
-    shared: String,
+    /// What the groups share, or do without, where that was left out of them.
+    shared: Vec<String>,
     groups: Vec<String>,
     stages: Vec<String>,
     columns: Vec<Column>,
@@ -133,7 +173,7 @@ impl<'a> Table<'a> {
         let mut this = Self {
             names,
             title: format!("{prefix} from {}", names.tpoint(first)),
-            shared: String::new(),
+            shared: Vec::new(),
             groups: rows.iter().map(|row| group(&row.subject.group)).collect(),
             stages: rows.iter().map(|row| most(row, |stage| names.stage(stage))).collect(),
             columns: Column::ALL.to_vec(),
@@ -167,8 +207,22 @@ impl<'a> Table<'a> {
         if fits(self) {
             return;
         }
-        let short = shortened(&self.groups);
-        (self.groups, self.shared) = (short.names, short.shared);
+        let whole = std::mem::take(&mut self.groups);
+        // Where there are several fields, a part may be one of them.
+        let most = if names.by.len() == 1 { LEFT_OUT_MOST } else { 0 };
+        for number in 0..=most {
+            let (left, parts) = without_parts(&whole, number);
+            let short = shortened(&left);
+            let head = self.head();
+            (self.groups, self.shared) =
+                (short.names, short.shared.iter().map(|shared| format!("{head}: {shared}")).collect());
+            if !parts.is_empty() {
+                self.shared.push(format!("left out for want of room: {}", parts.join(", ")));
+            }
+            if fits(self) {
+                return;
+            }
+        }
         for left_out in Column::LEAVE_OUT {
             if fits(self) {
                 return;
@@ -207,10 +261,8 @@ impl<'a> Table<'a> {
         let unit = if screen.is_terminal() { "" } else { " (us)" };
         let title = format!("{}, slowest p99 first{unit}", self.title);
         self.line(text, &screen.paint(HEAD, title).to_string());
-        if let Some(width) = screen.width().filter(|_| !self.shared.is_empty()) {
-            for line in wrap(&format!("{}: {}", self.head(), self.shared), width) {
-                self.line(text, &line);
-            }
+        if let Some(width) = screen.width() {
+            self.shared.iter().flat_map(|line| wrap(line, width)).for_each(|line| self.line(text, &line));
         }
         let mut head = pad(&shorten(&self.head(), self.group_width), self.group_width);
         for column in &self.columns {
