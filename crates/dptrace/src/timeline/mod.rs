@@ -89,8 +89,8 @@ pub(crate) struct TimelineArgs {
 const EXAMPLES: &str = "\
 What delayed a request has two bounds. A stage that ends by the thread's own work
 is late by exactly what the kernel took of the thread. One that waits for a device
-or the network is late by at most what the kernel took just before the end, and at
-least by what lies beyond the usual time of that stage.
+or the network is late by at most what the kernel took meanwhile, and at least by
+what of that lies just before the end and beyond the usual time of that stage.
 
 Examples:
   dptrace timeline CAPTURE

@@ -117,7 +117,7 @@ impl Passed {
         self.events += 1;
         self.end = self.end.max(event.at);
         if let timeline::EventKind::Lost { count, .. } = event.kind {
-            self.lost += count;
+            self.lost = self.lost.saturating_add(count);
         }
     }
 }

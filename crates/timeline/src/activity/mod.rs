@@ -5,6 +5,9 @@ use std::collections::HashMap;
 use crate::BootNanos;
 use crate::kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 
+/// Interrupts that a thread is in at one time: no machine nests so deep.
+const DEEPEST: usize = 16;
+
 /// What a thread does, and if it does not run its own code, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Activity {
@@ -202,6 +205,10 @@ impl Activities {
             EventKind::Begin { tid, interrupt } => self.runs(event.cpu, tid, |thread| {
                 // One whose end was not seen begins anew.
                 thread.interrupts.retain(|inside| *inside != interrupt);
+                // Of more, the ends were not seen.
+                if thread.interrupts.len() >= DEEPEST {
+                    thread.interrupts.remove(0);
+                }
                 thread.interrupts.push(interrupt);
             }),
             EventKind::End { tid, interrupt } => {

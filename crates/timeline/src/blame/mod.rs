@@ -12,14 +12,13 @@
 //!                      (1)                        (2)
 //! ```
 //!
-//!   Had it been done before the end of (1), the polls after (1) would have found it: (1) took nothing. Only absences after
-//!   which the thread ran for less than a turn of its poll loop can have taken something: at most their whole length. If the
-//!   device was as fast as it is in undisturbed stages at their slowest (`usual`), then what lies later than `usual` after the
-//!   begin was taken at least. Without that assumption the lower bound is 0: the device may have been done just as the thread
-//!   came back.
+//!   It lost all absences at most. Had it been done before the end of (1), polls after (1) would have found it; but whether the
+//!   thread polled there, or ran something else that took long, no event shows. If the device was as fast as it is in
+//!   undisturbed stages at their slowest (`usual`), then what of the last absences lies later than `usual` after the begin was
+//!   taken at least: of those after which the thread ran for less than a turn of its poll loop. Without that assumption the
+//!   lower bound is 0: the device may have been done just as the thread came back.
 //!
-//! Of a third kind it is not known which of both it is: it may have lost all absences in it, and is shown to have lost only what
-//! it would if it had waited.
+//! Of a third kind it is not known which of both it is. It has the bounds of the second.
 //!
 //! An absence is what keeps the thread from its own code: what the kernel takes ([`Activity::is_taken`]), a system call that
 //! blocks, or one that takes longer than any turn of a poll loop should. A thread that waits for work, in `epoll_wait` for
@@ -48,7 +47,8 @@ pub enum Ends {
     Found {
         /// The longest that this took in stages without an absence, in nanoseconds; `None` if there were none.
         usual: Option<u64>,
-        /// How long the thread needs at most from its return until its record, in nanoseconds: a turn of its poll loop.
+        /// How long the thread needs from its return until its record, in nanoseconds, if it does nothing else: a turn of its poll
+        /// loop.
         turn: u64,
     },
     /// One or the other.
@@ -131,22 +131,18 @@ pub struct Share {
 /// which nothing is known is not blamed on anybody: see [`unknown`].
 pub fn blame(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Vec<Share> {
     let mut shares = Vec::new();
-    if !matches!(stage.ends, Ends::Found { .. }) {
-        let at_least = |took| if stage.ends == Ends::OwnWork { took } else { 0 };
-        for absence in absences(intervals, stage.begin, stage.end, idle) {
-            let took = absence.to.0 - absence.from.0;
-            add(&mut shares, Share { activity: absence.activity, at_least: at_least(took), at_most: took });
-        }
+    let at_least = |took| if stage.ends == Ends::OwnWork { took } else { 0 };
+    for absence in absences(intervals, stage.begin, stage.end, idle) {
+        let took = absence.to.0 - absence.from.0;
+        add(&mut shares, Share { activity: absence.activity, at_least: at_least(took), at_most: took });
     }
     if let Ends::Found { usual, turn } | Ends::Either { usual, turn } = stage.ends {
         // Done by then; if that is not known, perhaps only as it was found.
         let done = usual.map_or(stage.end.0, |usual| stage.begin.0.saturating_add(usual));
-        let is_found = matches!(stage.ends, Ends::Found { .. });
         for absence in last_absences(stage, intervals, turn, idle) {
             let at_least = absence.to.0.saturating_sub(absence.from.0.max(done));
-            // Of the third kind it is counted above.
-            let at_most = if is_found { absence.to.0 - absence.from.0 } else { 0 };
-            add(&mut shares, Share { activity: absence.activity, at_least, at_most });
+            // It is counted above.
+            add(&mut shares, Share { activity: absence.activity, at_least, at_most: 0 });
         }
     }
     shares
@@ -182,8 +178,8 @@ fn absences<'a>(
     clipped(intervals, begin, end).filter(|interval| is_absence(interval, idle))
 }
 
-/// The absences after which the thread ran for no longer than a turn of its poll loop until the stage's end: of what was done
-/// during these the thread could not know earlier. In the order of time.
+/// The absences after which the thread ran for no longer than a turn of its poll loop until the stage's end: what was done during
+/// these it could not find earlier. In the order of time.
 fn last_absences(stage: &Stage, intervals: &[Interval], turn: u64, idle: &[u32]) -> Vec<Interval> {
     let within: Vec<Interval> = clipped(intervals, stage.begin, stage.end).collect();
     let (mut last, mut present) = (Vec::new(), 0);

@@ -103,6 +103,7 @@ fn facts<'a>(
         lcores: &source.lcores,
         tpoints: source.tpoints(),
         begin,
+        start: source.kernel.as_ref().map_or(begin, |kernel| kernel.start),
         time_of_day,
         window,
         name,

@@ -21,6 +21,8 @@ pub(super) struct Kernel {
     threads: HashSet<Tid>,
     /// CPUs of which it is known who has them.
     seen: HashSet<Cpu>,
+    /// Until when events of a CPU were lost.
+    lost: HashMap<Cpu, BootNanos>,
     /// By thread: the system call that it is in.
     calls: HashMap<Tid, u32>,
 }
@@ -40,7 +42,7 @@ fn state(leaves: Leaves) -> i64 {
 impl Kernel {
     pub(super) fn new(facts: &Facts<'_>) -> Self {
         let threads = facts.threads.iter().map(|(tid, _)| *tid).collect();
-        Self { threads, seen: HashSet::new(), calls: HashMap::new() }
+        Self { threads, seen: HashSet::new(), lost: HashMap::new(), calls: HashMap::new() }
     }
 
     /// Writes one event.
@@ -86,6 +88,7 @@ impl Kernel {
             },
             EventKind::Lost { .. } => {
                 self.seen.remove(&cpu);
+                self.lost.insert(cpu, at);
                 writer.lost(cpu.0)
             }
         }
@@ -97,7 +100,8 @@ impl Kernel {
         if !self.threads.contains(&tid) || !self.seen.insert(cpu) {
             return Ok(());
         }
-        let from = facts.window.from.max(facts.begin);
+        let known = self.lost.get(&cpu).copied().unwrap_or(facts.start);
+        let from = facts.window.from.max(known);
         writer.kernel(cpu.0, from.0, 0, switch(facts, from, (Tid(0), Leaves::Preempted), tid))
     }
 }

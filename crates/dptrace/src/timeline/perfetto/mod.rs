@@ -48,6 +48,8 @@ pub(super) struct Facts<'a> {
     /// When the capture begins, and the time of day then, in nanoseconds since 1970.
     pub(super) begin: BootNanos,
     pub(super) time_of_day: Option<u64>,
+    /// From when on no event of the kernel is missing.
+    pub(super) start: BootNanos,
     /// What of it is written.
     pub(super) window: Window,
     /// What a thread was called at that time.

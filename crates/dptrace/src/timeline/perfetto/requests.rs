@@ -168,7 +168,9 @@ impl Requests {
         let Some(names) = self.names.get(&stage.from) else { return Ok(()) };
         let mut details = Vec::with_capacity(4);
         details.extend(self.names.get(&stage.to).map(|to| (self.keys.until, Value::Text(to.whole))));
-        let sum = |part: fn(&Share) -> u64| stage.shares.iter().map(part).sum::<u64>();
+        // The thread's own calls are no part of what the kernel took.
+        let taken = stage.shares.iter().filter(|share| share.activity.is_taken());
+        let sum = |part: fn(&Share) -> u64| taken.clone().map(part).sum::<u64>();
         let (at_least, at_most) = (sum(|share| share.at_least), sum(|share| share.at_most));
         if at_most > 0 {
             details.push((self.keys.at_least, Value::Count(at_least)));

@@ -77,6 +77,7 @@ fn exported(window: Window, requests: &[Request<Queue>], events: &[(u64, EventKi
         lcores: &lcores,
         tpoints: &tpoints,
         begin: BootNanos(100),
+        start: BootNanos(100),
         time_of_day: Some(1_700_000_000_000_000_000),
         window,
         name: &name,
