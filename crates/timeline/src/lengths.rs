@@ -57,6 +57,12 @@ impl Lengths {
         let within = (part * self.count as f64).ceil() as u64;
         self.all_but(self.count.saturating_sub(within.max(1)))
     }
+
+    /// From which length on the rest of them is, if this part of them (0 to 1) is shorter: rounded down to what is counted together,
+    /// so that all that [`Self::quantile`] may stand for are at or beyond it.
+    pub fn quantile_from(&self, part: f64) -> u64 {
+        first_of(bucket(self.quantile(part)))
+    }
 }
 
 /// Where a length is counted.
@@ -65,14 +71,24 @@ fn bucket(length: u64) -> usize {
     ((doublings as usize) << STEPS) + (length >> doublings) as usize
 }
 
-/// The longest length that is counted there.
-fn end_of(bucket: usize) -> u64 {
+/// The lengths that are counted there begin with this one, shifted by that number of bits.
+fn start(bucket: usize) -> (u64, usize) {
     let steps = 1 << STEPS;
     if bucket < 2 * steps {
-        return bucket as u64;
+        return (bucket as u64, 0);
     }
-    let doublings = bucket / steps - 1;
-    let first = (bucket % steps + steps) as u64;
+    ((bucket % steps + steps) as u64, bucket / steps - 1)
+}
+
+/// The shortest length that is counted there.
+fn first_of(bucket: usize) -> u64 {
+    let (first, doublings) = start(bucket);
+    first << doublings
+}
+
+/// The longest length that is counted there.
+fn end_of(bucket: usize) -> u64 {
+    let (first, doublings) = start(bucket);
     (first << doublings) | ((1 << doublings) - 1)
 }
 
@@ -87,6 +103,8 @@ mod tests {
             let bucket = bucket(length);
             let end = end_of(bucket);
             assert!(bucket >= before && end >= length && end - length <= length / 128, "{length}: {bucket}, {end}");
+            let first = first_of(bucket);
+            assert!(first <= length && (first == 0 || super::bucket(first - 1) == bucket - 1), "{length}: {first}");
             before = bucket;
         }
     }
@@ -99,5 +117,18 @@ mod tests {
         assert_eq!((lengths.quantile(0.5), lengths.quantile(0.99), lengths.quantile(1.0)), (50, 99, 100));
         assert_eq!((lengths.all_but(0), lengths.all_but(1), lengths.all_but(1_000)), (100, 99, 0));
         assert_eq!((lengths.count(), lengths.sum(), lengths.longest()), (100, 5_050, 100));
+    }
+
+    #[test]
+    fn all_that_a_quantile_stands_for_are_at_or_beyond_its_lower_limit() {
+        let mut lengths = Lengths::default();
+        assert_eq!(lengths.quantile_from(0.99), 0);
+        // The slowest 5 of 443 are counted together: 99 % do not exceed the longest of these.
+        let all: Vec<u64> = (0..438).map(|n| 1_000 + n).chain((0..5).map(|n| 1 << 20 | n << 10)).collect();
+        for length in &all {
+            lengths.add(*length);
+        }
+        let beyond = |limit: u64| all.iter().filter(|length| **length >= limit).count();
+        assert_eq!((beyond(lengths.quantile(0.99)), beyond(lengths.quantile_from(0.99))), (1, 5));
     }
 }
