@@ -39,6 +39,8 @@ fn a_trace_alone_has_stages_and_no_kernel() {
     let (out, messages) = printed(&["timeline", "demo.trace", "--slowest", "2"], dir.path());
     assert!(messages.contains("without the kernel's events"), "{messages}");
     assert!(out.contains("the 2 slowest") && out.contains("slowest 2: ") && !out.contains("kernel"), "{out}");
+    // Sentences and waterfalls say which objects: names of two kinds of requests may be the same.
+    assert!(out.lines().any(|line| line.starts_with("slowest 1: r") && line.contains("_REQ), ")), "{out}");
     let (json, _) = printed(&["timeline", "demo.trace", "--json", "--slowest", "3", "--by", "lcore"], dir.path());
     let lines = lines(&json);
     let slowest: Vec<&Value> = lines.iter().filter(|line| line.get("slowest").is_some()).collect();
@@ -49,8 +51,20 @@ fn a_trace_alone_has_stages_and_no_kernel() {
         let sum: u64 = stages.iter().map(|stage| stage["length_ns"].as_u64().unwrap()).sum();
         assert_eq!(sum, request["length_ns"].as_u64().unwrap());
         assert_eq!(request["kernel_at_most_ns"], 0);
+        assert!(request["first"].as_str().unwrap().ends_with("_REQ_NEW"), "{request}");
     }
     assert!(lines.iter().any(|line| line.get("summary").is_some() && line["group"]["lcore"].is_string()), "{json}");
+    for summary in lines.iter().filter(|line| line["is_part"] == false) {
+        let (sentence, lcore) = (summary["sentence"].as_str().unwrap(), summary["group"]["lcore"].as_str().unwrap());
+        assert!(sentence.contains(&format!("_REQ of lcore {lcore}")), "{sentence}");
+        // What is said of a percentile is said of 5 requests and more.
+        let slow = summary["bands"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|band| sentence.starts_with(&format!("{} of", band["name"].as_str().unwrap())));
+        assert!(slow.map_or(sentence.starts_with("of "), |band| band["requests"].as_u64() >= Some(5)), "{summary}");
+    }
     let none = dptrace(&["timeline", "demo.trace", "--ndjson"], dir.path());
     assert_eq!(none.status.code(), Some(2));
 }

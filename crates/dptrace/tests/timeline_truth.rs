@@ -167,8 +167,24 @@ fn a_preemptor_is_blamed_for_the_requests_that_it_delayed() {
             of_work += least;
         }
     }
+    summaries_are_sound(&story.lines);
     assert!(of_work * 100 >= ran_of_work * 95, "surely {of_work} of {ran_of_work} ns");
     assert!(of_all * 100 >= ran_of_all * 95, "perhaps {of_all} of {ran_of_all} ns");
+}
+
+/// Of no percentile the kernel took more than that, and each has as many requests as it stands for.
+fn summaries_are_sound(lines: &[Value]) {
+    for summary in lines.iter().filter(|line| line.get("summary").is_some()) {
+        for stage in summary["stages"].as_array().unwrap() {
+            for band in ["p50", "p99", "p99.9"] {
+                let whole = stage[format!("{band}_ns")].as_u64().unwrap();
+                let [least, most] = [0, 1].map(|at| stage[format!("{band}_kernel_ns")][at].as_u64().unwrap());
+                assert!(least <= most && most <= whole, "{band}: {stage}");
+            }
+        }
+        let (count, p99) = (summary["count"].as_u64().unwrap(), &summary["bands"][1]);
+        assert!(p99["requests"].as_u64().unwrap() >= count / 100, "{p99} of {count}");
+    }
 }
 
 #[test]

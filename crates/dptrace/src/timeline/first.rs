@@ -84,7 +84,7 @@ fn is_early(request: &Request<Kept>, source: &Source) -> bool {
 impl Consumer<Kept> for First<'_> {
     fn request(&mut self, request: &Request<Kept>) {
         if !counts(request, self.source) {
-            self.early += u64::from(is_early(request, self.source));
+            self.early += u64::from(request.related.is_none() && is_early(request, self.source));
             return;
         }
         let times = self.times.entry(Subject::of(request)).or_default();

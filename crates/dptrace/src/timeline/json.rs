@@ -6,7 +6,7 @@ use timeline::{Activity, BootNanos, Consumer, Ends, Interval, Request, StageOfRe
 
 use super::pass::Kept;
 use super::report::Report;
-use super::second::{BANDS, Blamed, blamed};
+use super::second::{BANDS, Blamed, blamed, kernel_of};
 use super::source::Source;
 use super::verdict::Verdict;
 use super::words;
@@ -48,7 +48,8 @@ fn group(text: &mut String, values: &[Option<Box<str>>], report: &Report<'_>) {
 
 fn one(text: &mut String, request: &Request<Kept>, report: &Report<'_>) {
     let source = report.source;
-    let _ = write!(text, ",\"object\":{}", quoted(&request.name.to_string()));
+    let (object, first) = (quoted(&request.name.to_string()), quoted(source.tpoint(request.first())));
+    let _ = write!(text, ",\"object\":{object},\"first\":{first}");
     group(text, &request.kept.group, report);
     let owner = request.kept.owner.as_deref().map_or_else(|| "null".to_owned(), quoted);
     let at = request.begin().0.saturating_sub(report.begin.0);
@@ -56,8 +57,7 @@ fn one(text: &mut String, request: &Request<Kept>, report: &Report<'_>) {
     let depth = request.depth.map_or_else(|| "null".to_owned(), |depth| depth.to_string());
     let _ = write!(text, ",\"length_ns\":{},\"size\":{},\"queue_depth\":{depth}", request.length(), request.size);
     let by = blamed(request, source);
-    let kernel = by.iter().filter(|(culprit, _)| culprit.activity.is_taken());
-    let (least, most) = kernel.fold((0, 0), |sum, (_, it)| (sum.0 + it.at_least, sum.1 + it.at_most));
+    let (least, most) = kernel_of(&by);
     let _ = write!(text, ",\"kernel_at_least_ns\":{least},\"kernel_at_most_ns\":{most},\"stages\":[");
     for (index, stage) in request.stages.iter().enumerate() {
         text.push_str(if index > 0 { "," } else { "" });
@@ -146,9 +146,9 @@ fn summary(text: &mut String, verdict: &Verdict<'_>, report: &Report<'_>) {
         let (from, to) = (quoted(source.tpoint(kind.0)), quoted(source.tpoint(kind.1)));
         let _ = write!(text, "{comma}{{\"from\":{from},\"to\":{to},\"count\":{}", lengths.count());
         let bands = verdict.loss.stages.get(kind).map(|loss| loss.bands).unwrap_or_default();
-        for (band, (count, _, blamed)) in BANDS.iter().zip(bands) {
-            let (least, most) = blamed.mean(count);
+        for (band, blamed) in BANDS.iter().zip(bands) {
             let (name, value) = (band.name, lengths.quantile(band.part));
+            let (least, most) = blamed.of_one(value);
             let _ = write!(text, ",\"{name}_ns\":{value},\"{name}_kernel_ns\":[{least},{most}]");
         }
         text.push('}');

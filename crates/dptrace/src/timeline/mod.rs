@@ -174,7 +174,8 @@ fn requests(args: &TimelineArgs, source: &Source, noted: &[KernelEvent], fields:
     report_missing(source, &passed);
     if first.early > 0 {
         let requests = counted(first.early, "request");
-        note(&format!("{requests} from before the kernel's events begin are left out"));
+        let are = if first.early == 1 { "is" } else { "are" };
+        note(&format!("{requests} from before the kernel's events begin {are} left out"));
     }
     let over = args.over.map_or(0, |over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX));
     let usual = std::mem::take(&mut first.survey).finish();
@@ -189,7 +190,7 @@ fn requests(args: &TimelineArgs, source: &Source, noted: &[KernelEvent], fields:
         note(&format!("no request took longer than {}", screen::time(over)));
     }
     let screen = output::screen(args.output.as_deref());
-    let (verdicts, beyond) = (verdicts(&first, &second), second.beyond);
+    let (verdicts, beyond) = (verdicts(&first, &second, by), second.beyond);
     let begin = passed.begin;
     let report = Report { source, begin, screen, by, verdicts, slowest, beyond, over, usual };
     if args.json { json::json(&report) } else { text::text(&report) }

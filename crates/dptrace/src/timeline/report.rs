@@ -28,10 +28,10 @@ pub(super) struct Report<'a> {
     pub(super) usual: Usual,
 }
 
-/// The verdict of each group and object.
-pub(super) fn verdicts<'a>(first: &'a First<'_>, second: &'a Second<'_>) -> Vec<Verdict<'a>> {
-    let of = |(subject, times)| Some(Verdict::of(subject, times, second.losses.get(subject)?));
+/// The verdict of each group and object; the order is that of the times in their sentences.
+pub(super) fn verdicts<'a>(first: &'a First<'_>, second: &'a Second<'_>, by: &'a [String]) -> Vec<Verdict<'a>> {
+    let of = |(subject, times)| Some(Verdict::of(by, subject, times, second.losses.get(subject)?));
     let mut verdicts: Vec<_> = first.times.iter().filter_map(of).collect();
-    verdicts.sort_by_key(|it| (it.subject.is_part, Reverse(it.times.whole.quantile(0.99)), it.subject));
+    verdicts.sort_by_key(|it| (it.subject.is_part, Reverse(it.value()), it.subject));
     verdicts
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
-use timeline::{Activity, Consumer, Cpu, Request, StageKind};
+use timeline::{Activity, Consumer, Cpu, Request, StageKind, StageOfRequest};
 
 use super::first::{Subject, Times, counts};
 use super::pass::Kept;
@@ -49,27 +49,52 @@ pub(super) struct Blamed {
 
 impl Blamed {
     fn add(&mut self, at_least: u64, at_most: u64) {
-        self.at_least += at_least;
-        self.at_most += at_most;
+        self.at_least = self.at_least.saturating_add(at_least);
+        self.at_most = self.at_most.saturating_add(at_most);
     }
 
     /// Counts a request of that length.
     fn of(&mut self, length: u64) {
         self.requests += 1;
-        self.length += length;
+        self.length = self.length.saturating_add(length);
     }
 
-    /// What it took of a request of that length, if it took as much of this one as of those that it took something of.
+    /// What it took of a request of that length, if it took as much of this one as of those that are counted.
     pub(super) fn of_one(&self, length: u64) -> (u64, u64) {
-        let part = |sum: u64| u128::from(sum) * u128::from(length) / u128::from(self.length.max(1));
-        let part = |sum| u64::try_from(part(sum)).unwrap_or(u64::MAX);
-        (part(self.at_least), part(self.at_most))
+        (scaled(self.at_least, self.length, length), scaled(self.at_most, self.length, length))
     }
 
     /// Of each of that number, in the mean.
     pub(super) fn mean(&self, of: u64) -> (u64, u64) {
         (self.at_least / of.max(1), self.at_most / of.max(1))
     }
+}
+
+/// A part of a sum of lengths, scaled to one of these lengths; never more than that one.
+pub(super) fn scaled(part: u64, sum: u64, length: u64) -> u64 {
+    let one = u128::from(part) * u128::from(length) / u128::from(sum.max(1));
+    u64::try_from(one).map_or(length, |one| one.min(length))
+}
+
+/// Together, at least and at most, what the kernel took of these.
+pub(super) fn kernel_took(of: impl Iterator<Item = (Activity, u64, u64)>) -> (u64, u64) {
+    let taken = of.filter(|(activity, ..)| activity.is_taken());
+    taken.fold((0, 0), |sum: (u64, u64), (_, least, most)| (sum.0.saturating_add(least), sum.1.saturating_add(most)))
+}
+
+/// The same, of what [`blamed`] found.
+pub(super) fn kernel_of(by: &[(Culprit, Blamed)]) -> (u64, u64) {
+    kernel_took(by.iter().map(|(culprit, blamed)| (culprit.activity, blamed.at_least, blamed.at_most)))
+}
+
+/// The same, of what a stage lost.
+pub(super) fn kernel_of_stage(stage: &StageOfRequest) -> (u64, u64) {
+    kernel_took(stage.shares.iter().map(|share| (share.activity, share.at_least, share.at_most)))
+}
+
+/// How much of a request no event explains.
+pub(super) fn unknown(request: &Request<Kept>) -> u64 {
+    request.stages.iter().fold(0, |sum: u64, stage| sum.saturating_add(stage.unknown))
 }
 
 /// What the requests of one band lost.
@@ -111,14 +136,14 @@ pub(super) struct Loss {
 #[derive(Clone, Debug, Default)]
 pub(super) struct StageLoss {
     limits: [(u64, u64); BANDS.len()],
-    /// How many, their length, and what the kernel took.
-    pub(super) bands: [(u64, u64, Blamed); BANDS.len()],
+    /// What the kernel took of them.
+    pub(super) bands: [Blamed; BANDS.len()],
 }
 
 impl Loss {
     fn of(times: &Times) -> Self {
         let limits = |lengths: &timeline::Lengths| {
-            BANDS.map(|band| (lengths.quantile(band.from), band.to.map_or(u64::MAX, |to| lengths.quantile(to))))
+            BANDS.map(|band| (lengths.quantile_from(band.from), band.to.map_or(u64::MAX, |to| lengths.quantile(to))))
         };
         let stage = |(kind, lengths): (&StageKind, &timeline::Lengths)| {
             (*kind, StageLoss { limits: limits(lengths), ..StageLoss::default() })
@@ -132,22 +157,21 @@ impl Loss {
         let length = request.length();
         let in_band = |(from, to): &(u64, u64)| (*from..=*to).contains(&length);
         let by = if self.limits.iter().any(in_band) { blamed(request, source) } else { Vec::new() };
-        let kernel = by.iter().filter(|(culprit, _)| culprit.activity.is_taken());
-        let kernel = kernel.fold((0, 0), |sum, (_, blamed)| (sum.0 + blamed.at_least, sum.1 + blamed.at_most));
+        let kernel = kernel_of(&by);
         for (sum, limits) in self.whole.iter_mut().zip(self.limits) {
             if !in_band(&limits) {
                 continue;
             }
             let late = length.saturating_sub(self.median);
             sum.requests += 1;
-            sum.length += length;
+            sum.length = sum.length.saturating_add(length);
             sum.kernel.add(kernel.0, kernel.1);
             if kernel.1 > 0 {
                 sum.kernel.of(length);
             }
-            sum.explained += u64::from(late > 0 && kernel.0 * 2 >= late);
-            sum.perhaps += u64::from(late > 0 && kernel.1 * 2 >= late);
-            sum.unknown += request.stages.iter().map(|stage| stage.unknown).sum::<u64>();
+            sum.explained += u64::from(late > 0 && kernel.0.saturating_mul(2) >= late);
+            sum.perhaps += u64::from(late > 0 && kernel.1.saturating_mul(2) >= late);
+            sum.unknown = sum.unknown.saturating_add(unknown(request));
             for (culprit, blamed) in &by {
                 let (_, all) =
                     sum.by.entry(culprit.name.clone()).or_insert_with(|| (culprit.clone(), Blamed::default()));
@@ -155,17 +179,16 @@ impl Loss {
                 all.add(blamed.at_least, blamed.at_most);
             }
             for stage in &request.stages {
-                *sum.stages.entry((stage.from, stage.to)).or_default() += stage.length();
+                let sum = sum.stages.entry((stage.from, stage.to)).or_default();
+                *sum = sum.saturating_add(stage.length());
             }
         }
         for stage in &request.stages {
             let Some(loss) = self.stages.get_mut(&(stage.from, stage.to)) else { continue };
-            let kernel = stage.shares.iter().filter(|share| share.activity.is_taken());
-            let (at_least, at_most) = kernel.fold((0, 0), |sum, it| (sum.0 + it.at_least, sum.1 + it.at_most));
-            for ((count, sum, blamed), (from, to)) in loss.bands.iter_mut().zip(loss.limits) {
+            let (at_least, at_most) = kernel_of_stage(stage);
+            for (blamed, (from, to)) in loss.bands.iter_mut().zip(loss.limits) {
                 if (from..=to).contains(&stage.length()) {
-                    *count += 1;
-                    *sum += stage.length();
+                    blamed.of(stage.length());
                     blamed.add(at_least, at_most);
                 }
             }
@@ -264,5 +287,27 @@ impl Consumer<Kept> for Second<'_> {
                 self.slowest.pop();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_taken_is_scaled_and_never_more_than_the_whole() {
+        let mut blamed = Blamed::default();
+        for (length, taken) in [(2_000_000, 1_000_000), (18_000_000, 14_000_000)] {
+            blamed.of(length);
+            blamed.add(0, taken);
+        }
+        // The mean is 7.5 ms, which no 2 ms can lose.
+        assert_eq!((blamed.mean(2), blamed.of_one(2_000_000)), ((0, 7_500_000), (0, 1_500_000)));
+        for _ in 0..2 {
+            blamed.of(u64::MAX);
+            blamed.add(u64::MAX, u64::MAX);
+        }
+        assert_eq!((blamed.requests, blamed.of_one(u64::MAX)), (4, (u64::MAX, u64::MAX)));
+        assert_eq!((scaled(u64::MAX, 0, 7), scaled(0, 0, 7)), (7, 0));
     }
 }

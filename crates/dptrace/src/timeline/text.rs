@@ -7,7 +7,7 @@ use timeline::{BootNanos, Request, StageOfRequest};
 
 use super::pass::Kept;
 use super::report::Report;
-use super::second::{BANDS, blamed};
+use super::second::{BANDS, blamed, kernel_of_stage, unknown};
 use super::source::Source;
 use super::verdict::Verdict;
 use super::words;
@@ -85,33 +85,38 @@ impl Page<'_> {
         let more = if report.over > 0 && beyond > 0 { format!(", and {beyond} more") } else { String::new() };
         let over = if report.over > 0 { format!(", over {}", time(report.over)) } else { String::new() };
         self.text.push('\n');
-        let title = format!("the {} slowest{over}{more}", slowest.len());
+        let many = if slowest.len() == 1 { String::new() } else { format!("{} ", slowest.len()) };
+        let title = format!("the {many}slowest{over}{more}");
         self.line(&self.screen.paint(HEAD, title).to_string());
-        let object = slowest.iter().map(|it| it.name.to_string().len()).max().unwrap_or(0).max(6);
+        let object = slowest.iter().map(|it| self.object(it).len()).max().unwrap_or(0).max(6);
         let head = format!("{:>3} {} {:>TIME$} {:>TIME$}  {}", "", pad("object", object), "at", "took", "of it, taken");
         self.line(&self.screen.paint(HEAD, head).to_string());
         for (rank, request) in slowest.iter().enumerate() {
             let at = time(request.begin().0.saturating_sub(self.begin.0));
-            let name = pad(&request.name.to_string(), object);
+            let name = pad(&self.object(request), object);
             let took = self.taken(request);
             let row = format!("{:>3} {name} {at:>TIME$} {:>TIME$}  {took}", rank + 1, time(request.length()));
             self.line(&row);
         }
     }
 
+    /// A request by its name and kind: objects of two kinds may have one name.
+    fn object(&self, request: &Request<Kept>) -> String {
+        format!("{} ({})", request.name, words::kind(self.source.tpoint(request.first())))
+    }
+
     /// Who took most of a request, or else in which stage it was.
     fn taken(&self, request: &Request<Kept>) -> String {
         let by = blamed(request, self.source);
         if let Some((culprit, blamed)) = by.first()
-            && blamed.at_most * 20 >= request.length()
+            && blamed.at_most.saturating_mul(20) >= request.length()
         {
             return format!("{} {}", words::bounds(blamed.at_least, blamed.at_most), culprit.name);
         }
         let longest = request.stages.iter().max_by_key(|stage| stage.length());
-        let unknown: u64 = request.stages.iter().map(|stage| stage.unknown).sum();
         let nothing = match &self.source.kernel {
             None => "",
-            Some(_) if unknown * 2 > request.length() => "unknown; ",
+            Some(_) if unknown(request).saturating_mul(2) > request.length() => "unknown; ",
             Some(_) => "nothing; ",
         };
         longest.map_or_else(String::new, |stage| format!("{nothing}{} {}", time(stage.length()), self.stage(stage)))
@@ -125,7 +130,7 @@ impl Page<'_> {
         self.text.push('\n');
         let last = request.stages.last();
         let place = last.map_or_else(String::new, |stage| self.place(stage, request));
-        let title = format!("slowest {rank}: {}, {}{place}", request.name, time(request.length()));
+        let title = format!("slowest {rank}: {}, {}{place}", self.object(request), time(request.length()));
         self.line(&self.screen.paint(HEAD, title).to_string());
         if let Some(owner) = &request.kept.owner {
             let owner = format!("  whose: {}", self.screen.paint(NAME, owner));
@@ -190,8 +195,7 @@ impl Page<'_> {
             [] => format!("unknown {}", time(stage.unknown)),
             intervals => words::all_done(self.source, intervals, stage.end),
         };
-        let kernel = stage.shares.iter().filter(|share| share.activity.is_taken());
-        let (least, most) = kernel.fold((0, 0), |sum, share| (sum.0 + share.at_least, sum.1 + share.at_most));
+        let (least, most) = kernel_of_stage(stage);
         let taken =
             if most > 0 { format!("; delayed by the kernel: {}", words::bounds(least, most)) } else { String::new() };
         let line = format!("{done}{taken}");
@@ -203,7 +207,7 @@ impl Page<'_> {
     fn summary(&mut self, verdicts: &[Verdict<'_>]) {
         for verdict in verdicts {
             self.text.push('\n');
-            let of = words::group(&verdict.subject.group);
+            let of = verdict.group();
             let of = if of.is_empty() { String::new() } else { format!(", {of}") };
             let count = counted(verdict.times.whole.count(), "object");
             let title =
@@ -221,19 +225,13 @@ impl Page<'_> {
         if sum.requests == 0 {
             return;
         }
-        let band = BANDS[verdict.band].name;
-        let text = format!(
-            "of {} at or beyond {band}, the kernel explains {} surely, {} perhaps (at least half of what they took longer than \
-             the median)",
-            counted(sum.requests, "object"),
-            sum.explained,
-            sum.perhaps
-        );
-        self.wrapped(&text, "  ");
+        self.wrapped(&verdict.explained(), "  ");
         let culprits = sum.culprits();
         for (culprit, blamed) in culprits.iter().take(3) {
             let (least, most) = blamed.mean(blamed.requests);
-            let line = format!("  {}: {} of each of {}", culprit.name, words::bounds(least, most), blamed.requests);
+            let (took, of) = (words::bounds(least, most), counted(blamed.requests, "object"));
+            let mean = if blamed.requests == 1 { "" } else { " in the mean" };
+            let line = format!("  {}: {took}{mean}, of {of}", culprit.name);
             self.line(&line);
         }
     }
@@ -262,11 +260,11 @@ impl Page<'_> {
             let lengths = &times.stages[&kind];
             let mut line = format!("  {}", pad(&shorten(&label(&kind), longest), longest));
             for (index, band) in BANDS.iter().enumerate() {
-                let _ = write!(line, "{}", pad_left(&time(lengths.quantile(band.part)), TIME));
+                let value = lengths.quantile(band.part);
+                let _ = write!(line, "{}", pad_left(&time(value), TIME));
                 if has_kernel {
                     let loss = verdict.loss.stages.get(&kind).map(|loss| loss.bands[index]);
-                    let (count, _, blamed) = loss.unwrap_or_default();
-                    let (least, most) = blamed.mean(count);
+                    let (least, most) = loss.unwrap_or_default().of_one(value);
                     let took = if most == 0 { "-".to_owned() } else { kernel_took(least, most) };
                     let _ = write!(line, "{}", pad_left(&took, TIME));
                 }

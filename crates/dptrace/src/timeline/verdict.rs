@@ -1,10 +1,10 @@
 //! The sentence that a person wants first: how slow, and who took how much of it.
 
-use screen::time;
+use screen::{counted, time};
 use timeline::StageKind;
 
 use super::first::{Subject, Times};
-use super::second::{BANDS, Loss, Sum};
+use super::second::{BANDS, Blamed, Loss, Sum, scaled};
 use super::source::Source;
 use super::words;
 
@@ -13,63 +13,99 @@ const FEW: u64 = 5;
 
 /// What is to be said of one group's requests.
 pub(super) struct Verdict<'a> {
+    /// The fields that requests are grouped by, as typed.
+    by: &'a [String],
     pub(super) subject: &'a Subject,
     pub(super) times: &'a Times,
     pub(super) loss: &'a Loss,
-    /// Index of the band that it is about.
-    pub(super) band: usize,
+    /// Index of the band that it is about: the slowest that has enough requests. If none has, it is about the slowest requests.
+    band: Option<usize>,
 }
 
 impl<'a> Verdict<'a> {
     /// About the slowest band that has enough requests; of very few requests, about the slowest one.
-    pub(super) fn of(subject: &'a Subject, times: &'a Times, loss: &'a Loss) -> Self {
+    pub(super) fn of(by: &'a [String], subject: &'a Subject, times: &'a Times, loss: &'a Loss) -> Self {
         let enough = |band: &usize| loss.whole[*band].requests >= FEW;
-        let band = (1..BANDS.len()).rev().find(enough).unwrap_or(BANDS.len() - 1);
-        Self { subject, times, loss, band }
+        let band = (1..BANDS.len()).rev().find(enough);
+        Self { by, subject, times, loss, band }
     }
 
+    /// What the requests that it is about lost.
     pub(super) fn sum(&self) -> &Sum {
-        &self.loss.whole[self.band]
+        &self.loss.whole[self.band.unwrap_or(BANDS.len() - 1)]
     }
 
-    /// The quantile's value.
+    /// The quantile's value, or the longest time.
     pub(super) fn value(&self) -> u64 {
-        self.times.whole.quantile(BANDS[self.band].part)
+        self.band.map_or(self.times.whole.longest(), |band| self.times.whole.quantile(BANDS[band].part))
     }
 
-    /// The stage that took more of these requests than of all, and how long it took of each.
-    pub(super) fn stage(&self) -> Option<(StageKind, u64)> {
+    /// What distinguishes its group, in words; empty if there are no groups.
+    pub(super) fn group(&self) -> String {
+        words::group(self.by, &self.subject.group)
+    }
+
+    /// The stage that took more of these requests than of all, and how long it took of one as long as the value.
+    fn stage(&self) -> Option<(StageKind, u64)> {
         let sum = self.sum();
         let mean = |kind: &StageKind| {
             let all = &self.times.stages[kind];
             u64::try_from(all.sum() / u128::from(all.count().max(1))).unwrap_or(u64::MAX)
         };
         let more = sum.stages.iter().filter(|(kind, _)| self.times.stages.contains_key(kind));
-        let more = more.map(|(kind, length)| (*kind, length / sum.requests.max(1)));
-        more.max_by_key(|(kind, length)| length.saturating_sub(mean(kind)))
+        let most = more.max_by_key(|(kind, length)| (*length / sum.requests.max(1)).saturating_sub(mean(kind)));
+        most.map(|(kind, length)| (*kind, scaled(*length, sum.length, self.value())))
     }
 
     /// The sentence.
     pub(super) fn sentence(&self, source: &Source) -> String {
-        let of = match &self.subject.group[..] {
-            [] => source.tpoint(self.subject.first).to_owned(),
-            group => words::group(group),
-        };
+        let of = words::requests(self.by, &self.subject.group, source.tpoint(self.subject.first));
         let value = self.value();
-        let head = format!("{} of {of} is {}", BANDS[self.band].name, time(value));
+        let head = match self.band {
+            Some(band) => format!("{} of {of} is {}", BANDS[band].name, time(value)),
+            None if self.times.whole.count() == 1 => format!("of {of}, the only one took {}", time(value)),
+            None => format!("of {of}, the slowest of {} took {}", self.times.whole.count(), time(value)),
+        };
         let sum = self.sum();
         let culprits = sum.culprits();
-        let Some((culprit, blamed)) = culprits.first().filter(|(_, blamed)| blamed.at_most * 20 >= self.late()) else {
+        let Some((culprit, blamed)) =
+            culprits.first().filter(|(_, blamed)| blamed.at_most.saturating_mul(20) >= self.late())
+        else {
             return format!("{head}{}{}", self.nothing(source), self.where_else(source, 0));
         };
         // Either one took most of it, or many together.
-        let is_alone = !culprit.activity.is_taken() || blamed.at_most * 10 >= sum.kernel.at_most * 6;
+        let is_most = u128::from(blamed.at_most) * 10 >= u128::from(sum.kernel.at_most) * 6;
+        let is_alone = !culprit.activity.is_taken() || is_most;
         let all = if is_alone { blamed } else { &sum.kernel };
         let (at_least, at_most) = all.of_one(value);
         let (bounds, who) = (words::bounds(at_least, at_most), &culprit.name);
         let who = if is_alone { who.clone() } else { format!("other threads and interrupts, first of all {who},") };
         let rest = self.where_else(source, all.at_most);
-        format!("{head}: {bounds} of it {who} in {} of {} requests{rest}", all.requests, sum.requests)
+        format!("{head}: {bounds} of it {who}{}{rest}", in_how_many(all, sum))
+    }
+
+    /// Of how many of the slow ones the kernel took at least half of what they took longer than the median.
+    pub(super) fn explained(&self) -> String {
+        let Sum { requests, explained, perhaps, .. } = *self.sum();
+        if requests == 1 {
+            return match (explained, perhaps) {
+                (1, _) => "the kernel took at least half of what the slowest object took longer than the median",
+                (_, 1) => "the kernel may have taken half of what the slowest object took longer than the median",
+                _ => "the kernel took less than half of what the slowest object took longer than the median",
+            }
+            .to_owned();
+        }
+        let which = match self.band {
+            Some(band) => format!("{} at or beyond {}", counted(requests, "object"), BANDS[band].name),
+            None => format!("the {requests} slowest objects"),
+        };
+        let lost = match (explained, perhaps) {
+            (_, 0) => "none".to_owned(),
+            (sure, may) if sure == may => sure.to_string(),
+            (0, may) => format!("perhaps {may}"),
+            (sure, may) => format!("{sure} (perhaps {may})"),
+        };
+        format!("of {which}, {lost} lost at least half of the time beyond the median to the kernel")
     }
 
     /// How much longer than the median the requests of the band took together.
@@ -84,14 +120,13 @@ impl<'a> Verdict<'a> {
         if source.kernel.is_none() {
             return String::new();
         }
-        let (_, at_most) = sum.kernel.mean(sum.requests);
-        if sum.unknown * 2 > self.late() {
-            let unknown = time(sum.unknown / sum.requests.max(1));
-            format!(": no event explains {unknown} of each of {} requests", sum.requests)
-        } else if at_most == 0 {
+        let of_it = |part| time(scaled(part, sum.length, self.value()));
+        if sum.unknown.saturating_mul(2) > self.late() {
+            format!(": no event explains {} of it", of_it(sum.unknown))
+        } else if sum.kernel.at_most == 0 {
             ": the kernel took nothing of it".to_owned()
         } else {
-            format!(": the kernel took hardly anything of it (at most {})", time(at_most))
+            format!(": the kernel took hardly anything of it (at most {})", of_it(sum.kernel.at_most))
         }
     }
 
@@ -103,6 +138,11 @@ impl<'a> Verdict<'a> {
         let Some(((from, to), length)) = self.stage() else { return String::new() };
         let usual = self.times.stages[&(from, to)].quantile(0.5);
         let (from, to) = (source.tpoint(from), source.tpoint(to));
-        format!("; of each {} are {from} -> {to}, usually {}", time(length), time(usual))
+        format!("; {} of it in {from} -> {to}, usually {}", time(length), time(usual))
     }
+}
+
+/// Of how many requests something was taken; of one it goes without saying.
+fn in_how_many(all: &Blamed, sum: &Sum) -> String {
+    if sum.requests == 1 { String::new() } else { format!(" in {} of {} requests", all.requests, sum.requests) }
 }

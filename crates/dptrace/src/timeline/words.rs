@@ -61,9 +61,9 @@ pub(super) fn did(source: &Source, activity: Activity, at: BootNanos) -> String 
 pub(super) fn sums(intervals: &[Interval]) -> Vec<(Activity, u64, u64)> {
     let mut sums: Vec<(Activity, u64, u64)> = Vec::new();
     for interval in intervals {
-        let length = interval.to.0 - interval.from.0;
+        let length = interval.to.0.saturating_sub(interval.from.0);
         match sums.iter_mut().find(|(activity, ..)| *activity == interval.activity) {
-            Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + length),
+            Some((_, count, sum)) => (*count, *sum) = (*count + 1, sum.saturating_add(length)),
             None => sums.push((interval.activity, 1, length)),
         }
     }
@@ -77,7 +77,7 @@ pub(super) fn all_done(source: &Source, intervals: &[Interval], at: BootNanos) -
     for (activity, count, sum) in sums(intervals) {
         let name = did(source, activity, at);
         match named.iter_mut().find(|(known, ..)| *known == name) {
-            Some((_, all, length)) => (*all, *length) = (*all + count, *length + sum),
+            Some((_, all, length)) => (*all, *length) = (*all + count, length.saturating_add(sum)),
             None => named.push((name, count, sum)),
         }
     }
@@ -89,7 +89,7 @@ pub(super) fn all_done(source: &Source, intervals: &[Interval], at: BootNanos) -
     };
     let mut parts: Vec<String> = named.iter().map(part).collect();
     if !rest.is_empty() {
-        let sum = rest.iter().map(|(_, _, sum)| sum).sum();
+        let sum = rest.iter().fold(0, |all: u64, (_, _, sum)| all.saturating_add(*sum));
         parts.push(format!("{} others {}", rest.len(), time(sum)));
     }
     parts.join(", ")
@@ -105,12 +105,58 @@ pub(super) fn bounds(at_least: u64, at_most: u64) -> String {
     }
 }
 
-/// A group's values, shortened to what distinguishes them in a sentence: of a subsystem's name what follows the last colon.
-pub(super) fn group(values: &[Option<Box<str>>]) -> String {
-    let short = |value: &Option<Box<str>>| match value.as_deref() {
-        Some(nqn) if nqn.starts_with("nqn.") => shorten(nqn.rsplit(':').next().unwrap_or(nqn), NAME).into_owned(),
-        Some(value) => shorten(value, NAME).into_owned(),
-        None => "no name".to_owned(),
+/// What kind of object it is: the name of the tracepoint that creates it without its last part, `TCP_REQ` of `TCP_REQ_NEW`.
+pub(super) fn kind(first: &str) -> &str {
+    first.rsplit_once('_').map_or(first, |(kind, _)| kind)
+}
+
+/// A group's values with what they are, for a sentence; empty if nothing is grouped by. Of a subsystem's name only what follows the
+/// last colon distinguishes it.
+pub(super) fn group(by: &[String], values: &[Option<Box<str>>]) -> String {
+    let one = |(field, value): (&String, &Option<Box<str>>)| {
+        let what = if is_subsystem(field) { "subsystem" } else { field };
+        value.as_deref().map_or_else(|| format!("no {what}"), |value| format!("{what} {}", short(value)))
     };
-    values.iter().map(short).collect::<Vec<_>>().join(", ")
+    by.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// The requests of a group, as a sentence names them.
+pub(super) fn requests(by: &[String], values: &[Option<Box<str>>], first: &str) -> String {
+    let kind = kind(first);
+    match (by, values) {
+        ([], _) | (_, []) => kind.to_owned(),
+        ([field], [Some(value)]) if is_subsystem(field) => format!("{} ({kind})", short(value)),
+        ([field], [None]) if is_subsystem(field) => format!("requests without a subsystem ({kind})"),
+        _ => format!("{kind} of {}", group(by, values)),
+    }
+}
+
+/// Whether a field is the name of a subsystem.
+fn is_subsystem(field: &str) -> bool {
+    matches!(field, "owner.subnqn" | "qpair.subnqn")
+}
+
+fn short(value: &str) -> String {
+    let name = if value.starts_with("nqn.") { value.rsplit(':').next().unwrap_or(value) } else { value };
+    shorten(name, NAME).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_names_its_requests() {
+        let named = |by: &[&str], values: &[Option<&str>]| {
+            let by: Vec<String> = by.iter().map(|field| (*field).to_owned()).collect();
+            let values: Vec<Option<Box<str>>> = values.iter().map(|value| value.map(Box::from)).collect();
+            requests(&by, &values, "RDMA_REQ_NEW")
+        };
+        assert_eq!(named(&[], &[]), "RDMA_REQ");
+        assert_eq!(named(&["owner.subnqn"], &[Some("nqn.2016-06.io.spdk:cnode1")]), "cnode1 (RDMA_REQ)");
+        assert_eq!(named(&["owner.subnqn"], &[None]), "requests without a subsystem (RDMA_REQ)");
+        assert_eq!(named(&["lcore"], &[Some("1")]), "RDMA_REQ of lcore 1");
+        assert_eq!(named(&["lcore", "owner.subnqn"], &[Some("1"), None]), "RDMA_REQ of lcore 1, no subsystem");
+        assert_eq!((kind("START"), kind("BDEV_IO_START")), ("START", "BDEV_IO"));
+    }
 }
