@@ -49,7 +49,9 @@ mod event {
     pub(super) const CALL: u64 = 4 << 32;
 }
 
-/// Bytes of an event, and of a name.
+/// Bytes of an event in the stream, and of a name.
+pub const EVENT_BYTES: u64 = ENTRY as u64;
+/// The same.
 const ENTRY: usize = 32;
 /// Events and names that are written as one chunk.
 const AT_ONCE: usize = 32_768;
@@ -197,6 +199,8 @@ pub(crate) struct Roll {
     pub(crate) roster: Vec<NamedThread>,
     /// The time of the last event, or one that is hardly before it.
     pub(crate) last: Option<BootNanos>,
+    /// How many events there are.
+    pub(crate) events: u64,
     pub(crate) end: Option<StreamEnd>,
 }
 
@@ -219,6 +223,7 @@ impl Roll {
                 // The first one of each chunk is enough to know how far it goes.
                 let first = BootNanos(long(&chunks.payload(chunk, 8)?, 0));
                 self.last = self.last.max(Some(first));
+                self.events += (chunk.length / ENTRY) as u64;
             }
             kind::NAMES => self.names.extend(entries(chunks, chunk)?.chunks_exact(ENTRY).map(decode_name)),
             kind::ROSTER => self.roster.extend(entries(chunks, chunk)?.chunks_exact(ENTRY).map(decode_name)),

@@ -30,7 +30,7 @@ mod rings;
 pub use around::Around;
 pub use chunk::{CHUNK_HEAD, MAX_PAYLOAD};
 pub use error::CaptureError;
-pub use events::{EventsWriter, KernelEvents, NamedThread};
+pub use events::{EVENT_BYTES, EventsWriter, KernelEvents, NamedThread};
 pub use meta::{Captured, End, FORMAT, JoinError, LcoreThread, Machine, Meta, Process, Thread, When};
 pub use reader::{Names, Reader, Source};
 pub use rings::RingsWriter;

@@ -144,8 +144,12 @@ pub struct End {
     pub records: u64,
     /// Slots of the rings that were overwritten before they were copied.
     pub slots_lost: u64,
-    /// Events of the kernel.
+    /// Events of the kernel that were written.
     pub events: u64,
+    /// The time of the last event that was surely written, in nanoseconds since boot, if there was no room for those after it:
+    /// `--max-bytes`, or a full disk. Nothing is known of what came then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events_until_boot_nanos: Option<u64>,
     /// Events that were lost: each loss is an event, too.
     pub events_lost: u64,
     /// How often the kernel did not run a program, because one was running on that CPU already.

@@ -96,6 +96,13 @@ impl Reader {
         self.kernel.as_ref()?.1.started
     }
 
+    /// Whether the kernel's events reach until the end of the capture, as far as its files show without reading each event. They
+    /// don't in one that was cut short, whose file was cut or damaged, or that had no room for all.
+    pub fn has_last_events(&self) -> bool {
+        let end = self.meta.end.as_ref().filter(|end| end.events_until_boot_nanos.is_none());
+        self.kernel.as_ref().zip(end).is_some_and(|((_, roll), end)| roll.end.is_none() && roll.events >= end.events)
+    }
+
     /// The end of what was captured: stated by a capture that was ended, and of one that was cut short the last poll of the rings
     /// and an event that is hardly before the last one.
     pub fn last(&self) -> Option<BootNanos> {

@@ -103,6 +103,26 @@ fn a_capture_without_a_trace_has_threads() {
     let intervals = lines(&printed(&["timeline", ".", "--ndjson"], dir.path()).0);
     let what: Vec<&str> = intervals.iter().map(|it| it["activity"].as_str().unwrap()).collect();
     assert_eq!(what, ["runs", "preempted", "runs"], "{intervals:?}");
+    // What a thread did at the last event lasts until the end only if no event is missing.
+    let at = capture::When { boot_nanos: 9_001_000, ..capture::When::default() };
+    let end = |events, until| capture::End {
+        at: at.clone(),
+        events,
+        events_until_boot_nanos: until,
+        ..capture::End::default()
+    };
+    for (end, last) in [(end(3, None), "blocked"), (end(4, None), "unknown"), (end(3, Some(6_001_000)), "unknown")] {
+        meta.end = Some(end);
+        std::fs::write(dir.path().join("meta.json"), meta.to_json().unwrap()).unwrap();
+        let (out, messages) = printed(&["timeline", ".", "--ndjson"], dir.path());
+        let intervals = lines(&out);
+        let it = intervals.last().unwrap();
+        assert_eq!(
+            (&it["activity"], &it["from_ns"], &it["to_ns"]),
+            (&last.into(), &6_001_000.into(), &9_001_000.into())
+        );
+        assert_eq!(messages.contains("events reach until 6.00 ms after the begin"), last == "unknown", "{messages}");
+    }
 }
 
 /// What Perfetto's trace has: how many slices, and how many events of the kernel.

@@ -43,9 +43,18 @@ impl Foresight {
         shown.sort_by_key(|event| event.at);
         shown
     }
+
+    /// The same, of events that end before the capture does: from the last one on nothing is known of any thread. Otherwise what
+    /// a thread did then would seem to last until the end.
+    pub fn finish_early(self) -> Vec<KernelEvent> {
+        let end = self.activities.all_lost();
+        let mut shown = self.finish();
+        shown.extend(end);
+        shown
+    }
 }
 
-/// Events with those that [`Foresight`] noted between them. Errors of the events are handed on where they are.
+/// Events with those that [`Foresight`] noted between them. An error of the events is their end: what was noted comes before it.
 #[expect(missing_debug_implementations, reason = "iterators of files have none")]
 pub struct Foreseen<I: Iterator> {
     events: Peekable<I>,
@@ -72,7 +81,7 @@ where
         // Of one time, what was recorded comes first: a loss, then what is known again.
         match (self.events.peek(), self.noted.peek()) {
             (Some(Ok(event)), Some(noted)) if noted.at < event.at => self.noted.next().map(Ok),
-            (None, Some(_)) => self.noted.next().map(Ok),
+            (None | Some(Err(_)), Some(_)) => self.noted.next().map(Ok),
             _ => self.events.next(),
         }
     }
@@ -114,5 +123,33 @@ mod tests {
         let tick = Some(Activity::Interrupted(Interrupt::Tick));
         let expected = [(5, None), (30, runs), (31, tick), (40, runs), (60, unknown), (60, unknown), (70, runs)];
         assert_eq!(at, expected);
+    }
+
+    #[test]
+    fn nothing_is_known_after_events_that_end_early() {
+        let rival = Tid(20);
+        let events = [
+            event(10, EventKind::Switch { prev: US, leaves: Leaves::Preempted, next: rival }),
+            event(30, EventKind::Begin { tid: rival, interrupt: Interrupt::Tick }),
+            // One that came late: what it is of is known until the latest one all the same.
+            event(20, EventKind::End { tid: rival, interrupt: Interrupt::Tick }),
+        ];
+        let mut foresight = Foresight::new([US], BootNanos(5));
+        for event in &events {
+            foresight.event(event);
+        }
+        let noted = foresight.finish_early();
+        let mut activities = Activities::new([US], BootNanos(5));
+        let (mut failed, cut) = (0, std::iter::once(Err("cut")));
+        for event in Foreseen::new(events.into_iter().map(Ok).chain(cut), noted) {
+            match event {
+                Ok(event) => activities.event(&event),
+                Err(_) => failed += 1,
+            }
+        }
+        let done = activities.finish(BootNanos(90)).remove(&US).unwrap();
+        let done: Vec<_> = done.into_iter().map(|it| (it.from.0, it.to.0, it.activity)).collect();
+        let expected = [(5, 10, Activity::Runs), (10, 30, Activity::Waits(rival)), (30, 90, Activity::Unknown)];
+        assert_eq!((done.as_slice(), failed), (&expected[..], 1));
     }
 }

@@ -229,7 +229,15 @@ fn report_missing(source: &Source, passed: &Passed) {
     if let Some(cut) = &passed.cut {
         note(&format!("the kernel's events end early: {cut}"));
     }
-    if source.kernel.is_some() && passed.events == 0 {
+    let Some(kernel) = &source.kernel else { return };
+    if passed.events == 0 {
         note("the kernel reported nothing of these threads: whatever they did is unknown");
+    } else if !kernel.has_last || passed.cut.is_some() {
+        // As times are counted in what is printed.
+        let begin = if passed.records > 0 { passed.begin } else { kernel.start };
+        let known = screen::time(passed.known.0.saturating_sub(begin.0));
+        note(&format!(
+            "the kernel's events reach until {known} after the begin: what comes later is unknown, and nobody is blamed for it"
+        ));
     }
 }

@@ -93,12 +93,12 @@ fn captured(dir: &Path) -> anyhow::Result<Source> {
 fn kernel(reader: Reader) -> Kernel {
     let begin = BootNanos(reader.meta().begin.boot_nanos);
     let start = reader.events_started().unwrap_or(begin);
-    let end = reader.last();
+    let (end, has_last) = (reader.last(), reader.has_last_events());
     let mut threads: Vec<Tid> = reader.threads().iter().map(|thread| thread.tid).collect();
     threads.extend(reader.meta().process.threads.iter().map(|thread| Tid(thread.tid)));
     threads.extend(reader.lcore_threads().into_values());
     threads.sort_unstable();
     threads.dedup();
     let names = reader.names();
-    Kernel { events: Box::new(Captured { reader, names }), threads, start, end }
+    Kernel { events: Box::new(Captured { reader, names }), threads, start, end, has_last }
 }

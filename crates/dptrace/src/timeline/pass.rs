@@ -58,6 +58,8 @@ pub(super) struct Passed {
     pub(super) events: u64,
     /// Events that were lost.
     pub(super) lost: u64,
+    /// The time of the last event.
+    pub(super) known: BootNanos,
     /// Why there are no more events.
     pub(super) cut: Option<String>,
     /// The time of the last record or event.
@@ -116,6 +118,7 @@ impl Passed {
     fn count(&mut self, event: &KernelEvent) {
         self.events += 1;
         self.end = self.end.max(event.at);
+        self.known = self.known.max(event.at);
         if let timeline::EventKind::Lost { count, .. } = event.kind {
             self.lost = self.lost.saturating_add(count);
         }

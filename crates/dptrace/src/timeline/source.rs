@@ -48,6 +48,8 @@ pub(super) struct Kernel {
     pub(super) start: BootNanos,
     /// The end of what was captured, if it is known.
     pub(super) end: Option<BootNanos>,
+    /// Whether events reach until then, as far as that is known before they are read.
+    pub(super) has_last: bool,
 }
 
 /// The kernel's events, for any number of passes.
@@ -96,14 +98,18 @@ impl Source {
         }
     }
 
-    /// What later events show of earlier times.
+    /// What later events show of earlier times; and that nothing is known after the last one, if others are missing.
     pub(super) fn foresee(&self) -> Vec<KernelEvent> {
         let Some(kernel) = &self.kernel else { return Vec::new() };
         let mut foresight = Foresight::new(kernel.threads.iter().copied(), kernel.start);
-        for event in kernel.events.events().map_while(Result::ok) {
-            foresight.event(&event);
+        let mut has_last = kernel.has_last;
+        for event in kernel.events.events() {
+            match event {
+                Ok(event) => foresight.event(&event),
+                Err(_) => has_last = false,
+            }
         }
-        foresight.finish()
+        if has_last { foresight.finish() } else { foresight.finish_early() }
     }
 
     /// What a thread is called.

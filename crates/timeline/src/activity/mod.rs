@@ -1,6 +1,6 @@
 //! What each thread did at each time: intervals without gaps, from the kernel's events.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::BootNanos;
 use crate::kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
@@ -144,6 +144,14 @@ impl Activities {
     /// What was noted.
     pub(crate) fn noted(self) -> Vec<KernelEvent> {
         self.shown
+    }
+
+    /// That all events from now on are lost: of each CPU that one of the threads has or waits for, and of those that were seen.
+    pub(crate) fn all_lost(&self) -> Vec<KernelEvent> {
+        let cpus = self.threads.values().filter_map(|thread| thread.cpu).chain(self.current.keys().copied());
+        let cpus: BTreeSet<u32> = cpus.map(|cpu| cpu.0).collect();
+        let kind = EventKind::Lost { since: self.last, count: 0 };
+        cpus.into_iter().map(|cpu| KernelEvent { at: self.last, cpu: Cpu(cpu), kind }).collect()
     }
 
     /// The intervals of a thread up to that time, in the order of time; nothing of a thread that is not followed. Events must
