@@ -215,6 +215,36 @@ fn a_capture_that_was_killed_is_readable() {
     target.process.signal("TERM");
 }
 
+/// Bytes of all files of a capture.
+fn bytes_of(dir: &Path) -> u64 {
+    let files = std::fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry"));
+    files.map(|file| file.metadata().expect("a file").len()).sum()
+}
+
+#[test]
+fn the_kernels_events_are_no_more_than_asked() {
+    let Some(_guard) = kernel() else { return };
+    // Without a trace: events alone fill it.
+    let mut target = Target::start(&["--no-trace-file", "--rate", "20000", "--for", "1m"]);
+    target.go();
+    let (_temp, dir) = temp();
+    let tracer = Process::start(&mut capture(&target.pid(), &dir, &["--max-bytes", "1M", "--no-probes"]));
+    let (status, _, messages) = tracer.end();
+    assert!(status.success() && messages.iter().any(|line| line.contains("--max-bytes is reached")), "{messages:#?}");
+    let bytes = bytes_of(&dir);
+    assert!((1 << 19..=1 << 20).contains(&bytes), "{bytes}");
+    // All that was counted is there; what did not fit is stated.
+    let reader = open(&dir);
+    let end = reader.meta().end.clone().expect("it ended");
+    let events: Result<Vec<_>, _> = reader.events().expect("it has events").collect();
+    let events = events.expect("whole");
+    assert_eq!(events.len() as u64, end.events);
+    let last = events.iter().map(|event| event.at.0).max();
+    assert!(end.events_until_boot_nanos.is_none_or(|until| Some(until) == last), "{end:?} {last:?}");
+    assert_eq!(reader.has_last_events(), end.events_until_boot_nanos.is_none());
+    target.process.signal("TERM");
+}
+
 #[test]
 fn a_capture_is_no_larger_than_asked() {
     let Some(_guard) = kernel() else { return };
@@ -224,8 +254,7 @@ fn a_capture_is_no_larger_than_asked() {
     let tracer = Process::start(&mut capture(&target.pid(), &dir, &["--max-bytes", "3M", "--no-kernel"]));
     let (status, _, messages) = tracer.end();
     assert!(status.success() && messages.iter().any(|line| line.contains("--max-bytes is reached")), "{messages:#?}");
-    let files = std::fs::read_dir(&dir).expect("a folder").map(|entry| entry.expect("an entry"));
-    let bytes: u64 = files.map(|file| file.metadata().expect("a file").len()).sum();
+    let bytes = bytes_of(&dir);
     assert!((1 << 20..=3 << 20).contains(&bytes), "{bytes}");
     let Meta { captured, missing, .. } = open(&dir).meta().clone();
     assert!(captured.trace && !captured.kernel && missing["kernel"].contains("--no-kernel"));

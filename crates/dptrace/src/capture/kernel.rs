@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
-use ::capture::{EventsWriter, NamedThread};
+use ::capture::{EVENT_BYTES, EventsWriter, NamedThread};
 use anyhow::Context as _;
 use kernel_events::{EventsError, Facts, Recorded, Recorder, Totals};
-use timeline::Tid;
+use timeline::{BootNanos, Tid};
 
 use super::facts;
 
@@ -16,6 +16,8 @@ use super::facts;
 const ROSTER: Duration = Duration::from_secs(1);
 /// The most names that are remembered as written.
 const NAMES: usize = 1 << 20;
+/// Bytes that are kept for the heads of chunks, of 8 bytes each.
+const HEADS: u64 = 4096;
 
 /// The kernel's events, which are recorded already.
 pub(super) struct Kernel {
@@ -35,7 +37,8 @@ impl Kernel {
         writer.started(self.recorder.started()).context("writing kernel.events")?;
         let mut watching = Watching {
             recorder: self.recorder,
-            written: Written { writer, names: HashMap::new(), failed: None },
+            written: Written::new(writer),
+            rest: Vec::new(),
             roster: HashMap::new(),
             pid,
             looked: Instant::now(),
@@ -57,6 +60,8 @@ fn plain(error: EventsError) -> anyhow::Error {
 pub(super) struct Watching {
     recorder: Recorder,
     written: Written,
+    /// Events for which there was no room: there is more at the end.
+    rest: Vec<Recorded>,
     roster: HashMap<Tid, [u8; 16]>,
     pid: u32,
     looked: Instant,
@@ -69,20 +74,37 @@ struct Written {
     names: HashMap<Tid, [u8; 16]>,
     /// Why nothing more is written.
     failed: Option<io::Error>,
+    /// How many events there are.
+    events: u64,
+    /// The time of the last one, and of the last one that is surely in the file.
+    last: BootNanos,
+    flushed: BootNanos,
+}
+
+/// What came of it.
+pub(super) struct Ended {
+    /// Bytes that are surely written.
+    pub(super) bytes: u64,
+    pub(super) totals: anyhow::Result<Totals>,
+    /// The last event that was surely written, if others were to follow.
+    pub(super) until: Option<BootNanos>,
 }
 
 impl Watching {
-    /// Writes what has come; waits for more at most this long.
-    pub(super) fn next(&mut self, at_most: Duration) -> anyhow::Result<()> {
-        let events = self.recorder.next(at_most).map_err(plain)?;
-        self.written.write(&events);
+    /// Writes what has come, if it has no more bytes than there is room for; waits for more at most this long. Says whether there
+    /// was room.
+    pub(super) fn next(&mut self, at_most: Duration, room: u64) -> anyhow::Result<bool> {
+        let mut events = self.recorder.next(at_most).map_err(plain)?;
+        let fitted = self.written.write(&events, room);
+        self.rest.extend(events.drain(fitted..));
         if self.looked.elapsed() >= ROSTER {
             self.looked = Instant::now();
             self.list_threads();
         }
+        self.written.flush();
         match self.written.failed.take() {
             Some(error) => Err(error.into()),
-            None => Ok(()),
+            None => Ok(self.rest.is_empty()),
         }
     }
 
@@ -92,50 +114,105 @@ impl Watching {
         self.written.note(|writer| writer.roster(news));
     }
 
-    pub(super) fn writer(&mut self) -> &mut EventsWriter<File> {
-        &mut self.written.writer
+    /// Bytes of the file.
+    pub(super) fn bytes(&self) -> u64 {
+        self.written.writer.bytes()
     }
 
-    /// Detaches the programs, and writes what remains.
-    pub(super) fn finish(mut self, writes: bool) -> (EventsWriter<File>, anyhow::Result<Totals>) {
-        let totals = match self.recorder.finish() {
-            Ok((events, totals)) => {
-                if writes {
-                    self.written.write(&events);
-                }
-                Ok(totals)
+    /// Detaches the programs, and writes what remains, as far as there is room; without any, nothing.
+    pub(super) fn finish(self, room: Option<u64>) -> Ended {
+        let Self { recorder, mut written, mut rest, .. } = self;
+        let mut totals = recorder.finish().map_err(plain).map(|(events, totals)| {
+            rest.extend(events);
+            totals
+        });
+        let mut has_all = totals.is_ok() && room.is_some();
+        if let Some(room) = room {
+            has_all &= written.write(&rest, room) == rest.len();
+            written.flush();
+            if let Some(error) = written.failed.take() {
+                (totals, has_all) = (totals.and(Err(error.into())), false);
             }
-            Err(error) => Err(plain(error)),
-        };
-        let totals = match self.written.failed {
-            Some(error) if writes => totals.and(Err(error.into())),
-            _ => totals,
-        };
-        (self.written.writer, totals)
+        }
+        let totals = totals.map(|totals| Totals { events: written.events, ..totals });
+        Ended { bytes: written.writer.flushed(), totals, until: (!has_all).then_some(written.flushed) }
     }
 }
 
 impl Written {
-    fn write(&mut self, events: &[Recorded]) {
+    fn new(writer: EventsWriter<File>) -> Self {
+        let (names, none) = (HashMap::new(), BootNanos::default());
+        Self { writer, names, failed: None, events: 0, last: none, flushed: none }
+    }
+
+    /// Writes the first ones, with the names that they mention, as far as there is room. How many these are.
+    fn write(&mut self, events: &[Recorded], room: u64) -> usize {
         if self.names.len() > NAMES {
             self.names.clear();
         }
-        let mut named = Vec::new();
+        let (mut named, mut fitted, mut left) = (Vec::new(), 0, room.saturating_sub(HEADS));
         for recorded in events {
-            if let Some((tid, name)) = recorded.name
-                && self.names.insert(tid, name) != Some(name)
-            {
+            let new = recorded.name.filter(|(tid, name)| self.names.get(tid) != Some(name));
+            let bytes = EVENT_BYTES * (1 + u64::from(new.is_some()));
+            if bytes > left {
+                break;
+            }
+            (fitted, left) = (fitted + 1, left - bytes);
+            self.last = self.last.max(recorded.event.at);
+            if let Some((tid, name)) = new {
+                self.names.insert(tid, name);
                 named.push(NamedThread { since: recorded.event.at, tid, name });
             }
         }
-        self.note(|writer| {
-            writer.names(named).and_then(|()| writer.events(events.iter().map(|recorded| recorded.event)))
-        });
+        self.events += fitted as u64;
+        let fit = events.iter().take(fitted).map(|recorded| recorded.event);
+        self.note(|writer| writer.names(named).and_then(|()| writer.events(fit)));
+        fitted
+    }
+
+    fn flush(&mut self) {
+        self.note(EventsWriter::flush);
+        if self.failed.is_none() {
+            self.flushed = self.last;
+        }
     }
 
     fn note(&mut self, write: impl FnOnce(&mut EventsWriter<File>) -> io::Result<()>) {
         if self.failed.is_none() {
             self.failed = write(&mut self.writer).err();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use timeline::{Cpu, EventKind, KernelEvent};
+
+    use super::*;
+
+    #[test]
+    fn no_more_is_written_than_there_is_room_for() {
+        let file = tempfile::tempfile().unwrap();
+        let mut written = Written::new(EventsWriter::begin(file.try_clone().unwrap()).unwrap());
+        let recorded = |at: u64| {
+            let kind = EventKind::CallExit { tid: Tid(1) };
+            let event = KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind };
+            // A new name with each tenth.
+            Recorded { event, name: Some((Tid(1), [(at / 10) as u8; 16])) }
+        };
+        let events: Vec<_> = (0..1000).map(recorded).collect();
+        let mut done = 0;
+        for room in [10_000, 20_000] {
+            let before = written.writer.bytes();
+            done += written.write(&events[done..], room);
+            assert!(written.writer.bytes() - before <= room);
+            written.flush();
+            assert_eq!((written.events, written.flushed.0), (done as u64, done as u64 - 1));
+        }
+        assert!((600..1000).contains(&done), "{done}");
+        assert_eq!(written.write(&events[done..], u64::MAX), events.len() - done);
+        written.flush();
+        assert_eq!(file.metadata().unwrap().len(), written.writer.bytes());
+        assert!(written.failed.is_none() && written.writer.bytes() >= 1000 * EVENT_BYTES);
     }
 }

@@ -11,7 +11,7 @@ use spdk_trace::Lcore;
 use super::clocks::Clocks;
 use super::facts;
 use super::folder::Folder;
-use super::kernel::{Kernel, Watching};
+use super::kernel::{Ended, Kernel, Watching};
 use super::life::Life;
 use super::objects::{Objects, Recording};
 use super::open::{KERNEL, OBJECTS, RINGS};
@@ -30,6 +30,8 @@ const ALIVE: Duration = Duration::from_millis(100);
 const THREADS: Duration = Duration::from_millis(500);
 /// Of `--max-bytes`, this part is kept for what comes at the end.
 const RESERVED: u64 = 16;
+/// And this part for what comes after the kernel's events: objects, and `meta.json`.
+const RESERVED_LAST: u64 = 64;
 /// How much of the trace's stream makes room for `meta.json` on a full disk.
 const ROOM: u64 = 1 << 18;
 
@@ -223,9 +225,11 @@ impl Running {
             }
             rings.writer.flush()?;
         }
-        if let Some(kernel) = &mut self.kernel {
-            kernel.next(if self.rings.is_some() { Duration::ZERO } else { WAIT })?;
-            kernel.writer().flush()?;
+        let room = most.saturating_sub(self.bytes());
+        if let Some(kernel) = &mut self.kernel
+            && !kernel.next(if self.rings.is_some() { Duration::ZERO } else { WAIT }, room)?
+        {
+            return Ok(Some(LARGE.to_owned()));
         }
         if let Some(objects) = &mut self.objects {
             objects.next()?;
@@ -233,9 +237,9 @@ impl Running {
         Ok((self.bytes() > most).then(|| LARGE.to_owned()))
     }
 
-    fn bytes(&mut self) -> u64 {
+    fn bytes(&self) -> u64 {
         let rings = self.rings.as_ref().map_or(0, |rings| rings.writer.bytes());
-        let kernel = self.kernel.as_mut().map_or(0, |kernel| kernel.writer().bytes());
+        let kernel = self.kernel.as_ref().map_or(0, Watching::bytes);
         rings + kernel + self.objects.as_ref().map_or(0, |objects| objects.written.bytes)
     }
 
@@ -243,13 +247,16 @@ impl Running {
     fn finish(mut self, works: bool, limits: Limits) -> (Came, Option<anyhow::Error>) {
         self.life.erase();
         let mut ending = Ending { works, ..Ending::default() };
-        let room = limits.max_bytes.map(|most| most.saturating_sub(self.bytes()));
+        // Half of it is for the kernel's events, which come later than the records of the same time.
+        let room = limits.max_bytes.map(|most| most.saturating_sub(self.bytes()) / 2);
         if let Some(rings) = self.rings.take() {
             ending.end_trace(rings, self.streams[0].as_ref(), (&mut self.clocks, room));
         }
         ending.end.at = facts::now();
         if let Some(kernel) = self.kernel.take() {
-            ending.end_kernel(kernel, self.streams[1].as_ref());
+            let most = limits.max_bytes.map_or(u64::MAX, |most| most - most / RESERVED_LAST);
+            let room = most.saturating_sub(ending.end.bytes + kernel.bytes() + self.bytes());
+            ending.end_kernel(kernel, self.streams[1].as_ref(), room);
         }
         if let Some(objects) = self.objects.take() {
             ending.end.join = self.clocks.join_error(&objects.hits());
@@ -282,18 +289,19 @@ impl Ending {
         self.end.bytes += stream.flushed();
     }
 
-    fn end_kernel(&mut self, kernel: Watching, file: Option<&File>) {
-        let (mut stream, totals) = kernel.finish(self.works);
+    fn end_kernel(&mut self, kernel: Watching, file: Option<&File>, room: u64) {
+        let Ended { bytes, totals, until } = kernel.finish(self.works.then_some(room));
+        self.end.events_until_boot_nanos = until.map(|until| until.0);
+        if !self.works || totals.is_err() {
+            cut(file, bytes);
+        }
+        self.end.bytes += bytes;
         match totals {
             Ok(Totals { events, lost, skipped, .. }) => {
                 (self.end.events, self.end.events_lost, self.end.events_skipped) = (events, lost, skipped);
             }
             Err(error) => self.failed = self.failed.take().or(Some(error)),
         }
-        if !self.works || stream.flush().is_err() {
-            cut(file, stream.flushed());
-        }
-        self.end.bytes += stream.flushed();
     }
 
     fn end_objects(&mut self, objects: Recording) {
