@@ -213,7 +213,7 @@ pub struct ProcessDescriptor {
 /// That a track is a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct CounterDescriptor {
-    /// One of [`unit`].
+    /// One of [`mod@unit`].
     #[prost(int32, optional, tag = "3")]
     pub unit: Option<i32>,
 }
