@@ -69,7 +69,7 @@ pub(crate) struct TimelineArgs {
     #[arg(long, help_heading = "Output")]
     ndjson: bool,
 
-    /// Write a trace that Perfetto opens (https://ui.perfetto.dev)
+    /// Write a trace that Perfetto opens
     ///
     /// Requests with their stages under their connections, and what the kernel did, in Perfetto's own views.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "ndjson", "output"], help_heading = "Output")]
