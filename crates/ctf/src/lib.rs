@@ -1,0 +1,26 @@
+//! Traces of DPDK programs. A program that runs with EAL's option `--trace` leaves a folder in the Common Trace Format 1.8
+//! (diamon.org/ctf): `metadata`, a text that describes the rest, and a stream of events for each thread, `channel0_N`.
+//!
+//! ```text
+//! metadata    -> Metadata: clock, layouts of the streams' heads and of each kind of event
+//! channel0_N  -> Stream -+
+//! channel0_M  -> Stream -+-> Merged: events of all threads in the order of time -> text, JSON
+//! ```
+//!
+//! Of the format this is what DPDK writes since 20.05 (its `eal_common_trace_ctf.c`): one packet a file, fields whose lengths are
+//! fixed. What is beyond is refused by name and line, and not guessed. This crate opens no file, and what it reads is foreign: no
+//! input makes it fail otherwise than by an error.
+
+mod event;
+mod layout;
+mod merged;
+mod metadata;
+mod parser;
+mod token;
+mod write;
+
+pub use event::{Event, Head, Problem, Stream, StreamError, Value};
+pub use layout::{Field, Layout};
+pub use merged::Merged;
+pub use metadata::{Clock, EventKind, Metadata, MetadataError};
+pub use write::{Form, Writer, shown};

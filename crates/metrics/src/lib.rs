@@ -1,0 +1,26 @@
+//! What a monitoring system reads of a program that runs for months: times counted in histograms, sets of series that stay small,
+//! and the text in which they are exposed.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`bounds`] | the bounds of all histograms: written here and nowhere else |
+//! | [`Histogram`] | counts of times between these bounds, mergeable |
+//! | [`Recent`] | the same for the last minute |
+//! | [`Coarse`] | the few buckets that go to Prometheus |
+//! | [`Places`] | who is listed, if there are more than can be |
+//! | [`text`] | OpenMetrics and Prometheus's older text format |
+//!
+//! It opens no socket, reads no clock, and knows no SPDK.
+#![forbid(unsafe_code)]
+
+pub mod bounds;
+mod coarse;
+mod histogram;
+mod places;
+mod recent;
+pub mod text;
+
+pub use coarse::{Coarse, LE};
+pub use histogram::Histogram;
+pub use places::{Changes, Places};
+pub use recent::{Recent, TURNS};

@@ -1,0 +1,80 @@
+//! The times of the last minute.
+
+use crate::Histogram;
+
+/// A minute has this number of turns: what is reported is of three to four of them.
+pub const TURNS: usize = 4;
+
+/// Times of the last [`TURNS`] turns, the present one with them.
+#[derive(Clone, Debug, Default)]
+pub struct Recent {
+    turns: [Histogram; TURNS],
+    at: usize,
+}
+
+impl Recent {
+    /// Counts a time, in nanoseconds.
+    pub fn add(&mut self, nanos: u64) {
+        self.turns[self.at].add(nanos);
+    }
+
+    /// Begins the next turn, and forgets the oldest one.
+    pub fn turn(&mut self) {
+        self.at = (self.at + 1) % TURNS;
+        // Its memory goes with it: it may have been large once.
+        self.turns[self.at] = Histogram::default();
+    }
+
+    /// All that there is.
+    pub fn all(&self) -> Histogram {
+        let mut all = Histogram::default();
+        self.turns.iter().for_each(|turn| all.merge(turn));
+        all
+    }
+
+    /// The present turn, and those before it, up to this number of them together.
+    pub fn newest(&self, turns: usize) -> Histogram {
+        let mut all = Histogram::default();
+        (0..turns.min(TURNS)).for_each(|age| all.merge(&self.turns[self.before(age)]));
+        all
+    }
+
+    /// Adds what another one has, turn by turn: both must end their turns at the same time.
+    pub fn merge(&mut self, other: &Self) {
+        for age in 0..TURNS {
+            let to = self.before(age);
+            self.turns[to].merge(&other.turns[other.before(age)]);
+        }
+    }
+
+    /// Where the turn is that ended that number of turns ago.
+    fn before(&self, age: usize) -> usize {
+        (self.at + TURNS - age % TURNS) % TURNS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minute_later_it_is_forgotten() {
+        let mut recent = Recent::default();
+        recent.add(1000);
+        for turn in 1..TURNS {
+            recent.turn();
+            recent.add(500);
+            assert_eq!((recent.all().count(), recent.all().max()), (1 + turn as u64, 1000));
+        }
+        recent.turn();
+        assert_eq!((recent.all().count(), recent.all().max()), (TURNS as u64 - 1, 500));
+        // One that began later, and so has its turns at other places.
+        let mut other = Recent::default();
+        other.add(7);
+        recent.turn();
+        other.turn();
+        other.add(9);
+        recent.merge(&other);
+        assert_eq!((recent.newest(1).max(), recent.newest(2).count(), recent.newest(9)), (9, 2, recent.all()));
+    }
+}

@@ -1,0 +1,147 @@
+//! Texts of a column, each kept once.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher as _;
+use std::ops::Range;
+
+use foldhash::fast::RandomState;
+
+/// Places of a table that remembers where texts came from.
+const REMEMBERED: usize = 256;
+
+/// All different texts.
+#[derive(Clone, Debug)]
+pub(crate) struct Texts {
+    bytes: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+    /// By hash: the first with it. Others of the same hash are found one after another.
+    known: HashMap<u64, Vec<u32>, RandomState>,
+    hasher: RandomState,
+    /// By the address of a text: what it was when it was seen there. The same text comes again and again.
+    remembered: Box<[Remembered; REMEMBERED]>,
+}
+
+/// A text that was seen at an address: where it is among all, and its number.
+#[derive(Clone, Copy, Debug, Default)]
+struct Remembered {
+    start: usize,
+    len: usize,
+    number: u32,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self {
+            bytes: String::new(),
+            ends: Vec::new(),
+            known: HashMap::default(),
+            hasher: RandomState::default(),
+            remembered: Box::new([Remembered::default(); REMEMBERED]),
+        }
+    }
+}
+
+impl Texts {
+    /// The number of a text.
+    #[inline]
+    pub(crate) fn number(&mut self, text: &str) -> u32 {
+        // Whatever lies at an address now: it is compared, as bytes, since this is done for each value of each row.
+        let place = (text.as_ptr() as usize ^ (text.as_ptr() as usize >> 8)) % REMEMBERED;
+        let last = self.remembered[place];
+        if last.len == text.len()
+            && (last.number as usize) < self.ends.len()
+            && self
+                .bytes
+                .as_bytes()
+                .get(last.start..last.start + last.len)
+                .is_some_and(|it| is_same(it, text.as_bytes()))
+        {
+            return last.number;
+        }
+        self.look_up(text, place)
+    }
+
+    /// The same of one that was not seen at that place.
+    #[cold]
+    fn look_up(&mut self, text: &str, place: usize) -> u32 {
+        let number = self.find(text);
+        self.remembered[place] = Remembered { start: self.range(number as usize).start, len: text.len(), number };
+        number
+    }
+
+    fn find(&mut self, text: &str) -> u32 {
+        let hash = self.hasher.hash_one(text);
+        let known = self.known.get(&hash).and_then(|of| of.iter().copied().find(|number| self.get(*number) == text));
+        known.unwrap_or_else(|| {
+            let number = self.ends.len() as u32;
+            self.bytes.push_str(text);
+            self.ends.push(self.bytes.len());
+            self.known.entry(hash).or_default().push(number);
+            number
+        })
+    }
+
+    /// The text of that number.
+    pub(crate) fn get(&self, number: u32) -> &str {
+        self.bytes.get(self.range(number as usize)).unwrap_or_default()
+    }
+
+    fn range(&self, number: usize) -> Range<usize> {
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start..self.ends[number]
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// All bytes together.
+    pub(crate) fn total(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.known.clear();
+    }
+
+    /// The place of each among all in their order.
+    pub(crate) fn ranks(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.len() as u32).collect();
+        order.sort_unstable_by(|a, b| self.get(*a).cmp(self.get(*b)));
+        let mut ranks = vec![0; order.len()];
+        order.into_iter().zip(0..).for_each(|(number, rank)| ranks[number as usize] = rank);
+        ranks
+    }
+}
+
+/// Whether two slices of one length are equal: most have a few words, for which a call of the C library would take longer.
+#[inline]
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let (words, rest) = one.as_chunks::<8>();
+    let (others, other_rest) = other.as_chunks::<8>();
+    words.iter().zip(others).all(|(one, other)| u64::from_ne_bytes(*one) == u64::from_ne_bytes(*other))
+        && rest.iter().zip(other_rest).all(|(one, other)| one == other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_text_is_kept_once_wherever_it_lies() {
+        let mut texts = Texts::default();
+        let mut place = String::from("one");
+        let first = texts.number(&place);
+        // Another text at the same address.
+        place.replace_range(.., "two");
+        let second = texts.number(&place);
+        assert_eq!((first, second, texts.number("one"), texts.number("")), (0, 1, 0, 2));
+        assert_eq!((texts.get(1), texts.get(2), texts.len(), texts.ranks()), ("two", "", 3, vec![1, 2, 0]));
+        texts.clear();
+        assert_eq!((texts.number("two"), texts.total()), (0, 3));
+    }
+}
