@@ -18,6 +18,12 @@ pub(crate) struct MapInfo {
     pub(crate) span: Span,
     /// Whether the script takes keys out one by one: then those that are set are mostly new.
     pub(crate) deletes: bool,
+    /// Whether a value is assigned whose type is not known.
+    pub(crate) given: bool,
+    /// Whether the map's own value takes part in a value that it is given (`@a = @a + 1`).
+    pub(crate) feeds_itself: bool,
+    /// Whether it was read while nothing was known of its value.
+    pub(crate) read_open: bool,
 }
 
 /// What a map holds.

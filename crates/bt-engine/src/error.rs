@@ -65,6 +65,12 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// The target's processes have ended before their probes were attached.
+    #[error("{}", ended(pids))]
+    Ended {
+        /// Their numbers; at least one.
+        pids: Vec<u32>,
+    },
     /// The target's process can't be put among those that count.
     #[error("following forks")]
     Follow {
@@ -91,6 +97,13 @@ pub enum Error {
     /// The script has no probe that can be attached, nor one that runs by itself.
     #[error("there is nothing to attach")]
     NothingToAttach,
+}
+
+fn ended(pids: &[u32]) -> String {
+    match pids {
+        [pid] => format!("process {pid} has ended"),
+        _ => format!("all {} processes have ended", pids.len()),
+    }
 }
 
 /// What the compiler has to say of a script: at least one error, and warnings.

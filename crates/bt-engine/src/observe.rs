@@ -43,6 +43,11 @@ pub enum Notice {
         /// Why.
         source: SessionError,
     },
+    /// Of several processes, some have ended before probes were attached, and are left out.
+    Ended {
+        /// How many.
+        count: usize,
+    },
     /// A file's debug information can't be used.
     NoDebugInformation {
         /// The file, escaped.
@@ -63,6 +68,8 @@ impl Display for Notice {
                 let causes = std::iter::successors(std::error::Error::source(source), |cause| cause.source());
                 causes.into_iter().try_for_each(|cause| write!(f, ": {cause}"))
             }
+            Self::Ended { count: 1 } => f.write_str("1 process has ended meanwhile, and is left out"),
+            Self::Ended { count } => write!(f, "{count} processes have ended meanwhile, and are left out"),
             Self::NoDebugInformation { file, source } => {
                 write!(f, "{file}: debug information is left out: {source}")
             }

@@ -10,7 +10,8 @@ use sys::process::HeldChild;
 
 use crate::builder::Builder;
 use crate::error::Diagnostics;
-use crate::facts::{Facts, Subject, Target};
+use crate::facts::{Facts, Subject, Target, all_ended};
+use crate::observe::Notice;
 use crate::process_id::Processes;
 use crate::session::Session;
 use crate::{Error, name_tables, process_id};
@@ -61,7 +62,15 @@ impl ParsedScript {
         let facts = Facts::new(subject, self.builder.options.clone(), Arc::clone(&self.builder.observer));
         process_id::put_in(&mut self.program, &Processes::of(&facts)?)?;
         name_tables::put_in(&mut self.program, |name| facts.files.enumeration(name));
-        let (compiled, warnings) = compiled(&self.builder, &self.program, &facts)?;
+        // Of processes that end meanwhile, nothing is found: that is no mistake of the script's.
+        let instead = |error| all_ended(&facts.running()).unwrap_or(error);
+        let (compiled, warnings) = compiled(&self.builder, &self.program, &facts).map_err(instead)?;
+        if let Target::Pids(pids) = &self.builder.target {
+            let count = pids.iter().filter(|pid| all_ended(&[**pid]).is_some()).count();
+            if count > 0 {
+                self.builder.observer.notice(&Notice::Ended { count });
+            }
+        }
         let keep = Box::new(|_: &str| true);
         Ok(Script { builder: self.builder, program: self.program, compiled, warnings, facts, held, keep })
     }

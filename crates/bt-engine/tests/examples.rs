@@ -2,6 +2,7 @@
 //!
 //! Without root or BPF a test says `SKIPPED (kernel): reason` and passes; with `DPTRACE_REQUIRE_KERNEL_TESTS=1` a skip is a
 //! failure.
+#![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
 
 #[expect(dead_code, reason = "its main is the example's")]
 #[path = "../examples/count_syscalls.rs"]
@@ -94,4 +95,56 @@ fn mistakes_are_values() {
     assert!(matches!(needs, Err(Error::NeedsProcess)));
     let gone = Script::builder("begin { exit(); }").target(Target::Pid(u32::MAX >> 1)).compile();
     assert!(matches!(gone, Err(Error::Host(_))));
+}
+
+/// A process that does nothing, and has a libc.
+struct Idle(std::process::Child);
+
+impl Idle {
+    fn start() -> Self {
+        let idle = Self(std::process::Command::new("sleep").arg("600").spawn().unwrap());
+        // Until it runs its own program, it has ours.
+        while std::fs::read(format!("/proc/{}/comm", idle.pid())).unwrap() != b"sleep\n"
+            || !std::fs::read_to_string(format!("/proc/{}/maps", idle.pid())).unwrap().contains("libc")
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        idle
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn end(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+#[test]
+fn processes_that_end_while_probes_are_attached_are_left_out() {
+    const SCRIPT: &str = "uprobe:libc:malloc { @ = count(); }";
+    let Some(_guard) = kernel() else { return };
+    let (mut first, mut second) = (Idle::start(), Idle::start());
+    let both = Target::Pids(vec![first.pid(), second.pid()]);
+    let script = Script::builder(SCRIPT).target(both.clone()).compile().unwrap();
+    first.end();
+    let mut session = script.load().unwrap();
+    assert_eq!(session.attach().unwrap().probes, 1);
+    assert!(!session.is_over());
+    drop(session);
+    let session = |target| Script::builder(SCRIPT).target(target).compile().unwrap().load().unwrap();
+    let [mut of_both, mut of_one] = [both.clone(), Target::Pid(second.pid())].map(session);
+    second.end();
+    assert_eq!(of_both.attach().unwrap_err().to_string(), format!("process {} has ended", second.pid()));
+    assert_eq!(of_one.attach().unwrap_err().to_string(), format!("process {} has ended", second.pid()));
+    let error = Script::builder(SCRIPT).target(both).compile().err().unwrap();
+    assert_eq!(error.to_string(), "all 2 processes have ended");
 }

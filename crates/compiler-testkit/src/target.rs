@@ -222,6 +222,11 @@ impl TargetFacts for FakeTarget {
     }
 
     fn functions(&self, target: Option<&str>, name: &str, _: bool, aim: Aim) -> Result<Vec<FunctionPlace>, NotFound> {
+        // A name without a path that is no program's.
+        let is_name = target.is_some_and(|target| !target.contains(['/', '*']));
+        if is_name && !self.functions.iter().any(|it| Self::in_file(target, &it.shown)) {
+            return Err(NotFound { absent: false, ..not_found("such program") });
+        }
         let all = self.functions.iter().map(|it| FunctionPlace { at: instruction(it.vaddr, aim), ..it.clone() });
         fitting(all, "function", |place| Self::in_file(target, &place.shown) && wanted(name, &place.name))
     }

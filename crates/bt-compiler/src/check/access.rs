@@ -12,6 +12,12 @@ use crate::ty::{Space, Ty, U64};
 impl Check<'_, '_> {
     /// `*pointer`
     pub(super) fn deref(&mut self, operand: &ast::Expr, span: Span) -> Expr {
+        // `*&@map` is the map's value, although nothing else can be done with the address.
+        if let ast::ExprKind::Unary { op: ast::UnaryOp::AddrOf, operand } = &operand.kind
+            && let ast::ExprKind::Map(map) = &operand.kind
+        {
+            return self.map_read(map, span);
+        }
         let pointer = self.expr(operand);
         match pointer.ty {
             Ty::Ptr { to, space } => self.read(pointer, to, space, span),

@@ -85,7 +85,7 @@ impl Check<'_, '_> {
             self.wrong(call.span, message);
             return None;
         }
-        Some((pieces, values))
+        Some(with_own_texts(pieces, values))
     }
 
     pub(super) fn printf(&mut self, call: &Call<'_>) -> Expr {
@@ -305,7 +305,7 @@ impl Check<'_, '_> {
         let key = Box::new(key);
         let kind = if is_scalar { ExprKind::MapGet { map, key } } else { ExprKind::AggGet { map, key } };
         let value = Expr::new(ty, kind, call.span);
-        let var = self.assign_var(&Name::new(name.clone(), call.args[2].span), &value);
+        let (var, value) = self.assign_var(&Name::new(name.clone(), call.args[2].span), value);
         let set = Stmt::If { cond: there.clone(), then: vec![Stmt::SetVar { var, value }], otherwise: Vec::new() };
         Expr::new(Ty::Bool, ExprKind::Block { stmts: vec![set], value: Box::new(there) }, call.span)
     }
@@ -322,7 +322,7 @@ impl Check<'_, '_> {
                     return Expr::new(I64, ExprKind::Error, call.span);
                 }
                 if !keyed {
-                    return self.wrong(call.span, "len() counts the keys of a map, and this one has none");
+                    return self.wrong(call.span, "call to len() expects a map with explicit keys (non-scalar map)");
                 }
                 return Expr::new(I64, ExprKind::Len(id), call.span);
             }
@@ -347,4 +347,32 @@ impl Check<'_, '_> {
 /// The kind of a key, for an expression of the map's own key type.
 fn cast_kind(key: Expr) -> ExprKind {
     if key.ty.is_scalar() && key.constant().is_none() { ExprKind::Convert(Box::new(key)) } else { key.kind }
+}
+
+/// Makes texts that the script shows by `%s` a part of the format. So they are printed as they are, escapes of terminals
+/// included, and take no room in the event: only what comes from a traced program is escaped.
+fn with_own_texts(pieces: Vec<FormatPiece>, values: Vec<Expr>) -> (Vec<FormatPiece>, Vec<Expr>) {
+    let (mut format, mut left) = (Vec::with_capacity(pieces.len()), Vec::with_capacity(values.len()));
+    let mut values = values.into_iter();
+    for piece in pieces {
+        let FormatPiece::Value(spec) = &piece else {
+            format.push(piece);
+            continue;
+        };
+        let sizes = [spec.width, spec.precision];
+        let fields = sizes.iter().filter(|size| **size == Some(FormatSize::Field)).count();
+        left.extend(values.by_ref().take(fields));
+        match values.next().map(|value| (value.kind.clone(), value)) {
+            Some((ExprKind::Str(text), _)) if spec.conversion == 's' && sizes == [None; 2] => {
+                let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
+                format.push(FormatPiece::Text(text[..end].to_vec()));
+            }
+            Some((_, value)) => {
+                left.push(value);
+                format.push(piece);
+            }
+            None => format.push(piece),
+        }
+    }
+    (format, left)
 }

@@ -53,6 +53,7 @@ fn spec(format: &[u8], mut at: usize) -> Result<(FormatSpec, usize), String> {
             b'0' => spec.zero = true,
             b'+' => spec.plus = true,
             b'#' => spec.alternate = true,
+            b' ' => spec.space = true,
             _ => break,
         }
         at += 1;
@@ -154,6 +155,7 @@ mod tests {
         assert_eq!((spec.length, spec.conversion), (Some(8), 'x'));
         assert_eq!((one("%gr").conversion, one("%gr").suffix), ('g', Some('r')));
         assert!(parse(b"%g").is_err());
+        assert!(one("% d").space);
         assert_eq!(one("%*s").width, Some(FormatSize::Field));
         assert_eq!((one("%hhd").length, one("%rx").suffix), (Some(1), Some('x')));
     }

@@ -86,6 +86,7 @@ impl Check<'_, '_> {
         if self.map(id).value.is_none() {
             // Keys are looked at for their own mistakes.
             map.keys.iter().for_each(|key| drop(self.expr(key)));
+            self.tables.maps[id].read_open = true;
             self.undefined_map(name, span);
             return Expr::error(span);
         }
@@ -131,6 +132,21 @@ impl Check<'_, '_> {
             out.extend(self.aggregate(aggregate, id, key, args, (value.span, whole)));
             return;
         }
+        // A block, a macro's body mostly, that ends in such a call: its statements, and then the assignment.
+        if op.is_none()
+            && let ast::ExprKind::Block(block) = &value.kind
+            && let Some(last) = block.value.as_deref().filter(|last| ends_in_aggregate(last))
+        {
+            let stmts = self.within(value.span, block.span, |check| {
+                check.scoped(|check| {
+                    let mut stmts = check.stmts(&block.stmts);
+                    check.assign_map(map, span, None, last, &mut stmts);
+                    stmts
+                })
+            });
+            out.extend(stmts);
+            return;
+        }
         // What is read by the value comes before what the assignment says of the map.
         let value = match op {
             Some(op) => {
@@ -141,7 +157,7 @@ impl Check<'_, '_> {
                 let left = self.map_read(map, span);
                 self.binary(op, left, right, whole)
             }
-            None => self.expr(value),
+            None => self.own_value(id, value),
         };
         let key = self.key(id, &map.keys, span);
         self.give_value(id, &value, span);
@@ -151,13 +167,24 @@ impl Check<'_, '_> {
         out.push(Stmt::SetMap { map: id, key, value, span: whole });
     }
 
+    /// A value for a map. Whether the map itself takes part in it is noted: if nothing else says what the map holds, it holds
+    /// numbers, as with `+=`.
+    fn own_value(&mut self, map: MapId, value: &ast::Expr) -> Expr {
+        let before = std::mem::take(&mut self.tables.maps[map].read_open);
+        let value = self.expr(value);
+        let known = &mut self.tables.maps[map];
+        known.feeds_itself |= known.read_open;
+        known.read_open |= before;
+        value
+    }
+
     /// That the map is given this value.
     pub(super) fn give_value(&mut self, map: MapId, value: &Expr, span: Span) {
         match &value.ty {
             Ty::Void | Ty::Agg(_) => {
                 self.wrong(value.span, "this has no value that a map could hold");
             }
-            Ty::Unknown => {}
+            Ty::Unknown => self.tables.maps[map].given = true,
             ty => {
                 let ty = ty.clone();
                 self.join_value(map, &ty, span);
@@ -246,5 +273,14 @@ impl Check<'_, '_> {
             self.undefined_map(&name, span);
         }
         known
+    }
+}
+
+/// Whether it is a call of a function that only a map can hold, or a block that ends in one.
+fn ends_in_aggregate(value: &ast::Expr) -> bool {
+    match &value.kind {
+        ast::ExprKind::Call { func, .. } => super::aggregates::find(&func.text).is_some(),
+        ast::ExprKind::Block(block) => block.value.as_deref().is_some_and(ends_in_aggregate),
+        _ => false,
     }
 }

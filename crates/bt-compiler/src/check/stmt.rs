@@ -91,7 +91,7 @@ impl Check<'_, '_> {
         let id = self.declare(&var.text, declared);
         match value {
             Some(value) => {
-                self.widen(id, var.span, &value);
+                let value = self.fit(id, var.span, value);
                 out.push(Stmt::SetVar { var: id, value });
             }
             // In a loop it begins anew at each turn.
@@ -115,7 +115,7 @@ impl Check<'_, '_> {
                     return;
                 }
                 let value = value.ended();
-                let var = self.assign_var(&Name::new(name.clone(), target.span), &value);
+                let (var, value) = self.assign_var(&Name::new(name.clone(), target.span), value);
                 out.push(Stmt::SetVar { var, value });
             }
             ast::ExprKind::Map(map) => self.assign_map(map, target.span, op, value, out),

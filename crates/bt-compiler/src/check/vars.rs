@@ -1,7 +1,7 @@
 //! Variables and their scopes.
 
-use bt_lang::Span;
 use bt_lang::ast::Name;
+use bt_lang::{Diagnostic, Span};
 
 use super::{Check, VarInfo};
 use crate::hir::{Expr, ExprKind, VarId};
@@ -79,14 +79,38 @@ impl Check<'_, '_> {
         }
     }
 
-    /// Sets a variable's type by a value that it is given; says which variable it is.
-    pub(super) fn assign_var(&mut self, name: &Name, value: &Expr) -> VarId {
+    /// Sets a variable's type by a value that it is given; says which variable it is, and the value as the variable holds it.
+    pub(super) fn assign_var(&mut self, name: &Name, value: Expr) -> (VarId, Expr) {
         let var = match self.find_var(&name.text) {
             Some(var) => var,
             None => self.declare(&name.text, None),
         };
-        self.widen(var, name.span, value);
-        var
+        let value = self.fit(var, name.span, value);
+        (var, value)
+    }
+
+    /// As [`Check::widen`]; a number that is computed becomes one of the variable's own width, as in C.
+    pub(super) fn fit(&mut self, var: VarId, span: Span, value: Expr) -> Expr {
+        let VarInfo { ty, fixed, .. } = self.vars[var].clone();
+        let (Ty::Int { size: to, signed: to_signed }, Ty::Int { size: from, signed }) = (&ty, &value.ty) else {
+            self.widen(var, span, &value);
+            return value;
+        };
+        let is_narrowed = to < from || signed != to_signed && *to < 8 && (to == from || *signed);
+        if !fixed || value.constant().is_some() || !is_narrowed {
+            self.widen(var, span, &value);
+            return value;
+        }
+        if to < from {
+            let (old, new) = (self.type_name(&value.ty), self.type_name(&ty));
+            let message =
+                format!("a value of type '{old}' is being cast to type '{new}', that of ${}", self.vars[var].name);
+            self.report(
+                Diagnostic::warning(message, value.span).with_hint(format!("write ({new}) before it if that is meant")),
+            );
+        }
+        let span = value.span;
+        self.convert(value, ty, span)
     }
 
     /// Makes a variable's type fit a value, or says that it doesn't.

@@ -1,6 +1,7 @@
 //! The passes in their order.
 
 mod build;
+mod open_maps;
 #[cfg(test)]
 mod tests;
 
@@ -86,8 +87,8 @@ fn check_program<'p>(
     let includes = program.items.iter().any(|item| matches!(item.kind, ItemKind::Include(_)));
     let mut ctx = CompileCtx { inputs, types: Types::new(facts, includes), tables: Tables::default(), diagnostics };
     take_definitions(&mut ctx, program);
-    let mut instances = instances(&mut ctx, (program, used), own_items);
-    check(&mut ctx, &mut instances);
+    let (mut instances, dropped) = instances(&mut ctx, (program, used), own_items);
+    check(&mut ctx, &mut instances, &dropped);
     report_unused_maps(&mut ctx);
     report_unknown_options(&mut ctx);
     check_series_clock(&mut ctx);
@@ -179,13 +180,14 @@ fn declare_map(ctx: &mut CompileCtx<'_>, decl: &MapDecl) {
     ctx.tables.maps.push(MapInfo { name, declared: Some((*kind, entries)), span: decl.map.span, ..MapInfo::default() });
 }
 
-/// The programs to make: one for all targets of a probe that have equal contexts.
+/// The programs to make: one for all targets of a probe that have equal contexts. And the probes that nothing is left of.
 fn instances<'p>(
     ctx: &mut CompileCtx<'_>,
     (program, used): (&'p Program, &[UsedBuiltins]),
     own_items: usize,
-) -> Vec<ProgramInstance<'p>> {
+) -> (Vec<ProgramInstance<'p>>, Vec<&'p Probe>) {
     let mut instances: Vec<ProgramInstance<'p>> = Vec::new();
+    let mut dropped = Vec::new();
     for (number, (item, used)) in program.items.iter().zip(used).enumerate() {
         let is_own = number < own_items;
         let ItemKind::Probe(probe) = &item.kind else {
@@ -213,12 +215,15 @@ fn instances<'p>(
                 }),
             }
         }
+        if instances.len() == first {
+            dropped.push(probe);
+        }
     }
-    instances
+    (instances, dropped)
 }
 
 /// Checks all bodies until no type changes, and then once more for their mistakes. Types that change even then are one.
-fn check(ctx: &mut CompileCtx<'_>, instances: &mut [ProgramInstance<'_>]) {
+fn check(ctx: &mut CompileCtx<'_>, instances: &mut [ProgramInstance<'_>], dropped: &[&Probe]) {
     let mut known = ctx.diagnostics.list().len();
     for round in 0..=MAX_ROUNDS {
         let before = ctx.tables.maps.clone();
@@ -241,7 +246,8 @@ fn check(ctx: &mut CompileCtx<'_>, instances: &mut [ProgramInstance<'_>]) {
             return;
         }
         known = ctx.diagnostics.list().len();
-        ctx.diagnostics.last_round = changed.is_none() || round + 1 == MAX_ROUNDS;
+        let settled = changed.is_none() && open_maps::settle(ctx, dropped);
+        ctx.diagnostics.last_round = changed.is_none() && !settled || round + 1 == MAX_ROUNDS;
     }
 }
 

@@ -28,7 +28,10 @@ pub(super) fn functions(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) ->
     let aim = if returns { Aim::Return } else { Aim::Within(*offset) };
     let mut places = match (function, address) {
         (_, Some(address)) => vec![facts.address(target, *address, aim)?],
-        (Some(function), None) => facts.functions(target, &function.text, lang.is_some(), aim)?,
+        (Some(function), None) => {
+            let found = facts.functions(target, &function.text, lang.is_some(), aim);
+            found.map_err(|missing| with_static_probes(missing, point, target))?
+        }
         (None, None) => {
             return Err(refused("a uprobe needs a function or an address", "as in uprobe:/bin/bash:readline"));
         }
@@ -55,6 +58,15 @@ pub(super) fn functions(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) ->
         Ok(at_function(resolver.inputs, point.kind, (&place, at), *offset, &lang))
     };
     places.into_iter().map(target).collect()
+}
+
+/// Who writes `u:` may mean a static probe, as in triggers of `kernel-delay`: its provider is no file.
+fn with_static_probes(mut missing: NotFound, point: &AttachPoint, target: Option<&str>) -> NotFound {
+    let is_name = target.is_some_and(|target| !target.starts_with("__") && !target.contains(['/', '*', '?']));
+    if point.kind == ProbeKind::Uprobe && is_name && !missing.absent {
+        missing.hints.push("a USDT probe is `usdt:FILE:PROVIDER:PROBE` (`U:`)".to_owned());
+    }
+    missing
 }
 
 /// Where to attach. What can't be verified to be an instruction's first byte is refused, unless with `--unsafe`.

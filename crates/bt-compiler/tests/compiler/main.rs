@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that is not set up as it should be fails")]
 
 mod aarch64;
+mod accepted;
 mod diagnostics;
 mod expect;
 mod listings;

@@ -97,6 +97,11 @@ impl UserFiles {
         self.of_subject().into_iter().map(|found| found.shown).collect()
     }
 
+    /// The files of several processes, to be held as long as their names are of use.
+    pub(crate) fn held(&self) -> Vec<FilePlace> {
+        if self.own.len() < 2 { Vec::new() } else { self.of_subject().into_iter().map(|found| found.place).collect() }
+    }
+
     pub(crate) fn subject(&self) -> &Subject {
         &self.subject
     }

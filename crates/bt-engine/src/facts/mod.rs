@@ -23,8 +23,8 @@ use crate::observe::SharedObserver;
 
 pub(crate) use files::UserFiles;
 pub(crate) use kernel::Kernel;
-pub(crate) use subject::Subject;
 pub use subject::Target;
+pub(crate) use subject::{Subject, all_ended};
 
 /// What the machine and the target have: functions, probes, types. Nothing is read before it is asked for, and nothing twice.
 ///
@@ -67,6 +67,12 @@ impl Facts {
     /// From now on, programs must not wait for pages of memory: this kernel did not take such a program.
     pub(crate) fn forbid_sleepable(&self) {
         self.sleepable_forbidden.set(true);
+    }
+
+    /// The target's processes, unless it is a command that waits.
+    pub(crate) fn running(&self) -> Vec<u32> {
+        let subject = self.files.subject();
+        if subject.child().is_some() { Vec::new() } else { subject.pids() }
     }
 
     /// What links may use.

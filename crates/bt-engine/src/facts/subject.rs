@@ -4,12 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use host::{FilePlace, HostError, Pid, Process};
+use host::{FilePlace, HostError, Pid, Process, proc};
 use kernel_text::maps::Device;
 use sys::process::HeldChild;
 
 use crate::Error;
 use crate::observe::printable;
+
+/// How many files of several processes are held open: programs that fork share theirs, and a process may have few descriptors
+/// (1024, by default).
+const MOST_HELD: usize = 128;
 
 /// Whose events count.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -35,41 +39,61 @@ pub enum Target {
 
 /// Those of the processes that have not ended, of which there must be one.
 fn those_that_run(pids: &[u32]) -> Result<Vec<Process>, Error> {
-    let mut gone = None;
     let mut processes = Vec::new();
     for pid in pids {
         match Process::open(Pid(*pid)) {
             Ok(process) => processes.push(process),
-            Err(error @ (HostError::NoProcess { .. } | HostError::Ended { .. })) => gone = gone.or(Some(error)),
+            Err(HostError::NoProcess { .. } | HostError::Ended { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    match gone {
-        Some(error) if processes.is_empty() => Err(error.into()),
-        _ => Ok(processes),
-    }
+    if processes.is_empty() { Err(Error::Ended { pids: pids.to_vec() }) } else { Ok(processes) }
 }
 
-/// The files of processes that may run the same ones. Two files can have one path, in containers, or after an update: the second
-/// then has a name by which it is found through its process.
+/// The error for processes all of which have ended; nothing while one lives, or where there are none.
+pub(crate) fn all_ended(pids: &[u32]) -> Option<Error> {
+    let has_ended = |pid: &u32| proc::start_of_living(Pid(*pid)).is_none();
+    (!pids.is_empty() && pids.iter().all(has_ended)).then(|| Error::Ended { pids: pids.to_vec() })
+}
+
+/// The files of processes that may run the same ones, each held open: a process may end while it is read. Two files can have one
+/// path, in containers, or after an update: the second then has a name by which it is found through its process.
 fn files_of_several(processes: &[Process]) -> Vec<Vec<FilePlace>> {
     let mut known: HashMap<(Device, u64), FilePlace> = HashMap::new();
     let mut paths: HashSet<PathBuf> = HashSet::new();
     let mut of_process = |process: &Process| {
-        let files = process.mapped_files().into_iter().map(|(place, mapping)| {
-            let file = known.entry((mapping.device, mapping.inode)).or_insert_with(|| {
-                if paths.insert(place.path().to_owned()) {
-                    return place;
-                }
+        let mut files = Vec::new();
+        for (place, mapping) in process.mapped_files() {
+            let file = (mapping.device, mapping.inode);
+            if let Some(known) = known.get(&file) {
+                files.push(known.clone());
+                continue;
+            }
+            let place = if paths.contains(place.path()) {
                 // The mapped file itself (proc_pid_map_files(5)).
                 let range = format!("map_files/{:x}-{:x}", mapping.start.0, mapping.end.0);
-                FilePlace::at(&host::proc::folder(process.pid()).join(range))
-            });
-            file.clone()
-        });
-        files.collect()
+                FilePlace::at(&proc::folder(process.pid()).join(range))
+            } else {
+                place
+            };
+            // Of a process that has ended meanwhile nothing is traced; others may have the same file.
+            let Some(place) = held_while_alive(process.pid(), place, known.len()) else { break };
+            paths.insert(place.path().to_owned());
+            known.insert(file, place.clone());
+            files.push(place);
+        }
+        files
     };
     processes.iter().map(&mut of_process).collect()
+}
+
+/// The file, held open if it can be; nothing if the process has ended. `held` is how many are.
+fn held_while_alive(pid: Pid, place: FilePlace, held: usize) -> Option<FilePlace> {
+    match if held < MOST_HELD { place.hold().ok() } else { None } {
+        Some(place) => Some(place),
+        // Why it can't be read is reported when it is.
+        None => proc::start_of_living(pid).map(|_| place),
+    }
 }
 
 /// A target that was looked up.

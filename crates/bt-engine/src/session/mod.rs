@@ -14,11 +14,12 @@ use bt_abi::map::{FollowedProcess, IS_FOLLOWED};
 use bt_abi::wire::WrongSize;
 use bt_abi::{Attach, EventHead, Script, ScriptProbe};
 use bt_runtime::Decoder;
+use host::FilePlace;
 use sys::process::{HeldChild, PidFd};
 
 use crate::builder::Builder;
 use crate::event::{DecodedEvent, RawEvent, is_exit};
-use crate::facts::Facts;
+use crate::facts::{Facts, all_ended};
 use crate::lookups::Machine;
 use crate::observe::SharedObserver;
 use crate::{Error, attach};
@@ -47,6 +48,8 @@ pub struct Session {
     processes: Vec<PidFd>,
     /// Their numbers; none for a command.
     pids: Vec<u32>,
+    /// The files that probes are attached to by their descriptors, and that symbols are read of.
+    _files: Vec<FilePlace>,
     /// Whether an event that asks for the end has come; it may wait for its turn.
     exit_requested: bool,
     /// What had a wrong form while events were handed out: [`Events`] can't fail.
@@ -83,7 +86,7 @@ impl Session {
         let files = attach::files(&script);
         let machine = Machine::new(symbols, &script.config, files, folders, SharedObserver::clone(&observer));
         let failures = Failures::new(&script);
-        let pids = if held.is_none() { facts.files.subject().pids() } else { Vec::new() };
+        let pids = facts.running();
         Self {
             script,
             bpf,
@@ -97,6 +100,7 @@ impl Session {
             child: None,
             processes: Vec::new(),
             pids,
+            _files: facts.files.held(),
             exit_requested: false,
             wrong: None,
             exit: None,
@@ -142,7 +146,9 @@ impl Session {
 
     /// Attaches the probes, runs none and receives no events: to find out whether that works. Gives their number.
     pub fn attach_only(&mut self) -> Result<usize, Error> {
-        attach::all(&self.script, &mut self.bpf, &*self.observer)
+        let attached = attach::all(&self.script, &mut self.bpf, &*self.observer);
+        // A process may end at any moment.
+        attached.map_err(|error| all_ended(&self.pids).unwrap_or(error))
     }
 
     /// Waits for events, at most this long, and hands out those whose turn it is: where events are ordered, each waits until
@@ -200,7 +206,10 @@ impl Session {
                 Err(source) => gone = Some(Error::Process { pid, source }),
             }
         }
-        gone.filter(|_| self.processes.is_empty()).map_or(Ok(()), Err)
+        match gone.filter(|_| self.processes.is_empty()) {
+            Some(error) => Err(all_ended(&self.pids).unwrap_or(error)),
+            None => Ok(()),
+        }
     }
 
     /// Has the events of these processes count, too, from now on: those that a process of the target has started before its forks

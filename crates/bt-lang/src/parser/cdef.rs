@@ -2,7 +2,7 @@
 
 use super::types::record_kind;
 use super::{Failed, Parse, Parser};
-use crate::ast::{CEnum, CRecord, CVariant, Expr, ItemKind, Name, RecordKind, Span};
+use crate::ast::{CEnum, CRecord, CVariant, Expr, Item, ItemKind, Name, RecordKind, Span};
 use crate::diag::Diagnostic;
 use crate::lexer::Kind;
 
@@ -73,7 +73,9 @@ impl Parser<'_> {
                 self.sink.push(Diagnostic::error(message, self.token.span).with_label(open, "it begins here"));
                 return Err(Failed);
             }
-            if self.field_declaration(&mut fields).is_err() {
+            if self.at("#") {
+                self.directive_in_fields(start);
+            } else if self.field_declaration(&mut fields).is_err() {
                 self.skip_statement(start);
             }
             height = height.max(self.height);
@@ -84,6 +86,19 @@ impl Parser<'_> {
         self.advance();
         self.raise(height, open)?;
         Ok(fields)
+    }
+
+    /// A line of the preprocessor between fields, as C's headers have them beside the field whose values it names.
+    fn directive_in_fields(&mut self, start: u32) {
+        match self.preprocessor() {
+            Ok(kind @ ItemKind::Define(_)) => self.within_fields.push(Item { kind, span: self.since(start) }),
+            Ok(_) => {
+                let hint = "put it before the definition";
+                let span = self.since(start);
+                self.sink.push(Diagnostic::error("only `#define` can stand between fields", span).with_hint(hint));
+            }
+            Err(Failed) => {}
+        }
     }
 
     /// An enum from its keyword: its name, and the definition if it is one.

@@ -24,6 +24,8 @@ impl Parser<'_> {
                 self.skip_item(start);
                 ItemKind::Error
             });
+            // What a struct's fields define is known before the struct.
+            items.append(&mut self.within_fields);
             items.push(Item { kind, span: self.since(start) });
             if self.token.span.start == start && !self.at_end() {
                 self.advance();

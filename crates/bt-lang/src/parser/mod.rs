@@ -22,7 +22,7 @@ mod types;
 
 pub(crate) use stmts::void_stmt;
 
-use crate::ast::{Block, Comment, Expr, MAX_HEIGHT, Name, Program, Span, Stmt, StmtKind};
+use crate::ast::{Block, Comment, Expr, Item, MAX_HEIGHT, Name, Program, Span, Stmt, StmtKind};
 use crate::diag::{Diagnostic, Sink};
 use crate::lexer::{Kind, Lexer, Token};
 
@@ -120,6 +120,8 @@ struct Parser<'a> {
     depth: u32,
     /// The height of the node that was finished last.
     height: u32,
+    /// Definitions that stood between the fields of the item that is being read.
+    within_fields: Vec<Item>,
 }
 
 /// A place to go back to.
@@ -136,7 +138,8 @@ impl<'a> Parser<'a> {
         let mut comments = Vec::new();
         let token = lexer.next(&mut comments);
         let last_end = start as u32;
-        Self { source, options, lexer, token, last_end, comments, sink: Sink::default(), depth: 0, height: 0 }
+        let (sink, within_fields) = (Sink::default(), Vec::new());
+        Self { source, options, lexer, token, last_end, comments, sink, depth: 0, height: 0, within_fields }
     }
 
     /// Takes the token looked at.

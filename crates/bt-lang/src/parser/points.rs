@@ -71,6 +71,16 @@ impl Parser<'_> {
         if !near.is_empty() {
             diagnostic = diagnostic.with_hint(format!("did you mean {}?", near.join(" or ")));
         }
+        // What triggers of `kernel-delay` are called.
+        let other = match provider.text.as_str() {
+            "up" => Some("a function is `uprobe:FILE:FUNCTION` (`u:`)"),
+            "upr" => Some("a function's return is `uretprobe:FILE:FUNCTION` (`ur:`)"),
+            "trace" => Some("a kernel tracepoint is `tracepoint:SYSTEM:EVENT` (`t:`)"),
+            _ => None,
+        };
+        if let Some(hint) = other {
+            diagnostic = diagnostic.with_hint(hint);
+        }
         self.sink.push(diagnostic);
         ProbeKind::Unknown
     }

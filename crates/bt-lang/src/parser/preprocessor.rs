@@ -69,7 +69,8 @@ impl Parser<'_> {
 
     /// The expression that a part of the text is, if it is one.
     fn value_within(&self, start: usize, end: usize) -> Option<crate::ast::Expr> {
-        if self.source[start..end].contains('\\') {
+        let line = &self.source[start..end];
+        if line.contains("\\\n") || line.contains("\\\r\n") {
             return None;
         }
         let mut parser = Parser::new(self.source, start, end, self.options);
