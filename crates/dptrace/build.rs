@@ -1,4 +1,4 @@
-//! What `dptrace --version` prints of the build: commit, target, features.
+//! What `dptrace --version` prints of the build: commit, target, features; and how the static program is linked.
 //!
 //! The commit is looked up for a release only, so that a commit alone never rebuilds what is being worked on. It needs no git:
 //! without one, and in a tree without `.git` (an archive, a vendored copy), the build goes on and the commit is unknown.
@@ -23,6 +23,9 @@ fn main() {
         None => Commit::unknown("not recorded in a debug build"),
     };
     let is_static = variable("CARGO_CFG_TARGET_FEATURE").split(',').any(|feature| feature == "crt-static");
+    if is_static && variable("CARGO_CFG_TARGET_ENV") == "gnu" && packs_relocations() {
+        println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    }
     let linked = if is_static { "+static" } else { "-static" };
     let optimized = if variable("OPT_LEVEL") == "0" { "-optimized" } else { "+optimized" };
     let shown = if date.is_empty() { name } else { format!("{name} ({date})") };
@@ -30,6 +33,22 @@ fn main() {
     println!("cargo::rustc-env=DPTRACE_DATE={date}");
     println!("cargo::rustc-env=DPTRACE_TARGET={}", variable("TARGET"));
     println!("cargo::rustc-env=DPTRACE_FEATURES={linked} {optimized}");
+}
+
+/// Whether the C library that is linked in relocates itself by a packed table (`DT_RELR`), which is 230 KB smaller: glibc since 2.36
+/// (its NEWS); an older one would not start. Its headers say which one it is, also those of a cross compiler. A program that is not
+/// static has no such table: it would need that glibc on each machine that it runs on.
+fn packs_relocations() -> bool {
+    println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
+    let compiler = env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
+    let asked = Command::new(compiler).args(["-E", "-dM", "-include", "features.h", "-x", "c", "/dev/null"]).output();
+    let Some(asked) = asked.ok().filter(|asked| asked.status.success()) else { return false };
+    let text = String::from_utf8_lossy(&asked.stdout).into_owned();
+    let number = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(&format!("#define {name} ")))?;
+        line.trim().parse::<u32>().ok()
+    };
+    (number("__GLIBC__"), number("__GLIBC_MINOR__")) >= (Some(2), Some(36))
 }
 
 /// What the sources are.

@@ -9,6 +9,7 @@ pub mod debug_info;
 mod elf;
 mod invariants;
 mod memory;
+pub mod report;
 mod script;
 pub mod types;
 

@@ -12,8 +12,8 @@ use sys::ring::RingBuffer;
 use crate::error::SessionError;
 use crate::session::Session;
 
-/// How often the ring is polled. Programs wake the thread earlier when the ring fills up.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// How often a ring is polled. Programs wake the thread earlier when the ring fills up.
+pub const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The largest number of events in a batch.
 const BATCH: usize = 512;
 /// The smallest size of an event in the ring, with its header.
@@ -63,6 +63,16 @@ impl<T: Send + 'static> RingReader<T> {
         ring: &str,
         convert: impl FnMut(&[u8]) -> Option<T> + Send + 'static,
     ) -> Result<Self, SessionError> {
+        Self::start_every(session, ring, POLL_INTERVAL, convert)
+    }
+
+    /// As [`Self::start`], but polls the ring that often. Programs wake the thread all the same when the ring fills up.
+    pub fn start_every(
+        session: &Session,
+        ring: &str,
+        interval: Duration,
+        convert: impl FnMut(&[u8]) -> Option<T> + Send + 'static,
+    ) -> Result<Self, SessionError> {
         let name = || ring.to_owned();
         let map = session.map(ring).ok_or_else(|| SessionError::Ring { name: name(), source: not_found() })?;
         let mapped = |source| SessionError::Ring { name: name(), source };
@@ -72,7 +82,7 @@ impl<T: Send + 'static> RingReader<T> {
         let stop = Arc::new(AtomicBool::new(false));
         let (woken, wake) = std::io::pipe().map_err(mapped)?;
         let left = map.max_entries() as usize / LEAST_EVENT / BATCH + 1;
-        let worker = Worker { buffer, descriptor, woken, left, sender, stop: Arc::clone(&stop) };
+        let worker = Worker { buffer, descriptor, woken, interval, left, sender, stop: Arc::clone(&stop) };
         let thread = std::thread::Builder::new().name("ring-reader".into()).spawn(move || worker.run(convert));
         let thread = Some(thread.map_err(|source| SessionError::Thread { source })?);
         Ok(Self { batches, thread: ReaderThread { stop, wake: Some(wake), thread } })
@@ -116,6 +126,8 @@ struct Worker<T> {
     descriptor: OwnedFd,
     /// Readable when a stop is requested.
     woken: std::io::PipeReader,
+    /// The time between two polls.
+    interval: Duration,
     /// How many batches are still read after a stop is requested: more than the ring can hold.
     left: usize,
     sender: SyncSender<Vec<T>>,
@@ -143,9 +155,9 @@ impl<T> Worker<T> {
                 continue;
             }
             // Only a bad descriptor fails here; polling still works then.
-            if sys::process::wait_readable_either([self.descriptor.as_fd(), self.woken.as_fd()], POLL_INTERVAL).is_err()
+            if sys::process::wait_readable_either([self.descriptor.as_fd(), self.woken.as_fd()], self.interval).is_err()
             {
-                std::thread::sleep(POLL_INTERVAL);
+                std::thread::sleep(self.interval);
             }
         }
     }

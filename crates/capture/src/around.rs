@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::ops::Range;
+use std::sync::Arc;
 
 use spdk_trace::{FileOffset, Follower, ReadAt};
 
@@ -12,28 +13,76 @@ const PIECE: usize = 1 << 20;
 /// Blocks of zeros are left out: there is room for thousands of owners, and few of them are there.
 const BLOCK: usize = 4096;
 
+/// Bytes of owners that are compared and shared at once, about.
+const OWNERS: usize = 1 << 15;
+
 /// The owners of a live trace's file, as they were written last.
-#[derive(Debug)]
+///
+/// There is room for thousands (2 MiB and more), and few of them are there or change. Copies share the blocks that have not changed.
+#[derive(Clone, Debug)]
 pub struct Around {
     place: Range<u64>,
     /// Bytes of one owner.
     size: usize,
-    written: Vec<u8>,
+    /// What of the file lies outside of the rings' slots.
+    parts: Vec<Range<u64>>,
+    /// Each has the same number of whole owners, but the last one.
+    blocks: Vec<Arc<[u8]>>,
 }
 
+/// Owners that have changed: where they are, and their bytes.
+pub(crate) type Changes = Vec<(FileOffset, Box<[u8]>)>;
+
 impl Around {
+    /// Reads the owners, and writes nothing.
+    pub fn read_now<S: ReadAt + ?Sized>(source: &S, follower: &Follower) -> io::Result<Self> {
+        let place = follower.owners().place().unwrap_or(0..0);
+        let parts = follower.outside_of_slots(source.len());
+        let mut this = Self { place, size: follower.owners().entry_size().max(1), parts, blocks: Vec::new() };
+        let zeros: Arc<[u8]> = vec![0; this.block()].into();
+        for index in 0.. {
+            let bytes = this.read(source, index)?;
+            if bytes.is_empty() {
+                break;
+            }
+            this.blocks.push(if *bytes == *zeros { Arc::clone(&zeros) } else { bytes.into() });
+        }
+        Ok(this)
+    }
+
     /// Writes all that lies outside the rings' slots.
     pub fn begin<S: ReadAt + ?Sized, W: Write>(
         source: &S,
         follower: &Follower,
         writer: &mut RingsWriter<W>,
     ) -> io::Result<Self> {
-        let place = follower.owners().place().unwrap_or(0..0);
-        let mut this = Self { place, size: follower.owners().entry_size(), written: Vec::new() };
-        // Before the rest: what changes meanwhile is written again.
-        this.written = this.read(source)?;
+        // The owners are read before the rest: what changes meanwhile is written again.
+        let mut this = Self::read_now(source, follower)?;
+        this.head(source, writer)?;
+        this.refresh(source, writer)?;
+        Ok(this)
+    }
+
+    /// Writes all that lies outside the rings' slots, with the owners as they are in `self`.
+    pub(crate) fn write<S: ReadAt + ?Sized, W: Write>(
+        &self,
+        source: &S,
+        writer: &mut RingsWriter<W>,
+    ) -> io::Result<()> {
+        let mut ours = self.others(source)?;
+        self.head(source, writer)?;
+        // What has changed while the head was read.
+        for (at, owner) in self.others(source)? {
+            if !ours.iter().any(|(known, _)| *known == at) {
+                ours.push((at, owner));
+            }
+        }
+        ours.iter().try_for_each(|(at, owner)| writer.section(*at, owner))
+    }
+
+    fn head<S: ReadAt + ?Sized, W: Write>(&self, source: &S, writer: &mut RingsWriter<W>) -> io::Result<()> {
         let len = source.len();
-        for part in follower.outside_of_slots(len) {
+        for part in &self.parts {
             let mut at = part.start;
             while at < part.end {
                 let want = usize::try_from(part.end - at).unwrap_or(PIECE).min(PIECE);
@@ -45,29 +94,74 @@ impl Around {
                 at += want as u64;
             }
         }
-        this.refresh(source, writer)?;
-        Ok(this)
+        Ok(())
     }
 
     /// Writes which owners have changed since they were written.
     pub fn refresh<S: ReadAt + ?Sized, W: Write>(&mut self, source: &S, writer: &mut RingsWriter<W>) -> io::Result<()> {
-        let now = self.read(source)?;
-        if now == self.written {
-            return Ok(());
-        }
-        let mut before = self.written.chunks(self.size);
-        for (index, owner) in now.chunks(self.size).enumerate() {
-            if before.next() != Some(owner) {
-                writer.section(FileOffset(self.place.start + (index * self.size) as u64), owner)?;
-            }
-        }
-        self.written = now;
-        Ok(())
+        self.changes(source)?.iter().try_for_each(|(at, owner)| writer.section(*at, owner))
     }
 
-    fn read<S: ReadAt + ?Sized>(&self, source: &S) -> io::Result<Vec<u8>> {
-        let size = usize::try_from(self.place.end - self.place.start).unwrap_or_default();
-        read(source, self.place.start, size)
+    /// Which owners have changed since they were read last.
+    pub(crate) fn changes<S: ReadAt + ?Sized>(&mut self, source: &S) -> io::Result<Changes> {
+        let mut changes = Changes::new();
+        for index in 0..self.blocks.len() {
+            let now = self.read(source, index)?;
+            if *now != *self.blocks[index] {
+                changes.extend(self.differing(index, &now, &self.blocks[index]));
+                self.blocks[index] = now.into();
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Our owners where the file has others.
+    fn others<S: ReadAt + ?Sized>(&self, source: &S) -> io::Result<Changes> {
+        let mut others = Changes::new();
+        for (index, block) in self.blocks.iter().enumerate() {
+            let now = self.read(source, index)?;
+            if *now != **block {
+                others.extend(self.differing(index, block, &now));
+            }
+        }
+        Ok(others)
+    }
+
+    /// Takes a change over.
+    pub(crate) fn apply(&mut self, (at, owner): &(FileOffset, Box<[u8]>)) {
+        let begin = usize::try_from(at.0.saturating_sub(self.place.start)).unwrap_or(usize::MAX);
+        let (index, begin) = (begin / self.block(), begin % self.block());
+        let Some(block) = self.blocks.get_mut(index) else { return };
+        let mut bytes = block.to_vec();
+        if let Some(place) = bytes.get_mut(begin..begin.saturating_add(owner.len())) {
+            place.copy_from_slice(owner);
+            *block = bytes.into();
+        }
+    }
+
+    /// Those of the owners `ones` of a block that are others than in `others`.
+    fn differing<'a>(
+        &self,
+        index: usize,
+        ones: &'a [u8],
+        others: &'a [u8],
+    ) -> impl Iterator<Item = (FileOffset, Box<[u8]>)> + use<'a> {
+        let (size, begin) = (self.size, self.place.start + (index * self.block()) as u64);
+        let mut others = others.chunks(size);
+        let differing = ones.chunks(size).enumerate().filter(move |(_, owner)| others.next() != Some(*owner));
+        differing.map(move |(at, owner)| (FileOffset(begin + (at * size) as u64), owner.into()))
+    }
+
+    /// Bytes of a block.
+    fn block(&self) -> usize {
+        (OWNERS / self.size).max(1) * self.size
+    }
+
+    /// Reads a block.
+    fn read<S: ReadAt + ?Sized>(&self, source: &S, index: usize) -> io::Result<Vec<u8>> {
+        let at = self.place.start.saturating_add((index * self.block()) as u64);
+        let rest = usize::try_from(self.place.end.saturating_sub(at)).unwrap_or(usize::MAX);
+        read(source, at, rest.min(self.block()))
     }
 }
 

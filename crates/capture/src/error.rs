@@ -1,9 +1,8 @@
 //! Why a capture can't be read at all.
 
-use spdk_trace::StreamEnd;
 use timeline::ClockError;
 
-use crate::meta::FORMAT;
+use crate::meta::{FORMAT, MAX_META};
 
 /// Why a capture can't be read, or a part of it. What is cut short or damaged behind its beginning is no error: it is read as far
 /// as it goes.
@@ -17,7 +16,7 @@ pub enum CaptureError {
         source: std::io::Error,
     },
     /// `meta.json` is larger than any.
-    #[error("meta.json has {len} bytes: no capture has so many")]
+    #[error("meta.json has {len} bytes, and that of a capture has {MAX_META} at most")]
     LargeMeta {
         /// Its length.
         len: u64,
@@ -32,12 +31,12 @@ pub enum CaptureError {
         format: u32,
     },
     /// A part that is no such part.
-    #[error("{file} can't be read: {end}")]
+    #[error("{file} can't be read: {why}")]
     Part {
         /// Its file.
         file: &'static str,
-        /// What is wrong.
-        end: StreamEnd,
+        /// What is wrong with it, and where.
+        why: String,
     },
     /// The capture has no such part.
     #[error("the capture has no {file}{}", why.as_deref().map(|why| format!(": {why}")).unwrap_or_default())]

@@ -7,21 +7,35 @@ use std::io::{self, Write};
 use spdk_trace::{ReadAt, StreamEnd};
 use timeline::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 
-use crate::chunk::{Chunk, ChunkWriter, Chunks, MAX_PAYLOAD, Magic, long, word};
+use crate::chunk::{Chunk, Chunks, MAX_PAYLOAD, Stream, StreamWriter, check_magic, long, word};
 
-/// The first bytes of the file.
-pub(crate) const MAGIC: Magic = *b"dpKEVTS\x01";
+/// The stream of the kernel's events, `kernel.events`.
+#[derive(Debug)]
+pub struct Events;
 
-/// Kinds of chunks.
-pub(crate) mod kind {
+/// Kinds of its chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventsKind {
     /// Events.
-    pub(crate) const EVENTS: u32 = 1;
+    Events = 1,
     /// Names of threads: since when (u64), thread id (u32), 0 (u32), 16 bytes that end with the first 0.
-    pub(crate) const NAMES: u32 = 2;
+    Names,
     /// The same of threads of the process.
-    pub(crate) const ROSTER: u32 = 3;
+    Roster,
     /// From when on nothing is missing (u64).
-    pub(crate) const STARTED: u32 = 4;
+    Started,
+}
+
+impl Stream for Events {
+    type Kind = EventsKind;
+    const FILE: &'static str = "kernel.events";
+    const MAGIC: [u8; 8] = *b"dpKEVTS\x01";
+    const KINDS: &'static [EventsKind] =
+        &[EventsKind::Events, EventsKind::Names, EventsKind::Roster, EventsKind::Started];
+
+    fn number(kind: EventsKind) -> u32 {
+        kind as u32
+    }
 }
 
 /// Kinds of events, and their details.
@@ -35,6 +49,7 @@ mod event {
     pub(super) const CALL_ENTER: u32 = 7;
     pub(super) const CALL_EXIT: u32 = 8;
     pub(super) const LOST: u32 = 9;
+    pub(super) const UNSEEN: u32 = 10;
 
     /// Why a thread leaves its CPU: the detail of a switch, and of a thread that was found off its CPU.
     pub(super) const PREEMPTED: u64 = 1;
@@ -63,73 +78,50 @@ pub struct NamedThread {
     pub since: BootNanos,
     /// Which.
     pub tid: Tid,
-    /// At most 15 bytes, which end with the first 0. Foreign text.
+    /// At most 15 bytes, which end with the first 0, as the thread's owner chose them.
     pub name: [u8; 16],
 }
 
 /// Writes the kernel's stream.
-#[derive(Debug)]
-pub struct EventsWriter<W> {
-    chunks: ChunkWriter<W>,
-}
+pub type EventsWriter<W> = StreamWriter<W, Events>;
 
 impl<W: Write> EventsWriter<W> {
-    /// Begins the file.
-    pub fn begin(out: W) -> io::Result<Self> {
-        Ok(Self { chunks: ChunkWriter::begin(out, MAGIC)? })
-    }
-
     /// From when on nothing is missing but what events report as lost.
     pub fn started(&mut self, at: BootNanos) -> io::Result<()> {
-        self.chunks.chunk(kind::STARTED, &[&at.0.to_le_bytes()])
+        self.chunk(EventsKind::Started, &[&at.0.to_le_bytes()])
     }
 
     /// Events, in the order of time.
     pub fn events(&mut self, events: impl IntoIterator<Item = KernelEvent>) -> io::Result<()> {
-        self.entries(kind::EVENTS, events.into_iter().map(|event| encode(&event)))
+        self.entries(EventsKind::Events, events.into_iter().map(|event| encode(&event)))
     }
 
     /// Names of threads, whichever process they are of.
     pub fn names(&mut self, names: impl IntoIterator<Item = NamedThread>) -> io::Result<()> {
-        self.entries(kind::NAMES, names.into_iter().map(|thread| encode_name(&thread)))
+        self.entries(EventsKind::Names, names.into_iter().map(|thread| encode_name(&thread)))
     }
 
     /// Threads of the process.
     pub fn roster(&mut self, threads: impl IntoIterator<Item = NamedThread>) -> io::Result<()> {
-        self.entries(kind::ROSTER, threads.into_iter().map(|thread| encode_name(&thread)))
+        self.entries(EventsKind::Roster, threads.into_iter().map(|thread| encode_name(&thread)))
     }
 
-    fn entries(&mut self, kind: u32, entries: impl Iterator<Item = [u8; ENTRY]>) -> io::Result<()> {
+    fn entries(&mut self, kind: EventsKind, entries: impl Iterator<Item = [u8; ENTRY]>) -> io::Result<()> {
         let mut bytes = Vec::new();
         for entry in entries {
             bytes.extend_from_slice(&entry);
             if bytes.len() >= AT_ONCE * ENTRY {
-                self.chunks.chunk(kind, &[&bytes])?;
+                self.chunk(kind, &[&bytes])?;
                 bytes.clear();
             }
         }
-        if bytes.is_empty() { Ok(()) } else { self.chunks.chunk(kind, &[&bytes]) }
-    }
-
-    /// Writes what was collected.
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.chunks.flush()
-    }
-
-    /// Bytes of the file, with those that were not written yet.
-    pub fn bytes(&self) -> u64 {
-        self.chunks.bytes()
-    }
-
-    /// Bytes that are surely written, up to the end of a chunk: where to cut the file if writing more of it failed.
-    pub fn flushed(&self) -> u64 {
-        self.chunks.flushed()
+        if bytes.is_empty() { Ok(()) } else { self.chunk(kind, &[&bytes]) }
     }
 }
 
 /// The events of a stream, in its order. The last item is an error if the stream does not just end.
 pub struct KernelEvents<'a> {
-    chunks: Chunks<'a>,
+    chunks: Chunks<'a, Events>,
     /// Those of the chunk that was read last.
     read: std::vec::IntoIter<KernelEvent>,
     ended: bool,
@@ -144,12 +136,12 @@ impl<'a> KernelEvents<'a> {
     fn chunk(&mut self) -> Option<Result<Vec<KernelEvent>, StreamEnd>> {
         loop {
             let events = self.chunks.next()?.and_then(|chunk| {
-                if chunk.kind != kind::EVENTS {
-                    return check_kind(chunk).map(|()| Vec::new());
+                if chunk.kind != EventsKind::Events {
+                    return Ok(Vec::new());
                 }
                 let payload = entries(&self.chunks, chunk)?;
                 let events: Option<Vec<_>> = payload.chunks_exact(ENTRY).map(decode).collect();
-                events.ok_or(StreamEnd::Broken { at: chunk.at, what: "an event of an unknown kind" })
+                events.ok_or(chunk.broken("an event of an unknown kind"))
             });
             match events {
                 Ok(events) if events.is_empty() => {}
@@ -191,12 +183,21 @@ impl Iterator for KernelEvents<'_> {
     }
 }
 
+/// The most names of threads that are kept, those of the process and others together: 16 MiB.
+pub(crate) const MOST_NAMES: usize = 1 << 19;
+/// The most threads of the process.
+pub(crate) const MOST_THREADS: usize = 1 << 16;
+
 /// What one pass over the stream finds, but for its events.
 #[derive(Debug, Default)]
 pub(crate) struct Roll {
+    /// Whether the file is such a stream, however damaged.
+    pub(crate) is_stream: bool,
     pub(crate) started: Option<BootNanos>,
     pub(crate) names: Vec<NamedThread>,
     pub(crate) roster: Vec<NamedThread>,
+    /// Names that were left out because there are too many.
+    pub(crate) left_out: u64,
     /// The time of the last event, or one that is hardly before it.
     pub(crate) last: Option<BootNanos>,
     /// How many events there are.
@@ -206,51 +207,47 @@ pub(crate) struct Roll {
 
 impl Roll {
     pub(crate) fn of(source: &dyn ReadAt) -> Self {
-        let mut this = Self::default();
-        let mut chunks = Chunks::new(source);
-        while let Some(chunk) = chunks.next() {
-            if let Err(end) = chunk.and_then(|chunk| this.take(&chunks, chunk)) {
-                this.end = Some(end);
-                break;
-            }
-        }
+        let mut this = Self { is_stream: check_magic::<Events>(source).is_ok(), ..Self::default() };
+        this.end = Chunks::each(source, |chunks, chunk| this.take(chunks, chunk));
         this
     }
 
-    fn take(&mut self, chunks: &Chunks<'_>, chunk: Chunk) -> Result<(), StreamEnd> {
+    fn take(&mut self, chunks: &Chunks<'_, Events>, chunk: Chunk<EventsKind>) -> Result<(), StreamEnd> {
         match chunk.kind {
-            kind::EVENTS => {
+            EventsKind::Events => {
                 // The first one of each chunk is enough to know how far it goes.
                 let first = BootNanos(long(&chunks.payload(chunk, 8)?, 0));
                 self.last = self.last.max(Some(first));
                 self.events += (chunk.length / ENTRY) as u64;
             }
-            kind::NAMES => self.names.extend(entries(chunks, chunk)?.chunks_exact(ENTRY).map(decode_name)),
-            kind::ROSTER => self.roster.extend(entries(chunks, chunk)?.chunks_exact(ENTRY).map(decode_name)),
-            kind::STARTED => {
+            EventsKind::Names => {
+                self.left_out += keep(&mut self.names, &entries(chunks, chunk)?, MOST_NAMES - MOST_THREADS);
+            }
+            EventsKind::Roster => self.left_out += keep(&mut self.roster, &entries(chunks, chunk)?, MOST_THREADS),
+            EventsKind::Started => {
                 let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
                 if payload.len() != 8 {
-                    return Err(StreamEnd::Broken { at: chunk.at, what: "a time that is too short or too long" });
+                    return Err(chunk.broken("a time that is too short or too long"));
                 }
                 self.started = Some(BootNanos(long(&payload, 0)));
             }
-            _ => check_kind(chunk)?,
         }
         Ok(())
     }
 }
 
-fn check_kind(chunk: Chunk) -> Result<(), StreamEnd> {
-    match chunk.kind {
-        kind::EVENTS | kind::NAMES | kind::ROSTER | kind::STARTED => Ok(()),
-        _ => Err(StreamEnd::Broken { at: chunk.at, what: "a chunk of an unknown kind" }),
-    }
+/// Keeps names as long as there are not too many; how many were left out.
+fn keep(names: &mut Vec<NamedThread>, entries: &[u8], most: usize) -> u64 {
+    let all = entries.len() / ENTRY;
+    let room = most.saturating_sub(names.len()).min(all);
+    names.extend(entries.chunks_exact(ENTRY).take(room).map(decode_name));
+    (all - room) as u64
 }
 
-fn entries(chunks: &Chunks<'_>, chunk: Chunk) -> Result<Vec<u8>, StreamEnd> {
+fn entries(chunks: &Chunks<'_, Events>, chunk: Chunk<EventsKind>) -> Result<Vec<u8>, StreamEnd> {
     let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
-    let broken = StreamEnd::Broken { at: chunk.at, what: "a chunk that ends within an entry" };
-    if payload.len().is_multiple_of(ENTRY) { Ok(payload) } else { Err(broken) }
+    let is_whole = payload.len().is_multiple_of(ENTRY);
+    if is_whole { Ok(payload) } else { Err(chunk.broken("a chunk that ends within an entry")) }
 }
 
 fn encode(event: &KernelEvent) -> [u8; ENTRY] {
@@ -266,6 +263,7 @@ fn encode(event: &KernelEvent) -> [u8; ENTRY] {
         EventKind::CallExit { tid } => (event::CALL_EXIT, 0, tid.0, 0),
         // A count of 64 bits in the place of both threads.
         EventKind::Lost { since, count } => (event::LOST, since.0, count as u32, (count >> 32) as u32),
+        EventKind::Unseen { tid, since } => (event::UNSEEN, since.0, tid.0, 0),
     };
     let mut bytes = [0; ENTRY];
     bytes[..8].copy_from_slice(&at.0.to_le_bytes());
@@ -284,6 +282,7 @@ fn decode(bytes: &[u8]) -> Option<KernelEvent> {
         event::SWITCH => EventKind::Switch { prev: tid, leaves: leaves(detail)??, next: Tid(other) },
         event::WAKE => EventKind::Wake { tid, on: Cpu(number?) },
         event::MIGRATE => EventKind::Migrate { tid, to: Cpu(number?) },
+        event::UNSEEN => EventKind::Unseen { tid, since: BootNanos(detail) },
         event::FOUND => EventKind::Found { tid, off_cpu: leaves(detail)? },
         event::BEGIN => EventKind::Begin { tid, interrupt: interrupt(detail)? },
         event::END => EventKind::End { tid, interrupt: interrupt(detail)? },

@@ -6,9 +6,10 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `chunk` | the framing that both streams share |
+//! | `chunk` | the framing that both streams share, written and read |
 //! | `rings` | the trace's stream, written |
 //! | `around` | what of a live trace's file lies around its rings |
+//! | `past` | what came last of a trace, in bounded memory, to be written as a stream if that is asked for |
 //! | `polls` | the trace's stream, read |
 //! | `events` | the kernel's stream, written and read |
 //! | `meta` | `meta.json` |
@@ -23,14 +24,19 @@ mod chunk;
 mod error;
 mod events;
 mod meta;
+mod past;
 mod polls;
 mod reader;
 mod rings;
 
 pub use around::Around;
-pub use chunk::{CHUNK_HEAD, MAX_PAYLOAD};
+pub use chunk::{CHUNK_HEAD, MAX_PAYLOAD, StreamWriter};
 pub use error::CaptureError;
-pub use events::{EVENT_BYTES, EventsWriter, KernelEvents, NamedThread};
-pub use meta::{Captured, End, FORMAT, JoinError, LcoreThread, Machine, Meta, Process, Thread, When};
+pub use events::{EVENT_BYTES, Events, EventsWriter, KernelEvents, NamedThread};
+pub use meta::{
+    Captured, ClockOff, End, FORMAT, FastestHits, JoinError, LcoreThread, MAX_META, MOST_PARTS, Machine, Meta, Process,
+    Thread, When,
+};
+pub use past::{Past, PastCut};
 pub use reader::{Names, Reader, Source};
-pub use rings::RingsWriter;
+pub use rings::{Rings, RingsWriter};

@@ -4,13 +4,21 @@
 //! does not know are ignored; a change that makes old readers wrong gets another `format`.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use timeline::{Checked, Lengths};
 
 /// The format of captures that this version writes.
 pub const FORMAT: u32 = 1;
+/// The most bytes of the file.
+pub const MAX_META: u64 = 1 << 23;
+/// The most threads, rings and other parts of each list that a reader keeps, and a writer should write.
+pub const MOST_PARTS: usize = 1 << 14;
 
-/// All of it. What is not known is 0, empty or missing. Texts are escaped as dptrace prints foreign text.
+/// All of it. What is not known is 0, empty or missing. Texts of others are escaped, as dptrace prints them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Meta {
@@ -29,6 +37,7 @@ pub struct Meta {
     /// Why the other parts are not: by the part's name in [`Captured`].
     pub missing: BTreeMap<String, String>,
     /// Which thread writes each ring.
+    #[serde(deserialize_with = "first_parts")]
     pub lcores: Vec<LcoreThread>,
     /// What came of it; missing in a capture that was cut short.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,6 +71,7 @@ pub struct Machine {
     /// CPUs without a timer tick while one task runs (`nohz_full=`).
     pub cpus_nohz_full: String,
     /// The frequency governors in use.
+    #[serde(deserialize_with = "first_parts")]
     pub governors: Vec<String>,
     /// The kernel's command line.
     pub kernel_command_line: String,
@@ -80,8 +90,10 @@ pub struct Process {
     /// The path of its program.
     pub program: String,
     /// What it was started with.
+    #[serde(deserialize_with = "first_parts")]
     pub command_line: Vec<String>,
     /// Its threads when the capture began.
+    #[serde(deserialize_with = "first_parts")]
     pub threads: Vec<Thread>,
     /// The path of its trace file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,13 +170,35 @@ pub struct End {
     pub object_lines: u64,
     /// Bytes of all files but this one.
     pub bytes: u64,
-    /// How far the clocks of the trace and of the kernel are apart after they were put on one line.
+    /// How far the clock that puts ticks and the kernel's nanoseconds on one line is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockOff>,
+    /// How far it is from the kernel's time at hits of probes that pass their ticks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join: Option<JoinError>,
+    /// The same of the fastest hits only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub join_fastest: Option<FastestHits>,
+}
+
+/// How far the clock is from readings of both clocks that lie between its anchors and are no part of it, in nanoseconds without the
+/// sign, to less than 1 %.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClockOff {
+    /// Readings that were compared.
+    pub readings: u64,
+    /// Half of them were at most so far off.
+    pub p50: u64,
+    /// 99 of 100 were.
+    pub p99: u64,
+    /// All were.
+    pub max: u64,
 }
 
 /// The difference between a probe's own ticks, put on the kernel's clock, and the kernel's time at the same hit, in nanoseconds
-/// without its sign. The probe takes its ticks before its program runs: what lies between is part of the difference.
+/// without its sign, to less than 1 %. The probe takes its ticks before its program runs: the trap is part of the difference, and what
+/// interrupts the thread there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JoinError {
@@ -178,13 +212,132 @@ pub struct JoinError {
     pub max: u64,
 }
 
-impl JoinError {
-    /// Of these differences.
-    pub fn of(mut differences: Vec<u64>) -> Option<Self> {
-        differences.sort_unstable();
-        let last = differences.len().checked_sub(1)?;
-        let at = |percent: usize| differences[(differences.len() * percent).div_ceil(100).clamp(1, last + 1) - 1];
-        Some(Self { hits: differences.len() as u64, p50: at(50), p99: at(99), max: differences[last] })
+/// The fastest hit of each time between two anchors, if that has 8 hits at least: how far it is above the least of all of them, in
+/// nanoseconds to less than 1 %.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FastestHits {
+    /// Times that were measured.
+    pub intervals: u64,
+    /// The least difference, with its sign: about the cost of the trap.
+    pub least: i64,
+    /// Half of them were at most so far above it.
+    pub p50: u64,
+    /// 99 of 100 were.
+    pub p99: u64,
+    /// All were.
+    pub max: u64,
+}
+
+impl End {
+    /// States what was measured of the clock.
+    pub fn state_clock(&mut self, checked: &Checked) {
+        let Checked { between, at_hits, fastest, least } = checked;
+        let has = |lengths: &Lengths| lengths.count() > 0;
+        let [p50, p99] = [0.5, 0.99].map(|part| move |lengths: &Lengths| lengths.quantile(part));
+        self.clock = has(between).then(|| ClockOff {
+            readings: between.count(),
+            p50: p50(between),
+            p99: p99(between),
+            max: between.longest(),
+        });
+        self.join = has(at_hits).then(|| JoinError {
+            hits: at_hits.count(),
+            p50: p50(at_hits),
+            p99: p99(at_hits),
+            max: at_hits.longest(),
+        });
+        self.join_fastest = has(fastest).then(|| FastestHits {
+            intervals: fastest.count(),
+            least: *least,
+            p50: p50(fastest),
+            p99: p99(fastest),
+            max: fastest.longest(),
+        });
+    }
+}
+
+/// A list, the first [`MOST_PARTS`] of it: what is behind these is passed over.
+fn first_parts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct Parts<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Parts<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+            let mut parts = Vec::new();
+            while parts.len() < MOST_PARTS
+                && let Some(part) = list.next_element()?
+            {
+                parts.push(part);
+            }
+            while list.next_element::<IgnoredAny>()?.is_some() {}
+            Ok(parts)
+        }
+    }
+    deserializer.deserialize_seq(Parts(PhantomData))
+}
+
+/// How many parts of lists a reader of this text leaves out: those behind the first [`MOST_PARTS`] of each.
+pub(crate) fn parts_left_out(json: &[u8]) -> Result<u64, serde_json::Error> {
+    /// The lists of [`Meta`], counted.
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Lists {
+        lcores: List,
+        machine: OfMachine,
+        process: OfProcess,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct OfMachine {
+        governors: List,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct OfProcess {
+        command_line: List,
+        threads: List,
+    }
+    // Each part takes two bytes at least.
+    if json.len() <= 2 * MOST_PARTS {
+        return Ok(0);
+    }
+    let Lists { lcores, machine, process } = serde_json::from_slice(json)?;
+    let lists = [lcores, machine.governors, process.command_line, process.threads];
+    Ok(lists.iter().map(|List(parts)| parts.saturating_sub(MOST_PARTS as u64)).sum())
+}
+
+/// The length of a list.
+#[derive(Default)]
+struct List(u64);
+
+impl<'de> Deserialize<'de> for List {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Counting;
+        impl<'de> Visitor<'de> for Counting {
+            type Value = List;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List, A::Error> {
+                let mut parts = 0;
+                while list.next_element::<IgnoredAny>()?.is_some() {
+                    parts += 1;
+                }
+                Ok(List(parts))
+            }
+        }
+        deserializer.deserialize_seq(Counting)
     }
 }
 

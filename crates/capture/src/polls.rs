@@ -8,20 +8,37 @@ use spdk_trace::{CapturedPoll, CopiedRun, FileOffset, Follower, Lcore, Polls, Re
 use timeline::{Anchor, BootNanos};
 
 use crate::chunk::{Chunk, Chunks, MAX_PAYLOAD, long, word};
-use crate::rings::{HEAD_HEAD, RUN_HEAD, SECTION_HEAD, SLOT, kind};
+use crate::rings::{HEAD_HEAD, RUN_HEAD, Rings, RingsKind, SECTION_HEAD, SLOT};
 
 /// The most bytes that the polls between two marks can have: what the reader keeps at once. The first poll has all rings.
 const MAX_POLL: usize = 1 << 30;
 /// Polls are given together until they have this many bytes for each ring: one costs some time for each of these.
 const BYTES_A_RING: u64 = 64;
 
+/// The most bytes of a trace's header: its owners and tracepoints take 9 MiB (`struct spdk_trace_file`, include/spdk/trace.h).
+const MAX_HEAD: usize = 1 << 25;
+/// The most bytes of changed owners that are kept for lists of all owners, with what each takes beside them. A record's own owner is
+/// known from the stream all the same.
+const MAX_CHANGES: usize = 1 << 25;
+/// What a change takes in memory beside its bytes: its place and its allocation.
+const CHANGE_HEAD: usize = 48;
+/// The most anchors that are kept, of 24 bytes each: those of 7 hours. Of more, each second one is left out.
+const MOST_ANCHORS: usize = 1 << 18;
+
 /// What one pass over the heads of all chunks finds.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     pub(crate) tables: Tables,
+    head_bytes: usize,
     /// What has changed of them, in this order.
     pub(crate) changes: Vec<(FileOffset, Vec<u8>)>,
+    change_bytes: usize,
+    /// Changes that were left out because there are too many.
+    pub(crate) changes_left_out: u64,
     pub(crate) anchors: Vec<Anchor>,
+    /// Of how many anchors one is kept, as a power of two; and how many there are.
+    anchor_step: u32,
+    all_anchors: u64,
     /// The newest of the rings' oldest slots at the first poll, of rings that had wrapped by then.
     pub(crate) common_start: Ticks,
     /// When the last poll began.
@@ -34,65 +51,90 @@ impl Scan {
     /// Reads the heads of all chunks, and what is in the small ones.
     pub(crate) fn of(source: &dyn ReadAt) -> Self {
         let mut this = Self::default();
-        let mut chunks = Chunks::new(source);
-        while let Some(chunk) = chunks.next() {
-            if let Err(end) = chunk.and_then(|chunk| this.take(&chunks, chunk)) {
-                this.end = Some(end);
-                break;
-            }
-        }
+        this.end = Chunks::each(source, |chunks, chunk| this.take(chunks, chunk));
         this
     }
 
-    fn take(&mut self, chunks: &Chunks<'_>, chunk: Chunk) -> Result<(), StreamEnd> {
-        let broken = |what| Err(StreamEnd::Broken { at: chunk.at, what });
+    fn take(&mut self, chunks: &Chunks<'_, Rings>, chunk: Chunk<RingsKind>) -> Result<(), StreamEnd> {
         match chunk.kind {
-            kind::HEAD => {
-                let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
-                let Some(bytes) = payload.get(HEAD_HEAD..) else { return broken("a head without a place") };
-                if self.tables.has_nothing() {
-                    self.tables = Tables::new(long(&payload, 0));
-                }
-                if !self.tables.push(FileOffset(long(&payload, 8)), bytes) {
-                    return broken("a part of the trace's header that overlaps another one, or lies outside its file");
-                }
-            }
-            kind::SECTION => {
-                let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
-                self.changes.push(section(&payload, chunk)?);
-            }
-            kind::RUN if self.last.is_none() => {
+            RingsKind::Head => self.head(chunk, &chunks.payload(chunk, MAX_PAYLOAD)?)?,
+            RingsKind::Section => self.change(section(&chunks.payload(chunk, MAX_PAYLOAD)?, chunk)?),
+            RingsKind::Run if self.last.is_none() => {
                 let payload = chunks.payload(chunk, RUN_HEAD + SLOT)?;
                 if long(&payload, 8) > 0 {
                     self.common_start = self.common_start.max(Ticks(long(&payload, RUN_HEAD)));
                 }
             }
             // The records of a stream are read for their own sake.
-            kind::RUN => {}
-            kind::POLL => self.last = Some(poll(chunks, chunk)?),
-            kind::ANCHOR => {
-                let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
-                if payload.len() != 24 {
-                    return broken("a reading of both clocks that is too short or too long");
-                }
-                let [ticks, nanos, bracket] = [0, 8, 16].map(|at| long(&payload, at));
-                self.anchors.push(Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(bracket) });
-            }
-            _ => return broken("a chunk of an unknown kind"),
+            RingsKind::Run => {}
+            RingsKind::Poll => self.last = Some(poll(chunks, chunk)?),
+            RingsKind::Anchor => self.anchor(chunk, &chunks.payload(chunk, MAX_PAYLOAD)?)?,
         }
         Ok(())
     }
+
+    fn head(&mut self, chunk: Chunk<RingsKind>, payload: &[u8]) -> Result<(), StreamEnd> {
+        let bytes = payload.get(HEAD_HEAD..).ok_or(chunk.broken("a head without a place"))?;
+        self.head_bytes += bytes.len();
+        if self.head_bytes > MAX_HEAD {
+            return Err(chunk.broken("more of a header than a trace has"));
+        }
+        if self.tables.has_nothing() {
+            self.tables = Tables::new(long(payload, 0));
+        }
+        let fits = self.tables.push(FileOffset(long(payload, 8)), bytes);
+        if fits {
+            Ok(())
+        } else {
+            Err(chunk.broken("a part of the trace's header that overlaps another one, or lies outside its file"))
+        }
+    }
+
+    fn change(&mut self, change: (FileOffset, Vec<u8>)) {
+        self.change_bytes = self.change_bytes.saturating_add(change.1.len() + CHANGE_HEAD);
+        if self.change_bytes <= MAX_CHANGES {
+            self.changes.push(change);
+        } else {
+            self.changes_left_out += 1;
+        }
+    }
+
+    fn anchor(&mut self, chunk: Chunk<RingsKind>, payload: &[u8]) -> Result<(), StreamEnd> {
+        if payload.len() != 24 {
+            return Err(chunk.broken("a reading of both clocks that is too short or too long"));
+        }
+        let is_kept = self.all_anchors.is_multiple_of(1 << self.anchor_step);
+        self.all_anchors += 1;
+        if !is_kept {
+            return Ok(());
+        }
+        if self.anchors.len() == MOST_ANCHORS {
+            let mut index = 0;
+            self.anchors.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.anchor_step += 1;
+        }
+        let [ticks, nanos, bracket] = [0, 8, 16].map(|at| long(payload, at));
+        self.anchors.push(Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(bracket) });
+        Ok(())
+    }
+
+    /// Anchors that were left out because there are too many.
+    pub(crate) fn anchors_left_out(&self) -> u64 {
+        self.all_anchors - self.anchors.len() as u64
+    }
 }
 
-fn section(payload: &[u8], chunk: Chunk) -> Result<(FileOffset, Vec<u8>), StreamEnd> {
-    let bytes = payload.get(SECTION_HEAD..);
-    let broken = StreamEnd::Broken { at: chunk.at, what: "a changed part without a place" };
-    Ok((FileOffset(long(payload, 0)), bytes.ok_or(broken)?.to_vec()))
+fn section(payload: &[u8], chunk: Chunk<RingsKind>) -> Result<(FileOffset, Vec<u8>), StreamEnd> {
+    let bytes = payload.get(SECTION_HEAD..).ok_or(chunk.broken("a changed part without a place"))?;
+    Ok((FileOffset(long(payload, 0)), bytes.to_vec()))
 }
 
-fn poll(chunks: &Chunks<'_>, chunk: Chunk) -> Result<BootNanos, StreamEnd> {
+fn poll(chunks: &Chunks<'_, Rings>, chunk: Chunk<RingsKind>) -> Result<BootNanos, StreamEnd> {
     let payload = chunks.payload(chunk, MAX_PAYLOAD)?;
-    let broken = StreamEnd::Broken { at: chunk.at, what: "a poll whose time is too short or too long" };
+    let broken = chunk.broken("a poll whose time is too short or too long");
     if payload.len() == 8 { Ok(BootNanos(long(&payload, 0))) } else { Err(broken) }
 }
 
@@ -113,14 +155,16 @@ impl RingsStream {
 impl Polls for RingsStream {
     fn polls(&self) -> Box<dyn Iterator<Item = Result<CapturedPoll, StreamEnd>> + '_> {
         let chunks = Chunks::new(self.source.as_ref());
-        Box::new(PollIter { chunks, rings: &self.rings, at: Duration::ZERO, end: None, ended: false })
+        Box::new(PollIter { chunks, rings: &self.rings, at: Duration::ZERO, changed: 0, end: None, ended: false })
     }
 }
 
 struct PollIter<'a> {
-    chunks: Chunks<'a>,
+    chunks: Chunks<'a, Rings>,
     rings: &'a HashMap<Lcore, usize>,
     at: Duration,
+    /// Bytes of the owners that have changed in this poll.
+    changed: usize,
     /// What is to be reported next.
     end: Option<StreamEnd>,
     ended: bool,
@@ -137,6 +181,7 @@ impl Iterator for PollIter<'_> {
             return None;
         }
         let mut poll = CapturedPoll::default();
+        self.changed = 0;
         let (mut read, enough) = (0, self.rings.len() as u64 * BYTES_A_RING);
         loop {
             match self.chunks.next().map(|chunk| chunk.and_then(|chunk| self.take(chunk, &mut poll))) {
@@ -174,31 +219,37 @@ struct Taken {
 }
 
 impl PollIter<'_> {
-    fn take(&mut self, chunk: Chunk, poll: &mut CapturedPoll) -> Result<Taken, StreamEnd> {
-        let broken = |what| StreamEnd::Broken { at: chunk.at, what };
+    fn take(&mut self, chunk: Chunk<RingsKind>, poll: &mut CapturedPoll) -> Result<Taken, StreamEnd> {
         match chunk.kind {
-            kind::RUN => {
-                if poll.copied.bytes() > MAX_POLL {
-                    return Err(broken("more slots than a poll can have"));
-                }
+            RingsKind::Run => self.run(chunk, poll)?,
+            RingsKind::Section => {
                 let payload = self.chunks.payload(chunk, MAX_PAYLOAD)?;
-                let Some(slots) = payload.get(RUN_HEAD..) else { return Err(broken("a run without a place")) };
-                if !slots.len().is_multiple_of(SLOT) {
-                    return Err(broken("a run that ends within a slot"));
+                let change = section(&payload, chunk)?;
+                self.changed = self.changed.saturating_add(change.1.len() + CHANGE_HEAD);
+                if self.changed > MAX_CHANGES {
+                    return Err(chunk.broken("more changed owners than a poll can have"));
                 }
-                let lcore = u16::try_from(word(&payload, 0)).map(Lcore).ok();
-                let ring = lcore.and_then(|lcore| self.rings.get(&lcore));
-                let Some(&ring) = ring else { return Err(broken("a run of an lcore that has no ring")) };
-                poll.copied.push(&CopiedRun { ring, seq: long(&payload, 8), lost: long(&payload, 16), slots });
+                poll.changes.push(change);
             }
-            kind::SECTION => {
-                let payload = self.chunks.payload(chunk, MAX_PAYLOAD)?;
-                poll.changes.push(section(&payload, chunk)?);
-            }
-            kind::POLL => self.at = Duration::from_nanos(self::poll(&self.chunks, chunk)?.0),
-            kind::HEAD | kind::ANCHOR => {}
-            _ => return Err(broken("a chunk of an unknown kind")),
+            RingsKind::Poll => self.at = Duration::from_nanos(self::poll(&self.chunks, chunk)?.0),
+            RingsKind::Head | RingsKind::Anchor => {}
         }
-        Ok(Taken { bytes: chunk.length, is_mark: chunk.kind == kind::POLL })
+        Ok(Taken { bytes: chunk.length, is_mark: chunk.kind == RingsKind::Poll })
+    }
+
+    fn run(&mut self, chunk: Chunk<RingsKind>, poll: &mut CapturedPoll) -> Result<(), StreamEnd> {
+        if poll.copied.bytes() > MAX_POLL {
+            return Err(chunk.broken("more slots than a poll can have"));
+        }
+        let payload = self.chunks.payload(chunk, MAX_PAYLOAD)?;
+        let slots = payload.get(RUN_HEAD..).ok_or(chunk.broken("a run without a place"))?;
+        if !slots.len().is_multiple_of(SLOT) {
+            return Err(chunk.broken("a run that ends within a slot"));
+        }
+        let lcore = u16::try_from(word(&payload, 0)).map(Lcore).ok();
+        let ring = lcore.and_then(|lcore| self.rings.get(&lcore));
+        let ring = *ring.ok_or(chunk.broken("a run of an lcore that has no ring"))?;
+        poll.copied.push(&CopiedRun { ring, seq: long(&payload, 8), lost: long(&payload, 16), slots });
+        Ok(())
     }
 }

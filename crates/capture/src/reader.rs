@@ -6,18 +6,12 @@ use std::sync::Arc;
 use spdk_trace::{CapturedTrace, Follower, Lcore, ReadAt, StreamEnd};
 use timeline::{BootNanos, Clock, Tid};
 
-use crate::chunk::check_magic;
+use crate::chunk::Stream;
 use crate::error::CaptureError;
-use crate::events::{KernelEvents, NamedThread, Roll};
-use crate::meta::{FORMAT, Meta};
+use crate::events::{Events, KernelEvents, NamedThread, Roll};
+use crate::meta::{FORMAT, MAX_META, Meta, parts_left_out};
 use crate::polls::{RingsStream, Scan};
-use crate::{events, rings};
-
-/// The most bytes of `meta.json`.
-const MAX_META: u64 = 1 << 24;
-/// The files of the streams, for messages.
-const RINGS: &str = "trace.rings";
-const KERNEL: &str = "kernel.events";
+use crate::rings::Rings;
 
 /// A file of a capture. It is read again for each pass.
 pub type Source = Arc<dyn ReadAt + Send + Sync>;
@@ -25,6 +19,8 @@ pub type Source = Arc<dyn ReadAt + Send + Sync>;
 /// Reads a capture. The streams are read when they are asked for, a chunk at once, and as often as one likes.
 pub struct Reader {
     meta: Meta,
+    /// Parts of its lists that were left out.
+    parts_left_out: u64,
     rings: Option<(Source, Scan)>,
     kernel: Option<(Source, Roll)>,
 }
@@ -32,27 +28,24 @@ pub struct Reader {
 /// The names of threads.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    by_tid: HashMap<Tid, Vec<(BootNanos, [u8; 16])>>,
+    /// By thread, then by time.
+    all: Vec<NamedThread>,
 }
 
 impl Reader {
-    /// Reads `meta.json`, and of the streams what is not records and events. A part that the capture does not have is `None`.
+    /// Reads `meta.json`, and of the streams what is not records and events. A part that the capture does not have is `None`. One that
+    /// is damaged is read as far as it goes ([`Self::ends`]), even if that is not at all.
     pub fn open(meta: &dyn ReadAt, rings: Option<Source>, kernel: Option<Source>) -> Result<Self, CaptureError> {
-        let meta = read_meta(meta)?;
-        let check = |source: &Source, magic, file| {
-            check_magic(source.as_ref(), magic).map_err(|end| CaptureError::Part { file, end })
-        };
+        let (meta, parts_left_out) = read_meta(meta)?;
         let rings = rings.map(|source| {
-            check(&source, rings::MAGIC, RINGS)?;
             let scan = Scan::of(source.as_ref());
-            Ok::<_, CaptureError>((source, scan))
+            (source, scan)
         });
         let kernel = kernel.map(|source| {
-            check(&source, events::MAGIC, KERNEL)?;
             let roll = Roll::of(source.as_ref());
-            Ok::<_, CaptureError>((source, roll))
+            (source, roll)
         });
-        Ok(Self { meta, rings: rings.transpose()?, kernel: kernel.transpose()? })
+        Ok(Self { meta, parts_left_out, rings, kernel })
     }
 
     /// What it is of. A capture that was cut short has no [`Meta::end`].
@@ -69,26 +62,34 @@ impl Reader {
     /// The trace.
     pub fn trace(&self) -> Result<CapturedTrace, CaptureError> {
         let (source, scan) = self.rings()?;
-        let stream = RingsStream::new(Arc::clone(source), &Follower::new(&scan.tables)?);
+        let head = Follower::new(&scan.tables).map_err(|error| match &scan.end {
+            // What was lost of the header is the reason.
+            Some(end) => CaptureError::Part { file: Rings::FILE, why: end.to_string() },
+            None => error.into(),
+        })?;
+        let stream = RingsStream::new(Arc::clone(source), &head);
         let changes = scan.changes.iter().map(|(at, bytes)| (*at, bytes.as_slice()));
         Ok(CapturedTrace::open(scan.tables.clone(), changes, scan.common_start, Box::new(stream))?)
     }
 
     fn rings(&self) -> Result<&(Source, Scan), CaptureError> {
         let why = || self.meta.missing.get("trace").cloned();
-        self.rings.as_ref().ok_or_else(|| CaptureError::NoPart { file: RINGS, why: why() })
+        self.rings.as_ref().ok_or_else(|| CaptureError::NoPart { file: Rings::FILE, why: why() })
     }
 
     fn kernel(&self) -> Result<&(Source, Roll), CaptureError> {
         let why = || self.meta.missing.get("kernel").cloned();
-        self.kernel.as_ref().ok_or_else(|| CaptureError::NoPart { file: KERNEL, why: why() })
+        self.kernel.as_ref().ok_or_else(|| CaptureError::NoPart { file: Events::FILE, why: why() })
     }
 
     /// The kernel's events, in the order of time but for the few that came too late for it. The last item is an error if the
     /// stream is cut off or damaged.
     pub fn events(&self) -> Result<KernelEvents<'_>, CaptureError> {
-        let (source, _) = self.kernel()?;
-        Ok(KernelEvents::new(source.as_ref()))
+        let (source, roll) = self.kernel()?;
+        match &roll.end {
+            Some(end) if !roll.is_stream => Err(CaptureError::Part { file: Events::FILE, why: end.to_string() }),
+            _ => Ok(KernelEvents::new(source.as_ref())),
+        }
     }
 
     /// From when on no event is missing but what others report as lost.
@@ -113,8 +114,18 @@ impl Reader {
 
     /// What of the streams can't be read: the file, and why.
     pub fn ends(&self) -> impl Iterator<Item = (&'static str, &StreamEnd)> {
-        let rings = self.rings.iter().filter_map(|(_, scan)| Some((RINGS, scan.end.as_ref()?)));
-        rings.chain(self.kernel.iter().filter_map(|(_, roll)| Some((KERNEL, roll.end.as_ref()?))))
+        let rings = self.rings.iter().filter_map(|(_, scan)| Some((Rings::FILE, scan.end.as_ref()?)));
+        rings.chain(self.kernel.iter().filter_map(|(_, roll)| Some((Events::FILE, roll.end.as_ref()?))))
+    }
+
+    /// What was left out so that memory is bounded: of what, and how many.
+    pub fn left_out(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let scan = self.rings.as_ref().map(|(_, scan)| scan);
+        let of_rings =
+            scan.map(|scan| [("owner change", scan.changes_left_out), ("clock reading", scan.anchors_left_out())]);
+        let names = self.kernel.as_ref().map(|(_, roll)| ("thread name", roll.left_out));
+        let parts = std::iter::once(("meta.json list item", self.parts_left_out));
+        of_rings.into_iter().flatten().chain(names).chain(parts).filter(|(_, count)| *count > 0)
     }
 
     /// The threads of the process, those that ended included.
@@ -124,15 +135,10 @@ impl Reader {
 
     /// The names of all threads that the capture mentions.
     pub fn names(&self) -> Names {
-        let mut by_tid: HashMap<Tid, Vec<_>> = HashMap::new();
         let named = self.kernel.iter().flat_map(|(_, roll)| roll.roster.iter().chain(&roll.names));
-        for thread in named {
-            by_tid.entry(thread.tid).or_default().push((thread.since, thread.name));
-        }
-        for names in by_tid.values_mut() {
-            names.sort_by_key(|(since, _)| *since);
-        }
-        Names { by_tid }
+        let mut all: Vec<_> = named.copied().collect();
+        all.sort_by_key(|thread| (thread.tid, thread.since));
+        Names { all }
     }
 
     /// The thread that writes each lcore's ring, where it was found.
@@ -142,21 +148,27 @@ impl Reader {
 }
 
 impl Names {
-    /// What a thread was called at that time, or before and after if that is all that is known. Foreign text.
+    /// What a thread was called at that time, or before and after if that is all that is known: the bytes that the thread's owner
+    /// chose.
     pub fn name(&self, tid: Tid, at: BootNanos) -> Option<&[u8]> {
-        let names = self.by_tid.get(&tid)?;
-        let index = names.partition_point(|(since, _)| *since <= at).saturating_sub(1);
-        let (_, name) = names.get(index)?;
-        name.split(|&byte| byte == 0).next()
+        let next = self.all.partition_point(|thread| (thread.tid, thread.since) <= (tid, at));
+        let of = |index: usize| self.all.get(index).filter(|thread| thread.tid == tid);
+        text(next.checked_sub(1).and_then(of).or_else(|| of(next))?)
     }
 
     /// The last name of each thread.
     pub fn all(&self) -> impl Iterator<Item = (Tid, &[u8])> {
-        self.by_tid.keys().filter_map(|&tid| Some((tid, self.name(tid, BootNanos(u64::MAX))?)))
+        let threads = self.all.chunk_by(|a, b| a.tid == b.tid);
+        threads.filter_map(|names| names.last()).filter_map(|thread| Some((thread.tid, text(thread)?)))
     }
 }
 
-fn read_meta(source: &dyn ReadAt) -> Result<Meta, CaptureError> {
+fn text(thread: &NamedThread) -> Option<&[u8]> {
+    thread.name.split(|&byte| byte == 0).next()
+}
+
+/// The description, and how many parts of its lists were left out.
+fn read_meta(source: &dyn ReadAt) -> Result<(Meta, u64), CaptureError> {
     let len = source.len();
     let size = usize::try_from(len).ok().filter(|_| len <= MAX_META).ok_or(CaptureError::LargeMeta { len })?;
     let (mut bytes, mut done) = (vec![0; size], 0);
@@ -168,5 +180,8 @@ fn read_meta(source: &dyn ReadAt) -> Result<Meta, CaptureError> {
         }
     }
     let meta: Meta = serde_json::from_slice(&bytes[..done])?;
-    if (1..=FORMAT).contains(&meta.format) { Ok(meta) } else { Err(CaptureError::Format { format: meta.format }) }
+    if !(1..=FORMAT).contains(&meta.format) {
+        return Err(CaptureError::Format { format: meta.format });
+    }
+    Ok((meta, parts_left_out(&bytes[..done])?))
 }

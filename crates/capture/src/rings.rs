@@ -5,24 +5,38 @@ use std::io::{self, Write};
 use spdk_trace::{Copied, FileOffset, Lcore};
 use timeline::{Anchor, BootNanos};
 
-use crate::chunk::{ChunkWriter, MAX_PAYLOAD, Magic};
+use crate::chunk::{MAX_PAYLOAD, Stream, StreamWriter};
 
-/// The first bytes of the file.
-pub(crate) const MAGIC: Magic = *b"dpRINGS\x01";
+/// The stream of a trace, `trace.rings`.
+#[derive(Debug)]
+pub struct Rings;
 
-/// Kinds of chunks. A reader refuses others: a new one makes a new version of the format.
-pub(crate) mod kind {
+/// Kinds of its chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RingsKind {
     /// Bytes of the trace file outside its rings' slots: the file's length (u64), where these bytes are (u64), the bytes.
-    pub(crate) const HEAD: u32 = 1;
+    Head = 1,
     /// Bytes there that have changed: where (u64), the bytes.
-    pub(crate) const SECTION: u32 = 2;
+    Section,
     /// Slots of one ring: its lcore (u32), 0 (u32), the number of the first slot's write (u64), slots lost before it (u64), the
     /// slots.
-    pub(crate) const RUN: u32 = 3;
+    Run,
     /// The end of one poll of all rings, or several: when the last one began (u64).
-    pub(crate) const POLL: u32 = 4;
+    Poll,
     /// A reading of both clocks: ticks, nanoseconds, ticks between the readings of the counter before and after (u64 each).
-    pub(crate) const ANCHOR: u32 = 5;
+    Anchor,
+}
+
+impl Stream for Rings {
+    type Kind = RingsKind;
+    const FILE: &'static str = "trace.rings";
+    const MAGIC: [u8; 8] = *b"dpRINGS\x01";
+    const KINDS: &'static [RingsKind] =
+        &[RingsKind::Head, RingsKind::Section, RingsKind::Run, RingsKind::Poll, RingsKind::Anchor];
+
+    fn number(kind: RingsKind) -> u32 {
+        kind as u32
+    }
 }
 
 /// Bytes of a run's payload before its slots.
@@ -38,23 +52,34 @@ const PIECE: usize = 1 << 20;
 
 const _: () = assert!(PIECE + RUN_HEAD <= MAX_PAYLOAD && PIECE.is_multiple_of(SLOT));
 
-/// Writes a trace's stream: first [`Self::head`] for each part of the file, then polls.
-#[derive(Debug)]
-pub struct RingsWriter<W> {
-    chunks: ChunkWriter<W>,
+/// The chunks of what polls copied, for a stream that is written later: as [`RingsWriter::poll`] writes them.
+pub(crate) fn poll_chunks(
+    copied: &Copied,
+    lcores: &[Lcore],
+    at: BootNanos,
+    mut memory: Vec<u8>,
+) -> io::Result<Vec<u8>> {
+    memory.clear();
+    // A head for each run, and the mark at the end.
+    let bytes = copied.bytes() + 256;
+    if memory.capacity() > bytes + bytes / 4 {
+        memory = Vec::new();
+    }
+    memory.reserve_exact(bytes);
+    let mut writer = RingsWriter::detached(memory);
+    writer.poll(copied, lcores, at)?;
+    writer.finish()
 }
 
-impl<W: Write> RingsWriter<W> {
-    /// Begins the file.
-    pub fn begin(out: W) -> io::Result<Self> {
-        Ok(Self { chunks: ChunkWriter::begin(out, MAGIC)? })
-    }
+/// Writes a trace's stream: first [`Self::head`] for each part of the file, then polls.
+pub type RingsWriter<W> = StreamWriter<W, Rings>;
 
+impl<W: Write> RingsWriter<W> {
     /// Bytes of the trace file outside its rings' slots, which has that length. Parts are written in the order of the file.
     pub fn head(&mut self, file_len: u64, at: FileOffset, bytes: &[u8]) -> io::Result<()> {
         for (index, piece) in bytes.chunks(PIECE).enumerate() {
             let at = at.0 + (index * PIECE) as u64;
-            self.chunks.chunk(kind::HEAD, &[&file_len.to_le_bytes(), &at.to_le_bytes(), piece])?;
+            self.chunk(RingsKind::Head, &[&file_len.to_le_bytes(), &at.to_le_bytes(), piece])?;
         }
         Ok(())
     }
@@ -63,7 +88,7 @@ impl<W: Write> RingsWriter<W> {
     pub fn section(&mut self, at: FileOffset, bytes: &[u8]) -> io::Result<()> {
         for (index, piece) in bytes.chunks(PIECE).enumerate() {
             let at = at.0 + (index * PIECE) as u64;
-            self.chunks.chunk(kind::SECTION, &[&at.to_le_bytes(), piece])?;
+            self.chunk(RingsKind::Section, &[&at.to_le_bytes(), piece])?;
         }
         Ok(())
     }
@@ -77,35 +102,20 @@ impl<W: Write> RingsWriter<W> {
             loop {
                 let (piece, behind) = rest.split_at(rest.len().min(PIECE));
                 let lcore = u64::from(lcore.0).to_le_bytes();
-                self.chunks.chunk(kind::RUN, &[&lcore, &seq.to_le_bytes(), &lost.to_le_bytes(), piece])?;
+                self.chunk(RingsKind::Run, &[&lcore, &seq.to_le_bytes(), &lost.to_le_bytes(), piece])?;
                 (seq, lost, rest) = (seq + (piece.len() / SLOT) as u64, 0, behind);
                 if rest.is_empty() {
                     break;
                 }
             }
         }
-        self.chunks.chunk(kind::POLL, &[&at.0.to_le_bytes()])
+        self.chunk(RingsKind::Poll, &[&at.0.to_le_bytes()])
     }
 
     /// A reading of both clocks.
     pub fn anchor(&mut self, anchor: Anchor) -> io::Result<()> {
         let Anchor { ticks, nanos, bracket } = anchor;
         let numbers = [ticks.0, nanos.0, bracket.0].map(u64::to_le_bytes);
-        self.chunks.chunk(kind::ANCHOR, &[numbers.as_flattened()])
-    }
-
-    /// Writes what was collected.
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.chunks.flush()
-    }
-
-    /// Bytes of the file, with those that were not written yet.
-    pub fn bytes(&self) -> u64 {
-        self.chunks.bytes()
-    }
-
-    /// Bytes that are surely written, up to the end of a chunk: where to cut the file if writing more of it failed.
-    pub fn flushed(&self) -> u64 {
-        self.chunks.flushed()
+        self.chunk(RingsKind::Anchor, &[numbers.as_flattened()])
     }
 }

@@ -3,10 +3,13 @@
 
 use std::sync::Arc;
 
-use capture::{EventsWriter, FORMAT, JoinError, LcoreThread, Meta, NamedThread, Reader, Source};
+use capture::{
+    ClockOff, End, EventsWriter, FORMAT, FastestHits, LcoreThread, MAX_META, MOST_PARTS, Meta, NamedThread, Reader,
+    Source,
+};
 use proptest::prelude::*;
-use spdk_trace::Lcore;
-use timeline::{BootNanos, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+use spdk_trace::{Lcore, Ticks};
+use timeline::{Anchor, BootNanos, ClockCheck, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 
 fn meta() -> Meta {
     Meta { format: FORMAT, ..Meta::default() }
@@ -45,6 +48,7 @@ fn any_event() -> impl Strategy<Value = EventKind> {
         (tid(), any::<u32>()).prop_map(|(tid, number)| EventKind::CallEnter { tid, number }),
         tid().prop_map(|tid| EventKind::CallExit { tid }),
         (any::<u64>(), any::<u64>()).prop_map(|(since, count)| EventKind::Lost { since: BootNanos(since), count }),
+        (tid(), any::<u64>()).prop_map(|(tid, since)| EventKind::Unseen { tid, since: BootNanos(since) }),
     ]
 }
 
@@ -135,8 +139,50 @@ fn what_is_stated_of_a_capture_comes_back() {
 }
 
 #[test]
-fn percentiles_are_of_those_that_are_at_most_so_large() {
-    assert_eq!(JoinError::of(Vec::new()), None);
-    assert_eq!(JoinError::of((1..=200).rev().collect()), Some(JoinError { hits: 200, p50: 100, p99: 198, max: 200 }));
-    assert_eq!(JoinError::of(vec![7]), Some(JoinError { hits: 1, p50: 7, p99: 7, max: 7 }));
+fn what_was_measured_of_the_clock_is_stated() {
+    let at = |ticks: u64| Anchor { ticks: Ticks(ticks), nanos: BootNanos(ticks), bracket: Ticks(4) };
+    let mut end = End::default();
+    end.state_clock(&ClockCheck::default().finish());
+    assert_eq!(end, End::default());
+    let mut check = ClockCheck::default();
+    check.anchor(at(0));
+    (1..=200).for_each(|n| check.reading(Anchor { nanos: BootNanos(1_000 * n + n), ..at(1_000 * n) }));
+    check.hits((1..=10).map(|n| (Ticks(1_000 * n), BootNanos(1_000 * n + 70 * n))));
+    check.anchor(at(1_000_000));
+    end.state_clock(&check.finish());
+    assert_eq!(end.clock, Some(ClockOff { readings: 200, p50: 100, p99: 198, max: 200 }));
+    // Hits are counted to less than 1 %.
+    let join = end.join.unwrap();
+    assert!(join.hits == 10 && (350..=352).contains(&join.p50) && join.max == 700, "{join:?}");
+    assert_eq!(end.join_fastest, Some(FastestHits { intervals: 1, least: 70, p50: 0, p99: 0, max: 0 }));
+}
+
+#[test]
+fn of_many_names_and_threads_some_are_kept() {
+    let mut bytes = Vec::new();
+    let mut writer = EventsWriter::begin(&mut bytes).unwrap();
+    writer.names((0..500_000).map(|tid| named(1, tid, "worker"))).unwrap();
+    writer.roster((0..70_000).map(|tid| named(2, tid, "thread"))).unwrap();
+    writer.flush().unwrap();
+    let reader = open(bytes);
+    let left_out: Vec<_> = reader.left_out().collect();
+    assert_eq!(left_out, [("thread name", 570_000 - (1 << 19))]);
+    let names = reader.names();
+    assert_eq!(names.name(Tid(7), BootNanos(1)), Some(&b"worker"[..]));
+    assert_eq!((names.name(Tid(7), BootNanos(2)), reader.threads().len()), (Some(&b"thread"[..]), 1 << 16));
+}
+
+#[test]
+fn meta_json_has_limits() {
+    let mut meta = meta();
+    meta.process.threads = vec![capture::Thread::default(); MOST_PARTS + 5];
+    meta.process.command_line = vec!["word".to_owned(); 3];
+    let read = |text: String| Reader::open(&text.into_bytes(), None, None).map(|reader| reader.meta().clone());
+    let kept = read(meta.to_json().unwrap()).unwrap();
+    assert_eq!((kept.process.threads.len(), kept.process.command_line.len()), (MOST_PARTS, 3));
+    // What is left out is counted.
+    let reader = Reader::open(&meta.to_json().unwrap().into_bytes(), None, None).unwrap();
+    assert_eq!(reader.left_out().collect::<Vec<_>>(), [("meta.json list item", 5)]);
+    let error = read(" ".repeat(MAX_META as usize + 1)).unwrap_err().to_string();
+    assert_eq!(error, "meta.json has 8388609 bytes, and that of a capture has 8388608 at most");
 }

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use capture::{Around, FORMAT, Meta, Reader, RingsWriter, Source};
+use capture::{Around, FORMAT, Meta, Past, Reader, RingsWriter, Source};
 use proptest::prelude::*;
-use spdk_trace::{Copied, Follower, Lcore, Problem, Record, Ticks};
+use spdk_trace::{Copied, FileOffset, Follower, Lcore, Problem, Record, Ticks};
 use testkit::{Era, LiveTrace, Rng, Tpoint, TraceBuilder};
 use timeline::{Anchor, BootNanos};
 
@@ -101,6 +101,76 @@ impl Scene {
     }
 }
 
+/// The past of a trace that is followed over some polls; and of each poll its time and how many records had come by then.
+fn past(scene: &mut Scene, polls: u64, most: usize, kept: u64) -> (Past, Vec<Seen>, Vec<(u64, usize)>) {
+    let mut follower = Follower::new(&scene.live.snapshot().bytes).unwrap();
+    let of: Vec<Lcore> = follower.rings().map(|(lcore, _)| lcore).collect();
+    let mut tail = follower.tail();
+    tail.skip(&scene.live.snapshot().bytes).unwrap();
+    let around = Around::read_now(&scene.live.snapshot().bytes, &follower).unwrap();
+    let mut past = Past::new(around, of, follower.tpoints().continuation_id(), BootNanos(scene.nanos), most);
+    let (mut expected, mut marks) = (Vec::new(), Vec::new());
+    for _ in 0..polls {
+        scene.write(20, 3);
+        scene.nanos += 30_000_000;
+        let mut copied = Copied::default();
+        tail.poll(&scene.live.snapshot().bytes, &mut copied).unwrap();
+        past.refresh(&scene.live.snapshot().bytes, |at, owner| follower.change(at, owner)).unwrap();
+        let oldest = BootNanos(scene.nanos.saturating_sub(kept));
+        assert_eq!(past.push(&copied, BootNanos(scene.nanos), oldest).unwrap(), 0);
+        past.anchor(Anchor { ticks: Ticks(scene.tsc), nanos: BootNanos(scene.nanos), bracket: Ticks(1) });
+        follower.take(copied, Duration::from_nanos(scene.nanos));
+        let _ = follower.give_all(|record| {
+            expected.push(seen(record));
+            ControlFlow::Continue(())
+        });
+        marks.push((scene.nanos, expected.len()));
+    }
+    (past, expected, marks)
+}
+
+#[test]
+fn a_cut_of_the_past_is_a_capture_of_that_time() {
+    for era in [Era::A, Era::F] {
+        let mut scene = Scene::new(era, 256, 3);
+        scene.write(500, 3);
+        let (past, expected, marks) = past(&mut scene, 30, usize::MAX, u64::MAX);
+        for (first, last) in [(0, 29), (7, 7), (12, 20), (25, 40)] {
+            let at = |index: usize| marks.get(index).map_or(u64::MAX, |(at, _)| *at);
+            let cut = past.cut(BootNanos(at(first)), BootNanos(at(last).saturating_sub(1)));
+            let mut bytes = Vec::new();
+            cut.write(&scene.live.snapshot().bytes, &mut RingsWriter::begin(&mut bytes).unwrap()).unwrap();
+            let reader = open(bytes);
+            let (read, problems) = records(&reader);
+            // The piece before may have some of it, too.
+            let begin = if first < 2 { 0 } else { marks[first - 2].1 };
+            let expected = &expected[begin..marks[last.min(29)].1];
+            assert_eq!(read.len(), expected.len(), "{era:?} {first}..{last}");
+            for (read, expected) in read.iter().zip(expected) {
+                assert_eq!((read.0, read.1, &read.2), (expected.0, expected.1, &expected.2), "{era:?} {first}..{last}");
+            }
+            // Records are held back when they are read: by then, some have lost their owners to later ones.
+            let named = |all: &[Seen]| all.iter().filter(|(.., owner)| owner.is_some()).count();
+            assert!(2 * named(&read) >= named(expected), "{era:?} {first}..{last}");
+            assert!(problems.is_empty() && cut.records == read.len() as u64, "{problems:?}");
+            assert!(first == 0 || cut.since == BootNanos(at(first - 1)));
+            assert!(cut.until == BootNanos(at(last.min(29))));
+            assert_eq!(reader.clock().unwrap().nanos(Ticks(scene.tsc)), BootNanos(scene.nanos));
+        }
+    }
+}
+
+#[test]
+fn the_past_has_its_bounds() {
+    let most = 8 << 10;
+    let (past, ..) = past(&mut Scene::new(Era::F, 256, 3), 60, most, u64::MAX);
+    assert!(past.bytes() <= most && past.bytes() > most / 2, "{}", past.bytes());
+    let has = |past: &Past| (past.until().0 - past.since().0) / 30_000_000;
+    assert!((2..30).contains(&has(&past)), "{}", has(&past));
+    let (past, ..) = self::past(&mut Scene::new(Era::F, 256, 3), 60, usize::MAX, 150_000_000);
+    assert_eq!(has(&past), 6);
+}
+
 fn meta() -> Vec<u8> {
     Meta { format: FORMAT, ..Meta::default() }.to_json().unwrap().into_bytes()
 }
@@ -189,8 +259,12 @@ fn a_capture_that_is_cut_is_readable_up_to_the_cut() {
 fn bytes_that_are_no_capture_are_refused() {
     for bytes in [&b""[..], b"dpRINGS", b"dpRINGS\x02rest", b"a text"] {
         let source: Source = Arc::new(bytes.to_vec());
-        let error = Reader::open(&meta(), Some(source), None).map(|_| ()).unwrap_err();
-        assert!(error.to_string().contains("trace.rings"), "{error}");
+        let reader = Reader::open(&meta(), Some(Arc::clone(&source)), Some(source)).unwrap();
+        let errors = [reader.trace().map(|_| ()).unwrap_err(), reader.events().map(|_| ()).unwrap_err()];
+        for (error, file) in errors.iter().zip(["trace.rings", "kernel.events"]) {
+            assert!(error.to_string().contains(&format!("{file} can't be read: ")), "{error}");
+        }
+        assert_eq!(reader.ends().count(), 2);
     }
     let error = open(b"dpRINGS\x01".to_vec()).trace().unwrap_err();
     assert!(error.to_string().contains("no trace"), "{error}");
@@ -222,4 +296,52 @@ proptest! {
             trace.summary();
         }
     }
+}
+
+/// The header of a small trace, as a capture has it.
+fn header() -> Vec<u8> {
+    let mut scene = Scene::new(Era::F, 64, 1);
+    scene.capture(1, 4, 1).0
+}
+
+fn left_out(reader: &Reader) -> Vec<(&'static str, u64)> {
+    reader.left_out().collect()
+}
+
+#[test]
+fn of_many_owners_and_readings_some_are_kept() {
+    let mut bytes = header();
+    let mut writer = RingsWriter::begin(&mut bytes).unwrap();
+    let begin = writer.bytes() as usize;
+    // Changes that are no owners count all the same: 34 MiB of them.
+    for _ in 0..34 {
+        writer.section(FileOffset(u64::MAX - (1 << 30)), &vec![7; 1 << 20]).unwrap();
+    }
+    for n in 1..=300_000 {
+        writer
+            .anchor(Anchor { ticks: Ticks(1_000 + 2 * n), nanos: BootNanos((1 << 40) + n), bracket: Ticks(1) })
+            .unwrap();
+    }
+    writer.flush().unwrap();
+    // The second beginning is no part of it.
+    let first = header().len();
+    bytes.drain(first..first + begin);
+    let reader = open(bytes);
+    assert!(reader.ends().next().is_none(), "{:?}", reader.ends().next());
+    let all = left_out(&reader);
+    let count = |what: &str| all.iter().find(|(of, _)| *of == what).map_or(0, |(_, count)| *count);
+    assert!((2..=3).contains(&count("owner change")), "{all:?}");
+    assert!((300_000 - (1 << 18)..=300_001 - (1 << 17)).contains(&count("clock reading")), "{all:?}");
+    assert_eq!(reader.clock().unwrap().nanos(Ticks(1_000 + 2 * 299_000)), BootNanos((1 << 40) + 299_000));
+    assert_eq!(records(&reader).0.len(), records(&open(header())).0.len());
+}
+
+#[test]
+fn a_header_is_no_longer_than_that_of_a_trace() {
+    let mut bytes = Vec::new();
+    let mut writer = RingsWriter::begin(&mut bytes).unwrap();
+    writer.head(1 << 40, FileOffset(0), &vec![1; 33 << 20]).unwrap();
+    writer.flush().unwrap();
+    let error = open(bytes).trace().map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("more of a header than a trace has"), "{error}");
 }

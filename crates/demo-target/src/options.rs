@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use spdk_trace_writer::Era;
 
 use crate::inject::Cause;
 use crate::memory::{LAYOUTS, Layout, layout};
@@ -50,6 +51,10 @@ pub struct Options {
     /// The version of SPDK that the structs in memory and the trace file are like
     #[arg(long, value_name = "VERSION", default_value = "v24.09", value_parser = version)]
     pub(crate) era: &'static Layout,
+
+    /// The era of the trace file, if it shall be another one than that of the version: A to F (v21.07 to v26.05)
+    #[arg(long, value_name = "ERA", value_parser = trace_era)]
+    pub trace_era: Option<Era>,
 
     /// Hit no probes, like a target built without them (the notes of the probes are there nevertheless)
     #[arg(long, alias = "no-usdt")]
@@ -137,6 +142,11 @@ fn delay(text: &str) -> Result<Duration, &'static str> {
 }
 
 impl Options {
+    /// What the trace file is like.
+    pub(crate) fn trace_era(&self) -> Era {
+        self.trace_era.unwrap_or(self.era.era)
+    }
+
     /// Whether what is late stays late, and the reactors poll: otherwise the order of all events depends on the seed alone.
     pub(crate) fn is_real_time(&self) -> bool {
         !self.inject.is_empty() || self.interrupt_mode
@@ -152,6 +162,11 @@ fn app_name(text: &str) -> Result<String, String> {
 fn version(text: &str) -> Result<&'static Layout, String> {
     let known = || LAYOUTS.iter().map(|layout| layout.version).collect::<Vec<_>>().join(", ");
     layout(text).ok_or_else(|| format!("one of {}", known()))
+}
+
+fn trace_era(text: &str) -> Result<Era, String> {
+    let known = || Era::ALL.map(|era| format!("{era:?}")).join(", ");
+    Era::from_name(text).ok_or_else(|| format!("one of {}", known()))
 }
 
 fn slots(text: &str) -> Result<usize, String> {

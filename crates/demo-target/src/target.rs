@@ -147,11 +147,11 @@ fn behave(run: &Run<'_>, stop: &Stop) -> Result<Outcome, DemoError> {
     let ring = |lcore| trace.map_or_else(|| Ok(Ring::none(lcore)), |trace| trace.ring(lcore));
     let rings = (0..REACTORS).map(ring).collect::<Result<Vec<_>, _>>()?;
     let names = Names::new(options.seed);
-    let stages = Stages::new(options.era.era);
+    let stages = Stages::new(options.trace_era());
     let shared = Shared {
         options,
         stop,
-        table: StageTable::new(options.era.era, &stages),
+        table: StageTable::new(options.trace_era(), &stages),
         stages,
         common: Common::prepare(options),
         phase: Barrier::new(REACTORS as usize),

@@ -27,7 +27,7 @@ pub(crate) struct TraceFile {
 impl TraceFile {
     /// Makes the file, named as SPDK names it (`SPDK_TRACE_SHM_NAME_BASE` and the process id, `lib/event/app.c`).
     pub(crate) fn create(options: &Options, tick_rate: u64, reactors: u32) -> Result<Self, DemoError> {
-        let era = options.era.era;
+        let era = options.trace_era();
         let path = Path::new(SHM).join(format!("{}_trace.pid{}", options.app, std::process::id()));
         let mut trace = TraceBuilder::new(era).tsc_rate(tick_rate).slots(options.slots);
         let stages = Stages::new(era);

@@ -5,6 +5,7 @@ use std::path::Path;
 use host::{Pid, proc};
 
 /// The processes that write a trace file.
+#[derive(Default)]
 pub(crate) struct Application {
     processes: Vec<Process>,
     /// Some processes' mappings could not be looked at, and the file's name has no number to look for.
@@ -22,21 +23,29 @@ struct Process {
 impl Application {
     /// Finds the processes that have the file mapped, and the one that its name has the number of.
     pub(crate) fn of(path: &Path) -> Self {
-        let mut application = Self { processes: Vec::new(), blind: false };
-        let Ok(file) = path.metadata() else { return application };
-        let named = number_of(path);
-        let mut pids = proc::processes();
-        pids.retain(|&pid| pid != std::process::id());
-        for pid in pids {
-            match proc::uses(Pid(pid), &file) {
-                Some(true) => application.add(pid),
-                Some(false) => {}
-                // Where we may not look, the name must do.
-                None if named == Some(pid) => application.add(pid),
-                None => application.blind |= named.is_none(),
+        Self::of_each([path]).pop().unwrap_or_default()
+    }
+
+    /// The same for each of several files: all processes are looked at once.
+    pub(crate) fn of_each<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<Self> {
+        let mut found: Vec<_> =
+            paths.into_iter().map(|path| (number_of(path), path.metadata(), Self::default())).collect();
+        let there =
+            found.iter_mut().filter_map(|(named, file, found)| Some((*named, file.as_ref().ok()?.clone(), found)));
+        let (files, mut wanted): (Vec<_>, Vec<_>) = there.map(|(named, file, found)| (file, (named, found))).unzip();
+        for pid in proc::processes().into_iter().filter(|&pid| !files.is_empty() && pid != std::process::id()) {
+            let used = proc::uses(Pid(pid), &files);
+            for (index, (named, application)) in wanted.iter_mut().enumerate() {
+                match used.as_ref().map(|used| used[index]) {
+                    Some(true) => application.add(pid),
+                    Some(false) => {}
+                    // Where we may not look, the name must do.
+                    None if *named == Some(pid) => application.add(pid),
+                    None => application.blind |= named.is_none(),
+                }
             }
         }
-        application
+        found.into_iter().map(|(_, _, application)| application).collect()
     }
 
     fn add(&mut self, pid: u32) {
@@ -80,7 +89,7 @@ pub(crate) fn command_line(pid: u32) -> Vec<String> {
 
 /// Whether a process has the file mapped or open, as far as we may look.
 pub(crate) fn writes(pid: u32, path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| proc::uses(Pid(pid), &file) == Some(true))
+    path.metadata().is_ok_and(|file| proc::uses(Pid(pid), &[file]).is_some_and(|used| used == [true]))
 }
 
 #[cfg(test)]

@@ -8,8 +8,10 @@ use clap_complete::Shell;
 
 use crate::capture::CaptureArgs;
 use crate::completion::CompleteArgs;
+use crate::cpus::CpusArgs;
 use crate::demo::DemoArgs;
 use crate::doctor::DoctorArgs;
+use crate::export::ExportArgs;
 use crate::generate::GenerateArgs;
 use crate::inspect::InspectArgs;
 use crate::kernel_delay::KernelDelayArgs;
@@ -17,9 +19,13 @@ use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
 use crate::live_objects::command::ObjectsArgs;
 use crate::record::RecordArgs;
+use crate::report::ReportArgs;
 use crate::run::{RunArgs, ScriptsArgs};
+use crate::serve::ServeArgs;
 use crate::timeline::TimelineArgs;
+use crate::top::TopArgs;
 use crate::trace::TraceArgs;
+use crate::watch::WatchArgs;
 
 /// Shows where a data plane's time goes, on both sides of the system call
 #[derive(Parser, Debug)]
@@ -78,6 +84,12 @@ pub(crate) enum Command {
     Latency(Box<LatencyArgs>),
     /// Explain slow requests of a capture, by what the kernel did
     Timeline(Box<TimelineArgs>),
+    /// Write one HTML file: heat map, waterfalls, who ran instead
+    Report(Box<ReportArgs>),
+    /// Show connections, threads and stages once a second
+    Top(Box<TopArgs>),
+    /// Write Parquet files for SQL: requests, stages, histograms
+    Export(Box<ExportArgs>),
     /// List what can be probed: USDT probes, functions, tracepoints
     List(ListArgs),
     /// Print variables, structs and lists of a running process
@@ -91,8 +103,14 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Capture a process's trace and what the kernel did meanwhile
     Capture(Box<CaptureArgs>),
+    /// Keep what came before slow requests, and name who delayed them
+    Watch(Box<WatchArgs>),
+    /// Expose what requests and threads take, for Prometheus
+    Serve(Box<ServeArgs>),
     /// Report where each thread's time went, and who took its CPU
     KernelDelay(Box<KernelDelayArgs>),
+    /// Report who takes time of a CPU, and who waits for it
+    Cpus(CpusArgs),
     /// Report what works on this kernel, and how to get the rest
     Doctor(DoctorArgs),
     /// Print a bpftrace script that records objects

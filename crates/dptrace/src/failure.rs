@@ -3,12 +3,16 @@
 use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 use bpf_session::SessionError;
+use cpu_audit::AuditError;
 use host::HostError;
 use kernel_delay::DelayError;
 use screen::Screen;
+
+use crate::progress;
 
 /// Done.
 pub(crate) const DONE: u8 = 0;
@@ -97,6 +101,7 @@ fn is_unsupported(error: &anyhow::Error) -> bool {
             || cause.downcast_ref().is_some_and(HostError::is_unsupported)
             || cause.downcast_ref().is_some_and(SessionError::is_unsupported)
             || cause.downcast_ref().is_some_and(DelayError::is_unsupported)
+            || cause.downcast_ref().is_some_and(AuditError::is_unsupported)
     })
 }
 
@@ -167,9 +172,28 @@ pub(crate) fn explained(error: &anyhow::Error) -> String {
     }
 }
 
+/// Notes that wait, while the terminal shows something else.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
 /// Prints a note on standard error, about something that does not stop the command.
 pub(crate) fn note(text: &str) {
+    if let Some(held) = HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        held.push(text.to_owned());
+        return;
+    }
     print_message("note", AnsiColor::Yellow, text);
+}
+
+/// From now on notes wait for [`print_notes`].
+pub(crate) fn hold_notes() {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// Prints the notes that waited, each once, and those that come from now on.
+pub(crate) fn print_notes() {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let mut seen = std::collections::HashSet::new();
+    held.into_iter().flatten().filter(|text| seen.insert(text.clone())).for_each(|text| note(&text));
 }
 
 /// Reports what is left out of names and stacks.
@@ -182,7 +206,7 @@ pub(crate) fn warn_symbols() -> symbolize::Warn {
 fn print_message(word: &str, colour: AnsiColor, text: &str) {
     let text = printable::lines(text.as_bytes());
     let text = &without_error_numbers(&text);
-    crate::interrupt::writing(|| print_plain(word, colour, text));
+    crate::interrupt::writing(|| progress::without(|| print_plain(word, colour, text)));
 }
 
 /// The text without what Rust adds to the system's own words: `No such file or directory (os error 2)`. Here, because any

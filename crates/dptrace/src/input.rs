@@ -152,7 +152,7 @@ impl InputArgs {
             return if path.as_os_str() == "-" {
                 Ok(Place::Piped(Piped::begin(io::stdin()).context(READING_STDIN)?))
             } else {
-                Ok(Place::File(path.clone()))
+                Ok(Place::File(named(path)))
             };
         }
         if let Some(app) = &self.app {
@@ -183,6 +183,13 @@ impl InputArgs {
     }
 }
 
+/// What a user named as a trace. A file of a capture stands for the capture.
+pub(crate) fn named(path: &Path) -> PathBuf {
+    let Some(folder) = capture::open::folder_of(path) else { return path.to_owned() };
+    note(&format!("{} is a part of a capture: reading all of {}", printable(path), printable(&folder)));
+    folder
+}
+
 impl Place {
     /// For messages.
     pub(crate) fn name(&self) -> String {
@@ -198,7 +205,7 @@ impl Place {
         let name = self.name();
         let trace = match self {
             Self::File(path) if path.is_dir() => return capture::open::load(&path),
-            Self::File(path) => load_file(&path, again).map_err(|error| script_instead(&path).unwrap_or(error)),
+            Self::File(path) => load_file(&path, again).map_err(|error| other_instead(&path).unwrap_or(error)),
             Self::Piped(piped) => piped.load(again),
         };
         let trace = trace.with_context(|| format!("reading {name}"))?;
@@ -219,11 +226,17 @@ impl Place {
     }
 }
 
-/// What is said where a script was given in place of a trace: a file, or the name of a bundled one.
-fn script_instead(path: &Path) -> Option<anyhow::Error> {
+/// What is said if something else was given in place of a trace: a script, by its file or bundled name, or a part of a capture.
+fn other_instead(path: &Path) -> Option<anyhow::Error> {
     let is_file = path.exists();
-    let is_script =
-        path.extension().is_some_and(|it| it == "bt") || user_file::start(path).is_ok_and(|it| it.starts_with(b"#!"));
+    let start = user_file::start(path).unwrap_or_default();
+    if start.starts_with(b"dpRINGS") || start.starts_with(b"dpKEVTS") {
+        let (path, meta) = (printable(path), capture::open::META);
+        return Some(usage(format!(
+            "{path} is a part of a capture: give the capture's folder, which has a {meta} as well"
+        )));
+    }
+    let is_script = path.extension().is_some_and(|it| it == "bt") || start.starts_with(b"#!");
     let is_bundled = path.to_str().is_some_and(crate::run::is_bundled);
     let what = match () {
         () if is_file && is_script => "a script",
@@ -240,7 +253,7 @@ fn load_file(path: &Path, again: bool) -> anyhow::Result<Trace> {
         return Piped::begin(source.file)?.load(again);
     }
     if !source.is_text()? {
-        return Ok(Trace::Raw(RawTrace::read(&source)?));
+        return Ok(Trace::Raw(RawTrace::read(&crate::progress::Watched::new(&source))?));
     }
     document(JsonTrace::open(Box::new(source))?)
 }
@@ -442,14 +455,46 @@ fn has_no_entries(words: &[String]) -> bool {
     last.is_some_and(|value| value == "0" || value == "0x0" || value == "00")
 }
 
-/// The trace files in shared memory: first those of processes that live, the newest first.
+/// The trace files in shared memory: those of processes that live, and how many others there are.
 fn what_is_there() -> anyhow::Result<String> {
-    let (living, ended): (Vec<_>, Vec<_>) =
-        traces()?.into_iter().rev().partition(|path| !Application::of(path).is_gone());
-    let ended = ended.iter().map(|path| match application::number_of(path) {
-        Some(pid) => format!("{} (of process {pid}, which has ended)", printable(path)),
-        None => format!("{} (of a process that has ended)", printable(path)),
-    });
-    let names: Vec<_> = living.iter().map(printable).chain(ended).collect();
-    Ok(if names.is_empty() { format!("{SHM} has no trace file") } else { format!("there is {}", names.join(", ")) })
+    let mut paths = traces()?;
+    paths.reverse();
+    let gone = Application::of_each(paths.iter().map(PathBuf::as_path)).into_iter().map(|writers| writers.is_gone());
+    let (ended, living): (Vec<_>, Vec<_>) = paths.iter().zip(gone).partition(|(_, gone)| *gone);
+    let [living, ended] =
+        [living, ended].map(|some| some.into_iter().map(|(path, _)| printable(path)).collect::<Vec<_>>());
+    Ok(listing(&living, &ended))
+}
+
+/// Names that one message lists: who runs more than that knows the one that is wanted.
+const LISTED: usize = 8;
+
+/// Both with the newest first.
+fn listing(living: &[String], ended: &[String]) -> String {
+    let mut parts: Vec<String> = living.iter().take(LISTED).cloned().collect();
+    if living.len() > LISTED {
+        parts.push(format!("{} more", living.len() - LISTED));
+    }
+    match ended {
+        [] => {}
+        [one] => parts.push(format!("{one} of a process that has ended")),
+        [newest, ..] => parts.push(format!("{} of processes that have ended, the newest {newest}", ended.len())),
+    }
+    if parts.is_empty() { format!("{SHM} has no trace file") } else { format!("there is {}", parts.join(", ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_short() {
+        let names = |count: usize| (1..=count).map(|n| format!("/dev/shm/a_trace.pid{n}")).collect::<Vec<_>>();
+        assert_eq!(listing(&[], &[]), "/dev/shm has no trace file");
+        assert_eq!(listing(&[], &names(1)), "there is /dev/shm/a_trace.pid1 of a process that has ended");
+        let text = listing(&names(2), &names(33));
+        let ended = "33 of processes that have ended, the newest /dev/shm/a_trace.pid1";
+        assert_eq!(text, format!("there is /dev/shm/a_trace.pid1, /dev/shm/a_trace.pid2, {ended}"));
+        assert!(listing(&names(10), &[]).ends_with("/dev/shm/a_trace.pid8, 2 more"));
+    }
 }

@@ -13,12 +13,14 @@
 
 use std::io::{PipeReader, Read as _};
 use std::os::fd::AsFd as _;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::progress;
 
 /// How long a command may take to see that it is to end, and how long its output may take nothing after that.
 const GRACE: Duration = Duration::from_millis(900);
@@ -34,6 +36,11 @@ const SAME: Duration = Duration::from_millis(200);
 /// Less time on a CPU than this is no work: the watching takes some, too.
 const WORK: Duration = Duration::from_millis(5);
 
+/// Whether a command catches the signals.
+static CAUGHT: AtomicBool = AtomicBool::new(false);
+/// Whether [`erase_at_signal`] was called.
+static ERASES: AtomicBool = AtomicBool::new(false);
+
 /// Whether a signal came. The state is the process's, since signals are.
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 /// Whether a command has seen it.
@@ -42,6 +49,14 @@ static SEEN: AtomicBool = AtomicBool::new(false);
 static STEPS: AtomicU64 = AtomicU64::new(0);
 /// Whether output is being written at this moment.
 static WRITING: AtomicBool = AtomicBool::new(false);
+
+/// What is done before a signal ends the process at once: a terminal is given back.
+static BEFORE: OnceLock<fn()> = OnceLock::new();
+
+/// Has this done before a signal ends the process, where the command itself does not come to it.
+pub(crate) fn before_killed(give_back: fn()) {
+    BEFORE.get_or_init(|| give_back);
+}
 
 /// Whether to stop.
 #[derive(Clone, Copy)]
@@ -52,6 +67,7 @@ pub(crate) struct Interrupt {
 impl Interrupt {
     /// Catches the signals from now on. Once a process.
     pub(crate) fn catch() -> anyhow::Result<Self> {
+        CAUGHT.store(true, Ordering::Release);
         let (came, notify) = std::io::pipe().context("making a pipe for signals")?;
         let last = Arc::new(AtomicUsize::new(0));
         let signals = Signals { came, last: Arc::clone(&last) };
@@ -76,6 +92,38 @@ impl Interrupt {
         }
         is_requested
     }
+}
+
+/// There is a line on the terminal that must go if a signal ends the process: a thread waits for one from now on, unless a
+/// command does.
+pub(crate) fn erase_at_signal() {
+    if CAUGHT.load(Ordering::Acquire) || ERASES.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // The thread is there before a handler is: if none can be started, a signal ends the process, and the line remains.
+    let Ok(mut signals) = signal_hook::iterator::Signals::new::<_, i32>([]) else { return };
+    let handle = signals.handle();
+    let wait = move || {
+        for signal in signals.forever() {
+            if !CAUGHT.load(Ordering::Acquire) {
+                end_by(signal);
+            }
+        }
+    };
+    if std::thread::Builder::new().name("signals".to_owned()).spawn(wait).is_ok() {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let _ = handle.add_signal(signal);
+        }
+    }
+}
+
+/// Ends the process as the signal does by itself, and leaves nothing on the terminal.
+fn end_by(signal: i32) -> ! {
+    progress::end();
+    if let Some(give_back) = BEFORE.get() {
+        give_back();
+    }
+    sys::process::end_by_signal(signal)
 }
 
 /// The end that was asked for makes progress.
@@ -133,19 +181,19 @@ fn watch(mut signals: Signals) {
         if let Some(second) = signals.next(WATCH)
             && came.elapsed() >= SAME
         {
-            sys::process::end_by_signal(second);
+            end_by(second);
         }
         if !SEEN.load(Ordering::Acquire) {
             let Since { worked, idle, .. } = unseen.since(main_thread_ran(), 0);
             if worked.max(idle) >= GRACE {
-                sys::process::end_by_signal(first);
+                end_by(first);
             }
             continue;
         }
         let Since { worked, idle, step } = ending.since(sys::clock::process_ran(), STEPS.load(Ordering::Relaxed));
         if worked >= BUSY || idle >= STALL || WRITING.load(Ordering::Relaxed) && step >= GRACE {
             note_cut();
-            sys::process::end_by_signal(first);
+            end_by(first);
         }
     }
 }
@@ -191,6 +239,7 @@ fn main_thread_ran() -> Duration {
 
 /// Says that the output is not whole, without a wait: the main thread may hold the lock of standard error.
 fn note_cut() {
+    progress::end();
     let words = b"note: interrupted: not all that was to be shown could be written\n";
     sys::process::write_if_ready(std::io::stderr().as_fd(), words);
 }

@@ -5,9 +5,10 @@ mod application;
 mod capture;
 mod cli;
 mod completion;
+mod cpus;
 mod demo;
-mod digits;
 mod doctor;
+mod export;
 mod failure;
 mod generate;
 mod help;
@@ -25,15 +26,21 @@ mod mistyped;
 mod names;
 mod output;
 mod process;
+mod progress;
 mod record;
+mod report;
 mod rights;
 mod run;
+mod serve;
 mod shell;
 mod specs;
 mod target;
 mod timeline;
+mod top;
 mod trace;
 mod user_file;
+mod utc;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -99,11 +106,17 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::Trace(args) => trace::run(args),
         Command::Latency(args) => latency::run(args),
         Command::Timeline(args) => timeline::run(args),
+        Command::Report(args) => report::run(args),
+        Command::Top(args) => top::run(args),
+        Command::Export(args) => export::run(args),
         Command::List(args) => list::run(args),
         Command::Inspect(args) => return inspect::run(args),
         Command::Record(args) => record::run(args),
         Command::Capture(args) => capture::run(args),
+        Command::Watch(args) => watch::run(args),
+        Command::Serve(args) => serve::run(args),
         Command::KernelDelay(args) => kernel_delay::run(args),
+        Command::Cpus(args) => return cpus::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Demo(args) => demo::run(args),

@@ -15,6 +15,7 @@ const LEAST: Duration = Duration::from_millis(20);
 const MOST_OFF: f64 = 10_000.0;
 
 /// A measurement that goes on.
+#[derive(Clone, Copy)]
 pub(crate) struct Measuring {
     start: Moment,
     since: Instant,
@@ -34,10 +35,15 @@ impl Measuring {
     /// Begins to measure if a process of this machine writes that file: another machine's counter has another rate.
     pub(crate) fn begin(path: &Path) -> Option<Self> {
         let is_written = Application::of(path).pids().next().is_some();
-        is_written.then(|| Self { start: Moment::now(boot_nanos), since: Instant::now() })
+        is_written.then(Self::now)
     }
 
-    /// Ends it, some milliseconds after its beginning at least; `None` if the trace's ticks are not those of the counter.
+    /// Begins to measure.
+    pub(crate) fn now() -> Self {
+        Self { start: Moment::now(boot_nanos), since: Instant::now() }
+    }
+
+    /// What was measured until now, some milliseconds after its beginning at least; `None` if the trace's ticks are not those of the counter.
     pub(crate) fn finish(self, stated: TickRate) -> Option<Measured> {
         std::thread::sleep(LEAST.saturating_sub(self.since.elapsed()));
         let anchors = [self.start, Moment::now(boot_nanos)].map(anchor);
@@ -50,7 +56,8 @@ impl Measuring {
     }
 }
 
-fn anchor(moment: Moment) -> Anchor {
+/// A reading of both clocks, as the timeline has it.
+pub(crate) fn anchor(moment: Moment) -> Anchor {
     let Moment { ticks, nanos, bracket } = moment;
     Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(bracket) }
 }

@@ -2,14 +2,17 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 
+use rustix::fs::FileType;
 use screen::Screen;
 
 use crate::failure::usage;
 use crate::interrupt;
+use crate::progress;
 use crate::target::printable;
 
 /// Bytes that are gathered before they are written.
@@ -24,6 +27,8 @@ pub(crate) struct Output {
     sink: Sink,
     /// For messages.
     name: String,
+    /// Whether it goes to a regular file, and so to nobody who looks at this terminal.
+    is_file: bool,
 }
 
 type Writer = Box<dyn Write + Send>;
@@ -44,11 +49,15 @@ impl Output {
     /// To standard output (also by the name `-`, as for the input), or to the file of that name, which is created or
     /// replaced.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<Self> {
-        let (writer, name): (Writer, _) = match file(path) {
-            None => (Box::new(io::stdout()), "standard output".to_owned()),
-            Some(path) => (Box::new(create(path)?), printable(path)),
+        let (writer, name, is_file): (Writer, _, _) = match file(path) {
+            None => (Box::new(io::stdout()), "standard output".to_owned(), is_regular(&io::stdout())),
+            Some(path) => {
+                let created = create(path)?;
+                let is_file = is_regular(&created);
+                (Box::new(created), printable(path), is_file)
+            }
         };
-        Ok(Self { buffer: empty_buffer(), sink: Sink::Here(writer), name })
+        Ok(Self { buffer: empty_buffer(), sink: Sink::Here(writer), name, is_file })
     }
 
     /// The same, but the file is created when it is first written to: what turns out to be a mistake before that leaves the
@@ -57,9 +66,15 @@ impl Output {
         match file(path) {
             None => Self::open(None),
             Some(path) => {
-                Ok(Self { buffer: empty_buffer(), sink: Sink::Later(path.to_owned()), name: printable(path) })
+                let (sink, name) = (Sink::Later(path.to_owned()), printable(path));
+                Ok(Self { buffer: empty_buffer(), sink, name, is_file: false })
             }
         }
+    }
+
+    /// Whether it is known to go to a regular file.
+    pub(crate) fn is_file(&self) -> bool {
+        self.is_file
     }
 
     /// Empties the buffer if it is full.
@@ -79,6 +94,10 @@ impl Output {
         match &mut self.sink {
             Sink::Later(_) => Ok(()),
             Sink::Here(writer) => {
+                if !self.is_file {
+                    // Without its lock, which a message of another thread would wait for.
+                    progress::without(|| ());
+                }
                 let written = write(writer, &self.buffer);
                 self.buffer.clear();
                 written.map_err(|error| failed(&self.name, &error))
@@ -109,6 +128,10 @@ impl Output {
             result.map_err(|error| failed(&self.name, &error)).and(gathered)
         })
     }
+}
+
+fn is_regular(fd: &impl AsFd) -> bool {
+    rustix::fs::fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_file())
 }
 
 fn create(path: &Path) -> io::Result<File> {

@@ -13,6 +13,7 @@ use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use kernel::kernel;
@@ -265,20 +266,31 @@ fn trace(target: &Target, records: &Path) -> Command {
     trace
 }
 
+/// Longer than a target runs.
+const PATIENCE: Duration = Duration::from_mins(3);
+
 /// Runs a command until the target ends, which begins when a message has this in it. Gives all messages.
 fn begun(target: &mut Target, ready: &str, mut command: Command) -> Vec<String> {
     let mut command = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut messages = BufReader::new(command.stderr.take().unwrap()).lines();
+    let messages = BufReader::new(command.stderr.take().unwrap()).lines();
+    let (sender, lines) = mpsc::channel();
+    std::thread::spawn(move || messages.map_while(Result::ok).try_for_each(|line| sender.send(line)));
     let mut seen = Vec::new();
-    while let Some(Ok(line)) = messages.next() {
-        let is_ready = line.contains(ready);
-        seen.push(line);
-        if is_ready {
-            break;
+    loop {
+        match lines.recv_timeout(PATIENCE) {
+            Ok(line) => {
+                if line.contains(ready) {
+                    target.begin();
+                }
+                seen.push(line);
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                command.kill().unwrap();
+                panic!("no message any more, and no end: {seen:#?}");
+            }
         }
     }
-    target.begin();
-    seen.extend(messages.map_while(Result::ok));
     assert!(command.wait().unwrap().success(), "{seen:#?}");
     seen
 }
@@ -313,8 +325,12 @@ impl Count {
                 |q: &&&Value| q["added"].as_u64().unwrap() <= tsc && q["removed"].as_u64().is_none_or(|end| tsc <= end);
             let same = |q: &Value| ["qid", "subnqn", "hostnqn"].iter().all(|name| q[*name] == qpair[*name]);
             this.named += 1;
-            if !by_pointer[&pointer].iter().filter(lived).any(|q| same(q)) {
-                this.wrong.push(line.to_owned());
+            let then: Vec<_> = by_pointer[&pointer].iter().filter(lived).collect();
+            if !then.iter().any(|q| same(q)) {
+                let is_near = |q: &&&Value| q["added"].as_u64().unwrap().abs_diff(tsc) < 10_000_000_000;
+                let near: Vec<_> = by_pointer[&pointer].iter().filter(is_near).map(ToString::to_string).collect();
+                let then: Vec<_> = then.iter().map(ToString::to_string).collect();
+                this.wrong.push(format!("{line}\nbelongs to {then:#?}, beside {near:#?}"));
             }
         }
         this

@@ -198,7 +198,8 @@ fn a_capture_that_was_killed_is_readable() {
     let rings = dir.join("trace.rings");
     let size = || rings.metadata().map_or(0, |file| file.len());
     let begin = (std::time::Instant::now(), size());
-    while size() < begin.1 + 300_000 || open(&dir).clock().is_err() {
+    let has_events = || dir.join("kernel.events").metadata().is_ok_and(|file| file.len() > 10_000);
+    while size() < begin.1 + 300_000 || !has_events() || open(&dir).clock().is_err() {
         assert!(begin.0.elapsed() < PATIENCE, "nothing is captured");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -212,6 +213,11 @@ fn a_capture_that_was_killed_is_readable() {
     assert!(records.lines().count() > 1000, "{} lines", records.lines().count());
     let (latency, _) = dptrace(&["latency", "-i"], &dir);
     assert!(latency.contains("TCP_REQ_"), "{latency}");
+    // Requests, and what the kernel did meanwhile.
+    assert!(reader.events().expect("it has events").filter_map(Result::ok).count() > 0);
+    let (timeline, notes) = dptrace(&["timeline"], &dir);
+    assert!(timeline.contains("TCP_REQ") && timeline.contains("reactor_"), "{timeline}{notes}");
+    assert!(!notes.contains("stages only") && !notes.contains("reported nothing"), "{notes}");
     target.process.signal("TERM");
 }
 
@@ -341,4 +347,21 @@ fn what_is_no_process_is_refused() {
         let done = Command::new(PROGRAM).args(args).stdin(Stdio::null()).output().expect("it runs");
         assert_eq!(done.status.code(), Some(status), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
     }
+}
+
+#[test]
+fn all_parts_of_a_capture_end_at_the_time_that_was_asked_for() {
+    let Some(_guard) = kernel() else { return };
+    let mut target = Target::start(&["--rate", "2000", "--for", "1m"]);
+    target.go();
+    let (_temp, dir) = temp();
+    let tracer = Process::start(&mut capture(&target.pid(), &dir, &["--for", "500ms", "--no-probes"]));
+    let (status, _, messages) = tracer.end();
+    assert!(status.success() && messages.iter().any(|line| line.contains("the time is over")), "{messages:#?}");
+    let reader = open(&dir);
+    let end = reader.meta().end.clone().expect("it ended").at.boot_nanos;
+    let events: Vec<u64> = reader.events().expect("events").map(|event| event.expect("whole").at.0).collect();
+    assert!(events.iter().all(|at| *at <= end), "{end}: {:?}", events.iter().max());
+    assert!(reader.has_last_events() && reader.last() == Some(BootNanos(end)));
+    target.process.signal("TERM");
 }

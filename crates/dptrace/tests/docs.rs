@@ -19,7 +19,8 @@ fn root() -> PathBuf {
 
 fn documents() -> Vec<(PathBuf, String)> {
     let folders = ["docs", "docs/dev"].map(|folder| std::fs::read_dir(root().join(folder)).unwrap());
-    let docs = folders.into_iter().flatten().map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    let is_page = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
+    let docs = folders.into_iter().flatten().map(|entry| entry.unwrap().path()).filter(is_page);
     let top = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root().join(name));
     docs.chain(top).map(|path| (path.clone(), std::fs::read_to_string(&path).unwrap())).collect()
 }

@@ -84,7 +84,8 @@ fn a_line_says_what_each_command_can_do() {
     let text = String::from_utf8(done.get_output().stdout.clone()).expect("UTF-8");
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("dptrace record and run can") && lines[0].contains(": Linux "), "{text}");
-    let commands = ["trace, latency", "list", "record, trace -p", "run", "kernel-delay"];
+    let commands =
+        ["trace, latency", "timeline, report", "capture, watch", "list", "record, trace -p", "run", "kernel-delay"];
     let (found, ..) = examined(&mut doctor());
     for (line, command) in lines[1..].iter().zip(commands) {
         let answer = line.trim_start().strip_prefix(command).expect("in this order").trim();
@@ -95,7 +96,7 @@ fn a_line_says_what_each_command_can_do() {
         }
     }
     assert_eq!(lines.len(), commands.len() + 2, "{text}");
-    assert!(lines[6].ends_with("dptrace doctor -v"), "{text}");
+    assert!(lines[8].ends_with("dptrace doctor -v"), "{text}");
 }
 
 #[test]

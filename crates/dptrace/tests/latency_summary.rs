@@ -147,6 +147,12 @@ fn a_summary_of_many_connections_has_the_slowest() {
     assert!(text.starts_with("slowest: RDMA 0x2a0, p99 1.03 us (100 % of it NEW -> COMPLETED)\n\nr from "), "{text}");
     assert_eq!(text.lines().filter(|line| line.starts_with("0x")).count(), 20, "{text}");
     assert!(text.ends_with("\n... and 11 more: --all\n"), "{text}");
+    let tables = |more: &[&str]| printed(Small::of(&t).args("latency", &[&["--by", "qpair"], more].concat()));
+    let titles = |text: &str| text.lines().filter(|line| line.starts_with("1 object r from ")).count();
+    let (most, all) = (tables(&[]), tables(&["--all"]));
+    assert!(most.starts_with("1 object r from RDMA_REQ_NEW, qpair=0x2a0\n"), "{most}");
+    assert_eq!((titles(&most), titles(&all)), (20, 31), "{most}");
+    assert!(most.ends_with("\n... and 11 more tables, which are faster: --all\n") && !all.contains("more"), "{most}");
     let text = summary(&t, &["--all"]);
     assert_eq!(
         (text.lines().filter(|line| line.starts_with("0x")).count(), text.contains("more")),
@@ -337,4 +343,24 @@ fn an_empty_report_says_why() {
         said.contains("no tracepoint of this trace has an argument \"qdd\", so no record has arg.qdd; near: qd\n"),
         "{said}"
     );
+}
+
+/// A connection with 4 slow requests beside one with many is behind it, and not the answer; JSON marks it.
+#[test]
+fn few_requests_are_not_the_slowest() {
+    let mut t = small::declared();
+    let mut at = START;
+    for n in 0..64 {
+        let (qpair, took) = if n % 16 == 0 { (0xd0, 90_000) } else { (0xc0, 5_000) };
+        t.record(0, Record::new(256, at).object(0xa2).ptr(qpair));
+        t.record(0, Record::new(257, at + took).object(0xa2).ptr(qpair));
+        at += took + 1_000;
+    }
+    let (text, _) = messages(&t, &["--summary"]);
+    assert!(text.starts_with("slowest: RDMA 0xc0, "), "{text}");
+    let behind = text.split_once("\nfewer than 20 requests, too few for a p99:\n").expect("a headline").1;
+    assert!(behind.starts_with("0xd0 ") && !behind.contains("0xc0"), "{text}");
+    let rows = lines(&summary(&t, &["--json"]));
+    let found: Vec<_> = rows.iter().map(|row| (row["group"]["qpair"].as_str(), row["few"].as_bool())).collect();
+    assert_eq!(found, [(Some("0xc0"), None), (Some("0xd0"), Some(true))]);
 }

@@ -5,8 +5,21 @@ mod common;
 
 use common::{dptrace, printed};
 
-const COMMANDS: [&str; 11] =
-    ["trace", "latency", "timeline", "list", "record", "generate", "doctor", "demo", "objects", "completions", "man"];
+const COMMANDS: [&str; 13] = [
+    "top",
+    "trace",
+    "latency",
+    "timeline",
+    "report",
+    "list",
+    "record",
+    "generate",
+    "doctor",
+    "demo",
+    "objects",
+    "completions",
+    "man",
+];
 
 /// The scripts of the first three ask the program: `completion.rs`.
 #[test]
@@ -55,9 +68,10 @@ fn built_in_specs_are_printed() {
 
 #[test]
 fn the_demo_reports_the_sample_and_its_latency() {
-    let demo = printed(["demo", "--head", "40"]);
+    let demo = printed(["demo", "--sample", "--head", "40"]);
     let commands: Vec<_> = demo.lines().filter(|line| line.starts_with("$ dptrace")).collect();
     assert_eq!(commands.len(), 2, "{demo}");
+    assert!(demo.contains("\nthe slowest: r") && demo.contains("\n  stage (") && !demo.contains("verdict"), "{demo}");
     assert_eq!(demo.lines().skip(1).take_while(|line| !line.is_empty()).count(), 40);
     assert!(demo.contains("qpair(ptr=0x"), "a recorded connection is named");
     assert!(demo.contains("nqn.2016-06.io.spdk:cnode"), "an owner is named");
@@ -67,7 +81,7 @@ fn the_demo_reports_the_sample_and_its_latency() {
 /// What a newcomer sees first has both kinds of annotation in it, without any option.
 #[test]
 fn the_demo_shows_an_annotated_record_at_once() {
-    let demo = printed(["demo"]);
+    let demo = printed(["demo", "--sample"]);
     assert!(demo.contains("qpair(ptr=0x") && demo.contains("nqn.2016-06.io.spdk:cnode"), "{demo}");
 }
 
@@ -91,7 +105,10 @@ fn the_sample_is_the_generated_one() {
     printed(["demo".as_ref(), "--write".as_ref(), dir.path().as_os_str()]);
     let generated = testkit::Workload::sample().generate();
     let trace = std::fs::read(dir.path().join("demo.trace")).expect("written");
-    assert!(trace == generated.file.bytes, "cargo run -p testkit --bin gen-trace -- --sample makes another file");
+    assert!(
+        trace == generated.file.bytes,
+        "cargo run -p testkit --bin gen-trace -- --sample (and gzip -9 -n) makes another file"
+    );
     let recording = std::fs::read_to_string(dir.path().join("demo.recording")).expect("written");
     assert_eq!(recording, generated.recording);
 }

@@ -162,16 +162,15 @@ fn a_stripped_program_is_reported_where_its_stacks_have_no_names() {
 
 #[test]
 fn what_is_missing_is_reported() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 8] = [
         (&["run"], "what to run is missing"),
         (&["run", "no-such-script"], "failed to open file 'no-such-script'"),
-        (&["run", "-p", "99999999", "-e", "begin {}"], "pid out of range: 99999999"),
         (&["run", "-f", "xml", "-e", "begin {}"], "invalid output format \"xml\""),
         (&["scripts", "sysla"], "near: syslat"),
         (&["run", "pgqueries", "-p", "no-such-process"], "'pgqueries': No such file or directory; near: pg-queries"),
         (
             &["run", "pg-queries", "5"],
-            "pg-queries is about a process, which is missing: dptrace run pg-queries 5 -p postgres\n",
+            "pg-queries is about a process, which is missing: dptrace run pg-queries 5 -p postgres --children\n",
         ),
         (&["run", "syslat"], "syslat is about a process, which is missing: dptrace run syslat -p PID\n"),
         (&["run", "pg-queries", "100ms"], "pg-queries: MS is a number, without a unit, and not \"100ms\"\n"),
@@ -180,6 +179,25 @@ fn what_is_missing_is_reported() {
         let (_, err, status) = run(words);
         assert_eq!(status, 2, "{words:?}: {err}");
         assert!(err.contains(expected), "{words:?}: {err}");
+    }
+    let (_, err, status) = run(&["run", "-p", "99999999", "-e", "begin {}"]);
+    assert_eq!((err.as_str(), status), ("error: no process has the pid 99999999\n", 1));
+}
+
+/// Triggers of kernel-delay and probes of scripts have different short names.
+#[test]
+fn short_names_of_the_other_command_are_explained() {
+    for (script, hint) in [
+        ("up:f {}", "a function is `uprobe:FILE:FUNCTION` (`u:`)"),
+        ("upr:f {}", "a function's return is `uretprobe:FILE:FUNCTION` (`ur:`)"),
+        ("u:no-such-provider:probe {}", "a USDT probe is `usdt:FILE:PROVIDER:PROBE` (`U:`)"),
+    ] {
+        let (_, err, status) = run(&["run", "--check", "-e", script]);
+        assert!(status == 2 && err.contains(hint), "{script}: {status}: {err}");
+    }
+    for trigger in ["u:/bin/sh:main", "up:/bin/sh:main"] {
+        let (_, err, status) = run(&["kernel-delay", "-p", "1", "--start-trigger", trigger]);
+        assert!(status == 2 && err.contains("names a file") && err.contains("up:FUNCTION"), "{trigger}: {err}");
     }
 }
 
@@ -190,29 +208,65 @@ fn arguments_that_a_bundled_script_does_not_take_are_reported() {
     assert!(err.contains("note: fsync-files.bt takes one argument; not used: 200"), "{err}");
 }
 
+/// A shell that runs this, with all that it starts, and the first line that it prints.
+struct Family(std::process::Child, String);
+
+impl Family {
+    fn start(script: &str) -> Self {
+        use std::io::BufRead as _;
+        use std::os::unix::process::CommandExt as _;
+        use std::process::{Command, Stdio};
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).process_group(0).stdout(Stdio::piped());
+        let mut shell = shell.spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(shell.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self(shell, line.trim().to_owned())
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_child(&self.0);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.0.wait();
+    }
+}
+
 /// A server's first process often does nothing itself.
 #[test]
 fn children_that_are_left_out_are_reported() {
-    use std::io::BufRead as _;
-    use std::os::unix::process::CommandExt as _;
-    use std::process::{Command, Stdio};
     if !may_trace() {
         return;
     }
-    let mut parent = Command::new("sh");
     // Both are there when it says so.
-    parent.args(["-c", "sleep 1000 & sleep 1000 & echo; wait"]).process_group(0).stdout(Stdio::piped());
-    let mut parent = parent.spawn().unwrap();
-    std::io::BufReader::new(parent.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-    let pid = parent.id().to_string();
-    let said = |options: &[&str]| run(&[&["run", "-e", "begin { exit() }", "-p", &pid], options].concat()).1;
-    let messages = [said(&[]), said(&["--children"]), said(&["--no-warnings"])];
-    let group = rustix::process::Pid::from_child(&parent);
-    rustix::process::kill_process_group(group, rustix::process::Signal::KILL).unwrap();
-    parent.wait().unwrap();
+    let parent = Family::start("sleep 1000 & sleep 1000 & echo $!; wait");
+    let (pid, child) = (parent.0.id().to_string(), &parent.1);
+    let said = |of: &str, options: &[&str]| run(&[&["run", "-e", "begin { exit() }", "-p", of], options].concat()).1;
     let note = format!("note: process {pid} has 2 children, which are not looked at: add --children\n");
-    assert!(messages[0].contains(&note), "{messages:?}");
-    assert!(messages[1..].iter().all(|it| !it.contains("not looked at")), "{messages:?}");
+    let alone = said(&pid, &[]);
+    assert!(alone.contains(&note), "{alone}");
+    let both = format!("{pid},{child}");
+    let note = format!("process {pid} has started others of these; what it starts from now on is not looked at");
+    let several = said(&both, &[]);
+    assert!(several.contains(&note), "{several}");
+    for (of, option) in [(&pid, "--children"), (&pid, "--no-warnings"), (&both, "--children")] {
+        let messages = said(of, &[option]);
+        assert!(!messages.contains("not looked at"), "{option}: {messages}");
+    }
+}
+
+#[test]
+fn processes_that_were_started_meanwhile_are_counted() {
+    if !may_trace() {
+        return;
+    }
+    let parent = Family::start("echo; while sleep 0.1; do sleep 1000 & done");
+    let pid = parent.0.id().to_string();
+    let said = |options: &[&str]| run(&[&["run", "-e", "interval:s:1 { exit() }", "-p", &pid], options].concat()).1;
+    let (counted, children) = (said(&[]), said(&["--children"]));
+    assert!(counted.contains(" started since then w") && counted.contains("add --children"), "{counted}");
+    assert!(!children.contains("started since then"), "{children}");
 }
 
 /// What is missing is not the user's mistake, and what follows from it is of no interest.

@@ -28,6 +28,46 @@ mod loads {
 
     #[unsafe(no_mangle)]
     #[inline(never)]
+    extern "C" fn BecomeLockGroupMember(leader: u64, pid: i32) -> bool {
+        black_box((leader, pid)).1 > 0
+    }
+
+    /// The beginning of `LOCALLOCK`.
+    #[repr(C)]
+    struct AwaitedLock {
+        fields: [u32; 3],
+        field4: u16,
+        kind: u8,
+        method: u8,
+        mode: i32,
+    }
+
+    const fn lock(kind: u8, fields: [u32; 3], mode: i32) -> AwaitedLock {
+        AwaitedLock { fields, field4: 0, kind, method: 1, mode }
+    }
+
+    static STUCK: AwaitedLock = lock(10, [5, 0, 78], 7);
+
+    /// What `ProcSleep` does in the end: 0 if it has the lock, 2 after a deadlock; negative if it does not return, since the
+    /// query was cancelled.
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn ProcSleep(lock: *const AwaitedLock, result: i32, milliseconds: u64) -> i32 {
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        if result < 0 {
+            LockErrorCleanup();
+        }
+        black_box((lock, result)).1
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
+    extern "C" fn LockErrorCleanup() {
+        black_box(());
+    }
+
+    #[unsafe(no_mangle)]
+    #[inline(never)]
     extern "C" fn SSL_do_handshake(ssl: u64, result: i32) -> i32 {
         black_box(ssl);
         black_box(result)
@@ -63,8 +103,28 @@ mod loads {
         query(c"SELECT fast FROM load", Duration::ZERO);
         let long = format!("SELECT long, {}", "x".repeat(20_000));
         query(&std::ffi::CString::new(long).expect("no NUL"), Duration::from_millis(200));
+        let worker = std::thread::spawn(|| {
+            BecomeLockGroupMember(0, 4711);
+            pgstat_report_activity(2, c"SELECT part FROM load".as_ptr());
+            std::thread::sleep(Duration::from_millis(200));
+        });
+        assert!(worker.join().is_ok());
         // The process ends half a second later.
         pgstat_report_activity(2, c"SELECT last FROM load".as_ptr());
+    }
+
+    /// Waits that end in each way, one of them after a long time.
+    fn waits() {
+        let wait = |text: &CStr, lock: AwaitedLock, result, milliseconds| {
+            pgstat_report_activity(2, text.as_ptr());
+            ProcSleep(&raw const lock, result, milliseconds);
+            pgstat_report_activity(1, std::ptr::null());
+        };
+        wait(c"SELECT granted FROM load", lock(0, [5, 16384, 0], 8), 0, 200);
+        wait(c"SELECT fast FROM load", lock(0, [5, 16384, 0], 8), 0, 0);
+        wait(c"SELECT crossed FROM load", lock(5, [741, 0, 0], 5), 2, 200);
+        wait(c"SELECT cancelled FROM load", lock(10, [5, 0, 77], 7), -1, 200);
+        std::thread::spawn(move || wait(c"SELECT last FROM load", lock(4, [5, 16385, 3], 7), 0, 600_000));
     }
 
     /// Two handshakes, one of them in two steps, and one that is given up.
@@ -130,6 +190,10 @@ mod loads {
     fn running(tracer: &str) {
         let tracer = tracer.trim().parse().ok().and_then(rustix::process::Pid::from_raw).expect("a process");
         std::thread::spawn(|| std::thread::sleep(Duration::from_mins(10)));
+        std::thread::spawn(|| {
+            pgstat_report_activity(2, c"SELECT blocked FROM load".as_ptr());
+            ProcSleep(&raw const STUCK, 0, 600_000);
+        });
         pgstat_report_activity(2, c"SELECT stuck FROM load".as_ptr());
         std::thread::sleep(Duration::from_millis(500));
         rustix::process::kill_process(tracer, rustix::process::Signal::INT).expect("it is ours");
@@ -143,6 +207,7 @@ mod loads {
         match name {
             "running" => running(line),
             "queries" => queries(),
+            "waits" => waits(),
             "handshakes" => handshakes(),
             "files" => files(),
             "connections" => connections(),
@@ -239,13 +304,33 @@ fn applications() {
     assert!(queries.starts_with("    PID           TIME  QUERY\n"), "{queries}");
     assert!(!queries.contains("fast") && !queries.contains("running"), "{queries}");
     assert!(queries.contains(" ms  SELECT long, xxxx") && queries.contains("xxx...\n"), "{queries}");
-    assert!(queries.contains(" ms  ended: SELECT last FROM load\n"), "{queries}");
+    assert!(queries.contains(" ms  cut off, its process ended: SELECT last FROM load\n"), "{queries}");
+    assert!(queries.contains(" ms  parallel worker of 4711: SELECT part FROM load\n"), "{queries}");
     let handshakes = output_of("handshakes", "tls-handshakes", &[]);
     let counted =
         handshakes.lines().filter_map(|line| line.split_once(')')?.1.split_once('|')?.0.trim().parse::<u64>().ok());
     assert_eq!(counted.sum::<u64>(), 2, "{handshakes}");
     assert!(handshakes.contains("@not_completed[program]: 1\n"), "{handshakes}");
     assert_parts("names", "dns", &[], &[" found  localhost\n", "@us:"]);
+}
+
+#[test]
+fn waits_of_queries() {
+    let Some(_alone) = kernel() else { return };
+    let waits = output_of("waits", "pg-waits", &["100"]);
+    assert!(
+        waits.starts_with("    PID         WAITED  LOCK ON         NUMBER  MODE                  QUERY\n"),
+        "{waits}"
+    );
+    for row in [
+        " ms  relation         16384  AccessExclusive       SELECT granted FROM load\n",
+        " ms  transaction        741  Share                 deadlock: SELECT crossed FROM load\n",
+        " ms  advisory            77  Exclusive             given up: SELECT cancelled FROM load\n",
+        " ms  tuple            16385  Exclusive             process ended: SELECT last FROM load\n",
+    ] {
+        assert!(waits.contains(row), "no {row:?} in:\n{waits}");
+    }
+    assert!(!waits.contains("fast") && waits.contains("@milliseconds:"), "{waits}");
 }
 
 #[test]
@@ -360,6 +445,9 @@ fn what_is_still_running_is_printed() {
     let Some(_alone) = kernel() else { return };
     let queries = output_of("running", "pg-queries", &["100"]);
     assert!(queries.contains(" ms  still running: SELECT stuck FROM load\n"), "{queries}");
+    let waits = output_of("running", "pg-waits", &["100"]);
+    let row = " ms  advisory            78  Exclusive             still waiting: SELECT blocked FROM load\n";
+    assert!(waits.contains(row), "{waits}");
     let table = output_of("running", "syslat", &[]);
     let (_, stuck) = table.split_once("\n\nSTILL IN CALL      THREADS  LONGEST\n").expect("a second table");
     assert!(stuck.lines().any(|line| line.starts_with("clock_nanosleep ")), "{table}");

@@ -18,7 +18,9 @@ use small::Small;
 fn everything_fits_a_terminal() {
     let small = Small::new();
     for columns in [40, 80, 200] {
-        for more in [&["--summary"][..], &["--by", "qpair"], &["--by", "owner.subnqn,lcore,owner.qid"], &[]] {
+        let by = ["--by", "owner.subnqn,lcore,owner.qid"];
+        let plot = ["--plot", "--by", "owner.subnqn,lcore,owner.qid"];
+        for more in [&["--summary"][..], &["--by", "qpair"], &by, &[], &["--plot"], &plot] {
             let args = small.args("latency", more);
             let (text, succeeded) = pty::on_terminal(columns, &[], &args);
             assert!(succeeded && pty::widest(&text) <= usize::from(columns), "{columns} {more:?}:\n{text}");
@@ -42,6 +44,7 @@ fn a_terminal_of_80_columns_gets_the_rows_with_what_distinguishes_them() {
         \n\
         r from TCP_REQ_NEW, slowest p99 first\n\
         qpair: 10.0.0.… nqn.2016-06.io.spdk:… 10.0.0.9:4420 …\n\
+        columns left out for want of room: max\n\
         qpair                 requests     p50     p99  most of p99\n\
         …2:2000 …cnode2 qid:2        1 10.0 us 10.0 us  EXECUTING -> COMPLETED 85%\n\
         …1:1000 …cnode1 qid:1        1 5.00 us 5.00 us  EXECUTING -> COMPLETED 80%\n";
@@ -51,6 +54,16 @@ fn a_terminal_of_80_columns_gets_the_rows_with_what_distinguishes_them() {
         let (text, _) = pty::on_terminal(columns, &[("NO_COLOR", "1")], &args);
         assert!(text.contains("\n…2:2000 …cnode2 qid:2 ") && text.contains(" 10.0 us  EXEC"), "{columns}:\n{text}");
     }
+}
+
+#[test]
+fn a_plot_is_of_blocks_if_the_terminal_has_them() {
+    let small = Small::new();
+    let args = small.args("latency", &["--plot", "--tpoint", "TCP_*"]);
+    let (blocks, _) = pty::on_terminal(80, &[("NO_COLOR", "1")], &args);
+    let (ascii, _) = pty::on_terminal(80, &[("NO_COLOR", "1"), ("LC_ALL", "C")], &args);
+    assert!(blocks.contains('▁') && blocks.contains('▲') && ascii.is_ascii(), "{blocks}\n{ascii}");
+    assert!(ascii.contains(" ^") && blocks.lines().last() == ascii.lines().last(), "{ascii}");
 }
 
 /// What it prints on standard error, which is a terminal of that many columns, and whether it succeeded.

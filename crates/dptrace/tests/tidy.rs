@@ -30,9 +30,12 @@ const OPENING: [&str; 12] = [
 const OPENERS: &[(&str, &str)] = &[
     ("bt-engine/src/lookups.rs", "/etc/passwd of our own root"),
     ("dptrace/src/capture/folder.rs", "the files of a capture, which it makes itself"),
-    ("dptrace/src/demo.rs", "the trace of the target that it started itself"),
+    ("dptrace/src/demo/late.rs", "what the processes that it started itself wrote into a folder of its own"),
+    ("dptrace/src/demo/mod.rs", "the trace of the target that it started itself"),
     ("dptrace/src/input.rs", "traces of applications in /dev/shm, as regular files"),
     ("dptrace/src/run/events.rs", "what a script names: cat()"),
+    ("dptrace/src/serve/parquet/shelf.rs", "the folder for tables that the user named, to lock it"),
+    ("host/src/busy.rs", "/proc/PID, /proc/stat, /proc/irq"),
     ("host/src/capabilities.rs", "/proc/self"),
     ("host/src/cgroups.rs", "/proc/self, /proc/PID/cgroup, cgroupfs"),
     ("host/src/cpus.rs", "/sys/devices"),
@@ -46,6 +49,8 @@ const OPENERS: &[(&str, &str)] = &[
     ("host/src/perf_map.rs", "/proc/PID/status: whose the process is (its file of names is opened in `foreign`)"),
     ("host/src/perf_source.rs", "/sys/bus/event_source"),
     ("host/src/proc.rs", "/proc/PID: what the kernel says of it"),
+    ("host/src/settings/process.rs", "/proc/PID/numa_maps: what the kernel says of it"),
+    ("host/src/settings/root.rs", "/proc and /sys, or a tree that a test has made"),
     ("host/src/system.rs", "/proc/sys, /sys/kernel, /proc/self"),
     ("host/src/tracefs.rs", "tracefs"),
     ("host/src/user_file.rs", "what the user names: traces, recordings, specs, scripts"),
@@ -55,6 +60,12 @@ const OPENERS: &[(&str, &str)] = &[
 
 /// The files outside of `host` that name a path of `/proc` or `/sys`, and why.
 const NAMERS: &[(&str, &str)] = &[
+    ("cpu-settings/src/boot.rs", "findings name settings; nothing is opened"),
+    ("cpu-settings/src/devices.rs", "findings name settings; nothing is opened"),
+    ("cpu-settings/src/hardware.rs", "findings name settings; nothing is opened"),
+    ("cpu-settings/src/memory.rs", "findings name settings; nothing is opened"),
+    ("cpu-settings/src/processes.rs", "findings name settings; nothing is opened"),
+    ("cpu-settings/src/scheduling.rs", "findings name settings; nothing is opened"),
     ("dptrace/src/manual/facts.rs", "man pages name them; nothing is opened"),
     ("sys/src/cpus.rs", "the calls of sys would be unsound with a wrong number of CPUs"),
 ];

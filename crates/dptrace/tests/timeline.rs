@@ -1,36 +1,20 @@
 //! What `dptrace timeline` prints of a trace alone, and of threads alone.
-#![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it saw by panicking")]
+
+#[path = "common/pty.rs"]
+#[expect(dead_code, reason = "only what a terminal shows is needed")]
+mod pty;
+#[path = "common/scenes.rs"]
+mod scenes;
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
+use capture::When;
+use scenes::{dptrace, printed, sample};
 use serde_json::Value;
-use tempfile::TempDir;
-
-fn dptrace(args: &[&str], dir: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
-    command.args(args).current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1");
-    command.output().unwrap()
-}
-
-#[track_caller]
-fn printed(args: &[&str], dir: &Path) -> (String, String) {
-    let done = dptrace(args, dir);
-    let (out, messages) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
-    assert!(done.status.success(), "{args:?}: {messages}");
-    (out, messages)
-}
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// The trace of the demo's sample.
-fn sample() -> TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().to_str().unwrap();
-    printed(&["demo", "--write", path], dir.path());
-    dir
 }
 
 #[test]
@@ -41,6 +25,12 @@ fn a_trace_alone_has_stages_and_no_kernel() {
     assert!(out.contains("the 2 slowest") && out.contains("slowest 2: ") && !out.contains("kernel"), "{out}");
     // Sentences and waterfalls say which objects: names of two kinds of requests may be the same.
     assert!(out.lines().any(|line| line.starts_with("slowest 1: r") && line.contains("_REQ), ")), "{out}");
+    // Of more than three, the others have a line only.
+    let (few, _) = printed(&["timeline", "demo.trace", "--slowest", "8"], dir.path());
+    assert!(few.contains("the 8 slowest") && few.matches("\nslowest ").count() == 3, "{few}");
+    assert!(few.contains("\nthe stages of 5 more requests are not shown: --all\n"), "{few}");
+    let (all, _) = printed(&["timeline", "demo.trace", "--slowest", "8", "--all"], dir.path());
+    assert!(all.matches("\nslowest ").count() == 8 && !all.contains("--all"), "{all}");
     let (json, _) = printed(&["timeline", "demo.trace", "--json", "--slowest", "3", "--by", "lcore"], dir.path());
     let lines = lines(&json);
     let slowest: Vec<&Value> = lines.iter().filter(|line| line.get("slowest").is_some()).collect();
@@ -63,55 +53,63 @@ fn a_trace_alone_has_stages_and_no_kernel() {
             .unwrap()
             .iter()
             .find(|band| sentence.starts_with(&format!("{} of", band["name"].as_str().unwrap())));
-        assert!(slow.map_or(sentence.starts_with("of "), |band| band["requests"].as_u64() >= Some(5)), "{summary}");
+        assert!(slow.map_or(sentence.starts_with("the "), |band| band["requests"].as_u64() >= Some(5)), "{summary}");
     }
+    // Longer than that: one that took exactly as long is left out.
+    let longest = format!("{}ns", lengths[0]);
+    let (over, messages) = printed(&["timeline", "demo.trace", "--json", "--over", &longest], dir.path());
+    assert!(messages.contains("no request took longer than") && !over.contains("\"slowest\""), "{over}{messages}");
     let none = dptrace(&["timeline", "demo.trace", "--ndjson"], dir.path());
     assert_eq!(none.status.code(), Some(2));
 }
 
 #[test]
 fn a_capture_without_a_trace_has_threads() {
-    use capture::{Captured, EventsWriter, Meta, NamedThread, Thread};
-    use timeline::{BootNanos, Cpu, EventKind, KernelEvent, Leaves, Tid};
-
     let dir = tempfile::tempdir().unwrap();
-    let mut meta = Meta { format: 1, ..Meta::default() };
-    meta.captured = Captured { kernel: true, ..Captured::default() };
-    meta.process.threads = vec![Thread { tid: 10, name: "poller".into(), ..Thread::default() }];
-    std::fs::write(dir.path().join("meta.json"), meta.to_json().unwrap()).unwrap();
-    let file = std::fs::File::create(dir.path().join("kernel.events")).unwrap();
-    let mut writer = EventsWriter::begin(file).unwrap();
-    writer.started(BootNanos(1_000)).unwrap();
-    let name = |tid, name: &[u8]| {
-        let mut bytes = [0; 16];
-        bytes[..name.len()].copy_from_slice(name);
-        NamedThread { since: BootNanos(0), tid: Tid(tid), name: bytes }
-    };
-    writer.names([name(10, b"poller"), name(20, b"\x1b[31mrival")]).unwrap();
-    let switch = |at, prev, leaves, next| KernelEvent {
-        at: BootNanos(at),
-        cpu: Cpu(1),
-        kind: EventKind::Switch { prev: Tid(prev), leaves, next: Tid(next) },
-    };
-    let away = [switch(2_001_000, 10, Leaves::Preempted, 20), switch(5_001_000, 20, Leaves::Blocked, 10)];
-    writer.events(away.into_iter().chain([switch(6_001_000, 10, Leaves::Blocked, 0)])).unwrap();
-    writer.flush().unwrap();
+    let mut meta = scenes::write_absences(dir.path(), When::default(), b"\x1b[31mother");
     let (out, messages) = printed(&["timeline", "."], dir.path());
     assert!(messages.contains("no trace") && messages.contains("threads only"), "{messages}");
     assert!(out.contains("poller") && out.contains("2.00 ms   3.00 ms  poller"), "{out}");
-    assert!(out.contains(r"preempted by \x1b[31mrival") && !out.contains('\x1b'), "{out}");
+    assert!(out.contains("preempted by poller [another process]"), "{out}");
+    assert!(out.contains(r"preempted by \x1b[31mother") && !out.contains('\x1b'), "{out}");
+    for columns in [60, 80] {
+        let (text, _) = pty::on_terminal_in(dir.path(), columns, &[("NO_COLOR", "1")], &["timeline", "."]);
+        assert!(pty::widest(&text) <= usize::from(columns), "{text}");
+        // Columns without any time are the first that are left out, and none is cut.
+        let table: Vec<&str> = text.lines().take(2).collect();
+        assert!(table[0].contains(" ran ") && table[0].contains(" preempted") && table[1].contains("poller"), "{text}");
+        assert!(!table.concat().contains('…') && !text.contains("not shown"), "{text}");
+    }
     let intervals = lines(&printed(&["timeline", ".", "--ndjson"], dir.path()).0);
     let what: Vec<&str> = intervals.iter().map(|it| it["activity"].as_str().unwrap()).collect();
-    assert_eq!(what, ["runs", "preempted", "runs"], "{intervals:?}");
+    assert_eq!(what, ["runs", "preempted", "runs", "preempted", "runs"], "{intervals:?}");
+    let (info, _) = printed(&["trace", "--info", "-i", "."], dir.path());
+    assert!(info.contains("cut short") && info.contains("problem:     the capture has no trace.rings"), "{info}");
+    let info = lines(&printed(&["trace", "--info", "--json", "-i", "."], dir.path()).0);
+    assert!(info[0]["problems"][0].as_str().unwrap().contains("no trace.rings"), "{info:?}");
+    // One that is damaged in its header is reported, with the place.
+    for (damaged, why) in [
+        (&b"dpRINGS\x01\x09\0\0\0\0\0\0\0"[..], "it is damaged at 0x8: a chunk of an unknown kind"),
+        (b"dpRINGS\x01\x01\0\0\0\x20\0\0\0cut", "it is cut off at 0x8"),
+        (b"", "it is cut off at 0x0"),
+    ] {
+        std::fs::write(dir.path().join("trace.rings"), damaged).unwrap();
+        let (out, messages) = printed(&["timeline", "."], dir.path());
+        assert!(messages.contains(&format!("trace.rings can't be read: {why}: threads only")), "{messages}");
+        assert!(out.contains("poller"), "{out}");
+        let (info, _) = printed(&["trace", "--info", "-i", "."], dir.path());
+        assert!(info.contains(why), "{info}");
+    }
+    std::fs::remove_file(dir.path().join("trace.rings")).unwrap();
     // What a thread did at the last event lasts until the end only if no event is missing.
-    let at = capture::When { boot_nanos: 9_001_000, ..capture::When::default() };
+    let at = When { boot_nanos: 9_001_000, ..When::default() };
     let end = |events, until| capture::End {
         at: at.clone(),
         events,
         events_until_boot_nanos: until,
         ..capture::End::default()
     };
-    for (end, last) in [(end(3, None), "blocked"), (end(4, None), "unknown"), (end(3, Some(6_001_000)), "unknown")] {
+    for (end, last) in [(end(5, None), "blocked"), (end(6, None), "unknown"), (end(5, Some(6_001_000)), "unknown")] {
         meta.end = Some(end);
         std::fs::write(dir.path().join("meta.json"), meta.to_json().unwrap()).unwrap();
         let (out, messages) = printed(&["timeline", ".", "--ndjson"], dir.path());
@@ -122,6 +120,32 @@ fn a_capture_without_a_trace_has_threads() {
             (&last.into(), &6_001_000.into(), &9_001_000.into())
         );
         assert_eq!(messages.contains("events reach until 6.00 ms after the begin"), last == "unknown", "{messages}");
+    }
+}
+
+/// A user names the largest file of a capture, rather than its folder.
+#[test]
+fn a_file_of_a_capture_stands_for_the_capture() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("it");
+    std::fs::create_dir(&folder).unwrap();
+    let mut meta = capture::Meta { format: 1, ..capture::Meta::default() };
+    meta.captured = capture::Captured { kernel: true, ..capture::Captured::default() };
+    std::fs::write(folder.join("meta.json"), meta.to_json().unwrap()).unwrap();
+    let mut writer =
+        capture::EventsWriter::begin(std::fs::File::create(folder.join("kernel.events")).unwrap()).unwrap();
+    writer.started(timeline::BootNanos(1_000)).unwrap();
+    writer.flush().unwrap();
+    let (_, messages) = printed(&["timeline", "it/kernel.events"], dir.path());
+    assert!(messages.contains("it/kernel.events is a part of a capture: reading all of it"), "{messages}");
+    let (_, messages) = printed(&["timeline", "meta.json"], &folder);
+    assert!(messages.contains("reading all of ."), "{messages}");
+    // Without the rest it is no capture.
+    std::fs::copy(folder.join("kernel.events"), dir.path().join("alone")).unwrap();
+    for command in ["timeline", "trace", "latency"] {
+        let done = dptrace(&[command, "alone"], dir.path());
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert!(done.status.code() == Some(2) && said.contains("give the capture's folder"), "{command}: {said}");
     }
 }
 
@@ -161,8 +185,27 @@ fn perfetto_gets_each_request_and_each_stage() {
     printed(&["timeline", "demo.trace", "--perfetto", "part.pftrace", "--window", &until], dir.path());
     let (slices, _) = of_perfetto(&dir.path().join("part.pftrace"));
     assert!((1..requests.len() + stages).contains(&slices), "{slices}");
+    // One that lies behind the end has nothing: it is an error, and no file is made.
+    let beyond = dptrace(&["timeline", "demo.trace", "--perfetto", "x", "--window", "1m..2m"], dir.path());
+    let said = String::from_utf8(beyond.stderr).unwrap();
+    assert!(beyond.status.code() == Some(2) && said.contains("--window begins at 60.0 s"), "{said}");
+    assert!(!dir.path().join("x").exists());
     let wrong = dptrace(&["timeline", "demo.trace", "--perfetto", "x", "--window", "5ms..1ms"], dir.path());
     assert_eq!(wrong.status.code(), Some(2));
     let itself = dptrace(&["timeline", "demo.trace", "--perfetto", "demo.trace"], dir.path());
     assert!(!itself.status.success());
+}
+
+#[test]
+fn a_process_in_the_place_of_a_capture_is_to_be_captured_first() {
+    let dir = tempfile::tempdir().unwrap();
+    for command in ["timeline", "report"] {
+        let done = dptrace(&[command, "4711"], dir.path());
+        let messages = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(2), "{messages}");
+        assert!(messages.contains("dptrace capture -p 4711 --for 3s"), "{messages}");
+    }
+    // What is no process is a file that is missing.
+    let missing = dptrace(&["timeline", "none.capture"], dir.path());
+    assert_eq!(missing.status.code(), Some(1));
 }

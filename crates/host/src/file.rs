@@ -1,7 +1,10 @@
 //! An ELF file on this machine: its location and its bytes.
 
+use std::hash::{Hash, Hasher};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use elf::ElfImage;
 use sys::memory::Shared;
@@ -11,6 +14,7 @@ use crate::debug_file;
 use crate::error::HostError;
 use crate::foreign::{self, Opened};
 use crate::parts::{self, Parts};
+use crate::proc;
 
 /// Where a file is, by the name that its user knows and by the names that we can open.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -44,6 +48,26 @@ pub(crate) enum Readable {
         /// The number.
         inode: u64,
     },
+    /// The very file, which is open.
+    Held(Held),
+}
+
+/// A file that is kept open.
+#[derive(Clone, Debug)]
+pub(crate) struct Held(Arc<Opened>);
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Held {}
+
+impl Hash for Held {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        Arc::as_ptr(&self.0).hash(state);
+    }
 }
 
 impl Readable {
@@ -60,6 +84,7 @@ impl Readable {
         match self {
             Self::Named(path) | Self::Reported { path, .. } => path.clone(),
             Self::Below { root, path } => under(root, path),
+            Self::Held(held) => held.0.link(),
         }
     }
 
@@ -79,6 +104,10 @@ impl Readable {
                 }
                 Ok((file, path.clone()))
             }
+            Self::Held(held) => {
+                let path = held.0.link();
+                foreign::named(&path).map(|file| (file, path))
+            }
         }
     }
 }
@@ -93,6 +122,15 @@ fn through_root(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let inside = components.as_path();
     let is_one = proc == "proc" && root == "root" && !inside.as_os_str().is_empty();
     is_one.then(|| (first.iter().collect(), Path::new("/").join(inside)))
+}
+
+/// Whether a process's root directory (`/proc/PID/root`) is our own, with the same mounts below it.
+fn is_our_root(root: &Path) -> bool {
+    let identity = |path: &Path| path.metadata().ok().map(|it| (it.dev(), it.ino()));
+    let mounts = |folder: &Path| std::fs::read_link(folder.join("ns/mnt")).ok();
+    let own = proc::own_folder();
+    let is_same = identity(root).is_some() && identity(root) == identity(Path::new("/"));
+    is_same && root.parent().and_then(mounts).is_some_and(|theirs| mounts(&own) == Some(theirs))
 }
 
 /// A path as it is seen from another root directory.
@@ -131,10 +169,19 @@ impl FilePlace {
     #[must_use]
     pub fn beside(&self, relative: &Path) -> Self {
         let folder = self.path.parent().unwrap_or(Path::new(""));
-        if self.root == Path::new("/") {
+        if self.root == Path::new("/") && !self.of_process {
             return Self::at(&folder.join(relative));
         }
         self.related(&self.root, &folder.join(relative))
+    }
+
+    /// The same file, held open: it can be read, and probes can be attached to it, as long as there is this place or a copy of
+    /// it, also when the process has ended that it was found through. Where that process has our own view of the file system,
+    /// debug files are found without it, too.
+    pub fn hold(&self) -> Result<Self, HostError> {
+        let readable_at = vec![Readable::Held(Held(Arc::new(self.open()?)))];
+        let root = if is_our_root(&self.root) { PathBuf::from("/") } else { self.root.clone() };
+        Ok(Self { readable_at, root, ..self.clone() })
     }
 
     /// The path as its user sees it: for a process in a container, a path in the container.

@@ -1,6 +1,8 @@
 //! The kernel's own symbols, from `/proc/kallsyms`.
 
-use std::io;
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
 
 /// Where the kernel lists its symbols. Without the right to see them (`kptr_restrict`) all addresses are 0.
 const KALLSYMS: &str = "/proc/kallsyms";
@@ -20,6 +22,27 @@ impl KernelSymbols {
     /// Reads them: some 200,000 lines.
     pub fn read() -> io::Result<Self> {
         Ok(Self::parse(crate::proc::text(KALLSYMS)?))
+    }
+
+    /// What begins at some addresses, line by line, so that little is kept. Of several names, the first that the kernel lists.
+    pub fn names_of(addresses: &BTreeSet<u64>) -> io::Result<HashMap<u64, String>> {
+        let mut names = HashMap::new();
+        let mut lines = BufReader::new(File::open(KALLSYMS)?);
+        let mut line = Vec::new();
+        while names.len() < addresses.len() {
+            line.clear();
+            if lines.read_until(b'\n', &mut line)? == 0 {
+                break;
+            }
+            let text = String::from_utf8_lossy(&line);
+            let mut words = text.split_ascii_whitespace();
+            let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
+            let name = words.nth(1).filter(|name| !NO_FUNCTIONS.iter().any(|prefix| name.starts_with(prefix)));
+            if let (Some(address), Some(name)) = (address.filter(|it| addresses.contains(it)), name) {
+                names.entry(address).or_insert_with(|| name.to_owned());
+            }
+        }
+        Ok(names)
     }
 
     /// Parses the text: a line is address, kind, name, and a module in brackets (`s_show` in `kernel/kallsyms.c`).

@@ -6,6 +6,7 @@
 //! `kernel-text` and `typeinfo` parse the bytes. It changes nothing: no mount, no signal, no ptrace.
 #![forbid(unsafe_code)]
 
+pub mod busy;
 pub mod capabilities;
 pub mod cgroups;
 mod code_file;
@@ -27,6 +28,7 @@ mod perf_map;
 mod perf_source;
 pub mod proc;
 mod process;
+pub mod settings;
 pub mod system;
 mod tracefs;
 pub mod user_file;

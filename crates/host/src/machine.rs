@@ -49,7 +49,11 @@ pub struct Scheduling {
 
 /// How a thread is scheduled, by its folder.
 pub fn scheduling(task: &Path) -> Option<Scheduling> {
-    let stat = proc::Stat::read(task).ok()?;
+    scheduling_of(&proc::Stat::read(task).ok()?, task)
+}
+
+/// The same, by what was read of its `stat`.
+pub(crate) fn scheduling_of(stat: &proc::Stat, task: &Path) -> Option<Scheduling> {
     let affinity = proc::status(task, "Cpus_allowed_list").ok().flatten().unwrap_or_default();
     let priority = u32::try_from(stat.number(RT_PRIORITY)?).ok()?;
     Some(Scheduling { affinity, policy: policy(stat.number(POLICY)?), priority })

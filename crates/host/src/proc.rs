@@ -4,8 +4,8 @@
 //! of a character. A process exists as long as one of its threads. If the first one has ended (pthread_exit(3) in `main`),
 //! `/proc/PID` shows a zombie without program, memory and files; these are then found under the id of any other thread.
 
-use std::fs::{self, Metadata};
-use std::io;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,9 @@ use crate::process::Pid;
 
 /// The states of a thread that has ended (proc_pid_stat(5), field 3).
 const ENDED: &[u8] = b"ZXx";
+
+/// More than a thread's `stat` has: 52 numbers of at most 20 digits, and a name.
+const STAT: usize = 4096;
 
 /// A file of `/proc` as text: what is not UTF-8 in it becomes U+FFFD. For what is between names.
 pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
@@ -35,7 +38,10 @@ pub struct Stat {
 impl Stat {
     /// Reads that of a process or of a thread, by its folder in `/proc`.
     pub fn read(folder: &Path) -> io::Result<Self> {
-        Self::parse(&fs::read(folder.join("stat"))?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        // One reading with room for all, not five that look for the end: of each process of a machine it is read.
+        let mut line = Vec::with_capacity(STAT);
+        File::open(folder.join("stat"))?.take(STAT as u64).read_to_end(&mut line)?;
+        Self::parse(&line).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// Parses it. The name is in parentheses and may contain some; after the last one there are none.
@@ -132,16 +138,21 @@ pub fn maps(folder: &Path) -> io::Result<ProcMaps> {
     ProcMaps::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Whether a process has this file mapped or open; nothing where we may not look.
-pub fn uses(pid: Pid, file: &Metadata) -> Option<bool> {
+/// Which of these files a process has mapped or open; nothing where we may not look.
+pub fn uses(pid: Pid, files: &[Metadata]) -> Option<Vec<bool>> {
     let folder = folder(pid);
-    if is_mapped(&maps(&folder).ok()?, file) {
-        return Some(true);
+    let maps = maps(&folder).ok()?;
+    let mut used: Vec<bool> = files.iter().map(|file| is_mapped(&maps, file)).collect();
+    if used.iter().all(|used| *used) {
+        return Some(used);
     }
     with_file_access(|| {
         let open = fs::read_dir(folder.join("fd")).ok()?;
-        let mut open = open.flatten().filter_map(|entry| fs::metadata(entry.path()).ok());
-        Some(open.any(|other| (other.dev(), other.ino()) == (file.dev(), file.ino())))
+        for other in open.flatten().filter_map(|entry| fs::metadata(entry.path()).ok()) {
+            let is_same = |file: &Metadata| (other.dev(), other.ino()) == (file.dev(), file.ino());
+            used.iter_mut().zip(files).for_each(|(used, file)| *used |= is_same(file));
+        }
+        Some(used)
     })
 }
 
@@ -171,6 +182,34 @@ pub fn processes() -> Vec<u32> {
 /// Nanoseconds that a thread has been on a CPU, by its folder (`schedstat`; Documentation/scheduler/sched-stats.rst).
 pub fn ran(folder: &Path) -> Option<u64> {
     text(folder.join("schedstat")).ok()?.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// How a thread stands at one time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    /// Its state, a letter (proc_pid_stat(5), field 3).
+    pub state: char,
+    /// How often it came to a CPU (`schedstat`, the third number; 0 in kernels without it).
+    pub arrivals: u64,
+    /// How often it left one, by itself or not (proc_pid_status(5), `voluntary_ctxt_switches`, `nonvoluntary_ctxt_switches`).
+    pub switches: u64,
+    /// Nanoseconds that it has been on a CPU, as of the last tick or switch (`schedstat`, the first number).
+    pub ran: u64,
+    /// The CPU on which it was last.
+    pub cpu: u32,
+}
+
+/// How a thread stands, by its folder. The counters are read last: if they are the same at two times, all else was so in between.
+pub fn standing(folder: &Path) -> Option<Standing> {
+    let stat = Stat::read(folder).ok()?;
+    let (state, cpu) = (stat.state()?, u32::try_from(stat.number(39)?).ok()?);
+    let schedstat = text(folder.join("schedstat")).unwrap_or_default();
+    let mut numbers = schedstat.split_ascii_whitespace().map(|number| number.parse().unwrap_or(0));
+    let (ran, arrivals) = (numbers.next().unwrap_or(0), numbers.nth(1).unwrap_or(0));
+    let status = text(folder.join("status")).ok()?;
+    let count = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let switches = count("voluntary_ctxt_switches:")?.wrapping_add(count("nonvoluntary_ctxt_switches:")?);
+    Some(Standing { state, arrivals, switches, ran, cpu })
 }
 
 /// The words that a process was started with, each with no zero behind it (proc_pid_cmdline(5)); none where we may not look.
@@ -251,7 +290,6 @@ mod tests {
         let maps = maps(&own_folder()).unwrap();
         assert!(is_mapped(&maps, &program) && !is_mapped(&maps, &stat));
         let file = tempfile::tempfile().unwrap();
-        assert_eq!((uses(own, &program), uses(own, &stat)), (Some(true), Some(false)));
-        assert_eq!(uses(own, &file.metadata().unwrap()), Some(true));
+        assert_eq!(uses(own, &[program, stat, file.metadata().unwrap()]), Some(vec![true, false, true]));
     }
 }

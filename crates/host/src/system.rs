@@ -20,7 +20,7 @@ pub fn kernel_version() -> Option<(u32, u32)> {
     version(&kernel_release()?)
 }
 
-fn version(release: &str) -> Option<(u32, u32)> {
+pub(crate) fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
@@ -44,7 +44,7 @@ pub fn lockdown() -> Option<String> {
 }
 
 /// The word in brackets, of those that can be chosen: `none [integrity] confidentiality`.
-fn chosen(line: &str) -> Option<String> {
+pub(crate) fn chosen(line: &str) -> Option<String> {
     Some(line.split_once('[')?.1.split_once(']')?.0.to_owned())
 }
 

@@ -73,7 +73,7 @@ fn lifetime(after: &Snapshot, window: &Window) -> u64 {
 }
 
 /// Sums before it is known what some of them mean.
-struct Raw {
+pub(crate) struct Raw {
     /// By slot: on the CPU, blocked.
     calls: Vec<(u64, u64)>,
     unsure: u64,
@@ -85,7 +85,7 @@ struct Raw {
 }
 
 impl Raw {
-    fn of(before: &Snapshot, after: &Snapshot) -> Self {
+    pub(crate) fn of(before: &Snapshot, after: &Snapshot) -> Self {
         let call = |slot| {
             let (before, after) = (before.call(slot), after.call(slot));
             (after.cpu.wrapping_sub(before.cpu), after.blocked.wrapping_sub(before.blocked))
@@ -103,28 +103,46 @@ impl Raw {
     }
 
     /// Gives the time from the last event to the window's end to the bucket of that time.
-    fn close(&mut self, after: &Snapshot, window: &Window) {
+    pub(crate) fn close(&mut self, after: &Snapshot, window: &Window) {
         if after.is_dead() {
             return;
         }
         let open = window.stop.saturating_sub(after.mark().max(window.start));
-        // A bucket's slot is one of ours: `Bucket::at` looked.
-        match Bucket::at(after.thread.bucket) {
-            Some(Bucket::OnCpu(slot)) => self.calls[slot as usize].0 += open,
-            Some(Bucket::Blocked(slot)) => self.calls[slot as usize].1 += open,
-            Some(Bucket::Unsure) => self.unsure += open,
-            Some(Bucket::Ready) => self.ready += open,
-            Some(Bucket::Stopped) => self.stopped += open,
-            Some(Bucket::Hard) => self.hard += open,
-            Some(Bucket::Soft) => self.soft += open,
-            Some(Bucket::Traced) => self.traced += open,
-            // Time that is nobody's, or lost: then the budget lacks it, which its sum shows.
-            None => {}
+        // Time that is nobody's, or lost: then the budget lacks it, which its sum shows.
+        if let Some(sum) = self.sum_of(after) {
+            *sum += open;
         }
     }
 
+    /// Takes back what [`Self::close`] gave when the first of the two snapshots was the second one, with the window's end of that
+    /// time. None if there is less than that: the snapshots do not belong together.
+    pub(crate) fn take_back(&mut self, before: &Snapshot, window: &Window) -> Option<()> {
+        if before.is_dead() {
+            return Some(());
+        }
+        let open = window.stop.saturating_sub(before.mark().max(window.start));
+        let Some(sum) = self.sum_of(before) else { return Some(()) };
+        *sum = sum.checked_sub(open)?;
+        Some(())
+    }
+
+    /// The sum to which a thread's time goes at present.
+    fn sum_of(&mut self, thread: &Snapshot) -> Option<&mut u64> {
+        // A bucket's slot is one of ours: `Bucket::at` looked.
+        Some(match Bucket::at(thread.thread.bucket)? {
+            Bucket::OnCpu(slot) => &mut self.calls[slot as usize].0,
+            Bucket::Blocked(slot) => &mut self.calls[slot as usize].1,
+            Bucket::Unsure => &mut self.unsure,
+            Bucket::Ready => &mut self.ready,
+            Bucket::Stopped => &mut self.stopped,
+            Bucket::Hard => &mut self.hard,
+            Bucket::Soft => &mut self.soft,
+            Bucket::Traced => &mut self.traced,
+        })
+    }
+
     /// Says what the time before the first event was, and which call the first one was.
-    fn settle(&mut self, after: &Snapshot, fallback: &ProcFallback, window: &Window) {
+    pub(crate) fn settle(&mut self, after: &Snapshot, fallback: &ProcFallback, window: &Window) {
         let unsure = std::mem::take(&mut self.unsure);
         let unknown = SLOT_UNKNOWN as usize;
         let mostly_ran = fallback.ran >= window.length() / 2;
@@ -147,7 +165,7 @@ impl Raw {
         self.calls[(off_cpu as usize).min(unknown)].1 += blocked;
     }
 
-    fn into_budget(mut self, window: u64) -> Budget {
+    pub(crate) fn into_budget(mut self, window: u64) -> Budget {
         let (user, blocked_in_faults) = std::mem::take(&mut self.calls[SLOT_NONE as usize]);
         let calls = (0..).zip(&self.calls).filter(|(_, time)| **time != (0, 0));
         let mut calls: Vec<CallTime> = calls.map(|(slot, &(cpu, blocked))| CallTime { slot, cpu, blocked }).collect();

@@ -47,7 +47,7 @@ fn thread(thread: &ThreadSample) -> Value {
         "longest_wait_ns": thread.longest_wait,
         "ran_instead": thread.preemptors.iter()
             .map(|task| json!({
-                "name": task.name, "ns": task.nanos, "relation": task.relation.word(), "pids": task.pids,
+                "name": task.name, "ns": task.nanos, "relation": task.relation.word(), "pids": task.pids, "work": task.work,
             })).collect::<Vec<_>>(),
         "syscalls": thread.calls.iter().map(|call| {
             let Stat { count, total, max, .. } = call.stat;

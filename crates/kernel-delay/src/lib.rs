@@ -36,6 +36,7 @@
 //! | `snapshot` | a thread's value, as it was read |
 //! | `sample` | a window's threads, from two snapshots |
 //! | `budget` | where a thread's time went |
+//! | `running` | the same without end, from one reading to the next |
 //! | `names` | what system calls and soft interrupts are called |
 //! | `preemptors` | who ran instead |
 //! | `processes` | sums over the threads of each process |
@@ -70,6 +71,7 @@ mod preemptors;
 mod processes;
 pub mod programs;
 mod report;
+mod running;
 mod sample;
 mod selection;
 mod snapshot;
@@ -81,13 +83,14 @@ mod verdict;
 pub use budget::{Budget, CallTime};
 pub use cost::EventCost;
 pub use error::DelayError;
-pub use events::{EventList, Events, Limits};
+pub use events::{EventList, Events, Limits, split_at_list};
 pub use json::json;
 pub use names::{call_name, call_number, poll_numbers, soft_name};
 pub use number::grouped;
 pub use preemptors::{Preemptor, Relation};
 pub use processes::{ProcessSum, process_sums};
 pub use report::{Header, report};
+pub use running::{Advance, Part, Place, Running};
 pub use sample::{CallStat, Interrupt, ProcFallback, Sample, Stat, ThreadPair, ThreadSample, Window, WindowSnapshot};
 pub use selection::View;
 pub use snapshot::Snapshot;

@@ -40,6 +40,8 @@ pub struct Preemptor {
     pub name: String,
     /// What its process is to that of the thread.
     pub relation: Relation,
+    /// The function of the work that it did, if it is a worker of the kernel and the function's name is known.
+    pub work: Option<String>,
     /// The processes of that name and relation.
     pub pids: Vec<u32>,
     /// For how long.
@@ -47,12 +49,14 @@ pub struct Preemptor {
 }
 
 impl Preemptor {
-    /// `yes [4711]`, `sh [4712, its child]`, `cc1 [8 of its children]`, `postgres [its own thread]`.
-    pub(crate) fn label(&self) -> String {
-        let Self { name, relation, pids, .. } = self;
+    /// `kworker/1:0 (vmstat_update)`, `yes [4711]`, `sh [4712, its child]`, `cc1 [8 of its children]`, `postgres [its own thread]`.
+    pub fn label(&self) -> String {
+        let Self { name, relation, pids, work, .. } = self;
         let label = match (relation, pids.as_slice()) {
             (Relation::Idle, _) => return "(idle CPU)".to_owned(),
-            (Relation::Kernel, _) => return name.clone(),
+            (Relation::Kernel, _) => {
+                return work.as_ref().map_or_else(|| name.clone(), |work| format!("{name} ({work})"));
+            }
             (Relation::Own, _) => "its own thread".to_owned(),
             (Relation::Child, [pid]) => format!("{pid}, its child"),
             (Relation::Child, pids) => format!("{} of its children", pids.len()),
@@ -68,26 +72,32 @@ const KERNEL_PARENT: u32 = 2;
 /// How far up a process's parents are followed.
 const GENERATIONS: usize = 64;
 
+/// Those that are added up: a name, what it is to the thread, and a worker's function.
+type Who = (String, Relation, Option<String>);
+
 /// Who ran while the thread `tid` of the process `own` waited, the longest first.
 pub(crate) fn preemptors(tid: u32, own: u32, snapshot: &WindowSnapshot) -> Vec<Preemptor> {
     let parents: HashMap<u32, u32> = snapshot.preemptors.iter().map(|(key, _)| (key.tgid, key.parent)).collect();
-    let mut found: BTreeMap<(String, Relation), (Vec<u32>, u64)> = BTreeMap::new();
+    let mut found: BTreeMap<Who, (Vec<u32>, u64)> = BTreeMap::new();
     for (key, nanos) in snapshot.preemptors.iter().filter(|(key, _)| key.waiter == u64::from(tid)) {
         let relation = relation(key.tgid, own, &parents);
         // One name for all CPUs' tasks that have nothing to do.
         let name = if relation == Relation::Idle { "(idle CPU)".to_owned() } else { name(&key.comm) };
-        let (pids, sum) = found.entry((name, relation)).or_default();
+        let work = snapshot.functions.get(&key.function).cloned();
+        let (pids, sum) = found.entry((name, relation, work)).or_default();
         if !pids.contains(&key.tgid) {
             pids.push(key.tgid);
         }
         *sum += nanos;
     }
-    let all = found.into_iter().map(|((name, relation), (mut pids, nanos))| {
+    let all = found.into_iter().map(|((name, relation, work), (mut pids, nanos))| {
         pids.sort_unstable();
-        Preemptor { name, relation, pids, nanos }
+        Preemptor { name, relation, work, pids, nanos }
     });
     let mut all: Vec<Preemptor> = all.collect();
-    all.sort_by(|a, b| b.nanos.cmp(&a.nanos).then_with(|| (&a.name, a.relation).cmp(&(&b.name, b.relation))));
+    all.sort_by(|a, b| {
+        b.nanos.cmp(&a.nanos).then_with(|| (&a.name, a.relation, &a.work).cmp(&(&b.name, b.relation, &b.work)))
+    });
     all
 }
 
@@ -119,7 +129,7 @@ mod tests {
     fn key(tgid: u32, parent: u32, text: &[u8]) -> (PreemptorKey, u64) {
         let mut comm = [0; 16];
         comm[..text.len()].copy_from_slice(text);
-        (PreemptorKey { waiter: 7, tgid, parent, comm }, 10)
+        (PreemptorKey { waiter: 7, tgid, parent, comm, function: 0 }, 10)
     }
 
     #[test]
@@ -133,7 +143,12 @@ mod tests {
             key(0, 0, b"swapper/1"),
             key(55, 2, b"kworker/0:1"),
         ];
-        let snapshot = WindowSnapshot { preemptors: preemptors_of.into(), ..WindowSnapshot::default() };
+        let worked = |function| (PreemptorKey { function, ..key(55, 2, b"kworker/0:1").0 }, 10);
+        let snapshot = WindowSnapshot {
+            preemptors: preemptors_of.into_iter().chain([worked(64), worked(65), worked(64)]).collect(),
+            functions: HashMap::from([(64, "vmstat_update".to_owned())]),
+            ..WindowSnapshot::default()
+        };
         let mut labels: Vec<String> = preemptors(7, 100, &snapshot).iter().map(Preemptor::label).collect();
         labels.sort();
         let wanted = [
@@ -141,6 +156,7 @@ mod tests {
             "cc1 [2 of its children]",
             "cc1 [200]",
             "kworker/0:1",
+            "kworker/0:1 (vmstat_update)",
             "make [its own thread]",
             "sh [101, its child]",
         ];

@@ -75,6 +75,8 @@ pub struct WindowSnapshot {
     pub interrupts: Vec<(InterruptKey, Tally)>,
     /// What hard interrupts are called.
     pub hard_names: HashMap<u32, String>,
+    /// What functions of the kernel's workers are called, by their address.
+    pub functions: HashMap<u64, String>,
     /// Open vSwitch's upcalls, where they are counted.
     pub upcalls: Option<Upcalls>,
 }
@@ -292,6 +294,11 @@ fn still_waits(after: &Snapshot, fallback: &ProcFallback, window: &Window) -> u6
 /// A time that carries its window's number; 0 if it is another window's.
 fn tagged(tagged: u64, number: u16) -> u64 {
     if tagged >> WINDOW_SHIFT == u64::from(number) { tagged & TIME_MASK } else { 0 }
+}
+
+/// The interrupts of a thread: devices', the processor's own, and soft ones.
+pub(crate) fn interrupts_of(tid: u32, snapshot: &WindowSnapshot) -> [Vec<Interrupt>; 3] {
+    [0, VECTOR_INTERRUPT, SOFT_INTERRUPT].map(|mark| interrupts(tid, snapshot, mark))
 }
 
 /// The interrupts of a thread whose numbers are marked with `mark`.

@@ -38,7 +38,7 @@ impl Snapshot {
 
     /// Until when its time is accounted for.
     pub fn mark(&self) -> u64 {
-        self.thread.mark
+        self.thread.mark.max(self.thread.soft_mark).max(self.thread.hard_mark)
     }
 
     /// Whether it was read between the mark and the bucket that belongs to it.

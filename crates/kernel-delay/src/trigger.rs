@@ -44,6 +44,14 @@ pub enum TriggerError {
         /// What was typed.
         text: String,
     },
+    /// It names a file, as probes of scripts do.
+    #[error("the trigger {text:?} names a file: the process of -p has it already, and the form is {form}")]
+    File {
+        /// What was typed.
+        text: String,
+        /// The form.
+        form: &'static str,
+    },
     /// A part is missing.
     #[error("the trigger {text:?} lacks a part: it should be {form}")]
     Part {
@@ -76,6 +84,18 @@ impl std::str::FromStr for Trigger {
             parts.map(|(first, second)| (first.to_owned(), second.to_owned())).ok_or_else(|| lacks(form))
         };
         let one = |form: usize| if rest.is_empty() { Err(lacks(form)) } else { Ok(rest.to_owned()) };
+        // In scripts, `u:` is a uprobe, and both kinds have a file.
+        if rest.starts_with('/') {
+            let form = match kind {
+                "u" | "up" | "uprobe" => Some(4),
+                "ur" | "upr" | "uretprobe" => Some(5),
+                "usdt" => Some(0),
+                _ => None,
+            };
+            if let Some(form) = form {
+                return Err(TriggerError::File { text: text.to_owned(), form: FORMS[form] });
+            }
+        }
         Ok(match kind {
             "u" | "usdt" => two(0).map(|(provider, probe)| Self::Usdt { provider, probe })?,
             "t" | "trace" => two(1).map(|(system, event)| Self::Tracepoint { system, event })?,

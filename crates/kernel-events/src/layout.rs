@@ -43,6 +43,8 @@ pub(crate) mod kind {
     pub(crate) const CALL_EXIT: u32 = 5;
     /// Events of this CPU were lost since `detail`: `tid` of them.
     pub(crate) const LOST: u32 = 6;
+    /// `tid` did all the time what `detail` says: one of [`super::leaves`], or [`super::RUNS`]. No program sends it.
+    pub(crate) const FOUND: u32 = 7;
     /// `tid` is interrupted by the device interrupt `detail`. The end of an interrupt is the next number.
     pub(crate) const HARD: u32 = 8;
     /// `tid` is interrupted by the soft interrupt `detail`.
@@ -60,6 +62,9 @@ pub(crate) mod leaves {
     pub(crate) const STOPPED: u32 = 2;
     pub(crate) const ENDED: u32 = 3;
 }
+
+/// In place of one of these: it did not leave.
+pub(crate) const RUNS: u32 = u32::MAX;
 
 /// What did not fit into the ring, for each CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]

@@ -8,11 +8,14 @@
 //! What does not fit into the ring is counted for each CPU, with the time since when, and comes as an event of its own: a hole
 //! is never quiet.
 //!
+//! What a thread without any event does, `/proc` shows: see `standing`.
+//!
 //! | module | holds |
 //! |---|---|
 //! | `layout` | what lies in the ring and in the maps |
 //! | `programs` | the programs |
 //! | `facts` | what the programs must know of this kernel |
+//! | `standing` | what threads do that have no event |
 //! | `recorder` | attaches them, and hands out events in the order of time |
 #![forbid(unsafe_code)]
 
@@ -21,6 +24,7 @@ mod facts;
 mod layout;
 mod programs;
 mod recorder;
+mod standing;
 
 pub use error::EventsError;
 pub use facts::Facts;

@@ -1,6 +1,6 @@
 //! A recording that goes on: programs attached, events in the order of time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bpf_program::wire::{WrongSize, read_values};
 use bpf_session::{Features, Reorder, RingReader, Session};
@@ -10,11 +10,14 @@ use zerocopy::FromBytes as _;
 
 use crate::error::EventsError;
 use crate::facts::Facts;
-use crate::layout::{Event, LOST, Lost, RING, kind, leaves};
+use crate::layout::{Event, LOST, Lost, RING, RUNS, kind, leaves};
 use crate::programs::{self, Setting};
+use crate::standing::Standings;
 
 /// The most batches that are taken at once, so that a flood of events keeps nobody from the rest of its work.
 const BATCHES: usize = 256;
+/// Time between two looks at threads that have no event.
+const LOOKS: Duration = Duration::from_secs(1);
 
 /// What came of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -46,6 +49,9 @@ pub struct Recorder {
     order: Reorder<Event>,
     start: BootNanos,
     totals: Totals,
+    tgid: u32,
+    standings: Standings,
+    looked: Instant,
 }
 
 impl Recorder {
@@ -65,7 +71,10 @@ impl Recorder {
             session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?;
         }
         let start = BootNanos(boot_nanos());
-        Ok(Self { session, reader, order: Reorder::new(), start, totals: Totals::default() })
+        let (order, totals, standings) = (Reorder::new(), Totals::default(), Standings::default());
+        let mut recorder = Self { session, reader, order, start, totals, tgid, standings, looked: Instant::now() };
+        recorder.look();
+        Ok(recorder)
     }
 
     /// The events of the next moment that have waited long enough for earlier ones, in the order of time.
@@ -84,6 +93,9 @@ impl Recorder {
             batch = self.reader.next(Duration::ZERO);
         }
         self.take(batch)?;
+        if self.looked.elapsed() >= LOOKS {
+            self.look();
+        }
         let now = boot_nanos();
         let mut events = Vec::new();
         while let Some(event) = self.order.pop(now) {
@@ -99,6 +111,7 @@ impl Recorder {
     ///
     /// An event that no program sends, or the count of losses can't be read.
     pub fn finish(mut self) -> Result<(Vec<Recorded>, Totals), EventsError> {
+        self.look();
         self.session.detach();
         let (end, mut rest) = (boot_nanos(), Vec::new());
         self.reader.finish(|batch| rest.extend(batch));
@@ -127,10 +140,24 @@ impl Recorder {
     fn take(&mut self, batch: Vec<Result<Event, WrongSize>>) -> Result<(), EventsError> {
         for event in batch {
             let event = event?;
+            if event.kind == kind::LOST {
+                self.standings.forget();
+            }
             self.totals.lost += lost_of(&event);
             self.order.push(event.at, event.at, event);
         }
         Ok(())
+    }
+
+    /// Looks what threads do that have no event.
+    fn look(&mut self) {
+        self.looked = Instant::now();
+        let found = self.standings.look(self.tgid);
+        // An event of a thread that moved while it was looked at comes before this.
+        let at = boot_nanos();
+        for event in found {
+            self.order.push(at, at, Event { at, ..event });
+        }
     }
 
     /// From when on nothing is missing: all programs are attached.
@@ -169,6 +196,10 @@ fn recorded(event: &Event) -> Result<Recorded, EventsError> {
         kind::CALL_ENTER => (EventKind::CallEnter { tid, number }, None),
         kind::CALL_EXIT => (EventKind::CallExit { tid }, None),
         kind::LOST => (EventKind::Lost { since: BootNanos(detail), count: tid.0.into() }, None),
+        kind::FOUND => {
+            let off_cpu = if number == RUNS { None } else { Some(leaves_of(number, kind)?) };
+            (EventKind::Found { tid, off_cpu }, None)
+        }
         kind => (interrupt(kind, tid, number)?, None),
     };
     Ok(Recorded { event: KernelEvent { at: BootNanos(at), cpu: Cpu(cpu), kind }, name })

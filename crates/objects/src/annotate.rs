@@ -23,8 +23,12 @@ pub struct Annotator {
     /// Objects that are owners of records, and those found lately by the owner's id.
     joins: Joins,
     joined: RefCell<HashMap<u16, (Ticks, Option<u32>), RandomState>>,
+    /// Objects that are known before those that have ended long ago are forgotten.
+    enough: usize,
 }
 
+/// Objects that are worth remembering, whether they live or not.
+const FEW: usize = 10_000;
 /// How many bits of the hash there are places for.
 const RECENT_BITS: u32 = 10;
 
@@ -73,7 +77,7 @@ impl Annotator {
         }
         lifetimes.witness.replace(Witness::new(&specs, tpoints));
         let recent = vec![Cell::new(NOTHING); 1 << RECENT_BITS];
-        Self { specs, lifetimes, references, recent, joins: Joins::default(), joined: RefCell::default() }
+        Self { specs, lifetimes, references, recent, joins: Joins::default(), joined: RefCell::default(), enough: FEW }
     }
 
     /// Takes over the owners of the trace, some of which may be objects.
@@ -167,9 +171,13 @@ impl Annotator {
         self.lifetimes.witness.get_mut().lose_until(tsc);
     }
 
-    /// Forgets the objects that ended before `tsc`.
-    pub fn forget(&mut self, tsc: Ticks) {
+    /// Forgets the objects that ended before `tsc`, when there are many: for a trace that goes on.
+    pub fn forget_if_many(&mut self, tsc: Ticks) {
+        if self.lifetimes.all().len() <= self.enough {
+            return;
+        }
         self.lifetimes.forget(tsc);
+        self.enough = FEW + 2 * self.lifetimes.all().len();
         self.recent.fill_with(|| Cell::new(NOTHING));
         self.joined.get_mut().clear();
     }

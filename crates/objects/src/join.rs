@@ -83,7 +83,10 @@ impl Joins {
                 (Some(place), Some(stated)) => life.value(*place) == Some(stated),
                 _ => stated.is_none(),
             };
-            life.spec == number && (since..end).contains(&life.begin) && places.iter().zip(&owner.stated).all(is_same)
+            // When an object began that a reading has found is not known, and one whose owner is known has no other.
+            let may_be = life.alive.is_none() && life.owner.is_none_or(|known| known == u64::from(id));
+            let is_in_time = life.spec == number && (since..end).contains(&life.begin);
+            is_in_time && may_be && places.iter().zip(&owner.stated).all(is_same)
         });
         match (fitting.next(), fitting.next()) {
             (Some((i, _)), None) => Some((from + i) as u32),
@@ -101,8 +104,6 @@ mod tests {
 
     /// The host of each of these owners (id, since, description), by a recording of qpairs (begin, qid, subsystem, host).
     fn hosts(owners: &[(u16, u64, &str)], qpairs: &[(u64, u64, &str, &str)]) -> Vec<Option<String>> {
-        let specs = built_in().unwrap();
-        let (number, spec) = specs.iter().enumerate().find(|(_, spec)| spec.name == "qpair").unwrap();
         let mut text = String::new();
         for (i, (begin, qid, subnqn, host)) in qpairs.iter().enumerate() {
             writeln!(text, "nvmf_poll_group_add_qpair: tsc={begin:#x}, qpair={i:#x}, thread=0x1").unwrap();
@@ -110,7 +111,14 @@ mod tests {
                 .unwrap();
             writeln!(text, "hostnqn='{host}'").unwrap();
         }
-        let (lifetimes, _) = Lifetimes::read(&specs, &text);
+        hosts_of(owners, &text)
+    }
+
+    /// The same, by the text of a recording.
+    fn hosts_of(owners: &[(u16, u64, &str)], text: &str) -> Vec<Option<String>> {
+        let specs = built_in().unwrap();
+        let (number, spec) = specs.iter().enumerate().find(|(_, spec)| spec.name == "qpair").unwrap();
+        let (lifetimes, _) = Lifetimes::read(&specs, text);
         let all: Vec<_> = owners
             .iter()
             .map(|&(id, since, text)| (id, Owner { since: Ticks(since), kind: 0x30, description: text.to_owned() }))
@@ -157,5 +165,20 @@ mod tests {
         let owners = [owner, (2, 1_001, "10.0.0.1:2 nqn.a")];
         let qpairs = [(1_100, 0, "nqn.a", "h1"), (1_200, 1, "nqn.a", "h2")];
         assert_eq!(hosts(&owners, &qpairs), some(&[None, None]));
+    }
+
+    /// A reading finds it in the time in which a connection of this owner would begin.
+    #[test]
+    fn a_connection_found_alive_is_not_that_of_an_owner_who_is_gone() {
+        let owners = [(1, 1_000, "10.0.0.1:1 nqn.a"), (2, 900, "10.0.0.1:2 nqn.a")];
+        let found = |owner: u16| {
+            format!(
+                "alive_qpair: tsc={:#x}, watched=0x0, qpair=0xa, thread=0x1, qid=0x0, subnqn='nqn.a', hostnqn='h2', \
+                 owner={owner:#x}\n",
+                1_100
+            )
+        };
+        assert_eq!(hosts_of(&owners, &found(2)), some(&[None, Some("h2")]));
+        assert_eq!(hosts_of(&owners, &found(0)), some(&[None, None]), "whose it is, is not known");
     }
 }

@@ -320,7 +320,7 @@ impl Lifetime {
 }
 
 /// The events of a text that are about these objects, each with its line.
-fn lines<'a>(
+pub(crate) fn lines<'a>(
     text: &'a str,
     specs: &'a [ObjectSpec],
     before: u64,

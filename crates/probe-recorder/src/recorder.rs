@@ -6,17 +6,19 @@ use std::time::{Duration, Instant};
 use bpf_program::event::{RING, UNSENT};
 use bpf_program::payload::{Payload, Value};
 use bpf_program::wire::read_values;
-use bpf_session::{Reorder, RingReader, Session, SessionError, Uprobes};
+use bpf_session::{POLL_INTERVAL, Reorder, RingReader, Session, SessionError, Uprobes};
 use objects::TSC;
 use sys::clock::{Moment, monotonic_nanos};
 
 use crate::Error;
 use crate::plan::{AttachPlan, EventSchema};
-use crate::ticks::{Pairs, TickClock};
+use crate::ticks::TickClock;
 
 /// How far a probe's own ticks may be from the kernel's time of its hit, in ticks, to be believed: a thread that was held
 /// up in between for some minutes at most. A value further off is no time.
 const PLAUSIBLE: u64 = 1 << 40;
+/// Hits whose ticks and nanoseconds are kept until somebody takes them.
+const MOST_PAIRS: usize = 1 << 16;
 
 /// What came of a recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,7 +45,8 @@ pub struct Recorder {
     order: Reorder<Event>,
     clock: TickClock,
     totals: Totals,
-    pairs: Pairs,
+    /// Ticks and nanoseconds of hits that passed their ticks.
+    pairs: Vec<(u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -66,17 +69,22 @@ enum Owned {
 impl Recorder {
     /// Loads the plan's programs, starts to empty the ring, and attaches them.
     pub fn start(plan: &AttachPlan, pid: u32) -> Result<Self, SessionError> {
+        Self::start_every(plan, pid, POLL_INTERVAL)
+    }
+
+    /// As [`Self::start`], but reads the ring that often: for those who need no event at once.
+    pub fn start_every(plan: &AttachPlan, pid: u32, interval: Duration) -> Result<Self, SessionError> {
         let clock = TickClock::start();
         let mut session = Session::load(&plan.module, plan.features())?;
         let forms: Arc<[EventSchema]> = plan.forms.clone().into();
         let known = Arc::clone(&forms);
-        let reader = RingReader::start(&session, RING, move |bytes| Some(Event::of(bytes, &known)))?;
+        let reader = RingReader::start_every(&session, RING, interval, move |bytes| Some(Event::of(bytes, &known)))?;
         for attachment in &plan.attachments {
             let to = Uprobes { path: &attachment.path, places: &attachment.places, pid: Some(pid) };
             session.attach_uprobes(attachment.program, &to)?;
         }
         let (order, totals) = (Reorder::new(), Totals::default());
-        Ok(Self { session, reader: Some(reader), forms, order, clock, totals, pairs: Pairs::default() })
+        Ok(Self { session, reader: Some(reader), forms, order, clock, totals, pairs: Vec::new() })
     }
 
     /// The recording's lines (without their newlines) whose time has come; waits for more at most this long.
@@ -146,7 +154,7 @@ impl Recorder {
             };
             let own;
             (event.tsc, own) = self.tsc(&event, now);
-            if own {
+            if own && self.pairs.len() < MOST_PAIRS {
                 self.pairs.push((event.tsc, event.time));
             }
             self.order.push(event.tsc, event.time, event);
@@ -154,9 +162,9 @@ impl Recorder {
     }
 
     /// Of hits that passed their own ticks: these, and the kernel's time (`CLOCK_MONOTONIC`, in nanoseconds) at which the program
-    /// ran for the same hit. Of many some, spread over the whole time.
-    pub fn pairs(&self) -> &[(u64, u64)] {
-        &self.pairs.kept
+    /// ran for the same hit. Those that have come since this was called last; of many the first 65,536.
+    pub fn take_pairs(&mut self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.pairs)
     }
 
     /// The event's ticks, and whether they are its own. SPDK's probes without ticks (v23.05 on) have a 0 there: then they are

@@ -24,51 +24,9 @@ impl TickClock {
     }
 }
 
-/// The most pairs that are kept.
-const MOST: usize = 1 << 16;
-
-/// Some of many pairs of ticks and nanoseconds.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Pairs {
-    pub(crate) kept: Vec<(u64, u64)>,
-    /// How many of those that came were left out since the last one that was kept,
-    passed: usize,
-    /// and how many are.
-    step: usize,
-}
-
-impl Pairs {
-    pub(crate) fn push(&mut self, pair: (u64, u64)) {
-        if self.passed < self.step {
-            self.passed += 1;
-            return;
-        }
-        self.passed = 0;
-        if self.kept.len() == MOST {
-            let mut index = 0;
-            self.kept.retain(|_| {
-                index += 1;
-                index % 2 == 1
-            });
-            self.step = 2 * self.step + 1;
-        }
-        self.kept.push(pair);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn of_many_pairs_some_are_kept_from_the_whole_time() {
-        let mut pairs = Pairs::default();
-        (0..10 * MOST as u64).for_each(|n| pairs.push((n, n)));
-        assert!((MOST / 2..=MOST).contains(&pairs.kept.len()), "{}", pairs.kept.len());
-        assert!(
-            pairs.kept.is_sorted() && pairs.kept[0] == (0, 0) && pairs.kept[pairs.kept.len() - 1].0 > 9 * MOST as u64
-        );
-    }
 
     #[test]
     fn ticks_are_computed_from_the_clock() {

@@ -96,6 +96,12 @@ pub fn width() -> Option<usize> {
     Screen::stdout().width()
 }
 
+/// Whether this process is one of those to which the terminal listens; so it is if that can't be known, as of a terminal that is
+/// not the controlling one.
+pub fn is_foreground(terminal: impl AsFd) -> bool {
+    rustix::termios::tcgetpgrp(terminal).map_or(true, |group| group == rustix::process::getpgrp())
+}
+
 fn terminal_width(stream: impl AsFd) -> usize {
     // Both are 0 where nobody has set them (ioctl_tty(2), TIOCGWINSZ).
     let asked = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));

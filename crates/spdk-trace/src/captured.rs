@@ -12,7 +12,8 @@ use crate::follow::Follower;
 use crate::header::TpointTable;
 use crate::owners::Owner;
 use crate::problems::{Problem, Problems};
-use crate::record::Record;
+use crate::record::{Each, Record};
+use crate::slot::Slots;
 use crate::tables::Tables;
 use crate::tail::Copied;
 use crate::units::{FileOffset, Lcore, TickRate, Ticks};
@@ -98,6 +99,22 @@ pub struct CapturedRing {
     pub span: Option<(Ticks, Ticks)>,
 }
 
+/// A time of which records of one lcore are missing: they were overwritten before they were copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CapturedGap {
+    /// Whose.
+    pub lcore: Lcore,
+    /// The time of the last slot before it, and of the first one after it.
+    pub from: Ticks,
+    /// See above.
+    pub to: Ticks,
+    /// Slots that were lost.
+    pub slots: u64,
+}
+
+/// Gaps that are handed out: more than that can't be shown.
+const MOST_GAPS: usize = 65_536;
+
 impl CapturedTrace {
     /// Reads the tables. `changes` are those of the whole stream, in its order; `common_start` is the time of the newest of
     /// the rings' oldest slots at the first poll, if a ring had wrapped by then, and else 0.
@@ -148,8 +165,8 @@ impl CapturedTrace {
     }
 
     /// Gives every record to `each`, in the order of time, until it breaks off; returns all that could not be read.
-    pub fn for_each(&self, each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> Problems {
-        self.walk(each).1
+    pub fn for_each(&self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> Problems {
+        self.walk(&mut each).1
     }
 
     /// Reads it once, and counts what there is.
@@ -158,7 +175,7 @@ impl CapturedTrace {
             (lcore, CapturedRing { lcore, thread_name: name.to_owned(), slots, ..CapturedRing::default() })
         });
         let mut counted: BTreeMap<Lcore, CapturedRing> = rings.collect();
-        let (follower, problems) = self.walk(|record| {
+        let (follower, problems) = self.walk(&mut |record| {
             if let Some(ring) = counted.get_mut(&record.lcore) {
                 ring.records += 1;
                 let (first, last) = ring.span.unwrap_or((record.tsc, record.tsc));
@@ -172,7 +189,31 @@ impl CapturedTrace {
         CapturedSummary { rings: counted.into_values().collect(), problems }
     }
 
-    fn walk(&self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> (Option<Follower>, Problems) {
+    /// When records were lost, in the order of the stream: the first 65,536 gaps.
+    pub fn gaps(&self) -> Vec<CapturedGap> {
+        let lcores: Vec<Lcore> = self.head.rings().map(|(lcore, _)| lcore).collect();
+        let mut last = vec![None; lcores.len()];
+        let mut gaps = Vec::new();
+        for poll in self.stream.polls().map_while(Result::ok) {
+            for run in poll.copied.runs() {
+                let (Some(lcore), Some(last)) = (lcores.get(run.ring), last.get_mut(run.ring)) else { continue };
+                let slots = Slots::new(run.slots);
+                let Some(end) = slots.len().checked_sub(1) else { continue };
+                let to = slots.at(0).tsc();
+                if run.lost > 0
+                    && let Some(from) = *last
+                    && from < to
+                    && gaps.len() < MOST_GAPS
+                {
+                    gaps.push(CapturedGap { lcore: *lcore, from, to, slots: run.lost });
+                }
+                *last = Some(slots.at(end).tsc());
+            }
+        }
+        gaps
+    }
+
+    fn walk(&self, each: &mut Each<'_>) -> (Option<Follower>, Problems) {
         // It was read once already, from the same bytes.
         let Ok(mut follower) = Follower::new(&self.tables) else { return (None, Problems::default()) };
         let mut end = None;
@@ -189,7 +230,7 @@ impl CapturedTrace {
             for (at, bytes) in &changes {
                 follower.change(*at, bytes);
             }
-            flow = follower.give(HOLD, &mut each);
+            flow = follower.give(HOLD, &mut *each);
             // There is nobody who would use them again.
             follower.spare().for_each(drop);
             if flow.is_break() {

@@ -14,7 +14,7 @@ use crate::order::Facts;
 use crate::owners::Owners;
 use crate::problems::Problems;
 use crate::raw::{Bounds, Context, RecordReader, check_header, disjoint};
-use crate::record::Record;
+use crate::record::{Each, Record};
 use crate::slot::SLOT_SIZE;
 use crate::source::ReadAt;
 use crate::tail::{Copied, Tail};
@@ -163,7 +163,7 @@ impl Follower {
 
     /// Reads the owners again. Their ids may be reused at any time, so call this before each [`Self::give`].
     pub fn refresh_owners<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<(), Error> {
-        self.owners.refresh(source).map(drop)
+        self.owners.refresh_used(source).map(drop)
     }
 
     /// Takes over bytes of the file that have changed since it was read: those of owners. Others do not matter.
@@ -183,17 +183,17 @@ impl Follower {
 
     /// Gives the records that are not newer than the newest record of the polls that were `hold` or more before the last
     /// poll. The last poll itself never counts.
-    pub fn give(&mut self, hold: Duration, each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+    pub fn give(&mut self, hold: Duration, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         let Some(&(last, _)) = self.taken.back() else { return ControlFlow::Continue(()) };
         let others = self.taken.iter().take(self.taken.len() - 1);
         let old = others.take_while(|(at, _)| at.saturating_add(hold) <= last).count();
         let Some((_, horizon)) = self.taken.drain(..old).next_back() else { return ControlFlow::Continue(()) };
-        self.give_until(horizon, each)
+        self.give_until(horizon, &mut each)
     }
 
     /// Gives all records that were taken, even if older ones may still arrive: for the end.
-    pub fn give_all(&mut self, each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
-        self.give_until(Ticks(u64::MAX), each)
+    pub fn give_all(&mut self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.give_until(Ticks(u64::MAX), &mut each)
     }
 
     /// The memory of records that were given, for reuse ([`Copied::prepare`]).
@@ -220,7 +220,7 @@ impl Follower {
     }
 
     /// Merges all rings by (tsc, lcore).
-    fn give_until(&mut self, horizon: Ticks, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn give_until(&mut self, horizon: Ticks, each: &mut Each<'_>) -> ControlFlow<()> {
         let context = Context { era: self.era, tpoints: &self.tpoints, owners: &self.owners };
         let mut heads = BinaryHeap::with_capacity(self.rings.len());
         for (i, ring) in self.rings.iter_mut().enumerate() {

@@ -33,6 +33,10 @@ pub(crate) struct Held {
     chain: Option<Ticks>,
     is_cut: bool,
     pub(crate) lost: Lost,
+    /// Losses that the walk has not come to: the first slot behind each, and the time of the newest record before it.
+    losses: VecDeque<(Position, Ticks)>,
+    /// That time of the last one that it has passed.
+    lost_since: Option<Ticks>,
 }
 
 /// What was overwritten before it was copied.
@@ -73,6 +77,8 @@ impl Held {
             chain: None,
             is_cut: false,
             lost: Lost::default(),
+            losses: VecDeque::new(),
+            lost_since: None,
         }
     }
 
@@ -107,6 +113,7 @@ impl Held {
             if run.lost > 0 {
                 self.lost.since.get_or_insert(self.newest);
                 self.lost.slots = self.lost.slots.saturating_add(run.lost);
+                self.losses.push_back((Position { chunk: number, index: run.index }, self.newest));
                 checker.chain = None;
             }
             let end = runs.get(i + 1).map_or(all, |next| next.index);
@@ -193,19 +200,24 @@ impl Held {
     pub(crate) fn pop(&mut self) -> Option<(Lane<'_>, usize)> {
         let walk = self.walk();
         let is_late = self.late.peek().is_some_and(|Reverse((tsc, _))| walk.is_none_or(|walk| *tsc < walk));
-        let Position { chunk, index } = if is_late {
-            let Reverse((_, position)) = self.late.pop()?;
-            position
+        let place = if is_late {
+            let Reverse((_, place)) = self.late.pop()?;
+            place
         } else {
             self.walked = walk?;
             let here = self.next;
             self.next.index += 1;
             here
         };
+        while let Some((_, since)) = self.losses.pop_front_if(|(behind, _)| *behind <= place) {
+            self.lost_since = Some(since);
+        }
+        let Position { chunk, index } = place;
         let chunk = self.chunks.get_mut((chunk - self.dropped) as usize)?;
         chunk.late -= usize::from(is_late);
         let slots = Slots::new(&chunk.bytes);
-        Some((Lane { lcore: self.place.lcore, thread_name: &self.place.thread_name, slots }, index))
+        let (thread_name, lost_since) = (&self.place.thread_name, self.lost_since);
+        Some((Lane { lcore: self.place.lcore, thread_name, slots, lost_since }, index))
     }
 
     /// Gives back the memory of what was given.

@@ -33,7 +33,7 @@ mod tpoint;
 mod trace;
 mod units;
 
-pub use captured::{CapturedPoll, CapturedRing, CapturedSummary, CapturedTrace, Polls, StreamEnd};
+pub use captured::{CapturedGap, CapturedPoll, CapturedRing, CapturedSummary, CapturedTrace, Polls, StreamEnd};
 pub use era::Era;
 pub use error::Error;
 pub use follow::{Follower, Loss};
@@ -46,7 +46,7 @@ pub use record::{ArgIter, ArgValue, Args, NoObjectName, Object, ObjectName, Owne
 pub use source::ReadAt;
 pub use stream::CopiedRun;
 pub use tables::Tables;
-pub use tail::{Copied, Poll, Tail};
-pub use tpoint::{ArgKind, ArgSpec, Relation, Tpoint};
+pub use tail::{Copied, Poll, Tail, Total};
+pub use tpoint::{ArgKind, ArgSpec, Relation, Tpoint, TpointSet};
 pub use trace::Trace;
 pub use units::{FileOffset, Lcore, Nanos, TickRate, Ticks};

@@ -11,6 +11,8 @@ const HEAD_SIZE: usize = 9;
 
 /// Bytes that are read at once.
 const PIECE: usize = 64 * 1024;
+/// Of this number of readings of a live file, one is of the whole table.
+const WHOLE_EVERY: u32 = 40;
 
 /// One owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +33,9 @@ pub struct Owners {
     raw: Vec<u8>,
     changes: u64,
     place: OwnerPlace,
+    /// The number of entries up to the last one that was ever registered.
+    used: usize,
+    refreshes: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,8 +54,8 @@ impl Owners {
         description_size: u16,
         problems: &mut Problems,
     ) -> Result<Self, Error> {
-        let mut owners =
-            Self { by_id: Vec::new(), raw: Vec::new(), changes: 0, place: OwnerPlace { at, count, description_size } };
+        let place = OwnerPlace { at, count, description_size };
+        let mut owners = Self { place, ..Self::default() };
         let missing = owners.refresh(source)?;
         if missing > 0 {
             problems.add_many(Problem::OwnerOutside, None, at, missing);
@@ -66,11 +71,26 @@ impl Owners {
     /// Reads the table again, for a live file; says how many owners lie outside the file. Only what has changed is looked
     /// into: there is room for thousands, and few of them come and go.
     pub(crate) fn refresh<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<u64, Error> {
+        self.refresh_until(source, true)
+    }
+
+    /// The same of a file that is read again and again: mostly it reads only as far as entries were ever registered, and a piece
+    /// behind that for new ones, since the table has 2 MiB, and of these a few KiB are in use. SPDK gives the entries out one after
+    /// another, and freed ones again only when it is through. Whoever does it in another way is seen by the next whole reading.
+    pub(crate) fn refresh_used<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<u64, Error> {
+        self.refreshes = self.refreshes.wrapping_add(1);
+        self.refresh_until(source, self.refreshes.is_multiple_of(WHOLE_EVERY))
+    }
+
+    fn refresh_until<S: ReadAt + ?Sized>(&mut self, source: &S, is_whole: bool) -> Result<u64, Error> {
         let OwnerPlace { at, count, description_size } = self.place;
         let size = HEAD_SIZE + usize::from(description_size);
         let at_once = (PIECE / size).max(1);
         let mut known = 0;
         while known < usize::from(count) {
+            if !is_whole && known >= self.used + at_once {
+                return Ok(0);
+            }
             let offset = at.0.saturating_add((known * size) as u64);
             let want = at_once.min(usize::from(count) - known) * size;
             let bytes = read_range(source, offset, want as u64).map_err(|source| Error::Read {
@@ -104,6 +124,9 @@ impl Owners {
             }
             self.changes += 1;
             let parsed = parse(owner).map(Box::new);
+            if parsed.is_some() {
+                self.used = self.used.max(first + i + 1);
+            }
             match self.by_id.get_mut(first + i) {
                 Some(known) => *known = parsed,
                 None => self.by_id.push(parsed),
@@ -173,4 +196,53 @@ fn parse(bytes: &[u8]) -> Option<Owner> {
         kind: fields.u8(8)?,
         description: printable::text(until_nul(bytes.get(HEAD_SIZE..)?)).into_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::io;
+
+    use super::*;
+
+    /// A table, and how many bytes of it were read.
+    struct Table(Vec<u8>, Cell<usize>);
+
+    impl ReadAt for Table {
+        fn len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let rest = self.0.get(offset as usize..).unwrap_or_default();
+            let read = rest.len().min(buffer.len());
+            buffer[..read].copy_from_slice(&rest[..read]);
+            self.1.set(self.1.get() + read);
+            Ok(read)
+        }
+    }
+
+    #[test]
+    fn a_live_file_is_read_as_far_as_it_is_used() {
+        const SIZE: usize = HEAD_SIZE + 119;
+        let mut table = Table(vec![0; 16_384 * SIZE], Cell::default());
+        let register = |table: &mut Table, id: usize| table.0[id * SIZE] = 1;
+        let mut problems = Problems::default();
+        let mut owners = Owners::read(&table, FileOffset(0), 16_384, 119, &mut problems).unwrap();
+        let ids = |owners: &mut Owners, table: &Table| {
+            table.1.set(0);
+            owners.refresh_used(table).unwrap();
+            (owners.all().map(|(id, _)| usize::from(id)).collect::<Vec<_>>(), table.1.get())
+        };
+        (256..300).for_each(|id| register(&mut table, id));
+        let (found, read) = ids(&mut owners, &table);
+        assert!(found.into_iter().eq(256..300) && read < 200_000, "{read}");
+        // More at once than are read ahead.
+        (300..3_000).for_each(|id| register(&mut table, id));
+        assert!(ids(&mut owners, &table).0.into_iter().eq(256..3_000));
+        // One far away is found by the next whole reading.
+        register(&mut table, 16_000);
+        let whole = (0..WHOLE_EVERY).map(|_| ids(&mut owners, &table)).find(|(found, _)| found.contains(&16_000));
+        assert!(whole.is_some_and(|(found, read)| found.len() == 2_745 && read == table.0.len()));
+    }
 }

@@ -11,7 +11,7 @@ use crate::numbering::Numbering;
 use crate::order::{self, Order, Walk, continued};
 use crate::owners::Owners;
 use crate::problems::{Problem, Problems};
-use crate::record::{ArgData, Args, MAX_PACKED, OwnerLabel, Poller, Record};
+use crate::record::{ArgData, Args, Each, MAX_PACKED, OwnerLabel, Poller, Record};
 use crate::ring::Ring;
 use crate::slot::{SLOT_SIZE, Slot, Slots};
 use crate::source::ReadAt;
@@ -132,7 +132,11 @@ impl RawTrace {
     /// Gives every record to `each`, in the order of time, until it breaks off.
     ///
     /// The rings are merged as they are walked; nothing is allocated for a record.
-    pub fn for_each(&self, each: impl FnMut(&Record<'_>) -> ControlFlow<()>) {
+    pub fn for_each(&self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) {
+        self.walk(&mut each);
+    }
+
+    fn walk(&self, each: &mut Each<'_>) {
         let rings: Vec<_> = self.rings.iter().map(|(ring, order)| (ring, order)).collect();
         let mut reader = RecordReader::new();
         let context = Context { era: self.era, tpoints: &self.tpoints, owners: &self.owners };
@@ -146,6 +150,8 @@ pub(crate) struct Lane<'a> {
     pub(crate) lcore: Lcore,
     pub(crate) thread_name: &'a str,
     pub(crate) slots: Slots<'a>,
+    /// As [`Record::lost_since`] has it.
+    pub(crate) lost_since: Option<Ticks>,
 }
 
 /// What a record's fields refer to.
@@ -160,7 +166,7 @@ fn merge(
     rings: &[(&Ring, &Order)],
     context: &Context<'_>,
     reader: &mut RecordReader,
-    mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>,
+    each: &mut Each<'_>,
 ) -> ControlFlow<()> {
     let continuation = context.tpoints.continuation_id();
     let mut walks = vec![Walk::default(); rings.len()];
@@ -173,7 +179,9 @@ fn merge(
     while let Some(mut head) = heads.peek_mut() {
         let Reverse((_, _, i, index)) = *head;
         let (ring, order) = rings[i];
-        let lane = Lane { lcore: ring.lcore, thread_name: &ring.thread_name, slots: ring.slots() };
+        // A file does not say what was overwritten when.
+        let (thread_name, slots) = (ring.thread_name.as_str(), ring.slots());
+        let lane = Lane { lcore: ring.lcore, thread_name, slots, lost_since: None };
         if let Some(record) = reader.record(lane, index, context) {
             each(&record)?;
         }
@@ -234,6 +242,7 @@ impl RecordReader {
             related,
             args,
             annotations: None,
+            lost_since: lane.lost_since,
         })
     }
 }

@@ -1,8 +1,14 @@
 //! A record, the same for raw files and JSON.
 
+use std::ops::ControlFlow;
+
 use crate::text::until_nul;
 use crate::tpoint::{ArgKind, ArgSpec, CONTINUATION_BYTES, Tpoint};
 use crate::units::{Lcore, Ticks};
+
+/// Who gets the records. The loops that make them take it as an object: what is generic would be compiled once for each of its
+/// users, and as these are compiled, for size.
+pub(crate) type Each<'e> = dyn FnMut(&Record<'_>) -> ControlFlow<()> + 'e;
 
 /// The name of an object: its type's prefix and its running number, as in `r10`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -147,6 +153,10 @@ pub struct Record<'a> {
     pub args: Args<'a>,
     /// Annotations that a JSON document carries, as JSON text.
     pub annotations: Option<&'a str>,
+    /// The time of the newest record that its ring had before slots of it were lost for the last time: overwritten before they were
+    /// copied. `None` if none were lost, and of what is not followed or captured. What began at that time or before may have
+    /// records that are missing.
+    pub lost_since: Option<Ticks>,
 }
 
 /// The value of an argument.

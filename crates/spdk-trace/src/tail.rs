@@ -27,6 +27,19 @@ struct TailRing {
     place: RingPlace,
     /// The cursor's value at the first slot that was not copied yet; `None` before the first poll.
     next: Option<u64>,
+    /// The most slots that a poll copies.
+    most: u64,
+    /// Slots that were copied, and lost, since the first poll.
+    total: Total,
+}
+
+/// What became of the slots of a ring that were written since the first poll.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    /// Those that were copied.
+    pub copied: u64,
+    /// Those that were overwritten before, or left out ([`Tail::keep_newest`]).
+    pub lost: u64,
 }
 
 /// What polls have copied: raw slots, a heap for each ring.
@@ -70,12 +83,31 @@ pub struct Poll {
 
 impl Tail {
     pub(crate) fn new(places: impl Iterator<Item = RingPlace>, max_slots: u64) -> Self {
-        Self { rings: places.map(|place| TailRing { place, next: None }).collect(), max_slots }
+        let ring = |place| TailRing { place, next: None, most: u64::MAX, total: Total::default() };
+        Self { rings: places.map(ring).collect(), max_slots }
+    }
+
+    /// From now on a poll copies at most this many slots of each ring: the newest ones. Older ones count as lost.
+    pub fn keep_newest(&mut self, slots: u64) {
+        self.rings.iter_mut().for_each(|ring| ring.most = slots);
+    }
+
+    /// What became of the slots of each ring since the first poll, which itself does not count.
+    pub fn totals(&self) -> impl Iterator<Item = (Lcore, Total)> {
+        self.rings.iter().map(|ring| (ring.place.lcore, ring.total))
     }
 
     /// The lcores and the slots of their rings.
     pub fn rings(&self) -> impl Iterator<Item = (Lcore, u64)> {
         self.rings.iter().map(|ring| (ring.place.lcore, ring.place.num_slots))
+    }
+
+    /// Leaves out what is in the rings now: the next poll copies what is written from now on.
+    pub fn skip<S: ReadAt + ?Sized>(&mut self, source: &S) -> Result<(), Error> {
+        for ring in &mut self.rings {
+            ring.next = Some(cursor(&ring.place, source)?);
+        }
+        Ok(())
     }
 
     /// Appends the new slots to `into`, after those of earlier polls. The first poll copies everything in the rings; slots
@@ -100,13 +132,14 @@ impl TailRing {
     ) -> Result<(), Error> {
         let written = cursor(&self.place, source)?;
         let n = self.place.num_slots.max(1);
-        let oldest = written.saturating_sub(n);
+        let oldest = written.saturating_sub(n.min(self.most));
         // A cursor that went back is another application's.
         let before = self.next.filter(|&next| next <= written);
         let from = before.unwrap_or(oldest);
         if before.is_some() {
             poll.fill = poll.fill.max((written - from) as f64 / n as f64);
         }
+        let (slots_before, lost_before) = (poll.slots, poll.lost);
         let mut seq = from.max(oldest);
         let mut lost = seq - from;
         while seq < written {
@@ -136,6 +169,10 @@ impl TailRing {
             into.ran(seq, 0, lost);
         }
         self.next = Some(seq);
+        if before.is_some() {
+            self.total.copied += poll.slots - slots_before;
+            self.total.lost += poll.lost - lost_before;
+        }
         Ok(())
     }
 

@@ -211,6 +211,40 @@ pub(crate) fn parse_prefixes(bytes: &[u8]) -> [Option<char>; 256] {
     prefixes
 }
 
+/// Some of a trace's tracepoints, by id: asked of every record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TpointSet(Vec<bool>);
+
+impl TpointSet {
+    /// Adds one.
+    pub fn insert(&mut self, id: u16) {
+        let at = usize::from(id);
+        if self.0.len() <= at {
+            self.0.resize(at + 1, false);
+        }
+        self.0[at] = true;
+    }
+
+    /// Whether this one is in it.
+    #[inline]
+    pub fn contains(&self, id: u16) -> bool {
+        self.0.get(usize::from(id)) == Some(&true)
+    }
+
+    /// Whether none is in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'t> FromIterator<&'t Tpoint> for TpointSet {
+    fn from_iter<I: IntoIterator<Item = &'t Tpoint>>(tpoints: I) -> Self {
+        let mut set = Self::default();
+        tpoints.into_iter().for_each(|tpoint| set.insert(tpoint.id));
+        set
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

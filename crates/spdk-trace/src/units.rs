@@ -57,6 +57,12 @@ impl TickRate {
         self.0
     }
 
+    /// The ticks of a span in nanoseconds, rounded down; at most what a [`Ticks`] holds.
+    pub fn ticks(self, nanos: u64) -> Ticks {
+        let ticks = u128::from(nanos) * u128::from(self.0) / 1_000_000_000;
+        Ticks(u64::try_from(ticks).unwrap_or(u64::MAX))
+    }
+
     /// The span as the SPDK annotation script prints it: microseconds with three decimals.
     ///
     /// The script divides two integers into the nearest double and rounds that to three decimals, half to even.

@@ -82,6 +82,36 @@ fn a_follower_that_is_too_slow_says_what_it_missed() {
     }
 }
 
+/// A record says whether slots of its ring were lost before it, and since when.
+#[test]
+fn records_behind_a_loss_know_it() {
+    let place = Place::new("follow-since");
+    let mut writer = LiveTrace::create(&place.0, &empty(Era::F, 64, 2)).unwrap();
+    let file = place.open();
+    let mut follower = Follower::new(&file).unwrap();
+    let mut tail = follower.tail();
+    let mut seen = Vec::new();
+    // The second time lcore 0 writes more than its ring holds.
+    for (number, (from, to)) in [(1, 20), (20, 400), (400, 420)].into_iter().enumerate() {
+        for tsc in short_ones().skip_while(|tsc| *tsc < from).take_while(|tsc| *tsc < to) {
+            writer.record(0, &record(tsc)).unwrap();
+        }
+        writer.record(1, &record(to)).unwrap();
+        let mut copied = Copied::default();
+        tail.poll(&file, &mut copied).unwrap();
+        follower.take(copied, Duration::from_secs(number as u64));
+    }
+    let _ = follower.give_all(|record| {
+        seen.push((record.lcore.0, record.tsc.0, record.lost_since.map(|since| since.0)));
+        ControlFlow::Continue(())
+    });
+    let first = short_ones().take_while(|tsc| *tsc < 20).last();
+    assert!(follower.losses().count() == 1 && first.is_some());
+    for (lcore, tsc, since) in seen {
+        assert_eq!(since, if lcore == 0 && tsc >= 20 { first } else { None }, "lcore {lcore} at {tsc}");
+    }
+}
+
 #[test]
 fn a_look_without_news_gives_nothing() {
     let place = Place::new("follow-still");
@@ -130,6 +160,44 @@ fn a_late_record_waits_for_its_place() {
     });
     assert_eq!(seen[9..], [120, 121]);
     assert_eq!((follower.late(), follower.losses().count()), (1, 0));
+}
+
+/// A reader that wants a part of a ring knows how much there was: of each poll the newest slots, the others counted.
+#[test]
+fn what_is_left_out_is_counted() {
+    let place = Place::new("follow-newest");
+    let mut writer = LiveTrace::create(&place.0, &empty(Era::E, 64, 2)).unwrap();
+    let file = place.open();
+    let mut follower = Follower::new(&file).unwrap();
+    let mut tail = follower.tail();
+    let mut times = short_ones();
+    let mut write = |count: usize| {
+        let written: Vec<u64> = times.by_ref().take(count).collect();
+        for tsc in &written {
+            writer.record(0, &record(*tsc)).unwrap();
+        }
+        written
+    };
+    write(30);
+    tail.poll(&file, &mut Copied::default()).unwrap();
+    tail.keep_newest(8);
+    let written = write(20);
+    let mut copied = Copied::default();
+    let poll = tail.poll(&file, &mut copied).unwrap();
+    assert_eq!((poll.slots, poll.lost), (8, 12));
+    follower.take(copied, Duration::ZERO);
+    let mut seen = Vec::new();
+    let _ = follower.give_all(|record| {
+        seen.push(check_record(record).1);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(seen, written[12..]);
+    tail.keep_newest(0);
+    write(10);
+    let poll = tail.poll(&file, &mut Copied::default()).unwrap();
+    assert_eq!((poll.slots, poll.lost), (0, 10));
+    let totals: Vec<_> = tail.totals().map(|(_, total)| (total.copied, total.lost)).collect();
+    assert_eq!(totals, [(8, 22), (0, 0)]);
 }
 
 /// Times of records that take one slot each: then a slot lost is a record lost.

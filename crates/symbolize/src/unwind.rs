@@ -30,6 +30,10 @@ use framehop::x86_64::{CacheX86_64 as Cache, UnwindRegsX86_64 as Registers, Unwi
 pub const MAX_ADDRESSES: usize = 64;
 /// The shortest time between two readings of what the process has mapped.
 const READ_INTERVAL: Duration = Duration::from_millis(100);
+/// How often they are read again at once: a process that has just begun has not mapped its libraries yet.
+const EARLY_READS: u8 = 8;
+/// How many of these readings are kept for names.
+const MAX_SEEN: usize = 32;
 /// How far from the innermost function's stack pointer a caller's frame can be: what is further is no stack's.
 const DEEPEST: u64 = 64 << 20;
 /// What walking one stack may cost, in bytes of unwind instructions: 64 functions of compilers' output have some 3,000, and the
@@ -53,6 +57,10 @@ pub(crate) struct StackWalker {
     inodes: Vec<u64>,
     /// When the process's mappings were last read.
     last_read: Instant,
+    /// How often they may be read again at once.
+    early: u8,
+    /// The process as it was after each reading that found other code, but for the first one: see [`Self::take_seen`].
+    seen: Vec<Process>,
 }
 
 /// The addresses of a stack, and why there are no more.
@@ -101,6 +109,8 @@ impl StackWalker {
             code: Vec::new(),
             inodes: Vec::new(),
             last_read: Instant::now(),
+            early: EARLY_READS,
+            seen: Vec::new(),
         };
         walker.read_mappings(tables);
         walker
@@ -115,8 +125,8 @@ impl StackWalker {
     /// there is one) and its bytes from the stack pointer on.
     pub(crate) fn walk(&mut self, stack_registers: [u64; 4], bytes: &[u8], tables: &mut UnwindTables) -> WalkedStack {
         let [ip, sp, ..] = stack_registers;
-        if self.place(ip).is_none() && self.last_read.elapsed() > READ_INTERVAL {
-            self.read_mappings(tables);
+        if self.place(ip).is_none() {
+            self.read_again(tables);
         }
         // A stack whose copy is shorter was copied to its last byte.
         let is_cut = bytes.len() >= self.copied as usize;
@@ -171,8 +181,8 @@ impl StackWalker {
             let above = code.partition_point(|range| range.start <= address);
             code[..above].last().is_some_and(|range| range.contains(&address))
         };
-        if !holds(&self.code) && self.last_read.elapsed() > READ_INTERVAL {
-            self.read_mappings(tables);
+        if !holds(&self.code) {
+            self.read_again(tables);
         }
         self.code.is_empty() || holds(&self.code)
     }
@@ -187,10 +197,29 @@ impl StackWalker {
         Ok(())
     }
 
-    /// Adds the files that are mapped and not known yet.
-    fn read_mappings(&mut self, tables: &mut UnwindTables) {
+    /// Reads what the process has mapped meanwhile: libraries that it opened, another program that it runs. Not often, since it
+    /// costs time and what is not there may never be.
+    fn read_again(&mut self, tables: &mut UnwindTables) {
+        if self.early == 0 && self.last_read.elapsed() <= READ_INTERVAL {
+            return;
+        }
+        self.early = self.early.saturating_sub(1);
+        let before = (self.code.clone(), self.inodes.clone());
+        let process = self.read_mappings(tables);
+        if before != (self.code.clone(), self.inodes.clone()) && self.seen.len() < MAX_SEEN {
+            self.seen.extend(process);
+        }
+    }
+
+    /// The process as it was when it had opened something, for names of functions in that: it may have ended by now.
+    pub(crate) fn take_seen(&mut self) -> Vec<Process> {
+        std::mem::take(&mut self.seen)
+    }
+
+    /// Adds the files that are mapped and not known yet; none if the process is gone.
+    fn read_mappings(&mut self, tables: &mut UnwindTables) -> Option<Process> {
         self.last_read = Instant::now();
-        let Ok(process) = Process::open(Pid(self.pid)) else { return };
+        let process = Process::open(Pid(self.pid)).ok()?;
         (self.code, self.inodes) = code_of(&process);
         self.read_vdso(&process, tables);
         let mut new: HashMap<&Path, Vec<&Mapping>> = HashMap::new();
@@ -209,6 +238,7 @@ impl StackWalker {
                 self.add(&printable(file.path()), &image, &ranges, tables);
             }
         }
+        Some(process)
     }
 
     /// The kernel's own library, which may make a call, too: `clock_gettime` of a clock that it can't read by itself.
@@ -295,11 +325,32 @@ fn registers([_, sp, fp, lr]: [u64; 4]) -> Registers {
     Registers::new_with_ptr_auth_mask(ADDRESS, lr, sp, fp)
 }
 
-#[cfg(all(test, target_arch = "aarch64"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The own process, as if it had opened all that it has after the first reading.
+    #[test]
+    fn what_a_process_opens_later_is_kept_for_names() {
+        let mut tables = UnwindTables::new(crate::ignore());
+        let mut walker = StackWalker::new(std::process::id(), 0x1000, &mut tables);
+        assert!(walker.take_seen().is_empty());
+        let nowhere = [0x10, 0x7fff_f000, 0, 0];
+        walker.code.clear();
+        walker.walk(nowhere, &[0; 64], &mut tables);
+        let seen = walker.take_seen();
+        assert_eq!(seen.iter().map(Process::pid).collect::<Vec<_>>(), [Pid(std::process::id())]);
+        // Until now nothing is new.
+        let mut readings = 0;
+        while walker.early > 0 {
+            walker.walk(nowhere, &[0; 64], &mut tables);
+            readings += 1;
+        }
+        assert!(readings < 10 && walker.seen.len() < MAX_SEEN, "{readings}");
+    }
+
     /// Two frames of code without unwind tables, each with the address of the next one and the signed address of the call.
+    #[cfg(target_arch = "aarch64")]
     #[test]
     fn signed_return_addresses_are_addresses() {
         const STACK: u64 = 0x7fff_f000;

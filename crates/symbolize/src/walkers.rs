@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use host::Process;
+
 use crate::unwind::{StackEnd, StackWalker, WalkedStack};
 use crate::unwind_tables::UnwindTables;
 use crate::{Warn, Warning};
@@ -31,19 +33,33 @@ pub struct StackWalkers {
     tables: UnwindTables,
     /// How long walking has taken in this window.
     spent: Duration,
+    /// See [`Self::take_seen`].
+    seen: Vec<(u32, Process)>,
 }
+
+/// How many processes are kept for names.
+const MAX_SEEN: usize = 256;
 
 impl StackWalkers {
     /// Nothing yet. `copied` is how many bytes of a stack are copied, where it has as many.
     pub fn new(copied: u32, warn: Warn) -> Self {
         let tables = UnwindTables::new(warn);
-        Self { copied, most: MAX_WALKERS, kept: HashMap::new(), used: 0, tables, spent: Duration::ZERO }
+        Self {
+            copied,
+            most: MAX_WALKERS,
+            kept: HashMap::new(),
+            used: 0,
+            tables,
+            spent: Duration::ZERO,
+            seen: Vec::new(),
+        }
     }
 
     /// A window begins: the time for walking does, too. Reads what these processes have mapped now, and forgets those that have
     /// ended or run another program. Of processes that come later it is read when the first stack of them comes.
     pub fn begin(&mut self, pids: &[u32]) {
         self.spent = Duration::ZERO;
+        self.seen.clear();
         self.kept.retain(|_, kept| kept.walker.is_current());
         self.tables.drop_unused();
         let start = Instant::now();
@@ -74,9 +90,18 @@ impl StackWalkers {
             StackWalker::new(pid, self.copied, &mut self.tables)
         });
         let stack = walker.walk(registers, bytes, &mut self.tables);
+        let room = MAX_SEEN.saturating_sub(self.seen.len());
+        self.seen.extend(walker.take_seen().into_iter().take(room).map(|process| (pid, process)));
         self.kept.insert(pid, Kept { walker, used: self.used });
         self.spent += start.elapsed();
         stack
+    }
+
+    /// What processes had mapped in this window after they opened libraries, for [`UserSymbols::adopt`]: they may have ended.
+    ///
+    /// [`UserSymbols::adopt`]: crate::UserSymbols::adopt
+    pub fn take_seen(&mut self) -> Vec<(u32, Process)> {
+        std::mem::take(&mut self.seen)
     }
 
     /// Drops the walkers that were not needed for longest, until there is room for one more and for its tables.

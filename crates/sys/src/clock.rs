@@ -17,6 +17,11 @@ pub fn real_nanos() -> u64 {
     nanos(ClockId::Realtime)
 }
 
+/// How long this thread has been on CPUs.
+pub fn thread_ran() -> std::time::Duration {
+    std::time::Duration::from_nanos(nanos(ClockId::ThreadCPUTime))
+}
+
 /// How long this process has been on CPUs, all of its threads together.
 pub fn process_ran() -> std::time::Duration {
     std::time::Duration::from_nanos(nanos(ClockId::ProcessCPUTime))

@@ -20,6 +20,7 @@
 //!
 //! [`bpf-session`]: ../bpf_session/index.html
 
+pub mod allocator;
 mod apart;
 pub mod bpf;
 pub mod clock;

@@ -48,12 +48,12 @@ pub fn wait_readable(fd: BorrowedFd<'_>, at_most: Duration) -> io::Result<bool> 
 }
 
 /// Writes a few words if that needs no wait: of a pipe `PIPE_BUF` bytes always fit or none (pipe(7)). For one who ends the
-/// process, and must not wait for a lock that another thread holds; who does not take them does not get them.
-pub fn write_if_ready(fd: BorrowedFd<'_>, words: &[u8]) {
+/// process, and must not wait for a lock that another thread holds; who does not take them does not get them. Says whether they
+/// were written.
+pub fn write_if_ready(fd: BorrowedFd<'_>, words: &[u8]) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
-    if poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::OUT) {
-        let _ = rustix::io::write(fd, words);
-    }
+    let is_ready = poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::OUT);
+    is_ready && rustix::io::write(fd, words).is_ok()
 }
 
 /// As [`wait_readable`], of two descriptors; either will do.
@@ -101,6 +101,11 @@ unsafe fn leave_rest_to_copy(slow: &[libc::c_int]) {
             libc::_exit(0);
         }
     }
+}
+
+/// The user whose rights the process has.
+pub fn effective_user() -> u32 {
+    rustix::process::geteuid().as_raw()
 }
 
 /// Ends this process at once as the signal would without a handler, so that whoever waits for it sees that. A copy of it

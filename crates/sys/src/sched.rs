@@ -23,6 +23,18 @@ pub fn lowest_priority() -> io::Result<()> {
     Ok(rustix::process::setpriority_process(None, 19)?)
 }
 
+/// Has the calling thread run with the priority that most have (nice 0), which only the superuser may do who has a lower one.
+pub fn usual_priority() -> io::Result<()> {
+    Ok(rustix::process::setpriority_process(None, 0)?)
+}
+
+/// Gives the calling thread a third of the CPU time that others get which want as much (nice 5), unless it has less already.
+pub fn lower_priority() -> io::Result<()> {
+    const NICE: i32 = 5;
+    let nice = rustix::process::getpriority_process(None)?;
+    if nice < NICE { Ok(rustix::process::setpriority_process(None, NICE)?) } else { Ok(()) }
+}
+
 /// Has the calling thread's sleeps end on time: the kernel makes them up to 50 microseconds longer otherwise
 /// (`PR_SET_TIMERSLACK`, prctl(2)).
 pub fn sleep_precisely() -> io::Result<()> {

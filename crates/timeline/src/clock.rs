@@ -78,6 +78,11 @@ impl Clock {
         Ticks(line.at(nanos.0))
     }
 
+    /// The ticks of its first anchor.
+    pub(crate) fn begin(&self) -> Ticks {
+        self.anchors[0].ticks
+    }
+
     /// The counter's rate between the first anchor and the last one, in ticks a second.
     pub fn rate(&self) -> TickRate {
         let (first, last) = (self.anchors[0], self.anchors[self.anchors.len() - 1]);

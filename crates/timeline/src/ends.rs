@@ -8,6 +8,8 @@
 //!
 //! One exception is not visible in a trace: a fused command (compare and write) waits in `RDY_TO_EXECUTE` for its other half.
 
+use spdk_trace::{Tpoint, TpointSet};
+
 /// How a stage ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {
@@ -120,9 +122,9 @@ impl Ending {
     }
 }
 
-/// Whether an object is done with a record of that tracepoint.
-pub(crate) fn is_last(tpoint: &str) -> bool {
-    LAST.contains(&tpoint)
+/// Those of a trace's tracepoints with whose records an object is done.
+pub fn last_ones(tpoints: &[Tpoint]) -> TpointSet {
+    tpoints.iter().filter(|tpoint| LAST.contains(&tpoint.name.as_str())).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! is reported after it happened. Who reads events only once would have to keep everything until the end. So events of a capture
 //! are read twice: the first time, [`Foresight`] notes such cases as events of their own, which then come at the right time.
 
-use std::iter::Peekable;
+use std::iter::{Copied, Peekable};
+use std::slice::Iter;
 
 use crate::BootNanos;
 use crate::activity::Activities;
@@ -56,22 +57,22 @@ impl Foresight {
 
 /// Events with those that [`Foresight`] noted between them. An error of the events is their end: what was noted comes before it.
 #[expect(missing_debug_implementations, reason = "iterators of files have none")]
-pub struct Foreseen<I: Iterator> {
+pub struct Foreseen<'n, I: Iterator> {
     events: Peekable<I>,
-    noted: Peekable<std::vec::IntoIter<KernelEvent>>,
+    noted: Peekable<Copied<Iter<'n, KernelEvent>>>,
 }
 
-impl<I, E> Foreseen<I>
+impl<'n, I, E> Foreseen<'n, I>
 where
     I: Iterator<Item = Result<KernelEvent, E>>,
 {
     /// Puts them together: both in the order of time.
-    pub fn new(events: I, noted: Vec<KernelEvent>) -> Self {
-        Self { events: events.peekable(), noted: noted.into_iter().peekable() }
+    pub fn new(events: I, noted: &'n [KernelEvent]) -> Self {
+        Self { events: events.peekable(), noted: noted.iter().copied().peekable() }
     }
 }
 
-impl<I, E> Iterator for Foreseen<I>
+impl<I, E> Iterator for Foreseen<'_, I>
 where
     I: Iterator<Item = Result<KernelEvent, E>>,
 {
@@ -113,7 +114,7 @@ mod tests {
         let noted = foresight.finish();
         let mut activities = Activities::new([US], BootNanos(5));
         let mut at = Vec::new();
-        for event in Foreseen::new(events.into_iter().map(Ok::<_, ()>), noted) {
+        for event in Foreseen::new(events.into_iter().map(Ok::<_, ()>), &noted) {
             let event = event.unwrap();
             activities.event(&event);
             let now = activities.until(US, event.at).last().map(|interval| interval.activity);
@@ -127,12 +128,12 @@ mod tests {
 
     #[test]
     fn nothing_is_known_after_events_that_end_early() {
-        let rival = Tid(20);
+        let preemptor = Tid(20);
         let events = [
-            event(10, EventKind::Switch { prev: US, leaves: Leaves::Preempted, next: rival }),
-            event(30, EventKind::Begin { tid: rival, interrupt: Interrupt::Tick }),
+            event(10, EventKind::Switch { prev: US, leaves: Leaves::Preempted, next: preemptor }),
+            event(30, EventKind::Begin { tid: preemptor, interrupt: Interrupt::Tick }),
             // One that came late: what it is of is known until the latest one all the same.
-            event(20, EventKind::End { tid: rival, interrupt: Interrupt::Tick }),
+            event(20, EventKind::End { tid: preemptor, interrupt: Interrupt::Tick }),
         ];
         let mut foresight = Foresight::new([US], BootNanos(5));
         for event in &events {
@@ -141,7 +142,7 @@ mod tests {
         let noted = foresight.finish_early();
         let mut activities = Activities::new([US], BootNanos(5));
         let (mut failed, cut) = (0, std::iter::once(Err("cut")));
-        for event in Foreseen::new(events.into_iter().map(Ok).chain(cut), noted) {
+        for event in Foreseen::new(events.into_iter().map(Ok).chain(cut), &noted) {
             match event {
                 Ok(event) => activities.event(&event),
                 Err(_) => failed += 1,
@@ -149,7 +150,7 @@ mod tests {
         }
         let done = activities.finish(BootNanos(90)).remove(&US).unwrap();
         let done: Vec<_> = done.into_iter().map(|it| (it.from.0, it.to.0, it.activity)).collect();
-        let expected = [(5, 10, Activity::Runs), (10, 30, Activity::Waits(rival)), (30, 90, Activity::Unknown)];
+        let expected = [(5, 10, Activity::Runs), (10, 30, Activity::Waits(preemptor)), (30, 90, Activity::Unknown)];
         assert_eq!((done.as_slice(), failed), (&expected[..], 1));
     }
 }

@@ -87,6 +87,14 @@ pub enum EventKind {
         /// How many events.
         count: u64,
     },
+    /// What this thread did from that time up to [`KernelEvent::at`] is not known: a later event contradicts what it seemed to do.
+    /// No recorder writes it; [`crate::Foresight`] finds it out.
+    Unseen {
+        /// Who.
+        tid: Tid,
+        /// Since when.
+        since: BootNanos,
+    },
 }
 
 /// What interrupts a task.

@@ -3,10 +3,12 @@
 /// Times are counted to a 128th of their length.
 const STEPS: u32 = 7;
 
-/// Times in nanoseconds: how many there are of each length, to less than 1 %. It takes at most 30 KiB.
+/// Times in nanoseconds: how many there are of each length, to less than 1 %. It takes at most 30 KiB, and 512 bytes for each doubling
+/// of the length in which there are some.
 #[derive(Clone, Debug, Default)]
 pub struct Lengths {
-    counts: Vec<u32>,
+    /// By doubling, and by part of it.
+    counts: Vec<Option<Box<[u32; 1 << STEPS]>>>,
     count: u64,
     sum: u128,
     longest: u64,
@@ -15,14 +17,25 @@ pub struct Lengths {
 impl Lengths {
     /// Adds one.
     pub fn add(&mut self, length: u64) {
-        let bucket = bucket(length);
-        if self.counts.len() <= bucket {
-            self.counts.resize(bucket + 1, 0);
+        let (doubling, part) = split(bucket(length));
+        if self.counts.len() <= doubling {
+            self.counts.resize(doubling + 1, None);
         }
-        self.counts[bucket] = self.counts[bucket].saturating_add(1);
+        let count = &mut self.counts[doubling].get_or_insert_with(|| Box::new([0; 1 << STEPS]))[part];
+        *count = count.saturating_add(1);
         self.count += 1;
         self.sum += u128::from(length);
         self.longest = self.longest.max(length);
+    }
+
+    /// Forgets half of each: the older ones count less than those that are added from now on.
+    pub fn halve(&mut self) {
+        self.count = 0;
+        for count in self.counts.iter_mut().flatten().flat_map(|counts| counts.iter_mut()) {
+            *count /= 2;
+            self.count += u64::from(*count);
+        }
+        self.sum /= 2;
     }
 
     /// How many there are.
@@ -42,12 +55,15 @@ impl Lengths {
 
     /// What all but `beyond` of them do not exceed, rounded up to what is counted together; 0 of nothing.
     pub fn all_but(&self, mut beyond: u64) -> u64 {
-        for (bucket, count) in self.counts.iter().enumerate().rev() {
-            let count = u64::from(*count);
-            if count > beyond {
-                return end_of(bucket).min(self.longest);
+        for (doubling, counts) in self.counts.iter().enumerate().rev() {
+            let counts = counts.iter().flat_map(|counts| counts.iter().enumerate().rev());
+            for (part, count) in counts {
+                let count = u64::from(*count);
+                if count > beyond {
+                    return end_of((doubling << STEPS) + part).min(self.longest);
+                }
+                beyond -= count;
             }
-            beyond -= count;
         }
         0
     }
@@ -69,6 +85,11 @@ impl Lengths {
 fn bucket(length: u64) -> usize {
     let doublings = (u64::BITS - length.leading_zeros()).saturating_sub(STEPS + 1);
     ((doublings as usize) << STEPS) + (length >> doublings) as usize
+}
+
+/// The doubling that it lies in, and which part of that it is.
+fn split(bucket: usize) -> (usize, usize) {
+    (bucket >> STEPS, bucket % (1 << STEPS))
 }
 
 /// The lengths that are counted there begin with this one, shifted by that number of bits.
@@ -107,6 +128,15 @@ mod tests {
             assert!(first <= length && (first == 0 || super::bucket(first - 1) == bucket - 1), "{length}: {first}");
             before = bucket;
         }
+    }
+
+    #[test]
+    fn half_of_them_is_spread_alike() {
+        let mut lengths = Lengths::default();
+        (1..=100).for_each(|n| (0..10).for_each(|_| lengths.add(n)));
+        lengths.add(5_000);
+        lengths.halve();
+        assert_eq!((lengths.count(), lengths.quantile(0.5), lengths.quantile(1.0)), (500, 50, 100));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! One scene from several sources: what a trace, the kernel and probes saw, on one clock.
 //!
 //! Traces of SPDK and DPDK count ticks of the processor's counter, the kernel counts nanoseconds. [`Clock`] puts both on one
-//! line, and states how far it may be off. [`Activities`] makes of the kernel's events what each thread did at each time, and
-//! [`blame`] what a stage of a request lost by that. [`Lives`] follows the objects of a trace, a request for example, from
+//! line, and states how far it may be off; a [`ClockCheck`] measures that. [`Activities`] makes of the kernel's events what
+//! each thread did at each time, and [`blame`] what a stage of a request lost by that. [`Lives`] follows the objects of a trace, a request for example, from
 //! the first record to the last. A [`Scene`] joins records and events while they come, and hands finished requests,
 //! intervals and events to a [`Consumer`]; a [`Survey`] finds out what is usual, and [`Foresight`] what later events show of
 //! earlier times, in a pass before that. The crate opens no file and reads no clock: pairs of readings are data.
@@ -10,6 +10,7 @@
 
 mod activity;
 mod blame;
+mod check;
 mod clock;
 mod ends;
 mod foresight;
@@ -22,12 +23,13 @@ mod usual;
 
 pub use activity::{Activities, Activity, Interval};
 pub use blame::{Ends, Reckoning, Share, Stage, blame, reckon, unknown};
+pub use check::{Checked, ClockCheck};
 pub use clock::{Anchor, BootNanos, Clock, ClockError, parts_per_million};
-pub use ends::Ending;
+pub use ends::{Ending, last_ones};
 pub use foresight::{Foreseen, Foresight};
 pub use kernel::{Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
 pub use lengths::Lengths;
 pub use lives::{AtEnd, Life, Lives, Passed};
 pub use request::{Consumer, Mark, Request, StageOfRequest};
-pub use scene::{Scene, Setting};
-pub use usual::{StageKind, Survey, Usual};
+pub use scene::{LeftOut, Scene, Setting};
+pub use usual::{Experience, StageKind, Survey, Usual};

@@ -1,10 +1,11 @@
 //! A request with what the kernel did meanwhile, and who takes it.
 
-use spdk_trace::{Lcore, ObjectName, Ticks};
+use spdk_trace::{Lcore, ObjectName, Record, Ticks};
 
 use crate::activity::Interval;
 use crate::blame::{Ends, Share};
 use crate::clock::BootNanos;
+use crate::ends::Ending;
 use crate::kernel::{Cpu, KernelEvent, Tid};
 
 /// One record of a request.
@@ -23,10 +24,14 @@ pub struct Mark {
 /// A request: an object of the trace from its first record to its last.
 #[derive(Clone, Debug)]
 pub struct Request<K> {
-    /// Its name.
+    /// Its name. Objects of two types may have the same one.
     pub name: ObjectName,
+    /// Its number: no other object of the trace has that.
+    pub number: u64,
     /// The object that it belongs to: an I/O of a block device belongs to a request.
     pub related: Option<ObjectName>,
+    /// That one's number, if its beginning was seen.
+    pub related_number: Option<u64>,
     /// Its records, in the order of time; at least one.
     pub records: Vec<Mark>,
     /// Its stages: one less than records.
@@ -80,7 +85,9 @@ pub struct StageOfRequest {
     pub tid: Option<Tid>,
     /// The CPU that the thread had at the end, if that is known.
     pub cpu: Option<Cpu>,
-    /// What ends it.
+    /// What is known of how it ends.
+    pub ending: Ending,
+    /// What its bounds depend on.
     pub ends: Ends,
     /// What its thread did meanwhile, cut at its ends; only of requests that are long enough
     /// ([`crate::Setting::detail_over`]).
@@ -112,6 +119,9 @@ pub trait Consumer<K> {
 
     /// An event of the kernel, in the order of time.
     fn event(&mut self, _event: &KernelEvent) {}
+
+    /// A record of the trace, which was written at that time, before what it ends is handed out.
+    fn record(&mut self, _record: &Record<'_>, _at: BootNanos) {}
 }
 
 impl<K, C: Consumer<K> + ?Sized> Consumer<K> for &mut C {
@@ -125,5 +135,9 @@ impl<K, C: Consumer<K> + ?Sized> Consumer<K> for &mut C {
 
     fn event(&mut self, event: &KernelEvent) {
         (**self).event(event);
+    }
+
+    fn record(&mut self, record: &Record<'_>, at: BootNanos) {
+        (**self).record(record, at);
     }
 }

@@ -4,14 +4,14 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use spdk_trace::{ArgValue, Lcore, ObjectName, Record, Tpoint};
+use spdk_trace::{ArgValue, Lcore, ObjectName, Record, Tpoint, TpointSet};
 
 use crate::activity::{Activities, Interval};
 use crate::blame::{Reckoning, Stage, clipped, reckon};
 use crate::clock::BootNanos;
-use crate::ends::{Ending, is_last};
+use crate::ends::{Ending, last_ones};
 use crate::kernel::{KernelEvent, Tid};
-use crate::lives::{AtEnd, Lives};
+use crate::lives::{AtEnd, Life, Lives};
 use crate::request::{Consumer, Mark, Request, StageOfRequest};
 use crate::usual::{StageKind, Usual};
 
@@ -19,6 +19,10 @@ use crate::usual::{StageKind, Usual};
 const SETTLE_AFTER: u32 = 1_024;
 /// Intervals that are kept of a stage: of more, the longest.
 const MOST_OF_STAGE: usize = 2_048;
+/// Records of one object: what has more is no request, but lives on, as a connection does.
+const MOST_OF_OBJECT: usize = 4_096;
+/// Records of all objects that have not ended, of about 250 bytes each with the stage that they end.
+const MOST_OPEN: usize = 1 << 18;
 
 /// What a scene must know beforehand.
 #[derive(Clone, Debug)]
@@ -57,17 +61,31 @@ impl Default for Setting {
 
 /// Joins records with events. `K` is what its user keeps of each request.
 ///
-/// Before a record, all events up to its time must have come. Memory is needed for the requests that have not ended, and for
-/// the intervals that [`Setting::intervals`] allows.
+/// Before a record, all events up to its time must have come. Memory is needed for the requests that have not ended, up to 262,144
+/// records of these, and for the intervals that [`Setting::intervals`] allows. [`Scene::left_out`] says what was left out for that.
 #[derive(Debug)]
 pub struct Scene<K> {
     setting: Setting,
     names: HashMap<u16, Box<str>, RandomState>,
     endings: HashMap<StageKind, Ending, RandomState>,
-    last_ones: Vec<u16>,
+    last_ones: TpointSet,
     activities: Activities,
     lives: Lives<Open<K>>,
+    /// Records that are kept of all lives.
+    open: usize,
+    left_out: LeftOut,
     steps: u32,
+}
+
+/// Objects that were left out so that memory is bounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Those with more than 4,096 records.
+    pub endless: u64,
+    /// Those that had not ended, and had the oldest last records, when there were too many.
+    pub forgotten: u64,
+    /// Those during which records were lost ([`Life::is_torn`]): each may be several.
+    pub torn: u64,
 }
 
 /// A request that has not ended.
@@ -76,9 +94,12 @@ struct Open<K> {
     records: Vec<Mark>,
     stages: Vec<StageOfRequest>,
     related: Option<ObjectName>,
+    related_number: Option<u64>,
     size: u32,
     depth: Option<u64>,
     detailed: bool,
+    /// It has too many records: these are not kept.
+    endless: bool,
     kept: K,
 }
 
@@ -86,10 +107,19 @@ impl<K: Default + Clone> Scene<K> {
     /// Of a trace with these tracepoints.
     pub fn new(setting: Setting, tpoints: &[Tpoint]) -> Self {
         let names = tpoints.iter().map(|tpoint| (tpoint.id, tpoint.name.as_str().into())).collect();
-        let last_ones = tpoints.iter().filter(|tpoint| is_last(&tpoint.name)).map(|tpoint| tpoint.id).collect();
         let activities = Activities::new(setting.threads.iter().copied(), setting.start).keeping(setting.intervals);
         let endings = HashMap::default();
-        Self { setting, names, endings, last_ones, activities, lives: Lives::default(), steps: 0 }
+        Self {
+            setting,
+            names,
+            endings,
+            last_ones: last_ones(tpoints),
+            activities,
+            lives: Lives::default(),
+            open: 0,
+            left_out: LeftOut::default(),
+            steps: 0,
+        }
     }
 
     /// Takes the next event in.
@@ -108,37 +138,71 @@ impl<K: Default + Clone> Scene<K> {
         consumer: &mut impl Consumer<K>,
         keep: impl FnOnce(&mut K, Option<&K>),
     ) {
-        let related = self.lives.related(record).map(|life| life.kept.kept.clone());
+        consumer.record(record, at);
+        let related = self.lives.related(record).map(|life| (life.number, life.kept.kept.clone()));
         let Some(passed) = self.lives.record(record, |_| Open::new()) else { return };
         let open = &mut passed.life.kept;
         let over = passed.over;
-        keep(&mut open.kept, related.as_ref());
-        open.take(record);
-        let mark = Mark { tpoint: record.tpoint.id, ticks: record.tsc, at, lcore: record.lcore };
-        if let Some(before) = open.records.last().copied() {
-            let kind = (before.tpoint, mark.tpoint);
-            let names = &self.names;
-            let ending = *self.endings.entry(kind).or_insert_with(|| ending(names, kind));
-            let mut joined = Joined { setting: &self.setting, activities: &mut self.activities };
-            open.stages.push(joined.stage(before, mark, ending));
-            joined.detail(open, at);
+        if !open.endless {
+            keep(&mut open.kept, related.as_ref().map(|(_, kept)| kept));
+            open.related_number = open.related_number.or(related.map(|(number, _)| number));
+            open.take(record);
+            let mark = Mark { tpoint: record.tpoint.id, ticks: record.tsc, at, lcore: record.lcore };
+            if let Some(before) = open.records.last().copied() {
+                let kind = (before.tpoint, mark.tpoint);
+                let names = &self.names;
+                let ending = *self.endings.entry(kind).or_insert_with(|| ending(names, kind));
+                let mut joined = Joined { setting: &self.setting, activities: &mut self.activities };
+                open.stages.push(joined.stage(before, mark, ending));
+                joined.detail(open, at);
+            }
+            open.records.push(mark);
+            self.open += 1;
+            if open.records.len() > MOST_OF_OBJECT {
+                self.left_out.endless += 1;
+                self.open -= open.give_up();
+            }
         }
-        open.records.push(mark);
         if let Some(over) = over {
-            consumer.request(&over.kept.finish(over.name, false));
+            self.over(over, false, consumer);
         }
-        if self.last_ones.contains(&record.tpoint.id)
+        if self.last_ones.contains(record.tpoint.id)
             && let Some(life) = self.lives.end(record)
         {
-            consumer.request(&life.kept.finish(life.name, false));
+            self.over(life, false, consumer);
+        }
+        if self.open > MOST_OPEN {
+            self.forget();
         }
         self.step(consumer);
     }
 
+    /// Hands out an object whose life is over.
+    fn over(&mut self, life: Life<Open<K>>, unfinished: bool, consumer: &mut impl Consumer<K>) {
+        self.open -= life.kept.records.len();
+        if life.kept.endless {
+            return;
+        }
+        if life.is_torn {
+            self.left_out.torn += 1;
+        } else {
+            consumer.request(&life.finish(unfinished));
+        }
+    }
+
+    /// Forgets requests whose end is missing, most of all.
+    fn forget(&mut self) {
+        let (open, left_out) = (&mut self.open, &mut self.left_out);
+        self.lives.forget_half(|life| {
+            *open -= life.kept.records.len();
+            left_out.forgotten += u64::from(!life.kept.endless);
+        });
+    }
+
     /// Ends at that time: all requests that have not ended, and the last interval of each thread.
-    pub fn finish(self, end: BootNanos, consumer: &mut impl Consumer<K>) {
-        for AtEnd { life, unfinished } in self.lives.finish() {
-            consumer.request(&life.kept.finish(life.name, unfinished));
+    pub fn finish(mut self, end: BootNanos, consumer: &mut impl Consumer<K>) {
+        for AtEnd { life, unfinished } in std::mem::take(&mut self.lives).finish() {
+            self.over(life, unfinished, consumer);
         }
         self.activities.settle_until(end, |tid, interval| consumer.interval(tid, interval));
     }
@@ -146,6 +210,11 @@ impl<K: Default + Clone> Scene<K> {
     /// Records of objects whose creation was not seen.
     pub fn unseen(&self) -> u64 {
         self.lives.unseen()
+    }
+
+    /// What was left out so that memory is bounded.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
     }
 
     fn step(&mut self, consumer: &mut impl Consumer<K>) {
@@ -164,7 +233,24 @@ fn ending(names: &HashMap<u16, Box<str>, RandomState>, (from, to): StageKind) ->
 impl<K: Default> Open<K> {
     fn new() -> Self {
         let kept = K::default();
-        Self { records: Vec::new(), stages: Vec::new(), related: None, size: 0, depth: None, detailed: false, kept }
+        Self {
+            records: Vec::new(),
+            stages: Vec::new(),
+            related: None,
+            related_number: None,
+            size: 0,
+            depth: None,
+            detailed: false,
+            endless: false,
+            kept,
+        }
+    }
+
+    /// Keeps no records of it any more; how many these were.
+    fn give_up(&mut self) -> usize {
+        self.endless = true;
+        self.stages = Vec::new();
+        std::mem::take(&mut self.records).len()
     }
 
     /// What a record says of the whole request.
@@ -178,10 +264,14 @@ impl<K: Default> Open<K> {
             self.depth = Some(depth);
         }
     }
+}
 
-    fn finish(self, name: ObjectName, unfinished: bool) -> Request<K> {
-        let Self { records, stages, related, size, depth, kept, .. } = self;
-        Request { name, related, records, stages, size, depth, unfinished, kept }
+impl<K> Life<Open<K>> {
+    fn finish(self, unfinished: bool) -> Request<K> {
+        let Self {
+            name, number, kept: Open { records, stages, related, related_number, size, depth, kept, .. }, ..
+        } = self;
+        Request { name, number, related, related_number, records, stages, size, depth, unfinished, kept }
     }
 }
 
@@ -216,6 +306,7 @@ impl Joined<'_> {
             lcore,
             tid,
             cpu,
+            ending,
             ends,
             intervals: Vec::new(),
             shares,

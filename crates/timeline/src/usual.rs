@@ -16,9 +16,9 @@ pub type StageKind = (u16, u16);
 const DISTURBED: u64 = 20;
 /// Beyond this number of stages the usual length is not the longest, but what 999 of 1,000 do not exceed.
 const MANY: u64 = 1_000;
-/// Kinds of stages that are looked at, and returns that are kept of each: they take at most 30 KiB and 64 KiB.
+/// Kinds of stages that are looked at, and returns that are kept of each: they take at most 30 KiB and 16 KiB.
 const MOST_KINDS: usize = 512;
-const MOST_RETURNS: usize = 4_096;
+const MOST_RETURNS: usize = 1_024;
 /// A turn of a poll loop, in nanoseconds: if nothing shows how long it is, at least, and at most.
 const TURN: u64 = 50_000;
 const LEAST_TURN: u64 = 50_000;
@@ -47,11 +47,9 @@ impl Usual {
 
     /// What ends a stage, with what is usual for it.
     pub(crate) fn ends(&self, kind: StageKind, ending: Ending) -> Ends {
-        let (usual, turn) = (self.of(kind), self.turn);
         match ending {
             Ending::OwnWork => Ends::OwnWork,
-            Ending::Found => Ends::Found { usual, turn },
-            Ending::Either => Ends::Either { usual, turn },
+            Ending::Found | Ending::Either => Ends::Found { usual: self.of(kind), turn: self.turn },
         }
     }
 }
@@ -86,7 +84,7 @@ impl Survey {
         if stage.unknown == 0 && stage.absent <= length / DISTURBED {
             seen.undisturbed.add(length);
         }
-        if let (Ends::Found { .. }, Some(returned)) = (stage.ends, stage.returned) {
+        if let (Ending::Found, Some(returned)) = (stage.ending, stage.returned) {
             if seen.returns.len() < MOST_RETURNS {
                 seen.returns.push(returned);
             } else {
@@ -98,11 +96,16 @@ impl Survey {
 
     /// What is usual in all that was seen.
     pub fn finish(self) -> Usual {
+        self.usual()
+    }
+
+    /// What is usual in all that was seen so far.
+    pub fn usual(&self) -> Usual {
         let mut returns = Vec::new();
         let mut stages = HashMap::default();
-        for (kind, seen) in self.kinds {
+        for (kind, seen) in &self.kinds {
             let Some(usual) = usual(&seen.undisturbed) else { continue };
-            stages.insert(kind, usual);
+            stages.insert(*kind, usual);
             // Whatever was waited for was done when the thread came back from an absence that is longer than that: then the
             // first turn found it.
             returns.extend(seen.returns.iter().filter(|(absence, _)| *absence >= usual).map(|(_, present)| *present));
@@ -120,6 +123,43 @@ fn usual(lengths: &Lengths) -> Option<u64> {
     (lengths.count() > 0).then(|| lengths.all_but(lengths.count() / MANY))
 }
 
+/// What is usual, learnt for as long as one likes: of each kind of stages the newest count most, so that it follows what changes.
+#[derive(Clone, Debug, Default)]
+pub struct Experience(Survey);
+
+/// Stages of a kind after which half of them is forgotten.
+const ENOUGH: u64 = 1 << 15;
+
+impl Experience {
+    /// Takes a stage.
+    pub fn stage(&mut self, stage: &StageOfRequest) {
+        self.0.stage(stage);
+        if let Some(kind) = self.0.kinds.get_mut(&(stage.from, stage.to))
+            && kind.undisturbed.count() > ENOUGH
+        {
+            kind.undisturbed.halve();
+        }
+    }
+
+    /// What is usual at a time of which `now` shows what nine of ten undisturbed stages took: if that is longer than ever, for
+    /// example because a device is slow, it counts.
+    pub fn usual(&self, now: &Survey) -> Usual {
+        let mut usual = self.0.usual();
+        for (kind, seen) in now.kinds.iter().filter(|(_, seen)| seen.undisturbed.count() > 0) {
+            let most = seen.undisturbed.quantile(0.9);
+            let known = usual.stages.entry(*kind).or_insert(most);
+            *known = most.max(*known);
+        }
+        usual
+    }
+}
+
+impl<K> Consumer<K> for Experience {
+    fn request(&mut self, request: &Request<K>) {
+        request.stages.iter().for_each(|stage| self.stage(stage));
+    }
+}
+
 impl<K> Consumer<K> for Survey {
     fn request(&mut self, request: &Request<K>) {
         request.stages.iter().for_each(|stage| self.stage(stage));
@@ -129,6 +169,46 @@ impl<K> Consumer<K> for Survey {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn stage(length: u64) -> StageOfRequest {
+        StageOfRequest {
+            from: 1,
+            to: 2,
+            begin: crate::BootNanos(0),
+            end: crate::BootNanos(length),
+            lcore: spdk_trace::Lcore(0),
+            tid: None,
+            cpu: None,
+            ending: Ending::Found,
+            ends: Ends::OwnWork,
+            intervals: Vec::new(),
+            shares: Vec::new(),
+            absent: 0,
+            unknown: 0,
+            returned: None,
+        }
+    }
+
+    #[test]
+    fn experience_knows_what_a_moment_does_not_show_and_follows_what_changes() {
+        let mut experience = Experience::default();
+        assert_eq!(experience.usual(&Survey::default()).of((1, 2)), None);
+        (0..100_000).for_each(|_| experience.stage(&stage(1_000)));
+        let usual = |experience: &Experience, now: &Survey| experience.usual(now).of((1, 2)).unwrap();
+        assert_eq!(usual(&experience, &Survey::default()), 1_000);
+        // One in ten of a moment says nothing; a device that is slow does.
+        let mut now = Survey::default();
+        (0..90).for_each(|_| now.stage(&stage(900)));
+        (0..10).for_each(|_| now.stage(&stage(50_000)));
+        assert_eq!(usual(&experience, &now), 1_000);
+        (0..100).for_each(|_| now.stage(&stage(50_000)));
+        assert!(usual(&experience, &now) >= 50_000);
+        // It has become slower for good.
+        (0..100_000).for_each(|_| experience.stage(&stage(2_000)));
+        assert!(usual(&experience, &Survey::default()) >= 2_000);
+        (0..1_000_000).for_each(|_| experience.stage(&stage(500)));
+        assert!(usual(&experience, &Survey::default()) < 600);
+    }
 
     #[test]
     fn of_many_one_in_a_thousand_may_be_longer() {

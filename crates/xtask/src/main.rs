@@ -1,9 +1,10 @@
 //! Development tasks that cargo itself does not do. `cargo xtask vm` runs dptrace on other kernels, `cargo xtask dist` builds the
-//! release folder, and `cargo xtask check` is for contributors without root.
+//! release folder, `cargo xtask fleet` the tables of many hosts, and `cargo xtask check` is for contributors without root.
 #![forbid(unsafe_code)]
 
 mod check;
 mod dist;
+mod fleet;
 mod vm;
 
 use std::path::{Path, PathBuf};
@@ -28,6 +29,8 @@ enum Task {
     Vm(vm::VmArgs),
     /// Make the folder of what is handed out: the static program, its manual, packages, checksums
     Dist(dist::DistArgs),
+    /// Write the tables that a fleet would have, and ask them the questions of `queries/`
+    Fleet(fleet::FleetArgs),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -35,6 +38,7 @@ fn main() -> anyhow::Result<()> {
         Task::Check => check::run(),
         Task::Vm(args) => vm::run(&args),
         Task::Dist(args) => dist::run(&args),
+        Task::Fleet(args) => fleet::run(&args),
     }
 }
 

@@ -1,64 +1,127 @@
-//! Readings of both clocks while a capture goes on, and how far they are apart on the target itself.
+//! Readings of both clocks while a capture goes on: the clock's anchors, and what shows how well they put both on one line.
+//!
+//! A thread of its own reads them: whoever writes may wait for a disk, and a clock whose anchors are far apart is a bad one.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use ::capture::JoinError;
+use anyhow::Context as _;
 use spdk_trace::Ticks;
 use sys::clock::{Moment, boot_nanos, monotonic_nanos};
-use timeline::{Anchor, BootNanos, Clock};
+use timeline::{Anchor, BootNanos, Checked, ClockCheck};
 
-/// Time between two readings,
+use crate::measured_rate::anchor;
+
+/// Time between two anchors,
 const EVERY: Duration = Duration::from_millis(100);
 /// and between the first two, then twice as much: a clock needs two, and a capture may be killed soon.
 const FIRST: Duration = Duration::from_millis(2);
+/// Time between two readings that only show how good the clock is.
+const CHECK: Duration = Duration::from_millis(10);
 /// Tries of each, of which the one with the narrowest bracket counts; a `Moment` tries several times itself.
 const TRIES: usize = 4;
 
 /// The readings.
 pub(super) struct Clocks {
-    anchors: Vec<Anchor>,
-    last: Option<Instant>,
-    /// The time until the next one.
-    pause: Duration,
+    check: ClockCheck,
+    readings: Receiver<Reading>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
     /// What is to be added to `CLOCK_MONOTONIC` for the boot clock.
     offset: u64,
 }
 
+/// A reading of both clocks.
+enum Reading {
+    Anchor(Anchor),
+    /// One that is compared with the clock of the anchors around it.
+    Check(Anchor),
+}
+
 impl Clocks {
-    pub(super) fn new() -> Self {
-        Self { anchors: Vec::new(), last: None, pause: FIRST, offset: boot_offset() }
+    /// Begins to read; the first anchor.
+    pub(super) fn start() -> anyhow::Result<(Self, Anchor)> {
+        let (check, offset, stop) = (ClockCheck::default(), boot_offset(), Arc::new(AtomicBool::new(false)));
+        let (send, readings) = channel();
+        let first = reading();
+        let seen = Arc::clone(&stop);
+        let thread = Builder::new().name("clocks".to_owned()).spawn(move || read(&send, &seen));
+        let thread = Some(thread.context("starting the thread that reads the clocks")?);
+        let mut this = Self { check, readings, stop, thread, offset };
+        this.check.anchor(first);
+        Ok((this, first))
     }
 
-    /// A reading, if it is time for one.
-    pub(super) fn due(&mut self) -> Option<Anchor> {
-        if self.last.is_some_and(|last| last.elapsed() < self.pause) {
-            return None;
+    /// The anchors that were read since the last call.
+    pub(super) fn next(&mut self) -> Vec<Anchor> {
+        let mut anchors = Vec::new();
+        for reading in self.readings.try_iter() {
+            match reading {
+                Reading::Anchor(anchor) => {
+                    self.check.anchor(anchor);
+                    anchors.push(anchor);
+                }
+                Reading::Check(reading) => self.check.reading(reading),
+            }
         }
-        self.pause = (2 * self.pause).min(EVERY);
-        Some(self.now())
+        anchors
     }
 
-    /// A reading.
-    pub(super) fn now(&mut self) -> Anchor {
-        self.last = Some(Instant::now());
-        let anchor = reading();
-        self.anchors.push(anchor);
-        anchor
+    /// Reads no more but one last anchor. Those that were read since the last call.
+    pub(super) fn stop(&mut self) -> Vec<Anchor> {
+        self.stop.store(true, Ordering::Release);
+        // It waits for one reading at most.
+        let _ = self.thread.take().map(JoinHandle::join);
+        let mut anchors = self.next();
+        let last = reading();
+        self.check.anchor(last);
+        anchors.push(last);
+        anchors
     }
 
-    /// How far hits of probes are apart on both clocks: of each its own ticks and the kernel's time, `CLOCK_MONOTONIC`.
-    pub(super) fn join_error(&self, hits: &[(u64, u64)]) -> Option<JoinError> {
-        let clock = Clock::new(self.anchors.clone()).ok()?;
-        let difference = |&(ticks, nanos): &(u64, u64)| clock.nanos(Ticks(ticks)).0.abs_diff(nanos + self.offset);
-        JoinError::of(hits.iter().map(difference).collect())
+    /// Hits of probes: of each its own ticks and the kernel's time, `CLOCK_MONOTONIC`.
+    pub(super) fn hits(&mut self, hits: Vec<(u64, u64)>) {
+        let offset = self.offset;
+        self.check.hits(hits.into_iter().map(|(ticks, nanos)| (Ticks(ticks), BootNanos(nanos + offset))));
+    }
+
+    /// How well the anchors put both clocks on one line.
+    pub(super) fn finish(self) -> Checked {
+        self.stop.store(true, Ordering::Release);
+        self.check.finish()
     }
 }
 
-fn reading() -> Anchor {
+/// Reads until it is to stop, or nobody takes it.
+fn read(send: &Sender<Reading>, stop: &AtomicBool) {
+    let (mut pause, mut due) = (FIRST, Instant::now() + FIRST);
+    loop {
+        std::thread::sleep(CHECK.min(due.saturating_duration_since(Instant::now())));
+        if stop.load(Ordering::Acquire) {
+            return;
+        }
+        let now = Instant::now();
+        let reading = if now >= due {
+            pause = (2 * pause).min(EVERY);
+            due = now + pause;
+            Reading::Anchor(reading())
+        } else {
+            Reading::Check(reading())
+        };
+        if send.send(reading).is_err() {
+            return;
+        }
+    }
+}
+
+/// Both clocks now.
+pub(crate) fn reading() -> Anchor {
     let tries = [(); TRIES].map(|()| Moment::now(boot_nanos));
     let best = tries.into_iter().reduce(|best, next| if next.bracket < best.bracket { next } else { best });
-    let Moment { ticks, nanos, bracket } = best.unwrap_or(tries[0]);
-    Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(bracket) }
+    anchor(best.unwrap_or(tries[0]))
 }
 
 /// How far the boot clock is before the monotonic one: the time that the machine slept. Both count alike, so that each try narrows
@@ -79,23 +142,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hits_of_our_own_are_hardly_apart() {
-        let mut clocks = Clocks::new();
+    fn readings_come_by_themselves() {
+        let (mut clocks, _) = Clocks::start().unwrap();
         let hit = || {
             let moment = Moment::now(monotonic_nanos);
             (moment.ticks, moment.nanos)
         };
-        clocks.now();
-        let mut hits = Vec::new();
-        for _ in 0..5 {
+        let (mut anchors, begun) = (0, Instant::now());
+        while anchors < 5 && begun.elapsed() < Duration::from_mins(1) {
             std::thread::sleep(Duration::from_millis(5));
-            hits.push(hit());
-            clocks.now();
+            clocks.hits(vec![hit()]);
+            anchors += clocks.next().len();
         }
-        assert!(clocks.due().is_none() || clocks.pause > FIRST);
-        let join = clocks.join_error(&hits).unwrap();
+        anchors += clocks.stop().len();
+        let Checked { between, at_hits, .. } = clocks.finish();
+        assert!(anchors >= 6 && at_hits.count() >= 4, "{anchors}, {at_hits:?}");
         // Both readings of each are in one bracket, on a machine that may do something else meanwhile.
-        assert!(join.hits == 5 && join.p50 < 1_000_000, "{join:?}");
-        assert_eq!(clocks.join_error(&[]), None);
+        assert!(at_hits.quantile(0.5) < 1_000_000 && between.quantile(0.5) < 1_000_000, "{at_hits:?} {between:?}");
     }
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use ::capture::{FORMAT, LcoreThread, Machine, Meta, NamedThread, Process, Thread, When};
+use ::capture::{FORMAT, LcoreThread, MOST_PARTS, Machine, Meta, NamedThread, Process, Thread, When};
 use host::{Pid, machine, proc, system};
 use spdk_trace::Lcore;
 use sys::clock::{boot_nanos, real_nanos};
 use timeline::{BootNanos, Tid};
 
 /// What is known before anything is captured.
-pub(super) fn gather(pid: u32) -> Meta {
+pub(crate) fn gather(pid: u32) -> Meta {
     Meta {
         format: FORMAT,
         dptrace: env!("CARGO_PKG_VERSION").to_owned(),
@@ -21,10 +21,14 @@ pub(super) fn gather(pid: u32) -> Meta {
 }
 
 /// This moment.
-pub(super) fn now() -> When {
-    let nanos = i128::from(real_nanos());
-    let utc = jiff::Timestamp::from_nanosecond(nanos).unwrap_or_default();
-    When { utc: utc.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string(), boot_nanos: boot_nanos() }
+pub(crate) fn now() -> When {
+    When { utc: crate::utc::text(real_nanos().into()), boot_nanos: boot_nanos() }
+}
+
+/// A moment of the kernel's clock that is not far.
+pub(super) fn at(boot: BootNanos) -> When {
+    let utc = real_nanos().saturating_sub(boot_nanos()).saturating_add(boot.0);
+    When { utc: crate::utc::text(utc.into()), boot_nanos: boot.0 }
 }
 
 fn of_machine() -> Machine {
@@ -50,15 +54,15 @@ fn of_process(pid: u32) -> Process {
         pid,
         start: proc::start_of_living(Pid(pid)).unwrap_or_default(),
         program: proc::program(Pid(pid)).map(|path| printable::path(&path)).unwrap_or_default(),
-        command_line: words.iter().map(|word| shown(word)).collect(),
+        command_line: words.iter().take(MOST_PARTS).map(|word| shown(word)).collect(),
         threads: of_threads(pid),
         trace_file: None,
     }
 }
 
-/// The process's threads now.
-pub(super) fn of_threads(pid: u32) -> Vec<Thread> {
-    proc::threads(Pid(pid)).into_iter().map(|tid| of_thread(pid, tid)).collect()
+/// The process's threads now: of more than a capture describes, the first.
+pub(crate) fn of_threads(pid: u32) -> Vec<Thread> {
+    proc::threads(Pid(pid)).into_iter().take(MOST_PARTS).map(|tid| of_thread(pid, tid)).collect()
 }
 
 fn of_thread(pid: u32, tid: Pid) -> Thread {
@@ -82,7 +86,7 @@ fn shown(text: &[u8]) -> String {
 }
 
 /// The process's threads now, as the kernel's stream has them.
-pub(super) fn threads(pid: u32) -> Vec<NamedThread> {
+pub(crate) fn threads(pid: u32) -> Vec<NamedThread> {
     let since = BootNanos(boot_nanos());
     let named = |tid: Pid| {
         let read = proc::name(&proc::task(Pid(pid), tid))?;
@@ -97,7 +101,7 @@ pub(super) fn threads(pid: u32) -> Vec<NamedThread> {
 
 /// Which thread writes each ring: the one that has the name that the file states, or SPDK's name for a reactor
 /// (`_reactor_run`, lib/event/reactor.c); and if none has, the only one that may run on the CPU of the lcore's number alone.
-pub(super) fn lcore_threads<'a>(rings: impl Iterator<Item = (Lcore, &'a str)>, threads: &[Thread]) -> Vec<LcoreThread> {
+pub(crate) fn lcore_threads<'a>(rings: impl Iterator<Item = (Lcore, &'a str)>, threads: &[Thread]) -> Vec<LcoreThread> {
     let only = |is_it: &dyn Fn(&&Thread) -> bool| {
         let mut found = threads.iter().filter(is_it);
         found.next().filter(|_| found.next().is_none()).map(|thread| thread.tid)
@@ -118,7 +122,7 @@ pub(super) fn lcore_threads<'a>(rings: impl Iterator<Item = (Lcore, &'a str)>, t
 }
 
 /// For messages: a path.
-pub(super) fn path(path: &Path) -> String {
+pub(crate) fn path(path: &Path) -> String {
     printable::path(path)
 }
 

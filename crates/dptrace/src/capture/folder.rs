@@ -1,9 +1,11 @@
 //! The folder of a capture: made for it, readable by the user alone, and its files.
 
+use std::cell::RefCell;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread::{Builder, JoinHandle};
 
 use ::capture::Meta;
 use anyhow::Context as _;
@@ -15,54 +17,109 @@ use crate::failure::usage;
 use crate::target::printable;
 
 /// The folder.
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
+    /// What writes `meta.json` beside the capture that goes on.
+    aside: RefCell<Option<JoinHandle<()>>>,
 }
 
 impl Folder {
     /// Refuses a folder that exists already, before anything is begun.
-    pub(super) fn check(path: Option<&Path>) -> anyhow::Result<()> {
+    pub(crate) fn check(path: Option<&Path>) -> anyhow::Result<()> {
         match path {
             Some(path) if path.symlink_metadata().is_ok() => Err(exists(path)),
             _ => Ok(()),
         }
     }
 
-    /// Makes the folder: that of this name, or one for the process.
-    pub(super) fn create(path: Option<&Path>, pid: u32) -> anyhow::Result<Self> {
+    /// Makes the folder: that of this name, or one for the process. The disk keeps it from now on.
+    pub(crate) fn create(path: Option<&Path>, pid: u32) -> anyhow::Result<Self> {
         let path = path.map_or_else(|| default_name(pid), Path::to_owned);
         match DirBuilder::new().mode(0o700).create(&path) {
-            Ok(()) => Ok(Self { path }),
+            Ok(()) => {
+                // Not every folder that can be written can be opened: then the system stores it in its own time.
+                let _ = sync_folder(
+                    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")),
+                );
+                Ok(Self { path, aside: RefCell::default() })
+            }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(exists(&path)),
             Err(error) => Err(error).with_context(|| format!("creating the folder {}", printable(&path))),
         }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
+    /// The bytes that are free for us where it is, if the file system says so (`f_bavail`, statvfs(3)).
+    pub(crate) fn free_bytes(&self) -> Option<u64> {
+        let found = rustix::fs::statvfs(&self.path).ok()?;
+        Some(found.f_bavail.saturating_mul(found.f_frsize))
+    }
+
     /// Makes a file in it.
-    pub(super) fn file(&self, name: &str) -> anyhow::Result<File> {
+    pub(crate) fn file(&self, name: &str) -> anyhow::Result<File> {
         let path = self.path.join(name);
         new_file(&path).with_context(|| format!("creating {}", printable(&path)))
     }
 
     /// Cuts that many bytes off the end of a file in it.
-    pub(super) fn shorten(&self, name: &str, bytes: u64) -> io::Result<()> {
+    pub(crate) fn shorten(&self, name: &str, bytes: u64) -> io::Result<()> {
         let file = OpenOptions::new().write(true).open(self.path.join(name))?;
         file.set_len(file.metadata()?.len().saturating_sub(bytes))
     }
 
-    /// Writes `meta.json`, in place of one that is there: a reader sees the one or the other.
-    pub(super) fn write_meta(&self, meta: &Meta) -> io::Result<()> {
-        let (path, new) = (self.path.join(META), self.path.join("meta.json.new"));
-        // One of an earlier try.
+    /// Has the disk keep which files there are in it.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        sync_folder(&self.path)
+    }
+
+    /// Writes `meta.json`, in place of one that is there: a reader sees the one or the other, also after a power failure.
+    pub(crate) fn write_meta(&self, meta: &Meta) -> io::Result<()> {
+        self.await_aside();
+        write_meta(&self.path, &meta.to_json()?)
+    }
+
+    /// The same while the capture goes on: a disk may need seconds for it, so another thread waits for that. If it fails, the one that
+    /// is there remains.
+    pub(crate) fn write_meta_aside(&self, meta: &Meta) {
+        self.await_aside();
+        let Ok(text) = meta.to_json() else { return };
+        let path = self.path.clone();
+        let writing = Builder::new().name("meta".to_owned()).spawn(move || {
+            let _ = write_meta(&path, &text);
+        });
+        *self.aside.borrow_mut() = writing.ok();
+    }
+
+    fn await_aside(&self) {
+        if let Some(writing) = self.aside.take() {
+            let _ = writing.join();
+        }
+    }
+}
+
+/// Writes `meta.json` in that folder so that the disk has it, then gives it its name.
+fn write_meta(folder: &Path, text: &str) -> io::Result<()> {
+    let (path, new) = (folder.join(META), folder.join("meta.json.new"));
+    // One of an earlier try.
+    let _ = fs::remove_file(&new);
+    let written = new_file(&new).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.and_then(|()| fs::rename(&new, &path)).inspect_err(|_| {
         let _ = fs::remove_file(&new);
-        let written = new_file(&new).and_then(|mut file| file.write_all(meta.to_json()?.as_bytes()));
-        written.and_then(|()| fs::rename(&new, &path)).inspect_err(|_| {
-            let _ = fs::remove_file(&new);
-        })
+    })?;
+    sync_folder(folder)
+}
+
+/// Has the disk keep which files there are in a folder. Some file systems can't (`EINVAL`, fsync(2)).
+fn sync_folder(path: &Path) -> io::Result<()> {
+    match File::open(path)?.sync_all() {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
     }
 }
 
@@ -76,13 +133,18 @@ fn exists(path: &Path) -> anyhow::Error {
 
 /// `NAME-PID-DATE.capture`, of a name that is good for a file.
 fn default_name(pid: u32) -> PathBuf {
+    let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    PathBuf::from(format!("{}-{pid}-{now}.capture", process_name(pid)))
+}
+
+/// The name of a process, as it is good for a file.
+pub(crate) fn process_name(pid: u32) -> String {
     let name = Stat::read(&proc::folder(Pid(pid))).map(|stat| stat.name).unwrap_or_default();
     let plain = |byte: &u8| if byte.is_ascii_alphanumeric() || b"_-.".contains(byte) { char::from(*byte) } else { '_' };
     let name: String = name.iter().map(plain).collect();
     // A name that begins with a dash would be taken for an option.
     let name = name.trim_start_matches(['-', '.']);
-    let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
-    PathBuf::from(format!("{}-{pid}-{now}.capture", if name.is_empty() { "process" } else { name }))
+    if name.is_empty() { "process".to_owned() } else { name.to_owned() }
 }
 
 #[cfg(test)]
@@ -100,9 +162,10 @@ mod tests {
         assert!(Folder::check(Some(&path)).is_err() && Folder::create(Some(&path), 1).is_err());
         folder.file("a").unwrap();
         assert!(folder.file("a").is_err());
-        for dptrace in ["1", "2"] {
-            folder.write_meta(&Meta { dptrace: dptrace.to_owned(), ..Meta::default() }).unwrap();
-        }
+        let meta = |dptrace: &str| Meta { dptrace: dptrace.to_owned(), ..Meta::default() };
+        folder.write_meta(&meta("1")).unwrap();
+        folder.write_meta_aside(&meta("aside"));
+        folder.write_meta(&meta("2")).unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(&path.join("a")), mode(&path.join(META))), (0o700, 0o600, 0o600));
         assert!(fs::read_to_string(path.join(META)).unwrap().contains("\"dptrace\": \"2\""));

@@ -20,13 +20,13 @@ const NAMES: usize = 1 << 20;
 const HEADS: u64 = 4096;
 
 /// The kernel's events, which are recorded already.
-pub(super) struct Kernel {
-    recorder: Recorder,
+pub(crate) struct Kernel {
+    pub(crate) recorder: Recorder,
 }
 
 impl Kernel {
     /// Attaches the programs.
-    pub(super) fn start(pid: u32, ring_bytes: u32) -> anyhow::Result<Self> {
+    pub(crate) fn start(pid: u32, ring_bytes: u32) -> anyhow::Result<Self> {
         let facts = Facts::read().map_err(plain)?;
         Ok(Self { recorder: Recorder::start(&facts, pid, ring_bytes).map_err(plain)? })
     }
@@ -42,6 +42,7 @@ impl Kernel {
             roster: HashMap::new(),
             pid,
             looked: Instant::now(),
+            until: BootNanos(u64::MAX),
         };
         watching.list_threads();
         Ok(watching)
@@ -49,7 +50,7 @@ impl Kernel {
 }
 
 /// What a user can do about it is known of the error that another one passes on.
-fn plain(error: EventsError) -> anyhow::Error {
+pub(crate) fn plain(error: EventsError) -> anyhow::Error {
     match error {
         EventsError::Session(error) => error.into(),
         other => other.into(),
@@ -65,6 +66,8 @@ pub(super) struct Watching {
     roster: HashMap<Tid, [u8; 16]>,
     pid: u32,
     looked: Instant,
+    /// Later events are none of the capture.
+    until: BootNanos,
 }
 
 /// What goes to the file.
@@ -95,6 +98,7 @@ impl Watching {
     /// was room.
     pub(super) fn next(&mut self, at_most: Duration, room: u64) -> anyhow::Result<bool> {
         let mut events = self.recorder.next(at_most).map_err(plain)?;
+        events.retain(|recorded| recorded.event.at <= self.until);
         let fitted = self.written.write(&events, room);
         self.rest.extend(events.drain(fitted..));
         if self.looked.elapsed() >= ROSTER {
@@ -106,6 +110,16 @@ impl Watching {
             Some(error) => Err(error.into()),
             None => Ok(self.rest.is_empty()),
         }
+    }
+
+    /// Ends the capture at that time, whenever the rest of it is written.
+    pub(super) fn end_at(&mut self, until: BootNanos) {
+        self.until = until;
+    }
+
+    /// Whether events have come: a process has threads, and each is an event at first.
+    pub(super) fn flows(&self) -> bool {
+        self.written.events > 0
     }
 
     fn list_threads(&mut self) {
@@ -121,9 +135,9 @@ impl Watching {
 
     /// Detaches the programs, and writes what remains, as far as there is room; without any, nothing.
     pub(super) fn finish(self, room: Option<u64>) -> Ended {
-        let Self { recorder, mut written, mut rest, .. } = self;
+        let Self { recorder, mut written, mut rest, until, .. } = self;
         let mut totals = recorder.finish().map_err(plain).map(|(events, totals)| {
-            rest.extend(events);
+            rest.extend(events.into_iter().filter(|recorded| recorded.event.at <= until));
             totals
         });
         let mut has_all = totals.is_ok() && room.is_some();

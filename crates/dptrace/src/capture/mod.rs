@@ -1,15 +1,14 @@
 //! `dptrace capture`: a folder with a process's trace, what the kernel did with its threads, and its objects, over some time.
 
-mod clocks;
-mod facts;
-mod folder;
-mod kernel;
-mod life;
-mod objects;
+pub(crate) mod clocks;
+pub(crate) mod facts;
+pub(crate) mod folder;
+pub(crate) mod kernel;
+pub(crate) mod objects;
 pub(crate) mod open;
 mod recording;
-mod rings;
-mod summary;
+pub(crate) mod rings;
+pub(crate) mod summary;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,6 +18,8 @@ use host::{HostError, Pid, Process};
 
 use crate::failure::{note, usage};
 use crate::process::{self, Role, Takes};
+use crate::record::RING_BYTES;
+use crate::rights;
 use crate::shell;
 use crate::specs::SpecArgs;
 use crate::trace::cpus;
@@ -48,6 +49,8 @@ pub(crate) struct CaptureArgs {
     duration: Option<Duration>,
 
     /// Stop before the files have more bytes than this: 500M, 2G
+    ///
+    /// Default: half of what is free on that disk, but at least 16 MiB.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     max_bytes: Option<u64>,
 
@@ -109,7 +112,7 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
     let mut missing = Missing::default();
     let rings = missing.unless("trace", Rings::open(pid));
     // Reading debug information takes its time: nothing else goes on meanwhile.
-    let objects = Objects::start(pid, &specs, !args.no_probes);
+    let objects = Objects::start(pid, &specs, !args.no_probes, RING_BYTES);
     let kernel = if args.no_kernel {
         Err(anyhow::anyhow!("--no-kernel was given"))
     } else {
@@ -120,20 +123,31 @@ pub(crate) fn run(args: &CaptureArgs) -> anyhow::Result<()> {
         return Err(missing.into_error());
     }
     let objects = missing.unless("objects", objects);
-    missing.report();
+    missing.report(Vec::new());
     facts.missing = missing.reasons();
     facts.begin = facts::now();
     let folder = Folder::create(args.output.as_deref(), pid)?;
-    let limits = Limits { after: args.duration, max_bytes: args.max_bytes };
+    let limits = Limits { after: args.duration, max_bytes: args.max_bytes.or_else(|| most_bytes(&folder)) };
     let parts = Parts { rings, kernel, objects };
-    place.give_way();
-    recording::record(parts, (&folder, facts), pid, limits, place.has_room())?;
+    recording::record(parts, (&folder, facts), pid, limits, &place)?;
     note(&format!("next: dptrace timeline {}", shell::word(folder.path())));
     Ok(())
 }
 
+/// A smaller limit would end captures that fit.
+const LEAST_LIMIT: u64 = 16 << 20;
+
+/// How large a capture gets if nothing was said: a busy target writes hundreds of megabytes in a second, and a full disk harms
+/// everybody on the machine.
+fn most_bytes(folder: &Folder) -> Option<u64> {
+    let most = (folder.free_bytes()? / 2).max(LEAST_LIMIT);
+    let size = summary::size(most);
+    note(&format!("the capture ends at {size}, by what is free on that disk; --max-bytes sets another limit"));
+    Some(most)
+}
+
 /// That there is such a process. If we may not look into it, its trace may be readable all the same.
-fn check_process(pid: u32) -> anyhow::Result<()> {
+pub(crate) fn check_process(pid: u32) -> anyhow::Result<()> {
     match Process::open(Pid(pid)).and_then(|process| process.is_first_thread()) {
         Err(error @ (HostError::NoProcess { .. } | HostError::KernelThread { .. } | HostError::Thread { .. })) => {
             Err(error.into())
@@ -155,14 +169,17 @@ impl Missing {
         self.0.iter().map(|(part, error)| ((*part).to_owned(), format!("{error:#}"))).collect()
     }
 
-    fn report(&self) {
+    /// Reports all of it; advice that was given is not given again.
+    fn report(&self, mut given: Vec<String>) {
         for (part, error) in &self.0 {
             let what = match *part {
                 "trace" => "the trace",
                 "kernel" => "the kernel's events",
                 _ => "objects",
             };
-            note(&format!("not captured: {what}: {}", crate::failure::explained(error)));
+            let advice = rights::advice(error).filter(|advice| !given.contains(advice));
+            note(&format!("not captured: {what}: {error:#}{}", advice.as_deref().unwrap_or_default()));
+            given.extend(advice);
         }
     }
 
@@ -170,7 +187,7 @@ impl Missing {
     fn into_error(mut self) -> anyhow::Error {
         // The one that advice helps against.
         let kernel = self.0.pop();
-        self.report();
+        self.report(kernel.iter().filter_map(|(_, error)| rights::advice(error)).collect());
         match kernel {
             Some((_, error)) => error.context("there is nothing to capture: no trace, and no events of the kernel"),
             None => anyhow::anyhow!("there is nothing to capture"),
@@ -179,7 +196,7 @@ impl Missing {
 }
 
 /// A number of bytes: `500M`, `2G`.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     const LEAST: u64 = 1 << 20;
     let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let shift = match unit.trim_end_matches("iB").trim_end_matches('B') {

@@ -11,17 +11,27 @@ use crate::failure::note;
 use crate::live_objects::{Opening, Pointers, Session, find};
 use crate::trace::live::{PATIENCE, attach};
 
+/// Bytes of a ring buffer for objects that come and go, some hundred at once, where little memory counts: a process has a ring
+/// buffer's pages twice.
+pub(crate) const SMALL_RING: u32 = 1 << 20;
+
 /// The objects of a process, which are being recorded already.
-pub(super) struct Objects {
-    session: Session,
+pub(crate) struct Objects {
+    pub(crate) session: Session,
 }
 
 impl Objects {
     /// Finds what is there, and attaches to the probes that report what comes and goes.
-    pub(super) fn start(pid: u32, specs: &[ObjectSpec], probes: bool) -> anyhow::Result<Self> {
+    ///
+    /// `ring_bytes` is the size of the ring buffer for that.
+    pub(crate) fn start(pid: u32, specs: &[ObjectSpec], probes: bool, ring_bytes: u32) -> anyhow::Result<Self> {
         let to_find = specs.to_vec();
         let opening = Opening::start(move || find(pid, &to_find, |specs| Pointers::of_process(specs, pid)));
-        let recorder = if probes { attach(pid, specs) } else { Err(anyhow::anyhow!("--no-probes was given")) };
+        let recorder = if probes {
+            attach(pid, specs, ring_bytes, bpf_session::POLL_INTERVAL)
+        } else {
+            Err(anyhow::anyhow!("--no-probes was given"))
+        };
         let mut session = match recorder {
             Ok(recorder) => Session::start(opening, Some(recorder), PATIENCE),
             Err(error) => {
@@ -38,6 +48,7 @@ impl Objects {
         Ok(Self { session })
     }
 
+    /// Begins the file.
     pub(super) fn follow(self, file: File) -> Recording {
         Recording { session: self.session, written: Written { file, lines: 0, bytes: 0 } }
     }
@@ -64,9 +75,9 @@ impl Recording {
         self.written.write(&lines)
     }
 
-    /// Hits of probes that pass their own ticks, and the kernel's time of each.
-    pub(super) fn hits(&self) -> Vec<(u64, u64)> {
-        self.session.pairs().to_vec()
+    /// Ticks that probes passed, and the kernel's time (`CLOCK_MONOTONIC`) of the same hits, since this was called last.
+    pub(super) fn take_hits(&mut self) -> Vec<(u64, u64)> {
+        self.session.take_pairs()
     }
 
     /// Detaches the probes, and writes what remains.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ::capture::{Reader, Source};
 use anyhow::{Context as _, bail};
+use screen::counted;
 use spdk_trace::Trace;
 use timeline::{Clock, parts_per_million};
 
@@ -26,10 +27,19 @@ pub(crate) const OBJECTS: &str = "objects.txt";
 /// Opens a capture. What is cut short or damaged is reported, and read as far as it goes.
 pub(crate) fn reader(dir: &Path) -> anyhow::Result<Reader> {
     let reader = reader_quietly(dir)?;
+    report(&reader, dir);
+    Ok(reader)
+}
+
+/// Reports what is missing of a capture.
+pub(crate) fn report(reader: &Reader, dir: &Path) {
     if reader.meta().end.is_none() {
         note(&format!("{} was cut short, or is still being written: it is read as far as it goes", printable(dir)));
     }
-    Ok(reader)
+    for (what, count) in reader.left_out() {
+        let (counted, are) = (counted(count, what), if count == 1 { "is" } else { "are" });
+        note(&format!("{counted} {are} left out: {} has more of them than dptrace keeps in memory", printable(dir)));
+    }
 }
 
 /// The same, and reports nothing.
@@ -38,6 +48,9 @@ pub(crate) fn reader_quietly(dir: &Path) -> anyhow::Result<Reader> {
     let meta = dir.join(META);
     let meta = match FileSource::open(&meta) {
         Ok(source) => source,
+        Err(error) if error.kind() == ErrorKind::NotFound && dir.join("metadata").is_file() => {
+            bail!("{} is a trace of DPDK (Common Trace Format): only dptrace trace reads these", printable(dir))
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             bail!("{} is a folder and no capture: it has no {META}; dptrace capture makes one", printable(dir))
         }
@@ -69,6 +82,14 @@ pub(crate) fn load(dir: &Path) -> anyhow::Result<Loaded> {
 fn measured(clock: &Clock, trace: &spdk_trace::CapturedTrace) -> Measured {
     let rate = clock.rate();
     Measured { rate, stated_off: parts_per_million(trace.tick_rate(), rate), uncertainty: 0.0 }
+}
+
+/// The folder of the capture to which a file belongs: a user may well name the largest of its files.
+pub(crate) fn folder_of(path: &Path) -> Option<PathBuf> {
+    let parts = [META, RINGS, KERNEL, OBJECTS];
+    let is_part = path.file_name().is_some_and(|name| parts.iter().any(|part| name == *part)) && path.is_file();
+    let folder = path.parent().map(|it| if it.as_os_str().is_empty() { Path::new(".") } else { it })?;
+    (is_part && folder.join(META).is_file()).then(|| folder.to_owned())
 }
 
 /// The files of a capture, and what each is, if the path is a folder.

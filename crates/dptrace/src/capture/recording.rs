@@ -1,5 +1,6 @@
 //! A capture that goes on: what comes of all parts is written, until there is a reason to stop.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
@@ -7,33 +8,43 @@ use std::time::{Duration, Instant};
 use ::capture::{Captured, End, Meta};
 use kernel_events::Totals;
 use spdk_trace::Lcore;
+use sys::clock::boot_nanos;
+use timeline::BootNanos;
 
 use super::clocks::Clocks;
 use super::facts;
 use super::folder::Folder;
 use super::kernel::{Ended, Kernel, Watching};
-use super::life::Life;
 use super::objects::{Objects, Recording};
 use super::open::{KERNEL, OBJECTS, RINGS};
 use super::rings::{Following, Rings};
 use super::summary::{self, Result as Came};
 use crate::failure::note;
 use crate::interrupt::{self, Interrupt};
+use crate::progress::{self, Progress};
 use crate::target::{Watch, printable};
+use crate::trace::cpus::Place;
 use crate::trace::reader::Pressure;
 
 /// The longest wait for what comes next.
 const WAIT: Duration = Duration::from_millis(20);
-/// Time between two looks at the process.
+/// Time between two questions whether the process is still there.
 const ALIVE: Duration = Duration::from_millis(100);
-/// Time between two looks at its threads, until all are known that write rings.
+/// Time between the first two readings of its threads, until all are known that write rings; then twice as much each time, up to
+/// [`THREADS_LAST`]: of two threads of one name it is never known.
 const THREADS: Duration = Duration::from_millis(500);
+const THREADS_LAST: Duration = Duration::from_secs(30);
+/// For how long the disk may take to store what was written, before an end that was asked for is not waited for any more.
+const SYNC: Duration = Duration::from_mins(1);
 /// Of `--max-bytes`, this part is kept for what comes at the end.
 const RESERVED: u64 = 16;
 /// And this part for what comes after the kernel's events: objects, and `meta.json`.
 const RESERVED_LAST: u64 = 64;
 /// How much of the trace's stream makes room for `meta.json` on a full disk.
 const ROOM: u64 = 1 << 18;
+
+/// How long it may take until something has come of all parts.
+const FLOWS: Duration = Duration::from_secs(5);
 
 /// What is captured.
 pub(super) struct Parts {
@@ -49,25 +60,41 @@ pub(super) struct Limits {
     pub(super) max_bytes: Option<u64>,
 }
 
+impl Limits {
+    /// Bytes of the parts before the end.
+    fn most(self) -> u64 {
+        self.max_bytes.map_or(u64::MAX, |most| most - most / RESERVED)
+    }
+}
+
 /// Captures until there is a reason to stop, and says what came of it.
 pub(super) fn record(
     parts: Parts,
     (folder, mut meta): (&Folder, Meta),
     pid: u32,
     limits: Limits,
-    has_room: bool,
+    place: &Place,
 ) -> anyhow::Result<()> {
     describe(&parts, &mut meta);
     // First: whatever else is there then, it is a capture.
     folder.write_meta(&meta)?;
     let mut lcores = Lcores::of(&parts, pid);
-    let mut running = Running::begin(parts, folder, pid, has_room)?;
+    let mut running = Running::begin(parts, folder, pid, place.has_room())?;
     let interrupt = Interrupt::catch()?;
     let watch = Watch::new(pid, std::iter::empty())?;
+    let flows = running.until_it_flows(limits, interrupt);
+    place.give_way();
     note(&format!("capturing process {pid} into {}: Ctrl-C ends it", printable(folder.path())));
-    let ended = running.until_end(&watch, limits, interrupt, || {
-        if lcores.look(&mut meta) { folder.write_meta(&meta) } else { Ok(()) }
+    let now_and_then = |wrote: &BTreeSet<Lcore>| {
+        if lcores.refresh(wrote, &mut meta) {
+            folder.write_meta_aside(&meta);
+        }
+    };
+    let ended = flows.and_then(|why| match why {
+        Some(why) => Ok(why),
+        None => running.until_end(&watch, limits, interrupt, now_and_then),
     });
+    place.hurry();
     let (why, failure) = match ended {
         Ok(why) => (why, None),
         Err(error) if is_full(&error) => ("the disk is full".to_owned(), Some(error)),
@@ -98,23 +125,26 @@ fn describe(parts: &Parts, meta: &mut Meta) {
 struct Lcores {
     rings: Vec<(Lcore, String)>,
     pid: u32,
-    looked: Instant,
+    read: Instant,
+    pause: Duration,
 }
 
 impl Lcores {
     fn of(parts: &Parts, pid: u32) -> Self {
         let rings = parts.rings.iter().flat_map(|rings| rings.follower.lcores());
         let rings = rings.map(|(lcore, name)| (lcore, name.to_owned())).collect();
-        Self { rings, pid, looked: Instant::now() }
+        Self { rings, pid, read: Instant::now(), pause: THREADS }
     }
 
-    /// Looks at the process again, if it is time for that; says whether more is known.
-    fn look(&mut self, meta: &mut Meta) -> bool {
-        let found = |meta: &Meta| meta.lcores.iter().filter(|ring| ring.tid.is_some()).count();
-        if self.looked.elapsed() < THREADS || found(meta) == self.rings.len() {
+    /// Reads the process's threads again, if one of the rings that were written has none yet and it is time for that; returns
+    /// whether more is known.
+    fn refresh(&mut self, wrote: &BTreeSet<Lcore>, meta: &mut Meta) -> bool {
+        let is_known = |lcore: &Lcore| meta.lcores.iter().any(|ring| ring.lcore == lcore.0 && ring.tid.is_some());
+        if self.read.elapsed() < self.pause || wrote.iter().all(is_known) {
             return false;
         }
-        self.looked = Instant::now();
+        (self.read, self.pause) = (Instant::now(), (2 * self.pause).min(THREADS_LAST));
+        let found = |meta: &Meta| meta.lcores.iter().filter(|ring| ring.tid.is_some()).count();
         let threads = facts::of_threads(self.pid);
         let rings = self.rings.iter().map(|(lcore, name)| (*lcore, name.as_str()));
         let lcores = facts::lcore_threads(rings, &threads);
@@ -147,15 +177,18 @@ struct Running {
     rings: Option<Following>,
     kernel: Option<Watching>,
     objects: Option<Recording>,
-    clocks: Clocks,
-    life: Life,
-    /// Files of both streams, to cut them where writing failed.
-    streams: [Option<File>; 2],
+    /// Read if there is a trace: its ticks are put on the kernel's clock.
+    clocks: Option<Clocks>,
+    progress: Progress,
+    /// When it is to end.
+    until: Option<BootNanos>,
+    /// The files of all parts, to cut both streams where writing failed.
+    streams: [Option<File>; 3],
 }
 
 impl Running {
     fn begin(parts: Parts, folder: &Folder, pid: u32, has_room: bool) -> anyhow::Result<Self> {
-        let mut streams = [None, None];
+        let mut streams = [const { None }; 3];
         let mut open = |index: usize, name: &str| -> anyhow::Result<File> {
             let file = folder.file(name)?;
             streams[index] = Some(file.try_clone()?);
@@ -163,15 +196,44 @@ impl Running {
         };
         // The kernel's events are there before the first record is, so that none is without.
         let kernel = parts.kernel.map(|kernel| kernel.follow(open(1, KERNEL)?, pid)).transpose()?;
-        let mut clocks = Clocks::new();
+        let mut clocks = None;
         let rings = parts.rings.map(|rings| {
             let mut rings = rings.follow(open(0, RINGS)?, has_room)?;
-            rings.anchor(clocks.now())?;
+            let (started, first) = Clocks::start()?;
+            rings.anchor(first)?;
+            clocks = Some(started);
             anyhow::Ok(rings)
         });
         let rings = rings.transpose()?;
-        let objects = parts.objects.map(|objects| Ok::<_, anyhow::Error>(objects.follow(folder.file(OBJECTS)?)));
-        Ok(Self { rings, kernel, objects: objects.transpose()?, clocks, life: Life::new(), streams })
+        let objects = parts.objects.map(|objects| anyhow::Ok(objects.follow(open(2, OBJECTS)?)));
+        let objects = objects.transpose()?;
+        folder.sync()?;
+        Ok(Self { rings, kernel, objects, clocks, progress: Progress::new(), until: None, streams })
+    }
+
+    /// Writes until something has come of all parts, or is late: a capture that is killed from then on has both. Says why to stop, if
+    /// there is a reason.
+    fn until_it_flows(&mut self, limits: Limits, interrupt: Interrupt) -> anyhow::Result<Option<String>> {
+        let (started, most) = (Instant::now(), limits.most());
+        let flows = |this: &Self| {
+            this.rings.as_ref().is_none_or(|rings| rings.reached > BootNanos(0))
+                && this.kernel.as_ref().is_none_or(Watching::flows)
+        };
+        while !flows(self) && started.elapsed() < FLOWS && !interrupt.is_requested() {
+            if let Some(why) = self.step(most)? {
+                return Ok(Some(why));
+            }
+        }
+        let nanos = |after: Duration| u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
+        self.until = limits.after.map(|after| BootNanos(boot_nanos().saturating_add(nanos(after))));
+        Ok(None)
+    }
+
+    /// Whether all has come until the time at which it is to end.
+    fn is_over(&self) -> bool {
+        let Some(until) = self.until else { return false };
+        let has_records = |rings: &Following| rings.is_idle || rings.reached >= until;
+        BootNanos(boot_nanos()) >= until && self.rings.as_ref().is_none_or(has_records)
     }
 
     /// Writes until there is a reason to stop, and says which.
@@ -180,10 +242,9 @@ impl Running {
         watch: &Watch,
         limits: Limits,
         interrupt: Interrupt,
-        mut now_and_then: impl FnMut() -> io::Result<()>,
+        mut now_and_then: impl FnMut(&BTreeSet<Lcore>),
     ) -> anyhow::Result<String> {
-        let (started, mut looked) = (Instant::now(), Instant::now());
-        let most = limits.max_bytes.map_or(u64::MAX, |most| most - most / RESERVED);
+        let (mut asked, most) = (Instant::now(), limits.most());
         loop {
             if let Some(why) = self.step(most)? {
                 return Ok(why);
@@ -191,18 +252,17 @@ impl Running {
             if interrupt.is_requested() {
                 return Ok("stopped".to_owned());
             }
-            if limits.after.is_some_and(|after| started.elapsed() >= after) {
+            if self.is_over() {
                 return Ok("the time is over".to_owned());
             }
-            if looked.elapsed() >= ALIVE {
-                looked = Instant::now();
+            if asked.elapsed() >= ALIVE {
+                asked = Instant::now();
                 if let Some(why) = watch.ended() {
                     return Ok(why);
                 }
-                now_and_then()?;
+                self.rings.iter().for_each(|rings| now_and_then(&rings.wrote));
             }
-            let (bytes, records) = (self.bytes(), self.rings.as_ref().map(|rings| rings.records));
-            self.life.show(started.elapsed(), bytes, records);
+            self.show(limits);
         }
     }
 
@@ -210,7 +270,9 @@ impl Running {
     fn step(&mut self, most: u64) -> anyhow::Result<Option<String>> {
         let before = self.bytes();
         if let Some(rings) = &mut self.rings {
-            if let Some(batch) = rings.next(WAIT) {
+            let batch = rings.next(WAIT);
+            rings.is_idle = batch.is_none();
+            if let Some(batch) = batch {
                 if let Some(error) = &batch.failed {
                     return Ok(Some(format!("the trace can't be read any more: {error}")));
                 }
@@ -220,7 +282,7 @@ impl Running {
                 rings.write(batch)?;
             }
             rings.refresh(false)?;
-            if let Some(anchor) = self.clocks.due() {
+            for anchor in self.clocks.iter_mut().flat_map(Clocks::next) {
                 rings.anchor(anchor)?;
             }
             rings.writer.flush()?;
@@ -233,8 +295,26 @@ impl Running {
         }
         if let Some(objects) = &mut self.objects {
             objects.next()?;
+            if let Some(clocks) = &mut self.clocks {
+                clocks.hits(objects.take_hits());
+            }
         }
         Ok((self.bytes() > most).then(|| LARGE.to_owned()))
+    }
+
+    /// Shows for how long it has gone on, and what was captured.
+    fn show(&mut self, limits: Limits) {
+        let bytes = self.bytes();
+        let Self { progress, rings, .. } = self;
+        progress.show(|since| {
+            let of = limits.after.map_or_else(String::new, |after| match after.subsec_nanos() {
+                0 => format!(" of {} s", after.as_secs()),
+                _ => format!(" of {:.1} s", after.as_secs_f64()),
+            });
+            let rings =
+                rings.as_ref().map_or_else(String::new, |rings| summary::records(rings.records, rings.lost) + ", ");
+            format!("capturing: {} s{of}, {rings}{}", since.as_secs(), summary::size(bytes))
+        });
     }
 
     fn bytes(&self) -> u64 {
@@ -245,22 +325,38 @@ impl Running {
 
     /// Ends all parts, the trace first: what the kernel did until its last record is wanted. Writes what remains, if that works.
     fn finish(mut self, works: bool, limits: Limits) -> (Came, Option<anyhow::Error>) {
-        self.life.erase();
+        progress::erase();
         let mut ending = Ending { works, ..Ending::default() };
         // Half of it is for the kernel's events, which come later than the records of the same time.
         let room = limits.max_bytes.map(|most| most.saturating_sub(self.bytes()) / 2);
         if let Some(rings) = self.rings.take() {
-            ending.end_trace(rings, self.streams[0].as_ref(), (&mut self.clocks, room));
+            ending.end_trace(rings, self.streams[0].as_ref(), (self.clocks.as_mut(), room), self.until);
         }
         ending.end.at = facts::now();
-        if let Some(kernel) = self.kernel.take() {
+        if let Some(mut kernel) = self.kernel.take() {
+            if let Some(until) = self.until {
+                // All sources end at one time, however late this one is stopped.
+                let until = BootNanos(until.max(ending.reached).0.min(ending.end.at.boot_nanos));
+                kernel.end_at(until);
+                ending.end.at = facts::at(until);
+            }
             let most = limits.max_bytes.map_or(u64::MAX, |most| most - most / RESERVED_LAST);
             let room = most.saturating_sub(ending.end.bytes + kernel.bytes() + self.bytes());
             ending.end_kernel(kernel, self.streams[1].as_ref(), room);
         }
-        if let Some(objects) = self.objects.take() {
-            ending.end.join = self.clocks.join_error(&objects.hits());
+        if let Some(mut objects) = self.objects.take() {
+            if let Some(clocks) = &mut self.clocks {
+                clocks.hits(objects.take_hits());
+            }
             ending.end_objects(objects);
+        }
+        if let Some(clocks) = self.clocks.take() {
+            ending.end.state_clock(&clocks.finish());
+        }
+        if ending.works
+            && let Err(error) = sync(self.streams.into_iter().flatten().collect())
+        {
+            ending.failed = ending.failed.or(Some(error.into()));
         }
         (Came { end: ending.end, pressure: ending.pressure }, ending.failed)
     }
@@ -271,16 +367,25 @@ impl Running {
 struct Ending {
     end: End,
     pressure: Pressure,
+    /// When the last poll of the rings began.
+    reached: BootNanos,
     /// Whether the disk takes what is written.
     works: bool,
     failed: Option<anyhow::Error>,
 }
 
 impl Ending {
-    fn end_trace(&mut self, mut rings: Following, file: Option<&File>, (clocks, room): (&mut Clocks, Option<u64>)) {
+    fn end_trace(
+        &mut self,
+        mut rings: Following,
+        file: Option<&File>,
+        (clocks, room): (Option<&mut Clocks>, Option<u64>),
+        until: Option<BootNanos>,
+    ) {
         if self.works {
-            self.failed = end_rings(&mut rings, clocks, room);
+            self.failed = end_rings(&mut rings, clocks, room, until);
         }
+        self.reached = rings.reached;
         let (mut stream, records, lost, pressure) = rings.finish();
         (self.end.records, self.end.slots_lost, self.pressure) = (records, lost, pressure);
         if !self.works || stream.flush().is_err() {
@@ -319,16 +424,22 @@ impl Ending {
 const LARGE: &str = "--max-bytes is reached";
 
 /// Has the reader poll once more, and writes what it has copied, as far as there is room.
-fn end_rings(rings: &mut Following, clocks: &mut Clocks, room: Option<u64>) -> Option<anyhow::Error> {
+fn end_rings(
+    rings: &mut Following,
+    clocks: Option<&mut Clocks>,
+    room: Option<u64>,
+    until: Option<BootNanos>,
+) -> Option<anyhow::Error> {
     rings.stop();
     let begin = rings.writer.bytes();
-    let mut write = || -> io::Result<()> {
+    let write = || -> io::Result<()> {
         loop {
             interrupt::step();
             let Some(batch) = rings.next(WAIT) else { continue };
             let is_last = batch.is_last;
             let written = rings.writer.bytes() - begin;
-            if room.is_none_or(|room| written + (batch.copied.bytes() as u64) < room) {
+            let is_wanted = until.is_none_or(|until| rings.reached < until);
+            if is_wanted && room.is_none_or(|room| written + (batch.copied.bytes() as u64) < room) {
                 rings.write(batch)?;
             }
             if is_last {
@@ -336,10 +447,23 @@ fn end_rings(rings: &mut Following, clocks: &mut Clocks, room: Option<u64>) -> O
             }
         }
         rings.refresh(true)?;
-        rings.anchor(clocks.now())?;
+        for anchor in clocks.into_iter().flat_map(Clocks::stop) {
+            rings.anchor(anchor)?;
+        }
         rings.writer.flush()
     };
     write().err().map(Into::into)
+}
+
+/// Has the disk keep what was written. That can take long for much, and is progress: a signal does not end it at once.
+fn sync(files: Vec<File>) -> io::Result<()> {
+    let begun = Instant::now();
+    let syncing = std::thread::spawn(move || files.iter().try_for_each(File::sync_data));
+    while !syncing.is_finished() && begun.elapsed() < SYNC {
+        interrupt::step();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    syncing.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs the files panicked")))
 }
 
 /// Cuts a file where its last whole chunk ends.

@@ -1,5 +1,6 @@
 //! The trace of a capture: follows the rings, and writes what comes.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -24,15 +25,15 @@ const TRIES: usize = 5;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// A trace file that can be captured.
-pub(super) struct Rings {
-    pub(super) path: PathBuf,
-    pub(super) source: FileSource,
-    pub(super) follower: Follower,
+pub(crate) struct Rings {
+    pub(crate) path: PathBuf,
+    pub(crate) source: FileSource,
+    pub(crate) follower: Follower,
 }
 
 impl Rings {
     /// The trace file that the process writes. That of one that has just been started may not be whole yet.
-    pub(super) fn open(pid: u32) -> anyhow::Result<Self> {
+    pub(crate) fn open(pid: u32) -> anyhow::Result<Self> {
         for _ in 1..TRIES {
             if let Ok(rings) = Self::open_once(pid) {
                 return Ok(rings);
@@ -66,9 +67,12 @@ impl Rings {
             lcores,
             reader,
             start,
+            reached: BootNanos(0),
+            is_idle: false,
             refreshed: Instant::now(),
             records: 0,
             lost: 0,
+            wrote: BTreeSet::new(),
         })
     }
 }
@@ -83,11 +87,17 @@ pub(super) struct Following {
     reader: Reader,
     /// When the reader was started, on the boot clock.
     start: u64,
+    /// When the last poll began that was written; none yet if 0.
+    pub(super) reached: BootNanos,
+    /// Nothing came when it was asked last.
+    pub(super) is_idle: bool,
     refreshed: Instant,
     /// Records that were written.
     pub(super) records: u64,
     /// Slots that were lost.
     pub(super) lost: u64,
+    /// The lcores whose rings were written.
+    pub(super) wrote: BTreeSet<Lcore>,
 }
 
 impl Following {
@@ -103,11 +113,13 @@ impl Following {
             return Ok(());
         }
         for run in copied.runs() {
+            self.wrote.extend(self.lcores.get(run.ring));
             self.records += run.records(self.continuation_id).0;
             self.lost += run.lost;
         }
         let at = BootNanos(self.start + u64::try_from(at.as_nanos()).unwrap_or_default());
         let written = self.writer.poll(&copied, &self.lcores, at);
+        self.reached = at;
         copied.into_buffers().for_each(|bytes| self.reader.give_back(bytes));
         written
     }

@@ -1,10 +1,9 @@
 //! What came of a capture, in some lines on standard error.
 
-use ::capture::{End, Meta};
+use ::capture::{ClockOff, End, FastestHits, JoinError, Meta};
 use screen::counted;
 
 use super::folder::Folder;
-use super::life::size;
 use crate::failure::note;
 use crate::target::printable;
 use crate::trace::reader::Pressure;
@@ -20,8 +19,7 @@ pub(super) fn report(why: &str, meta: &Meta, pressure: &Pressure, folder: &Folde
     let Some(end) = &meta.end else { return };
     let mut parts = Vec::new();
     if meta.captured.trace {
-        let lost = if end.slots_lost == 0 { "none".to_owned() } else { counted(end.slots_lost, "slot") };
-        parts.push(format!("{}, {lost} lost", counted(end.records, "record")));
+        parts.push(records(end.records, end.slots_lost));
     }
     if meta.captured.kernel {
         let lost = if end.events_lost == 0 { "none".to_owned() } else { end.events_lost.to_string() };
@@ -31,14 +29,13 @@ pub(super) fn report(why: &str, meta: &Meta, pressure: &Pressure, folder: &Folde
         parts.push(counted(end.object_lines, "line") + " about objects");
     }
     note(&format!("{why}: {}; {} in {}", parts.join("; "), size(end.bytes), printable(folder.path())));
-    if let Some(join) = &end.join {
+    if let Some(clock) = clock(end) {
         note(&format!(
-            "the clocks of trace and kernel are {} ns apart at p50, {} ns at p99, {} ns at most, at {} of probes",
-            join.p50,
-            join.p99,
-            join.max,
-            counted(join.hits, "hit")
+            "records and the kernel's events are on one clock {clock}: of what is closer together the order is not known"
         ));
+    }
+    if let Some(join) = join(end) {
+        note(&format!("the kernel's time at probes is later than their own: {join}"));
     }
     if end.slots_lost > 0 {
         note(&losses(end, pressure));
@@ -48,6 +45,37 @@ pub(super) fn report(why: &str, meta: &Meta, pressure: &Pressure, folder: &Folde
     }
     if end.events_lost > 0 {
         note("events of the kernel were lost because the ring buffer was full: --buffer makes it larger");
+    }
+}
+
+/// How well both clocks are on one line.
+pub(crate) fn clock(end: &End) -> Option<String> {
+    let ClockOff { readings, p50, p99, max } = end.clock?;
+    let readings = counted(readings, "reading");
+    Some(format!("to within {p99} ns (p99 of {readings}; {p50} ns at p50, {max} ns at most)"))
+}
+
+/// The same as hits of probes show it, which cost time themselves.
+pub(crate) fn join(end: &End) -> Option<String> {
+    let JoinError { hits, p50, p99, max } = end.join?;
+    let all = format!("by {p50} ns at p50, {p99} ns at p99, {max} ns at most, of {}", counted(hits, "hit"));
+    let Some(FastestHits { intervals, least, p99, .. }) = end.join_fastest else { return Some(all) };
+    Some(format!("{all}; the fastest of each 100 ms by {least} ns, and at most {p99} ns more (p99 of {intervals})"))
+}
+
+/// `936121 records, none lost`.
+pub(super) fn records(records: u64, slots_lost: u64) -> String {
+    let lost = if slots_lost == 0 { "none".to_owned() } else { counted(slots_lost, "slot") };
+    format!("{}, {lost} lost", counted(records, "record"))
+}
+
+/// `3.4 MB`.
+pub(crate) fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => counted(bytes, "byte"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
 }
 

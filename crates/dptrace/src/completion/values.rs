@@ -10,7 +10,6 @@ use super::place::{Place, Slot};
 use super::{Answer, Candidate, Names};
 use crate::cli::Cli;
 use crate::input::{self, InputArgs};
-use crate::trace::field;
 use crate::trace::objects::ObjectArgs;
 
 /// Candidates, whether they begin with what was typed or not.
@@ -65,7 +64,7 @@ fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
         ("run", "format") => Answer::of_candidates(["text", "json"].map(|name| Candidate::new(name, "")).to_vec()),
         ("scripts", "name") => Answer::of_candidates(scripts()),
         ("objects", "name") => Answer::of_candidates(specs()),
-        ("record" | "capture" | "generate", "objects") => {
+        ("record" | "capture" | "watch" | "top" | "generate", "objects") => {
             let all = Candidate::new("all", "every built-in kind");
             of_word(specs().into_iter().chain([all]).collect())
         }
@@ -76,7 +75,7 @@ fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
         (_, "by") => Answer::of_candidates(fields(place)),
         (_, "conditions") => condition(place),
         ("kernel-delay", "start_trigger" | "stop_trigger") => Answer { goes_on: true, ..triggers() },
-        ("kernel-delay", "name") => Answer::of_candidates(process_names()),
+        ("cpus" | "kernel-delay" | "serve" | "top", "name") => Answer::of_candidates(process_names()),
         (_, "pid" | "process" | "processes") => Answer::of_candidates(processes(&place.typed)),
         _ => by_value_name(place, arg),
     }
@@ -189,8 +188,10 @@ fn condition(place: &Place<'_>) -> Answer {
 /// The fields that records of the trace have.
 fn fields(place: &Place<'_>) -> Vec<Candidate> {
     let specs = parsed::<ObjectArgs>(place).and_then(|objects| objects.specs().ok());
-    let mut fields: Vec<Candidate> =
-        field::known(&specs.unwrap_or_default()).into_iter().map(|(name, about)| Candidate::new(name, about)).collect();
+    let mut fields: Vec<Candidate> = records::known(&specs.unwrap_or_default())
+        .into_iter()
+        .map(|(name, about)| Candidate::new(name, about))
+        .collect();
     for tpoint in tpoints(place) {
         let arguments =
             tpoint.args.iter().map(|arg| Candidate::new(format!("arg.{}", arg.name), "argument of records"));

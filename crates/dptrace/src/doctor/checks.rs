@@ -66,7 +66,7 @@ const CHECKS: &[Check] = &[
         "CONFIG_BPF_JIT=y; sysctl net.core.bpf_jit_enable=1", trials::jit),
     check(BPF, "map keys over 512 bytes", "run: strings of the default 1,024 bytes as keys; without it, of 240",
         "Linux 5.11", trials::large_keys),
-    check(BPF, "atomic exchange", "kernel-delay",
+    check(BPF, "atomic exchange", "kernel-delay: one mark for each thread; without it, three",
         "Linux 5.12", trials::exchange),
     check(BPF, "attach cookies", "one program for many probes; without it, one for each probe",
         "Linux 5.15", trials::attach_cookies),

@@ -12,8 +12,15 @@ struct Needs {
 }
 
 /// To add a command, add a row. The names are those of the checks.
-const COMMANDS: [Needs; 5] = [
+const COMMANDS: [Needs; 7] = [
     Needs { commands: "trace, latency", required: &[], used: &[] },
+    Needs { commands: "timeline, report", required: &[], used: &[] },
+    Needs {
+        commands: "capture, watch",
+        // Without the kernel's events they have the trace.
+        required: &[],
+        used: &["bpf() programs", "ring buffer", "typed tracepoints (tp_btf)", "BTF", "uprobes", "CAP_SYS_PTRACE"],
+    },
     Needs { commands: "list", required: &[], used: &["tracefs", "CAP_SYS_PTRACE"] },
     Needs {
         commands: "record, trace -p",
@@ -42,7 +49,7 @@ const COMMANDS: [Needs; 5] = [
     },
     Needs {
         commands: "kernel-delay",
-        required: &["bpf() programs", "atomic exchange", "typed tracepoints (tp_btf)", "BTF"],
+        required: &["bpf() programs", "typed tracepoints (tp_btf)", "BTF"],
         used: &["kernel addresses", "CAP_SYS_PTRACE"],
     },
 ];

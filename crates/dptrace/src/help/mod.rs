@@ -22,18 +22,25 @@ const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{before
 /// What to try first.
 pub(crate) const FIRST: &str = "\
 Examples:
-  a process is slow                    dptrace kernel-delay -p PID
-  which system calls, and how long     dptrace run syslat -p PID
-  who takes its CPU                    dptrace kernel-delay -p PID --summary
-  PostgreSQL: the slow queries         dptrace run pg-queries -p postgres
-  an SPDK trace: the slow connections  dptrace latency --summary FILE
-  ... and what the kernel did to them  dptrace capture -p PID
+  a process is slow                dptrace kernel-delay -p PID
+  which system calls, how long     dptrace run syslat -p PID
+  who takes its CPU                dptrace kernel-delay -p PID --summary
+  PostgreSQL: the slow queries     dptrace run pg-queries -p postgres --children
+  an SPDK trace: slow connections  dptrace latency --summary FILE
+  ... and what the kernel did      dptrace capture -p PID
+  ... as one page for a browser    dptrace report CAPTURE -o report.html
 ";
 
 /// The commands in the order of the help, by what they are about.
 pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
-    ("Any process", &["kernel-delay", "run", "scripts", "list", "inspect"]),
-    ("SPDK", &["trace", "latency", "capture", "timeline", "record", "objects", "generate"]),
+    ("Any process", &["kernel-delay", "cpus", "run", "scripts", "list", "inspect"]),
+    (
+        "SPDK",
+        &[
+            "top", "trace", "latency", "capture", "timeline", "report", "export", "watch", "serve", "record",
+            "objects", "generate",
+        ],
+    ),
     ("This machine", &["doctor"]),
     ("dptrace itself", &["demo", "completions", "man"]),
 ];

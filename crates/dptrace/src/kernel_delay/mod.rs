@@ -3,9 +3,9 @@
 mod args;
 mod busiest;
 mod children;
+mod document;
 mod lines;
 mod places;
-mod progress;
 mod stamp;
 mod subject;
 mod symbols;
@@ -31,12 +31,13 @@ use sys::process::{HeldChild, PidFd};
 use crate::failure::{note, usage, warn_symbols};
 use crate::interrupt::{Interrupt, step};
 use crate::output::{self, Output};
+use crate::progress::Progress;
 use crate::target::stripped;
 pub(crate) use args::KernelDelayArgs;
 use children::Children;
-use progress::Progress;
 use stamp::{stamp, started};
 use subject::Subject;
+pub(crate) use subject::check_namespace;
 use symbols::Names;
 use walkers::StackWalkers;
 
@@ -288,7 +289,7 @@ impl Run<'_> {
             if is_so(&window, turn) {
                 return Ok(true);
             }
-            progress.waits("waiting for the trigger");
+            progress.show(|since| format!("waiting for the trigger, {} s so far (Ctrl-C ends it)", since.as_secs()));
             if self.is_over()? {
                 return Ok(false);
             }
@@ -318,13 +319,13 @@ impl Run<'_> {
 
     /// Waits for a moment; false if there is a reason not to.
     fn wait_until(&self, moment: u64) -> anyhow::Result<bool> {
-        let mut progress = Progress::new();
+        let mut progress = Progress::expected(Duration::from_nanos(moment.saturating_sub(monotonic_nanos())));
         loop {
             let left = moment.saturating_sub(monotonic_nanos());
             if left == 0 {
                 return Ok(true);
             }
-            progress.left(Duration::from_nanos(left));
+            progress.show(|_| format!("sampling, {:.1} s left", left as f64 / 1e9));
             if self.is_over()? {
                 return Ok(false);
             }
@@ -360,6 +361,9 @@ impl Run<'_> {
             note_names(pattern, &names);
         }
         let events = collector.map(|events| finish(events, &processes)).transpose()?;
+        if let (Some((_, names)), Some(walkers)) = (&events, &self.walkers) {
+            names.adopt(walkers.take_seen());
+        }
         let lost = self.tracer.lost()?;
         let lost_here = lost.events - std::mem::replace(&mut self.lost_events, lost.events);
         let cost = events.as_ref().map(|(events, _)| EventCost::of(&sample, events, lost_here));
@@ -376,13 +380,14 @@ impl Run<'_> {
             object["children"] = children.map(|children| children.json()).into();
             object["cpu_limits"] = cpu_limits::json(limits);
             object["lost"] = lost.json();
-            if let Some((mut events, names)) = events {
-                object["syscall_events"] = events.json(&names, wanted);
-                object["syscall_events"]["cost"] = cost.map(|cost| cost.json()).into();
-                object["syscall_events"]["lines_cut"] = names.are_short().into();
-            }
-            writeln!(buffer, "{}", printable::json_document(object.to_string()))?;
-            return Ok(self.output.flush()?);
+            let Some((mut events, names)) = events else {
+                writeln!(buffer, "{}", printable::json_document(object.to_string()))?;
+                return Ok(self.output.flush()?);
+            };
+            object["syscall_events"] = events.json(&names, wanted);
+            object["syscall_events"]["cost"] = cost.map(|cost| cost.json()).into();
+            object["syscall_events"]["lines_cut"] = names.are_short().into();
+            return document::write(&mut self.output, &object, &mut events, &names, wanted);
         }
         let mut without_names = Vec::new();
         // Who names threads wants to see them.

@@ -48,7 +48,9 @@ fn usdt(subject: &Subject, provider: &str, probe: &str) -> anyhow::Result<UserPl
         let names = known.iter().map(|(provider, name)| (provider.as_str(), name.as_str()));
         let near = hint(&nearest_in_groups(Some(provider), probe, names, NEAR));
         let broken = broken.unwrap_or_default();
-        return Err(usage(format!("the process has no USDT probe {wanted}{none}{near}{broken}")));
+        return Err(usage(format!(
+            "the process has no USDT probe {wanted}{none}{near}{broken} (a function is up:FUNCTION)"
+        )));
     }
     Ok(found)
 }

@@ -4,6 +4,8 @@ use jiff::Zoned;
 use jiff::tz::TimeZone;
 use sys::clock::{monotonic_nanos, real_nanos};
 
+use crate::utc;
+
 /// Now: `@2026-06-08T12:17:22.725127 (10:17:22 UTC)`.
 pub(super) fn stamp() -> String {
     text(&Zoned::now())
@@ -15,9 +17,7 @@ pub(super) fn started(monotonic: u64) -> String {
 }
 
 fn time_of_day(moment: u64, now: u64, real_now: u64) -> String {
-    let nanos = i128::from(real_now) - (i128::from(now) - i128::from(moment));
-    let then = jiff::Timestamp::from_nanosecond(nanos).unwrap_or_default();
-    then.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+    utc::text(i128::from(real_now) - (i128::from(now) - i128::from(moment)))
 }
 
 fn text(now: &Zoned) -> String {

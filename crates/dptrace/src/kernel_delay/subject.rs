@@ -33,7 +33,7 @@ pub(super) struct Subject {
 }
 
 /// The kernel's programs know processes by their numbers in the first namespace; ours would be others elsewhere.
-fn check_namespace() -> anyhow::Result<()> {
+pub(crate) fn check_namespace() -> anyhow::Result<()> {
     match host::system::in_first_pid_namespace() {
         Some(false) => Err(unsupported(
             "dptrace runs in a container's namespace of process numbers, where kernel-delay can't distinguish processes; \

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use host::Process;
 use kernel_delay::Symbols;
 use symbolize::{CodeAt, KernelSymbols, SourcePlace, Symbol, SymbolOptions, UserSymbols, Warn};
 
@@ -39,6 +40,13 @@ impl Names {
     pub(super) fn renew(&self, pids: &[u32]) {
         for &pid in pids {
             self.user.remember(pid);
+        }
+    }
+
+    /// Keeps what processes had mapped meanwhile: of some it is all that is known of their libraries.
+    pub(super) fn adopt(&self, seen: Vec<(u32, Process)>) {
+        for (pid, process) in seen {
+            self.user.adopt(pid, process);
         }
     }
 

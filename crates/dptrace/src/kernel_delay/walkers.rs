@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use host::Process;
 use kernel_delay::layout::STACK_DEPTH;
 use kernel_delay::live::Unwinder;
 use kernel_delay::{Stack, StackEnd};
@@ -28,6 +29,11 @@ impl StackWalkers {
             let mut walkers = walkers.lock().unwrap_or_else(PoisonError::into_inner);
             to_stack(walkers.walk(stack.pid, stack.registers, stack.bytes), copied)
         })
+    }
+
+    /// What processes had mapped in this sample after they opened libraries.
+    pub(super) fn take_seen(&self) -> Vec<(u32, Process)> {
+        self.walkers.lock().unwrap_or_else(PoisonError::into_inner).take_seen()
     }
 }
 

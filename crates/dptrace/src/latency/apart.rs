@@ -1,9 +1,8 @@
 //! Requests that wait by design, so that their time says nothing of how fast requests are served: those of admin queues, on
 //! which requests for asynchronous events wait until there is an event or the connection ends.
 
+use records::{Context, Field};
 use spdk_trace::{Record, Tpoint};
-
-use crate::trace::field::{Context, Field};
 
 /// Why a request is apart from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,9 +1,12 @@
 //! `dptrace latency`: how long each stage of a request takes.
 
-mod apart;
+pub(crate) mod apart;
+pub(crate) mod figures;
 mod json;
 mod longest;
 mod names;
+mod next;
+mod plot;
 mod remarks;
 mod reused;
 mod slowest;
@@ -18,6 +21,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use objects::{Annotator, ObjectSpec};
+use records::{Context, Field, Filter};
 use screen::{Screen, counted};
 use spdk_trace::{TickRate, Ticks, Tpoint};
 
@@ -26,12 +30,14 @@ use crate::input::{Input, InputArgs, Loaded, Place};
 use crate::live_objects;
 use crate::measured_rate::Measured;
 use crate::output::{self, Output};
-use crate::trace::field::{Context, Field};
-use crate::trace::filter::{Filter, FilterArgs};
+use crate::progress::{Progress, READING, Reading, expected};
+use crate::trace::field;
+use crate::trace::filter::FilterArgs;
 use crate::trace::objects::ObjectArgs;
 use crate::trace::{known_of, mistaken, nothing_read, refuse_to_overwrite, warn_problems, with_owners};
 use apart::Queues;
 use names::Names;
+use next::Next;
 use reused::Reused;
 use slowest::Show;
 use stages::{Latencies, Question, Tracker};
@@ -39,6 +45,7 @@ use stages::{Latencies, Question, Tracker};
 /// `dptrace latency`, as typed.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct LatencyArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -62,11 +69,18 @@ pub(crate) struct LatencyArgs {
     #[arg(long, help_heading = "Output")]
     summary: bool,
 
-    /// Print all rows of --summary
+    /// Print all tables of --by, and all rows of --summary
     ///
-    /// Without it, a table has the 20 slowest. JSON always has all.
-    #[arg(long, requires = "summary", help_heading = "Output")]
+    /// Without it, there are the 20 slowest. JSON always has all.
+    #[arg(long, help_heading = "Output")]
     all: bool,
+
+    /// Draw histograms of each stage's times, in place of tables
+    ///
+    /// Columns are times, on a logarithmic axis with marks for p50, p99, p99.9 and max. Heights are logarithmic, too, so that one
+    /// of a million is seen. In a file or a pipe they are ASCII. With --summary, each row has its own below it.
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    plot: bool,
 
     /// Also print the N slowest objects
     ///
@@ -94,6 +108,8 @@ Examples:
   dptrace latency                         newest in /dev/shm
   dptrace latency FILE --summary          which connection is the slowest
   dptrace latency FILE --slowest 5        which requests, whose, where, when
+  dptrace latency FILE --plot             is there a second mode
+  dptrace latency FILE --summary --plot   which connections have it
   dptrace latency FILE --by owner.subnqn,owner.qid
   dptrace latency FILE -b qpairs.txt --by qpair.hostnqn --summary
   dptrace latency FILE --tpoint 'RDMA_REQ_*'";
@@ -104,6 +120,7 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
     mistaken::refuse(&place, args.objects.recordings())?;
     let show = Show::of(&place, args);
+    let path = if let Place::File(path) = &place { Some(path.clone()) } else { None };
     let args = &LatencyArgs { objects: args.objects.of(&place), ..args.clone() };
     // Before the trace is: what its records say from then on holds for what was found.
     let alive = match (process, &place) {
@@ -111,7 +128,8 @@ pub(crate) fn run(args: &LatencyArgs) -> anyhow::Result<()> {
         _ => String::new(),
     };
     let loaded = place.load_measured()?;
-    let report = measure(args, &alive, &loaded, show)?;
+    let next = if args.json { Next::Nothing } else { Next::of(&loaded, path, process) };
+    let report = measure(args, &alive, &loaded, (show, &next))?;
     let mut output = Output::open(args.output.as_deref())?;
     output.buffer.extend_from_slice(report.text.as_bytes());
     output.flush()?;
@@ -141,9 +159,9 @@ struct Report {
 }
 
 /// What is grouped by in a summary that names nothing, and whose a life is.
-const CONNECTION: &str = "qpair";
+pub(crate) const CONNECTION: &str = "qpair";
 /// The number of a connection's queue.
-const QUEUE: &str = "qpair.qid";
+pub(crate) const QUEUE: &str = "qpair.qid";
 
 impl LatencyArgs {
     /// The fields to group by.
@@ -157,16 +175,16 @@ impl LatencyArgs {
     }
 
     fn question(&self, by: &[String], specs: &[ObjectSpec], tpoints: &[Tpoint]) -> anyhow::Result<Question> {
-        let number = if self.asks_who() { Some(Field::parse(QUEUE, specs)?) } else { None };
-        let by = by.iter().map(|field| Field::parse(field, specs)).collect::<anyhow::Result<Vec<_>>>()?;
+        let number = if self.asks_who() { Some(field::parse(QUEUE, specs)?) } else { None };
+        let by = by.iter().map(|field| field::parse(field, specs)).collect::<anyhow::Result<Vec<_>>>()?;
         // SPDK's older traces have no more of an owner than its prefix and number.
-        let owner = if self.slowest > 0 { vec![Field::parse(CONNECTION, specs)?, Field::Owner] } else { Vec::new() };
+        let owner = if self.slowest > 0 { vec![field::parse(CONNECTION, specs)?, Field::Owner] } else { Vec::new() };
         let (queues, reused) = (Queues::new(tpoints, number), Reused::new(specs, tpoints));
-        Ok(Question { by, owner, slowest: self.slowest, tails: self.summary, queues, reused })
+        Ok(Question { by, owner, slowest: self.slowest, tails: self.summary, only_whole: self.summary, queues, reused })
     }
 }
 
-fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, show: Show) -> anyhow::Result<Report> {
+fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, (show, next): (Show, &Next)) -> anyhow::Result<Report> {
     let trace = &loaded.trace;
     let specs = args.objects.specs()?;
     let by = args.by();
@@ -177,17 +195,19 @@ fn measure(args: &LatencyArgs, alive: &str, loaded: &Loaded, show: Show) -> anyh
     let known = known_of(loaded, &specs, annotator.is_some());
     known.warn_missing(filter.fields().chain(&question.by));
     let knows_queues =
-        known.is_of_an_owner("qid") || annotator.is_some() && known.missing(&Field::parse(QUEUE, &specs)?).is_none();
+        known.is_of_an_owner("qid") || annotator.is_some() && known.missing(&field::parse(QUEUE, &specs)?).is_none();
     let start = if args.filter.common { trace.common_start() } else { Ticks(0) };
     let (latencies, base) = follow_objects(loaded, annotator.as_ref(), filter, start, question)?;
     let screen = output::screen(args.output.as_deref());
     let (rate, listed) = (loaded.rate(), trace.tick_rate());
     let names = Names { tpoints: trace.tpoints(), rate, listed, by: &by, screen, base, show, all: args.all };
-    let remarks = remarks::remarks(&latencies, &names, &remarks::Asked { who: args.asks_who(), knows_queues });
+    let mut remarks = remarks::remarks(&latencies, &names, &remarks::Asked { who: args.asks_who(), knows_queues });
+    remarks.extend(next.explains(&latencies));
     let (groups, slowest) = match (args.json, args.summary) {
         (true, true) => (summary::json(&latencies, &names), slowest::json(&latencies, &names)),
         (true, false) => (json::stages(&latencies, &names), slowest::json(&latencies, &names)),
-        (false, true) => (summary::text(&latencies, &names), slowest::text(&latencies, &names)),
+        (false, true) => (summary::text(&latencies, &names, args.plot), slowest::text(&latencies, &names)),
+        (false, false) if args.plot => (plot::plots(&latencies, &names), slowest::text(&latencies, &names)),
         (false, false) => (tables::tables(&latencies, &names), slowest::text(&latencies, &names)),
     };
     Ok(Report { text: groups + &slowest, remarks })
@@ -216,8 +236,10 @@ fn follow_objects(
     let context = Context { rate: trace.tick_rate(), annotator };
     let mut tracker = Tracker::new(question, loaded.rate());
     let (mut base, mut read) = (None, 0u64);
+    let mut reading = Reading::new(Progress::new(), READING, expected(trace, loaded.capture.as_deref()));
     let problems = trace.for_each(|record| {
         read += 1;
+        reading.count();
         tracker.observe(record);
         if record.tsc >= start {
             let base = *base.get_or_insert(record.tsc);
@@ -229,6 +251,7 @@ fn follow_objects(
         }
         ControlFlow::Continue(())
     });
+    drop(reading);
     warn_problems(&problems);
     if read == 0 {
         nothing_read(loaded, &problems)?;

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use records::json_text::string;
 use screen::{Screen, columns, shorten};
 use spdk_trace::{Nanos, TickRate, Ticks, TpointTable};
 
 use super::slowest::Show;
-use crate::trace::format::json_text::string;
 
 /// What a report needs to know beside the times.
 pub(crate) struct Names<'a> {

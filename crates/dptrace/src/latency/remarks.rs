@@ -6,7 +6,8 @@ use super::apart::Apart;
 use super::names::Names;
 use super::reused;
 use super::slowest::Show;
-use super::stages::{Latencies, Unanswered};
+use super::stages::{Latencies, MOST_OF_OBJECT, Unanswered};
+use crate::timeline::missing;
 
 /// What the user asked for, and what can be known here.
 pub(super) struct Asked {
@@ -18,7 +19,8 @@ pub(super) struct Asked {
 
 /// The notes.
 pub(super) fn remarks(latencies: &Latencies, names: &Names<'_>, asked: &Asked) -> Vec<String> {
-    let mut remarks = Vec::new();
+    let mut remarks = missing::of_objects(latencies.left_out_objects, MOST_OF_OBJECT);
+    remarks.extend(missing::of_groups(latencies.in_no_table));
     let Unanswered { all, of_io } = latencies.unanswered;
     if asked.who && of_io > 0 {
         remarks.push(format!(

@@ -5,9 +5,8 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 use objects::ObjectSpec;
+use records::{Context, Field};
 use spdk_trace::{Record, Tpoint};
-
-use crate::trace::field::{Context, Field};
 
 /// What a record reports of the object at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,15 +4,15 @@
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use records::{Context, Field};
 use spdk_trace::{ObjectName, Record, TickRate, Ticks};
-use timeline::{AtEnd, Lives, Passed};
+use timeline::{AtEnd, LeftOut, Lives, Passed};
 
 use super::apart::{Apart, Queues, Step};
 use super::longest::Longest;
 use super::reused::Reused;
-use super::spread::Spread;
+use super::spread::{Digits, Spread};
 use super::tail::Tail;
-use crate::trace::field::{Context, Field};
 
 /// One object's life, as far as it was traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub(crate) struct Life {
     /// Whether its queue is an admin queue, if that is known.
     is_admin: Option<bool>,
     step: Step,
+    /// It has too many records: these are not kept.
+    is_endless: bool,
 }
 
 /// Whose a life is: the place of the field in [`Question::owner`], and its value.
@@ -97,18 +99,44 @@ pub(crate) struct Question {
     pub(crate) slowest: usize,
     /// Whether it is wanted what the longest lives of each group spent their time on.
     pub(crate) tails: bool,
+    /// Whether the stages are of no interest beside those of the longest lives: only how long each life is.
+    pub(crate) only_whole: bool,
     /// How requests that wait by design are found.
     pub(crate) queues: Queues,
     /// How connections at one address are kept apart.
     pub(crate) reused: Reused,
 }
 
+/// Records of one object, of 16 bytes each: what has more is no request, but lives on, as a connection does.
+pub(crate) const MOST_OF_OBJECT: usize = 1 << 16;
+/// Records of all objects that have not ended,
+const MOST_OPEN: usize = 1 << 20;
+/// and such objects.
+const MOST_LIVES: usize = 1 << 18;
+/// Groups, and spreads of all of them. Each takes up to a KiB and more.
+const MOST_SUBJECTS: usize = 1 << 16;
+const MOST_SPREADS: usize = 1 << 17;
+/// Long lives that are kept of all groups, of about 200 bytes each, before fewer are kept of each.
+const MOST_TAILS: usize = 1 << 18;
+
 /// Follows all objects of a trace.
+///
+/// Memory is bounded: [`Latencies::left_out_objects`] says what was left out for that.
 pub(crate) struct Tracker {
     question: Question,
     rate: TickRate,
     lives: Lives<Life>,
+    /// Records that are kept of these.
+    open: usize,
+    left_out: LeftOut,
     times: HashMap<Subject, Times, RandomState>,
+    /// How many spreads these have, and how many long lives.
+    spreads: usize,
+    tails: usize,
+    /// There were too many of these.
+    is_scarce: bool,
+    /// Lives that are in no table because there are too many groups.
+    in_no_table: u64,
     /// The longest of the lives.
     slowest: Longest,
     /// The longest of those that are apart.
@@ -134,6 +162,9 @@ pub(crate) struct Latencies {
     /// The longest of those that are apart, where it would be among the slowest; and how many there are.
     pub(crate) left_out: Option<(Life, u64)>,
     pub(crate) unanswered: Unanswered,
+    /// Objects that are in no table, and those that are not because there are too many groups.
+    pub(crate) left_out_objects: LeftOut,
+    pub(crate) in_no_table: u64,
 }
 
 impl Tracker {
@@ -145,7 +176,13 @@ impl Tracker {
             question,
             rate,
             lives: Lives::default(),
+            open: 0,
+            left_out: LeftOut::default(),
             times: HashMap::default(),
+            spreads: 0,
+            tails: 0,
+            is_scarce: false,
+            in_no_table: 0,
             slowest,
             apart,
             unanswered: Unanswered::default(),
@@ -164,10 +201,25 @@ impl Tracker {
         let first = |name| Life::new(name, id, groups);
         let Some(Passed { over, life, .. }) = self.lives.record(record, first) else { return };
         let life = &mut life.kept;
-        life.records.push((record.tpoint.id, record.tsc));
-        life.learn(record, context, &mut self.question, inherited.unwrap_or_default());
+        if !life.is_endless {
+            life.records.push((record.tpoint.id, record.tsc));
+            self.open += 1;
+            life.learn(record, context, &mut self.question, inherited.unwrap_or_default());
+        }
+        if life.records.len() > MOST_OF_OBJECT {
+            life.is_endless = true;
+            self.left_out.endless += 1;
+            self.open -= std::mem::take(&mut life.records).len();
+        }
         if let Some(over) = over {
-            self.finish(over.kept);
+            self.over(over, false);
+        }
+        if self.open > MOST_OPEN || self.lives.len() > MOST_LIVES {
+            let (open, left_out) = (&mut self.open, &mut self.left_out);
+            self.lives.forget_half(|life| {
+                *open -= life.kept.records.len();
+                left_out.forgotten += u64::from(!life.kept.is_endless);
+            });
         }
     }
 
@@ -198,8 +250,17 @@ impl Tracker {
         Some(Inherited { group: group.clone(), owner: owner.clone(), is_admin: *is_admin })
     }
 
-    /// Counts a life's stages.
-    fn finish(&mut self, life: Life) {
+    /// Counts the stages of a life that is over, unless it is none of a request.
+    fn over(&mut self, life: timeline::Life<Life>, unfinished: bool) {
+        self.open -= life.kept.records.len();
+        if life.kept.is_endless {
+            return;
+        }
+        if life.is_torn {
+            self.left_out.torn += 1;
+            return;
+        }
+        let life = Life { unfinished, ..life.kept };
         self.count(&life);
         self.keep(life);
     }
@@ -213,19 +274,39 @@ impl Tracker {
         // Only a summary has a place for them.
         let apart = if self.question.tails { life.apart() } else { None };
         let subject = Subject { apart, group: life.group.clone(), prefix: life.name.prefix, first };
-        let times = self.times.entry(subject).or_default();
-        if self.question.tails && !life.unfinished {
-            times.tail.add(life, self.rate);
+        let is_full = self.times.len() >= MOST_SUBJECTS || self.spreads >= MOST_SPREADS;
+        if is_full && !self.times.contains_key(&subject) {
+            self.in_no_table += 1;
+            return;
         }
-        for (before, (tpoints, nanos)) in (0..).zip(life.stages(self.rate)) {
-            let stage = times.stages.entry(tpoints).or_default();
-            stage.spread.add(nanos);
+        let spreads = &mut self.spreads;
+        let times = self.times.entry(subject).or_insert_with(|| {
+            *spreads += 1;
+            Times::default()
+        });
+        if self.question.tails && !life.unfinished {
+            self.tails -= times.tail.len();
+            times.tail.add(life, self.rate, Tail::most(times.whole.count(), self.is_scarce));
+            self.tails += times.tail.len();
+        }
+        let stages = life.stages(self.rate).filter(|_| !self.question.only_whole);
+        for (before, (tpoints, nanos)) in (0..).zip(stages) {
+            let stage = times.stages.entry(tpoints).or_insert_with(|| {
+                *spreads += 1;
+                Stage::default()
+            });
+            stage.spread.add(nanos, Digits::of(*spreads));
             stage.before += before;
         }
         if life.unfinished {
             times.unfinished += 1;
         } else {
-            times.whole.add(length(life, self.rate));
+            times.whole.add(length(life, self.rate), Digits::of(*spreads));
+        }
+        if self.tails > MOST_TAILS && !self.is_scarce {
+            self.is_scarce = true;
+            self.times.values_mut().for_each(|times| times.tail.shorten(Tail::most(times.whole.count(), true)));
+            self.tails = self.times.values().map(|times| times.tail.len()).sum();
         }
     }
 
@@ -238,7 +319,7 @@ impl Tracker {
     /// A life that the trace ends in the middle of would make the whole look shorter than it is.
     pub(crate) fn finish_all(mut self) -> Latencies {
         for AtEnd { life, unfinished } in std::mem::take(&mut self.lives).finish() {
-            self.finish(Life { unfinished, ..life.kept });
+            self.over(life, unfinished);
         }
         let question = self.question;
         let number_group = |group: &mut [Option<Box<str>>]| {
@@ -259,14 +340,16 @@ impl Tracker {
         }
         subjects.sort_by(|(a, _), (b, _)| a.cmp(b));
         let (slowest, apart, unanswered) = (self.slowest, self.apart, self.unanswered);
+        let (left_out_objects, in_no_table) = (self.left_out, self.in_no_table);
         let numbered = |lives: Vec<Life>| lives.into_iter().map(number_life).collect::<Vec<_>>();
         let (count, left) = (apart.count(), numbered(apart.into_lives()));
         if slowest.count() == 0 {
-            return Latencies { subjects, slowest: left, left_out: None, unanswered };
+            return Latencies { subjects, slowest: left, left_out: None, unanswered, left_out_objects, in_no_table };
         }
         let longest = left.into_iter().next().filter(|life| slowest.would_keep(life));
         let left_out = longest.map(|life| (life, count));
-        Latencies { subjects, slowest: numbered(slowest.into_lives()), left_out, unanswered }
+        let slowest = numbered(slowest.into_lives());
+        Latencies { subjects, slowest, left_out, unanswered, left_out_objects, in_no_table }
     }
 }
 
@@ -281,6 +364,7 @@ impl Life {
             owner: None,
             is_admin: None,
             step: Step::default(),
+            is_endless: false,
         }
     }
 
@@ -335,4 +419,77 @@ impl Life {
 pub(crate) fn length(life: &Life, rate: TickRate) -> u64 {
     let (first, last) = life.span();
     rate.nanos(Ticks(last.0.saturating_sub(first.0))).0
+}
+
+#[cfg(test)]
+mod tests {
+    use spdk_trace::{Args, Lcore, Object, OwnerLabel, Tpoint};
+
+    use super::*;
+
+    fn record(tpoint: &Tpoint, id: u64, at: u64) -> Record<'_> {
+        let name = ObjectName { prefix: 'r', number: id };
+        Record {
+            lcore: Lcore(0),
+            thread_name: "",
+            tsc: Ticks(at),
+            tpoint,
+            size: 0,
+            poller: None,
+            owner: None,
+            owner_since: None,
+            label: OwnerLabel::None,
+            object: Object::Known { name, id, age: None },
+            related: None,
+            args: Args::none(),
+            annotations: None,
+            lost_since: None,
+        }
+    }
+
+    #[test]
+    fn what_never_ends_and_what_lost_records_is_left_out() {
+        let tpoint = |(id, name): (u16, &str)| Tpoint {
+            id,
+            name: name.to_owned(),
+            owner_type: 0,
+            owner_prefix: None,
+            object_type: 1,
+            object_prefix: Some('r'),
+            new_object: id == 0,
+            args: Vec::new(),
+            relations: Vec::new(),
+        };
+        let [new, next] = [(0, "NEW"), (1, "NEXT")].map(tpoint);
+        let rate = TickRate::ticks_as_micros();
+        let mut tracker = Tracker::new(Question::default(), rate);
+        let context = Context { rate, annotator: None };
+        let mut at = 0;
+        let mut write = |tpoint: &Tpoint, id: u64, lost_since: Option<u64>| {
+            at += 1;
+            let record = Record { lost_since: lost_since.map(Ticks), ..record(tpoint, id, at) };
+            tracker.record(&record, &context);
+            at
+        };
+        for n in 0..MOST_OF_OBJECT + 10 {
+            write(if n == 0 { &new } else { &next }, 1, None);
+        }
+        write(&new, 2, None);
+        let before = write(&next, 2, None);
+        write(&next, 2, Some(before));
+        for id in 3..6 {
+            write(&new, id, Some(before));
+            write(&next, id, Some(before));
+        }
+        let latencies = tracker.finish_all();
+        assert_eq!(latencies.left_out_objects, LeftOut { endless: 1, torn: 1, forgotten: 0 });
+        let counts: Vec<u64> = latencies.subjects.iter().map(|(_, times)| times.whole.count()).collect();
+        assert_eq!(counts, [3]);
+        // Of objects that do not end, the older half is left out when there are too many.
+        let mut tracker = Tracker::new(Question::default(), rate);
+        for id in 0..=MOST_LIVES as u64 {
+            tracker.record(&record(&new, id, id), &context);
+        }
+        assert!(tracker.finish_all().left_out_objects.forgotten >= MOST_LIVES as u64 / 2);
+    }
 }

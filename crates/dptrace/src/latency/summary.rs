@@ -7,6 +7,7 @@ use screen::{HEAD, LARGEST, NAME, columns, pad, pad_left, shorten, wrap};
 
 use super::apart::Apart;
 use super::names::{LEFT_OUT_MOST, Names, micros, quoted, shortened, squeezed, without_parts};
+use super::plot::Strips;
 use super::stages::{Latencies, Subject, Times};
 use super::tables::{SHORT_TIME, TIME_WIDTH};
 use super::tail::Largest;
@@ -22,16 +23,39 @@ struct Row<'a> {
     p99: u64,
     /// What the slowest hundredth spent most on.
     most: Option<Largest>,
+    /// Whether there are too few requests for a percentile, beside groups that have enough.
+    is_few: bool,
 }
+
+/// Below this number of requests, and below a tenth of what the largest group of the kind has, a 99th percentile is one request:
+/// the group is not compared by it.
+const FEW: u64 = 20;
+/// Above the rows of such groups.
+const FEW_HEADLINE: &str = "fewer than 20 requests, too few for a p99:";
 
 impl<'a> Row<'a> {
     fn new((subject, times): &'a (Subject, Times)) -> Self {
         let p99 = times.whole.quantile(0.99);
-        Self { subject, times, p50: times.whole.quantile(0.5), p99, most: times.tail.largest(p99) }
+        Self { subject, times, p50: times.whole.quantile(0.5), p99, most: times.tail.largest(p99), is_few: false }
     }
 
     fn objects(&self) -> u64 {
         self.times.whole.count() + self.times.unfinished
+    }
+
+    /// What stands above the rows of this one's sort, if they are behind the others.
+    fn headline(&self) -> Option<&'static str> {
+        self.subject.apart.map(Apart::headline).or(self.is_few.then_some(FEW_HEADLINE))
+    }
+}
+
+/// Marks the groups of one kind that have too few requests to be compared with the others.
+fn mark_few(rows: &mut [Row<'_>]) {
+    let is_compared = |row: &Row<'_>| row.subject.apart.is_none();
+    let most = rows.iter().filter(|row| is_compared(row)).map(|row| row.times.whole.count()).max().unwrap_or(0);
+    for row in rows.iter_mut().filter(|row| is_compared(row)) {
+        let count = row.times.whole.count();
+        row.is_few = count < FEW && count.saturating_mul(10) < most;
     }
 }
 
@@ -46,8 +70,10 @@ fn kinds(latencies: &Latencies) -> Vec<(Kind, Vec<Row<'_>>)> {
         }
     }
     for (_, rows) in &mut kinds {
+        mark_few(rows);
         rows.sort_by_key(|row| {
-            (row.subject.apart, Reverse((row.p99, row.times.whole.max(), Reverse(&row.subject.group))))
+            let slowest = Reverse((row.p99, row.times.whole.max(), Reverse(&row.subject.group)));
+            (row.subject.apart, row.is_few, slowest)
         });
     }
     let spent = |rows: &[Row<'_>], is_wanted: fn(&Row<'_>) -> bool| -> u128 {
@@ -62,8 +88,8 @@ fn kinds(latencies: &Latencies) -> Vec<(Kind, Vec<Row<'_>>)> {
 /// Rows that a table has, unless all are wanted.
 const MOST_ROWS: usize = 20;
 
-/// The answer in one line, and a table for each kind of object.
-pub(super) fn text(latencies: &Latencies, names: &Names<'_>) -> String {
+/// The answer in one line, and a table for each kind of object, with a histogram below each row if `plots` are wanted.
+pub(super) fn text(latencies: &Latencies, names: &Names<'_>, plots: bool) -> String {
     let kinds = kinds(latencies);
     let mut text = answer(&kinds, names);
     for (index, (kind, rows)) in kinds.iter().enumerate() {
@@ -71,7 +97,12 @@ pub(super) fn text(latencies: &Latencies, names: &Names<'_>) -> String {
             text.push('\n');
         }
         let shown = if names.all { rows.len() } else { rows.len().min(MOST_ROWS) };
-        Table::new(*kind, &rows[..shown], names).write(&mut text, &rows[..shown]);
+        let spreads: Vec<_> = rows[..shown].iter().map(|row| &row.times.whole).collect();
+        let strips = plots.then(|| Strips::new(names, &spreads));
+        if let Some(strips) = strips.as_ref().filter(|_| index == 0) {
+            text = strips.legend() + &text;
+        }
+        Table::new(*kind, &rows[..shown], names).write(&mut text, &rows[..shown], strips.as_ref());
         if shown < rows.len() {
             let _ = writeln!(text, "... and {} more: --all", rows.len() - shown);
         }
@@ -82,7 +113,7 @@ pub(super) fn text(latencies: &Latencies, names: &Names<'_>) -> String {
 /// Which group is the slowest of all, if there are several.
 fn answer(kinds: &[(Kind, Vec<Row<'_>>)], names: &Names<'_>) -> String {
     let rows = || kinds.iter().flat_map(|((_, first), rows)| rows.iter().map(move |row| (*first, row)));
-    let is_measured = |row: &Row<'_>| row.subject.apart.is_none() && row.times.whole.count() > 0;
+    let is_measured = |row: &Row<'_>| row.headline().is_none() && row.times.whole.count() > 0;
     let measured = rows().filter(|(_, row)| is_measured(row));
     let slowest = measured.reduce(|slowest, other| if other.1.p99 > slowest.1.p99 { other } else { slowest });
     let (Some((first, row)), true) = (slowest, rows().count() > 1) else { return String::new() };
@@ -223,14 +254,19 @@ impl<'a> Table<'a> {
                 return;
             }
         }
-        for left_out in Column::LEAVE_OUT {
+        let mut left_out = Vec::new();
+        for column in Column::LEAVE_OUT {
             if fits(self) {
-                return;
+                break;
             }
             for group in &mut self.groups {
                 *group = squeezed(group, LEAST_GROUP).into_owned();
             }
-            self.columns.retain(|column| *column != left_out);
+            self.columns.retain(|it| *it != column);
+            left_out.push(column.head());
+        }
+        if !left_out.is_empty() {
+            self.shared.push(format!("columns left out for want of room: {}", left_out.join(", ")));
         }
     }
 
@@ -256,7 +292,7 @@ impl<'a> Table<'a> {
         if self.names.by.is_empty() { "all".to_owned() } else { self.names.by.join(", ") }
     }
 
-    fn write(&self, text: &mut String, rows: &[Row<'_>]) {
+    fn write(&self, text: &mut String, rows: &[Row<'_>], strips: Option<&Strips<'_>>) {
         let screen = self.names.screen;
         let unit = if screen.is_terminal() { "" } else { " (us)" };
         let title = format!("{}, slowest p99 first{unit}", self.title);
@@ -269,20 +305,26 @@ impl<'a> Table<'a> {
             head.push_str(&pad_left(column.head(), self.width_of(*column)));
         }
         self.line(text, &screen.paint(HEAD, format!("{head}  {MOST}")).to_string());
-        let mut above: Option<Apart> = None;
+        if let Some(strips) = strips {
+            strips.ruler(text);
+        }
+        let mut above: Option<&str> = None;
         for (index, row) in rows.iter().enumerate() {
-            if let Some(apart) = row.subject.apart.filter(|apart| above != Some(*apart)) {
-                self.line(text, &screen.paint(HEAD, apart.headline()).to_string());
-                above = Some(apart);
+            if let Some(headline) = row.headline().filter(|headline| above != Some(*headline)) {
+                self.line(text, &screen.paint(HEAD, headline).to_string());
+                above = Some(headline);
             }
             self.row(text, index, row, rows.len() > 1);
+            if let Some(strips) = strips {
+                strips.strip(text, &row.times.whole);
+            }
         }
     }
 
     fn row(&self, text: &mut String, index: usize, row: &Row<'_>, has_others: bool) {
         let screen = self.names.screen;
         // Of several, the first is the slowest.
-        let is_worst = index == 0 && has_others && row.subject.apart.is_none();
+        let is_worst = index == 0 && has_others && row.headline().is_none();
         let worst = if is_worst { LARGEST } else { screen::Style::new() };
         let group = pad(&squeezed(&self.groups[index], self.group_width), self.group_width);
         let mut line = screen.paint(NAME, group).to_string();
@@ -321,6 +363,9 @@ pub(super) fn json(latencies: &Latencies, names: &Names<'_>) -> String {
             let _ = write!(text, "{{\"summary\":{rank},\"object\":{object},\"first\":{first}");
             if let Some(apart) = row.subject.apart {
                 let _ = write!(text, ",\"apart\":\"{}\"", apart.word());
+            }
+            if row.is_few {
+                text.push_str(",\"few\":true");
             }
             text.push_str(&names.json_group(&row.subject.group));
             let (count, unfinished) = (row.times.whole.count(), row.times.unfinished);

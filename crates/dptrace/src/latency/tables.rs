@@ -1,5 +1,6 @@
 //! Tables, one a group and object: a row a stage.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use screen::{HEAD, LARGEST, NAME, columns, pad, shorten};
@@ -13,10 +14,14 @@ pub(super) const TIME_WIDTH: usize = 12;
 /// Columns of a time with its unit, and the blank before it.
 pub(super) const SHORT_TIME: usize = 8;
 
-/// Tables, one a group and object.
+/// Tables that are printed, unless all are wanted.
+const MOST_TABLES: usize = 20;
+
+/// Tables, one a group and object. Of too many, those of the slowest objects, the slowest first.
 pub(super) fn tables(latencies: &Latencies, names: &Names<'_>) -> String {
+    let shown = Shown::of(latencies, names);
     let mut text = String::new();
-    for (i, (subject, times)) in latencies.subjects.iter().enumerate() {
+    for (i, (subject, times)) in shown.subjects.iter().enumerate() {
         if i > 0 {
             text.push('\n');
         }
@@ -25,7 +30,34 @@ pub(super) fn tables(latencies: &Latencies, names: &Names<'_>) -> String {
             Some(width) => Fitted::new(times, names, width).write(&mut text, subject, times),
         }
     }
+    shown.rest(&mut text, "tables");
     text
+}
+
+/// The groups and objects that are shown: all, or the slowest.
+pub(super) struct Shown<'a> {
+    pub(super) subjects: Vec<&'a (Subject, Times)>,
+    left_out: usize,
+}
+
+impl<'a> Shown<'a> {
+    pub(super) fn of(latencies: &'a Latencies, names: &Names<'_>) -> Self {
+        let mut subjects: Vec<&(Subject, Times)> = latencies.subjects.iter().collect();
+        let all = subjects.len();
+        if !names.all && all > MOST_TABLES {
+            // Requests that wait by design are no answer to who is slow.
+            subjects.sort_by_key(|(subject, times)| (subject.apart, Reverse(times.whole.quantile(0.99))));
+            subjects.truncate(MOST_TABLES);
+        }
+        Self { left_out: all - subjects.len(), subjects }
+    }
+
+    /// A line about what is left out, if anything is.
+    pub(super) fn rest(&self, text: &mut String, what: &str) {
+        if self.left_out > 0 {
+            let _ = writeln!(text, "\n... and {} more {what}, which are faster: --all", self.left_out);
+        }
+    }
 }
 
 /// A subject's stages in the order in which they are passed.
@@ -45,10 +77,27 @@ fn title(subject: &Subject, times: &Times, names: &Names<'_>) -> String {
     text
 }
 
+/// The title with its groups, which are on lines of their own if a terminal has no room for them beside it.
+pub(super) fn titled(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>) {
+    let screen = names.screen;
+    let title = title(subject, times, names);
+    let groups: Vec<_> = names.group(&subject.group).collect();
+    let together = groups.iter().fold(columns(&title), |sum, group| sum + ", ".len() + columns(group));
+    let separator = if screen.width().is_none_or(|width| together <= width) { ", " } else { "\n  " };
+    let mut lines = screen.paint(HEAD, title).to_string();
+    for group in &groups {
+        let group = screen.width().map_or(group.into(), |width| squeezed(group, width - separator.len()));
+        lines.push_str(separator);
+        lines.push_str(&screen.paint(NAME, group).to_string());
+    }
+    for line in lines.lines() {
+        text.push_str(&screen.cut(line));
+        text.push('\n');
+    }
+}
+
 fn table(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>) {
-    text.push_str(&title(subject, times, names));
-    names.group(&subject.group).for_each(|group| text.extend([", ", &group]));
-    text.push('\n');
+    titled(text, subject, times, names);
     let stages = in_order(times);
     let width = stages.iter().map(|(tpoints, _)| names.stage(**tpoints).chars().count()).max().unwrap_or(0).max(12);
     let _ = write!(text, "  {:<width$} {:>9} {:>6} {:>TIME_WIDTH$}", "stage (us)", "count", "share", "mean");
@@ -65,7 +114,8 @@ fn table(text: &mut String, subject: &Subject, times: &Times, names: &Names<'_>)
     }
 }
 
-fn share(spread: &Spread, total: u128) -> String {
+/// A part of all time, as text; empty if there is none.
+pub(super) fn share(spread: &Spread, total: u128) -> String {
     if total == 0 { String::new() } else { format!("{:.1}%", spread.sum() as f64 * 100.0 / total as f64) }
 }
 
@@ -125,7 +175,7 @@ impl<'a> Fitted<'a> {
 
     fn write(&self, text: &mut String, subject: &Subject, times: &Times) {
         let screen = self.names.screen;
-        self.title(text, subject, times);
+        titled(text, subject, times, self.names);
         let head = head(self.start);
         let count = self.count + 1;
         let mut line =
@@ -147,22 +197,6 @@ impl<'a> Fitted<'a> {
         if times.whole.count() > 0 {
             self.line(text, &screen.paint(HEAD, self.row("whole", &times.whole, "")).to_string());
         }
-    }
-
-    /// The title with its groups, on lines of their own where they don't fit beside it.
-    fn title(&self, text: &mut String, subject: &Subject, times: &Times) {
-        let screen = self.names.screen;
-        let title = title(subject, times, self.names);
-        let groups: Vec<_> = self.names.group(&subject.group).collect();
-        let together = groups.iter().fold(columns(&title), |sum, group| sum + ", ".len() + columns(group));
-        let separator = if screen.width().is_some_and(|width| together <= width) { ", " } else { "\n  " };
-        let mut lines = screen.paint(HEAD, title).to_string();
-        for group in &groups {
-            let group = screen.width().map_or(group.into(), |width| squeezed(group, width - separator.len()));
-            lines.push_str(separator);
-            lines.push_str(&screen.paint(NAME, group).to_string());
-        }
-        lines.lines().for_each(|line| self.line(text, line));
     }
 
     fn row(&self, label: &str, spread: &Spread, share: &str) -> String {

@@ -9,6 +9,8 @@ use super::stages::{Life, length};
 
 /// Lives of a group that are kept: all beyond the 99th percentile of 25,600, and the longest of them where there are more.
 const MOST: usize = 256;
+/// Lives of a group that are kept in any case.
+const FEWEST: usize = 4;
 
 /// The stages of the longest lives, which are beyond the 99th percentile. Each has the place of the records that it was made
 /// of, so that all together take no more than the trace.
@@ -31,16 +33,32 @@ pub(crate) struct Largest {
 }
 
 impl Tail {
-    /// Adds a life.
-    pub(crate) fn add(&mut self, life: &Life, rate: TickRate) {
+    /// Adds a life; no more are kept than that number.
+    pub(crate) fn add(&mut self, life: &Life, rate: TickRate, most: usize) {
         let length = length(life, rate);
-        if self.lives.len() == MOST {
-            if self.lives.peek().is_some_and(|(Reverse(shortest), _)| *shortest >= length) {
-                return;
-            }
-            self.lives.pop();
+        if self.lives.len() >= most && self.lives.peek().is_some_and(|(Reverse(shortest), _)| *shortest >= length) {
+            return;
         }
         self.lives.push((Reverse(length), life.stages(rate).collect()));
+        self.shorten(most);
+    }
+
+    /// Keeps no more than that number.
+    pub(crate) fn shorten(&mut self, most: usize) {
+        while self.lives.len() > most {
+            self.lives.pop();
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.lives.len()
+    }
+
+    /// How many are kept of a group of `count`; where memory is scarce fewer, and yet all beyond its 99th percentile if that does not
+    /// fall much later on.
+    pub(crate) fn most(count: u64, is_scarce: bool) -> usize {
+        if is_scarce { usize::try_from(count / 25).unwrap_or(MOST).clamp(FEWEST, MOST) } else { MOST }
     }
 
     /// The stage on which the lives of at least `nanos` spent most, and the longest life in any case.

@@ -230,9 +230,9 @@ impl Session {
         self.next = (self.watched == 0).then(|| now + self.interval.max(SHARE * (now - begun)));
     }
 
-    /// Ticks and nanoseconds (`CLOCK_MONOTONIC`) of some hits of probes that pass their own ticks.
-    pub(crate) fn pairs(&self) -> &[(u64, u64)] {
-        self.recorder.as_ref().map_or(&[], Recorder::pairs)
+    /// Ticks and nanoseconds (`CLOCK_MONOTONIC`) of hits of probes that pass their own ticks: those since this was called last.
+    pub(crate) fn take_pairs(&mut self) -> Vec<(u64, u64)> {
+        self.recorder.as_mut().map(Recorder::take_pairs).unwrap_or_default()
     }
 
     /// Detaches the probes; returns the remaining lines and what came of the probes.

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use alive::{AliveObject, Value};
+use records::json_text::{foreign_member, string};
 use screen::{HEAD, NAME, Screen, columns, counted, pad, pad_left, shorten};
 
 use serde_json::Value as Json;
 
 use super::finder::{Finder, Kind, Snapshot};
 use super::rpc::{self, Answers, Other, Rows};
-use crate::trace::format::json_text::{foreign_member, string};
 
 /// A table for each kind of which there are objects; what the RPC says is behind what the memory shows.
 pub(super) fn text(finder: &Finder, snapshot: &Snapshot, answers: &Answers, screen: Screen) -> String {

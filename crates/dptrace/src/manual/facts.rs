@@ -63,8 +63,27 @@ pub(super) fn of(command: &str) -> Facts {
             see: &["dptrace(1)", "dptrace-trace(1)", "dptrace-latency(1)", "dptrace-record(1)"],
             ..facts
         },
+        "watch" => Facts {
+            files: &[SHM, BTF, DEBUG],
+            see: &["dptrace(1)", "dptrace-timeline(1)", "dptrace-capture(1)", "dptrace-latency(1)"],
+            ..facts
+        },
+        "top" => Facts {
+            environment: &[("TERM, COLORTERM", "How many colours the screen has.")],
+            files: &[SHM, BTF, DEBUG],
+            see: &["dptrace(1)", "dptrace-latency(1)", "dptrace-kernel-delay(1)", "dptrace-capture(1)"],
+            ..facts
+        },
+        "serve" => Facts {
+            files: &[SHM, BTF, DEBUG],
+            see: &["dptrace(1)", "dptrace-latency(1)", "dptrace-kernel-delay(1)", "dptrace-watch(1)"],
+            ..facts
+        },
         "timeline" => {
             Facts { see: &["dptrace(1)", "dptrace-latency(1)", "dptrace-trace(1)", "dptrace-kernel-delay(1)"], ..facts }
+        }
+        "report" | "export" => {
+            Facts { see: &["dptrace(1)", "dptrace-timeline(1)", "dptrace-latency(1)", "dptrace-capture(1)"], ..facts }
         }
         "record" => Facts {
             environment: &[PATH, LIBRARIES],
@@ -85,6 +104,10 @@ pub(super) fn of(command: &str) -> Facts {
             environment: &[PATH],
             files: &[TRACEFS, BTF, DEBUG, JIT],
             see: &["dptrace(1)", "dptrace-run(1)", "dptrace-doctor(1)", "perf-sched(1)"],
+            ..facts
+        },
+        "cpus" => Facts {
+            see: &["dptrace(1)", "dptrace-kernel-delay(1)", "dptrace-run(1)", "dptrace-doctor(1)", "cpuset(7)"],
             ..facts
         },
         "list" => Facts {

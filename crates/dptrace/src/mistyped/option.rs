@@ -16,6 +16,9 @@ impl Typed<'_> {
         if let Some(before) = self.needs_value_before(option) {
             return format!("{before} {shown}: expected a number that is not below 0");
         }
+        if let Some(advice) = self.process_of_reader(option) {
+            return advice;
+        }
         let name = self.name();
         let near = near(self.of(), option);
         let near = if near.is_empty() { String::new() } else { format!("; near: {}", near.join(", ")) };
@@ -35,6 +38,18 @@ impl Typed<'_> {
             (Some(_), owners) => format!("; {}", owned(owners)),
         };
         format!("{name} has no option {shown}{near}{advice}")
+    }
+
+    /// A process for a command that reads what was captured of one.
+    fn process_of_reader(&self, option: &str) -> Option<String> {
+        let command = self.command.map(Command::get_name).filter(|name| matches!(*name, "timeline" | "report"))?;
+        if !matches!(option, "-p" | "--pid") {
+            return None;
+        }
+        let at = self.words.iter().position(|word| word == option);
+        let process = at.and_then(|at| self.words.get(at + 1)).filter(|word| !word.starts_with('-'));
+        let process = process.map_or("PID", |word| &**word);
+        Some(format!("dptrace {command} has no option {option}: {}", crate::timeline::captured_first(process)))
     }
 
     /// The option before what looks like a negative number, if it takes a value.

@@ -44,6 +44,9 @@ fn each_mistake_says_what_to_do() {
             "dptrace completions needs SHELL (one of bash, elvish, fish, powershell, zsh)\nusage: dptrace completions",
         ),
         ("record ls -l", "an option of a program to start goes behind --: dptrace record -- PROGRAM -l"),
+        ("timeline -p 4711", "dptrace timeline has no option -p: a process is captured first, "),
+        ("timeline --pid nvmf_tgt", "dptrace capture -p nvmf_tgt --for 3s"),
+        ("report -p", "dptrace watch -p PID --slow 500us"),
         ("doctor x", "unexpected word \"x\": dptrace doctor takes only options\nusage:"),
         ("list a b c", "unexpected word \"c\": one too many for dptrace list\nusage: dptrace list"),
     ] {

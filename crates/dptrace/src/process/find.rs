@@ -39,7 +39,7 @@ pub(crate) fn is_there(word: &str) -> bool {
 }
 
 /// The living processes whose name or program (its file's name, or its path) is this, but for this one and those of the kernel.
-pub(super) fn called(name: &str) -> Vec<u32> {
+pub(crate) fn called(name: &str) -> Vec<u32> {
     let mut found = others();
     found.retain(|&pid| is_called(pid, name) && is_alive(pid) && !is_of_kernel(pid));
     found
@@ -158,6 +158,11 @@ pub(crate) fn descendants(of: &[u32]) -> Vec<u32> {
 pub(super) fn children(pid: u32) -> usize {
     let started_us = ancestors();
     descendants(&[pid]).iter().filter(|child| !started_us.contains(child)).count()
+}
+
+/// The first of these processes that has started others of them.
+pub(super) fn parent_among(pids: &[u32]) -> Option<u32> {
+    pids.iter().filter_map(|&pid| parent(pid)).filter(|parent| pids.contains(parent)).min()
 }
 
 /// An error if there is no such process, or nothing to be traced of it. `and` is what is to be given beside its number where the

@@ -46,6 +46,20 @@ pub(super) fn children_left_out(pid: u32, count: usize) -> Option<String> {
     Some(format!("process {pid} has {children}, which {are} not looked at: add --children"))
 }
 
+/// That one of several processes has started others of them.
+pub(super) fn later_left_out(parent: u32) -> String {
+    format!("process {parent} has started others of these; what it starts from now on is not looked at: add --children")
+}
+
+/// That processes have started others since.
+pub(super) fn started_since(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 process that was started since then was not looked at: add --children".to_owned()),
+        count => Some(format!("{count} processes that were started since then were not looked at: add --children")),
+    }
+}
+
 /// That no process has a name, but perhaps a thread of the kernel: with processes of near names, and how the program of that name is started or listed. `words` is
 /// all that was typed.
 pub(super) fn not_there(name: &str, words: &[&str], role: Role) -> anyhow::Error {

@@ -6,8 +6,8 @@ mod words;
 
 use std::collections::HashSet;
 
-use find::{called, run_same_program};
-pub(crate) use find::{check_number, command_line, descendants, is_there};
+use find::run_same_program;
+pub(crate) use find::{called, check_number, command_line, descendants, is_there};
 pub(crate) use words::join_pids;
 
 use crate::failure::{note, usage};
@@ -122,9 +122,18 @@ pub(crate) fn meant<S: AsRef<str>>(words: &[S]) -> Option<u32> {
     }
 }
 
-/// That a process has children, of which a command shows nothing without `--children`; nothing if it has none.
-pub(crate) fn children_left_out(pid: u32) -> Option<String> {
-    message::children_left_out(pid, find::children(pid))
+/// That a process has children, of which a command shows nothing without `--children`; of several, that one has started others
+/// of them, and may start more. Nothing if there is nothing to say.
+pub(crate) fn children_left_out(pids: &[u32]) -> Option<String> {
+    match pids {
+        [pid] => message::children_left_out(*pid, find::children(*pid)),
+        several => find::parent_among(several).map(message::later_left_out),
+    }
+}
+
+/// That processes have started this many others since, of which a command showed nothing without `--children`.
+pub(crate) fn started_since(count: usize) -> Option<String> {
+    message::started_since(count)
 }
 
 /// Whether the words are numbers of processes, and no names.

@@ -44,7 +44,7 @@ const TOPICS: &[(&str, &[Bundled])] = &[
     ),
     ("Network", bundled!["peer-calls", "tcp-connects", "tcp-resets", "tcp-retransmits", "dns", "tls-handshakes"]),
     ("Processes", bundled!["execs", "signals"]),
-    ("Applications", bundled!["pg-queries", "usdt-count"]),
+    ("Applications", bundled!["pg-queries", "pg-waits", "usdt-count"]),
     ("Open vSwitch", bundled!["upcalls", "bridge_loop"]),
     ("SPDK", bundled!["nvmf", "nvme", "nvmf_timeout", "sched", "send_msg", "intr-wakeups"]),
 ];
@@ -85,10 +85,16 @@ impl Bundled {
         code.any(|line| line.contains("__EXE__") || line.contains("__PID__"))
     }
 
-    /// What can stand behind `-p`: a name that what it needs has as an example (`-p postgres`), or PID.
+    /// What can stand behind `-p`: a name that what it needs has as an example, with `--children` if that stands behind it
+    /// (`-p postgres --children`), or PID.
     pub(super) fn example_process(self) -> &'static str {
-        let words = self.needs().split("-p ").skip(1).filter_map(|rest| rest.split([' ', ',']).next());
-        words.into_iter().find(|word| *word != "PID").unwrap_or("PID")
+        const CHILDREN: &str = " --children";
+        let example = |rest: &'static str| {
+            let word = rest.find([' ', ',']).unwrap_or(rest.len());
+            let children = if rest[word..].starts_with(CHILDREN) { CHILDREN.len() } else { 0 };
+            &rest[..word + children]
+        };
+        self.needs().split("-p ").skip(1).map(example).find(|word| *word != "PID").unwrap_or("PID")
     }
 
     /// What is typed to run it: its name and its arguments.
@@ -215,7 +221,7 @@ mod tests {
             let says = script.needs().contains("-p PID") && !script.needs().contains("or all processes");
             assert_eq!(script.needs_process(), says, "{}", script.name);
         }
-        assert_eq!(find("pg-queries").unwrap().example_process(), "postgres");
+        assert_eq!(find("pg-queries").unwrap().example_process(), "postgres --children");
         assert_eq!(find("syslat").unwrap().example_process(), "PID");
     }
 

@@ -8,9 +8,9 @@ use bt_engine::{Builder, Diagnostic, Diagnostics, Error, Notice, Observer, Parse
 use super::bundled::Bundled;
 use super::options::RunArgs;
 use super::source::ScriptText;
+use super::untraced::Untraced;
 use crate::failure::{engine_error, forbidden, is_bpftrace_compat, note, unsupported, usage};
 use crate::interrupt;
-use crate::process;
 use crate::record::find_program;
 
 /// More processes there can't be: `PID_MAX_LIMIT` of `linux/threads.h`.
@@ -25,7 +25,7 @@ struct Reports {
 
 impl Observer for Reports {
     fn notice(&self, notice: &Notice) {
-        if self.verbose || !matches!(notice, Notice::Attached { .. }) {
+        if self.verbose || !matches!(notice, Notice::Attached { .. } | Notice::Ended { .. }) {
             note(&notice.to_string());
         }
     }
@@ -87,7 +87,13 @@ fn process(pid: &str) -> anyhow::Result<Target> {
         return Err(usage(format!("failed to parse pid: {what}: {pid}")));
     }
     let number = pid.parse().ok().filter(|number| *number <= MOST_PIDS);
-    number.map(Target::Pid).ok_or_else(|| usage(format!("pid out of range: {pid}")))
+    number.map(Target::Pid).ok_or_else(|| {
+        if is_bpftrace_compat() {
+            usage(format!("pid out of range: {pid}"))
+        } else {
+            anyhow::anyhow!("no process has the pid {pid}")
+        }
+    })
 }
 
 /// The parsed script; all mistakes are reported.
@@ -102,8 +108,12 @@ pub(super) fn parse(text: &ScriptText, args: &RunArgs) -> anyhow::Result<ParsedS
     }
 }
 
-/// The programs of the probes that are wanted; all mistakes are reported.
-pub(super) fn compile(text: &ScriptText, parsed: ParsedScript, args: &RunArgs) -> anyhow::Result<Script> {
+/// The programs of the probes that are wanted, and the processes whose children are not traced; all mistakes are reported.
+pub(super) fn compile(
+    text: &ScriptText,
+    parsed: ParsedScript,
+    args: &RunArgs,
+) -> anyhow::Result<(Script, Option<Untraced>)> {
     let asks_for_target = parsed.asks_for_target();
     let mut script = match parsed.target(target(args)?).compile() {
         Ok(script) => script,
@@ -119,14 +129,12 @@ pub(super) fn compile(text: &ScriptText, parsed: ParsedScript, args: &RunArgs) -
         }
         None => warn(text, script.warnings(), args),
     }
-    if asks_for_target || is_limited(&script) {
-        note_children(args);
-    }
+    let untraced = if asks_for_target || is_limited(&script) { Untraced::report(args) } else { None };
     if let Some(filter) = &args.probe_filter {
         let regex = regex_lite::Regex::new(filter).map_err(|error| usage(format!("--probe-filter: {error}")))?;
         script.retain_probes(move |name| regex.is_match(name));
     }
-    Ok(script)
+    Ok((script, untraced))
 }
 
 /// A bundled script has no mistakes: what it asks for is not here. The first thing that is missing is reported, and what the
@@ -201,22 +209,6 @@ fn warn_of_whole_machine(bundled: Bundled, script: &Script, args: &RunArgs) {
 fn is_limited(script: &Script) -> bool {
     let is_of_process = |probe: &ScriptProbe| matches!(probe.attach, Attach::Uprobe { .. });
     script.compiled().config.filter_pid || script.compiled().probes.iter().any(is_of_process)
-}
-
-/// A process that was asked for may leave all work to its children, and the script shows nothing of them.
-fn note_children(args: &RunArgs) {
-    let is_run = !args.check && args.dump.is_none() && args.emit_object.is_none() && args.mode.is_none();
-    if !is_run || args.follow_forks || args.no_warnings || is_bpftrace_compat() {
-        return;
-    }
-    let pid = match (args.pids.as_slice(), &args.pid) {
-        ([one], _) => *one,
-        ([], Some(word)) => word.parse().unwrap_or_default(),
-        _ => return,
-    };
-    if let Some(remark) = process::children_left_out(pid) {
-        note(&remark);
-    }
 }
 
 /// Prints diagnostics: errors, and warnings if they are wanted.

@@ -8,6 +8,7 @@ use super::events::Shown;
 use super::failures::{note_count, report_totals};
 use super::options::RunArgs;
 use super::signals::Signals;
+use super::untraced::Untraced;
 use crate::failure::engine_error;
 use crate::interrupt::{self, Interrupt};
 use crate::output::{self, Output};
@@ -26,6 +27,7 @@ const RING_IS_FULL: &str = "lost: the ring buffer was full (config = { perf_rb_p
 /// A script at work.
 pub(super) struct Live<'a> {
     pub(super) session: Session,
+    pub(super) untraced: Option<Untraced>,
     pub(super) shown: Shown<'a>,
     pub(super) output: Output,
     pub(super) interrupt: &'a Interrupt,
@@ -70,6 +72,9 @@ impl Live<'_> {
             if deadline.is_some_and(|at| Instant::now() >= at) {
                 break;
             }
+        }
+        if let Some(untraced) = &self.untraced {
+            untraced.report_later();
         }
         self.session.disable();
         self.show_rest()?;

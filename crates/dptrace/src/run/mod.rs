@@ -12,6 +12,7 @@ mod params;
 mod show;
 mod signals;
 mod source;
+mod untraced;
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -29,6 +30,7 @@ use events::Shown;
 use live::Live;
 use params::Wanted;
 use source::ScriptText;
+use untraced::Untraced;
 
 pub(crate) use bundled::{ScriptsArgs, is_bundled, names as bundled_names, scripts};
 pub(crate) use options::RunArgs;
@@ -70,7 +72,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
         wanted.remarks(&text).iter().for_each(|remark| note(remark));
     }
     check_processes(args)?;
-    let script = compiled::compile(&text, parsed, args)?;
+    let (script, untraced) = compiled::compile(&text, parsed, args)?;
     if args.check {
         return Ok(0);
     }
@@ -82,11 +84,11 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(what) = args.dump {
         return show::dump(script.compiled(), what, args).map(|()| 0);
     }
-    execute(script.load().map_err(engine_error)?, &text, args)
+    execute(script.load().map_err(engine_error)?, untraced, &text, args)
 }
 
 /// Runs it.
-fn execute(mut session: Session, text: &ScriptText, args: &RunArgs) -> anyhow::Result<u8> {
+fn execute(mut session: Session, untraced: Option<Untraced>, text: &ScriptText, args: &RunArgs) -> anyhow::Result<u8> {
     if args.dry_run {
         session.attach_only().map_err(engine_error)?;
         return Ok(0);
@@ -99,7 +101,7 @@ fn execute(mut session: Session, text: &ScriptText, args: &RunArgs) -> anyhow::R
     let shown = Shown { text, printer, warnings: !args.no_warnings };
     // Not before there is something to finish: what comes earlier ends the process at once.
     let interrupt = &Interrupt::catch()?;
-    let (status, session) = Live { session, shown, output, interrupt, args }.run()?;
+    let (status, session) = Live { session, untraced, shown, output, interrupt, args }.run()?;
     if session.has_links() {
         sys::process::exit_leaving_rest(status, &session.slow_to_close());
     }

@@ -6,22 +6,25 @@ use std::collections::{BinaryHeap, HashMap};
 use foldhash::fast::RandomState;
 use timeline::{Consumer, Lengths, Request, StageKind, Survey};
 
-use super::pass::Kept;
+use super::inputs::Inputs;
+use super::missing;
+use super::pass::{Kept, Passed};
 use super::source::Source;
+use crate::trace::warn_problems;
 
 /// What a table is about: objects that one tracepoint creates, of one group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Subject {
-    pub(super) group: Vec<Option<Box<str>>>,
-    pub(super) prefix: char,
+pub(crate) struct Subject {
+    pub(crate) group: Vec<Option<Box<str>>>,
+    pub(crate) prefix: char,
     /// The tracepoint that creates it.
-    pub(super) first: u16,
+    pub(crate) first: u16,
     /// Whether it belongs to another object.
-    pub(super) is_part: bool,
+    pub(crate) is_part: bool,
 }
 
 impl Subject {
-    pub(super) fn of(request: &Request<Kept>) -> Self {
+    pub(crate) fn of(request: &Request<Kept>) -> Self {
         Self {
             group: request.kept.group.clone(),
             prefix: request.name.prefix,
@@ -33,51 +36,95 @@ impl Subject {
 
 /// The times of one subject.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Times {
-    pub(super) whole: Lengths,
-    pub(super) stages: HashMap<StageKind, Lengths, RandomState>,
+pub(crate) struct Times {
+    pub(crate) whole: Lengths,
+    pub(crate) stages: HashMap<StageKind, Lengths, RandomState>,
 }
 
 /// The consumer of the first pass.
-pub(super) struct First<'a> {
+pub(crate) struct First<'a> {
     source: &'a Source,
-    pub(super) survey: Survey,
-    pub(super) times: HashMap<Subject, Times, RandomState>,
+    pub(crate) survey: Survey,
+    pub(crate) times: HashMap<Subject, Times, RandomState>,
     /// The lengths of the longest requests, the shortest on top.
     longest: BinaryHeap<Reverse<u64>>,
     most: usize,
+    /// How many sets of times there are.
+    lengths: usize,
+    /// Requests that are in no table because there are too many groups.
+    pub(crate) left_out: u64,
     /// Requests that began before the kernel's events did.
-    pub(super) early: u64,
+    pub(crate) early: u64,
 }
 
 impl<'a> First<'a> {
     /// Looks for that number of slowest requests.
-    pub(super) fn new(source: &'a Source, most: usize) -> Self {
+    fn new(source: &'a Source, most: usize) -> Self {
         Self {
             source,
             survey: Survey::default(),
             times: HashMap::default(),
             longest: BinaryHeap::new(),
             most,
+            lengths: 0,
+            left_out: 0,
             early: 0,
         }
     }
 
+    /// Adds the times of a request to those of its group, if there is room for one more.
+    fn add(&mut self, request: &Request<Kept>) {
+        let (lengths, most) = (&mut self.lengths, MOST_LENGTHS);
+        let subject = Subject::of(request);
+        if *lengths >= most && !self.times.contains_key(&subject) {
+            self.left_out += 1;
+            return;
+        }
+        let times = self.times.entry(subject).or_insert_with(|| {
+            *lengths += 1;
+            Times::default()
+        });
+        times.whole.add(request.length());
+        for stage in &request.stages {
+            let kind = (stage.from, stage.to);
+            if *lengths < most || times.stages.contains_key(&kind) {
+                let all = times.stages.entry(kind).or_insert_with(|| {
+                    *lengths += 1;
+                    Lengths::default()
+                });
+                all.add(stage.length());
+            }
+        }
+    }
+
     /// The length of the shortest of the slowest; of fewer, 0.
-    pub(super) fn slowest_from(&self) -> u64 {
+    pub(crate) fn slowest_from(&self) -> u64 {
         let shortest = self.longest.peek().map_or(0, |Reverse(length)| *length);
         if self.longest.len() < self.most { 0 } else { shortest }
     }
 }
 
+/// Sets of times that are kept, one for each group and one for each of its stages, of some KiB each.
+const MOST_LENGTHS: usize = 8_192;
+
+/// The first pass, which looks for that number of slowest requests. Reports what is missing.
+pub(crate) fn survey(inputs: &Inputs, most: usize) -> (First<'_>, Passed) {
+    let source = &inputs.source;
+    let mut first = First::new(source, most);
+    let passed = inputs.pass("first of two passes", source.setting(), &mut first);
+    warn_problems(&passed.problems);
+    missing::report(source, &passed);
+    (first, passed)
+}
+
 /// Whether a request is whole: it ended, and began when the kernel's events had begun, if there are any.
-pub(super) fn counts(request: &Request<Kept>, source: &Source) -> bool {
+pub(crate) fn counts(request: &Request<Kept>, source: &Source) -> bool {
     !request.unfinished && request.records.len() > 1 && !is_early(request, source)
 }
 
 /// Whether a request began before the kernel's events did: whatever delayed it is not known. Rings hold such requests when a
 /// capture begins.
-fn is_early(request: &Request<Kept>, source: &Source) -> bool {
+pub(crate) fn is_early(request: &Request<Kept>, source: &Source) -> bool {
     source.kernel.as_ref().is_some_and(|kernel| request.begin() < kernel.start)
 }
 
@@ -87,12 +134,8 @@ impl Consumer<Kept> for First<'_> {
             self.early += u64::from(request.related.is_none() && is_early(request, self.source));
             return;
         }
-        let times = self.times.entry(Subject::of(request)).or_default();
-        times.whole.add(request.length());
-        for stage in &request.stages {
-            self.survey.stage(stage);
-            times.stages.entry((stage.from, stage.to)).or_default().add(stage.length());
-        }
+        request.stages.iter().for_each(|stage| self.survey.stage(stage));
+        self.add(request);
         if request.related.is_none() && self.most > 0 {
             self.longest.push(Reverse(request.length()));
             if self.longest.len() > self.most {

@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use timeline::{Activity, BootNanos, Consumer, Ends, Interval, Request, StageOfRequest, Tid};
+use records::json_text::string;
+use timeline::{Activity, BootNanos, Consumer, Ending, Ends, Interval, Request, StageOfRequest, Tid};
 
 use super::pass::Kept;
 use super::report::Report;
-use super::second::{BANDS, Blamed, blamed, kernel_of};
+use super::second::{BANDS, Band, Blamed, Sum, blamed, kernel_of};
 use super::source::Source;
 use super::verdict::Verdict;
 use super::words;
-use crate::trace::format::json_text::string;
 
 /// Culprits of a band that are written at most.
 const MOST_CULPRITS: usize = 16;
@@ -71,11 +71,12 @@ fn of_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
     let (from, to) = (quoted(source.tpoint(stage.from)), quoted(source.tpoint(stage.to)));
     let at = stage.begin.0.saturating_sub(report.begin.0);
     let _ = write!(text, "{{\"from\":{from},\"to\":{to},\"at_ns\":{at},\"length_ns\":{}", stage.length());
-    let (ends, usual) = match stage.ends {
-        Ends::OwnWork => ("own work", None),
-        Ends::Found { usual, .. } => ("found", usual),
-        Ends::Either { usual, .. } => ("either", usual),
+    let ends = match stage.ending {
+        Ending::OwnWork => "own work",
+        Ending::Found => "found",
+        Ending::Either => "either",
     };
+    let usual = if let Ends::Found { usual, .. } = stage.ends { usual } else { None };
     let number = |number: Option<u64>| number.map_or_else(|| "null".to_owned(), |number| number.to_string());
     let _ = write!(text, ",\"ends\":\"{ends}\",\"usual_ns\":{},\"lcore\":{}", number(usual), stage.lcore);
     let (tid, cpu) = (number(stage.tid.map(|tid| tid.0.into())), number(stage.cpu.map(|cpu| cpu.0.into())));
@@ -95,7 +96,10 @@ fn of_stage(text: &mut String, stage: &StageOfRequest, report: &Report<'_>) {
 
 /// Members that say what a thread does.
 fn activity(source: &Source, activity: Activity, at: BootNanos) -> String {
-    let by = |tid: Tid| format!("\"by\":{{\"tid\":{},\"comm\":{}}}", tid.0, quoted(&source.thread(tid, at)));
+    let by = |tid: Tid| {
+        let (comm, own) = (quoted(&source.thread(tid, at)), source.is_own(tid));
+        format!("\"by\":{{\"tid\":{},\"comm\":{comm},\"own\":{own}}}", tid.0)
+    };
     match activity {
         Activity::Runs => "\"activity\":\"runs\"".to_owned(),
         Activity::Calls(call) => format!("\"activity\":\"calls\",\"call\":{}", quoted(&source.call(call))),
@@ -120,26 +124,36 @@ fn summary(text: &mut String, verdict: &Verdict<'_>, report: &Report<'_>) {
     let (part, count, turn) = (verdict.subject.is_part, times.whole.count(), report.usual.turn);
     let _ = write!(text, ",\"is_part\":{part},\"count\":{count},\"turn_ns\":{turn},\"bands\":[");
     for (index, (band, sum)) in BANDS.iter().zip(&verdict.loss.whole).enumerate() {
-        let (comma, name) = (if index > 0 { "," } else { "" }, band.name);
-        let value = times.whole.quantile(band.part);
-        let mean = sum.length / sum.requests.max(1);
-        let _ = write!(text, "{comma}{{\"name\":\"{name}\",\"value_ns\":{value},\"requests\":{}", sum.requests);
-        let (least, most) = sum.kernel.mean(sum.requests);
-        let _ = write!(text, ",\"mean_ns\":{mean},\"kernel_at_least_ns\":{least},\"kernel_at_most_ns\":{most}");
-        let unknown = sum.unknown / sum.requests.max(1);
-        let (explained, perhaps) = (sum.explained, sum.perhaps);
-        let _ = write!(text, ",\"explained\":{explained},\"perhaps\":{perhaps},\"unknown_ns\":{unknown},\"by\":[");
-        for (index, (culprit, blamed)) in sum.culprits().into_iter().take(MOST_CULPRITS).enumerate() {
-            let comma = if index > 0 { "," } else { "" };
-            let cpu = culprit.cpu.map_or_else(|| "null".to_owned(), |cpu| cpu.0.to_string());
-            let what = activity(source, culprit.activity, report.begin);
-            let _ = write!(text, "{comma}{{\"who\":{},{what},\"cpu\":{cpu}", quoted(&culprit.name));
-            bounds(text, blamed);
-        }
-        text.push_str("]}");
+        text.push_str(if index > 0 { "," } else { "" });
+        of_band(text, (band, times.whole.quantile(band.part)), sum, report);
     }
     text.push_str("],\"stages\":[");
-    let mut kinds: Vec<_> = times.stages.iter().collect();
+    stages(text, verdict, source);
+    let _ = write!(text, "],\"sentence\":{}", quoted(&verdict.sentence(source)));
+}
+
+/// What the requests of a band lost.
+fn of_band(text: &mut String, (band, value): (&Band, u64), sum: &Sum, report: &Report<'_>) {
+    let (name, mean, requests) = (band.name, sum.length / sum.requests.max(1), sum.requests);
+    let _ = write!(text, "{{\"name\":\"{name}\",\"value_ns\":{value},\"requests\":{requests}");
+    let (least, most) = sum.kernel.mean(sum.requests);
+    let _ = write!(text, ",\"mean_ns\":{mean},\"kernel_at_least_ns\":{least},\"kernel_at_most_ns\":{most}");
+    let unknown = sum.unknown / sum.requests.max(1);
+    let (explained, perhaps) = (sum.explained, sum.perhaps);
+    let _ = write!(text, ",\"explained\":{explained},\"perhaps\":{perhaps},\"unknown_ns\":{unknown},\"by\":[");
+    for (index, (culprit, blamed)) in sum.culprits().into_iter().take(MOST_CULPRITS).enumerate() {
+        let comma = if index > 0 { "," } else { "" };
+        let cpu = culprit.cpu.map_or_else(|| "null".to_owned(), |cpu| cpu.0.to_string());
+        let what = activity(report.source, culprit.activity, report.begin);
+        let _ = write!(text, "{comma}{{\"who\":{},{what},\"cpu\":{cpu}", quoted(&culprit.name));
+        bounds(text, blamed);
+    }
+    text.push_str("]}");
+}
+
+/// The percentiles of all stages, with what the kernel took of them.
+fn stages(text: &mut String, verdict: &Verdict<'_>, source: &Source) {
+    let mut kinds: Vec<_> = verdict.times.stages.iter().collect();
     kinds.sort_unstable_by_key(|(kind, _)| **kind);
     for (index, (kind, lengths)) in kinds.into_iter().enumerate() {
         let comma = if index > 0 { "," } else { "" };
@@ -153,7 +167,6 @@ fn summary(text: &mut String, verdict: &Verdict<'_>, report: &Report<'_>) {
         }
         text.push('}');
     }
-    let _ = write!(text, "],\"sentence\":{}", quoted(&verdict.sentence(source)));
 }
 
 fn bounds(text: &mut String, blamed: &Blamed) {

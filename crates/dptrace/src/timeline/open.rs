@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use capture::{Names, Reader};
-use spdk_trace::Trace;
+use capture::{CaptureError, Names, Reader};
+use spdk_trace::{TickRate, Trace};
 use timeline::{BootNanos, KernelEvent, Tid};
 
 use super::source::{Events, Kernel, Source, Ticker};
 use crate::capture::open;
-use crate::failure::note;
+use crate::failure::{note, usage};
 use crate::input::Place;
 use crate::target::printable;
+use crate::{process, shell};
 
 /// The events of a capture.
 struct Captured {
@@ -33,61 +34,109 @@ impl Events for Captured {
 }
 
 /// Opens it, and says what is missing.
-pub(super) fn source(path: &Path) -> anyhow::Result<Source> {
-    if path.is_dir() {
-        return captured(path);
+pub(crate) fn source(path: &Path) -> anyhow::Result<Source> {
+    if let Some(process) = path.to_str().filter(|word| is_process(word)) {
+        return Err(usage(format!("{} is no file or folder: {}", printable(path), captured_first(process))));
     }
-    let loaded = Place::File(path.to_owned()).load(true)?;
-    note("a trace without the kernel's events: requests and their stages only; dptrace capture records both");
-    let rate = loaded.rate();
-    Ok(Source::of_trace(loaded.trace, rate))
+    let source =
+        if path.is_dir() { captured(open::reader(path)?).with_context(|| reading(path))? } else { alone(path)? };
+    source.notes.iter().for_each(|missing| note(missing));
+    Ok(source)
 }
 
-fn captured(dir: &Path) -> anyhow::Result<Source> {
-    let reader = open::reader(dir)?;
-    let reading = || format!("reading the capture {}", printable(dir));
-    let meta = reader.meta();
-    let why = |part: &str| meta.missing.get(part).map(|why| format!(": {}", printable::text(why.as_bytes())));
-    let has_kernel = reader.events().is_ok();
-    let trace = match reader.trace() {
-        Ok(trace) => Some(Trace::Captured(Box::new(trace))),
-        // Without both there is nothing.
-        Err(error) if !has_kernel => return Err(error).with_context(reading),
-        Err(_) => {
-            note(&format!("the capture has no trace{}: threads only", why("trace").unwrap_or_default()));
-            None
-        }
-    };
-    let clock = reader.clock();
-    let rate = trace.as_ref().map(Trace::tick_rate);
-    let ticker = match (clock, rate) {
-        (Ok(clock), _) => Some(Ticker::Measured(clock)),
-        (Err(error), Some(_)) if has_kernel => {
-            note(&format!("the kernel's events can't be put beside the trace: {error}"));
-            None
-        }
-        _ => None,
-    };
-    if !has_kernel {
-        let why = why("kernel").unwrap_or_default();
-        note(&format!("the capture has no events of the kernel{why}: requests and their stages only"));
+/// Whether a word in the place of a capture is a process: a number, whether there is such a process now or not, or a name.
+fn is_process(word: &str) -> bool {
+    let is_number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+    !Path::new(word).exists() && !word.contains('/') && (is_number || process::is_there(word))
+}
+
+/// What to do with a process, where only what was captured of it can be read.
+pub(crate) fn captured_first(process: &str) -> String {
+    let process = shell::word(process);
+    format!(
+        "a process is captured first, and the folder that this makes is read: dptrace capture -p {process} --for 3s (or dptrace \
+         watch -p {process} --slow 500us, which waits for slow requests)"
+    )
+}
+
+/// A trace file.
+fn alone(path: &Path) -> anyhow::Result<Source> {
+    let loaded = Place::File(path.to_owned()).load(true)?;
+    let rate = loaded.rate();
+    let mut source = Source::of_trace(loaded.trace, rate);
+    let alone = "a trace without the kernel's events: requests and their stages only; dptrace capture records both";
+    source.notes.push(alone.to_owned());
+    Ok(source)
+}
+
+/// The same of a capture, and says nothing.
+pub(super) fn captured_quietly(dir: &Path) -> anyhow::Result<Source> {
+    captured(open::reader_quietly(dir)?).with_context(|| reading(dir))
+}
+
+fn reading(dir: &Path) -> String {
+    format!("reading the capture {}", printable(dir))
+}
+
+pub(super) fn captured(reader: Reader) -> anyhow::Result<Source> {
+    let no_events = reader.events().map(drop).err();
+    let mut notes = Vec::new();
+    let trace = trace(&reader, no_events.is_none(), &mut notes)?;
+    if let Some(error) = &no_events {
+        notes.push(format!("{}: requests and their stages only", shown(error)));
     }
+    let ticker = ticker(&reader, trace.as_ref(), no_events.is_none(), &mut notes);
     // Events that can't be put beside a trace say nothing of its requests.
-    let is_joined = has_kernel && (ticker.is_some() || trace.is_none());
-    let ticker = ticker.unwrap_or(Ticker::Stated(rate.unwrap_or(spdk_trace::TickRate::ticks_as_micros())));
-    let (lcores, arch) = (reader.lcore_threads(), meta.machine.arch.clone());
+    let is_joined = no_events.is_none() && (matches!(ticker, Ticker::Measured(_)) || trace.is_none());
+    let lcores = reader.lcore_threads();
     if is_joined && trace.is_some() && lcores.is_empty() {
-        note("the capture does not say which thread writes which ring: nothing can be said of what delayed requests");
+        let unknown =
+            "the capture does not say which thread writes which ring: nothing can be said of what delayed requests";
+        notes.push(unknown.to_owned());
     }
-    let meta = meta.clone();
+    let meta = reader.meta().clone();
+    let arch = meta.machine.arch.as_str();
     Ok(Source {
         trace,
         ticker,
-        kernel: is_joined.then(|| kernel(reader)),
         lcores,
         calls_have_names: arch.is_empty() || arch == std::env::consts::ARCH,
+        kernel: is_joined.then(|| kernel(reader)),
         meta: Some(meta),
+        notes,
     })
+}
+
+/// The trace, if there is one; reports why not. Without events, too, there is nothing.
+fn trace(reader: &Reader, has_events: bool, notes: &mut Vec<String>) -> Result<Option<Trace>, CaptureError> {
+    match reader.trace() {
+        Ok(trace) => Ok(Some(Trace::Captured(Box::new(trace)))),
+        Err(error) if !has_events => Err(error),
+        Err(error) => {
+            notes.push(format!("{}: threads only", shown(&error)));
+            Ok(None)
+        }
+    }
+}
+
+/// What puts the trace's ticks on a clock: the kernel's, if both were read together.
+fn ticker(reader: &Reader, trace: Option<&Trace>, has_events: bool, notes: &mut Vec<String>) -> Ticker {
+    let stated = || Ticker::Stated(trace.map_or(TickRate::ticks_as_micros(), Trace::tick_rate));
+    match reader.clock() {
+        Ok(clock) => Ticker::Measured(clock),
+        Err(error) => {
+            if has_events && trace.is_some() {
+                notes.push(format!("the kernel's events can't be put beside the trace: {}", shown(&error)));
+            }
+            stated()
+        }
+    }
+}
+
+/// An error of a capture with its causes.
+fn shown(error: &CaptureError) -> String {
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 fn kernel(reader: Reader) -> Kernel {
@@ -99,6 +148,7 @@ fn kernel(reader: Reader) -> Kernel {
     threads.extend(reader.lcore_threads().into_values());
     threads.sort_unstable();
     threads.dedup();
-    let names = reader.names();
-    Kernel { events: Box::new(Captured { reader, names }), threads, start, end, has_last }
+    let events = Captured { names: reader.names(), reader };
+    let own_names = threads.iter().filter_map(|tid| events.name(*tid, BootNanos(u64::MAX))).collect();
+    Kernel { events: Box::new(events), threads, own_names, start, end, has_last }
 }

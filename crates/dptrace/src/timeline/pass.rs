@@ -1,33 +1,35 @@
 //! One pass over all records and events, put together in the order of time.
 
+use std::iter::Peekable;
 use std::ops::ControlFlow;
 
+use records::{Context, Field};
 use spdk_trace::{Problems, Record};
-use timeline::{BootNanos, Consumer, Foreseen, KernelEvent, Scene, Setting};
+use timeline::{BootNanos, Consumer, Foreseen, KernelEvent, LeftOut, Scene, Setting};
 
-use super::source::Source;
+use super::source::{Kernel, Source};
 use crate::interrupt;
-use crate::trace::field::{Context, Field};
+use crate::progress::Reading;
 
 /// Records after which a signal is looked for.
 const PIECE: u64 = 4_096;
 
 /// What is kept of each request.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// The values that it is grouped by.
-    pub(super) group: Vec<Option<Box<str>>>,
+    pub(crate) group: Vec<Option<Box<str>>>,
     /// Whose it is.
-    pub(super) owner: Option<Box<str>>,
+    pub(crate) owner: Option<Box<str>>,
 }
 
 /// What is asked of each request.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     /// Of each, the first that it has.
-    pub(super) by: &'a [Vec<Field>],
+    pub(crate) by: &'a [Vec<Field>],
     /// Whose it is: the first of these that it has.
-    pub(super) owner: &'a [Field],
-    pub(super) context: Context<'a>,
+    pub(crate) owner: &'a [Field],
+    pub(crate) context: Context<'a>,
 }
 
 impl Fields<'_> {
@@ -50,77 +52,129 @@ impl Fields<'_> {
 
 /// What a pass found beside what it handed out.
 #[derive(Default)]
-pub(super) struct Passed {
-    pub(super) problems: Problems,
+pub(crate) struct Passed {
+    pub(crate) problems: Problems,
     /// Records of objects whose creation was not seen, and all.
-    pub(super) unseen: u64,
-    pub(super) records: u64,
-    pub(super) events: u64,
+    pub(crate) unseen: u64,
+    pub(crate) records: u64,
+    pub(crate) events: u64,
+    /// Objects that were left out so that memory is bounded.
+    pub(crate) left_out: LeftOut,
     /// Events that were lost.
-    pub(super) lost: u64,
-    /// The time of the last event.
-    pub(super) known: BootNanos,
+    pub(crate) lost: u64,
+    /// The time of the last event, if others that came later are missing.
+    pub(crate) events_end: Option<BootNanos>,
     /// Why there are no more events.
-    pub(super) cut: Option<String>,
+    pub(crate) cut: Option<String>,
     /// The time of the last record or event.
-    pub(super) end: BootNanos,
-    /// The time of the first record.
-    pub(super) begin: BootNanos,
+    pub(crate) end: BootNanos,
+    /// From when printed times count: the time of the first record; if there is none, when the kernel's events begin.
+    pub(crate) begin: BootNanos,
+    /// The time of the last record.
+    pub(crate) last_record: BootNanos,
 }
 
 /// Hands everything to a consumer. `noted` is what later events show.
-pub(super) fn pass<C: Consumer<Kept>>(
+pub(crate) fn pass<C: Consumer<Kept>>(
     source: &Source,
+    mut reading: Reading,
     setting: Setting,
     noted: &[KernelEvent],
     fields: &Fields<'_>,
     consumer: &mut C,
 ) -> Passed {
-    let mut scene = Scene::new(setting, source.tpoints());
-    let mut passed = Passed::default();
+    let kernel = source.kernel.as_ref();
     let none = || Box::new(std::iter::empty()) as Box<dyn Iterator<Item = _>>;
-    let events = source.kernel.as_ref().map_or_else(none, |kernel| kernel.events.events());
-    let mut events = Foreseen::new(events, noted.to_vec()).peekable();
+    let events = kernel.map_or_else(none, |kernel| kernel.events.events());
+    let mut passing = Passing {
+        scene: Scene::new(setting, source.tpoints()),
+        events: Foreseen::new(events, noted).peekable(),
+        passed: Passed { begin: kernel.map(|kernel| kernel.start).unwrap_or_default(), ..Passed::default() },
+        last_event: BootNanos(0),
+    };
     if let Some(trace) = &source.trace {
-        passed.problems = trace.for_each(|record| {
-            passed.records += 1;
-            if passed.records.is_multiple_of(PIECE) {
-                interrupt::step();
-            }
+        let problems = trace.for_each(|record| {
+            reading.count();
             let at = source.ticker.at(record.tsc);
-            while let Some(Ok(event)) = events.next_if(|event| event.as_ref().is_ok_and(|event| event.at <= at)) {
-                passed.count(&event);
-                scene.event(&event, consumer);
-            }
-            passed.end = passed.end.max(at);
-            passed.begin = if passed.records == 1 { at } else { passed.begin.min(at) };
-            scene.record(record, at, consumer, |kept, related| fields.note(record, kept, related));
+            passing.events_until(at, consumer);
+            passing.count_record(at);
+            passing.scene.record(record, at, consumer, |kept, related| fields.note(record, kept, related));
             ControlFlow::Continue(())
         });
+        passing.passed.problems = problems;
     }
-    for event in events {
-        match event {
-            Ok(event) => {
-                passed.count(&event);
-                scene.event(&event, consumer);
-            }
-            Err(cut) => passed.cut = Some(cut),
+    passing.finish(kernel, source.trace.is_none().then_some(reading), consumer)
+}
+
+/// A pass that goes on.
+struct Passing<E: Iterator<Item = Result<KernelEvent, String>>> {
+    scene: Scene<Kept>,
+    events: Peekable<E>,
+    passed: Passed,
+    last_event: BootNanos,
+}
+
+impl<E: Iterator<Item = Result<KernelEvent, String>>> Passing<E> {
+    /// Hands out the events up to that time.
+    fn events_until(&mut self, at: BootNanos, consumer: &mut impl Consumer<Kept>) {
+        while let Some(Ok(event)) = self.events.next_if(|event| event.as_ref().is_ok_and(|event| event.at <= at)) {
+            self.event(&event, consumer);
         }
     }
-    passed.unseen = scene.unseen();
-    let end = source.kernel.as_ref().and_then(|kernel| kernel.end).unwrap_or_default();
-    passed.end = passed.end.max(end);
-    scene.finish(passed.end, consumer);
-    passed
+
+    fn event(&mut self, event: &KernelEvent, consumer: &mut impl Consumer<Kept>) {
+        self.last_event = self.last_event.max(event.at);
+        self.passed.count_event(event);
+        self.scene.event(event, consumer);
+    }
+
+    fn count_record(&mut self, at: BootNanos) {
+        let passed = &mut self.passed;
+        passed.records += 1;
+        if passed.records.is_multiple_of(PIECE) {
+            interrupt::step();
+        }
+        passed.end = passed.end.max(at);
+        passed.last_record = passed.last_record.max(at);
+        passed.begin = if passed.records == 1 { at } else { passed.begin.min(at) };
+    }
+
+    /// Hands out what is left: without records, all events, which are counted.
+    fn finish(
+        mut self,
+        kernel: Option<&Kernel>,
+        mut reading: Option<Reading>,
+        consumer: &mut impl Consumer<Kept>,
+    ) -> Passed {
+        while let Some(event) = self.events.next() {
+            reading.iter_mut().for_each(Reading::count);
+            match event {
+                Ok(event) => self.event(&event, consumer),
+                Err(cut) => self.passed.cut = Some(cut),
+            }
+        }
+        let Self { scene, mut passed, last_event, .. } = self;
+        passed.unseen = scene.unseen();
+        passed.left_out = scene.left_out();
+        passed.end = passed.end.max(kernel.and_then(|kernel| kernel.end).unwrap_or_default());
+        let is_early = kernel.is_some_and(|kernel| !kernel.has_last) || passed.cut.is_some();
+        passed.events_end = (is_early && passed.events > 0).then_some(last_event);
+        scene.finish(passed.end, consumer);
+        passed
+    }
 }
 
 impl Passed {
-    fn count(&mut self, event: &KernelEvent) {
+    fn count_event(&mut self, event: &KernelEvent) {
         self.events += 1;
         self.end = self.end.max(event.at);
-        self.known = self.known.max(event.at);
         if let timeline::EventKind::Lost { count, .. } = event.kind {
             self.lost = self.lost.saturating_add(count);
         }
+    }
+
+    /// How long after the time from which printed times count, in nanoseconds.
+    pub(crate) fn after_begin(&self, at: BootNanos) -> u64 {
+        at.0.saturating_sub(self.begin.0)
     }
 }

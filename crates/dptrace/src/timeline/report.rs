@@ -12,24 +12,26 @@ use super::source::Source;
 use super::verdict::Verdict;
 
 /// All that is to be printed.
-pub(super) struct Report<'a> {
-    pub(super) source: &'a Source,
+pub(crate) struct Report<'a> {
+    pub(crate) source: &'a Source,
     /// The time of the first record, from which times are counted.
-    pub(super) begin: BootNanos,
-    pub(super) screen: Screen,
+    pub(crate) begin: BootNanos,
+    pub(crate) screen: Screen,
     /// The fields that requests are grouped by, as typed.
-    pub(super) by: &'a [String],
+    pub(crate) by: &'a [String],
     /// Those of whole requests first, the slowest first.
-    pub(super) verdicts: Vec<Verdict<'a>>,
-    pub(super) slowest: Vec<Request<Kept>>,
+    pub(crate) verdicts: Vec<Verdict<'a>>,
+    pub(crate) slowest: Vec<Request<Kept>>,
+    /// Whether the text has the stages of all of them.
+    pub(crate) all: bool,
     /// Requests that took longer than asked for, and that length in nanoseconds.
-    pub(super) beyond: u64,
-    pub(super) over: u64,
-    pub(super) usual: Usual,
+    pub(crate) beyond: u64,
+    pub(crate) over: u64,
+    pub(crate) usual: Usual,
 }
 
 /// The verdict of each group and object; the order is that of the times in their sentences.
-pub(super) fn verdicts<'a>(first: &'a First<'_>, second: &'a Second<'_>, by: &'a [String]) -> Vec<Verdict<'a>> {
+pub(crate) fn verdicts<'a>(first: &'a First<'_>, second: &'a Second<'_>, by: &'a [String]) -> Vec<Verdict<'a>> {
     let of = |(subject, times)| Some(Verdict::of(by, subject, times, second.losses.get(subject)?));
     let mut verdicts: Vec<_> = first.times.iter().filter_map(of).collect();
     verdicts.sort_by_key(|it| (it.subject.is_part, Reverse(it.value()), it.subject));

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use foldhash::fast::RandomState;
-use timeline::{Activity, Consumer, Cpu, Request, StageKind, StageOfRequest};
+use timeline::{Activity, Consumer, Cpu, Ends, Request, StageKind, StageOfRequest};
 
 use super::first::{Subject, Times, counts};
 use super::pass::Kept;
@@ -12,39 +12,39 @@ use super::source::Source;
 use super::words;
 
 /// Parts of all requests, by their lengths.
-pub(super) const BANDS: [Band; 3] = [
+pub(crate) const BANDS: [Band; 3] = [
     Band { name: "p50", from: 0.4, to: Some(0.6), part: 0.5 },
     Band { name: "p99", from: 0.99, to: None, part: 0.99 },
     Band { name: "p99.9", from: 0.999, to: None, part: 0.999 },
 ];
 
 /// A part of all requests: those from one quantile on, up to another.
-pub(super) struct Band {
-    pub(super) name: &'static str,
+pub(crate) struct Band {
+    pub(crate) name: &'static str,
     from: f64,
     to: Option<f64>,
     /// The quantile that it stands for.
-    pub(super) part: f64,
+    pub(crate) part: f64,
 }
 
 /// Who took time of a request. Threads of one name on one CPU are one: a compiler has many.
 #[derive(Clone, Debug)]
-pub(super) struct Culprit {
+pub(crate) struct Culprit {
     /// As the subject of a sentence.
-    pub(super) name: String,
-    pub(super) activity: Activity,
-    pub(super) cpu: Option<Cpu>,
+    pub(crate) name: String,
+    pub(crate) activity: Activity,
+    pub(crate) cpu: Option<Cpu>,
 }
 
 /// How much somebody took.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Blamed {
+pub(crate) struct Blamed {
     /// Of how many requests, and how long these took together.
-    pub(super) requests: u64,
-    pub(super) length: u64,
+    pub(crate) requests: u64,
+    pub(crate) length: u64,
     /// Together, in nanoseconds.
-    pub(super) at_least: u64,
-    pub(super) at_most: u64,
+    pub(crate) at_least: u64,
+    pub(crate) at_most: u64,
 }
 
 impl Blamed {
@@ -60,62 +60,64 @@ impl Blamed {
     }
 
     /// What it took of a request of that length, if it took as much of this one as of those that are counted.
-    pub(super) fn of_one(&self, length: u64) -> (u64, u64) {
+    pub(crate) fn of_one(&self, length: u64) -> (u64, u64) {
         (scaled(self.at_least, self.length, length), scaled(self.at_most, self.length, length))
     }
 
     /// Of each of that number, in the mean.
-    pub(super) fn mean(&self, of: u64) -> (u64, u64) {
+    pub(crate) fn mean(&self, of: u64) -> (u64, u64) {
         (self.at_least / of.max(1), self.at_most / of.max(1))
     }
 }
 
 /// A part of a sum of lengths, scaled to one of these lengths; never more than that one.
-pub(super) fn scaled(part: u64, sum: u64, length: u64) -> u64 {
+pub(crate) fn scaled(part: u64, sum: u64, length: u64) -> u64 {
     let one = u128::from(part) * u128::from(length) / u128::from(sum.max(1));
     u64::try_from(one).map_or(length, |one| one.min(length))
 }
 
 /// Together, at least and at most, what the kernel took of these.
-pub(super) fn kernel_took(of: impl Iterator<Item = (Activity, u64, u64)>) -> (u64, u64) {
+pub(crate) fn kernel_took(of: impl Iterator<Item = (Activity, u64, u64)>) -> (u64, u64) {
     let taken = of.filter(|(activity, ..)| activity.is_taken());
     taken.fold((0, 0), |sum: (u64, u64), (_, least, most)| (sum.0.saturating_add(least), sum.1.saturating_add(most)))
 }
 
 /// The same, of what [`blamed`] found.
-pub(super) fn kernel_of(by: &[(Culprit, Blamed)]) -> (u64, u64) {
+pub(crate) fn kernel_of(by: &[(Culprit, Blamed)]) -> (u64, u64) {
     kernel_took(by.iter().map(|(culprit, blamed)| (culprit.activity, blamed.at_least, blamed.at_most)))
 }
 
 /// The same, of what a stage lost.
-pub(super) fn kernel_of_stage(stage: &StageOfRequest) -> (u64, u64) {
+pub(crate) fn kernel_of_stage(stage: &StageOfRequest) -> (u64, u64) {
     kernel_took(stage.shares.iter().map(|share| (share.activity, share.at_least, share.at_most)))
 }
 
 /// How much of a request no event explains.
-pub(super) fn unknown(request: &Request<Kept>) -> u64 {
+pub(crate) fn unknown(request: &Request<Kept>) -> u64 {
     request.stages.iter().fold(0, |sum: u64, stage| sum.saturating_add(stage.unknown))
 }
 
 /// What the requests of one band lost.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sum {
-    pub(super) requests: u64,
-    pub(super) length: u64,
+pub(crate) struct Sum {
+    pub(crate) requests: u64,
+    pub(crate) length: u64,
     /// What the kernel took.
-    pub(super) kernel: Blamed,
-    pub(super) unknown: u64,
+    pub(crate) kernel: Blamed,
+    pub(crate) unknown: u64,
     /// Those of which the kernel took at least half of what they took more than the median, and at most so.
-    pub(super) explained: u64,
-    pub(super) perhaps: u64,
+    pub(crate) explained: u64,
+    pub(crate) perhaps: u64,
     /// By name.
-    pub(super) by: HashMap<String, (Culprit, Blamed), RandomState>,
-    pub(super) stages: BTreeMap<StageKind, u64>,
+    pub(crate) by: HashMap<String, (Culprit, Blamed), RandomState>,
+    pub(crate) stages: BTreeMap<StageKind, u64>,
+    /// What nothing that the kernel knows took of each stage, by whether the thread's own work ends it.
+    pub(crate) rest: BTreeMap<(StageKind, bool), u64>,
 }
 
 impl Sum {
     /// Those who took something, the one that took most first; of what is equal, the one that took surely more.
-    pub(super) fn culprits(&self) -> Vec<&(Culprit, Blamed)> {
+    pub(crate) fn culprits(&self) -> Vec<&(Culprit, Blamed)> {
         let mut by: Vec<_> = self.by.values().collect();
         by.sort_by_key(|(culprit, blamed)| (Reverse((blamed.at_most, blamed.at_least)), culprit.name.clone()));
         by
@@ -124,20 +126,20 @@ impl Sum {
 
 /// What a subject's requests lost.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Loss {
+pub(crate) struct Loss {
     median: u64,
     /// The shortest and the longest of each band.
     limits: [(u64, u64); BANDS.len()],
-    pub(super) whole: [Sum; BANDS.len()],
-    pub(super) stages: HashMap<StageKind, StageLoss, RandomState>,
+    pub(crate) whole: [Sum; BANDS.len()],
+    pub(crate) stages: HashMap<StageKind, StageLoss, RandomState>,
 }
 
 /// What a stage lost, in each band of its own lengths.
 #[derive(Clone, Debug, Default)]
-pub(super) struct StageLoss {
+pub(crate) struct StageLoss {
     limits: [(u64, u64); BANDS.len()],
     /// What the kernel took of them.
-    pub(super) bands: [Blamed; BANDS.len()],
+    pub(crate) bands: [Blamed; BANDS.len()],
 }
 
 impl Loss {
@@ -179,8 +181,12 @@ impl Loss {
                 all.add(blamed.at_least, blamed.at_most);
             }
             for stage in &request.stages {
-                let sum = sum.stages.entry((stage.from, stage.to)).or_default();
-                *sum = sum.saturating_add(stage.length());
+                let kind = (stage.from, stage.to);
+                let all = sum.stages.entry(kind).or_default();
+                *all = all.saturating_add(stage.length());
+                let taken = stage.shares.iter().fold(stage.unknown, |all, share| all.saturating_add(share.at_most));
+                let rest = sum.rest.entry((kind, stage.ends == Ends::OwnWork)).or_default();
+                *rest = rest.saturating_add(stage.length().saturating_sub(taken));
             }
         }
         for stage in &request.stages {
@@ -197,7 +203,7 @@ impl Loss {
 }
 
 /// Who took how much of a request, who took most first.
-pub(super) fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, Blamed)> {
+pub(crate) fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, Blamed)> {
     let mut by: Vec<(Culprit, Blamed)> = Vec::new();
     for stage in &request.stages {
         for share in &stage.shares {
@@ -215,14 +221,14 @@ pub(super) fn blamed(request: &Request<Kept>, source: &Source) -> Vec<(Culprit, 
 }
 
 /// The consumer of the second pass.
-pub(super) struct Second<'a> {
+pub(crate) struct Second<'a> {
     source: &'a Source,
-    pub(super) losses: HashMap<Subject, Loss, RandomState>,
+    pub(crate) losses: HashMap<Subject, Loss, RandomState>,
     slowest: BinaryHeap<Slow>,
     most: usize,
     over: u64,
     /// Requests that took longer than asked for.
-    pub(super) beyond: u64,
+    pub(crate) beyond: u64,
 }
 
 struct Slow(Request<Kept>);
@@ -250,8 +256,8 @@ impl Ord for Slow {
 }
 
 impl<'a> Second<'a> {
-    /// With what the first pass found; the slowest are at most that many, and take at least `over` nanoseconds.
-    pub(super) fn new(
+    /// With what the first pass found; the slowest are at most that many, and take longer than `over` nanoseconds.
+    pub(crate) fn new(
         source: &'a Source,
         times: &HashMap<Subject, Times, RandomState>,
         most: usize,
@@ -262,7 +268,7 @@ impl<'a> Second<'a> {
     }
 
     /// The slowest, slowest first.
-    pub(super) fn take_slowest(&mut self) -> Vec<Request<Kept>> {
+    pub(crate) fn take_slowest(&mut self) -> Vec<Request<Kept>> {
         std::mem::take(&mut self.slowest).into_sorted_vec().into_iter().map(|slow| slow.0).collect()
     }
 }
@@ -276,7 +282,7 @@ impl Consumer<Kept> for Second<'_> {
             loss.add(request, self.source);
         }
         let length = request.length();
-        if request.related.is_some() || length < self.over {
+        if request.related.is_some() || (self.over > 0 && length <= self.over) {
             return;
         }
         self.beyond += 1;

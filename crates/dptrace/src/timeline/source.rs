@@ -1,10 +1,12 @@
 //! What a timeline is made of: the records of a trace, the kernel's events, or one of both.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use capture::Meta;
 use spdk_trace::{Lcore, TickRate, Ticks, Tpoint, Trace};
 use timeline::{BootNanos, Clock, Foresight, KernelEvent, Setting, Tid};
+
+use crate::progress::{Progress, Reading, expected};
 
 /// The calls in which a thread waits for work: for events, of which the time may be limited. A thread that sleeps for a time
 /// (`nanosleep`) does not see what comes meanwhile.
@@ -12,26 +14,28 @@ const IDLE_CALLS: [&str; 8] =
     ["epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll", "select", "pselect6", "io_uring_enter"];
 
 /// Everything that there is.
-pub(super) struct Source {
-    pub(super) trace: Option<Trace>,
-    pub(super) ticker: Ticker,
-    pub(super) kernel: Option<Kernel>,
+pub(crate) struct Source {
+    pub(crate) trace: Option<Trace>,
+    pub(crate) ticker: Ticker,
+    pub(crate) kernel: Option<Kernel>,
     /// The thread of each lcore.
-    pub(super) lcores: HashMap<Lcore, Tid>,
+    pub(crate) lcores: HashMap<Lcore, Tid>,
     /// Whether the numbers of system calls are those of this program's architecture.
-    pub(super) calls_have_names: bool,
+    pub(crate) calls_have_names: bool,
     /// What machine and process it was, of a capture.
-    pub(super) meta: Option<Meta>,
+    pub(crate) meta: Option<Meta>,
+    /// What is missing, in words.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Puts ticks on the kernel's clock, or on one that begins with the machine's ticks.
-pub(super) enum Ticker {
+pub(crate) enum Ticker {
     Measured(Clock),
     Stated(TickRate),
 }
 
 impl Ticker {
-    pub(super) fn at(&self, ticks: Ticks) -> BootNanos {
+    pub(crate) fn at(&self, ticks: Ticks) -> BootNanos {
         match self {
             Self::Measured(clock) => clock.nanos(ticks),
             Self::Stated(rate) => BootNanos(rate.nanos(ticks).0),
@@ -40,20 +44,22 @@ impl Ticker {
 }
 
 /// The kernel's part.
-pub(super) struct Kernel {
-    pub(super) events: Box<dyn Events>,
-    /// The threads of which events report.
-    pub(super) threads: Vec<Tid>,
+pub(crate) struct Kernel {
+    pub(crate) events: Box<dyn Events>,
+    /// The threads of the process, of which events report, in order.
+    pub(crate) threads: Vec<Tid>,
+    /// Their names at the end.
+    pub(crate) own_names: HashSet<String>,
     /// From when on no event is missing.
-    pub(super) start: BootNanos,
+    pub(crate) start: BootNanos,
     /// The end of what was captured, if it is known.
-    pub(super) end: Option<BootNanos>,
+    pub(crate) end: Option<BootNanos>,
     /// Whether events reach until then, as far as that is known before they are read.
-    pub(super) has_last: bool,
+    pub(crate) has_last: bool,
 }
 
 /// The kernel's events, for any number of passes.
-pub(super) trait Events {
+pub(crate) trait Events {
     /// All, in the order of time; the last one may say why there are no more.
     fn events(&self) -> Box<dyn Iterator<Item = Result<KernelEvent, String>> + '_>;
 
@@ -63,7 +69,7 @@ pub(super) trait Events {
 
 impl Source {
     /// A trace without the kernel's events.
-    pub(super) fn of_trace(trace: Trace, rate: TickRate) -> Self {
+    pub(crate) fn of_trace(trace: Trace, rate: TickRate) -> Self {
         Self {
             trace: Some(trace),
             ticker: Ticker::Stated(rate),
@@ -71,20 +77,21 @@ impl Source {
             lcores: HashMap::new(),
             calls_have_names: true,
             meta: None,
+            notes: Vec::new(),
         }
     }
 
-    pub(super) fn tpoints(&self) -> &[Tpoint] {
+    pub(crate) fn tpoints(&self) -> &[Tpoint] {
         self.trace.as_ref().map_or(&[], |trace| trace.tpoints().all())
     }
 
-    pub(super) fn tpoint(&self, id: u16) -> &str {
+    pub(crate) fn tpoint(&self, id: u16) -> &str {
         let trace = self.trace.as_ref();
         trace.and_then(|trace| trace.tpoints().get(id)).map_or("?", |tpoint| tpoint.name.as_str())
     }
 
     /// What a scene must know of it.
-    pub(super) fn setting(&self) -> Setting {
+    pub(crate) fn setting(&self) -> Setting {
         let kernel = self.kernel.as_ref();
         let number = |name: &&str| kernel_delay::call_number(name);
         let idle_calls =
@@ -98,12 +105,27 @@ impl Source {
         }
     }
 
+    /// The sign of a pass over all records; without records, over all events.
+    pub(super) fn reading(&self, progress: Progress, what: &'static str) -> Reading {
+        match &self.trace {
+            Some(trace) => Reading::new(progress, what, expected(trace, self.meta.as_ref())),
+            None => self.reading_events(progress, what),
+        }
+    }
+
+    fn reading_events(&self, progress: Progress, what: &'static str) -> Reading {
+        let end = self.meta.as_ref().and_then(|meta| meta.end.as_ref());
+        Reading::of("event", progress, what, end.map(|end| end.events))
+    }
+
     /// What later events show of earlier times; and that nothing is known after the last one, if others are missing.
-    pub(super) fn foresee(&self) -> Vec<KernelEvent> {
+    pub(crate) fn foresee(&self) -> Vec<KernelEvent> {
         let Some(kernel) = &self.kernel else { return Vec::new() };
         let mut foresight = Foresight::new(kernel.threads.iter().copied(), kernel.start);
         let mut has_last = kernel.has_last;
+        let mut reading = self.reading_events(Progress::new(), "reading the kernel's events");
         for event in kernel.events.events() {
+            reading.count();
             match event {
                 Ok(event) => foresight.event(&event),
                 Err(_) => has_last = false,
@@ -113,13 +135,29 @@ impl Source {
     }
 
     /// What a thread is called.
-    pub(super) fn thread(&self, tid: Tid, at: BootNanos) -> String {
+    pub(crate) fn thread(&self, tid: Tid, at: BootNanos) -> String {
         let name = self.kernel.as_ref().and_then(|kernel| kernel.events.name(tid, at));
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("thread {}", tid.0))
     }
 
+    /// Whether a thread is one of the process.
+    pub(crate) fn is_own(&self, tid: Tid) -> bool {
+        self.kernel.as_ref().is_some_and(|kernel| kernel.threads.binary_search(&tid).is_ok())
+    }
+
+    /// What a thread is called that took something of one of the process's: it may be another one of the process, and one of another
+    /// process may have the same name.
+    pub(super) fn taker(&self, tid: Tid, at: BootNanos) -> String {
+        let name = self.thread(tid, at);
+        match &self.kernel {
+            Some(_) if self.is_own(tid) => format!("{name} [its own thread]"),
+            Some(kernel) if kernel.own_names.contains(&name) => format!("{name} [another process]"),
+            _ => name,
+        }
+    }
+
     /// What a system call is called.
-    pub(super) fn call(&self, number: u32) -> String {
+    pub(crate) fn call(&self, number: u32) -> String {
         if self.calls_have_names { kernel_delay::call_name(number) } else { format!("syscall:{number}") }
     }
 }

@@ -7,8 +7,9 @@ use timeline::{BootNanos, Request, StageOfRequest};
 
 use super::pass::Kept;
 use super::report::Report;
-use super::second::{BANDS, blamed, kernel_of_stage, unknown};
+use super::second::{BANDS, blamed, kernel_of, kernel_of_stage, unknown};
 use super::source::Source;
+use super::stalls;
 use super::verdict::Verdict;
 use super::words;
 
@@ -23,11 +24,26 @@ const MOST_BAR: usize = 48;
 const MOST_SENTENCES: usize = 8;
 /// A stage that took less than this part of its request is shown without what its thread did.
 const SMALL: u64 = 100;
+/// Requests whose stages are shown, unless all are wanted: a waterfall takes a screen.
+const MOST_WATERFALLS: usize = 3;
 
 /// All of it.
 pub(super) fn text(report: &Report<'_>) -> String {
     let page = Page { source: report.source, begin: report.begin, screen: report.screen, text: String::new() };
     page.write(report)
+}
+
+/// One request, with its stages; `label` says which one it is, times count from `begin`.
+pub(super) fn waterfall(
+    source: &Source,
+    begin: BootNanos,
+    screen: Screen,
+    label: &str,
+    request: &Request<Kept>,
+) -> String {
+    let mut page = Page { source, begin, screen, text: String::new() };
+    page.waterfall(label, request);
+    page.text
 }
 
 struct Page<'a> {
@@ -40,14 +56,30 @@ struct Page<'a> {
 impl Page<'_> {
     fn write(mut self, report: &Report<'_>) -> String {
         self.sentences(&report.verdicts);
+        let same = stalls::first_of_each(&report.slowest);
         if !report.slowest.is_empty() {
-            self.table(report);
+            self.table(report, &same);
         }
-        for (rank, request) in report.slowest.iter().enumerate() {
-            self.waterfall(rank + 1, request);
-        }
+        self.waterfalls(report, &same);
         self.summary(&report.verdicts);
         self.text
+    }
+
+    /// Of all requests, or of the first ones that different stalls delayed.
+    fn waterfalls(&mut self, report: &Report<'_>, same: &[Option<usize>]) {
+        let most = if report.all { usize::MAX } else { MOST_WATERFALLS };
+        let is_shown = |(rank, _): &(usize, _)| report.all || same[*rank].is_none();
+        let mut shown = 0;
+        for (rank, request) in report.slowest.iter().enumerate().filter(is_shown).take(most) {
+            self.text.push('\n');
+            self.waterfall(&format!("slowest {}", rank + 1), request);
+            shown += 1;
+        }
+        let left = report.slowest.len() - shown;
+        if left > 0 {
+            self.text.push('\n');
+            self.line(&format!("the stages of {} are not shown: --all", counted(left as u64, "more request")));
+        }
     }
 
     fn width(&self) -> usize {
@@ -74,12 +106,13 @@ impl Page<'_> {
         }
         let left = whole().count().saturating_sub(MOST_SENTENCES);
         if left > 0 {
-            let line = format!("and {}, which are faster: see the summary below", counted(left as u64, "more group"));
+            let (groups, are) = (counted(left as u64, "more group"), if left == 1 { "is" } else { "are" });
+            let line = format!("and {groups}, which {are} faster: see the summary below");
             self.line(&line);
         }
     }
 
-    fn table(&mut self, report: &Report<'_>) {
+    fn table(&mut self, report: &Report<'_>, same: &[Option<usize>]) {
         let slowest = &report.slowest;
         let beyond = report.beyond.saturating_sub(slowest.len() as u64);
         let more = if report.over > 0 && beyond > 0 { format!(", and {beyond} more") } else { String::new() };
@@ -94,7 +127,8 @@ impl Page<'_> {
         for (rank, request) in slowest.iter().enumerate() {
             let at = time(request.begin().0.saturating_sub(self.begin.0));
             let name = pad(&self.object(request), object);
-            let took = self.taken(request);
+            let stall = same[rank].map_or_else(String::new, |first| format!("stall of {}: ", first + 1));
+            let took = format!("{stall}{}", self.taken(request));
             let row = format!("{:>3} {name} {at:>TIME$} {:>TIME$}  {took}", rank + 1, time(request.length()));
             self.line(&row);
         }
@@ -111,6 +145,11 @@ impl Page<'_> {
         if let Some((culprit, blamed)) = by.first()
             && blamed.at_most.saturating_mul(20) >= request.length()
         {
+            let (least, most) = kernel_of(&by);
+            // Most of it, or of many the one that took most.
+            if culprit.activity.is_taken() && blamed.at_most.saturating_mul(10) < most.saturating_mul(9) {
+                return format!("{} {} and others", words::bounds(least, most), culprit.name);
+            }
             return format!("{} {}", words::bounds(blamed.at_least, blamed.at_most), culprit.name);
         }
         let longest = request.stages.iter().max_by_key(|stage| stage.length());
@@ -126,11 +165,10 @@ impl Page<'_> {
         format!("{} -> {}", self.source.tpoint(stage.from), self.source.tpoint(stage.to))
     }
 
-    fn waterfall(&mut self, rank: usize, request: &Request<Kept>) {
-        self.text.push('\n');
+    fn waterfall(&mut self, label: &str, request: &Request<Kept>) {
         let last = request.stages.last();
         let place = last.map_or_else(String::new, |stage| self.place(stage, request));
-        let title = format!("slowest {rank}: {}, {}{place}", self.object(request), time(request.length()));
+        let title = format!("{label}: {}, {}{place}", self.object(request), time(request.length()));
         self.line(&self.screen.paint(HEAD, title).to_string());
         if let Some(owner) = &request.kept.owner {
             let owner = format!("  whose: {}", self.screen.paint(NAME, owner));

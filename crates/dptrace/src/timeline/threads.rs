@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::Write as _;
 
-use screen::{HEAD, Screen, pad, pad_left, shorten, time};
+use screen::{HEAD, QUIET, Screen, pad, pad_left, shorten, time, wrap};
 use timeline::{Activity, BootNanos, Consumer, Interval, Request, Tid};
 
 use super::pass::Kept;
@@ -43,6 +43,19 @@ impl Sums {
         *sum += interval.to.0 - interval.from.0;
     }
 
+    fn plus(self, other: &Self) -> Self {
+        Self {
+            ran: self.ran + other.ran,
+            calls: self.calls + other.calls,
+            preempted: self.preempted + other.preempted,
+            woken: self.woken + other.woken,
+            interrupted: self.interrupted + other.interrupted,
+            blocked: self.blocked + other.blocked,
+            stopped: self.stopped + other.stopped,
+            unknown: self.unknown + other.unknown,
+        }
+    }
+
     fn columns(&self) -> [(&'static str, u64); 8] {
         [
             ("ran", self.ran),
@@ -74,39 +87,81 @@ impl Threads {
 
     /// Both tables.
     pub(super) fn text(self, source: &Source, screen: Screen) -> String {
-        let mut text = String::new();
-        let mut line = |line: String| {
-            let _ = writeln!(text, "{}", screen.cut(&line));
-        };
         let begin = source.kernel.as_ref().map_or(0, |kernel| kernel.start.0);
-        let mut head = format!("{} {:>8}", pad("thread", NAME), "tid");
-        for (name, _) in Sums::default().columns() {
-            let _ = write!(head, " {name:>TIME$}");
+        let mut lines = self.table(source, screen, begin);
+        lines.extend(self.absences(source, screen, begin));
+        let mut text = String::new();
+        for line in &lines {
+            let _ = writeln!(text, "{}", screen.cut(line));
         }
-        line(screen.paint(HEAD, head).to_string());
+        text
+    }
+
+    /// A row for each thread.
+    fn table(&self, source: &Source, screen: Screen, begin: u64) -> Vec<String> {
+        let tid_width = self.sums.keys().map(|tid| tid.0.to_string().len()).max().unwrap_or(0).max("tid".len());
+        let all = self.sums.values().fold(Sums::default(), Sums::plus).columns();
+        let (shown, left_out) = fitting(&all, screen.width().map(|width| width.saturating_sub(NAME + 1 + tid_width)));
+        let mut head = format!("{} {:>tid_width$}", pad("thread", NAME), "tid");
+        for at in &shown {
+            let _ = write!(head, " {}", pad_left(all[*at].0, column(all[*at].0)));
+        }
+        let mut lines = vec![screen.paint(HEAD, head).to_string()];
         for (tid, sums) in &self.sums {
             let name = source.thread(*tid, BootNanos(begin));
-            let mut row = format!("{} {:>8}", pad(&shorten(&name, NAME), NAME), tid.0);
-            for (_, sum) in sums.columns() {
-                let shown = if sum == 0 { "-".to_owned() } else { time(sum) };
-                let _ = write!(row, " {}", pad_left(&shown, TIME));
+            let mut row = format!("{} {:>tid_width$}", pad(&shorten(&name, NAME), NAME), tid.0);
+            let columns = sums.columns();
+            for (name, sum) in shown.iter().map(|at| columns[*at]) {
+                let text = if sum == 0 { "-".to_owned() } else { time(sum) };
+                let _ = write!(row, " {}", pad_left(&text, column(name)));
             }
-            line(row);
+            lines.push(row);
         }
+        if !left_out.is_empty() {
+            let text = format!("not shown, for lack of room (all threads together): {}", left_out.join(", "));
+            let lines_of_it = wrap(&text, screen.width().unwrap_or(usize::MAX));
+            lines.extend(lines_of_it.into_iter().map(|line| screen.paint(QUIET, line).to_string()));
+        }
+        lines
+    }
+
+    fn absences(self, source: &Source, screen: Screen, begin: u64) -> Vec<String> {
         if self.longest.is_empty() {
-            return text;
+            return Vec::new();
         }
-        line(String::new());
-        line(screen.paint(HEAD, "the longest times that the kernel took".to_owned()).to_string());
+        let mut lines =
+            vec![String::new(), screen.paint(HEAD, "the longest times that the kernel took".to_owned()).to_string()];
+        let head = format!("{:>TIME$} {:>TIME$}  {} what", "at", "took", pad("thread", NAME));
+        lines.push(screen.paint(HEAD, head).to_string());
         for Reverse((length, Reverse(from), tid)) in self.longest.into_sorted_vec() {
             let Some(interval) = self.activities.get(&(from, tid)) else { continue };
             let (at, name) = (time(from.saturating_sub(begin)), source.thread(tid, interval.from));
             let what = words::did(source, interval.activity, interval.from);
             let (at, took) = (pad_left(&at, TIME), pad_left(&time(length), TIME));
-            line(format!("{at} {took}  {} {what}", pad(&shorten(&name, NAME), NAME)));
+            lines.push(format!("{at} {took}  {} {what}", pad(&shorten(&name, NAME), NAME)));
         }
-        text
+        lines
     }
+}
+
+/// Which columns fit, and those that do not with their sums: the ones with the least time are left out first.
+fn fitting(all: &[(&'static str, u64)], room: Option<usize>) -> (Vec<usize>, Vec<String>) {
+    let width = |shown: &[usize]| shown.iter().map(|at| 1 + column(all[*at].0)).sum::<usize>();
+    let mut shown: Vec<usize> = (0..all.len()).collect();
+    while room.is_some_and(|room| room < width(&shown)) && shown.len() > 1 {
+        // Of those that are equal, as without any time, the last one.
+        let Some(least) = (0..shown.len()).rev().min_by_key(|at| all[shown[*at]].1) else { break };
+        shown.remove(least);
+    }
+    let is_left_out = |(at, (_, sum)): &(usize, &(&str, u64))| !shown.contains(at) && *sum > 0;
+    let left_out = all.iter().enumerate().filter(is_left_out).map(|(_, (name, sum))| format!("{name} {}", time(*sum)));
+    let left_out = left_out.collect();
+    (shown, left_out)
+}
+
+/// The columns of a time with this headline.
+fn column(name: &str) -> usize {
+    name.len().max(TIME - 1)
 }
 
 impl Consumer<Kept> for Threads {

@@ -12,36 +12,36 @@ use super::words;
 const FEW: u64 = 5;
 
 /// What is to be said of one group's requests.
-pub(super) struct Verdict<'a> {
+pub(crate) struct Verdict<'a> {
     /// The fields that requests are grouped by, as typed.
     by: &'a [String],
-    pub(super) subject: &'a Subject,
-    pub(super) times: &'a Times,
-    pub(super) loss: &'a Loss,
+    pub(crate) subject: &'a Subject,
+    pub(crate) times: &'a Times,
+    pub(crate) loss: &'a Loss,
     /// Index of the band that it is about: the slowest that has enough requests. If none has, it is about the slowest requests.
     band: Option<usize>,
 }
 
 impl<'a> Verdict<'a> {
     /// About the slowest band that has enough requests; of very few requests, about the slowest one.
-    pub(super) fn of(by: &'a [String], subject: &'a Subject, times: &'a Times, loss: &'a Loss) -> Self {
+    pub(crate) fn of(by: &'a [String], subject: &'a Subject, times: &'a Times, loss: &'a Loss) -> Self {
         let enough = |band: &usize| loss.whole[*band].requests >= FEW;
         let band = (1..BANDS.len()).rev().find(enough);
         Self { by, subject, times, loss, band }
     }
 
     /// What the requests that it is about lost.
-    pub(super) fn sum(&self) -> &Sum {
+    pub(crate) fn sum(&self) -> &Sum {
         &self.loss.whole[self.band.unwrap_or(BANDS.len() - 1)]
     }
 
     /// The quantile's value, or the longest time.
-    pub(super) fn value(&self) -> u64 {
+    pub(crate) fn value(&self) -> u64 {
         self.band.map_or(self.times.whole.longest(), |band| self.times.whole.quantile(BANDS[band].part))
     }
 
     /// What distinguishes its group, in words; empty if there are no groups.
-    pub(super) fn group(&self) -> String {
+    pub(crate) fn group(&self) -> String {
         words::group(self.by, &self.subject.group)
     }
 
@@ -58,34 +58,32 @@ impl<'a> Verdict<'a> {
     }
 
     /// The sentence.
-    pub(super) fn sentence(&self, source: &Source) -> String {
+    pub(crate) fn sentence(&self, source: &Source) -> String {
         let of = words::requests(self.by, &self.subject.group, source.tpoint(self.subject.first));
         let value = self.value();
         let head = match self.band {
             Some(band) => format!("{} of {of} is {}", BANDS[band].name, time(value)),
-            None if self.times.whole.count() == 1 => format!("of {of}, the only one took {}", time(value)),
-            None => format!("of {of}, the slowest of {} took {}", self.times.whole.count(), time(value)),
+            None if self.times.whole.count() == 1 => format!("the only one of {of} took {}", time(value)),
+            None => format!("the slowest of {} of {of} took {}", self.times.whole.count(), time(value)),
         };
         let sum = self.sum();
         let culprits = sum.culprits();
         let Some((culprit, blamed)) =
-            culprits.first().filter(|(_, blamed)| blamed.at_most.saturating_mul(20) >= self.late())
+            culprits.first().filter(|(_, blamed)| words::explains(blamed.at_most, self.late()))
         else {
             return format!("{head}{}{}", self.nothing(source), self.where_else(source, 0));
         };
-        // Either one took most of it, or many together.
-        let is_most = u128::from(blamed.at_most) * 10 >= u128::from(sum.kernel.at_most) * 6;
-        let is_alone = !culprit.activity.is_taken() || is_most;
+        let is_taken = culprit.activity.is_taken();
+        let is_alone = words::is_named_alone(is_taken, blamed.at_most, sum.kernel.at_most);
         let all = if is_alone { blamed } else { &sum.kernel };
-        let (at_least, at_most) = all.of_one(value);
-        let (bounds, who) = (words::bounds(at_least, at_most), &culprit.name);
-        let who = if is_alone { who.clone() } else { format!("other threads and interrupts, first of all {who},") };
-        let rest = self.where_else(source, all.at_most);
-        format!("{head}: {bounds} of it {who}{}{rest}", in_how_many(all, sum))
+        let taken = words::taken_by(&culprit.name, is_alone, all.of_one(value));
+        let (many, rest) = (in_how_many(all, sum), self.where_else(source, all.at_most));
+        let comma = if is_alone || many.is_empty() { "" } else { "," };
+        format!("{head}: {taken}{comma}{many}{rest}")
     }
 
     /// Of how many of the slow ones the kernel took at least half of what they took longer than the median.
-    pub(super) fn explained(&self) -> String {
+    pub(crate) fn explained(&self) -> String {
         let Sum { requests, explained, perhaps, .. } = *self.sum();
         if requests == 1 {
             return match (explained, perhaps) {

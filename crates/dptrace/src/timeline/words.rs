@@ -13,7 +13,7 @@ const MOST_DONE: usize = 6;
 const IDLE: Tid = Tid(0);
 
 /// An interrupt.
-pub(super) fn interrupt(interrupt: Interrupt) -> String {
+pub(crate) fn interrupt(interrupt: Interrupt) -> String {
     match interrupt {
         Interrupt::Hard(number) => format!("irq {number}"),
         Interrupt::Soft(vector) => format!("softirq {}", kernel_delay::soft_name(vector)),
@@ -23,12 +23,12 @@ pub(super) fn interrupt(interrupt: Interrupt) -> String {
 }
 
 /// Who or what takes time of a thread, as the subject of a sentence.
-pub(super) fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at: BootNanos) -> String {
+pub(crate) fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at: BootNanos) -> String {
     let on = cpu.map_or_else(String::new, |cpu| format!(" on CPU {}", cpu.0));
     match activity {
-        Activity::Waits(by) => format!("{}{on}", source.thread(by, at)),
+        Activity::Waits(by) => format!("{}{on}", source.taker(by, at)),
         Activity::Woken(IDLE) => format!("the way of the CPU out of idling{on}"),
-        Activity::Woken(by) => format!("{}{on}, for which the woken thread waited", source.thread(by, at)),
+        Activity::Woken(by) => format!("{}{on}, for which the woken thread waited", source.taker(by, at)),
         Activity::Interrupted(what) => format!("{}{on}", interrupt(what)),
         Activity::Stopped => "being stopped".to_owned(),
         Activity::Calls(number) => format!("its own call {}", source.call(number)),
@@ -41,14 +41,14 @@ pub(super) fn culprit(source: &Source, activity: Activity, cpu: Option<Cpu>, at:
 }
 
 /// What a thread did.
-pub(super) fn did(source: &Source, activity: Activity, at: BootNanos) -> String {
+pub(crate) fn did(source: &Source, activity: Activity, at: BootNanos) -> String {
     match activity {
         Activity::Runs => "ran".to_owned(),
         Activity::Calls(number) => format!("in {}", source.call(number)),
         Activity::Interrupted(what) => interrupt(what),
-        Activity::Waits(by) => format!("preempted by {}", source.thread(by, at)),
+        Activity::Waits(by) => format!("preempted by {}", source.taker(by, at)),
         Activity::Woken(IDLE) => "woken, the CPU left idling".to_owned(),
-        Activity::Woken(by) => format!("woken, waited for {}", source.thread(by, at)),
+        Activity::Woken(by) => format!("woken, waited for {}", source.taker(by, at)),
         Activity::Blocked(Some(number)) => format!("blocked in {}", source.call(number)),
         Activity::Blocked(None) => "blocked".to_owned(),
         Activity::Stopped => "stopped".to_owned(),
@@ -58,7 +58,7 @@ pub(super) fn did(source: &Source, activity: Activity, at: BootNanos) -> String 
 }
 
 /// The activities of intervals with how often and for how long together, the longest first.
-pub(super) fn sums(intervals: &[Interval]) -> Vec<(Activity, u64, u64)> {
+pub(crate) fn sums(intervals: &[Interval]) -> Vec<(Activity, u64, u64)> {
     let mut sums: Vec<(Activity, u64, u64)> = Vec::new();
     for interval in intervals {
         let length = interval.to.0.saturating_sub(interval.from.0);
@@ -72,7 +72,7 @@ pub(super) fn sums(intervals: &[Interval]) -> Vec<(Activity, u64, u64)> {
 }
 
 /// What was done in intervals, in words: what has one name is one thing, and of many things only the longest are named.
-pub(super) fn all_done(source: &Source, intervals: &[Interval], at: BootNanos) -> String {
+pub(crate) fn all_done(source: &Source, intervals: &[Interval], at: BootNanos) -> String {
     let mut named: Vec<(String, u64, u64)> = Vec::new();
     for (activity, count, sum) in sums(intervals) {
         let name = did(source, activity, at);
@@ -96,7 +96,7 @@ pub(super) fn all_done(source: &Source, intervals: &[Interval], at: BootNanos) -
 }
 
 /// Bounds, as one number if they are hardly apart.
-pub(super) fn bounds(at_least: u64, at_most: u64) -> String {
+pub(crate) fn bounds(at_least: u64, at_most: u64) -> String {
     let (least, most) = (time(at_least), time(at_most));
     match at_least {
         _ if least == most => least,
@@ -105,14 +105,30 @@ pub(super) fn bounds(at_least: u64, at_most: u64) -> String {
     }
 }
 
+/// What was taken of a time, at least and at most, and by whom: by that one alone, or first of all.
+pub(crate) fn taken_by(who: &str, is_alone: bool, (at_least, at_most): (u64, u64)) -> String {
+    let others = if is_alone { "" } else { "other threads and interrupts, first of all " };
+    format!("{} of it {others}{who}", bounds(at_least, at_most))
+}
+
+/// Whether one took most, or is the thread's own doing; otherwise there were many together.
+pub(crate) fn is_named_alone(is_taken: bool, its: u64, all: u64) -> bool {
+    !is_taken || u128::from(its) * 10 >= u128::from(all) * 6
+}
+
+/// Whether what was taken explains a part of a time: less than a 20th explains nothing.
+pub(crate) fn explains(at_most: u64, time: u64) -> bool {
+    at_most.saturating_mul(20) >= time
+}
+
 /// What kind of object it is: the name of the tracepoint that creates it without its last part, `TCP_REQ` of `TCP_REQ_NEW`.
-pub(super) fn kind(first: &str) -> &str {
+pub(crate) fn kind(first: &str) -> &str {
     first.rsplit_once('_').map_or(first, |(kind, _)| kind)
 }
 
 /// A group's values with what they are, for a sentence; empty if nothing is grouped by. Of a subsystem's name only what follows the
 /// last colon distinguishes it.
-pub(super) fn group(by: &[String], values: &[Option<Box<str>>]) -> String {
+pub(crate) fn group(by: &[String], values: &[Option<Box<str>>]) -> String {
     let one = |(field, value): (&String, &Option<Box<str>>)| {
         let what = if is_subsystem(field) { "subsystem" } else { field };
         value.as_deref().map_or_else(|| format!("no {what}"), |value| format!("{what} {}", short(value)))
@@ -121,7 +137,7 @@ pub(super) fn group(by: &[String], values: &[Option<Box<str>>]) -> String {
 }
 
 /// The requests of a group, as a sentence names them.
-pub(super) fn requests(by: &[String], values: &[Option<Box<str>>], first: &str) -> String {
+pub(crate) fn requests(by: &[String], values: &[Option<Box<str>>], first: &str) -> String {
     let kind = kind(first);
     match (by, values) {
         ([], _) | (_, []) => kind.to_owned(),
@@ -136,7 +152,8 @@ fn is_subsystem(field: &str) -> bool {
     matches!(field, "owner.subnqn" | "qpair.subnqn")
 }
 
-fn short(value: &str) -> String {
+/// What distinguishes a subsystem.
+pub(super) fn short(value: &str) -> String {
     let name = if value.starts_with("nqn.") { value.rsplit(':').next().unwrap_or(value) } else { value };
     shorten(name, NAME).into_owned()
 }

@@ -1,13 +1,17 @@
 //! `--info` of a capture.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use ::capture::Meta;
 use screen::{Screen, counted};
 use spdk_trace::{CapturedRing, CapturedTrace, Problems, Ticks};
 
 use super::info::line;
+use super::info_json;
+use crate::capture::{open, summary};
 use crate::measured_rate::Measured;
+use crate::target::printable;
 
 /// Describes what was captured; gives the number of records, and what could not be read.
 pub(super) fn info(
@@ -39,6 +43,25 @@ pub(super) fn info(
     (records, summary.problems)
 }
 
+/// The same of a capture whose trace is missing or can't be read; `None` if it has one.
+pub(super) fn without_trace(dir: &Path, as_json: bool, screen: Screen) -> anyhow::Result<Option<String>> {
+    let reader = open::reader_quietly(dir)?;
+    let Err(error) = reader.trace() else { return Ok(None) };
+    open::report(&reader, dir);
+    let problems = reader.ends().map(|(file, end)| format!("{file}: {end}"));
+    let problems: Vec<String> = std::iter::once(error.to_string()).chain(problems).collect();
+    if as_json {
+        return Ok(Some(info_json::without_trace(&printable(dir), reader.meta(), &problems)));
+    }
+    let mut text = String::new();
+    line(&mut text, "capture", &printable(dir), screen);
+    of_meta(&mut text, reader.meta(), screen);
+    for problem in problems {
+        line(&mut text, "problem", &problem, screen);
+    }
+    Ok(Some(text))
+}
+
 fn of_meta(text: &mut String, meta: &Meta, screen: Screen) {
     let Meta { process, machine, begin, end, .. } = meta;
     let until = end.as_ref().map_or_else(
@@ -48,7 +71,7 @@ fn of_meta(text: &mut String, meta: &Meta, screen: Screen) {
             format!("{:.3} s, until {}", nanos as f64 / 1e9, end.why)
         },
     );
-    let shown = |text: &str| printable::text(text.as_bytes()).into_owned();
+    let shown = |text: &str| ::printable::text(text.as_bytes()).into_owned();
     line(text, "captured", &format!("{}, {}", shown(&begin.utc), shown(&until)), screen);
     line(text, "process", &format!("{}, {}", process.pid, shown(&process.program)), screen);
     line(text, "machine", &format!("{}, Linux {}", shown(&machine.hostname), shown(&machine.kernel)), screen);
@@ -58,9 +81,11 @@ fn of_meta(text: &mut String, meta: &Meta, screen: Screen) {
         let lost = if end.events_lost > 0 { format!(", {} lost", end.events_lost) } else { String::new() };
         line(text, "kernel", &format!("{}{lost}", counted(end.events, "event")), screen);
     }
-    if let Some(join) = end.as_ref().and_then(|end| end.join) {
-        let of = format!("{} ns at p50, {} at p99, {} at most, of {}", join.p50, join.p99, join.max, join.hits);
-        line(text, "clocks", &format!("off by {of} hits"), screen);
+    if let Some(clock) = end.as_ref().and_then(summary::clock) {
+        line(text, "clocks", &format!("on one line {clock}"), screen);
+    }
+    if let Some(join) = end.as_ref().and_then(summary::join) {
+        line(text, "probes", &format!("the kernel's time is later than their own {join}"), screen);
     }
     for (part, why) in &meta.missing {
         line(text, "missing", &format!("{}: {}", shown(part), shown(why)), screen);

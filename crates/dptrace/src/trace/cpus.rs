@@ -39,23 +39,26 @@ enum Choice {
 pub(crate) struct Place {
     /// The application's CPUs, if there are no others.
     behind: Option<BTreeSet<usize>>,
+    /// The calling thread had the priority that most have.
+    is_usual: bool,
 }
 
 /// Keeps the calling thread, and those that it starts from now on, off the CPUs that the threads of these processes are
 /// pinned to or occupy, if there are others. Says so in one line.
 pub(crate) fn keep_off(pids: impl Iterator<Item = u32>) -> Place {
-    let Ok(ours) = sys::sched::allowed_cpus() else { return Place { behind: Some(BTreeSet::new()) } };
+    let place = |behind| Place { behind, is_usual: nice() == Some(0) };
+    let Ok(ours) = sys::sched::allowed_cpus() else { return place(Some(BTreeSet::new())) };
     let pids: BTreeSet<u32> = pids.collect();
     match choose(&ours.into_iter().collect(), &threads(&pids)) {
-        Choice::Anywhere => Place { behind: None },
+        Choice::Anywhere => place(None),
         Choice::Only(ours, theirs) => {
             let cpus: Vec<usize> = ours.iter().copied().collect();
             if sys::sched::run_on(&cpus).is_ok() {
                 note(&format!("reading on CPU {}: the application's threads use CPU {}", list(&ours), list(&theirs)));
             }
-            Place { behind: None }
+            place(None)
         }
-        Choice::Behind(theirs) => Place { behind: Some(theirs) },
+        Choice::Behind(theirs) => place(Some(theirs)),
     }
 }
 
@@ -75,6 +78,13 @@ impl Place {
                  (nice 19), which costs them little time, but more of the trace may be lost",
                 list(theirs)
             ));
+        }
+    }
+
+    /// What is left to do is done with the usual priority, if that is permitted: behind others it would take a hundred times as long.
+    pub(crate) fn hurry(&self) {
+        if self.behind.is_some() && self.is_usual {
+            let _ = sys::sched::usual_priority();
         }
     }
 }
@@ -121,6 +131,11 @@ fn threads(pids: &BTreeSet<u32>) -> Vec<Thread> {
         }
     }
     threads.into_iter().map(|(_, thread)| thread).collect()
+}
+
+/// The priority of the calling process (proc_pid_stat(5), field 19); none if it is higher than what most have.
+fn nice() -> Option<u64> {
+    Stat::read(&proc::task(Pid(std::process::id()), Pid(std::process::id()))).ok()?.number(19)
 }
 
 /// The CPU that a thread ran on last (proc_pid_stat(5), field 39).

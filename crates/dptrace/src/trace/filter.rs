@@ -1,14 +1,15 @@
-//! Which records are wanted.
+//! Which records are wanted, as typed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use glob::Pattern;
 use objects::ObjectSpec;
-use spdk_trace::{ArgValue, ObjectName, Record, TickRate, Ticks, Tpoint};
+use records::{Condition, Filter, Objects, OwnerFilter, Test, parse_number};
+use spdk_trace::{TickRate, Tpoint, TpointSet};
 
-use super::field::{Context, Field, parse_number};
+use super::field;
 use crate::failure::{note, usage};
 use crate::names;
 
@@ -58,50 +59,15 @@ pub(crate) struct FilterArgs {
     pub(crate) common: bool,
 }
 
-/// The filters, as understood.
-pub(crate) struct Filter {
-    lcores: Option<HashSet<u16>>,
-    /// By tracepoint id.
-    tpoints: Option<Vec<bool>>,
-    owner: Option<OwnerFilter>,
-    objects: Option<Objects>,
-    /// In ticks since the first record.
-    since: Option<u64>,
-    until: Option<u64>,
-    conditions: Vec<Condition>,
-}
-
-struct OwnerFilter {
-    pattern: Pattern,
-    /// There are few descriptions and many records.
-    known: HashMap<String, bool>,
-}
-
-struct Condition {
-    field: Field,
-    /// As typed.
-    name: String,
-    test: Test,
-    /// Whether it was asked of a record, and whether one had the field.
-    is_asked: bool,
-    is_there: bool,
-}
-
-enum Test {
-    Matches(Pattern),
-    MatchesNot(Pattern),
-    Number(fn(&f64, &f64) -> bool, f64),
-}
-
 impl FilterArgs {
     /// Understands the filters for a trace with these tracepoints and objects.
     pub(crate) fn resolve(&self, tpoints: &[Tpoint], specs: &[ObjectSpec], rate: TickRate) -> anyhow::Result<Filter> {
-        let conditions = self.conditions.iter().map(|text| Condition::parse(text, specs));
+        let conditions = self.conditions.iter().map(|text| condition(text, specs));
         let owner = self.owner.as_deref().map(pattern).transpose()?;
         Ok(Filter {
             lcores: if self.lcore.is_empty() { None } else { Some(lcores(&self.lcore)?) },
             tpoints: if self.tpoint.is_empty() { None } else { Some(matching(&self.tpoint, tpoints)?) },
-            owner: owner.map(|pattern| OwnerFilter { pattern, known: HashMap::new() }),
+            owner: owner.map(OwnerFilter::new),
             objects: if self.object.is_empty() { None } else { Some(objects(&self.object)?) },
             since: self.since.map(|us| ticks(us, rate, f64::ceil)),
             until: self.until.map(|us| ticks(us, rate, f64::floor)),
@@ -110,109 +76,68 @@ impl FilterArgs {
     }
 }
 
-impl Filter {
-    /// What its conditions ask for.
-    pub(crate) fn fields(&self) -> impl Iterator<Item = &Field> {
-        self.conditions.iter().map(|condition| &condition.field)
-    }
+/// What events of DPDK must have, which know neither owners nor objects.
+pub(super) struct EventFilter {
+    pub(super) lcores: Option<HashSet<u16>>,
+    pub(super) tpoints: Vec<Pattern>,
+    /// In microseconds since the first event.
+    pub(super) since: Option<f64>,
+    pub(super) until: Option<f64>,
+    /// Names of fields, with what their values must be.
+    pub(super) conditions: Vec<(String, Test)>,
+}
 
-    /// Whether the record is wanted; `base` is the first record's time.
-    #[inline]
-    pub(crate) fn wants(&mut self, record: &Record<'_>, base: Ticks, context: &Context<'_>) -> bool {
-        let since_base = record.tsc.0.saturating_sub(base.0);
-        self.since.is_none_or(|since| since_base >= since)
-            && self.until.is_none_or(|until| since_base <= until)
-            && self.lcores.as_ref().is_none_or(|lcores| lcores.contains(&record.lcore.0))
-            && self.tpoints.as_ref().is_none_or(|wanted| wanted.get(usize::from(record.tpoint.id)) == Some(&true))
-            && self.objects.as_ref().is_none_or(|objects| objects.concern(record))
-            && self.owner.as_mut().is_none_or(|owner| owner.wants(record, context))
-            && self.conditions.iter_mut().all(|condition| condition.holds(record, context))
-    }
-
-    /// Why no record passed, as far as that is known: what no record had. For the end of a message.
-    pub(crate) fn why_nothing(&self) -> String {
-        let missing = self.conditions.iter().filter(|condition| condition.is_asked && !condition.is_there);
-        let missing: Vec<_> = missing.map(|condition| condition.name.as_str()).collect();
-        if missing.is_empty() { String::new() } else { format!(" (no record has {})", missing.join(" or ")) }
+impl FilterArgs {
+    /// Understands the filters for a trace of DPDK.
+    pub(super) fn of_events(&self) -> anyhow::Result<EventFilter> {
+        let given =
+            [("--owner", self.owner.is_some()), ("--object", !self.object.is_empty()), ("--common", self.common)];
+        if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
+            return Err(usage(format!(
+                "{option} is for traces of SPDK: DPDK's have events, without owners and objects"
+            )));
+        }
+        let conditions = self.conditions.iter().map(|text| {
+            let (name, test) = parts(text)?;
+            Ok((name.strip_prefix("arg.").unwrap_or(name).to_owned(), test))
+        });
+        Ok(EventFilter {
+            lcores: if self.lcore.is_empty() { None } else { Some(lcores(&self.lcore)?) },
+            tpoints: self.tpoint.iter().map(|glob| pattern(glob)).collect::<anyhow::Result<_>>()?,
+            since: self.since,
+            until: self.until,
+            conditions: conditions.collect::<anyhow::Result<_>>()?,
+        })
     }
 }
 
-impl OwnerFilter {
-    fn wants(&mut self, record: &Record<'_>, context: &Context<'_>) -> bool {
-        let Some(description) = record.owner else {
-            return Field::Poller.value(record, context).is_some_and(|poller| self.pattern.matches(&poller));
-        };
-        let by_description = if let Some(&known) = self.known.get(description) {
-            known
-        } else {
-            let matches = self.pattern.matches(description);
-            self.known.insert(description.to_owned(), matches);
-            matches
-        };
-        by_description || Field::Poller.value(record, context).is_some_and(|poller| self.pattern.matches(&poller))
-    }
+/// From text such as `size>=4096`.
+fn condition(text: &str, specs: &[ObjectSpec]) -> anyhow::Result<Condition> {
+    let (name, must) = parts(text)?;
+    let field = field::parse(name, specs).with_context(|| format!("in the condition {text:?}"))?;
+    Ok(Condition::new(field, name, must))
 }
 
-/// Objects by their names, and by their ids.
-#[derive(Default)]
-struct Objects {
-    names: HashSet<ObjectName>,
-    ids: HashSet<u64>,
-}
-
-impl Objects {
-    /// Whether it is a record of one of these, or points to one.
-    fn concern(&self, record: &Record<'_>) -> bool {
-        let related = record.related.map(|related| related.name);
-        let points = |value: ArgValue<'_>| match value {
-            ArgValue::Int(id) | ArgValue::Pointer(id) => self.ids.contains(&id),
-            ArgValue::Str(_) => false,
-        };
-        record.object.name().into_iter().chain(related).any(|name| self.names.contains(&name))
-            || !self.ids.is_empty()
-                && (record.object.id().is_some_and(|id| self.ids.contains(&id))
-                    || record.args.iter().any(|(_, value)| points(value)))
-    }
-}
-
-impl Condition {
-    fn parse(text: &str, specs: &[ObjectSpec]) -> anyhow::Result<Self> {
-        const OPERATORS: [&str; 6] = ["!=", ">=", "<=", "=", ">", "<"];
-        // The operator that stands first; of two at one place the longer.
-        let found = OPERATORS.iter().filter_map(|op| Some((text.find(op)?, op)));
-        let Some((at, operator)) = found.min_by_key(|(at, op)| (*at, std::cmp::Reverse(op.len()))) else {
-            return Err(usage(format!("the condition {text:?} has none of = != < <= > >=")));
-        };
-        let (name, value) = (text[..at].trim(), text[at + operator.len()..].trim());
-        let field = Field::parse(name, specs).with_context(|| format!("in the condition {text:?}"))?;
-        let number = || {
-            parse_number(value).ok_or_else(|| usage(format!("in the condition {text:?}: {value:?} is not a number")))
-        };
-        let must = match *operator {
-            "=" => Test::Matches(pattern(value)?),
-            "!=" => Test::MatchesNot(pattern(value)?),
-            "<" => Test::Number(f64::lt, number()?),
-            "<=" => Test::Number(f64::le, number()?),
-            ">" => Test::Number(f64::gt, number()?),
-            _ => Test::Number(f64::ge, number()?),
-        };
-        Ok(Self { field, name: name.to_owned(), test: must, is_asked: false, is_there: false })
-    }
-
-    /// A record that has no such field passes `!=` only.
-    fn holds<'a>(&mut self, record: &Record<'a>, context: &Context<'a>) -> bool {
-        let value = || self.field.value(record, context);
-        let (is_there, holds) = match &self.test {
-            Test::Matches(pattern) => value().map_or((false, false), |v| (true, pattern.matches(&v))),
-            Test::MatchesNot(pattern) => value().map_or((false, true), |v| (true, !pattern.matches(&v))),
-            Test::Number(compare, to) => {
-                self.field.number(record, context).map_or((false, false), |n| (true, compare(&n, to)))
-            }
-        };
-        self.is_asked = true;
-        self.is_there |= is_there;
-        holds
-    }
+/// A condition's field, and what its value must be.
+fn parts(text: &str) -> anyhow::Result<(&str, Test)> {
+    const OPERATORS: [&str; 6] = ["!=", ">=", "<=", "=", ">", "<"];
+    // The operator that stands first; of two at one place the longer.
+    let found = OPERATORS.iter().filter_map(|op| Some((text.find(op)?, op)));
+    let Some((at, operator)) = found.min_by_key(|(at, op)| (*at, std::cmp::Reverse(op.len()))) else {
+        return Err(usage(format!("the condition {text:?} has none of = != < <= > >=")));
+    };
+    let (name, value) = (text[..at].trim(), text[at + operator.len()..].trim());
+    let number =
+        || parse_number(value).ok_or_else(|| usage(format!("in the condition {text:?}: {value:?} is not a number")));
+    let must = match *operator {
+        "=" => Test::Matches(pattern(value)?),
+        "!=" => Test::MatchesNot(pattern(value)?),
+        "<" => Test::Number(f64::lt, number()?),
+        "<=" => Test::Number(f64::le, number()?),
+        ">" => Test::Number(f64::gt, number()?),
+        _ => Test::Number(f64::ge, number()?),
+    };
+    Ok((name, must))
 }
 
 fn pattern(text: &str) -> anyhow::Result<Pattern> {
@@ -231,24 +156,32 @@ fn lcores(texts: &[String]) -> anyhow::Result<HashSet<u16>> {
     Ok(lcores)
 }
 
-fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<Vec<bool>> {
-    let ids = tpoints.iter().map(|t| usize::from(t.id) + 1).max().unwrap_or(0);
-    let mut wanted = vec![false; ids];
+/// Adds the tracepoints whose names a glob matches; says whether there are any.
+pub(crate) fn add_matching<'t>(
+    wanted: &mut TpointSet,
+    glob: &str,
+    tpoints: impl Iterator<Item = &'t Tpoint>,
+) -> anyhow::Result<bool> {
+    let pattern = pattern(glob)?;
+    let mut is_any = false;
+    for tpoint in tpoints.filter(|tpoint| pattern.matches(&tpoint.name)) {
+        wanted.insert(tpoint.id);
+        is_any = true;
+    }
+    Ok(is_any)
+}
+
+fn matching(globs: &[String], tpoints: &[Tpoint]) -> anyhow::Result<TpointSet> {
+    let mut wanted = TpointSet::default();
     let mut unknown = Vec::new();
     for glob in globs {
-        let pattern = pattern(glob)?;
-        let mut any = false;
-        for tpoint in tpoints.iter().filter(|t| pattern.matches(&t.name)) {
-            wanted[usize::from(tpoint.id)] = true;
-            any = true;
-        }
-        if !any {
+        if !add_matching(&mut wanted, glob, tpoints.iter())? {
             let near = names::hint(glob, tpoints.iter().map(|t| t.name.as_str()));
             unknown.push(format!("no tracepoint of this trace matches {glob:?}{near} (list all with --list-tpoints)"));
         }
     }
     // One of several may be of another version of SPDK; where none fits, nothing would be shown and nothing said to be wrong.
-    if !wanted.contains(&true) {
+    if wanted.is_empty() {
         bail!("{}", unknown.join("; "));
     }
     for text in &unknown {

@@ -4,11 +4,10 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use records::{Filter, Form, Format, Head, View};
 use screen::{Screen, counted};
 use spdk_trace::{Follower, Record, Ticks};
 
-use super::filter::Filter;
-use super::format::{self, Format, FormatName, Head, View};
 use super::list::{ListOptions, Lister};
 use super::live::{Objects, Unknown};
 use super::reader::{Batch, HOLD, Pressure, Reader};
@@ -35,7 +34,7 @@ pub(crate) struct Following {
     pub(crate) has_room: bool,
     /// Nothing before this.
     pub(crate) start: Ticks,
-    pub(crate) format: FormatName,
+    pub(crate) form: Form,
     /// What it is written to.
     pub(crate) screen: Screen,
     pub(crate) options: ListOptions,
@@ -60,7 +59,7 @@ pub(crate) fn follow(
         note("not permitted to see which process writes this file: following it until interrupted");
     }
     let head = Head::of_follower(&follower);
-    let mut format = format::writer(what.format, &head, what.screen);
+    let mut format = records::writer(what.form, &head, what.screen);
     let mut lister = what.lister(&follower);
     format.begin(&mut output.buffer, &head, &lister.view);
     let reader = Reader::start(follower.tail(), what.source.again()?, what.has_room)?;

@@ -18,8 +18,11 @@ pub(crate) struct Info {
     pub(crate) problems: Problems,
 }
 
-/// Looks at a trace for `--info`.
-pub(crate) fn info(loaded: &Loaded, screen: Screen) -> Info {
+/// Owners that are listed, unless all are wanted: a target may have thousands of connections.
+const MOST_OWNERS: usize = 20;
+
+/// Looks at a trace for `--info`; `all` lists all its owners.
+pub(crate) fn info(loaded: &Loaded, screen: Screen, all: bool) -> Info {
     let mut text = String::new();
     let Loaded { trace, name, measured, capture } = loaded;
     line(&mut text, "trace", &screen.width().map_or_else(|| name.into(), |width| shorten(name, width - VALUE)), screen);
@@ -35,8 +38,12 @@ pub(crate) fn info(loaded: &Loaded, screen: Screen) -> Info {
     let owners = trace.owners();
     if !owners.is_empty() {
         line(&mut text, "owners", &owners.len().to_string(), screen);
-        for (id, description) in owners {
+        let shown = if all { owners.len() } else { owners.len().min(MOST_OWNERS) };
+        for (id, description) in owners.iter().take(shown) {
             let _ = writeln!(text, "{}", screen.cut(&format!("  {id:>5}  {description}")));
+        }
+        if shown < owners.len() {
+            let _ = writeln!(text, "... and {} more: --all", owners.len() - shown);
         }
     }
     Info { text, records, problems }

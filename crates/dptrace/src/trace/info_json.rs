@@ -1,9 +1,9 @@
 //! `--info` and `--list-tpoints` as JSON.
 
 use ::capture::Meta;
-use spdk_trace::{ArgKind, CapturedTrace, Problems, RawTrace, TickRate, Ticks, Tpoint, Trace};
+use records::json_text::{member, number_member, string, string_member};
+use spdk_trace::{ArgKind, CapturedTrace, Lcore, Problems, RawTrace, TickRate, Ticks, Tpoint, Trace};
 
-use super::format::json_text::{member, number_member, string, string_member};
 use super::info::{Info, lcores_of};
 use crate::input::Loaded;
 use crate::measured_rate::Measured;
@@ -70,28 +70,73 @@ fn time(out: &mut Vec<u8>, name: &str, rate: TickRate, tsc: Ticks, start: Ticks)
     out.extend_from_slice(rate.nanos(Ticks(tsc.0.saturating_sub(start.0))).to_string().as_bytes());
 }
 
-fn rings(out: &mut Vec<u8>, raw: &RawTrace) {
-    let all: Vec<_> = raw.rings().collect();
-    let start = all.iter().filter_map(|ring| ring.span).map(|(first, _)| first).min().unwrap_or_default();
-    let (used, idle): (Vec<_>, Vec<_>) = all.into_iter().partition(|ring| ring.records > 0 || ring.written > 0);
-    number_member(out, "idle_lcores", idle.len() as u64);
+/// What one lcore has in the trace.
+struct Ring<'a> {
+    lcore: Lcore,
+    /// Its thread, and whether its ring wrapped, if the trace has that.
+    thread: Option<&'a str>,
+    wrapped: Option<bool>,
+    numbers: Vec<(&'static str, u64)>,
+    /// The times of its first record and its last one.
+    span: Option<(Ticks, Ticks)>,
+}
+
+/// An object for each lcore. Times begin with the first record of all.
+fn lcores(out: &mut Vec<u8>, rate: TickRate, rings: &[Ring<'_>]) {
+    let start = rings.iter().filter_map(|ring| ring.span).map(|(first, _)| first).min().unwrap_or_default();
     member(out, "lcores");
-    list(out, used.iter(), |out, ring| {
+    list(out, rings.iter(), |out, ring| {
         out.push(b'{');
         number_member(out, "lcore", u64::from(ring.lcore.0));
-        string_member(out, "thread", &ring.thread_name);
-        let numbers = [("slots", ring.slots), ("written", ring.written), ("records", ring.records)];
-        for (name, number) in numbers.into_iter().chain([("late", ring.late), ("cleared", ring.cleared)]) {
-            number_member(out, name, number);
+        if let Some(thread) = ring.thread {
+            string_member(out, "thread", thread);
         }
-        member(out, "wrapped");
-        out.extend_from_slice(if ring.wrapped { b"true" } else { b"false" });
+        for (name, number) in &ring.numbers {
+            number_member(out, name, *number);
+        }
+        if let Some(wrapped) = ring.wrapped {
+            member(out, "wrapped");
+            out.extend_from_slice(if wrapped { b"true" } else { b"false" });
+        }
         if let Some((first, last)) = ring.span {
-            time(out, "first_us", raw.tick_rate(), first, start);
-            time(out, "last_us", raw.tick_rate(), last, start);
+            time(out, "first_us", rate, first, start);
+            time(out, "last_us", rate, last, start);
         }
         out.push(b'}');
     });
+}
+
+fn rings(out: &mut Vec<u8>, raw: &RawTrace) {
+    let all: Vec<_> = raw.rings().collect();
+    let (used, idle): (Vec<_>, Vec<_>) = all.iter().partition(|ring| ring.records > 0 || ring.written > 0);
+    number_member(out, "idle_lcores", idle.len() as u64);
+    let used = used.into_iter().map(|ring| Ring {
+        lcore: ring.lcore,
+        thread: Some(&ring.thread_name),
+        wrapped: Some(ring.wrapped),
+        numbers: vec![
+            ("slots", ring.slots),
+            ("written", ring.written),
+            ("records", ring.records),
+            ("late", ring.late),
+            ("cleared", ring.cleared),
+        ],
+        span: ring.span,
+    });
+    lcores(out, raw.tick_rate(), &used.collect::<Vec<_>>());
+}
+
+/// One object that describes a capture without a trace.
+pub(super) fn without_trace(name: &str, meta: &Meta, problems: &[String]) -> String {
+    let mut out = vec![b'{'];
+    string_member(&mut out, "trace", name);
+    string_member(&mut out, "form", "capture");
+    of_meta(&mut out, meta);
+    number_member(&mut out, "records", 0);
+    member(&mut out, "problems");
+    list(&mut out, problems.iter(), |out, problem| string(out, problem.as_bytes()));
+    out.extend_from_slice(b"}\n");
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// When and where it was captured.
@@ -119,41 +164,32 @@ fn of_capture(
     string_member(out, "spdk", captured.era().versions());
     head(out, trace, records, measured);
     let (used, idle): (Vec<_>, Vec<_>) = summary.rings.iter().partition(|ring| ring.records > 0 || ring.lost > 0);
-    let start = used.iter().filter_map(|ring| ring.span).map(|(first, _)| first).min().unwrap_or_default();
     number_member(out, "idle_lcores", idle.len() as u64);
-    member(out, "lcores");
-    list(out, used.into_iter(), |out, ring| {
-        out.push(b'{');
-        number_member(out, "lcore", u64::from(ring.lcore.0));
-        string_member(out, "thread", &ring.thread_name);
-        for (name, number) in [("slots", ring.slots), ("records", ring.records), ("lost", ring.lost)] {
-            number_member(out, name, number);
-        }
-        if let Some((first, last)) = ring.span {
-            time(out, "first_us", trace.tick_rate(), first, start);
-            time(out, "last_us", trace.tick_rate(), last, start);
-        }
-        out.push(b'}');
+    let used = used.into_iter().map(|ring| Ring {
+        lcore: ring.lcore,
+        thread: Some(&ring.thread_name),
+        wrapped: None,
+        numbers: vec![("slots", ring.slots), ("records", ring.records), ("lost", ring.lost)],
+        span: ring.span,
     });
+    lcores(out, trace.tick_rate(), &used.collect::<Vec<_>>());
     (records, summary.problems)
 }
 
 /// A document has no rings: it does not say whether these wrapped.
 fn document(out: &mut Vec<u8>, trace: &Trace, measured: Option<Measured>) -> (u64, Problems) {
     string_member(out, "form", "json");
-    let (lcores, problems) = lcores_of(trace);
-    let records = lcores.values().map(|(records, ..)| records).sum();
+    let (found, problems) = lcores_of(trace);
+    let records = found.values().map(|(records, ..)| records).sum();
     head(out, trace, records, measured);
-    let start = lcores.values().map(|(_, first, _)| *first).min().unwrap_or_default();
-    member(out, "lcores");
-    list(out, lcores.iter(), |out, (lcore, (records, first, last))| {
-        out.push(b'{');
-        number_member(out, "lcore", u64::from(lcore.0));
-        number_member(out, "records", *records);
-        time(out, "first_us", trace.tick_rate(), *first, start);
-        time(out, "last_us", trace.tick_rate(), *last, start);
-        out.push(b'}');
+    let rings = found.iter().map(|(lcore, (records, first, last))| Ring {
+        lcore: *lcore,
+        thread: None,
+        wrapped: None,
+        numbers: vec![("records", *records)],
+        span: Some((*first, *last)),
     });
+    lcores(out, trace.tick_rate(), &rings.collect::<Vec<_>>());
     (records, problems)
 }
 

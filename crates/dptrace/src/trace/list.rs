@@ -5,12 +5,11 @@ use std::io;
 use std::ops::ControlFlow;
 
 use objects::Annotator;
+use records::{Context, Filter, Format, Head, View};
 use spdk_trace::{Problems, Record, Ticks, Trace};
 
-use super::field::Context;
-use super::filter::Filter;
-use super::format::{Format, Head, View};
 use crate::output::Output;
+use crate::progress::{Progress, READING, Reading};
 
 /// The options of a listing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +22,8 @@ pub(crate) struct ListOptions {
     pub(crate) common: bool,
     /// Times count from the common start itself, as in SPDK's listing, rather than from the first record after it.
     pub(crate) from_common_start: bool,
+    /// How many records there will be, if that is known.
+    pub(crate) expected: Option<u64>,
 }
 
 /// What came of a walk.
@@ -57,12 +58,15 @@ pub(crate) fn list(
     lister.start_at(if options.common { trace.common_start() } else { Ticks(0) }, options.from_common_start);
     format.begin(&mut output.buffer, head, &lister.view);
     let mut failed = None;
+    let mut reading = Reading::new(Progress::beside(output), READING, options.expected);
     let problems = trace.for_each(|record| {
+        reading.count();
         lister.record(record, filter, format, output).unwrap_or_else(|error| {
             failed = Some(error);
             ControlFlow::Break(())
         })
     });
+    drop(reading);
     if let Some(error) = failed {
         return Err(error);
     }

@@ -19,9 +19,6 @@ use crate::live_objects::{Opening, Pointers, SHORT_INTERVAL, Session, find};
 use crate::record::{RING_BYTES, add_files, report_remarks, report_totals};
 use crate::target::Files;
 
-/// So many objects are worth remembering, whether they live or not.
-const FEW: usize = 10_000;
-
 /// How long the first records wait for what is alive already: reading the debug information of a large program takes less.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -45,8 +42,6 @@ pub(crate) enum Objects {
 pub(crate) struct Live {
     session: Option<Session>,
     annotator: Annotator,
-    /// How many objects are known before those that have ended long ago are forgotten.
-    enough: usize,
     unknown: Unknown,
     /// Addresses of objects of which nothing is known, as far as looking there may help.
     fresh: RefCell<Pointers>,
@@ -55,15 +50,25 @@ pub(crate) struct Live {
 }
 
 impl Objects {
-    /// Records the objects of a process whose trace has these tracepoints. `text` is what is known already. What stands in
+    /// Records the objects of a process whose trace has these tracepoints. `text` is what is known already, `probes` how often it is
+    /// read what probes have sent, if any shall be attached. What stands in
     /// the way of that (no right, no probes) is reported, and the trace goes on without.
-    pub(crate) fn start(pid: u32, specs: Vec<ObjectSpec>, text: &str, trace: &RawTrace, probes: bool) -> Self {
+    pub(crate) fn start(
+        pid: u32,
+        specs: Vec<ObjectSpec>,
+        text: &str,
+        trace: &RawTrace,
+        probes: Option<Duration>,
+    ) -> Self {
         let (tpoints, has_owners) = (trace.tpoints(), trace.era().has_owners());
         let referred = referred(&specs, tpoints, has_owners);
         let pointers = Pointers::of_trace(&referred, trace);
         let specs_to_find = referred.clone();
         let opening = Opening::start(move || find(pid, &specs_to_find, |_| pointers.clone()));
-        let recorder = if probes { attach(pid, &referred) } else { Err(anyhow::anyhow!("--no-probes was given")) };
+        let recorder = match probes {
+            Some(interval) => attach(pid, &referred, RING_BYTES, interval),
+            None => Err(anyhow::anyhow!("--no-probes was given")),
+        };
         let session = match recorder {
             Ok(recorder) => Session::start(opening, Some(recorder), PATIENCE),
             Err(error) => {
@@ -80,14 +85,8 @@ impl Objects {
         report_alive(&mut session);
         session.settle();
         let annotator = annotate_quietly(text, specs, tpoints);
-        let mut live = Live {
-            session: Some(session),
-            annotator,
-            enough: FEW,
-            unknown: Unknown::default(),
-            fresh: RefCell::default(),
-            lost: 0,
-        };
+        let mut live =
+            Live { session: Some(session), annotator, unknown: Unknown::default(), fresh: RefCell::default(), lost: 0 };
         live.learn_next();
         Self::Live(Box::new(live))
     }
@@ -145,7 +144,7 @@ impl Objects {
     pub(crate) fn learn(&mut self, shown: Ticks) {
         if let Self::Live(live) = self {
             live.learn_next();
-            live.forget(shown);
+            live.annotator.forget_if_many(shown);
         }
     }
 
@@ -233,14 +232,6 @@ impl Live {
         }
         self.annotator.learn(&lines);
     }
-
-    /// Forgets those that have ended before `shown`, when there are many.
-    fn forget(&mut self, shown: Ticks) {
-        if self.annotator.lifetimes().all().len() > self.enough {
-            self.annotator.forget(shown);
-            self.enough = FEW + 2 * self.annotator.lifetimes().all().len();
-        }
-    }
 }
 
 fn report_alive(session: &mut Session) {
@@ -283,15 +274,20 @@ pub(crate) fn referred(specs: &[ObjectSpec], tpoints: &TpointTable, has_owners: 
     specs.iter().filter(|spec| spec.tracepoint_args.iter().any(names) || is_owner(spec)).cloned().collect()
 }
 
-/// Attaches to the probes of these objects.
-pub(crate) fn attach(pid: u32, referred: &[ObjectSpec]) -> anyhow::Result<Recorder> {
+/// Attaches to the probes of these objects, with a ring buffer of that many bytes, which is read that often.
+pub(crate) fn attach(
+    pid: u32,
+    referred: &[ObjectSpec],
+    ring_bytes: u32,
+    interval: Duration,
+) -> anyhow::Result<Recorder> {
     let wanted = WantedProbe::of(referred)?;
     if wanted.is_empty() {
         anyhow::bail!("no tracepoint of this trace has an argument that points to an object");
     }
-    let mut plan = AttachPlan::new(&wanted, Features::of_probes()?.for_process(Some(pid)), RING_BYTES);
+    let mut plan = AttachPlan::new(&wanted, Features::of_probes()?.for_process(Some(pid)), ring_bytes);
     let (files, place) = Files::of_process(pid)?;
     add_files(&mut plan, &files, &place)?;
     report_remarks(&plan);
-    Ok(Recorder::start(&plan, pid)?)
+    Ok(Recorder::start_every(&plan, pid, interval)?)
 }

@@ -1,13 +1,12 @@
 //! `dptrace trace`: prints a trace with the names of its objects.
 
-pub(crate) mod annotation;
 mod captured;
 pub(crate) mod cpus;
+mod dpdk;
 pub(crate) mod field;
 pub(crate) mod filter;
 mod follow;
-pub(crate) mod format;
-mod identity;
+mod format;
 mod info;
 mod info_json;
 mod list;
@@ -22,7 +21,9 @@ use std::time::Duration;
 
 use ::objects::{Annotator, ObjectSpec};
 use anyhow::{Context as _, bail};
+use bpf_session::POLL_INTERVAL;
 use clap::Args;
+use records::{Filter, Form, Head};
 use screen::Screen;
 use spdk_trace::{Follower, Problems, RawTrace, TickRate, Ticks, TpointTable, Trace};
 
@@ -32,10 +33,11 @@ use crate::failure::{note, usage};
 use crate::input::{FileSource, Input, InputArgs, Loaded, Place};
 use crate::interrupt::Interrupt;
 use crate::output::{self, Output};
+use crate::progress;
 use crate::target::printable;
-use filter::{Filter, FilterArgs};
+use filter::FilterArgs;
 use follow::{Following, Stop};
-use format::{FormatName, Head};
+use format::FormatName;
 use list::ListOptions;
 use live::Objects;
 use objects::ObjectArgs;
@@ -115,6 +117,12 @@ pub(crate) struct TraceArgs {
     /// Era, tick rate, lcores, number of records, overwritten and lost records, owners.
     #[arg(long, help_heading = "Instead of records")]
     info: bool,
+
+    /// With --info: list all owners
+    ///
+    /// Without it, there are the first 20 and the number of the others. JSON always has all.
+    #[arg(long, requires = "info", help_heading = "Instead of records")]
+    all: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -125,12 +133,18 @@ Examples:
   dptrace trace -s nvmf -p PID --tpoint 'TCP_REQ_*' --tail 20
   dptrace trace -p PID --for 10s                        live, connections named
   dptrace trace -i FILE --where 'owner.subnqn=*cnode1' --where 'time>1000'
-  dptrace trace -i FILE --format ndjson | jq 'select(.size > 65536)'";
+  dptrace trace -i FILE --format ndjson | jq 'select(.size > 65536)'
+  dptrace trace -i DIR --tpoint 'lib.ethdev.*'          a folder that DPDK's --trace left";
 
 /// Runs the command.
 pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     let Input { place, process } = args.input.resolve("trace")?;
     refuse_to_overwrite(&place, &args.objects, args.output.as_deref())?;
+    if let Place::File(path) = &place
+        && dpdk::is_trace(path)
+    {
+        return dpdk::run(args, path);
+    }
     mistaken::refuse(&place, args.objects.recordings())?;
     let live = process.filter(|_| !args.info && !args.list_tpoints);
     let args = &TraceArgs { objects: args.objects.of(&place), ..args.clone() };
@@ -139,6 +153,16 @@ pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {
     }
     if args.duration.is_some() {
         return Err(usage("--for needs a live trace: --follow, or -p PID without -s"));
+    }
+    if args.info
+        && let Place::File(path) = &place
+        && path.is_dir()
+        && let Some(text) = captured::without_trace(path, args.json, args.screen())?
+    {
+        let mut output = Output::open(args.output.as_deref())?;
+        output.buffer.extend_from_slice(text.as_bytes());
+        output.flush()?;
+        return Ok(());
     }
     // The table's header says which columns there are, before the first record is read.
     let loaded = if args.info { place.load_measured() } else { place.load(args.format() == FormatName::Csv) }?;
@@ -154,7 +178,7 @@ fn describe(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     let screen = args.screen();
     let known = match (args.info, args.json) {
         (false, _) => None,
-        (true, false) => Some(info::info(loaded, screen)),
+        (true, false) => Some(info::info(loaded, screen, args.all)),
         (true, true) => Some(info_json::info(loaded)),
     };
     let tpoints = || if args.json { info_json::tpoints(loaded) } else { info::tpoints(loaded, screen) };
@@ -192,6 +216,7 @@ impl TraceArgs {
             tail: self.tail,
             common: self.filter.common,
             from_common_start: self.format() == FormatName::Spdk,
+            expected: None,
         }
     }
 }
@@ -210,11 +235,11 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
     known_of(loaded, &specs, annotator.is_some()).warn_missing(filter.fields());
     // Not before all is understood: a slip in a filter must not empty the file of an earlier run.
     let mut output = Output::open(args.output.as_deref())?;
-    let head = Head::of_trace(trace, args.format(), &specs)?;
-    let mut format = format::writer(args.format(), &head, args.screen());
+    let head = Head::of_trace(trace, args.format().form(), &specs)?;
+    let mut format = records::writer(args.format().form(), &head, args.screen());
     let shown = (trace, &head, annotator.as_ref());
-    let listed =
-        output.in_background(|output| list::list(shown, &mut filter, args.list_options(), format.as_mut(), output))?;
+    let options = ListOptions { expected: progress::expected(trace, loaded.capture.as_deref()), ..args.list_options() };
+    let listed = output.in_background(|output| list::list(shown, &mut filter, options, format.as_mut(), output))?;
     warn_problems(&listed.problems);
     if args.head == Some(0) || args.tail == Some(0) {
         return Ok(());
@@ -235,24 +260,29 @@ fn list_records(args: &TraceArgs, loaded: &Loaded) -> anyhow::Result<()> {
 /// objects. If the trace is live, it was read after the objects were.
 pub(crate) fn with_owners(annotator: Option<Annotator>, trace: &Trace, is_live: bool) -> Option<Annotator> {
     let mut annotator = annotator?;
+    know_owners(&mut annotator, trace, is_live);
+    let why = objects::without_pointers(&annotator, trace.tpoints());
+    objects::report_named(&annotator, why.as_deref(), !trace.owners().is_empty(), is_live);
+    Some(annotator)
+}
+
+/// The same, and reports nothing.
+pub(crate) fn know_owners(annotator: &mut Annotator, trace: &Trace, is_live: bool) {
     match trace {
         Trace::Raw(raw) => {
             if annotator.needs_witness() {
-                live::observe_all(&mut annotator, raw, if is_live { Ticks(u64::MAX) } else { live::last_of(raw) });
+                live::observe_all(annotator, raw, if is_live { Ticks(u64::MAX) } else { live::last_of(raw) });
             }
             annotator.know_owners(raw.owners().all(), raw.tick_rate());
         }
         Trace::Captured(captured) => {
             if annotator.needs_witness() {
-                live::observe_captured(&mut annotator, captured);
+                live::observe_captured(annotator, captured);
             }
             annotator.know_owners(captured.owners(), captured.tick_rate());
         }
         Trace::Json(_) => {}
     }
-    let why = objects::without_pointers(&annotator, trace.tpoints());
-    objects::report_named(&annotator, why.as_deref(), !trace.owners().is_empty(), is_live);
-    Some(annotator)
 }
 
 /// What objects could be known from in a trace that is all there.
@@ -279,8 +309,8 @@ pub(crate) fn first_records(
     let trace = &loaded.trace;
     let mut filter = FilterArgs::default().resolve(trace.tpoints().all(), &[], trace.tick_rate())?;
     let options = ListOptions { head: Some(head), ..ListOptions::default() };
-    let head = Head::of_trace(trace, FormatName::Text, &[])?;
-    let mut format = format::writer(FormatName::Text, &head, Screen::stdout());
+    let head = Head::of_trace(trace, Form::Text, &[])?;
+    let mut format = records::writer(Form::Text, &head, Screen::stdout());
     list::list((trace, &head, annotator), &mut filter, options, format.as_mut(), output)?;
     Ok(())
 }
@@ -324,7 +354,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         Some(pid) => {
             let text = args.objects.text()?;
             let trace = RawTrace::read(&source).with_context(reading)?;
-            Objects::start(pid, specs, &text, &trace, !args.no_probes)
+            Objects::start(pid, specs, &text, &trace, (!args.no_probes).then_some(POLL_INTERVAL))
         }
     };
     objects.begin(&source).with_context(reading)?;
@@ -337,7 +367,7 @@ fn follow_file(args: &TraceArgs, place: &Place, live: Option<u32>) -> anyhow::Re
         application,
         has_room,
         start,
-        format: args.format(),
+        form: args.format().form(),
         screen: args.screen(),
         options: args.list_options(),
         stop,

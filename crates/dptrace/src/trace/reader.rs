@@ -22,15 +22,19 @@ const HAND_OVER: Duration = Duration::from_millis(10);
 const ENOUGH: usize = 1 << 20;
 /// How long to wait for the output where it is slow.
 const WAIT_FOR_OUTPUT: Duration = Duration::from_millis(1);
+/// or, if few may wait, this part of these.
+const PART: usize = 32;
 /// Buffers that are kept to be used again,
 const SPARE: usize = 32;
-/// and the bytes of the largest of them.
-const LARGEST_SPARE: usize = 2 * ENOUGH;
+/// if few bytes may wait, this number.
+const FEW_SPARE: usize = 8;
 
 /// The thread. It ends with this.
 pub(crate) struct Reader {
     batches: Receiver<Batch>,
     spare: SyncSender<Vec<u8>>,
+    /// Bytes of a batch, about.
+    enough: usize,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Pressure>>,
 }
@@ -65,8 +69,14 @@ pub(crate) struct Pressure {
 impl Reader {
     /// Starts to read; `is_prompt` if it may take a CPU from others for a moment.
     pub(crate) fn start(tail: Tail, source: FileSource, is_prompt: bool) -> anyhow::Result<Self> {
+        Self::start_within(tail, source, is_prompt, MOST_WAITING)
+    }
+
+    /// The same, with at most that many bytes that wait to be taken.
+    pub(crate) fn start_within(tail: Tail, source: FileSource, is_prompt: bool, most: usize) -> anyhow::Result<Self> {
         let (sender, batches) = channel();
-        let (spare, spares) = sync_channel(SPARE);
+        let enough = ENOUGH.min(most / PART);
+        let (spare, spares) = sync_channel(if enough < ENOUGH { FEW_SPARE } else { SPARE });
         let shared = Arc::new(Shared::default());
         let worker = Worker {
             pace: Pace::new(tail.rings().map(|(_, slots)| slots).min().unwrap_or(1)),
@@ -76,10 +86,13 @@ impl Reader {
             sender,
             spares,
             shared: Arc::clone(&shared),
+            most,
+            enough,
+            start: Instant::now(),
             pressure: Pressure::default(),
         };
         let thread = std::thread::Builder::new().name("trace reader".into()).spawn(move || worker.run())?;
-        Ok(Self { batches, spare, shared, thread: Some(thread) })
+        Ok(Self { batches, spare, enough, shared, thread: Some(thread) })
     }
 
     /// What was copied, if it comes in time.
@@ -94,10 +107,15 @@ impl Reader {
         }
     }
 
+    /// Bytes that were copied and not given back yet: of many, no more are copied.
+    pub(crate) fn waiting(&self) -> usize {
+        self.shared.waiting.load(Ordering::Relaxed)
+    }
+
     /// Gives memory back that came with a batch.
     pub(crate) fn give_back(&self, bytes: Vec<u8>) {
         self.shared.waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
-        if (1..=LARGEST_SPARE).contains(&bytes.capacity()) {
+        if (1..=2 * self.enough).contains(&bytes.capacity()) {
             // It has enough, or has ended: then the memory goes.
             let _ = self.spare.try_send(bytes);
         }
@@ -136,6 +154,12 @@ struct Worker {
     sender: Sender<Batch>,
     spares: Receiver<Vec<u8>>,
     shared: Arc<Shared>,
+    /// Bytes that may wait.
+    most: usize,
+    /// Bytes that are handed over at once.
+    enough: usize,
+    /// Times of polls count from here: not from when the thread gets a CPU.
+    start: Instant,
     pressure: Pressure,
 }
 
@@ -147,9 +171,9 @@ impl Worker {
             // Printing may need the same CPU, for longer than a ring can wait.
             let _ = sys::sched::run_promptly();
         }
-        let start = Instant::now();
+        let start = self.start;
         let (mut handed_over, mut news, mut before) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
-        let (mut copied, mut bytes, mut was_full) = (Copied::default(), 0, false);
+        let (mut copied, mut bytes, mut was_full, mut has_begun) = (Copied::default(), 0, false, false);
         loop {
             let stop = self.shared.stop.load(Ordering::Acquire);
             let at = start.elapsed();
@@ -166,7 +190,7 @@ impl Worker {
             // Empty ones as well, until one lets go what is held back, however late that is.
             let is_wanted = !copied.is_empty() || handed_over < news + HOLD;
             let is_due = is_wanted && at >= handed_over + HAND_OVER;
-            if is_last || is_due || bytes >= ENOUGH {
+            if is_last || is_due || bytes >= self.enough {
                 if !copied.is_empty() {
                     news = at;
                 }
@@ -176,6 +200,10 @@ impl Worker {
                     return self.pressure;
                 }
                 (bytes, handed_over) = (0, at);
+                if !std::mem::replace(&mut has_begun, true) && !self.is_prompt {
+                    // The first poll, which copies whole rings, does not wait behind others; where it is not permitted, no poll does.
+                    let _ = sys::sched::lowest_priority();
+                }
                 copied.prepare(self.tail.rings().count(), || self.spares.try_recv().ok());
             }
             was_full = self.wait_for_output();
@@ -188,7 +216,7 @@ impl Worker {
     /// Waits while too much waits to be printed; says whether it did.
     fn wait_for_output(&self) -> bool {
         let is_full =
-            || self.shared.waiting.load(Ordering::Relaxed) > MOST_WAITING && !self.shared.stop.load(Ordering::Relaxed);
+            || self.shared.waiting.load(Ordering::Relaxed) > self.most && !self.shared.stop.load(Ordering::Relaxed);
         let was_full = is_full();
         while is_full() {
             std::thread::park_timeout(WAIT_FOR_OUTPUT);

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use objects::{ObjectSpec, OwnerProperties};
+use records::Field;
 use spdk_trace::TpointTable;
 
-use super::field::Field;
 use crate::failure::note;
 use crate::names;
 

@@ -38,7 +38,12 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("build/bin/nvmf_tgt ", "it is SPDK's target"),
     ("dptrace objects -p ", "the target for tests has SPDK's structures only if it is asked for them"),
     ("dptrace inspect -p ", "its program is one that `tests/inspect.rs` compiles"),
+    ("dptrace cpus ", "`tests/cpus.rs` and `tests/cpus_audit.rs` run it: what it finds is this machine's"),
+    ("dptrace report CAPTURE", "the captures of `tests/report` are of a target that delays itself"),
+    ("dptrace top ", "`tests/top.rs` runs it, on a terminal and on none"),
+    ("dptrace serve", "it runs until it is ended: `tests/serve` asks it for its pages"),
     ("dptrace timeline ", "the captures of `tests/timeline.rs` are of a target that delays itself"),
+    ("dptrace watch ", "it waits for a slow request: `tests/watch.rs` makes some"),
     ("dpif_run", "it is a function of ovs-vswitchd"),
     (" sem", "docs/dev/usdt.md explains the program that it compiles"),
 ];

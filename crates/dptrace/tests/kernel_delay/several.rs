@@ -1,6 +1,8 @@
 //! Several processes at once: by number, by name, with what they start, by control group.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -123,4 +125,36 @@ fn who_ran_instead_is_known_by_its_process() {
         let all: Vec<&Value> = threads.flat_map(|thread| thread["ran_instead"].as_array().unwrap()).collect();
         all.iter().copied().find(is("own", own)).is_some() && all.iter().copied().find(is("other", other)).is_some()
     });
+}
+
+/// A worker of the kernel has the function of the work that it did. Reading this file queues `refresh_vm_stats` on each CPU
+/// (`vmstat_refresh` of mm/vmstat.c).
+#[test]
+fn a_worker_has_the_function_of_its_work() {
+    let target = Target::start("spin");
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                std::fs::read("/proc/sys/vm/stat_refresh").unwrap();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        // It ends also if the test fails.
+        let _over = Over(&over);
+        eventually(&target.child.id().to_string(), |sample| {
+            let threads = sample["threads"].as_array().unwrap().iter();
+            let mut all = threads.flat_map(|thread| thread["ran_instead"].as_array().unwrap());
+            all.any(|task| task["work"].as_str().is_some_and(|work| work.starts_with("refresh_vm_stats")))
+        });
+    });
+}
+
+/// Sets what it holds when it goes.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }

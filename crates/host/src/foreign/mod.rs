@@ -115,6 +115,11 @@ fn open(held: &OwnedFd, real: PathBuf) -> io::Result<Opened> {
 }
 
 impl Opened {
+    /// A name of the very file, for as long as it is open.
+    pub(crate) fn link(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.file.as_raw_fd()).into()
+    }
+
     /// Reads as many bytes as there is room for.
     pub(crate) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         self.file.read_exact_at(bytes, offset)

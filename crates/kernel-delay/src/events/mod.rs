@@ -213,18 +213,32 @@ impl Events {
         lengths.map(|least| (least, longer(least))).find(|(_, count)| *count <= enough)
     }
 
-    /// The same for programs.
-    pub fn json(&mut self, symbols: &dyn Symbols, wanted: impl Fn(&str) -> bool) -> Value {
+    /// The single events for programs, piece by piece: a list of 65,536 with their stacks takes 30 MB and more as text, and several
+    /// times as much as values.
+    pub fn json_list<E>(
+        &mut self,
+        symbols: &dyn Symbols,
+        wanted: impl Fn(&str) -> bool,
+        mut take: impl FnMut(String) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.kept.sort_by_key(|event| event.entry);
         let mut shown = Shown { whole: true, ..Shown::default() };
-        let events = self.kept.iter().filter(|event| wanted(&name(&event.comm))).map(|event| {
-            json!({
+        let mut before = '[';
+        for event in self.kept.iter().filter(|event| wanted(&name(&event.comm))) {
+            let event = json!({
                 "entry_ns": event.entry, "exit_ns": event.exit, "tid": event.tid, "name": name(&event.comm),
                 "syscall": call_name(event.stacks.slot), "stack": shown.of(&event.stacks, self, symbols),
                 "pid": event.stacks.pid,
-            })
-        });
-        let events: Vec<Value> = events.collect();
+            });
+            take(format!("{before}{event}"))?;
+            before = ',';
+        }
+        take(if before == '[' { "[]" } else { "]" }.to_owned())
+    }
+
+    /// What there is beside [`Self::json_list`], for which its text has a place: [`split_at_list`] finds it.
+    pub fn json(&self, symbols: &dyn Symbols, wanted: impl Fn(&str) -> bool) -> Value {
+        let mut shown = Shown { whole: true, ..Shown::default() };
         let rows = self.folded(wanted).into_iter();
         let rows = rows.map(|(stacks, stat)| ((stacks.pid, stacks.slot, shown.of(&stacks, self, symbols)), stat));
         let stacks = worst_first(merged(rows)).into_iter().map(|((pid, slot, stack), stat)| {
@@ -234,8 +248,20 @@ impl Events {
             })
         });
         let stacks: Vec<Value> = stacks.collect();
-        json!({ "events": events, "dropped": self.dropped, "lost_stacks": self.lost_stacks, "stacks": stacks })
+        json!({ "events": LIST, "dropped": self.dropped, "lost_stacks": self.lost_stacks, "stacks": stacks })
     }
+}
+
+/// What stands in the place of the events in [`Events::json`].
+const LIST: &str = "\u{1}";
+
+/// An object's text before and after the list of its events; none if it has no such place. In strings of JSON quotation marks are
+/// escaped, so that no name of anybody's looks like it.
+pub fn split_at_list(text: &str) -> Option<(&str, &str)> {
+    const KEY: &str = "\"events\":";
+    let place = format!("{KEY}{}", json!(LIST));
+    let (before, after) = text.split_once(&place)?;
+    Some((&text[..before.len() + KEY.len()], after))
 }
 
 fn each_head() -> String {

@@ -22,6 +22,9 @@ pub const LOG: &str = "log";
 pub const PREEMPTORS: &str = "preemptors";
 /// Interrupts by thread and number: a [`Tally`] by [`InterruptKey`].
 pub const INTERRUPTS: &str = "interrupts";
+/// Whose turn it is, where programs can't exchange a word in one step: a key that one of [`armed`](super::armed) is, of which one
+/// CPU can take it out. The value means nothing.
+pub(crate) const TURNS: &str = "turns";
 /// How many upcalls of Open vSwitch there were (`u64`), by [`UpcallKey`](super::UpcallKey).
 pub const UPCALLS: &str = "upcalls";
 
@@ -39,6 +42,11 @@ const MAX_PROCESSES: u32 = 1 << 14;
 /// The map of [`PROCESSES`].
 pub(crate) fn processes() -> MapDef {
     MapDef::new(PROCESSES, MapKind::Hash, 4, size::<u64>(), MAX_PROCESSES)
+}
+
+/// The map of [`TURNS`].
+pub(crate) fn turns() -> MapDef {
+    MapDef::new(TURNS, MapKind::Hash, 4, 4, 4)
 }
 
 /// The maps. There is room for `threads`, and for a number of preemptors and interrupts of each.

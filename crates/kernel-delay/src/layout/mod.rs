@@ -26,7 +26,7 @@ pub use event::{
     EventHead, KernelStack, MOST_COPIED, REGISTER_COUNT, STACK_DEPTH, STACK_PIECE, StackEvent, stack_event_size,
 };
 pub use maps::{COUNTS, INTERRUPTS, LOG, PREEMPTORS, PROCESSES, TEMPLATE, THREADS, UPCALLS, WINDOW};
-pub(crate) use maps::{maps, processes};
+pub(crate) use maps::{TURNS, maps, processes, turns};
 
 /// A task's name, which ends with its first 0.
 pub type Comm = [u8; 16];
@@ -58,7 +58,8 @@ pub struct TallyWithMin {
 #[derive(Clone, PartialEq, Eq, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Thread {
-    /// Until when its time is accounted for.
+    /// Until when its time is accounted for: the latest of the three marks, of which two are 0 on most kernels
+    /// (`programs/marks.rs`).
     pub mark: u64,
     /// Where its time goes at present, as an offset in its value: see [`Bucket`].
     pub bucket: u32,
@@ -142,6 +143,14 @@ pub struct Thread {
     pub tgid: u32,
     /// Which of the [`ThreadValue::histograms`] the next system call that has none gets, as an offset in its value.
     pub next_histogram: u32,
+    /// The mark of soft interrupts.
+    pub soft_mark: u64,
+    /// The mark of hard ones and of the scheduler.
+    pub hard_mark: u64,
+    /// From when on, plus 1, the first one accounted that came while the thread's own program did; 0 where none came.
+    pub note: u64,
+    /// The same of a soft interrupt's program.
+    pub soft_note: u64,
 }
 
 /// Counts by the logarithm to base 2 of nanoseconds: the last one is for 2^39 ns (nine minutes) and more.
@@ -310,6 +319,10 @@ pub const LOG_LENGTH: usize = 128;
 pub(crate) struct Log {
     /// How many entries were ever written.
     pub(crate) head: u64,
+    /// The worker of the kernel that has begun some work here last.
+    pub(crate) worker: u64,
+    /// The function of that work; 0 if it is done.
+    pub(crate) function: u64,
     /// The entries; the oldest is written over.
     pub(crate) entries: [LogEntry; LOG_LENGTH],
 }
@@ -326,6 +339,10 @@ pub(crate) struct LogEntry {
     pub(crate) parent: u32,
     /// Its name.
     pub(crate) comm: Comm,
+    /// The function of the work that it did, if it is a worker of the kernel; otherwise 0.
+    pub(crate) function: u64,
+    /// Up to a power of two.
+    pub(crate) pad: [u64; 3],
 }
 
 const _: () = assert!(LOG_LENGTH.is_power_of_two() && size_of::<LogEntry>().is_power_of_two());
@@ -342,6 +359,8 @@ pub struct PreemptorKey {
     pub parent: u32,
     /// The name of the task that ran.
     pub comm: Comm,
+    /// The address of the function of the work that it did, if it is a worker of the kernel; otherwise 0.
+    pub function: u64,
 }
 
 /// The key of an interrupt.

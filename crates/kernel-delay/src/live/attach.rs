@@ -6,8 +6,9 @@ use super::triggers::{self, PlacedTrigger, Prepared};
 use super::upcall_counter;
 use super::{Facts, Tracer};
 use crate::error::DelayError;
+use crate::layout;
 use crate::names::poll_numbers;
-use crate::programs::{self, EventOptions, Processes, Setting};
+use crate::programs::{self, EventOptions, Processes, Setting, Turn};
 use crate::trigger::Trigger;
 
 /// What to attach, and to whom.
@@ -52,14 +53,21 @@ fn attach_all<'a>(facts: &Facts, options: AttachOptions<'a>) -> Result<Attached<
     let pid = pids.first().copied().unwrap_or_default();
     let several = pids.len() > 1 || children;
     let processes = if several { Processes::Several { children } } else { Processes::One(pid) };
-    let setting = Setting { processes, task: facts.task, polls: poll_numbers(), threads: max_threads, events };
+    let features = Features::detect()?;
+    let exchange = features.exchange;
+    let setting =
+        Setting { processes, task: facts.task, polls: poll_numbers(), threads: max_threads, events, exchange };
     let mut module = programs::module(&setting, |name| facts.tracepoints.get(name).copied())?;
     let own = module.programs.len();
-    let prepare = |placed| Prepared::add(pid, placed, facts, &mut module);
+    let turn = if exchange { Turn::Exchange } else { Turn::Key };
+    if turn == Turn::Key && !triggers.is_empty() {
+        module.maps.push(layout::turns());
+    }
+    let prepare = |placed| Prepared::add(pid, placed, facts, turn, &mut module);
     let prepared: Vec<Prepared<'a>> = triggers.into_iter().map(prepare).collect::<Result<_, _>>()?;
     let upcalls = if count_upcalls { upcall_counter::add(facts, &mut module)? } else { None };
     module.programs.push(programs::peek(&setting)?);
-    let mut tracer = Tracer::load(pids, several, &module, Features::detect()?.for_process(Some(pid)), progress)?;
+    let mut tracer = Tracer::load(pids, several, &module, features.for_process(Some(pid)), progress)?;
     // At one place the kernel runs programs in the order in which they were attached.
     let (first, last): (Vec<_>, Vec<_>) = prepared.iter().partition(|prepared| prepared.comes_first());
     for prepared in first {

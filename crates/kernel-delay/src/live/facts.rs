@@ -123,7 +123,9 @@ fn task(types: &TypeStore<'_>) -> Result<TaskFacts, DelayError> {
     for (at, name) in user_registers.iter_mut().zip(walked) {
         *at = types.short_offset(registers, name)?;
     }
+    let work = types.require(NameKind::Struct, "work_struct")?;
     Ok(TaskFacts {
+        work_function: types.short_offset(work, "func")?,
         user_registers,
         tgid: at("tgid")?,
         pid: at("pid")?,

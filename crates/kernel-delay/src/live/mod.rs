@@ -4,18 +4,22 @@
 //! | module | holds |
 //! |---|---|
 //! | `facts` | what the programs must know of this kernel, from its BTF |
+//! | `functions` | the names of the functions that the kernel's workers ran |
 //! | `triggers` | the programs of triggers, and where they are attached |
 //! | `upcall_counter` | the program that counts Open vSwitch's upcalls |
 //! | `attach` | all programs, loaded and attached in their order |
 //! | `tracer` | windows made with them |
+//! | `continuous` | one window without end, read again and again |
 //! | `collector` | the events of a window |
 //! | `cpu_limits` | CPU limits of the process's control groups |
 //! | `proc_thread` | what `/proc` says of processes and their threads |
 
 mod attach;
 mod collector;
+mod continuous;
 pub mod cpu_limits;
 mod facts;
+mod functions;
 mod proc_thread;
 mod tracer;
 mod triggers;

@@ -10,11 +10,12 @@ use sys::clock::monotonic_nanos;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use super::collector::{Collector, Unwinder};
+use super::functions::Functions;
 use super::proc_thread::{self, ProcThread};
 use crate::error::DelayError;
 use crate::layout::{
-    COUNTS, Counts, INTERRUPTS, PREEMPTORS, PROCESSES, TEMPLATE, THREADS, ThreadValue, UPCALLS, WINDOW, WINDOW_SHIFT,
-    WindowValue, armed, read_key, read_value,
+    COUNTS, Counts, INTERRUPTS, PREEMPTORS, PROCESSES, TEMPLATE, THREADS, TURNS, ThreadValue, UPCALLS, WINDOW,
+    WINDOW_SHIFT, WindowValue, armed, read_key, read_value,
 };
 use crate::programs::{self, PEEK};
 use crate::sample::{ProcFallback, Sample, ThreadPair, Window, WindowSnapshot};
@@ -90,10 +91,12 @@ pub struct Tracer {
     are_32_bit: HashSet<u32>,
     /// Threads that found no room at the start.
     no_room: u64,
+    /// The names of what the kernel's workers ran.
+    functions: Functions,
     /// Whether upcalls are counted, and if so whether it is known what came of them.
     pub(super) upcalls: Option<bool>,
     /// What each thread had when the window was prepared.
-    before: HashMap<u32, (Snapshot, ProcThread)>,
+    pub(super) before: HashMap<u32, (Snapshot, ProcThread)>,
     /// Start triggers that came between two windows, and what was counted of them when the last window was over.
     missed: u64,
     missed_before: Option<u64>,
@@ -119,6 +122,7 @@ impl Tracer {
             number: 0,
             are_32_bit: HashSet::new(),
             no_room: 0,
+            functions: Functions::default(),
             upcalls: None,
             before: HashMap::new(),
             missed: 0,
@@ -166,7 +170,7 @@ impl Tracer {
     }
 
     /// Forgets processes that are gone: their numbers are others' then.
-    fn forget_gone(&self) -> Result<(), DelayError> {
+    pub(super) fn forget_gone(&self) -> Result<(), DelayError> {
         if !self.several {
             return Ok(());
         }
@@ -179,7 +183,7 @@ impl Tracer {
         Ok(())
     }
 
-    fn map(&self, name: &'static str) -> Result<NamedMap<'_>, DelayError> {
+    pub(super) fn map(&self, name: &'static str) -> Result<NamedMap<'_>, DelayError> {
         let map = self.session.map(name).ok_or_else(|| DelayError::NoMap { name: name.to_owned() })?;
         Ok(NamedMap { name, map })
     }
@@ -237,6 +241,19 @@ impl Tracer {
         Ok(())
     }
 
+    /// Announces a window, and whose turn it is.
+    fn put_window(&self, value: &WindowValue) -> Result<(), DelayError> {
+        let Some(map) = self.session.map(TURNS) else { return self.put(WINDOW, value) };
+        let turns = NamedMap { name: TURNS, map };
+        turns.clear()?;
+        self.put(WINDOW, value)?;
+        let turn = value.armed as u32;
+        if [armed::FOR_START, armed::FOR_STOP].contains(&turn) {
+            map.update(turn.as_bytes(), turn.as_bytes()).map_err(|source| turns.failed(source))?;
+        }
+        Ok(())
+    }
+
     /// Makes the window's start "never" before anything of the next one is written: `emit::window_bounds` says why.
     fn end_window(&self) -> Result<(), DelayError> {
         self.put(WINDOW, &WindowValue { start: NEVER, ..self.get(WINDOW)? })
@@ -261,11 +278,11 @@ impl Tracer {
             let start = monotonic_nanos() + ahead;
             let stop = length.map_or(NEVER, |length| start.saturating_add(length));
             let value = window_value(&Window { start, stop, number: self.number }, armed);
-            self.put(WINDOW, &value)?;
+            self.put_window(&value)?;
             if monotonic_nanos() < start || ahead >= AHEAD << ANNOUNCEMENTS {
                 return Ok(Window { start, stop, number: self.number });
             }
-            self.put(WINDOW, &WindowValue { start: NEVER, stop: NEVER, ..value })?;
+            self.put_window(&WindowValue { start: NEVER, stop: NEVER, ..value })?;
             self.prepare()?;
             ahead *= 2;
         }
@@ -278,7 +295,7 @@ impl Tracer {
         // So large that it is later than any time, and that a time added to it is no small number.
         let duration = length.unwrap_or(NEVER / 2);
         let value = window_value(&Window { start: NEVER, stop: NEVER, number: self.number }, armed::FOR_START);
-        self.put(WINDOW, &WindowValue { duration, ..value })
+        self.put_window(&WindowValue { duration, ..value })
     }
 
     /// The window as it is now, and whose turn it is.
@@ -304,13 +321,13 @@ impl Tracer {
         let (mut window, _) = self.window()?;
         let stop = monotonic_nanos() + AHEAD;
         window.stop = window.stop.min(stop.max(window.start));
-        self.put(WINDOW, &window_value(&window, armed::NO))?;
+        self.put_window(&window_value(&window, armed::NO))?;
         Ok(window)
     }
 
     /// Takes the turn from the triggers once a window is over, so that those that come now are missed.
     pub fn close(&mut self, window: &Window) -> Result<(), DelayError> {
-        self.put(WINDOW, &window_value(window, armed::NO))?;
+        self.put_window(&window_value(window, armed::NO))?;
         self.missed_before = Some(self.get::<Counts>(COUNTS)?.missed);
         Ok(())
     }
@@ -352,7 +369,8 @@ impl Tracer {
             None => None,
         };
         let hard_names = host::interrupt_names();
-        Ok(WindowSnapshot { window, threads, preemptors, interrupts, hard_names, upcalls })
+        let functions = self.functions.names(&preemptors);
+        Ok(WindowSnapshot { window, threads, preemptors, interrupts, hard_names, functions, upcalls })
     }
 
     /// Who takes the events of a window out of the ring. There is room for this many different stacks.
@@ -376,7 +394,7 @@ impl Tracer {
     }
 
     /// What `/proc` says of a thread.
-    fn read(&self, pid: u32, tid: u32) -> ProcThread {
+    pub(super) fn read(&self, pid: u32, tid: u32) -> ProcThread {
         (self.progress)();
         ProcThread::read(pid, tid, self.are_32_bit.contains(&pid))
     }
@@ -385,8 +403,7 @@ impl Tracer {
     fn snapshots(&self, stop: u64) -> Result<Vec<(u32, Snapshot)>, DelayError> {
         let map = self.map(THREADS)?;
         let mut all = Vec::new();
-        // A thread that is born while they are walked may come twice.
-        for tid in BTreeSet::<u32>::from_iter(map.keys()?) {
+        for tid in self.tids()? {
             let read = || Ok::<_, DelayError>(map.get::<u32, ThreadValue>(&tid)?.map(|value| Snapshot::of(&value)));
             let Some(mut last) = read()? else { continue };
             for _ in 0..MAX_READS {
@@ -402,8 +419,14 @@ impl Tracer {
         Ok(all)
     }
 
+    /// The numbers of the threads that there are.
+    pub(super) fn tids(&self) -> Result<BTreeSet<u32>, DelayError> {
+        // A thread that is born while they are walked may come twice.
+        Ok(BTreeSet::from_iter(self.map(THREADS)?.keys()?))
+    }
+
     /// All keys of a map with their values.
-    fn pairs<K: FromBytes + IntoBytes + Immutable, V: FromBytes>(
+    pub(super) fn pairs<K: FromBytes + IntoBytes + Immutable, V: FromBytes>(
         &self,
         name: &'static str,
     ) -> Result<Vec<(K, V)>, DelayError> {
@@ -418,7 +441,7 @@ impl Tracer {
 
 /// A map whose keys and values are structures.
 #[derive(Clone, Copy)]
-struct NamedMap<'a> {
+pub(super) struct NamedMap<'a> {
     name: &'static str,
     map: &'a Map,
 }
@@ -429,7 +452,7 @@ impl NamedMap<'_> {
     }
 
     /// The value of a key, if it is there.
-    fn get<K: IntoBytes + Immutable, V: FromBytes>(self, key: &K) -> Result<Option<V>, DelayError> {
+    pub(super) fn get<K: IntoBytes + Immutable, V: FromBytes>(self, key: &K) -> Result<Option<V>, DelayError> {
         let bytes = self.map.lookup(key.as_bytes()).map_err(|source| self.failed(source))?;
         Ok(bytes.map(|bytes| read_value(self.name, &bytes)).transpose()?)
     }
@@ -441,7 +464,7 @@ impl NamedMap<'_> {
     }
 
     /// Takes a key out, if it is there.
-    fn delete<K: IntoBytes + Immutable>(self, key: &K) -> Result<(), DelayError> {
+    pub(super) fn delete<K: IntoBytes + Immutable>(self, key: &K) -> Result<(), DelayError> {
         self.map.delete(key.as_bytes()).map(drop).map_err(|source| self.failed(source))
     }
 
@@ -452,7 +475,7 @@ impl NamedMap<'_> {
     }
 }
 
-fn fallback(before: ProcThread, after: ProcThread) -> ProcFallback {
+pub(super) fn fallback(before: ProcThread, after: ProcThread) -> ProcFallback {
     ProcFallback {
         state: before.state,
         // It is only asked for where there was no event of a call: then any moment will do in which it did not run.

@@ -9,7 +9,7 @@ use host::PerfSource;
 use super::facts::Facts;
 use crate::error::DelayError;
 use crate::names::{call_number, calls_near};
-use crate::programs::{TriggerKind, TriggerUse, trigger};
+use crate::programs::{TriggerKind, TriggerUse, Turn, trigger};
 use crate::trigger::Trigger;
 
 /// Places in files of the process.
@@ -57,6 +57,7 @@ impl<'a> Prepared<'a> {
         pid: u32,
         placed: PlacedTrigger<'a>,
         facts: &Facts,
+        turn: Turn,
         module: &mut Module,
     ) -> Result<Self, DelayError> {
         let own = TriggerKind::Process(pid);
@@ -83,7 +84,7 @@ impl<'a> Prepared<'a> {
             }
         };
         let name = if to == TriggerUse::Stop { STOP_PROGRAM } else { START_PROGRAM };
-        let code = trigger(kind, to)?;
+        let code = trigger(kind, to, turn)?;
         let program = module.programs.len();
         module.programs.push(ProgramDef {
             name: name.into(),

@@ -1,13 +1,14 @@
 //! System calls: `sys_enter(regs, number)` and `sys_exit(regs, result)` of `include/trace/events/syscalls.h`.
 
-use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R7, R8, R9, R10};
 use bpf_insn::{Addr, Asm, AsmError, Code, Helper, JumpOp, Label, Size};
 
 use super::emit::{self, KEY, Parts, thread};
+use super::marks::Level;
 use super::{EventOptions, Setting};
 use crate::layout::{
-    CallEntry, Counts, EventHead, KernelStack, SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS, STACK_PIECE,
-    StackEvent, Thread, ThreadValue, bytes_of, entry_of, offset, stack_event_size, state,
+    CallEntry, Comm, Counts, EventHead, KernelStack, SLOT_COMPAT, SLOT_NONE, SLOT_OTHER, SLOT_UNKNOWN, SLOTS,
+    STACK_PIECE, StackEvent, Thread, ThreadValue, bytes_of, entry_of, offset, stack_event_size, state,
 };
 use bpf_program::event::{RING, submit};
 use uapi::bpf::USER_STACK;
@@ -20,7 +21,7 @@ pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
     emit::current(&mut asm, setting, others);
     emit::find(&mut asm, others);
     emit::now(&mut asm);
-    emit::account(&mut asm);
+    emit::account(&mut asm, setting, Level::Thread);
     emit::settle_running(&mut asm);
     asm.comment("it was in its own code").load(Size::W, R1, thread!(call));
     asm.jump_if(R1, JumpOp::Ne, entry_of(SLOT_UNKNOWN).cast_signed(), known);
@@ -45,7 +46,8 @@ pub(super) fn enter(setting: &Setting) -> Result<Code, AsmError> {
 fn slot(asm: &mut Asm, setting: &Setting) {
     let (own, numbered) = (asm.label("own"), asm.label("numbered"));
     if let Some((at, bits)) = setting.task.compat {
-        asm.load(Size::W, R1, R6.at(at)).and(R1, bits).jump_if(R1, JumpOp::Eq, 0, own);
+        emit::of_current(asm, setting, Size::W, R1, at);
+        asm.and(R1, bits).jump_if(R1, JumpOp::Eq, 0, own);
         asm.mov(R9, SLOT_COMPAT.cast_signed()).jump(numbered).bind(own);
     }
     asm.jump_if(R9, JumpOp::Lt, SLOT_COMPAT.cast_signed(), numbered).mov(R9, SLOT_OTHER.cast_signed());
@@ -83,7 +85,7 @@ pub(super) fn exit(setting: &Setting) -> Result<Code, AsmError> {
     emit::current(&mut asm, setting, others);
     emit::find(&mut asm, others);
     emit::now(&mut asm);
-    emit::account(&mut asm);
+    emit::account(&mut asm, setting, Level::Thread);
     emit::settle_running(&mut asm);
     asm.comment("which call").load(Size::W, R1, thread!(call));
     asm.jump_if(R1, JumpOp::Eq, entry_of(SLOT_UNKNOWN).cast_signed(), unseen);
@@ -161,12 +163,12 @@ fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
     asm.load(Size::DW, R1, thread!(entered)).store(Size::DW, R0.at(offset!(EventHead, entry)), R1);
     asm.store(Size::DW, R0.at(offset!(EventHead, exit)), R8).store(Size::W, R0.at(offset!(EventHead, call)), R9);
     asm.load(Size::W, R1, R10.at(KEY)).store(Size::W, R0.at(offset!(EventHead, tid)), R1);
-    asm.load(Size::W, R1, R6.at(setting.task.tgid)).store(Size::DW, R0.at(offset!(EventHead, tgid)), R1);
-    copy_comm(asm, R6.at(setting.task.comm), R0.at(offset!(EventHead, comm)));
+    asm.load(Size::W, R1, thread!(tgid)).store(Size::DW, R0.at(offset!(EventHead, tgid)), R1);
     asm.store(Size::DW, R0.at(offset!(EventHead, kernel_bytes)), 0);
     asm.store(Size::DW, R0.at(offset!(EventHead, user_bytes)), 0);
     // What is needed after these calls is the context, which was lost to the entry: the event takes its place.
-    asm.mov(R9, R0);
+    asm.mov(R9, R0).mov(R1, R9).add(R1, i32::from(offset!(EventHead, comm)));
+    asm.mov(R2, i32::from(bytes_of!(Comm))).call(Helper::GET_CURRENT_COMM);
     if events.stacks {
         kernel_stack(asm);
         if events.copied == 0 {
@@ -178,7 +180,7 @@ fn send(asm: &mut Asm, setting: &Setting, events: &EventOptions, done: Label) {
     submit(asm, R9, events.ring_bytes);
     asm.load(Size::DW, R1, thread!(events)).add(R1, 1).store(Size::DW, thread!(events), R1);
     emit::now(asm);
-    emit::account(asm);
+    emit::account(asm, setting, Level::Thread);
     asm.jump(done);
     asm.bind(full);
     emit::add_to(asm, offset!(Counts, no_event), 1);

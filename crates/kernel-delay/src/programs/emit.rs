@@ -5,6 +5,8 @@
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R7, R8, R10};
 use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Reg, Size, Width};
 
+use super::TaskFacts;
+use super::marks::{self, Level};
 use super::{Processes, Setting};
 use crate::layout::{
     CALL_HISTOGRAM, CALL_HISTOGRAM_FIRST, CALL_HISTOGRAMS, COUNTS, CallEntry, CallHistogram, Counts, HISTOGRAM,
@@ -32,8 +34,21 @@ const PROCESS: i16 = -152;
 /// The stack's place of when a process began, the value of [`PROCESSES`].
 const STARTED: i16 = PROCESS - 8;
 
+/// How a task's members are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Task {
+    /// The verifier knows that the register is a task.
+    Typed(Reg),
+    /// The register has the task's address.
+    Address(Reg),
+}
+
 /// Goes to `others` unless the process of `task` is measured; r1 is its thread group. r0 to r5 are lost.
 pub(super) fn unless_ours(asm: &mut Asm, setting: &Setting, task: Reg, others: Label) {
+    unless_task_is_ours(asm, setting, Task::Typed(task), others);
+}
+
+fn unless_task_is_ours(asm: &mut Asm, setting: &Setting, task: Task, others: Label) {
     match setting.processes {
         Processes::One(tgid) => {
             asm.jump_if32(R1, JumpOp::Ne, tgid.cast_signed(), others);
@@ -50,7 +65,7 @@ pub(super) fn if_ours(asm: &mut Asm, setting: &Setting, task: Reg, ours: Label) 
         }
         Processes::Several { .. } => {
             let other = asm.label("other");
-            look_up_process(asm, setting, task, other);
+            look_up_process(asm, setting, Task::Typed(task), other);
             asm.jump(ours).bind(other);
         }
     }
@@ -58,13 +73,46 @@ pub(super) fn if_ours(asm: &mut Asm, setting: &Setting, task: Reg, ours: Label) 
 
 /// Goes to `others` unless the thread group r1 of the task is in [`PROCESSES`], with the same begin: the number of a process that
 /// has ended may be another one's. User space does not know the begin to the nanosecond, and enters 0; then it is kept here.
-fn look_up_process(asm: &mut Asm, setting: &Setting, task: Reg, others: Label) {
+fn look_up_process(asm: &mut Asm, setting: &Setting, task: Task, others: Label) {
     let known = asm.label("begin_known");
-    asm.store(Size::W, R10.at(PROCESS), R1).load_map(R1, PROCESSES).mov(R2, R10).add(R2, i32::from(PROCESS));
-    asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, others);
-    asm.comment("the same process?").load(Size::DW, R1, task.at(setting.task.leader));
-    asm.load(Size::DW, R1, R1.at(setting.task.started)).load(Size::DW, R2, R0.at(0)).jump_if(R2, JumpOp::Ne, 0, known);
+    let lookup = |asm: &mut Asm| {
+        asm.load_map(R1, PROCESSES).mov(R2, R10).add(R2, i32::from(PROCESS));
+        asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, others);
+    };
+    let TaskFacts { leader, started, .. } = setting.task;
+    asm.store(Size::W, R10.at(PROCESS), R1);
+    lookup(asm);
+    asm.comment("the same process?");
+    match task {
+        Task::Typed(task) => asm.load(Size::DW, R1, task.at(leader)).load(Size::DW, R1, R1.at(started)),
+        Task::Address(task) => {
+            read_kernel(asm, Size::DW, R3, task, leader);
+            read_kernel(asm, Size::DW, R3, R3, started);
+            asm.store(Size::DW, R10.at(STARTED), R3);
+            lookup(asm);
+            asm.load(Size::DW, R1, R10.at(STARTED))
+        }
+    };
+    asm.load(Size::DW, R2, R0.at(0)).jump_if(R2, JumpOp::Ne, 0, known);
     asm.store(Size::DW, R0.at(0), R1).mov(R2, R1).bind(known).jump_if(R1, JumpOp::Ne, R2, others);
+}
+
+/// The stack's place of what is read of the kernel's memory.
+const READ: i16 = STARTED - 8;
+
+/// `dst` = what is `at` bytes behind the address `base` in the kernel's memory; 0 where it can't be read. r0 to r5 are lost.
+fn read_kernel(asm: &mut Asm, size: Size, dst: Reg, base: Reg, at: i16) {
+    asm.mov(R3, base).add(R3, i32::from(at)).store(Size::DW, R10.at(READ), 0).mov(R1, R10).add(R1, i32::from(READ));
+    asm.mov(R2, i32::from(size.bytes())).call(Helper::PROBE_READ_KERNEL).load(size, dst, R10.at(READ));
+}
+
+/// `dst` = a member of the current task, which r6 is ([`current`]). r0 to r5 are lost.
+pub(super) fn of_current(asm: &mut Asm, setting: &Setting, size: Size, dst: Reg, at: i16) {
+    if setting.exchange {
+        asm.load(size, dst, Reg::R6.at(at));
+    } else {
+        read_kernel(asm, size, dst, Reg::R6, at);
+    }
 }
 
 /// Enters the process of the task, which has just begun, into [`PROCESSES`]; r0 is 0 if there was room.
@@ -75,8 +123,11 @@ pub(super) fn add_process(asm: &mut Asm, setting: &Setting, task: Reg) {
     asm.mov(R4, 0).call(Helper::MAP_UPDATE_ELEM);
 }
 
-/// Goes to `others` unless the current task is one of ours; r6 is the task.
+/// Goes to `others` unless the current task is one of ours; r6 is the task, for [`of_current`].
 pub(super) fn current(asm: &mut Asm, setting: &Setting, others: Label) {
+    if !setting.exchange {
+        return current_by_address(asm, setting, others);
+    }
     asm.comment("ours?").call(Helper::GET_CURRENT_TASK_BTF).mov(Reg::R6, R0).load(
         Size::W,
         R1,
@@ -84,6 +135,23 @@ pub(super) fn current(asm: &mut Asm, setting: &Setting, others: Label) {
     );
     unless_ours(asm, setting, Reg::R6, others);
     asm.load(Size::W, R1, Reg::R6.at(setting.task.pid)).store(Size::W, R10.at(KEY), R1);
+}
+
+/// The same where the kernel has no helper that gives the current task with its type: before Linux 5.11.
+fn current_by_address(asm: &mut Asm, setting: &Setting, others: Label) {
+    let is_one = matches!(setting.processes, Processes::One(_));
+    let task = |asm: &mut Asm| {
+        asm.call(Helper::GET_CURRENT_TASK).mov(Reg::R6, R0);
+    };
+    asm.comment("ours?");
+    if !is_one {
+        task(asm);
+    }
+    asm.call(Helper::GET_CURRENT_PID_TGID).store(Size::W, R10.at(KEY), R0).mov(R1, R0).rsh(R1, 32);
+    unless_task_is_ours(asm, setting, Task::Address(Reg::R6), others);
+    if is_one {
+        task(asm);
+    }
 }
 
 /// r8 = now.
@@ -108,13 +176,15 @@ pub(super) fn window_bounds(asm: &mut Asm, start: Reg, stop: Reg) {
 }
 
 /// The time from the mark until now goes to the bucket. An interrupt may come at any point, and account for the same
-/// thread: so the mark is exchanged in one step, and a mark that is later than our time is put back.
-pub(super) fn account(asm: &mut Asm) {
-    let (forward, from_mark, to_now, done) =
-        (asm.label("forward"), asm.label("from_mark"), asm.label("to_now"), asm.label("accounted"));
-    asm.comment("time since the mark").mov(R1, R8).atomic(AtomicOp::Xchg, Width::W64, thread!(mark), R1);
-    asm.jump_if(R1, JumpOp::Le, R8, forward).store(Size::DW, thread!(mark), R1).jump(done);
-    asm.bind(forward);
+/// thread: [`marks`] says how each moment is counted once nevertheless.
+pub(super) fn account(asm: &mut Asm, setting: &Setting, level: Level) {
+    let (from_mark, to_now, done) = (asm.label("from_mark"), asm.label("to_now"), asm.label("accounted"));
+    asm.comment("time since the mark");
+    if setting.exchange {
+        marks::exchange(asm, done);
+    } else {
+        marks::advance(asm, level, done);
+    }
     window_bounds(asm, R3, R5);
     asm.jump_if(R1, JumpOp::Ge, R3, from_mark).mov(R1, R3);
     asm.bind(from_mark).mov(R4, R8).jump_if(R4, JumpOp::Le, R5, to_now).mov(R4, R5);

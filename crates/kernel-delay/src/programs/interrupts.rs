@@ -13,6 +13,7 @@ use bpf_insn::{Asm, AsmError, Code, Helper, JumpOp, Label, Size};
 
 use super::Setting;
 use super::emit::{self, KEY, Parts, thread};
+use super::marks::Level;
 use crate::layout::{
     Counts, INTERRUPTS, InterruptKey, SOFT_INTERRUPT, Tally, Thread, VECTOR_INTERRUPT, WINDOW, WindowValue, bytes_of,
     offset,
@@ -20,6 +21,8 @@ use crate::layout::{
 
 /// What is different about a kind of interrupts.
 pub(super) struct Kind {
+    /// What may come in it.
+    level: Level,
     /// Its bit in [`Thread::inside`].
     bit: i32,
     bucket: i16,
@@ -31,6 +34,7 @@ pub(super) struct Kind {
 
 /// Hard interrupts.
 pub(super) const HARD: Kind = Kind {
+    level: Level::Hard,
     bit: 1,
     bucket: offset!(Thread, hard),
     saved: offset!(Thread, saved_hard),
@@ -40,6 +44,7 @@ pub(super) const HARD: Kind = Kind {
 
 /// Soft interrupts.
 pub(super) const SOFT: Kind = Kind {
+    level: Level::Soft,
     bit: 2,
     bucket: offset!(Thread, soft),
     saved: offset!(Thread, saved_soft),
@@ -49,6 +54,7 @@ pub(super) const SOFT: Kind = Kind {
 
 /// The processor's own.
 pub(super) const VECTOR: Kind = Kind {
+    level: Level::Hard,
     bit: 4,
     bucket: offset!(Thread, hard),
     saved: offset!(Thread, saved_vector),
@@ -70,7 +76,7 @@ pub(super) fn entry(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     emit::current(&mut asm, setting, others);
     emit::find(&mut asm, others);
     emit::now(&mut asm);
-    emit::account(&mut asm);
+    emit::account(&mut asm, setting, kind.level);
     emit::settle_running(&mut asm);
     asm.comment("interrupted").load(Size::W, R1, thread!(inside)).mov(R2, R1).and(R2, kind.bit);
     asm.jump_if(R2, JumpOp::Ne, 0, others).or(R1, kind.bit).store(Size::W, thread!(inside), R1);
@@ -101,7 +107,7 @@ pub(super) fn exit(setting: &Setting, kind: &Kind) -> Result<Code, AsmError> {
     emit::now(&mut asm);
     asm.comment("was its begin seen?").load(Size::W, R1, thread!(inside)).mov(R2, R1).and(R2, kind.bit);
     asm.jump_if(R2, JumpOp::Eq, 0, others).and(R1, !kind.bit).store(Size::W, thread!(inside), R1);
-    emit::account(&mut asm);
+    emit::account(&mut asm, setting, kind.level);
     asm.load(Size::W, R1, R7.at(kind.saved)).store(Size::W, thread!(bucket), R1);
     asm.load(Size::DW, R4, R7.at(kind.since));
     emit::inside(&mut asm, R4, others);

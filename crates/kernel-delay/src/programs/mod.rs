@@ -13,6 +13,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `emit` | what all programs do: find the thread, account, count |
+//! | `marks` | until when time is accounted for |
 //! | `calls` | system calls |
 //! | `sched` | the scheduler: switches, wake-ups |
 //! | `preemptors` | who ran instead |
@@ -23,6 +24,7 @@
 mod calls;
 mod emit;
 mod interrupts;
+mod marks;
 mod preemptors;
 mod sched;
 mod trigger;
@@ -33,7 +35,7 @@ use bpf_program::{Module, ProgramDef, ProgramKind};
 use zerocopy::FromZeros as _;
 
 use crate::layout::{self, Comm, Thread, ThreadValue, offset};
-pub use trigger::{TriggerKind, TriggerUse, trigger};
+pub use trigger::{TriggerKind, TriggerUse, Turn, trigger};
 
 /// Where things are in the kernel's structures: bytes from their beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +56,8 @@ pub struct TaskFacts {
     pub on_cpu: Option<i16>,
     /// `task_struct.__state`, where `sched_switch` does not pass it (before Linux 5.18).
     pub state: Option<i16>,
+    /// `work_struct.func`: what a worker of the kernel does.
+    pub work_function: i16,
     /// Where, and in which bits, it is marked that a task makes a 32-bit system call.
     pub compat: Option<(i16, i32)>,
     /// The system call's number in `pt_regs`: `orig_ax`, or `syscallno` on aarch64.
@@ -78,6 +82,9 @@ pub struct Setting {
     pub threads: u32,
     /// Whether and which calls are sent as events.
     pub events: Option<EventOptions>,
+    /// Whether the kernel lets programs exchange a word in one step (Linux 5.12), and gives them the current task with its type
+    /// (5.11).
+    pub exchange: bool,
 }
 
 /// Whose threads are accounted for.
@@ -122,12 +129,14 @@ struct Hook {
 }
 
 /// What is attached. Order matters: programs that set a thread's state are attached before programs that read it.
-const HOOKS: [Hook; 17] = [
+const HOOKS: [Hook; 19] = [
     Hook { tracepoint: "sched_process_fork", code: sched::fork },
     Hook { tracepoint: "sched_switch", code: sched::switch },
     Hook { tracepoint: "sched_wakeup", code: |setting| sched::wakeup(setting, false) },
     Hook { tracepoint: "sched_wakeup_new", code: |setting| sched::wakeup(setting, true) },
     Hook { tracepoint: "sched_process_exec", code: sched::exec },
+    Hook { tracepoint: "workqueue_execute_start", code: preemptors::work_begins },
+    Hook { tracepoint: "workqueue_execute_end", code: preemptors::work_ends },
     Hook { tracepoint: "irq_handler_entry", code: |setting| interrupts::entry(setting, &interrupts::HARD) },
     Hook { tracepoint: "irq_handler_exit", code: |setting| interrupts::exit(setting, &interrupts::HARD) },
     Hook { tracepoint: "softirq_entry", code: |setting| interrupts::entry(setting, &interrupts::SOFT) },

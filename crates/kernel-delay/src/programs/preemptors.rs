@@ -4,12 +4,12 @@
 //! that CPU's log. The log of the CPU that it got at last is evaluated, even if it waited at another one first.
 
 use bpf_insn::Reg::{R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10};
-use bpf_insn::{Asm, AtomicOp, Helper, JumpOp, Label, Size, Width};
+use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Size, Width};
 
 use super::Setting;
 use super::calls::copy_comm;
 use super::emit::{self, KEY, thread};
-use crate::layout::{Counts, LOG, LOG_LENGTH, Log, LogEntry, PREEMPTORS, PreemptorKey, Thread, offset};
+use crate::layout::{COUNTS, Counts, LOG, LOG_LENGTH, Log, LogEntry, PREEMPTORS, PreemptorKey, Thread, offset};
 
 /// The stack's places: the log's index, the times between which the thread waited, the key, what goes there.
 const INDEX: i16 = -24;
@@ -26,6 +26,7 @@ const END: i16 = offset!(Log, entries) + offset!(LogEntry, end);
 const TGID: i16 = offset!(Log, entries) + offset!(LogEntry, tgid);
 const PARENT: i16 = offset!(Log, entries) + offset!(LogEntry, parent);
 const COMM: i16 = offset!(Log, entries) + offset!(LogEntry, comm);
+const FUNCTION: i16 = offset!(Log, entries) + offset!(LogEntry, function);
 /// The greatest number of an entry: the log's length is a power of two, so that it is a mask too.
 const LAST: i32 = (LOG_LENGTH as u32).cast_signed() - 1;
 /// The shift that is an entry's size.
@@ -41,14 +42,46 @@ fn find_log(asm: &mut Asm, none: Label) {
 pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
     asm.comment("the log of who ran");
     find_log(asm, none);
+    let known = asm.label("function_known");
+    asm.load(Size::DW, R4, R0.at(offset!(Log, function))).load(Size::DW, R3, R0.at(offset!(Log, worker)));
+    asm.load(Size::W, R5, R9.at(setting.task.pid)).jump_if(R3, JumpOp::Eq, R5, known).mov(R4, 0).bind(known);
     asm.load(Size::DW, R1, R0.at(offset!(Log, head))).mov(R2, R1).add(R2, 1);
     asm.store(Size::DW, R0.at(offset!(Log, head)), R2);
     asm.and(R1, LAST).lsh(R1, ENTRY_SHIFT).add(R0, R1);
-    asm.store(Size::DW, R0.at(END), R8);
+    asm.store(Size::DW, R0.at(END), R8).store(Size::DW, R0.at(FUNCTION), R4);
     asm.load(Size::W, R1, R9.at(setting.task.tgid)).store(Size::W, R0.at(TGID), R1);
     asm.load(Size::DW, R1, R9.at(setting.task.parent)).load(Size::W, R1, R1.at(setting.task.tgid));
     asm.store(Size::W, R0.at(PARENT), R1);
     copy_comm(asm, R9.at(setting.task.comm), R0.at(COMM));
+}
+
+/// The program of `workqueue_execute_start(work)` (`include/trace/events/workqueue.h`): the worker that runs begins some work. Its
+/// function is read now, since the work may free itself.
+pub(super) fn work_begins(setting: &Setting) -> Result<Code, AsmError> {
+    let mut asm = Asm::new();
+    let end = asm.label("end");
+    asm.load(Size::DW, R6, R1.at(0)).load(Size::DW, R9, R6.at(setting.task.work_function));
+    asm.comment("who").call(Helper::GET_CURRENT_PID_TGID).mov(R8, R0).lsh(R8, 32).rsh(R8, 32);
+    find_log(&mut asm, end);
+    asm.store(Size::DW, R0.at(offset!(Log, worker)), R8).store(Size::DW, R0.at(offset!(Log, function)), R9);
+    asm.bind(end);
+    emit::end(&mut asm);
+    asm.finish()
+}
+
+/// The program of `workqueue_execute_end(work, function)`: if a thread of ours waits, the worker's time until now is that function's.
+pub(super) fn work_ends(setting: &Setting) -> Result<Code, AsmError> {
+    let mut asm = Asm::new();
+    let (done, end) = (asm.label("done"), asm.label("end"));
+    asm.load_data(R1, COUNTS, 0).load(Size::DW, R1, R1.at(offset!(Counts, waiting))).jump_if(R1, JumpOp::Eq, 0, done);
+    asm.call(Helper::GET_CURRENT_TASK_BTF).mov(R9, R0);
+    emit::now(&mut asm);
+    log(&mut asm, setting, done);
+    asm.bind(done);
+    find_log(&mut asm, end);
+    asm.store(Size::DW, R0.at(offset!(Log, function)), 0).bind(end);
+    emit::end(&mut asm);
+    asm.finish()
 }
 
 /// The thread r7 waited from its [`Thread::since`] until now: gives the part of it in the window to those that ran.
@@ -96,6 +129,7 @@ fn step(asm: &mut Asm, out: Label) {
         asm.load(Size::W, R1, R9.at(from)).store(Size::W, R10.at(PREEMPTOR + to), R1);
     }
     copy_comm(asm, R9.at(COMM), R10.at(PREEMPTOR + offset!(PreemptorKey, comm)));
+    asm.load(Size::DW, R1, R9.at(FUNCTION)).store(Size::DW, R10.at(PREEMPTOR + offset!(PreemptorKey, function)), R1);
     share(asm);
     asm.load(Size::DW, R3, R10.at(LOG_END));
     asm.bind(later).load(Size::DW, R2, R10.at(FROM)).jump_if(R3, JumpOp::Le, R2, out);

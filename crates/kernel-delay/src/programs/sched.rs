@@ -9,6 +9,7 @@ use bpf_program::sched::{Reasons, store_reason};
 
 use super::calls::copy_comm;
 use super::emit::{self, KEY, Parts, thread};
+use super::marks::Level;
 use super::preemptors;
 use super::{Setting, TaskFacts};
 use crate::layout::{
@@ -53,7 +54,7 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     store_reason(asm, R6, R9, setting.task.state, R10.at(NEXT_STATE), REASONS);
     emit::find(asm, done);
     emit::changes(asm);
-    emit::account(asm);
+    emit::account(asm, setting, Level::Hard);
     emit::settle_running(asm);
     copy_comm(asm, R9.at(comm), thread!(comm));
     let uncounted = asm.label("uncounted");
@@ -63,7 +64,7 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
     emit::count(asm, R7, offset!(Thread, runs), Parts::Both);
     asm.bind(uncounted).store(Size::DW, thread!(since), R8);
     if setting.has_stacks() {
-        blocked_stack(asm);
+        blocked_stack(asm, setting);
     }
     asm.comment("where its time goes now").load(Size::DW, R1, R10.at(NEXT_STATE)).store(Size::W, thread!(state), R1);
     by_state(asm, settled);
@@ -73,7 +74,7 @@ fn off_cpu(asm: &mut Asm, setting: &Setting) {
 }
 
 /// Keeps the kernel's stack of the thread r7 if it blocks: it is the one that is still on this CPU. What that takes is ours.
-fn blocked_stack(asm: &mut Asm) {
+fn blocked_stack(asm: &mut Asm, setting: &Setting) {
     let done = asm.label("no_stack");
     asm.comment("where it blocks").load(Size::DW, R1, R10.at(NEXT_STATE));
     asm.jump_if(R1, JumpOp::Ne, state::BLOCKED.cast_signed(), done);
@@ -84,7 +85,7 @@ fn blocked_stack(asm: &mut Asm) {
         .mov(R3, i32::from(bytes_of!(KernelStack)));
     asm.mov(R4, 0).call(Helper::GET_STACK).store(Size::DW, R7.at(offset!(ThreadValue, blocked_bytes)), R0);
     emit::now(asm);
-    emit::account(asm);
+    emit::account(asm, setting, Level::Hard);
     asm.bind(done);
 }
 
@@ -122,7 +123,7 @@ fn on_cpu(asm: &mut Asm, setting: &Setting, end: Label) {
     asm.load(Size::W, R1, R9.at(pid)).store(Size::W, R10.at(KEY), R1);
     emit::find(asm, end);
     emit::changes(asm);
-    emit::account(asm);
+    emit::account(asm, setting, Level::Hard);
     let (seen, running) = (asm.label("seen"), asm.label("running"));
     asm.load(Size::W, R1, thread!(state)).jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), seen);
     asm.store(Size::W, thread!(first), first::READY.cast_signed()).jump(running);
@@ -209,7 +210,7 @@ fn woken(asm: &mut Asm, setting: &Setting, end: Label) {
     asm.jump_if(R9, JumpOp::Ne, state::BLOCKED.cast_signed(), end);
     asm.bind(asleep);
     emit::changes(asm);
-    emit::account(asm);
+    emit::account(asm, setting, Level::Hard);
     asm.load(Size::DW, R4, thread!(since)).jump_if(R4, JumpOp::Eq, 0, ready);
     emit::inside(asm, R4, ready);
     asm.mov(R1, R8).sub(R1, R4).jump_if(R9, JumpOp::Eq, state::STOPPED.cast_signed(), stopped);
@@ -231,7 +232,7 @@ pub(super) fn peek(setting: &Setting) -> Result<Code, AsmError> {
     asm.comment("no event yet?").load(Size::W, R1, thread!(state));
     asm.jump_if(R1, JumpOp::Ne, state::UNSURE.cast_signed(), end);
     emit::now(&mut asm);
-    emit::account(&mut asm);
+    emit::account(&mut asm, setting, Level::Hard);
     emit::settle_running(&mut asm);
     asm.bind(end);
     emit::end(&mut asm);
@@ -272,7 +273,7 @@ pub(super) fn exec(setting: &Setting) -> Result<Code, AsmError> {
     asm.store(Size::W, R10.at(KEY), R9);
     emit::now(&mut asm);
     emit::find(&mut asm, end);
-    emit::account(&mut asm);
+    emit::account(&mut asm, setting, Level::Thread);
     asm.load(Size::W, R1, thread!(call)).store(Size::DW, R10.at(CALL), R1);
     asm.load(Size::DW, R1, thread!(entered)).store(Size::DW, R10.at(ENTERED), R1);
     asm.store(Size::W, thread!(state), state::DEAD.cast_signed()).store(Size::DW, thread!(end_time), R8);
@@ -299,6 +300,6 @@ fn first_number(asm: &mut Asm, setting: &Setting, end: Label, missing: Label) {
     asm.jump_if(R0, JumpOp::Ne, 0, known);
     new_value(asm, setting, end, missing);
     asm.jump(ready).bind(known).mov(R7, R0);
-    emit::account(asm);
+    emit::account(asm, setting, Level::Thread);
     asm.bind(ready);
 }

@@ -1,10 +1,10 @@
 //! Programs that start or stop a window, at the trigger and in the kernel.
 
-use bpf_insn::Reg::{R0, R1, R2, R6, R8};
+use bpf_insn::Reg::{R0, R1, R2, R3, R4, R6, R8, R10};
 use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Size, Width};
 
-use super::emit;
-use crate::layout::{Counts, WINDOW, WindowValue, armed, offset};
+use super::emit::{self, KEY};
+use crate::layout::{Counts, TURNS, WINDOW, WindowValue, armed, offset};
 
 /// What a trigger does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -35,15 +35,24 @@ pub enum TriggerKind {
     },
 }
 
+/// How it becomes a trigger's turn: for one hit only, whatever CPUs the next ones come on at the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Turn {
+    /// [`WindowValue::armed`] is exchanged in one step (Linux 5.12).
+    Exchange,
+    /// A key is taken out of the map [`TURNS`].
+    Key,
+}
+
 /// The program of a trigger.
-pub fn trigger(kind: TriggerKind, to: TriggerUse) -> Result<Code, AsmError> {
+pub fn trigger(kind: TriggerKind, to: TriggerUse, turn: Turn) -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (end, missed) = (asm.label("end"), asm.label("missed"));
     whose(&mut asm, kind, end);
     asm.load_data(R6, WINDOW, 0);
     match to {
         TriggerUse::Start => {
-            start(&mut asm, missed);
+            start(&mut asm, turn, missed);
             asm.jump(end).bind(missed);
             // Within a window it is none of our business.
             let late = asm.label("late");
@@ -52,12 +61,12 @@ pub fn trigger(kind: TriggerKind, to: TriggerUse) -> Result<Code, AsmError> {
             asm.load(Size::DW, R1, R6.at(offset!(WindowValue, stop))).jump_if(R8, JumpOp::Le, R1, end).bind(late);
             emit::add_to(&mut asm, offset!(Counts, missed), 1);
         }
-        TriggerUse::Stop => stop(&mut asm, end),
+        TriggerUse::Stop => stop(&mut asm, turn, end),
         TriggerUse::Both => {
             let stops = asm.label("stops");
-            start(&mut asm, stops);
+            start(&mut asm, turn, stops);
             asm.jump(end).bind(stops);
-            stop(&mut asm, missed);
+            stop(&mut asm, turn, missed);
             asm.jump(end).bind(missed);
             emit::add_to(&mut asm, offset!(Counts, missed), 1);
         }
@@ -87,8 +96,8 @@ fn whose(asm: &mut Asm, kind: TriggerKind, others: Label) {
 }
 
 /// Starts a window, or goes to `not` if it is not the time for that.
-fn start(asm: &mut Asm, not: Label) {
-    exchange(asm, armed::FOR_START, armed::FOR_STOP, not);
+fn start(asm: &mut Asm, turn: Turn, not: Label) {
+    take_turn(asm, turn, armed::FOR_START, armed::FOR_STOP, not);
     // As late as can be: what happens between this and the stores is lost to the window.
     emit::now(asm);
     // Programs on other CPUs see the stop first: a window that has none yet would have no end.
@@ -102,7 +111,7 @@ fn start(asm: &mut Asm, not: Label) {
 
 /// Stops a window, or goes to `not` if there is none. One that is announced has not begun yet, nor has one whose start
 /// trigger is about to write its times, on another CPU: it would end before it begins, or have its end written over.
-fn stop(asm: &mut Asm, not: Label) {
+fn stop(asm: &mut Asm, turn: Turn, not: Label) {
     emit::now(asm);
     asm.comment("has it begun?").load(Size::DW, R1, R6.at(offset!(WindowValue, start))).jump_if(
         R1,
@@ -110,17 +119,36 @@ fn stop(asm: &mut Asm, not: Label) {
         R8,
         not,
     );
-    exchange(asm, armed::FOR_STOP, armed::FIRED, not);
+    take_turn(asm, turn, armed::FOR_STOP, armed::FIRED, not);
     // As late as can be: what happens between this and the store is counted beyond the window.
     emit::now(asm);
     asm.comment("it stops").store(Size::DW, R6.at(offset!(WindowValue, stop)), R8);
 }
 
-/// It is the trigger's turn once, whatever the CPUs that it comes on; goes to `other` where it is not.
-fn exchange(asm: &mut Asm, from: u32, to: u32, other: Label) {
-    asm.comment("is it our turn?").mov(R0, from.cast_signed()).mov(R2, to.cast_signed());
-    asm.atomic(AtomicOp::CmpXchg, Width::W64, R6.at(offset!(WindowValue, armed)), R2);
-    asm.jump_if(R0, JumpOp::Ne, from.cast_signed(), other);
+/// It is the trigger's turn once, whatever the CPUs that it comes on; goes to `other` where it is not, and r0 says whose it is.
+fn take_turn(asm: &mut Asm, turn: Turn, from: u32, to: u32, other: Label) {
+    let [from, to] = [from, to].map(u32::cast_signed);
+    let whose = R6.at(offset!(WindowValue, armed));
+    asm.comment("is it our turn?");
+    if turn == Turn::Exchange {
+        asm.mov(R0, from).mov(R2, to).atomic(AtomicOp::CmpXchg, Width::W64, whose, R2).jump_if(
+            R0,
+            JumpOp::Ne,
+            from,
+            other,
+        );
+        return;
+    }
+    let taken = asm.label("taken");
+    let key = |asm: &mut Asm, key: i32| {
+        asm.store(Size::W, R10.at(KEY), key).load_map(R1, TURNS).mov(R2, R10).add(R2, i32::from(KEY));
+    };
+    key(asm, from);
+    asm.call(Helper::MAP_DELETE_ELEM).jump_if(R0, JumpOp::Eq, 0, taken).load(Size::DW, R0, whose);
+    // Another CPU has taken it, and does not say so yet.
+    asm.jump_if(R0, JumpOp::Ne, from, other).mov(R0, to).jump(other).bind(taken).store(Size::DW, whose, to);
+    key(asm, to);
+    asm.mov(R3, R2).mov(R4, 0).call(Helper::MAP_UPDATE_ELEM);
 }
 
 #[cfg(test)]
@@ -133,7 +161,7 @@ mod tests {
     #[test]
     fn the_number_of_a_call_is_four_bytes() {
         let kind = TriggerKind::Call { tgid: 7, number: 63, in_registers: Some(280) };
-        let code = trigger(kind, TriggerUse::Stop).unwrap();
+        let code = trigger(kind, TriggerUse::Stop, Turn::Exchange).unwrap();
         let text = Listing::new(&code).to_string();
         assert!(text.contains("w2 = *(u32 *)(r2 + 0x118)"), "{text}");
     }

@@ -8,7 +8,7 @@ use super::walk::Walk;
 use crate::Error;
 use crate::header::TpointTable;
 use crate::problems::{Problem, Problems};
-use crate::record::Record;
+use crate::record::{Each, Record};
 use crate::source::ReadAt;
 use crate::tpoint::{ArgKind, ArgSpec, Tpoint};
 use crate::units::{FileOffset, TickRate};
@@ -215,14 +215,18 @@ impl JsonTrace {
 
     /// Gives every record to `each`, in the order of the document, until it breaks off; returns what could not be read.
     pub fn for_each(&self, mut each: impl FnMut(&Record<'_>) -> ControlFlow<()>) -> Problems {
+        self.walk(&mut each)
+    }
+
+    fn walk(&self, each: &mut Each<'_>) -> Problems {
         let Some(entries) = self.entries else { return Problems::default() };
         let column = if self.owners.is_some() { OwnerColumn::Owner } else { OwnerColumn::Poller };
         let mut walk = Walk::new(&self.tpoints, column);
         let Some(source) = &self.rest else {
-            let _ = walk.through(&self.head, entries, 0, true, &mut each);
+            let _ = walk.through(&self.head, entries, 0, true, each);
             return walk.problems;
         };
-        let mut next = walk.through(&self.head, entries, 0, false, &mut each);
+        let mut next = walk.through(&self.head, entries, 0, false, each);
         let (mut window, mut base) = (Vec::new(), self.head.len());
         if let Some(at) = next {
             base = at;
@@ -232,7 +236,7 @@ impl JsonTrace {
             // Where the source can't be read any more, the document ends.
             let is_end =
                 window.len() > LONGEST_ENTRY || read_on(&**source, &mut window, base, self.window).unwrap_or(true);
-            next = walk.through(&window, 0, base, is_end, &mut each);
+            next = walk.through(&window, 0, base, is_end, each);
             if let Some(at) = next {
                 window.drain(..at);
                 base += at;

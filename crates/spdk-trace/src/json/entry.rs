@@ -117,6 +117,7 @@ impl EntryReader {
                 data: ArgData::Parsed { values: &this.args, text, scratch: &this.scratch },
             },
             annotations: fields.annotations.and_then(|range| std::str::from_utf8(&text[range]).ok()),
+            lost_since: None,
         })
     }
 

@@ -1,12 +1,10 @@
 //! Iterates over a document's entries, with a window of the text in memory.
 
-use std::ops::ControlFlow;
-
 use super::entry::{EntryReader, NoRecord, OwnerColumn};
 use super::lexer::Lexer;
 use crate::header::TpointTable;
 use crate::problems::{Problem, Problems};
-use crate::record::Record;
+use crate::record::Each;
 use crate::units::FileOffset;
 
 /// A token that is cut off by the end of what was read is noticed no further before it: `false` is the longest that is
@@ -56,7 +54,7 @@ impl<'a> Walk<'a> {
         pos: usize,
         base: usize,
         is_end: bool,
-        each: &mut impl FnMut(&Record<'_>) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Option<usize> {
         let mut lexer = Lexer::new(text, pos);
         // What seems to be wrong close to the end may only be cut off.

@@ -9,7 +9,7 @@ mod recent;
 mod table;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -67,6 +67,8 @@ pub struct UserSymbols {
     debug: RefCell<Recent<FilePlace, Option<Lines>>>,
     /// The names of code that processes make while they run.
     jit: RefCell<Recent<u32, JitNames>>,
+    /// See [`UserSymbols::adopt`].
+    adopted: RefCell<HashMap<u32, Vec<Process>>>,
     /// See [`UserSymbols::stripped_files`].
     stripped: RefCell<BTreeSet<PathBuf>>,
 }
@@ -115,6 +117,7 @@ impl UserSymbols {
             files: RefCell::new(Recent::new(FUNCTIONS)),
             debug: RefCell::new(Recent::new(LINES)),
             jit: RefCell::new(Recent::new(JIT_NAMES)),
+            adopted: RefCell::default(),
             stripped: RefCell::default(),
         }
     }
@@ -144,12 +147,25 @@ impl UserSymbols {
         }
     }
 
-    /// The same, from what the process had mapped when it was last remembered.
+    /// The same, from what the process had mapped when it was last remembered, or at another time ([`Self::adopt`]).
     pub fn known_code(&self, pid: u32, address: u64, caller: bool) -> CodeAt {
-        match &self.cached(pid).process {
+        let found = match &self.cached(pid).process {
             Some(process) => self.in_process(process, address, caller),
             None => CodeAt::Unknown,
+        };
+        if matches!(found, CodeAt::Functions(_)) {
+            return found;
         }
+        let adopted = self.adopted.borrow();
+        let earlier = adopted.get(&pid).into_iter().flatten().rev();
+        let mut named = earlier.map(|process| self.in_process(process, address, caller));
+        named.find(|code| matches!(code, CodeAt::Functions(_))).unwrap_or(found)
+    }
+
+    /// Keeps what a process had mapped at some time, for addresses that it has no name for when it was last remembered: it closed a
+    /// library since, or ended before it was read again.
+    pub fn adopt(&self, pid: u32, process: Process) {
+        self.adopted.borrow_mut().entry(pid).or_default().push(process);
     }
 
     /// Reads what a process has mapped now, so that its symbols can be found when it has ended.
@@ -238,4 +254,25 @@ impl UserSymbols {
 /// Whether a mapping is the kernel's own library.
 pub(crate) fn is_vdso(mapping: &Mapping) -> bool {
     matches!(&mapping.backing, Backing::Special(name) if name == VDSO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(never)]
+    fn named_here() -> u32 {
+        std::hint::black_box(7)
+    }
+
+    #[test]
+    fn what_a_process_had_mapped_at_another_time_has_names() {
+        let (symbols, nobody) = (UserSymbols::new(SymbolOptions::default(), crate::ignore()), u32::MAX);
+        let address = named_here as *const () as u64;
+        assert_eq!(named_here(), 7);
+        assert!(!matches!(symbols.known_code(nobody, address, false), CodeAt::Functions(_)));
+        symbols.adopt(nobody, Process::open(Pid(std::process::id())).unwrap());
+        let CodeAt::Functions(found) = symbols.known_code(nobody, address, false) else { panic!("no function") };
+        assert!(found[0].name.contains("named_here"), "{found:?}");
+    }
 }

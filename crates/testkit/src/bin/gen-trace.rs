@@ -36,7 +36,7 @@ struct Args {
     /// Leave out the bdev layer's records, which take several slots: then every record takes one.
     #[arg(long)]
     no_bdev: bool,
-    /// Write the sample that dptrace carries, whatever else was asked for.
+    /// Write the sample that dptrace carries, whatever else was asked for. It is carried packed: `gzip -9 -n`.
     #[arg(long)]
     sample: bool,
     /// Where the trace file goes.

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 const US: Tid = Tid(10);
-const RIVAL: Tid = Tid(20);
+const PREEMPTOR: Tid = Tid(20);
 const OTHER: Tid = Tid(30);
 const IDLE: Tid = Tid(0);
 
@@ -24,13 +24,13 @@ fn switch(prev: Tid, leaves: Leaves, next: Tid) -> EventKind {
 #[test]
 fn whoever_has_the_cpu_is_waited_for() {
     let events = [
-        (10, switch(US, Leaves::Preempted, RIVAL)),
-        (15, switch(RIVAL, Leaves::Blocked, OTHER)),
+        (10, switch(US, Leaves::Preempted, PREEMPTOR)),
+        (15, switch(PREEMPTOR, Leaves::Blocked, OTHER)),
         (30, switch(OTHER, Leaves::Preempted, US)),
     ];
     let expected = [
         (0, 10, Activity::Runs),
-        (10, 15, Activity::Waits(RIVAL)),
+        (10, 15, Activity::Waits(PREEMPTOR)),
         (15, 30, Activity::Waits(OTHER)),
         (30, 40, Activity::Runs),
     ];
@@ -96,6 +96,8 @@ fn the_first_event_shows_what_was_before() {
     // It may have slept, or run.
     assert_eq!(done(&[(3, EventKind::Wake { tid: US, on: Cpu(0) })], 3), [(0, 3, Activity::Unknown)]);
     assert_eq!(done(&[(3, EventKind::Found { tid: US, off_cpu: None })], 5), [(0, 5, Activity::Runs)]);
+    let asleep = EventKind::Found { tid: US, off_cpu: Some(Leaves::Blocked) };
+    assert_eq!(done(&[(3, asleep)], 5), [(0, 5, Activity::Blocked(None))]);
     let ended = [(2, switch(US, Leaves::Ended, IDLE))];
     assert_eq!(done(&ended, 5), [(0, 2, Activity::Runs), (2, 5, Activity::Ended)]);
     // It waited, or was woken and waited; for whom, nobody saw.
@@ -106,8 +108,75 @@ fn the_first_event_shows_what_was_before() {
     assert_eq!(done(&[], 5), [(0, 5, Activity::Unknown)]);
 }
 
+#[test]
+fn a_switch_that_is_missing_is_a_hole() {
+    // It is interrupted though it seems to wait: it came to its CPU in between.
+    let events = [
+        (10, switch(US, Leaves::Preempted, PREEMPTOR)),
+        (15, switch(PREEMPTOR, Leaves::Blocked, OTHER)),
+        (30, EventKind::CallEnter { tid: US, number: 1 }),
+    ];
+    let expected = [
+        (0, 10, Activity::Runs),
+        (10, 15, Activity::Waits(PREEMPTOR)),
+        (15, 30, Activity::Unknown),
+        (30, 40, Activity::Calls(1)),
+    ];
+    assert_eq!(done(&events, 40), expected);
+    // Another one leaves its CPU, though it seems to have that.
+    let events = [
+        (10, switch(IDLE, Leaves::Preempted, US)),
+        (20, EventKind::CallEnter { tid: US, number: 1 }),
+        (30, switch(PREEMPTOR, Leaves::Blocked, OTHER)),
+        (40, switch(OTHER, Leaves::Blocked, US)),
+    ];
+    let (unknown, runs) = (Activity::Unknown, Activity::Runs);
+    assert_eq!(done(&events, 50), [(0, 10, unknown), (10, 20, runs), (20, 40, unknown), (40, 50, runs)]);
+    // It comes though it seems to run.
+    let events = [(10, switch(IDLE, Leaves::Preempted, US)), (30, switch(PREEMPTOR, Leaves::Blocked, US))];
+    assert_eq!(done(&events, 50), [(0, 10, unknown), (10, 30, unknown), (30, 50, runs)]);
+}
+
+#[test]
+fn a_switch_that_is_missing_is_of_one_thread() {
+    let mut activities = Activities::new([US, OTHER], BootNanos(0));
+    let events = [
+        (5, EventKind::Found { tid: OTHER, off_cpu: Some(Leaves::Blocked) }),
+        (10, switch(US, Leaves::Preempted, PREEMPTOR)),
+        (30, EventKind::CallEnter { tid: US, number: 1 }),
+    ];
+    for (at, kind) in events {
+        activities.event(&KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind });
+    }
+    let done = activities.finish(BootNanos(40)).remove(&OTHER).unwrap();
+    assert!(done.iter().all(|interval| interval.activity == Activity::Blocked(None)), "{done:?}");
+}
+
+#[test]
+fn what_is_found_is_older_than_what_events_show() {
+    // It was looked at while it ran, and has left its CPU since.
+    let events = [
+        (10, switch(US, Leaves::Preempted, PREEMPTOR)),
+        (11, EventKind::Found { tid: US, off_cpu: None }),
+        (20, switch(PREEMPTOR, Leaves::Blocked, US)),
+    ];
+    let expected = [(0, 10, Activity::Runs), (10, 20, Activity::Waits(PREEMPTOR)), (20, 30, Activity::Runs)];
+    assert_eq!(done(&events, 30), expected);
+}
+
+#[test]
+fn what_is_found_after_a_loss_was_so_since_it() {
+    let events = [
+        (0, switch(IDLE, Leaves::Preempted, US)),
+        (40, EventKind::Lost { since: BootNanos(25), count: 3 }),
+        (90, EventKind::Found { tid: US, off_cpu: None }),
+    ];
+    let expected = [(0, 25, Activity::Runs), (25, 40, Activity::Unknown), (40, 95, Activity::Runs)];
+    assert_eq!(done(&events, 95), expected);
+}
+
 fn any_event() -> impl Strategy<Value = (u64, u32, EventKind)> {
-    let tid = || prop::sample::select(vec![IDLE, US, RIVAL]);
+    let tid = || prop::sample::select(vec![IDLE, US, PREEMPTOR]);
     let interrupt = || prop::sample::select(vec![Interrupt::Hard(1), Interrupt::Soft(1), Interrupt::Tick]);
     let leaves = prop::sample::select(vec![Leaves::Preempted, Leaves::Blocked, Leaves::Stopped, Leaves::Ended]);
     let kind = prop_oneof![
@@ -128,7 +197,7 @@ proptest! {
     /// Whatever comes, in whatever order: the intervals of a thread follow one another from the start to the end.
     #[test]
     fn time_adds_up(events in prop::collection::vec(any_event(), 0..60)) {
-        let mut activities = Activities::new([US, RIVAL], BootNanos(5));
+        let mut activities = Activities::new([US, PREEMPTOR], BootNanos(5));
         for &(at, cpu, kind) in &events {
             activities.event(&KernelEvent { at: BootNanos(at), cpu: Cpu(cpu), kind });
         }

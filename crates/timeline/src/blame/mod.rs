@@ -18,7 +18,8 @@
 //!   taken at least: of those after which the thread ran for less than a turn of its poll loop. Without that assumption the
 //!   lower bound is 0: the device may have been done just as the thread came back.
 //!
-//! Of a third kind it is not known which of both it is. It has the bounds of the second.
+//! Of a third kind ([`crate::Ending::Either`]) it is not known which of both it is. It has the bounds of the second, which hold
+//! for both: what is late by exactly its absences is late by all of them at most, and by some of them at least.
 //!
 //! An absence is what keeps the thread from its own code: what the kernel takes ([`Activity::is_taken`]), a system call that
 //! blocks, or one that takes longer than any turn of a poll loop should. A thread that waits for work, in `epoll_wait` for
@@ -38,24 +39,17 @@ pub struct Stage {
     pub ends: Ends,
 }
 
-/// What ends a stage.
+/// What ends a stage, as far as bounds depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ends {
     /// The thread's own work.
     OwnWork,
-    /// The thread finds that something is done.
+    /// The thread finds that something is done, or it is not known whether it does.
     Found {
         /// The longest that this took in stages without an absence, in nanoseconds; `None` if there were none.
         usual: Option<u64>,
         /// How long the thread needs from its return until its record, in nanoseconds, if it does nothing else: a turn of its poll
         /// loop.
-        turn: u64,
-    },
-    /// One or the other.
-    Either {
-        /// As above.
-        usual: Option<u64>,
-        /// As above.
         turn: u64,
     },
 }
@@ -136,7 +130,7 @@ pub fn blame(stage: &Stage, intervals: &[Interval], idle: &[u32]) -> Vec<Share> 
         let took = absence.to.0 - absence.from.0;
         add(&mut shares, Share { activity: absence.activity, at_least: at_least(took), at_most: took });
     }
-    if let Ends::Found { usual, turn } | Ends::Either { usual, turn } = stage.ends {
+    if let Ends::Found { usual, turn } = stage.ends {
         // Done by then; if that is not known, perhaps only as it was found.
         let done = usual.map_or(stage.end.0, |usual| stage.begin.0.saturating_add(usual));
         for absence in last_absences(stage, intervals, turn, idle) {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::kernel::Tid;
 
-const RIVAL: Activity = Activity::Waits(Tid(7));
+const PREEMPTOR: Activity = Activity::Waits(Tid(7));
 
 /// Presence and absence by turns, in nanoseconds, from 0 on.
 fn by_turns(lengths: &[u64]) -> Vec<Interval> {
@@ -11,14 +11,14 @@ fn by_turns(lengths: &[u64]) -> Vec<Interval> {
     let interval = |(n, &length): (usize, &u64)| {
         let from = BootNanos(at);
         at += length;
-        Interval { from, to: BootNanos(at), activity: if n % 2 == 0 { Activity::Runs } else { RIVAL } }
+        Interval { from, to: BootNanos(at), activity: if n % 2 == 0 { Activity::Runs } else { PREEMPTOR } }
     };
     lengths.iter().enumerate().map(interval).filter(|interval| interval.from < interval.to).collect()
 }
 
 fn bounds(stage: &Stage, intervals: &[Interval]) -> (u64, u64) {
     let shares = blame(stage, intervals, &[]);
-    assert!(shares.len() <= 1 && shares.iter().all(|share| share.activity == RIVAL));
+    assert!(shares.len() <= 1 && shares.iter().all(|share| share.activity == PREEMPTOR));
     shares.first().map_or((0, 0), |share| (share.at_least, share.at_most))
 }
 

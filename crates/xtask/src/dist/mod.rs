@@ -39,6 +39,7 @@ It goes into the folder dist beside the program that cargo built, and names that
   dptrace_VERSION-1_ARCH.deb       the same as a package; needs: cargo install --locked cargo-deb
   Containerfile                    an image of nothing but the program
   dptrace-record@.service          a systemd unit that records a process
+  dptrace-serve.service            a systemd unit for Prometheus, on each machine
   SHA256SUMS";
 
 /// Runs the task.
@@ -59,7 +60,13 @@ pub(crate) fn run(args: &DistArgs) -> anyhow::Result<()> {
     check(&program)?;
     manual(&program, out)?;
     write(&out.join("THIRD-PARTY.md"), licences::of_what_is_linked(target)?.as_bytes())?;
-    for file in ["LICENSE", "README.md", "packaging/Containerfile", "packaging/dptrace-record@.service"] {
+    for file in [
+        "LICENSE",
+        "README.md",
+        "packaging/Containerfile",
+        "packaging/dptrace-record@.service",
+        "packaging/dptrace-serve.service",
+    ] {
         let from = Path::new(ROOT).join(file);
         copy(&from, &out.join(from.file_name().context("a file without a name")?))?;
     }

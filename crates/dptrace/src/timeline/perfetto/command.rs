@@ -6,17 +6,17 @@ use std::str::FromStr as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use screen::counted;
-use timeline::{BootNanos, Consumer, Interval, KernelEvent, Request, Setting, Tid};
+use screen::{counted, time};
+use timeline::{BootNanos, Setting, Tid};
 
-use super::{Export, Facts, Whose, Window};
-use crate::failure::note;
+use super::requests::Limits;
+use super::{Export, Facts, Whose, Window, Written};
+use crate::failure::{note, usage};
 use crate::target::printable;
-use crate::timeline::first::First;
-use crate::timeline::pass::{Fields, Kept, pass};
-use crate::timeline::report_missing;
+use crate::timeline::first::survey;
+use crate::timeline::inputs::Inputs;
+use crate::timeline::pass::{Kept, Passed};
 use crate::timeline::source::Source;
-use crate::trace::warn_problems;
 
 /// A part of the time, from the first record or event on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,30 +44,21 @@ impl Whose for Kept {
 }
 
 /// Writes the trace: a first pass finds what is usual, the second one writes.
-pub(crate) fn write(
-    path: &Path,
-    span: Option<Span>,
-    source: &Source,
-    noted: &[KernelEvent],
-    fields: &Fields<'_>,
-) -> anyhow::Result<()> {
-    let mut first = First::new(source, 0);
-    let passed = pass(source, source.setting(), noted, fields, &mut first);
-    warn_problems(&passed.problems);
-    report_missing(source, &passed);
-    // Without records, times count from the first event.
-    let start = source.kernel.as_ref().map(|kernel| kernel.start).unwrap_or_default();
-    let begin = if passed.records > 0 { passed.begin } else { start };
+pub(crate) fn write(path: &Path, span: Option<Span>, inputs: &Inputs) -> anyhow::Result<()> {
+    let source = &inputs.source;
+    let (first, passed) = survey(inputs, 0);
+    let window = span.map_or(Ok(Window::ALL), |span| span.window(&passed))?;
     let failed = || format!("writing {}", printable(path));
     let name = |tid: Tid, at: BootNanos| Some(source.thread(tid, at));
-    let facts = facts(source, begin, span, &name);
+    let ends = passed.events_end.into_iter().chain([window.to]).min();
+    let known_until = ends.filter(|end| *end < passed.end);
+    let facts = Facts { known_until, window, ..facts(source, &passed, &name) };
     let file = File::create(path).with_context(failed)?;
-    let export = Export::begin(&facts, file).with_context(failed)?;
-    let mut counting = Counting { export, requests: 0, events: 0 };
+    let mut export = Export::begin(&facts, file).with_context(failed)?;
     let setting = Setting { usual: first.survey.finish(), ..source.setting() };
-    pass(source, setting, noted, fields, &mut counting);
-    let Counting { export, requests, events } = counting;
-    let file = export.finish().with_context(failed)?;
+    inputs.pass("writing the trace", setting, &mut export);
+    let limits = export.limits();
+    let Written { out: file, requests, events } = export.finish().with_context(failed)?;
     let mib = file.metadata().with_context(failed)?.len() as f64 / f64::from(1 << 20);
     note(&format!(
         "{}: {} and {} of the kernel, {mib:.1} MiB; open it in https://ui.perfetto.dev",
@@ -75,20 +66,53 @@ pub(crate) fn write(
         counted(requests, "request"),
         counted(events, "event"),
     ));
+    report_limits(&limits);
+    report_begin(source, &passed, window);
     Ok(())
 }
 
-fn facts<'a>(
-    source: &'a Source,
-    begin: BootNanos,
-    span: Option<Span>,
-    name: &'a dyn Fn(Tid, BootNanos) -> Option<String>,
-) -> Facts<'a> {
+/// Reports what is left out so that memory is bounded.
+fn report_limits(&Limits { step, arrows_left_out }: &Limits) {
+    if step > 1 {
+        let step = time(step);
+        note(&format!("there are many requests: those in flight are counted in steps of {step}; --window has fewer"));
+    }
+    if arrows_left_out > 0 {
+        let arrows = counted(arrows_left_out, "arrow");
+        note(&format!("{arrows} may be missing: the objects from which they go do not end in the trace"));
+    }
+}
+
+/// Reports that the kernel's events begin later than what is written: rings hold records from before a capture begins.
+fn report_begin(source: &Source, passed: &Passed, window: Window) {
+    let start = source.kernel.as_ref().map(|kernel| kernel.start);
+    if let Some(start) = start.filter(|start| passed.begin.max(window.from) < *start) {
+        let after = time(passed.after_begin(start));
+        note(&format!(
+            "the kernel's events begin {after} after the first record: of earlier times it shows requests only"
+        ));
+    }
+}
+
+impl Span {
+    /// The same in times of the kernel's clock; an error if nothing lies in it.
+    fn window(self, passed: &Passed) -> anyhow::Result<Window> {
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let after = |time: Duration| BootNanos(passed.begin.0.saturating_add(nanos(time)));
+        let window = Window { from: after(self.from), to: self.to.map_or(Window::ALL.to, after) };
+        if window.from > passed.end {
+            let (from, length) = (time(nanos(self.from)), time(passed.after_begin(passed.end)));
+            return Err(usage(format!(
+                "--window begins at {from}, and the capture ends {length} after its first record: choose a part of 0..{length}"
+            )));
+        }
+        Ok(window)
+    }
+}
+
+fn facts<'a>(source: &'a Source, passed: &Passed, name: &'a dyn Fn(Tid, BootNanos) -> Option<String>) -> Facts<'a> {
     let meta = source.meta.as_ref();
-    let after = |time: Duration| BootNanos(begin.0.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
-    let window =
-        span.map_or(Window::ALL, |span| Window { from: after(span.from), to: span.to.map_or(Window::ALL.to, after) });
-    let begin = meta.map_or(begin, |meta| BootNanos(meta.begin.boot_nanos));
+    let begin = meta.map_or(passed.begin, |meta| BootNanos(meta.begin.boot_nanos));
     let time_of_day = meta.and_then(|meta| {
         let at = jiff::Timestamp::from_str(&meta.begin.utc).ok()?;
         u64::try_from(at.as_nanosecond()).ok()
@@ -104,32 +128,10 @@ fn facts<'a>(
         tpoints: source.tpoints(),
         begin,
         start: source.kernel.as_ref().map_or(begin, |kernel| kernel.start),
+        known_until: None,
         time_of_day,
-        window,
+        window: Window::ALL,
         name,
-    }
-}
-
-/// Counts what is written.
-struct Counting<'a> {
-    export: Export<'a, File>,
-    requests: u64,
-    events: u64,
-}
-
-impl Consumer<Kept> for Counting<'_> {
-    fn request(&mut self, request: &Request<Kept>) {
-        self.requests += u64::from(self.export.takes(request.begin(), request.end()));
-        self.export.request(request);
-    }
-
-    fn interval(&mut self, tid: Tid, interval: Interval) {
-        Consumer::<Kept>::interval(&mut self.export, tid, interval);
-    }
-
-    fn event(&mut self, event: &KernelEvent) {
-        self.events += u64::from(self.export.takes(event.at, event.at));
-        Consumer::<Kept>::event(&mut self.export, event);
     }
 }
 

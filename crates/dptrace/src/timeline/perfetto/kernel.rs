@@ -14,6 +14,10 @@ const USUAL_PRIORITY: i32 = 120;
 /// The vector of the timer's interrupt on x86 (`LOCAL_TIMER_VECTOR`): Perfetto shows it, and events do not report it.
 const TIMER_VECTOR: i32 = 0xec;
 
+/// A `prev_state` that no kernel reports: Perfetto shows a thread's state as unknown from there on (it knows the bits below 0x200 of
+/// kernels since 4.14: `task_state.cc` of its trace processor).
+const UNKNOWN_STATE: i64 = 0x8000;
+
 /// What must be known of earlier events.
 #[derive(Debug)]
 pub(super) struct Kernel {
@@ -21,6 +25,8 @@ pub(super) struct Kernel {
     threads: HashSet<Tid>,
     /// CPUs of which it is known who has them.
     seen: HashSet<Cpu>,
+    /// By CPU: the last thread that was shown on it.
+    last: HashMap<Cpu, Tid>,
     /// Until when events of a CPU were lost.
     lost: HashMap<Cpu, BootNanos>,
     /// By thread: the system call that it is in.
@@ -42,7 +48,7 @@ fn state(leaves: Leaves) -> i64 {
 impl Kernel {
     pub(super) fn new(facts: &Facts<'_>) -> Self {
         let threads = facts.threads.iter().map(|(tid, _)| *tid).collect();
-        Self { threads, seen: HashSet::new(), lost: HashMap::new(), calls: HashMap::new() }
+        Self { threads, seen: HashSet::new(), last: HashMap::new(), lost: HashMap::new(), calls: HashMap::new() }
     }
 
     /// Writes one event.
@@ -53,45 +59,47 @@ impl Kernel {
         event: &KernelEvent,
     ) -> io::Result<()> {
         let KernelEvent { at, cpu, kind } = *event;
-        let mut put = |tid: Tid, what| writer.kernel(cpu.0, at.0, tid.0, what);
         match kind {
+            EventKind::Switch { prev, .. } => self.had(writer, facts, cpu, prev)?,
+            EventKind::Found { tid, off_cpu: None }
+            | EventKind::Begin { tid, .. }
+            | EventKind::CallEnter { tid, .. } => self.had(writer, facts, cpu, tid)?,
+            _ => {}
+        }
+        match self.ftrace(facts, event) {
+            Some((tid, what)) => writer.kernel(cpu.0, at.0, tid.0, what),
+            None if matches!(kind, EventKind::Lost { .. }) => writer.lost(cpu.0),
+            None => Ok(()),
+        }
+    }
+
+    /// The event as ftrace has it, and the thread in which it happened; none if it has no such event.
+    fn ftrace(&mut self, facts: &Facts<'_>, event: &KernelEvent) -> Option<(Tid, Ftrace)> {
+        let KernelEvent { at, cpu, kind } = *event;
+        Some(match kind {
             EventKind::Switch { prev, leaves, next } => {
-                self.had(writer, facts, cpu, prev)?;
                 self.seen.insert(cpu);
-                writer.kernel(cpu.0, at.0, prev.0, switch(facts, at, (prev, leaves), next))
+                self.last.insert(cpu, next);
+                (prev, switch(facts, at, (prev, state(leaves)), next))
             }
-            EventKind::Found { tid, off_cpu: None } => self.had(writer, facts, cpu, tid),
-            EventKind::Found { .. } | EventKind::Migrate { .. } => Ok(()),
-            EventKind::Wake { tid, on } => put(
-                Tid(0),
-                Ftrace::SchedWaking(SchedWaking {
-                    comm: Some(name(facts, tid, at)),
-                    pid: Some(tid.0.cast_signed()),
-                    prio: Some(USUAL_PRIORITY),
-                    target_cpu: Some(on.0.cast_signed()),
-                }),
-            ),
-            EventKind::Begin { tid, interrupt } => {
-                self.had(writer, facts, cpu, tid)?;
-                writer.kernel(cpu.0, at.0, tid.0, begin(interrupt))
-            }
-            EventKind::End { tid, interrupt } => put(tid, end(interrupt)),
+            EventKind::Found { .. } | EventKind::Migrate { .. } | EventKind::Unseen { .. } => return None,
+            EventKind::Wake { tid, on } => (Tid(0), waking(facts, at, tid, on)),
+            EventKind::Begin { tid, interrupt } => (tid, begin(interrupt)),
+            EventKind::End { tid, interrupt } => (tid, end(interrupt)),
             EventKind::CallEnter { tid, number } => {
                 self.calls.insert(tid, number);
-                self.had(writer, facts, cpu, tid)?;
-                writer.kernel(cpu.0, at.0, tid.0, Ftrace::SysEnter(SysCall { id: Some(number.into()) }))
+                (tid, Ftrace::SysEnter(SysCall { id: Some(number.into()) }))
             }
-            EventKind::CallExit { tid } => match self.calls.remove(&tid) {
-                Some(number) => put(tid, Ftrace::SysExit(SysCall { id: Some(number.into()) })),
-                // It was in the call before the trace began.
-                None => Ok(()),
-            },
+            // Without a number, it was in the call before the trace began.
+            EventKind::CallExit { tid } => {
+                (tid, Ftrace::SysExit(SysCall { id: Some(self.calls.remove(&tid)?.into()) }))
+            }
             EventKind::Lost { .. } => {
                 self.seen.remove(&cpu);
                 self.lost.insert(cpu, at);
-                writer.lost(cpu.0)
+                return None;
             }
-        }
+        })
     }
 
     /// That a thread of the process had this CPU up to now, if no switch has shown that: a poller that nobody disturbs has no
@@ -100,21 +108,43 @@ impl Kernel {
         if !self.threads.contains(&tid) || !self.seen.insert(cpu) {
             return Ok(());
         }
+        self.last.insert(cpu, tid);
         let known = self.lost.get(&cpu).copied().unwrap_or(facts.start);
         let from = facts.window.from.max(known);
-        writer.kernel(cpu.0, from.0, 0, switch(facts, from, (Tid(0), Leaves::Preempted), tid))
+        writer.kernel(cpu.0, from.0, 0, switch(facts, from, (Tid(0), state(Leaves::Preempted)), tid))
+    }
+
+    /// If the trace has no events of its end, nobody is known to have a CPU from then on: Perfetto would show the last thread until
+    /// the end.
+    pub(super) fn finish<W: Write>(&self, writer: &mut Writer<W>, facts: &Facts<'_>) -> io::Result<()> {
+        let Some(cut) = facts.known_until else { return Ok(()) };
+        let mut last: Vec<(Cpu, Tid)> = self.last.iter().map(|(cpu, tid)| (*cpu, *tid)).collect();
+        last.sort_unstable();
+        for (cpu, tid) in last.into_iter().filter(|(_, tid)| *tid != Tid(0)) {
+            writer.kernel(cpu.0, cut.0, tid.0, switch(facts, cut, (tid, UNKNOWN_STATE), Tid(0)))?;
+        }
+        Ok(())
     }
 }
 
-fn switch(facts: &Facts<'_>, at: BootNanos, (prev, leaves): (Tid, Leaves), next: Tid) -> Ftrace {
+fn switch(facts: &Facts<'_>, at: BootNanos, (prev, state): (Tid, i64), next: Tid) -> Ftrace {
     Ftrace::SchedSwitch(SchedSwitch {
         prev_comm: Some(name(facts, prev, at)),
         prev_pid: Some(prev.0.cast_signed()),
         prev_prio: Some(USUAL_PRIORITY),
-        prev_state: Some(state(leaves)),
+        prev_state: Some(state),
         next_comm: Some(name(facts, next, at)),
         next_pid: Some(next.0.cast_signed()),
         next_prio: Some(USUAL_PRIORITY),
+    })
+}
+
+fn waking(facts: &Facts<'_>, at: BootNanos, tid: Tid, on: Cpu) -> Ftrace {
+    Ftrace::SchedWaking(SchedWaking {
+        comm: Some(name(facts, tid, at)),
+        pid: Some(tid.0.cast_signed()),
+        prio: Some(USUAL_PRIORITY),
+        target_cpu: Some(on.0.cast_signed()),
     })
 }
 

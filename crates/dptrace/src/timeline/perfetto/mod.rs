@@ -25,7 +25,7 @@ use spdk_trace::{Lcore, Tpoint};
 use timeline::{Activity, BootNanos, Consumer, Interval, KernelEvent, Request, Tid};
 
 use kernel::Kernel;
-use requests::Requests;
+use requests::{Limits, Requests};
 
 /// Who a request belongs to, of what a scene keeps of it.
 pub(super) trait Whose {
@@ -50,6 +50,8 @@ pub(super) struct Facts<'a> {
     pub(super) time_of_day: Option<u64>,
     /// From when on no event of the kernel is missing.
     pub(super) start: BootNanos,
+    /// Until when the events reach that are written, if that is before the end of the capture.
+    pub(super) known_until: Option<BootNanos>,
     /// What of it is written.
     pub(super) window: Window,
     /// What a thread was called at that time.
@@ -82,6 +84,17 @@ pub(super) struct Export<'a, W> {
     holes: HashMap<Tid, Track>,
     unknown: Name,
     failed: Option<io::Error>,
+    /// Requests and events that lie in the window.
+    written: (u64, u64),
+}
+
+/// What was written, and where.
+#[derive(Debug)]
+pub(super) struct Written<W> {
+    pub(super) out: W,
+    pub(super) requests: u64,
+    /// Events of the kernel.
+    pub(super) events: u64,
 }
 
 impl<'a, W: Write> Export<'a, W> {
@@ -100,21 +113,23 @@ impl<'a, W: Write> Export<'a, W> {
         let requests = Requests::new(&mut writer, facts, process);
         let unknown = writer.name("not known: events were lost, or none came");
         let (kernel, holes) = (Kernel::new(facts), HashMap::new());
-        Ok(Self { facts, writer, process, requests, kernel, holes, unknown, failed: None })
+        Ok(Self { facts, writer, process, requests, kernel, holes, unknown, failed: None, written: (0, 0) })
     }
 
-    /// Whether what lies between these times is written.
-    pub(super) fn takes(&self, begin: BootNanos, end: BootNanos) -> bool {
-        self.facts.window.overlaps(begin, end)
+    /// What is not as exact as it could be.
+    fn limits(&self) -> Limits {
+        self.requests.limits()
     }
 
     /// Writes what is left, and reports what went wrong.
-    pub(super) fn finish(mut self) -> io::Result<W> {
+    pub(super) fn finish(mut self) -> io::Result<Written<W>> {
         if let Some(failed) = self.failed {
             return Err(failed);
         }
         self.requests.finish(&mut self.writer)?;
-        self.writer.finish()
+        self.kernel.finish(&mut self.writer, self.facts)?;
+        let (requests, events) = self.written;
+        Ok(Written { out: self.writer.finish()?, requests, events })
     }
 
     /// Keeps the first failure; there is nothing more to write then.
@@ -144,7 +159,8 @@ impl<'a, W: Write> Export<'a, W> {
 
 impl<K: Whose, W: Write> Consumer<K> for Export<'_, W> {
     fn request(&mut self, request: &Request<K>) {
-        if self.takes(request.begin(), request.end()) {
+        if self.facts.window.overlaps(request.begin(), request.end()) {
+            self.written.0 += 1;
             self.try_to(|it| it.requests.write(&mut it.writer, it.facts, request));
         }
     }
@@ -157,7 +173,8 @@ impl<K: Whose, W: Write> Consumer<K> for Export<'_, W> {
     }
 
     fn event(&mut self, event: &KernelEvent) {
-        if self.takes(event.at, event.at) {
+        if self.facts.window.overlaps(event.at, event.at) {
+            self.written.1 += 1;
             self.try_to(|it| it.kernel.write(&mut it.writer, it.facts, event));
         }
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use foldhash::fast::RandomState;
 use perfetto::{Key, Lanes, Name, Slice, Text, Track, TrackKind, TrackSpec, Value, Writer};
-use spdk_trace::{Lcore, ObjectName};
+use spdk_trace::Lcore;
 use timeline::{BootNanos, Request, Share, StageOfRequest};
 
 use super::{Facts, Whose};
@@ -15,6 +15,22 @@ const NO_CONNECTION: &str = "no connection known";
 
 /// Places for the slots of one kind of requests: those of the next kind stand behind them.
 const LANES_OF_KIND: usize = 4096;
+
+/// Beginnings and ends that are kept for the counters of requests in flight, of 16 bytes each.
+const MOST_CHANGES: usize = 1 << 20;
+/// The longest step in which they are counted, in nanoseconds: some minutes.
+const LONGEST_STEP: u64 = 1 << 38;
+/// Objects that are remembered for arrows.
+const MOST_PARENTS: usize = 1 << 18;
+
+/// What is not as exact as it could be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// The length in nanoseconds of the steps in which requests in flight are counted.
+    pub(super) step: u64,
+    /// Arrows that were left out.
+    pub(super) arrows_left_out: u64,
+}
 
 /// The tracks of requests.
 #[derive(Debug)]
@@ -27,8 +43,13 @@ pub(super) struct Requests {
     places: HashMap<(Lcore, Option<Box<str>>), usize, RandomState>,
     /// By tracepoint: what its stage and its request are called.
     names: HashMap<u16, Names, RandomState>,
-    /// Objects to which others belong: an arrow goes from them.
-    parents: HashSet<ObjectName, RandomState>,
+    /// The numbers of objects to which others belong: an arrow goes from them.
+    parents: HashSet<u64, RandomState>,
+    /// How often requests began or ended in all groups, and the length in nanoseconds of the steps in which that is counted.
+    changes: usize,
+    step: u64,
+    /// Arrows that were left out because too many objects have not ended.
+    arrows_left_out: u64,
 }
 
 /// A connection on one lcore.
@@ -39,8 +60,7 @@ struct Group {
     lanes: HashMap<u64, (Lanes, Vec<Track>), RandomState>,
     in_flight: Track,
     depth: Option<Track>,
-    /// When requests began (1) and ended (-1).
-    changes: Vec<(BootNanos, i8)>,
+    in_flight_changes: Changes,
 }
 
 /// What a tracepoint, its stage, and the requests that begin with it are called.
@@ -64,6 +84,33 @@ struct Keys {
     at_least: Key,
     at_most: Key,
     unknown: Key,
+}
+
+/// When requests of a group began and ended: by time, how many more there were from then on.
+#[derive(Debug, Default)]
+struct Changes(Vec<(BootNanos, i64)>);
+
+impl Changes {
+    /// Adds a request, in steps of that length.
+    fn add(&mut self, step: u64, begin: BootNanos, end: BootNanos) {
+        self.0.extend([(floor(begin, step), 1), (floor(end, step), -1)]);
+    }
+
+    /// Puts what lies in one step together, in the order of time. What follows at once is not one more.
+    fn merge(&mut self, step: u64) {
+        self.0.iter_mut().for_each(|(at, _)| *at = floor(*at, step));
+        self.0.sort_unstable();
+        self.0.dedup_by(|next, all| {
+            let is_same = next.0 == all.0;
+            all.1 += if is_same { next.1 } else { 0 };
+            is_same
+        });
+        self.0.retain(|(_, change)| *change != 0);
+    }
+}
+
+fn floor(at: BootNanos, step: u64) -> BootNanos {
+    BootNanos(at.0 - at.0 % step)
 }
 
 impl Requests {
@@ -95,6 +142,9 @@ impl Requests {
             places: HashMap::default(),
             names,
             parents: HashSet::default(),
+            changes: 0,
+            step: 1,
+            arrows_left_out: 0,
         }
     }
 
@@ -111,7 +161,8 @@ impl Requests {
         let (begin, end) = (request.begin(), request.end());
         let track = self.groups[place].lane(writer, facts, names, begin, end, first.tpoint)?;
         let group = &mut self.groups[place];
-        group.changes.extend([(begin, 1), (end, -1)]);
+        group.in_flight_changes.add(self.step, begin, end);
+        self.changes += 2;
         if let Some(depth) = request.depth {
             group.depth(writer, begin, depth)?;
         }
@@ -134,17 +185,35 @@ impl Requests {
         for stage in &request.stages {
             self.stage(writer, track, stage)?;
         }
+        self.limit();
         writer.end(track, end.0)
+    }
+
+    /// Counts in longer steps while there are too many changes.
+    fn limit(&mut self) {
+        while self.changes > MOST_CHANGES {
+            self.step *= 2;
+            self.groups.iter_mut().for_each(|group| group.in_flight_changes.merge(self.step));
+            self.changes = self.groups.iter().map(|group| group.in_flight_changes.0.len()).sum();
+            // With one change in each group there is nothing to merge any more.
+            if self.step > LONGEST_STEP {
+                break;
+            }
+        }
+    }
+
+    /// What is not as exact as it could be, so that memory is bounded.
+    pub(super) fn limits(&self) -> Limits {
+        Limits { step: self.step, arrows_left_out: self.arrows_left_out }
     }
 
     /// Writes the counters, whose changes come in the order of requests' ends.
     pub(super) fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> io::Result<()> {
         for group in &mut self.groups {
-            // At one time ends come first: what follows at once is not one more.
-            group.changes.sort_unstable();
-            let mut in_flight = 0_i64;
-            for &(at, change) in &group.changes {
-                in_flight += i64::from(change);
+            group.in_flight_changes.merge(self.step);
+            let mut in_flight = 0;
+            for &(at, change) in &group.in_flight_changes.0 {
+                in_flight += change;
                 writer.counter(group.in_flight, at.0, in_flight)?;
             }
         }
@@ -154,12 +223,15 @@ impl Requests {
     /// The arrows of a request: to the one it belongs to, and from those that belong to it, which are over before it.
     fn flows<K>(&mut self, request: &Request<K>) -> Vec<u64> {
         let mut flows = Vec::new();
-        if let Some(parent) = request.related {
+        if let Some(parent) = request.related_number {
+            if self.parents.len() >= MOST_PARENTS {
+                self.arrows_left_out += self.parents.drain().count() as u64;
+            }
             self.parents.insert(parent);
-            flows.push(flow(parent));
+            flows.push(parent);
         }
-        if self.parents.remove(&request.name) {
-            flows.push(flow(request.name));
+        if self.parents.remove(&request.number) {
+            flows.push(request.number);
         }
         flows
     }
@@ -203,7 +275,13 @@ impl Requests {
         let spec = TrackSpec { name: "in flight", parent: Some(track), rank: 0, kind: TrackKind::Counter };
         let in_flight = writer.track(&spec)?;
         let place = self.groups.len();
-        self.groups.push(Group { track, lanes: HashMap::default(), in_flight, depth: None, changes: Vec::new() });
+        self.groups.push(Group {
+            track,
+            lanes: HashMap::default(),
+            in_flight,
+            depth: None,
+            in_flight_changes: Changes::default(),
+        });
         self.places.insert(key, place);
         Ok(place)
     }
@@ -270,7 +348,23 @@ fn rank(place: usize) -> i32 {
     i32::try_from(place).unwrap_or(i32::MAX)
 }
 
-/// The number of the arrows from an object. No trace has 2^40 objects of one type.
-fn flow(name: ObjectName) -> u64 {
-    (u64::from(u32::from(name.prefix)) << 40) | name.number
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_put_together_in_longer_steps() {
+        let mut changes = Changes::default();
+        for (begin, end) in [(10, 25), (12, 13), (25, 31)] {
+            changes.add(1, BootNanos(begin), BootNanos(end));
+        }
+        let at = |changes: &Changes| changes.0.iter().map(|(at, change)| (at.0, *change)).collect::<Vec<_>>();
+        changes.merge(1);
+        assert_eq!(at(&changes), [(10, 1), (12, 1), (13, -1), (31, -1)]);
+        changes.merge(8);
+        assert_eq!(at(&changes), [(8, 1), (24, -1)]);
+        changes.add(8, BootNanos(9), BootNanos(9));
+        changes.merge(8);
+        assert_eq!(at(&changes), [(8, 1), (24, -1)]);
+    }
 }

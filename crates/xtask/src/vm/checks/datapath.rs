@@ -20,7 +20,7 @@ pub(super) fn all() -> Vec<Check> {
         check(
             "`kernel-delay`: upcalls of a datapath, and the failed ones by error",
             &["dptrace", "kernel-delay", "--json", "--sample-time", "300", "--", "datapath"],
-            &[Needs::Guest, Needs::Release(5, 12)],
+            &[Needs::Guest],
             reported,
         ),
         check(

@@ -29,7 +29,7 @@ pub(in crate::vm) const FEATURES: [Feature; 22] = [
     feature("ring buffer", Some((5, 10)), "nothing works"),
     feature("JIT compiler", Some((5, 10)), "slower"),
     feature("map keys over 512 bytes", Some((5, 11)), "falls back: strings have 240 bytes by default"),
-    feature("atomic exchange", Some((5, 12)), "refused: `kernel-delay`"),
+    feature("atomic exchange", Some((5, 12)), "falls back: `kernel-delay` keeps three marks for each thread"),
     feature("attach cookies", Some((5, 15)), "falls back: one program for each probe instead of one for many"),
     feature("bpf_loop", Some((5, 17)), "refused: loops in scripts"),
     feature("reading kernel memory", Some((5, 10)), "refused: everything that reads it"),

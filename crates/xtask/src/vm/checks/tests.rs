@@ -13,15 +13,8 @@ const FEWER: [(&str, &str); 2] = [("DPTRACE_TEST_SCRIPTS", "40"), ("DPTRACE_TEST
 const REQUIRED: (&str, &str) = ("DPTRACE_REQUIRE_KERNEL_TESTS", "1");
 
 /// What the tests of a program need: the program, the beginning of their names, and it.
-const NEEDS: [(&str, &str, &[Needs]); 9] = [
-    ("kernel_delay", "mistakes::threads_without_room", &[Needs::Release(5, 12)]),
-    ("kernel_delay", "mistakes::", &[]),
-    (
-        "kernel_delay",
-        "triggers::kernel_functions",
-        &[Needs::Release(5, 12), Needs::Feature("kprobes", "CONFIG_KPROBES")],
-    ),
-    ("kernel_delay", "", &[Needs::Release(5, 12)]),
+const NEEDS: [(&str, &str, &[Needs]); 6] = [
+    ("kernel_delay", "triggers::kernel_functions", &[Needs::Feature("kprobes", "CONFIG_KPROBES")]),
     ("scripts", "iterators::functions_in_which", &[Needs::Feature("fentry", "fentry")]),
     ("scripts", "language::flow", &[Needs::Release(5, 17)]),
     ("scripts", "language::strings", &[Needs::Release(5, 17)]),
@@ -30,7 +23,7 @@ const NEEDS: [(&str, &str, &[Needs]); 9] = [
 ];
 
 /// What `cargo test` alone runs, by the beginnings of the names: it is about what there is not in the guests.
-const NOT_IN_GUESTS: [&str; 8] = [
+const NOT_IN_GUESTS: [&str; 9] = [
     "triggers::triggers_of_a_command_are_found_in_its_libraries",
     // A compiler.
     "family::",
@@ -43,6 +36,8 @@ const NOT_IN_GUESTS: [&str; 8] = [
     // Another user, and a kernel without kprobes.
     "mistakes::a_right_that_is_missing",
     "mistakes::a_function_without_a_type",
+    // Time for seven targets at once.
+    "eras::requests_of_every_era_and_transport",
 ];
 
 /// A check for each test.

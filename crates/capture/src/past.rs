@@ -1,0 +1,231 @@
+//! What came last of a live trace, in bounded memory: for a capture of something that is over when one knows that it is wanted.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use spdk_trace::{Copied, FileOffset, Lcore, ReadAt};
+use timeline::{Anchor, BootNanos, Clock, ClockError};
+
+use crate::around::{Around, Changes};
+use crate::rings::{RingsWriter, poll_chunks};
+
+/// Readings of both clocks that are kept: of the last 25 seconds, if one is taken each 100 ms.
+const ANCHORS: usize = 256;
+/// Dropped pieces whose memory is kept: as many as are dropped for a new one, in most cases.
+const SPARE: usize = 2;
+/// What a piece takes beside its bytes, about.
+const PIECE: usize = 128;
+
+/// The newest polls of a trace's rings, as chunks of a stream, with the owners that its records name.
+///
+/// A piece is what one batch of polls copied. The oldest ones are dropped: those that are older than asked for, and those for which
+/// there is no room.
+#[derive(Debug)]
+pub struct Past {
+    lcores: Vec<Lcore>,
+    continuation_id: u16,
+    /// The owners before the first piece, and as they were read last.
+    front: Around,
+    now: Around,
+    /// Owners that have changed since the last piece.
+    changed: Changes,
+    pieces: VecDeque<Piece>,
+    bytes: usize,
+    most: usize,
+    /// Memory of pieces that were dropped, for the next ones.
+    spare: Vec<Vec<u8>>,
+    anchors: VecDeque<Anchor>,
+    /// From when on it has everything, but for losses that it reports.
+    since: BootNanos,
+}
+
+/// What one batch of polls copied.
+#[derive(Clone, Debug)]
+struct Piece {
+    /// When the last of its polls began.
+    at: BootNanos,
+    chunks: Arc<Vec<u8>>,
+    /// Owners that have changed since the piece before.
+    changes: Arc<Changes>,
+    records: u64,
+    lost: u64,
+}
+
+impl Piece {
+    fn bytes(&self) -> usize {
+        let changes = self.changes.iter().map(|(_, owner)| PIECE + owner.len()).sum::<usize>();
+        PIECE + self.chunks.len() + changes
+    }
+}
+
+/// A part of the past, which can be written while the past goes on: it shares its memory.
+#[derive(Clone, Debug)]
+pub struct PastCut {
+    front: Around,
+    pieces: Vec<Piece>,
+    anchors: Vec<Anchor>,
+    /// From when on there is everything,
+    pub since: BootNanos,
+    /// and up to when.
+    pub until: BootNanos,
+    /// Records in it.
+    pub records: u64,
+    /// Slots that were overwritten before they were copied, within it.
+    pub lost: u64,
+}
+
+impl Past {
+    /// Of a trace whose rings have these lcores, in the order of the [`spdk_trace::Follower`]; with at most that many bytes.
+    pub fn new(around: Around, lcores: Vec<Lcore>, continuation_id: u16, since: BootNanos, most: usize) -> Self {
+        let (front, now) = (around.clone(), around);
+        Self {
+            lcores,
+            continuation_id,
+            front,
+            now,
+            changed: Changes::new(),
+            pieces: VecDeque::new(),
+            bytes: 0,
+            most,
+            spare: Vec::new(),
+            anchors: VecDeque::new(),
+            since,
+        }
+    }
+
+    /// Takes over what polls copied, the last of which began at `at`, and drops what is older than `oldest`. How many slots were
+    /// lost before it.
+    pub fn push(&mut self, copied: &Copied, at: BootNanos, oldest: BootNanos) -> io::Result<u64> {
+        let (mut records, mut lost) = (0, 0);
+        for run in copied.runs() {
+            records += run.records(self.continuation_id).0;
+            lost += run.lost;
+        }
+        let chunks = Arc::new(poll_chunks(copied, &self.lcores, at, self.spare.pop().unwrap_or_default())?);
+        let changes = Arc::new(std::mem::take(&mut self.changed));
+        self.add(Piece { at, chunks, changes, records, lost });
+        // After a quiet time, the last piece before it shows that nothing is missing since.
+        let is_old = |pieces: &VecDeque<Piece>| pieces.get(1).is_some_and(|next| next.at < oldest);
+        while self.bytes > self.most || is_old(&self.pieces) {
+            self.drop_first();
+        }
+        Ok(lost)
+    }
+
+    /// Reads which owners have changed, and hands each to `each`.
+    pub fn refresh<S: ReadAt + ?Sized>(
+        &mut self,
+        source: &S,
+        mut each: impl FnMut(FileOffset, &[u8]),
+    ) -> io::Result<()> {
+        let changes = self.now.changes(source)?;
+        for (at, owner) in &changes {
+            each(*at, owner);
+        }
+        // Of one that has changed several times, the last one counts.
+        self.changed.retain(|(before, _)| changes.iter().all(|(at, _)| at != before));
+        self.changed.extend(changes);
+        Ok(())
+    }
+
+    /// A reading of both clocks.
+    pub fn anchor(&mut self, anchor: Anchor) {
+        if self.anchors.len() >= ANCHORS {
+            self.anchors.pop_front();
+        }
+        self.anchors.push_back(anchor);
+    }
+
+    /// The clock of the newest readings.
+    pub fn clock(&self) -> Result<Clock, ClockError> {
+        Clock::new(self.anchors.iter().copied().collect())
+    }
+
+    /// From when on it has everything.
+    pub fn since(&self) -> BootNanos {
+        self.since
+    }
+
+    /// Up to when it has everything that was written in time.
+    pub fn until(&self) -> BootNanos {
+        self.pieces.back().map_or(self.since, |piece| piece.at)
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What it has of the time between these two.
+    pub fn cut(&self, from: BootNanos, until: BootNanos) -> PastCut {
+        let mut cut = PastCut {
+            front: self.front.clone(),
+            pieces: Vec::new(),
+            anchors: self.anchors.iter().copied().collect(),
+            since: self.since,
+            until: self.since,
+            records: 0,
+            lost: 0,
+        };
+        // A poll copies what was written until it ends, which is not known: before the next one begins.
+        let next = self.pieces.iter().skip(1).map(|next| Some(next.at)).chain([None]);
+        for (piece, next) in self.pieces.iter().zip(next) {
+            if let Some(next) = next.filter(|next| *next < from) {
+                piece.changes.iter().for_each(|change| cut.front.apply(change));
+                cut.since = next;
+                continue;
+            }
+            cut.until = piece.at;
+            cut.records += piece.records;
+            // What was lost before the first of its pieces is not missing in it.
+            cut.lost += if cut.pieces.is_empty() { 0 } else { piece.lost };
+            cut.pieces.push(piece.clone());
+            if piece.at > until {
+                break;
+            }
+        }
+        cut
+    }
+
+    fn add(&mut self, piece: Piece) {
+        self.bytes += piece.bytes();
+        self.pieces.push_back(piece);
+    }
+
+    fn drop_first(&mut self) {
+        let Some(piece) = self.pieces.pop_front() else { return };
+        self.bytes -= piece.bytes();
+        piece.changes.iter().for_each(|change| self.front.apply(change));
+        self.since = self.pieces.front().map_or(piece.at, |next| next.at);
+        // What a capture still needs goes when that is written.
+        if let Ok(chunks) = Arc::try_unwrap(piece.chunks)
+            && self.spare.len() < SPARE
+        {
+            self.spare.push(chunks);
+        }
+    }
+}
+
+impl PastCut {
+    /// Adds a reading of both clocks that came later.
+    pub fn anchor(&mut self, anchor: Anchor) {
+        self.anchors.push(anchor);
+    }
+
+    /// Bytes of its pieces: what [`Self::write`] writes beside what lies around the rings.
+    pub fn bytes(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.bytes() as u64).sum()
+    }
+
+    /// Writes it as the stream of a capture; `source` is the trace file, of which what lies around the rings is read.
+    pub fn write<S: ReadAt + ?Sized, W: Write>(&self, source: &S, writer: &mut RingsWriter<W>) -> io::Result<()> {
+        self.front.write(source, writer)?;
+        self.anchors.iter().try_for_each(|anchor| writer.anchor(*anchor))?;
+        for piece in &self.pieces {
+            piece.changes.iter().try_for_each(|(at, owner)| writer.section(*at, owner))?;
+            writer.made(&piece.chunks)?;
+        }
+        writer.flush()
+    }
+}

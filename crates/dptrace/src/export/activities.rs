@@ -1,0 +1,172 @@
+//! What threads did: each interval, and sums by the minute.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use tables::rows;
+use timeline::{Activity, BootNanos, Interval, Tid};
+
+use super::consumer::Facts;
+use super::files::Files;
+use crate::timeline::source::Source;
+use crate::timeline::words;
+
+const MINUTE: i64 = 60_000_000_000;
+/// Sums that are kept. If there are more, all are written: those of one minute may then come in several rows.
+const MOST: usize = 65_536;
+
+/// When the minute of a time began.
+pub(super) fn minute_of(utc: i64) -> i64 {
+    utc.div_euclid(MINUTE) * MINUTE
+}
+
+/// The name of an activity.
+fn name(activity: Activity) -> &'static str {
+    match activity {
+        Activity::Runs => "runs",
+        Activity::Calls(_) => "calls",
+        Activity::Interrupted(_) => "interrupted",
+        Activity::Waits(_) => "preempted",
+        Activity::Woken(_) => "woken",
+        Activity::Blocked(_) => "blocked",
+        Activity::Stopped => "stopped",
+        Activity::Ended => "ended",
+        Activity::Unknown => "unknown",
+    }
+}
+
+/// The system call, the interrupt, or the thread that ran instead.
+fn cause(source: &Source, activity: Activity, at: BootNanos) -> Option<String> {
+    match activity {
+        Activity::Calls(call) | Activity::Blocked(Some(call)) => Some(source.call(call)),
+        Activity::Interrupted(interrupt) => Some(words::interrupt(interrupt)),
+        Activity::Waits(tid) | Activity::Woken(tid) => Some(source.thread(tid, at)),
+        _ => None,
+    }
+}
+
+fn other(activity: Activity) -> Option<Tid> {
+    match activity {
+        Activity::Waits(tid) | Activity::Woken(tid) => Some(tid),
+        _ => None,
+    }
+}
+
+/// Writes each interval.
+pub(super) struct Intervals {
+    pub(super) files: Files,
+    lcores: HashMap<Tid, i64>,
+}
+
+impl Intervals {
+    pub(super) fn new(files: Files, source: &Source) -> Self {
+        let lcores = source.lcores.iter().map(|(lcore, tid)| (*tid, i64::from(lcore.0))).collect();
+        Self { files, lcores }
+    }
+
+    pub(super) fn write(&mut self, tid: Tid, interval: Interval, facts: &Facts<'_>) -> anyhow::Result<()> {
+        let Interval { from, to, activity } = interval;
+        let source = facts.source;
+        let (thread, cause) = (source.thread(tid, from), cause(source, activity, from));
+        let (start_ns, other) = (facts.times.utc(from), other(activity));
+        self.files.row(
+            start_ns,
+            &rows::KernelInterval {
+                hostname: &facts.hostname,
+                capture: &facts.capture,
+                start_ns,
+                interval_ns: (to.0 - from.0).cast_signed(),
+                pid: facts.pid,
+                tid: tid.0.into(),
+                thread: &thread,
+                lcore: self.lcores.get(&tid).copied(),
+                activity: name(activity),
+                taken: activity.is_taken(),
+                caused_by: cause.as_deref(),
+                cause_tid: other.map(|tid| tid.0.into()),
+                cause_is_own: other.map(|tid| source.is_own(tid)),
+            },
+        )
+    }
+}
+
+/// One thing that one thread did in one minute.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct What {
+    minute: i64,
+    tid: Tid,
+    activity: &'static str,
+    /// By name: threads of one name are one, a compiler has many. A thread may change its name.
+    cause: Option<String>,
+}
+
+/// Its times.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    /// When it was first seen, for the name of the thread.
+    seen: BootNanos,
+    taken: bool,
+    total: i64,
+    times: i64,
+    longest: i64,
+}
+
+/// Makes and writes the sums.
+pub(super) struct Budgets {
+    files: Files,
+    sums: HashMap<What, Sum, RandomState>,
+}
+
+impl Budgets {
+    pub(super) fn new(files: Files) -> Self {
+        Self { files, sums: HashMap::default() }
+    }
+
+    /// Adds an interval to the minutes in which it lies. It counts in the one in which it began.
+    pub(super) fn add(&mut self, tid: Tid, interval: Interval, facts: &Facts<'_>) -> anyhow::Result<()> {
+        let Interval { from: seen, to, activity } = interval;
+        let (mut from, end) = (facts.times.utc(seen), facts.times.utc(to));
+        let cause = cause(facts.source, activity, seen);
+        let mut times = 1;
+        while from < end {
+            let minute = minute_of(from);
+            let to = end.min(minute + MINUTE);
+            let what = What { minute, tid, activity: name(activity), cause: cause.clone() };
+            let sum = self.sums.entry(what);
+            let sum = sum.or_insert_with(|| Sum { seen, taken: activity.is_taken(), ..Sum::default() });
+            sum.total += to - from;
+            sum.times += times;
+            sum.longest = sum.longest.max(to - from);
+            (from, times) = (to, 0);
+        }
+        if self.sums.len() > MOST { self.write(facts) } else { Ok(()) }
+    }
+
+    /// Writes all, and begins anew.
+    fn write(&mut self, facts: &Facts<'_>) -> anyhow::Result<()> {
+        for (what, sum) in self.sums.drain() {
+            let row = rows::ThreadBudget {
+                hostname: &facts.hostname,
+                capture: &facts.capture,
+                minute_ns: what.minute,
+                pid: facts.pid,
+                tid: what.tid.0.into(),
+                thread: &facts.source.thread(what.tid, sum.seen),
+                activity: what.activity,
+                taken: sum.taken,
+                caused_by: what.cause.as_deref(),
+                total_ns: sum.total,
+                times: Some(sum.times),
+                longest_ns: Some(sum.longest),
+            };
+            self.files.row(what.minute, &row)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(mut self, facts: &Facts<'_>) -> anyhow::Result<Files> {
+        self.write(facts)?;
+        Ok(self.files)
+    }
+}

@@ -1,0 +1,122 @@
+//! Hands all that a pass finds to the tables that were asked for.
+
+use std::collections::HashMap;
+
+use spdk_trace::{Lcore, Record};
+use tables::{Row as _, TABLES, Table, rows};
+use timeline::{BootNanos, Consumer, Interval, Request, Tid};
+
+use super::activities::{Budgets, Intervals};
+use super::files::{Files, Place};
+use super::histograms::Histograms;
+use super::records::Records;
+use super::requests::Requests;
+use super::times::Times;
+use crate::timeline::pass::Kept;
+use crate::timeline::source::Source;
+
+/// What all tables need to know.
+pub(super) struct Facts<'a> {
+    pub(super) source: &'a Source,
+    pub(super) times: &'a Times,
+    pub(super) hostname: String,
+    pub(super) capture: String,
+    pub(super) pid: Option<i64>,
+    /// The names of the threads that write rings.
+    pub(super) threads: HashMap<Lcore, String>,
+}
+
+/// The consumer: a part for each table, if that was asked for.
+pub(super) struct Exporter<'a> {
+    facts: Facts<'a>,
+    requests: Option<Requests>,
+    stages: Option<Files>,
+    histograms: Option<Histograms>,
+    budgets: Option<Budgets>,
+    intervals: Option<Intervals>,
+    records: Option<Records>,
+    /// The first failure: nothing is written after it.
+    failed: anyhow::Result<()>,
+}
+
+impl<'a> Exporter<'a> {
+    pub(super) fn new(source: &'a Source, times: &'a Times, place: &Place, wanted: impl Fn(&str) -> bool) -> Self {
+        let files = |table: &'static Table| wanted(table.name).then(|| Files::new(place.clone(), table));
+        let of_kernel = |table| files(table).filter(|_| source.kernel.is_some());
+        let pid = source.meta.as_ref().map(|meta| i64::from(meta.process.pid)).filter(|pid| *pid > 0);
+        Self {
+            facts: Facts {
+                source,
+                times,
+                hostname: place.host.clone(),
+                capture: place.capture.clone(),
+                pid,
+                threads: HashMap::new(),
+            },
+            requests: files(&rows::Request::TABLE).map(Requests::new),
+            stages: files(&rows::RequestStage::TABLE),
+            histograms: files(&rows::StageHistogram::TABLE).map(Histograms::new),
+            budgets: of_kernel(&rows::ThreadBudget::TABLE).map(Budgets::new),
+            intervals: of_kernel(&rows::KernelInterval::TABLE).map(|files| Intervals::new(files, source)),
+            records: files(&rows::TraceRecord::TABLE).map(|files| Records::new(files, place, pid)),
+            failed: Ok(()),
+        }
+    }
+
+    /// The table of records, for somebody else to write: without the kernel's events nothing else depends on it.
+    pub(super) fn take_records(&mut self) -> Option<Records> {
+        if self.facts.source.kernel.is_some() { None } else { self.records.take() }
+    }
+
+    /// Does it unless something has failed already.
+    fn unless_failed(&mut self, work: impl FnOnce(&mut Self) -> anyhow::Result<()>) {
+        if self.failed.is_ok() {
+            self.failed = work(self);
+        }
+    }
+
+    /// Ends all files; rows and bytes of each table. `records` are those that somebody else wrote.
+    pub(super) fn finish(self, records: Option<Records>) -> anyhow::Result<Vec<(u64, u64)>> {
+        self.failed?;
+        let (requests, stages) = (self.requests.map(|it| it.files), self.stages);
+        let histograms = self.histograms.map(|it| it.finish(&self.facts)).transpose()?;
+        let budgets = self.budgets.map(|it| it.finish(&self.facts)).transpose()?;
+        let intervals = self.intervals.map(|it| it.files);
+        let records = records.or(self.records).map(|it| it.files);
+        // In the order of the tables.
+        let all: [Option<Files>; TABLES.len()] = [requests, stages, histograms, budgets, intervals, records];
+        all.into_iter().map(|files| files.map_or(Ok((0, 0)), Files::finish)).collect()
+    }
+}
+
+impl Consumer<Kept> for Exporter<'_> {
+    fn request(&mut self, request: &Request<Kept>) {
+        self.unless_failed(|this| {
+            let facts = &this.facts;
+            if let Some(requests) = &mut this.requests {
+                requests.write(request, facts)?;
+            }
+            if let Some(stages) = &mut this.stages {
+                super::requests::stages(stages, request, facts)?;
+            }
+            this.histograms.as_mut().map_or(Ok(()), |histograms| histograms.add(request, facts))
+        });
+    }
+
+    fn interval(&mut self, tid: Tid, interval: Interval) {
+        self.unless_failed(|this| {
+            if let Some(intervals) = &mut this.intervals {
+                intervals.write(tid, interval, &this.facts)?;
+            }
+            this.budgets.as_mut().map_or(Ok(()), |budgets| budgets.add(tid, interval, &this.facts))
+        });
+    }
+
+    fn record(&mut self, record: &Record<'_>, at: BootNanos) {
+        self.facts.threads.entry(record.lcore).or_insert_with(|| record.thread_name.to_owned());
+        self.unless_failed(|this| {
+            let time = this.facts.times.utc(at);
+            this.records.as_mut().map_or(Ok(()), |records| records.write(record, time))
+        });
+    }
+}

@@ -1,0 +1,75 @@
+//! The files of one table: one for each hour, written under another name until it is whole.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use tables::{Row, Table, escaped, hour_of, partition};
+
+use super::part::Part;
+
+/// Hours of which files are open at one time: rows come almost in the order of time.
+const MOST_OPEN: usize = 3;
+
+/// Where an export goes.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) dir: PathBuf,
+    pub(super) host: String,
+    pub(super) capture: String,
+}
+
+/// Writes the rows of one table.
+pub(super) struct Files {
+    place: Place,
+    table: &'static Table,
+    /// The hours of which files are open, the last one used at the end.
+    open: Vec<(i64, Part)>,
+    /// How many files each hour has.
+    parts: HashMap<i64, u32>,
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+}
+
+impl Files {
+    pub(super) fn new(place: Place, table: &'static Table) -> Self {
+        Self { place, table, open: Vec::new(), parts: HashMap::new(), rows: 0, bytes: 0 }
+    }
+
+    /// Adds a row, which is of that time: nanoseconds since 1970 in UTC.
+    pub(super) fn row(&mut self, at: i64, row: &impl Row) -> anyhow::Result<()> {
+        let hour = hour_of(at);
+        if self.open.last().is_none_or(|(of, _)| *of != hour) {
+            self.bring(hour)?;
+        }
+        self.rows += 1;
+        self.open.last_mut().map_or(Ok(()), |(_, part)| part.row(row))
+    }
+
+    /// Makes the file of an hour the last one of those that are open.
+    fn bring(&mut self, hour: i64) -> anyhow::Result<()> {
+        if let Some(place) = self.open.iter().position(|(of, _)| *of == hour) {
+            let part = self.open.remove(place);
+            self.open.push(part);
+            return Ok(());
+        }
+        if self.open.len() >= MOST_OPEN {
+            let (_, part) = self.open.remove(0);
+            self.bytes += part.finish()?;
+        }
+        let number = self.parts.entry(hour).or_default();
+        *number += 1;
+        // The same trace makes the same names: exported again, it replaces its files and no others.
+        let name = format!("{}-{number:03}", escaped(&self.place.capture));
+        let dir = self.place.dir.join(partition(self.table.name, hour, &self.place.host));
+        self.open.push((hour, Part::create(&dir, &name, self.table)?));
+        Ok(())
+    }
+
+    /// Ends all files.
+    pub(super) fn finish(mut self) -> anyhow::Result<(u64, u64)> {
+        for (_, part) in std::mem::take(&mut self.open) {
+            self.bytes += part.finish()?;
+        }
+        Ok((self.rows, self.bytes))
+    }
+}

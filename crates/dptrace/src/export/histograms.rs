@@ -1,0 +1,139 @@
+//! Histograms of stages, by minute and connection.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use metrics::bounds;
+use tables::rows;
+use timeline::{Request, StageKind};
+
+use super::activities::minute_of;
+use super::consumer::Facts;
+use super::files::Files;
+use super::requests::Connection;
+use crate::timeline::pass::Kept;
+use crate::timeline::words;
+
+/// Histograms that are kept, of some KiB each. If there are more, all are written: counts of one minute may then come in several
+/// rows.
+const MOST: usize = 16_384;
+
+/// Whose histogram it is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Whose {
+    minute: i64,
+    /// The tracepoint that creates the object.
+    first: u16,
+    /// What it belongs to: one of the connections that are known.
+    connection: u32,
+    /// The whole, if there is none.
+    stage: Option<StageKind>,
+}
+
+/// Counts and sums from the shortest bucket that has some to the longest.
+#[derive(Clone, Debug, Default)]
+struct Histogram {
+    first: usize,
+    counts: Vec<(u32, u64)>,
+}
+
+impl Histogram {
+    fn add(&mut self, nanos: u64) {
+        let bucket = bounds::index(nanos);
+        if self.counts.is_empty() {
+            self.first = bucket;
+        }
+        if bucket < self.first {
+            self.counts.splice(0..0, std::iter::repeat_n((0, 0), self.first - bucket));
+            self.first = bucket;
+        }
+        let at = bucket - self.first;
+        if at >= self.counts.len() {
+            self.counts.resize(at + 1, (0, 0));
+        }
+        let (count, sum) = &mut self.counts[at];
+        *count = count.saturating_add(1);
+        *sum = sum.saturating_add(nanos);
+    }
+}
+
+/// Makes and writes them.
+pub(super) struct Histograms {
+    files: Files,
+    connections: HashMap<Vec<Option<Box<str>>>, u32, RandomState>,
+    counted: HashMap<Whose, Histogram, RandomState>,
+    /// The minute of the newest request.
+    minute: i64,
+}
+
+impl Histograms {
+    pub(super) fn new(files: Files) -> Self {
+        Self { files, connections: HashMap::default(), counted: HashMap::default(), minute: i64::MIN }
+    }
+
+    /// Counts a request, if it has ended, and its stages, as `dptrace latency` does.
+    pub(super) fn add(&mut self, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
+        let minute = minute_of(facts.times.utc(request.end()));
+        if minute > self.minute || self.counted.len() > MOST {
+            self.write(facts)?;
+            self.minute = self.minute.max(minute);
+        }
+        // The device is no part of a connection.
+        let group = request.kept.group.get(..4).unwrap_or_default();
+        let connection = self.connections.get(group).copied().unwrap_or_else(|| {
+            let number = self.connections.len() as u32;
+            self.connections.insert(group.to_vec(), number);
+            number
+        });
+        let whose = |stage| Whose { minute, first: request.first(), connection, stage };
+        if !request.unfinished && !request.stages.is_empty() {
+            self.counted.entry(whose(None)).or_default().add(request.length());
+        }
+        for stage in &request.stages {
+            self.counted.entry(whose(Some((stage.from, stage.to)))).or_default().add(stage.length());
+        }
+        Ok(())
+    }
+
+    /// Writes all, and begins anew.
+    fn write(&mut self, facts: &Facts<'_>) -> anyhow::Result<()> {
+        let mut by_number: Vec<Kept> = vec![Kept::default(); self.connections.len()];
+        for (group, number) in &self.connections {
+            by_number[*number as usize].group.clone_from(group);
+        }
+        let source = facts.source;
+        for (whose, histogram) in self.counted.drain() {
+            let of = Connection::of(&by_number[whose.connection as usize]);
+            let stage = whose.stage.map(|(from, to)| format!("{} > {}", source.tpoint(from), source.tpoint(to)));
+            for (bucket, (count, sum)) in (histogram.first..).zip(histogram.counts).filter(|(_, (count, _))| *count > 0)
+            {
+                let row = rows::StageHistogram {
+                    hostname: &facts.hostname,
+                    capture: &facts.capture,
+                    minute_ns: whose.minute,
+                    pid: facts.pid,
+                    kind: words::kind(source.tpoint(whose.first)),
+                    subnqn: of.subnqn,
+                    hostnqn: of.hostnqn,
+                    peer: of.peer,
+                    qid: of.qid,
+                    stage: stage.as_deref().unwrap_or("whole"),
+                    above_ns: bounds::lower(bucket).cast_signed(),
+                    up_to_ns: bounds::upper(bucket).map_or(i64::MAX, u64::cast_signed),
+                    count: count.into(),
+                    sum_ns: sum.cast_signed(),
+                };
+                self.files.row(whose.minute, &row)?;
+            }
+        }
+        // Connections come and go.
+        self.connections.clear();
+        Ok(())
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(mut self, facts: &Facts<'_>) -> anyhow::Result<Files> {
+        self.write(facts)?;
+        Ok(self.files)
+    }
+}

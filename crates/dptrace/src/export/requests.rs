@@ -1,0 +1,164 @@
+//! Requests and their stages.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use tables::rows;
+use timeline::Request;
+
+use super::consumer::Facts;
+use super::files::Files;
+use crate::timeline::first::is_early;
+use crate::timeline::pass::Kept;
+use crate::timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};
+use crate::timeline::words;
+
+/// What is asked of the connection and the device of a request: of each, the first that it has.
+pub(super) const FIELDS: [&[&str]; 5] = [
+    &["owner.subnqn", "qpair.subnqn"],
+    &["qpair.hostnqn"],
+    &["owner.peer"],
+    &["owner.qid", "qpair.qid"],
+    &["owner.bdev"],
+];
+/// Requests whose devices are known from their parts, before they have ended.
+const MOST_DEVICES: usize = 1 << 16;
+
+/// The values of [`FIELDS`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Connection<'a> {
+    pub(super) subnqn: Option<&'a str>,
+    pub(super) hostnqn: Option<&'a str>,
+    pub(super) peer: Option<&'a str>,
+    pub(super) qid: Option<i64>,
+    pub(super) bdev: Option<&'a str>,
+}
+
+impl<'a> Connection<'a> {
+    pub(super) fn of(kept: &'a Kept) -> Self {
+        let value = |at: usize| kept.group.get(at).and_then(|value| value.as_deref());
+        Self {
+            subnqn: value(0),
+            hostnqn: value(1),
+            peer: value(2),
+            qid: value(3).and_then(|qid| qid.parse().ok()),
+            bdev: value(4),
+        }
+    }
+}
+
+/// What of a request the kernel took, if that is known.
+struct Late {
+    at_least: i64,
+    at_most: i64,
+    by: Option<String>,
+    unknown: i64,
+}
+
+impl Late {
+    fn of(request: &Request<Kept>, facts: &Facts<'_>) -> Option<Self> {
+        facts.source.kernel.as_ref()?;
+        if is_early(request, facts.source) {
+            return None;
+        }
+        let by = blamed(request, facts.source);
+        let (at_least, at_most) = kernel_of(&by);
+        let first = by.into_iter().find(|(culprit, _)| culprit.activity.is_taken());
+        let by = first.map(|(culprit, _)| culprit.name);
+        Some(Self {
+            at_least: at_least.cast_signed(),
+            at_most: at_most.cast_signed(),
+            by,
+            unknown: unknown(request).cast_signed(),
+        })
+    }
+}
+
+/// Writes requests.
+pub(super) struct Requests {
+    pub(super) files: Files,
+    /// The device of a request, of its parts that have ended.
+    devices: HashMap<u64, Box<str>, RandomState>,
+}
+
+impl Requests {
+    pub(super) fn new(files: Files) -> Self {
+        Self { files, devices: HashMap::default() }
+    }
+
+    pub(super) fn write(&mut self, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
+        let of = Connection::of(&request.kept);
+        let known = self.devices.remove(&request.number);
+        if let (Some(whole), Some(bdev)) = (request.related_number, of.bdev)
+            && self.devices.len() < MOST_DEVICES
+        {
+            self.devices.insert(whole, bdev.into());
+        }
+        let late = Late::of(request, facts);
+        let object = request.name.to_string();
+        let lcore = request.records.first().map(|mark| mark.lcore);
+        let thread = lcore.and_then(|lcore| facts.threads.get(&lcore)).filter(|name| !name.is_empty());
+        let start_ns = facts.times.utc(request.begin());
+        self.files.row(
+            start_ns,
+            &rows::Request {
+                hostname: &facts.hostname,
+                capture: &facts.capture,
+                request: request.number.cast_signed(),
+                object: &object,
+                kind: words::kind(facts.source.tpoint(request.first())),
+                part_of: request.related_number.map(u64::cast_signed),
+                start_ns,
+                whole_ns: request.length().cast_signed(),
+                finished: !request.unfinished,
+                pid: facts.pid,
+                lcore: lcore.map_or(0, |lcore| lcore.0.into()),
+                thread: thread.map(String::as_str),
+                subnqn: of.subnqn,
+                hostnqn: of.hostnqn,
+                peer: of.peer,
+                qid: of.qid,
+                bdev: of.bdev.or(known.as_deref()),
+                size: request.size.into(),
+                queue_depth: request.depth.map(u64::cast_signed),
+                stages: (request.stages.len() as u64).cast_signed(),
+                late_least_ns: late.as_ref().map(|late| late.at_least),
+                late_most_ns: late.as_ref().map(|late| late.at_most),
+                late_by: late.as_ref().and_then(|late| late.by.as_deref()),
+                unknown_ns: late.as_ref().map(|late| late.unknown),
+            },
+        )
+    }
+}
+
+/// Writes the stages of a request.
+pub(super) fn stages(files: &mut Files, request: &Request<Kept>, facts: &Facts<'_>) -> anyhow::Result<()> {
+    let source = facts.source;
+    let knows_kernel = source.kernel.is_some() && !is_early(request, source);
+    for (stage, stage_no) in request.stages.iter().zip(0..) {
+        let late = knows_kernel.then(|| kernel_of_stage(stage));
+        let taken = stage.shares.iter().filter(|share| share.activity.is_taken());
+        let most = taken.max_by_key(|share| (share.at_most, share.at_least)).filter(|_| knows_kernel);
+        let late_by = most.map(|share| words::culprit(source, share.activity, stage.cpu, stage.end));
+        let start_ns = facts.times.utc(stage.begin);
+        let row = rows::RequestStage {
+            hostname: &facts.hostname,
+            capture: &facts.capture,
+            request: request.number.cast_signed(),
+            stage_no,
+            from_point: source.tpoint(stage.from),
+            to_point: source.tpoint(stage.to),
+            start_ns,
+            stage_ns: stage.length().cast_signed(),
+            lcore: stage.lcore.0.into(),
+            tid: stage.tid.map(|tid| tid.0.into()),
+            cpu: stage.cpu.map(|cpu| cpu.0.into()),
+            late_least_ns: late.map(|(least, _)| least.cast_signed()),
+            late_most_ns: late.map(|(_, most)| most.cast_signed()),
+            late_by: late_by.as_deref(),
+            unknown_ns: knows_kernel.then_some(stage.unknown.cast_signed()),
+        };
+        files.row(start_ns, &row)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! The figures of a trace as a report has them: those of `latency --json` for each kind of object, and of `latency --summary
+//! --json` for each connection.
+
+use std::cmp::Reverse;
+use std::ops::ControlFlow;
+
+use ::capture::Meta;
+use objects::{Annotator, ObjectSpec};
+use records::{Context, Field};
+use report::{Connection, Figures, Group, StageFigures, Summary};
+use spdk_trace::{TickRate, Trace};
+
+use super::apart::Queues;
+use super::reused::Reused;
+use super::spread::{QUANTILES, Spread};
+use super::stages::{Latencies, Question, Subject, Times, Tracker};
+use super::tables::in_order;
+use super::{CONNECTION, QUEUE};
+use crate::interrupt;
+use crate::progress::{Progress, Reading, expected};
+use crate::timeline::words::kind;
+use crate::trace::field;
+
+/// Connections that are kept, and those of which also the stages are.
+const MOST_CONNECTIONS: usize = 2_000;
+const MOST_WITH_STAGES: usize = 40;
+/// Records after which a signal is looked for.
+const PIECE: u64 = 4_096;
+
+/// What was found.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// The kind on which most time was spent first.
+    pub(crate) groups: Vec<Group>,
+    /// The slowest first; what waits by design behind the others.
+    pub(crate) connections: Vec<Connection>,
+    /// Connections that are not kept.
+    pub(crate) left_out: u64,
+}
+
+/// Reads a trace once; it may be a capture's.
+pub(crate) fn figures(
+    trace: &Trace,
+    meta: Option<&Meta>,
+    rate: TickRate,
+    annotator: Option<&Annotator>,
+    specs: &[ObjectSpec],
+) -> anyhow::Result<Found> {
+    let tpoints = trace.tpoints().all();
+    let question = |by, number: Option<Field>| Question {
+        by,
+        tails: number.is_some(),
+        queues: Queues::new(tpoints, number),
+        reused: Reused::new(specs, tpoints),
+        ..Question::default()
+    };
+    let of_connections = question(vec![field::parse(CONNECTION, specs)?], Some(field::parse(QUEUE, specs)?));
+    let mut all = Tracker::new(question(Vec::new(), None), rate);
+    let mut each = Tracker::new(of_connections, rate);
+    let context = Context { rate: trace.tick_rate(), annotator };
+    let mut read = 0u64;
+    let mut reading = Reading::new(Progress::new(), "figures, before two passes", expected(trace, meta));
+    trace.for_each(|record| {
+        read += 1;
+        reading.count();
+        if read.is_multiple_of(PIECE) {
+            interrupt::step();
+        }
+        for tracker in [&mut all, &mut each] {
+            tracker.observe(record);
+            tracker.record(record, &context);
+        }
+        ControlFlow::Continue(())
+    });
+    drop(reading);
+    let naming = Naming { trace };
+    Ok(naming.found(all.finish_all(), each.finish_all()))
+}
+
+/// Gives tracepoints their names.
+struct Naming<'a> {
+    trace: &'a Trace,
+}
+
+impl Naming<'_> {
+    fn found(&self, all: Latencies, each: Latencies) -> Found {
+        let mut subjects = all.subjects;
+        subjects.sort_by_key(|(subject, times)| (Reverse(times.whole.sum()), subject.clone()));
+        let groups = subjects.iter().map(|(subject, times)| self.group(subject, times)).collect();
+        let mut rows = each.subjects;
+        let p99 = |times: &Times| times.whole.quantile(0.99);
+        rows.sort_by_cached_key(|(subject, times)| {
+            (subject.apart, Reverse((p99(times), times.whole.max(), Reverse(subject.clone()))))
+        });
+        let left_out = rows.len().saturating_sub(MOST_CONNECTIONS) as u64;
+        rows.truncate(MOST_CONNECTIONS);
+        let place = |subject: &Subject| {
+            let is_it = |(of, _): &(Subject, Times)| (of.prefix, of.first) == (subject.prefix, subject.first);
+            subjects.iter().position(is_it)
+        };
+        let rows = rows.iter().enumerate().filter_map(|(rank, (subject, times))| {
+            Some(self.connection(subject, times, place(subject)?, rank < MOST_WITH_STAGES))
+        });
+        Found { groups, connections: rows.collect(), left_out }
+    }
+
+    fn tpoint(&self, id: u16) -> String {
+        self.trace.tpoints().get(id).map_or("?", |tpoint| tpoint.name.as_str()).to_owned()
+    }
+
+    fn group(&self, subject: &Subject, times: &Times) -> Group {
+        let first = self.tpoint(subject.first);
+        Group {
+            name: kind(&first).to_owned(),
+            first,
+            prefix: subject.prefix,
+            whole: spread(&times.whole, true),
+            unfinished: times.unfinished,
+            stages: self.stages(times, true),
+        }
+    }
+
+    fn stages(&self, times: &Times, with_curve: bool) -> Vec<StageFigures> {
+        let one = |((from, to), stage): (&(u16, u16), &super::stages::Stage)| StageFigures {
+            from: self.tpoint(*from),
+            to: self.tpoint(*to),
+            figures: spread(&stage.spread, with_curve),
+        };
+        in_order(times).into_iter().map(one).collect()
+    }
+
+    fn connection(&self, subject: &Subject, times: &Times, group: usize, has_stages: bool) -> Connection {
+        let whole = spread(&times.whole, has_stages);
+        let most = times.tail.largest(whole.quantiles[2]);
+        let most = most.map(|it| (self.tpoint(it.stage.0), self.tpoint(it.stage.1), it.share));
+        let apart = subject.apart.map(|apart| apart.word().to_owned());
+        Connection {
+            name: subject.group.first().cloned().flatten().map(String::from),
+            group,
+            whole,
+            unfinished: times.unfinished,
+            summary: Summary { most, apart },
+            lost: None,
+            stages: if has_stages { self.stages(times, false) } else { Vec::new() },
+        }
+    }
+}
+
+fn spread(of: &Spread, with_curve: bool) -> Figures {
+    // A tenth of a nine for each step, as long as a step means at least one more of them.
+    let steps = if with_curve && of.count() > 0 { (of.count() as f64).log10() * 10.0 } else { -1.0 };
+    let nines: Vec<f64> = (0..=steps as i64).filter(|_| steps >= 0.0).map(|step| step as f64 / 10.0).collect();
+    let curve: Vec<f64> = nines.iter().map(|nines| 1.0 - 10f64.powf(-nines)).collect();
+    Figures {
+        count: of.count(),
+        mean: of.mean(),
+        quantiles: of.quantiles(&QUANTILES.map(|(_, quantile)| quantile)),
+        max: of.max(),
+        curve: if curve.is_empty() { Vec::new() } else { of.each_of(&curve) },
+    }
+}

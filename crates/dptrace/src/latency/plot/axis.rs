@@ -1,0 +1,184 @@
+//! A logarithmic axis of times.
+
+use crate::latency::spread::Spread;
+
+/// Nanoseconds. Two readings of the processor's counter are about that far apart: what is shorter says nothing, and would take
+/// room from what is longer.
+const LEAST: u64 = 10;
+/// Times of at least this many nanoseconds are on every axis that begins at [`LEAST`].
+const MUCH: u64 = 1_000;
+/// Steps in a decade: 1, 2, 5.
+const STEPS: usize = 3;
+/// The steps up to the longest time that a number of nanoseconds can be.
+const ALL: usize = 20 * STEPS;
+/// The columns of a label, and the blanks behind it.
+const LABEL: usize = 8;
+
+/// Columns that divide the times from `low` to `high` in equal proportions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Axis {
+    /// The step at which it begins, and the one at which it ends.
+    first: usize,
+    last: usize,
+    cells: usize,
+    /// Whether there are times before its first column.
+    pub(super) is_cut: bool,
+}
+
+impl Axis {
+    /// An axis of that many columns, of at least a decade, on which all these times lie.
+    pub(super) fn new<'a>(spreads: impl Iterator<Item = &'a Spread>, cells: usize) -> Self {
+        let (mut least, mut longest, mut has_none) = (u64::MAX, 1, false);
+        for spread in spreads.filter(|spread| spread.count() > 0) {
+            longest = longest.max(spread.max());
+            spread.each(|from, _, _| {
+                if from == 0 {
+                    has_none = true;
+                } else {
+                    least = least.min(from);
+                }
+            });
+        }
+        let least = least.min(longest);
+        let begin = if longest >= MUCH { least.max(LEAST) } else { least };
+        let mut first = (0..ALL).take_while(|&step| nanos(step) <= begin as f64).last().unwrap_or(0);
+        let mut end = (0..ALL).find(|&step| nanos(step) >= longest as f64).unwrap_or(ALL);
+        while end < first + STEPS {
+            end += 1;
+            if end < first + STEPS {
+                first = first.saturating_sub(1);
+            }
+        }
+        Self { first, last: end, cells: cells.max(1), is_cut: has_none || least < begin }
+    }
+
+    /// The column of a time in nanoseconds.
+    pub(super) fn cell(self, at: f64) -> usize {
+        // What is on an edge is behind it, however it is rounded.
+        const EDGE: f64 = 1e-9;
+        let place = (at / self.low()).ln() / self.span() * self.cells as f64 + EDGE;
+        (place.max(0.0) as usize).min(self.cells - 1)
+    }
+
+    /// How many times there are in each column.
+    pub(super) fn counts(self, spread: &Spread) -> Vec<f64> {
+        let mut counts = vec![0.0; self.cells];
+        spread.each(|from, to, count| {
+            let (begin, end) = (from as f64 - 0.5, to as f64 + 0.5);
+            let (first, last) = (self.cell(begin), self.cell(end));
+            if last <= first + 1 {
+                counts[self.cell(f64::midpoint(begin, end))] += count as f64;
+                return;
+            }
+            // Columns narrower than a nanosecond, or than what is kept of a time: without this, every other one would be empty.
+            for (cell, sum) in counts.iter_mut().enumerate().take(last + 1).skip(first) {
+                let left = if cell == first { begin } else { self.edge(cell) };
+                let right = if cell == last { end } else { self.edge(cell + 1) };
+                *sum += count as f64 * ((right - left) / (end - begin)).max(0.0);
+            }
+        });
+        counts
+    }
+
+    /// Times that are labelled, each with its column.
+    pub(super) fn ticks(self) -> Vec<(usize, String)> {
+        let of = |step: usize| self.cell(nanos(step));
+        // All steps if there is room, else decades, or as few of these as have room.
+        let width = |steps: usize| self.cells * steps / (self.last - self.first).max(1);
+        let every = std::iter::once(1).chain((STEPS..ALL).step_by(STEPS)).find(|&steps| width(steps) > LABEL);
+        let every = every.unwrap_or(ALL);
+        let steps = (self.first..self.last).filter(|step| step % every == 0);
+        steps.map(|step| (of(step), label(step))).collect()
+    }
+
+    /// How many columns it has.
+    pub(super) fn cells(self) -> usize {
+        self.cells
+    }
+
+    fn low(self) -> f64 {
+        nanos(self.first)
+    }
+
+    /// From the first time to the last, in powers of e.
+    fn span(self) -> f64 {
+        (nanos(self.last) / self.low()).ln()
+    }
+
+    /// Where a column begins, in nanoseconds.
+    fn edge(self, cell: usize) -> f64 {
+        self.low() * (self.span() * cell as f64 / self.cells as f64).exp()
+    }
+}
+
+/// The time at a step of 1, 2, 5, 10, 20, ... nanoseconds.
+fn nanos(step: usize) -> f64 {
+    [1.0, 2.0, 5.0][step % STEPS] * 10f64.powi(i32::try_from(step / STEPS).unwrap_or(i32::MAX))
+}
+
+/// `20 us`.
+fn label(step: usize) -> String {
+    const UNITS: [&str; 4] = ["ns", "us", "ms", "s"];
+    let thousands = (step / STEPS / 3).min(UNITS.len() - 1);
+    format!("{} {}", nanos(step - thousands * 3 * STEPS), UNITS[thousands])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::latency::spread::Digits;
+
+    fn spread(times: &[u64]) -> Spread {
+        let mut spread = Spread::default();
+        for time in times {
+            spread.add(*time, Digits::Three);
+        }
+        spread
+    }
+
+    #[test]
+    fn an_axis_has_all_times_in_equal_proportions() {
+        let all = spread(&[1_000, 3_000_000]);
+        let axis = Axis::new([&all].into_iter(), 70);
+        assert_eq!((label(axis.first).as_str(), label(axis.last)), ("1 us", "5 ms".to_owned()));
+        let cells = [1_000.0, 10_000.0, 100_000.0, 1e6, 5e6].map(|at| axis.cell(at));
+        assert_eq!(cells, [0, 18, 37, 56, 69]);
+        assert_eq!(
+            axis.ticks().iter().map(|(_, label)| label.as_str()).collect::<Vec<_>>(),
+            ["1 us", "10 us", "100 us", "1 ms"]
+        );
+        let counts = axis.counts(&all);
+        assert_eq!((counts[0], counts.iter().sum::<f64>()), (1.0, 2.0));
+        assert!(!axis.is_cut);
+    }
+
+    #[test]
+    fn times_that_are_alike_have_a_decade() {
+        let axis = Axis::new([&spread(&[30_000, 31_000])].into_iter(), 60);
+        assert_eq!((label(axis.first).as_str(), label(axis.last)), ("10 us", "100 us".to_owned()));
+        assert_eq!(axis.ticks().len(), 3);
+        let none = Axis::new([&Spread::default(), &spread(&[0])].into_iter(), 60);
+        assert_eq!((none.cell(0.0), none.cell(1.0), label(none.first).as_str()), (0, 0, "1 ns"));
+    }
+
+    #[test]
+    fn what_no_counter_measures_is_in_the_first_column() {
+        let all = spread(&[0, 1, 9, 15, 1_000_000]);
+        let axis = Axis::new([&all].into_iter(), 60);
+        assert_eq!((label(axis.first).as_str(), axis.is_cut, axis.counts(&all)[0]), ("10 ns", true, 3.0));
+        let longest = Axis::new([&spread(&[u64::MAX])].into_iter(), 60);
+        assert!(longest.counts(&spread(&[u64::MAX])).iter().any(|&count| count >= 1.0));
+    }
+
+    /// Else there would be a mode at each whole nanosecond.
+    #[test]
+    fn columns_narrower_than_a_nanosecond_share_its_times() {
+        let all = spread(&(20..40).collect::<Vec<_>>());
+        let axis = Axis::new([&all].into_iter(), 200);
+        let counts = axis.counts(&all);
+        let used: Vec<_> = counts.iter().skip_while(|&&n| n == 0.0).copied().collect();
+        let used = &used[..used.iter().rposition(|&n| n > 0.0).unwrap_or(0)];
+        assert!(used.len() > 40 && used.iter().all(|&count| count > 0.0), "{counts:?}");
+        assert!((counts.iter().sum::<f64>() - 20.0).abs() < 1e-6, "{counts:?}");
+    }
+}

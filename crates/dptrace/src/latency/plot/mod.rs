@@ -1,0 +1,256 @@
+//! Each stage's times as a histogram: columns for times, on a logarithmic axis that all stages share, so that a second mode is
+//! seen, and in which stage it is made; and logarithmic heights, so that one of a million is seen.
+
+mod axis;
+mod marks;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use screen::{HEAD, QUIET, WARN, columns};
+
+use super::names::Names;
+use super::spread::Spread;
+use super::stages::{Latencies, Subject, Times};
+use super::tables::{Shown, in_order, share, titled};
+use axis::Axis;
+use marks::Marks;
+
+/// Rows of a histogram.
+const ROWS: usize = 3;
+/// Columns of a count at the left of a row, and the blank behind it.
+const GUTTER: usize = 6;
+/// The width of what goes to a file or a pipe.
+const WIDTH: usize = 80;
+/// More columns show no more.
+const MOST_CELLS: usize = 180;
+/// A column with less of a time than this, of one that several share, is empty.
+const NOTHING: f64 = 0.01;
+
+/// How much of a row is filled: nothing first, all last.
+const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const ASCII: [char; 4] = [' ', '.', ':', '#'];
+
+/// Histograms, one group and object after the other.
+pub(super) fn plots(latencies: &Latencies, names: &Names<'_>) -> String {
+    let (width, cells) = room(names);
+    // Groups can be compared if they have one axis.
+    let mut kinds: BTreeMap<(char, u16), Vec<&Spread>> = BTreeMap::new();
+    let shown = Shown::of(latencies, names);
+    for (subject, times) in &shown.subjects {
+        kinds.entry(kind(subject)).or_default().extend(spreads(times));
+    }
+    let axes: BTreeMap<_, _> =
+        kinds.into_iter().map(|(kind, spreads)| (kind, Axis::new(spreads.into_iter(), cells))).collect();
+    let mut text = String::new();
+    for (subject, times) in &shown.subjects {
+        if let Some(axis) = axes.get(&kind(subject)) {
+            text.push('\n');
+            Plot::new(names, *axis, times, width).write(&mut text, subject, times);
+        }
+    }
+    shown.rest(&mut text, "histograms");
+    if text.is_empty() { text } else { legend(names, width, axes.values().any(|axis| axis.is_cut)) + &text }
+}
+
+/// The width, and the columns of it that are for times.
+fn room(names: &Names<'_>) -> (usize, usize) {
+    let width = names.screen.width().unwrap_or(WIDTH);
+    (width, width.saturating_sub(GUTTER).clamp(1, MOST_CELLS))
+}
+
+/// Histograms of one line each, for the rows of a table, which has their numbers: all on one axis, so that who has a band of slow
+/// requests is seen, and who shares it.
+pub(super) struct Strips<'a>(Plot<'a>);
+
+impl<'a> Strips<'a> {
+    pub(super) fn new(names: &'a Names<'a>, spreads: &[&Spread]) -> Self {
+        let (width, cells) = room(names);
+        let axis = Axis::new(spreads.iter().copied(), cells);
+        let counts = spreads.iter().flat_map(|spread| axis.counts(spread));
+        Self(Plot { names, axis, width, top: counts.fold(1.0, f64::max), rows: 1 })
+    }
+
+    /// What the signs mean.
+    pub(super) fn legend(&self) -> String {
+        legend(self.0.names, self.0.width, self.0.axis.is_cut)
+    }
+
+    /// The labels of the axis.
+    pub(super) fn ruler(&self, text: &mut String) {
+        self.0.ruler(text);
+    }
+
+    /// The times of a row.
+    pub(super) fn strip(&self, text: &mut String, spread: &Spread) {
+        if spread.count() > 0 {
+            self.0.bars(text, spread);
+        }
+    }
+}
+
+/// What objects are compared with each other.
+fn kind(subject: &Subject) -> (char, u16) {
+    (subject.prefix, subject.first)
+}
+
+fn spreads(times: &Times) -> impl Iterator<Item = &Spread> {
+    times.stages.values().map(|stage| &stage.spread).chain([&times.whole])
+}
+
+/// What the signs mean.
+fn legend(names: &Names<'_>, width: usize, is_cut: bool) -> String {
+    let screen = names.screen;
+    let (one, mark) = if screen.has_unicode() { (BLOCKS[1], marks::MARK) } else { (ASCII[1], marks::MARK_ASCII) };
+    let mut words = format!(
+        "A column is a range of times, and its height is how many there were, both on logarithmic scales: {one} is 1, and at the \
+         left is the number at a row's top. {mark} marks p50, p99, p99.9 and max."
+    );
+    if is_cut {
+        words.push_str(" Times below 10 ns are in the first column.");
+    }
+    let lines = screen::wrap(&words, width);
+    lines.iter().fold(String::new(), |text, line| text + &screen.paint(QUIET, line).to_string() + "\n")
+}
+
+/// How the histograms of a group are drawn.
+struct Plot<'a> {
+    names: &'a Names<'a>,
+    axis: Axis,
+    width: usize,
+    /// The number in the highest column of all.
+    top: f64,
+    /// Rows of a histogram.
+    rows: usize,
+}
+
+impl<'a> Plot<'a> {
+    fn new(names: &'a Names<'a>, axis: Axis, times: &Times, width: usize) -> Self {
+        let counts = spreads(times).flat_map(|spread| axis.counts(spread));
+        Self { names, axis, width, top: counts.fold(1.0, f64::max), rows: ROWS }
+    }
+
+    fn write(&self, text: &mut String, subject: &Subject, times: &Times) {
+        titled(text, subject, times, self.names);
+        self.ruler(text);
+        let total: u128 = times.stages.values().map(|stage| stage.spread.sum()).sum();
+        for (tpoints, stage) in in_order(times) {
+            let share = share(&stage.spread, total);
+            self.histogram(text, &self.head(times, *tpoints, &stage.spread, &share), &stage.spread);
+        }
+        if times.whole.count() > 0 {
+            self.histogram(text, &format!("whole  {}", times.whole.count()), &times.whole);
+        }
+    }
+
+    /// A stage's name, its times and its share; without what the names of all stages begin with, if there is no room.
+    fn head(&self, times: &Times, (from, to): (u16, u16), spread: &Spread, share: &str) -> String {
+        let start = self.names.common_start(times.stages.keys().copied()).len();
+        let head = |start: usize| {
+            let (from, to) = (&self.names.tpoint(from)[start..], &self.names.tpoint(to)[start..]);
+            format!("{from} -> {to}  {}, {share} of all time", spread.count())
+        };
+        let whole = head(0);
+        if columns(&whole) <= self.width { whole } else { head(start) }
+    }
+
+    /// The labels of the axis.
+    fn ruler(&self, text: &mut String) {
+        let mut line = String::new();
+        for (cell, label) in self.axis.ticks() {
+            let begin = GUTTER + cell;
+            if begin + columns(&label) <= self.width {
+                let _ = write!(line, "{:missing$}{label}", "", missing = begin.saturating_sub(columns(&line)));
+            }
+        }
+        self.line(text, &self.names.screen.paint(QUIET, line).to_string());
+    }
+
+    fn histogram(&self, text: &mut String, head: &str, spread: &Spread) {
+        self.line(text, &self.names.screen.paint(HEAD, head).to_string());
+        let marks = self.bars(text, spread);
+        if let Some(labels) = marks.labels(self.width - GUTTER) {
+            self.line(text, &format!("{}{labels}", " ".repeat(GUTTER)));
+        }
+    }
+
+    /// The columns, and the axis with its marks.
+    fn bars(&self, text: &mut String, spread: &Spread) -> Marks {
+        let screen = self.names.screen;
+        let glyphs: &[char] = if screen.has_unicode() { &BLOCKS } else { &ASCII };
+        let steps = glyphs.len() - 1;
+        let levels: Vec<_> =
+            self.axis.counts(spread).into_iter().map(|count| level(count, self.top, self.rows * steps)).collect();
+        let marks = Marks::new(spread, self.axis);
+        let rows = levels.iter().max().map_or(1, |highest| highest.div_ceil(steps).max(1));
+        for row in (0..rows).rev() {
+            let filled = |level: &usize| glyphs[level.saturating_sub(row * steps).min(steps)];
+            let cells: Vec<char> = levels.iter().map(filled).collect();
+            let (usual, slow) = cells.split_at(marks.p99() + 1);
+            let (usual, slow) = (usual.iter().collect::<String>(), slow.iter().collect::<String>());
+            let at_top = short(count_at((row + 1) * steps, self.top, self.rows * steps));
+            let count = screen.paint(QUIET, format!("{at_top:>5}"));
+            if slow.trim_end().is_empty() {
+                self.line(text, &format!("{count} {}", usual.trim_end()));
+            } else {
+                self.line(text, &format!("{count} {usual}{}", screen.paint(WARN, slow.trim_end())));
+            }
+        }
+        self.line(text, &format!("{}{}", " ".repeat(GUTTER), marks.axis(self.axis, screen)));
+        marks
+    }
+
+    fn line(&self, text: &mut String, line: &str) {
+        text.push_str(&self.names.screen.cut(line));
+        text.push('\n');
+    }
+}
+
+/// The least number at the top of the scale: of a few requests, two are not to be as high as a million.
+const LEAST_TOP: f64 = 10.0;
+
+/// How high a column is: 1 for one time, `levels` for the highest.
+fn level(count: f64, top: f64, levels: usize) -> usize {
+    if count < NOTHING {
+        return 0;
+    }
+    let part = count.max(1.0).ln() / top.max(LEAST_TOP).ln();
+    1 + ((part * (levels - 1) as f64).round() as usize).min(levels - 1)
+}
+
+/// How many times a column of that height stands for.
+fn count_at(level: usize, top: f64, levels: usize) -> f64 {
+    top.max(LEAST_TOP).powf((level - 1) as f64 / (levels - 1) as f64)
+}
+
+/// A number in at most five columns: `999`, `2.1k`, `123k`.
+fn short(count: f64) -> String {
+    const UNITS: [&str; 6] = ["", "k", "M", "G", "T", "P"];
+    let (mut value, mut unit) = (count, 0);
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        (value, unit) = (value / 1e3, unit + 1);
+    }
+    let decimals = usize::from(unit > 0 && value < 9.95);
+    format!("{value:.decimals$}{}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_a_million_is_seen() {
+        assert_eq!((level(0.0, 1e6, 24), level(1.0, 1e6, 24), level(0.3, 1e6, 24), level(1e6, 1e6, 24)), (0, 1, 1, 24));
+        // Of few, one is not as high as all.
+        assert_eq!((level(1.0, 1.0, 24), level(3.0, 3.0, 24)), (1, 12));
+        for of in 1..=24 {
+            assert_eq!(level(count_at(of, 1e6, 24), 1e6, 24), of);
+        }
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let numbers = [1.0, 46.4, 999.4, 999.6, 2_150.0, 123_456.0, 999_600.0, 1e19];
+        assert_eq!(numbers.map(short), ["1", "46", "999", "1.0k", "2.1k", "123k", "1.0M", "10000P"]);
+    }
+}

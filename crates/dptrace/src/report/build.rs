@@ -1,0 +1,169 @@
+//! From a capture or a trace to the data of a report: the passes of `dptrace timeline`, and one for the figures of `dptrace
+//! latency`.
+
+use std::collections::HashMap;
+
+use ::report::{Activity, Intruder, Report, Verdict};
+use ::timeline::{BootNanos, Setting};
+use spdk_trace::TickRate;
+
+use super::ReportArgs;
+use super::collect::Collector;
+use super::{facts, gaps, spent, waterfall};
+use crate::input::Place;
+use crate::latency::figures::{self, Found};
+use crate::target::printable;
+use crate::timeline::first::survey;
+use crate::timeline::inputs::Inputs;
+use crate::timeline::missing;
+use crate::timeline::pass::Passed;
+use crate::timeline::report::verdicts;
+use crate::timeline::source::{Source, Ticker};
+
+/// Problems of a trace that are named.
+const MOST_PROBLEMS: usize = 8;
+/// Sentences at the top.
+const MOST_VERDICTS: usize = 8;
+
+/// All that is to be shown.
+pub(super) fn report(args: &ReportArgs) -> anyhow::Result<Report> {
+    let inputs = Inputs::open(&args.file, &args.objects, &args.by)?;
+    let specs = args.objects.of(&Place::File(args.file.clone())).specs()?;
+    let source = &inputs.source;
+    let figures = match &source.trace {
+        Some(trace) => figures::figures(trace, source.meta.as_ref(), rate(source), inputs.annotator.as_ref(), &specs)?,
+        None => Found::default(),
+    };
+    let title = format!("{} {}", if args.file.is_dir() { "Capture" } else { "Trace" }, printable(&args.file));
+    Ok(passes(&inputs, title, args.slowest as usize, figures))
+}
+
+/// The rate of the trace's ticks, as `dptrace latency` uses it.
+fn rate(source: &Source) -> TickRate {
+    match &source.ticker {
+        Ticker::Measured(clock) => clock.rate(),
+        Ticker::Stated(rate) => *rate,
+    }
+}
+
+/// Both passes of the timeline, with what charts need collected in the second.
+fn passes(inputs: &Inputs, title: String, slowest: usize, figures: Found) -> Report {
+    let source = &inputs.source;
+    let (mut first, passed) = survey(inputs, slowest);
+    let usual = std::mem::take(&mut first.survey).finish();
+    let setting = Setting { usual, detail_over: first.slowest_from(), ..source.setting() };
+    let axis = Axis::of(source, &passed);
+    let mut collector = Collector::new(source, &first.times, slowest, axis);
+    inputs.pass("second of two passes", setting, &mut collector);
+    let mut notes = source.notes.clone();
+    notes.extend(passed.problems.iter().take(MOST_PROBLEMS).map(ToString::to_string));
+    missing::report_early(source, &passed, first.early);
+    missing::report_left_out(first.left_out);
+    notes.extend(missing::of(source, &passed).into_iter().chain(missing::of_early(source, &passed, first.early)));
+    let slow = collector.second.take_slowest();
+    let gaps = gaps::of(source);
+    let waterfalls = slow.iter().enumerate();
+    let waterfalls = waterfalls.map(|(rank, it)| waterfall::waterfall(rank, it, source, passed.begin)).collect();
+    let threads = std::mem::take(&mut collector.threads).finish(source, axis);
+    let found = verdicts(&first, &collector.second, &inputs.by);
+    let spent = spent::spent(&found, source);
+    let sentences: Vec<Verdict> = found
+        .into_iter()
+        .take(MOST_VERDICTS)
+        .map(|it| Verdict {
+            sentence: as_sentence(&it.sentence(source)),
+            explained: explained(&it.explained(), source),
+        })
+        .collect();
+    let verdicts = if sentences.is_empty() { without_requests(&threads.intruders) } else { sentences };
+    let holes = gaps::holes(&gaps, &passed, axis);
+    let Found { groups, mut connections, left_out: connections_left_out } = figures;
+    let is_part = |first_point: &str| {
+        let mut of = first.times.keys().filter(|subject| source.tpoint(subject.first) == first_point).peekable();
+        of.peek().is_some() && of.all(|subject| subject.is_part)
+    };
+    connections.retain(|connection| groups.get(connection.group).is_some_and(|group| !is_part(&group.first)));
+    let mut lost: HashMap<String, _> = collector.take_lost();
+    for connection in &mut connections {
+        connection.lost = connection.name.as_ref().and_then(|name| lost.remove(name));
+    }
+    Report {
+        title,
+        maker: concat!("dptrace ", env!("CARGO_PKG_VERSION")).to_owned(),
+        facts: facts::facts(source, &passed),
+        offset: axis.begin.0.saturating_sub(passed.begin.0),
+        span: axis.span(),
+        has_kernel: source.kernel.is_some(),
+        verdicts,
+        spent,
+        notes,
+        heat: collector.heat.finish(axis.span(), holes),
+        lanes: threads.lanes,
+        budgets: threads.budgets,
+        budgets_left_out: threads.budgets_left_out,
+        intruders: threads.intruders,
+        intruders_left_out: threads.intruders_left_out,
+        waterfalls,
+        groups,
+        connections,
+        connections_left_out,
+    }
+}
+
+/// The time that the charts show.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Axis {
+    pub(super) begin: BootNanos,
+    pub(super) end: BootNanos,
+}
+
+impl Axis {
+    /// From the first record on; if there are events of the kernel, from the first of these, because requests from before are left
+    /// out: a ring may hold records that are hours old.
+    fn of(source: &Source, passed: &Passed) -> Self {
+        let begin = source.kernel.as_ref().map_or(passed.begin, |kernel| kernel.start.max(passed.begin));
+        Self { begin, end: passed.end.max(begin) }
+    }
+
+    pub(super) fn span(self) -> u64 {
+        self.end.0 - self.begin.0
+    }
+
+    /// A time after the begin; before it, 0.
+    pub(super) fn at(self, time: BootNanos) -> u64 {
+        time.0.clamp(self.begin.0, self.end.0) - self.begin.0
+    }
+}
+
+fn explained(text: &str, source: &Source) -> String {
+    if source.kernel.is_none() {
+        return String::new();
+    }
+    as_sentence(text)
+}
+
+/// With a capital letter, unless that is the name of a percentile.
+fn as_sentence(text: &str) -> String {
+    let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let mut letters = first.chars();
+    match letters.next() {
+        Some(letter) if !first.contains(|c: char| c.is_ascii_digit()) => {
+            format!("{}{} {rest}.", letter.to_ascii_uppercase(), letters.as_str())
+        }
+        _ => format!("{text}."),
+    }
+}
+
+/// What can be said if there is no request.
+fn without_requests(intruders: &[Intruder]) -> Vec<Verdict> {
+    let Some(most) = intruders.first() else { return Vec::new() };
+    let on = most.cpu.map_or_else(String::new, |cpu| format!(" on CPU {cpu}"));
+    let verb = if most.activity == Activity::Stopped { "they were" } else { "most of it went to" };
+    let sentence = format!(
+        "There is no trace, and so no request. Of the threads' time, {verb} {}{on}: {} in all, {} at once",
+        most.name,
+        screen::time(most.total),
+        screen::time(most.longest)
+    );
+    vec![Verdict { sentence, explained: String::new() }]
+}

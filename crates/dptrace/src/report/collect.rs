@@ -1,0 +1,85 @@
+//! The consumer of the second pass: all that the page shows, in bounded memory.
+
+use std::collections::HashMap;
+
+use ::report::{Heat, Lost};
+use ::timeline::{Consumer, Interval, KernelEvent, Request, Tid};
+use foldhash::fast::RandomState;
+
+use super::build::Axis;
+use super::threads::Threads;
+use crate::timeline::first::{Subject, Times, counts};
+use crate::timeline::pass::Kept;
+use crate::timeline::second::{Second, kernel_of_stage};
+use crate::timeline::source::Source;
+
+/// Connections of which it is counted what they lost.
+const MOST_CONNECTIONS: usize = 16_384;
+
+/// Passes all on to what `dptrace timeline` makes of it, and keeps what charts need.
+pub(super) struct Collector<'a> {
+    source: &'a Source,
+    pub(super) second: Second<'a>,
+    pub(super) heat: Heat,
+    pub(super) threads: Threads,
+    axis: Axis,
+    /// By connection: what the kernel took of its requests, and how long these took.
+    lost: HashMap<Box<str>, (Lost, u64), RandomState>,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(
+        source: &'a Source,
+        times: &HashMap<Subject, Times, RandomState>,
+        slowest: usize,
+        axis: Axis,
+    ) -> Self {
+        Self {
+            source,
+            second: Second::new(source, times, slowest, 0),
+            heat: Heat::new(axis.span()),
+            threads: Threads::new(source, axis),
+            axis,
+            lost: HashMap::default(),
+        }
+    }
+
+    /// What the kernel took of each connection's requests; nothing if there are no events of the kernel.
+    pub(super) fn take_lost(&mut self) -> HashMap<String, (Lost, u64)> {
+        let lost = std::mem::take(&mut self.lost);
+        lost.into_iter().map(|(name, lost)| (name.into(), lost)).collect()
+    }
+
+    fn count_lost(&mut self, request: &Request<Kept>) {
+        let Some(owner) = &request.kept.owner else { return };
+        if self.source.kernel.is_none() || self.lost.len() >= MOST_CONNECTIONS && !self.lost.contains_key(owner) {
+            return;
+        }
+        let ((least, most), of) = self.lost.entry(owner.clone()).or_default();
+        for stage in &request.stages {
+            let (at_least, at_most) = kernel_of_stage(stage);
+            (*least, *most) = (least.saturating_add(at_least), most.saturating_add(at_most));
+        }
+        *of = of.saturating_add(request.length());
+    }
+}
+
+impl Consumer<Kept> for Collector<'_> {
+    fn request(&mut self, request: &Request<Kept>) {
+        self.second.request(request);
+        if request.related.is_some() || !counts(request, self.source) {
+            return;
+        }
+        let whose = request.kept.owner.as_deref();
+        self.heat.add(self.axis.at(request.end()), request.length(), whose, || request.name.to_string());
+        self.count_lost(request);
+    }
+
+    fn interval(&mut self, tid: Tid, interval: Interval) {
+        self.threads.interval(tid, interval);
+    }
+
+    fn event(&mut self, event: &KernelEvent) {
+        self.threads.event(event);
+    }
+}

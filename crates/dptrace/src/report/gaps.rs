@@ -1,0 +1,70 @@
+//! Where records of a trace are missing: requests of these times are not known.
+
+use std::collections::BTreeSet;
+
+use ::report::Hole;
+use ::timeline::BootNanos;
+use spdk_trace::{Lcore, Trace};
+
+use super::build::Axis;
+use crate::timeline::pass::Passed;
+use crate::timeline::source::Source;
+
+/// Holes that can be distinguished in a chart.
+const MOST_HOLES: u64 = 240;
+
+/// A time of which records are missing.
+pub(super) struct Gap {
+    pub(super) from: BootNanos,
+    pub(super) to: BootNanos,
+    lcore: Lcore,
+}
+
+/// All of a capture; a trace file does not say when its records were overwritten.
+pub(super) fn of(source: &Source) -> Vec<Gap> {
+    let Some(Trace::Captured(trace)) = &source.trace else { return Vec::new() };
+    let at = |ticks| source.ticker.at(ticks);
+    trace.gaps().into_iter().map(|gap| Gap { from: at(gap.from), to: at(gap.to), lcore: gap.lcore }).collect()
+}
+
+/// The same for charts, where near ones are one; and that the trace ended, if the kernel's events went on.
+pub(super) fn holes(gaps: &[Gap], passed: &Passed, axis: Axis) -> Vec<Hole> {
+    let mut spans: Vec<(u64, u64, Lcore)> = gaps
+        .iter()
+        .map(|gap| (axis.at(gap.from), axis.at(gap.to), gap.lcore))
+        .filter(|(from, to, _)| from < to)
+        .collect();
+    spans.sort_unstable();
+    let near = axis.span() / MOST_HOLES;
+    let mut together: Vec<(u64, u64, BTreeSet<Lcore>)> = Vec::new();
+    for (from, to, lcore) in spans {
+        match together.last_mut() {
+            Some((_, end, lcores)) if from <= end.saturating_add(near) => {
+                *end = to.max(*end);
+                lcores.insert(lcore);
+            }
+            _ => together.push((from, to, BTreeSet::from([lcore]))),
+        }
+    }
+    let mut holes: Vec<Hole> = together
+        .into_iter()
+        .map(|(from, to, lcores)| {
+            let lcores = lcores.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            Hole {
+                at: from,
+                length: to - from,
+                why: format!("records of lcore {lcores} were overwritten before they were captured"),
+            }
+        })
+        .collect();
+    let after = axis.at(passed.last_record);
+    // Less than that is nothing to be seen.
+    if passed.records > 0 && axis.span() - after > axis.span() / 200 {
+        holes.push(Hole {
+            at: after,
+            length: axis.span() - after,
+            why: "after the last record of the trace".to_owned(),
+        });
+    }
+    holes
+}

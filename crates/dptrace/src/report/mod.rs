@@ -1,0 +1,121 @@
+//! `dptrace report`: everything about the latency of a trace or a capture as one HTML file, or one chart of it.
+
+mod build;
+mod collect;
+mod facts;
+mod gaps;
+mod spent;
+mod threads;
+mod waterfall;
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use ::report::Report;
+use ::report::chart::{self, Chart};
+use clap::{Args, ValueEnum};
+
+use crate::failure::usage;
+use crate::input::Place;
+use crate::output::Output;
+use crate::trace::objects::ObjectArgs;
+use crate::trace::refuse_to_overwrite;
+
+/// `dptrace report`, as typed.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ReportArgs {
+    /// The folder of a capture, or a trace file
+    ///
+    /// A capture has a trace and the kernel's events. Of a trace file alone, the parts that need the kernel's events are left out.
+    #[arg(value_name = "CAPTURE")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    objects: ObjectArgs,
+
+    /// Show the waterfalls of the N slowest requests
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(0..=200), help_heading = "Output")]
+    slowest: u64,
+
+    /// A verdict for each value of these fields
+    ///
+    /// As for dptrace timeline: owner.subnqn, lcore, owner.PROPERTY, ...; default: the subsystem, if the trace knows it.
+    #[arg(long, value_name = "FIELD,...", value_delimiter = ',', help_heading = "Output")]
+    by: Vec<String>,
+
+    /// Write the page to this file
+    ///
+    /// Without it, the page goes to standard output, if that is no terminal.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Write one chart instead, as SVG: for a mail or a document
+    #[arg(long, value_name = "FILE", conflicts_with = "output", group = "picture", help_heading = "Output")]
+    svg: Option<PathBuf>,
+
+    /// Write one chart instead, as PNG, 1,680 pixels wide
+    ///
+    /// Its letters are those of ISO 8859-1; others are shown as question marks.
+    #[arg(long, value_name = "FILE", conflicts_with = "output", group = "picture", help_heading = "Output")]
+    png: Option<PathBuf>,
+
+    /// Which chart
+    #[arg(long, value_enum, default_value_t = Which::Heat, requires = "picture", help_heading = "Output")]
+    chart: Which,
+}
+
+/// A chart alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Which {
+    /// When requests were slow, and what threads did meanwhile
+    Heat,
+    /// How long requests and their stages took, on a scale of nines
+    Percentiles,
+    /// The slowest request, with what its thread did
+    Waterfall,
+}
+
+const EXAMPLES: &str = "\
+The page is one file: it needs no network, and opens in any browser. It has the
+verdict in words, latency over time as a heat map, who ran instead, what each
+thread did, the slowest requests, the percentiles of each stage, and a table of
+the connections.
+
+Examples:
+  dptrace report CAPTURE -o report.html
+  dptrace report FILE -o report.html          a trace alone: no kernel
+  dptrace report CAPTURE --svg heat.svg
+  dptrace report CAPTURE --png heat.png
+  dptrace report CAPTURE --svg slow.svg --chart waterfall";
+
+/// Runs the command.
+pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<()> {
+    let place = Place::File(args.file.clone());
+    let path = args.output.as_deref().or(args.svg.as_deref()).or(args.png.as_deref());
+    refuse_to_overwrite(&place, &args.objects, path)?;
+    if path.is_none() && std::io::stdout().is_terminal() {
+        return Err(usage("the page is no text for a terminal: write it to a file with -o report.html"));
+    }
+    let built = build::report(args)?;
+    let bytes = match (&args.svg, &args.png) {
+        (Some(_), _) => chart(args.chart, &built)?.svg().into_bytes(),
+        (_, Some(_)) => chart(args.chart, &built)?.png()?,
+        (None, None) => ::report::page(&built).into_bytes(),
+    };
+    let mut output = Output::later(path)?;
+    output.buffer.extend_from_slice(&bytes);
+    output.flush()?;
+    Ok(())
+}
+
+fn chart(which: Which, report: &Report) -> anyhow::Result<Chart> {
+    Ok(match which {
+        Which::Heat => chart::heat(report),
+        Which::Percentiles => chart::percentiles(report),
+        Which::Waterfall => match report.waterfalls.first() {
+            Some(slowest) => chart::waterfall(report, slowest),
+            None => anyhow::bail!("there is no request from its begin to its end, and so no waterfall to draw"),
+        },
+    })
+}

@@ -1,0 +1,106 @@
+//! One slow request, as the page shows it.
+
+use std::cmp::Reverse;
+
+use ::report::{Activity as Kind, Span, WaterStage, Waterfall};
+use ::timeline::{BootNanos, Ends, Interval, Request, StageOfRequest, Tid};
+
+use super::threads::kind;
+use crate::timeline::pass::Kept;
+use crate::timeline::second::{blamed, kernel_of, kernel_of_stage, unknown};
+use crate::timeline::source::Source;
+use crate::timeline::words;
+
+/// Intervals that are drawn of each thread: the longest. Of many requests, the ones after the first have fewer.
+const MOST_SPANS: usize = 80;
+const FEW_SPANS: usize = 32;
+/// Requests that have them all.
+const FIRST: usize = 5;
+/// Culprits that are named.
+const MOST_CULPRITS: usize = 6;
+
+/// `begin` is the time of the first record, from which times are counted.
+pub(super) fn waterfall(rank: usize, request: &Request<Kept>, source: &Source, begin: BootNanos) -> Waterfall {
+    let by = blamed(request, source);
+    let mut culprits: Vec<String> = by
+        .iter()
+        .filter(|(_, blamed)| blamed.at_most > 0)
+        .take(MOST_CULPRITS)
+        .map(|(culprit, blamed)| format!("{}: {}", culprit.name, words::bounds(blamed.at_least, blamed.at_most)))
+        .collect();
+    let has_kernel = source.kernel.is_some();
+    let most = if rank < FIRST { MOST_SPANS } else { FEW_SPANS };
+    if has_kernel && unknown(request) > 0 {
+        culprits.push(format!("no event explains {}", screen::time(unknown(request))));
+    }
+    let (threads, spans_left_out) = if has_kernel { threads(request, source, most) } else { (Vec::new(), 0) };
+    Waterfall {
+        name: request.name.to_string(),
+        kind: words::kind(source.tpoint(request.first())).to_owned(),
+        whose: request.kept.owner.as_deref().map(str::to_owned),
+        ran_on: request.stages.last().map_or_else(String::new, |stage| ran_on(stage, source)),
+        at: request.begin().0.saturating_sub(begin.0),
+        length: request.length(),
+        lost: has_kernel.then(|| kernel_of(&by)),
+        culprits,
+        stages: request.stages.iter().map(|stage| one_stage(stage, request, source)).collect(),
+        threads,
+        spans_left_out,
+    }
+}
+
+fn ran_on(stage: &StageOfRequest, source: &Source) -> String {
+    let cpu = stage.cpu.map_or_else(String::new, |cpu| format!(" on CPU {}", cpu.0));
+    let thread = stage.tid.map(|tid| source.thread(tid, stage.end));
+    format!("{}{cpu}", thread.unwrap_or_else(|| format!("lcore {}", stage.lcore)))
+}
+
+fn one_stage(stage: &StageOfRequest, request: &Request<Kept>, source: &Source) -> WaterStage {
+    WaterStage {
+        from: source.tpoint(stage.from).to_owned(),
+        to: source.tpoint(stage.to).to_owned(),
+        at: stage.begin.0.saturating_sub(request.begin().0),
+        length: stage.length(),
+        lost: kernel_of_stage(stage),
+        ends: match stage.ends {
+            Ends::OwnWork => "the thread's own work",
+            Ends::Found { .. } => "a device or a peer found done, or not known",
+        },
+    }
+}
+
+/// What each thread of the request did, but for running its own code; and how many shorter intervals are left out.
+fn threads(request: &Request<Kept>, source: &Source, most: usize) -> (Vec<(String, Vec<Span>)>, u64) {
+    let mut by: Vec<(Tid, String, Vec<Interval>)> = Vec::new();
+    for stage in &request.stages {
+        let Some(tid) = stage.tid else { continue };
+        let place = by.iter().position(|(known, ..)| *known == tid).unwrap_or(by.len());
+        if place == by.len() {
+            by.push((tid, ran_on(stage, source), Vec::new()));
+        }
+        let intervals = &mut by[place].2;
+        for interval in stage.intervals.iter().filter(|interval| kind(interval.activity) != Kind::Ran) {
+            match intervals.last_mut() {
+                // A stage cuts intervals at its ends.
+                Some(last) if last.activity == interval.activity && last.to == interval.from => last.to = interval.to,
+                _ => intervals.push(*interval),
+            }
+        }
+    }
+    let mut left_out = 0;
+    let mut threads = Vec::new();
+    for (_, name, mut intervals) in by {
+        intervals.sort_by_key(|interval| Reverse(interval.to.0 - interval.from.0));
+        left_out += intervals.len().saturating_sub(most) as u64;
+        intervals.truncate(most);
+        intervals.sort_by_key(|interval| interval.from);
+        let span = |interval: Interval| Span {
+            at: interval.from.0.saturating_sub(request.begin().0),
+            length: interval.to.0 - interval.from.0,
+            activity: kind(interval.activity),
+            what: words::did(source, interval.activity, interval.from),
+        };
+        threads.push((name, intervals.into_iter().map(span).collect()));
+    }
+    (threads, left_out)
+}

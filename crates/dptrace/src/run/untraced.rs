@@ -1,0 +1,43 @@
+//! Processes that those of `-p` start, and of which a script shows nothing.
+
+use std::collections::HashSet;
+
+use super::options::RunArgs;
+use crate::failure::{is_bpftrace_compat, note};
+use crate::process;
+
+/// Processes whose children are not traced.
+pub(super) struct Untraced {
+    pids: Vec<u32>,
+    /// What they had started when the run began.
+    known: HashSet<u32>,
+}
+
+impl Untraced {
+    /// A process that was asked for may leave all work to its children, and the script shows nothing of them: that is reported.
+    /// Nothing where children are traced, or nothing is.
+    pub(super) fn report(args: &RunArgs) -> Option<Self> {
+        let is_run = !args.check && args.dump.is_none() && args.emit_object.is_none() && args.mode.is_none();
+        if !is_run || args.follow_forks || args.no_warnings || is_bpftrace_compat() {
+            return None;
+        }
+        let pids = match (args.pids.as_slice(), &args.pid) {
+            ([], Some(word)) => vec![word.parse().ok()?],
+            ([], None) => return None,
+            (pids, _) => pids.to_vec(),
+        };
+        if let Some(remark) = process::children_left_out(&pids) {
+            note(&remark);
+        }
+        let known = process::descendants(&pids).into_iter().chain(pids.iter().copied()).collect();
+        Some(Self { pids, known })
+    }
+
+    /// Reports at the end how many of those that were started since live: others may have come and gone.
+    pub(super) fn report_later(&self) {
+        let later = process::descendants(&self.pids).into_iter().filter(|pid| !self.known.contains(pid));
+        if let Some(remark) = process::started_since(later.count()) {
+            note(&remark);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The times of the stages of one connection.
+
+use metrics::{Coarse, Recent};
+use spdk_trace::ObjectName;
+
+use super::groups::{Finished, OTHER_STAGE, StageId};
+use super::limits::STAGES;
+
+/// One of the longest times lately.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slow {
+    pub(super) nanos: u64,
+    pub(super) utc: u64,
+    pub(super) name: ObjectName,
+}
+
+/// The times of one stage of one connection.
+#[derive(Debug, Default)]
+pub(super) struct Cell {
+    pub(super) total: Coarse,
+    pub(super) recent: Recent,
+    /// The slowest of this turn, and of the one before.
+    slowest: [Option<Slow>; 2],
+}
+
+impl Cell {
+    pub(super) fn recent(&mut self, nanos: u64, finished: &Finished<'_>) {
+        self.recent.add(nanos);
+        if self.slowest[0].is_none_or(|slowest| slowest.nanos <= nanos) {
+            self.slowest[0] = Some(Slow { nanos, utc: finished.utc, name: finished.name });
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.total.merge(&other.total);
+        self.recent.merge(&other.recent);
+    }
+
+    /// Adds what was counted long ago, too, but nothing that is recent.
+    fn merge_total(&mut self, other: &Self) {
+        self.total.merge(&other.total);
+    }
+
+    fn turn(&mut self) {
+        self.recent.turn();
+        self.slowest = [None, self.slowest[0]];
+    }
+
+    /// The slowest time of the last half minute.
+    pub(super) fn slowest(&self) -> Option<Slow> {
+        self.slowest.into_iter().flatten().max_by_key(|slow| slow.nanos)
+    }
+}
+
+/// The stages of one connection.
+#[derive(Debug, Default)]
+pub(super) struct Cells {
+    cells: Vec<(StageId, Cell)>,
+    /// By stage: which of them it is, plus one.
+    places: Vec<u8>,
+}
+
+impl Cells {
+    pub(super) fn of(&mut self, stage: StageId) -> &mut Cell {
+        let at = usize::from(stage);
+        if at >= self.places.len() {
+            self.places.resize(at + 1, 0);
+        }
+        let place = match self.places[at] {
+            0 => {
+                let stage = if self.cells.len() < STAGES { stage } else { OTHER_STAGE };
+                let found = self.cells.iter().position(|(it, _)| *it == stage);
+                let place = found.unwrap_or_else(|| {
+                    self.cells.push((stage, Cell::default()));
+                    self.cells.len() - 1
+                });
+                self.places[at] = place as u8 + 1;
+                place
+            }
+            place => usize::from(place) - 1,
+        };
+        &mut self.cells[place].1
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (StageId, &Cell)> {
+        self.cells.iter().map(|(stage, cell)| (*stage, cell))
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        other.iter().for_each(|(stage, cell)| self.of(stage).merge(cell));
+    }
+
+    pub(super) fn merge_totals(&mut self, other: &Self) {
+        other.iter().for_each(|(stage, cell)| self.of(stage).merge_total(cell));
+    }
+
+    /// The stage under which this one counts here, if it was ever seen.
+    pub(super) fn place(&self, stage: StageId) -> Option<StageId> {
+        let place = self.places.get(usize::from(stage)).filter(|place| **place > 0)?;
+        self.cells.get(usize::from(*place) - 1).map(|(stage, _)| *stage)
+    }
+
+    /// Forgets what was counted long ago.
+    pub(super) fn forget_totals(&mut self) {
+        self.cells.iter_mut().for_each(|(_, cell)| cell.total = Coarse::default());
+    }
+
+    /// Ends a turn of what is recent.
+    pub(super) fn turn(&mut self) {
+        self.cells.iter_mut().for_each(|(_, cell)| cell.turn());
+    }
+}

@@ -1,0 +1,409 @@
+//! The times of connections: what each request of each took, stage by stage.
+//!
+//! A connection is here what has the same subsystem, host and transport: the queues of one host's controller are one. Each new one
+//! waits for the end of the first second in which it did something. Then the busiest get the places that are free; what the others
+//! did goes to `other`, whose counts only grow, like those of all the others.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use metrics::{Histogram, Places};
+use spdk_trace::{Lcore, ObjectName};
+
+use super::cells::{Cell, Cells, Slow};
+use super::limits::{Limits, STAGE_NAMES};
+use super::minute::{SlowRequest, Slowest};
+
+/// A connection's number. It is never another one's.
+pub(super) type GroupId = u32;
+/// All that have no place.
+pub(super) const OTHER: GroupId = 0;
+/// A stage's number.
+pub(super) type StageId = u16;
+/// A request from its first record to its last.
+pub(super) const WHOLE: StageId = 0;
+/// Stages that have no name of their own.
+pub(super) const OTHER_STAGE: StageId = 1;
+
+/// Whose requests these are. Empty is what is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub(super) subnqn: String,
+    pub(super) hostnqn: String,
+    pub(super) transport: String,
+}
+
+/// A request that is over.
+#[derive(Debug)]
+pub(super) struct Finished<'a> {
+    pub(super) group: GroupId,
+    /// When, in nanoseconds since 1970.
+    pub(super) utc: u64,
+    pub(super) name: ObjectName,
+    /// The largest size of its records.
+    pub(super) size: u32,
+    /// Its stages. Of a request, [`WHOLE`] is the last.
+    pub(super) stages: &'a [Stage],
+}
+
+/// One stage of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stage {
+    pub(super) id: StageId,
+    /// Its length in nanoseconds.
+    pub(super) nanos: u64,
+    /// Who wrote the record at its end; of a whole request, the first one.
+    pub(super) lcore: Lcore,
+}
+
+/// What a stage is called.
+#[derive(Clone, Debug)]
+pub(super) struct StageName {
+    pub(super) name: String,
+    /// What kind of object has it, such as `TCP_REQ`.
+    pub(super) kind: String,
+}
+
+/// By stage: recent times, and the slowest of them.
+pub(super) type Rest = HashMap<StageId, (Histogram, Option<Slow>), RandomState>;
+
+/// What is shown of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It is to be decided at the end of this second.
+    New,
+    /// Nothing: what it does goes to `other`.
+    Waiting,
+    /// The number of its requests, and percentiles of whole ones; the histograms of its stages go to `other`.
+    Listed,
+    /// All.
+    Detailed,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) key: Arc<Key>,
+    pub(super) state: State,
+    pub(super) requests: u64,
+    pub(super) cells: Cells,
+    /// Requests of this second.
+    did: u64,
+    /// Seconds without any.
+    idle: u32,
+}
+
+/// All connections.
+#[derive(Debug)]
+pub(super) struct Groups {
+    limits: Limits,
+    ids: HashMap<Arc<Key>, GroupId, RandomState>,
+    known: HashMap<GroupId, Group, RandomState>,
+    other: Group,
+    next: GroupId,
+    listed: Places<GroupId>,
+    detailed: Places<GroupId>,
+    stages: Vec<StageName>,
+    /// The slowest requests of this minute, if somebody keeps them.
+    pub(super) slowest: Slowest,
+    /// How often connections were forgotten: then numbers that somebody has noted may be nobody's.
+    pub(super) forgotten: u64,
+}
+
+impl Groups {
+    pub(super) fn new(limits: Limits) -> Self {
+        let other = || "other".to_owned();
+        let key = Key { subnqn: other(), hostnqn: other(), transport: String::new() };
+        Self {
+            limits,
+            ids: HashMap::default(),
+            known: HashMap::default(),
+            other: Group::new(Arc::new(key), State::Detailed),
+            next: OTHER + 1,
+            listed: Places::new(limits.connections, limits.forget),
+            detailed: Places::new(limits.with_stages, limits.forget),
+            stages: vec![
+                StageName { name: "whole".to_owned(), kind: other() },
+                StageName { name: other(), kind: other() },
+            ],
+            slowest: Slowest::default(),
+            forgotten: 0,
+        }
+    }
+
+    /// The number of a connection; that of `other` if too many are known.
+    pub(super) fn id(&mut self, key: Key) -> GroupId {
+        if let Some(id) = self.ids.get(&key) {
+            return *id;
+        }
+        if self.known.len() >= self.limits.known() {
+            return OTHER;
+        }
+        let (id, key) = (self.next, Arc::new(key));
+        // After four thousand million connections the program has to be started anew; until then all is `other`.
+        let Some(next) = self.next.checked_add(1) else { return OTHER };
+        self.next = next;
+        self.ids.insert(Arc::clone(&key), id);
+        self.known.insert(id, Group::new(key, State::New));
+        id
+    }
+
+    /// The number of a stage of objects of that kind.
+    pub(super) fn stage(&mut self, name: &str, kind: &str) -> StageId {
+        if let Some(at) = self.stages.iter().position(|it| it.name == name) {
+            return at as StageId;
+        }
+        if self.stages.len() >= STAGE_NAMES {
+            return OTHER_STAGE;
+        }
+        self.stages.push(StageName { name: name.to_owned(), kind: kind.to_owned() });
+        (self.stages.len() - 1) as StageId
+    }
+
+    /// What a stage is called.
+    pub(super) fn stage_name(&self, stage: StageId) -> &str {
+        self.stages.get(usize::from(stage)).map_or("other", |stage| stage.name.as_str())
+    }
+
+    /// All stages, by their numbers.
+    pub(super) fn stage_names(&self) -> &[StageName] {
+        &self.stages
+    }
+
+    /// Counts a request, or another object that belongs to one.
+    pub(super) fn finish(&mut self, finished: &Finished<'_>) {
+        let other = &mut self.other;
+        let group = self.known.get_mut(&finished.group);
+        let whole = finished.stages.last().filter(|stage| stage.id == WHOLE);
+        let is_request = whole.is_some();
+        if let Some(whole) = whole.filter(|whole| self.slowest.wants(whole.nanos)) {
+            let key = Arc::clone(group.as_ref().map_or(&other.key, |group| &group.key));
+            self.slowest.add(SlowRequest::of(key, finished, whole.nanos));
+        }
+        let Some(group) = group else {
+            other.add(finished, is_request);
+            return;
+        };
+        group.did += u64::from(is_request);
+        match group.state {
+            State::New | State::Detailed => group.add(finished, is_request),
+            State::Waiting => other.add(finished, is_request),
+            State::Listed => {
+                group.requests += u64::from(is_request);
+                for stage in finished.stages {
+                    group.cells.of(stage.id).recent(stage.nanos, finished);
+                    other.cells.of(stage.id).total.add(stage.nanos);
+                }
+            }
+        }
+    }
+
+    /// Ends a second: places are given, and taken from those that were idle for long.
+    pub(super) fn second(&mut self) {
+        let changes = self.listed.turn(self.known.iter().map(|(id, group)| (*id, group.did)));
+        changes.dropped.iter().for_each(|id| self.forget(*id));
+        let listed = &self.listed;
+        let busy = self.known.iter().filter(|(id, _)| listed.has(id)).map(|(id, group)| (*id, group.did));
+        let detailed = self.detailed.turn(busy);
+        for (id, group) in &mut self.known {
+            if group.did == 0 && group.state == State::New {
+                continue;
+            }
+            let state = match (self.listed.has(id), self.detailed.has(id)) {
+                (false, _) => State::Waiting,
+                (true, false) => State::Listed,
+                (true, true) => State::Detailed,
+            };
+            group.become_state(state, &mut self.other);
+        }
+        debug_assert!(detailed.admitted.iter().all(|id| self.known.contains_key(id)));
+        let idle: Vec<GroupId> = self.known.iter_mut().filter_map(|(id, group)| group.idle(*id)).collect();
+        let is_over = |id: &GroupId| self.known.get(id).is_some_and(|group| group.idle >= self.limits.forget);
+        let over: Vec<GroupId> = idle.into_iter().filter(is_over).collect();
+        for id in over {
+            self.forget(id);
+        }
+    }
+
+    fn forget(&mut self, id: GroupId) {
+        if let Some(group) = self.known.remove(&id) {
+            // Its totals are a series that ends; what is of this minute is in no table yet.
+            group.cells.iter().for_each(|(stage, cell)| self.other.cells.of(stage).recent.merge(&cell.recent));
+            self.ids.remove(&group.key);
+            self.forgotten += 1;
+        }
+    }
+
+    /// Ends a turn of what is recent.
+    pub(super) fn turn(&mut self) {
+        self.known.values_mut().chain([&mut self.other]).for_each(|group| group.cells.turn());
+    }
+
+    /// What is recent of all connections whose histograms are in `other`, with its own: by the stages of `other`.
+    pub(super) fn rest(&self) -> Rest {
+        let of = |cell: &Cell| (cell.recent.all(), cell.slowest());
+        let mut rest: Rest = self.other.cells.iter().map(|(stage, cell)| (stage, of(cell))).collect();
+        for group in self.known.values().filter(|group| group.state == State::Listed) {
+            for (stage, cell) in group.cells.iter() {
+                let Some((times, slowest)) = self.other.cells.place(stage).and_then(|stage| rest.get_mut(&stage))
+                else {
+                    continue;
+                };
+                let (more, slow) = of(cell);
+                times.merge(&more);
+                *slowest = slowest.iter().copied().chain(slow).max_by_key(|slow| slow.nanos);
+            }
+        }
+        rest
+    }
+
+    /// Whether it is the one that stands for all others.
+    pub(super) fn is_other(&self, group: &Group) -> bool {
+        std::ptr::eq(group, &raw const self.other)
+    }
+
+    /// The times of the last turns, with the present one, of each connection and stage: each time is in one of them.
+    pub(super) fn newest(&self, turns: usize) -> Vec<(Arc<Key>, StageId, Histogram)> {
+        let mut newest = Vec::new();
+        for group in self.known.values().chain([&self.other]) {
+            let of = |(stage, cell): (StageId, &Cell)| (Arc::clone(&group.key), stage, cell.recent.newest(turns));
+            newest.extend(group.cells.iter().map(of).filter(|(.., times)| times.count() > 0));
+        }
+        newest
+    }
+
+    /// All that are shown, in the order of their names, and `other` at the end.
+    pub(super) fn shown(&self) -> Vec<&Group> {
+        let is_shown = |group: &&Group| matches!(group.state, State::Listed | State::Detailed);
+        let mut shown: Vec<&Group> = self.known.values().filter(is_shown).collect();
+        shown.sort_by(|a, b| a.key.cmp(&b.key));
+        shown.push(&self.other);
+        shown
+    }
+}
+
+impl Group {
+    fn new(key: Arc<Key>, state: State) -> Self {
+        Self { key, state, requests: 0, cells: Cells::default(), did: 0, idle: 0 }
+    }
+
+    fn add(&mut self, finished: &Finished<'_>, is_request: bool) {
+        self.requests += u64::from(is_request);
+        for stage in finished.stages {
+            let cell = self.cells.of(stage.id);
+            cell.total.add(stage.nanos);
+            cell.recent(stage.nanos, finished);
+        }
+    }
+
+    fn become_state(&mut self, state: State, other: &mut Self) {
+        let was = std::mem::replace(&mut self.state, state);
+        match (was, state) {
+            (State::New, State::Waiting) => {
+                other.cells.merge(&self.cells);
+                other.requests += std::mem::take(&mut self.requests);
+                self.cells = Cells::default();
+            }
+            (State::New, State::Listed) => {
+                other.cells.merge_totals(&self.cells);
+                self.cells.forget_totals();
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends a second; its number if nothing was done in it.
+    fn idle(&mut self, id: GroupId) -> Option<GroupId> {
+        let did = std::mem::take(&mut self.did);
+        self.idle = if did == 0 { self.idle.saturating_add(1) } else { 0 };
+        (did == 0).then_some(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::limits::STAGES;
+    use super::*;
+
+    const LIMITS: Limits = Limits { connections: 5, with_stages: 2, threads: 1, targets: 1, forget: 3 };
+    const NAME: ObjectName = ObjectName { prefix: 'r', number: 1 };
+
+    fn key(host: usize) -> Key {
+        Key { subnqn: "nqn.s".into(), hostnqn: format!("nqn.{host}"), transport: "TCP".into() }
+    }
+
+    fn stage(id: StageId, nanos: u64) -> Stage {
+        Stage { id, nanos, lcore: Lcore(0) }
+    }
+
+    /// Each host has as many requests as its number says.
+    fn second(groups: &mut Groups, hosts: std::ops::Range<usize>) {
+        for host in hosts {
+            let group = groups.id(key(host));
+            for _ in 0..host {
+                let stages = [stage(groups.stage("A -> B", "A"), 500), stage(WHOLE, 1_000 * host as u64)];
+                groups.finish(&Finished { group, utc: 0, name: NAME, size: 0, stages: &stages });
+            }
+        }
+        groups.second();
+    }
+
+    fn listed(groups: &Groups) -> Vec<(String, State, u64)> {
+        groups.shown().iter().map(|group| (group.key.hostnqn.clone(), group.state, group.requests)).collect()
+    }
+
+    fn whole(groups: &Groups) -> u64 {
+        let cells = groups.shown().into_iter().filter(|group| group.state == State::Detailed);
+        let of = |group: &Group| group.cells.iter().find(|(stage, _)| *stage == WHOLE).map(|(_, cell)| cell.total);
+        cells.filter_map(of).map(|total| total.cumulative()[metrics::LE.len()]).sum()
+    }
+
+    #[test]
+    fn the_busiest_are_shown_and_nothing_is_counted_twice() {
+        let mut groups = Groups::new(LIMITS);
+        second(&mut groups, 1..80);
+        let all: u64 = (1..80).sum();
+        let shown = listed(&groups);
+        let hosts: Vec<&str> = shown.iter().map(|(host, ..)| host.as_str()).collect();
+        assert_eq!(hosts, ["nqn.75", "nqn.76", "nqn.77", "nqn.78", "nqn.79", "other"]);
+        assert_eq!(shown.iter().filter(|(_, state, _)| *state == State::Detailed).count(), 3, "with other");
+        assert_eq!(shown.iter().map(|(.., requests)| requests).sum::<u64>(), all);
+        assert_eq!(whole(&groups), all);
+        // Each time is in one table, and `other` shows what is recent of all whose histograms it has.
+        let tables = groups.newest(metrics::TURNS);
+        assert_eq!(tables.iter().filter(|(_, id, _)| *id == WHOLE).map(|(.., times)| times.count()).sum::<u64>(), all);
+        let rest = &groups.rest()[&WHOLE];
+        assert_eq!((rest.0.count(), rest.0.max()), (all - 79 - 78, 77_000));
+        // Others are busier now, and wait; sums are still whole, and no count of `other` falls.
+        let other = shown[5].2;
+        for round in 2..=3 {
+            second(&mut groups, 70..77);
+            let shown = listed(&groups);
+            assert_eq!(shown.iter().map(|(.., requests)| requests).sum::<u64>(), whole(&groups), "{round}");
+            assert!(shown.last().is_some_and(|(.., requests)| *requests >= other));
+        }
+        second(&mut groups, 70..77);
+        // Three of the five did nothing for three seconds: the busiest of the others have their places.
+        let hosts: Vec<String> = listed(&groups).into_iter().map(|(host, ..)| host).collect();
+        assert_eq!(hosts, ["nqn.72", "nqn.73", "nqn.74", "nqn.75", "nqn.76", "other"]);
+        assert!(groups.known.len() < 10 && groups.forgotten > 60, "{} are known", groups.known.len());
+    }
+
+    #[test]
+    fn stages_and_connections_have_an_end() {
+        let mut groups = Groups::new(LIMITS);
+        let group = groups.id(key(1));
+        for number in 0..1000 {
+            let stages = [stage(groups.stage(&format!("stage {number}"), "stage"), 10)];
+            groups.finish(&Finished { group, utc: 0, name: NAME, size: 0, stages: &stages });
+        }
+        let cells = &groups.known[&group].cells;
+        assert_eq!((groups.stages.len(), cells.iter().count()), (STAGE_NAMES, STAGES + 1));
+        let total: u64 = cells.iter().map(|(_, cell)| cell.total.cumulative()[metrics::LE.len()]).sum();
+        assert_eq!(total, 1000);
+        let ids: Vec<GroupId> = (0..1000).map(|host| groups.id(key(host))).collect();
+        assert_eq!(groups.known.len(), LIMITS.known());
+        assert_eq!(ids[999], OTHER);
+    }
+}

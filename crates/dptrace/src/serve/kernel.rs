@@ -1,0 +1,68 @@
+//! The time of a process's threads, from the programs of `kernel-delay`: one window that does not end.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kernel_delay::live::{self, AttachOptions, Facts, Lost, Tracer};
+use kernel_delay::{Advance, Running};
+
+use super::LOST;
+use crate::interrupt::step;
+use crate::kernel_delay::check_namespace;
+
+/// Threads of a process that there is room for.
+const THREADS: u32 = 1024;
+
+/// The accounts of one process.
+pub(super) struct Meter {
+    tracer: Tracer,
+    running: Running,
+    advanced: Instant,
+    lost: Lost,
+}
+
+/// What the programs must know of this kernel: read once, since that takes a while.
+#[derive(Default)]
+pub(super) struct Kernel(Mutex<Option<Facts>>);
+
+impl Kernel {
+    /// Loads and attaches the programs for one process.
+    pub(super) fn attach(&self, pid: u32) -> anyhow::Result<Meter> {
+        check_namespace()?;
+        let mut facts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let facts = match &mut *facts {
+            Some(facts) => facts,
+            none => none.insert(Facts::read(&[])?),
+        };
+        let options = AttachOptions {
+            pids: vec![pid],
+            children: false,
+            max_threads: THREADS,
+            events: None,
+            triggers: Vec::new(),
+            count_upcalls: false,
+            progress: step,
+        };
+        let mut tracer = live::attach(facts, options)?.tracer;
+        let running = tracer.begin()?;
+        Ok(Meter { tracer, running, advanced: Instant::now(), lost: Lost::default() })
+    }
+}
+
+impl Meter {
+    /// What threads did since the last call, if that is so long ago; and what was lost meanwhile, by its place in [`LOST`].
+    pub(super) fn advance(&mut self, at_least: Duration) -> anyhow::Result<Option<(Vec<Advance>, [u64; LOST.len()])>> {
+        if self.advanced.elapsed() < at_least {
+            return Ok(None);
+        }
+        let advances = self.tracer.advance(&mut self.running)?;
+        self.advanced = Instant::now();
+        let lost = self.tracer.lost()?;
+        let was = std::mem::replace(&mut self.lost, lost);
+        let threads = lost.threads.saturating_sub(was.threads);
+        let preemptors = lost.preemptors.saturating_sub(was.preemptors);
+        let interrupts = lost.interrupts.saturating_sub(was.interrupts);
+        let programs = lost.skipped.saturating_sub(was.skipped);
+        Ok(Some((advances, [0, 0, threads, preemptors, interrupts, programs])))
+    }
+}

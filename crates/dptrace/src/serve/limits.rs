@@ -1,0 +1,74 @@
+//! How much is kept and shown at most. Each bucket of a histogram is a series for Prometheus, so it is the number of histograms
+//! that must stay small.
+
+use kernel_delay::Place;
+use metrics::LE;
+
+use super::{LOST, QUANTILES};
+
+/// The limits of one run, all of them options or fixed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Connections that have series of their own: the number of their requests, and percentiles of whole requests.
+    pub(super) connections: usize,
+    /// Connections that have a histogram and percentiles for each stage, too.
+    pub(super) with_stages: usize,
+    /// Threads that have series of their own.
+    pub(super) threads: usize,
+    /// Processes that are followed.
+    pub(super) targets: usize,
+    /// After this number of seconds without a request, a connection's series are forgotten.
+    pub(super) forget: u32,
+}
+
+/// Stages of a connection that have a name of their own; further ones are one stage, "other".
+pub(super) const STAGES: usize = 13;
+/// Names of stages that are known in all.
+pub(super) const STAGE_NAMES: usize = 256;
+/// Where a thread's time can go.
+const PLACES: [Place; 9] = [
+    Place::User,
+    Place::Syscall,
+    Place::Blocked,
+    Place::Fault,
+    Place::Ready,
+    Place::Hard,
+    Place::Soft,
+    Place::Stopped,
+    Place::Unknown,
+];
+/// Names of processes that are known in all.
+pub(super) const PROCESSES: usize = 8;
+/// Clients at once.
+pub(super) const CLIENTS: usize = 16;
+/// Series of the program itself, and of what is not counted elsewhere.
+const OWN: usize = 16;
+
+/// How many names there are for who took a thread's time, by where it went; further ones are one, "other".
+pub(super) fn names(place: Place) -> usize {
+    match place {
+        Place::Ready => 6,
+        Place::Blocked => 4,
+        Place::Syscall => 3,
+        Place::Hard | Place::Soft => 2,
+        Place::User | Place::Fault | Place::Stopped | Place::Unknown => 0,
+    }
+}
+
+impl Limits {
+    /// The most series that a scrape can have.
+    pub(super) fn series(&self) -> usize {
+        let histogram = LE.len() + 3;
+        let stages = (self.with_stages + 1) * (STAGES + 1) * (histogram + QUANTILES.len());
+        let connections = (self.connections + 1) * (1 + QUANTILES.len());
+        let parts: usize = PLACES.iter().map(|place| names(*place) + 1).sum();
+        let threads = self.threads * parts + PLACES.len();
+        let processes = (PROCESSES + 1) * (2 + LOST.len()) + self.targets * 4;
+        stages + connections + threads + processes + OWN
+    }
+
+    /// Connections of which something is kept: those that wait for a place, too.
+    pub(super) fn known(&self) -> usize {
+        4 * self.connections + 64
+    }
+}

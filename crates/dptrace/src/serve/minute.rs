@@ -1,0 +1,236 @@
+//! What is written of a minute as rows of tables: the times of all connections, the slowest requests, the time of threads.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use kernel_delay::{Advance, Place};
+use metrics::Histogram;
+use spdk_trace::ObjectName;
+
+use super::groups::{Finished, Key, Stage, StageId, StageName};
+
+/// Requests of a minute that are written: the slowest ones.
+pub(super) const SLOWEST: usize = 50;
+/// Sums of threads that are kept: of more, what is new is left out, and counted.
+const SUMS: usize = 1 << 14;
+
+/// A request that was slow.
+#[derive(Clone, Debug)]
+pub(super) struct SlowRequest {
+    pub(super) key: Arc<Key>,
+    pub(super) name: ObjectName,
+    /// When it began, in nanoseconds since 1970.
+    pub(super) begin: u64,
+    pub(super) nanos: u64,
+    pub(super) size: u32,
+    pub(super) stages: Vec<Stage>,
+}
+
+impl SlowRequest {
+    pub(super) fn of(key: Arc<Key>, finished: &Finished<'_>, nanos: u64) -> Self {
+        let begin = finished.utc.saturating_sub(nanos);
+        Self { key, name: finished.name, begin, nanos, size: finished.size, stages: finished.stages.to_vec() }
+    }
+}
+
+/// The slowest requests of a minute, if they are kept.
+#[derive(Debug, Default)]
+pub(super) struct Slowest {
+    is_kept: bool,
+    requests: Vec<SlowRequest>,
+    /// Where the shortest of them is, and its time, once there is no more room.
+    shortest: Option<(usize, u64)>,
+}
+
+impl Slowest {
+    /// Whether a request that took this long is one of them.
+    #[inline]
+    pub(super) fn wants(&self, nanos: u64) -> bool {
+        self.is_kept && self.shortest.is_none_or(|(_, shortest)| nanos > shortest)
+    }
+
+    /// Adds one that is wanted.
+    pub(super) fn add(&mut self, request: SlowRequest) {
+        match self.shortest {
+            Some((at, _)) => self.requests[at] = request,
+            None => self.requests.push(request),
+        }
+        if self.requests.len() >= SLOWEST {
+            let times = self.requests.iter().map(|request| request.nanos).enumerate();
+            self.shortest = times.min_by_key(|(_, nanos)| *nanos);
+        }
+    }
+
+    fn take(&mut self) -> Vec<SlowRequest> {
+        self.shortest = None;
+        std::mem::take(&mut self.requests)
+    }
+}
+
+/// Whose time it was, where it went, and by whom.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Doing {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) thread: String,
+    pub(super) place: Place,
+    pub(super) by: String,
+}
+
+/// A minute, or what was seen of it.
+#[derive(Debug)]
+pub(super) struct Minute {
+    /// When it began, in nanoseconds since 1970.
+    pub(super) begin: u64,
+    pub(super) times: Vec<(Arc<Key>, StageId, Histogram)>,
+    pub(super) stages: Vec<StageName>,
+    pub(super) slowest: Vec<SlowRequest>,
+    /// Nanoseconds.
+    pub(super) threads: Vec<(Doing, u64)>,
+    /// Sums of threads for which there was no room.
+    pub(super) left_out: u64,
+}
+
+/// Keeps the present minute.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    is_kept: bool,
+    quarter: u64,
+    /// When the minute began, in nanoseconds since 1970, and turns since then.
+    begin: u64,
+    turns: usize,
+    threads: HashMap<Doing, u64, RandomState>,
+    left_out: u64,
+}
+
+const TURN: u64 = MINUTE / metrics::TURNS as u64;
+const MINUTE: u64 = 60_000_000_000;
+
+/// What the end of a second is, beside that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Second,
+    Turn,
+    /// A turn, too, with the number of turns that are to be written.
+    Minute(usize),
+}
+
+impl Keeper {
+    /// Minutes are those of UTC; the first one is not whole.
+    pub(super) fn new(utc: u64, is_kept: bool) -> Self {
+        let threads = HashMap::default();
+        Self { is_kept, quarter: utc / TURN, begin: utc - utc % MINUTE, turns: 0, threads, left_out: 0 }
+    }
+
+    /// The slowest requests of a new program.
+    pub(super) fn slowest(&self) -> Slowest {
+        Slowest { is_kept: self.is_kept, ..Slowest::default() }
+    }
+
+    /// Whether a turn ends with the second that ended now.
+    pub(super) fn ends_turn(&self, utc: u64) -> bool {
+        utc / TURN != self.quarter
+    }
+
+    /// What ends with the second that ended now. A clock that was set ends a turn, and mostly a minute: what was counted until then
+    /// belongs to the minute in which that began.
+    pub(super) fn end(&mut self, utc: u64) -> End {
+        let quarter = utc / TURN;
+        if quarter == self.quarter {
+            return End::Second;
+        }
+        self.quarter = quarter;
+        self.turns += 1;
+        // No turn may be forgotten before it was written.
+        let is_over = utc - utc % MINUTE != self.begin || self.turns >= metrics::TURNS;
+        if is_over && self.is_kept { End::Minute(self.turns) } else { End::Turn }
+    }
+
+    /// Turns of this minute that are over.
+    pub(super) fn turns(&self) -> usize {
+        self.turns
+    }
+
+    /// Adds what threads did.
+    pub(super) fn add(&mut self, advances: &[Advance]) {
+        if !self.is_kept {
+            return;
+        }
+        for advance in advances {
+            for part in advance.parts.iter().filter(|part| part.nanos > 0) {
+                let (thread, by) = (advance.name.clone(), part.by.clone());
+                let doing = Doing { pid: advance.pid, tid: advance.tid, thread, place: part.place, by };
+                if let Some(sum) = self.threads.get_mut(&doing) {
+                    *sum += part.nanos;
+                } else if self.threads.len() < SUMS {
+                    self.threads.insert(doing, part.nanos);
+                } else {
+                    self.left_out += 1;
+                }
+            }
+        }
+    }
+
+    /// Takes what was kept, and begins anew with the minute of this time.
+    pub(super) fn take(&mut self, utc: u64, slowest: &mut Slowest) -> Minute {
+        let begin = std::mem::replace(&mut self.begin, utc - utc % MINUTE);
+        self.turns = 0;
+        let threads = std::mem::take(&mut self.threads).into_iter().collect();
+        let left_out = std::mem::take(&mut self.left_out);
+        Minute { begin, times: Vec::new(), stages: Vec::new(), slowest: slowest.take(), threads, left_out }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spdk_trace::Lcore;
+
+    use super::*;
+
+    #[test]
+    fn the_slowest_are_kept() {
+        let mut slowest = Keeper::new(0, true).slowest();
+        let key = Arc::new(Key::default());
+        for nanos in (0..1000u64).map(|i| i * 7919 % 1000) {
+            if slowest.wants(nanos) {
+                let stages = [Stage { id: 0, nanos, lcore: Lcore(1) }];
+                let name = ObjectName { prefix: 'r', number: nanos };
+                let finished = Finished { group: 0, utc: 5_000, name, size: 1, stages: &stages };
+                slowest.add(SlowRequest::of(Arc::clone(&key), &finished, nanos));
+            }
+        }
+        let mut times: Vec<u64> = slowest.take().iter().map(|request| request.nanos).collect();
+        times.sort_unstable();
+        assert!(times.into_iter().eq(950..1000));
+        assert!(slowest.wants(1) && !Keeper::new(0, false).slowest().wants(1));
+    }
+
+    #[test]
+    fn minutes_are_those_of_the_clock_whatever_that_does() {
+        const S: u64 = 1_000_000_000;
+        let start = 1_000_000 * MINUTE + 50 * S;
+        let mut keeper = Keeper::new(start, true);
+        let mut ends = |times: &[u64]| {
+            let mut found = Vec::new();
+            for time in times {
+                let end = keeper.end(*time);
+                let begin = matches!(end, End::Minute(_)).then(|| keeper.take(*time, &mut Slowest::default()).begin);
+                if end != End::Second {
+                    found.push((end, begin.map(|begin| begin / MINUTE)));
+                }
+            }
+            found
+        };
+        let seconds: Vec<u64> = (1..=70).map(|i| start + i * S).collect();
+        let turn = (End::Turn, None);
+        let first = (End::Minute(1), Some(1_000_000));
+        assert_eq!(ends(&seconds), [first, turn, turn, turn, (End::Minute(4), Some(1_000_001))]);
+        // An hour back; then within a minute again and again, which must end in time.
+        let back = start - 60 * MINUTE;
+        assert_eq!(ends(&[back, back + S]), [(End::Minute(1), Some(1_000_002))]);
+        let (one, two) = (back - 20 * S, back);
+        let ended = ends(&[one, two, one, two]);
+        assert_eq!(ended[3], (End::Minute(4), Some(1_000_000 - 60)), "{ended:?}");
+    }
+}

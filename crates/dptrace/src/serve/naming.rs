@@ -1,0 +1,129 @@
+//! Whose a record is: subsystem, host and transport, found once for each owner or queue pair.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use objects::ObjectSpec;
+use records::{Context, Field};
+use spdk_trace::{ArgValue, Record, Ticks, Tpoint};
+
+use super::groups::{GroupId, Groups, Key};
+use crate::latency::{CONNECTION, QUEUE};
+use crate::trace::field;
+
+/// The property of a queue pair that names the host.
+const HOST: &str = "qpair.hostnqn";
+/// The one that names the subsystem.
+const SUBSYSTEM: &str = "qpair.subnqn";
+/// What is in the names of all tracepoints of requests of a transport, behind its name.
+const REQUEST: &str = "_REQ_";
+/// Queue pairs that are remembered. Of more, all are looked up again.
+const MOST: usize = 1 << 14;
+
+/// What is known of a record's connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) group: GroupId,
+    /// Whether its queue is an admin queue, if that is known.
+    pub(super) is_admin: Option<bool>,
+}
+
+/// Finds out whose records are.
+pub(super) struct Naming {
+    fields: [Field; 3],
+    /// Arguments that point to queue pairs.
+    args: Vec<String>,
+    /// By tracepoint: the transport.
+    transports: Vec<Option<Box<str>>>,
+    owners: HashMap<u16, (Ticks, Option<Named>), RandomState>,
+    pointers: HashMap<u64, Option<Named>, RandomState>,
+    forgotten: u64,
+}
+
+impl Naming {
+    /// For a trace with these tracepoints.
+    pub(super) fn new(specs: &[ObjectSpec], tpoints: &[Tpoint]) -> anyhow::Result<Self> {
+        let field = |name| field::parse(name, specs);
+        let mut transports = Vec::new();
+        for tpoint in tpoints {
+            let id = usize::from(tpoint.id);
+            transports.resize_with(transports.len().max(id + 1), || None);
+            transports[id] = tpoint.name.split_once(REQUEST).map(|(transport, _)| transport.into());
+        }
+        let spec = specs.iter().find(|spec| spec.name == CONNECTION);
+        Ok(Self {
+            fields: [field(SUBSYSTEM)?, field(HOST)?, field(QUEUE)?],
+            args: spec.map(|spec| spec.tracepoint_args.clone()).unwrap_or_default(),
+            transports,
+            owners: HashMap::default(),
+            pointers: HashMap::default(),
+            forgotten: 0,
+        })
+    }
+
+    /// More is known now than before: all is looked up again. Connections may have been forgotten, too.
+    pub(super) fn renew(&mut self) {
+        self.owners.clear();
+        self.pointers.clear();
+    }
+
+    /// Whether connections were forgotten since the last call: `forgotten` counts them.
+    pub(super) fn has_forgotten(&mut self, forgotten: u64) -> bool {
+        std::mem::replace(&mut self.forgotten, forgotten) != forgotten
+    }
+
+    /// The connection of a record, if that is known.
+    pub(super) fn named(
+        &mut self,
+        record: &Record<'_>,
+        context: &Context<'_>,
+        groups: impl FnOnce(Key) -> GroupId,
+    ) -> Option<Named> {
+        if let Some((id, since)) = record.owner_since {
+            if let Some((_, named)) = self.owners.get(&id).filter(|(known, _)| *known == since) {
+                return *named;
+            }
+            let named = self.look_up(record, context, groups);
+            self.owners.insert(id, (since, named));
+            return named;
+        }
+        let mut args = record.args.iter().filter(|(spec, _)| self.args.iter().any(|name| **name == *spec.name));
+        let (_, ArgValue::Int(pointer) | ArgValue::Pointer(pointer)) = args.next()? else { return None };
+        if let Some(named) = self.pointers.get(&pointer) {
+            return *named;
+        }
+        let named = self.look_up(record, context, groups);
+        if self.pointers.len() >= MOST {
+            self.pointers.clear();
+        }
+        self.pointers.insert(pointer, named);
+        named
+    }
+
+    fn look_up(
+        &self,
+        record: &Record<'_>,
+        context: &Context<'_>,
+        groups: impl FnOnce(Key) -> GroupId,
+    ) -> Option<Named> {
+        let [subnqn, hostnqn, queue] = self.fields.each_ref().map(|field| field.value(record, context));
+        if subnqn.is_none() && hostnqn.is_none() {
+            return None;
+        }
+        let text = |value: Option<Cow<'_, str>>| value.map(Cow::into_owned).unwrap_or_default();
+        let transport = self.transport(record.tpoint.id).to_owned();
+        let key = Key { subnqn: text(subnqn), hostnqn: text(hostnqn), transport };
+        Some(Named { group: groups(key), is_admin: queue.map(|queue| queue == "0") })
+    }
+
+    /// The transport of requests that this tracepoint is of; empty of others.
+    pub(super) fn transport(&self, tpoint: u16) -> &str {
+        self.transports.get(usize::from(tpoint)).and_then(Option::as_deref).unwrap_or_default()
+    }
+}
+
+/// The connection of requests of a transport of which no more is known.
+pub(super) fn unknown(groups: &mut Groups, transport: &str) -> GroupId {
+    groups.id(Key { transport: transport.to_owned(), ..Key::default() })
+}

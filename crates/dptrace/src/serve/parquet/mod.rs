@@ -1,0 +1,192 @@
+//! Tables by the minute, for SQL: those of `dptrace export` that can be filled from what is kept.
+//!
+//! A thread of its own writes them, so that a slow disk holds up nothing else. What can't be written is counted and reported once;
+//! the next minute is tried again.
+
+mod rows;
+mod shelf;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use tables::{Row as _, Table};
+
+use super::minute::Minute;
+use super::store::Shared;
+use crate::failure::{explained, note};
+use shelf::Shelf;
+
+/// The tables that are written.
+pub(super) const WRITTEN: [&Table; 4] = [
+    &tables::rows::StageHistogram::TABLE,
+    &tables::rows::ThreadBudget::TABLE,
+    &tables::rows::Request::TABLE,
+    &tables::rows::RequestStage::TABLE,
+];
+/// Minutes that may wait for a slow disk.
+const WAITING: usize = 2;
+/// How long the last minute may take.
+const LAST: Duration = Duration::from_secs(5);
+
+/// Rows of each of the tables [`WRITTEN`].
+pub(super) type Rows = [u64; WRITTEN.len()];
+
+/// What was written, and what could not be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Written {
+    pub(super) rows: Rows,
+    pub(super) lost: Rows,
+}
+
+/// Where tables go.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) dir: PathBuf,
+    pub(super) host: String,
+    /// The oldest files are removed beyond this number of bytes.
+    pub(super) keep_bytes: u64,
+}
+
+/// Has minutes written.
+pub(super) struct Tables {
+    sender: SyncSender<Minute>,
+    thread: JoinHandle<()>,
+    shared: Arc<Shared>,
+}
+
+/// The thread that writes.
+struct Writer {
+    shelf: Shelf,
+    source: rows::Source,
+    shared: Arc<Shared>,
+    /// Why the last file could not be written.
+    failed: Option<String>,
+}
+
+impl Tables {
+    /// Begins. `run` is the name of this run among all of this host.
+    ///
+    /// # Errors
+    ///
+    /// If the folder can't be made or read, or if another one writes to it.
+    pub(super) fn start(place: &Place, run: String, shared: Arc<Shared>) -> anyhow::Result<Self> {
+        let shelf = Shelf::open(place)?;
+        let source = rows::Source { host: place.host.clone(), run, requests: 0 };
+        let mut writer = Writer { shelf, source, shared: Arc::clone(&shared), failed: None };
+        let (sender, minutes) = sync_channel::<Minute>(WAITING);
+        let thread = std::thread::Builder::new()
+            .name("tables".into())
+            .spawn(move || minutes.iter().for_each(|minute| writer.write(&minute)))
+            .context("starting a thread")?;
+        Ok(Self { sender, thread, shared })
+    }
+
+    /// Has a minute written. If the disk is too slow, it is lost.
+    pub(super) fn write(&self, minute: Minute) {
+        match self.sender.try_send(minute) {
+            Ok(()) => {}
+            Err(TrySendError::Full(minute) | TrySendError::Disconnected(minute)) => {
+                note("tables: the disk is too slow: a minute is lost");
+                if let Some(written) = &mut self.shared.lock().written {
+                    let rows = rows::count(&minute);
+                    written.lost.iter_mut().zip(rows).for_each(|(lost, rows)| *lost += rows);
+                }
+            }
+        }
+    }
+
+    /// Waits until all is written, if that does not take long.
+    pub(super) fn finish(self) {
+        let Self { sender, thread, .. } = self;
+        drop(sender);
+        let until = Instant::now() + LAST;
+        while !thread.is_finished() && Instant::now() < until {
+            crate::interrupt::step();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if !thread.is_finished() {
+            note("tables: the disk is too slow: the last minute is lost");
+        }
+    }
+}
+
+impl Writer {
+    fn write(&mut self, minute: &Minute) {
+        let (mut rows, mut lost) = (Rows::default(), Rows::default());
+        let mut failed = None;
+        for (at, all) in rows::count(minute).into_iter().enumerate().filter(|(_, all)| *all > 0) {
+            let written = self.shelf.write(at, minute.begin.cast_signed(), |part| self.source.write(at, minute, part));
+            match written {
+                Ok(()) => rows[at] = all,
+                Err(error) => {
+                    lost[at] = all;
+                    failed = Some(explained(&error));
+                }
+            }
+        }
+        self.source.requests += minute.slowest.len() as u64;
+        // Who found no room has no row.
+        lost[1] += minute.left_out;
+        if let Some(problem) = self.shelf.tidy_up() {
+            failed.get_or_insert(problem);
+        }
+        self.report(failed);
+        if let Some(written) = &mut self.shared.lock().written {
+            written.rows.iter_mut().zip(rows).for_each(|(sum, rows)| *sum += rows);
+            written.lost.iter_mut().zip(lost).for_each(|(sum, lost)| *sum += lost);
+        }
+    }
+
+    /// Reports what failed, if that is new.
+    fn report(&mut self, failed: Option<String>) {
+        match &failed {
+            Some(why) if self.failed.is_none() => {
+                note(&format!(
+                    "tables: {why}; what can't be written is counted in dptrace_table_rows_lost_total, and the next minute is tried \
+                     again"
+                ));
+            }
+            None if self.failed.is_some() => note("tables are written again"),
+            _ => {}
+        }
+        self.failed = failed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel_delay::Place as Where;
+
+    use super::super::limits::Limits;
+    use super::super::minute::Doing;
+    use super::*;
+
+    /// A disk on which nothing can be written takes nothing but the rows.
+    #[test]
+    fn what_cant_be_written_is_counted() {
+        let temp = tempfile::tempdir().unwrap();
+        let limits = Limits { connections: 1, with_stages: 1, threads: 1, targets: 1, forget: 3 };
+        let shared = Arc::new(Shared::new(limits, 0, true));
+        let place = Place { dir: temp.path().to_owned(), host: "h".into(), keep_bytes: u64::MAX };
+        let source = rows::Source { host: "h".into(), run: "serve".into(), requests: 0 };
+        let shelf = Shelf::open(&place).unwrap();
+        let mut writer = Writer { shelf, source, shared: Arc::clone(&shared), failed: None };
+        let doing = Doing { pid: 1, tid: 2, thread: "t".into(), place: Where::User, by: String::new() };
+        let (times, stages, slowest) = (Vec::new(), Vec::new(), Vec::new());
+        let threads = vec![(doing, 3)];
+        let minute = Minute { begin: 0, times, stages, slowest, threads, left_out: 1 };
+        let obstacle = temp.path().join("thread_budgets");
+        std::fs::write(&obstacle, "").unwrap();
+        writer.write(&minute);
+        assert!(writer.failed.as_ref().is_some_and(|why| why.contains("thread_budgets")), "{:?}", writer.failed);
+        std::fs::remove_file(&obstacle).unwrap();
+        writer.write(&minute);
+        assert!(writer.failed.is_none());
+        let written = shared.lock().written.unwrap();
+        assert_eq!((written.rows, written.lost), ([0, 1, 0, 0], [0, 3, 0, 0]));
+    }
+}

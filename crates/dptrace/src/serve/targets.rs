@@ -1,0 +1,284 @@
+//! The processes that are followed: each has a thread that reads its trace, and programs in the kernel that account for its threads.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use host::{Pid, proc};
+use objects::ObjectSpec;
+use sys::clock::boot_nanos;
+
+use super::find::{Found, Identity};
+use super::follow::{Following, follow};
+use super::kernel::{Kernel, Meter};
+use super::store::Shared;
+use crate::failure::{explained, note};
+use crate::target::Watch;
+use crate::trace::cpus;
+
+/// Time after which a trace that could not be read is tried again.
+const AGAIN: Duration = Duration::from_secs(10);
+/// How long a follower may take to end.
+const END: Duration = Duration::from_millis(500);
+
+/// What was asked for.
+pub(super) struct Setting {
+    pub(super) specs: Vec<ObjectSpec>,
+    pub(super) probes: bool,
+    pub(super) kernel: bool,
+}
+
+/// One process.
+pub(super) struct Target {
+    pub(super) identity: Identity,
+    /// What it is called.
+    pub(super) name: String,
+    /// The name under which it is counted.
+    process: String,
+    watch: Watch,
+    meter: Mutex<Option<Meter>>,
+    trace: Mutex<TraceState>,
+    /// Whether a thread follows its trace, or begins to.
+    follows: AtomicBool,
+    /// Whether records come.
+    reads: AtomicBool,
+    stop: Arc<AtomicBool>,
+}
+
+/// The trace of a process.
+#[derive(Default)]
+struct TraceState {
+    path: Option<(PathBuf, u64)>,
+    /// When it was begun to be followed last.
+    tried: Option<Instant>,
+    /// Why it is not followed.
+    failed: Option<String>,
+}
+
+/// All of them.
+pub(super) struct Targets {
+    setting: Setting,
+    shared: Arc<Shared>,
+    kernel: Kernel,
+    all: Mutex<Vec<Arc<Target>>>,
+    /// When this program began: what processes did before that does not count.
+    begun: u64,
+    is_full: AtomicBool,
+}
+
+/// What is to be known of a process that is followed.
+pub(super) struct Standing {
+    pub(super) identity: Identity,
+    pub(super) name: String,
+    pub(super) path: Option<PathBuf>,
+    pub(super) reads: bool,
+    pub(super) is_accounted: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Targets {
+    pub(super) fn new(setting: Setting, shared: Arc<Shared>) -> Self {
+        Self {
+            setting,
+            shared,
+            kernel: Kernel::default(),
+            all: Mutex::default(),
+            begun: boot_nanos(),
+            is_full: AtomicBool::new(false),
+        }
+    }
+
+    /// Begins with those that are new, and lets go of those that have ended.
+    pub(super) fn update(self: &Arc<Self>, found: Vec<Found>) {
+        let ended: Vec<Arc<Target>> =
+            lock(&self.all).iter().filter(|target| target.watch.ended().is_some()).cloned().collect();
+        for target in ended {
+            self.end(&target);
+        }
+        for found in found {
+            let known = lock(&self.all).iter().find(|target| target.identity == found.process).cloned();
+            let target = match known {
+                Some(target) => target,
+                None => match self.begin(found.process) {
+                    Some(target) => target,
+                    None => continue,
+                },
+            };
+            if let Some(trace) = found.trace {
+                self.follow(&target, trace);
+            }
+        }
+    }
+
+    /// Begins with a process.
+    fn begin(self: &Arc<Self>, identity: Identity) -> Option<Arc<Target>> {
+        if lock(&self.all).len() >= self.shared.lock().limits.targets {
+            if !self.is_full.swap(true, Ordering::Relaxed) {
+                note(&format!("process {} is not followed: --targets permits no more", identity.pid));
+            }
+            return None;
+        }
+        // It may have ended by now.
+        let watch = Watch::new(identity.pid, std::iter::empty()).ok()?;
+        let name = proc::name(&proc::task(Pid(identity.pid), Pid(identity.pid)))?;
+        let name = printable::text(&name).into_owned();
+        let process = self.shared.lock().process(&name);
+        let target = Arc::new(Target {
+            identity,
+            name,
+            process,
+            watch,
+            meter: Mutex::default(),
+            trace: Mutex::default(),
+            follows: AtomicBool::new(false),
+            reads: AtomicBool::new(false),
+            stop: Arc::default(),
+        });
+        note(&format!("process {} ({}) is followed", identity.pid, target.name));
+        lock(&self.all).push(Arc::clone(&target));
+        if self.setting.kernel {
+            let (targets, target) = (Arc::clone(self), Arc::clone(&target));
+            spawn("kernel", move || targets.attach(&target));
+        }
+        Some(target)
+    }
+
+    /// Attaches the programs for its threads.
+    fn attach(&self, target: &Target) {
+        match self.kernel.attach(target.identity.pid) {
+            Ok(meter) => *lock(&target.meter) = Some(meter),
+            Err(error) if target.watch.ended().is_none() => {
+                let pid = target.identity.pid;
+                note(&format!("process {pid}: the time of its threads is not accounted for: {}", explained(&error)));
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Begins to follow its trace, unless it is being followed.
+    fn follow(self: &Arc<Self>, target: &Arc<Target>, trace: (PathBuf, u64)) {
+        let mut state = lock(&target.trace);
+        if target.follows.load(Ordering::Acquire) {
+            if state.path.as_ref().is_some_and(|known| *known != trace) {
+                // Another file of that name: the next look begins with it.
+                target.stop.store(true, Ordering::Relaxed);
+            }
+            return;
+        }
+        if state.tried.is_some_and(|tried| tried.elapsed() < AGAIN) {
+            return;
+        }
+        let is_first = state.path.is_none();
+        state.path = Some(trace.clone());
+        state.tried = Some(Instant::now());
+        target.follows.store(true, Ordering::Release);
+        target.stop.store(false, Ordering::Relaxed);
+        drop(state);
+        // In clock ticks of a hundredth of a second, on the boot clock (proc_pid_stat(5), field 22).
+        let is_new = target.identity.start.saturating_mul(10_000_000) > self.begun;
+        let (targets, target) = (Arc::clone(self), Arc::clone(target));
+        spawn("follower", move || targets.read(&target, &trace.0, is_first && is_new));
+    }
+
+    /// Follows its trace, until that ends.
+    fn read(&self, target: &Target, path: &std::path::Path, from_beginning: bool) {
+        let pid = target.identity.pid;
+        // This thread and the reader: they inherit it.
+        let place = cpus::keep_off(std::iter::once(pid));
+        place.give_way();
+        let what = Following {
+            pid,
+            path,
+            process: &target.process,
+            from_beginning,
+            probes: self.setting.probes,
+            is_prompt: place.has_room(),
+            reads: &target.reads,
+        };
+        let result = follow(&what, &self.setting.specs, &self.shared, &target.stop);
+        target.reads.store(false, Ordering::Release);
+        if let (Err(error), None) = (result, target.watch.ended()) {
+            let why = explained(&error);
+            let mut state = lock(&target.trace);
+            if state.failed.as_ref() != Some(&why) {
+                note(&format!("process {pid}: its trace is not followed: {why}; this is tried again"));
+            }
+            state.failed = Some(why);
+        }
+        target.follows.store(false, Ordering::Release);
+    }
+
+    /// Has all threads of these processes accounted for up to now, if the last time was so long ago.
+    pub(super) fn advance(&self, at_least: Duration) {
+        let all = lock(&self.all).clone();
+        for target in all {
+            self.advance_one(&target, at_least);
+        }
+    }
+
+    fn advance_one(&self, target: &Target, at_least: Duration) {
+        let mut meter = lock(&target.meter);
+        let Some(own) = meter.as_mut() else { return };
+        match own.advance(at_least) {
+            Ok(None) => {}
+            Ok(Some((advances, lost))) => {
+                drop(meter);
+                let mut store = self.shared.lock();
+                store.account(&target.process, &advances);
+                let counts = store.counts(&target.process);
+                counts.lost.iter_mut().zip(lost).for_each(|(sum, lost)| *sum += lost);
+            }
+            Err(error) => {
+                let pid = target.identity.pid;
+                note(&format!("process {pid}: the time of its threads is no longer accounted for: {error:#}"));
+                *meter = None;
+            }
+        }
+    }
+
+    /// Lets go of a process.
+    fn end(&self, target: &Arc<Target>) {
+        self.advance_one(target, Duration::ZERO);
+        target.stop.store(true, Ordering::Relaxed);
+        *lock(&target.meter) = None;
+        lock(&self.all).retain(|it| !Arc::ptr_eq(it, target));
+        self.is_full.store(false, Ordering::Relaxed);
+        note(&format!("process {} ({}) has ended", target.identity.pid, target.name));
+    }
+
+    /// Lets go of all.
+    pub(super) fn stop(&self) {
+        let all = lock(&self.all).clone();
+        for target in &all {
+            target.stop.store(true, Ordering::Relaxed);
+        }
+        let until = Instant::now() + END;
+        while all.iter().any(|target| target.follows.load(Ordering::Acquire)) && Instant::now() < until {
+            crate::interrupt::step();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// All of them.
+    pub(super) fn standing(&self) -> Vec<Standing> {
+        let all = lock(&self.all).clone();
+        let standing = |target: &Arc<Target>| Standing {
+            identity: target.identity,
+            name: target.name.clone(),
+            path: lock(&target.trace).path.as_ref().map(|(path, _)| path.clone()),
+            reads: target.reads.load(Ordering::Acquire),
+            is_accounted: lock(&target.meter).is_some(),
+        };
+        all.iter().map(standing).collect()
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
+    if let Err(error) = std::thread::Builder::new().name(name.into()).spawn(run) {
+        note(&format!("no thread can be started: {error}"));
+    }
+}

@@ -1,0 +1,148 @@
+//! The time of threads, as counters: threads of one name of processes of one name are one.
+
+use std::collections::BTreeMap;
+
+use kernel_delay::{Advance, Place};
+use metrics::Places;
+
+use super::limits::{Limits, names};
+
+/// Who has no name.
+const OTHER: &str = "other";
+
+/// A process's name and a thread's.
+pub(super) type ThreadKey = (String, String);
+
+/// The time of the threads of one name.
+#[derive(Debug)]
+struct Unit {
+    parts: BTreeMap<(Place, String), u64>,
+    /// What those took that have no name of their own yet.
+    small: BTreeMap<(Place, String), u64>,
+    /// Nanoseconds on a CPU, or waiting for one, since the last second; 1 more for being there.
+    did: u64,
+    is_new: bool,
+}
+
+/// Who took this much in all gets a name of its own, in nanoseconds: a call that was made once would take a place for ever.
+const NAMED: u64 = 5_000_000;
+/// Names that are remembered until they took so much; of more, all begin anew.
+const SMALL: usize = 64;
+
+/// All threads.
+#[derive(Debug)]
+pub(super) struct Threads {
+    units: BTreeMap<ThreadKey, Unit>,
+    places: Places<ThreadKey>,
+    /// Those that have no place.
+    other: BTreeMap<Place, u64>,
+    most: usize,
+}
+
+impl Threads {
+    pub(super) fn new(limits: Limits) -> Self {
+        let places = Places::new(limits.threads, limits.forget);
+        Self { units: BTreeMap::new(), places, other: BTreeMap::new(), most: 4 * limits.threads + 64 }
+    }
+
+    /// Adds the time that threads of a process of that name spent.
+    pub(super) fn add(&mut self, process: &str, advance: &Advance) {
+        let key = (process.to_owned(), advance.name.clone());
+        let has_room = self.units.len() < self.most;
+        let unit = match self.units.get_mut(&key) {
+            Some(unit) => Some(unit),
+            None if has_room => Some(self.units.entry(key.clone()).or_insert_with(Unit::new)),
+            None => None,
+        };
+        let is_shown = unit.as_ref().is_some_and(|unit| unit.is_new || self.places.has(&key));
+        let work = advance.parts.iter().filter(|part| is_work(part.place)).map(|part| part.nanos).sum::<u64>() + 1;
+        let mut shown = None;
+        if let Some(unit) = unit {
+            unit.did += work;
+            shown = Some(unit).filter(|_| is_shown);
+        }
+        for part in &advance.parts {
+            match &mut shown {
+                Some(unit) => unit.add(part.place, &part.by, part.nanos),
+                None => *self.other.entry(part.place).or_default() += part.nanos,
+            }
+        }
+    }
+
+    /// Ends a second: see [`super::groups`].
+    pub(super) fn second(&mut self) {
+        let did: Vec<_> =
+            self.units.iter_mut().map(|(key, unit)| (key.clone(), std::mem::take(&mut unit.did))).collect();
+        let done: BTreeMap<ThreadKey, bool> = did.iter().map(|(key, did)| (key.clone(), *did > 0)).collect();
+        let changes = self.places.turn(did);
+        for key in &changes.dropped {
+            self.units.remove(key);
+        }
+        let (places, other) = (&self.places, &mut self.other);
+        self.units.retain(|key, unit| {
+            if places.has(key) {
+                unit.is_new = false;
+                return true;
+            }
+            let has_done = done.get(key) == Some(&true);
+            if has_done && std::mem::replace(&mut unit.is_new, false) {
+                for ((place, _), nanos) in std::mem::take(&mut unit.parts) {
+                    *other.entry(place).or_default() += nanos;
+                }
+            }
+            // One that waits for a place and does nothing is known again when it does something.
+            has_done || unit.is_new
+        });
+    }
+
+    /// All counters: the process, the thread, where, by whom, nanoseconds.
+    pub(super) fn shown(&self) -> impl Iterator<Item = (&str, &str, Place, &str, u64)> {
+        let own = self.units.iter().filter(|(key, _)| self.places.has(key)).flat_map(|((process, thread), unit)| {
+            let parts = unit.parts.iter();
+            parts.map(move |((place, by), nanos)| (process.as_str(), thread.as_str(), *place, by.as_str(), *nanos))
+        });
+        own.chain(self.other.iter().map(|(place, nanos)| (OTHER, OTHER, *place, "", *nanos)))
+    }
+}
+
+/// Whether a thread that spends its time there is one to be looked at.
+fn is_work(place: Place) -> bool {
+    !matches!(place, Place::Blocked)
+}
+
+impl Unit {
+    fn new() -> Self {
+        Self { parts: BTreeMap::new(), small: BTreeMap::new(), did: 0, is_new: true }
+    }
+
+    fn add(&mut self, place: Place, by: &str, nanos: u64) {
+        let key = (place, self.name(place, by, nanos));
+        *self.parts.entry(key).or_default() += nanos;
+    }
+
+    /// The name under which a part counts.
+    fn name(&mut self, place: Place, by: &str, nanos: u64) -> String {
+        let most = names(place);
+        if most == 0 {
+            return String::new();
+        }
+        let key = (place, by.to_owned());
+        if by.is_empty() || self.parts.contains_key(&key) {
+            return if by.is_empty() { OTHER.to_owned() } else { key.1 };
+        }
+        let named = self.parts.keys().filter(|(at, by)| *at == place && by != OTHER).count();
+        if named >= most {
+            return OTHER.to_owned();
+        }
+        if self.small.len() >= SMALL {
+            self.small.clear();
+        }
+        let small = self.small.entry(key.clone()).or_default();
+        *small += nanos;
+        if *small < NAMED {
+            return OTHER.to_owned();
+        }
+        self.small.remove(&key);
+        key.1
+    }
+}

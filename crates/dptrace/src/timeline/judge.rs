@@ -1,0 +1,207 @@
+//! One slow request of a capture, explained: for `dptrace watch`, which knows the request and has just written the capture.
+
+use std::path::Path;
+
+use ::capture::Reader;
+use ::timeline::{BootNanos, Consumer, Experience, Request, Setting, Survey};
+use objects::ObjectSpec;
+use spdk_trace::{Lcore, Ticks};
+
+use super::inputs::Inputs;
+use super::pass::Kept;
+use super::second::{blamed, kernel_of, unknown};
+use super::source::Source;
+use super::words;
+
+/// By which a request is known again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Its first record: when, who wrote it, and its tracepoint.
+    pub(crate) begin: Ticks,
+    pub(crate) lcore: Lcore,
+    pub(crate) first: u16,
+}
+
+/// What is to be said of a request. Texts of others are escaped.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Judged {
+    /// Its name, as listings of the capture have it, and its kind, `TCP_REQ`.
+    pub(crate) object: String,
+    pub(crate) kind: String,
+    pub(crate) subsystem: Option<String>,
+    /// Its connection.
+    pub(crate) whose: Option<String>,
+    pub(crate) begin: BootNanos,
+    pub(crate) length: u64,
+    /// The capture ends in the middle of it.
+    pub(crate) unfinished: bool,
+    /// Whether there are events of the kernel.
+    pub(crate) has_kernel: bool,
+    /// What the kernel took, in nanoseconds.
+    pub(crate) at_least: u64,
+    pub(crate) at_most: u64,
+    /// Who took most, with what that one took, and whether it was the kernel's doing.
+    pub(crate) culprit: Option<Culprit>,
+    /// The time that no event explains.
+    pub(crate) unknown: u64,
+    /// The longest stage, by both tracepoints, and its length.
+    pub(crate) stage: Option<(String, String, u64)>,
+    /// The last tracepoint.
+    pub(crate) last: String,
+}
+
+/// Who took time of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Culprit {
+    pub(crate) name: String,
+    pub(crate) is_taken: bool,
+    pub(crate) at_least: u64,
+    pub(crate) at_most: u64,
+}
+
+/// Looks for a request in a capture, and explains it; `None` if it is not there from its beginning. What is usual is what captures
+/// and samples have shown so far: this one, too.
+pub(crate) fn judge(
+    dir: &Path,
+    specs: &[ObjectSpec],
+    wanted: Wanted,
+    experience: &mut Experience,
+) -> anyhow::Result<Option<Judged>> {
+    let inputs = Inputs::open_to_judge(dir, specs)?;
+    let source = &inputs.source;
+    let mut learning = Learning { experience, now: Survey::default() };
+    inputs.pass("judging a request", source.setting(), &mut learning);
+    let usual = learning.experience.usual(&learning.now);
+    let mut looking = Looking { wanted, found: None };
+    inputs.pass("judging a request", Setting { usual, ..source.setting() }, &mut looking);
+    Ok(looking.found.map(|request| judged(&request, source)))
+}
+
+/// Learns what is usual from a capture that is in memory: of a time in which nothing needs to have been slow.
+pub(crate) fn learn(reader: Reader, specs: &[ObjectSpec], experience: &mut Experience) -> anyhow::Result<()> {
+    let inputs = Inputs::open_to_learn(reader, specs)?;
+    inputs.pass("learning what is usual", inputs.source.setting(), experience);
+    Ok(())
+}
+
+/// Learns what is usual, and what is at this time.
+struct Learning<'a> {
+    experience: &'a mut Experience,
+    now: Survey,
+}
+
+impl Consumer<Kept> for Learning<'_> {
+    fn request(&mut self, request: &Request<Kept>) {
+        for stage in &request.stages {
+            self.experience.stage(stage);
+            self.now.stage(stage);
+        }
+    }
+}
+
+/// Waits for one request.
+struct Looking {
+    wanted: Wanted,
+    found: Option<Request<Kept>>,
+}
+
+impl Consumer<Kept> for Looking {
+    fn request(&mut self, request: &Request<Kept>) {
+        let first = request.records.first();
+        let is_it = first
+            .is_some_and(|mark| Wanted { begin: mark.ticks, lcore: mark.lcore, first: mark.tpoint } == self.wanted);
+        if is_it && self.found.as_ref().is_none_or(|known| known.length() < request.length()) {
+            self.found = Some(request.clone());
+        }
+    }
+}
+
+fn judged(request: &Request<Kept>, source: &Source) -> Judged {
+    let by = blamed(request, source);
+    let (at_least, at_most) = kernel_of(&by);
+    let culprit = by.first().map(|(culprit, blamed)| Culprit {
+        name: culprit.name.clone(),
+        is_taken: culprit.activity.is_taken(),
+        at_least: blamed.at_least,
+        at_most: blamed.at_most,
+    });
+    let stage = request.stages.iter().max_by_key(|stage| stage.length());
+    let named = |id| source.tpoint(id).to_owned();
+    Judged {
+        object: request.name.to_string(),
+        kind: words::kind(source.tpoint(request.first())).to_owned(),
+        subsystem: request.kept.group.first().cloned().flatten().map(|name| words::short(&name)),
+        whose: request.kept.owner.as_deref().map(str::to_owned),
+        begin: request.begin(),
+        length: request.length(),
+        unfinished: request.unfinished,
+        has_kernel: source.kernel.is_some(),
+        at_least,
+        at_most,
+        culprit,
+        unknown: if source.kernel.is_some() { unknown(request) } else { 0 },
+        stage: stage.map(|stage| (named(stage.from), named(stage.to), stage.length())),
+        last: request.records.last().map(|mark| named(mark.tpoint)).unwrap_or_default(),
+    }
+}
+
+impl Judged {
+    /// Who is to be blamed, in words: the same as in the verdicts of `dptrace timeline`.
+    pub(crate) fn blame(&self) -> String {
+        let Some(culprit) = self.culprit.as_ref().filter(|it| words::explains(it.at_most, self.length)) else {
+            return self.no_blame();
+        };
+        let is_alone = words::is_named_alone(culprit.is_taken, culprit.at_most, self.at_most);
+        let all = if is_alone { (culprit.at_least, culprit.at_most) } else { (self.at_least, self.at_most) };
+        words::taken_by(&culprit.name, is_alone, all)
+    }
+
+    fn no_blame(&self) -> String {
+        let time = screen::time;
+        let why = if !self.has_kernel {
+            "no events of the kernel".to_owned()
+        } else if self.unknown.saturating_mul(2) > self.length {
+            format!("no event explains {} of it", time(self.unknown))
+        } else if self.at_most == 0 {
+            "no time to the kernel".to_owned()
+        } else {
+            format!("hardly any time to the kernel (at most {})", time(self.at_most))
+        };
+        let Some((from, to, length)) = &self.stage else { return why };
+        if self.unfinished { why } else { format!("{why}; {} of it in {from} -> {to}", time(*length)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blame_is_in_words() {
+        let culprit = |name: &str, is_taken, at_least, at_most| {
+            Some(Culprit { name: name.to_owned(), is_taken, at_least, at_most })
+        };
+        let stage = Some(("A".to_owned(), "B".to_owned(), 900_000));
+        let quiet = Judged { length: 1_000_000, has_kernel: true, stage, ..Judged::default() };
+        let blamed = |at_least, at_most, culprit| Judged { at_least, at_most, culprit, ..quiet.clone() }.blame();
+        assert_eq!(quiet.blame(), "no time to the kernel; 900 us of it in A -> B");
+        assert_eq!(
+            blamed(0, 800_000, culprit("rustc on CPU 0", true, 0, 700_000)),
+            "at most 700 us of it rustc on CPU 0"
+        );
+        assert_eq!(
+            blamed(0, 800_000, culprit("rustc on CPU 0", true, 0, 300_000)),
+            "at most 800 us of it other threads and interrupts, first of all rustc on CPU 0"
+        );
+        assert_eq!(
+            blamed(10, 900, culprit("timer tick", true, 10, 900)),
+            "hardly any time to the kernel (at most 900 ns); 900 us of it in A -> B"
+        );
+        let own = culprit("its own call nanosleep, which blocked", false, 500_000, 500_000);
+        assert_eq!(blamed(0, 0, own), "500 us of it its own call nanosleep, which blocked");
+        let unknown = Judged { unknown: 600_000, ..quiet.clone() };
+        assert_eq!(unknown.blame(), "no event explains 600 us of it; 900 us of it in A -> B");
+        let none = Judged { has_kernel: false, unfinished: true, ..quiet };
+        assert_eq!(none.blame(), "no events of the kernel");
+    }
+}

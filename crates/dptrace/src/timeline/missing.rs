@@ -1,0 +1,89 @@
+//! What is missing of the whole, as notes.
+
+use screen::{counted, time};
+use timeline::LeftOut;
+
+use super::pass::Passed;
+use super::source::Source;
+use crate::failure::note;
+
+/// Reports what a pass did not find.
+pub(crate) fn report(source: &Source, passed: &Passed) {
+    for missing in of(source, passed) {
+        note(&missing);
+    }
+}
+
+/// What a pass did not find.
+pub(crate) fn of(source: &Source, passed: &Passed) -> Vec<String> {
+    let mut notes = Vec::new();
+    if passed.unseen > 0 {
+        let are = if passed.unseen == 1 { "is" } else { "are" };
+        let records = counted(passed.unseen, "record");
+        notes.push(format!("{records} of objects created before the trace begins {are} not counted"));
+    }
+    notes.extend(of_objects(passed.left_out, 4_096));
+    if passed.lost > 0 {
+        let events = counted(passed.lost, "event");
+        notes.push(format!("{events} of the kernel were lost: these times are unknown, and nobody is blamed for them"));
+    }
+    if let Some(cut) = &passed.cut {
+        notes.push(format!("the kernel's events end early: {cut}"));
+    }
+    if source.kernel.is_none() {
+        return notes;
+    }
+    if passed.events == 0 {
+        notes.push("the kernel reported nothing of these threads: whatever they did is unknown".to_owned());
+    } else if let Some(end) = passed.events_end {
+        let known = time(passed.after_begin(end));
+        notes.push(format!(
+            "the kernel's events reach until {known} after the begin: what comes later is unknown, and nobody is blamed for it"
+        ));
+    }
+    notes
+}
+
+/// Which objects are left out, of which no more than that number of records is kept each.
+pub(crate) fn of_objects(left_out: LeftOut, most: usize) -> Vec<String> {
+    let LeftOut { endless, forgotten, torn } = left_out;
+    let left = |count: u64, which: &str, why: &str| {
+        let (objects, are) = (counted(count, "object"), if count == 1 { "is" } else { "are" });
+        (count > 0).then(|| format!("{objects} {which} {are} left out: {why}"))
+    };
+    let notes = [
+        left(torn, "in whose time records were lost", "the end of one and the beginning of the next may be missing"),
+        left(endless, &format!("with more than {most} records"), "a request has fewer"),
+        left(forgotten, "without an end", "more had not ended at one time than dptrace keeps"),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+/// Reports requests that are left out because they began before the kernel's events did.
+pub(crate) fn report_early(source: &Source, passed: &Passed, early: u64) {
+    if let Some(missing) = of_early(source, passed, early) {
+        note(&missing);
+    }
+}
+
+/// The same in words.
+pub(crate) fn of_early(source: &Source, passed: &Passed, early: u64) -> Option<String> {
+    let kernel = source.kernel.as_ref().filter(|_| early > 0)?;
+    let (requests, are) = (counted(early, "request"), if early == 1 { "is" } else { "are" });
+    let begin = time(passed.after_begin(kernel.start));
+    Some(format!("{requests} from before the kernel's events begin, {begin} after the first record, {are} left out"))
+}
+
+/// Reports requests that are in no table.
+pub(crate) fn report_left_out(left_out: u64) {
+    if let Some(missing) = of_groups(left_out) {
+        note(&missing);
+    }
+}
+
+/// The same in words.
+pub(crate) fn of_groups(left_out: u64) -> Option<String> {
+    let (requests, are) = (counted(left_out, "request"), if left_out == 1 { "is" } else { "are" });
+    let why = "there are too many groups; --by with another field makes fewer";
+    (left_out > 0).then(|| format!("{requests} {are} in no table: {why}"))
+}

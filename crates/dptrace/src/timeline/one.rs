@@ -1,0 +1,107 @@
+//! One request, explained: the waterfall and the verdict for a caller that knows which request it wants.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use screen::{Screen, time};
+use spdk_trace::{Ticks, Trace};
+use timeline::{BootNanos, Consumer, Request, Setting};
+
+use super::first::{counts, survey};
+use super::inputs::Inputs;
+use super::pass::Kept;
+use super::second::blamed;
+use super::source::Source;
+use super::{text, words};
+
+/// A request that is known to have been delayed, by the record after which that happened.
+pub(crate) struct Delayed {
+    /// The tracepoint of the record, and its time.
+    pub(crate) stage: String,
+    pub(crate) since: Ticks,
+    /// Whether it is chosen before others.
+    pub(crate) is_preferred: bool,
+    /// How long the delay was.
+    pub(crate) nanos: u64,
+}
+
+/// One of them.
+pub(crate) struct Explained {
+    /// Which one.
+    pub(crate) which: usize,
+    /// Its waterfall and verdict.
+    pub(crate) text: String,
+}
+
+/// Explains one of these requests: of those that are preferred, the one of which its delay was the largest part. None if the capture has none of them whole.
+pub(crate) fn explain(dir: &Path, delayed: &[&Delayed], screen: Screen) -> anyhow::Result<Option<Explained>> {
+    let inputs = Inputs::open_quietly(dir)?;
+    let ids: HashMap<&str, u16> =
+        inputs.source.tpoints().iter().map(|tpoint| (tpoint.name.as_str(), tpoint.id)).collect();
+    let place = |(at, it): (usize, &&Delayed)| Some(((*ids.get(it.stage.as_str())?, it.since), at));
+    let places: HashMap<(u16, Ticks), usize> = delayed.iter().enumerate().filter_map(place).collect();
+    let rank = |request: &Request<Kept>| {
+        let at = request.records.iter().find_map(|mark| places.get(&(mark.tpoint, mark.ticks)))?;
+        let part = u128::from(delayed[*at].nanos) * 1_000_000 / u128::from(request.length().max(1));
+        // A request that was not longer than its delay was not that one's.
+        (part <= 1_000_000).then_some((delayed[*at].is_preferred, part, *at))
+    };
+    let (origin, best) = best(&inputs, rank);
+    Ok(best.map(|((.., which), request)| {
+        let title = text::waterfall(&inputs.source, origin, screen, "late on purpose", &request);
+        Explained { which, text: format!("{title}{}", verdict(&inputs.source, &request)) }
+    }))
+}
+
+/// The stages of the slowest request of a trace alone.
+pub(crate) fn slowest_of(trace: Trace, recording: &str, screen: Screen) -> anyhow::Result<Option<String>> {
+    let inputs = Inputs::of_trace(trace, recording)?;
+    let (origin, best) = best(&inputs, |request| Some(request.length()));
+    Ok(best.map(|(_, request)| text::waterfall(&inputs.source, origin, screen, "the slowest", &request)))
+}
+
+/// The whole request with the highest rank, and when the trace begins.
+fn best<R: Ord>(
+    inputs: &Inputs,
+    rank: impl Fn(&Request<Kept>) -> Option<R>,
+) -> (BootNanos, Option<(R, Request<Kept>)>) {
+    let (first, passed) = survey(inputs, 0);
+    let source = &inputs.source;
+    let mut best = Best { source, rank, found: None };
+    inputs.pass(
+        "second of two passes",
+        Setting { usual: first.survey.finish(), detail_over: 0, ..source.setting() },
+        &mut best,
+    );
+    (passed.begin, best.found)
+}
+
+struct Best<'a, R, F> {
+    source: &'a Source,
+    rank: F,
+    found: Option<(R, Request<Kept>)>,
+}
+
+impl<R: Ord, F: Fn(&Request<Kept>) -> Option<R>> Consumer<Kept> for Best<'_, R, F> {
+    fn request(&mut self, request: &Request<Kept>) {
+        if request.related.is_some() || !counts(request, self.source) {
+            return;
+        }
+        let Some(rank) = (self.rank)(request) else { return };
+        if self.found.as_ref().is_none_or(|(best, _)| *best < rank) {
+            self.found = Some((rank, request.clone()));
+        }
+    }
+}
+
+/// Who took most of it.
+fn verdict(source: &Source, request: &Request<Kept>) -> String {
+    let all = time(request.length());
+    match blamed(request, source).first() {
+        Some((culprit, blamed)) => {
+            let bounds = words::bounds(blamed.at_least, blamed.at_most);
+            format!("verdict: {} took {bounds} of its {all}\n", culprit.name)
+        }
+        None => format!("verdict: no event of the kernel explains its {all}\n"),
+    }
+}

@@ -1,0 +1,58 @@
+//! Which slow requests were delayed by the same stall: a thread that loses its CPU delays all that it has in flight.
+
+use timeline::{BootNanos, Interval, Request, StageOfRequest, Tid};
+
+/// The longest time for which something was taken from a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stall {
+    thread: Tid,
+    from: BootNanos,
+    to: BootNanos,
+}
+
+impl Stall {
+    /// That of a request, if it is at least a quarter of it: a shorter one does not explain the request.
+    fn of<K>(request: &Request<K>) -> Option<Self> {
+        let length = |it: &Self| it.to.0.saturating_sub(it.from.0);
+        let of_stage = |stage: &StageOfRequest| {
+            let thread = stage.tid?;
+            let taken = stage.intervals.iter().filter(|interval| interval.activity.is_taken());
+            taken.map(|&Interval { from, to, .. }| Self { thread, from, to }).max_by_key(length)
+        };
+        let longest = request.stages.iter().filter_map(of_stage).max_by_key(length)?;
+        (length(&longest).saturating_mul(4) >= request.length()).then_some(longest)
+    }
+
+    /// Whether both are one: each is cut where a stage of its request begins and ends.
+    fn is(&self, other: &Self) -> bool {
+        self.thread == other.thread && self.from < other.to && other.from < self.to
+    }
+}
+
+/// For each request the first one of the list that the same stall delayed, if that is an earlier one.
+pub(super) fn first_of_each<K>(requests: &[Request<K>]) -> Vec<Option<usize>> {
+    let stalls: Vec<Option<Stall>> = requests.iter().map(Stall::of).collect();
+    let first = |at: usize| {
+        let stall = stalls[at]?;
+        stalls[..at].iter().position(|it| it.is_some_and(|it| it.is(&stall)))
+    };
+    // The first one may itself have an earlier one, of which this one has no part.
+    let mut firsts: Vec<Option<usize>> = Vec::with_capacity(requests.len());
+    for at in 0..requests.len() {
+        let found = first(at).map(|found| firsts[found].unwrap_or(found));
+        firsts.push(found);
+    }
+    firsts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_stall_is_of_one_thread_at_one_time() {
+        let stall = |thread, from, to| Stall { thread: Tid(thread), from: BootNanos(from), to: BootNanos(to) };
+        assert!(stall(1, 100, 200).is(&stall(1, 150, 200)) && stall(1, 150, 160).is(&stall(1, 100, 200)));
+        assert!(!stall(1, 100, 200).is(&stall(1, 200, 300)) && !stall(1, 100, 200).is(&stall(2, 100, 200)));
+    }
+}

@@ -1,0 +1,261 @@
+//! Where the seconds come from: one thread for the trace, one for the kernel's windows, and what they bring put together.
+
+mod connections;
+mod kernel;
+mod pace;
+mod requests;
+mod trace;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use top::{Sample, Thread, Traffic};
+
+use crate::failure::{explained, note};
+
+pub(super) use kernel::Kernel;
+pub(super) use trace::{ReadingOptions, Trace};
+
+/// The length of a sample.
+const SECOND: Duration = Duration::from_secs(1);
+/// A part that is this much later than the others is not waited for any longer.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What a feed brings.
+pub(super) enum Part {
+    /// The trace's part of that second, and which thread writes the records of each connection.
+    Traffic(u64, Box<Traffic>, Vec<Option<Arc<str>>>),
+    /// The kernel's part.
+    Threads(u64, Vec<Thread>),
+    /// No more comes, and why if that is an error.
+    Over(Source, Option<anyhow::Error>),
+}
+
+/// Who brings it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Trace,
+    Kernel,
+}
+
+/// The beat of the seconds, the same for all feeds, and whether they are to end.
+#[derive(Clone)]
+pub(super) struct Beat {
+    begin: Instant,
+    stop: Arc<AtomicBool>,
+}
+
+impl Beat {
+    /// The end of that second.
+    fn end_of(&self, second: u64) -> Instant {
+        self.begin + SECOND * u32::try_from(second).unwrap_or(u32::MAX)
+    }
+
+    /// The second that goes on, from 1 on.
+    fn now(&self) -> u64 {
+        self.begin.elapsed().as_secs() + 1
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// Waits for a moment, or for the end.
+    fn wait_until(&self, moment: Instant) {
+        const STEP: Duration = Duration::from_millis(50);
+        while !self.is_over() {
+            let left = moment.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            std::thread::park_timeout(left.min(STEP));
+        }
+    }
+}
+
+/// The feeds, at work.
+pub(super) struct Feeds {
+    parts: Receiver<Part>,
+    beat: Beat,
+    threads: Vec<JoinHandle<()>>,
+    merger: Merger,
+}
+
+impl Feeds {
+    /// Lets what there is begin, with one second for all.
+    pub(super) fn start(trace: Option<Trace>, kernel: Option<Kernel>, reading: ReadingOptions) -> anyhow::Result<Self> {
+        let (sender, parts) = channel();
+        // Finding objects takes its time: the first second begins after it.
+        let trace = trace.map(|trace| trace.open(reading));
+        let beat = Beat { begin: Instant::now(), stop: Arc::default() };
+        let merger = Merger::new(trace.is_some(), kernel.is_some());
+        let mut threads = Vec::new();
+        if let Some(trace) = trace {
+            let (beat, sender) = (beat.clone(), sender.clone());
+            let run = move || over(&sender, Source::Trace, trace.run(&beat, &sender));
+            threads.push(std::thread::Builder::new().name("trace reader".into()).spawn(run)?);
+        }
+        if let Some(kernel) = kernel {
+            let (beat, sender) = (beat.clone(), sender.clone());
+            let run = move || over(&sender, Source::Kernel, kernel.run(&beat, &sender));
+            threads.push(std::thread::Builder::new().name("kernel reader".into()).spawn(run)?);
+        }
+        Ok(Self { parts, beat, threads, merger })
+    }
+
+    /// The second that goes on.
+    pub(super) fn second(&self) -> u64 {
+        self.beat.now()
+    }
+
+    /// The next second that is whole, if it comes in time.
+    pub(super) fn next(&mut self, at_most: Duration) -> anyhow::Result<Option<Sample>> {
+        let until = Instant::now() + at_most;
+        loop {
+            if let Some(sample) = self.merger.next(self.beat.begin.elapsed()) {
+                return Ok(Some(sample));
+            }
+            match self.parts.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Part::Over(_, Some(error))) if self.merger.is_last() => return Err(error),
+                Ok(part) => self.merger.take(part),
+                Err(RecvTimeoutError::Timeout) => return Ok(None),
+                // All have ended. Nothing more comes, and whoever waits does not spin.
+                Err(RecvTimeoutError::Disconnected) => {
+                    std::thread::sleep(until.saturating_duration_since(Instant::now()));
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Ends them. What is attached to the kernel is detached then.
+    pub(super) fn finish(self) {
+        self.beat.stop.store(true, Ordering::Release);
+        for thread in self.threads {
+            thread.thread().unpark();
+            // SANITY: one that panicked has said so.
+            let _ = thread.join();
+            crate::interrupt::step();
+        }
+    }
+}
+
+fn over(sender: &Sender<Part>, source: Source, result: anyhow::Result<()>) {
+    // Nobody wants to know any more.
+    let _ = sender.send(Part::Over(source, result.err()));
+}
+
+/// What has come of a second: of the trace, with who writes the records of each connection; and of the kernel.
+type Second = (Option<(Traffic, Vec<Option<Arc<str>>>)>, Option<Vec<Thread>>);
+
+/// Seconds that are not whole.
+struct Merger {
+    has_trace: bool,
+    has_kernel: bool,
+    /// The last second of which each has come.
+    latest: [u64; 2],
+    pending: BTreeMap<u64, Second>,
+}
+
+impl Merger {
+    fn new(has_trace: bool, has_kernel: bool) -> Self {
+        Self { has_trace, has_kernel, latest: [0; 2], pending: BTreeMap::new() }
+    }
+
+    /// Whether only one feed is left.
+    fn is_last(&self) -> bool {
+        !(self.has_trace && self.has_kernel)
+    }
+
+    fn take(&mut self, part: Part) {
+        match part {
+            Part::Traffic(second, traffic, threads) => {
+                self.latest[0] = second;
+                self.pending.entry(second).or_default().0 = Some((*traffic, threads));
+            }
+            Part::Threads(second, threads) => {
+                self.latest[1] = second;
+                self.pending.entry(second).or_default().1 = Some(threads);
+            }
+            Part::Over(source, why) => {
+                let (left, what) = match source {
+                    Source::Trace => (&mut self.has_trace, "connections and stages"),
+                    Source::Kernel => (&mut self.has_kernel, "threads"),
+                };
+                *left = false;
+                if let Some(why) = why {
+                    note(&format!("no more {what}: {}", explained(&why)));
+                }
+            }
+        }
+    }
+
+    /// The next second to which nothing will be added. `elapsed` is the time since the first one began.
+    fn next(&mut self, elapsed: Duration) -> Option<Sample> {
+        let (&number, (traffic, threads)) = self.pending.first_key_value()?;
+        // A second that a feed had no time for is left out by it.
+        let [of_trace, of_kernel] = self.latest.map(|latest| latest > number);
+        let is_whole =
+            (traffic.is_some() || !self.has_trace || of_trace) && (threads.is_some() || !self.has_kernel || of_kernel);
+        let is_late = elapsed >= SECOND * u32::try_from(number).unwrap_or(u32::MAX) + PATIENCE;
+        if !is_whole && !is_late {
+            return None;
+        }
+        let (traffic, threads) = self.pending.remove(&number)?;
+        let time = sys::clock::real_nanos() / 1_000_000;
+        let traffic = traffic.map(|(traffic, writers)| with_taken(traffic, &writers, threads.as_deref()));
+        Some(Sample { number, time, traffic, threads })
+    }
+}
+
+/// Gives each connection what the kernel took from the thread that works for it.
+fn with_taken(mut traffic: Traffic, writers: &[Option<Arc<str>>], threads: Option<&[Thread]>) -> Traffic {
+    for (connection, writer) in traffic.connections.iter_mut().zip(writers) {
+        connection.thread.clone_from(writer);
+        let thread =
+            threads.iter().flat_map(|all| all.iter()).find(|thread| Some(thread.name.as_str()) == writer.as_deref());
+        connection.taken = thread.map(Thread::taken);
+    }
+    traffic
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_is_given_when_it_is_whole() {
+        let mut merger = Merger::new(true, true);
+        merger.take(Part::Threads(1, Vec::new()));
+        assert!(merger.next(SECOND).is_none());
+        merger.take(Part::Traffic(1, Box::default(), Vec::new()));
+        merger.take(Part::Traffic(2, Box::default(), Vec::new()));
+        assert_eq!(merger.next(SECOND).map(|sample| sample.number), Some(1));
+        assert!(merger.next(SECOND).is_none());
+        let late = merger.next(SECOND * 2 + PATIENCE);
+        assert!(late.is_some_and(|sample| sample.threads.is_none() && sample.traffic.is_some()));
+        // The kernel had no time for the third.
+        merger.take(Part::Traffic(3, Box::default(), Vec::new()));
+        merger.take(Part::Threads(4, Vec::new()));
+        assert_eq!(merger.next(SECOND).map(|sample| sample.number), Some(3));
+        merger.take(Part::Over(Source::Kernel, None));
+        merger.take(Part::Traffic(5, Box::default(), Vec::new()));
+        assert_eq!(merger.next(SECOND).map(|sample| sample.number), Some(4));
+        assert_eq!(merger.next(SECOND).map(|sample| sample.number), Some(5));
+        assert!(merger.is_last());
+    }
+
+    #[test]
+    fn connections_get_what_was_taken_from_their_thread() {
+        let mut thread = Thread { name: "reactor_1".to_owned(), window: 100, ..Thread::default() };
+        thread.parts.add(top::Part::Waited, 25);
+        let traffic = Traffic { connections: vec![top::Connection::default(); 2], ..Traffic::default() };
+        let traffic = with_taken(traffic, &[None, Some("reactor_1".into())], Some(&[thread]));
+        let taken: Vec<_> = traffic.connections.iter().map(|connection| connection.taken).collect();
+        assert_eq!(taken, [None, Some(0.25)]);
+    }
+}

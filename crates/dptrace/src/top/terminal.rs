@@ -1,0 +1,285 @@
+//! The terminal: given back as it was found, whatever ends us but kill -9.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use ratatui_core::backend::{Backend, ClearType, WindowSize};
+use ratatui_core::buffer::Cell;
+use ratatui_core::layout::{Position, Size};
+use ratatui_core::style::{Color, Modifier};
+use rustix::termios::{self, OptionalActions, Termios};
+use screen::Screen;
+use top::{Colours, Look};
+
+use crate::failure::usage;
+use crate::interrupt;
+
+/// The alternate screen, without a cursor (xterm's control sequences, `DECSET` 1049 and 25).
+const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[2J";
+/// No style, nothing on the screen (tmux keeps lines of it where the size has changed), the cursor, the usual screen.
+const LEAVE: &str = "\u{1b}[0m\u{1b}[2J\u{1b}[?25h\u{1b}[?1049l";
+/// The size of a terminal that does not say.
+const USUAL: Size = Size { width: 80, height: 24 };
+
+/// How the terminal was, while it is ours.
+static FOUND: Mutex<Option<Termios>> = Mutex::new(None);
+
+/// That there is a terminal on which a screen can be drawn.
+pub(super) fn check() -> anyhow::Result<()> {
+    let advice = "--once or --batch N prints text, --json a line each second";
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Err(usage(format!("top needs a terminal for its screen, and this is none: {advice}")));
+    }
+    if std::env::var("TERM").is_ok_and(|term| term == "dumb" || term == "unknown") {
+        return Err(usage(format!(
+            "top needs a terminal that can place the cursor, and TERM says that this can't: {advice}"
+        )));
+    }
+    Ok(())
+}
+
+/// What the terminal can show.
+pub(super) fn look() -> Look {
+    let screen = Screen::stdout();
+    let says = |name: &str, word: &str| std::env::var(name).is_ok_and(|value| value.contains(word));
+    let colours = match () {
+        // DEC's terminals had none.
+        () if !screen.has_colour() || says("TERM", "vt1") || says("TERM", "vt2") => Colours::None,
+        () if says("TERM", "256color") || says("COLORTERM", "truecolor") || says("COLORTERM", "24bit") => Colours::Many,
+        () => Colours::Sixteen,
+    };
+    Look { colours, unicode: screen.has_unicode(), eighths: std::env::var("TERM").is_ok_and(|term| term != "linux") }
+}
+
+/// The terminal as ours: keys come one by one, and the screen is another one. It is given back with this, and before a panic or a signal
+/// ends the process.
+pub(super) struct Ours(());
+
+impl Ours {
+    pub(super) fn take() -> io::Result<Self> {
+        let stdin = io::stdin();
+        let found = termios::tcgetattr(stdin.as_fd())?;
+        let mut raw = found.clone();
+        raw.make_raw();
+        // Line ends of messages that come meanwhile stay line ends.
+        raw.output_modes = found.output_modes;
+        *lock() = Some(found);
+        termios::tcsetattr(stdin.as_fd(), OptionalActions::Flush, &raw)?;
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            before(panic);
+        }));
+        interrupt::before_killed(give_back);
+        let ours = Self(());
+        write_out(ENTER.as_bytes())?;
+        Ok(ours)
+    }
+}
+
+impl Drop for Ours {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn lock() -> std::sync::MutexGuard<'static, Option<Termios>> {
+    FOUND.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Makes the terminal what it was, once.
+fn give_back() {
+    let Some(found) = lock().take() else { return };
+    // What can't be done now can't be done at all: it may be gone.
+    let _ = write_out(LEAVE.as_bytes());
+    let _ = termios::tcsetattr(io::stdin().as_fd(), OptionalActions::Drain, &found);
+}
+
+/// How large the terminal is now.
+pub(super) fn size() -> Size {
+    // Both are 0 where nobody has set them (ioctl_tty(2), TIOCGWINSZ).
+    match termios::tcgetwinsize(io::stdout().as_fd()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Size { width: size.ws_col, height: size.ws_row },
+        _ => USUAL,
+    }
+}
+
+fn write_out(bytes: &[u8]) -> io::Result<()> {
+    interrupt::writing(|| {
+        let mut out = io::stdout().lock();
+        out.write_all(bytes)?;
+        out.flush()
+    })
+}
+
+/// What was typed, if anything was within this time; nothing at all if the terminal is gone.
+pub(super) fn read_keys(at_most: Duration) -> io::Result<Option<Vec<u8>>> {
+    let stdin = io::stdin();
+    if !sys::process::wait_readable(stdin.as_fd(), at_most)? {
+        return Ok(Some(Vec::new()));
+    }
+    let mut bytes = [0; 256];
+    match rustix::io::read(&stdin, &mut bytes) {
+        // The other end is gone (tty_ioctl(4)).
+        Ok(0) | Err(rustix::io::Errno::IO) => Ok(None),
+        Ok(count) => Ok(Some(bytes[..count].to_vec())),
+        Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(Some(Vec::new())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Standard output as a terminal of cells.
+#[derive(Default)]
+pub(super) struct Cells {
+    /// What is not written yet.
+    bytes: Vec<u8>,
+    position: Position,
+}
+
+impl Cells {
+    fn style(&mut self, cell: &Cell) {
+        self.bytes.extend_from_slice(b"\x1b[0");
+        let modifiers =
+            [(Modifier::BOLD, "1"), (Modifier::DIM, "2"), (Modifier::UNDERLINED, "4"), (Modifier::REVERSED, "7")];
+        for (modifier, code) in modifiers {
+            if cell.modifier.contains(modifier) {
+                self.bytes.push(b';');
+                self.bytes.extend_from_slice(code.as_bytes());
+            }
+        }
+        for (colour, base) in [(cell.fg, 30), (cell.bg, 40)] {
+            if let Some(code) = code(colour, base) {
+                self.bytes.push(b';');
+                self.bytes.extend_from_slice(code.as_bytes());
+            }
+        }
+        self.bytes.push(b'm');
+    }
+
+    fn go_to(&mut self, at: Position) {
+        let _ = write!(self.bytes, "\x1b[{};{}H", at.y + 1, at.x + 1);
+        self.position = at;
+    }
+}
+
+/// The parameters that set a colour (ECMA-48, SGR; the bright ones and those of 256 are xterm's).
+fn code(colour: Color, base: u8) -> Option<String> {
+    let named = |number: u8| Some((base + number).to_string());
+    let bright = |number: u8| Some((base + 60 + number).to_string());
+    match colour {
+        Color::Black => named(0),
+        Color::Red => named(1),
+        Color::Green => named(2),
+        Color::Yellow => named(3),
+        Color::Blue => named(4),
+        Color::Magenta => named(5),
+        Color::Cyan => named(6),
+        Color::Gray => named(7),
+        Color::DarkGray => bright(0),
+        Color::LightRed => bright(1),
+        Color::LightGreen => bright(2),
+        Color::LightYellow => bright(3),
+        Color::LightBlue => bright(4),
+        Color::LightMagenta => bright(5),
+        Color::LightCyan => bright(6),
+        Color::White => bright(7),
+        Color::Indexed(number) => Some(format!("{};5;{number}", base + 8)),
+        Color::Rgb(red, green, blue) => Some(format!("{};2;{red};{green};{blue}", base + 8)),
+        Color::Reset => None,
+    }
+}
+
+impl Backend for Cells {
+    type Error = io::Error;
+
+    fn draw<'a, I: Iterator<Item = (u16, u16, &'a Cell)>>(&mut self, content: I) -> io::Result<()> {
+        let mut style = None;
+        let mut next = None;
+        for (x, y, cell) in content {
+            if next != Some((x, y)) {
+                self.go_to(Position { x, y });
+            }
+            let wanted = (cell.fg, cell.bg, cell.modifier);
+            if style != Some(wanted) {
+                self.style(cell);
+                style = Some(wanted);
+            }
+            let symbol = cell.symbol();
+            self.bytes.extend_from_slice(symbol.as_bytes());
+            // Where a sign takes another width than one column, the next place is set anew.
+            next = (symbol.len() == 1).then_some((x + 1, y));
+        }
+        self.bytes.extend_from_slice(b"\x1b[0m");
+        Ok(())
+    }
+
+    fn hide_cursor(&mut self) -> io::Result<()> {
+        self.bytes.extend_from_slice(b"\x1b[?25l");
+        Ok(())
+    }
+
+    fn show_cursor(&mut self) -> io::Result<()> {
+        self.bytes.extend_from_slice(b"\x1b[?25h");
+        Ok(())
+    }
+
+    fn get_cursor_position(&mut self) -> io::Result<Position> {
+        Ok(self.position)
+    }
+
+    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> io::Result<()> {
+        self.go_to(position.into());
+        Ok(())
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        self.clear_region(ClearType::All)
+    }
+
+    fn clear_region(&mut self, region: ClearType) -> io::Result<()> {
+        self.bytes.extend_from_slice(match region {
+            ClearType::All => b"\x1b[2J".as_slice(),
+            ClearType::AfterCursor => b"\x1b[0J",
+            ClearType::BeforeCursor => b"\x1b[1J",
+            ClearType::CurrentLine => b"\x1b[2K",
+            ClearType::UntilNewLine => b"\x1b[0K",
+        });
+        Ok(())
+    }
+
+    fn size(&self) -> io::Result<Size> {
+        Ok(size())
+    }
+
+    fn window_size(&mut self) -> io::Result<WindowSize> {
+        Ok(WindowSize { columns_rows: self.size()?, pixels: Size::default() })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let written = write_out(&self.bytes);
+        self.bytes.clear();
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_become_what_a_terminal_understands() {
+        let mut cells = Cells::default();
+        let mut red = Cell::new("x");
+        red.fg = Color::Red;
+        red.modifier = Modifier::BOLD;
+        let (plain, wide) = (Cell::new("y"), Cell::new("█"));
+        let content = [(0, 0, &red), (1, 0, &red), (2, 0, &plain), (5, 1, &wide), (6, 1, &plain)];
+        cells.draw(content.into_iter()).expect("nothing is written");
+        let text = String::from_utf8(cells.bytes).expect("UTF-8");
+        assert_eq!(text, "\x1b[1;1H\x1b[0;1;31mxx\x1b[0my\x1b[2;6H█\x1b[2;7Hy\x1b[0m");
+        assert_eq!(code(Color::Indexed(226), 40).as_deref(), Some("48;5;226"));
+        assert_eq!(code(Color::LightRed, 30).as_deref(), Some("91"));
+    }
+}

@@ -1,0 +1,278 @@
+//! What came last of the kernel's events, in bounded memory.
+//!
+//! Events are read all the time, put into the order of time, and kept; the oldest are dropped. A ring in the kernel that overwrites
+//! (`BPF_F_RB_OVERWRITE`, since Linux 6.19) would keep the last ones, too, but each CPU's state at its beginning would be unknown,
+//! and how much was overwritten would not be counted. What is dropped here still shows where each thread was.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::capture::{EventsWriter, NamedThread};
+use kernel_events::{Recorded, Recorder, Totals};
+use timeline::{Activities, BootNanos, Cpu, EventKind, KernelEvent, Tid};
+
+use crate::capture::facts;
+use crate::capture::kernel::{Kernel, plain};
+
+/// Time between two readings of the process's threads.
+const ROSTER: Duration = Duration::from_secs(1);
+/// Events that are kept: 4 MiB.
+const MOST: usize = 1 << 16;
+/// Events that are dropped, and shared with whoever writes them, at once.
+const BLOCK: usize = 1 << 11;
+
+type Name = [u8; 16];
+
+/// The events of the last moments.
+pub(super) struct KernelPast {
+    recorder: Recorder,
+    past: EventsPast,
+    pid: u32,
+    looked: Instant,
+    /// Events that came, and those that were lost.
+    pub(super) events: u64,
+    pub(super) lost: u64,
+}
+
+/// The events, and what was known when they began.
+struct EventsPast {
+    front: Front,
+    blocks: VecDeque<Arc<Vec<Recorded>>>,
+    newest: Vec<Recorded>,
+    kept: usize,
+    /// The process's threads.
+    roster: HashMap<Tid, Name>,
+}
+
+/// What was known at a time.
+#[derive(Clone)]
+struct Front {
+    since: BootNanos,
+    activities: Activities,
+    /// The name of whoever has each CPU.
+    names: HashMap<Cpu, (Tid, Name)>,
+}
+
+/// A part of the past, which can be written while the past goes on.
+pub(super) struct EventsCut {
+    front: Front,
+    blocks: Vec<Arc<Vec<Recorded>>>,
+    roster: Vec<NamedThread>,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Written {
+    pub(super) events: u64,
+    pub(super) lost: u64,
+}
+
+impl KernelPast {
+    pub(super) fn new(kernel: Kernel, pid: u32) -> Self {
+        let past = EventsPast::new(kernel.recorder.started());
+        let looked = Instant::now();
+        let mut this = Self { recorder: kernel.recorder, past, pid, looked, events: 0, lost: 0 };
+        this.list_threads();
+        this
+    }
+
+    /// Takes over what has come, and drops what is older than that.
+    pub(super) fn next(&mut self, at_most: Duration, oldest: BootNanos) -> anyhow::Result<()> {
+        let events = self.recorder.next(at_most).map_err(plain)?;
+        self.events += events.len() as u64;
+        self.lost += events.iter().map(lost).sum::<u64>();
+        self.past.push(events, oldest);
+        if self.looked.elapsed() >= ROSTER {
+            self.looked = Instant::now();
+            self.list_threads();
+        }
+        Ok(())
+    }
+
+    fn list_threads(&mut self) {
+        self.past.know(facts::threads(self.pid).iter().map(|thread| (thread.tid, thread.name)).collect());
+    }
+
+    pub(super) fn cut(&self) -> EventsCut {
+        self.past.cut()
+    }
+
+    /// Detaches the programs.
+    pub(super) fn finish(self) -> anyhow::Result<Totals> {
+        self.recorder.finish().map(|(_, totals)| totals).map_err(plain)
+    }
+}
+
+fn lost(recorded: &Recorded) -> u64 {
+    if let EventKind::Lost { count, .. } = recorded.event.kind { count } else { 0 }
+}
+
+impl EventsPast {
+    fn new(since: BootNanos) -> Self {
+        let front = Front { since, activities: Activities::new([], since).keeping(0), names: HashMap::new() };
+        Self { front, blocks: VecDeque::new(), newest: Vec::new(), kept: 0, roster: HashMap::new() }
+    }
+
+    /// The process has these threads now.
+    fn know(&mut self, threads: HashMap<Tid, Name>) {
+        self.front.activities.only(&threads.keys().copied().collect::<BTreeSet<_>>());
+        for tid in threads.keys() {
+            self.front.activities.follow(*tid);
+        }
+        self.roster = threads;
+    }
+
+    fn push(&mut self, events: Vec<Recorded>, oldest: BootNanos) {
+        self.kept += events.len();
+        for event in events {
+            self.newest.push(event);
+            if self.newest.len() >= BLOCK {
+                self.blocks.push_back(Arc::new(std::mem::take(&mut self.newest)));
+            }
+        }
+        let is_old = |block: &Arc<Vec<Recorded>>| block.last().is_none_or(|last| last.event.at < oldest);
+        while self.blocks.front().is_some_and(|block| self.kept > MOST || is_old(block)) {
+            let Some(block) = self.blocks.pop_front() else { break };
+            self.kept -= block.len();
+            block.iter().for_each(|recorded| self.front.pass(recorded));
+        }
+    }
+
+    fn cut(&self) -> EventsCut {
+        let newest = (!self.newest.is_empty()).then(|| Arc::new(self.newest.clone()));
+        let blocks = self.blocks.iter().cloned().chain(newest).collect();
+        let named = |(tid, name): (&Tid, &Name)| NamedThread { since: BootNanos(0), tid: *tid, name: *name };
+        EventsCut { front: self.front.clone(), blocks, roster: self.roster.iter().map(named).collect() }
+    }
+}
+
+impl Front {
+    /// Passes over an event.
+    fn pass(&mut self, recorded: &Recorded) {
+        self.since = self.since.max(recorded.event.at);
+        self.activities.event(&recorded.event);
+        self.activities.settle(|_, _| ());
+        if let (EventKind::Switch { next, .. }, Some((tid, name))) = (recorded.event.kind, recorded.name)
+            && tid == next
+        {
+            self.names.insert(recorded.event.cpu, (tid, name));
+        }
+    }
+}
+
+impl EventsCut {
+    /// From when on everything is there.
+    pub(super) fn since(&self) -> BootNanos {
+        self.front.since
+    }
+
+    /// Bytes that are surely enough for [`Self::write`].
+    pub(super) fn bytes(&self) -> u64 {
+        let events: usize = self.blocks.iter().map(|block| block.len()).sum();
+        (2 * events + 2 * self.roster.len() + 1_000) as u64 * ::capture::EVENT_BYTES
+    }
+
+    /// Writes the events from that time on, and before them what was known then, as the stream of a capture.
+    pub(super) fn write<W: Write>(mut self, from: BootNanos, writer: &mut EventsWriter<W>) -> io::Result<Written> {
+        let events = self.blocks.iter().flat_map(|block| block.iter());
+        for recorded in events.clone().take_while(|recorded| recorded.event.at < from) {
+            self.front.pass(recorded);
+        }
+        let begin = from.max(self.front.since);
+        writer.started(begin)?;
+        let named = |(tid, name): (Tid, Name)| NamedThread { since: begin, tid, name };
+        writer.roster(self.roster.iter().map(|thread| NamedThread { since: begin, ..*thread }))?;
+        writer.names(self.front.names.values().copied().map(named))?;
+        let standing = self.front.activities.standing();
+        let mut written = Written { events: standing.len() as u64, lost: 0 };
+        writer.events(standing.into_iter().map(|event| KernelEvent { at: begin, ..event }))?;
+        let within: Vec<&Recorded> = events.skip_while(|recorded| recorded.event.at < from).collect();
+        let mut known: HashMap<Tid, Name> = self.front.names.values().copied().collect();
+        let news = within.iter().filter_map(|recorded| {
+            let (tid, name) = recorded.name?;
+            (known.insert(tid, name) != Some(name)).then_some(NamedThread { since: recorded.event.at, tid, name })
+        });
+        writer.names(news.collect::<Vec<_>>())?;
+        written.events += within.len() as u64;
+        written.lost = within.iter().map(|recorded| lost(recorded)).sum();
+        writer.events(within.iter().map(|recorded| recorded.event))?;
+        writer.flush()?;
+        Ok(written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ::capture::{FORMAT, Meta, Reader, Source};
+    use timeline::Leaves;
+
+    use super::*;
+
+    const OURS: Tid = Tid(10);
+
+    /// Two threads take turns on a CPU, and there is a call in each.
+    fn event(number: u64) -> Recorded {
+        let (ours, other) = (OURS, Tid(20));
+        let (prev, next) = if number.is_multiple_of(2) { (ours, other) } else { (other, ours) };
+        let kind = EventKind::Switch { prev, leaves: Leaves::Preempted, next };
+        let event = KernelEvent { at: BootNanos(1_000 + number), cpu: Cpu(1), kind };
+        Recorded {
+            event,
+            name: Some((
+                next,
+                if next == ours { *b"ours\0\0\0\0\0\0\0\0\0\0\0\0" } else { *b"other\0\0\0\0\0\0\0\0\0\0\0" },
+            )),
+        }
+    }
+
+    fn past(events: u64, oldest: u64) -> EventsPast {
+        let mut past = EventsPast::new(BootNanos(900));
+        past.know([(OURS, *b"ours\0\0\0\0\0\0\0\0\0\0\0\0")].into());
+        for piece in (0..events).collect::<Vec<_>>().chunks(100) {
+            past.push(piece.iter().map(|number| event(*number)).collect(), BootNanos(oldest));
+        }
+        past
+    }
+
+    fn written(cut: EventsCut, from: u64) -> (Written, Reader) {
+        let mut bytes = Vec::new();
+        let most = cut.bytes();
+        let mut writer = EventsWriter::begin(&mut bytes).unwrap();
+        let written = cut.write(BootNanos(from), &mut writer).unwrap();
+        assert!((bytes.len() as u64) < most);
+        let meta = Meta { format: FORMAT, ..Meta::default() }.to_json().unwrap().into_bytes();
+        (written, Reader::open(&meta, None, Some(Arc::new(bytes) as Source)).unwrap())
+    }
+
+    #[test]
+    fn memory_has_its_bounds() {
+        let past = past(3 * MOST as u64, 0);
+        assert!(past.kept <= MOST && past.kept > MOST - 2 * BLOCK, "{}", past.kept);
+        assert_eq!(past.front.since.0 + past.kept as u64, 1_000 + 3 * MOST as u64 - 1);
+        let past = self::past(3 * BLOCK as u64, 1_000 + 2 * BLOCK as u64);
+        assert_eq!(past.kept, BLOCK);
+    }
+
+    #[test]
+    fn a_cut_begins_with_what_was_known() {
+        for (dropped, from) in [(0, 950), (0, 1_000 + 500), (2 * BLOCK as u64, 1_000 + 3 * BLOCK as u64)] {
+            let past = past(5 * BLOCK as u64, 1_000 + dropped);
+            let (written, reader) = written(past.cut(), from);
+            let events: Vec<_> = reader.events().unwrap().collect::<Result<_, _>>().unwrap();
+            assert_eq!(events.len() as u64, written.events);
+            assert!(events.is_sorted_by_key(|event| event.at));
+            assert!(written.events >= 1_000 + 5 * BLOCK as u64 - from.max(1_000));
+            assert_eq!(reader.events_started(), Some(BootNanos(from)));
+            let known = events.iter().filter(|event| matches!(event.kind, EventKind::Found { .. })).count();
+            // Who is off its CPU, and who has it.
+            assert!(if from < 1_000 { known == 0 } else { known >= 1 }, "{from}: {events:?}");
+            let name = reader.names().name(Tid(20), BootNanos(u64::MAX)).map(<[u8]>::to_vec);
+            assert_eq!(name.as_deref(), Some(&b"other"[..]));
+            assert_eq!(reader.threads().iter().map(|thread| thread.tid).collect::<Vec<_>>(), [OURS]);
+        }
+    }
+}

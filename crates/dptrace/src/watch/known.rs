@@ -1,0 +1,68 @@
+//! The objects of the process, known while it is watched: for the queues of requests, and for the recordings of captures.
+
+use std::time::Duration;
+
+use ::objects::{Annotator, Journal, ObjectSpec};
+use spdk_trace::{Owners, TickRate, Ticks, TpointTable};
+
+use crate::capture::objects::Objects;
+use crate::failure::note;
+use crate::live_objects::Session;
+use crate::trace::objects::annotate_quietly;
+
+/// Lines after which the journal forgets what has ended.
+const MANY_LINES: usize = 10_000;
+
+pub(super) struct Known {
+    session: Option<Session>,
+    specs: Vec<ObjectSpec>,
+    pub(super) annotator: Annotator,
+    journal: Journal,
+    /// What was learnt since the journal forgot.
+    lines: usize,
+}
+
+impl Known {
+    /// Of a trace with these tracepoints; without objects only its owners are known.
+    pub(super) fn new(objects: Option<Objects>, specs: Vec<ObjectSpec>, tpoints: &TpointTable) -> Self {
+        let annotator = annotate_quietly("", specs.clone(), tpoints);
+        let session = objects.map(|objects| objects.session);
+        Self { session, specs, annotator, journal: Journal::default(), lines: 0 }
+    }
+
+    /// Learns what has come. What ended before that time is forgotten, when there is much.
+    pub(super) fn learn(&mut self, oldest: Ticks) {
+        let Some(session) = &mut self.session else { return };
+        let lines = session.next(Duration::ZERO);
+        if lines.is_empty() {
+            return;
+        }
+        self.annotator.learn(&lines);
+        for line in &lines {
+            self.journal.learn(&self.specs, line);
+        }
+        self.lines += lines.len();
+        if self.lines > MANY_LINES {
+            self.lines = 0;
+            self.journal.forget(oldest.0);
+        }
+        self.annotator.forget_if_many(oldest);
+    }
+
+    pub(super) fn know_owners(&mut self, owners: &Owners, rate: TickRate) {
+        self.annotator.know_owners(owners.all(), rate);
+    }
+
+    /// The recording of a capture that begins at that time.
+    pub(super) fn recording(&mut self, oldest: Ticks) -> String {
+        self.journal.forget(oldest.0);
+        self.journal.text()
+    }
+
+    /// Detaches the probes.
+    pub(super) fn finish(self) {
+        if let Some((_, Some(Err(error)))) = self.session.map(Session::finish) {
+            note(&format!("objects: {error}"));
+        }
+    }
+}

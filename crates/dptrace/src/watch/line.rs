@@ -1,0 +1,223 @@
+//! The line about a slow request: when, whose, how long, whose fault, and where its capture is.
+
+use std::fmt::Write as _;
+
+use records::json_text::string;
+use screen::{counted, shorten, time};
+
+use super::window::Missed;
+use crate::timeline::judge::Judged;
+
+/// Columns of a connection.
+const CONNECTION: usize = 60;
+
+/// What a line says.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// When the request ended, or was looked at, in nanoseconds since 1970.
+    pub(super) at: u64,
+    /// What is known of it; `None` if its beginning is not in the capture.
+    pub(super) judged: Option<Judged>,
+    /// As it was measured while the trace was followed.
+    pub(super) length: u64,
+    pub(super) kind: String,
+    pub(super) is_open: bool,
+    /// Other slow requests of the same time.
+    pub(super) more: u64,
+    /// Slow requests since the last line that have no capture.
+    pub(super) missed: Missed,
+    /// Slots of the trace and events of the kernel that are missing in the capture.
+    pub(super) lost: (u64, u64),
+    /// How much of the time before the request the capture has, if that is less than asked for.
+    pub(super) short: Option<u64>,
+    /// Its capture, or why there is none.
+    pub(super) folder: Result<String, String>,
+}
+
+impl Line {
+    pub(super) fn text(&self) -> String {
+        let mut line = String::new();
+        let at = crate::utc::moment(self.at.into());
+        // Writing into a string can't fail.
+        let _ = write!(line, "{} {}", at.strftime("%H:%M:%S.%3f"), self.who());
+        let length = self.judged.as_ref().map_or(self.length, |judged| judged.length.max(self.length));
+        match &self.judged {
+            Some(judged) if self.is_open => {
+                let _ = write!(line, " is still open after {}, in {}", time(length), judged.last);
+            }
+            Some(judged) => {
+                let _ = write!(line, " took {}: {}", time(judged.length), judged.blame());
+            }
+            None => {
+                let verb = if self.is_open { "is still open after" } else { "took" };
+                let _ = write!(line, " {verb} {}: its beginning is not in the capture", time(length));
+            }
+        }
+        if self.more > 0 {
+            let _ = write!(line, "; and {} more at that time", self.more);
+        }
+        if self.missed.count > 0 {
+            let longest = time(self.missed.longest);
+            let _ = write!(line, "; {} slow before it have no capture, the slowest took {longest}", self.missed.count);
+        }
+        if let (slots @ 1.., _) = self.lost {
+            let _ = write!(line, "; {} lost in it", counted(slots, "slot"));
+        }
+        if let (_, events @ 1..) = self.lost {
+            let _ = write!(line, "; {} of the kernel lost in it", counted(events, "event"));
+        }
+        if let Some(short) = self.short {
+            let _ = write!(line, "; only {} of what came before is there", time(short));
+        }
+        match &self.folder {
+            Ok(folder) => line + " -> " + folder,
+            Err(why) => line + "; no capture: " + why,
+        }
+    }
+
+    /// `r57 (TCP_REQ) of cnode2, 10.0.0.3:4420 qid:1`.
+    fn who(&self) -> String {
+        let Some(judged) = &self.judged else { return self.kind.clone() };
+        let mut who = format!("{} ({})", judged.object, judged.kind);
+        if let Some(subsystem) = &judged.subsystem {
+            let _ = write!(who, " of {subsystem}");
+        }
+        if let Some(whose) = &judged.whose {
+            let whose = connection(whose);
+            let _ = write!(who, "{} {whose}", if judged.subsystem.is_some() { "," } else { " of" });
+        }
+        who
+    }
+
+    pub(super) fn json(&self) -> String {
+        let none = Judged::default();
+        let judged = self.judged.as_ref();
+        let of = judged.unwrap_or(&none);
+        let number = |number: u64| if judged.is_some() { number.to_string() } else { "null".to_owned() };
+        let length = if self.is_open { of.length.max(self.length) } else { judged.map_or(self.length, |it| it.length) };
+        let kind = judged.map_or(&self.kind, |judged| &judged.kind);
+        let culprit = of.culprit.as_ref();
+        let stage = match &of.stage {
+            Some((from, to, length)) => {
+                format!("{{\"from\":{},\"to\":{},\"length_ns\":{length}}}", quoted(from), quoted(to))
+            }
+            None => "null".to_owned(),
+        };
+        let mut line = String::new();
+        let _ = write!(
+            line,
+            "{{\"utc\":\"{}\",\"boot_ns\":{},\"object\":{},\"kind\":{},\"subsystem\":{},\"whose\":{},\"length_ns\":{length},\
+             \"still_open\":{},\"kernel_at_least_ns\":{},\"kernel_at_most_ns\":{},\"who\":{},\"who_at_least_ns\":{},\
+             \"who_at_most_ns\":{},\"unknown_ns\":{},\"stage\":{stage},\"blame\":{}",
+            crate::utc::text(self.at.into()),
+            number(of.begin.0),
+            maybe(judged.map(|judged| judged.object.as_str())),
+            quoted(kind),
+            maybe(of.subsystem.as_deref()),
+            maybe(of.whose.as_deref()),
+            self.is_open,
+            number(of.at_least),
+            number(of.at_most),
+            maybe(culprit.map(|culprit| culprit.name.as_str())),
+            culprit.map_or(0, |culprit| culprit.at_least),
+            culprit.map_or(0, |culprit| culprit.at_most),
+            number(of.unknown),
+            maybe(judged.filter(|_| !self.is_open).map(Judged::blame).as_deref()),
+        );
+        let _ = write!(
+            line,
+            ",\"more\":{},\"missed\":{},\"missed_longest_ns\":{},\"slots_lost\":{},\"events_lost\":{},\"before_ns\":{},\
+             \"capture\":{},\"error\":{}}}",
+            self.more,
+            self.missed.count,
+            self.missed.longest,
+            self.lost.0,
+            self.lost.1,
+            self.short.map_or_else(|| "null".to_owned(), |short| short.to_string()),
+            maybe(self.folder.as_deref().ok()),
+            maybe(self.folder.as_ref().err().map(String::as_str)),
+        );
+        line
+    }
+}
+
+/// A connection without the names of its subsystem and host, which take a whole line.
+fn connection(whose: &str) -> String {
+    let words: Vec<&str> = whose.split(' ').filter(|word| !word.starts_with("nqn.")).collect();
+    shorten(&words.join(" "), CONNECTION).into_owned()
+}
+
+/// JSON text of a string.
+fn quoted(text: &str) -> String {
+    let mut out = Vec::new();
+    string(&mut out, text.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn maybe(text: Option<&str>) -> String {
+    text.map_or_else(|| "null".to_owned(), quoted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::judge::Culprit;
+
+    #[test]
+    fn a_line_says_it_all() {
+        let judged = Judged {
+            object: "r57".to_owned(),
+            kind: "TCP_REQ".to_owned(),
+            subsystem: Some("cnode2".to_owned()),
+            whose: Some("10.0.0.3:4420 nqn.2016-06.io.spdk:cnode2 qid:1".to_owned()),
+            length: 2_310_000,
+            has_kernel: true,
+            at_least: 2_100_000,
+            at_most: 2_200_000,
+            culprit: Some(Culprit {
+                name: "rustc on CPU 0".to_owned(),
+                is_taken: true,
+                at_least: 2_100_000,
+                at_most: 2_200_000,
+            }),
+            last: "TCP_REQ_EXECUTING".to_owned(),
+            ..Judged::default()
+        };
+        let line = Line {
+            at: 1_795_403_564_123_456_789,
+            judged: Some(judged),
+            length: 2_310_001,
+            kind: "TCP_REQ".to_owned(),
+            is_open: false,
+            more: 12,
+            missed: Missed::default(),
+            lost: (0, 0),
+            short: None,
+            folder: Ok("w/slow.capture".to_owned()),
+        };
+        assert_eq!(
+            line.text(),
+            "03:12:44.123 r57 (TCP_REQ) of cnode2, 10.0.0.3:4420 qid:1 took 2.31 ms: at least 2.10 ms, at most 2.20 ms of it rustc \
+             on CPU 0; and 12 more at that time -> w/slow.capture"
+        );
+        let parsed: serde_json::Value = serde_json::from_str(&line.json()).unwrap();
+        assert_eq!((&parsed["length_ns"], &parsed["who"]), (&2_310_000.into(), &"rustc on CPU 0".into()));
+        let open = Line {
+            judged: None,
+            is_open: true,
+            missed: Missed { count: 3, longest: 4_000_000 },
+            lost: (7, 1),
+            short: Some(3_000_000),
+            folder: Err("the disk is full".to_owned()),
+            ..line
+        };
+        assert_eq!(
+            open.text(),
+            "03:12:44.123 TCP_REQ is still open after 2.31 ms: its beginning is not in the capture; and 12 more at that time; \
+             3 slow before it have no capture, the slowest took 4.00 ms; 7 slots lost in it; 1 event of the kernel lost in it; only 3.00 ms of \
+             what came before is there; no capture: the disk is full"
+        );
+        let parsed: serde_json::Value = serde_json::from_str(&open.json()).unwrap();
+        assert_eq!((&parsed["capture"], &parsed["error"]), (&serde_json::Value::Null, &"the disk is full".into()));
+    }
+}

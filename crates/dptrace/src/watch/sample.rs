@@ -1,0 +1,91 @@
+//! What is usual, learnt while nothing is slow: samples of the past are read as captures are, in memory.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::capture::{End, EventsWriter, Meta, PastCut, Reader, RingsWriter};
+use timeline::BootNanos;
+
+use super::kernel::EventsCut;
+use crate::input::FileSource;
+
+/// Time between the first two samples, then twice as much each time, up to
+const FIRST: Duration = Duration::from_millis(250);
+/// this.
+const LAST: Duration = Duration::from_secs(8);
+/// Bytes of slots that one should have: some thousand requests, unless these are of
+const ENOUGH: u64 = 512 << 10;
+/// more time than this, in nanoseconds,
+const LONGEST: u64 = 2_000_000_000;
+/// or of less than this: none would be whole in it.
+const SHORTEST: u64 = 5_000_000;
+
+/// When samples are taken.
+pub(super) struct Sampling {
+    last: Instant,
+    pause: Duration,
+}
+
+/// One of them.
+pub(super) struct Sample {
+    pub(super) rings: PastCut,
+    pub(super) events: EventsCut,
+    pub(super) meta: Meta,
+    pub(super) from: BootNanos,
+    /// Up to when all of both has come.
+    pub(super) until: BootNanos,
+}
+
+impl Sampling {
+    pub(super) fn new() -> Self {
+        Self { last: Instant::now(), pause: FIRST }
+    }
+
+    /// Whether it is time for one.
+    pub(super) fn is_due(&mut self) -> bool {
+        let is_due = self.last.elapsed() >= self.pause;
+        if is_due {
+            (self.last, self.pause) = (Instant::now(), (2 * self.pause).min(LAST));
+        }
+        is_due
+    }
+
+    /// From when on one reaches until then, if the past has that number of bytes of that time.
+    pub(super) fn from(until: BootNanos, since: BootNanos, bytes: u64) -> BootNanos {
+        let covered = until.0.saturating_sub(since.0);
+        let wanted = u128::from(covered) * u128::from(ENOUGH) / u128::from(bytes.max(1));
+        let span = u64::try_from(wanted).unwrap_or(u64::MAX).clamp(SHORTEST, LONGEST);
+        BootNanos(until.0.saturating_sub(span)).max(since)
+    }
+}
+
+impl Sample {
+    /// The capture that it would be on a disk.
+    pub(super) fn read(self, source: &FileSource) -> anyhow::Result<Reader> {
+        let Self { rings, events, mut meta, from, until } = self;
+        let mut stream = RingsWriter::begin(Vec::new())?;
+        rings.write(source, &mut stream)?;
+        let rings = stream.finish()?;
+        let mut stream = EventsWriter::begin(Vec::new())?;
+        let written = events.write(from, &mut stream)?;
+        let at = ::capture::When { boot_nanos: until.0, ..::capture::When::default() };
+        meta.end = Some(End { at, events: written.events, events_until_boot_nanos: Some(until.0), ..End::default() });
+        let meta = meta.to_json()?.into_bytes();
+        Ok(Reader::open(&meta, Some(Arc::new(rings)), Some(Arc::new(stream.finish()?)))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_has_enough_and_is_no_longer_than_the_past() {
+        let ms = |ms: u64| BootNanos(ms * 1_000_000);
+        // 8 MiB in 250 ms: 512 KiB are a sixteenth of that.
+        assert_eq!(Sampling::from(ms(1_000), ms(750), 8 << 20), BootNanos(1_000_000_000 - 250_000_000 / 16));
+        assert_eq!(Sampling::from(ms(1_000), ms(999), 8 << 20), ms(999));
+        assert_eq!(Sampling::from(ms(10_000), ms(1), 1_000), ms(8_000));
+        assert_eq!(Sampling::from(ms(1_000), ms(0), 0), ms(0));
+    }
+}

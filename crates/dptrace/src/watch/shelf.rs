@@ -1,0 +1,224 @@
+//! The folder with the captures of a watch: the newest remain, as many as asked for, and nothing else is touched.
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+use crate::capture::open::{KERNEL, META, OBJECTS, RINGS};
+use crate::target::printable;
+
+/// The files of a capture, and the one that `meta.json` is renamed from.
+const FILES: [&str; 5] = [RINGS, KERNEL, OBJECTS, "meta.json.new", META];
+/// What the name of a capture begins and ends with,
+const START: &str = "slow-";
+const END: &str = ".capture";
+/// and what follows while it is being written.
+const PARTIAL: &str = ".partial";
+
+/// The folder.
+#[derive(Debug)]
+pub(super) struct Shelf {
+    dir: PathBuf,
+    keep: usize,
+    max_bytes: u64,
+}
+
+/// A capture on the shelf.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Kept {
+    name: String,
+    bytes: u64,
+}
+
+impl Shelf {
+    /// Makes the folder, if it is not there.
+    pub(super) fn open(dir: &Path, keep: usize, max_bytes: u64) -> anyhow::Result<Self> {
+        match DirBuilder::new().mode(0o700).create(dir) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(error).with_context(|| format!("creating the folder {}", printable(dir)));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        if !dir.is_dir() {
+            bail!("{} is no folder: give another one with -o", printable(dir));
+        }
+        Ok(Self { dir: dir.to_owned(), keep: keep.max(1), max_bytes })
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Removes what an earlier run of this watch left unfinished: one that was killed.
+    pub(super) fn clear_unfinished(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.dir)? {
+            let name = entry?.file_name();
+            let Some(name) = name.to_str() else { continue };
+            let is_ours = name.strip_prefix('.').and_then(|name| name.strip_suffix(PARTIAL)).is_some_and(is_name);
+            if is_ours && self.is_old(name) {
+                self.remove(name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nobody writes it any more.
+    fn is_old(&self, name: &str) -> bool {
+        const OLD_SECONDS: i64 = 600;
+        let now = i64::try_from(sys::clock::real_nanos() / 1_000_000_000).unwrap_or(i64::MAX);
+        fs::symlink_metadata(self.dir.join(name)).is_ok_and(|found| found.is_dir() && found.mtime() < now - OLD_SECONDS)
+    }
+
+    /// Where a capture is written, and where it is when it is whole.
+    pub(super) fn places(&self, name: &str) -> (PathBuf, PathBuf) {
+        (self.dir.join(format!(".{name}{PARTIAL}")), self.dir.join(name))
+    }
+
+    /// Removes the oldest captures until there is room for one more of that many bytes; says whether there is.
+    pub(super) fn make_room(&self, bytes: u64) -> io::Result<bool> {
+        if bytes > self.max_bytes {
+            return Ok(false);
+        }
+        let mut kept = self.kept()?;
+        kept.sort();
+        let mut sum: u64 = kept.iter().map(|kept| kept.bytes).sum();
+        let mut count = kept.len();
+        for Kept { name, bytes: its } in kept {
+            if count < self.keep && sum.saturating_add(bytes) <= self.max_bytes {
+                break;
+            }
+            self.remove(&name)?;
+            (count, sum) = (count - 1, sum - its);
+        }
+        Ok(true)
+    }
+
+    /// The captures: real folders of ours whose names are exactly as we make them.
+    fn kept(&self) -> io::Result<Vec<Kept>> {
+        let mut kept = Vec::new();
+        for entry in fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| is_name(name)) else { continue };
+            // This follows no link.
+            let Ok(found) = entry.metadata() else { continue };
+            if found.is_dir() && found.uid() == sys::process::effective_user() {
+                let size = |file| fs::symlink_metadata(entry.path().join(file)).map_or(0, |found| found.len());
+                kept.push(Kept { name: name.to_owned(), bytes: FILES.map(size).iter().sum() });
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Removes a capture: the files that it has as one, then the folder. If there is anything else in it, that remains.
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        let dir = self.dir.join(name);
+        if !fs::symlink_metadata(&dir)?.is_dir() {
+            return Ok(());
+        }
+        for file in FILES {
+            match fs::remove_file(dir.join(file)) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        match fs::remove_dir(&dir) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+            done => done,
+        }
+    }
+}
+
+/// The name of a capture of a process at a time, in nanoseconds since 1970: names sort by time.
+pub(super) fn name(real_nanos: u64, pid: u32) -> String {
+    let at = crate::utc::moment(real_nanos.into());
+    format!("{START}{}-{pid}{END}", at.strftime("%Y%m%d-%H%M%S.%3f"))
+}
+
+/// Whether it is such a name: `slow-20261123-031244.123-4711.capture`.
+fn is_name(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(START).and_then(|name| name.strip_suffix(END)) else { return false };
+    let parts: Vec<&str> = rest.split(['-', '.']).collect();
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    parts.len() == 4
+        && parts.iter().all(|part| digits(part))
+        && (parts[0].len(), parts[1].len(), parts[2].len()) == (8, 6, 3)
+        && rest.as_bytes().get(8) == Some(&b'-')
+        && rest.as_bytes().get(15) == Some(&b'.')
+        && rest.as_bytes().get(19) == Some(&b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-23, 03:12:44 UTC, and that many milliseconds.
+    fn at(ms: u64) -> String {
+        name((1_795_403_564_000 + ms) * 1_000_000, 4711)
+    }
+
+    fn put(shelf: &Shelf, name: &str, bytes: usize) {
+        fs::create_dir(shelf.dir.join(name)).unwrap();
+        fs::write(shelf.dir.join(name).join(RINGS), vec![0; bytes]).unwrap();
+        fs::write(shelf.dir.join(name).join(META), "{}").unwrap();
+    }
+
+    fn there(shelf: &Shelf) -> Vec<String> {
+        let mut all: Vec<_> =
+            fs::read_dir(&shelf.dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn names_are_known_again() {
+        assert_eq!(at(123), "slow-20261123-031244.123-4711.capture");
+        assert!(is_name(&at(7)) && at(7) < at(11) && at(11) < at(1_000));
+        for other in [
+            "slow.capture",
+            "slow-1-2.3-4.capture",
+            "slow-20261123-031244.123-.capture",
+            "x.capture",
+            "slow-20261123.031244-123-4711.capture",
+        ] {
+            assert!(!is_name(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_newest_remain_and_nothing_else_is_touched() {
+        let temp = tempfile::tempdir().unwrap();
+        let shelf = Shelf::open(&temp.path().join("shelf"), 3, 1_000).unwrap();
+        (0..5).for_each(|ms| put(&shelf, &at(ms), 100));
+        // What is not ours: a file and a link with such names, another folder, a capture of somebody's with a file in it.
+        fs::write(shelf.dir.join(at(10)), "a file").unwrap();
+        put(&shelf, "slow-mine.capture", 100);
+        std::os::unix::fs::symlink(temp.path(), shelf.dir.join(at(11))).unwrap();
+        fs::write(shelf.dir.join(at(0)).join("notes.txt"), "mine").unwrap();
+        assert!(shelf.make_room(100).unwrap());
+        assert!(shelf.dir.join(at(0)).join("notes.txt").exists() && !shelf.dir.join(at(0)).join(META).exists());
+        assert_eq!(there(&shelf), [at(0), at(3), at(4), at(10), at(11), "slow-mine.capture".to_owned()]);
+        assert!(temp.path().exists() && shelf.dir.join("slow-mine.capture").join(META).exists());
+        // By bytes: of 900 there is room for none beside.
+        let shelf = Shelf::open(&shelf.dir, 100, 1_000).unwrap();
+        assert!(shelf.make_room(900).unwrap() && !shelf.make_room(1_001).unwrap());
+        assert!(!shelf.dir.join(at(3)).exists() && !shelf.dir.join(at(4)).exists());
+    }
+
+    #[test]
+    fn what_was_left_unfinished_long_ago_is_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let shelf = Shelf::open(temp.path(), 3, 1_000).unwrap();
+        let (old, new) = (format!(".{}{PARTIAL}", at(0)), format!(".{}{PARTIAL}", at(1)));
+        put(&shelf, &old, 10);
+        put(&shelf, &new, 10);
+        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(1);
+        fs::File::open(shelf.dir.join(&old)).unwrap().set_modified(long_ago).unwrap();
+        shelf.clear_unfinished().unwrap();
+        assert_eq!(there(&shelf), [new]);
+        assert!(Shelf::open(&temp.path().join("a/b"), 3, 1_000).is_err());
+    }
+}

@@ -1,0 +1,312 @@
+//! A watch that goes on: everything that comes is kept for a while, and slow requests are looked for, until there is a reason to
+//! stop.
+
+use std::time::{Duration, Instant};
+
+use ::capture::Meta;
+use records::Context;
+use spdk_trace::{Lcore, Ticks};
+use sys::clock::boot_nanos;
+use timeline::{BootNanos, Clock};
+
+use super::detect::{Detector, Slow};
+use super::kernel::KernelPast;
+use super::known::Known;
+use super::sample::{Sample, Sampling};
+use super::trace::{Came, Watched};
+use super::window::{Case, Gate};
+use super::writing::{Done, Job, Writer, utc_text};
+use crate::capture::facts;
+use crate::failure::note;
+use crate::interrupt::{self, Interrupt};
+use crate::target::Watch;
+
+/// The longest wait for what comes next.
+const WAIT: Duration = Duration::from_millis(20);
+/// Time between two looks at the process.
+const ALIVE: Duration = Duration::from_millis(100);
+/// Time between two looks at its threads, and for requests that are still open.
+const NOW_AND_THEN: Duration = Duration::from_millis(250);
+/// Records and events of other CPUs may be this late, in nanoseconds.
+const LATE: u64 = 100_000_000;
+/// The longest wait at the end for the rest of what is to be written.
+const LAST: Duration = Duration::from_millis(400);
+/// The recorder holds events back for this long at most, in nanoseconds.
+const HELD: u64 = 60_000_000;
+/// Of the past, no more is kept than this before the oldest request that may be of interest, in nanoseconds.
+const SLACK: u64 = 1_000_000_000;
+
+/// What is being watched.
+pub(super) struct Watching {
+    pub(super) trace: Watched,
+    pub(super) kernel: Option<KernelPast>,
+    pub(super) known: Known,
+    pub(super) detector: Detector,
+    pub(super) gate: Gate,
+    pub(super) writer: Writer,
+    /// What captures state of the machine and the process.
+    pub(super) meta: Meta,
+    pub(super) lcores: Vec<(Lcore, String)>,
+    pub(super) tpoints: Vec<(u16, String)>,
+    pub(super) setting: Setting,
+    pub(super) sampling: Sampling,
+}
+
+/// What was asked for, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
+    pub(super) pid: u32,
+    pub(super) slow: u64,
+    pub(super) before: u64,
+    /// From when on a request counts as hanging.
+    pub(super) open: u64,
+    pub(super) after: Option<Duration>,
+}
+
+/// What came of a watch.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub(super) why: String,
+    pub(super) records: u64,
+    pub(super) slots_lost: u64,
+    pub(super) events: u64,
+    pub(super) events_lost: u64,
+    pub(super) requests: u64,
+    pub(super) slow: u64,
+    pub(super) captures: u64,
+    pub(super) without: u64,
+    pub(super) unsure: u64,
+    /// The last reason for which a capture could not be written.
+    pub(super) failed: Option<anyhow::Error>,
+    /// Nobody reads the lines any more.
+    pub(super) unheard: Option<anyhow::Error>,
+}
+
+/// What was said already, so that it is said once.
+#[derive(Default)]
+struct Said {
+    slots_lost: u64,
+    is_short: bool,
+    has_failed: bool,
+}
+
+impl Watching {
+    /// Watches until there is a reason to stop.
+    pub(super) fn until_end(mut self, watch: &Watch, interrupt: Interrupt) -> anyhow::Result<Totals> {
+        let (started, mut alive, mut looked) = (Instant::now(), Instant::now(), Instant::now());
+        let (mut totals, mut said) = (Totals::default(), Said::default());
+        let why = loop {
+            let came = self.step()?;
+            self.report(&mut totals, &mut said);
+            if let Some(error) = came.failed {
+                break format!("the trace can't be read any more: {error:#}");
+            }
+            if came.is_last {
+                break "the trace can't be read any more".to_owned();
+            }
+            if totals.unheard.is_some() {
+                break "nobody reads the lines".to_owned();
+            }
+            if interrupt.is_requested() {
+                break "stopped".to_owned();
+            }
+            if self.setting.after.is_some_and(|after| started.elapsed() >= after) {
+                break "the time is over".to_owned();
+            }
+            if alive.elapsed() >= ALIVE {
+                alive = Instant::now();
+                if let Some(why) = watch.ended() {
+                    break why;
+                }
+            }
+            if looked.elapsed() >= NOW_AND_THEN {
+                looked = Instant::now();
+                self.now_and_then();
+            }
+        };
+        self.finish(why, totals, said)
+    }
+
+    /// Takes over what came next.
+    fn step(&mut self) -> anyhow::Result<Came> {
+        let oldest = BootNanos(boot_nanos().saturating_sub(self.setting.before + self.setting.open + SLACK));
+        let came = self.trace.next(WAIT, oldest)?;
+        self.learn()?;
+        if let Some(kernel) = &mut self.kernel {
+            kernel.next(Duration::ZERO, oldest)?;
+        }
+        self.detect(came.is_last);
+        self.write_if_due(came.is_idle, false);
+        self.sample_if_due();
+        Ok(came)
+    }
+
+    /// Learns whose records are.
+    fn learn(&mut self) -> anyhow::Result<()> {
+        let (known, rate) = (&mut self.known, self.trace.rate());
+        self.trace.refresh(|owners| known.know_owners(owners, rate))?;
+        let clock = self.trace.clock();
+        let oldest = clock.map_or(Ticks(0), |clock| clock.ticks(self.trace.past.since()));
+        self.known.learn(oldest);
+        Ok(())
+    }
+
+    fn detect(&mut self, all: bool) {
+        let Self { trace, known, detector, .. } = self;
+        let context = Context { rate: trace.rate(), annotator: Some(&known.annotator) };
+        trace.give(all, |record| {
+            known.annotator.observe(record);
+            detector.record(record, &context);
+        });
+        self.take_cases();
+    }
+
+    /// Hands what was found to the gate.
+    fn take_cases(&mut self) {
+        let found = self.detector.take();
+        if found.is_empty() {
+            return;
+        }
+        // In the first moment there is no clock, and there are no slow requests that began within it.
+        let Some(clock) = self.trace.clock() else { return };
+        for slow in found {
+            let case = case(slow, &clock);
+            if case.length() >= self.setting.slow {
+                self.gate.case(case, self.writer.is_free(), Instant::now());
+            }
+        }
+    }
+
+    /// What is not done with each step.
+    fn now_and_then(&mut self) {
+        if let Some(clock) = self.trace.clock() {
+            // What is held back is not known yet: one of these may have ended.
+            let now = boot_nanos().saturating_sub(LATE);
+            let open = clock.rate().ticks(self.setting.open).0;
+            self.detector.still_open(clock.ticks(BootNanos(now)), open);
+            self.detector.forget(clock.ticks(self.trace.past.since()));
+            self.take_cases();
+        }
+        let known = |meta: &Meta| meta.lcores.iter().filter(|lcore| lcore.tid.is_some()).count();
+        if known(&self.meta) < self.lcores.len() {
+            let threads = facts::of_threads(self.setting.pid);
+            let lcores = self.lcores.iter().map(|(lcore, name)| (*lcore, name.as_str()));
+            self.meta.lcores = facts::lcore_threads(lcores, &threads);
+            self.meta.process.threads = threads;
+        }
+    }
+
+    /// Hands the time around slow requests over, when all of it has come, or at the end.
+    fn write_if_due(&mut self, is_idle: bool, is_end: bool) {
+        let Some(window) = self.gate.window() else { return };
+        let now = boot_nanos();
+        let has_events = now >= window.until.0.saturating_add(LATE);
+        let has_records = is_idle || self.trace.past.until() > window.until;
+        let has_all = has_events && has_records;
+        if !has_all && !is_end {
+            return;
+        }
+        let Some((window, missed)) = self.gate.take() else { return };
+        let rings = self.trace.cut(window.from, window.until);
+        let first = window.slowest.slow.wanted.first;
+        let kind = self.tpoints.iter().find(|(id, _)| *id == first).map(|(_, name)| name.as_str());
+        let kind = kind.map_or("?", |name| name.rsplit_once('_').map_or(name, |(kind, _)| kind)).to_owned();
+        let oldest = self.trace.clock().map_or(Ticks(0), |clock| clock.ticks(window.from));
+        let begin = ::capture::When { utc: utc_text(window.from), boot_nanos: window.from.0 };
+        let objects = self.known.recording(oldest);
+        let mut meta = Meta { begin, ..self.meta.clone() };
+        meta.captured.objects = !objects.is_empty();
+        let events = self.kernel.as_ref().map(KernelPast::cut);
+        let (before, known_until) = (self.setting.before, BootNanos(now.saturating_sub(HELD)));
+        self.writer.hand_over(Job { window, missed, rings, events, objects, meta, kind, known_until, before });
+    }
+
+    /// Hands a piece of the past over to learn from, if it is time for that.
+    fn sample_if_due(&mut self) {
+        let Some(kernel) = self.kernel.as_ref().filter(|_| !self.writer.is_learning() && self.sampling.is_due()) else {
+            return;
+        };
+        let past = &self.trace.past;
+        let until = BootNanos(boot_nanos().saturating_sub(LATE)).min(past.until());
+        let from = Sampling::from(until, past.since(), past.bytes() as u64);
+        if from >= until {
+            return;
+        }
+        let (events, meta) = (kernel.cut(), self.meta.clone());
+        self.writer.learn(Sample { rings: self.trace.cut(from, until), events, meta, from, until });
+    }
+
+    /// Counts what the writer has done, and says what is worth it, once.
+    fn report(&mut self, totals: &mut Totals, said: &mut Said) {
+        while let Some(done) = self.writer.done() {
+            totals.count(done, said);
+        }
+        if said.slots_lost == 0 && self.trace.lost > 0 {
+            said.slots_lost = self.trace.lost;
+            note(
+                "slots of the trace were overwritten before they were read: requests may be missed (the end says how many)",
+            );
+        }
+        let covers = boot_nanos().saturating_sub(self.trace.past.since().0);
+        let started = self.meta.begin.boot_nanos;
+        if !said.is_short && self.trace.past.since().0 > started && covers < self.setting.before + LATE {
+            said.is_short = true;
+            note(
+                "there is more of the trace than is kept: captures have less of what came before than --before asks for",
+            );
+        }
+    }
+
+    /// Ends all parts: what has come is looked at, and what is to be written is written.
+    fn finish(mut self, why: String, mut totals: Totals, mut said: Said) -> anyhow::Result<Totals> {
+        // What was slow just now is still written: the events of its time come a moment later.
+        let until = Instant::now() + LAST;
+        while self.gate.window().is_some() && Instant::now() < until {
+            interrupt::step();
+            if self.step()?.is_last {
+                break;
+            }
+        }
+        self.trace.stop();
+        loop {
+            interrupt::step();
+            if self.trace.next(WAIT, BootNanos(0))?.is_last {
+                break;
+            }
+        }
+        self.learn()?;
+        let failed = self.kernel.as_mut().and_then(|kernel| kernel.next(Duration::ZERO, BootNanos(0)).err());
+        self.detect(true);
+        self.write_if_due(true, true);
+        self.writer.finish().into_iter().for_each(|done| totals.count(done, &mut said));
+        (totals.records, totals.slots_lost) = (self.trace.records, self.trace.lost);
+        (totals.requests, totals.slow) = (self.detector.ended, self.gate.slow);
+        (totals.without, totals.unsure) = (self.gate.missed().count, self.detector.unsure);
+        if let Some(kernel) = self.kernel {
+            (totals.events, totals.events_lost) = (kernel.events, kernel.lost);
+            let _ = kernel.finish();
+        }
+        self.known.finish();
+        let _ = self.trace.finish();
+        totals.why = why;
+        totals.failed = totals.failed.or(failed);
+        Ok(totals)
+    }
+}
+
+impl Totals {
+    fn count(&mut self, done: Done, said: &mut Said) {
+        self.captures += u64::from(done.is_written);
+        self.unheard = self.unheard.take().or(done.unheard);
+        if let Some(error) = done.failed {
+            if !std::mem::replace(&mut said.has_failed, true) {
+                note(&format!("a capture could not be written: {error:#}; the watch goes on"));
+            }
+            self.failed = Some(error);
+        }
+    }
+}
+
+fn case(slow: Slow, clock: &Clock) -> Case {
+    Case { slow, begin: clock.nanos(slow.wanted.begin), end: clock.nanos(slow.end) }
+}

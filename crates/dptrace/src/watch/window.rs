@@ -1,0 +1,190 @@
+//! What is to be kept of the past: the time around slow requests, and how often that is done.
+
+use std::time::{Duration, Instant};
+
+use timeline::BootNanos;
+
+use super::detect::Slow;
+
+/// How long after its end a request is still looked at, in nanoseconds.
+const AFTER: u64 = 1_000_000;
+/// Slow requests that end within this time after the first are of the same capture, in nanoseconds.
+const TOGETHER: u64 = 10_000_000;
+
+/// A slow request on the kernel's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Case {
+    pub(super) slow: Slow,
+    pub(super) begin: BootNanos,
+    pub(super) end: BootNanos,
+}
+
+impl Case {
+    pub(super) fn length(&self) -> u64 {
+        self.end.0.saturating_sub(self.begin.0)
+    }
+}
+
+/// The time that one capture is to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) from: BootNanos,
+    pub(super) until: BootNanos,
+    /// Slow requests that end later are not of it.
+    latest: BootNanos,
+    /// The slowest.
+    pub(super) slowest: Case,
+    /// How many others there are.
+    pub(super) more: u64,
+}
+
+impl Window {
+    fn of(case: Case, before: u64) -> Self {
+        Self {
+            from: BootNanos(case.begin.0.saturating_sub(before)),
+            until: BootNanos(case.end.0.saturating_add(AFTER)),
+            latest: BootNanos(case.end.0.saturating_add(TOGETHER)),
+            slowest: case,
+            more: 0,
+        }
+    }
+
+    /// Takes one more, if it belongs to the same time.
+    fn join(&mut self, case: Case, before: u64) -> bool {
+        if case.end > self.latest {
+            return false;
+        }
+        self.from = self.from.min(BootNanos(case.begin.0.saturating_sub(before)));
+        self.until = self.until.max(BootNanos(case.end.0.saturating_add(AFTER)));
+        self.more += 1;
+        if case.length() > self.slowest.length() {
+            self.slowest = case;
+        }
+        true
+    }
+}
+
+/// Decides which slow requests get a capture.
+#[derive(Debug)]
+pub(super) struct Gate {
+    before: u64,
+    every: Duration,
+    /// The shortest time between captures of requests that are still open on queues of which nothing is known.
+    every_unknown: Duration,
+    last: Option<Instant>,
+    last_unknown: Option<Instant>,
+    window: Option<Window>,
+    /// Slow requests since the last capture that got none, and the slowest of them in nanoseconds.
+    missed: Missed,
+    /// All slow requests.
+    pub(super) slow: u64,
+}
+
+/// Slow requests without a capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Missed {
+    pub(super) count: u64,
+    pub(super) longest: u64,
+}
+
+impl Gate {
+    pub(super) fn new(before: u64, every: Duration, every_unknown: Duration) -> Self {
+        let (last, last_unknown, window, missed) = (None, None, None, Missed::default());
+        Self { before, every, every_unknown, last, last_unknown, window, missed, slow: 0 }
+    }
+
+    /// A slow request came. `is_free` if a capture can be written now.
+    pub(super) fn case(&mut self, case: Case, is_free: bool, now: Instant) {
+        self.slow += 1;
+        if let Some(window) = &mut self.window
+            && window.join(case, self.before)
+        {
+            return;
+        }
+        let is_over = |last: Option<Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
+        let is_unknown = case.slow.is_open && !case.slow.is_queue_known;
+        let is_due = is_over(self.last, self.every) && (!is_unknown || is_over(self.last_unknown, self.every_unknown));
+        if self.window.is_some() || !is_free || !is_due {
+            self.missed.count += 1;
+            self.missed.longest = self.missed.longest.max(case.length());
+            return;
+        }
+        self.last = Some(now);
+        if is_unknown {
+            self.last_unknown = Some(now);
+        }
+        self.window = Some(Window::of(case, self.before));
+    }
+
+    /// The time for which a capture is to be written.
+    pub(super) fn window(&self) -> Option<&Window> {
+        self.window.as_ref()
+    }
+
+    /// Takes it, with what got no capture since the last one.
+    pub(super) fn take(&mut self) -> Option<(Window, Missed)> {
+        self.window.take().map(|window| (window, std::mem::take(&mut self.missed)))
+    }
+
+    /// What got no capture since the last one.
+    pub(super) fn missed(&self) -> Missed {
+        self.missed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use spdk_trace::{Lcore, Ticks};
+
+    use super::*;
+    use crate::timeline::judge::Wanted;
+
+    fn case(begin: u64, end: u64, is_open: bool) -> Case {
+        let wanted = Wanted { begin: Ticks(begin), lcore: Lcore(0), first: 1 };
+        let slow = Slow { wanted, end: Ticks(end), is_open, is_queue_known: !is_open };
+        Case { slow, begin: BootNanos(begin), end: BootNanos(end) }
+    }
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn what_ends_together_is_one_capture() {
+        let mut gate = Gate::new(5 * MS, Duration::from_secs(1), Duration::from_mins(1));
+        let now = Instant::now();
+        gate.case(case(100 * MS, 102 * MS, false), true, now);
+        // It is slower, and began earlier.
+        gate.case(case(90 * MS, 103 * MS, false), true, now);
+        gate.case(case(101 * MS, 104 * MS, false), true, now);
+        // Another time.
+        gate.case(case(120 * MS, 125 * MS, false), true, now);
+        let (window, missed) = gate.take().unwrap();
+        assert_eq!((window.from.0, window.until.0, window.more), (85 * MS, 105 * MS, 2));
+        assert_eq!(window.slowest.length(), 13 * MS);
+        assert_eq!((missed, gate.slow), (Missed { count: 1, longest: 5 * MS }, 4));
+        assert_eq!((gate.take(), gate.missed()), (None, Missed::default()));
+    }
+
+    #[test]
+    fn a_storm_is_counted() {
+        let mut gate = Gate::new(0, Duration::from_secs(1), Duration::from_mins(1));
+        let start = Instant::now();
+        let (mut captures, mut missed) = (0, 0);
+        for ms in (0..10_000_u64).step_by(100) {
+            // Each tenth time, the last one is still being written.
+            let is_free = ms % 1_000 != 0 || ms == 0;
+            gate.case(case(ms * MS, (ms + 2) * MS, false), is_free, start + Duration::from_millis(ms));
+            if let Some((_, before)) = gate.take() {
+                (captures, missed) = (captures + 1, missed + before.count);
+            }
+        }
+        missed += gate.missed().count;
+        assert_eq!((captures, captures + missed, gate.slow), (10, 100, 100));
+        // Async events of a queue of which nothing is known.
+        let mut gate = Gate::new(0, Duration::from_secs(1), Duration::from_mins(1));
+        let captures = (0..120).filter(|second| {
+            gate.case(case(0, second * 1_000 * MS, true), true, start + Duration::from_secs(*second));
+            gate.take().is_some()
+        });
+        assert_eq!(captures.count(), 2);
+    }
+}

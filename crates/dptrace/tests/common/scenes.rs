@@ -1,0 +1,63 @@
+//! What commands that join a trace with the kernel's events are tested with, and what they print of it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use capture::{Captured, EventsWriter, Meta, NamedThread, Thread, When};
+use tempfile::TempDir;
+use timeline::{BootNanos, Cpu, EventKind, KernelEvent, Leaves, Tid};
+
+/// What comes of a command that is given in that folder.
+pub(crate) fn dptrace(args: &[&str], dir: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dptrace"));
+    command.args(args).current_dir(dir).stdin(Stdio::null()).env("NO_COLOR", "1");
+    command.output().unwrap()
+}
+
+/// The same of one that must succeed: its output and its messages.
+#[track_caller]
+pub(crate) fn printed(args: &[&str], dir: &Path) -> (String, String) {
+    let done = dptrace(args, dir);
+    let (out, messages) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
+    assert!(done.status.success(), "{args:?}: {messages}");
+    (out, messages)
+}
+
+/// A folder with the demo's sample.
+pub(crate) fn sample() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    printed(&["demo", "--write", dir.path().to_str().unwrap()], dir.path());
+    dir
+}
+
+/// Writes a capture of a thread alone: another one, with the name `other`, takes 3 ms of its time, and one of another process with
+/// its own name 0.3 ms. Returns what its `meta.json` says.
+pub(crate) fn write_absences(folder: &Path, begin: When, other: &[u8]) -> Meta {
+    let mut meta = Meta { format: 1, ..Meta::default() };
+    meta.captured = Captured { kernel: true, ..Captured::default() };
+    meta.process.threads = vec![Thread { tid: 10, name: "poller".into(), ..Thread::default() }];
+    let started = begin.boot_nanos + 1_000;
+    meta.begin = begin;
+    fs::write(folder.join("meta.json"), meta.to_json().unwrap()).unwrap();
+    let mut writer = EventsWriter::begin(fs::File::create(folder.join("kernel.events")).unwrap()).unwrap();
+    writer.started(BootNanos(started)).unwrap();
+    let name = |tid, name: &[u8]| {
+        let mut bytes = [0; 16];
+        bytes[..name.len()].copy_from_slice(name);
+        NamedThread { since: BootNanos(0), tid: Tid(tid), name: bytes }
+    };
+    writer.names([name(10, b"poller"), name(20, other), name(30, b"poller")]).unwrap();
+    let switch = |at, prev, leaves, next| KernelEvent {
+        at: BootNanos(at),
+        cpu: Cpu(1),
+        kind: EventKind::Switch { prev: Tid(prev), leaves, next: Tid(next) },
+    };
+    let away = [switch(2_001_000, 10, Leaves::Preempted, 20), switch(5_001_000, 20, Leaves::Blocked, 10)];
+    // A thread of another process with the same name.
+    let again = [switch(5_501_000, 10, Leaves::Preempted, 30), switch(5_801_000, 30, Leaves::Blocked, 10)];
+    let last = switch(6_001_000, 10, Leaves::Blocked, 0);
+    writer.events(away.into_iter().chain(again).chain([last])).unwrap();
+    writer.flush().unwrap();
+    meta
+}

@@ -1,0 +1,107 @@
+//! Files of the kernel below a folder, and why one could not be read.
+
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use kernel_text::cpus::CpuSet;
+
+use crate::proc;
+
+/// Where /proc and /sys are: in `/`, or in a tree that a test has made.
+#[derive(Clone, Debug)]
+pub struct Root(PathBuf);
+
+impl Root {
+    /// This machine's.
+    pub fn machine() -> Self {
+        Self(PathBuf::from("/"))
+    }
+
+    /// A tree with the folders `proc` and `sys`.
+    pub fn at(folder: &Path) -> Self {
+        Self(folder.to_owned())
+    }
+
+    /// A path of the kernel's below this root.
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        self.0.join(path.trim_start_matches('/'))
+    }
+
+    /// A file's text.
+    pub(super) fn text(&self, path: &str) -> Reading<String> {
+        proc::text(self.path(path)).map_err(|error| Unread::of(path, &error))
+    }
+
+    /// A file that is one number.
+    pub(super) fn number(&self, path: &str) -> Reading<i64> {
+        self.text(path)?.trim().parse().map_err(|_| Unread { path: path.to_owned(), why: Why::Strange })
+    }
+
+    /// A file that is a list of CPUs.
+    pub(super) fn list(&self, path: &str) -> Reading<CpuSet> {
+        CpuSet::from_list(&self.text(path)?).ok_or_else(|| Unread { path: path.to_owned(), why: Why::Strange })
+    }
+
+    /// A file that is a mask of CPUs.
+    pub(super) fn mask(&self, path: &str) -> Reading<CpuSet> {
+        CpuSet::from_mask(&self.text(path)?).ok_or_else(|| Unread { path: path.to_owned(), why: Why::Strange })
+    }
+
+    /// The names in a folder, in order.
+    pub(super) fn names(&self, path: &str) -> Reading<Vec<String>> {
+        let entries = std::fs::read_dir(self.path(path)).map_err(|error| Unread::of(path, &error))?;
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+}
+
+/// What was read, or why it was not.
+pub type Reading<T> = Result<T, Unread>;
+
+/// A file that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// The file, as the kernel names it.
+    pub path: String,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why a file could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// There is none: the kernel does not have it.
+    Absent,
+    /// This user may not.
+    Forbidden,
+    /// It would take too long.
+    TooLarge,
+    /// It is not of the form that is known, or could not be read for another reason.
+    Strange,
+}
+
+impl Unread {
+    fn of(path: &str, error: &io::Error) -> Self {
+        let why = match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Why::Absent,
+            ErrorKind::PermissionDenied => Why::Forbidden,
+            _ => Why::Strange,
+        };
+        Self { path: path.to_owned(), why }
+    }
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match self.why {
+            Why::Absent => "there is no such file here",
+            Why::Forbidden => "only root may read it",
+            Why::TooLarge => "the process has too much memory to read it quickly",
+            Why::Strange => "it is not of a form that is known",
+        };
+        write!(f, "{}: {why}", self.path)
+    }
+}

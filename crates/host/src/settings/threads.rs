@@ -1,0 +1,105 @@
+//! All threads of the machine: where they may run, and how much they ran in a window.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use kernel_text::cpus::CpuSet;
+use kernel_text::interrupts::Counts;
+
+use super::root::{Reading, Root};
+use crate::machine;
+use crate::proc::{self, Stat};
+
+/// How many threads are read. One takes some 30 us.
+const MOST: usize = 20_000;
+/// Flags of a thread (`include/linux/sched.h`), in field 9 of `stat` (proc_pid_stat(5)).
+const KERNEL_THREAD: u64 = 0x0020_0000;
+/// One whose affinity can't be changed from outside.
+const FIXED: u64 = 0x0400_0000;
+
+/// A thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// Its process.
+    pub pid: u32,
+    /// Its own number.
+    pub tid: u32,
+    /// What it is called: any bytes.
+    pub name: Vec<u8>,
+    /// Whether it is the kernel's.
+    pub is_kernel: bool,
+    /// Whether its affinity can't be changed.
+    pub is_fixed: bool,
+    /// Its policy, by its name in sched(7).
+    pub policy: &'static str,
+    /// The priority of a real-time policy, from 1; 0 otherwise.
+    pub priority: u32,
+    /// The CPUs on which it may run.
+    pub allowed: CpuSet,
+    /// The CPU on which it ran last.
+    pub cpu: u32,
+    /// Nanoseconds that it ran in the window; none if it is newer than its begin.
+    pub ran: Option<u64>,
+}
+
+/// What is read at the begin of a window.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    ran: HashMap<u32, u64>,
+    pub(super) counts: Reading<Counts>,
+}
+
+impl Snapshot {
+    /// Takes it.
+    pub fn read(root: &Root) -> Self {
+        let counts = root.text("/proc/interrupts").map(|text| Counts::parse(&text));
+        let (tasks, _) = tasks(root);
+        let ran = |(_, tid, folder): &(u32, u32, PathBuf)| Some((*tid, proc::ran(folder)?));
+        Self { ran: tasks.iter().filter_map(ran).collect(), counts }
+    }
+}
+
+/// Reads all threads, and the number of those that were left out.
+pub(super) fn read(root: &Root, before: &Snapshot) -> (Vec<Thread>, usize) {
+    let (tasks, left_out) = tasks(root);
+    let read = |(pid, tid, folder): &(u32, u32, PathBuf)| thread(*pid, *tid, folder, before);
+    (tasks.iter().filter_map(read).collect(), left_out)
+}
+
+fn thread(pid: u32, tid: u32, folder: &Path, before: &Snapshot) -> Option<Thread> {
+    // Read first: what is read later takes time, in which the thread runs on.
+    let ran = proc::ran(folder).zip(before.ran.get(&tid)).map(|(now, before)| now.saturating_sub(*before));
+    let stat = Stat::read(folder).ok().filter(|stat| !stat.has_ended())?;
+    let flags = stat.number(9).unwrap_or_default();
+    let scheduling = machine::scheduling_of(&stat, folder)?;
+    Some(Thread {
+        pid,
+        tid,
+        is_kernel: flags & KERNEL_THREAD != 0,
+        is_fixed: flags & FIXED != 0,
+        policy: scheduling.policy,
+        priority: scheduling.priority,
+        allowed: CpuSet::from_list(&scheduling.affinity)?,
+        cpu: u32::try_from(stat.number(39)?).ok()?,
+        ran,
+        name: stat.name,
+    })
+}
+
+/// The folders of all threads, at most `MOST`, and how many more there are.
+fn tasks(root: &Root) -> (Vec<(u32, u32, PathBuf)>, usize) {
+    let folder = root.path("/proc");
+    let mut tasks = Vec::new();
+    let mut left_out = 0;
+    for pid in proc::numbers(&folder) {
+        let inner = folder.join(pid.to_string()).join("task");
+        for tid in proc::numbers(&inner) {
+            if tasks.len() < MOST {
+                tasks.push((pid, tid, inner.join(tid.to_string())));
+            } else {
+                left_out += 1;
+            }
+        }
+    }
+    (tasks, left_out)
+}

@@ -1,0 +1,75 @@
+//! Until when a thread's time is accounted for: its marks, of which the latest holds.
+//!
+//! A thread's programs run on its CPU, and those of its interrupts come in between and run to their end: soft interrupts interrupt
+//! the thread's own ([`Level::Thread`]), hard ones both. Programs of the scheduler run with interrupts off, as those of hard ones
+//! do. Each moment must be counted once nevertheless.
+//!
+//! Where the kernel has an atomic exchange for programs (Linux 5.12), one mark is exchanged. Where it has none, each level has a
+//! mark of its own, which only programs of that level write, and:
+//!
+//! ```text
+//! note[level] = 0
+//! from = the latest of all marks
+//! if from >= now: all is accounted for by who interrupted us
+//! for each level that we may interrupt: if note[that] == 0: note[that] = from + 1
+//! mark[level] = now
+//! if note[level] is neither 0 nor now + 1: who interrupted us did not know our mark yet, and counted from the same moment
+//! else: the time between from and now is ours
+//! ```
+//!
+//! A note is what the first one that interrupted us counted from: if that is our time, it came after our mark.
+
+use bpf_insn::Reg::{R1, R3, R4, R8};
+use bpf_insn::{Asm, AtomicOp, JumpOp, Label, Size, Width};
+
+use super::emit::thread;
+use crate::layout::{Thread, offset};
+
+/// Which programs may come between a program's instructions: those of later levels.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// The thread's own: system calls, exec.
+    Thread,
+    /// Soft interrupts.
+    Soft,
+    /// Hard interrupts, and the scheduler, which has them off.
+    Hard,
+}
+
+/// What the levels have, the first one first.
+const MARKS: [i16; 3] = [offset!(Thread, mark), offset!(Thread, soft_mark), offset!(Thread, hard_mark)];
+/// What those have that can be interrupted.
+const NOTES: [i16; 2] = [offset!(Thread, note), offset!(Thread, soft_note)];
+
+/// The mark is now, and r1 what it was; goes to `done` if that was later, and leaves it.
+pub(super) fn exchange(asm: &mut Asm, done: Label) {
+    let forward = asm.label("forward");
+    asm.mov(R1, R8).atomic(AtomicOp::Xchg, Width::W64, thread!(mark), R1);
+    asm.jump_if(R1, JumpOp::Le, R8, forward).store(Size::DW, thread!(mark), R1).jump(done);
+    asm.bind(forward);
+}
+
+/// The same without an atomic operation; goes to `done` also if another one accounts for the time. r3 and r4 are lost.
+pub(super) fn advance(asm: &mut Asm, level: Level, done: Label) {
+    use bpf_insn::Reg::R7;
+    let (own, index) = (asm.label("own_time"), level as usize);
+    if let Some(&note) = NOTES.get(index) {
+        asm.store(Size::DW, R7.at(note), 0);
+    }
+    asm.load(Size::DW, R1, R7.at(MARKS[0]));
+    for mark in &MARKS[1..] {
+        let earlier = asm.label("earlier");
+        asm.load(Size::DW, R3, R7.at(*mark)).jump_if(R3, JumpOp::Le, R1, earlier).mov(R1, R3).bind(earlier);
+    }
+    asm.jump_if(R1, JumpOp::Ge, R8, done).mov(R3, R1).add(R3, 1);
+    for note in NOTES.iter().take(index) {
+        let noted = asm.label("noted");
+        asm.load(Size::DW, R4, R7.at(*note)).jump_if(R4, JumpOp::Ne, 0, noted).store(Size::DW, R7.at(*note), R3);
+        asm.bind(noted);
+    }
+    asm.store(Size::DW, R7.at(MARKS[index]), R8);
+    if let Some(&note) = NOTES.get(index) {
+        asm.load(Size::DW, R3, R7.at(note)).jump_if(R3, JumpOp::Eq, 0, own).sub(R3, 1);
+        asm.jump_if(R3, JumpOp::Ne, R8, done).bind(own);
+    }
+}

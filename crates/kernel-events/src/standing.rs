@@ -1,0 +1,124 @@
+//! Threads that have no event: `/proc` shows what they did all the time, if they did one thing.
+//!
+//! A poller on a CPU of its own, without the timer's tick, may have no event for seconds, and a thread that sleeps may have none at
+//! all. Each thread is looked at when the programs are attached, then once a second, and at the end. If it neither came to a CPU nor
+//! left one in between, it is still where it was.
+
+use std::collections::HashMap;
+
+use host::{Pid, proc};
+
+use crate::layout::{Event, RUNS, kind, leaves};
+
+/// Threads that are remembered at most.
+const MOST: usize = 16_384;
+
+/// What is known of the threads of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Standings(HashMap<Pid, Known>);
+
+/// What is known of a thread.
+#[derive(Debug)]
+enum Known {
+    /// How it stood when it was seen first, and that is all.
+    First(proc::Standing),
+    /// It moves, or what it does has been reported: events show the rest.
+    Enough,
+}
+
+impl Standings {
+    /// Looks at all threads of a process, and hands out what this shows: events that have no time yet. Whatever happened before
+    /// they get theirs comes first.
+    pub(crate) fn look(&mut self, tgid: u32) -> Vec<Event> {
+        let mut events = Vec::new();
+        for tid in proc::threads(Pid(tgid)) {
+            let known = self.0.get(&tid);
+            if matches!(known, Some(Known::Enough)) || (known.is_none() && self.0.len() >= MOST) {
+                continue;
+            }
+            let Some(now) = proc::standing(&proc::task(Pid(tgid), tid)) else { continue };
+            let Some(Known::First(first)) = known else {
+                self.0.insert(tid, Known::First(now));
+                continue;
+            };
+            let (stays, did) = (stays(first, &now), did(first, &now));
+            events.extend(did.map(|did| found(tid, did, now.cpu)));
+            if !stays || did.is_some() {
+                self.0.insert(tid, Known::Enough);
+            }
+        }
+        events
+    }
+
+    /// Events were lost: what was known of a thread may be so no longer.
+    pub(crate) fn forget(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// Whether the thread neither came to a CPU nor left one.
+fn stays(first: &proc::Standing, now: &proc::Standing) -> bool {
+    (first.arrivals, first.switches) == (now.arrivals, now.switches)
+}
+
+/// What the thread did all the time: that it ran, or why it did not, as an event has it.
+fn did(first: &proc::Standing, now: &proc::Standing) -> Option<u32> {
+    if !stays(first, now) {
+        return None;
+    }
+    match (first.state, now.state) {
+        // It could also wait for a CPU all the time.
+        ('R', 'R') => (now.ran > first.ran).then_some(RUNS),
+        ('S' | 'D' | 'I', 'S' | 'D' | 'I') => Some(leaves::BLOCKED),
+        ('T' | 't', 'T' | 't') => Some(leaves::STOPPED),
+        _ => None,
+    }
+}
+
+fn found(tid: Pid, did: u32, cpu: u32) -> Event {
+    Event { at: 0, detail: did.into(), cpu, kind: kind::FOUND, tid: tid.0, other: 0, comm: [0; 16] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(state: char, arrivals: u64, ran: u64) -> proc::Standing {
+        proc::Standing { state, arrivals, switches: 3, ran, cpu: 1 }
+    }
+
+    #[test]
+    fn a_thread_that_neither_came_nor_left_is_where_it_was() {
+        let before = standing('R', 4, 1_000);
+        assert_eq!(did(&before, &standing('R', 4, 2_000)), Some(RUNS));
+        // It may have waited.
+        assert_eq!(did(&before, &standing('R', 4, 1_000)), None);
+        assert_eq!(did(&before, &standing('R', 5, 2_000)), None);
+        assert_eq!(did(&standing('S', 4, 0), &standing('D', 4, 0)), Some(leaves::BLOCKED));
+        assert_eq!(did(&standing('S', 4, 0), &standing('R', 4, 0)), None);
+        assert_eq!(did(&standing('T', 4, 0), &standing('T', 4, 0)), Some(leaves::STOPPED));
+        assert_eq!(did(&before, &proc::Standing { switches: 4, ..standing('R', 4, 2_000) }), None);
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_found_once() {
+        let (end, wait) = std::sync::mpsc::channel::<()>();
+        let sleeps = std::thread::spawn(move || {
+            let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+            let _ = wait.recv();
+            tid
+        });
+        let mut standings = Standings::default();
+        let mut found = Vec::new();
+        // It may yet run when it is looked at first; then it is not one that did one thing.
+        for _ in 0..3 {
+            found.extend(standings.look(std::process::id()));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        drop(end);
+        let tid = sleeps.join().unwrap();
+        let of_it = found.iter().filter(|event| event.tid == tid).count();
+        assert!(of_it <= 1, "{found:?}");
+        assert!(found.iter().all(|event| event.kind == kind::FOUND));
+    }
+}

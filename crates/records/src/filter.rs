@@ -1,0 +1,149 @@
+//! Which records are wanted.
+
+use std::collections::{HashMap, HashSet};
+
+use glob::Pattern;
+use spdk_trace::{ArgValue, ObjectName, Record, Ticks, TpointSet};
+
+use crate::field::{Context, Field};
+
+/// What a record must have to be wanted; what is missing permits all.
+#[derive(Default)]
+pub struct Filter {
+    /// Of these lcores.
+    pub lcores: Option<HashSet<u16>>,
+    /// Of these tracepoints.
+    pub tpoints: Option<TpointSet>,
+    /// Of these owners.
+    pub owner: Option<OwnerFilter>,
+    /// Of these objects, or related to them.
+    pub objects: Option<Objects>,
+    /// At or after this time, in ticks since the first record.
+    pub since: Option<u64>,
+    /// At or before this time, in ticks since the first record.
+    pub until: Option<u64>,
+    /// All of these.
+    pub conditions: Vec<Condition>,
+}
+
+/// Owners whose description, or whose prefix and number, a pattern matches.
+pub struct OwnerFilter {
+    pattern: Pattern,
+    /// There are few descriptions and many records.
+    known: HashMap<String, bool>,
+}
+
+/// A condition that a field must meet.
+pub struct Condition {
+    field: Field,
+    /// As typed.
+    name: String,
+    test: Test,
+    /// Whether it was asked of a record, and whether one had the field.
+    is_asked: bool,
+    is_there: bool,
+}
+
+/// What is asked of a field's value.
+pub enum Test {
+    /// The pattern matches it.
+    Matches(Pattern),
+    /// The pattern does not match it.
+    MatchesNot(Pattern),
+    /// Compared with a number.
+    Number(fn(&f64, &f64) -> bool, f64),
+}
+
+impl Filter {
+    /// What its conditions ask for.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        self.conditions.iter().map(|condition| &condition.field)
+    }
+
+    /// Whether the record is wanted; `base` is the first record's time.
+    #[inline]
+    pub fn wants(&mut self, record: &Record<'_>, base: Ticks, context: &Context<'_>) -> bool {
+        let since_base = record.tsc.0.saturating_sub(base.0);
+        self.since.is_none_or(|since| since_base >= since)
+            && self.until.is_none_or(|until| since_base <= until)
+            && self.lcores.as_ref().is_none_or(|lcores| lcores.contains(&record.lcore.0))
+            && self.tpoints.as_ref().is_none_or(|wanted| wanted.contains(record.tpoint.id))
+            && self.objects.as_ref().is_none_or(|objects| objects.concern(record))
+            && self.owner.as_mut().is_none_or(|owner| owner.wants(record, context))
+            && self.conditions.iter_mut().all(|condition| condition.holds(record, context))
+    }
+
+    /// Why no record passed, as far as that is known: what no record had. For the end of a message.
+    pub fn why_nothing(&self) -> String {
+        let missing = self.conditions.iter().filter(|condition| condition.is_asked && !condition.is_there);
+        let missing: Vec<_> = missing.map(|condition| condition.name.as_str()).collect();
+        if missing.is_empty() { String::new() } else { format!(" (no record has {})", missing.join(" or ")) }
+    }
+}
+
+impl OwnerFilter {
+    /// Of the owners that the pattern matches.
+    pub fn new(pattern: Pattern) -> Self {
+        Self { pattern, known: HashMap::new() }
+    }
+
+    fn wants(&mut self, record: &Record<'_>, context: &Context<'_>) -> bool {
+        let Some(description) = record.owner else {
+            return Field::Poller.value(record, context).is_some_and(|poller| self.pattern.matches(&poller));
+        };
+        let by_description = if let Some(&known) = self.known.get(description) {
+            known
+        } else {
+            let matches = self.pattern.matches(description);
+            self.known.insert(description.to_owned(), matches);
+            matches
+        };
+        by_description || Field::Poller.value(record, context).is_some_and(|poller| self.pattern.matches(&poller))
+    }
+}
+
+/// Objects by their names, and by their ids.
+#[derive(Default)]
+pub struct Objects {
+    /// `r10`.
+    pub names: HashSet<ObjectName>,
+    /// Addresses.
+    pub ids: HashSet<u64>,
+}
+
+impl Objects {
+    /// Whether it is a record of one of these, or points to one.
+    fn concern(&self, record: &Record<'_>) -> bool {
+        let related = record.related.map(|related| related.name);
+        let points = |value: ArgValue<'_>| match value {
+            ArgValue::Int(id) | ArgValue::Pointer(id) => self.ids.contains(&id),
+            ArgValue::Str(_) => false,
+        };
+        record.object.name().into_iter().chain(related).any(|name| self.names.contains(&name))
+            || !self.ids.is_empty()
+                && (record.object.id().is_some_and(|id| self.ids.contains(&id))
+                    || record.args.iter().any(|(_, value)| points(value)))
+    }
+}
+
+impl Condition {
+    /// A test of a field; `name` is what the user calls it.
+    pub fn new(field: Field, name: &str, test: Test) -> Self {
+        Self { field, name: name.to_owned(), test, is_asked: false, is_there: false }
+    }
+
+    /// A record that has no such field passes `!=` only.
+    fn holds<'a>(&mut self, record: &Record<'a>, context: &Context<'a>) -> bool {
+        let value = || self.field.value(record, context);
+        let (is_there, holds) = match &self.test {
+            Test::Matches(pattern) => value().map_or((false, false), |v| (true, pattern.matches(&v))),
+            Test::MatchesNot(pattern) => value().map_or((false, true), |v| (true, !pattern.matches(&v))),
+            Test::Number(compare, to) => {
+                self.field.number(record, context).map_or((false, false), |n| (true, compare(&n, to)))
+            }
+        };
+        self.is_asked = true;
+        self.is_there |= is_there;
+        holds
+    }
+}

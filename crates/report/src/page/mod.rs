@@ -1,0 +1,74 @@
+//! The page: parts of HTML around the data, the style and the scripts. Only this file's own style and scripts may run in it.
+
+mod fall;
+mod parts;
+
+use std::fmt::Write as _;
+
+use crate::chart::{HATCH, STYLE};
+use crate::data::Data;
+use crate::escape::{html, script_data};
+use crate::model::Report;
+use crate::sha256;
+
+const TEMPLATE: &str = include_str!("page.html");
+const LAYOUT: &str = include_str!("page.css");
+const SCRIPTS: [&str; 5] = [
+    include_str!("base.js"),
+    include_str!("heat.js"),
+    include_str!("percentiles.js"),
+    include_str!("table.js"),
+    include_str!("start.js"),
+];
+
+/// A part of the page: its heading's id, what links call it, and itself.
+type Part = (&'static str, &'static str, String);
+
+/// The whole file.
+pub fn page(report: &Report) -> String {
+    let (style, script) = (format!("\n{STYLE}{LAYOUT}"), format!("\n{}", SCRIPTS.join("\n")));
+    let parts = parts::all(report);
+    let (mut main, mut links) = (String::new(), String::new());
+    for (id, name, part) in parts {
+        main.push_str(&part);
+        if !name.is_empty() {
+            // SANITY: writing to a string doesn't fail.
+            let _ = write!(links, "<a href=\"#{id}\">{name}</a>");
+        }
+    }
+    // SANITY: numbers, strings and lists of these can be written as JSON; without them the scripts have nothing to draw.
+    let data = serde_json::to_string(&Data::of(report)).unwrap_or_else(|_| "null".to_owned());
+    let values = [
+        ("script-hash", sha256::source(&script)),
+        ("style-hash", sha256::source(&style)),
+        ("maker", html(&report.maker)),
+        ("title", html(&report.title)),
+        ("lead", parts::lead(report)),
+        ("hatch", HATCH.to_owned()),
+        ("links", links),
+        ("main", main),
+        ("data", script_data(&data)),
+        ("style", style),
+        ("script", script),
+    ];
+    fill(TEMPLATE, &values)
+}
+
+/// Puts values in the place of `{{name}}`. What is put in is not searched again.
+fn fill(template: &str, values: &[(&str, String)]) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        text.push_str(before);
+        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
+        if let Some((_, value)) = values.iter().find(|(known, _)| *known == name) {
+            text.push_str(value);
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+    text
+}
+
+#[cfg(test)]
+mod tests;

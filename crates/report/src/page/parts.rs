@@ -1,0 +1,460 @@
+//! The parts of the page, from the answer down to the details.
+
+use std::fmt::Write as _;
+
+use screen::time;
+
+use super::{Part, fall};
+use crate::escape::html;
+use crate::model::{Activity, Budget, Cause, Intruder, Report, Spent, Verdict, Waterfall};
+use crate::words::{grouped, lost, percent};
+
+/// Requests whose waterfall is open from the start.
+const OPEN: usize = 3;
+/// Bytes that the slowest requests may have together.
+const MOST_OF_REQUESTS: usize = 220_000;
+/// Rows of the table of those who ran instead that are not folded.
+const FIRST: usize = 8;
+
+/// All parts that this report has.
+pub(super) fn all(report: &Report) -> Vec<Part> {
+    let mut parts = vec![verdict(report)];
+    parts.extend((!report.notes.is_empty()).then(|| notes(report)));
+    if !report.groups.is_empty() {
+        parts.push(figures(report));
+        parts.push(heat(report));
+    }
+    parts.extend((!report.intruders.is_empty()).then(|| intruders(report)));
+    parts.extend((!report.budgets.is_empty()).then(|| budgets(report)));
+    parts.extend((!report.waterfalls.is_empty()).then(|| slowest(report)));
+    if !report.groups.is_empty() {
+        parts.push(stages());
+    }
+    parts.extend((!report.connections.is_empty()).then(|| connections(report)));
+    parts.push(about(report));
+    parts
+}
+
+/// One line below the heading.
+pub(super) fn lead(report: &Report) -> String {
+    let mut parts = vec![time(report.span)];
+    if !report.groups.is_empty() {
+        parts.extend(
+            report
+                .groups
+                .iter()
+                .map(|it| format!("{} {}", grouped(it.whole.count.saturating_add(it.unfinished)), it.name)),
+        );
+        parts.push(format!(
+            "{} connections",
+            grouped((report.connections.len() as u64).saturating_add(report.connections_left_out))
+        ));
+    }
+    parts.push(if report.has_kernel { "with the kernel's events" } else { "without the kernel's events" }.to_owned());
+    html(&parts.join(" · "))
+}
+
+/// All of these, one behind the other.
+fn joined<T>(of: impl IntoIterator<Item = T>, one: impl FnMut(T) -> String) -> String {
+    of.into_iter().map(one).collect::<Vec<_>>().concat()
+}
+
+fn section(id: &str, class: &str, heading: &str, text: &str, inside: &str) -> String {
+    let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+    let text = if text.is_empty() { String::new() } else { format!("<p>{text}</p>\n") };
+    format!(
+        "<section id=\"{id}\"{class} aria-labelledby=\"{id}-head\">\n<h2 id=\"{id}-head\">{heading}</h2>\n{text}{inside}\n</section>\n"
+    )
+}
+
+fn verdict(report: &Report) -> Part {
+    let mut inside = String::new();
+    match report.verdicts.split_first() {
+        None => inside.push_str(
+            "<p class=\"first\">No request is in it from its begin to its end: there is nothing to explain.</p>",
+        ),
+        Some((first, rest)) => {
+            let _ =
+                write!(inside, "<p class=\"first\">{}</p>\n<p>{}</p>", html(&first.sentence), html(&first.explained));
+            inside.push_str(&spent(&report.spent, report.has_kernel));
+            inside.push_str(&others(rest));
+        }
+    }
+    ("verdict", "Verdict", section("verdict", "verdict", "Verdict", "", &inside))
+}
+
+/// The sentences about the other groups.
+fn others(verdicts: &[Verdict]) -> String {
+    let open = if verdicts.len() <= OPEN { " open" } else { "" };
+    let lines = joined(verdicts, |it| format!("<li>{}</li>", html(&it.sentence)));
+    match verdicts.len() {
+        0 => String::new(),
+        1 => format!("<ul>{lines}</ul>"),
+        many => format!(
+            "<details class=\"plain\"{open}><summary>The same of {many} other groups of requests</summary><ul>{lines}</ul></details>"
+        ),
+    }
+}
+
+/// A part of a whole in percent: the least one has a `<`.
+fn part_of(part: u64, of: u64) -> String {
+    html(&percent(part, of))
+}
+
+/// A bar for a part of a whole.
+fn meter(part: u64, of: u64, class: &str) -> String {
+    let width = part as f64 * 100.0 / of.max(1) as f64;
+    format!(
+        "<svg class=\"meter\" width=\"100%\" height=\"12\" aria-hidden=\"true\"><rect width=\"100%\" height=\"12\" class=\"track\"/>\
+         <rect width=\"{:.2}%\" height=\"12\" class=\"{class}\"/></svg>",
+        width.clamp(0.0, 100.0)
+    )
+}
+
+/// What took the time of the slowest requests: a bar for each.
+fn spent(spent: &Spent, has_kernel: bool) -> String {
+    if spent.causes.is_empty() {
+        return String::new();
+    }
+    let row = |cause: &Cause| {
+        let on = on_cpus(&cause.cpus).map_or_else(String::new, |cpus| format!(" <span class=\"quiet\">{cpus}</span>"));
+        let most = cause.stage.as_ref().map_or_else(String::new, |(from, to)| {
+            let start = same_start(from, to);
+            format!("<span class=\"quiet\">, most in {} → {}</span>", html(&from[start..]), html(&to[start..]))
+        });
+        let class = match cause.activity {
+            None if has_kernel => "others",
+            // Here it is a cause like the others, and not what is behind them.
+            None | Some(Activity::Ran) => "stage",
+            Some(activity) => activity.key(),
+        };
+        vec![
+            format!("{}{on}{most}", html(&cause.name)),
+            part_of(cause.took.1, spent.length),
+            meter(cause.took.1, spent.length, class),
+            lost(cause.took).unwrap_or_default(),
+        ]
+    };
+    let which = match spent.requests {
+        1 => "slowest request".to_owned(),
+        count => format!("{} slowest requests", grouped(count)),
+    };
+    let head = [if has_kernel { "what took it" } else { "stage" }, "part", "", "time"];
+    let table = table(&head, spent.causes.iter().map(row), "What took the time of the slowest requests");
+    let these = if spent.requests == 1 {
+        "It"
+    } else {
+        "Of each group, those at or beyond the percentile in its verdict, or its slowest one. Together they"
+    };
+    format!(
+        "<h3>Where the time of the {which} went</h3>\n<p class=\"quiet small\">{these} took {}.</p>\n<div class=\"causes\">{table}</div>\n",
+        time(spent.length)
+    )
+}
+
+/// How long the start is that both names of a stage have, up to an underscore.
+fn same_start(from: &str, to: &str) -> usize {
+    let common = from.bytes().zip(to.bytes()).take_while(|(a, b)| a == b).count();
+    from.as_bytes()[..common].iter().rposition(|byte| *byte == b'_').map_or(0, |at| at + 1)
+}
+
+/// `CPU 3`, or `CPUs 0, 1`.
+fn on_cpus(cpus: &[u32]) -> Option<String> {
+    match cpus {
+        [] => None,
+        [one] => Some(format!("CPU {one}")),
+        all => Some(format!("CPUs {}", all.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))),
+    }
+}
+
+fn notes(report: &Report) -> Part {
+    let lines = joined(&report.notes, |note| format!("<li>{}</li>", html(note)));
+    (
+        "notes",
+        "What is missing",
+        section("notes", "notes", "What is missing or not known", "", &format!("<ul>{lines}</ul>")),
+    )
+}
+
+/// A table that may be wider than the screen.
+fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>, label: &str) -> String {
+    let cells = |of: &[String]| joined(of, |cell| format!("<td>{cell}</td>"));
+    let heads = joined(head, |cell| format!("<th scope=\"col\">{cell}</th>"));
+    let rows = joined(rows, |row| format!("<tr>{}</tr>\n", cells(&row)));
+    format!(
+        "<div class=\"wide\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\"><table aria-label=\"{label}\"><thead><tr>{heads}</tr></thead>\n\
+         <tbody>{rows}</tbody></table></div>"
+    )
+}
+
+fn figures(report: &Report) -> Part {
+    let row = |group: &crate::model::Group| {
+        let it = &group.whole;
+        let took = |nanos: u64| if it.count > 0 { time(nanos) } else { "–".to_owned() };
+        let mut row = vec![html(&group.name), grouped(it.count), took(it.mean)];
+        row.extend(it.quantiles.iter().map(|nanos| took(*nanos)));
+        row.push(took(it.max));
+        row
+    };
+    let head = ["kind", "whole ones", "mean", "p50", "p90", "p99", "p99.9", "max"];
+    let inside = table(&head, report.groups.iter().map(row), "Figures of each kind of object");
+    ("figures", "Figures", section("figures", "", "How long they took", "From the first record to the last.", &inside))
+}
+
+/// A small square of an activity's colour.
+fn square(activity: Activity) -> String {
+    let key = activity.key();
+    format!(
+        "<svg width=\"12\" height=\"12\" aria-hidden=\"true\" class=\"key\"><rect width=\"12\" height=\"12\" class=\"{key}\"/></svg>"
+    )
+}
+
+/// A legend of colours.
+pub(super) fn legend(activities: impl Iterator<Item = Activity>) -> String {
+    let line = |activity: Activity| format!("<li>{}{}</li>", square(activity), activity.label());
+    format!("<ul class=\"legend\">{}</ul>", joined(activities, line))
+}
+
+fn heat(report: &Report) -> Part {
+    let has = |n: usize| report.lanes.lanes.iter().any(|lane| lane.columns.iter().any(|sums| sums[n] > 0));
+    let used = Activity::ALL.into_iter().enumerate().filter(|(n, _)| has(*n)).map(|(_, activity)| activity);
+    let lanes = if report.lanes.lanes.is_empty() { String::new() } else { legend(used) };
+    let inside = format!(
+        "<figure class=\"chart\"><canvas id=\"heat\" tabindex=\"0\" role=\"application\" aria-describedby=\"heat-help heat-said\" \
+         aria-label=\"Heat map: when requests ended, and how long they had taken\"></canvas>\n\
+         <div class=\"tip\" id=\"heat-tip\" hidden></div></figure>\n\
+         <div class=\"under\"><p class=\"quiet small scale\">1 <canvas id=\"heat-scale\" width=\"96\" height=\"10\" aria-hidden=\"true\"></canvas> \
+         <span id=\"heat-most\">1</span> requests in a cell</p>{lanes}</div>\n\
+         <p class=\"said\" id=\"heat-said\" role=\"status\"></p>\n\
+         <div class=\"bar\"><button type=\"button\" class=\"tool\" id=\"heat-reset\" disabled>Show all</button>\
+         <span class=\"quiet small\" id=\"heat-help\">Drag to zoom, click a cell for its slowest request. Keys: arrows go from cell to \
+         cell, Enter to the request, + and - zoom, 0 shows all.</span></div>\n\
+         <details class=\"plain\" id=\"heat-table\"><summary>What is shown, as a table</summary><div class=\"wide\" role=\"region\" aria-label=\"Requests over time\" tabindex=\"0\"><table aria-label=\"Requests over time\"><thead><tr>\
+         <th scope=\"col\">from</th><th scope=\"col\">requests that ended</th><th scope=\"col\">the slowest took</th></tr></thead>\
+         <tbody id=\"heat-rows\"></tbody></table></div></details>\n<noscript><p>The heat map is drawn by a script, which did not run.</p></noscript>"
+    );
+    let text = "Each cell: how many requests ended then (from left to right) and had taken that long (from below, logarithmic).";
+    ("when", "When", section("when", "", "When they were slow", text, &inside))
+}
+
+fn intruders(report: &Report) -> Part {
+    let together = report.span.saturating_mul(report.lanes.lanes.len().max(1) as u64);
+    let most = report.intruders.iter().map(|it| it.total).max().unwrap_or(1);
+    let row = |it: &Intruder| {
+        let victims = it.victims.iter().map(|name| html(name)).collect::<Vec<_>>().join(", ");
+        let cpu = it.cpu.map_or_else(|| "–".to_owned(), |cpu| cpu.to_string());
+        vec![
+            html(&it.name),
+            cpu,
+            part_of(it.total, together),
+            meter(it.total, most, it.activity.key()),
+            time(it.total),
+            grouped(it.times),
+            time(it.longest),
+            victims,
+        ]
+    };
+    let head = ["who", "CPU", "of their time", "", "in all", "times", "longest", "instead of"];
+    let (first, rest) = report.intruders.split_at(report.intruders.len().min(FIRST));
+    let used = Activity::ALL.into_iter().filter(|it| report.intruders.iter().any(|other| other.activity == *it));
+    let mut inside = legend(used) + &table(&head, first.iter().map(row), "Who had the CPU instead");
+    let left_out = match report.intruders_left_out {
+        0 => String::new(),
+        count => format!("<p class=\"quiet\">{} others took less.</p>", grouped(count)),
+    };
+    if rest.is_empty() {
+        inside.push_str(&left_out);
+    } else {
+        let table = table(&head, rest.iter().map(row), "Who else had the CPU");
+        let _ = write!(
+            inside,
+            "<details class=\"plain\"><summary>{} more, each of which took less</summary>{table}{left_out}</details>",
+            rest.len()
+        );
+    }
+    let text = "What had the CPU of the threads that serve requests, whether or not a request waited for it. If two of them waited, both count.";
+    ("who", "Who", section("who", "", "Who ran instead", text, &format!("<div class=\"intruders\">{inside}</div>")))
+}
+
+/// A bar for each thread, and its parts in columns: the head of the table is the legend.
+fn budgets(report: &Report) -> Part {
+    let used: Vec<Activity> = Activity::ALL
+        .into_iter()
+        .filter(|it| report.budgets.iter().any(|budget| budget.sums[place(*it)] > 0))
+        .collect();
+    let keys: Vec<String> = used.iter().map(|it| format!("{} {}", square(*it), it.word())).collect();
+    let head: Vec<&str> = ["thread", ""].into_iter().chain(keys.iter().map(String::as_str)).collect();
+    let row = |budget: &Budget| {
+        let all = sum(budget);
+        let cpus = on_cpus(&budget.cpus).map_or_else(String::new, |cpus| format!(", {cpus}"));
+        let name = format!("{} <span class=\"quiet\">{}{cpus}</span>", html(&budget.name), budget.tid);
+        let part = |activity: &Activity| match budget.sums[place(*activity)] {
+            0 => "–".to_owned(),
+            sum => part_of(sum, all),
+        };
+        [name, bar(budget)].into_iter().chain(used.iter().map(part)).collect()
+    };
+    let mut inside = table(&head, report.budgets.iter().map(row), "What each thread did");
+    if report.budgets_left_out > 0 {
+        let _ = write!(
+            inside,
+            "<p class=\"quiet\">{} more threads were hardly on a CPU.</p>",
+            grouped(report.budgets_left_out)
+        );
+    }
+    let text = "Own code: it ran. Calls: system calls. Woken: it had work, and waited for a CPU. Blocked: it slept, or waited for something.";
+    (
+        "threads",
+        "Threads",
+        section("threads", "", "What each thread did", text, &format!("<div class=\"budgets\">{inside}</div>")),
+    )
+}
+
+fn sum(budget: &Budget) -> u64 {
+    budget.sums.iter().fold(0, |all, sum| all.saturating_add(*sum))
+}
+
+/// A thread's time as one bar.
+fn bar(budget: &Budget) -> String {
+    let all = sum(budget);
+    let (mut bars, mut x) = (String::new(), 0.0);
+    for (activity, sum) in Activity::ALL.into_iter().zip(budget.sums).filter(|(_, sum)| *sum > 0) {
+        let width = sum as f64 / all.max(1) as f64 * 100.0;
+        let _ = write!(bars, "<rect x=\"{x:.2}%\" width=\"{width:.2}%\" height=\"16\" class=\"{}\"/>", activity.key());
+        x += width;
+    }
+    format!("<svg class=\"meter\" width=\"100%\" height=\"16\" aria-hidden=\"true\">{bars}</svg>")
+}
+
+fn place(activity: Activity) -> usize {
+    Activity::ALL.iter().position(|it| *it == activity).unwrap_or_default()
+}
+
+fn slowest(report: &Report) -> Part {
+    let mut inside = String::new();
+    let mut shown = 0;
+    for (rank, it) in report.waterfalls.iter().enumerate() {
+        let one = of_request(rank, it);
+        if inside.len() + one.len() > MOST_OF_REQUESTS {
+            break;
+        }
+        inside.push_str(&one);
+        shown += 1;
+    }
+    if shown < report.waterfalls.len() {
+        let _ =
+            write!(inside, "<p class=\"quiet\">{} more had no room in this file.</p>", report.waterfalls.len() - shown);
+    }
+    let text = if report.has_kernel {
+        "Each bar is a stage. The strip below shows what the thread did meanwhile: grey is its own code, colours are what kept it away."
+    } else {
+        "Each bar is a stage. What the kernel did meanwhile was not recorded."
+    };
+    ("slowest", "Slowest", section("slowest", "", "The slowest requests", text, &inside))
+}
+
+fn of_request(rank: usize, it: &Waterfall) -> String {
+    let open = if rank < OPEN { " open" } else { "" };
+    let took = it.lost.and_then(lost).map(|lost| format!("{lost} of it taken by the kernel"));
+    let on = Some(html(&it.ran_on)).filter(|on| !on.is_empty());
+    let at = Some(format!("{} after the begin", time(it.at)));
+    let whose = it.whose.as_deref().map(html);
+    let rest: Vec<String> = [took, on, at, whose].into_iter().flatten().collect();
+    let head =
+        format!("<b>{}</b> {} ({}) <span>{}</span>", time(it.length), html(&it.name), html(&it.kind), rest.join(" · "));
+    let culprits = joined(&it.culprits, |line| format!("<li>{}</li>", html(line)));
+    let culprits = if culprits.is_empty() { String::new() } else { format!("<ul>{culprits}</ul>") };
+    let left_out = match it.spans_left_out {
+        0 => String::new(),
+        count => format!("<p class=\"quiet\">{} shorter intervals are not drawn.</p>", grouped(count)),
+    };
+    let has_kernel = it.lost.is_some();
+    let row = |stage: &crate::model::WaterStage| {
+        let mut row = vec![
+            format!("{} → {}", html(&stage.from), html(&stage.to)),
+            time(stage.at),
+            time(stage.length),
+            stage.ends.to_owned(),
+        ];
+        row.extend(has_kernel.then(|| lost(stage.lost).unwrap_or_else(|| "–".to_owned())));
+        row
+    };
+    let head_row: &[&str] = &["stage", "at", "took", "ends by", "the kernel took"][..if has_kernel { 5 } else { 4 }];
+    format!(
+        "<details class=\"request\" id=\"request-{}\"{open}><summary>{head}</summary>\n<div class=\"within\">\
+         {}{culprits}{left_out}\n\
+         <details class=\"plain\"><summary>As a table</summary>{}</details></div></details>\n",
+        rank + 1,
+        fall::waterfall(it),
+        table(head_row, it.stages.iter().map(row), &format!("Stages of {}", html(&it.name))),
+    )
+}
+
+fn stages() -> Part {
+    let head = ["stage", "count", "share", "mean", "p50", "p90", "p99", "p99.9", "max"];
+    let heads = joined(head, |cell| format!("<th scope=\"col\">{cell}</th>"));
+    let inside = format!(
+        "<div class=\"bar\"><label for=\"curves-of\">Of</label> <select class=\"tool\" id=\"curves-of\"></select></div>\n\
+         <figure><svg id=\"curves\" tabindex=\"0\" role=\"application\" width=\"100%\" aria-describedby=\"curves-said\" \
+         aria-label=\"Percentiles on a scale of nines; the keys left and right read them\"></svg></figure>\n\
+         <p class=\"said\" id=\"curves-said\" role=\"status\">Point at the chart to read it.</p>\n\
+         <div class=\"wide\" role=\"region\" aria-label=\"Figures of the stages\" tabindex=\"0\"><table aria-label=\"Figures of the stages\"><thead><tr>{heads}</tr></thead>\
+         <tbody id=\"stages-rows\"></tbody></table></div><p class=\"quiet\" id=\"stages-note\"></p>\n\
+         <noscript><p>This part is drawn by a script, which did not run.</p></noscript>"
+    );
+    let text = "A stage is the time between two records of a request. A curve that rises at the right has a slow tail.";
+    ("stages", "Stages", section("stages", "", "Which stage", text, &inside))
+}
+
+fn connections(report: &Report) -> Part {
+    let kernel = report.has_kernel.then_some(("kernel", "lost to kernel", ""));
+    let columns = [
+        ("name", "connection", ""),
+        ("kind", "kind", "left"),
+        ("count", "requests", ""),
+        ("p50", "p50", ""),
+        ("p99", "p99", ""),
+        ("p99.9", "p99.9", ""),
+        ("max", "max", ""),
+    ];
+    let last = ("most", "most of the slowest 1 %", "left");
+    let head = |(key, label, class): (&str, &str, &str)| {
+        format!("<th scope=\"col\" data-sort=\"{key}\" class=\"{class}\"><button type=\"button\">{label}</button></th>")
+    };
+    let heads = joined(columns.into_iter().chain(kernel).chain([last]), head);
+    let inside = format!(
+        "<div class=\"bar\"><label for=\"connections-filter\">Only</label> <input class=\"tool\" id=\"connections-filter\" type=\"search\" \
+         autocomplete=\"off\" spellcheck=\"false\" placeholder=\"words of a row\"> \
+         <span class=\"quiet\" id=\"connections-count\" role=\"status\"></span></div>\n\
+         <div class=\"wide\" role=\"region\" aria-label=\"Connections\" tabindex=\"0\"><table aria-label=\"Connections\"><thead><tr>{heads}</tr></thead>\
+         <tbody id=\"connections-rows\"></tbody></table></div>\n\
+         <p class=\"more\"><button type=\"button\" class=\"tool\" id=\"connections-more\" hidden></button></p>\n\
+         <noscript><p>This table is filled by a script, which did not run.</p></noscript>"
+    );
+    let remark = if report.has_kernel {
+        " Lost to kernel: the part of the time of its requests that the kernel took, at most."
+    } else {
+        ""
+    };
+    let text = format!(
+        "Names are those of the trace. A name that is a link shows the stages of that connection above.{remark}"
+    );
+    ("connections", "Connections", section("connections", "", "Which connection", &text, &inside))
+}
+
+fn about(report: &Report) -> Part {
+    let facts = joined(&report.facts, |(name, value)| format!("<dt>{}</dt><dd>{}</dd>", html(name), html(value)));
+    let mut text = String::from(
+        "Percentiles are those of <b>dptrace latency</b>: exact for up to a few thousand values, to three digits for more. ",
+    );
+    text.push_str(if report.has_kernel {
+        "What delayed a request has two bounds: a stage that ends by the thread's own work is late by exactly what the kernel took of \
+         the thread; one that waits for a device or the network by at most what the kernel took meanwhile, and at least by what of \
+         that lies just before the end and beyond the usual time of that stage. Time that no event explains is hatched, and nobody is \
+         blamed for it."
+    } else {
+        "Parts that need the kernel's events (what threads did, who ran instead, what the kernel took of a request) are left out: \
+         <b>dptrace capture</b> records them."
+    });
+    ("about", "About", section("about", "", "About this report", &text, &format!("<dl>{facts}</dl>")))
+}

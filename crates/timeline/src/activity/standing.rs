@@ -1,0 +1,163 @@
+//! What is known of threads and CPUs at one moment, as events: for a record of events that begins in the middle.
+
+use std::collections::BTreeSet;
+
+use super::{Activities, State, Thread};
+use crate::kernel::{Cpu, EventKind, KernelEvent, Leaves, Tid};
+
+/// The idle task of each CPU.
+const IDLE: Tid = Tid(0);
+
+impl Activities {
+    /// Follows one more thread from the last event on, if it is not followed yet.
+    pub fn follow(&mut self, tid: Tid) {
+        let last = self.last;
+        self.threads.entry(tid).or_insert_with(|| Thread::new(last));
+    }
+
+    /// Follows the other threads no longer.
+    pub fn only(&mut self, keep: &BTreeSet<Tid>) {
+        self.threads.retain(|tid, _| keep.contains(tid));
+    }
+
+    /// Who has each CPU, as far as it was seen.
+    pub fn current(&self) -> impl Iterator<Item = (Cpu, Tid)> {
+        self.current.iter().map(|(cpu, tid)| (*cpu, *tid))
+    }
+
+    /// The threads that are followed.
+    pub fn followed(&self) -> impl Iterator<Item = Tid> {
+        self.threads.keys().copied()
+    }
+
+    /// Events of the time of the last one that show to [`Activities`] which begin then what is known now: where each thread is,
+    /// and who has each CPU.
+    pub fn standing(&self) -> Vec<KernelEvent> {
+        let mut events = Vec::new();
+        let mut add = |cpu, kind| events.push(KernelEvent { at: self.last, cpu, kind });
+        let mut threads: Vec<_> = self.threads.iter().collect();
+        threads.sort_unstable_by_key(|(tid, _)| **tid);
+        // Those off their CPUs first: an event of a thread says that it has its CPU, until another one says who really has it.
+        for (&tid, thread) in threads {
+            let is_off = !matches!(thread.state, State::OnCpu | State::Unknown);
+            if let Some(cpu) = thread.cpu.filter(|_| is_off) {
+                thread.stands(tid, cpu, self.current.contains_key(&cpu), &mut add);
+            }
+        }
+        let mut current: Vec<_> = self.current.iter().collect();
+        current.sort_unstable();
+        for (&cpu, &tid) in current {
+            let Some(thread) = self.threads.get(&tid).filter(|thread| thread.state == State::OnCpu) else {
+                // Of a thread that is not followed, only that it comes says that it has the CPU.
+                add(cpu, EventKind::Switch { prev: IDLE, leaves: Leaves::Preempted, next: tid });
+                continue;
+            };
+            add(cpu, EventKind::Found { tid, off_cpu: None });
+            if let Some(number) = thread.call {
+                add(cpu, EventKind::CallEnter { tid, number });
+            }
+            for &interrupt in &thread.interrupts {
+                add(cpu, EventKind::Begin { tid, interrupt });
+            }
+        }
+        events
+    }
+}
+
+impl Thread {
+    /// Where a thread is that is off its CPU.
+    fn stands(&self, tid: Tid, cpu: Cpu, is_cpu_known: bool, add: &mut impl FnMut(Cpu, EventKind)) {
+        // One that was woken was blocked before.
+        let off_cpu = if self.state == State::Woken { Some(Leaves::Blocked) } else { self.state.leaves() };
+        add(cpu, EventKind::Found { tid, off_cpu });
+        if let (Some(number), true) = (self.call, is_cpu_known) {
+            add(cpu, EventKind::CallEnter { tid, number });
+        }
+        if self.state == State::Woken {
+            add(cpu, EventKind::Wake { tid, on: cpu });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{BootNanos, Foreseen, Foresight, Interrupt, Interval};
+
+    const OURS: [Tid; 3] = [Tid(1), Tid(2), Tid(3)];
+
+    /// Events of a machine with two CPUs and four threads, three of which are ours. 0 is the idle task.
+    fn events() -> impl Strategy<Value = Vec<KernelEvent>> {
+        let one = (0..8_u8, 0..2_usize, 0..3_usize, 0..5_u32, 1..100_u64);
+        prop::collection::vec(one, 0..60).prop_map(|all| {
+            let (mut at, mut current) = (10, [Tid(4), Tid(0)]);
+            let event = |(what, cpu, leaves, other, after): (u8, usize, usize, u32, u64)| {
+                let (has, elsewhere, other) = (current[cpu], current[1 - cpu], Tid(other));
+                let leaves = [Leaves::Preempted, Leaves::Blocked, Leaves::Stopped][leaves];
+                let interrupt = Interrupt::Hard(leaves as u32);
+                let kind = match what {
+                    0..=2 if other != has && (other != elsewhere || other == Tid(0)) => {
+                        current[cpu] = other;
+                        EventKind::Switch { prev: has, leaves, next: other }
+                    }
+                    3 if other != has && other != elsewhere => EventKind::Wake { tid: other, on: Cpu(cpu as u32) },
+                    4 if has != Tid(0) => EventKind::CallEnter { tid: has, number: other.0 },
+                    5 if has != Tid(0) => EventKind::CallExit { tid: has },
+                    6 => EventKind::Begin { tid: has, interrupt },
+                    7 => EventKind::End { tid: has, interrupt },
+                    _ => return None,
+                };
+                at += after;
+                Some(KernelEvent { at: BootNanos(at), cpu: Cpu(cpu as u32), kind })
+            };
+            all.into_iter().filter_map(event).collect()
+        })
+    }
+
+    /// What the events show from that time on.
+    fn shown(events: &[KernelEvent], start: BootNanos, from: BootNanos) -> Vec<(Tid, Vec<Interval>)> {
+        let mut foresight = Foresight::new(OURS, start);
+        for event in events {
+            foresight.event(event);
+        }
+        let mut activities = Activities::new(OURS, start);
+        for event in Foreseen::new(events.iter().copied().map(Ok::<_, ()>), &foresight.finish()) {
+            activities.event(&event.unwrap());
+        }
+        let mut all: Vec<_> = activities.finish(BootNanos(10_000)).into_iter().collect();
+        all.sort_by_key(|(tid, _)| *tid);
+        for (_, intervals) in &mut all {
+            intervals.retain(|interval| interval.to > from);
+            if let Some(first) = intervals.first_mut() {
+                first.from = first.from.max(from);
+            }
+        }
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn what_begins_in_the_middle_shows_no_less(events in events(), at in 0..60_usize) {
+            let (before, after) = events.split_at(at.min(events.len()));
+            let start = BootNanos(5);
+            let mut front = Activities::new(OURS, start);
+            for event in before {
+                front.event(event);
+            }
+            let from = front.last;
+            let cut: Vec<_> = front.standing().into_iter().chain(after.iter().copied()).collect();
+            let (whole, cut) = (shown(&events, start, from), shown(&cut, from, from));
+            for ((tid, whole), (_, cut)) in whole.iter().zip(&cut) {
+                // What only later events show of the whole, the cut may know from then on only.
+                let known = |all: &[Interval]| all.iter().filter(|it| it.activity != crate::Activity::Unknown).count();
+                if front.threads[tid].state == State::Unknown {
+                    prop_assert!(known(cut) <= known(whole) + 1);
+                } else {
+                    prop_assert_eq!(whole, cut, "{:?} from {:?}", tid, from);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! How well a clock of anchors puts ticks and nanoseconds on one line, measured while the anchors are being read.
+//!
+//! Two measurements, because each sees what the other does not:
+//!
+//! - **Readings between the anchors.** They are read like anchors, and are no part of the clock. How far the clock is from them is
+//!   its own error: that of the readings, and how far the kernel's clock left the straight line. Nothing of the target is in it.
+//! - **Hits of probes that pass their ticks.** The kernel's time of a hit is always later than its ticks: by the cost of the trap,
+//!   and by whatever interrupted the thread there. Most of these differences say little of the clock, but delays only add. So the
+//!   fastest hit of each time between two anchors is the trap's cost with the error of the clock, as the target's CPUs count ticks.
+//!   How far those are above the least of them is that error, if the trap always costs the same, and more than it else.
+
+use std::collections::VecDeque;
+
+use spdk_trace::Ticks;
+
+use crate::clock::{Anchor, BootNanos, Clock};
+use crate::lengths::Lengths;
+
+/// A time between two anchors that has fewer hits has no fastest one that says something.
+const LEAST_HITS: u64 = 8;
+/// Times between two anchors that still take hits, which may come late: on a busy machine by a second.
+const OPEN: usize = 32;
+/// Readings and hits that wait for the anchor behind them, and fastest hits that are kept: 24 bytes each at most.
+const MOST: usize = 1 << 16;
+
+/// Measures a clock while it is made. It keeps the newest anchors only, and sums.
+#[derive(Clone, Debug, Default)]
+pub struct ClockCheck {
+    last: Option<Anchor>,
+    /// The newest times between two anchors.
+    open: VecDeque<Time>,
+    /// What has come since the last anchor.
+    readings: Vec<Anchor>,
+    hits: Vec<(Ticks, BootNanos)>,
+    between: Lengths,
+    at_hits: Lengths,
+    fastest: Vec<i64>,
+    /// How many fastest ones were left out since the last that is kept, and how many are.
+    passed: usize,
+    step: usize,
+}
+
+/// The time between two anchors, with the fastest hit in it and how many there were.
+#[derive(Clone, Debug)]
+struct Time {
+    end: Ticks,
+    clock: Clock,
+    fastest: i64,
+    hits: u64,
+}
+
+/// What was measured, in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// How far the clock is from readings between its anchors, without the sign.
+    pub between: Lengths,
+    /// How far it is from the kernel's time at hits, without the sign: with the cost of the trap, and with interruptions.
+    pub at_hits: Lengths,
+    /// How far the fastest hit of each time between two anchors is above the least of all these.
+    pub fastest: Lengths,
+    /// That least difference, with its sign: about the cost of the trap.
+    pub least: i64,
+}
+
+impl ClockCheck {
+    /// The next anchor of the clock.
+    pub fn anchor(&mut self, anchor: Anchor) {
+        let before = self.last.replace(anchor);
+        // A counter that falls makes no clock.
+        if let Some(clock) = before.and_then(|before| Clock::new(vec![before, anchor]).ok()) {
+            for reading in self.readings.drain(..) {
+                if before.is_some_and(|before| before.ticks <= reading.ticks) && reading.ticks <= anchor.ticks {
+                    self.between.add(above(&clock, reading.ticks, reading.nanos).unsigned_abs());
+                }
+            }
+            self.open.push_back(Time { end: anchor.ticks, clock, fastest: i64::MAX, hits: 0 });
+        }
+        self.readings.clear();
+        if self.open.len() > OPEN
+            && let Some(time) = self.open.pop_front()
+        {
+            self.close(&time);
+        }
+        let waiting = std::mem::take(&mut self.hits);
+        self.hits(waiting);
+    }
+
+    /// A reading of both clocks that is no anchor.
+    pub fn reading(&mut self, reading: Anchor) {
+        if self.readings.len() < MOST {
+            self.readings.push(reading);
+        }
+    }
+
+    /// The ticks that a probe passed, and the kernel's time at the same hit. Hits that come long after the anchor behind them are left
+    /// out, and those beyond what is kept.
+    pub fn hits(&mut self, hits: impl IntoIterator<Item = (Ticks, BootNanos)>) {
+        for (ticks, nanos) in hits {
+            let at = self.open.partition_point(|time| time.end <= ticks);
+            let is_later = self.last.is_none_or(|last| last.ticks <= ticks);
+            match self.open.get_mut(at) {
+                Some(time) if at > 0 || time.clock.begin() <= ticks => {
+                    let above = above(&time.clock, ticks, nanos);
+                    (time.fastest, time.hits) = (time.fastest.min(above), time.hits + 1);
+                    self.at_hits.add(above.unsigned_abs());
+                }
+                None if is_later && self.hits.len() < MOST => self.hits.push((ticks, nanos)),
+                _ => {}
+            }
+        }
+    }
+
+    /// What was measured, after the last anchor.
+    pub fn finish(mut self) -> Checked {
+        for time in std::mem::take(&mut self.open) {
+            self.close(&time);
+        }
+        let least = self.fastest.iter().min().copied().unwrap_or_default();
+        let mut fastest = Lengths::default();
+        self.fastest.iter().for_each(|above| fastest.add(above.abs_diff(least)));
+        Checked { between: self.between, at_hits: self.at_hits, fastest, least }
+    }
+
+    /// Keeps the fastest hit of a time that takes no more; of many times some, spread over all.
+    fn close(&mut self, time: &Time) {
+        if time.hits < LEAST_HITS {
+            return;
+        }
+        if self.passed < self.step {
+            self.passed += 1;
+            return;
+        }
+        self.passed = 0;
+        if self.fastest.len() == MOST {
+            let mut index = 0;
+            self.fastest.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
+            self.step = 2 * self.step + 1;
+        }
+        self.fastest.push(time.fastest);
+    }
+}
+
+/// How much later the kernel's time is than what the clock makes of the ticks.
+fn above(clock: &Clock, ticks: Ticks, nanos: BootNanos) -> i64 {
+    // SANITY: a difference that does not fit is centuries long, and so no time at all.
+    i64::try_from(i128::from(nanos.0) - i128::from(clock.nanos(ticks).0)).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn at(ticks: u64, nanos: u64) -> Anchor {
+        Anchor { ticks: Ticks(ticks), nanos: BootNanos(nanos), bracket: Ticks(40) }
+    }
+
+    /// Anchors each second, each with this error; readings in the middle, and hits with a trap of 700 ns.
+    fn checked(errors: &[i64], hits: u64) -> Checked {
+        let mut check = ClockCheck::default();
+        for (n, error) in (1..).zip(errors) {
+            let begin = n * SECOND;
+            check.anchor(at(begin, begin.strict_add_signed(*error)));
+            check.reading(at(begin + SECOND / 2, begin + SECOND / 2));
+            // The first one of each is the fastest; some are interrupted for long.
+            let delay = |n: u64| 700 + if n == 0 { 0 } else { 5_000 * n };
+            let hit = |n: u64| (Ticks(begin + 1_000 * n), BootNanos(begin + 1_000 * n + delay(n)));
+            check.hits((0..hits).map(hit));
+        }
+        check.finish()
+    }
+
+    #[test]
+    fn a_clock_without_an_error_is_off_by_nothing_but_the_trap() {
+        let Checked { between, at_hits, fastest, least } = checked(&[0; 5], 10);
+        assert_eq!((between.count(), between.longest()), (4, 0));
+        assert_eq!((at_hits.count(), at_hits.longest()), (40, 45_700));
+        assert_eq!((fastest.count(), fastest.longest(), least), (4, 0, 700));
+    }
+
+    #[test]
+    fn an_anchor_that_is_off_is_seen_by_both() {
+        // The third one is 200 ns too late: so is half of that the clock on both sides of it.
+        let Checked { between, fastest, least, .. } = checked(&[0, 0, 200, 0, 0], 10);
+        assert_eq!((between.count(), between.longest()), (4, 100));
+        // At the begin of its time hits seem earlier by all of it.
+        assert_eq!((fastest.longest(), least), (200, 500));
+    }
+
+    #[test]
+    fn few_hits_have_no_fastest_one() {
+        let Checked { at_hits, fastest, .. } = checked(&[0; 5], LEAST_HITS - 1);
+        assert_eq!((at_hits.count(), fastest.count()), (28, 0));
+        let none = ClockCheck::default().finish();
+        assert_eq!((none.between.count(), none.at_hits.count(), none.fastest.count(), none.least), (0, 0, 0, 0));
+    }
+
+    #[test]
+    fn hits_that_come_late_count() {
+        let mut check = ClockCheck::default();
+        (1..=6).for_each(|n| check.anchor(at(n * SECOND, n * SECOND)));
+        let hit = |ticks: u64, later: u64| (Ticks(ticks), BootNanos(ticks + later));
+        check.hits((0..10).map(|n| hit(2 * SECOND + n, 500)).chain((0..10).map(|n| hit(4 * SECOND + n, 520))));
+        // Before the first anchor, and after the last one.
+        check.hits([hit(5, 900), hit(7 * SECOND, 900)]);
+        let Checked { at_hits, fastest, least, .. } = check.finish();
+        assert_eq!((at_hits.count(), fastest.count(), fastest.longest(), least), (20, 2, 20, 500));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut check = ClockCheck::default();
+        check.hits((0..3 * MOST as u64).map(|n| (Ticks(n), BootNanos(n))));
+        assert_eq!(check.hits.len(), MOST);
+        let clock = Clock::new(vec![at(0, 0), at(1, 1)]).unwrap();
+        let most = i64::try_from(MOST).unwrap();
+        for fastest in 0..3 * most {
+            check.close(&Time { end: Ticks(1), clock: clock.clone(), fastest, hits: LEAST_HITS });
+        }
+        assert!((MOST / 2..=MOST).contains(&check.fastest.len()));
+        assert!(check.fastest.is_sorted() && check.fastest.last().is_some_and(|last| *last > 2 * most));
+        // A counter that falls back is no clock, and no error.
+        let mut check = ClockCheck::default();
+        for ticks in [5, 9, 3, 2].into_iter().chain(10..100) {
+            check.anchor(at(ticks, ticks));
+            check.reading(at(ticks, ticks));
+        }
+        assert!(check.open.len() <= OPEN);
+        check.finish();
+    }
+}

@@ -1,0 +1,127 @@
+//! The tab of stages: how long the selected one took over the last minutes, and the table of all.
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Style;
+
+use super::look::{Colours, HEAD, Look, QUIET};
+use super::{put, rows, title};
+use crate::history::{HeatColumn, row_begins};
+use crate::model::Model;
+use crate::table::Id;
+use ratatui_core::text::Line;
+
+/// The columns of the scale at the left.
+const SCALE: u16 = 9;
+/// The table has this many lines at least, if there are as many stages.
+const LEAST_TABLE: u16 = 5;
+
+/// Draws the map above the table.
+pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffer) {
+    let stages = u16::try_from(model.table().rows.len()).unwrap_or(u16::MAX);
+    let table = (stages + 1).max(2).min((area.height / 2).max(LEAST_TABLE)).min(area.height);
+    let map = Rect { height: area.height - table, ..area };
+    let place = match model.selected_id() {
+        Some(Id::Stage(place)) => place,
+        _ => 0,
+    };
+    self::map(model, look, place, map, buffer);
+    rows::table(model, look, Rect { y: map.bottom(), height: table, ..area }, buffer);
+}
+
+/// The heat map of a stage with its title, its scale, and the seconds below.
+pub(super) fn map(model: &Model, look: Look, place: usize, area: Rect, buffer: &mut Buffer) {
+    if area.height < 4 || area.width <= SCALE + 2 {
+        return;
+    }
+    put(buffer, area.y, Line::styled(format!("how long {} took", title(&Id::Stage(place), model)), HEAD));
+    let cells = Rect { x: area.x + SCALE, y: area.y + 1, width: area.width - SCALE, height: area.height - 2 };
+    let columns = model.history().heat(place, model.sample().number, cells.width.into());
+    let Some(scale) = Scale::of(&columns, look, cells.height) else {
+        return put(buffer, cells.y, Line::styled("nothing yet", QUIET));
+    };
+    for (x, column) in (cells.x..).zip(&columns) {
+        let Some(column) = column else { continue };
+        let sums = scale.sums(column);
+        for (row, pair) in sums.chunks(scale.per_cell).enumerate() {
+            let Some(cell) = buffer.cell_mut((x, cells.bottom() - 1 - row as u16)) else { continue };
+            let (sign, style) = scale.cell(pair, look);
+            cell.set_char(sign).set_style(style);
+        }
+    }
+    for row in (0..cells.height).step_by(2) {
+        let from = screen::time(row_begins(scale.first + row * scale.rows_per_cell));
+        let text = format!("{} ", screen::pad_left(&from, usize::from(SCALE) - 1));
+        buffer.set_string(area.x, cells.bottom() - 1 - row, text, QUIET);
+    }
+    let seconds = format!("{:>w$} s ago", cells.width, w = usize::from(SCALE));
+    let now = format!("{:>w$}", "now", w = usize::from(area.width) - seconds.len());
+    put(buffer, area.bottom() - 1, Line::styled(seconds + &now, QUIET));
+}
+
+/// What the map's cells stand for.
+struct Scale {
+    /// The first row of the history that is shown, and how many of them are in a cell.
+    first: u16,
+    rows_per_cell: u16,
+    /// Halves of a cell that have a colour each.
+    per_cell: usize,
+    halves: usize,
+    /// The most requests of one half in one second, as a logarithm.
+    most: f64,
+}
+
+impl Scale {
+    /// From the shortest to the longest time that is seen.
+    fn of(columns: &[Option<&HeatColumn>], look: Look, height: u16) -> Option<Self> {
+        let met = || columns.iter().flatten().flat_map(|column| column.iter());
+        let first = met().map(|(row, _)| *row).min()?;
+        let last = met().map(|(row, _)| *row).max()?;
+        let per_cell = if look.unicode && look.colours != Colours::None { 2 } else { 1 };
+        let rows_per_cell = (last - first + 1).div_ceil(height).next_multiple_of(per_cell as u16);
+        let mut scale = Self { first, rows_per_cell, per_cell, halves: usize::from(height) * per_cell, most: 0.0 };
+        let most = columns.iter().flatten().flat_map(|column| scale.sums(column)).max().unwrap_or(1);
+        scale.most = logarithm(most);
+        Some(scale)
+    }
+
+    /// The requests of each half of a cell in one second, from below.
+    fn sums(&self, column: &HeatColumn) -> Vec<u32> {
+        let rows_per_half = (usize::from(self.rows_per_cell) / self.per_cell).max(1);
+        let mut sums = vec![0_u32; self.halves];
+        for (row, count) in column {
+            let at = usize::from(row.saturating_sub(self.first)) / rows_per_half;
+            if let Some(sum) = sums.get_mut(at) {
+                *sum = sum.saturating_add(*count);
+            }
+        }
+        sums
+    }
+
+    /// How a cell looks; its lower half comes first.
+    fn cell(&self, halves: &[u32], look: Look) -> (char, Style) {
+        let share = |count: u32| logarithm(count) / self.most.max(f64::MIN_POSITIVE);
+        let [lower, upper] = match halves {
+            [one] => return single(share(*one), look),
+            [lower, upper, ..] => [*lower, *upper].map(|count| look.shade(share(count))),
+            [] => return (' ', Style::new()),
+        };
+        match (lower, upper) {
+            (None, None) => (' ', Style::new()),
+            (Some(lower), None) => ('▄', Style::new().fg(lower)),
+            (None, Some(upper)) => ('▀', Style::new().fg(upper)),
+            (Some(lower), Some(upper)) => ('▀', Style::new().fg(upper).bg(lower)),
+        }
+    }
+}
+
+/// A cell that is not divided.
+fn single(share: f64, look: Look) -> (char, Style) {
+    let style = look.shade(share).map_or_else(Style::new, |colour| Style::new().fg(colour));
+    (look.density(share), style)
+}
+
+/// Requests by their order of magnitude: one that is late is seen beside ten thousand that are not.
+fn logarithm(count: u32) -> f64 {
+    (f64::from(count) + 1.0).log2()
+}

@@ -1,0 +1,55 @@
+//! What the keys do, and what the columns are.
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::text::{Line, Span};
+
+use super::look::{HEAD, Look};
+use super::{put_lines, rows};
+use crate::model::Model;
+
+const KEYS: &[(&str, &str)] = &[
+    ("Tab, 1 2 3, left, right", "another tab"),
+    ("up, down, PgUp, PgDn", "another line; also j, k, Ctrl-F, Ctrl-B, g, G, Home, End"),
+    ("Enter", "details of the line: its history, its slowest requests"),
+    ("< >", "order by another column; I turns the order round"),
+    ("/", "filter by words, all of which must be there; Esc clears it"),
+    ("Space", "freeze and go on; seconds are kept meanwhile"),
+    ("w", "write the second that is shown as JSON"),
+    ("?, h, F1", "this help"),
+    ("q, F10, Ctrl-C", "quit"),
+];
+
+const COLUMNS: &[(&str, &str)] = &[
+    ("DEPTH", "requests in flight when another one came, in the mean"),
+    ("IOPS", "requests that ended, a second"),
+    ("STAGES", "what requests spent their time on"),
+    ("P50 P99 MAX", "how long requests took that ended in this second"),
+    ("KERNEL", "the share of its thread's time that the kernel took: waiting for a CPU, interrupts, stops"),
+    ("TIME", "where a thread's second went"),
+    ("lost", "a thread waited for a CPU, was interrupted or stopped: time that it could have worked"),
+    ("RAN INSTEAD", "who had the CPU for which it waited, and for how long"),
+];
+
+/// The columns of a key's name.
+const NAME: usize = 25;
+
+/// Draws it.
+pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffer) {
+    let width = usize::from(area.width).saturating_sub(NAME).max(20);
+    let mut lines = Vec::new();
+    for (title, table) in [("keys", KEYS), ("columns", COLUMNS)] {
+        lines.push(Line::styled(title, HEAD));
+        for (name, what) in table {
+            for (number, text) in screen::wrap(what, width).into_iter().enumerate() {
+                let name = if number == 0 { *name } else { "" };
+                lines.push(Line::from(vec![Span::styled(screen::pad(name, NAME), HEAD), Span::raw(text)]));
+            }
+        }
+    }
+    lines.push(Line::styled("bars", HEAD));
+    lines.extend(rows::legends(look));
+    model.page = usize::from(area.height).max(1);
+    model.scrolled_over = model.scrolled_over.min(lines.len().saturating_sub(usize::from(area.height)));
+    put_lines(buffer, area, lines, model.scrolled_over);
+}

@@ -1,0 +1,123 @@
+//! Colours and signs, by what a terminal has.
+
+use ratatui_core::style::{Color, Modifier, Style};
+
+use crate::sample::{Part, Phase};
+
+/// The colours of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colours {
+    /// None, or they are not wanted.
+    None,
+    /// The sixteen that its user chose.
+    Sixteen,
+    /// 256 of them.
+    Many,
+}
+
+/// What a terminal can show.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// Its colours.
+    pub colours: Colours,
+    /// Whether it shows more than ASCII.
+    pub unicode: bool,
+    /// Whether it shows eighths of a block, which the font of Linux's console has not.
+    pub eighths: bool,
+}
+
+/// Headlines, and keys.
+pub(super) const HEAD: Style = Style::new().add_modifier(Modifier::BOLD);
+/// What is beside the rest.
+pub(super) const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
+/// What is selected.
+pub(super) const CHOSEN: Style = Style::new().add_modifier(Modifier::REVERSED);
+
+/// Shades of the heat map where there are 256 colours, from few to many: dark blue to yellow, whose lightness grows, so that all
+/// eyes see the difference.
+const SHADES: [u8; 8] = [17, 18, 54, 90, 126, 167, 208, 226];
+/// The same with the sixteen.
+const FEW_SHADES: [Color; 4] = [Color::Blue, Color::Magenta, Color::LightRed, Color::LightYellow];
+
+impl Look {
+    fn coloured(self, colour: Color) -> Style {
+        if self.colours == Colours::None { Style::new() } else { Style::new().fg(colour) }
+    }
+
+    pub(super) fn warn(self) -> Style {
+        self.coloured(Color::Yellow)
+    }
+
+    pub(super) fn wrong(self) -> Style {
+        self.coloured(Color::Red).add_modifier(Modifier::BOLD)
+    }
+
+    /// How a share of a bar looks: its sign, and its colour.
+    pub(super) fn phase(self, phase: Phase, letter: char) -> (char, Style) {
+        self.bar(
+            letter,
+            match phase {
+                Phase::Target => Color::Green,
+                Phase::Buffer => Color::Yellow,
+                Phase::Data => Color::Cyan,
+                Phase::Device => Color::Magenta,
+                Phase::Reply => Color::Blue,
+            },
+        )
+    }
+
+    pub(super) fn part(self, part: Part, letter: char) -> (char, Style) {
+        if part == Part::Blocked {
+            return (if self.is_drawn() { '·' } else { letter }, QUIET);
+        }
+        self.bar(
+            letter,
+            match part {
+                Part::Own => Color::Green,
+                Part::Calls => Color::Blue,
+                Part::Waited => Color::Red,
+                Part::Hard => Color::Magenta,
+                Part::Soft => Color::Cyan,
+                Part::Stopped | Part::Blocked => Color::Yellow,
+            },
+        )
+    }
+
+    fn bar(self, letter: char, colour: Color) -> (char, Style) {
+        (if self.is_drawn() { '█' } else { letter }, self.coloured(colour))
+    }
+
+    /// Whether bars are blocks of colour: without colours they are letters.
+    fn is_drawn(self) -> bool {
+        self.unicode && self.colours != Colours::None
+    }
+
+    /// The colour of a cell of the heat map, 0 to 1; nothing of nothing.
+    pub(super) fn shade(self, share: f64) -> Option<Color> {
+        let of = |count: usize| ((share * count as f64).ceil() as usize).clamp(1, count) - 1;
+        match self.colours {
+            Colours::None => None,
+            _ if share <= 0.0 => None,
+            Colours::Sixteen => Some(FEW_SHADES[of(FEW_SHADES.len())]),
+            Colours::Many => Some(Color::Indexed(SHADES[of(SHADES.len())])),
+        }
+    }
+
+    /// A sign of the heat map where there are no colours, or half blocks can't be had.
+    pub(super) fn density(self, share: f64) -> char {
+        let signs: &[char] = if self.unicode { &['░', '▒', '▓', '█'] } else { &['.', ':', 'o', '#'] };
+        match share {
+            share if share <= 0.0 => ' ',
+            share => signs[((share * signs.len() as f64).ceil() as usize).clamp(1, signs.len()) - 1],
+        }
+    }
+
+    /// Heights of a line over time.
+    pub(super) fn heights(self) -> &'static [char] {
+        if self.unicode && self.eighths {
+            &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
+        } else {
+            &['_', '.', '-', '=', '#']
+        }
+    }
+}

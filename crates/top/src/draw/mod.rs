@@ -1,0 +1,155 @@
+//! A model on cells of a terminal. What is shown is decided elsewhere: here it gets its place and its colours.
+
+mod details;
+mod heat;
+mod help;
+mod look;
+mod rows;
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Modifier, Style};
+use ratatui_core::text::{Line, Span};
+use ratatui_core::widgets::Widget as _;
+
+use look::{CHOSEN, HEAD, QUIET};
+pub use look::{Colours, Look};
+
+use crate::model::{Model, Over, Tab};
+use crate::table::Id;
+use crate::{verdict, views};
+
+/// Below this there is no room for anything.
+const LEAST_WIDTH: u16 = 20;
+const LEAST_HEIGHT: u16 = 6;
+/// Lines above the table: who, the tabs, what the second was.
+const ABOVE: u16 = 3;
+/// Who is slow, and why: two lines more, where there is room for them, or three if they are long.
+const VERDICT: usize = 2;
+const LONG_VERDICT: usize = 3;
+const HIGH_ENOUGH: u16 = 16;
+
+/// Draws the model into the cells.
+pub fn draw(model: &mut Model, look: Look, buffer: &mut Buffer) {
+    let area = buffer.area;
+    if area.width < LEAST_WIDTH || area.height < LEAST_HEIGHT {
+        return put(buffer, 0, Line::raw("too small"));
+    }
+    head(model, look, buffer);
+    let foot = area.height - 1;
+    let mut above = ABOVE;
+    if area.height >= HIGH_ENOUGH && model.over == Over::Nothing {
+        // Who took the time stands at the end of a line: that must not be cut off.
+        let wrapped =
+            verdict::lines(model.sample()).into_iter().flat_map(|text| screen::wrap(&text, area.width.into()));
+        let lines: Vec<Line> = wrapped.take(LONG_VERDICT).map(|text| Line::styled(text, look.warn())).collect();
+        let height = lines.len().max(VERDICT) as u16;
+        put_lines(buffer, Rect { y: ABOVE, height, ..area }, lines, 0);
+        above += height;
+    }
+    let body = Rect { x: 0, y: above, width: area.width, height: foot - above };
+    match (model.over, model.tab) {
+        (Over::Help, _) => help::draw(model, look, body, buffer),
+        (Over::Details, _) => details::draw(model, look, body, buffer),
+        (Over::Nothing, Tab::Stages) => heat::draw(model, look, body, buffer),
+        (Over::Nothing, _) => rows::draw(model, look, body, buffer),
+    }
+    put(buffer, foot, footer(model, look));
+}
+
+/// Puts a line into a row of cells.
+fn put(buffer: &mut Buffer, y: u16, line: Line<'_>) {
+    let area = Rect { x: 0, y, width: buffer.area.width, height: 1 };
+    line.render(area.intersection(buffer.area), buffer);
+}
+
+/// Puts lines into an area, the first `skipped` of them left out.
+fn put_lines(buffer: &mut Buffer, area: Rect, lines: Vec<Line<'_>>, skipped: usize) {
+    for (y, line) in (area.y..area.bottom()).zip(lines.into_iter().skip(skipped)) {
+        put(buffer, y, line);
+    }
+}
+
+fn head(model: &Model, look: Look, buffer: &mut Buffer) {
+    let sample = model.sample();
+    let state = match () {
+        () if model.has_ended() => Span::styled("  the process has ended: q quits", look.wrong()),
+        () if model.is_frozen() => Span::styled("  FROZEN (space goes on)", look.warn()),
+        () => Span::raw(""),
+    };
+    let who = Span::styled(format!("dptrace top  {}", model.subject), HEAD);
+    let second = if sample.number == 0 { String::new() } else { format!("  second {}", sample.number) };
+    let sampled = views::sampled(sample).map(|text| Span::styled(format!("  {text}"), look.warn()));
+    put(buffer, 0, [who, Span::raw(second)].into_iter().chain(sampled).chain([state]).collect());
+    let mut tabs = Vec::new();
+    for (number, (tab, name)) in Tab::ALL.iter().enumerate() {
+        let style = if *tab == model.tab { CHOSEN } else { QUIET };
+        tabs.extend([Span::styled(format!(" {} {name} ", number + 1), style), Span::raw(" ")]);
+    }
+    if model.before_filter.is_none() && !model.filter.is_empty() {
+        tabs.push(Span::styled(format!(" filter: {} (Esc clears)", model.filter), look.warn()));
+    }
+    put(buffer, 1, Line::from(tabs));
+    let missing = match model.tab {
+        Tab::Threads => &model.missing[1],
+        Tab::Connections | Tab::Stages => &model.missing[0],
+    };
+    put(
+        buffer,
+        2,
+        match missing {
+            Some(why) => Line::styled(format!("nothing here: {why}"), look.warn()),
+            None if sample.number == 0 => Line::raw("waiting for the first second"),
+            None => Line::raw(views::summary(sample)),
+        },
+    );
+}
+
+fn footer(model: &Model, look: Look) -> Line<'_> {
+    if let Some(message) = &model.message {
+        return Line::styled(message.as_str(), look.warn());
+    }
+    if model.before_filter.is_some() {
+        let cursor = Span::styled(" ", Style::new().add_modifier(Modifier::REVERSED));
+        return Line::from(vec![Span::raw(format!("/{}", model.filter)), cursor]);
+    }
+    let keys: &[(&str, &str)] = match model.over {
+        Over::Nothing => &[
+            ("?", "help"),
+            ("Tab", "next"),
+            ("Enter", "more"),
+            ("/", "filter"),
+            ("< >", "order"),
+            ("Space", "freeze"),
+            ("w", "write"),
+            ("q", "quit"),
+        ],
+        Over::Details | Over::Help => &[("Esc", "back"), ("up, down", "scroll"), ("Space", "freeze")],
+    };
+    let spans =
+        keys.iter().flat_map(|(key, what)| [Span::styled((*key).to_owned(), HEAD), Span::raw(format!(" {what}  "))]);
+    Line::from(spans.collect::<Vec<_>>())
+}
+
+/// What a row is called, on top of its details.
+fn title(id: &Id, model: &Model) -> String {
+    match id {
+        Id::Connection(identity) => {
+            let queue = identity.queue.map(|queue| format!(" qid {queue}")).unwrap_or_default();
+            let parts = [&identity.transport, &identity.subnqn, &identity.host].map(String::as_str);
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            format!("{}{queue} {}", parts.join(" "), identity.address)
+        }
+        Id::Thread(tid) => {
+            let thread = model.sample().threads.iter().flatten().find(|thread| thread.tid == *tid);
+            format!("{} [{tid}]", thread.map_or("", |thread| thread.name.as_str()))
+        }
+        Id::Stage(place) => {
+            let stage = model.sample().traffic.as_ref().and_then(|traffic| traffic.stages.get(*place));
+            stage.map_or_else(String::new, |stage| stage.name.clone())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! What is drawn, as text: a model made of data, on terminals of several sizes.
+
+use ratatui_core::backend::TestBackend;
+use ratatui_core::terminal::Terminal;
+
+use super::*;
+use crate::keys::Key;
+use crate::sample::{Connection, Identity, Part, Phase, Request, Sample, Share, Stage, Thread, Traffic};
+use crate::spread::Spread;
+
+const PLAIN: Look = Look { colours: Colours::None, unicode: false, eighths: false };
+
+fn connection(index: u32, iops: f64, micros: u64) -> Connection {
+    let mut times = Spread::default();
+    (0..100).for_each(|n| times.add((micros + n / 10) * 1000));
+    let mut phases: Share<Phase> = Share::default();
+    for (phase, nanos) in [(Phase::Target, 30), (Phase::Buffer, 10), (Phase::Device, 50), (Phase::Reply, 10)] {
+        phases.add(phase, nanos);
+    }
+    let stages = vec![(1, 40_000), (2, u64::from(index) * 1000)];
+    Connection {
+        identity: std::sync::Arc::new(Identity {
+            subnqn: format!("nqn.2016-06.io.spdk:cnode{}", index % 3),
+            host: format!("nqn.2014-08.com.example:host-{index}"),
+            queue: Some(index % 4),
+            transport: "TCP".to_owned(),
+            address: format!("0x{index:x}"),
+        }),
+        depth: 3.5,
+        iops,
+        blocks: iops * 8.0,
+        times,
+        phases,
+        thread: Some("reactor_1".into()),
+        taken: Some(0.034),
+        slowest: vec![Request { second: 1, name: format!("r{index}"), nanos: micros * 2000, stages }],
+    }
+}
+
+fn thread(tid: u32) -> Thread {
+    let mut parts: Share<Part> = Share::default();
+    for (part, nanos) in [(Part::Own, 700), (Part::Calls, 100), (Part::Waited, 150), (Part::Soft, 50)] {
+        parts.add(part, nanos * 1_000_000);
+    }
+    Thread {
+        name: format!("reactor_{}", tid % 10),
+        tid,
+        window: 1_000_000_000,
+        parts,
+        longest_wait: 8_000_000,
+        instead: vec![("yes [4711]".to_owned(), 120_000_000), ("kworker/0:1".to_owned(), 30_000_000)],
+        blame: Some("120 ms of it yes [4711]".to_owned()),
+        calls: vec![("epoll_wait".to_owned(), 90_000_000)],
+        call_count: 400,
+    }
+}
+
+fn sample(number: u64, connections: u32) -> Sample {
+    let stage = |name: &str, phase, micros: u64| {
+        let mut times = Spread::default();
+        (0..50).for_each(|n| times.add((micros + n) * 1000));
+        times.add(micros * 50_000);
+        Stage { name: name.to_owned(), phase, order: if phase.is_some() { micros as f64 } else { 0.0 }, times }
+    };
+    let stages = vec![
+        stage("whole request", None, 90),
+        stage("TCP_REQ_NEW -> TCP_REQ_NEED_BUFFER", Some(Phase::Target), 5),
+        stage("TCP_REQ_EXECUTING -> TCP_REQ_EXECUTED", Some(Phase::Device), 40),
+    ];
+    let all =
+        (0..connections).map(|index| connection(index, f64::from(index) * 100.0, 50 + u64::from(index))).collect();
+    let traffic = Traffic { written: 1000, read: 250, connections: all, stages, ..Traffic::default() };
+    Sample { number, time: 0, traffic: Some(traffic), threads: Some(vec![thread(4711), thread(4712)]) }
+}
+
+fn model(connections: u32) -> Model {
+    let mut model = Model::new("nvmf_tgt [1234]", [None, None]);
+    (1..=5).for_each(|number| model.push(sample(number, connections)));
+    model
+}
+
+/// The screen as text.
+fn screen(model: &mut Model, look: Look, (width, height): (u16, u16)) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("in memory");
+    terminal.draw(|frame| draw(model, look, frame.buffer_mut())).expect("drawn");
+    let buffer = terminal.backend().buffer();
+    let line = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned();
+    (0..height).map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn expect(found: &str, expected: &[&str]) {
+    assert_eq!(found, expected.join("\n"), "\n{found}\n");
+}
+
+#[test]
+fn connections_at_80_by_24() {
+    let text = screen(&mut model(3), PLAIN, (80, 24));
+    let expected = [
+        "dptrace top  nvmf_tgt [1234]  second 5  sampled: 25% of the records",
+        " 1 connections   2 threads   3 stages",
+        "3 connections; 300 IOPS, 2.40k blocks/s; p50 116 us, p99 4.50 ms, max 4.50 ms",
+        "slowest: cnode2 qid 2 of host-2: p99 60.9 us, max 61.0 us (95% of it target)",
+        "reactor_1 lost 200 ms (20%): 120 ms of it yes [4711]",
+        "t target  b buffer  h host's data  d device  r reply",
+        "SUBSYSTEM QID HOST      DEPTH  IOPS STAGES            P50     P99     MAX KERNEL",
+        "cnode2      2 host-2      3.5   200 ttttbdddddddr 55.8 us 60.9 us 61.0 us   3.4%",
+        "cnode1      1 host-1      3.5   100 ttttbdddddddr 54.8 us 59.9 us 60.0 us   3.4%",
+        "cnode0      0 host-0      3.5     0 ttttbdddddddr 53.8 us 58.9 us 59.0 us   3.4%",
+    ];
+    let last = "? help  Tab next  Enter more  / filter  < > order  Space freeze  w write  q quit";
+    let lines: Vec<&str> = expected.into_iter().chain([""; 13]).chain([last]).collect();
+    expect(&text, &lines);
+}
+
+#[test]
+fn connections_at_200_by_50() {
+    let text = screen(&mut model(3), PLAIN, (200, 50));
+    for part in
+        ["SUBSYSTEM", "QID", "HOST", "TRANS", "DEPTH", "IOPS", "BLOCKS/s", "STAGES", "P50", "P99", "MAX", "KERNEL"]
+    {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(text.contains("host-2") && text.contains("3.4%"), "{text}");
+}
+
+#[test]
+fn threads_and_stages_at_80_by_24() {
+    let mut model = model(3);
+    model.key(Key::Char('2'));
+    let text = screen(&mut model, PLAIN, (80, 24));
+    assert!(text.contains("reactor_1") && text.contains("uuuu") && text.contains("WW"), "{text}");
+    assert!(text.contains("70%") && text.contains("15%") && text.contains("8.00 ms"), "{text}");
+    model.key(Key::Char('3'));
+    let text = screen(&mut model, PLAIN, (80, 24));
+    assert!(text.contains("how long whole request took") && text.contains("NEW -> NEED_BUFFER"), "{text}");
+    // Of five seconds: the many at the bottom, and the one that took fifty times as long at the top.
+    assert!(text.contains("#####") && text.contains("....."), "{text}");
+}
+
+#[test]
+fn details_have_history_and_slowest_requests() {
+    let mut model = model(3);
+    model.key(Key::Enter);
+    let text = screen(&mut model, PLAIN, (80, 24));
+    assert!(text.contains("TCP nqn.2016-06.io.spdk:cnode2 nqn.2014-08.com.example:host-2 qid 2 0x2"), "{text}");
+    assert!(
+        text.contains("the slowest requests")
+            && text.contains("  TCP_REQ_NEW -> NEED_BUFFER          40.0 us tttttttttt")
+            && text.contains("  TCP_REQ_EXECUTING -> EXECUTED       2.00 us ")
+            && text.lines().any(|line| line.ends_with("us                                 dd")),
+        "{text}"
+    );
+    model.key(Key::Escape);
+    model.key(Key::Char('2'));
+    model.key(Key::Enter);
+    let text = screen(&mut model, PLAIN, (80, 24));
+    assert!(text.contains("yes [4711]") && text.contains("epoll_wait") && text.contains("longest wait"), "{text}");
+}
+
+#[test]
+fn every_size_and_state_can_be_drawn() {
+    let looks = [
+        PLAIN,
+        Look { colours: Colours::Sixteen, unicode: true, eighths: false },
+        Look { colours: Colours::Many, unicode: true, eighths: true },
+        Look { colours: Colours::Sixteen, unicode: false, eighths: false },
+    ];
+    let keys =
+        [Key::Char('1'), Key::Enter, Key::Escape, Key::Char('2'), Key::Enter, Key::Escape, Key::Char('3'), Key::Enter];
+    let keys =
+        keys.into_iter().chain([Key::Escape, Key::Char('?'), Key::End, Key::Escape, Key::Char('/'), Key::Char('x')]);
+    let mut full = model(100);
+    let mut empty = Model::new("a [1]", [Some("it has none".to_owned()), Some("not permitted".to_owned())]);
+    for key in keys {
+        for model in [&mut full, &mut empty] {
+            model.key(key);
+            for look in looks {
+                for size in [(1, 1), (20, 6), (21, 7), (40, 10), (80, 24), (200, 50), (500, 4), (5, 100)] {
+                    screen(model, look, size);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_selected_line_is_on_the_screen() {
+    let mut model = model(100);
+    for key in [Key::End, Key::PageUp, Key::PageUp, Key::Home, Key::PageDown] {
+        model.key(key);
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("in memory");
+        terminal.draw(|frame| draw(&mut model, PLAIN, frame.buffer_mut())).expect("drawn");
+        let buffer = terminal.backend().buffer();
+        let is_chosen = |y: &u16| buffer[(0, *y)].modifier.contains(Modifier::REVERSED);
+        assert_eq!((7..23).filter(is_chosen).count(), 1, "{key:?}");
+    }
+}
+
+#[test]
+fn colours_are_those_that_there_are() {
+    let mut model = model(3);
+    for (colours, has_any) in [(Colours::None, false), (Colours::Sixteen, true), (Colours::Many, true)] {
+        for tab in ['1', '2', '3'] {
+            model.key(Key::Char(tab));
+            let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("in memory");
+            let look = Look { colours, unicode: true, eighths: true };
+            terminal.draw(|frame| draw(&mut model, look, frame.buffer_mut())).expect("drawn");
+            let colour = |cell: &ratatui_core::buffer::Cell| {
+                cell.fg != ratatui_core::style::Color::Reset || cell.bg != ratatui_core::style::Color::Reset
+            };
+            let found = terminal.backend().buffer().content().iter().any(colour);
+            assert_eq!(found, has_any, "{colours:?} {tab}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A second as JSON.
+
+use serde_json::{Value, json};
+
+use crate::sample::{Connection, Kind, Request, Sample, Share, Stage, Thread, Traffic};
+use crate::spread::Spread;
+
+/// The second as one object: `second`, `time_ms` (since 1970), `connections`, `stages` and `threads`, each `null` where there is nothing
+/// to know it from. Times are in microseconds unless their names have a unit.
+pub fn json(subject: &str, sample: &Sample) -> Value {
+    let traffic = sample.traffic.as_ref();
+    json!({
+        "process": subject,
+        "second": sample.number,
+        "time_ms": sample.time,
+        "trace": traffic.map(trace),
+        "connections": traffic.map(|traffic| traffic.connections.iter().map(|it| connection(it, traffic)).collect::<Vec<_>>()),
+        "stages": traffic.map(|traffic| traffic.stages.iter().map(stage).collect::<Vec<_>>()),
+        "threads": sample.threads.as_ref().map(|threads| threads.iter().map(thread).collect::<Vec<_>>()),
+    })
+}
+
+fn micros(nanos: u64) -> f64 {
+    nanos as f64 / 1000.0
+}
+
+/// To three decimals: more is noise.
+fn rounded(value: f64) -> f64 {
+    (value * 1000.0).round() / 1000.0
+}
+
+fn trace(traffic: &Traffic) -> Value {
+    let Traffic { length, written, read, .. } = traffic;
+    json!({
+        "seconds": rounded(length.as_secs_f64()),
+        "slots_written": written,
+        "slots_read": read,
+        "share_read": rounded(traffic.sampled()),
+    })
+}
+
+fn times(times: &Spread) -> Value {
+    let [p50, p99, max] = [times.quantile(0.5), times.quantile(0.99), times.max()].map(micros);
+    json!({ "count": times.count(), "mean_us": micros(times.mean()), "p50_us": p50, "p99_us": p99, "max_us": max })
+}
+
+fn shares<K: Kind>(share: &Share<K>) -> Value {
+    K::ALL.iter().map(|(kind, _, name)| ((*name).to_owned(), json!(rounded(share.share(*kind))))).collect()
+}
+
+fn connection(connection: &Connection, traffic: &Traffic) -> Value {
+    let Connection { identity, depth, iops, blocks, phases, thread, taken, slowest, .. } = connection;
+    json!({
+        "subnqn": identity.subnqn,
+        "host": identity.host,
+        "qid": identity.queue,
+        "transport": identity.transport,
+        "address": identity.address,
+        "depth": rounded(*depth),
+        "iops": rounded(*iops),
+        "blocks_per_second": rounded(*blocks),
+        "requests": times(&connection.times),
+        "time_in": shares(phases),
+        "thread": thread.as_deref(),
+        "kernel_took": taken.map(rounded),
+        "slowest": slowest.iter().map(|it| request(it, traffic)).collect::<Vec<_>>(),
+    })
+}
+
+fn request(request: &Request, traffic: &Traffic) -> Value {
+    let stage = |&(place, nanos): &(u16, u64)| {
+        let name = traffic.stages.get(usize::from(place)).map(|stage| stage.name.as_str());
+        json!({ "stage": name, "us": micros(nanos) })
+    };
+    json!({
+        "object": request.name,
+        "us": micros(request.nanos),
+        "stages": request.stages.iter().map(stage).collect::<Vec<_>>(),
+    })
+}
+
+fn stage(stage: &Stage) -> Value {
+    json!({ "stage": stage.name, "times": times(&stage.times) })
+}
+
+fn thread(thread: &Thread) -> Value {
+    let named = |list: &[(String, u64)]| -> Vec<Value> {
+        list.iter().map(|(name, nanos)| json!({ "name": name, "ns": nanos })).collect()
+    };
+    json!({
+        "name": thread.name,
+        "tid": thread.tid,
+        "window_ns": thread.window,
+        "time_in": shares(&thread.parts),
+        "kernel_took": rounded(thread.taken()),
+        "longest_wait_us": micros(thread.longest_wait),
+        "ran_instead": named(&thread.instead),
+        "calls": named(&thread.calls),
+        "calls_ended": thread.call_count,
+    })
+}

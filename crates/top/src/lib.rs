@@ -1,0 +1,39 @@
+//! What `dptrace top` shows: samples of a second each, what is kept of them, and what keys do with it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `sample` | a second: connections, stages, threads |
+//! | `spread` | counted times in buckets that are narrow enough for percentiles |
+//! | `history` | what is kept of the last minutes, in bounded memory |
+//! | `keys` | bytes of a terminal as keys |
+//! | `model` | which tab, order, filter and line; what a key changes |
+//! | `table` | rows and columns, as data; which fit a width |
+//! | `verdict` | which connection is slowest, and who took its thread's time, in words |
+//! | `views` | the tables and texts of each tab |
+//! | `text`, `json` | a second for scripts |
+//! | `draw` | all of that on cells of a terminal |
+//!
+//! It reads no clock and no kernel, opens no file and knows no terminal: samples and bytes of keys are data, and what is drawn
+//! goes into cells.
+#![forbid(unsafe_code)]
+
+mod draw;
+mod history;
+mod json;
+mod keys;
+mod model;
+mod sample;
+mod spread;
+mod table;
+mod text;
+mod verdict;
+mod views;
+
+pub use draw::{Colours, Look, draw};
+pub use history::History;
+pub use json::json;
+pub use keys::{Key, Keys};
+pub use model::{Effect, Model, Tab};
+pub use sample::{Connection, Identity, Part, Phase, Request, Sample, Share, Stage, Thread, Traffic};
+pub use spread::Spread;
+pub use text::text;

@@ -1,0 +1,416 @@
+//! What is shown, and what a key changes.
+
+use crate::history::History;
+use crate::keys::Key;
+use crate::sample::Sample;
+use crate::table::{Id, Row, Table};
+use crate::views;
+
+/// A tab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Tab {
+    /// The connections.
+    #[default]
+    Connections,
+    /// The threads.
+    Threads,
+    /// The stages of requests.
+    Stages,
+}
+
+impl Tab {
+    /// All of them with their names.
+    pub const ALL: [(Self, &'static str); 3] =
+        [(Self::Connections, "connections"), (Self::Threads, "threads"), (Self::Stages, "stages")];
+}
+
+/// What whoever reads the keys has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// To draw.
+    None,
+    /// To end.
+    Quit,
+    /// To write what is shown as JSON.
+    Write,
+}
+
+/// What lies over the tab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Over {
+    #[default]
+    Nothing,
+    /// The selected line: its history, its slowest requests.
+    Details,
+    /// What the keys do.
+    Help,
+}
+
+/// What is shown.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    /// Of whom: `nvmf_tgt [1234]`.
+    pub(crate) subject: String,
+    /// Why a tab has nothing: of the trace, and of the kernel.
+    pub(crate) missing: [Option<String>; 2],
+    has_ended: bool,
+    pub(crate) tab: Tab,
+    pub(crate) over: Over,
+    history: History,
+    /// The newest second, and the one that was frozen.
+    newest: Sample,
+    frozen: Option<Box<Sample>>,
+    orders: [(usize, bool); 3],
+    pub(crate) filter: String,
+    /// The filter while it is typed: what it was before.
+    pub(crate) before_filter: Option<String>,
+    selected: [Option<Id>; 3],
+    /// The first line that is shown, of each tab and of what lies over it.
+    pub(crate) scrolled: [usize; 3],
+    pub(crate) scrolled_over: usize,
+    /// Lines of a page, as it was drawn last.
+    pub(crate) page: usize,
+    /// Something to be said until the next key.
+    pub(crate) message: Option<String>,
+}
+
+impl Model {
+    /// Of that process. `missing` is why there is nothing of the trace, and nothing of the kernel.
+    pub fn new(subject: &str, missing: [Option<String>; 2]) -> Self {
+        let tab = if missing[0].is_some() { Tab::Threads } else { Tab::Connections };
+        let orders = views::FIRST_ORDER.map(|column| (column, false));
+        Self { subject: subject.to_owned(), missing, tab, orders, page: 10, ..Self::default() }
+    }
+
+    /// Takes the next second.
+    pub fn push(&mut self, sample: Sample) {
+        self.history.push(&sample);
+        self.newest = sample;
+    }
+
+    /// The tab that is shown.
+    pub fn tab(&self) -> Tab {
+        self.tab
+    }
+
+    /// The second that is shown: the newest one unless it is frozen.
+    pub fn sample(&self) -> &Sample {
+        self.frozen.as_deref().unwrap_or(&self.newest)
+    }
+
+    /// Whether it stands still.
+    pub fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
+    }
+
+    /// Whether the process has ended.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// The process has ended: what was there stays.
+    pub fn end(&mut self) {
+        self.has_ended = true;
+    }
+
+    /// Says something until the next key.
+    pub fn say(&mut self, message: String) {
+        self.message = Some(message);
+    }
+
+    /// What is kept of the last minutes.
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.tab as usize
+    }
+
+    /// The rows of the tab, in their order, filtered.
+    pub(crate) fn table(&self) -> Table<'_> {
+        let (sample, order) = (self.sample(), self.orders[self.index()]);
+        match self.tab {
+            Tab::Connections => views::connections(sample, order, &self.filter),
+            Tab::Threads => views::threads(sample, order, &self.filter),
+            Tab::Stages => views::stages(sample, order, &self.filter),
+        }
+    }
+
+    /// The place of the selected row; the first one where it is not there.
+    pub(crate) fn selected(&self, rows: &[Row<'_>]) -> usize {
+        let id = self.selected[self.index()].as_ref();
+        id.and_then(|id| rows.iter().position(|row| row.is(id))).unwrap_or(0)
+    }
+
+    /// What is selected, also where it has no row in this second.
+    pub(crate) fn selected_id(&self) -> Option<Id> {
+        self.selected[self.index()].clone().or_else(|| self.table().rows.first().map(Row::id))
+    }
+
+    /// Does what a key asks for.
+    pub fn key(&mut self, key: Key) -> Effect {
+        self.message = None;
+        if key == Key::Ctrl('c') {
+            return Effect::Quit;
+        }
+        if self.before_filter.is_some() {
+            self.type_filter(key);
+            return Effect::None;
+        }
+        match key {
+            Key::Char('w') => return Effect::Write,
+            Key::Char('q') if self.over != Over::Nothing => self.over = Over::Nothing,
+            Key::Char('q' | 'Q') | Key::F(10) => return Effect::Quit,
+            // Whatever it says, there is nothing more to come.
+            _ if self.has_ended() && self.is_unknown(key) => return Effect::Quit,
+            Key::Char('?' | 'h') | Key::F(1) if self.over == Over::Help => self.over = Over::Nothing,
+            Key::Char('?' | 'h') | Key::F(1) => self.open(Over::Help),
+            Key::Char(' ' | 'z' | 'Z') => self.freeze(),
+            Key::Escape => self.leave(),
+            _ if self.over == Over::Nothing => self.key_of_tab(key),
+            _ => self.key_over(key),
+        }
+        Effect::None
+    }
+
+    /// Whether a key means nothing here.
+    fn is_unknown(&self, key: Key) -> bool {
+        let is_letter = |c: char| "?h zZ123/\\<>,.IRrkjgGlFw".contains(c);
+        match key {
+            Key::Char(c) => !is_letter(c),
+            Key::Escape => self.over == Over::Nothing && self.filter.is_empty() && !self.is_frozen(),
+            Key::Ctrl(_) => true,
+            _ => false,
+        }
+    }
+
+    fn open(&mut self, over: Over) {
+        (self.over, self.scrolled_over) = (over, 0);
+    }
+
+    fn freeze(&mut self) {
+        self.frozen = if self.frozen.is_some() { None } else { Some(Box::new(self.newest.clone())) };
+    }
+
+    /// Takes back what was done last: what lies over the tab, the filter, the standstill.
+    fn leave(&mut self) {
+        if self.over != Over::Nothing {
+            self.over = Over::Nothing;
+        } else if !self.filter.is_empty() {
+            self.filter.clear();
+        } else {
+            self.frozen = None;
+        }
+    }
+
+    fn key_of_tab(&mut self, key: Key) {
+        match key {
+            Key::Tab | Key::Right | Key::Char('l') => self.turn(1),
+            Key::BackTab | Key::Left => self.turn(Tab::ALL.len() - 1),
+            Key::Char('1') => self.tab = Tab::Connections,
+            Key::Char('2') => self.tab = Tab::Threads,
+            Key::Char('3') => self.tab = Tab::Stages,
+            Key::Char('/' | '\\') | Key::F(3 | 4) => self.before_filter = Some(self.filter.clone()),
+            Key::Char('>' | '.') | Key::F(6) => self.order_by(1),
+            Key::Char('<' | ',') => self.order_by(-1),
+            Key::Char('I' | 'R' | 'r') => self.orders[self.index()].1 ^= true,
+            Key::Char('F') => self.frozen = None,
+            Key::Enter => {
+                // From now on it is this one, wherever its line goes.
+                self.selected[self.index()] = self.selected_id();
+                self.open(Over::Details);
+            }
+            _ => self.move_selected(key),
+        }
+    }
+
+    fn turn(&mut self, by: usize) {
+        self.tab = Tab::ALL[(self.index() + by) % Tab::ALL.len()].0;
+    }
+
+    fn order_by(&mut self, step: isize) {
+        let columns = self.table().columns.len();
+        let order = &mut self.orders[self.tab as usize];
+        order.0 = (order.0 + columns).saturating_add_signed(step) % columns;
+    }
+
+    /// How far a key goes in lines of a list, at a place of it, of that many.
+    fn moved(&self, key: Key, at: usize, count: usize) -> Option<usize> {
+        let last = count.saturating_sub(1);
+        let page = self.page.max(1);
+        Some(match key {
+            Key::Up | Key::Char('k') | Key::Ctrl('p') => at.saturating_sub(1),
+            Key::Down | Key::Char('j') | Key::Ctrl('n') => (at + 1).min(last),
+            Key::PageUp | Key::Ctrl('b') => at.saturating_sub(page),
+            Key::PageDown | Key::Ctrl('f') => (at + page).min(last),
+            Key::Home | Key::Char('g') => 0,
+            Key::End | Key::Char('G') => last,
+            _ => return None,
+        })
+    }
+
+    fn move_selected(&mut self, key: Key) {
+        let rows = self.table().rows;
+        let at = self.moved(key, self.selected(&rows), rows.len());
+        if let Some(id) = at.and_then(|at| rows.get(at)).map(Row::id) {
+            self.selected[self.tab as usize] = Some(id);
+        }
+    }
+
+    fn key_over(&mut self, key: Key) {
+        if key == Key::Enter {
+            self.over = Over::Nothing;
+        } else if let Some(at) = self.moved(key, self.scrolled_over, usize::MAX) {
+            self.scrolled_over = if at == usize::MAX - 1 { self.scrolled_over } else { at };
+        }
+    }
+
+    fn type_filter(&mut self, key: Key) {
+        match key {
+            Key::Char(c) if self.filter.len() < 200 => self.filter.push(c),
+            Key::Backspace => drop(self.filter.pop()),
+            Key::Ctrl('u') => self.filter.clear(),
+            Key::Enter => self.before_filter = None,
+            Key::Escape => self.filter = self.before_filter.take().unwrap_or_default(),
+            _ => self.move_selected(key),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{Connection, Identity, Traffic};
+
+    fn sample(number: u64, iops: &[f64]) -> Sample {
+        let connection = |(index, iops): (usize, &f64)| {
+            let identity = Identity { subnqn: format!("nqn.2016-06.io.spdk:cnode{index}"), ..Identity::default() };
+            Connection { identity: identity.into(), iops: *iops, ..Connection::default() }
+        };
+        let connections = iops.iter().enumerate().map(connection).collect();
+        Sample { number, traffic: Some(Traffic { connections, ..Traffic::default() }), ..Sample::default() }
+    }
+
+    fn model(iops: &[f64]) -> Model {
+        let mut model = Model::new("demo [1]", [None, None]);
+        model.push(sample(1, iops));
+        model
+    }
+
+    fn names(model: &Model) -> Vec<String> {
+        let name = |row: &Row<'_>| match &row.cells()[0] {
+            crate::table::Cell::Text(text) => text.clone(),
+            _ => String::new(),
+        };
+        model.table().rows.iter().map(name).collect()
+    }
+
+    fn keys(model: &mut Model, text: &str) -> Vec<Effect> {
+        text.chars().map(|c| model.key(if c == '\n' { Key::Enter } else { Key::Char(c) })).collect()
+    }
+
+    #[test]
+    fn the_order_is_chosen_and_turned_round() {
+        let mut model = model(&[1.0, 3.0, 2.0]);
+        // From P99 to IOPS.
+        keys(&mut model, "<<<<");
+        assert_eq!(names(&model), ["cnode1", "cnode2", "cnode0"]);
+        keys(&mut model, "I");
+        assert_eq!(names(&model), ["cnode0", "cnode2", "cnode1"]);
+        for _ in 0..40 {
+            keys(&mut model, ">");
+            assert_eq!(names(&model).len(), 3);
+        }
+    }
+
+    #[test]
+    fn the_selected_line_stays_selected_where_lines_move() {
+        let mut model = model(&[1.0, 3.0, 2.0]);
+        keys(&mut model, "<<<<j");
+        assert_eq!(model.selected(&model.table().rows), 1, "cnode2");
+        model.push(sample(2, &[9.0, 3.0, 8.0]));
+        assert_eq!(names(&model), ["cnode0", "cnode2", "cnode1"]);
+        assert_eq!(model.selected(&model.table().rows), 1);
+        model.push(sample(3, &[9.0, 3.0, 1.0]));
+        assert_eq!(model.selected(&model.table().rows), 2);
+        for key in [Key::End, Key::PageUp, Key::PageDown, Key::Home, Key::Up] {
+            model.key(key);
+        }
+        assert_eq!(model.selected(&model.table().rows), 0);
+    }
+
+    #[test]
+    fn details_are_of_one_line_while_lines_move() {
+        let mut model = model(&[1.0, 3.0, 2.0]);
+        keys(&mut model, "<<<<\n");
+        let chosen = model.selected_id();
+        model.push(sample(2, &[9.0, 3.0, 8.0]));
+        assert!(chosen.is_some() && model.selected_id() == chosen, "cnode1, which is the last one now");
+    }
+
+    #[test]
+    fn a_filter_is_typed_kept_and_taken_back() {
+        let mut model = model(&[1.0, 3.0, 2.0]);
+        keys(&mut model, "/cnode2");
+        assert_eq!((names(&model), model.filter.as_str()), (vec!["cnode2".to_owned()], "cnode2"));
+        keys(&mut model, "q");
+        assert!(names(&model).is_empty(), "a letter of the filter");
+        model.key(Key::Backspace);
+        keys(&mut model, "\n");
+        assert_eq!(names(&model).len(), 1);
+        keys(&mut model, "/x");
+        model.key(Key::Escape);
+        assert_eq!(model.filter, "cnode2");
+        model.key(Key::Escape);
+        assert_eq!(names(&model).len(), 3);
+    }
+
+    #[test]
+    fn a_standstill_keeps_what_is_shown() {
+        let mut model = model(&[1.0]);
+        keys(&mut model, " ");
+        model.push(sample(2, &[1.0, 2.0]));
+        assert!(model.is_frozen() && names(&model).len() == 1);
+        keys(&mut model, " ");
+        assert_eq!((model.is_frozen(), names(&model).len()), (false, 2));
+    }
+
+    #[test]
+    fn tabs_turn_and_keys_end() {
+        let mut model = model(&[1.0]);
+        for tab in [Tab::Threads, Tab::Stages, Tab::Connections] {
+            model.key(Key::Tab);
+            assert_eq!(model.tab(), tab);
+        }
+        model.key(Key::BackTab);
+        assert_eq!(model.tab(), Tab::Stages);
+        assert_eq!(keys(&mut model, "?q"), [Effect::None, Effect::None], "q leaves the help first");
+        assert_eq!(keys(&mut model, "\nq"), [Effect::None, Effect::None], "and the details");
+        assert_eq!(keys(&mut model, "w/w\nq"), [Effect::Write, Effect::None, Effect::None, Effect::None, Effect::Quit]);
+        assert_eq!(model.key(Key::Ctrl('c')), Effect::Quit);
+    }
+
+    #[test]
+    fn after_the_end_any_key_that_means_nothing_ends() {
+        let mut model = model(&[1.0]);
+        assert_eq!(model.key(Key::Escape), Effect::None);
+        assert_eq!(keys(&mut model, "x"), [Effect::None]);
+        model.end();
+        assert_eq!(keys(&mut model, "2x"), [Effect::None, Effect::Quit]);
+        assert_eq!(model.key(Key::Escape), Effect::Quit);
+    }
+
+    #[test]
+    fn no_key_does_harm() {
+        let mut empty = Model::new("demo [1]", [Some("no trace".to_owned()), None]);
+        assert_eq!(empty.tab(), Tab::Threads);
+        let moves = [Key::Up, Key::Down, Key::PageDown, Key::End, Key::Home, Key::Left, Key::Enter, Key::F(7)];
+        for (c, key) in (' '..='~').cycle().take(2000).zip(moves.iter().cycle()) {
+            empty.key(*key);
+            if c != 'q' {
+                empty.key(Key::Char(c));
+            }
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! A second of a process: its connections, the stages of their requests, its threads. Texts in it are printable.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::spread::Spread;
+
+/// A second.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    /// Its number, from 1 on.
+    pub number: u64,
+    /// When it ended, in milliseconds since 1970.
+    pub time: u64,
+    /// What its trace shows; none if it has no trace.
+    pub traffic: Option<Traffic>,
+    /// What the kernel did with its threads; none if that is not permitted.
+    pub threads: Option<Vec<Thread>>,
+}
+
+/// What the trace shows of a second.
+#[derive(Clone, Debug, Default)]
+pub struct Traffic {
+    /// How long it was.
+    pub length: Duration,
+    /// Slots of the rings that were written, by their cursors: all of them.
+    pub written: u64,
+    /// Those of them that were read. Rates are scaled by what was not.
+    pub read: u64,
+    /// The connections with requests in this second or in flight.
+    pub connections: Vec<Connection>,
+    /// The stages of all requests; the first one is the whole request. A stage keeps its place from second to second.
+    pub stages: Vec<Stage>,
+}
+
+/// What is known of a connection, and distinguishes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Identity {
+    /// The subsystem, or what else is known.
+    pub subnqn: String,
+    /// The host's name, or its address.
+    pub host: String,
+    /// The number of the queue; 0 is an admin queue.
+    pub queue: Option<u32>,
+    /// `TCP`, `RDMA`, or what the tracepoints begin with.
+    pub transport: String,
+    /// The queue pair's address, or the owner's number: distinguishes it from others of the same names.
+    pub address: String,
+}
+
+/// A connection in a second.
+#[derive(Clone, Debug, Default)]
+pub struct Connection {
+    /// Which.
+    pub identity: Arc<Identity>,
+    /// The requests in flight when others came, in the mean, as its records count them.
+    pub depth: f64,
+    /// Completed requests a second.
+    pub iops: f64,
+    /// Blocks of its block devices a second, read or written.
+    pub blocks: f64,
+    /// How long requests took.
+    pub times: Spread,
+    /// Where their time went.
+    pub phases: Share<Phase>,
+    /// The thread that writes most records of it, where that is known.
+    pub thread: Option<Arc<str>>,
+    /// The share of its thread's time that the kernel took, 0 to 1, where that is known.
+    pub taken: Option<f64>,
+    /// The slowest of its requests, the slowest first.
+    pub slowest: Vec<Request>,
+}
+
+/// A request that was slow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The second in which it ended.
+    pub second: u64,
+    /// What the trace calls it: `r10`.
+    pub name: String,
+    /// How long it took, in nanoseconds.
+    pub nanos: u64,
+    /// Its stages in their order: their places in [`Traffic::stages`], and nanoseconds.
+    pub stages: Vec<(u16, u64)>,
+}
+
+/// A stage of requests in a second.
+#[derive(Clone, Debug, Default)]
+pub struct Stage {
+    /// Between which tracepoints: `TCP_REQ_NEW -> TCP_REQ_NEED_BUFFER`.
+    pub name: String,
+    /// What it is spent on; none for whole requests.
+    pub phase: Option<Phase>,
+    /// How many stages of a request come before it, in the mean: the order in which they are shown.
+    pub order: f64,
+    /// How long it took.
+    pub times: Spread,
+}
+
+/// What a request's time is spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Phase {
+    /// The target itself.
+    Target,
+    /// Waiting for a buffer.
+    Buffer,
+    /// Data from the host.
+    Data,
+    /// The block device.
+    Device,
+    /// Data and the answer to the host.
+    Reply,
+}
+
+impl Phase {
+    /// By the tracepoint at which the stage begins. The states of requests are those of `nvmf_tcp_req_process` and
+    /// `nvmf_rdma_request_process` (lib/nvmf).
+    pub fn of(from: &str) -> Self {
+        let from = from.strip_prefix("TCP_REQ_").or_else(|| from.strip_prefix("RDMA_REQ_")).unwrap_or(from);
+        match from {
+            "NEED_BUFFER" | "NEED_DATA_WR" => Self::Buffer,
+            "TX_PENDING_H2C" | "TX_H2C" | "AWAIT_R2T_ACK" | "TX_H_TO_C" => Self::Data,
+            "EXECUTING" | "BDEV_IO_START" | "WAIT_ZCPY_START" | "WAIT_ZCPY_CMT" => Self::Device,
+            "TX_PENDING_C2H" | "COMPLETING_C2H" | "COMPLETING" | "TRANSFER_C2H" | "AWAIT_ZCPY_RLS" => Self::Reply,
+            _ => Self::Target,
+        }
+    }
+}
+
+/// A thread in a second. Times are in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Thread {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub tid: u32,
+    /// How long it lived in this second.
+    pub window: u64,
+    /// Where its time went.
+    pub parts: Share<Part>,
+    /// The longest wait for a CPU.
+    pub longest_wait: u64,
+    /// Who ran meanwhile, the longest first.
+    pub instead: Vec<(String, u64)>,
+    /// Who or what took most of the time that it lost, in words, if that was worth a name: `120 ms of it yes [4711]`.
+    pub blame: Option<String>,
+    /// Its system calls: the time on the CPU and blocked, the longest first.
+    pub calls: Vec<(String, u64)>,
+    /// How many calls it made that ended.
+    pub call_count: u64,
+}
+
+/// What a thread's time goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Part {
+    /// Its own code.
+    Own,
+    /// System calls, on the CPU.
+    Calls,
+    /// Blocked in calls.
+    Blocked,
+    /// Waiting for a CPU, on which others run.
+    Waited,
+    /// Hard interrupts.
+    Hard,
+    /// Soft interrupts.
+    Soft,
+    /// Stopped by a signal or a debugger.
+    Stopped,
+}
+
+/// What a time is made of.
+pub trait Kind: Copy + PartialEq + 'static {
+    /// All of them, in the order in which they are drawn: the sign that stands for each where there is no colour, and what it is.
+    const ALL: &'static [(Self, char, &'static str)];
+    /// What is used of a place in this list.
+    fn index(self) -> usize;
+}
+
+impl Kind for Phase {
+    const ALL: &'static [(Self, char, &'static str)] = &[
+        (Self::Target, 't', "target"),
+        (Self::Buffer, 'b', "buffer"),
+        (Self::Data, 'h', "host's data"),
+        (Self::Device, 'd', "device"),
+        (Self::Reply, 'r', "reply"),
+    ];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Kind for Part {
+    const ALL: &'static [(Self, char, &'static str)] = &[
+        (Self::Own, 'u', "own code"),
+        (Self::Calls, 'c', "calls"),
+        (Self::Waited, 'W', "waited"),
+        (Self::Hard, 'H', "hard irqs"),
+        (Self::Soft, 'S', "soft irqs"),
+        (Self::Stopped, 'X', "stopped"),
+        (Self::Blocked, '.', "blocked"),
+    ];
+
+    fn index(self) -> usize {
+        // SANITY: the list has each of them (a test looks).
+        Self::ALL.iter().position(|(part, ..)| *part == self).unwrap_or_default()
+    }
+}
+
+/// Nanoseconds by what they were spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share<K> {
+    nanos: [u64; 8],
+    kind: std::marker::PhantomData<K>,
+}
+
+impl<K> Default for Share<K> {
+    fn default() -> Self {
+        Self { nanos: [0; 8], kind: std::marker::PhantomData }
+    }
+}
+
+impl<K: Kind> Share<K> {
+    /// Adds nanoseconds.
+    pub fn add(&mut self, kind: K, nanos: u64) {
+        let sum = &mut self.nanos[kind.index() % 8];
+        *sum = sum.saturating_add(nanos);
+    }
+
+    /// The nanoseconds of one.
+    pub fn get(&self, kind: K) -> u64 {
+        self.nanos[kind.index() % 8]
+    }
+
+    /// All of them.
+    pub fn sum(&self) -> u64 {
+        self.nanos.iter().fold(0, |sum, nanos| sum.saturating_add(*nanos))
+    }
+
+    /// The share of one, 0 to 1.
+    pub fn share(&self, kind: K) -> f64 {
+        self.get(kind) as f64 / self.sum().max(1) as f64
+    }
+
+    /// How many of `width` cells each takes in a bar, in the order of `Kind::ALL`: all of them together take the whole width, if there is
+    /// any time. The largest remainders are rounded up, so that no bar is too long.
+    pub fn cells(&self, width: usize) -> Vec<usize> {
+        let sum = u128::from(self.sum());
+        let exact = |nanos: u64| u128::from(nanos) * width as u128;
+        let parts = &self.nanos[..K::ALL.len().min(8)];
+        if sum == 0 {
+            return vec![0; parts.len()];
+        }
+        let mut cells: Vec<usize> = parts.iter().map(|&nanos| (exact(nanos) / sum) as usize).collect();
+        let mut by_rest: Vec<usize> = (0..parts.len()).collect();
+        by_rest.sort_by_key(|&index| (std::cmp::Reverse(exact(parts[index]) % sum), index));
+        let missing = width.saturating_sub(cells.iter().sum());
+        by_rest.iter().take(missing).for_each(|&index| cells[index] += 1);
+        cells
+    }
+}
+
+impl Share<Part> {
+    /// What the kernel took: waiting for a CPU, interrupts and stops.
+    pub fn taken(&self) -> u64 {
+        [Part::Waited, Part::Hard, Part::Soft, Part::Stopped].into_iter().map(|part| self.get(part)).sum()
+    }
+}
+
+impl Traffic {
+    /// The share of the records that was read, 0 to 1.
+    pub fn sampled(&self) -> f64 {
+        if self.written == 0 { 1.0 } else { (self.read as f64 / self.written as f64).min(1.0) }
+    }
+}
+
+impl Thread {
+    /// The share of its time that the kernel took, 0 to 1.
+    pub fn taken(&self) -> f64 {
+        self.parts.taken() as f64 / self.window.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_has_the_width_that_it_is_given() {
+        let mut share: Share<Part> = Share::default();
+        assert_eq!(share.cells(10).iter().sum::<usize>(), 0);
+        for (part, nanos) in [(Part::Own, 333), (Part::Calls, 333), (Part::Waited, 334)] {
+            share.add(part, nanos);
+        }
+        assert_eq!(share.cells(10), [3, 3, 4, 0, 0, 0, 0]);
+        assert_eq!((share.taken(), share.sum()), (334, 1000));
+        for width in 0..50 {
+            assert_eq!(share.cells(width).iter().sum::<usize>(), width);
+        }
+    }
+
+    #[test]
+    fn each_kind_has_its_place() {
+        for (index, (part, ..)) in Part::ALL.iter().enumerate() {
+            assert_eq!(part.index(), index);
+        }
+        for (index, (phase, ..)) in Phase::ALL.iter().enumerate() {
+            assert_eq!(phase.index(), index);
+        }
+        assert!(Part::ALL.len() <= 8 && Phase::ALL.len() <= 8);
+    }
+
+    #[test]
+    fn stages_are_spent_on_what_their_states_wait_for() {
+        let phases = ["TCP_REQ_EXECUTING", "RDMA_REQ_NEED_BUFFER", "TCP_REQ_TX_H_TO_C", "RDMA_REQ_COMPLETING", "X"];
+        let expected = [Phase::Device, Phase::Buffer, Phase::Data, Phase::Reply, Phase::Target];
+        assert_eq!(phases.map(Phase::of), expected);
+    }
+}

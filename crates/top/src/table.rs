@@ -1,0 +1,212 @@
+//! Rows and columns as data, and which columns fit a width.
+
+use std::sync::Arc;
+
+use crate::sample::{Connection, Identity, Part, Phase, Share, Thread, Traffic};
+use crate::views;
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    /// Its headline.
+    pub(crate) head: &'static str,
+    /// The least columns of a terminal that it takes.
+    pub(crate) width: usize,
+    /// The most, if there is room.
+    pub(crate) most: usize,
+    /// Whether it is aligned right.
+    pub(crate) right: bool,
+    /// In which order columns get room: 0 first.
+    pub(crate) rank: u8,
+}
+
+/// What is in a place of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell {
+    /// Text.
+    Text(String),
+    /// A name, of which a part can be left out, and a figure, of which nothing can.
+    Named(String, String),
+    /// A bar of what requests spend their time on.
+    Phases(Share<Phase>),
+    /// A bar of a thread's time.
+    Parts(Share<Part>),
+}
+
+/// What a row is about: stays the same while rows change their order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Id {
+    /// A connection.
+    Connection(Arc<Identity>),
+    /// A thread, by its number.
+    Thread(u32),
+    /// A stage, by its place.
+    Stage(usize),
+}
+
+/// A row. Its cells are made when it is drawn: of a thousand rows a screen shows a few.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Row<'a> {
+    /// A connection.
+    Connection(&'a Connection),
+    /// A thread.
+    Thread(&'a Thread),
+    /// A stage, by its place.
+    Stage(&'a Traffic, usize),
+}
+
+impl Row<'_> {
+    /// What it is about.
+    pub(crate) fn id(&self) -> Id {
+        match self {
+            Self::Connection(connection) => Id::Connection(Arc::clone(&connection.identity)),
+            Self::Thread(thread) => Id::Thread(thread.tid),
+            Self::Stage(_, place) => Id::Stage(*place),
+        }
+    }
+
+    /// Whether it is about that.
+    pub(crate) fn is(&self, id: &Id) -> bool {
+        match (self, id) {
+            (Self::Connection(connection), Id::Connection(identity)) => connection.identity == *identity,
+            (Self::Thread(thread), Id::Thread(tid)) => thread.tid == *tid,
+            (Self::Stage(_, place), Id::Stage(stage)) => place == stage,
+            _ => false,
+        }
+    }
+
+    /// What is in its columns.
+    pub(crate) fn cells(&self) -> Vec<Cell> {
+        match self {
+            Self::Connection(connection) => views::connection_cells(connection),
+            Self::Thread(thread) => views::thread_cells(thread),
+            Self::Stage(traffic, place) => views::stage_cells(traffic, *place),
+        }
+    }
+}
+
+/// A table that has the order in which it is shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Table<'a> {
+    pub(crate) columns: &'static [Column],
+    /// Which column it is ordered by, and whether the largest is last.
+    pub(crate) order: (usize, bool),
+    pub(crate) rows: Vec<Row<'a>>,
+}
+
+impl Table<'_> {
+    /// The columns that fit for rows with these cells, and how wide each is. The first of a rank's order are there in any case.
+    pub(crate) fn fit(&self, width: usize, rows: &[Vec<Cell>]) -> Vec<(usize, usize)> {
+        let mut by_rank: Vec<usize> = (0..self.columns.len()).collect();
+        by_rank.sort_by_key(|&index| self.columns[index].rank);
+        let (mut used, mut chosen) = (0, Vec::new());
+        for index in by_rank {
+            let needed = self.columns[index].width + usize::from(used > 0);
+            if self.columns[index].rank == 0 || used + needed <= width {
+                used += needed;
+                chosen.push((index, self.columns[index].width));
+            }
+        }
+        chosen.sort_unstable();
+        grow(self.columns, rows, &mut chosen, width.saturating_sub(used));
+        chosen
+    }
+}
+
+/// Gives room that is left to those that can use it, as far as what is in them does.
+fn grow(columns: &[Column], rows: &[Vec<Cell>], chosen: &mut [(usize, usize)], mut left: usize) {
+    let wanted = |index: usize| {
+        let texts = rows.iter().map(|cells| match &cells[index] {
+            Cell::Text(text) => screen::columns(text),
+            Cell::Named(name, figure) => screen::columns(name) + 1 + screen::columns(figure),
+            Cell::Phases(_) | Cell::Parts(_) => usize::MAX,
+        });
+        texts.max().unwrap_or(0).min(columns[index].most)
+    };
+    let wants: Vec<usize> = chosen.iter().map(|&(index, _)| wanted(index)).collect();
+    loop {
+        let mut grown = false;
+        for ((_, width), want) in chosen.iter_mut().zip(&wants) {
+            if left > 0 && *width < *want {
+                *width += 1;
+                left -= 1;
+                grown = true;
+            }
+        }
+        if !grown {
+            return;
+        }
+    }
+}
+
+/// Text in that many columns.
+pub(crate) fn fitted(text: &str, width: usize, right: bool) -> String {
+    let text = screen::shorten(text, width);
+    if right { screen::pad_left(&text, width) } else { screen::pad(&text, width) }
+}
+
+/// A name and a figure in that many columns: the name has what the figure leaves.
+pub(crate) fn fitted_name(name: &str, figure: &str, width: usize) -> String {
+    let room = width.saturating_sub(screen::columns(figure) + 1);
+    if room == 0 {
+        return fitted(name, width, false);
+    }
+    screen::pad(&format!("{} {figure}", screen::cut(name, room)), width)
+}
+
+/// A number with at most three digits and a unit: `999`, `12.3k`, `4.56M`.
+pub(crate) fn number(value: f64) -> String {
+    let units = ["", "k", "M", "G", "T"];
+    let (mut value, mut unit) = (value.max(0.0), 0);
+    while value >= 999.5 && unit + 1 < units.len() {
+        (value, unit) = (value / 1000.0, unit + 1);
+    }
+    let decimals = match (unit, value) {
+        (0, v) if v >= 9.95 || v.fract() == 0.0 => 0,
+        (0, _) => 1,
+        (_, v) if v < 9.995 => 2,
+        (_, v) => usize::from(v < 99.95),
+    };
+    format!("{value:.decimals$}{}", units[unit])
+}
+
+/// A share, 0 to 1, as a percentage.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent > 0.0 && percent < 9.95 { format!("{percent:.1}%") } else { format!("{percent:.0}%") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: [Column; 3] = [
+        Column { head: "NAME", width: 4, most: 20, right: false, rank: 0 },
+        Column { head: "A", width: 6, most: 6, right: true, rank: 2 },
+        Column { head: "B", width: 6, most: 6, right: true, rank: 1 },
+    ];
+
+    fn fit(name: &str, width: usize) -> Vec<(usize, usize)> {
+        let cells = [name, "1", "2"].map(|text| Cell::Text(text.to_owned())).to_vec();
+        Table { columns: &COLUMNS, order: (0, false), rows: Vec::new() }.fit(width, &[cells])
+    }
+
+    #[test]
+    fn columns_get_room_by_their_rank() {
+        assert_eq!(fit("x", 80), [(0, 4), (1, 6), (2, 6)]);
+        assert_eq!(fit("a-long-name", 30), [(0, 11), (1, 6), (2, 6)]);
+        assert_eq!(fit("a-long-name", 20), [(0, 6), (1, 6), (2, 6)]);
+        assert_eq!(fit("a-long-name", 15), [(0, 8), (2, 6)]);
+        assert_eq!(fit("x", 1), [(0, 4)]);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let numbers = [0.0, 3.25, 9.96, 42.4, 999.4, 1000.0, 12_345.0, 999_600.0, 4.56e6];
+        assert_eq!(numbers.map(number), ["0", "3.2", "10", "42", "999", "1.00k", "12.3k", "1.00M", "4.56M"]);
+        assert_eq!([0.0, 0.004, 0.5, 1.0].map(percent), ["0%", "0.4%", "50%", "100%"]);
+        let named = [16, 12, 9, 6].map(|width| fitted_name("rustc [7]", "246 ms", width));
+        assert_eq!(named, ["rustc [7] 246 ms", "rust… 246 ms", "r… 246 ms", "ru…[7]"].map(str::to_owned));
+        assert_eq!((fitted("abcdef", 4, false), fitted("ab", 4, true)), ("a…ef".to_owned(), "  ab".to_owned()));
+    }
+}

@@ -1,0 +1,76 @@
+//! A second as text, for scripts and for eyes.
+
+use crate::sample::{Kind, Sample, Share};
+use crate::table::{Cell, Row, Table, fitted, fitted_name};
+use crate::{verdict, views};
+
+/// The width of a table where nothing says how wide it may be.
+const WIDE: usize = 200;
+/// The rows that a table has on a terminal.
+const ROWS: usize = 20;
+
+/// The second in text: a line of what it is about, and who is slow by whom, then a table each of connections, threads and stages. Where `width` is known, tables fit
+/// it, and have 20 rows at most.
+pub fn text(subject: &str, sample: &Sample, width: Option<usize>) -> String {
+    let mut lines = vec![format!("{subject}, second {}: {}", sample.number, views::summary(sample))];
+    lines.extend(views::sampled(sample));
+    lines.extend(verdict::lines(sample));
+    let first = |tab: usize| (views::FIRST_ORDER[tab], false);
+    if sample.traffic.is_some() {
+        table(&views::connections(sample, first(0), ""), width, &mut lines);
+    }
+    if sample.threads.is_some() {
+        table(&views::threads(sample, first(1), ""), width, &mut lines);
+    }
+    if sample.traffic.is_some() {
+        table(&views::stages(sample, first(2), ""), width, &mut lines);
+    }
+    let lines: Vec<_> = lines.iter().map(|line| screen::cut(line.trim_end(), width.unwrap_or(usize::MAX))).collect();
+    lines.join("\n") + "\n"
+}
+
+fn table(table: &Table<'_>, width: Option<usize>, lines: &mut Vec<String>) {
+    let most = if width.is_some() { ROWS } else { usize::MAX };
+    let rows: Vec<_> = table.rows.iter().take(most).map(Row::cells).collect();
+    let columns = table.fit(width.unwrap_or(WIDE), &rows);
+    lines.push(String::new());
+    let head = columns.iter().map(|&(index, width)| {
+        let column = &table.columns[index];
+        fitted(column.head, width, column.right)
+    });
+    lines.push(head.collect::<Vec<_>>().join(" "));
+    for row in &rows {
+        let cells = columns.iter().map(|&(index, width)| match &row[index] {
+            Cell::Text(text) => fitted(text, width, table.columns[index].right),
+            Cell::Named(name, figure) => fitted_name(name, figure, width),
+            Cell::Phases(share) => bar(share, width),
+            Cell::Parts(share) => bar(share, width),
+        });
+        lines.push(cells.collect::<Vec<_>>().join(" "));
+    }
+    if table.rows.len() > most {
+        lines.push(format!("... and {} more", table.rows.len() - most));
+    }
+}
+
+/// A bar of letters.
+pub(crate) fn bar<K: Kind>(share: &Share<K>, width: usize) -> String {
+    let cells = share.cells(width).into_iter().zip(K::ALL);
+    let text: String = cells.flat_map(|(count, (_, sign, _))| std::iter::repeat_n(*sign, count)).collect();
+    screen::pad(&text, width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Phase;
+
+    #[test]
+    fn bars_have_letters() {
+        let mut share: Share<Phase> = Share::default();
+        assert_eq!(bar(&share, 4), "    ");
+        share.add(Phase::Target, 50);
+        share.add(Phase::Device, 150);
+        assert_eq!(bar(&share, 8), "ttdddddd");
+    }
+}
