@@ -5,6 +5,7 @@ use bt_lang::ast::{self, Name, TypeOrExpr};
 use typeinfo::TypeKind;
 
 use super::Check;
+use super::builtins::BUILTINS;
 use super::calls::Call;
 use super::expr::smallest;
 use crate::hir::{Expr, ExprKind};
@@ -161,6 +162,17 @@ impl Check<'_, '_> {
             arg.kind,
             ast::ExprKind::Int(_) | ast::ExprKind::Str(_) | ast::ExprKind::Bool(_) | ast::ExprKind::Positional(_)
         )
+    }
+
+    /// Whether a text is written in the script, here or in a `#define`.
+    pub(super) fn is_written(&self, arg: &ast::Expr) -> bool {
+        match &arg.kind {
+            ast::ExprKind::Str(_) => true,
+            ast::ExprKind::Ident(name) if !BUILTINS.iter().any(|builtin| builtin.name == name) => {
+                self.types.defines.get(name).is_some_and(|value| self.is_written(value))
+            }
+            _ => false,
+        }
     }
 }
 

@@ -85,6 +85,7 @@ impl Check<'_, '_> {
             self.wrong(call.span, message);
             return None;
         }
+        let values = values.into_iter().zip(&call.args[1..]).map(|(value, arg)| (value, self.is_written(arg)));
         Some(with_own_texts(pieces, values))
     }
 
@@ -349,11 +350,15 @@ fn cast_kind(key: Expr) -> ExprKind {
     if key.ty.is_scalar() && key.constant().is_none() { ExprKind::Convert(Box::new(key)) } else { key.kind }
 }
 
-/// Makes texts that the script shows by `%s` a part of the format. So they are printed as they are, escapes of terminals
-/// included, and take no room in the event: only what comes from a traced program is escaped.
-fn with_own_texts(pieces: Vec<FormatPiece>, values: Vec<Expr>) -> (Vec<FormatPiece>, Vec<Expr>) {
-    let (mut format, mut left) = (Vec::with_capacity(pieces.len()), Vec::with_capacity(values.len()));
-    let mut values = values.into_iter();
+/// Makes texts that are written in the script (each value states that) and shown by `%s` a part of the format. So they are
+/// printed as they are, escapes of terminals included, and take no room in the event. Other constants are not the script's
+/// words: the names that `probe` and `func` stand for come from foreign files, and are escaped as what a traced program writes
+/// is.
+fn with_own_texts(
+    pieces: Vec<FormatPiece>,
+    mut values: impl Iterator<Item = (Expr, bool)>,
+) -> (Vec<FormatPiece>, Vec<Expr>) {
+    let (mut format, mut left) = (Vec::with_capacity(pieces.len()), Vec::new());
     for piece in pieces {
         let FormatPiece::Value(spec) = &piece else {
             format.push(piece);
@@ -361,13 +366,14 @@ fn with_own_texts(pieces: Vec<FormatPiece>, values: Vec<Expr>) -> (Vec<FormatPie
         };
         let sizes = [spec.width, spec.precision];
         let fields = sizes.iter().filter(|size| **size == Some(FormatSize::Field)).count();
-        left.extend(values.by_ref().take(fields));
-        match values.next().map(|value| (value.kind.clone(), value)) {
-            Some((ExprKind::Str(text), _)) if spec.conversion == 's' && sizes == [None; 2] => {
+        left.extend(values.by_ref().take(fields).map(|(value, _)| value));
+        let is_plain = spec.conversion == 's' && sizes == [None; 2];
+        match values.next() {
+            Some((Expr { kind: ExprKind::Str(text), .. }, true)) if is_plain => {
                 let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len());
                 format.push(FormatPiece::Text(text[..end].to_vec()));
             }
-            Some((_, value)) => {
+            Some((value, _)) => {
                 left.push(value);
                 format.push(piece);
             }

@@ -22,7 +22,7 @@ fn each_mistake_says_what_to_do() {
         ("-p 1", "dptrace has no option -p of its own; trace, "),
         ("--versio", "dptrace has no option --versio; near: --version; dptrace --help lists all"),
         ("trace --tial 3", "dptrace trace has no option --tial; near: --tail; dptrace trace --help lists all"),
-        ("trace --summary", "dptrace trace has no option --summary; latency and kernel-delay have it"),
+        ("trace --summary", "dptrace trace has no option --summary; latency, kernel-delay and cpus have it"),
         ("run own.bt --top 3", "; an option of the script goes behind --: dptrace run SCRIPT -- --top"),
         ("trace --head -3", "--head -3: expected a number that is not below 0"),
         ("trace --head x", "--head x: expected a whole number"),

@@ -43,6 +43,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("dptrace top ", "`tests/top.rs` runs it, on a terminal and on none"),
     ("dptrace serve", "it runs until it is ended: `tests/serve` asks it for its pages"),
     ("dptrace timeline ", "the captures of `tests/timeline.rs` are of a target that delays itself"),
+    (" --tpoint 'lib.ethdev.*'", "a DPDK program makes its folder: `tests/dpdk.rs` runs one"),
     ("dptrace watch ", "it waits for a slow request: `tests/watch.rs` makes some"),
     ("dpif_run", "it is a function of ovs-vswitchd"),
     (" sem", "docs/dev/usdt.md explains the program that it compiles"),
