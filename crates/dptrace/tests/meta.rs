@@ -201,7 +201,7 @@ fn examples_use_options_that_exist() {
         let (options, examples) = help.split_once("Examples:").expect("examples");
         for line in examples.lines().filter(|line| line.contains(&format!("dptrace {command}"))) {
             for option in line.split_whitespace().filter(|word| word.starts_with("--")) {
-                assert!(options.contains(option), "{command}: {option}");
+                assert!(options.contains(option), "{command}: {option}: {line}");
             }
         }
     }

@@ -23,12 +23,15 @@ pub(crate) struct Texts {
 }
 
 /// A text that was seen at an address: where it is among all, and its number.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Remembered {
     start: usize,
     len: usize,
     number: u32,
 }
+
+/// No text was seen there: a number that no text has, since an empty text would be equal to any nothing.
+const NOTHING: Remembered = Remembered { start: 0, len: 0, number: u32::MAX };
 
 impl Default for Texts {
     fn default() -> Self {
@@ -37,7 +40,7 @@ impl Default for Texts {
             ends: Vec::new(),
             known: HashMap::default(),
             hasher: RandomState::default(),
-            remembered: Box::new([Remembered::default(); REMEMBERED]),
+            remembered: Box::new([NOTHING; REMEMBERED]),
         }
     }
 }
@@ -106,6 +109,7 @@ impl Texts {
         self.bytes.clear();
         self.ends.clear();
         self.known.clear();
+        self.remembered.fill(NOTHING);
     }
 
     /// The place of each among all in their order.
@@ -143,5 +147,15 @@ mod tests {
         assert_eq!((texts.get(1), texts.get(2), texts.len(), texts.ranks()), ("two", "", 3, vec![1, 2, 0]));
         texts.clear();
         assert_eq!((texts.number("two"), texts.total()), (0, 3));
+    }
+
+    #[test]
+    fn an_empty_text_is_no_other_one_wherever_it_lies() {
+        let (mut texts, places) = (Texts::default(), " ".repeat(2 * REMEMBERED));
+        assert_eq!(texts.number("first"), 0);
+        assert!((0..places.len()).all(|at| texts.number(&places[at..at]) == 1));
+        texts.clear();
+        assert_eq!((texts.number("one"), texts.number("other")), (0, 1));
+        assert!((0..places.len()).all(|at| texts.number(&places[at..at]) == 2));
     }
 }

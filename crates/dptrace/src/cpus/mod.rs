@@ -67,13 +67,13 @@ prints what disturbs them (red), what may (yellow), what could not be read (unkn
 the setting that it comes from and the line that changes it. It changes nothing, and needs no root for most of that.
 
 Examples:
-  dptrace cpus -p nvmf_tgt                    the CPUs of a process's pollers, for 10 s
-  dptrace cpus 0 --for 2s                     one CPU
-  dptrace cpus 0 --for 1s --each 20us         with every intrusion of 20 us and more
+  dptrace cpus -p nvmf_tgt             the CPUs of a process's pollers, for 10 s
+  dptrace cpus 0 --for 2s              one CPU
+  dptrace cpus 0 --for 1s --each 20us  with every intrusion of 20 us and more
   dptrace cpus 0 --for 1s --summary
   dptrace cpus 0 --for 1s --json > cpu.json
-  dptrace cpus --check 0                      one CPU's settings
-  dptrace cpus --check -p nvmf_tgt            those for a process's pollers
+  dptrace cpus --check 0               one CPU's settings
+  dptrace cpus --check -p nvmf_tgt     those for a process's pollers
   dptrace cpus --check --strict 0 > check.txt || cat check.txt
   dptrace cpus --check --json 0";
 

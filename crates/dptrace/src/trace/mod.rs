@@ -134,7 +134,7 @@ Examples:
   dptrace trace -p PID --for 10s                        live, connections named
   dptrace trace -i FILE --where 'owner.subnqn=*cnode1' --where 'time>1000'
   dptrace trace -i FILE --format ndjson | jq 'select(.size > 65536)'
-  dptrace trace -i DIR --tpoint 'lib.ethdev.*'          a folder that DPDK's --trace left";
+  dptrace trace -i DIR --tpoint 'lib.ethdev.*'          a DPDK program's folder";
 
 /// Runs the command.
 pub(crate) fn run(args: &TraceArgs) -> anyhow::Result<()> {

@@ -76,6 +76,8 @@ struct Thread {
     /// The CPU that it has, or whose queue it waits in.
     cpu: Option<Cpu>,
     call: Option<u32>,
+    /// Since when it can have left the call without an event: since it began, or the thread last slept in it.
+    call_since: BootNanos,
     /// Those that it is in, the innermost last.
     interrupts: Vec<Interrupt>,
     /// Since when nothing is known of it, if nothing is.
@@ -226,7 +228,11 @@ impl Activities {
             EventKind::End { tid, interrupt } => {
                 self.runs(event.cpu, tid, |thread| thread.interrupts.retain(|inside| *inside != interrupt));
             }
-            EventKind::CallEnter { tid, number } => self.runs(event.cpu, tid, |thread| thread.call = Some(number)),
+            EventKind::CallEnter { tid, number } => {
+                self.left_call(tid);
+                let now = self.last;
+                self.runs(event.cpu, tid, |thread| (thread.call, thread.call_since) = (Some(number), now));
+            }
             EventKind::CallExit { tid } => self.runs(event.cpu, tid, |thread| thread.call = None),
             EventKind::Lost { since, .. } => self.lost(event.cpu, since),
             EventKind::Unseen { tid, since } => self.forget(tid, since),
@@ -265,7 +271,13 @@ impl Activities {
         for tid in waiting {
             self.change(tid, |_| ());
         }
-        self.change(next, |thread| (thread.state, thread.cpu) = (State::OnCpu, Some(cpu)));
+        let now = self.last;
+        self.change(next, |thread| {
+            if matches!(thread.state, State::Blocked | State::Woken) {
+                thread.call_since = now;
+            }
+            (thread.state, thread.cpu) = (State::OnCpu, Some(cpu));
+        });
         self.current.insert(cpu, next);
     }
 
@@ -283,12 +295,22 @@ impl Activities {
     /// Nothing is known of this thread since its last event, unless its state can be what it seems to be: the kernel has not reported
     /// a switch. Linux 6.18 was seen to leave out one of thousands under load, for all tracers.
     fn unless(&mut self, tid: Tid, can_be: impl FnOnce(State) -> bool) {
-        let Some(thread) = self.threads.get(&tid).filter(|thread| !can_be(thread.state)) else { return };
-        let (since, cpu, kind) =
-            (thread.since, thread.cpu.unwrap_or_default(), EventKind::Unseen { tid, since: thread.since });
-        if since >= self.last {
-            return;
+        if let Some(thread) = self.threads.get(&tid).filter(|thread| !can_be(thread.state)) {
+            self.unseen(tid, thread.since);
         }
+    }
+
+    /// The thread enters a call. If it seems to be in one, that one's end was not reported, and when it was is not known.
+    fn left_call(&mut self, tid: Tid) {
+        if let Some(thread) = self.threads.get(&tid).filter(|thread| thread.call.is_some()) {
+            self.unseen(tid, thread.call_since);
+        }
+    }
+
+    /// An event of the thread since then was not reported.
+    fn unseen(&mut self, tid: Tid, since: BootNanos) {
+        let Some(thread) = self.threads.get(&tid).filter(|_| since < self.last) else { return };
+        let (cpu, kind) = (thread.cpu.unwrap_or_default(), EventKind::Unseen { tid, since });
         if self.shown.len() < self.most_shown {
             // The hole begins at its time, and ends before this event, which shows what is known again.
             let ends = BootNanos(self.last.0 - 1);
@@ -356,6 +378,7 @@ impl Thread {
             state: State::Unknown,
             cpu: None,
             call: None,
+            call_since: start,
             interrupts: Vec::new(),
             unknown_since: start,
             done: Vec::new(),

@@ -138,6 +138,31 @@ fn a_switch_that_is_missing_is_a_hole() {
 }
 
 #[test]
+fn a_calls_end_that_is_missing_is_a_hole() {
+    let enter = |number| EventKind::CallEnter { tid: US, number };
+    let events = [
+        (0, switch(IDLE, Leaves::Preempted, US)),
+        (10, enter(1)),
+        (12, switch(US, Leaves::Blocked, IDLE)),
+        (20, EventKind::Wake { tid: US, on: Cpu(0) }),
+        (21, switch(IDLE, Leaves::Preempted, US)),
+        (50, enter(2)),
+        (60, EventKind::CallExit { tid: US }),
+    ];
+    let expected = [
+        (0, 10, Activity::Runs),
+        (10, 12, Activity::Calls(1)),
+        (12, 20, Activity::Blocked(Some(1))),
+        (20, 21, Activity::Woken(IDLE)),
+        // It came back from the call at a time that nobody saw.
+        (21, 50, Activity::Unknown),
+        (50, 60, Activity::Calls(2)),
+        (60, 70, Activity::Runs),
+    ];
+    assert_eq!(done(&events, 70), expected);
+}
+
+#[test]
 fn a_switch_that_is_missing_is_of_one_thread() {
     let mut activities = Activities::new([US, OTHER], BootNanos(0));
     let events = [
