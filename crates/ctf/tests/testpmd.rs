@@ -1,5 +1,7 @@
 //! A trace of DPDK's testpmd, and what babeltrace2 prints of it; hostile ones made of it.
 
+#![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
