@@ -40,7 +40,7 @@ pub enum TriggerKind {
 pub enum Turn {
     /// [`WindowValue::armed`] is exchanged in one step (Linux 5.12).
     Exchange,
-    /// A key is taken out of the map [`TURNS`].
+    /// A key is taken out of the map `TURNS`.
     Key,
 }
 
