@@ -132,7 +132,7 @@ pub struct State {
     pub mark: u64,
     /// When its window began.
     pub start: u64,
-    /// When it ended.
+    /// When it ended; while it is audited, when the last turn was.
     pub stop: u64,
     /// What the maps had no room for: times that are in the totals, and not in the tallies.
     pub lost: u64,
@@ -152,6 +152,8 @@ pub struct State {
     pub totals: [Total; KINDS],
     /// Soft interrupts that are raised.
     pub raised: [Raised; VECTORS],
+    /// The sums when the last window ended that another one followed.
+    pub turned: [Total; KINDS],
 }
 
 /// What a tally is of.

@@ -1,5 +1,6 @@
 //! An audit that goes on: programs attached, windows begun and ended.
 
+use std::collections::HashMap;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use zerocopy::{FromBytes as _, IntoBytes as _};
 
 use crate::error::AuditError;
 use crate::facts::Facts;
-use crate::layout::{self, Episode, Key, Queued, RING, STACKS, STATES, State, Tally, Waiting};
+use crate::layout::{self, Episode, Key, Queued, RING, STACKS, STATES, State, TALLIES, Tally, Waiting, kind};
 use crate::programs::{self, Setting};
-use crate::sums::Sums;
+use crate::sums::{CpuSums, Sums, since};
 
 /// The bytes of the ring for single ones.
 const RING_BYTES: u32 = 1 << 20;
@@ -46,9 +47,19 @@ pub struct Audit {
     session: Session,
     reader: Option<RingReader<Result<Episode, WrongSize>>>,
     cpus: Vec<u32>,
-    /// The program with which an audit begins; the next one is that with which it ends.
+    /// The program with which an audit begins; the next ones are that with which it ends, and that with which a window turns.
     start: usize,
     began: u64,
+    /// The states at the last turn, and stacks that were read already.
+    turns: Turns,
+}
+
+/// What is kept from one turn to the next.
+#[derive(Default)]
+struct Turns {
+    states: HashMap<u32, State>,
+    stacks: HashMap<u64, Vec<u64>>,
+    skipped: u64,
 }
 
 impl Audit {
@@ -69,19 +80,22 @@ impl Audit {
             Some(_) => Some(RingReader::start(&session, RING, |bytes| Some(read_episode(bytes)))?),
             None => None,
         };
-        let start = module.programs.len().saturating_sub(2);
+        let start = module.programs.len().saturating_sub(3);
         for (index, program) in module.programs.iter().enumerate().take(start) {
             match program.target {
                 Some(_) => session.attach_loaded_target(index, &format!("the tracepoint {}", program.name))?,
                 None => session.attach_raw_tracepoint(index, &program.name)?,
             }
         }
-        let audit = Self { session, reader, cpus: options.cpus.clone(), start, began: monotonic_nanos() };
-        for &cpu in &audit.cpus {
-            if !audit.session.run_on(audit.start, cpu) {
-                return Err(AuditError::Unreachable { cpu });
-            }
-        }
+        let audit = Self {
+            session,
+            reader,
+            cpus: options.cpus.clone(),
+            start,
+            began: monotonic_nanos(),
+            turns: Turns::default(),
+        };
+        audit.run_on_all(audit.start)?;
         Ok(audit)
     }
 
@@ -171,13 +185,9 @@ impl Audit {
     ///
     /// A map can't be read.
     pub fn stop(&self) -> Result<Sums, AuditError> {
-        for &cpu in &self.cpus {
-            if !self.session.run_on(self.start + 1, cpu) {
-                return Err(AuditError::Unreachable { cpu });
-            }
-        }
+        self.run_on_all(self.start + 1)?;
         let mut sums = Sums {
-            tallies: self.pairs::<Key, Tally>(layout::TALLIES)?.into_iter().collect(),
+            tallies: self.pairs::<Key, Tally>(TALLIES)?.into_iter().collect(),
             waiting: self.waiting()?,
             queued: self.queued()?,
             skipped: self.session.misses(),
@@ -185,16 +195,77 @@ impl Audit {
         };
         let numbers = self.map(STACKS)?.keys().map_err(failed(STACKS))?;
         for number in numbers {
-            let frames = self.map(STACKS)?.lookup(&number).map_err(failed(STACKS))?.unwrap_or_default();
-            let frames: Vec<u64> = read_values(STACKS, &frames)?;
             let key: u32 = read_key(STACKS, &number)?;
-            sums.stacks.insert(key.into(), frames.into_iter().take_while(|&frame| frame != 0).collect());
+            sums.stacks.insert(key.into(), self.stack(key)?);
         }
         for &cpu in &self.cpus {
             let state = self.state(cpu)?;
             sums.close(cpu, state);
         }
         Ok(sums)
+    }
+
+    /// Ends the windows and begins the next ones without a gap, and reads what came of those that ended: since the last turn, or the
+    /// begin. Each CPU takes an interrupt for it, which is counted. Tallies are read a moment after that, and belong to the
+    /// windows in whose turn they are read.
+    ///
+    /// # Errors
+    ///
+    /// A map can't be read, or a CPU is gone.
+    pub fn turn(&mut self) -> Result<Sums, AuditError> {
+        self.run_on_all(self.start + 2)?;
+        let misses = self.session.misses();
+        let mut sums = Sums {
+            tallies: self.take_tallies()?,
+            waiting: self.waiting()?,
+            queued: self.queued()?,
+            skipped: misses.saturating_sub(std::mem::replace(&mut self.turns.skipped, misses)),
+            ..Sums::default()
+        };
+        sums.stacks = self.known_stacks(&sums)?;
+        for &cpu in &self.cpus {
+            let state = self.state(cpu)?;
+            let before = self.turns.states.insert(cpu, state);
+            sums.cpus.push(CpuSums { cpu, state: since(&state, before.as_ref()) });
+        }
+        Ok(sums)
+    }
+
+    /// The CPUs that are audited.
+    pub fn cpus(&self) -> &[u32] {
+        &self.cpus
+    }
+
+    /// Begins the window of one more CPU.
+    ///
+    /// # Errors
+    ///
+    /// The CPU is not there.
+    pub fn add_cpu(&mut self, cpu: u32) -> Result<(), AuditError> {
+        if self.cpus.contains(&cpu) {
+            return Ok(());
+        }
+        // It may have been audited before.
+        self.map(STATES)?.update(&cpu.to_ne_bytes(), State::default().as_bytes()).map_err(failed(STATES))?;
+        self.turns.states.remove(&cpu);
+        if !self.session.run_on(self.start, cpu) {
+            return Err(AuditError::Unreachable { cpu });
+        }
+        self.cpus.push(cpu);
+        Ok(())
+    }
+
+    /// Ends the window of a CPU: what came of it since the last turn is not read.
+    ///
+    /// # Errors
+    ///
+    /// A map can't be changed.
+    pub fn remove_cpu(&mut self, cpu: u32) -> Result<(), AuditError> {
+        self.cpus.retain(|&audited| audited != cpu);
+        // One that is not there any more is not audited either.
+        self.session.run_on(self.start + 1, cpu);
+        let left = self.waiting()?.into_iter().filter(|(_, waiting)| waiting.cpu == cpu);
+        left.map(|(tid, _)| tid).try_for_each(|tid| self.forget(tid))
     }
 
     /// Detaches the programs. If the kernel does not let go of them in time, because a grace period does not end while a CPU is
@@ -209,6 +280,45 @@ impl Audit {
             let _ = done.send(());
         });
         closer.is_ok() && wait.recv_timeout(at_most).is_ok()
+    }
+
+    fn run_on_all(&self, program: usize) -> Result<(), AuditError> {
+        let gone = self.cpus.iter().find(|&&cpu| !self.session.run_on(program, cpu));
+        gone.map_or(Ok(()), |&cpu| Err(AuditError::Unreachable { cpu }))
+    }
+
+    /// Reads all tallies and takes them out, so that the map has room for what comes. An event in between is in the sums of its
+    /// kind only.
+    fn take_tallies(&self) -> Result<HashMap<Key, Tally>, AuditError> {
+        let map = self.map(TALLIES)?;
+        let mut tallies = HashMap::new();
+        for key in map.keys().map_err(failed(TALLIES))? {
+            if let Some(value) = map.lookup(&key).map_err(failed(TALLIES))? {
+                map.delete(&key).map_err(failed(TALLIES))?;
+                tallies.insert(read_key(TALLIES, &key)?, read_value(TALLIES, &value)?);
+            }
+        }
+        Ok(tallies)
+    }
+
+    /// The stacks of those who queued work; each is read once.
+    fn known_stacks(&mut self, sums: &Sums) -> Result<HashMap<u64, Vec<u64>>, AuditError> {
+        let of_tallies = sums.tallies.keys().filter(|key| key.by_kind == kind::STACK).map(|key| key.by);
+        let of_queued = sums.queued.iter().map(|(_, item)| item.stack);
+        for number in of_tallies.chain(of_queued).filter_map(|stack| u32::try_from(stack).ok()) {
+            if !self.turns.stacks.contains_key(&number.into()) {
+                let frames = self.stack(number)?;
+                self.turns.stacks.insert(number.into(), frames);
+            }
+        }
+        Ok(self.turns.stacks.clone())
+    }
+
+    /// The callers of a stack; none of one that is not there.
+    fn stack(&self, number: u32) -> Result<Vec<u64>, AuditError> {
+        let frames = self.map(STACKS)?.lookup(&number.to_ne_bytes()).map_err(failed(STACKS))?.unwrap_or_default();
+        let frames: Vec<u64> = read_values(STACKS, &frames)?;
+        Ok(frames.into_iter().take_while(|&frame| frame != 0).collect())
     }
 
     fn state(&self, cpu: u32) -> Result<State, AuditError> {

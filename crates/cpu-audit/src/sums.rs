@@ -52,6 +52,27 @@ impl Sums {
     }
 }
 
+/// The state of a window that ended with a turn, from the states at its end and, if another one came before it, at its begin.
+pub(crate) fn since(now: &State, before: Option<&State>) -> State {
+    let none = State { stop: now.start, ..State::default() };
+    let before = before.unwrap_or(&none);
+    let mut totals = now.turned;
+    for (total, was) in totals.iter_mut().zip(&before.turned) {
+        total.count = total.count.saturating_sub(was.count);
+        total.total = total.total.saturating_sub(was.total);
+    }
+    State {
+        start: before.stop,
+        totals,
+        lost: now.lost.saturating_sub(before.lost),
+        unsent: now.unsent.saturating_sub(before.unsent),
+        too_deep: now.too_deep.saturating_sub(before.too_deep),
+        unpaired: now.unpaired.saturating_sub(before.unpaired),
+        unseen: now.unseen.saturating_sub(before.unseen),
+        ..*now
+    }
+}
+
 /// Whether it is what another CPU's call consists of.
 fn is_call(kind: u32) -> bool {
     matches!(kind, kind::CALL | kind::CALLS | kind::FUNCTION | kind::IPI)
@@ -81,11 +102,28 @@ fn class(nanos: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Total;
 
     #[test]
     fn classes_begin_at_powers_of_two() {
         assert_eq!([0, 1, 511, 512, 1023, 1024].map(class), [0, 0, 0, 1, 1, 2]);
         assert_eq!(class(u64::MAX), CLASSES - 1);
+    }
+
+    #[test]
+    fn a_window_between_turns_has_the_differences() {
+        let state = |start, stop, total, longest| {
+            let mut state = State { start, stop, lost: total, ..State::default() };
+            state.turned[kind::SOFT as usize] = Total { count: total / 10, total, longest, ..Total::default() };
+            // What has come since the turn.
+            state.totals[kind::SOFT as usize] = Total { count: 99, total: 9999, ..Total::default() };
+            state
+        };
+        let (first, second) = (state(5, 100, 50, 7), state(5, 200, 80, 3));
+        let window = |state: State| (state.start, state.stop, state.totals[kind::SOFT as usize], state.lost);
+        let total = |count, total, longest| Total { count, total, longest, ..Total::default() };
+        assert_eq!(window(since(&first, None)), (5, 100, total(5, 50, 7), 50));
+        assert_eq!(window(since(&second, Some(&first))), (100, 200, total(3, 30, 3), 30));
     }
 
     #[test]

@@ -99,6 +99,44 @@ fn a_budget_adds_up_and_the_counts_are_those_of_the_kernel() {
     assert!(audit.close(Duration::from_mins(1)), "the programs are not detached");
 }
 
+/// Windows that follow one another: each adds up, and none begins elsewhere than the last one ended.
+#[test]
+fn windows_follow_one_another_without_a_gap() {
+    let Some(_turn) = kernel::may_run("windows of a CPU that follow one another") else { return };
+    let mut audit = started(None);
+    let mut end = 0;
+    for _ in 0..5 {
+        let thread = std::thread::Builder::new().name("audited".into()).spawn(sleep_by_timers).unwrap();
+        thread.join().unwrap();
+        let sums = audit.turn().unwrap();
+        let state = &sums.cpus[0].state;
+        assert!(end == 0 || state.start == end, "{} is not {end}", state.start);
+        end = state.stop;
+        assert!(state.start < state.stop);
+        assert_eq!(sum(state), state.stop - state.start, "{state:?}");
+        assert_eq!((state.lost, state.too_deep, sums.skipped), (0, 0, 0));
+        let named = sums
+            .tallies
+            .iter()
+            .filter(|(key, tally)| key.kind == kind::THREAD && key.cpu == CPU && tally.name.starts_with(b"audited\0"));
+        // One thread in each window, which was there until it had slept a hundred times.
+        let counts: Vec<u64> = named.map(|(_, tally)| tally.count).collect();
+        assert!(counts.len() == 1 && counts[0] >= TIMERS / 2, "{counts:?}");
+        let threads: u64 = sums.tallies.iter().filter(|(key, _)| key.kind == kind::THREAD).map(|it| it.1.total).sum();
+        let total = state.totals[kind::THREAD as usize].total;
+        // What comes after the turn, and before the tallies are read, is in the next window's sums.
+        assert!(threads.abs_diff(total) < total / 2, "{threads} of {total}");
+    }
+    // A CPU that goes, and comes again, has a new window.
+    audit.remove_cpu(CPU).unwrap();
+    assert!(audit.turn().unwrap().cpus.is_empty());
+    audit.add_cpu(CPU).unwrap();
+    let sums = audit.turn().unwrap();
+    let state = &sums.cpus[0].state;
+    assert!(state.start > end && sum(state) == state.stop - state.start, "{state:?}");
+    assert!(audit.close(Duration::from_mins(1)), "the programs are not detached");
+}
+
 #[test]
 fn the_function_of_each_timer_is_counted_and_each_one_is_sent() {
     let Some(_turn) = kernel::may_run("an audit of a CPU, with single ones") else { return };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead, BufReader};
 
 /// Where the kernel lists its symbols. Without the right to see them (`kptr_restrict`) all addresses are 0.
 const KALLSYMS: &str = "/proc/kallsyms";
@@ -43,6 +43,12 @@ impl KernelSymbols {
             }
         }
         Ok(names)
+    }
+
+    /// The functions that addresses are in, each with its module in brackets if it is not the kernel's own, read line by line, so that
+    /// little is kept. Of several names, the last that the kernel lists. Of an address in no function there is nothing.
+    pub fn code_of(addresses: &BTreeSet<u64>) -> io::Result<HashMap<u64, String>> {
+        code_of_lines(BufReader::new(File::open(KALLSYMS)?), addresses)
     }
 
     /// Parses the text: a line is address, kind, name, and a module in brackets (`s_show` in `kernel/kallsyms.c`).
@@ -111,6 +117,43 @@ impl KernelSymbols {
     }
 }
 
+/// See [`KernelSymbols::code_of`]. The lines are mostly in order: a function ends where the next one begins, and where a line is not
+/// in order, all addresses behind it may be in it.
+fn code_of_lines(mut lines: impl BufRead, addresses: &BTreeSet<u64>) -> io::Result<HashMap<u64, String>> {
+    let mut found: HashMap<u64, (u64, String)> = HashMap::new();
+    let (mut line, mut last) = (Vec::new(), (0, String::new()));
+    loop {
+        line.clear();
+        let is_end = lines.read_until(b'\n', &mut line)? == 0;
+        let text = String::from_utf8_lossy(&line);
+        let mut words = text.split_ascii_whitespace();
+        let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
+        let kind = words.next().filter(|kind| ["t", "T", "w", "W"].contains(kind));
+        let next = match (address.filter(|address| *address != 0), kind, words.next()) {
+            (Some(address), Some(_), Some(name)) => Some((address, name)),
+            _ => None,
+        };
+        if next.is_none() && !is_end {
+            continue;
+        }
+        let end = next.map_or(u64::MAX, |(address, _)| address);
+        let end = if end < last.0 { u64::MAX } else { end };
+        for &address in addresses.range(last.0..end).filter(|_| last.0 != 0) {
+            if found.get(&address).is_none_or(|(begin, _)| *begin <= last.0) {
+                found.insert(address, last.clone());
+            }
+        }
+        let Some((address, name)) = next else { break };
+        last.0 = address;
+        last.1.clear();
+        last.1.push_str(name);
+        if let Some(module) = words.next() {
+            last.1.extend([" ", module]);
+        }
+    }
+    Ok(found.into_iter().map(|(address, (_, name))| (address, name)).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +172,12 @@ mod tests {
         assert_eq!(symbols.code_at(0xffff_ffff_8100_0001), Some(("also", 1, None)));
         assert_eq!(symbols.code_at(0xffff_ffff_c000_0008), Some(("own", 8, Some("mod"))));
         assert_eq!(symbols.code_at(1), None);
+        let wanted = [0xffff_ffff_8100_0001, 0xffff_ffff_8100_0014, 0xffff_ffff_c000_0008, 1].into();
+        let read = code_of_lines(text.as_bytes(), &wanted).unwrap();
+        let name = |address: u64| read.get(&address).map(String::as_str);
+        assert_eq!(name(0xffff_ffff_8100_0014), Some("second"));
+        assert_eq!((name(0xffff_ffff_8100_0001), name(0xffff_ffff_c000_0008)), (Some("also"), Some("own [mod]")));
+        assert_eq!((name(1), read.len()), (None, 3));
         assert_eq!(all, [("first", None), ("also", None), ("second", None), ("own", Some("mod"))]);
     }
 

@@ -52,8 +52,9 @@ macro_rules! level {
 pub(super) use level;
 
 /// The greatest number of a level, as a mask.
-const LEVEL_MASK: i32 = (LEVELS as u32).cast_signed() - 1;
-const LEVEL_SHIFT: i32 = size_of::<Level>().trailing_zeros().cast_signed();
+pub(super) const LEVEL_MASK: i32 = (LEVELS as u32).cast_signed() - 1;
+/// The bytes of a level, as a shift.
+pub(super) const LEVEL_SHIFT: i32 = size_of::<Level>().trailing_zeros().cast_signed();
 
 /// r0 = the value of the key at that place of the stack, or 0.
 pub(super) fn lookup(asm: &mut Asm, map: &str, key: i16) {

@@ -11,11 +11,13 @@
 //! | `sched` | switches, wake-ups, migrations |
 //! | `interrupts` | device, soft and other interrupts, timers' functions, who caused them; begin and end of an audit |
 //! | `work` | work items of kworkers |
+//! | `turn` | ends a window and begins the next one |
 
 mod emit;
 mod interrupts;
 mod sched;
 mod tally;
+mod turn;
 mod work;
 
 use bpf_insn::{AsmError, Code};
@@ -114,8 +116,11 @@ pub(crate) fn tracepoints() -> impl Iterator<Item = &'static str> {
 /// The programs that are attached to nothing: run on a CPU, they begin and end its audit.
 pub(crate) const START: &str = "start";
 pub(crate) const STOP: &str = "stop";
+/// The same for the program that does both: its window ends, and the next one begins.
+pub(crate) const TURN: &str = "turn";
 
-/// The maps for that many CPUs, and the programs of the tracepoints that this kernel has; [`START`] and [`STOP`] are the last two.
+/// The maps for that many CPUs, and the programs of the tracepoints that this kernel has; [`START`], [`STOP`] and [`TURN`] are the last
+/// three.
 pub(crate) fn module(setting: &Setting<'_>, cpus: u32) -> Result<Module, AuditError> {
     let mut module = Module { maps: layout::maps(cpus, setting.ring_bytes), ..Module::default() };
     for Hook { tracepoint, is_raw, code } in &HOOKS {
@@ -132,6 +137,7 @@ pub(crate) fn module(setting: &Setting<'_>, cpus: u32) -> Result<Module, AuditEr
     }
     module.programs.push(unattached(START, interrupts::start(setting)?));
     module.programs.push(unattached(STOP, interrupts::stop(setting)?));
+    module.programs.push(unattached(TURN, turn::turn(setting)?));
     Ok(module)
 }
 
