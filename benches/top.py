@@ -5,7 +5,7 @@ Usage: benches/top.py [SECONDS]        (see benches/README.md)
 
 A target with 1,000 connections runs on CPU 0 at several rates. `top` runs beside it on a terminal of 120 columns and 40 lines, and then
 with --json, which states what share of the records was read. Its CPU time is that of its process, from the 5th second on, without what
-it takes to find the connections; its memory is the highest that it had. The last rows read all records: what reading alone costs.
+it takes to find the connections; its memory is the highest that it had. With --cpus the CPUs of the target's pollers are audited, too. The last rows read all records: what reading alone costs.
 """
 
 import fcntl
@@ -87,7 +87,7 @@ def main():
     for rate in (1000, 8000, 80000):
         target = start_target("--rate", str(rate), "--connections", "1000", "--life", "1000000")
         time.sleep(1)
-        kinds = [[], ["--json"], ["--json", "--no-kernel"], ["--json", "--no-probes"], ["--json", "--all-records"]]
+        kinds = [[], ["--cpus"], ["--json"], ["--json", "--no-kernel"], ["--json", "--no-probes"], ["--json", "--all-records"]]
         for options in kinds:
             cpu, memory, written, read, connections = measure(target, options)
             of_trace = f"{written:10.0f} {read:6.1%} {connections:11}" if "--json" in options else ""

@@ -5,6 +5,7 @@ mod application;
 mod capture;
 mod cli;
 mod completion;
+mod cpu_windows;
 mod cpus;
 mod demo;
 mod doctor;

@@ -9,7 +9,7 @@ mod kernel;
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Lines};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -41,11 +41,6 @@ fn top(target: &Process, args: &[&str]) -> Command {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("UTF-8")
-}
-
-fn seconds(done: &Output) -> Vec<Value> {
-    assert!(done.status.success(), "{}", text(&done.stderr));
-    text(&done.stdout).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
 /// Lines of JSON as they come.
@@ -174,9 +169,14 @@ fn threads_have_their_budgets() {
     let Some(_alone) = kernel() else { return };
     let dir = dir();
     let target = target(&["--rate", "500"], dir.path());
-    let done = top(&target, &["--json", "--batch", "2", "--no-probes"]).output().expect("it runs");
-    for second in seconds(&done) {
-        let threads = second["threads"].as_array().expect("threads");
+    let mut seconds = Seconds::of(top(&target, &["--json", "--no-probes"]));
+    let (started, mut seen) = (Instant::now(), 0);
+    while seen < 2 {
+        assert!(started.elapsed() < PATIENCE, "{seen} seconds have threads");
+        let second = seconds.next().expect("a second");
+        // On a busy machine a second may be over before its window has begun.
+        let Some(threads) = second["threads"].as_array() else { continue };
+        seen += 1;
         let reactors = threads.iter().filter(|it| it["name"].as_str().is_some_and(|it| it.starts_with("reactor_")));
         assert_eq!(reactors.count(), 2, "{second}");
         for thread in threads {
@@ -185,9 +185,104 @@ fn threads_have_their_budgets() {
             assert!((sum - 1.0).abs() < 0.01, "{thread}");
         }
     }
+    drop(seconds);
     let done = top(&target, &["--once", "--no-probes"]).output().expect("it runs");
     let text = text(&done.stdout);
     assert!(text.contains("SUBSYSTEM") && text.contains("reactor_1") && text.contains("whole request"), "{text}");
+}
+
+/// A target all of whose threads are on one CPU, which it has for itself as far as the machine lets it.
+fn pinned_target(args: &[&str], dir: &Path) -> Process {
+    let mut command = Command::new("taskset");
+    command.args(["-c", "1", PROGRAM, "demo-target", "--for", "3m", "--life", "1000000"]).args(args).current_dir(dir);
+    let mut target = Process::start(command.stdout(Stdio::null()));
+    target.wait_for("trace file");
+    target
+}
+
+/// Whether there is a CPU for the target, and another one for what looks at it.
+fn has_two_cpus() -> bool {
+    std::fs::read_to_string("/sys/devices/system/cpu/online").is_ok_and(|online| online.trim() != "0")
+}
+
+#[test]
+fn cpus_add_up_and_name_who_takes_them() {
+    let Some(_alone) = kernel() else { return };
+    if !needs("taskset") || !has_two_cpus() {
+        return;
+    }
+    let dir = dir();
+    let target = pinned_target(&["--rate", "200"], dir.path());
+    // Somebody who takes all that he gets of that CPU.
+    let mut hog = Command::new("taskset");
+    let hog = Process::start(hog.args(["-c", "1", "sh", "-c", "while :; do :; done"]).stdout(Stdio::null()));
+    let hog_name = format!("sh [{}]", hog.pid());
+    let mut seconds = Seconds::of(top(&target, &["--json", "--cpus", "--no-probes"]));
+    let first = seconds.next().expect("a second");
+    assert!(first["cpus"].is_array(), "the first second has them: {first}");
+    let started = Instant::now();
+    loop {
+        assert!(started.elapsed() < PATIENCE, "{hog_name} is not there");
+        let second = seconds.next().expect("a second");
+        // On a busy machine one of them may be too late for a second.
+        let Some(cpus) = second["cpus"].as_array() else { continue };
+        assert_eq!(cpus.len(), 1, "{second}");
+        let cpu = &cpus[0];
+        assert_eq!(cpu["cpu"], 1);
+        let parts = cpu["time_in"].as_object().expect("parts");
+        let sum: f64 = parts.values().map(|part| part.as_f64().expect("a number")).sum();
+        assert!((sum - 1.0).abs() < 0.01 && parts["unknown"].as_f64().is_some_and(|it| it < 0.01), "{cpu}");
+        let window = cpu["window_ns"].as_f64().expect("a number");
+        let intruders = cpu["intruders"].as_array().expect("intruders");
+        let taken = cpu["others_took"].as_f64().expect("a number");
+        let ns = |it: &Value| it["ns"].as_f64().expect("a number");
+        let hogs = intruders.iter().find(|it| it["name"] == hog_name.as_str());
+        let is_owner = cpu["owner"].as_str().is_some_and(|owner| owner.starts_with("reactor_"));
+        if let Some(hogs) = hogs.filter(|hogs| is_owner && ns(hogs) > window / 10.0) {
+            let listed: f64 = intruders.iter().map(ns).sum();
+            assert!(listed <= window * (taken + 0.02), "{listed} of {window}: {cpu}");
+            assert!(hogs["cause"].as_str().is_some_and(|cause| cause.contains("process sh")), "{hogs}");
+            break;
+        }
+    }
+    drop(seconds);
+    let done = top(&target, &["--once", "--cpus", "--no-probes"]).output().expect("it runs");
+    let text = text(&done.stdout);
+    assert!(text.contains("WORST INTRUDER") && text.contains(" of pollers; most was taken of CPU 1: "), "{text}");
+    hog.signal("KILL");
+    hog.end();
+}
+
+/// A person opens the tab: only then something is attached to the CPUs.
+#[test]
+fn the_tab_of_cpus_attaches_when_it_is_opened() {
+    let Some(_alone) = kernel() else { return };
+    if !needs("tmux") || !needs("taskset") || !has_two_cpus() {
+        return;
+    }
+    let dir = dir();
+    let target = pinned_target(&["--rate", "500"], dir.path());
+    let command = in_shell(&target, "").replace(" --no-kernel", "");
+    let terminal = Terminal::run(&command, dir.path(), 120, 30);
+    terminal.wait("a second", |screen| screen.contains(" IOPS, "));
+    terminal.keys(&["4"]);
+    let screen = terminal.wait("the CPUs", |screen| screen.contains("1 CPU of pollers; most was taken of CPU 1"));
+    assert!(screen.contains("WORST VICTIM") && screen.contains(" owner") && screen.contains("TAKEN"), "{screen}");
+    terminal.keys(&["Enter"]);
+    let screen =
+        terminal.wait("the details", |screen| screen.contains("intruders") && screen.contains("longest other"));
+    assert!(screen.contains("CPU 1"), "{screen}");
+    terminal.keys(&["Escape", "?"]);
+    terminal.wait("the help", |screen| screen.contains("CPUs are audited from the first time on"));
+    terminal.keys(&["Escape", "q"]);
+    terminal.wait("the end", is_given_back);
+    // Of one that nothing may be attached to, the tab says so.
+    let terminal = Terminal::run(&in_shell(&target, ""), dir.path(), 100, 24);
+    terminal.wait("a second", |screen| screen.contains(" IOPS, "));
+    terminal.keys(&["4"]);
+    terminal.wait("the reason", |screen| screen.contains("nothing here: --no-kernel was given"));
+    terminal.keys(&["q"]);
+    terminal.wait("the end", is_given_back);
 }
 
 /// A terminal in tmux, on a server of its own.
@@ -222,6 +317,20 @@ impl Terminal {
     fn keys(&self, keys: &[&str]) {
         let done = self.tmux(&["send-keys", "-t", "it"]).args(keys).status().expect("tmux");
         assert!(done.success());
+    }
+
+    /// Bytes as a terminal sends them, in hexadecimal digits.
+    fn bytes(&self, text: &str) {
+        let bytes: Vec<String> = text.bytes().map(|byte| format!("{byte:x}")).collect();
+        let done = self.tmux(&["send-keys", "-t", "it", "-H"]).args(bytes).status().expect("tmux");
+        assert!(done.success());
+    }
+
+    /// Whether the program asks the terminal for reports of the mouse.
+    fn has_mouse(&self) -> bool {
+        let done =
+            self.tmux(&["display-message", "-p", "-t", "it", "#{mouse_standard_flag}#{mouse_sgr_flag}"]).output();
+        text(&done.expect("tmux").stdout).trim() == "11"
     }
 
     fn resize(&self, columns: u16, rows: u16) {
@@ -287,7 +396,7 @@ fn a_person_looks_around() {
     // Another tab, and back.
     terminal.keys(&["3"]);
     terminal.wait("the heat map", |screen| screen.contains("how long whole request took") && screen.contains(" now"));
-    terminal.keys(&["Tab"]);
+    terminal.keys(&["Left", "Left"]);
     terminal.wait("the connections", |screen| screen.contains("SUBSYSTEM"));
     terminal.keys(&["?"]);
     terminal.wait("the help", |screen| screen.contains("another tab"));
@@ -319,8 +428,17 @@ fn a_person_looks_around() {
         let screen = terminal.wait("the other size", is_whole);
         assert!(screen.lines().all(|line| line.chars().count() <= usize::from(columns)), "{screen}");
     }
+    // The mouse is the terminal's until `m`, and again at the end.
+    assert!(!terminal.has_mouse());
+    terminal.keys(&["m"]);
+    terminal.wait("the mouse", |screen| screen.contains("m gives the mouse back"));
+    assert!(terminal.has_mouse());
+    terminal.bytes("\x1b[<0;38;2M\x1b[<0;38;2m");
+    terminal.wait("the heat map", |screen| screen.contains("how long whole request took"));
+    terminal.bytes("\x1b[<65;10;20M");
     terminal.keys(&["q"]);
     terminal.wait("the end", is_given_back);
+    assert!(!terminal.has_mouse());
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use crate::sample::{Connection, Identity, Request, Sample, Thread};
+use crate::cpus;
+use crate::sample::{Connection, Cpu, Identity, Request, Sample, Thread, Use};
 use crate::spread::Spread;
 
 /// The seconds that are kept.
@@ -24,11 +25,12 @@ pub(crate) const ROWS_PER_OCTAVE: f64 = 4.0;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Point {
     pub(crate) second: u32,
-    /// Requests a second; of a thread, the share of its time in its own code.
+    /// Requests a second; of a thread, the share of its time in its own code; of a CPU, its owner's share.
     pub(crate) rate: f32,
-    /// The time that 99 % of its requests did not exceed, in nanoseconds; of a thread, its longest wait for a CPU.
+    /// The time that 99 % of its requests did not exceed, in nanoseconds; of a thread, its longest wait for a CPU; of a CPU,
+    /// the longest time that somebody else had it.
     pub(crate) slow: f32,
-    /// The share of time that the kernel took.
+    /// The share of time that the kernel took; of a CPU, that others than its owner took.
     pub(crate) taken: f32,
 }
 
@@ -48,6 +50,7 @@ pub(crate) type HeatColumn = Vec<(u16, u32)>;
 pub struct History {
     connections: HashMap<Arc<Identity>, Line, RandomState>,
     threads: HashMap<u32, Line, RandomState>,
+    cpus: HashMap<u32, Line, RandomState>,
     /// By the stage's place; a column with its second.
     heat: Vec<VecDeque<(u64, HeatColumn)>>,
 }
@@ -65,6 +68,11 @@ impl History {
             let Some(line) = line(&mut self.threads, &thread.tid) else { continue };
             line.push(of_thread(thread, now));
         }
+        for cpu in sample.cpus.iter().flatten() {
+            let Some(line) = line(&mut self.cpus, &cpu.number) else { continue };
+            line.push(of_cpu(cpu, now));
+        }
+        forget(&mut self.cpus, now);
         forget(&mut self.connections, now);
         forget(&mut self.threads, now);
         let stages = sample.traffic.iter().flat_map(|traffic| &traffic.stages);
@@ -88,6 +96,11 @@ impl History {
     /// What is kept of a thread.
     pub(crate) fn thread(&self, tid: u32) -> Option<&Line> {
         self.threads.get(&tid)
+    }
+
+    /// What is kept of a CPU.
+    pub(crate) fn cpu(&self, number: u32) -> Option<&Line> {
+        self.cpus.get(&number)
     }
 
     /// The last `count` seconds up to `until` of a stage, the oldest first; a second of which there is nothing is empty.
@@ -156,6 +169,11 @@ fn of_connection(connection: &Connection, second: u64) -> Point {
 fn of_thread(thread: &Thread, second: u64) -> Point {
     let rate = thread.parts.share(crate::sample::Part::Own) as f32;
     Point { second: second as u32, rate, slow: thread.longest_wait as f32, taken: thread.taken() as f32 }
+}
+
+fn of_cpu(cpu: &Cpu, second: u64) -> Point {
+    let rate = cpu.uses.share(Use::Owner) as f32;
+    Point { second: second as u32, rate, slow: cpus::longest(cpu) as f32, taken: cpu.taken() as f32 }
 }
 
 /// The row of the heat map that a time is in: quarters of a power of two from a nanosecond on.

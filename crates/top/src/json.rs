@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::sample::{Connection, Kind, Request, Sample, Share, Stage, Thread, Traffic};
+use crate::sample::{Connection, Cpu, Kind, Request, Sample, Share, Stage, Taker, Thread, Traffic};
 use crate::spread::Spread;
 
-/// The second as one object: `second`, `time_ms` (since 1970), `connections`, `stages` and `threads`, each `null` where there is nothing
+/// The second as one object: `second`, `time_ms` (since 1970), `connections`, `stages`, `threads` and `cpus`, each `null` where there is nothing
 /// to know it from. Times are in microseconds unless their names have a unit.
 pub fn json(subject: &str, sample: &Sample) -> Value {
     let traffic = sample.traffic.as_ref();
@@ -17,6 +17,7 @@ pub fn json(subject: &str, sample: &Sample) -> Value {
         "connections": traffic.map(|traffic| traffic.connections.iter().map(|it| connection(it, traffic)).collect::<Vec<_>>()),
         "stages": traffic.map(|traffic| traffic.stages.iter().map(stage).collect::<Vec<_>>()),
         "threads": sample.threads.as_ref().map(|threads| threads.iter().map(thread).collect::<Vec<_>>()),
+        "cpus": sample.cpus.as_ref().map(|cpus| cpus.iter().map(cpu).collect::<Vec<_>>()),
     })
 }
 
@@ -81,6 +82,32 @@ fn request(request: &Request, traffic: &Traffic) -> Value {
 
 fn stage(stage: &Stage) -> Value {
     json!({ "stage": stage.name, "times": times(&stage.times) })
+}
+
+fn cpu(cpu: &Cpu) -> Value {
+    json!({
+        "cpu": cpu.number,
+        "window_ns": cpu.window,
+        "owner": cpu.owner,
+        "time_in": shares(&cpu.uses),
+        "others_took": rounded(cpu.taken()),
+        "intruders": cpu.intruders.iter().map(taker).collect::<Vec<_>>(),
+        "victims": cpu.victims.iter().map(taker).collect::<Vec<_>>(),
+        "lost": cpu.lost,
+    })
+}
+
+fn taker(taker: &Taker) -> Value {
+    let Taker { kind, name, cause, count, nanos, longest, still } = taker;
+    json!({
+        "kind": kind,
+        "name": name,
+        "cause": cause,
+        "count": count,
+        "ns": nanos,
+        "longest_ns": longest,
+        "waits_still_ns": still,
+    })
 }
 
 fn thread(thread: &Thread) -> Value {

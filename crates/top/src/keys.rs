@@ -35,6 +35,12 @@ pub enum Key {
     Home,
     /// End.
     End,
+    /// The left button of the mouse, at that column and line from 0 on.
+    Click(u16, u16),
+    /// The wheel of the mouse, away from its user.
+    WheelUp,
+    /// The wheel, towards its user.
+    WheelDown,
 }
 
 /// Bytes as they come, in pieces of any size.
@@ -44,7 +50,7 @@ pub struct Keys {
 }
 
 /// No sequence that is a key is longer.
-const LONGEST: usize = 16;
+const LONGEST: usize = 20;
 
 impl Keys {
     /// Takes bytes, and gives the keys that are whole.
@@ -125,6 +131,9 @@ fn escape(bytes: &[u8]) -> Option<(usize, Option<Key>)> {
 
 /// A control sequence: its parameters and its last byte.
 fn control(parameters: &[u8], last: u8) -> Option<Key> {
+    if let Some(report) = parameters.strip_prefix(b"<") {
+        return mouse(report, last);
+    }
     let first = parameters.split(|byte| *byte == b';').next().unwrap_or_default();
     let number = std::str::from_utf8(first).ok().and_then(|text| text.parse::<u8>().ok());
     match (last, number) {
@@ -140,6 +149,20 @@ fn control(parameters: &[u8], last: u8) -> Option<Key> {
         (b'~', Some(number @ 11..=15)) => Some(Key::F(number - 10)),
         (b'~', Some(number @ 17..=21)) => Some(Key::F(number - 11)),
         (b'~', Some(number @ 23..=24)) => Some(Key::F(number - 12)),
+        _ => None,
+    }
+}
+
+/// A report of the mouse (xterm's control sequences, SGR 1006): the button with what is held meanwhile, column and line from 1 on.
+fn mouse(report: &[u8], last: u8) -> Option<Key> {
+    let mut numbers = std::str::from_utf8(report).ok()?.split(';').map(str::parse::<u16>);
+    let mut next = || numbers.next()?.ok();
+    let (button, column, line) = (next()?, next()?.checked_sub(1)?, next()?.checked_sub(1)?);
+    // Shift, Meta and Control change nothing.
+    match (last, button & !0b1_1100) {
+        (b'M', 0) => Some(Key::Click(column, line)),
+        (b'M', 64) => Some(Key::WheelUp),
+        (b'M', 65) => Some(Key::WheelDown),
         _ => None,
     }
 }
@@ -175,6 +198,14 @@ mod tests {
         assert!(reader.feed(b"\x1b").is_empty());
         assert_eq!((reader.rest(), reader.rest()), (Some(Key::Escape), None));
         assert_eq!(reader.feed(b"\x1b\x1b[B"), [Key::Escape, Key::Down]);
+    }
+
+    #[test]
+    fn the_mouse_sends_keys() {
+        assert_eq!(keys(b"\x1b[<0;12;3M\x1b[<0;12;3m\x1b[<4;1;1M"), [Key::Click(11, 2), Key::Click(0, 0)]);
+        assert_eq!(keys(b"\x1b[<64;5;5M\x1b[<65;1000;1000M"), [Key::WheelUp, Key::WheelDown]);
+        // Other buttons, movements, and what is no report.
+        assert!(keys(b"\x1b[<2;1;1M\x1b[<32;1;1M\x1b[<0;0;1M\x1b[<0;1M\x1b[<;;M\x1b[<0;99999;1M").is_empty());
     }
 
     #[test]

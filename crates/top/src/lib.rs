@@ -2,14 +2,15 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `sample` | a second: connections, stages, threads |
+//! | `sample` | a second: connections, stages, threads, CPUs |
 //! | `spread` | counted times in buckets that are narrow enough for percentiles |
 //! | `history` | what is kept of the last minutes, in bounded memory |
 //! | `keys` | bytes of a terminal as keys |
 //! | `model` | which tab, order, filter and line; what a key changes |
+//! | `mouse` | what clicks and the wheel change |
 //! | `table` | rows and columns, as data; which fit a width |
 //! | `verdict` | which connection is slowest, and who took its thread's time, in words |
-//! | `views` | the tables and texts of each tab |
+//! | `views` | the tables and texts of each tab; those of CPUs are in `cpus` |
 //! | `text`, `json` | a second for scripts |
 //! | `draw` | all of that on cells of a terminal |
 //!
@@ -17,11 +18,13 @@
 //! goes into cells.
 #![forbid(unsafe_code)]
 
+mod cpus;
 mod draw;
 mod history;
 mod json;
 mod keys;
 mod model;
+mod mouse;
 mod sample;
 mod spread;
 mod table;
@@ -34,6 +37,6 @@ pub use history::History;
 pub use json::json;
 pub use keys::{Key, Keys};
 pub use model::{Effect, Model, Tab};
-pub use sample::{Connection, Identity, Part, Phase, Request, Sample, Share, Stage, Thread, Traffic};
+pub use sample::{Connection, Cpu, Identity, Part, Phase, Request, Sample, Share, Stage, Taker, Thread, Traffic, Use};
 pub use spread::Spread;
 pub use text::text;

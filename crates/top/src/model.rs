@@ -2,9 +2,10 @@
 
 use crate::history::History;
 use crate::keys::Key;
+use crate::mouse::Places;
 use crate::sample::Sample;
 use crate::table::{Id, Row, Table};
-use crate::views;
+use crate::{cpus, views};
 
 /// A tab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -16,12 +17,18 @@ pub enum Tab {
     Threads,
     /// The stages of requests.
     Stages,
+    /// The CPUs of its pollers.
+    Cpus,
 }
 
 impl Tab {
     /// All of them with their names.
-    pub const ALL: [(Self, &'static str); 3] =
-        [(Self::Connections, "connections"), (Self::Threads, "threads"), (Self::Stages, "stages")];
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Connections, "connections"),
+        (Self::Threads, "threads"),
+        (Self::Stages, "stages"),
+        (Self::Cpus, "CPUs"),
+    ];
 }
 
 /// What whoever reads the keys has to do.
@@ -33,6 +40,8 @@ pub enum Effect {
     Quit,
     /// To write what is shown as JSON.
     Write,
+    /// To take the mouse, or to give it back: see [`Model::has_mouse`].
+    Mouse,
 }
 
 /// What lies over the tab.
@@ -51,8 +60,8 @@ pub(crate) enum Over {
 pub struct Model {
     /// Of whom: `nvmf_tgt [1234]`.
     pub(crate) subject: String,
-    /// Why a tab has nothing: of the trace, and of the kernel.
-    pub(crate) missing: [Option<String>; 2],
+    /// Why a tab has nothing: of the trace, of the kernel, and of the CPUs.
+    pub(crate) missing: [Option<String>; 3],
     has_ended: bool,
     pub(crate) tab: Tab,
     pub(crate) over: Over,
@@ -60,14 +69,17 @@ pub struct Model {
     /// The newest second, and the one that was frozen.
     newest: Sample,
     frozen: Option<Box<Sample>>,
-    orders: [(usize, bool); 3],
+    orders: [(usize, bool); 4],
     pub(crate) filter: String,
     /// The filter while it is typed: what it was before.
     pub(crate) before_filter: Option<String>,
-    selected: [Option<Id>; 3],
+    pub(crate) selected: [Option<Id>; 4],
     /// The first line that is shown, of each tab and of what lies over it.
-    pub(crate) scrolled: [usize; 3],
+    pub(crate) scrolled: [usize; 4],
     pub(crate) scrolled_over: usize,
+    /// Whether clicks and the wheel are ours, and not the terminal's.
+    pub(crate) has_mouse: bool,
+    pub(crate) places: Places,
     /// Lines of a page, as it was drawn last.
     pub(crate) page: usize,
     /// Something to be said until the next key.
@@ -79,6 +91,8 @@ impl Model {
     pub fn new(subject: &str, missing: [Option<String>; 2]) -> Self {
         let tab = if missing[0].is_some() { Tab::Threads } else { Tab::Connections };
         let orders = views::FIRST_ORDER.map(|column| (column, false));
+        let [of_trace, of_kernel] = missing;
+        let missing = [of_trace, of_kernel, None];
         Self { subject: subject.to_owned(), missing, tab, orders, page: 10, ..Self::default() }
     }
 
@@ -88,9 +102,19 @@ impl Model {
         self.newest = sample;
     }
 
+    /// Why there is nothing of the CPUs.
+    pub fn no_cpus(&mut self, why: String) {
+        self.missing[2] = Some(why);
+    }
+
     /// The tab that is shown.
     pub fn tab(&self) -> Tab {
         self.tab
+    }
+
+    /// Whether the mouse is ours.
+    pub fn has_mouse(&self) -> bool {
+        self.has_mouse
     }
 
     /// The second that is shown: the newest one unless it is frozen.
@@ -134,6 +158,7 @@ impl Model {
             Tab::Connections => views::connections(sample, order, &self.filter),
             Tab::Threads => views::threads(sample, order, &self.filter),
             Tab::Stages => views::stages(sample, order, &self.filter),
+            Tab::Cpus => cpus::table(sample, order, &self.filter),
         }
     }
 
@@ -160,6 +185,8 @@ impl Model {
         }
         match key {
             Key::Char('w') => return Effect::Write,
+            Key::Char('m') => return self.take_mouse(),
+            Key::Click(..) | Key::WheelUp | Key::WheelDown => self.use_mouse(key),
             Key::Char('q') if self.over != Over::Nothing => self.over = Over::Nothing,
             Key::Char('q' | 'Q') | Key::F(10) => return Effect::Quit,
             // Whatever it says, there is nothing more to come.
@@ -176,7 +203,7 @@ impl Model {
 
     /// Whether a key means nothing here.
     fn is_unknown(&self, key: Key) -> bool {
-        let is_letter = |c: char| "?h zZ123/\\<>,.IRrkjgGlFw".contains(c);
+        let is_letter = |c: char| "?h zZ1234/\\<>,.IRrkjgGlFwm".contains(c);
         match key {
             Key::Char(c) => !is_letter(c),
             Key::Escape => self.over == Over::Nothing && self.filter.is_empty() && !self.is_frozen(),
@@ -185,7 +212,7 @@ impl Model {
         }
     }
 
-    fn open(&mut self, over: Over) {
+    pub(crate) fn open(&mut self, over: Over) {
         (self.over, self.scrolled_over) = (over, 0);
     }
 
@@ -211,6 +238,7 @@ impl Model {
             Key::Char('1') => self.tab = Tab::Connections,
             Key::Char('2') => self.tab = Tab::Threads,
             Key::Char('3') => self.tab = Tab::Stages,
+            Key::Char('4') => self.tab = Tab::Cpus,
             Key::Char('/' | '\\') | Key::F(3 | 4) => self.before_filter = Some(self.filter.clone()),
             Key::Char('>' | '.') | Key::F(6) => self.order_by(1),
             Key::Char('<' | ',') => self.order_by(-1),
@@ -250,7 +278,7 @@ impl Model {
         })
     }
 
-    fn move_selected(&mut self, key: Key) {
+    pub(crate) fn move_selected(&mut self, key: Key) {
         let rows = self.table().rows;
         let at = self.moved(key, self.selected(&rows), rows.len());
         if let Some(id) = at.and_then(|at| rows.get(at)).map(Row::id) {
@@ -258,7 +286,7 @@ impl Model {
         }
     }
 
-    fn key_over(&mut self, key: Key) {
+    pub(crate) fn key_over(&mut self, key: Key) {
         if key == Key::Enter {
             self.over = Over::Nothing;
         } else if let Some(at) = self.moved(key, self.scrolled_over, usize::MAX) {
@@ -379,12 +407,12 @@ mod tests {
     #[test]
     fn tabs_turn_and_keys_end() {
         let mut model = model(&[1.0]);
-        for tab in [Tab::Threads, Tab::Stages, Tab::Connections] {
+        for tab in [Tab::Threads, Tab::Stages, Tab::Cpus, Tab::Connections] {
             model.key(Key::Tab);
             assert_eq!(model.tab(), tab);
         }
         model.key(Key::BackTab);
-        assert_eq!(model.tab(), Tab::Stages);
+        assert_eq!(model.tab(), Tab::Cpus);
         assert_eq!(keys(&mut model, "?q"), [Effect::None, Effect::None], "q leaves the help first");
         assert_eq!(keys(&mut model, "\nq"), [Effect::None, Effect::None], "and the details");
         assert_eq!(keys(&mut model, "w/w\nq"), [Effect::Write, Effect::None, Effect::None, Effect::None, Effect::Quit]);

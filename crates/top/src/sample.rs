@@ -16,6 +16,8 @@ pub struct Sample {
     pub traffic: Option<Traffic>,
     /// What the kernel did with its threads; none if that is not permitted.
     pub threads: Option<Vec<Thread>>,
+    /// What its pollers' CPUs did; none if they are not audited.
+    pub cpus: Option<Vec<Cpu>>,
 }
 
 /// What the trace shows of a second.
@@ -169,6 +171,67 @@ pub enum Part {
     Stopped,
 }
 
+/// A CPU in a second. Times are in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Cpu {
+    /// Its number.
+    pub number: u32,
+    /// How long the second was there.
+    pub window: u64,
+    /// The thread that has it: `reactor_1 [4711]`.
+    pub owner: Option<String>,
+    /// Where its time went.
+    pub uses: Share<Use>,
+    /// Who took time of it, but for its owner: the most first.
+    pub intruders: Vec<Taker>,
+    /// Who could run there and waited: the longest first.
+    pub victims: Vec<Taker>,
+    /// What the kernel's maps had no room for, in numbers.
+    pub lost: u64,
+}
+
+/// Who took time of a CPU, or waited for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taker {
+    /// What it is: `thread`, `soft interrupt`, ...
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// What caused it, if that is known.
+    pub cause: Option<String>,
+    /// How often.
+    pub count: u64,
+    /// How long, in all.
+    pub nanos: u64,
+    /// How long at once.
+    pub longest: u64,
+    /// Of one that waits still: for how long until now.
+    pub still: Option<u64>,
+}
+
+/// What a CPU's time goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Use {
+    /// The thread that has it.
+    Owner,
+    /// Other threads.
+    Threads,
+    /// Work functions of kworkers.
+    Work,
+    /// Devices' interrupts, and those that can't be masked.
+    Devices,
+    /// Soft interrupts.
+    Soft,
+    /// The CPU's own timer.
+    Timer,
+    /// What other CPUs ask for.
+    Calls,
+    /// Nobody.
+    Idle,
+    /// What no event explains.
+    Rest,
+}
+
 /// What a time is made of.
 pub trait Kind: Copy + PartialEq + 'static {
     /// All of them, in the order in which they are drawn: the sign that stands for each where there is no colour, and what it is.
@@ -208,29 +271,57 @@ impl Kind for Part {
     }
 }
 
+impl Kind for Use {
+    const ALL: &'static [(Self, char, &'static str)] = &[
+        (Self::Owner, 'o', "owner"),
+        (Self::Threads, 'T', "threads"),
+        (Self::Work, 'K', "kworkers"),
+        (Self::Devices, 'H', "devices"),
+        (Self::Soft, 'S', "soft irqs"),
+        (Self::Timer, 'C', "timers"),
+        (Self::Calls, 'P', "other CPUs"),
+        (Self::Rest, '?', "unknown"),
+        (Self::Idle, '.', "idle"),
+    ];
+
+    fn index(self) -> usize {
+        // SANITY: the list has each of them (a test looks).
+        Self::ALL.iter().position(|(part, ..)| *part == self).unwrap_or_default()
+    }
+}
+
+/// The most kinds of one share.
+const KINDS: usize = 9;
+
 /// Nanoseconds by what they were spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share<K> {
-    nanos: [u64; 8],
+    nanos: [u64; KINDS],
     kind: std::marker::PhantomData<K>,
 }
 
 impl<K> Default for Share<K> {
     fn default() -> Self {
-        Self { nanos: [0; 8], kind: std::marker::PhantomData }
+        Self { nanos: [0; KINDS], kind: std::marker::PhantomData }
     }
 }
 
 impl<K: Kind> Share<K> {
     /// Adds nanoseconds.
     pub fn add(&mut self, kind: K, nanos: u64) {
-        let sum = &mut self.nanos[kind.index() % 8];
+        let sum = &mut self.nanos[kind.index() % KINDS];
         *sum = sum.saturating_add(nanos);
+    }
+
+    /// Takes nanoseconds away.
+    pub fn take(&mut self, kind: K, nanos: u64) {
+        let sum = &mut self.nanos[kind.index() % KINDS];
+        *sum = sum.saturating_sub(nanos);
     }
 
     /// The nanoseconds of one.
     pub fn get(&self, kind: K) -> u64 {
-        self.nanos[kind.index() % 8]
+        self.nanos[kind.index() % KINDS]
     }
 
     /// All of them.
@@ -248,7 +339,7 @@ impl<K: Kind> Share<K> {
     pub fn cells(&self, width: usize) -> Vec<usize> {
         let sum = u128::from(self.sum());
         let exact = |nanos: u64| u128::from(nanos) * width as u128;
-        let parts = &self.nanos[..K::ALL.len().min(8)];
+        let parts = &self.nanos[..K::ALL.len().min(KINDS)];
         if sum == 0 {
             return vec![0; parts.len()];
         }
@@ -265,6 +356,21 @@ impl Share<Part> {
     /// What the kernel took: waiting for a CPU, interrupts and stops.
     pub fn taken(&self) -> u64 {
         [Part::Waited, Part::Hard, Part::Soft, Part::Stopped].into_iter().map(|part| self.get(part)).sum()
+    }
+}
+
+impl Share<Use> {
+    /// What others took than the owner.
+    pub fn taken(&self) -> u64 {
+        let own = [Use::Owner, Use::Idle, Use::Rest];
+        Use::ALL.iter().filter(|(part, ..)| !own.contains(part)).map(|(part, ..)| self.get(*part)).sum()
+    }
+}
+
+impl Cpu {
+    /// The share of its time that others took than its owner, 0 to 1.
+    pub fn taken(&self) -> f64 {
+        self.uses.taken() as f64 / self.window.max(1) as f64
     }
 }
 
@@ -308,7 +414,10 @@ mod tests {
         for (index, (phase, ..)) in Phase::ALL.iter().enumerate() {
             assert_eq!(phase.index(), index);
         }
-        assert!(Part::ALL.len() <= 8 && Phase::ALL.len() <= 8);
+        for (index, (part, ..)) in Use::ALL.iter().enumerate() {
+            assert_eq!(part.index(), index);
+        }
+        assert!(Part::ALL.len() <= KINDS && Phase::ALL.len() <= KINDS && Use::ALL.len() <= KINDS);
     }
 
     #[test]

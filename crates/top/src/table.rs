@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::sample::{Connection, Identity, Part, Phase, Share, Thread, Traffic};
-use crate::views;
+use crate::sample::{Connection, Cpu, Identity, Part, Phase, Share, Thread, Traffic, Use};
+use crate::{cpus, views};
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,8 @@ pub(crate) enum Cell {
     Phases(Share<Phase>),
     /// A bar of a thread's time.
     Parts(Share<Part>),
+    /// A bar of a CPU's time.
+    Uses(Share<Use>),
 }
 
 /// What a row is about: stays the same while rows change their order.
@@ -42,6 +44,8 @@ pub(crate) enum Id {
     Thread(u32),
     /// A stage, by its place.
     Stage(usize),
+    /// A CPU, by its number.
+    Cpu(u32),
 }
 
 /// A row. Its cells are made when it is drawn: of a thousand rows a screen shows a few.
@@ -53,6 +57,8 @@ pub(crate) enum Row<'a> {
     Thread(&'a Thread),
     /// A stage, by its place.
     Stage(&'a Traffic, usize),
+    /// A CPU.
+    Cpu(&'a Cpu),
 }
 
 impl Row<'_> {
@@ -62,6 +68,7 @@ impl Row<'_> {
             Self::Connection(connection) => Id::Connection(Arc::clone(&connection.identity)),
             Self::Thread(thread) => Id::Thread(thread.tid),
             Self::Stage(_, place) => Id::Stage(*place),
+            Self::Cpu(cpu) => Id::Cpu(cpu.number),
         }
     }
 
@@ -71,6 +78,7 @@ impl Row<'_> {
             (Self::Connection(connection), Id::Connection(identity)) => connection.identity == *identity,
             (Self::Thread(thread), Id::Thread(tid)) => thread.tid == *tid,
             (Self::Stage(_, place), Id::Stage(stage)) => place == stage,
+            (Self::Cpu(cpu), Id::Cpu(number)) => cpu.number == *number,
             _ => false,
         }
     }
@@ -81,6 +89,7 @@ impl Row<'_> {
             Self::Connection(connection) => views::connection_cells(connection),
             Self::Thread(thread) => views::thread_cells(thread),
             Self::Stage(traffic, place) => views::stage_cells(traffic, *place),
+            Self::Cpu(cpu) => cpus::cells(cpu),
         }
     }
 }
@@ -119,7 +128,7 @@ fn grow(columns: &[Column], rows: &[Vec<Cell>], chosen: &mut [(usize, usize)], m
         let texts = rows.iter().map(|cells| match &cells[index] {
             Cell::Text(text) => screen::columns(text),
             Cell::Named(name, figure) => screen::columns(name) + 1 + screen::columns(figure),
-            Cell::Phases(_) | Cell::Parts(_) => usize::MAX,
+            Cell::Phases(_) | Cell::Parts(_) | Cell::Uses(_) => usize::MAX,
         });
         texts.max().unwrap_or(0).min(columns[index].most)
     };

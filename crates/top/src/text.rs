@@ -2,14 +2,14 @@
 
 use crate::sample::{Kind, Sample, Share};
 use crate::table::{Cell, Row, Table, fitted, fitted_name};
-use crate::{verdict, views};
+use crate::{cpus, verdict, views};
 
 /// The width of a table where nothing says how wide it may be.
 const WIDE: usize = 200;
 /// The rows that a table has on a terminal.
 const ROWS: usize = 20;
 
-/// The second in text: a line of what it is about, and who is slow by whom, then a table each of connections, threads and stages. Where `width` is known, tables fit
+/// The second in text: a line of what it is about, and who is slow by whom, then a table each of connections, threads, stages and CPUs. Where `width` is known, tables fit
 /// it, and have 20 rows at most.
 pub fn text(subject: &str, sample: &Sample, width: Option<usize>) -> String {
     let mut lines = vec![format!("{subject}, second {}: {}", sample.number, views::summary(sample))];
@@ -24,6 +24,10 @@ pub fn text(subject: &str, sample: &Sample, width: Option<usize>) -> String {
     }
     if sample.traffic.is_some() {
         table(&views::stages(sample, first(2), ""), width, &mut lines);
+    }
+    if let Some(of_cpus) = &sample.cpus {
+        lines.extend([String::new(), cpus::summary(of_cpus)]);
+        table(&cpus::table(sample, first(3), ""), width, &mut lines);
     }
     let lines: Vec<_> = lines.iter().map(|line| screen::cut(line.trim_end(), width.unwrap_or(usize::MAX))).collect();
     lines.join("\n") + "\n"
@@ -45,6 +49,7 @@ fn table(table: &Table<'_>, width: Option<usize>, lines: &mut Vec<String>) {
             Cell::Named(name, figure) => fitted_name(name, figure, width),
             Cell::Phases(share) => bar(share, width),
             Cell::Parts(share) => bar(share, width),
+            Cell::Uses(share) => bar(share, width),
         });
         lines.push(cells.collect::<Vec<_>>().join(" "));
     }

@@ -3,11 +3,11 @@
 use crate::sample::{Connection, Identity, Part, Sample, Thread, Traffic};
 use crate::table::{Cell, Column, Row, Table, number, percent};
 
-const fn text(head: &'static str, width: usize, most: usize, rank: u8) -> Column {
+pub(crate) const fn text(head: &'static str, width: usize, most: usize, rank: u8) -> Column {
     Column { head, width, most, right: false, rank }
 }
 
-const fn figure(head: &'static str, width: usize, rank: u8) -> Column {
+pub(crate) const fn figure(head: &'static str, width: usize, rank: u8) -> Column {
     Column { head, width, most: width, right: true, rank }
 }
 
@@ -54,10 +54,10 @@ pub(crate) const STAGES: &[Column] = &[
 ];
 
 /// The column by which each is ordered at first: what is slow, or late, is on top.
-pub(crate) const FIRST_ORDER: [usize; 3] = [10, 5, 0];
+pub(crate) const FIRST_ORDER: [usize; 4] = [10, 5, 0, 3];
 
 /// What the filter looks at: a row is shown if one of these has its text.
-fn matches(filter: &str, names: &[&str]) -> bool {
+pub(crate) fn matches(filter: &str, names: &[&str]) -> bool {
     let filter = filter.to_lowercase();
     filter.split_whitespace().all(|word| names.iter().any(|name| name.to_lowercase().contains(word)))
 }
@@ -99,7 +99,7 @@ fn connection_number(connection: &Connection, column: usize) -> f64 {
 }
 
 /// A time, or a dash where nothing ended.
-fn time(nanos: u64, count: u64) -> String {
+pub(crate) fn time(nanos: u64, count: u64) -> String {
     if count == 0 { "-".to_owned() } else { screen::time(nanos) }
 }
 

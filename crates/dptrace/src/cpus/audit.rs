@@ -209,17 +209,21 @@ impl Names for KernelNames {
     }
 
     fn thread(&self, tid: u32) -> Option<ThreadFacts> {
-        let busy::Scheduling { process: (pid, name), policy, priority, nice, cgroup, affinity } =
-            busy::scheduling(tid)?;
-        let policy = match policy {
-            1 => format!("SCHED_FIFO {priority}"),
-            2 => format!("SCHED_RR {priority}"),
-            3 => "SCHED_BATCH".to_owned(),
-            5 => "SCHED_IDLE".to_owned(),
-            6 => "SCHED_DEADLINE".to_owned(),
-            _ => format!("nice {nice}"),
-        };
-        let name = String::from_utf8_lossy(&name).into_owned();
-        Some(ThreadFacts { process: (pid, name), policy, cgroup, affinity })
+        thread_facts(tid)
     }
+}
+
+/// What is known of a thread; nothing of one that is gone.
+pub(crate) fn thread_facts(tid: u32) -> Option<ThreadFacts> {
+    let busy::Scheduling { process: (pid, name), policy, priority, nice, cgroup, affinity } = busy::scheduling(tid)?;
+    let policy = match policy {
+        1 => format!("SCHED_FIFO {priority}"),
+        2 => format!("SCHED_RR {priority}"),
+        3 => "SCHED_BATCH".to_owned(),
+        5 => "SCHED_IDLE".to_owned(),
+        6 => "SCHED_DEADLINE".to_owned(),
+        _ => format!("nice {nice}"),
+    };
+    let name = String::from_utf8_lossy(&name).into_owned();
+    Some(ThreadFacts { process: (pid, name), policy, cgroup, affinity })
 }

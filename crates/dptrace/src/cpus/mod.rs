@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+pub(crate) use audit::thread_facts;
+
 use crate::failure;
 use subject::Subject;
 

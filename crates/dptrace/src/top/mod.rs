@@ -64,6 +64,12 @@ pub(crate) struct TopArgs {
     #[arg(long)]
     no_kernel: bool,
 
+    /// Audit the CPUs of its pollers from the beginning, also for text and JSON
+    ///
+    /// On the screen they are audited from the first time on that their tab is open.
+    #[arg(long, conflicts_with = "no_kernel")]
+    cpus: bool,
+
     /// Attach to no probes of the process; connections are found in its memory only
     #[arg(long)]
     no_probes: bool,
@@ -79,7 +85,7 @@ const USAGE: &str = "dptrace top [OPTIONS] [-p] <PID|NAME>";
 
 const EXAMPLES: &str = "\
 On a terminal the screen shows, once a second, the connections of an NVMe-oF target, its threads, and how long each stage of \
-its requests takes. ? lists the keys, q quits. Connections and stages need a process that writes a trace of SPDK; threads need \
+its requests takes; and the CPUs of its pollers, from the first time on that their tab is open. ? lists the keys, q quits. Connections and stages need a process that writes a trace of SPDK; threads need \
 the rights for BPF. What can't be had is left out, with the reason. Where the trace has too many records for 2 % of a CPU, a \
 part of each second is read, and the header states how much.
 
@@ -88,6 +94,7 @@ Examples:
   dptrace top -p PID --once                   one second as text
   dptrace top -p PID --batch 60 > top.txt
   dptrace top -p PID --json | jq .stages
+  dptrace top -p PID --once --cpus            with the CPUs of its pollers
   dptrace top -p PID --all-records            no slow request is missed";
 
 const ROLE: Role = Role { command: "top", takes: Takes::One, starts: false };
@@ -125,10 +132,32 @@ pub(crate) fn run(args: &TopArgs) -> anyhow::Result<()> {
                     note(&format!("no {what}: {why}"));
                 }
             }
-            let feeds = Feeds::start(trace, kernel, reading)?;
-            batch(&subject, feeds, seconds, args.json)
+            let mut feeds = Feeds::start(trace, kernel, reading)?;
+            if args.cpus {
+                feeds.audit(pid)?;
+            }
+            batch(&subject, feeds, seconds, args)
         }
-        None => watch::watch(&subject, missing, || Feeds::start(trace, kernel, reading)),
+        None => watch::watch(&subject, missing, Audit::of(args), || Feeds::start(trace, kernel, reading)),
+    }
+}
+
+/// When the CPUs are audited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Audit {
+    Never,
+    /// From the first time on that their tab is open.
+    WhenOpened,
+    AtOnce,
+}
+
+impl Audit {
+    fn of(args: &TopArgs) -> Self {
+        match () {
+            () if args.no_kernel => Self::Never,
+            () if args.cpus => Self::AtOnce,
+            () => Self::WhenOpened,
+        }
     }
 }
 
@@ -183,11 +212,13 @@ fn name(pid: u32) -> String {
 }
 
 /// Prints that many seconds.
-fn batch(subject: &Subject, mut feeds: Feeds, seconds: u64, json: bool) -> anyhow::Result<()> {
+fn batch(subject: &Subject, mut feeds: Feeds, seconds: u64, args: &TopArgs) -> anyhow::Result<()> {
     let mut output = Output::open(None)?;
     let (title, width) = (subject.title(), Screen::stdout().width());
     // The second in which the process has ended is the last one.
     let (mut printed, mut last) = (0, u64::MAX);
+    // Attaching takes its time: the first second is one that has the CPUs, if they can be had.
+    let mut waits = args.cpus;
     let why = loop {
         if printed == seconds {
             break None;
@@ -198,8 +229,16 @@ fn batch(subject: &Subject, mut feeds: Feeds, seconds: u64, json: bool) -> anyho
         if last == u64::MAX && subject.has_ended() {
             last = feeds.second();
         }
+        if let Some(why) = feeds.no_cpus() {
+            note(&format!("no CPUs: {why}"));
+            waits = false;
+        }
         if let Some(sample) = feeds.next(ASK)? {
-            if json {
+            waits &= sample.cpus.is_none() && sample.number < last;
+            if waits {
+                continue;
+            }
+            if args.json {
                 writeln!(output.buffer, "{}", top::json(&title, &sample))?;
             } else {
                 let blank = if printed > 0 { "\n" } else { "" };

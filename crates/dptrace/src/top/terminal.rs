@@ -18,8 +18,11 @@ use crate::interrupt;
 
 /// The alternate screen, without a cursor (xterm's control sequences, `DECSET` 1049 and 25).
 const ENTER: &str = "\u{1b}[?1049h\u{1b}[?25l\u{1b}[2J";
-/// No style, nothing on the screen (tmux keeps lines of it where the size has changed), the cursor, the usual screen.
-const LEAVE: &str = "\u{1b}[0m\u{1b}[2J\u{1b}[?25h\u{1b}[?1049l";
+/// Reports of the mouse's buttons and wheel, as numbers (xterm's control sequences, `DECSET` 1000 and 1006); and no more of them.
+const MOUSE: &str = "\u{1b}[?1000h\u{1b}[?1006h";
+const NO_MOUSE: &str = "\u{1b}[?1006l\u{1b}[?1000l";
+/// No mouse, no style, nothing on the screen (tmux keeps lines of it where the size has changed), the cursor, the usual screen.
+const LEAVE: &str = "\u{1b}[?1006l\u{1b}[?1000l\u{1b}[0m\u{1b}[2J\u{1b}[?25h\u{1b}[?1049l";
 /// The size of a terminal that does not say.
 const USUAL: Size = Size { width: 80, height: 24 };
 
@@ -95,6 +98,11 @@ fn give_back() {
     // What can't be done now can't be done at all: it may be gone.
     let _ = write_out(LEAVE.as_bytes());
     let _ = termios::tcsetattr(io::stdin().as_fd(), OptionalActions::Drain, &found);
+}
+
+/// Takes the mouse from the terminal, or gives it back.
+pub(super) fn take_mouse(is_ours: bool) -> io::Result<()> {
+    write_out(if is_ours { MOUSE } else { NO_MOUSE }.as_bytes())
 }
 
 /// How large the terminal is now.

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use ratatui_core::terminal::Terminal;
-use top::{Effect, Keys, Model};
+use top::{Effect, Keys, Model, Tab};
 
-use super::Subject;
 use super::feed::Feeds;
 use super::terminal::{self, Cells, Ours};
+use super::{Audit, Subject};
 use crate::failure::{hold_notes, print_notes};
 use crate::output::Output;
 
@@ -22,10 +22,11 @@ const ESCAPE: Duration = Duration::from_millis(25);
 pub(super) fn watch(
     subject: &Subject,
     missing: [Option<String>; 2],
+    audit: Audit,
     start: impl FnOnce() -> anyhow::Result<Feeds>,
 ) -> anyhow::Result<()> {
     hold_notes();
-    let shown = show(subject, missing, start);
+    let shown = show(subject, missing, audit, start);
     print_notes();
     shown
 }
@@ -33,11 +34,15 @@ pub(super) fn watch(
 fn show(
     subject: &Subject,
     missing: [Option<String>; 2],
+    audit: Audit,
     start: impl FnOnce() -> anyhow::Result<Feeds>,
 ) -> anyhow::Result<()> {
     let ours = Ours::take().context("taking the terminal")?;
     let mut terminal = Terminal::new(Cells::default()).context("looking at the terminal")?;
     let mut model = Model::new(&subject.title(), missing);
+    if audit == Audit::Never {
+        model.no_cpus("--no-kernel was given".to_owned());
+    }
     let look = terminal::look();
     let mut draw = |model: &mut Model| -> anyhow::Result<()> {
         terminal.draw(|frame| top::draw(model, look, frame.buffer_mut())).context("drawing")?;
@@ -45,7 +50,10 @@ fn show(
     };
     draw(&mut model)?;
     let mut feeds = start()?;
-    let ended = follow(subject, &mut model, &mut feeds, &mut draw);
+    if audit == Audit::AtOnce {
+        feeds.audit(subject.pid)?;
+    }
+    let ended = follow(subject, &mut model, &mut feeds, audit, &mut draw);
     // First: detaching takes a moment, and the keys are the shell's by then.
     drop(ours);
     feeds.finish();
@@ -56,6 +64,7 @@ fn follow(
     subject: &Subject,
     model: &mut Model,
     feeds: &mut Feeds,
+    audit: Audit,
     draw: &mut impl FnMut(&mut Model) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let (mut keys, mut size) = (Keys::default(), terminal::size());
@@ -63,6 +72,13 @@ fn follow(
         let mut is_new = false;
         while let Some(sample) = feeds.next(Duration::ZERO)? {
             model.push(sample);
+            is_new = true;
+        }
+        if audit == Audit::WhenOpened && model.tab() == Tab::Cpus && !model.has_ended() {
+            feeds.audit(subject.pid)?;
+        }
+        if let Some(why) = feeds.no_cpus() {
+            model.no_cpus(why);
             is_new = true;
         }
         if !model.has_ended() && subject.has_ended() {
@@ -82,6 +98,7 @@ fn follow(
             match model.key(*key) {
                 Effect::None => {}
                 Effect::Quit => return Ok(()),
+                Effect::Mouse => terminal::take_mouse(model.has_mouse()).context("taking the mouse")?,
                 Effect::Write => {
                     let written = write(subject, model).unwrap_or_else(|error| format!("not written: {error:#}"));
                     model.say(written);

@@ -5,7 +5,7 @@ use ratatui_core::layout::Rect;
 use ratatui_core::text::{Line, Span};
 
 use super::look::{HEAD, Look, QUIET};
-use super::{heat, put, put_lines, rows, title};
+use super::{cpu, heat, put, put_lines, rows, title};
 use crate::history::Point;
 use crate::model::Model;
 use crate::sample::{Kind as _, Part, Phase, Request};
@@ -27,6 +27,7 @@ pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffe
     match &id {
         Id::Connection(_) => lines.extend(requests(model, look, &id, width)),
         Id::Thread(tid) => lines.extend(thread(model, look, *tid, width)),
+        Id::Cpu(number) => lines.extend(cpu::lines(model, look, *number, width)),
         Id::Stage(_) => {}
     }
     model.page = usize::from(area.height).max(1);
@@ -35,7 +36,7 @@ pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffe
 }
 
 /// The columns of a figure's name, and of the most in it.
-const NAME: usize = 13;
+const NAME: usize = 14;
 const MOST: usize = 9;
 
 /// A figure over time: what it is called, where it is in a second, and how it is written.
@@ -55,6 +56,14 @@ fn over_time<'a>(model: &Model, look: Look, id: &Id, width: usize) -> Vec<Line<'
                 ("own code", |point| point.rate.into(), percent),
                 ("longest wait", |point| point.slow.into(), time),
                 taken,
+            ],
+        ),
+        Id::Cpu(number) => (
+            model.history().cpu(*number),
+            [
+                ("owner", |point| point.rate.into(), percent),
+                ("longest other", |point| point.slow.into(), time),
+                ("others", |point| point.taken.into(), percent),
             ],
         ),
         Id::Stage(_) => return Vec::new(),

@@ -9,12 +9,13 @@ use super::{put_lines, rows};
 use crate::model::Model;
 
 const KEYS: &[(&str, &str)] = &[
-    ("Tab, 1 2 3, left, right", "another tab"),
+    ("Tab, 1 to 4, left, right", "another tab; CPUs are audited from the first time on that their tab is open"),
     ("up, down, PgUp, PgDn", "another line; also j, k, Ctrl-F, Ctrl-B, g, G, Home, End"),
     ("Enter", "details of the line: its history, its slowest requests"),
     ("< >", "order by another column; I turns the order round"),
     ("/", "filter by words, all of which must be there; Esc clears it"),
     ("Space", "freeze and go on; seconds are kept meanwhile"),
+    ("m", "use the mouse, and give it back: a click selects a tab or a line (twice: details), the wheel moves"),
     ("w", "write the second that is shown as JSON"),
     ("?, h, F1", "this help"),
     ("q, F10, Ctrl-C", "quit"),
@@ -28,6 +29,9 @@ const COLUMNS: &[(&str, &str)] = &[
     ("KERNEL", "the share of its thread's time that the kernel took: waiting for a CPU, interrupts, stops"),
     ("TIME", "where a thread's second went"),
     ("lost", "a thread waited for a CPU, was interrupted or stopped: time that it could have worked"),
+    ("TAKEN", "the share of a CPU that others had than its owner, the thread that polls there"),
+    ("LONGEST", "the longest time at once: of a thread waiting for a CPU, of others on a poller's CPU"),
+    ("WORST VICTIM", "what could run on the CPU and waited for it longest"),
     ("RAN INSTEAD", "who had the CPU for which it waited, and for how long"),
 ];
 

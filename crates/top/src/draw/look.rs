@@ -2,7 +2,7 @@
 
 use ratatui_core::style::{Color, Modifier, Style};
 
-use crate::sample::{Part, Phase};
+use crate::sample::{Part, Phase, Use};
 
 /// The colours of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,25 @@ impl Look {
                 Part::Hard => Color::Magenta,
                 Part::Soft => Color::Cyan,
                 Part::Stopped | Part::Blocked => Color::Yellow,
+            },
+        )
+    }
+
+    pub(super) fn use_of(self, part: Use, letter: char) -> (char, Style) {
+        if part == Use::Idle {
+            return (if self.is_drawn() { '·' } else { letter }, QUIET);
+        }
+        self.bar(
+            letter,
+            match part {
+                Use::Owner => Color::Green,
+                Use::Threads => Color::Red,
+                Use::Work => Color::LightRed,
+                Use::Devices => Color::Magenta,
+                Use::Soft => Color::Cyan,
+                Use::Timer => Color::Yellow,
+                Use::Calls => Color::Blue,
+                Use::Rest | Use::Idle => Color::DarkGray,
             },
         )
     }

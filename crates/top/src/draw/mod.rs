@@ -1,5 +1,6 @@
 //! A model on cells of a terminal. What is shown is decided elsewhere: here it gets its place and its colours.
 
+mod cpu;
 mod details;
 mod heat;
 mod help;
@@ -16,8 +17,9 @@ use look::{CHOSEN, HEAD, QUIET};
 pub use look::{Colours, Look};
 
 use crate::model::{Model, Over, Tab};
+use crate::mouse::Places;
 use crate::table::Id;
-use crate::{verdict, views};
+use crate::{cpus, verdict, views};
 
 /// Below this there is no room for anything.
 const LEAST_WIDTH: u16 = 20;
@@ -70,7 +72,9 @@ fn put_lines(buffer: &mut Buffer, area: Rect, lines: Vec<Line<'_>>, skipped: usi
     }
 }
 
-fn head(model: &Model, look: Look, buffer: &mut Buffer) {
+fn head(model: &mut Model, look: Look, buffer: &mut Buffer) {
+    model.places = Places { tabs: tabs().collect(), ..Places::default() };
+    let model = &*model;
     let sample = model.sample();
     let state = match () {
         () if model.has_ended() => Span::styled("  the process has ended: q quits", look.wrong()),
@@ -84,7 +88,7 @@ fn head(model: &Model, look: Look, buffer: &mut Buffer) {
     let mut tabs = Vec::new();
     for (number, (tab, name)) in Tab::ALL.iter().enumerate() {
         let style = if *tab == model.tab { CHOSEN } else { QUIET };
-        tabs.extend([Span::styled(format!(" {} {name} ", number + 1), style), Span::raw(" ")]);
+        tabs.extend([Span::styled(tab_text(number, name), style), Span::raw(" ")]);
     }
     if model.before_filter.is_none() && !model.filter.is_empty() {
         tabs.push(Span::styled(format!(" filter: {} (Esc clears)", model.filter), look.warn()));
@@ -93,6 +97,7 @@ fn head(model: &Model, look: Look, buffer: &mut Buffer) {
     let missing = match model.tab {
         Tab::Threads => &model.missing[1],
         Tab::Connections | Tab::Stages => &model.missing[0],
+        Tab::Cpus => &model.missing[2],
     };
     put(
         buffer,
@@ -100,9 +105,28 @@ fn head(model: &Model, look: Look, buffer: &mut Buffer) {
         match missing {
             Some(why) => Line::styled(format!("nothing here: {why}"), look.warn()),
             None if sample.number == 0 => Line::raw("waiting for the first second"),
+            None if model.tab == Tab::Cpus => Line::raw(match &sample.cpus {
+                Some(of_cpus) => cpus::summary(of_cpus),
+                None => "the CPUs of its pollers are audited from now on".to_owned(),
+            }),
             None => Line::raw(views::summary(sample)),
         },
     );
+}
+
+fn tab_text(number: usize, name: &str) -> String {
+    format!(" {} {name} ", number + 1)
+}
+
+/// The columns of the tabs: there is a blank between two of them.
+fn tabs() -> impl Iterator<Item = (std::ops::Range<u16>, Tab)> {
+    let mut end = 0;
+    Tab::ALL.iter().enumerate().map(move |(number, (tab, name))| {
+        let begin = end;
+        let width = tab_text(number, name).len() as u16;
+        end = begin + width + 1;
+        (begin..begin + width, *tab)
+    })
 }
 
 fn footer(model: &Model, look: Look) -> Line<'_> {
@@ -144,6 +168,7 @@ fn title(id: &Id, model: &Model) -> String {
             let thread = model.sample().threads.iter().flatten().find(|thread| thread.tid == *tid);
             format!("{} [{tid}]", thread.map_or("", |thread| thread.name.as_str()))
         }
+        Id::Cpu(number) => format!("CPU {number}"),
         Id::Stage(place) => {
             let stage = model.sample().traffic.as_ref().and_then(|traffic| traffic.stages.get(*place));
             stage.map_or_else(String::new, |stage| stage.name.clone())

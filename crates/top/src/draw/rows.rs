@@ -8,13 +8,16 @@ use ratatui_core::text::{Line, Span};
 use super::look::{HEAD, Look, QUIET};
 use super::put;
 use crate::model::{Model, Tab};
-use crate::sample::{Kind, Part, Phase, Share};
+use crate::sample::{Kind, Part, Phase, Share, Use};
 use crate::table::{Cell, Row, Table, fitted, fitted_name};
 
 /// Draws legend, head and rows.
 pub(super) fn draw(model: &mut Model, look: Look, area: Rect, buffer: &mut Buffer) {
-    let legend =
-        if model.tab == Tab::Threads { legend(|p, c| look.part(p, c)) } else { legend(|p, c| look.phase(p, c)) };
+    let legend = match model.tab {
+        Tab::Threads => legend(|p, c| look.part(p, c)),
+        Tab::Cpus => legend(|p, c| look.use_of(p, c)),
+        Tab::Connections | Tab::Stages => legend(|p, c| look.phase(p, c)),
+    };
     put(buffer, area.y, legend);
     let area = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     table(model, look, area, buffer);
@@ -43,6 +46,7 @@ pub(super) fn table(model: &mut Model, look: Look, area: Rect, buffer: &mut Buff
         put(buffer, area.y + 1, Line::styled(why, QUIET));
     }
     model.scrolled[model.index()] = first;
+    model.places.rows = area.y + 1..area.bottom().max(area.y + 1);
     model.page = room.max(1);
 }
 
@@ -64,6 +68,7 @@ fn cells<'a>(table: &Table<'_>, row: &[Cell], columns: &[(usize, usize)], look: 
             Cell::Named(name, figure) => spans.push(Span::raw(fitted_name(name, figure, width))),
             Cell::Phases(share) => spans.extend(bar(share, width, |phase, c| look.phase(phase, c))),
             Cell::Parts(share) => spans.extend(bar(share, width, |part, c| look.part(part, c))),
+            Cell::Uses(share) => spans.extend(bar(share, width, |part, c| look.use_of(part, c))),
         }
         spans.push(Span::raw(" "));
     }
@@ -91,7 +96,11 @@ pub(super) fn legend<'a, K: Kind>(of: impl Fn(K, char) -> (char, Style)) -> Line
     Line::from(spans.collect::<Vec<_>>())
 }
 
-/// Both legends, for the help.
-pub(super) fn legends<'a>(look: Look) -> [Line<'a>; 2] {
-    [legend::<Phase>(|phase, c| look.phase(phase, c)), legend::<Part>(|part, c| look.part(part, c))]
+/// All legends, for the help.
+pub(super) fn legends<'a>(look: Look) -> [Line<'a>; 3] {
+    [
+        legend::<Phase>(|phase, c| look.phase(phase, c)),
+        legend::<Part>(|part, c| look.part(part, c)),
+        legend::<Use>(|part, c| look.use_of(part, c)),
+    ]
 }

@@ -5,7 +5,9 @@ use ratatui_core::terminal::Terminal;
 
 use super::*;
 use crate::keys::Key;
-use crate::sample::{Connection, Identity, Part, Phase, Request, Sample, Share, Stage, Thread, Traffic};
+use crate::sample::{
+    Connection, Cpu, Identity, Part, Phase, Request, Sample, Share, Stage, Taker, Thread, Traffic, Use,
+};
 use crate::spread::Spread;
 
 const PLAIN: Look = Look { colours: Colours::None, unicode: false, eighths: false };
@@ -55,6 +57,49 @@ fn thread(tid: u32) -> Thread {
     }
 }
 
+fn cpu(number: u32) -> Cpu {
+    let mut uses: Share<Use> = Share::default();
+    for (part, nanos) in [(Use::Owner, 900), (Use::Threads, 60), (Use::Soft, 30), (Use::Timer, 10)] {
+        uses.add(part, nanos * 1_000_000);
+    }
+    let thread = Taker {
+        kind: "thread",
+        name: "yes [4711]".to_owned(),
+        cause: Some("process yes [4711], nice 0".to_owned()),
+        count: 12,
+        nanos: 60_000_000,
+        longest: 8_000_000,
+        still: None,
+    };
+    let packets = Taker {
+        kind: "soft interrupt",
+        name: "NET_RX".to_owned(),
+        cause: Some("raised by interrupt irq 42 virtio3-rx".to_owned()),
+        count: 300,
+        nanos: 30_000_000,
+        longest: 400_000,
+        still: None,
+    };
+    let victim = Taker {
+        kind: "work",
+        name: "vmstat_update".to_owned(),
+        count: 1,
+        nanos: 900_000_000,
+        longest: 900_000_000,
+        still: Some(900_000_000),
+        cause: None,
+    };
+    Cpu {
+        number,
+        window: 1_000_000_000,
+        owner: Some(format!("reactor_{number} [4710]")),
+        uses,
+        intruders: vec![thread, packets],
+        victims: vec![victim],
+        lost: 0,
+    }
+}
+
 fn sample(number: u64, connections: u32) -> Sample {
     let stage = |name: &str, phase, micros: u64| {
         let mut times = Spread::default();
@@ -70,7 +115,8 @@ fn sample(number: u64, connections: u32) -> Sample {
     let all =
         (0..connections).map(|index| connection(index, f64::from(index) * 100.0, 50 + u64::from(index))).collect();
     let traffic = Traffic { written: 1000, read: 250, connections: all, stages, ..Traffic::default() };
-    Sample { number, time: 0, traffic: Some(traffic), threads: Some(vec![thread(4711), thread(4712)]) }
+    let threads = Some(vec![thread(4711), thread(4712)]);
+    Sample { number, time: 0, traffic: Some(traffic), threads, cpus: Some(vec![cpu(1), cpu(2)]) }
 }
 
 fn model(connections: u32) -> Model {
@@ -97,7 +143,7 @@ fn connections_at_80_by_24() {
     let text = screen(&mut model(3), PLAIN, (80, 24));
     let expected = [
         "dptrace top  nvmf_tgt [1234]  second 5  sampled: 25% of the records",
-        " 1 connections   2 threads   3 stages",
+        " 1 connections   2 threads   3 stages   4 CPUs",
         "3 connections; 300 IOPS, 2.40k blocks/s; p50 116 us, p99 4.50 ms, max 4.50 ms",
         "slowest: cnode2 qid 2 of host-2: p99 60.9 us, max 61.0 us (95% of it target)",
         "reactor_1 lost 200 ms (20%): 120 ms of it yes [4711]",
@@ -138,6 +184,40 @@ fn threads_and_stages_at_80_by_24() {
 }
 
 #[test]
+fn cpus_at_80_by_24_and_their_details() {
+    let mut model = model(3);
+    model.key(Key::Char('4'));
+    let text = screen(&mut model, PLAIN, (80, 24));
+    let said = "2 CPUs of pollers; most was taken of CPU 2: 100 ms (10%), 60.0 ms of it yes [4711]";
+    assert!(text.contains(&said[..79]), "{text}");
+    for part in ["CPU OWNER", "TAKEN", "WORST INTRUDER", "ooooooo", "reactor_2", "90%", "10%", "60.0 ms"] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let wide = screen(&mut model, PLAIN, (200, 24));
+    assert!(wide.contains("WORST VICTIM") && wide.contains("work vmstat_update 900 ms"), "{wide}");
+    model.key(Key::Enter);
+    let text = screen(&mut model, PLAIN, (80, 40));
+    let expected = [
+        "CPU 1",
+        "reactor_1 [4710] has it for 90%",
+        "longest other",
+        "soft irqs           30.0 ms   3.0%",
+        "  yes [4711]                               12   60.0 ms   8.00 ms",
+        "    process yes [4711], nice 0",
+        "  soft interrupt NET_RX                   300   30.0 ms    400 us",
+        "    raised by interrupt irq 42 virtio3-rx",
+        "victims, which could run and waited",
+        "    waits still, for 900 ms",
+    ];
+    for part in expected {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    model.key(Key::Escape);
+    model.no_cpus("not permitted".to_owned());
+    assert!(screen(&mut model, PLAIN, (80, 24)).contains("nothing here: not permitted"));
+}
+
+#[test]
 fn details_have_history_and_slowest_requests() {
     let mut model = model(3);
     model.key(Key::Enter);
@@ -165,10 +245,8 @@ fn every_size_and_state_can_be_drawn() {
         Look { colours: Colours::Many, unicode: true, eighths: true },
         Look { colours: Colours::Sixteen, unicode: false, eighths: false },
     ];
-    let keys =
-        [Key::Char('1'), Key::Enter, Key::Escape, Key::Char('2'), Key::Enter, Key::Escape, Key::Char('3'), Key::Enter];
-    let keys =
-        keys.into_iter().chain([Key::Escape, Key::Char('?'), Key::End, Key::Escape, Key::Char('/'), Key::Char('x')]);
+    let keys = ['1', '2', '3', '4'].into_iter().flat_map(|tab| [Key::Char(tab), Key::Enter, Key::Escape]);
+    let keys = keys.chain([Key::Char('?'), Key::End, Key::Escape, Key::Char('/'), Key::Char('x')]);
     let mut full = model(100);
     let mut empty = Model::new("a [1]", [Some("it has none".to_owned()), Some("not permitted".to_owned())]);
     for key in keys {
@@ -197,10 +275,30 @@ fn the_selected_line_is_on_the_screen() {
 }
 
 #[test]
+fn what_is_clicked_at_is_what_is_drawn_there() {
+    let mut model = model(100);
+    model.key(Key::Char('m'));
+    let text = screen(&mut model, PLAIN, (80, 24));
+    let tabs = text.lines().nth(1).expect("the tabs");
+    for (name, tab) in [("threads", Tab::Threads), ("CPUs", Tab::Cpus), ("connections", Tab::Connections)] {
+        model.key(Key::Click(tabs.find(name).expect("it is there") as u16, 1));
+        assert_eq!(model.tab(), tab);
+    }
+    model.key(Key::End);
+    let text = screen(&mut model, PLAIN, (80, 24));
+    let (y, line) = text.lines().enumerate().nth(10).expect("a line");
+    let host = line.split_whitespace().nth(2).expect("a host").to_owned();
+    model.key(Key::Click(3, y as u16));
+    model.key(Key::Click(3, y as u16));
+    let text = screen(&mut model, PLAIN, (80, 24));
+    assert!(text.contains("the slowest requests") && text.contains(&format!("{host} ")), "{host}\n{text}");
+}
+
+#[test]
 fn colours_are_those_that_there_are() {
     let mut model = model(3);
     for (colours, has_any) in [(Colours::None, false), (Colours::Sixteen, true), (Colours::Many, true)] {
-        for tab in ['1', '2', '3'] {
+        for tab in ['1', '2', '3', '4'] {
             model.key(Key::Char(tab));
             let mut terminal = Terminal::new(TestBackend::new(80, 24)).expect("in memory");
             let look = Look { colours, unicode: true, eighths: true };

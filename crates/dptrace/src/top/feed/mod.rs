@@ -1,6 +1,8 @@
-//! Where the seconds come from: one thread for the trace, one for the kernel's windows, and what they bring put together.
+//! Where the seconds come from: one thread for the trace, one for the kernel's windows, one for the CPUs if somebody wants to see
+//! them, and what they bring put together.
 
 mod connections;
+mod cpus;
 mod kernel;
 mod pace;
 mod requests;
@@ -13,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use top::{Sample, Thread, Traffic};
+use top::{Cpu, Sample, Thread, Traffic};
 
 use crate::failure::{explained, note};
 
@@ -31,6 +33,8 @@ pub(super) enum Part {
     Traffic(u64, Box<Traffic>, Vec<Option<Arc<str>>>),
     /// The kernel's part.
     Threads(u64, Vec<Thread>),
+    /// The CPUs' part.
+    Cpus(u64, Vec<Cpu>),
     /// No more comes, and why if that is an error.
     Over(Source, Option<anyhow::Error>),
 }
@@ -40,6 +44,7 @@ pub(super) enum Part {
 pub(super) enum Source {
     Trace,
     Kernel,
+    Cpus,
 }
 
 /// The beat of the seconds, the same for all feeds, and whether they are to end.
@@ -80,6 +85,8 @@ impl Beat {
 /// The feeds, at work.
 pub(super) struct Feeds {
     parts: Receiver<Part>,
+    sender: Sender<Part>,
+    audits: bool,
     beat: Beat,
     threads: Vec<JoinHandle<()>>,
     merger: Merger,
@@ -104,7 +111,22 @@ impl Feeds {
             let run = move || over(&sender, Source::Kernel, kernel.run(&beat, &sender));
             threads.push(std::thread::Builder::new().name("kernel reader".into()).spawn(run)?);
         }
-        Ok(Self { parts, beat, threads, merger })
+        Ok(Self { parts, sender, audits: false, beat, threads, merger })
+    }
+
+    /// Has the CPUs of this process's pollers audited from now on, if that was not done yet.
+    pub(super) fn audit(&mut self, pid: u32) -> anyhow::Result<()> {
+        if !std::mem::replace(&mut self.audits, true) {
+            let (beat, sender) = (self.beat.clone(), self.sender.clone());
+            let run = move || over(&sender, Source::Cpus, cpus::run(pid, &beat, &sender));
+            self.threads.push(std::thread::Builder::new().name("cpu reader".into()).spawn(run)?);
+        }
+        Ok(())
+    }
+
+    /// Why there is nothing of the CPUs, once.
+    pub(super) fn no_cpus(&mut self) -> Option<String> {
+        self.merger.no_cpus.take()
     }
 
     /// The second that goes on.
@@ -120,14 +142,11 @@ impl Feeds {
                 return Ok(Some(sample));
             }
             match self.parts.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Part::Over(_, Some(error))) if self.merger.is_last() => return Err(error),
-                Ok(part) => self.merger.take(part),
-                Err(RecvTimeoutError::Timeout) => return Ok(None),
-                // All have ended. Nothing more comes, and whoever waits does not spin.
-                Err(RecvTimeoutError::Disconnected) => {
-                    std::thread::sleep(until.saturating_duration_since(Instant::now()));
-                    return Ok(None);
+                Ok(Part::Over(Source::Trace | Source::Kernel, Some(error))) if self.merger.is_last() => {
+                    return Err(error);
                 }
+                Ok(part) => self.merger.take(part),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return Ok(None),
             }
         }
     }
@@ -149,21 +168,40 @@ fn over(sender: &Sender<Part>, source: Source, result: anyhow::Result<()>) {
     let _ = sender.send(Part::Over(source, result.err()));
 }
 
-/// What has come of a second: of the trace, with who writes the records of each connection; and of the kernel.
-type Second = (Option<(Traffic, Vec<Option<Arc<str>>>)>, Option<Vec<Thread>>);
+/// What has come of a second: of the trace, with who writes the records of each connection; of the kernel; and of the CPUs.
+#[derive(Default)]
+struct Second {
+    traffic: Option<(Traffic, Vec<Option<Arc<str>>>)>,
+    threads: Option<Vec<Thread>>,
+    cpus: Option<Vec<Cpu>>,
+}
 
 /// Seconds that are not whole.
 struct Merger {
     has_trace: bool,
     has_kernel: bool,
+    /// From the first second on that they brought.
+    has_cpus: bool,
+    /// Why there is nothing of the CPUs.
+    no_cpus: Option<String>,
     /// The last second of which each has come.
-    latest: [u64; 2],
+    latest: [u64; 3],
+    /// The last second that was given.
+    given: u64,
     pending: BTreeMap<u64, Second>,
 }
 
 impl Merger {
     fn new(has_trace: bool, has_kernel: bool) -> Self {
-        Self { has_trace, has_kernel, latest: [0; 2], pending: BTreeMap::new() }
+        Self {
+            has_trace,
+            has_kernel,
+            has_cpus: false,
+            no_cpus: None,
+            latest: [0; 3],
+            given: 0,
+            pending: BTreeMap::new(),
+        }
     }
 
     /// Whether only one feed is left.
@@ -175,16 +213,27 @@ impl Merger {
         match part {
             Part::Traffic(second, traffic, threads) => {
                 self.latest[0] = second;
-                self.pending.entry(second).or_default().0 = Some((*traffic, threads));
+                self.pending.entry(second).or_default().traffic = Some((*traffic, threads));
             }
             Part::Threads(second, threads) => {
                 self.latest[1] = second;
-                self.pending.entry(second).or_default().1 = Some(threads);
+                self.pending.entry(second).or_default().threads = Some(threads);
+            }
+            Part::Cpus(second, cpus) => {
+                (self.latest[2], self.has_cpus) = (second, true);
+                // The first one may be late for a second that was given already.
+                if second > self.given {
+                    self.pending.entry(second).or_default().cpus = Some(cpus);
+                }
+            }
+            Part::Over(Source::Cpus, why) => {
+                self.has_cpus = false;
+                self.no_cpus = why.map(|why| explained(&why));
             }
             Part::Over(source, why) => {
                 let (left, what) = match source {
                     Source::Trace => (&mut self.has_trace, "connections and stages"),
-                    Source::Kernel => (&mut self.has_kernel, "threads"),
+                    Source::Kernel | Source::Cpus => (&mut self.has_kernel, "threads"),
                 };
                 *left = false;
                 if let Some(why) = why {
@@ -196,19 +245,25 @@ impl Merger {
 
     /// The next second to which nothing will be added. `elapsed` is the time since the first one began.
     fn next(&mut self, elapsed: Duration) -> Option<Sample> {
-        let (&number, (traffic, threads)) = self.pending.first_key_value()?;
+        let (&number, Second { traffic, threads, cpus }) = self.pending.first_key_value()?;
         // A second that a feed had no time for is left out by it.
-        let [of_trace, of_kernel] = self.latest.map(|latest| latest > number);
-        let is_whole =
-            (traffic.is_some() || !self.has_trace || of_trace) && (threads.is_some() || !self.has_kernel || of_kernel);
+        let [of_trace, of_kernel, of_cpus] = self.latest.map(|latest| latest > number);
+        let is_whole = (traffic.is_some() || !self.has_trace || of_trace)
+            && (threads.is_some() || !self.has_kernel || of_kernel)
+            && (cpus.is_some() || !self.has_cpus || of_cpus);
         let is_late = elapsed >= SECOND * u32::try_from(number).unwrap_or(u32::MAX) + PATIENCE;
         if !is_whole && !is_late {
             return None;
         }
-        let (traffic, threads) = self.pending.remove(&number)?;
+        let Second { traffic, threads, cpus } = self.pending.remove(&number)?;
+        self.given = number;
+        if traffic.is_none() && threads.is_none() && (self.has_trace || self.has_kernel) {
+            // A second for which only the audit had time.
+            return self.next(elapsed);
+        }
         let time = sys::clock::real_nanos() / 1_000_000;
         let traffic = traffic.map(|(traffic, writers)| with_taken(traffic, &writers, threads.as_deref()));
-        Some(Sample { number, time, traffic, threads })
+        Some(Sample { number, time, traffic, threads, cpus })
     }
 }
 
@@ -247,6 +302,29 @@ mod tests {
         assert_eq!(merger.next(SECOND).map(|sample| sample.number), Some(4));
         assert_eq!(merger.next(SECOND).map(|sample| sample.number), Some(5));
         assert!(merger.is_last());
+    }
+
+    #[test]
+    fn cpus_are_waited_for_once_they_come() {
+        let mut merger = Merger::new(true, false);
+        let traffic = |second| Part::Traffic(second, Box::default(), Vec::new());
+        let cpus = |second| Part::Cpus(second, Vec::new());
+        merger.take(traffic(1));
+        assert!(merger.next(SECOND).is_some_and(|sample| sample.cpus.is_none()));
+        merger.take(cpus(1));
+        assert!(merger.next(SECOND).is_none(), "it was given");
+        merger.take(traffic(2));
+        assert!(merger.next(SECOND).is_none());
+        merger.take(cpus(2));
+        assert!(merger.next(SECOND).is_some_and(|sample| sample.cpus.is_some() && sample.traffic.is_some()));
+        // The trace had no time for the third.
+        merger.take(cpus(3));
+        merger.take(traffic(4));
+        merger.take(cpus(4));
+        assert_eq!(merger.next(SECOND * 4).map(|sample| sample.number), Some(4));
+        merger.take(Part::Over(Source::Cpus, Some(anyhow::anyhow!("no rights"))));
+        merger.take(traffic(5));
+        assert!(merger.next(SECOND * 5).is_some() && merger.no_cpus.take().as_deref() == Some("no rights"));
     }
 
     #[test]

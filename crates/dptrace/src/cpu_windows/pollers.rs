@@ -1,0 +1,90 @@
+//! The CPUs of a process's pollers: those on which a thread is nearly all the time, or to which one is pinned.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use host::Pid;
+use host::busy::{BusyThread, busy_threads};
+use host::cpus::allowed;
+use host::proc::{task, threads};
+
+/// For how long threads are watched at least.
+const WATCHED: Duration = Duration::from_millis(100);
+
+/// Threads at one moment: compared with those at the next one.
+pub(crate) struct Pollers {
+    at: Instant,
+    busy: HashMap<u32, BusyThread>,
+}
+
+impl Pollers {
+    /// Begins to watch the threads of these processes.
+    pub(crate) fn watch(pids: &[u32]) -> Self {
+        let at = Instant::now();
+        Self { at, busy: busy_threads(Some(pids)).into_iter().map(|thread| (thread.tid, thread)).collect() }
+    }
+
+    /// How much longer they must be watched.
+    pub(crate) fn wait(&self) -> Duration {
+        WATCHED.saturating_sub(self.at.elapsed())
+    }
+
+    /// The CPUs of the pollers of these processes since it began, and of threads that are pinned to one CPU; from now on it is watched
+    /// anew.
+    pub(crate) fn cpus(&mut self, pids: &[u32]) -> BTreeSet<u32> {
+        let nanos = u64::try_from(self.at.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let now = Self::watch(pids);
+        // The kernel adds a thread's time at the tick: what is missing of it, too, may be a tick's length each time.
+        let is_poller = |thread: &&BusyThread| {
+            let same = self.busy.get(&thread.tid).filter(|before| before.cpu == thread.cpu);
+            same.is_some_and(|before| thread.ran.saturating_sub(before.ran) >= nanos / 10 * 8)
+        };
+        let mut cpus: BTreeSet<u32> = now.busy.values().filter(is_poller).map(|thread| thread.cpu).collect();
+        cpus.extend(pids.iter().flat_map(|&pid| pinned(pid)));
+        *self = now;
+        cpus
+    }
+}
+
+/// The CPUs to each of which a thread of the process is pinned. On a machine with one CPU none is: nobody has chosen that.
+fn pinned(pid: u32) -> Vec<u32> {
+    if host::cpus::online().len() < 2 {
+        return Vec::new();
+    }
+    let only = |cpus: BTreeSet<usize>| cpus.first().copied().filter(|_| cpus.len() == 1);
+    let tasks = threads(Pid(pid)).into_iter().map(|tid| task(Pid(pid), tid));
+    tasks.filter_map(|task| u32::try_from(only(allowed(&task)?)?).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn a_thread_that_sleeps_is_no_poller_unless_it_is_pinned() {
+        let own = [std::process::id()];
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let pinned = scope.spawn(|| {
+                let cpus = sys::sched::allowed_cpus().unwrap_or_default();
+                let cpu = cpus.last().copied();
+                let _ = cpu.map(|cpu| sys::sched::run_on(&[cpu]));
+                while !stop.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                cpu.filter(|_| host::cpus::online().len() > 1)
+            });
+            let mut watched = Pollers::watch(&own);
+            let began = Instant::now();
+            let mut cpus = watched.cpus(&own);
+            while cpus.is_empty() && began.elapsed() < Duration::from_secs(20) && host::cpus::online().len() > 1 {
+                std::thread::sleep(watched.wait());
+                cpus = watched.cpus(&own);
+            }
+            stop.store(true, Ordering::Relaxed);
+            let cpu = pinned.join().ok().flatten().and_then(|cpu| u32::try_from(cpu).ok());
+            assert!(cpu.is_none_or(|cpu| cpus.contains(&cpu)), "{cpu:?} is not among {cpus:?}");
+        });
+    }
+}

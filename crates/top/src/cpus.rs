@@ -1,0 +1,123 @@
+//! The CPUs of a process's pollers: the table of their tab, and what the second was in words.
+
+use crate::sample::{Cpu, Sample, Taker, Use};
+use crate::table::{Cell, Column, Row, Table, percent};
+use crate::views::{figure, matches, text, time};
+
+/// The columns.
+pub(crate) const CPUS: &[Column] = &[
+    figure("CPU", 3, 0),
+    text("OWNER", 12, 30, 1),
+    text("TIME", 12, 60, 2),
+    figure("TAKEN", 6, 0),
+    figure("LONGEST", 7, 5),
+    text("WORST INTRUDER", 18, 44, 3),
+    text("WORST VICTIM", 18, 36, 4),
+];
+
+/// The CPUs of a second: the one of which most was taken first, unless another order is wanted.
+pub(crate) fn table<'a>(sample: &'a Sample, order: (usize, bool), filter: &str) -> Table<'a> {
+    let mut found: Vec<&Cpu> = sample.cpus.iter().flatten().filter(|cpu| is_wanted(cpu, filter)).collect();
+    found.sort_by(|a, b| number(b, order.0).total_cmp(&number(a, order.0)).then(a.number.cmp(&b.number)));
+    if order.1 {
+        found.reverse();
+    }
+    Table { columns: CPUS, order, rows: found.into_iter().map(Row::Cpu).collect() }
+}
+
+fn is_wanted(cpu: &Cpu, filter: &str) -> bool {
+    let number = format!("cpu{}", cpu.number);
+    let worst = [cpu.intruders.first(), cpu.victims.first()].map(|taker| taker.map_or("", |taker| taker.name.as_str()));
+    matches(filter, &[&number, cpu.owner.as_deref().unwrap_or_default(), worst[0], worst[1]])
+}
+
+/// What a column is ordered by: the largest first, numbers of CPUs and names by their order.
+fn number(cpu: &Cpu, column: usize) -> f64 {
+    let nanos = |taker: Option<&Taker>| taker.map_or(0.0, |taker| taker.nanos as f64);
+    match CPUS[column.min(CPUS.len() - 1)].head {
+        "TIME" => 1.0 - cpu.uses.share(Use::Idle),
+        "TAKEN" => cpu.taken(),
+        "LONGEST" => longest(cpu) as f64,
+        "WORST INTRUDER" => nanos(cpu.intruders.first()),
+        "WORST VICTIM" => cpu.victims.first().map_or(0.0, |victim| victim.longest as f64),
+        _ => 0.0,
+    }
+}
+
+/// The longest time that somebody else had the CPU at once.
+pub(crate) fn longest(cpu: &Cpu) -> u64 {
+    cpu.intruders.iter().map(|intruder| intruder.longest).max().unwrap_or(0)
+}
+
+pub(crate) fn cells(cpu: &Cpu) -> Vec<Cell> {
+    let none = || Cell::Text("-".to_owned());
+    let owner = cpu.owner.as_ref().map(|owner| Cell::Named(owner.clone(), percent(cpu.uses.share(Use::Owner))));
+    let intruder = cpu.intruders.first().map(|it| Cell::Named(named(it), screen::time(it.nanos)));
+    let victim = cpu.victims.first().map(|it| Cell::Named(named(it), screen::time(it.longest)));
+    vec![
+        Cell::Text(cpu.number.to_string()),
+        owner.unwrap_or_else(none),
+        Cell::Uses(cpu.uses),
+        Cell::Text(percent(cpu.taken())),
+        Cell::Text(time(longest(cpu), longest(cpu))),
+        intruder.unwrap_or_else(none),
+        victim.unwrap_or_else(none),
+    ]
+}
+
+/// What somebody is called: a thread by its name, all else with what it is.
+pub(crate) fn named(taker: &Taker) -> String {
+    match taker.kind {
+        "thread" => taker.name.clone(),
+        // What has no name of its own is called what it is.
+        kind if taker.name == kind => taker.name.clone(),
+        kind => format!("{kind} {}", taker.name),
+    }
+}
+
+/// What the second was, in words.
+pub(crate) fn summary(cpus: &[Cpu]) -> String {
+    let Some(worst) = cpus.iter().max_by(|a, b| a.taken().total_cmp(&b.taken())) else {
+        return "no CPU is audited".to_owned();
+    };
+    let by = worst.intruders.first().map(|it| format!(", {} of it {}", screen::time(it.nanos), named(it)));
+    let (count, by) = (screen::counted(cpus.len() as u64, "CPU"), by.unwrap_or_default());
+    let taken = screen::time(worst.uses.taken());
+    format!("{count} of pollers; most was taken of CPU {}: {taken} ({}){by}", worst.number, percent(worst.taken()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Share;
+
+    fn cpu(number: u32, taken: u64) -> Cpu {
+        let mut uses: Share<Use> = Share::default();
+        uses.add(Use::Owner, 1000 - taken);
+        uses.add(Use::Soft, taken);
+        let intruder = Taker { kind: "soft interrupt", name: "NET_RX".into(), nanos: taken, ..Taker::default() };
+        let owner = Some(format!("reactor_{number} [7]"));
+        Cpu { number, window: 1000, owner, uses, intruders: vec![intruder], ..Cpu::default() }
+    }
+
+    #[test]
+    fn the_cpu_of_which_most_was_taken_is_first() {
+        let sample = Sample { cpus: Some(vec![cpu(1, 20), cpu(2, 300), cpu(3, 20)]), ..Sample::default() };
+        let numbers = |order, filter: &str| -> Vec<String> {
+            let of = |row: &Row<'_>| match &row.cells()[0] {
+                Cell::Text(text) => text.clone(),
+                _ => String::new(),
+            };
+            table(&sample, order, filter).rows.iter().map(of).collect()
+        };
+        assert_eq!(numbers((3, false), ""), ["2", "1", "3"]);
+        assert_eq!(numbers((0, false), ""), ["1", "2", "3"]);
+        assert_eq!(numbers((0, true), "reactor_3"), ["3"]);
+        assert_eq!((numbers((0, false), "net_rx").len(), numbers((0, false), "cpu2").len()), (3, 1));
+        let said = summary(sample.cpus.as_deref().unwrap_or_default());
+        assert_eq!(
+            said,
+            "3 CPUs of pollers; most was taken of CPU 2: 300 ns (30%), 300 ns of it soft interrupt NET_RX"
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! What clicks and the wheel of the mouse change, while the mouse is not the terminal's.
+
+use crate::keys::Key;
+use crate::model::{Effect, Model, Over, Tab};
+use crate::table::Row;
+
+/// Where something was drawn that can be clicked at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    /// The columns of the tabs, in line 1.
+    pub(crate) tabs: Vec<(std::ops::Range<u16>, Tab)>,
+    /// The lines of the table's rows.
+    pub(crate) rows: std::ops::Range<u16>,
+}
+
+/// Rows that one step of the wheel moves.
+const WHEEL: usize = 3;
+
+impl Model {
+    /// Takes the mouse, or gives it back.
+    pub(crate) fn take_mouse(&mut self) -> Effect {
+        self.has_mouse ^= true;
+        let whose = if self.has_mouse {
+            "clicks and the wheel are for top; m gives the mouse back to the terminal"
+        } else {
+            "the mouse is the terminal's"
+        };
+        self.say(whose.to_owned());
+        Effect::Mouse
+    }
+
+    /// Does what a click or the wheel asks for, while the mouse is ours.
+    pub(crate) fn use_mouse(&mut self, key: Key) {
+        match key {
+            _ if !self.has_mouse => {}
+            Key::Click(x, 1) => {
+                if let Some((_, tab)) = self.places.tabs.iter().find(|(columns, _)| columns.contains(&x)) {
+                    (self.tab, self.over) = (*tab, Over::Nothing);
+                }
+            }
+            Key::Click(_, y) if self.over == Over::Nothing && self.places.rows.contains(&y) => self.click_row(y),
+            Key::WheelUp => self.scroll(Key::Up),
+            Key::WheelDown => self.scroll(Key::Down),
+            _ => {}
+        }
+    }
+
+    /// Selects the row that was drawn in that line; if it is selected, opens its details.
+    fn click_row(&mut self, y: u16) {
+        let place = self.scrolled[self.index()] + usize::from(y - self.places.rows.start);
+        let rows = self.table().rows;
+        let is_selected = self.selected(&rows) == place;
+        let Some(id) = rows.get(place).map(Row::id) else { return };
+        self.selected[self.tab as usize] = Some(id);
+        if is_selected {
+            self.open(Over::Details);
+        }
+    }
+
+    fn scroll(&mut self, step: Key) {
+        for _ in 0..WHEEL {
+            if self.over == Over::Nothing { self.move_selected(step) } else { self.key_over(step) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{Connection, Identity, Sample, Traffic};
+
+    fn model() -> Model {
+        let connection = |index: u32| {
+            let identity = Identity { subnqn: format!("cnode{index}"), ..Identity::default() };
+            Connection { identity: identity.into(), ..Connection::default() }
+        };
+        let traffic = Traffic { connections: (0..3).map(connection).collect(), ..Traffic::default() };
+        let mut model = Model::new("demo [1]", [None, None]);
+        model.push(Sample { number: 1, traffic: Some(traffic), ..Sample::default() });
+        model
+    }
+
+    #[test]
+    fn the_mouse_is_used_only_while_it_is_ours() {
+        let mut model = model();
+        model.places = Places { tabs: vec![(0..10, Tab::Connections), (10..20, Tab::Threads)], rows: 7..10 };
+        let selected = |model: &Model| model.selected(&model.table().rows);
+        model.key(Key::Click(12, 1));
+        model.key(Key::WheelDown);
+        assert_eq!((model.tab(), selected(&model)), (Tab::Connections, 0), "it is the terminal's");
+        assert!(model.key(Key::Char('m')) == Effect::Mouse && model.has_mouse());
+        model.key(Key::Click(12, 1));
+        assert_eq!(model.tab(), Tab::Threads);
+        model.key(Key::Click(3, 1));
+        model.key(Key::Click(0, 8));
+        assert_eq!((model.tab(), selected(&model), model.over), (Tab::Connections, 1, Over::Nothing));
+        model.key(Key::Click(0, 8));
+        assert_eq!(model.over, Over::Details);
+        model.key(Key::Escape);
+        model.key(Key::WheelDown);
+        assert_eq!(selected(&model), 2);
+        model.key(Key::WheelUp);
+        model.key(Key::Click(0, 50));
+        assert_eq!(selected(&model), 0);
+        assert!(model.key(Key::Char('m')) == Effect::Mouse && !model.has_mouse());
+    }
+}
