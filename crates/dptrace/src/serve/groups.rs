@@ -326,7 +326,7 @@ mod tests {
     use super::super::limits::STAGES;
     use super::*;
 
-    const LIMITS: Limits = Limits { connections: 5, with_stages: 2, threads: 1, targets: 1, forget: 3 };
+    const LIMITS: Limits = Limits { connections: 5, with_stages: 2, threads: 1, targets: 1, cpus: 1, forget: 3 };
     const NAME: ObjectName = ObjectName { prefix: 'r', number: 1 };
 
     fn key(host: usize) -> Key {

@@ -15,6 +15,8 @@ pub(super) struct Limits {
     pub(super) with_stages: usize,
     /// Threads that have series of their own.
     pub(super) threads: usize,
+    /// CPUs of pollers that are audited.
+    pub(super) cpus: usize,
     /// Processes that are followed.
     pub(super) targets: usize,
     /// After this number of seconds without a request, a connection's series are forgotten.
@@ -37,6 +39,8 @@ const PLACES: [Place; 9] = [
     Place::Stopped,
     Place::Unknown,
 ];
+/// Who took time of a CPU has a name of their own, if there are no more of them; further ones are one, "other".
+pub(super) const INTRUDERS: usize = 7;
 /// Names of processes that are known in all.
 pub(super) const PROCESSES: usize = 8;
 /// Clients at once.
@@ -64,7 +68,8 @@ impl Limits {
         let parts: usize = PLACES.iter().map(|place| names(*place) + 1).sum();
         let threads = self.threads * parts + PLACES.len();
         let processes = (PROCESSES + 1) * (2 + LOST.len()) + self.targets * 4;
-        stages + connections + threads + processes + OWN
+        let cpus = self.cpus * (INTRUDERS + 1);
+        stages + connections + threads + cpus + processes + OWN
     }
 
     /// Connections of which something is kept: those that wait for a place, too.

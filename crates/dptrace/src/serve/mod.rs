@@ -1,11 +1,13 @@
 //! `dptrace serve`: what requests and threads take, for Prometheus, all the time.
 
+mod audit;
 mod cells;
 mod connections;
 mod find;
 mod follow;
 mod groups;
 mod http;
+mod intrusions;
 mod kernel;
 mod limits;
 mod minute;
@@ -82,7 +84,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME", requires = "parquet", help_heading = "Tables")]
     host: Option<String>,
 
-    /// Leave out the time of threads: no program is loaded into the kernel
+    /// Leave out the time of threads, and the audit of CPUs: no program is loaded into the kernel
     #[arg(long)]
     no_kernel: bool,
 
@@ -102,6 +104,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = limit(10_000), help_heading = "Limits")]
     threads: u32,
 
+    /// CPUs of pollers that are audited: what others take of them. 0 audits none
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(..=1024), help_heading = "Limits")]
+    cpus: u32,
+
     /// Processes that are followed at a time
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = limit(64), help_heading = "Limits")]
     targets: u32,
@@ -118,7 +124,7 @@ fn limit(most: i64) -> clap::builder::RangedI64ValueParser<u32> {
 
 const EXAMPLES: &str = "\
 Follows the SPDK traces of all processes that write one to /dev/shm, as they come and go, and accounts for the time of their \
-threads. http://127.0.0.1:9470/metrics has the result for Prometheus, /connections has percentiles of each stage of each \
+threads, and for what others take of the CPUs on which these poll. http://127.0.0.1:9470/metrics has the result for Prometheus, /connections has percentiles of each stage of each \
 connection as JSON, and /healthz answers as long as it runs. It is made to run for months: memory and the number of series are \
 limited, and the limits are printed at the start.
 
@@ -171,12 +177,13 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<()> {
     Server::new(listener, token, Arc::clone(&shared), Arc::clone(&targets)).start()?;
     note(&format!("listening on http://{address}/metrics; Ctrl-C ends it"));
     note(&format!(
-        "limits: {} series, {} connections, {} of them with stages, {} threads, {} processes, {CLIENTS} clients at a time; \
+        "limits: {} series, {} connections, {} of them with stages, {} threads, {} CPUs, {} processes, {CLIENTS} clients at a time; \
          what is idle for {} s is forgotten",
         limits.series(),
         limits.connections,
         limits.with_stages,
         limits.threads,
+        limits.cpus,
         limits.targets,
         limits.forget
     ));
@@ -253,6 +260,7 @@ impl ServeArgs {
             connections: self.connections as usize,
             with_stages: self.with_stages as usize,
             threads: self.threads as usize,
+            cpus: if self.no_kernel { 0 } else { self.cpus as usize },
             targets: self.targets as usize,
             forget: u32::try_from(self.forget.as_secs()).unwrap_or(u32::MAX),
         })

@@ -48,6 +48,12 @@ const THREADS: Family = Family {
     unit: SECONDS,
     help: "Where the time of threads went, and by whom. The parts of a thread add up to the time that has passed.",
 };
+const INTRUSIONS: Family = Family {
+    name: "dptrace_cpu_intrusion_seconds",
+    kind: Kind::Counter,
+    unit: SECONDS,
+    help: "Time that others than the processes that are followed had of the CPUs on which these poll, and who had it.",
+};
 const FOLLOWING: Family = Family {
     name: "dptrace_target_following",
     kind: Kind::Gauge,
@@ -84,6 +90,7 @@ pub(super) fn page(format: Format, store: &Store, targets: &[Standing]) -> Strin
     processes(&mut text, targets);
     connections(&mut text, store);
     threads(&mut text, store);
+    intrusions(&mut text, store);
     counts(&mut text, store);
     text.finish()
 }
@@ -178,6 +185,15 @@ fn threads(text: &mut Text, store: &Store) {
     for (process, thread, place, by, nanos) in store.threads.shown() {
         let labels = [("process", process), ("thread", thread), ("where", place.word()), ("by", by)];
         text.sample(&THREADS, &labels, Value::Nanos(nanos));
+    }
+}
+
+fn intrusions(text: &mut Text, store: &Store) {
+    text.family(&INTRUSIONS);
+    for (cpu, kind, by, nanos) in store.intrusions.shown() {
+        let labels = [("cpu", cpu.to_string()), ("kind", kind.to_owned()), ("by", by.to_owned())];
+        let labels = labels.each_ref().map(|(name, value)| (*name, value.as_str()));
+        text.sample(&INTRUSIONS, &labels, Value::Nanos(nanos));
     }
 }
 

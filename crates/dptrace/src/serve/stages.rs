@@ -251,7 +251,7 @@ mod tests {
         let load = Workload { requests: 3_000, connections: 8, ..Workload::new(Era::F) };
         let trace = spdk_trace::Trace::Raw(RawTrace::read(load.generate().file.bytes.as_slice()).unwrap());
         let (specs, tpoints, rate) = (built_in().unwrap(), trace.tpoints().all(), trace.tick_rate());
-        let limits = Limits { connections: 100, with_stages: 100, threads: 1, targets: 1, forget: 10 };
+        let limits = Limits { connections: 100, with_stages: 100, threads: 1, targets: 1, cpus: 1, forget: 10 };
         let mut groups = Groups::new(limits);
         let mut stages = Stages::new(tpoints, Naming::new(&specs, tpoints).unwrap());
         let context = Context { rate, annotator: None };

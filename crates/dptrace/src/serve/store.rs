@@ -7,6 +7,7 @@ use kernel_delay::Advance;
 
 use super::LOST;
 use super::groups::Groups;
+use super::intrusions::Intrusions;
 use super::limits::{Limits, PROCESSES};
 use super::minute::{End, Keeper, Minute};
 use super::parquet::Written;
@@ -28,6 +29,7 @@ pub(super) struct Store {
     pub(super) limits: Limits,
     pub(super) groups: Groups,
     pub(super) threads: Threads,
+    pub(super) intrusions: Intrusions,
     pub(super) processes: BTreeMap<String, Counts>,
     minute: Keeper,
     /// What was written as tables, if that was asked for.
@@ -47,6 +49,7 @@ impl Shared {
             limits,
             groups,
             threads: Threads::new(limits),
+            intrusions: Intrusions::new(limits),
             processes: BTreeMap::new(),
             minute,
             written: keeps_minutes.then(Written::default),
@@ -91,6 +94,7 @@ impl Store {
     pub(super) fn second(&mut self, utc: u64) -> Option<Minute> {
         self.groups.second();
         self.threads.second();
+        self.intrusions.second();
         let end = self.minute.end(utc);
         let minute = if let End::Minute(turns) = end { Some(self.take(utc, turns)) } else { None };
         if end != End::Second {

@@ -9,6 +9,7 @@ use host::{Pid, proc};
 use objects::ObjectSpec;
 use sys::clock::boot_nanos;
 
+use super::audit::Auditor;
 use super::find::{Found, Identity};
 use super::follow::{Following, follow};
 use super::kernel::{Kernel, Meter};
@@ -61,6 +62,7 @@ pub(super) struct Targets {
     setting: Setting,
     shared: Arc<Shared>,
     kernel: Kernel,
+    auditor: Arc<Auditor>,
     all: Mutex<Vec<Arc<Target>>>,
     /// When this program began: what processes did before that does not count.
     begun: u64,
@@ -84,6 +86,7 @@ impl Targets {
     pub(super) fn new(setting: Setting, shared: Arc<Shared>) -> Self {
         Self {
             setting,
+            auditor: Arc::new(Auditor::new(Arc::clone(&shared))),
             shared,
             kernel: Kernel::default(),
             all: Mutex::default(),
@@ -112,6 +115,8 @@ impl Targets {
                 self.follow(&target, trace);
             }
         }
+        let pids = lock(&self.all).iter().map(|target| target.identity.pid).collect();
+        self.auditor.update(pids);
     }
 
     /// Begins with a process.
@@ -218,6 +223,7 @@ impl Targets {
         for target in all {
             self.advance_one(&target, at_least);
         }
+        self.auditor.advance(at_least);
     }
 
     fn advance_one(&self, target: &Target, at_least: Duration) {
@@ -261,6 +267,7 @@ impl Targets {
             crate::interrupt::step();
             std::thread::sleep(Duration::from_millis(5));
         }
+        self.auditor.stop();
     }
 
     /// All of them.
@@ -277,7 +284,7 @@ impl Targets {
     }
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
+pub(super) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
     if let Err(error) = std::thread::Builder::new().name(name.into()).spawn(run) {
         note(&format!("no thread can be started: {error}"));
     }

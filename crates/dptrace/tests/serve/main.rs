@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, reason = "a test that is not set up as it should be fails")]
 #![expect(clippy::float_cmp, reason = "whole numbers are exact")]
 
+mod cpus;
 #[path = "../export/engines.rs"]
 mod engines;
 #[expect(dead_code, reason = "this test does not need all of it")]

@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn what_cant_be_written_is_counted() {
         let temp = tempfile::tempdir().unwrap();
-        let limits = Limits { connections: 1, with_stages: 1, threads: 1, targets: 1, forget: 3 };
+        let limits = Limits { connections: 1, with_stages: 1, threads: 1, targets: 1, cpus: 1, forget: 3 };
         let shared = Arc::new(Shared::new(limits, 0, true));
         let place = Place { dir: temp.path().to_owned(), host: "h".into(), keep_bytes: u64::MAX };
         let source = rows::Source { host: "h".into(), run: "serve".into(), requests: 0 };

@@ -1,0 +1,150 @@
+//! What others took of the CPUs of pollers, as counters.
+
+use std::collections::BTreeMap;
+
+use super::limits::{INTRUDERS, Limits};
+
+/// Who has no name of their own.
+const OTHER: &str = "other";
+/// Who took this much in all gets a name of its own, in nanoseconds.
+const NAMED: u64 = 5_000_000;
+/// Names that are remembered until they took so much; of more, all begin anew.
+const SMALL: usize = 64;
+
+/// Who took time: what kind it is, and its name.
+pub(super) type Who = (&'static str, String);
+
+/// A counter, and for how many seconds it has stood still.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counter {
+    nanos: u64,
+    idle: u32,
+}
+
+/// What others took of one CPU.
+#[derive(Debug, Default)]
+struct Cpu {
+    named: BTreeMap<Who, Counter>,
+    small: BTreeMap<Who, u64>,
+    other: Counter,
+}
+
+/// Of all CPUs that are audited.
+#[derive(Debug)]
+pub(super) struct Intrusions {
+    cpus: BTreeMap<u32, Cpu>,
+    most: usize,
+    forget: u32,
+}
+
+impl Intrusions {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self { cpus: BTreeMap::new(), most: limits.cpus, forget: limits.forget }
+    }
+
+    /// Adds what was taken of a CPU. `unnamed` is what nobody was found for.
+    pub(super) fn add(&mut self, cpu: u32, taken: Vec<(Who, u64)>, unnamed: u64) {
+        if !self.cpus.contains_key(&cpu) && self.cpus.len() >= self.most {
+            return;
+        }
+        let cpu = self.cpus.entry(cpu).or_default();
+        // As long as it is audited, it is shown.
+        cpu.other.idle = 0;
+        cpu.other.nanos += unnamed;
+        for (who, nanos) in taken {
+            cpu.add(who, nanos);
+        }
+    }
+
+    /// Ends a second: who took nothing for long has no series any more, nor has a CPU that is not audited any more.
+    pub(super) fn second(&mut self) {
+        let forget = self.forget;
+        for cpu in self.cpus.values_mut() {
+            cpu.other.idle = cpu.other.idle.saturating_add(1);
+            for counter in cpu.named.values_mut() {
+                counter.idle = counter.idle.saturating_add(1);
+            }
+            cpu.named.retain(|_, counter| counter.idle < forget);
+        }
+        self.cpus.retain(|_, cpu| cpu.other.idle < forget);
+    }
+
+    /// All counters: the CPU, what kind, who, nanoseconds.
+    pub(super) fn shown(&self) -> impl Iterator<Item = (u32, &'static str, &str, u64)> {
+        self.cpus.iter().flat_map(|(number, cpu)| {
+            let named = cpu.named.iter().map(|((kind, by), counter)| (*number, *kind, by.as_str(), counter.nanos));
+            named.chain([(*number, OTHER, OTHER, cpu.other.nanos)])
+        })
+    }
+}
+
+impl Cpu {
+    fn add(&mut self, who: Who, nanos: u64) {
+        if let Some(counter) = self.named.get_mut(&who) {
+            counter.nanos += nanos;
+            counter.idle = if nanos > 0 { 0 } else { counter.idle };
+            return;
+        }
+        if self.named.len() < INTRUDERS {
+            if self.small.len() >= SMALL {
+                self.small.clear();
+            }
+            let small = self.small.entry(who.clone()).or_default();
+            *small += nanos;
+            if *small >= NAMED {
+                self.small.remove(&who);
+                self.named.insert(who, Counter { nanos, idle: 0 });
+                return;
+            }
+        }
+        self.other.nanos += nanos;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { connections: 1, with_stages: 1, threads: 1, targets: 1, cpus: 2, forget: 3 };
+
+    fn who(name: usize) -> Who {
+        ("thread", name.to_string())
+    }
+
+    fn sum(intrusions: &Intrusions, cpu: u32) -> u64 {
+        intrusions.shown().filter(|(number, ..)| *number == cpu).map(|(.., nanos)| nanos).sum()
+    }
+
+    #[test]
+    fn all_that_was_taken_is_counted_once_and_names_have_an_end() {
+        let mut intrusions = Intrusions::new(LIMITS);
+        let all: Vec<(Who, u64)> = (0..100).map(|name| (who(name), NAMED)).collect();
+        intrusions.add(1, all.clone(), 7);
+        intrusions.add(1, all, 0);
+        assert_eq!(intrusions.shown().count(), INTRUDERS + 1);
+        assert_eq!(sum(&intrusions, 1), 200 * NAMED + 7);
+        // Two CPUs are the most.
+        intrusions.add(2, vec![(who(0), 1)], 0);
+        intrusions.add(3, vec![(who(0), 1)], 0);
+        assert_eq!((sum(&intrusions, 2), sum(&intrusions, 3)), (1, 0));
+    }
+
+    #[test]
+    fn who_takes_little_gets_a_name_later_and_who_takes_nothing_loses_it() {
+        let mut intrusions = Intrusions::new(LIMITS);
+        for _ in 0..3 {
+            intrusions.add(1, vec![(who(1), NAMED / 2)], 0);
+        }
+        let shown: Vec<_> = intrusions.shown().map(|(_, kind, by, nanos)| (kind, by.to_owned(), nanos)).collect();
+        assert_eq!(shown, [("thread", "1".to_owned(), NAMED), (OTHER, OTHER.to_owned(), NAMED / 2)]);
+        for _ in 0..2 {
+            intrusions.second();
+            intrusions.add(1, Vec::new(), 1);
+        }
+        assert_eq!(intrusions.shown().count(), 2);
+        intrusions.second();
+        assert_eq!(intrusions.shown().count(), 1, "for three seconds nothing");
+        (0..3).for_each(|_| intrusions.second());
+        assert_eq!(intrusions.shown().count(), 0, "it is not audited any more");
+    }
+}
