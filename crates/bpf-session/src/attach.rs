@@ -88,13 +88,17 @@ impl Session {
         Ok(())
     }
 
-    /// Attaches a [`ProgramKind::Kprobe`] or [`ProgramKind::KprobeReturn`] program.
+    /// Attaches a [`ProgramKind::Kprobe`] or [`ProgramKind::KprobeReturn`] program: this number of bytes behind a function's
+    /// first; without a function (`""`), at this address (`perf_kprobe_init` of `kernel/trace/trace_event_perf.c`).
     pub fn attach_kprobe(&mut self, program: usize, function: &str, offset: u64) -> Result<(), SessionError> {
         let source = PerfSource::find("kprobe").ok_or_else(|| SessionError::Unsupported { what: no_kprobes() })?;
         let on_return = self.loaded(program).kind == ProgramKind::KprobeReturn;
         let return_bit = if on_return { Some(source.return_bit.unwrap_or(0)) } else { None };
         let event = PerfEvent::kprobe(source.kind, return_bit, function, offset, Scope::Cpu(0));
-        self.keep(program, event, || format!("the kernel function {function}"))
+        self.keep(program, event, || match function {
+            "" => format!("the kernel's address {offset:#x}"),
+            function => format!("the kernel function {function}"),
+        })
     }
 
     /// Attaches a [`ProgramKind::Tracepoint`] program to the tracepoint that tracefs gives this number.

@@ -77,6 +77,16 @@ pub enum SessionError {
         /// The kernel's error.
         source: io::Error,
     },
+    /// No program may write into a process's memory.
+    #[error(
+        "the kernel does not let {program} write into the memory of processes (bpf_probe_write_user): it is locked down"
+    )]
+    NoWrites {
+        /// What it is for.
+        program: String,
+        /// The kernel's error.
+        source: io::Error,
+    },
     /// A program names something that its module does not have.
     #[error("the program for {program} uses {symbol:?}, which is not there; this is a mistake of dptrace's")]
     Unresolved {
@@ -151,6 +161,7 @@ impl SessionError {
                 | Self::TooOld { .. }
                 | Self::Locked { .. }
                 | Self::NotInThis { .. }
+                | Self::NoWrites { .. }
                 | Self::TooComplex { .. }
         )
     }

@@ -27,6 +27,9 @@ const TOO_MANY_WAYS: &str = "jumps is too complex";
 /// What the verifier logs for a helper that only some functions may call (`check_helper_call` of `kernel/bpf/verifier.c`); of
 /// the helpers that scripts use, only `bpf_d_path`.
 const NOT_IN_THIS: &str = "helper call is not allowed in probe";
+/// What the verifier's log says of the helper that writes into processes, where lockdown hides it (`LOCKDOWN_BPF_WRITE_USER`,
+/// `bpf_tracing_func_proto` of `kernel/trace/bpf_trace.c`).
+const NO_WRITES: &str = "cannot use helper bpf_probe_write_user";
 
 /// The stack of a thread that closes a link.
 const CLOSER_STACK: usize = 32 * 1024;
@@ -205,6 +208,7 @@ impl Session {
                     let place = def.target.as_ref().map_or(program, |target| target.name.clone());
                     SessionError::NotInThis { place, source }
                 }
+                None if error.log.contains(NO_WRITES) => SessionError::NoWrites { program, source },
                 None if for_function && source.kind() == io::ErrorKind::PermissionDenied => {
                     SessionError::Locked { program, source }
                 }

@@ -104,9 +104,9 @@ pub enum Attach {
     },
     /// A kernel function.
     Kprobe {
-        /// Its name.
+        /// Its name; empty for an address of the kernel.
         function: String,
-        /// Bytes behind its first.
+        /// Bytes behind its first, or the address.
         offset: u64,
     },
     /// A tracepoint by the number that tracefs has for it.
@@ -204,6 +204,10 @@ pub struct Config {
     pub str_trunc_trailer: String,
     /// The licence that the programs are loaded with.
     pub license: License,
+    /// How many probes the script may have, if that was set.
+    pub max_probes: Option<u32>,
+    /// How many programs the script may be compiled to, if that was set.
+    pub max_bpf_progs: Option<u32>,
     /// How many bytes of a map key or value go on the stack.
     pub on_stack_limit: u32,
     /// The map whose number `tseries` takes for the time, where it is not to look at a clock: `BPFTRACE_DUMMY_TS_MAP`,
@@ -239,6 +243,8 @@ impl Default for Config {
             show_debug_info: false,
             str_trunc_trailer: "..".to_owned(),
             license: License::default(),
+            max_probes: None,
+            max_bpf_progs: None,
             on_stack_limit: 32,
             series_clock: None,
             others: Vec::new(),

@@ -187,8 +187,16 @@ pub(crate) enum Intrinsic {
     Signal,
     SignalThread,
     StrLen,
-    /// `strcontains(text, literal)`
+    /// `strcontains(text, part)`
     Contains,
+    /// `strstr(text, part)`: where the part begins, or -1.
+    Find,
+    /// `str_concat(a, b)`
+    Concat,
+    /// `memcmp(a, b, count)`
+    MemCmp,
+    /// `write_user(address, value, count)`: whether it worked.
+    WriteUser,
     /// Whether this is user code, of a perf sample.
     UserMode,
     /// `path(place)`: the whole name of what a `struct path` is about.
@@ -315,7 +323,9 @@ impl Expr {
         self.walk(&mut |ex| {
             complex |= matches!(
                 ex.kind,
-                ExprKind::Block { .. } | ExprKind::Intrinsic(Intrinsic::Contains, _) | ExprKind::Len(_)
+                ExprKind::Block { .. }
+                    | ExprKind::Intrinsic(Intrinsic::Contains | Intrinsic::Find, _)
+                    | ExprKind::Len(_)
             );
         });
         complex

@@ -44,3 +44,4 @@ pub use bt_abi::Script;
 pub use compile::{Compiled, compile};
 pub use facts::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces};
 pub use process::FOLLOWED;
+pub use resolve::NOTHING_LEFT;

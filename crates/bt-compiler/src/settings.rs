@@ -50,6 +50,12 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
         "one of the kernel's own list: GPL, GPL v2, GPL and additional rights, Dual BSD/GPL, Dual MIT/GPL, Dual MPL/GPL",
         |config, text| License::named(text).map(|license| config.license = license).is_some(),
     ),
+    ("max_probes", "the most probes of the script, a number", |config, text| {
+        number(text).map(|n| config.max_probes = Some(u32::try_from(n).unwrap_or(u32::MAX))).is_some()
+    }),
+    ("max_bpf_progs", "the most programs that the script is compiled to, a number", |config, text| {
+        number(text).map(|n| config.max_bpf_progs = Some(u32::try_from(n).unwrap_or(u32::MAX))).is_some()
+    }),
     ("on_stack_limit", "taken and not used: values find their place by themselves", |config, text| {
         number(text).map(|n| config.on_stack_limit = n as u32).is_some()
     }),
@@ -59,11 +65,9 @@ pub(crate) const SETTINGS: &[(&str, &str, Take)] = &[
 const OF_THE_RUNTIME: [&str; 1] = ["max_cat_bytes"];
 
 /// Settings that change how much bpftrace does, and nothing here.
-const IGNORED: [&str; 12] = [
+const IGNORED: [&str; 10] = [
     "cache_user_symbols",
     "lazy_symbolication",
-    "max_bpf_progs",
-    "max_probes",
     "log_size",
     "max_type_res_iterations",
     "use_blazesym",

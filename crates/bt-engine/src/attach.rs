@@ -71,7 +71,7 @@ pub(crate) fn all(script: &Script, session: &mut Session, observer: &dyn Observe
                     observer.notice(&Notice::Attached { probe: probe.name.clone() });
                 }
             }
-            Err(error) if error.is_unsupported() => return Err(error.into()),
+            Err(source) if source.is_unsupported() => return Err(Error::Probe { probe: name(), source }),
             Err(source) => match script.config.missing_probes {
                 MissingProbes::Error => return Err(Error::Probe { probe: name(), source }),
                 MissingProbes::Warn => observer.notice(&Notice::NotAttached { probe: name(), source }),

@@ -36,7 +36,9 @@ mod session;
 pub use bpf_program::wire::WrongSize;
 pub use bpf_session::SessionError;
 pub use bt_abi::{FailureKind, PrintTo};
-pub use bt_compiler::{ConfigFact, FunctionPlace, KernelFacts, NotFound, TargetFacts, TracedProcess, UsdtPlaces};
+pub use bt_compiler::{
+    ConfigFact, FunctionPlace, KernelFacts, NOTHING_LEFT, NotFound, TargetFacts, TracedProcess, UsdtPlaces,
+};
 pub use bt_lang::{Diagnostic, Severity, Span};
 pub use bt_runtime::Value;
 pub use bt_runtime::histogram::{Bound, Bucket, Histogram};

@@ -58,6 +58,9 @@ functions! {
     "strerror" "strerror(error)" "An error number as text." (1, 1) |check, call| check.strerror(call);
     "strncmp" "strncmp(a, b, length)" "0 if the strings begin alike." (3, 3) |check, call| check.strncmp(call);
     "strcontains" "strcontains(text, part)" "Whether a string contains another." (2, 2) |check, call| check.strcontains(call);
+    "strstr" "strstr(text, part)" "Where a string contains another, counted from 0; -1 if it does not." (2, 2) |check, call| check.strstr(call);
+    "str_concat" "str_concat(a, b)" "Both strings as one." (2, 2) |check, call| check.str_concat(call);
+    "memcmp" "memcmp(a, b, count)" "Compares the first bytes of two values: 0 if they are equal, below 0 if the first byte that differs is less in a." (3, 3) |check, call| check.memcmp(call);
     "strlen" "strlen(text)" "The length of a string." (1, 1) |check, call| check.strlen(call);
     "strcap" "strcap(text)" "The room that a string has." (1, 1) |check, call| check.strcap(call);
     "ksym" "ksym(address)" "The kernel symbol at an address." (1, 1) |check, call| check.ksym(call);
@@ -78,6 +81,7 @@ functions! {
     "bswap" "bswap(n)" "The bytes of a number turned round." (1, 1) |check, call| check.bswap(call);
     "signal" "signal(name or number)" "Sends a signal to the process. Needs --unsafe." (1, 1) |check, call| check.signal(call);
     "signal_thread" "signal_thread(name or number)" "Sends a signal to the thread. Needs --unsafe." (1, 1) |check, call| check.signal(call);
+    "write_user" "write_user(address, value, count)" "Writes the first bytes of a value into the process's memory; whether it worked. Needs --unsafe." (3, 3) |check, call| check.write_user(call);
     "nsecs" "nsecs([clock])" "The time of a clock: monotonic, boot, tai or sw_tai." (0, 1) |check, call| check.nsecs(call);
     "pid" "pid([namespace])" "The process's id: of our namespace (curr_ns), or of the first (init)." (0, 1) |check, call| check.pid(call);
     "tid" "tid([namespace])" "The thread's id, likewise." (0, 1) |check, call| check.pid(call);
@@ -89,6 +93,9 @@ functions! {
     "assert" "assert(condition, message)" "Ends the script if something does not hold." (2, 2) |check, call| check.assert(call);
     "static_assert" "static_assert(condition, message)" "Refuses to compile if something does not hold." (2, 2) |check, call| check.static_assert(call);
     "fail" "fail(format, ...)" "Refuses to compile." (1, ANY) |check, call| check.fail(call);
+    "assert_str" "assert_str(value)" "Refuses to compile if it is no string." (1, 1) |check, call| check.assert_str(call);
+    "kfunc_exist" "kfunc_exist(name)" "Whether the kernel's BTF has a function of that name." (1, 1) |check, call| check.kfunc_exist(call);
+    "kfunc_allowed" "kfunc_allowed(name)" "Whether a script can call this function of the kernel: never, so that scripts take their other way." (1, 1) |check, call| check.kfunc_allowed(call);
     "container_of" "container_of(pointer, type, member)" "The struct that a pointer points to a member of." (3, 3) |check, call| check.container_of(call);
     "ppid" "ppid(task)" "The parent's id of a `struct task_struct`; without it, as the builtin." (0, 1) |check, call| check.task_field(call, &["real_parent", "tgid"]);
     "pcomm" "pcomm(task)" "The parent's name, likewise." (0, 1) |check, call| check.task_field(call, &["real_parent", "comm"]);
@@ -110,10 +117,8 @@ functions! {
 pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("dw_ustack", "ustack() follows frame pointers; build the program with -fno-omit-frame-pointer"),
     ("override", "dptrace changes nothing in what it traces"),
-    ("write_user", "dptrace changes nothing in what it traces"),
     ("skboutput", "print the fields that matter"),
-    ("str_concat", "print both with printf"),
-    ("memcmp", "compare with =="),
+    ("unwatch", "end the script with exit(), or watch for a shorter time: --for"),
 ];
 
 /// Whether the language has a builtin or function of that name.

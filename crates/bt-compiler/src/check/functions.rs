@@ -11,6 +11,7 @@ use crate::probe::registers;
 use crate::ty::{I64, Space, Ty, U32, U64};
 use bt_abi::signals;
 use bt_abi::{Clock, StackMode, ValueType};
+use typeinfo::NameKind;
 use uapi::perf::MAX_STACK_DEPTH;
 
 /// The deepest stack that a script can ask for.
@@ -376,6 +377,32 @@ impl Check<'_, '_> {
             Some(_) => Expr::statement(Vec::new(), call.span),
             None => self.wrong(call.span, "static_assert() needs a condition that is known when compiling"),
         }
+    }
+
+    pub(super) fn assert_str(&mut self, call: &Call<'_>) -> Expr {
+        let value = self.expr(&call.args[0]);
+        match &value.ty {
+            Ty::Str(_) | Ty::Unknown => Expr::statement(Vec::new(), call.span),
+            ty => {
+                let name = self.type_name(ty);
+                self.wrong(call.args[0].span, format!("this is to be a string, and has the type '{name}'"))
+            }
+        }
+    }
+
+    pub(super) fn kfunc_exist(&mut self, call: &Call<'_>) -> Expr {
+        let Some(name) = self.literal(&call.args[0], "kfunc_exist") else {
+            return Expr::new(Ty::Bool, ExprKind::Error, call.span);
+        };
+        self.types.load_kernel_types();
+        let found = self.types.kernel.and_then(|source| self.types.store.find_in(source, NameKind::Func, &name).ok());
+        Expr::int(u64::from(found.flatten().is_some()), Ty::Bool, call.span)
+    }
+
+    pub(super) fn kfunc_allowed(&mut self, call: &Call<'_>) -> Expr {
+        let known = self.literal(&call.args[0], "kfunc_allowed").is_some();
+        let no = Expr::int(0, Ty::Bool, call.span);
+        if known { no } else { Expr::new(Ty::Bool, ExprKind::Error, call.span) }
     }
 
     pub(super) fn assert(&mut self, call: &Call<'_>) -> Expr {

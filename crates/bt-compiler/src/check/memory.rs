@@ -182,6 +182,80 @@ impl Check<'_, '_> {
         Expr::new(Ty::Bool, ExprKind::Intrinsic(Intrinsic::Contains, vec![text, part]), call.span)
     }
 
+    /// `strstr(text, part)`: where the part begins, -1 if it is not there.
+    pub(super) fn strstr(&mut self, call: &Call<'_>) -> Expr {
+        let text = self.text_argument(&call.args[0], "strstr");
+        let part = self.text_argument(&call.args[1], "strstr");
+        let (Some(text), Some(part)) = (text, part) else {
+            return Expr::new(I64, ExprKind::Error, call.span);
+        };
+        if let (ExprKind::Str(text), ExprKind::Str(part)) = (&text.kind, &part.kind) {
+            let found = (0..=text.len()).find(|&at| text.get(at..).is_some_and(|rest| rest.starts_with(part)));
+            let found = found.map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX));
+            return Expr::int(found.cast_unsigned(), I64, call.span);
+        }
+        Expr::new(I64, ExprKind::Intrinsic(Intrinsic::Find, vec![text, part]), call.span)
+    }
+
+    pub(super) fn str_concat(&mut self, call: &Call<'_>) -> Expr {
+        let left = self.text_argument(&call.args[0], "str_concat");
+        let right = self.text_argument(&call.args[1], "str_concat");
+        let (Some(left), Some(right)) = (left, right) else {
+            return Expr::error(call.span);
+        };
+        if let (ExprKind::Str(left), ExprKind::Str(right)) = (&left.kind, &right.kind) {
+            return self.string([left.as_slice(), right].concat(), call.span);
+        }
+        // A variable that is joined to itself grows from round to round, and after a few of them no more.
+        let (first, second) = (left.ty.size(), right.ty.size());
+        let most = self.inputs.config.max_strlen.min(MAX_STR).max(first).max(second);
+        let room = (first + second).next_power_of_two().min(most);
+        Expr::new(Ty::Str(room), ExprKind::Intrinsic(Intrinsic::Concat, vec![left, right]), call.span)
+    }
+
+    /// `memcmp(a, b, count)`: of any two values, as they lie in memory.
+    pub(super) fn memcmp(&mut self, call: &Call<'_>) -> Expr {
+        let (left, right) = (self.expr(&call.args[0]), self.expr(&call.args[1]));
+        let count = self.integer(&call.args[2]);
+        if [&left, &right, &count].iter().any(|value| value.ty.is_unknown()) {
+            return Expr::new(I64, ExprKind::Error, call.span);
+        }
+        let most = left.ty.size().min(right.ty.size());
+        if let Some(bytes) = count.constant().filter(|bytes| *bytes > u64::from(most)) {
+            let message = format!("memcmp() can't compare {bytes} bytes: the shorter value has {most}");
+            return self.wrong(call.args[2].span, message);
+        }
+        let count = self.convert(count, U64, call.args[2].span);
+        Expr::new(I64, ExprKind::Intrinsic(Intrinsic::MemCmp, vec![left, right, count]), call.span)
+    }
+
+    /// `write_user(address, value, count)`, where the value may be given by its address: `&$value`.
+    pub(super) fn write_user(&mut self, call: &Call<'_>) -> Expr {
+        if !self.inputs.facts.allows_unsafe() {
+            let message = "write_user() is unsafe. To use you need the --unsafe flag";
+            return self.wrong_hint(call.span, message, "it changes the memory of the process that hits the probe");
+        }
+        let addr = self.expr(&call.args[0]);
+        let value = match &call.args[1].kind {
+            ast::ExprKind::Unary { op: ast::UnaryOp::AddrOf, operand } => self.expr(operand),
+            _ => self.expr(&call.args[1]),
+        };
+        let count = self.integer(&call.args[2]);
+        let Some((addr, _)) = self.address(addr) else {
+            return self.wrong(call.args[0].span, "write_user() expects an address to write to");
+        };
+        if value.ty.is_unknown() || count.ty.is_unknown() {
+            return Expr::new(Ty::Bool, ExprKind::Error, call.span);
+        }
+        let size = value.ty.size();
+        if let Some(bytes) = count.constant().filter(|bytes| !(1..=u64::from(size)).contains(bytes)) {
+            let message = format!("write_user() can't write {bytes} bytes of a value that has {size}");
+            return self.wrong(call.args[2].span, message);
+        }
+        let count = self.convert(count, U64, call.args[2].span);
+        Expr::new(Ty::Bool, ExprKind::Intrinsic(Intrinsic::WriteUser, vec![addr, value, count]), call.span)
+    }
+
     pub(super) fn strlen(&mut self, call: &Call<'_>) -> Expr {
         let Some(text) = self.text_argument(&call.args[0], "strlen") else {
             return Expr::new(U64, ExprKind::Error, call.span);

@@ -6,7 +6,8 @@ use uapi::bpf::NO_PREALLOC;
 
 use super::ProgramInstance;
 use crate::ctx::{CompileCtx, Inputs};
-use crate::emit::{self, EmitError, aggregate, key_table, scratch};
+use crate::emit::scratch::{self, ScratchSizes};
+use crate::emit::{self, EmitError, aggregate, key_table};
 use crate::map::{DeclaredKind, MapHolds, MapInfo};
 use crate::process;
 use crate::ty::Ty;
@@ -22,7 +23,7 @@ use bt_abi::{Action, ActionKind, KeyTable, MapValue, Script, ScriptMap, ScriptPr
 pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>]) -> Script {
     let mut script = Script::default();
     script.module.license = ctx.inputs.config.license;
-    let mut scratch_bytes = 0;
+    let mut scratch = ScratchSizes::default();
     let mut failures = Failures::default();
     for (number, instance) in instances.iter().enumerate() {
         let name = format!("{}_{}", instance.context.kind.name(), number + 1);
@@ -59,7 +60,7 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
                     continue;
                 }
             };
-        scratch_bytes = scratch_bytes.max(emitted.scratch);
+        scratch.add(emitted.scratch);
         let subprograms = emitted.subs.into_iter().map(|sub| Subprogram { name: sub.name, code: sub.code });
         script.module.programs.push(ProgramDef {
             name,
@@ -76,7 +77,7 @@ pub(super) fn build(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>])
     let followed = ctx.tables.maps.iter().position(|map| map.name == process::FOLLOWED);
     script.followed = followed.map(|map| emit::bpf_name(&ctx.tables.maps[map].name));
     let wants_zeros = script.module.is_data(aggregate::ZEROS);
-    script.module.maps = maps(ctx, scratch_bytes, wants_zeros);
+    script.module.maps = maps(ctx, scratch, wants_zeros);
     if !failures.all.is_empty() {
         let size = failures.all.len() as u32 * size_of::<FailureSlot>() as u32;
         script.module.maps.push(MapDef::new(FAILURES, MapKind::Array, 4, size, 1));
@@ -142,20 +143,12 @@ fn is_per_cpu(map: &MapInfo) -> bool {
     matches!(map.value, Some(MapHolds::Agg(_)))
 }
 
-fn maps(ctx: &CompileCtx<'_>, scratch_bytes: u32, wants_zeros: bool) -> Vec<MapDef> {
+fn maps(ctx: &CompileCtx<'_>, scratch: ScratchSizes, wants_zeros: bool) -> Vec<MapDef> {
     let mut maps = vec![
         MapDef::ring_buffer(RING, ctx.inputs.config.ring_bytes),
         MapDef::new(LOST, MapKind::Array, 4, size_of::<LostCounters>() as u32, 1),
     ];
-    if scratch_bytes > 0 {
-        maps.push(MapDef::new(
-            scratch::MAP,
-            MapKind::PercpuArray,
-            4,
-            scratch_bytes.next_multiple_of(8),
-            scratch::AREAS,
-        ));
-    }
+    maps.extend(scratch.maps(ctx.inputs.facts.possible_cpus()));
     // What is made in a map may be a number.
     let mut zeros = 8;
     for map in &ctx.tables.maps {

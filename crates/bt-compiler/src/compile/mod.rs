@@ -88,6 +88,7 @@ fn check_program<'p>(
     let mut ctx = CompileCtx { inputs, types: Types::new(facts, includes), tables: Tables::default(), diagnostics };
     take_definitions(&mut ctx, program);
     let (mut instances, dropped) = instances(&mut ctx, (program, used), own_items);
+    check_limits(&mut ctx, &instances);
     check(&mut ctx, &mut instances, &dropped);
     report_unused_maps(&mut ctx);
     report_unknown_options(&mut ctx);
@@ -220,6 +221,23 @@ fn instances<'p>(
         }
     }
     (instances, dropped)
+}
+
+/// The script's own settings of how much it may be: probes, and programs for them.
+fn check_limits(ctx: &mut CompileCtx<'_>, instances: &[ProgramInstance<'_>]) {
+    let own = || instances.iter().filter(|instance| instance.is_own);
+    let probes = own().map(|instance| instance.targets.len()).sum();
+    let Config { max_probes, max_bpf_progs, .. } = ctx.inputs.config;
+    let limits =
+        [(max_probes, probes, "probes", "max_probes"), (max_bpf_progs, own().count(), "programs", "max_bpf_progs")];
+    let last = own().next_back().and_then(|instance| instance.targets.last()).map(|(_, span)| *span);
+    for (most, count, what, name) in limits {
+        if let Some(most) = most.filter(|most| count > *most as usize) {
+            let message = format!("the script has {count} {what}: {name} allows {most}");
+            let hint = format!("use fewer probes or narrower patterns, or config = {{ {name} = {count} }}");
+            ctx.diagnostics.keep(Diagnostic::error(message, last.unwrap_or_default()).with_hint(hint));
+        }
+    }
 }
 
 /// Checks all bodies until no type changes, and then once more for their mistakes. Types that change even then are one.

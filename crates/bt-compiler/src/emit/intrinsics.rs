@@ -60,13 +60,16 @@ impl Emitter<'_> {
                     self.strlen(text);
                 }
             }
-            Intrinsic::Contains => match args {
-                [text, part] => self.contains(text, part),
-                _ => self.impossible("strcontains without its two arguments"),
+            Intrinsic::Contains | Intrinsic::Find => match args {
+                [text, part] => self.find(text, part, intrinsic == Intrinsic::Find),
+                _ => self.impossible("a search in a string without its two arguments"),
             },
+            Intrinsic::MemCmp => self.memcmp(args),
+            Intrinsic::WriteUser => self.write_user(args),
             Intrinsic::Comm
             | Intrinsic::ReadStr(_)
             | Intrinsic::CutStr
+            | Intrinsic::Concat
             | Intrinsic::ReadBuf(_)
             | Intrinsic::Stack
             | Intrinsic::Usym
@@ -187,6 +190,7 @@ impl Emitter<'_> {
             }
             Intrinsic::ReadStr(space) => self.read_str(args, space, to, place),
             Intrinsic::CutStr => self.cut(args, to, place),
+            Intrinsic::Concat => self.concat(args, to, place),
             Intrinsic::ReadBuf(space) => self.read_buf(args, space, to, place),
             Intrinsic::Stack => self.stack_trace(to, place),
             Intrinsic::Path => self.path(args, to.size(), place),

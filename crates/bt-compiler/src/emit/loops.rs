@@ -241,16 +241,17 @@ impl Emitter<'_> {
         });
     }
 
-    /// r0 = whether a string contains another.
+    /// r0 = whether a string contains another, or where (-1 if it does not).
     /// ```text
-    /// found = 0
+    /// found = 0 or -1
     /// callback(turn): if turn >= TURNS return 1
     ///     r8 = text + turn
-    ///     if part is at r8: found = 1, return 1
+    ///     if part is at r8: found = 1 or turn, return 1
     ///     return [r8] == 0                     # nothing is behind the end of a string
     /// loop(TURNS, callback); r0 = found
     /// ```
-    pub(super) fn contains(&mut self, text: &Expr, part: &Expr) {
+    pub(super) fn find(&mut self, text: &Expr, part: &Expr, position: bool) {
+        let none = if position { -1 } else { 0 };
         self.temporary(|emitter| {
             let found = emitter.slot();
             let frame = emitter.frame;
@@ -263,10 +264,10 @@ impl Emitter<'_> {
             let other = if literal.is_none() { Some(emitter.place_of(part)) } else { None };
             let least = literal.as_ref().map_or(0, |bytes| bytes.len() as u32);
             if least > size {
-                emitter.asm.mov(R0, 0);
+                emitter.asm.mov(R0, none);
                 return;
             }
-            emitter.asm.store(Size::DW, frame.at(found), 0);
+            emitter.asm.store(Size::DW, frame.at(found), none);
             // What is empty is found at the first turn; no turn begins behind the room.
             let (turns, room) = ((size + 1 - least.max(1)).cast_signed(), part.ty.size());
             let name = emitter.callback(R2, |emitter| {
@@ -280,7 +281,12 @@ impl Emitter<'_> {
                     (None, Some(other)) => emitter.match_text(place, other, (room, size), no),
                     (None, None) => emitter.impossible("a part of a string that is neither literal nor value"),
                 }
-                emitter.asm.store(Size::DW, R6.at(found), 1).bind(end).mov(R0, 1).exit();
+                if position {
+                    emitter.asm.store(Size::DW, R6.at(found), R7);
+                } else {
+                    emitter.asm.store(Size::DW, R6.at(found), 1);
+                }
+                emitter.asm.bind(end).mov(R0, 1).exit();
                 // Behind its end a string has nothing.
                 emitter.asm.bind(no).load(Size::B, R1, R8.at(0)).jump_if(R1, JumpOp::Eq, 0, end).mov(R0, 0).exit();
             });

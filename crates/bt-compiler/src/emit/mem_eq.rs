@@ -38,6 +38,42 @@ impl Emitter<'_> {
         self.asm.mov(R0, 0).jump(done).bind(differ).mov(R0, 1).bind(done);
     }
 
+    /// `memcmp(left, right, count)`: r0 = the difference of the first bytes that differ, 0 if none does.
+    /// ```text
+    /// limit = count, at most the room of both
+    /// again: if r4 >= limit: goto same; r0, r1 = the next bytes; if they differ: goto differ; r4 += 1
+    ///        if r4 < ROOM: goto again
+    /// same: r0 = 0; goto done
+    /// differ: r0 -= r1; done:
+    /// ```
+    pub(super) fn memcmp(&mut self, args: &[Expr]) {
+        let [left, right, count] = args else {
+            self.impossible("memcmp without its three arguments");
+            return;
+        };
+        let (again, same) = (self.asm.label("again"), self.asm.label("same"));
+        let (differ, done) = (self.asm.label("differ"), self.asm.label("compared"));
+        let most = left.ty.size().min(right.ty.size());
+        self.temporary(|emitter| {
+            let limit = emitter.limit(count, most);
+            // Of a number a copy: nobody may look at a variable's own slot by its address.
+            let a = if left.ty.is_scalar() {
+                emitter.copied(left, &left.ty)
+            } else {
+                emitter.before(left, &left.ty, right)
+            };
+            let b =
+                if right.ty.is_scalar() { emitter.copied(right, &right.ty) } else { emitter.as_type(right, &right.ty) };
+            emitter.load(limit, &Ty::Int { size: 8, signed: false }, Reg::R5);
+            emitter.address(a, R2);
+            emitter.address(b, R3);
+        });
+        self.asm.mov(Reg::R4, 0).bind(again).jump_if(Reg::R4, JumpOp::Ge, Reg::R5, same);
+        self.asm.load(Size::B, R0, R2.at(0)).load(Size::B, R1, R3.at(0)).jump_if(R0, JumpOp::Ne, R1, differ);
+        self.asm.add(R2, 1).add(R3, 1).add(Reg::R4, 1).jump_if(Reg::R4, JumpOp::Lt, most.cast_signed(), again);
+        self.asm.bind(same).mov(R0, 0).jump(done).bind(differ).sub(R0, R1).bind(done);
+    }
+
     /// A value's place, which computing another value does not change.
     fn before(&mut self, ex: &Expr, ty: &Ty, other: &Expr) -> Place {
         if other.is_complex() { self.copied(ex, ty) } else { self.as_type(ex, ty) }

@@ -102,6 +102,8 @@ enum Turn {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Needs {
     scratch: bool,
+    /// More scratch memory than a per-CPU map can have.
+    large_scratch: bool,
     callbacks: bool,
     /// Addresses of variables.
     addresses: bool,
@@ -354,6 +356,7 @@ impl<'a> Emitter<'a> {
         let off = self.scratch_used;
         self.scratch_used = off.saturating_add(size.next_multiple_of(8));
         self.scratch_most = self.scratch_most.max(self.scratch_used);
+        self.needed.large_scratch |= self.scratch_most > scratch::PER_CPU_MOST;
         Place { base: Base::Slot(SCRATCH), off: i32::try_from(off).unwrap_or(i32::MAX) }
     }
 

@@ -3,7 +3,7 @@
 use bpf_insn::Reg::{R0, R1, R2, R3};
 use bpf_insn::{Helper, Reg, Size, SxSize};
 
-use super::{Emitter, scratch};
+use super::Emitter;
 use crate::ty::Ty;
 
 /// What a place is counted from.
@@ -96,14 +96,15 @@ impl Emitter<'_> {
                 spare
             }
         };
-        let offset = i16::try_from(place.off).unwrap_or_else(|_| {
-            // A probe that needs more scratch memory than there can be is refused when it is emitted and the need is known.
-            if self.scratch_most <= scratch::MOST {
-                self.impossible("a place that is further away than an offset can say");
-            }
-            0
-        });
-        (reg, offset)
+        if let Ok(offset) = i16::try_from(place.off) {
+            return (reg, offset);
+        }
+        // An instruction's offset has 16 bits; areas of scratch memory can be larger.
+        if reg != spare {
+            self.asm.mov(spare, reg);
+        }
+        self.asm.add(spare, place.off);
+        (spare, 0)
     }
 
     /// Stores r0 or a constant. Uses r1.

@@ -2,28 +2,69 @@
 //!
 //! Each CPU has a few areas, since a program can be interrupted by another one (or by the same one for another thread) on
 //! its CPU, and these need not end in the order in which they began. So an area is taken by an exchange of its first word.
+//! Areas that are too large for a per-CPU map lie in an array of their own, one CPU's behind the other's.
 
-use bpf_insn::Reg::{R0, R1, R2, R7, R10};
-use bpf_insn::{AtomicOp, Helper, JumpOp, Label, Size, Width};
+use bpf_insn::Reg::{R0, R1, R2, R7, R9, R10};
+use bpf_insn::{AtomicOp, Helper, JumpOp, Label, MapDef, MapKind, Size, Width};
 
 use super::{Emitter, SCRATCH};
 use bt_abi::lost::LOST;
 
 /// The scratch map's name.
-pub(crate) const MAP: &str = "scratch";
+const MAP: &str = "scratch";
+/// The name of the map of areas that are too large for it.
+const LARGE_MAP: &str = "scratch_large";
 /// How many areas each CPU has.
-pub(crate) const AREAS: u32 = 4;
+const AREAS: u32 = 4;
 /// The word that says whether an area is taken.
 pub(super) const HEAD: u32 = 8;
-/// The most that an area can have: the largest value of a per-CPU map (`PCPU_MIN_UNIT_SIZE`).
-pub(crate) const MOST: u32 = 32 << 10;
+/// The most that an area of a per-CPU map can have: its largest value (`PCPU_MIN_UNIT_SIZE`).
+pub(super) const PER_CPU_MOST: u32 = 32 << 10;
+/// The most that an area can have. There are [`AREAS`] of them for each CPU.
+pub(crate) const MOST: u32 = 256 << 10;
+
+/// The bytes of scratch memory that the programs of a script need at most: of those with small areas, and of those with
+/// large ones.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ScratchSizes {
+    small: u32,
+    large: u32,
+}
+
+impl ScratchSizes {
+    /// Takes the need of one program into account.
+    pub(crate) fn add(&mut self, size: u32) {
+        let of = if size > PER_CPU_MOST { &mut self.large } else { &mut self.small };
+        *of = size.next_multiple_of(8).max(*of);
+    }
+
+    /// The maps, on a machine that can have this number of CPUs.
+    pub(crate) fn maps(self, cpus: u32) -> impl Iterator<Item = MapDef> {
+        let small = MapDef::new(MAP, MapKind::PercpuArray, 4, self.small, AREAS);
+        let large = MapDef::new(LARGE_MAP, MapKind::Array, 4, self.large, AREAS.saturating_mul(cpus));
+        [small, large].into_iter().filter(|map| map.value_size > 0)
+    }
+}
 
 impl Emitter<'_> {
     /// Goes through the areas; the verifier follows the count of turns, which is in a register.
+    /// ```text
+    /// r7 = 0; of large areas: r9 = CPU * AREAS
+    /// area: index = r7, of large areas + r9; r0 = lookup(scratch, index); if it is 0: goto busy
+    /// if exchange([r0], 1) == 0: goto found
+    /// r7 += 1; if r7 < AREAS: goto area; goto busy
+    /// ```
     pub(super) fn take_scratch(&mut self, busy: Label) {
         let (found, next, taken) = (self.asm.label("found"), self.asm.label("area"), self.asm.label("taken"));
         let index = self.slot();
-        self.asm.comment("scratch memory").mov(R7, 0).bind(next).store(Size::W, R10.at(index), R7).load_map(R1, MAP);
+        self.asm.comment("scratch memory");
+        if self.needs.large_scratch {
+            self.asm.call(Helper::GET_SMP_PROCESSOR_ID).mov(R9, R0).mul(R9, AREAS.cast_signed());
+            self.asm.mov(R7, 0).bind(next).mov(R1, R7).add(R1, R9).store(Size::W, R10.at(index), R1);
+        } else {
+            self.asm.mov(R7, 0).bind(next).store(Size::W, R10.at(index), R7);
+        }
+        self.asm.load_map(R1, if self.needs.large_scratch { LARGE_MAP } else { MAP });
         self.asm.mov(R2, R10).add(R2, i32::from(index)).call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, busy);
         if self.inputs.facts.kernel().exchange {
             self.asm.mov(R1, 1).atomic(AtomicOp::Xchg, Width::W64, R0.at(0), R1).jump_if(R1, JumpOp::Eq, 0, found);

@@ -1,7 +1,7 @@
 //! Strings and buffers: `str`, `buf`, `strlen`.
 
-use bpf_insn::Reg::{R0, R1, R2};
-use bpf_insn::{JumpOp, Size};
+use bpf_insn::Reg::{R0, R1, R2, R3};
+use bpf_insn::{Helper, JumpOp, Size};
 
 use super::Emitter;
 use super::foreign::Foreign;
@@ -127,6 +127,76 @@ impl Emitter<'_> {
         let from = Foreign { addr, space: Space::Kernel, text: true, to: place, room, limit: Some(limit) };
         self.read_foreign(&from);
         self.release(addr);
+    }
+
+    /// `str_concat(a, b)`
+    /// ```text
+    /// copies of both, with a NUL behind
+    /// r0 = read_str(whole, the first); r1 = whole + r0 - 1         # without its NUL
+    /// read_str(r1, the second); the result is as much of it as there is room for
+    /// ```
+    pub(super) fn concat(&mut self, args: &[Expr], to: &Ty, place: Place) {
+        let [left, right] = args else {
+            self.impossible("str_concat without its two arguments");
+            return;
+        };
+        let most = [left, right].map(|text| text.ty.size().cast_signed());
+        let size = left.ty.size() + right.ty.size() + 1;
+        let copies = [left, right].map(|text| self.ended_copy(text));
+        let whole = self.mem(size.next_multiple_of(8));
+        self.zero(whole, size.next_multiple_of(8));
+        self.address(copies[0], R3);
+        self.address(whole, R1);
+        self.asm.mov(R2, most[0] + 1).call(Helper::PROBE_READ_KERNEL_STR);
+        // The verifier must see how far it can be; a NUL is counted.
+        let small = self.asm.label("small");
+        self.asm.sub(R0, 1).jump_if(R0, JumpOp::Le, most[0], small).mov(R0, 0).bind(small);
+        self.address(whole, R1);
+        self.asm.add(R1, R0);
+        self.address(copies[1], R3);
+        self.asm.mov(R2, most[1] + 1).call(Helper::PROBE_READ_KERNEL_STR);
+        let size = size.min(to.size());
+        self.pad(place, size, to.size());
+        self.copy(place, whole, size);
+    }
+
+    /// A copy of a string that has a NUL behind it in any case.
+    fn ended_copy(&mut self, text: &Expr) -> Place {
+        let size = text.ty.size();
+        let copy = self.mem(size.next_multiple_of(8) + 8);
+        self.zero(copy, size.next_multiple_of(8) + 8);
+        if let ExprKind::Str(bytes) = &text.kind {
+            self.literal(copy, bytes, bytes.len() as u32);
+        } else {
+            self.temporary(|emitter| emitter.write(text, &text.ty, copy));
+        }
+        copy
+    }
+
+    /// `write_user(address, value, count)`: r0 = whether it worked.
+    /// ```text
+    /// value in our own memory; count, at most its size; if count is 0: goto done with 1
+    /// r0 = probe_write_user(address, value, count); r0 = r0 == 0
+    /// ```
+    pub(super) fn write_user(&mut self, args: &[Expr]) {
+        let [addr, value, count] = args else {
+            self.impossible("write_user without its three arguments");
+            return;
+        };
+        let (yes, done) = (self.asm.label("yes"), self.asm.label("written"));
+        self.temporary(|emitter| {
+            let size = value.ty.size();
+            let copy = emitter.mem(size);
+            emitter.temporary(|emitter| emitter.write(value, &value.ty, copy));
+            let limit = emitter.limit(count, size);
+            emitter.scalar(addr);
+            emitter.asm.mov(R1, R0);
+            emitter.address(copy, R2);
+            emitter.load(limit, &Ty::Int { size: 8, signed: false }, R3);
+            emitter.asm.jump_if(R3, JumpOp::Eq, 0, yes).jump_if(R3, JumpOp::Gt, size.cast_signed(), yes);
+        });
+        self.asm.call(Helper::PROBE_WRITE_USER).jump_if(R0, JumpOp::Eq, 0, yes);
+        self.asm.mov(R0, 0).jump(done).bind(yes).mov(R0, 1).bind(done);
     }
 
     /// r0 = the length of a string.

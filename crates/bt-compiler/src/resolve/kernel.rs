@@ -1,15 +1,17 @@
 //! Probes in the kernel.
 
+use bt_lang::Diagnostic;
 use bt_lang::ast::{AttachPoint, Part, PointForm, ProbeKind};
 use typeinfo::{NameKind, TypeKind, TypeRef};
 
 use super::{Resolver, Target, UsedBuiltins, context, refused};
+use crate::ctx::Inputs;
 use crate::facts::NotFound;
 use crate::probe::Args;
 use crate::ty::Space;
 use crate::types::Types;
 use bpf_program::{BtfTarget, ProgramKind};
-use bt_abi::Attach;
+use bt_abi::{Attach, MissingProbes};
 
 pub(super) fn tracepoints(
     resolver: &mut Resolver<'_, '_>,
@@ -63,11 +65,33 @@ pub(super) fn raw_tracepoints(
 }
 
 pub(super) fn kprobes(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {
-    let PointForm::Function { target, function: Some(function), offset, .. } = &point.form else {
+    let PointForm::Function { target, function, offset, address, .. } = &point.form else {
         return Err(refused("a kprobe needs a function", "as in kprobe:vfs_read"));
     };
     let module = target.as_ref().map(|part| part.text.as_str());
     let returns = point.kind == ProbeKind::Kretprobe;
+    let kprobe = |inputs: &Inputs<'_>, name: String, function: &str, offset: u64| {
+        let mut context = context(inputs, point.kind, &name);
+        context.args = if returns { Args::Return } else { Args::Call };
+        context.space = Space::Kernel;
+        context.function = Some(function.to_owned());
+        let attach = Attach::Kprobe { function: function.to_owned(), offset };
+        let kind = if returns { ProgramKind::KprobeReturn } else { ProgramKind::Kprobe };
+        Target { context, kind, btf: None, attach, name }
+    };
+    let allows_unsafe = resolver.inputs.facts.allows_unsafe();
+    let Some(function) = function else {
+        let Some(address) = address.filter(|_| !returns) else {
+            return Err(refused("a kprobe needs a function", "as in kprobe:vfs_read"));
+        };
+        if !allows_unsafe {
+            return Err(refused(
+                "a kprobe at an address needs --unsafe",
+                "name a function, and an offset: kprobe:vfs_read+4",
+            ));
+        }
+        return Ok(vec![kprobe(resolver.inputs, format!("kprobe:{address}"), "", address)]);
+    };
     let names = resolver.inputs.facts.kernel_functions(module, &function.text).map_err(|missing| match module {
         // It was not the function that was missed.
         Some(module) if !missing.absent => {
@@ -85,18 +109,23 @@ pub(super) fn kprobes(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> R
             }
         }
         _ => missing,
-    })?;
-    let targets = names.into_iter().map(|function| {
-        let name = format!("{}:{function}", point.kind.name());
-        let mut context = context(resolver.inputs, point.kind, &name);
-        context.args = if returns { Args::Return } else { Args::Call };
-        context.space = Space::Kernel;
-        context.function = Some(function.clone());
-        let attach = Attach::Kprobe { function, offset: *offset };
-        let kind = if returns { ProgramKind::KprobeReturn } else { ProgramKind::Kprobe };
-        Target { context, kind, btf: None, attach, name }
     });
-    Ok(targets.collect())
+    // Unless the script says what to do without it.
+    let is_tried = allows_unsafe && resolver.inputs.config.missing_probes == MissingProbes::Error;
+    let names = match names {
+        // The list of functions need not be whole: who takes the risk may try.
+        Err(missing) if missing.absent && is_tried && !function.wildcard => {
+            let place = point.raw.split_once(':').map_or("", |(_, place)| place);
+            let name = format!("{}:{place}", point.kind.name());
+            let message = format!("no matches for {} {place}: {}", point.kind.name(), missing.message);
+            let diagnostic = Diagnostic::warning(message, point.span);
+            resolver.diagnostics.keep(diagnostic.with_hint("it is tried nevertheless, because of --unsafe"));
+            return Ok(vec![kprobe(resolver.inputs, name, &function.text, *offset)]);
+        }
+        names => names?,
+    };
+    let name = |function: &str| format!("{}:{function}", point.kind.name());
+    Ok(names.iter().map(|function| kprobe(resolver.inputs, name(function), function, *offset)).collect())
 }
 
 pub(super) fn fentries(resolver: &mut Resolver<'_, '_>, point: &AttachPoint) -> Result<Vec<Target>, NotFound> {

@@ -47,7 +47,9 @@ impl<'c, 'f> Resolver<'c, 'f> {
     }
 }
 
-/// The most places of one probe. A pattern that matches more is refused.
+/// The hint of a warning about a probe without any place, which the setting `missing_probes` leaves out.
+pub const NOTHING_LEFT: &str = "nothing is left of this probe: it is left out, and what only it would set is not set";
+/// The most places of one probe, unless the script sets `max_probes`. A pattern that matches more is refused.
 const MAX_TARGETS: usize = 4096;
 
 /// Everything that a probe's attach points name. Reports what is wrong with them.
@@ -81,11 +83,14 @@ pub(crate) fn targets(
         for (point, missing) in unmatched {
             resolver.report_missing(point, missing);
         }
+        resolver.report_nothing_left(probe);
     }
-    if found.len() > MAX_TARGETS {
+    let most = resolver.inputs.config.max_probes.map_or(MAX_TARGETS, |most| most as usize);
+    if found.len() > most {
         let span = probe.points.first().map(|point| point.span).unwrap_or_default();
-        let message = format!("can't attach to {} probes: at most {MAX_TARGETS} are allowed", found.len());
-        resolver.diagnostics.list().push(Diagnostic::error(message, span).with_hint("use a narrower pattern"));
+        let message = format!("can't attach to {} probes: at most {most} are allowed", found.len());
+        let hint = "use a narrower pattern, or config = { max_probes = N }";
+        resolver.diagnostics.list().push(Diagnostic::error(message, span).with_hint(hint));
         found.clear();
     }
     found
@@ -229,6 +234,14 @@ impl Resolver<'_, '_> {
         let message = format!("the compiler changed {name}{others}: its arguments need not be those of the source");
         let hint = "arguments can be missing, be others' values, or stand elsewhere: hold them against the disassembly";
         self.diagnostics.keep(Diagnostic::warning(message, point.span).with_hint(hint));
+    }
+
+    /// Adds to the last warning about a probe's places that none of them is left.
+    fn report_nothing_left(&mut self, probe: &Probe) {
+        let is_of_probe = |it: &&mut Diagnostic| probe.points.iter().any(|point| point.span == it.span);
+        if let Some(last) = self.diagnostics.list().last_mut().filter(is_of_probe).filter(|it| !it.is_error()) {
+            last.hints.push(NOTHING_LEFT.to_owned());
+        }
     }
 
     /// Reports a probe that is not there: an error, or what the setting `missing_probes` says.

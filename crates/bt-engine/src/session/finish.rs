@@ -98,7 +98,9 @@ impl Session {
     /// # Errors
     /// [`Error::WrongSize`].
     pub fn maps(&self) -> impl Iterator<Item = Result<Table, Error>> {
-        self.script.maps.iter().map(|map| {
+        let mut maps: Vec<_> = self.script.maps.iter().collect();
+        maps.sort_by(|one, other| one.name.cmp(&other.name));
+        maps.into_iter().map(|map| {
             let elements = maps::elements(&self.bpf, map, &*self.observer);
             Ok(Table::of(map, &elements, PrintArgs::default(), &self.decoder())?)
         })
