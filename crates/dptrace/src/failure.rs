@@ -122,6 +122,9 @@ pub(crate) fn is_bpftrace_compat() -> bool {
     AS_BPFTRACE.load(Ordering::Relaxed)
 }
 
+/// What bpftrace says, on a line without `ERROR`, of a script that has nothing to attach.
+const NO_PROBES: &str = "no probes to attach";
+
 /// The beginnings of bpftrace's messages that begin with a small letter.
 const SMALL: [&str; 5] = ["call to ", "failed to open ", "specified module ", "the index ", "unroll "];
 
@@ -152,6 +155,10 @@ pub(crate) fn engine_error(error: bt_engine::Error) -> anyhow::Error {
         bt_engine::Error::InnerNamespace { what } => {
             unsupported(format!("{what} needs the kernel's first PID namespace: run it outside of the container"))
         }
+        bt_engine::Error::Probe { probe, source } if is_bpftrace_compat() => {
+            anyhow::Error::new(source).context(format!("unable to attach probe: {probe}"))
+        }
+        bt_engine::Error::NothingToAttach if is_bpftrace_compat() => anyhow::anyhow!(NO_PROBES),
         bt_engine::Error::NothingToAttach => {
             anyhow::anyhow!("there is nothing to attach; bench: and test: probes need --mode")
         }
@@ -230,7 +237,8 @@ fn print_plain(word: &str, colour: AnsiColor, text: &str) {
     if is_bpftrace_compat() {
         let word = if word == "error" { "ERROR" } else { "WARNING" };
         // If standard error is closed, nobody reads the message.
-        let _ = writeln!(std::io::stderr(), "{word}: {}", capitalized(text));
+        let head = if text == NO_PROBES { String::new() } else { format!("{word}: ") };
+        let _ = writeln!(std::io::stderr(), "{head}{}", capitalized(text));
         return;
     }
     let screen = Screen::stderr();

@@ -50,6 +50,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 
 use cli::{Cli, Command};
+use run::compat::Called;
 
 fn main() -> ExitCode {
     // Before anything is opened, and before there is a second thread.
@@ -57,12 +58,21 @@ fn main() -> ExitCode {
         failure::print_error(&anyhow::Error::new(error).context("dropping file capabilities (capset(2))"));
         return ExitCode::from(failure::FAILED);
     }
-    let words = words();
+    let words = match words() {
+        Called::Run(words) => words,
+        Called::Version => return exit(run::compat::version().map(|()| failure::DONE)),
+        Called::Info => return exit(run::compat::info().map(|()| failure::DONE)),
+    };
     let cli = match Cli::of(&words) {
         Ok(cli) => cli,
         Err(error) => return not_understood(&words, error),
     };
-    ExitCode::from(match run_command(&cli.command) {
+    exit(run_command(&cli.command))
+}
+
+/// The exit status; an error is printed.
+fn exit(done: anyhow::Result<u8>) -> ExitCode {
+    ExitCode::from(match done {
         Ok(status) => status,
         Err(error) if failure::is_broken_pipe(&error) => failure::DONE,
         Err(error) => {
@@ -80,23 +90,23 @@ fn not_understood(words: &[OsString], error: clap::Error) -> ExitCode {
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => help::print(words, error),
         _ => {
             failure::print_error(&failure::usage(mistyped::explain(words, &error)));
+            if failure::is_bpftrace_compat() {
+                run::compat::print_usage();
+            }
             ExitCode::from(failure::USAGE)
         }
     }
 }
 
 /// What was typed. Under the name `bpftrace` the program is what it stands in for: `dptrace run`.
-fn words() -> Vec<OsString> {
-    let mut words: Vec<OsString> = std::env::args_os().collect();
+fn words() -> Called {
+    let words: Vec<OsString> = std::env::args_os().collect();
     let name = words.first().map(Path::new).and_then(Path::file_name);
     if name.is_some_and(|name| name == "bpftrace") {
         failure::set_bpftrace_compat();
-        if words.get(1).is_none_or(|word| word != "run") {
-            words.insert(1, "run".into());
-        }
-        return words;
+        return Called::of(words);
     }
-    process::join_pids(words)
+    Called::Run(process::join_pids(words))
 }
 
 /// Runs a command, and gives the exit status: that of `run` may be its script's.

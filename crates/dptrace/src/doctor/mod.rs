@@ -63,6 +63,11 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<()> {
     Err(unsupported(format!("dptrace {commands} cannot work here: {needs} {}", lacking.join(", "))))
 }
 
+/// Each check's name, and `yes`, `no` or `unknown`.
+pub(crate) fn answers() -> impl Iterator<Item = (&'static str, &'static str)> {
+    checks::all().map(Finding::of).map(|finding| (finding.check.name, finding.word()))
+}
+
 fn text(args: &DoctorArgs, report: &Report<'_>, output: &mut Output) -> anyhow::Result<()> {
     report.verdict(&mut output.buffer)?;
     if args.verbose {

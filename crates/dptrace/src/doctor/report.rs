@@ -42,7 +42,8 @@ impl Finding {
         !self.answer.is_yes() && commands::is_required(self.check.name)
     }
 
-    fn word(&self) -> &'static str {
+    /// The answer in a word.
+    pub(super) fn word(&self) -> &'static str {
         match self.answer {
             Answer::Yes(_) => "yes",
             Answer::No { .. } => "no",

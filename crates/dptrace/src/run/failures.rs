@@ -3,9 +3,10 @@
 use bt_engine::{FailureCount, FailureKind, RuntimeFailure};
 use bt_runtime::Printer;
 
+use super::compat;
 use super::events::print_error;
 use super::source::ScriptText;
-use crate::failure::note;
+use crate::failure::{is_bpftrace_compat, note};
 
 /// The helper by which keys come into maps.
 const MAP_UPDATE: &str = "map_update_elem";
@@ -23,7 +24,8 @@ pub(super) fn first(failure: &RuntimeFailure, text: &ScriptText, printer: Printe
             print_error(&format!("{}: WARNING: {words}\n{}", place.shown(), text.context(&place)));
         }
     };
-    let words = failure.to_string();
+    let bpftrace = compat::failure_words(failure).filter(|_| is_bpftrace_compat());
+    let words = bpftrace.map_or_else(|| failure.to_string(), str::to_owned);
     if let Some(helper) = failure.helper() {
         complain(&format!("{words}\nAdditional Info - helper: {helper}, retcode: {}", failure.code));
         return printer.helper_error(&failure.error, helper, failure.code, &text.in_json(place));

@@ -2,6 +2,7 @@
 
 mod asked;
 mod bundled;
+pub(crate) mod compat;
 mod compiled;
 mod events;
 mod failures;
@@ -51,7 +52,8 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let text = ScriptText::of(args)?;
     let parsed = compiled::parse(&text, args)?;
     let wanted = Wanted::of(parsed.syntax_tree());
-    if wanted.is_asked_for(&text.params) {
+    // Of bpftrace, it is an error that lists them.
+    if wanted.is_asked_for(&text.params) && !is_bpftrace_compat() {
         let help = wanted.help(&text);
         let width = output::screen(args.output.as_deref()).width();
         let fitted = width.map(|width| screen::wrap_message(&paragraphs(&help), 0, width));

@@ -60,7 +60,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "for", value_name = "DURATION", value_parser = ::duration::parse)]
     pub(super) duration: Option<Duration>,
 
-    /// Allow actions that can harm other processes: system(), signal(), probes at unverified places
+    /// Allow what can harm processes: system(), signal(), write_user(), probes at unverified places
     #[arg(long)]
     pub(super) r#unsafe: bool,
 

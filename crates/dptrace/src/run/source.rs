@@ -7,6 +7,7 @@ use bt_lang::render::{Source, render};
 use bt_runtime::Place;
 
 use super::bundled::{self, Bundled};
+use super::compat;
 use super::options::RunArgs;
 use crate::failure::{capitalized, is_bpftrace_compat, usage, without_error_numbers};
 use crate::target::printable;
@@ -108,8 +109,11 @@ impl ScriptText {
         let plain = |text: &str| printable::lines(text.as_bytes()).into_owned();
         let message = capitalized(&plain(&diagnostic.message));
         let hints = diagnostic.hints.iter().map(|hint| format!("HINT: {}", plain(hint)));
+        let also = compat::also(diagnostic);
+        let also =
+            also.iter().map(|text| format!("{}: WARNING: {}\n{}", place.shown(), plain(text), self.context(&place)));
         let lines = [format!("{}: {word}: {message}", place.shown()), self.context(&place)];
-        lines.into_iter().chain(hints).map(|line| line + "\n").collect()
+        also.chain(lines).chain(hints).map(|line| line + "\n").collect()
     }
 
     /// Where a span is, in lines and columns.

@@ -104,7 +104,13 @@ fn wanted(args: &RunArgs) -> anyhow::Result<Vec<String>> {
     }
     let Some(word) = word else { return Ok(vec!["*:*".into()]) };
     if std::path::Path::new(word).extension().is_some_and(|it| it == "bt") {
-        note(&format!("there is no file '{word}': looking for probes of that name"));
+        note(&if is_bpftrace_compat() {
+            format!(
+                "It appears that '{word}' is a filename but the file does not exist. Treating '{word}' as a search pattern."
+            )
+        } else {
+            format!("there is no file '{word}': looking for probes of that name")
+        });
     }
     Ok(word.split(',').map(|pattern| pattern.trim().to_owned()).collect())
 }
