@@ -169,6 +169,19 @@ impl Audit {
         Ok(all.into_iter().collect::<Result<Vec<_>, _>>()?)
     }
 
+    /// All single ones that are left, after [`Audit::stop`].
+    ///
+    /// # Errors
+    ///
+    /// What came is none: a mistake of ours.
+    pub fn rest_of_each(&mut self) -> Result<Vec<Episode>, AuditError> {
+        let mut all = Vec::new();
+        if let Some(reader) = self.reader.take() {
+            reader.finish(|batch| all.extend(batch));
+        }
+        Ok(all.into_iter().collect::<Result<Vec<_>, _>>()?)
+    }
+
     /// The states of the CPUs at present; they change while they are read.
     ///
     /// # Errors

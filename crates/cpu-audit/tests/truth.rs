@@ -1,45 +1,24 @@
 //! What an audit counts, against what the kernel itself counts: inside of the window at most as many, around it at least.
 #![expect(clippy::unwrap_used, reason = "a test says what it saw by panicking")]
 
+mod common;
+
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use common::{CPU, beside_a_poller, close, count, counted, keep_off, started, stay_on, stopped, tallies};
+use cpu_audit::Sums;
 use cpu_audit::layout::{State, kind};
-use cpu_audit::{Audit, Facts, Options, Sums};
 use host::KernelSymbols;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
 use testkit::kernel;
 
-/// The CPU that is audited.
-const CPU: u32 = 0;
 /// How many timers are set, one after the other.
 const TIMERS: u64 = 100;
-
-fn started(each: Option<u64>) -> Audit {
-    Audit::start(&Facts::read().unwrap(), &Options { cpus: vec![CPU], each })
-        .unwrap_or_else(|error| panic!("{error:?}"))
-}
-
-fn stay_on(cpu: usize) {
-    let mut set = CpuSet::new();
-    set.set(cpu);
-    sched_setaffinity(None, &set).unwrap();
-}
-
-/// The numbers of [`CPU`] in `/proc/interrupts` or `/proc/softirqs`, by what stands at the line's beginning.
-fn counted(path: &str) -> HashMap<String, u64> {
-    let text = std::fs::read_to_string(path).unwrap();
-    let number = |line: &str| {
-        let mut words = line.split_whitespace();
-        let name = words.next()?.strip_suffix(':')?.to_owned();
-        Some((name, words.next()?.parse().ok()?))
-    };
-    text.lines().filter_map(number).collect()
-}
 
 /// Sets timers that expire one after the other, and sleeps until each has.
 fn sleep_by_timers() {
@@ -65,13 +44,15 @@ fn counts(sums: &Sums, kinds: &[u32]) -> u64 {
 fn a_budget_adds_up_and_the_counts_are_those_of_the_kernel() {
     let Some(_turn) = kernel::may_run("an audit of a CPU") else { return };
     let read = || (counted("/proc/interrupts"), counted("/proc/softirqs"));
-    let around = read();
-    let audit = started(None);
-    let inside = read();
-    std::thread::spawn(sleep_by_timers).join().unwrap();
-    let inside_end = read();
-    let sums = audit.stop().unwrap();
-    let around_end = read();
+    let (audit, sums, [around, inside, inside_end, around_end]) = beside_a_poller(false, || {
+        let around = read();
+        let audit = started(None);
+        let inside = read();
+        std::thread::spawn(sleep_by_timers).join().unwrap();
+        let inside_end = read();
+        let sums = audit.stop().unwrap();
+        (audit, sums, [around, inside, inside_end, read()])
+    });
 
     let state = &sums.cpus[0].state;
     assert_eq!(sum(state), state.stop - state.start, "{state:?}");
@@ -85,8 +66,8 @@ fn a_budget_adds_up_and_the_counts_are_those_of_the_kernel() {
     for (name, kinds) in lines {
         let Some(least) = between(&inside.0, &inside_end.0, name) else { continue };
         let most = between(&around.0, &around_end.0, name).unwrap();
-        // The kernel counts some interrupts that pass no tracepoint: two or three of hundreds, on a loaded virtual machine.
-        let (found, least) = (counts(&sums, kinds), least.saturating_sub(10 + least / 20));
+        // Equal in 26 of 27 runs on a virtual machine with a load of 20; in one, 3 of 135 were missing, of LOC.
+        let (found, least) = (counts(&sums, kinds), least.saturating_sub(5 + least / 50));
         assert!((least..=most).contains(&found), "{name}: {found} are not between {least} and {most}");
     }
     for (vector, name) in [(1, "TIMER"), (3, "NET_RX"), (7, "SCHED"), (9, "RCU")] {
@@ -96,7 +77,7 @@ fn a_budget_adds_up_and_the_counts_are_those_of_the_kernel() {
         let found: u64 = mine.map(|(_, tally)| tally.count).sum();
         assert!((least..=most).contains(&found), "{name}: {found} are not between {least} and {most}");
     }
-    assert!(audit.close(Duration::from_mins(1)), "the programs are not detached");
+    close(audit);
 }
 
 /// Windows that follow one another: each adds up, and none begins elsewhere than the last one ended.
@@ -142,49 +123,36 @@ fn the_function_of_each_timer_is_counted_and_each_one_is_sent() {
     let Some(_turn) = kernel::may_run("an audit of a CPU, with single ones") else { return };
     let symbols = KernelSymbols::read().unwrap();
     let function = symbols.address("timerfd_tmrproc");
-    let audit = started(Some(0));
+    let mut audit = started(Some(0));
     let thread = std::thread::Builder::new().name("audited".into()).spawn(sleep_by_timers).unwrap();
     thread.join().unwrap();
-    let sums = audit.stop().unwrap();
-    let mut each = Vec::new();
-    loop {
-        let more = audit.each(Duration::from_millis(200)).unwrap();
-        if more.is_empty() {
-            break;
-        }
-        each.extend(more);
-    }
+    let (sums, each) = stopped(&mut audit);
     let Some(function) = function else {
         kernel::skip("names of timers", "/proc/kallsyms has no timerfd_tmrproc");
         return;
     };
     let of_timer = |kind: u32, id: u64| (kind, id) == (kind::HRTIMER, function);
-    let found: u64 =
-        sums.tallies.iter().filter(|(key, _)| of_timer(key.kind, key.id)).map(|(_, tally)| tally.count).sum();
+    let found = count(&sums, |key| of_timer(key.kind, key.id));
     assert!(found >= TIMERS, "{found} of {TIMERS} timers");
     let named =
         sums.tallies.iter().find(|(key, tally)| key.kind == kind::THREAD && tally.name.starts_with(b"audited\0"));
     assert!(named.is_some_and(|(_, tally)| tally.count > 0), "the thread is not there");
     let sent = each.iter().filter(|one| of_timer(one.key.kind, one.key.id)).count() as u64;
     assert!(sent + sums.cpus[0].state.unsent >= TIMERS, "{sent} of {TIMERS} timers were sent");
-    assert!(audit.close(Duration::from_mins(1)), "the programs are not detached");
+    close(audit);
 }
 
 #[test]
 fn who_waits_for_the_cpu_is_known() {
     let Some(_turn) = kernel::may_run("who waits for an audited CPU") else { return };
-    let mut all = sched_getaffinity(None).unwrap();
-    all.unset(CPU as usize);
-    if all.count() == 0 {
-        kernel::skip("who waits for an audited CPU", "there is only one CPU");
+    if !keep_off("who waits for an audited CPU") {
         return;
     }
-    sched_setaffinity(None, &all).unwrap();
     let audit = started(None);
     // Two threads that want the same CPU for themselves: one of both waits.
     let spin = || {
         stay_on(CPU as usize);
-        let begin = std::time::Instant::now();
+        let begin = Instant::now();
         while begin.elapsed() < Duration::from_millis(400) {
             std::hint::spin_loop();
         }
@@ -202,5 +170,58 @@ fn who_waits_for_the_cpu_is_known() {
         let total: u64 = waited.map(|(_, tally)| tally.total).sum();
         assert!(total > 0, "{} did not wait", String::from_utf8_lossy(name));
     }
-    assert!(audit.close(Duration::from_mins(1)), "the programs are not detached");
+    close(audit);
+}
+
+/// The kernel's own sums of a thread: nanoseconds on a CPU (with interrupts that came meanwhile) and of waiting for one.
+fn schedstat() -> [u64; 2] {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let mut numbers = text.split_whitespace().map(|word| word.parse().unwrap());
+    [numbers.next().unwrap(), numbers.next().unwrap()]
+}
+
+/// A thread that is on the CPU, sleeps, and is on it again, while another one wants the CPU, too. It reads the kernel's sums before it
+/// comes to the CPU, there, at the end there, and after it has left.
+#[test]
+fn a_threads_times_are_those_of_the_kernel() {
+    let Some(_turn) = kernel::may_run("the times of an audited CPU's thread") else { return };
+    if !keep_off("the times of an audited CPU's thread") {
+        return;
+    }
+    let stolen = || host::busy::stolen().get(&CPU).copied().unwrap_or(0);
+    let (audit, stolen_before) = (started(None), stolen());
+    let work = || {
+        let tid = u64::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
+        let home = sched_getaffinity(None).unwrap();
+        let around = schedstat();
+        stay_on(CPU as usize);
+        let inside = schedstat();
+        for _ in 0..20 {
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_millis(15) {
+                std::hint::spin_loop();
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let inside_end = schedstat();
+        sched_setaffinity(None, &home).unwrap();
+        (tid, [around, inside, inside_end, schedstat()])
+    };
+    let (tid, [around, inside, inside_end, around_end]) =
+        beside_a_poller(false, || std::thread::spawn(work).join().unwrap());
+    let sums = audit.stop().unwrap();
+    let total = |of: u32| -> u64 {
+        let mine = tallies(&sums, |key| (key.kind, key.id) == (of, tid));
+        mine.iter().map(|(_, tally)| tally.total).sum()
+    };
+    let state = &sums.cpus[0].state;
+    // The kernel's time of a thread has the interrupts in it, and not what a hypervisor took, which is known in steps of 10 ms.
+    let interrupts: u64 = (kind::HARD..=kind::NMI).map(|kind| state.totals[kind as usize].total).sum();
+    let stolen = (stolen() - stolen_before + 1) * 10_000_000;
+    for (at, of, less, more) in [(0, kind::THREAD, interrupts, stolen), (1, kind::THREAD | kind::WAITED, 0, 0)] {
+        let (least, most) = (inside_end[at] - inside[at], around_end[at] - around[at]);
+        let (found, least, most) = (total(of), (least - least / 100).saturating_sub(less), most + most / 100 + more);
+        assert!((least..=most).contains(&found), "{found} ns are not between {least} and {most}");
+    }
+    close(audit);
 }

@@ -54,6 +54,8 @@ struct SchedAttr {
     period: u64,
 }
 
+const ATTR_SIZE: u32 = size_of::<SchedAttr>() as u32;
+
 /// Has the calling thread run as soon as it wakes, also where another one has begun to run: for a thread that runs often and
 /// never for long. It asks for slices of 0.1 ms (since Linux 6.12; before that the kernel passes over it) and, where that is
 /// permitted, for a higher priority (nice -10).
@@ -64,11 +66,20 @@ pub fn run_promptly() -> io::Result<()> {
 }
 
 fn set_slice(nice: i32, runtime: u64) -> io::Result<()> {
-    let size = size_of::<SchedAttr>() as u32;
     // `SCHED_OTHER` is 0.
-    let attr = SchedAttr { size, policy: 0, flags: 0, nice, priority: 0, runtime, deadline: 0, period: 0 };
+    set(&SchedAttr { size: ATTR_SIZE, policy: 0, flags: 0, nice, priority: 0, runtime, deadline: 0, period: 0 })
+}
+
+/// Has the calling thread run with `SCHED_FIFO` and the lowest of its priorities, before all ordinary threads, for as long as it
+/// wants to. Tests starve a CPU so.
+pub fn run_first() -> io::Result<()> {
+    // `SCHED_FIFO` is 1.
+    set(&SchedAttr { size: ATTR_SIZE, policy: 1, flags: 0, nice: 0, priority: 1, runtime: 0, deadline: 0, period: 0 })
+}
+
+fn set(attr: &SchedAttr) -> io::Result<()> {
     // SAFETY: the kernel reads `size` bytes of the struct, which is there until the call returns. 0 is the calling thread.
-    let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) };
+    let done = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, std::ptr::from_ref(attr), 0) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
