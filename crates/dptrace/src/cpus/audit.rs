@@ -1,8 +1,8 @@
 //! What runs on the CPUs, and what waits for them.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::Write as _;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use cpu_audit::layout::Episode;
@@ -28,7 +28,7 @@ const WATCHED: Duration = Duration::from_millis(100);
 /// How long the kernel may take to let go of the programs.
 const DETACH: Duration = Duration::from_secs(3);
 /// The most single ones that are kept: 7 MiB of them.
-const MOST_EACH: usize = 100_000;
+pub(super) const MOST_EACH: usize = 100_000;
 
 /// What an audit has found.
 pub(super) struct Found {
@@ -36,11 +36,32 @@ pub(super) struct Found {
     /// Nanoseconds that a hypervisor had of each CPU, in steps of ten milliseconds.
     pub(super) stolen: HashMap<u32, u64>,
     /// Single ones, in the order of time.
-    pub(super) each: Vec<Episode>,
+    pub(super) each: Singles,
     pub(super) sums: Sums,
     pub(super) names: KernelNames,
     /// What this kernel can't show.
     pub(super) missing: Vec<&'static str>,
+}
+
+/// Single ones: the first that came, up to [`MOST_EACH`].
+#[derive(Default)]
+pub(super) struct Singles {
+    /// They.
+    pub(super) kept: Vec<Episode>,
+    /// How many more came, by CPU.
+    pub(super) left_out: HashMap<u32, u64>,
+}
+
+impl Singles {
+    fn add(&mut self, more: Vec<Episode>) {
+        for episode in more {
+            if self.kept.len() < MOST_EACH {
+                self.kept.push(episode);
+            } else {
+                *self.left_out.entry(episode.key.cpu).or_default() += 1;
+            }
+        }
+    }
 }
 
 /// Audits the CPUs for the time that was asked for, and prints what came of it.
@@ -55,11 +76,14 @@ pub(super) fn run(subject: &Subject, args: &CpusArgs) -> anyhow::Result<()> {
     let names = KernelNames::default();
     let facts = Facts::read()?;
     let interrupt = Interrupt::catch()?;
-    let audit = Audit::start(&facts, &Options { cpus: cpus.clone(), each: args.each })?;
+    let mut audit = Audit::start(&facts, &Options { cpus: cpus.clone(), each: args.each })?;
+    names.read_meanwhile();
     let before = busy::stolen();
     audit.add_stuck(&stuck(&audit, &cpus)?)?;
-    let each = watch(&audit, args.duration, interrupt, &names)?;
+    let mut each = watch(&audit, args.duration, interrupt, &names)?;
     let mut sums = audit.stop()?;
+    each.add(audit.rest_of_each()?);
+    each.kept.sort_by_key(|episode| episode.began);
     sums.waiting.retain(|(tid, waits)| monotonic_nanos().saturating_sub(waits.since) < LONG || busy::is_busy(*tid));
     let after = busy::stolen();
     let stolen = |cpu: u32| (cpu, after.get(&cpu).unwrap_or(&0).saturating_sub(*before.get(&cpu).unwrap_or(&0)));
@@ -145,46 +169,51 @@ fn stuck(audit: &Audit, cpus: &[u32]) -> anyhow::Result<Vec<StuckThread>> {
 }
 
 /// Until the end: takes single ones, and reports what waits for long.
-fn watch(audit: &Audit, duration: Duration, interrupt: Interrupt, names: &KernelNames) -> anyhow::Result<Vec<Episode>> {
-    let (end, mut reported, mut each) = (Instant::now() + duration, HashSet::new(), Vec::new());
+fn watch(audit: &Audit, duration: Duration, interrupt: Interrupt, names: &KernelNames) -> anyhow::Result<Singles> {
+    let (end, mut reported, mut each) = (Instant::now() + duration, HashSet::new(), Singles::default());
     while let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
         if interrupt.is_requested() {
             break;
         }
-        each.extend(audit.each(left.min(LOOK))?);
-        each.truncate(MOST_EACH);
+        each.add(audit.each(left.min(LOOK))?);
         let now = monotonic_nanos();
         for (tid, waits) in audit.waiting()? {
             let nanos = now.saturating_sub(waits.since);
             if nanos >= LONG && !busy::is_busy(tid) {
                 audit.forget(tid)?;
-            } else if nanos >= LONG && reported.insert((tid.into(), waits.since)) {
+            } else if nanos >= LONG && reported.insert((tid.into(), i128::from(waits.since))) {
                 let name = waits.name.split(|&byte| byte == 0).next().unwrap_or_default();
                 let (name, time) = (printable::text(name), screen::time(nanos));
                 note(&format!("CPU {}: {name} [{tid}] could run and does not, for {time} now", waits.cpu));
             }
         }
-        for (address, item) in audit.queued()? {
+        for (_, item) in audit.queued()? {
             let nanos = now.saturating_sub(item.since);
-            if nanos >= LONG && reported.insert((address, item.since)) {
+            // Many of one function may wait: the report has how many.
+            if nanos >= LONG && reported.insert((item.function, item.cpu.into())) {
                 let (function, time) = (names.function(item.function), screen::time(nanos));
                 note(&format!("CPU {}: work {function} is queued and not begun, for {time} now", item.cpu));
             }
         }
     }
-    each.extend(audit.each(Duration::from_millis(20))?);
-    each.truncate(MOST_EACH);
-    each.sort_by_key(|episode: &Episode| episode.began);
     Ok(each)
 }
 
 /// Names of this machine.
 #[derive(Default)]
 pub(super) struct KernelNames {
-    symbols: OnceCell<KernelSymbols>,
+    symbols: Arc<OnceLock<KernelSymbols>>,
 }
 
 impl KernelNames {
+    /// Reads them in a thread of their own: on a slow machine it takes seconds, in which what waits is to be seen.
+    fn read_meanwhile(&self) {
+        let symbols = Arc::clone(&self.symbols);
+        let read = move || _ = symbols.get_or_init(|| KernelSymbols::read().unwrap_or_default());
+        // Without a thread, whoever needs a name reads them.
+        let _ = std::thread::Builder::new().name("symbols".into()).spawn(read);
+    }
+
     fn symbols(&self) -> &KernelSymbols {
         self.symbols.get_or_init(|| KernelSymbols::read().unwrap_or_default())
     }
@@ -226,4 +255,22 @@ pub(crate) fn thread_facts(tid: u32) -> Option<ThreadFacts> {
     };
     let name = String::from_utf8_lossy(&name).into_owned();
     Some(ThreadFacts { process: (pid, name), policy, cgroup, affinity })
+}
+
+#[cfg(test)]
+mod tests {
+    use cpu_audit::layout::Key;
+
+    use super::*;
+
+    #[test]
+    fn what_there_is_no_room_for_is_counted_by_cpu() {
+        let of =
+            |cpu: u32, count: usize| vec![Episode { key: Key { cpu, ..Key::default() }, ..Episode::default() }; count];
+        let mut singles = Singles::default();
+        singles.add(of(0, MOST_EACH - 1));
+        assert!(singles.left_out.is_empty());
+        singles.add([of(1, 3), of(0, 1)].concat());
+        assert_eq!((singles.kept.len(), singles.left_out), (MOST_EACH, [(1, 2), (0, 1)].into()));
+    }
 }

@@ -12,7 +12,7 @@ use super::audit::Found;
 pub(super) fn lines(found: &Found) -> String {
     let cpus = found.cpus.iter().map(|cpu| of_cpu(found, cpu));
     let start = found.cpus.iter().map(|cpu| cpu.start).min().unwrap_or(0);
-    let each = found.each.iter().map(|one| {
+    let each = found.each.kept.iter().map(|one| {
         let (kind, name, cause) = name_of(&found.sums, &one.key, &one.name, &found.names);
         let at = one.began.saturating_sub(start);
         json!({"each": kind, "name": name, "cause": cause, "cpu": one.key.cpu, "at_ns": at, "ns": one.own})
@@ -27,6 +27,7 @@ pub(super) fn lines(found: &Found) -> String {
 
 fn of_cpu(found: &Found, cpu: &CpuReport) -> Value {
     let share = |share: &Share| json!({"what": share.what, "count": share.count, "ns": share.total, "longest_ns": share.longest});
+    let left_out = found.each.left_out.get(&cpu.cpu).copied().unwrap_or(0);
     json!({
         "cpu": cpu.cpu,
         "window_ns": cpu.window,
@@ -35,7 +36,13 @@ fn of_cpu(found: &Found, cpu: &CpuReport) -> Value {
         "stolen_ns": found.stolen.get(&cpu.cpu),
         "intruders": cpu.intruders.iter().map(who).collect::<Vec<_>>(),
         "victims": cpu.victims.iter().map(victim).collect::<Vec<_>>(),
-        "lost": {"counts": cpu.lost, "ns_without_name": cpu.unnamed, "single": cpu.unsent, "skipped": found.sums.skipped},
+        "lost": {
+            "counts": cpu.lost,
+            "ns_without_name": cpu.unnamed,
+            "single": cpu.unsent,
+            "single_not_listed": left_out,
+            "skipped": found.sums.skipped,
+        },
         "missing": found.missing,
     })
 }

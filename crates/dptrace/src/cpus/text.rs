@@ -6,7 +6,7 @@ use cpu_audit::layout::FIRST_CLASS;
 use cpu_audit::{CpuReport, Intruder, Victim, name_of};
 use screen::{Screen, pad, pad_left, time};
 
-use super::audit::Found;
+use super::audit::{Found, MOST_EACH};
 
 /// How many intruders and victims are listed of each CPU.
 const LISTED: usize = 20;
@@ -191,14 +191,23 @@ fn losses(text: &mut String, cpu: &CpuReport) {
 /// Single ones, in the order of time.
 fn each(text: &mut String, found: &Found) {
     let start = found.cpus.iter().map(|cpu| cpu.start).min().unwrap_or(0);
-    if !found.each.is_empty() {
+    if !found.each.kept.is_empty() {
         line(text, "\n  time since the begin  CPU    length");
     }
-    for one in &found.each {
+    for one in &found.each.kept {
         let (kind, name, cause) = name_of(&found.sums, &one.key, &one.name, &found.names);
         let at = format!("{:.9} s", one.began.saturating_sub(start) as f64 / 1e9);
         let cause = cause.map_or_else(String::new, |cause| format!(", {}", safe(&cause)));
         let columns = [pad_left(&at, 20), pad_left(&one.key.cpu.to_string(), 4), pad_left(&time(one.own), 9)];
         line(text, &format!("  {}  {} {kind} {}{cause}", columns[0], columns[1..].join(" "), safe(&name)));
+    }
+    let left_out: u64 = found.each.left_out.values().sum();
+    if left_out > 0 {
+        line(
+            text,
+            &format!(
+                "  and {left_out} that came later: at most {MOST_EACH} are listed (a greater --each leaves out the short ones)"
+            ),
+        );
     }
 }
