@@ -144,6 +144,7 @@ fn write_initrd(to: &Path, built: &Built, added: &[PathBuf], commands: &[GuestCo
         link(Path::new("/sleep"), "/init"),
         link(Path::new("/bin/sleep"), "/init"),
         link(Path::new("/datapath"), "/init"),
+        link(Path::new("/starve"), "/init"),
     ];
     let plan = GuestPlan { links, commands: commands.to_vec() };
     archive.file(PLAN.trim_start_matches('/'), &serde_json::to_vec(&plan)?);

@@ -28,8 +28,9 @@ pub(super) fn run(built: &Built, commands: &[GuestCommand]) -> anyhow::Result<Ve
         fs::copy(from, folder.path().join(name)).with_context(|| format!("copying {}", from.display()))
     };
     copy(&built.dptrace, "dptrace")?;
-    // It says that it is for guests only.
+    // They say that they are for guests only.
     copy(&built.init, "datapath")?;
+    copy(&built.init, "starve")?;
     for test in &built.tests {
         copy(&test.path, &test.name)?;
     }

@@ -1,9 +1,11 @@
 //! The first process of the guest: mounts the file systems that programs expect, runs the given commands, and powers off.
-//! If it is called by another name, it is one of the programs that checks need: `sleep` and `datapath`.
+//! If it is called by another name, it is one of the programs that checks need: `sleep`, `datapath` and
+//! `starve`.
 #![forbid(unsafe_code)]
 
 mod datapath;
 mod netlink;
+mod starve;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -39,6 +41,9 @@ fn main() -> anyhow::Result<()> {
     }
     if own.ends_with("datapath") {
         return if arguments.is_empty() { datapath::play() } else { datapath::with_modules(&arguments) };
+    }
+    if own.ends_with("starve") {
+        return starve::beside(&arguments);
     }
     // Anywhere else it would mount over what is there, and switch the machine off.
     ensure!(std::process::id() == 1, "this is a guest's first process, started by: cargo xtask vm");

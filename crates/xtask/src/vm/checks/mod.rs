@@ -1,5 +1,6 @@
 //! The checks that run on each kernel, and their expected results.
 
+mod cpus;
 mod datapath;
 mod doctor;
 mod probes;
@@ -78,8 +79,8 @@ impl Needs {
     }
 }
 
-/// What is thought of an answer where everything is there.
-type Judge = Box<dyn Fn(&GuestAnswer) -> anyhow::Result<()> + Send + Sync>;
+/// What is thought of an answer where everything is there, on that kernel.
+type Judge = Box<dyn Fn(&Known, &GuestAnswer) -> anyhow::Result<()> + Send + Sync>;
 
 /// Something to run, and what must come of it.
 pub(super) struct Check {
@@ -101,6 +102,17 @@ impl Check {
         needs: &'static [Needs],
         works: impl Fn(&GuestAnswer) -> anyhow::Result<()> + Send + Sync + 'static,
     ) -> Self {
+        Self { group, name: name.to_owned(), command, needs, works: Box::new(move |_, answer| works(answer)) }
+    }
+
+    /// The same, of which more may be wanted from a newer kernel.
+    fn by_release(
+        group: &'static str,
+        name: &str,
+        command: GuestCommand,
+        needs: &'static [Needs],
+        works: impl Fn(&Known, &GuestAnswer) -> anyhow::Result<()> + Send + Sync + 'static,
+    ) -> Self {
         Self { group, name: name.to_owned(), command, needs, works: Box::new(works) }
     }
 
@@ -112,12 +124,12 @@ impl Check {
     /// What is thought of the answer.
     pub(super) fn judge(&self, known: &Known, answer: &GuestAnswer) -> anyhow::Result<Verdict> {
         if self.needs.is_empty() {
-            return (self.works)(answer).map(|()| Verdict::Works);
+            return (self.works)(known, answer).map(|()| Verdict::Works);
         }
         let refusal = refusal(answer);
         let Some(unmet) = self.needs.iter().find(|needs| !needs.are_met(known)) else {
             ensure!(refusal.is_none(), "refused: {}", refusal.unwrap_or_default());
-            return (self.works)(answer).map(|()| Verdict::Works);
+            return (self.works)(known, answer).map(|()| Verdict::Works);
         };
         let words = unmet.words();
         let said = refusal.with_context(|| format!("not refused, though it needs {words}"))?;
@@ -142,6 +154,7 @@ pub(super) fn all(tests: &[TestProgram]) -> Vec<Check> {
     let mut all = doctor::all();
     all.extend(record::all());
     all.extend(probes::all());
+    all.extend(cpus::all());
     all.extend(tests.iter().flat_map(tests::of));
     // It loads a module, which changes what the others see.
     all.extend(datapath::all());
