@@ -18,6 +18,7 @@ use crate::kernel_delay::KernelDelayArgs;
 use crate::latency::LatencyArgs;
 use crate::list::ListArgs;
 use crate::live_objects::command::ObjectsArgs;
+use crate::pmd::PmdArgs;
 use crate::record::RecordArgs;
 use crate::report::ReportArgs;
 use crate::run::{RunArgs, ScriptsArgs};
@@ -111,6 +112,8 @@ pub(crate) enum Command {
     KernelDelay(Box<KernelDelayArgs>),
     /// Report who takes time of a CPU, and who waits for it
     Cpus(CpusArgs),
+    /// Explain slow milliseconds of Open vSwitch's PMD threads, and of DPDK
+    Pmd(PmdArgs),
     /// Report what works on this kernel, and how to get the rest
     Doctor(DoctorArgs),
     /// Print a bpftrace script that records objects

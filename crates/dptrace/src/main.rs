@@ -26,6 +26,7 @@ mod meta;
 mod mistyped;
 mod names;
 mod output;
+mod pmd;
 mod process;
 mod progress;
 mod record;
@@ -128,6 +129,7 @@ fn run_command(command: &Command) -> anyhow::Result<u8> {
         Command::Serve(args) => serve::run(args),
         Command::KernelDelay(args) => kernel_delay::run(args),
         Command::Cpus(args) => return cpus::run(args),
+        Command::Pmd(args) => pmd::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Generate(args) => generate::run(args),
         Command::Demo(args) => demo::run(args),

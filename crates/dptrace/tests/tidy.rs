@@ -38,6 +38,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("host/src/busy.rs", "/proc/PID, /proc/stat, /proc/irq"),
     ("host/src/capabilities.rs", "/proc/self"),
     ("host/src/cgroups.rs", "/proc/self, /proc/PID/cgroup, cgroupfs"),
+    ("host/src/control.rs", "/proc/PID/net/unix (sockets are opened in `foreign`)"),
     ("host/src/cpus.rs", "/sys/devices"),
     ("host/src/foreign/mod.rs", "what is reached through a process, and ELF files that the user names"),
     ("host/src/foreign/walk.rs", "the same on kernels without openat2"),

@@ -10,6 +10,7 @@ pub mod busy;
 pub mod capabilities;
 pub mod cgroups;
 mod code_file;
+pub mod control;
 pub mod cpus;
 mod debug_file;
 mod error;

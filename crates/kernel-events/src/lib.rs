@@ -17,10 +17,12 @@
 //! | `facts` | what the programs must know of this kernel |
 //! | `standing` | what threads do that have no event |
 //! | `recorder` | attaches them, and hands out events in the order of time |
+//! | `intervals` | what threads did, interval by interval, while a recording goes on |
 #![forbid(unsafe_code)]
 
 mod error;
 mod facts;
+mod intervals;
 mod layout;
 mod programs;
 mod recorder;
@@ -28,4 +30,5 @@ mod standing;
 
 pub use error::EventsError;
 pub use facts::Facts;
+pub use intervals::{Found, Intervals, Keep, ThreadIntervals};
 pub use recorder::{Recorded, Recorder, Totals};

@@ -75,7 +75,7 @@ fn value(place: &Place<'_>, arg: &Arg, nth: usize) -> Answer {
         (_, "by") => Answer::of_candidates(fields(place)),
         (_, "conditions") => condition(place),
         ("kernel-delay", "start_trigger" | "stop_trigger") => Answer { goes_on: true, ..triggers() },
-        ("cpus" | "kernel-delay" | "serve" | "top", "name") => Answer::of_candidates(process_names()),
+        ("cpus" | "kernel-delay" | "pmd" | "serve" | "top", "name") => Answer::of_candidates(process_names()),
         (_, "pid" | "process" | "processes") => Answer::of_candidates(processes(&place.typed)),
         _ => by_value_name(place, arg),
     }

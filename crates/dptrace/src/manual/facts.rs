@@ -110,6 +110,10 @@ pub(super) fn of(command: &str) -> Facts {
             see: &["dptrace(1)", "dptrace-kernel-delay(1)", "dptrace-run(1)", "dptrace-doctor(1)", "cpuset(7)"],
             ..facts
         },
+        "pmd" => Facts {
+            see: &["dptrace(1)", "dptrace-kernel-delay(1)", "dptrace-cpus(1)", "ovs-vswitchd(8)", "ovs-appctl(8)"],
+            ..facts
+        },
         "list" => Facts {
             status: &[("1", "No name matches the pattern.")],
             files: &[TRACEFS, DEBUG],

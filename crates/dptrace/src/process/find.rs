@@ -38,10 +38,25 @@ pub(crate) fn is_there(word: &str) -> bool {
     if super::is_number(word) { word.parse().is_ok_and(is_alive) } else { !called(word).is_empty() }
 }
 
-/// The living processes whose name or program (its file's name, or its path) is this, but for this one and those of the kernel.
+/// The living processes whose name or program (its file's name, or its path) is this, but for this one and those of the kernel;
+/// if there are none, those of a variant of the program: `ovs-vswitchd` is `ovs-vswitchd-dpdk`, too.
 pub(crate) fn called(name: &str) -> Vec<u32> {
     let mut found = others();
     found.retain(|&pid| is_called(pid, name) && is_alive(pid) && !is_of_kernel(pid));
+    if found.is_empty() { variants(name) } else { found }
+}
+
+/// The living processes whose program is called as this, with more words behind a dash: Debian has a program `ovs-vswitchd-dpdk`
+/// for `ovs-vswitchd`. The kernel's name for it does not help, since it has 15 bytes at most (`TASK_COMM_LEN`). The name must have
+/// a dash itself, or `ssh` would be `ssh-agent`.
+fn variants(name: &str) -> Vec<u32> {
+    if !name.contains('-') {
+        return Vec::new();
+    }
+    let is_variant = |of: &[u8]| of.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"-"));
+    let called = |pid| program(pid).map(OsString::into_encoded_bytes).or_else(|| self::name(pid));
+    let mut found = others();
+    found.retain(|&pid| called(pid).is_some_and(|of| is_variant(&of)) && is_alive(pid) && !is_of_kernel(pid));
     found
 }
 

@@ -1,4 +1,5 @@
-//! The one place that opens files that are reached through a process: its program, its mapped files, and their debug files.
+//! The one place that opens files that are reached through a process: its program, its mapped files, their debug files, and the
+//! sockets at which it answers (`control` connects to them).
 //!
 //! The owner of the process chose these names and the files, and can change both at any time. So a file is first opened with
 //! `O_PATH` (open(2)), which never blocks and touches no device. Then its type and file system are checked. Only a regular file
@@ -61,6 +62,17 @@ pub(crate) fn below(root: &Path, path: &Path) -> io::Result<Opened> {
     open(&held, real)
 }
 
+/// A socket by its path below a root directory, out of which no link leads: it is held, and not connected to.
+pub(crate) fn socket_below(root: &Path, path: &Path) -> io::Result<OwnedFd> {
+    let root = hold_root(root)?;
+    let inside = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    let held = resolve(&root, path, inside, walk::Links::Follow)?;
+    match FileType::from_raw_mode(fstat(&held)?.st_mode) {
+        FileType::Socket => Ok(held),
+        _ => Err(io::Error::new(ErrorKind::InvalidInput, "it is no socket")),
+    }
+}
+
 /// A file of ours by a path that the kernel reported: there are no links in it.
 pub(crate) fn reported(path: &Path) -> io::Result<Opened> {
     let root = hold_root(Path::new("/"))?;
@@ -93,7 +105,7 @@ fn inside_of(root: &OwnedFd, held: &OwnedFd) -> Option<PathBuf> {
 }
 
 /// The link by which the kernel leads to what a descriptor holds (proc_pid_fd(5)).
-fn link_to(held: &OwnedFd) -> String {
+pub(crate) fn link_to(held: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", held.as_raw_fd())
 }
 

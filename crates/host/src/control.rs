@@ -1,0 +1,246 @@
+//! Unix sockets at which a process answers questions: which ones it listens at, and connections to them with a time limit.
+//!
+//! A path is the one that the process has bound, so it is looked up below the process's root, by `foreign`. It is connected to with
+//! the user's own rights: what the user may not ask, dptrace does not ask for him. Who answers is not known for sure, since the
+//! process's owner can replace the socket: answers are untrusted.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::capabilities::with_file_access;
+use crate::foreign;
+use crate::proc;
+use crate::process::Pid;
+
+/// The most that is taken of an answer.
+pub const LONGEST_ANSWER: usize = 64 << 20;
+/// Bytes that are received at once: more than a message of DPDK's telemetry has (16 KiB; `MAX_OUTPUT_LEN`).
+const PIECE: usize = 256 << 10;
+/// The flag of a socket that listens, in `/proc/net/unix` (`__SO_ACCEPTCON` in `include/uapi/linux/net.h`).
+const ACCEPTS: u32 = 1 << 16;
+
+/// How a socket keeps messages apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SocketKind {
+    /// Not at all: `SOCK_STREAM`.
+    Stream,
+    /// Each is received on its own: `SOCK_SEQPACKET`.
+    Packets,
+}
+
+/// A socket at which a process listens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Listening {
+    /// Its path, as the process has bound it.
+    pub path: PathBuf,
+    /// Its kind.
+    pub kind: SocketKind,
+}
+
+/// The sockets with a path at which a process listens: those that it has open, in its network namespace.
+///
+/// # Errors
+///
+/// The process is not there, or we may not look at what it has open.
+pub fn listening(pid: Pid) -> io::Result<Vec<Listening>> {
+    let folder = proc::folder(pid);
+    let (table, open) = with_file_access(|| {
+        let table = fs::read(folder.join("net/unix"))?;
+        let entries = fs::read_dir(folder.join("fd"))?;
+        let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+        io::Result::Ok((table, links.filter_map(|link| inode(&link)).collect::<HashSet<u64>>()))
+    })?;
+    Ok(listed(&table, &open))
+}
+
+/// The inode in `socket:[131850]`.
+fn inode(link: &Path) -> Option<u64> {
+    link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+/// The listening sockets of these inodes in `/proc/net/unix`: `Num RefCount Protocol Flags Type St Inode Path`.
+fn listed(table: &[u8], open: &HashSet<u64>) -> Vec<Listening> {
+    let lines = table.split(|&byte| byte == b'\n');
+    lines.filter_map(|line| socket(line, open)).collect()
+}
+
+fn socket(line: &[u8], open: &HashSet<u64>) -> Option<Listening> {
+    let mut fields = line.splitn(8, |&byte| byte == b' ').skip(3);
+    // The inode's field is padded to five columns.
+    let mut next = || std::str::from_utf8(fields.next()?).ok();
+    let flags = u32::from_str_radix(next()?, 16).ok()?;
+    let kind = match next()? {
+        "0001" => SocketKind::Stream,
+        "0005" => SocketKind::Packets,
+        _ => return None,
+    };
+    next()?;
+    let rest = line.splitn(7, |&byte| byte == b' ').nth(6)?.trim_ascii_start();
+    let end = rest.iter().position(|&byte| byte == b' ')?;
+    let inode: u64 = std::str::from_utf8(&rest[..end]).ok()?.parse().ok()?;
+    let path = Path::new(OsStr::from_bytes(&rest[end + 1..]));
+    // One that begins with @ has no file.
+    let is_wanted = flags & ACCEPTS != 0 && open.contains(&inode) && path.is_absolute();
+    is_wanted.then(|| Listening { path: path.to_owned(), kind })
+}
+
+/// A connection, and until when it may be used.
+#[derive(Debug)]
+pub struct Connection {
+    socket: OwnedFd,
+    kind: SocketKind,
+    until: Instant,
+}
+
+impl Connection {
+    /// Connects to a socket by its path below the process's root.
+    ///
+    /// # Errors
+    ///
+    /// There is no such socket, the user may not connect to it, or nobody accepts in time.
+    pub fn open(pid: Pid, path: &Path, kind: SocketKind, limit: Duration) -> io::Result<Self> {
+        let until = Instant::now() + limit;
+        let held = with_file_access(|| foreign::socket_below(&proc::folder(pid).join("root"), path))?;
+        let socket_type = if kind == SocketKind::Stream { SocketType::STREAM } else { SocketType::SEQPACKET };
+        let socket = net::socket_with(AddressFamily::UNIX, socket_type, SocketFlags::CLOEXEC, None)?;
+        let connection = Self { socket, kind, until };
+        connection.limit(Timeout::Send)?;
+        // The link leads to the socket that is held, and is never too long for an address.
+        let address = SocketAddrUnix::new(foreign::link_to(&held))?;
+        net::connect(&connection.socket, &address).map_err(late)?;
+        Ok(connection)
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    ///
+    /// The other side is gone, or does not read in time.
+    pub fn send(&self, message: &[u8]) -> io::Result<()> {
+        let mut rest = message;
+        while !rest.is_empty() {
+            self.limit(Timeout::Send)?;
+            match net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
+                Ok(sent) => rest = rest.get(sent..).unwrap_or_default(),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(late(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives what comes next: a message, or a piece of a stream. Nothing is the end.
+    ///
+    /// # Errors
+    ///
+    /// Nothing comes in time, or more than [`LONGEST_ANSWER`] in all.
+    pub fn receive(&self, into: &mut Vec<u8>) -> io::Result<usize> {
+        if into.len() > LONGEST_ANSWER {
+            return Err(io::Error::new(ErrorKind::FileTooLarge, "the answer has more than 64 MiB"));
+        }
+        let start = into.len();
+        into.resize(start + PIECE, 0);
+        let received = loop {
+            self.limit(Timeout::Recv)?;
+            match net::recv(&self.socket, into[start..].as_mut(), RecvFlags::empty()) {
+                Err(Errno::INTR) => {}
+                received => break received,
+            }
+        };
+        into.truncate(start + received.as_ref().map_or(0, |(count, _)| *count));
+        received.map(|(count, _)| count).map_err(late)
+    }
+
+    /// How messages are kept apart.
+    pub fn kind(&self) -> SocketKind {
+        self.kind
+    }
+
+    /// Lets the next call wait only for the time that is left.
+    fn limit(&self, what: Timeout) -> io::Result<()> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(late(Errno::AGAIN));
+        }
+        Ok(set_socket_timeout(&self.socket, what, Some(left))?)
+    }
+}
+
+/// A call that ran out of time says that it would block.
+fn late(error: Errno) -> io::Error {
+    match error {
+        Errno::AGAIN => io::Error::new(ErrorKind::TimedOut, "no answer in time"),
+        error => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn the_table_is_read_by_its_fields() {
+        let table = b"Num       RefCount Protocol Flags    Type St Inode Path\n\
+            00000000be347be4: 00000003 00000000 00000000 0001 03 131854\n\
+            00000000861cef5d: 00000002 00000000 00010000 0005 01 130456 /var/run/dpdk/a b/dpdk_telemetry.v2\n\
+            0000000061e7c2b7: 00000002 00000000 00010000 0001 01   850 /run/v.ctl\n\
+            0000000061e7c2b8: 00000002 00000000 00010000 0001 01 131851 @abstract\n\
+            0000000061e7c2b9: 00000002 00000000 00010000 0001 01 131852 /of/another\n";
+        let found = listed(table, &HashSet::from([850, 130_456, 131_851, 131_854]));
+        let expected =
+            [("/var/run/dpdk/a b/dpdk_telemetry.v2", SocketKind::Packets), ("/run/v.ctl", SocketKind::Stream)];
+        assert_eq!(found, expected.map(|(path, kind)| Listening { path: path.into(), kind }));
+        assert_eq!(listed(b"\n 1 2\n\xff\xff", &HashSet::new()), []);
+    }
+
+    #[test]
+    fn a_socket_is_found_and_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ctl");
+        let listener = UnixListener::bind(&path).unwrap();
+        let own = Pid(std::process::id());
+        let found = listening(own).unwrap();
+        assert!(found.contains(&Listening { path: path.clone(), kind: SocketKind::Stream }), "{found:?}");
+        let server = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            let mut question = [0; 4];
+            client.read_exact(&mut question).unwrap();
+            client.write_all(b"answer").unwrap();
+            question
+        });
+        let connection = Connection::open(own, &path, SocketKind::Stream, Duration::from_secs(60)).unwrap();
+        connection.send(b"ask?").unwrap();
+        assert_eq!(server.join().unwrap(), *b"ask?");
+        let mut answer = Vec::new();
+        while connection.receive(&mut answer).unwrap() > 0 {}
+        assert_eq!(answer, b"answer");
+    }
+
+    #[test]
+    fn who_does_not_answer_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.ctl");
+        let _listener = UnixListener::bind(&path).unwrap();
+        let own = Pid(std::process::id());
+        let connection = Connection::open(own, &path, SocketKind::Stream, Duration::from_millis(50)).unwrap();
+        let error = connection.receive(&mut Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        // What is no socket is not connected to.
+        fs::write(folder.path().join("file"), "").unwrap();
+        let file = folder.path().join("file");
+        assert!(Connection::open(own, &file, SocketKind::Stream, Duration::from_secs(1)).is_err());
+    }
+}

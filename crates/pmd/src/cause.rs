@@ -1,0 +1,212 @@
+//! Why a stretch was slow, from what the kernel did to the thread.
+//!
+//! A line of the history ends with the first iteration that ends in a later millisecond. So one that took n milliseconds holds an
+//! iteration of more than n - 1, which is what has to be explained. Whatever kept the thread from its own code for at least half of
+//! that is the cause; otherwise it was the thread's own work.
+
+use timeline::{Activity, BootNanos, Interrupt, Interval, Tid};
+
+use crate::history::Stretch;
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// What kept a thread from its own code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// It waited for its CPU.
+    Waited,
+    /// It was stopped by a signal or a debugger.
+    Stopped,
+    /// An interrupt had its CPU.
+    Interrupted,
+    /// It waited for something else.
+    Blocked,
+    /// It was in a system call, on its CPU.
+    InCall,
+    /// Events of the kernel were lost, or none has come yet.
+    Unknown,
+    /// Nothing: it was its own work.
+    OwnWork,
+}
+
+/// A reason, and who or what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// This thread had the CPU.
+    Waited(Tid),
+    /// Stopped.
+    Stopped,
+    /// This interrupt.
+    Interrupted(Interrupt),
+    /// In the system call of this number, if it was in one.
+    Blocked(Option<u32>),
+    /// In the system call of this number.
+    InCall(u32),
+    /// It is not known.
+    Unknown,
+    /// Its own work.
+    OwnWork,
+}
+
+impl Cause {
+    /// What an activity is the cause of; none for what a thread does itself.
+    fn of(activity: Activity) -> Option<Self> {
+        match activity {
+            Activity::Runs => None,
+            Activity::Calls(number) => Some(Self::InCall(number)),
+            Activity::Interrupted(interrupt) => Some(Self::Interrupted(interrupt)),
+            Activity::Waits(by) | Activity::Woken(by) => Some(Self::Waited(by)),
+            Activity::Blocked(number) => Some(Self::Blocked(number)),
+            Activity::Stopped => Some(Self::Stopped),
+            Activity::Ended | Activity::Unknown => Some(Self::Unknown),
+        }
+    }
+
+    /// The reason.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Waited(_) => Reason::Waited,
+            Self::Stopped => Reason::Stopped,
+            Self::Interrupted(_) => Reason::Interrupted,
+            Self::Blocked(_) => Reason::Blocked,
+            Self::InCall(_) => Reason::InCall,
+            Self::Unknown => Reason::Unknown,
+            Self::OwnWork => Reason::OwnWork,
+        }
+    }
+}
+
+/// Causes with how long each took, in nanoseconds, the longest first.
+pub type Shares = Vec<(Cause, u64)>;
+
+/// A slow stretch with its cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// The stretch.
+    pub stretch: Stretch,
+    /// What took most of it.
+    pub cause: Cause,
+    /// All that kept the thread from its own code in it.
+    pub shares: Shares,
+}
+
+/// Explains a stretch by the intervals of its thread, which are in the order of time. `offset` is what is added to
+/// `CLOCK_MONOTONIC` to get `CLOCK_BOOTTIME`, the intervals' clock, in nanoseconds.
+pub fn explain(stretch: &Stretch, intervals: &[Interval], offset: u64) -> Explained {
+    let at = |ms: u64| BootNanos(ms.saturating_mul(MILLISECOND).saturating_add(offset));
+    let (from, to) = (at(stretch.from), at(stretch.to));
+    let mut shares = Shares::new();
+    for interval in beginning_in(intervals, from, to, stretch.goes_on) {
+        if let Some(cause) = Cause::of(interval.activity) {
+            add(&mut shares, cause, interval.to.0.saturating_sub(interval.from.0));
+        }
+    }
+    shares.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
+    // More than this took the iteration that has to be explained.
+    let excess = stretch.length().saturating_sub(1).saturating_mul(MILLISECOND);
+    let cause = main_cause(&shares, excess / 2);
+    Explained { stretch: *stretch, cause, shares }
+}
+
+/// The intervals that begin in a stretch: the line's next one began when the thread was back, up to a millisecond after the time
+/// that it bears, so what lasts beyond the stretch belongs to it. One that goes on is cut at its end.
+fn beginning_in(
+    intervals: &[Interval],
+    from: BootNanos,
+    to: BootNanos,
+    goes_on: bool,
+) -> impl Iterator<Item = Interval> + '_ {
+    let first = intervals.partition_point(|interval| interval.from < from);
+    // What is not known may have begun long before.
+    let unknown = intervals[..first].last().filter(|before| before.activity == Activity::Unknown && before.to > from);
+    let unknown = unknown.map(|before| Interval { from, ..*before });
+    let latest = if goes_on { to } else { BootNanos(to.0.saturating_add(MILLISECOND)) };
+    let within = intervals[first..].iter().take_while(move |interval| interval.from < to).copied();
+    let cut = move |interval: Interval| Interval { to: interval.to.min(latest.max(interval.from)), ..interval };
+    unknown.into_iter().chain(within).map(cut)
+}
+
+/// The longest of the reason that took most, if that is long enough.
+fn main_cause(shares: &Shares, at_least: u64) -> Cause {
+    let all: u64 = shares.iter().map(|(_, nanos)| *nanos).sum();
+    if all == 0 || all < at_least {
+        return Cause::OwnWork;
+    }
+    let of = |reason| shares.iter().filter(move |(cause, _)| cause.reason() == reason).map(|(_, nanos)| *nanos).sum();
+    let longest = shares.iter().max_by_key(|(cause, nanos)| {
+        let reason: u64 = of(cause.reason());
+        (reason, *nanos)
+    });
+    longest.map_or(Cause::OwnWork, |(cause, _)| *cause)
+}
+
+fn add(shares: &mut Shares, cause: Cause, nanos: u64) {
+    match shares.iter_mut().find(|(known, _)| *known == cause) {
+        Some((_, all)) => *all += nanos,
+        None => shares.push((cause, nanos)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OFFSET: u64 = 7_000_000_000;
+
+    fn interval(from_us: u64, to_us: u64, activity: Activity) -> Interval {
+        let at = |us: u64| BootNanos(us * 1000 + OFFSET);
+        Interval { from: at(from_us), to: at(to_us), activity }
+    }
+
+    fn cause(from: u64, to: u64, intervals: &[Interval]) -> Cause {
+        explain(&Stretch { from, to, ..Stretch::default() }, intervals, OFFSET).cause
+    }
+
+    #[test]
+    fn what_took_most_is_the_cause() {
+        let (waits, tick) = (Activity::Waits(Tid(5)), Activity::Interrupted(Interrupt::Tick));
+        let intervals = [
+            interval(9_900, 10_200, Activity::Runs),
+            interval(10_200, 10_210, tick),
+            interval(10_210, 14_300, waits),
+            interval(14_300, 20_100, Activity::Runs),
+            interval(20_100, 20_110, tick),
+            interval(20_110, 24_000, Activity::Runs),
+            interval(24_000, 144_000, Activity::Stopped),
+        ];
+        assert_eq!(cause(10, 14, &intervals), Cause::Waited(Tid(5)));
+        // The thread ran for all but 10 us.
+        assert_eq!(cause(20, 24, &intervals), Cause::OwnWork);
+        assert_eq!(cause(24, 144, &intervals), Cause::Stopped);
+        // What belongs to the stretch before it explains nothing of the next one.
+        assert_eq!(cause(14, 18, &intervals), Cause::OwnWork);
+        assert_eq!(cause(200, 204, &intervals), Cause::OwnWork);
+    }
+
+    #[test]
+    fn several_of_one_reason_are_one() {
+        let waits = |tid| Activity::Waits(Tid(tid));
+        let intervals = [
+            interval(10_000, 12_000, Activity::Stopped),
+            interval(12_000, 13_500, waits(1)),
+            interval(13_500, 14_600, waits(2)),
+        ];
+        let explained = explain(&Stretch { from: 10, to: 14, ..Stretch::default() }, &intervals, OFFSET);
+        assert_eq!(explained.cause, Cause::Waited(Tid(1)));
+        let nanos: Vec<u64> = explained.shares.iter().map(|(_, nanos)| *nanos).collect();
+        assert_eq!(nanos, [2_000_000, 1_500_000, 1_100_000]);
+    }
+
+    #[test]
+    fn losses_are_no_own_work() {
+        let intervals = [interval(1_000, 30_000, Activity::Unknown)];
+        assert_eq!(cause(10, 14, &intervals), Cause::Unknown);
+    }
+
+    #[test]
+    fn a_stretch_that_goes_on_is_cut_at_its_end() {
+        let stretch = Stretch { from: 10, to: 50, goes_on: true, ..Stretch::default() };
+        let explained = explain(&stretch, &[interval(10_500, 90_000, Activity::Stopped)], OFFSET);
+        assert_eq!(explained.shares, [(Cause::Stopped, 39_500_000)]);
+    }
+}

@@ -1,0 +1,229 @@
+//! What a thread says of itself over a time, and what is left of it without the time in which the thread did not run.
+
+use timeline::Activity;
+
+use crate::text::Section;
+
+/// The counters of a thread, which grow for as long as it runs or until somebody clears them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Iterations of its loop.
+    pub iterations: Option<u64>,
+    /// Iterations with packets.
+    pub busy_iterations: Option<u64>,
+    /// Cycles of iterations with packets.
+    pub busy_cycles: Option<u64>,
+    /// Cycles of iterations without.
+    pub idle_cycles: Option<u64>,
+    /// Packets that came.
+    pub packets: Option<u64>,
+    /// Packets that were sent.
+    pub sent: Option<u64>,
+    /// The batches that they were sent in.
+    pub batches: Option<u64>,
+    /// Packets without a flow that were looked up in the tables of OpenFlow, and those for which that failed.
+    pub upcalls: Option<u64>,
+    /// Those for which that failed.
+    pub lost_upcalls: Option<u64>,
+}
+
+impl Counters {
+    /// Those of a thread, by its sections of the answers to `pmd-stats-show` and `pmd-perf-show`.
+    pub fn of(stats: Option<&Section>, perf: Option<&Section>) -> Self {
+        let in_stats = |name: &str| stats.and_then(|section| section.number(name));
+        let in_perf = |name: &str| perf.and_then(|section| section.number(name));
+        Self {
+            iterations: in_perf("iterations"),
+            busy_iterations: in_perf("busy iterations"),
+            busy_cycles: in_stats("processing cycles"),
+            idle_cycles: in_stats("idle cycles"),
+            packets: in_stats("packets received").or_else(|| in_perf("rx packets")),
+            sent: in_perf("tx packets"),
+            batches: in_perf("tx batches"),
+            upcalls: in_stats("miss with success upcall").or_else(|| in_perf("upcalls")),
+            lost_upcalls: in_stats("miss with failed upcall").or_else(|| in_perf("lost upcalls")),
+        }
+    }
+
+    /// What has come since; `None` if they were cleared in between. What one of both does not have, the difference has not.
+    pub fn since(&self, before: &Self) -> Option<Self> {
+        let fields: [fn(&Self) -> Option<u64>; 9] = [
+            |it| it.iterations,
+            |it| it.busy_iterations,
+            |it| it.busy_cycles,
+            |it| it.idle_cycles,
+            |it| it.packets,
+            |it| it.sent,
+            |it| it.batches,
+            |it| it.upcalls,
+            |it| it.lost_upcalls,
+        ];
+        let mut since = [None; 9];
+        for (field, since) in fields.into_iter().zip(&mut since) {
+            if let (Some(after), Some(before)) = (field(self), field(before)) {
+                *since = Some(after.checked_sub(before)?);
+            }
+        }
+        let [iterations, busy_iterations, busy_cycles, idle_cycles, packets, sent, batches, upcalls, lost_upcalls] =
+            since;
+        Some(Self {
+            iterations,
+            busy_iterations,
+            busy_cycles,
+            idle_cycles,
+            packets,
+            sent,
+            batches,
+            upcalls,
+            lost_upcalls,
+        })
+    }
+}
+
+/// Where a thread's time went, by the kernel's events, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OffCpu {
+    /// On its CPU, in its own code.
+    pub own: u64,
+    /// On its CPU, in system calls.
+    pub in_calls: u64,
+    /// In interrupts.
+    pub interrupted: u64,
+    /// Waiting for its CPU.
+    pub waited: u64,
+    /// Stopped by a signal or a debugger.
+    pub stopped: u64,
+    /// Waiting for something else, but for what is in `asleep`.
+    pub blocked: u64,
+    /// In a system call that only lets time pass: what `pmd-sleep-max` makes it do, which Open vSwitch does not count as work.
+    pub asleep: u64,
+    /// It is not known.
+    pub unknown: u64,
+}
+
+impl OffCpu {
+    /// Adds a time; `sleeps` are the numbers of the system calls that only let time pass.
+    pub fn add(&mut self, activity: Activity, nanos: u64, sleeps: &[u32]) {
+        let place = match activity {
+            Activity::Runs => &mut self.own,
+            Activity::Calls(_) => &mut self.in_calls,
+            Activity::Interrupted(_) => &mut self.interrupted,
+            Activity::Waits(_) | Activity::Woken(_) => &mut self.waited,
+            Activity::Stopped => &mut self.stopped,
+            Activity::Blocked(Some(call)) if sleeps.contains(&call) => &mut self.asleep,
+            Activity::Blocked(_) => &mut self.blocked,
+            Activity::Ended | Activity::Unknown => &mut self.unknown,
+        };
+        *place = place.saturating_add(nanos);
+    }
+
+    /// All of it.
+    pub fn all(&self) -> u64 {
+        let Self { own, in_calls, interrupted, waited, stopped, blocked, asleep, unknown } = *self;
+        [own, in_calls, interrupted, waited, stopped, blocked, asleep, unknown].iter().fold(0, |all, part| all + part)
+    }
+
+    /// What Open vSwitch counts as cycles of an iteration, though the thread could not do its work.
+    fn counted(&self) -> u64 {
+        self.interrupted + self.waited + self.stopped + self.blocked
+    }
+}
+
+/// What a thread says of itself over a time, and what is so.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// What the counters have grown by.
+    pub counters: Counters,
+    /// Cycles that have passed meanwhile.
+    pub passed: f64,
+    /// Cycles of these in which the thread did not run, and which Open vSwitch counts as its iterations'.
+    pub taken: f64,
+}
+
+impl Figures {
+    /// Of counters that have grown for this time, in nanoseconds, with the processor's cycles in a second. `off` is of a time that
+    /// can be a little longer or shorter: its shares count.
+    pub fn of(counters: Counters, nanos: u64, hertz: f64, off: &OffCpu) -> Self {
+        let passed = nanos as f64 / 1e9 * hertz;
+        let all = off.all();
+        let share = if all == 0 { 0.0 } else { off.counted() as f64 / all as f64 };
+        Self { counters, passed, taken: passed * share }
+    }
+
+    fn used(&self) -> Option<f64> {
+        Some(self.counters.busy_cycles? as f64 + self.counters.idle_cycles? as f64)
+    }
+
+    /// The part of the time in which the thread was busy, as it says itself.
+    pub fn said_busy(&self) -> Option<f64> {
+        part(self.counters.busy_cycles? as f64, self.passed)
+    }
+
+    /// Cycles of a packet, as the thread says itself.
+    pub fn said_cycles_per_packet(&self) -> Option<f64> {
+        part(self.counters.busy_cycles? as f64, self.counters.packets? as f64)
+    }
+
+    /// The cycles of iterations with packets in which the thread ran. The time in which it did not is taken from both kinds of
+    /// iterations, as they share the time: a longer one is interrupted more often.
+    fn true_busy_cycles(&self) -> Option<f64> {
+        let (busy, used) = (self.counters.busy_cycles? as f64, self.used()?);
+        let busy_share = part(busy, used)?;
+        Some((busy - self.taken.min(used) * busy_share).max(0.0))
+    }
+
+    /// The part of the time in which the thread was busy and ran.
+    pub fn true_busy(&self) -> Option<f64> {
+        part(self.true_busy_cycles()?, self.passed)
+    }
+
+    /// Cycles of a packet in which the thread ran.
+    pub fn true_cycles_per_packet(&self) -> Option<f64> {
+        part(self.true_busy_cycles()?, self.counters.packets? as f64)
+    }
+}
+
+fn part(of: f64, all: f64) -> Option<f64> {
+    (all > 0.0).then(|| of / all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_in_which_others_ran_is_taken_away() {
+        let counters = Counters {
+            busy_cycles: Some(1_500_000_000),
+            idle_cycles: Some(500_000_000),
+            packets: Some(1_000_000),
+            ..Counters::default()
+        };
+        let off = OffCpu { own: 250_000_000, waited: 700_000_000, stopped: 50_000_000, ..OffCpu::default() };
+        let figures = Figures::of(counters, 1_000_000_000, 2e9, &off);
+        assert_eq!((figures.said_busy(), figures.said_cycles_per_packet()), (Some(0.75), Some(1500.0)));
+        let close = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-6;
+        assert!(close(figures.true_busy(), 0.1875) && close(figures.true_cycles_per_packet(), 375.0), "{figures:?}");
+        // Nothing was taken away, and no packet came.
+        let idle = Counters { packets: Some(0), ..counters };
+        let figures = Figures::of(idle, 1_000_000_000, 2e9, &OffCpu { own: 5, ..OffCpu::default() });
+        assert_eq!((figures.true_busy(), figures.true_cycles_per_packet()), (figures.said_busy(), None));
+    }
+
+    #[test]
+    fn cleared_counters_have_no_difference() {
+        let before = Counters { packets: Some(10), iterations: Some(5), ..Counters::default() };
+        let after = Counters { packets: Some(12), ..Counters::default() };
+        assert_eq!(after.since(&before), Some(Counters { packets: Some(2), ..Counters::default() }));
+        assert_eq!(before.since(&after), None);
+    }
+
+    #[test]
+    fn a_pause_of_its_own_is_not_taken() {
+        let mut off = OffCpu::default();
+        off.add(Activity::Blocked(Some(35)), 5, &[35, 230]);
+        off.add(Activity::Blocked(Some(202)), 7, &[35, 230]);
+        off.add(Activity::Runs, 1, &[]);
+        assert_eq!((off.asleep, off.blocked, off.counted(), off.all()), (5, 7, 7, 13));
+    }
+}

@@ -1,0 +1,32 @@
+//! Polling threads of Open vSwitch's userspace datapath (PMD threads): what they say of themselves, joined with what the kernel
+//! did to them.
+//!
+//! Open vSwitch counts the processor's cycles between two points of a thread's loop, whether the thread had its CPU or not. So its
+//! figures hold time in which other threads ran, and nothing in them shows that. The kernel's events do: this crate takes both,
+//! and gives the figures without that time, and a cause for each millisecond that took longer than it should.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `text` | the texts of `ovs-appctl dpif-netdev/pmd-*`, parsed by the names of their lines and columns (2.17 to 4.0) |
+//! | `history` | the milliseconds of one thread, joined from several texts, and the slow ones of them |
+//! | `cause` | why a stretch was slow, from the kernel's intervals |
+//! | `figures` | what a thread says of itself over a time, and what is left without the time in which it did not run |
+//! | `rpc` | the questions, none of which changes anything, and how answers are read |
+//! | `sentence` | all slow stretches of a thread in one sentence |
+//!
+//! It opens no file and no socket, and reads no clock. Texts are untrusted: whatever can't be read in them is left out.
+#![forbid(unsafe_code)]
+
+mod cause;
+mod figures;
+mod history;
+mod rpc;
+mod sentence;
+mod text;
+
+pub use cause::{Cause, Explained, Reason, Shares, explain};
+pub use figures::{Counters, Figures, OffCpu};
+pub use history::{History, Stretch};
+pub use rpc::{Framer, NoAnswer, Question, answered_settings, answered_text, telemetry};
+pub use sentence::{Names, sentence, shares_of};
+pub use text::{Millisecond, Queue, Section, Text, parse};

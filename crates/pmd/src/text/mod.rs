@@ -1,0 +1,189 @@
+//! The texts of `dpif-netdev/pmd-perf-show`, `pmd-stats-show` and `pmd-rxq-show`.
+//!
+//! They are written for people, and their lines differ from version to version (`lib/dpif-netdev-perf.c` and `lib/dpif-netdev.c`
+//! of Open vSwitch, 2.17 to 4.0). So each line is read by its name, each column by its heading, and what has another form is left
+//! out. All three have the same headings of sections, so one parser reads them.
+
+/// The most milliseconds that are read of one thread: Open vSwitch keeps 1,000 (`HISTORY_LEN`).
+const MOST_MILLISECONDS: usize = 100_000;
+
+/// What a text says, thread by thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text {
+    /// The threads, in the order of the text; the main thread is not one of them.
+    pub sections: Vec<Section>,
+}
+
+/// What a text says of one PMD thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Section {
+    /// The CPU that the thread polls on, by its number.
+    pub core: u32,
+    /// The NUMA node of that CPU.
+    pub numa: Option<u32>,
+    /// Lines with a number, by name in lower case: `rx packets`, `idle cycles`.
+    numbers: Vec<(String, u64)>,
+    /// Lines with a word, by name in lower case: `isolated`.
+    words: Vec<(String, String)>,
+    /// The queues that the thread polls.
+    pub queues: Vec<Queue>,
+    /// The milliseconds, as they stand in the text: newest first, but for errors; `None` if the text has no table of them, as
+    /// without `pmd-perf-metrics`.
+    pub milliseconds: Option<Vec<Millisecond>>,
+}
+
+/// A receive queue of a thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Queue {
+    /// The name of its port: untrusted text.
+    pub port: String,
+    /// Its number.
+    pub queue: u32,
+    /// The share of the thread's time that it takes, in percent, if the text has one.
+    pub percent: Option<u32>,
+}
+
+/// A line of the history of milliseconds. It begins when the one before it was found to be over, at the end of an iteration; so an
+/// iteration that takes long belongs to the line that it began in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Millisecond {
+    /// When it began, in milliseconds of `CLOCK_MONOTONIC` (`time_msec` in `lib/timeval.c`).
+    pub ms: u64,
+    /// Iterations of the thread's loop.
+    pub iterations: u64,
+    /// Cycles of an iteration, on average.
+    pub cycles: u64,
+    /// Packets. Their column is called `Kpps`, since they are counted in a millisecond.
+    pub packets: u64,
+    /// The longest queue of a vhost port that was seen.
+    pub vhost_queue: u64,
+    /// Packets without a flow, which the thread has looked up in the tables of OpenFlow.
+    pub upcalls: u64,
+    /// Cycles of an upcall, on average.
+    pub upcall_cycles: u64,
+}
+
+impl Section {
+    /// The number behind a name, which is given in lower case.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.numbers.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
+    }
+
+    /// The word behind a name, which is given in lower case: untrusted text.
+    pub fn word(&self, name: &str) -> Option<&str> {
+        self.words.iter().find(|(known, _)| known == name).map(|(_, word)| word.as_str())
+    }
+
+    fn line(&mut self, line: &str) {
+        let trimmed = line.trim().trim_start_matches("- ");
+        let Some((name, value)) = trimmed.split_once(':') else { return };
+        if name == "port" {
+            self.queues.extend(queue(value));
+            return;
+        }
+        let (name, value) = (name.trim().to_lowercase(), value.trim());
+        let word = value.split_ascii_whitespace().next().unwrap_or_default();
+        match word.parse() {
+            Ok(number) => self.numbers.push((name, number)),
+            Err(_) if !word.is_empty() => self.words.push((name, word.to_owned())),
+            Err(_) => {}
+        }
+    }
+
+    /// A line of the history, with the headings of its columns.
+    fn row(&mut self, headings: &[&str], line: &str) {
+        let rows = self.milliseconds.get_or_insert_default();
+        if rows.len() < MOST_MILLISECONDS {
+            rows.extend(millisecond(headings, line));
+        }
+    }
+}
+
+/// Reads a text.
+pub fn parse(text: &str) -> Text {
+    let (mut sections, mut headings): (Vec<Section>, Option<Vec<&str>>) = (Vec::new(), None);
+    // What is of the main thread, or before the first heading, is of no thread.
+    let mut is_of_thread = false;
+    for line in text.lines() {
+        if let Some(heading) = heading(line) {
+            is_of_thread = heading.is_some();
+            sections.extend(heading);
+            headings = None;
+            continue;
+        }
+        let Some(section) = sections.last_mut().filter(|_| is_of_thread) else { continue };
+        if let Some(found) = columns(line) {
+            // Of another table, nothing is read.
+            headings = found.contains(&"ms").then_some(found);
+            if headings.is_some() {
+                section.milliseconds.get_or_insert_default();
+            }
+        } else if let Some(headings) = &headings {
+            section.row(headings, line);
+        } else {
+            section.line(line);
+        }
+    }
+    Text { sections }
+}
+
+/// A heading of a section: of a PMD thread, or of another one (`Some(None)`); `None` if the line is no heading.
+fn heading(line: &str) -> Option<Option<Section>> {
+    let who = line.trim_end().strip_suffix(':')?;
+    if who == "main thread" {
+        return Some(None);
+    }
+    let mut words = who.strip_prefix("pmd thread ")?.split_ascii_whitespace();
+    let mut section = Section::default();
+    let mut core = None;
+    while let (Some(name), Some(value)) = (words.next(), words.next()) {
+        match name {
+            "numa_id" => section.numa = value.parse().ok(),
+            "core_id" => core = value.parse().ok(),
+            _ => {}
+        }
+    }
+    Some(core.map(|core| Section { core, ..section }))
+}
+
+/// The headings of a table, if the line has some: words, of which no one is a number, with two blanks or more in between.
+fn columns(line: &str) -> Option<Vec<&str>> {
+    if line.contains(':') {
+        return None;
+    }
+    let headings: Vec<&str> = line.split("  ").map(str::trim).filter(|heading| !heading.is_empty()).collect();
+    let is_heading = |heading: &&str| heading.starts_with(|c: char| c.is_ascii_alphabetic());
+    (headings.len() > 2 && headings.iter().all(is_heading)).then_some(headings)
+}
+
+fn millisecond(headings: &[&str], line: &str) -> Option<Millisecond> {
+    let mut row = Millisecond::default();
+    let mut values = line.split_ascii_whitespace();
+    for heading in headings {
+        let value = values.next()?.parse().ok()?;
+        match *heading {
+            "ms" => row.ms = value,
+            "iterations" => row.iterations = value,
+            "cycles/it" => row.cycles = value,
+            "Kpps" => row.packets = value,
+            "vhost qlen" => row.vhost_queue = value,
+            "upcalls" => row.upcalls = value,
+            "cycles/upcall" => row.upcall_cycles = value,
+            _ => {}
+        }
+    }
+    // A line that was never written is zeros.
+    (values.next().is_none() && row.ms > 0).then_some(row)
+}
+
+/// What stands behind `port:`, as `null0             queue-id:  0 (enabled)   pmd usage: 51 %`.
+fn queue(line: &str) -> Option<Queue> {
+    let (port, rest) = line.rsplit_once("queue-id:")?;
+    let queue = rest.split_ascii_whitespace().next()?.parse().ok()?;
+    let usage =
+        rest.split_once("pmd usage:").and_then(|(_, usage)| usage.split_ascii_whitespace().next()?.parse().ok());
+    Some(Queue { port: port.trim().to_owned(), queue, percent: usage })
+}
+
+#[cfg(test)]
+mod tests;
