@@ -120,7 +120,7 @@ impl OffCpu {
     /// All of it.
     pub fn all(&self) -> u64 {
         let Self { own, in_calls, interrupted, waited, stopped, blocked, asleep, unknown } = *self;
-        [own, in_calls, interrupted, waited, stopped, blocked, asleep, unknown].iter().fold(0, |all, part| all + part)
+        [own, in_calls, interrupted, waited, stopped, blocked, asleep, unknown].iter().sum()
     }
 
     /// What Open vSwitch counts as cycles of an iteration, though the thread could not do its work.

@@ -33,17 +33,17 @@ pub fn sentence(thread: &str, slow: &[Explained], names: &impl Names) -> String 
         }
     }
     reasons.sort_by_key(|&(reason, count)| (std::cmp::Reverse(count), reason));
-    let part = |&(reason, count): &(Reason, usize)| {
+    let describe = |&(reason, count): &(Reason, usize)| {
         let of: Vec<&Explained> = slow.iter().filter(|explained| explained.cause.reason() == reason).collect();
         format!("{count} {}", described(reason, &of, names))
     };
-    let parts: Vec<String> = reasons.iter().map(part).collect();
+    let parts: Vec<String> = reasons.iter().map(describe).collect();
     format!("{thread}: {}: {}", counted(slow.len() as u64, "slow millisecond"), parts.join(", "))
 }
 
 /// How many of these stretches each thread, call or interrupt caused, the most first, by name.
 pub fn shares_of<'a>(slow: impl Iterator<Item = &'a Explained>, names: &impl Names) -> Vec<(String, usize)> {
-    let mut named: Vec<(String, usize)> = Vec::new();
+    let mut all: Vec<(String, usize)> = Vec::new();
     for explained in slow {
         let name = match explained.cause {
             Cause::Waited(tid) => names.thread(tid),
@@ -52,13 +52,13 @@ pub fn shares_of<'a>(slow: impl Iterator<Item = &'a Explained>, names: &impl Nam
             Cause::Blocked(None) => "outside of system calls".to_owned(),
             Cause::Stopped | Cause::Unknown | Cause::OwnWork => continue,
         };
-        match named.iter_mut().find(|(known, _)| *known == name) {
+        match all.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
-            None => named.push((name, 1)),
+            None => all.push((name, 1)),
         }
     }
-    named.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    named
+    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    all
 }
 
 fn described(reason: Reason, of: &[&Explained], names: &impl Names) -> String {
@@ -71,9 +71,10 @@ fn described(reason: Reason, of: &[&Explained], names: &impl Names) -> String {
         Reason::Unknown => return "unknown (events of the kernel are missing)".to_owned(),
         Reason::OwnWork => return format!("its own work ({})", own_work(of)),
     };
-    let named = shares_of(of.iter().copied(), names);
-    let mut shown: Vec<String> = named.iter().take(MOST_NAMED).map(|(name, count)| format!("{name} {count}")).collect();
-    let others: usize = named.iter().skip(MOST_NAMED).map(|(_, count)| count).sum();
+    let culprits = shares_of(of.iter().copied(), names);
+    let mut shown: Vec<String> =
+        culprits.iter().take(MOST_NAMED).map(|(name, count)| format!("{name} {count}")).collect();
+    let others: usize = culprits.iter().skip(MOST_NAMED).map(|(_, count)| count).sum();
     if others > 0 {
         shown.push(format!("others {others}"));
     }

@@ -128,6 +128,7 @@ pub fn parse(text: &str) -> Text {
 }
 
 /// A heading of a section: of a PMD thread, or of another one (`Some(None)`); `None` if the line is no heading.
+#[expect(clippy::option_option, reason = "a heading of another thread is none of a section, and no line of one either")]
 fn heading(line: &str) -> Option<Option<Section>> {
     let who = line.trim_end().strip_suffix(':')?;
     if who == "main thread" {
