@@ -34,6 +34,7 @@ fi
 command -v cargo-fuzz >/dev/null || cargo install --quiet --debug --locked cargo-fuzz
 # Not fully optimized: the targets are compiled in half the time, and a few seconds find as much.
 export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
-cargo fuzz build --sanitizer none 2>&1 | tail -1
+built=$(cargo fuzz build --sanitizer none 2>&1) || { printf '%s\n' "$built" >&2; exit 1; }
+tail -1 <<<"$built"
 # As many at once as there are CPUs; after one that finds something, no more are begun.
 cargo fuzz list | xargs -P "$(nproc)" -I{} bash -c '"$0" "$@" || exit 255' "$PWD/fuzz/smoke.sh" "${1:-5}" {}

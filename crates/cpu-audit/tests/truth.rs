@@ -66,7 +66,8 @@ fn a_budget_adds_up_and_the_counts_are_those_of_the_kernel() {
     for (name, kinds) in lines {
         let Some(least) = between(&inside.0, &inside_end.0, name) else { continue };
         let most = between(&around.0, &around_end.0, name).unwrap();
-        // Equal in 26 of 27 runs on a virtual machine with a load of 20; in one, 3 of 135 were missing, of LOC.
+        // Not below the kernel's count in 26 of 27 runs on a virtual machine with a load of 20; in one, 3 of 135 were
+        // missing, of LOC.
         let (found, least) = (counts(&sums, kinds), least.saturating_sub(5 + least / 50));
         assert!((least..=most).contains(&found), "{name}: {found} are not between {least} and {most}");
     }

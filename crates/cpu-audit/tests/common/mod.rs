@@ -95,7 +95,7 @@ pub(crate) fn beside_a_poller<T>(is_first: bool, task: impl FnOnce() -> T) -> T 
             let began = Instant::now();
             polls.store(true, Ordering::Release);
             // It ends also if the task takes too long, since others may need the CPU for that.
-            while !over.load(Ordering::Relaxed) && began.elapsed() < Duration::from_secs(60) {
+            while !over.load(Ordering::Relaxed) && began.elapsed() < Duration::from_mins(1) {
                 std::hint::spin_loop();
             }
         });

@@ -51,6 +51,10 @@ pub(crate) struct VmArgs {
     #[arg(long, value_name = "TEXT", conflicts_with = "write_docs")]
     only: Option<String>,
 
+    /// Also starve a processor, and look who is said to wait: an emulated one then takes minutes, or does not come back
+    #[arg(long)]
+    starve: bool,
+
     /// Write docs/kernels.md
     #[arg(long, conflicts_with_all = ["kernels", "kernel", "command"])]
     write_docs: bool,
@@ -77,6 +81,7 @@ and for aarch64: rustup target add aarch64-unknown-linux-gnu
 Examples:
   cargo xtask vm                                 the checks, on each kernel and this machine's own
   cargo xtask vm own                             only here
+  cargo xtask vm 6.12 --starve --only cpus       who waits behind a SCHED_FIFO thread
   cargo xtask vm 5.10 -- dptrace doctor          a command, on one
   cargo xtask vm --machine aarch64 6.12          the checks, on another machine";
 
@@ -105,7 +110,8 @@ pub(crate) fn run(args: &VmArgs) -> anyhow::Result<()> {
     let places = places(args, &work)?;
     let own = GuestCommand { as_nobody: args.nobody, ..GuestCommand::new(&[]) };
     let own = GuestCommand { argv: args.command.clone(), ..own };
-    let checks = if has_checks { wanted(checks::all(&built.tests), args.only.as_deref()) } else { Vec::new() };
+    let checks =
+        if has_checks { wanted(checks::all(&built.tests, args.starve), args.only.as_deref()) } else { Vec::new() };
     let commands: Vec<GuestCommand> =
         if has_checks { checks.iter().map(|check| check.command.clone()).collect() } else { vec![own] };
     let task = Task { built: &built, added: &args.add, commands, work };

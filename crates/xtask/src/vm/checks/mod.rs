@@ -149,12 +149,12 @@ fn refusal(answer: &GuestAnswer) -> Option<String> {
     said.flatten().map(str::to_owned)
 }
 
-/// The first is doctor's, which the others are held against.
-pub(super) fn all(tests: &[TestProgram]) -> Vec<Check> {
+/// The first is doctor's, which the others are held against. `starve`: also what starves a processor.
+pub(super) fn all(tests: &[TestProgram], starve: bool) -> Vec<Check> {
     let mut all = doctor::all();
     all.extend(record::all());
     all.extend(probes::all());
-    all.extend(cpus::all());
+    all.extend(cpus::all(starve));
     all.extend(tests.iter().flat_map(tests::of));
     // It loads a module, which changes what the others see.
     all.extend(datapath::all());
