@@ -136,7 +136,7 @@ const HOOKS: [Hook; 19] = [
     Hook { tracepoint: "sched_wakeup_new", code: |setting| sched::wakeup(setting, true) },
     Hook { tracepoint: "sched_process_exec", code: sched::exec },
     Hook { tracepoint: "workqueue_execute_start", code: preemptors::work_begins },
-    Hook { tracepoint: "workqueue_execute_end", code: preemptors::work_ends },
+    Hook { tracepoint: "workqueue_execute_end", code: |_| preemptors::work_ends() },
     Hook { tracepoint: "irq_handler_entry", code: |setting| interrupts::entry(setting, &interrupts::HARD) },
     Hook { tracepoint: "irq_handler_exit", code: |setting| interrupts::exit(setting, &interrupts::HARD) },
     Hook { tracepoint: "softirq_entry", code: |setting| interrupts::entry(setting, &interrupts::SOFT) },

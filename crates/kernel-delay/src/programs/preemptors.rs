@@ -9,7 +9,9 @@ use bpf_insn::{Asm, AsmError, AtomicOp, Code, Helper, JumpOp, Label, Size, Width
 use super::Setting;
 use super::calls::copy_comm;
 use super::emit::{self, KEY, thread};
-use crate::layout::{COUNTS, Counts, LOG, LOG_LENGTH, Log, LogEntry, PREEMPTORS, PreemptorKey, Thread, offset};
+use crate::layout::{
+    COUNTS, Comm, Counts, LOG, LOG_LENGTH, Log, LogEntry, PREEMPTORS, PreemptorKey, Thread, bytes_of, offset,
+};
 
 /// The stack's places: the log's index, the times between which the thread waited, the key, what goes there.
 const INDEX: i16 = -24;
@@ -27,6 +29,8 @@ const TGID: i16 = offset!(Log, entries) + offset!(LogEntry, tgid);
 const PARENT: i16 = offset!(Log, entries) + offset!(LogEntry, parent);
 const COMM: i16 = offset!(Log, entries) + offset!(LogEntry, comm);
 const FUNCTION: i16 = offset!(Log, entries) + offset!(LogEntry, function);
+/// The parent of all kernel threads: the second one that the kernel makes (`rest_init` in `init/main.c`).
+const KTHREADD: i32 = 2;
 /// The greatest number of an entry: the log's length is a power of two, so that it is a mask too.
 const LAST: i32 = (LOG_LENGTH as u32).cast_signed() - 1;
 /// The shift that is an entry's size.
@@ -38,17 +42,26 @@ fn find_log(asm: &mut Asm, none: Label) {
     asm.call(Helper::MAP_LOOKUP_ELEM).jump_if(R0, JumpOp::Eq, 0, none);
 }
 
-/// Notes that the task r9 ran until now.
-pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
+/// r0 = the next entry of this CPU's log, with r8 as its end, and the work function that its thread was in; or goes to `none`.
+/// `number` makes r5 the thread's number, and uses r5 only.
+fn next_entry(asm: &mut Asm, none: Label, number: impl FnOnce(&mut Asm)) {
     asm.comment("the log of who ran");
     find_log(asm, none);
     let known = asm.label("function_known");
     asm.load(Size::DW, R4, R0.at(offset!(Log, function))).load(Size::DW, R3, R0.at(offset!(Log, worker)));
-    asm.load(Size::W, R5, R9.at(setting.task.pid)).jump_if(R3, JumpOp::Eq, R5, known).mov(R4, 0).bind(known);
+    number(asm);
+    asm.jump_if(R3, JumpOp::Eq, R5, known).mov(R4, 0).bind(known);
     asm.load(Size::DW, R1, R0.at(offset!(Log, head))).mov(R2, R1).add(R2, 1);
     asm.store(Size::DW, R0.at(offset!(Log, head)), R2);
     asm.and(R1, LAST).lsh(R1, ENTRY_SHIFT).add(R0, R1);
     asm.store(Size::DW, R0.at(END), R8).store(Size::DW, R0.at(FUNCTION), R4);
+}
+
+/// Notes that the task r9 ran until now.
+pub(super) fn log(asm: &mut Asm, setting: &Setting, none: Label) {
+    next_entry(asm, none, |asm| {
+        asm.load(Size::W, R5, R9.at(setting.task.pid));
+    });
     asm.load(Size::W, R1, R9.at(setting.task.tgid)).store(Size::W, R0.at(TGID), R1);
     asm.load(Size::DW, R1, R9.at(setting.task.parent)).load(Size::W, R1, R1.at(setting.task.tgid));
     asm.store(Size::W, R0.at(PARENT), R1);
@@ -70,13 +83,20 @@ pub(super) fn work_begins(setting: &Setting) -> Result<Code, AsmError> {
 }
 
 /// The program of `workqueue_execute_end(work, function)`: if a thread of ours waits, the worker's time until now is that function's.
-pub(super) fn work_ends(setting: &Setting) -> Result<Code, AsmError> {
+///
+/// The worker's task is not looked at: before Linux 5.11 no helper gives the current task with its type. What is noted of it is what
+/// every kernel thread has: a process of its own, which kthreadd is the parent of.
+pub(super) fn work_ends() -> Result<Code, AsmError> {
     let mut asm = Asm::new();
     let (done, end) = (asm.label("done"), asm.label("end"));
     asm.load_data(R1, COUNTS, 0).load(Size::DW, R1, R1.at(offset!(Counts, waiting))).jump_if(R1, JumpOp::Eq, 0, done);
-    asm.call(Helper::GET_CURRENT_TASK_BTF).mov(R9, R0);
+    asm.call(Helper::GET_CURRENT_PID_TGID).mov(R9, R0);
     emit::now(&mut asm);
-    log(&mut asm, setting, done);
+    next_entry(&mut asm, done, |asm| {
+        asm.mov(R5, R9).lsh(R5, 32).rsh(R5, 32);
+    });
+    asm.rsh(R9, 32).store(Size::W, R0.at(TGID), R9).mov(R1, KTHREADD).store(Size::W, R0.at(PARENT), R1);
+    asm.mov(R1, R0).add(R1, i32::from(COMM)).mov(R2, i32::from(bytes_of!(Comm))).call(Helper::GET_CURRENT_COMM);
     asm.bind(done);
     find_log(&mut asm, end);
     asm.store(Size::DW, R0.at(offset!(Log, function)), 0).bind(end);
