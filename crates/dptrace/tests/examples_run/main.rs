@@ -40,7 +40,6 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("dptrace inspect -p ", "its program is one that `tests/inspect.rs` compiles"),
     ("dptrace cpus ", "`tests/cpus.rs` and `tests/cpus_audit.rs` run it: what it finds is this machine's"),
     ("dptrace pmd", "it needs Open vSwitch with DPDK, which `tests/pmd.rs` starts"),
-    ("ovs-vsctl ", "it changes settings of an Open vSwitch, and none runs here"),
     ("dptrace report CAPTURE", "the captures of `tests/report` are of a target that delays itself"),
     ("dptrace top ", "`tests/top.rs` runs it, on a terminal and on none"),
     ("dptrace serve", "it runs until it is ended: `tests/serve` asks it for its pages"),
