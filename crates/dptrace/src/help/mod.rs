@@ -33,7 +33,7 @@ Examples:
 
 /// The commands in the order of the help, by what they are about.
 pub(crate) const GROUPS: [(&str, &[&str]); 4] = [
-    ("Any process", &["kernel-delay", "cpus", "run", "scripts", "list", "inspect"]),
+    ("Any process", &["kernel-delay", "cpus", "pmd", "run", "scripts", "list", "inspect"]),
     (
         "SPDK",
         &[
