@@ -163,9 +163,12 @@ fn gaps_of_a_poller_are_explained_by_who_ran_instead() {
     assert_eq!((totals.lost, totals.skipped), (0, 0), "{totals:?}");
     assert!(events.windows(2).all(|pair| pair[0].event.at <= pair[1].event.at) || totals.late > 0);
     let intervals = truth.intervals(&events);
-    assert!(intervals.iter().all(|interval| interval.activity != Activity::Unknown), "{intervals:?}");
-    // As the kernel counts it: at the edges an interval may be cut. On a busy machine some kernels leave out the event of one switch in
-    // some hundreds, for every tracer: then a wait of a time slice is missing.
+    // On a busy machine some kernels leave out the event of one switch in some hundreds, for every tracer: then a wait of a time
+    // slice is a hole.
+    let holes = intervals.iter().filter(|interval| interval.activity == Activity::Unknown);
+    let holes: u64 = holes.map(|interval| interval.to.0 - interval.from.0).sum();
+    assert!(holes <= POLLS.as_nanos() as u64 / 20, "{holes} ns: {intervals:?}");
+    // As the kernel counts it: at the edges an interval may be cut.
     let waits = intervals.iter().filter(|interval| matches!(interval.activity, Activity::Waits(_)));
     let waits: u64 = waits.map(|interval| interval.to.0 - interval.from.0).sum();
     let near = |a: u64, b: u64| a.abs_diff(b) < 1_000_000 + b / 20;

@@ -46,7 +46,7 @@ fn who_takes_a_poller_s_cpu_is_counted() {
     // A scrape is of a moment at most a tenth of a second before it.
     assert!(grown <= passed + 0.3, "{grown} s in {passed} s");
     assert!(grown >= of_hog(&second) - of_hog(&first), "{second:#?}");
-    let own = second.values("by").into_iter().find(|by| by.starts_with("reactor_"));
+    let own = second.matching(INTRUSION, &[]).find(|(labels, _)| labels["by"].starts_with("reactor_"));
     assert_eq!(own, None, "the process itself is no intruder");
     hog.signal("KILL");
     hog.end();
