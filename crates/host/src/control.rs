@@ -221,7 +221,7 @@ mod tests {
             client.write_all(b"answer").unwrap();
             question
         });
-        let connection = Connection::open(own, &path, SocketKind::Stream, Duration::from_secs(60)).unwrap();
+        let connection = Connection::open(own, &path, SocketKind::Stream, Duration::from_mins(1)).unwrap();
         connection.send(b"ask?").unwrap();
         assert_eq!(server.join().unwrap(), *b"ask?");
         let mut answer = Vec::new();

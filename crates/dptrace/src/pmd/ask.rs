@@ -1,6 +1,6 @@
 //! Asks Open vSwitch while the sample is taken, in a thread of its own: who does not answer keeps nobody from the rest.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -54,14 +54,16 @@ pub(super) struct Asked {
 impl Asked {
     /// By the sockets at which the process listens.
     pub(super) fn of(pid: u32, sockets: &[Listening]) -> Self {
-        let find = |kind: SocketKind, is_it: fn(&str) -> bool| {
+        let find = |kind: SocketKind, end: &str| {
             let mut of_kind = sockets.iter().filter(|socket| socket.kind == kind);
-            of_kind.find(|socket| socket.path.to_str().is_some_and(is_it)).map(|socket| socket.path.clone())
+            of_kind
+                .find(|socket| socket.path.to_str().is_some_and(|path| path.ends_with(end)))
+                .map(|socket| socket.path.clone())
         };
         Self {
             pid,
-            control: find(SocketKind::Stream, |path| path.ends_with(".ctl")),
-            telemetry: find(SocketKind::Packets, |path| path.ends_with("/dpdk_telemetry.v2")),
+            control: find(SocketKind::Stream, ".ctl"),
+            telemetry: find(SocketKind::Packets, "/dpdk_telemetry.v2"),
         }
     }
 
@@ -112,7 +114,7 @@ impl Asked {
     fn show(&self, question: Question, answers: &mut Answers) -> bool {
         let Some(path) = &self.control else { return false };
         let asked = monotonic_nanos();
-        let answer = ask(self.pid, path.clone(), question);
+        let answer = ask(self.pid, path, question);
         let text = match answer.and_then(|bytes| answered_text(&bytes).map_err(refused)) {
             Ok(text) => parse(&text),
             Err(why) => {
@@ -162,9 +164,9 @@ impl Asking {
 }
 
 /// Asks a daemon of Open vSwitch, on a connection of its own; the bytes of its answer.
-pub(super) fn ask(pid: u32, path: PathBuf, question: Question) -> Result<Vec<u8>, String> {
+pub(super) fn ask(pid: u32, path: &Path, question: Question) -> Result<Vec<u8>, String> {
     let asked = || {
-        let connection = Connection::open(Pid(pid), &path, SocketKind::Stream, LIMIT)?;
+        let connection = Connection::open(Pid(pid), path, SocketKind::Stream, LIMIT)?;
         connection.send(question.request().as_bytes())?;
         let (mut answer, mut framer) = (Vec::new(), Framer::default());
         loop {

@@ -13,7 +13,7 @@ const DEFAULT: &str = "/var/run/openvswitch/db.sock";
 
 /// The settings, where the daemon's database is reached by a socket of this machine, and answers.
 pub(super) fn settings(pid: u32) -> Option<Vec<(String, String)>> {
-    answered_settings(&ask(pid, socket(proc::command_line(Pid(pid)))?, Question::Settings).ok()?).ok()
+    answered_settings(&ask(pid, &socket(proc::command_line(Pid(pid)))?, Question::Settings).ok()?).ok()
 }
 
 /// The socket that the daemon was given: `unix:PATH`, or the usual one if it was given none.

@@ -22,7 +22,7 @@ const OTHER: usize = 1;
 /// The spinner ends then, whatever the command does.
 const AT_MOST: Duration = Duration::from_secs(100);
 /// A command that takes longer is stuck.
-const TOO_LONG: Duration = Duration::from_secs(60);
+const TOO_LONG: Duration = Duration::from_mins(1);
 /// Work for each CPU is queued this often, by a thread of its own: it waits until all of it is done.
 const QUEUE_EVERY: Duration = Duration::from_millis(500);
 /// Reading it queues `refresh_vm_stats` on each CPU (`vmstat_refresh` of `mm/vmstat.c`).
