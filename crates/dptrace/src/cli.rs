@@ -112,7 +112,7 @@ pub(crate) enum Command {
     KernelDelay(Box<KernelDelayArgs>),
     /// Report who takes time of a CPU, and who waits for it
     Cpus(CpusArgs),
-    /// Explain slow milliseconds of Open vSwitch's PMD threads, and of DPDK
+    /// Explain slow milliseconds of Open vSwitch's PMD threads
     Pmd(PmdArgs),
     /// Report what works on this kernel, and how to get the rest
     Doctor(DoctorArgs),
