@@ -26,7 +26,7 @@ impl Reactor<'_> {
             let failed = |error: &_| eprintln!("demo-target: reactor_{} polls: {error}", self.lcore);
             self.doorbell = installed.inspect_err(failed).ok();
         }
-        self.place = Thread::pin(self.lcore);
+        self.place = Thread::pin(self.lcore, shared.options);
         self.noted = scale(NOTED_NANOS, shared.tick_rate, 1_000_000_000);
         self.injector = Injector::prepare(shared.options, &shared.common, self.place, shared.tick_rate);
         shared.phase.wait();
@@ -87,7 +87,7 @@ impl Reactor<'_> {
 
     #[cold]
     fn note_gap(&mut self, now: u64) {
-        let (Thread { lcore, tid, cpu }, begin) = (self.place, self.last_poll);
+        let (Thread { lcore, tid, cpu, .. }, begin) = (self.place, self.last_poll);
         if self.shared.options.truth.is_some() && self.notes.has_room() {
             let requests = self.all_in_flight(0..self.requests.len());
             self.notes.gap(GapTruth { lcore, tid, cpu, begin, end: now, requests: Vec::new() }, requests);

@@ -8,7 +8,7 @@ use super::cause::{Cause, EndedBy};
 use super::interrupts::Interrupts;
 use super::packets::Packets;
 use super::preemptor::Preemptor;
-use super::schedule::{self, REACTOR_PRIORITY, Thread};
+use super::schedule::{LONGEST_BURST, Thread};
 use super::stopper::Stopper;
 use super::tools::{Means, Tools};
 use super::truth::{InjectionTruth, Moment};
@@ -86,6 +86,8 @@ pub(crate) struct Injector<'a> {
     every: u64,
     shortest: u64,
     give_up: u64,
+    /// Longest time in the real-time class, in ticks.
+    longest_burst: u64,
 }
 
 impl<'a> Injector<'a> {
@@ -112,6 +114,7 @@ impl<'a> Injector<'a> {
             every: in_ticks(options.inject_every),
             shortest,
             give_up: in_ticks(GIVE_UP + options.inject_for),
+            longest_burst: in_ticks(LONGEST_BURST),
         })
     }
 
@@ -138,16 +141,18 @@ impl<'a> Injector<'a> {
         }
         let cause = self.causes[self.count % self.causes.len()];
         self.count += 1;
-        // Whoever else waits for this CPU shall not take a share of the delay.
-        let shielded = schedule::set_fifo(REACTOR_PRIORITY);
-        let begin = Moment::now();
         let mut watch = Watch::new(self.shortest);
+        if self.thread.may_burst {
+            watch.shield(self.longest_burst);
+        }
+        let begin = Moment::now();
+        watch.resume();
         let delayed = self.tools.delay(cause, self.thread.tid, &mut watch, self.length, self.give_up);
         let end = Moment::now();
-        schedule::set_usual();
+        let shielded = watch.unshield();
         self.due = ticks() + self.every;
         self.common.is_busy.store(false, Ordering::Release);
-        let Thread { lcore, tid, cpu } = self.thread;
+        let Thread { lcore, tid, cpu, .. } = self.thread;
         let Means { by, syscall } = delayed.unwrap_or_else(|error| {
             left_out(&format!("reactor_{lcore}"), cause, &error);
             Means::default()

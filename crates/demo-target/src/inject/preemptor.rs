@@ -42,7 +42,7 @@ impl Preemptor {
         let body = move || {
             // Not pinned, it delays the reactor only by chance: the truth has what was measured.
             let _ = reactor.cpu.map(schedule::pin);
-            let priority = schedule::get_ahead();
+            let priority = schedule::get_ahead(reactor.may_burst);
             theirs.tid.store(rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned(), Ordering::Relaxed);
             // Nobody waits for it any more if this fails.
             let _ = ready.send(priority);

@@ -90,7 +90,7 @@ fn fork() -> io::Result<Option<Pid>> {
 fn obey(ordered: &OwnedFd, report: &OwnedFd, target: Pid, length: Duration) -> ! {
     // It must not wait for a CPU behind the reactors that it stops.
     let _ = rustix::thread::set_name(NAME);
-    schedule::get_ahead();
+    schedule::get_ahead(false);
     // Nor may it outlive its target: the number could come to mean another process.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     loop {

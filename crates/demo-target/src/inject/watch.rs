@@ -2,6 +2,7 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::schedule::{self, REACTOR_PRIORITY};
 use super::truth::Moment;
 use crate::clock::ticks;
 
@@ -29,10 +30,15 @@ fn nanos(clock: ClockId) -> u64 {
 }
 
 /// Sees when the loop that calls [`Watch::look`] did not run.
+///
+/// It also ends the loop's time in the real-time class ([`Watch::shield`]), by the same ticks: no timer has to get the CPU for
+/// that.
 #[derive(Debug)]
 pub(crate) struct Watch {
     shortest: u64,
     last: u64,
+    /// Ticks at which the thread leaves the real-time class. `u64::MAX` if it is not in it.
+    shielded_until: u64,
     /// The ticks before and after each gap.
     pub(crate) gaps: Vec<[u64; 2]>,
     /// Their sum.
@@ -44,7 +50,26 @@ impl Watch {
     pub(crate) fn new(shortest: u64) -> Self {
         // With room, so that no gap is made by noting one.
         let gaps = Vec::with_capacity(MOST_GAPS);
-        Self { shortest, last: ticks(), gaps, taken: 0 }
+        Self { shortest, last: ticks(), shielded_until: u64::MAX, gaps, taken: 0 }
+    }
+
+    /// Keeps all other threads away from the calling one for `longest` ticks at most, if that is permitted: whoever else waits
+    /// for this CPU shall not take a share of the delay.
+    pub(crate) fn shield(&mut self, longest: u64) {
+        let until = ticks() + longest;
+        if schedule::set_fifo(REACTOR_PRIORITY) {
+            self.shielded_until = until;
+        }
+    }
+
+    /// Ends the shield. Returns whether it was there, and held until now.
+    pub(crate) fn unshield(&mut self) -> bool {
+        let held = self.shielded_until != u64::MAX;
+        if held {
+            schedule::set_usual();
+            self.shielded_until = u64::MAX;
+        }
+        held
     }
 
     /// Goes on: what was since the last look is no gap.
@@ -69,6 +94,9 @@ impl Watch {
             }
         }
         self.last = now;
+        if now >= self.shielded_until {
+            self.unshield();
+        }
         now
     }
 }
