@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use common::{CPU, beside_a_poller, close, count, counted, keep_off, started, stay_on, stopped, tallies};
+use common::{Poller, beside_a_poller, close, count, counted, cpu, keep_off, started, stay_on, stopped, tallies};
 use cpu_audit::Sums;
 use cpu_audit::layout::{State, kind};
 use host::KernelSymbols;
@@ -22,7 +22,7 @@ const TIMERS: u64 = 100;
 
 /// Sets timers that expire one after the other, and sleeps until each has.
 fn sleep_by_timers() {
-    stay_on(CPU as usize);
+    stay_on(cpu() as usize);
     let timer: OwnedFd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).unwrap();
     for _ in 0..TIMERS {
         let once = Timespec { tv_sec: 0, tv_nsec: 300_000 };
@@ -41,10 +41,11 @@ fn counts(sums: &Sums, kinds: &[u32]) -> u64 {
 }
 
 #[test]
+#[ignore = "deep truth: the kernel's own counts and the tracepoints differ by some percent in a virtual machine"]
 fn a_budget_adds_up_and_the_counts_are_those_of_the_kernel() {
     let Some(_turn) = kernel::may_run("an audit of a CPU") else { return };
     let read = || (counted("/proc/interrupts"), counted("/proc/softirqs"));
-    let (audit, sums, [around, inside, inside_end, around_end]) = beside_a_poller(false, || {
+    let (audit, sums, [around, inside, inside_end, around_end]) = beside_a_poller(Poller::Ordinary, || {
         let around = read();
         let audit = started(None);
         let inside = read();
@@ -88,35 +89,56 @@ fn windows_follow_one_another_without_a_gap() {
     let mut audit = started(None);
     let mut end = 0;
     for _ in 0..5 {
-        let thread = std::thread::Builder::new().name("audited".into()).spawn(sleep_by_timers).unwrap();
-        thread.join().unwrap();
+        sleep_as_audited();
         let sums = audit.turn().unwrap();
         let state = &sums.cpus[0].state;
         assert!(end == 0 || state.start == end, "{} is not {end}", state.start);
         end = state.stop;
         assert!(state.start < state.stop);
         assert_eq!(sum(state), state.stop - state.start, "{state:?}");
+        // Threads of earlier windows have gone.
+        assert!(audited(&sums).len() <= 1, "{:?}", audited(&sums));
+    }
+    // A CPU that goes, and comes again, has a new window.
+    audit.remove_cpu(cpu()).unwrap();
+    assert!(audit.turn().unwrap().cpus.is_empty());
+    audit.add_cpu(cpu()).unwrap();
+    let sums = audit.turn().unwrap();
+    let state = &sums.cpus[0].state;
+    assert!(state.start > end && sum(state) == state.stop - state.start, "{state:?}");
+    assert!(audit.close(Duration::from_mins(1)), "the programs are not detached");
+}
+
+/// Sleeps by timers, in a thread with a name of its own, until it ends.
+fn sleep_as_audited() {
+    std::thread::Builder::new().name("audited".into()).spawn(sleep_by_timers).unwrap().join().unwrap();
+}
+
+/// How often each thread of that name had the CPU.
+fn audited(sums: &Sums) -> Vec<u64> {
+    let named = tallies(sums, |key| key.kind == kind::THREAD && key.cpu == cpu()).into_iter();
+    named.filter(|(_, tally)| tally.name.starts_with(b"audited\0")).map(|(_, tally)| tally.count).collect()
+}
+
+#[test]
+#[ignore = "deep truth: the thread has to sleep at nearly every timer, and the kernel to pass over no program"]
+fn windows_have_the_threads_that_ran_in_them() {
+    let Some(_turn) = kernel::may_run("threads in windows of a CPU") else { return };
+    let mut audit = started(None);
+    for _ in 0..5 {
+        sleep_as_audited();
+        let sums = audit.turn().unwrap();
+        let state = &sums.cpus[0].state;
         assert_eq!((state.lost, state.too_deep, sums.skipped), (0, 0, 0));
-        let named = sums
-            .tallies
-            .iter()
-            .filter(|(key, tally)| key.kind == kind::THREAD && key.cpu == CPU && tally.name.starts_with(b"audited\0"));
         // One thread in each window, which was there until it had slept a hundred times.
-        let counts: Vec<u64> = named.map(|(_, tally)| tally.count).collect();
+        let counts = audited(&sums);
         assert!(counts.len() == 1 && counts[0] >= TIMERS / 2, "{counts:?}");
         let threads: u64 = sums.tallies.iter().filter(|(key, _)| key.kind == kind::THREAD).map(|it| it.1.total).sum();
         let total = state.totals[kind::THREAD as usize].total;
         // What comes after the turn, and before the tallies are read, is in the next window's sums.
         assert!(threads.abs_diff(total) < total / 2, "{threads} of {total}");
     }
-    // A CPU that goes, and comes again, has a new window.
-    audit.remove_cpu(CPU).unwrap();
-    assert!(audit.turn().unwrap().cpus.is_empty());
-    audit.add_cpu(CPU).unwrap();
-    let sums = audit.turn().unwrap();
-    let state = &sums.cpus[0].state;
-    assert!(state.start > end && sum(state) == state.stop - state.start, "{state:?}");
-    assert!(audit.close(Duration::from_mins(1)), "the programs are not detached");
+    close(audit);
 }
 
 #[test]
@@ -144,6 +166,7 @@ fn the_function_of_each_timer_is_counted_and_each_one_is_sent() {
 }
 
 #[test]
+#[ignore = "deep truth: the scheduler decides whether both spinners wait for the CPU within 0.4 s"]
 fn who_waits_for_the_cpu_is_known() {
     let Some(_turn) = kernel::may_run("who waits for an audited CPU") else { return };
     if !keep_off("who waits for an audited CPU") {
@@ -152,7 +175,7 @@ fn who_waits_for_the_cpu_is_known() {
     let audit = started(None);
     // Two threads that want the same CPU for themselves: one of both waits.
     let spin = || {
-        stay_on(CPU as usize);
+        stay_on(cpu() as usize);
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_millis(400) {
             std::hint::spin_loop();
@@ -184,18 +207,19 @@ fn schedstat() -> [u64; 2] {
 /// A thread that is on the CPU, sleeps, and is on it again, while another one wants the CPU, too. It reads the kernel's sums before it
 /// comes to the CPU, there, at the end there, and after it has left.
 #[test]
+#[ignore = "deep truth: two clocks of a virtual machine agree within 1 %"]
 fn a_threads_times_are_those_of_the_kernel() {
     let Some(_turn) = kernel::may_run("the times of an audited CPU's thread") else { return };
     if !keep_off("the times of an audited CPU's thread") {
         return;
     }
-    let stolen = || host::busy::stolen().get(&CPU).copied().unwrap_or(0);
+    let stolen = || host::busy::stolen().get(&cpu()).copied().unwrap_or(0);
     let (audit, stolen_before) = (started(None), stolen());
     let work = || {
         let tid = u64::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap();
         let home = sched_getaffinity(None).unwrap();
         let around = schedstat();
-        stay_on(CPU as usize);
+        stay_on(cpu() as usize);
         let inside = schedstat();
         for _ in 0..20 {
             let begin = Instant::now();
@@ -209,7 +233,7 @@ fn a_threads_times_are_those_of_the_kernel() {
         (tid, [around, inside, inside_end, schedstat()])
     };
     let (tid, [around, inside, inside_end, around_end]) =
-        beside_a_poller(false, || std::thread::spawn(work).join().unwrap());
+        beside_a_poller(Poller::Ordinary, || std::thread::spawn(work).join().unwrap());
     let sums = audit.stop().unwrap();
     let total = |of: u32| -> u64 {
         let mine = tallies(&sums, |key| (key.kind, key.id) == (of, tid));
