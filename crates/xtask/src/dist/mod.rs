@@ -85,7 +85,15 @@ fn build() -> anyhow::Result<(PathBuf, &'static str)> {
     run_command(crate::cargo().args(["static", "--quiet", "-p", "dptrace"]))?;
     // The alias `static` names the same; another machine's comes with that alias.
     let target = "x86_64-unknown-linux-gnu";
-    Ok((crate::target_dir()?.join(target).join("release/dptrace"), target))
+    Ok((crate::target_dir()?.join(target).join("dist/dptrace"), target))
+}
+
+/// Returns the folder of the release.
+///
+/// # Errors
+/// If there is no target directory.
+pub(crate) fn folder() -> anyhow::Result<PathBuf> {
+    Ok(crate::target_dir()?.join("x86_64-unknown-linux-gnu/dist/dist"))
 }
 
 /// The functions of the demo target that its page recommends for uprobes.
