@@ -278,6 +278,7 @@ fn uprobe_events() -> String {
 }
 
 #[test]
+#[ignore = "deep soak: a thousand rounds of attaching and leaving take long, and their coverage is luck"]
 fn with_the_best_that_the_kernel_has() {
     let Some((_guard, features)) = kernel() else { return };
     rounds(features, MANY);
@@ -285,6 +286,7 @@ fn with_the_best_that_the_kernel_has() {
 
 /// Linux 5.15 to 6.5.
 #[test]
+#[ignore = "deep soak: each round waits for all CPUs when it leaves, and the coverage is luck"]
 fn with_links_of_perf_events() {
     let Some((_guard, features)) = kernel() else { return };
     if !features.cookies {
@@ -295,6 +297,7 @@ fn with_links_of_perf_events() {
 
 /// Before Linux 5.15.
 #[test]
+#[ignore = "deep soak: perf events leave one after the other, which takes up to 100 s"]
 fn with_perf_events_alone() {
     let Some((_guard, _)) = kernel() else { return };
     rounds(Features::none(), FEW);

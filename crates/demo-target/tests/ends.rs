@@ -41,6 +41,7 @@ fn a_signal_ends_the_wait() {
 }
 
 #[test]
+#[ignore = "deep truth: it judges elapsed time, by ticks whose rate was measured in 20 ms"]
 fn time_ends_it() {
     let truth = run(&["--for", "100ms", "--no-trace-file"]).truth;
     assert_eq!(truth.ended, End::Time);
@@ -60,6 +61,7 @@ fn without_teardown_some_live_to_the_end() {
 
 /// Requests that are under way when the time is over are drained.
 #[test]
+#[ignore = "deep truth: the target must get enough CPU within 150 ms to complete a request"]
 fn every_count_is_kept_when_it_is_cut_short() {
     let truth = run(&["--for", "150ms", "--flat-out", "--connections", "1", "--no-trace-file"]).truth;
     assert!(truth.requests_started >= truth.requests_completed && truth.requests_completed > 0);

@@ -46,6 +46,7 @@ fn delays_by(cause: Cause) -> Vec<InjectionTruth> {
 
 /// What is true of every delay, whatever its cause, and however busy the machine is.
 #[test]
+#[ignore = "deep truth: a busy CPU may make the target go without a cause, which it reports"]
 fn the_truth_agrees_with_the_trace() {
     let trace = RawTrace::read(RUN.1.as_slice()).unwrap();
     let mut records = BTreeSet::new();
@@ -72,6 +73,7 @@ fn the_truth_agrees_with_the_trace() {
 }
 
 #[test]
+#[ignore = "deep truth: delays must come at each kind of stage within the run"]
 fn its_own_code_is_no_gap() {
     let length = RUN.0.tsc_rate / 1_000;
     for injection in delays_by(Cause::Own) {
@@ -90,6 +92,7 @@ fn taken(injection: &InjectionTruth) -> u64 {
 }
 
 #[test]
+#[ignore = "deep truth: it holds two clocks against each other, within 1 %"]
 fn a_preemptor_takes_the_reactors_cpu() {
     for injection in delays_by(Cause::Preempt) {
         let by = injection.by.as_ref().unwrap();
@@ -100,6 +103,7 @@ fn a_preemptor_takes_the_reactors_cpu() {
 }
 
 #[test]
+#[ignore = "deep truth: it judges the length of a delay, by two clocks"]
 fn a_system_call_blocks_the_reactor() {
     for injection in delays_by(Cause::Syscall) {
         assert_eq!((injection.syscall, injection.calls), (Some(libc::SYS_nanosleep as u32), Some(1)));
@@ -108,6 +112,7 @@ fn a_system_call_blocks_the_reactor() {
 }
 
 #[test]
+#[ignore = "deep truth: it judges the length of a delay, and both reactors must run around it"]
 fn a_stop_takes_all_reactors() {
     let injections = delays_by(Cause::Stop);
     for injection in &injections {
@@ -122,6 +127,7 @@ fn a_stop_takes_all_reactors() {
 }
 
 #[test]
+#[ignore = "deep truth: the interrupts must take time from the reactor at each kind of stage"]
 fn packets_make_soft_interrupts() {
     for injection in delays_by(Cause::Softirq) {
         assert_eq!(injection.syscall, Some(libc::SYS_sendto as u32));
@@ -130,6 +136,7 @@ fn packets_make_soft_interrupts() {
 }
 
 #[test]
+#[ignore = "deep truth: the interrupts must take time from the reactor at each kind of stage"]
 fn timers_make_hard_interrupts() {
     for injection in delays_by(Cause::Irq) {
         assert_eq!(injection.syscall, Some(libc::SYS_timerfd_settime as u32));
@@ -138,6 +145,7 @@ fn timers_make_hard_interrupts() {
 }
 
 #[test]
+#[ignore = "deep truth: a busy CPU may make the target go without a cause, so that turns differ"]
 fn causes_take_turns_and_come_one_at_a_time() {
     let here: Vec<_> = RUN.0.injections.iter().filter(|it| !it.elsewhere).collect();
     for lcore in 0..2 {
@@ -157,6 +165,7 @@ fn nothing_is_injected_for_comparison() {
 
 /// Reactors that sleep do the same work, and what delays them is known as well.
 #[test]
+#[ignore = "deep truth: a delay by the preemptor must come within a run of 0.1 s"]
 fn reactors_that_sleep_are_delayed_as_well() {
     // Two targets at a time would delay one another.
     LazyLock::force(&RUN);

@@ -230,6 +230,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "deep truth: the connection must be open before its 50 ms are over"]
     fn who_does_not_answer_is_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.ctl");

@@ -151,6 +151,7 @@ fn taken(intervals: &[Interval]) -> u64 {
 }
 
 #[test]
+#[ignore = "deep truth: the reader must keep up, and it judges shares of time by two clocks"]
 fn gaps_of_a_poller_are_explained_by_who_ran_instead() {
     let Some(_alone) = kernel::may_run("the kernel's events of a poller") else { return };
     let (truth, events, totals) = record(Poller::start(), || {

@@ -1,10 +1,14 @@
-//! Development tasks that cargo itself does not do. `cargo xtask vm` runs dptrace on other kernels, `cargo xtask dist` builds the
-//! release folder, `cargo xtask fleet` the tables of many hosts, and `cargo xtask check` is for contributors without root.
+//! Development tasks that cargo itself does not do. `cargo xtask gate` is what `.ci/run` does around the tests, and `cargo xtask deep`
+//! everything that the gate has no time for; `vm` runs dptrace on other kernels, `dist` builds the release folder, `fleet` the tables
+//! of many hosts, and `check` is for contributors without root.
 #![forbid(unsafe_code)]
 
 mod check;
+mod deep;
 mod dist;
 mod fleet;
+mod gate;
+mod suite;
 mod vm;
 
 use std::path::{Path, PathBuf};
@@ -25,6 +29,10 @@ struct Cli {
 enum Task {
     /// Check form, lints and all tests that need neither root nor a kernel
     Check,
+    /// Run what the gate has no time for, or what depends on time: kernels, truth, fuzz, peers, releases
+    Deep(deep::DeepArgs),
+    /// The steps of `.ci/run` around the tests
+    Gate(gate::GateArgs),
     /// Run dptrace in virtual machines with other kernels
     Vm(vm::VmArgs),
     /// Make the folder of what is handed out: the static program, its manual, packages, checksums
@@ -36,6 +44,8 @@ enum Task {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().task {
         Task::Check => check::run(),
+        Task::Deep(args) => deep::run(&args),
+        Task::Gate(args) => gate::run(&args),
         Task::Vm(args) => vm::run(&args),
         Task::Dist(args) => dist::run(&args),
         Task::Fleet(args) => fleet::run(&args),

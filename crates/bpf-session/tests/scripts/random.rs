@@ -21,6 +21,7 @@ const PROBES: [&str; 5] =
     ["interval:s:1", "profile:hz:99", "end", "uprobe:/bin/program:function", "uretprobe:/bin/program:function"];
 
 #[test]
+#[ignore = "deep random: 2,000 random scripts take minutes of the verifier's time"]
 fn the_verifier_takes_what_the_compiler_accepts() {
     let Some(_alone) = allowed() else { return };
     let features = Features::detect().unwrap();

@@ -1,0 +1,120 @@
+//! What `cargo test` printed: which tests of which program failed, and their outputs.
+
+use std::path::PathBuf;
+
+/// A failed test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// The program, relative to the workspace.
+    pub(super) program: PathBuf,
+    /// Full name of the test.
+    pub(super) test: String,
+    /// What it printed.
+    pub(super) output: String,
+}
+
+/// A run of `cargo test`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Log {
+    pub(super) failures: Vec<Failure>,
+    /// Number of programs that printed a result.
+    pub(super) programs: usize,
+    /// Lines that show that more failed than tests: a program that broke off, a test that did not compile, a test in a doc comment.
+    pub(super) others: Vec<String>,
+    /// Names of the tests that were skipped, with the reasons.
+    pub(super) skipped: Vec<String>,
+}
+
+impl Log {
+    /// Parses standard output and standard error of `cargo test --no-fail-fast`, in one stream.
+    pub(super) fn parse(text: &str) -> Self {
+        let mut log = Self::default();
+        let mut program: Option<PathBuf> = None;
+        let mut output_of: Option<usize> = None;
+        for line in text.lines() {
+            let trimmed = line.trim_start();
+            if let Some(running) = trimmed.strip_prefix("Running ").filter(|_| line.starts_with("     ")) {
+                let path = running.rsplit_once('(').and_then(|(_, path)| path.strip_suffix(')'));
+                (program, output_of) = (path.map(PathBuf::from), None);
+            } else if trimmed.starts_with("Doc-tests ") && line.starts_with("   ") {
+                (program, output_of) = (None, None);
+            } else if let Some(test) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+                // `name - should panic`
+                let name = test.split(" - ").next().unwrap_or(test).to_owned();
+                match program.clone() {
+                    Some(program) => log.failures.push(Failure { program, test: name, output: String::new() }),
+                    None => log.others.push(line.to_owned()),
+                }
+            } else if let Some(test) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
+                output_of = log.failures.iter().rposition(|failure| failure.test == test);
+            } else if line.starts_with("test result: ") || line == "failures:" {
+                log.programs += usize::from(line.starts_with("test result: "));
+                output_of = None;
+            } else if line.contains("process didn't exit successfully") && !line.contains("exit status: 101")
+                || line.starts_with("error: could not compile")
+            {
+                log.others.push(line.to_owned());
+            } else if let Some(failure) = output_of.and_then(|at| log.failures.get_mut(at)) {
+                failure.output.push_str(line);
+                failure.output.push('\n');
+            }
+            if line.contains("SKIPPED (") {
+                log.skipped.push(line.to_owned());
+            }
+        }
+        log
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+   Compiling elf v0.1.0 (/w/crates/elf)
+     Running unittests src/lib.rs (target/debug/deps/elf-01)
+
+running 2 tests
+test a::works ... ok
+test a::breaks ... FAILED
+
+failures:
+
+---- a::breaks stdout ----
+
+thread 'a::breaks' panicked at crates/elf/src/lib.rs:1:1:
+left is not right
+
+failures:
+    a::breaks
+
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+
+error: test failed, to rerun pass `-p elf --lib`
+     Running tests/it/main.rs (target/debug/deps/it-02)
+
+running 1 test
+test b::other ... FAILED
+";
+
+    #[test]
+    fn failed_tests_are_found_with_their_programs_and_outputs() {
+        let log = Log::parse(TEXT);
+        let names: Vec<_> = log.failures.iter().map(|it| (it.program.to_str().unwrap(), it.test.as_str())).collect();
+        assert_eq!(names, [("target/debug/deps/elf-01", "a::breaks"), ("target/debug/deps/it-02", "b::other")]);
+        assert!(log.failures[0].output.contains("left is not right"), "{log:?}");
+        assert_eq!((log.programs, log.others.len()), (1, 0));
+    }
+
+    #[test]
+    fn what_is_no_test_is_a_failure_of_its_own() {
+        let broke_off =
+            "error: test failed\n\nCaused by:\n  process didn't exit successfully: `x` (signal: 6, SIGABRT)\n";
+        let doc = "   Doc-tests elf\ntest crates/elf/src/lib.rs - f (line 3) ... FAILED\n";
+        for text in [broke_off, doc, "error: could not compile `elf` (lib) due to 1 previous error\n"] {
+            assert_eq!(Log::parse(text).others.len(), 1, "{text}");
+        }
+        let usual = "  process didn't exit successfully: `x` (exit status: 101)\n";
+        assert!(Log::parse(usual).others.is_empty());
+    }
+}

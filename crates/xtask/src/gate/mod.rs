@@ -1,0 +1,62 @@
+//! `cargo xtask gate`: what `.ci/run` does around the tests. It repeats live-kernel tests that failed, repeats tests that a change
+//! added or edited, and looks for what tests left behind.
+
+mod changed;
+mod leftovers;
+mod log;
+mod repeat;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use crate::suite;
+
+/// `cargo xtask gate`, as typed.
+#[derive(Args, Debug)]
+pub(crate) struct GateArgs {
+    #[command(subcommand)]
+    step: Step,
+}
+
+#[derive(Subcommand, Debug)]
+enum Step {
+    /// Note which processes, mounts, network namespaces and files there are, before the tests
+    Before,
+    /// Compare with that, after the tests; fail if something was left behind
+    After,
+    /// Read what `cargo test` printed, and run each live-kernel test that failed once more, alone
+    Repeat {
+        /// The output of `cargo test --workspace --no-fail-fast`
+        #[arg(value_name = "FILE")]
+        log: PathBuf,
+    },
+    /// Run the tests that HEAD added or edited since the last landing 20 times each
+    Changed,
+}
+
+/// Runs the task.
+pub(crate) fn run(args: &GateArgs) -> anyhow::Result<()> {
+    match &args.step {
+        Step::Before => leftovers::note(),
+        Step::After => leftovers::compare(),
+        Step::Repeat { log } => repeat::run(log),
+        Step::Changed => changed::run(),
+    }
+}
+
+/// Returns the folder for what one step leaves for another one; `.ci/run` makes it.
+fn folder() -> PathBuf {
+    suite::root().join("target/gate")
+}
+
+/// Returns the file to which `testkit::kernel` appends each live-kernel test: the name of its program's file, and its own.
+fn kernel_tests() -> PathBuf {
+    folder().join("kernel-tests")
+}
+
+/// Returns whether a test of that program used the live kernel.
+fn used_the_kernel(noted: &str, program: &Path, test: &str) -> bool {
+    let file = program.file_name().unwrap_or_default().to_string_lossy();
+    noted.lines().any(|line| line.split_once(' ').is_some_and(|(noted, name)| noted == file && name == test))
+}

@@ -1,0 +1,58 @@
+//! One repetition, in the open: a live-kernel test that failed is run once more, alone. A test that only computes is never
+//! repeated.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+
+use super::log::{Failure, Log};
+use crate::suite::{self, LoadSample, TestProgram, run_test};
+
+/// More flaky tests than this fail the run.
+const MAX_FLAKY: usize = 2;
+/// Longest time of a repetition.
+const REPEAT_LIMIT: Duration = Duration::from_mins(3);
+
+/// Judges a run of `cargo test`: it is good if all tests passed, or the few that failed use the kernel and pass alone.
+pub(super) fn run(log: &Path) -> anyhow::Result<()> {
+    let text = fs::read(log).with_context(|| format!("reading {}", log.display()))?;
+    let log = Log::parse(&String::from_utf8_lossy(&text));
+    ensure!(log.programs > 0, "no test ran");
+    let noted = fs::read_to_string(super::kernel_tests()).unwrap_or_default();
+    let mut failed = log.others.clone();
+    let mut flaky = Vec::new();
+    for failure in &log.failures {
+        let is_repeated = super::used_the_kernel(&noted, &failure.program, &failure.test);
+        if is_repeated && flaky.len() < MAX_FLAKY && passes_alone(failure)? {
+            flaky.push(failure);
+        } else {
+            failed.push(format!("{} {}", failure.program.display(), failure.test));
+        }
+    }
+    println!("{} test programs: {} tests failed, {} of these are flaky", log.programs, log.failures.len(), flaky.len());
+    for failure in &flaky {
+        println!("FLAKY {} {}: add a line to docs/dev/flaky.md", failure.program.display(), failure.test);
+    }
+    ensure!(failed.is_empty(), "failed:\n  {}", failed.join("\n  "));
+    Ok(())
+}
+
+/// Runs it once more, and prints both outputs.
+fn passes_alone(failure: &Failure) -> anyhow::Result<bool> {
+    let program = program_of(failure)?;
+    let load = LoadSample::now();
+    let again = run_test(&program, &failure.test, REPEAT_LIMIT)?;
+    println!("\n{} failed:\n{}", failure.test, failure.output.trim_end());
+    println!("alone it {} ({}):\n{}", again.verdict(), load.until_now(), again.output.trim_end());
+    Ok(again.succeeded())
+}
+
+/// The program of a failure. Cargo names programs `NAME-HASH`, and runs them in the folder of their package.
+fn program_of(failure: &Failure) -> anyhow::Result<TestProgram> {
+    let path = suite::root().join(&failure.program);
+    let all = suite::test_programs(&[])?;
+    let found = all.into_iter().find(|program| program.path.file_name() == path.file_name());
+    found.with_context(|| format!("cargo makes no program {}", path.display()))
+}

@@ -1,0 +1,113 @@
+//! One run of one command, with a time limit and its output.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::programs::TestProgram;
+
+/// Interval between two looks at a command that runs.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A command that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// `None` if the time limit ended it.
+    pub(crate) status: Option<ExitStatus>,
+    /// How long it ran.
+    pub(crate) time: Duration,
+    /// What it printed on standard output and standard error, in the order in which it came.
+    pub(crate) output: String,
+}
+
+impl Ended {
+    /// Returns whether it ended by itself, and well.
+    pub(crate) fn succeeded(&self) -> bool {
+        self.status.is_some_and(|status| status.success())
+    }
+
+    /// Returns how it ended, in words.
+    pub(crate) fn verdict(&self) -> String {
+        let seconds = self.time.as_secs_f64();
+        match self.status {
+            Some(status) if status.success() => format!("passed in {seconds:.1} s"),
+            Some(status) => format!("failed in {seconds:.1} s ({status})"),
+            None => format!("was ended by its limit, after {seconds:.1} s"),
+        }
+    }
+}
+
+/// Runs a command in a process group of its own, and kills the group if it takes longer than `limit`.
+///
+/// # Errors
+/// If the command cannot be started, or its output cannot be read.
+pub(crate) fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Result<Ended> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    // A file, not a pipe: what a command leaves running cannot keep this waiting.
+    let mut output = tempfile::tempfile().context("making a file for the output")?;
+    let copy = |file: &File| file.try_clone().context("opening the file of the output again");
+    command.stdin(Stdio::null()).stdout(copy(&output)?).stderr(copy(&output)?).process_group(0);
+    let since = Instant::now();
+    let mut child = command.spawn().with_context(|| format!("running {name}"))?;
+    let mut status = None;
+    while status.is_none() && since.elapsed() < limit {
+        status = child.try_wait().with_context(|| format!("waiting for {name}"))?;
+        if status.is_none() {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+    // The group may have others in it, also if the command itself has ended.
+    if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    if status.is_none() {
+        child.wait().with_context(|| format!("waiting for {name}"))?;
+    }
+    let (time, mut bytes) = (since.elapsed(), Vec::new());
+    output.rewind().context("reading the output")?;
+    output.read_to_end(&mut bytes).context("reading the output")?;
+    Ok(Ended { status, time, output: String::from_utf8_lossy(&bytes).into_owned() })
+}
+
+/// Runs one test alone, in a process of its own, whether it is ignored or not.
+///
+/// # Errors
+/// If its program cannot be started.
+pub(crate) fn run_test(program: &TestProgram, test: &str, limit: Duration) -> anyhow::Result<Ended> {
+    let mut command = Command::new(&program.path);
+    command.args(["--exact", test, "--include-ignored", "--nocapture", "--test-threads=1"]);
+    command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
+    run_limited(&mut command, limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_ends_by_itself_or_by_its_limit() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let done = run_limited(&mut shell("echo out; echo err >&2"), Duration::from_mins(1)).unwrap();
+        assert!(done.succeeded() && done.output == "out\nerr\n", "{done:?}");
+        let failed = run_limited(&mut shell("exit 3"), Duration::from_mins(1)).unwrap();
+        assert_eq!(failed.status.unwrap().code(), Some(3));
+        // The limit ends what the command has started, too: nothing else would end this.
+        let ended = run_limited(&mut shell("sleep 1000 & echo $!; wait"), Duration::from_millis(300)).unwrap();
+        assert!(ended.status.is_none() && !ended.succeeded(), "{ended:?}");
+        let sleeper = format!("/proc/{}/comm", ended.output.trim());
+        let since = Instant::now();
+        while std::fs::read_to_string(&sleeper).is_ok_and(|name| name == "sleep\n") {
+            assert!(since.elapsed() < Duration::from_mins(1), "the group was not ended");
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
