@@ -37,7 +37,20 @@ pub(super) fn look_for_cargo_deb() -> anyhow::Result<()> {
 /// The package of what lies in `out`; its contents stand in the manifest of dptrace.
 pub(super) fn deb(out: &Path, target: &str) -> anyhow::Result<()> {
     let mut deb = crate::cargo();
-    deb.args(["deb", "--quiet", "--no-build", "--no-strip", "--profile", "dist", "-p", "dptrace", "--target", target, "--output"]).arg(out);
+    deb.args([
+        "deb",
+        "--quiet",
+        "--no-build",
+        "--no-strip",
+        "--profile",
+        "dist",
+        "-p",
+        "dptrace",
+        "--target",
+        target,
+        "--output",
+    ])
+    .arg(out);
     run_command(&mut deb)
 }
 

@@ -8,12 +8,14 @@ use anyhow::{Context as _, ensure};
 
 use super::hardware::Hardware;
 
-/// The programs of kernel tests that run on each kernel: package, name, and what they are about.
+/// Modules of kernel tests that run on each kernel: package, module of its tests, and what they are about.
 const TESTS: [(&str, &str, &str); 3] = [
     ("bpf-session", "scripts", "The language of scripts"),
     ("dptrace", "run_bundled", "The bundled scripts, against the demo target's truth"),
     ("dptrace", "kernel_delay", "`kernel-delay`, against a program of known truth"),
 ];
+/// The module whose ignored tests starve a CPU, in the same form.
+const STARVING: (&str, &str, &str) = ("cpu-audit", "injected", "`cpus`, beside a thread with `SCHED_FIFO`");
 
 /// What was built.
 pub(super) struct Built {
@@ -29,21 +31,36 @@ pub(super) struct Built {
     pub(super) tests: Vec<TestProgram>,
 }
 
-/// A program of tests.
+/// The program with the tests of a package.
 pub(super) struct TestProgram {
     /// The file's name in the guest.
     pub(super) name: String,
-    /// What the tests are about, for people.
-    pub(super) about: &'static str,
     /// Where it is.
     pub(super) path: PathBuf,
-    /// The names of its tests.
+    /// The tests that guests run.
+    pub(super) groups: Vec<TestGroup>,
+}
+
+/// The tests of a module.
+pub(super) struct TestGroup {
+    /// The module.
+    pub(super) module: &'static str,
+    /// What the tests are about, for people.
+    pub(super) about: &'static str,
+    /// The names of its tests, without the module's.
     pub(super) cases: Vec<String>,
 }
 
 /// Builds all, as `cargo static` does but without its optimization, which takes minutes. Debug information is left out:
 /// it would be most of the guest's memory. `dptrace` can be one that is there already.
-pub(super) fn static_programs(hardware: &Hardware, dptrace: Option<&Path>, with_tests: bool) -> anyhow::Result<Built> {
+///
+/// `starve`: also the tests that starve a CPU.
+pub(super) fn static_programs(
+    hardware: &Hardware,
+    dptrace: Option<&Path>,
+    with_tests: bool,
+    starve: bool,
+) -> anyhow::Result<Built> {
     let target_dir = crate::target_dir()?;
     let built_in = target_dir.join("vm/build");
     let mut programs = vec!["build", "--quiet", "-p", "xtask", "--bin", "vm-init"];
@@ -53,28 +70,46 @@ pub(super) fn static_programs(hardware: &Hardware, dptrace: Option<&Path>, with_
     cargo(hardware, &programs, &built_in)?;
     let folder = built_in.join(hardware.target).join("debug");
     let known_as = folder.join("dptrace");
-    let tests = if with_tests { test_programs(hardware, &built_in)? } else { Vec::new() };
+    let tests = if with_tests { test_programs(hardware, &built_in, starve)? } else { Vec::new() };
     let dptrace = dptrace.map_or_else(|| known_as.clone(), Path::to_owned);
     Ok(Built { target_dir, init: folder.join("vm-init"), dptrace, known_as, tests })
 }
 
-fn test_programs(hardware: &Hardware, built_in: &Path) -> anyhow::Result<Vec<TestProgram>> {
-    let mut arguments = vec!["test", "--quiet", "--no-run", "--message-format", "json"];
-    for (package, name, _) in TESTS {
-        arguments.extend(["-p", package, "--test", name]);
-    }
+fn test_programs(hardware: &Hardware, built_in: &Path, starve: bool) -> anyhow::Result<Vec<TestProgram>> {
+    let mut packages: Vec<&str> =
+        TESTS.iter().map(|(package, ..)| *package).chain(starve.then_some(STARVING.0)).collect();
+    packages.dedup();
+    let mut arguments = vec!["test", "--quiet", "--no-run", "--message-format", "json", "--test", "it"];
+    arguments.extend(packages.iter().flat_map(|package| ["-p", *package]));
     let output = cargo(hardware, &arguments, built_in)?;
     let messages: Vec<serde_json::Value> = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let program = |&(_, name, about): &(&str, &str, &'static str)| -> anyhow::Result<TestProgram> {
-        let of_it =
-            |message: &&serde_json::Value| message["target"]["name"] == name && message["executable"].is_string();
-        let message = messages.iter().find(of_it).with_context(|| format!("cargo made no program for {name}"))?;
+    let program = |package: &&str| -> anyhow::Result<TestProgram> {
+        let manifest = format!("/crates/{package}/Cargo.toml");
+        let is_its = |message: &&serde_json::Value| {
+            let path = message["manifest_path"].as_str().unwrap_or_default();
+            message["target"]["name"] == "it" && path.ends_with(&manifest) && message["executable"].is_string()
+        };
+        let message = messages.iter().find(is_its).with_context(|| format!("cargo made no tests of {package}"))?;
         let path = PathBuf::from(message["executable"].as_str().unwrap_or_default());
         let ignored = listed(hardware, &path, &["--ignored"])?;
-        let cases = listed(hardware, &path, &[])?.into_iter().filter(|case| !ignored.contains(case)).collect();
-        Ok(TestProgram { name: name.to_owned(), about, path, cases })
+        let usual: Vec<String> =
+            listed(hardware, &path, &[])?.into_iter().filter(|case| !ignored.contains(case)).collect();
+        let of = |from: &[String], module: &'static str, about| TestGroup {
+            module,
+            about,
+            cases: from
+                .iter()
+                .filter_map(|case| Some(case.strip_prefix(module)?.strip_prefix("::")?.to_owned()))
+                .collect(),
+        };
+        let mut groups: Vec<TestGroup> =
+            TESTS.iter().filter(|(of, ..)| of == package).map(|(_, module, about)| of(&usual, module, about)).collect();
+        if *package == STARVING.0 {
+            groups.push(of(&ignored, STARVING.1, STARVING.2));
+        }
+        Ok(TestProgram { name: format!("{package}-tests"), path, groups })
     };
-    TESTS.iter().map(program).collect()
+    packages.iter().map(program).collect()
 }
 
 /// The names of a program's tests. It is static: it runs here as well, by an emulator where it is another machine's.

@@ -104,7 +104,7 @@ impl Place {
 pub(crate) fn run(args: &VmArgs) -> anyhow::Result<()> {
     let has_checks = args.command.is_empty();
     let hardware = args.machine.hardware();
-    let built = build::static_programs(hardware, args.binary.as_deref(), has_checks)?;
+    let built = build::static_programs(hardware, args.binary.as_deref(), has_checks, args.starve)?;
     let work = built.target_dir.join(hardware.folder);
     std::fs::create_dir_all(&work).with_context(|| format!("creating {}", work.display()))?;
     let places = places(args, &work)?;

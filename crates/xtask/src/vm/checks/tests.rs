@@ -4,7 +4,7 @@ use anyhow::ensure;
 use xtask::{GuestAnswer, GuestCommand};
 
 use super::{Check, Needs};
-use crate::vm::build::TestProgram;
+use crate::vm::build::{TestGroup, TestProgram};
 
 /// How many random scripts the verifier is given, and how many are held against their values: emulated, it needs a hundred
 /// times longer.
@@ -12,7 +12,7 @@ const FEWER: [(&str, &str); 2] = [("DPTRACE_TEST_SCRIPTS", "40"), ("DPTRACE_TEST
 /// A test that can't run has failed.
 const REQUIRED: (&str, &str) = ("DPTRACE_REQUIRE_KERNEL_TESTS", "1");
 
-/// What the tests of a program need: the program, the beginning of their names, and it.
+/// What the tests of a module need: the module, the beginning of their names, and it.
 const NEEDS: [(&str, &str, &[Needs]); 6] = [
     ("kernel_delay", "triggers::kernel_functions", &[Needs::Feature("kprobes", "CONFIG_KPROBES")]),
     ("scripts", "iterators::functions_in_which", &[Needs::Feature("fentry", "fentry")]),
@@ -42,17 +42,22 @@ const NOT_IN_GUESTS: [&str; 9] = [
 
 /// A check for each test.
 pub(super) fn of(program: &TestProgram) -> impl Iterator<Item = Check> + '_ {
-    let is_for_guests = |case: &&String| !NOT_IN_GUESTS.iter().any(|beginning| case.starts_with(beginning));
-    program.cases.iter().filter(is_for_guests).map(|case| {
-        let mut needs =
-            NEEDS.iter().filter(|(name, beginning, _)| *name == program.name && case.starts_with(beginning));
-        let needs = needs.next().map_or(&[][..], |(.., needs)| *needs);
-        let command = GuestCommand::new(&[&program.name, "--exact", case, "--nocapture", "--test-threads=1"]);
-        let variables = FEWER.into_iter().chain([REQUIRED]);
-        let command = variables.fold(command, |command, (name, value)| command.with_variable(name, value));
-        let works = if program.name == "kernel_delay" { passed_whole } else { passed };
-        Check::new(program.about, &readable(case), command, needs, works)
+    program.groups.iter().flat_map(|group| {
+        let is_for_guests = |case: &&String| !NOT_IN_GUESTS.iter().any(|beginning| case.starts_with(beginning));
+        group.cases.iter().filter(is_for_guests).map(|case| check(program, group, case))
     })
+}
+
+fn check(program: &TestProgram, group: &TestGroup, case: &str) -> Check {
+    let needs = NEEDS.iter().find(|(module, beginning, _)| *module == group.module && case.starts_with(beginning));
+    let needs = needs.map_or(&[][..], |(.., needs)| *needs);
+    let name = format!("{}::{case}", group.module);
+    let arguments = [&program.name, "--exact", &name, "--include-ignored", "--nocapture", "--test-threads=1"];
+    let variables = FEWER.into_iter().chain([REQUIRED]);
+    let command =
+        variables.fold(GuestCommand::new(&arguments), |command, (name, value)| command.with_variable(name, value));
+    let works = if group.module == "kernel_delay" { passed_whole } else { passed };
+    Check::new(group.about, &readable(case), command, needs, works)
 }
 
 /// `triggers::static_probes_are_triggers` as a sentence.

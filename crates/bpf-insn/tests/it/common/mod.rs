@@ -1,0 +1,5 @@
+//! Parts that several tests share.
+
+pub(crate) mod sample;
+pub(crate) mod strategy;
+pub(crate) mod table;

@@ -1,0 +1,187 @@
+//! The kernel's stream, written and read back.
+
+use std::sync::Arc;
+
+use capture::{
+    ClockOff, End, EventsWriter, FORMAT, FastestHits, LcoreThread, MAX_META, MOST_PARTS, Meta, NamedThread, Reader,
+    Source,
+};
+use proptest::prelude::*;
+use spdk_trace::{Lcore, Ticks};
+use timeline::{Anchor, BootNanos, ClockCheck, Cpu, EventKind, Interrupt, KernelEvent, Leaves, Tid};
+
+fn meta() -> Meta {
+    Meta { format: FORMAT, ..Meta::default() }
+}
+
+fn open(bytes: Vec<u8>) -> Reader {
+    let source: Source = Arc::new(bytes);
+    Reader::open(&meta().to_json().unwrap().into_bytes(), None, Some(source)).unwrap()
+}
+
+fn named(since: u64, tid: u32, text: &str) -> NamedThread {
+    let mut name = [0; 16];
+    name[..text.len()].copy_from_slice(text.as_bytes());
+    NamedThread { since: BootNanos(since), tid: Tid(tid), name }
+}
+
+fn any_event() -> impl Strategy<Value = EventKind> {
+    let tid = || any::<u32>().prop_map(Tid);
+    let cpu = || any::<u32>().prop_map(Cpu);
+    let leaves = || prop::sample::select(vec![Leaves::Preempted, Leaves::Blocked, Leaves::Stopped, Leaves::Ended]);
+    let interrupt = || {
+        prop_oneof![
+            any::<u32>().prop_map(Interrupt::Hard),
+            any::<u32>().prop_map(Interrupt::Soft),
+            Just(Interrupt::Tick),
+            Just(Interrupt::Call)
+        ]
+    };
+    prop_oneof![
+        (tid(), leaves(), tid()).prop_map(|(prev, leaves, next)| EventKind::Switch { prev, leaves, next }),
+        (tid(), cpu()).prop_map(|(tid, on)| EventKind::Wake { tid, on }),
+        (tid(), cpu()).prop_map(|(tid, to)| EventKind::Migrate { tid, to }),
+        (tid(), prop::option::of(leaves())).prop_map(|(tid, off_cpu)| EventKind::Found { tid, off_cpu }),
+        (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::Begin { tid, interrupt }),
+        (tid(), interrupt()).prop_map(|(tid, interrupt)| EventKind::End { tid, interrupt }),
+        (tid(), any::<u32>()).prop_map(|(tid, number)| EventKind::CallEnter { tid, number }),
+        tid().prop_map(|tid| EventKind::CallExit { tid }),
+        (any::<u64>(), any::<u64>()).prop_map(|(since, count)| EventKind::Lost { since: BootNanos(since), count }),
+        (tid(), any::<u64>()).prop_map(|(tid, since)| EventKind::Unseen { tid, since: BootNanos(since) }),
+    ]
+}
+
+fn events() -> impl Strategy<Value = Vec<KernelEvent>> {
+    let event = (any_event(), any::<u32>());
+    prop::collection::vec(event, 0..40).prop_map(|events| {
+        let at = (0..).map(|n| BootNanos(1_000 * n));
+        events.into_iter().zip(at).map(|((kind, cpu), at)| KernelEvent { at, cpu: Cpu(cpu), kind }).collect()
+    })
+}
+
+fn write(events: &[KernelEvent], at_once: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = EventsWriter::begin(&mut bytes).unwrap();
+    writer.started(BootNanos(5)).unwrap();
+    writer.roster([named(5, 7, "reactor_0")]).unwrap();
+    for some in events.chunks(at_once) {
+        writer.events(some.iter().copied()).unwrap();
+        writer.names([named(9, 8, "kworker/1:2")]).unwrap();
+    }
+    writer.flush().unwrap();
+    bytes
+}
+
+proptest! {
+    /// Each event comes back as it was; cut anywhere, those before the cut; damaged, nothing panics.
+    #[test]
+    fn events_come_back(
+        events in events(), at_once in 1..9_usize, cut in any::<prop::sample::Index>(), byte in any::<u8>()
+    ) {
+        let mut bytes = write(&events, at_once);
+        let reader = open(bytes.clone());
+        let read: Result<Vec<_>, _> = reader.events().unwrap().collect();
+        prop_assert_eq!(&read.unwrap(), &events);
+        prop_assert_eq!(reader.events_started(), Some(BootNanos(5)));
+        prop_assert!(reader.ends().next().is_none());
+        let cut = 8 + cut.index(bytes.len() - 8);
+        let cut_short = open(bytes[..cut].to_vec());
+        let read: Vec<_> = cut_short.events().unwrap().filter_map(Result::ok).collect();
+        prop_assert_eq!(&read, &events[..read.len()]);
+        bytes[cut] = byte;
+        let damaged = open(bytes);
+        let read = damaged.events().unwrap().take(100).count();
+        prop_assert!(read <= events.len() + 1);
+    }
+}
+
+#[test]
+fn events_of_a_chunk_that_came_late_are_put_into_their_place() {
+    let event = |at| KernelEvent { at: BootNanos(at), cpu: Cpu(0), kind: EventKind::CallExit { tid: Tid(1) } };
+    let reader = open(write(&[event(10), event(30), event(20)], 8));
+    let at: Vec<_> = reader.events().unwrap().map(|event| event.unwrap().at.0).collect();
+    assert_eq!(at, [10, 20, 30]);
+}
+
+#[test]
+fn threads_have_names_from_when_on() {
+    let mut bytes = Vec::new();
+    let mut writer = EventsWriter::begin(&mut bytes).unwrap();
+    writer.roster([named(5, 7, "main")]).unwrap();
+    writer.names([named(50, 7, "reactor_0"), named(9, 0, "swapper/0")]).unwrap();
+    writer.flush().unwrap();
+    let reader = open(bytes);
+    let names = reader.names();
+    let name = |tid, at| names.name(Tid(tid), BootNanos(at)).map(|name| String::from_utf8(name.to_vec()).unwrap());
+    assert_eq!((name(7, 0).as_deref(), name(7, 49).as_deref()), (Some("main"), Some("main")));
+    assert_eq!(
+        (name(7, 50).as_deref(), name(0, 99).as_deref(), name(1, 99)),
+        (Some("reactor_0"), Some("swapper/0"), None)
+    );
+    assert_eq!((names.all().count(), reader.threads().len()), (2, 1));
+}
+
+#[test]
+fn what_is_stated_of_a_capture_comes_back() {
+    let mut meta = meta();
+    meta.lcores.push(LcoreThread { lcore: 3, name: "reactor_3".into(), tid: Some(12), by: Some("name".into()) });
+    meta.lcores.push(LcoreThread { lcore: 4, ..LcoreThread::default() });
+    meta.process.command_line = vec!["nvmf_tgt".into(), "-m\u{1}".into()];
+    let text = meta.to_json().unwrap();
+    let reader = Reader::open(&text.clone().into_bytes(), None, None).unwrap();
+    assert_eq!(reader.meta(), &meta);
+    assert_eq!(reader.lcore_threads().into_iter().collect::<Vec<_>>(), [(Lcore(3), Tid(12))]);
+    assert!(reader.meta().end.is_none() && !text.contains("\"end\""));
+    // What a later version adds is no error.
+    let more = text.replacen('{', "{\"later\": [1],", 1);
+    assert!(Reader::open(&more.into_bytes(), None, None).is_ok());
+}
+
+#[test]
+fn what_was_measured_of_the_clock_is_stated() {
+    let at = |ticks: u64| Anchor { ticks: Ticks(ticks), nanos: BootNanos(ticks), bracket: Ticks(4) };
+    let mut end = End::default();
+    end.state_clock(&ClockCheck::default().finish());
+    assert_eq!(end, End::default());
+    let mut check = ClockCheck::default();
+    check.anchor(at(0));
+    (1..=200).for_each(|n| check.reading(Anchor { nanos: BootNanos(1_000 * n + n), ..at(1_000 * n) }));
+    check.hits((1..=10).map(|n| (Ticks(1_000 * n), BootNanos(1_000 * n + 70 * n))));
+    check.anchor(at(1_000_000));
+    end.state_clock(&check.finish());
+    assert_eq!(end.clock, Some(ClockOff { readings: 200, p50: 100, p99: 198, max: 200 }));
+    // Hits are counted to less than 1 %.
+    let join = end.join.unwrap();
+    assert!(join.hits == 10 && (350..=352).contains(&join.p50) && join.max == 700, "{join:?}");
+    assert_eq!(end.join_fastest, Some(FastestHits { intervals: 1, least: 70, p50: 0, p99: 0, max: 0 }));
+}
+
+#[test]
+fn of_many_names_and_threads_some_are_kept() {
+    let mut bytes = Vec::new();
+    let mut writer = EventsWriter::begin(&mut bytes).unwrap();
+    writer.names((0..500_000).map(|tid| named(1, tid, "worker"))).unwrap();
+    writer.roster((0..70_000).map(|tid| named(2, tid, "thread"))).unwrap();
+    writer.flush().unwrap();
+    let reader = open(bytes);
+    let left_out: Vec<_> = reader.left_out().collect();
+    assert_eq!(left_out, [("thread name", 570_000 - (1 << 19))]);
+    let names = reader.names();
+    assert_eq!(names.name(Tid(7), BootNanos(1)), Some(&b"worker"[..]));
+    assert_eq!((names.name(Tid(7), BootNanos(2)), reader.threads().len()), (Some(&b"thread"[..]), 1 << 16));
+}
+
+#[test]
+fn meta_json_has_limits() {
+    let mut meta = meta();
+    meta.process.threads = vec![capture::Thread::default(); MOST_PARTS + 5];
+    meta.process.command_line = vec!["word".to_owned(); 3];
+    let read = |text: String| Reader::open(&text.into_bytes(), None, None).map(|reader| reader.meta().clone());
+    let kept = read(meta.to_json().unwrap()).unwrap();
+    assert_eq!((kept.process.threads.len(), kept.process.command_line.len()), (MOST_PARTS, 3));
+    // What is left out is counted.
+    let reader = Reader::open(&meta.to_json().unwrap().into_bytes(), None, None).unwrap();
+    assert_eq!(reader.left_out().collect::<Vec<_>>(), [("meta.json list item", 5)]);
+    let error = read(" ".repeat(MAX_META as usize + 1)).unwrap_err().to_string();
+    assert_eq!(error, "meta.json has 8388609 bytes, and that of a capture has 8388608 at most");
+}

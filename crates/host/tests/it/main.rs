@@ -1,0 +1,5 @@
+//! Tests of what the machine has, on this very process.
+#![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
+mod files;
+mod libraries;

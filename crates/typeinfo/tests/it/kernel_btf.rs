@@ -1,0 +1,236 @@
+//! This kernel's BTF, held against what `bpftool` says of it.
+
+use std::collections::HashMap;
+use std::process::Command;
+
+use typeinfo::{Arch, Btf, NameKind, TypeError, TypeKind, TypeRef, TypeStore};
+
+const PATH: &str = "/sys/kernel/btf/vmlinux";
+
+fn kernel() -> Option<Vec<u8>> {
+    let bytes = std::fs::read(PATH).ok();
+    if bytes.is_none() {
+        eprintln!("skipped: no {PATH}");
+    }
+    bytes
+}
+
+fn store(bytes: &[u8]) -> TypeStore<'_> {
+    let mut types = TypeStore::new(Arch::X86_64);
+    types.add_btf(Btf::parse(bytes).unwrap()).unwrap();
+    types
+}
+
+/// What bpftool prints of one type: its line's words, and its parts' lines.
+struct Dumped {
+    kind: String,
+    name: String,
+    fields: HashMap<String, i64>,
+    parts: Vec<(String, HashMap<String, i64>)>,
+}
+
+fn quoted(line: &str) -> (String, &str) {
+    let (_, rest) = line.split_once('\'').unwrap();
+    let (name, rest) = rest.split_once('\'').unwrap();
+    (if name == "(anon)" { String::new() } else { name.to_owned() }, rest)
+}
+
+fn fields(text: &str) -> HashMap<String, i64> {
+    let pairs = text.split_whitespace().filter_map(|word| word.split_once('='));
+    let number = |value: &str| {
+        let value = value.trim_end_matches(['U', 'L']);
+        value.parse::<i64>().or_else(|_| value.parse::<u64>().map(u64::cast_signed)).ok()
+    };
+    pairs.filter_map(|(key, value)| Some((key.to_owned(), number(value)?))).collect()
+}
+
+fn dump() -> Option<HashMap<u32, Dumped>> {
+    let output = Command::new("bpftool").args(["btf", "dump", "file", PATH, "format", "raw"]).output();
+    let Some(output) = output.ok().filter(|output| output.status.success()) else {
+        eprintln!("skipped: no bpftool");
+        return None;
+    };
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (mut types, mut last) = (HashMap::new(), 0);
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix('[') {
+            let (id, rest) = rest.split_once("] ").unwrap();
+            let (kind, _) = rest.split_once(' ').unwrap();
+            let (name, tail) = quoted(rest);
+            last = id.parse().unwrap();
+            types.insert(last, Dumped { kind: kind.to_owned(), name, fields: fields(tail), parts: Vec::new() });
+        } else if line.starts_with("\t'") {
+            let (name, tail) = quoted(line);
+            types.get_mut(&last).unwrap().parts.push((name, fields(tail)));
+        }
+    }
+    Some(types)
+}
+
+fn id(types: &TypeStore<'_>, ty: TypeRef) -> i64 {
+    if ty.is_void() { 0 } else { types.btf_id(ty).unwrap().id.into() }
+}
+
+/// Every named struct, union, enum, typedef and function, found by a listing and compared whole.
+#[test]
+fn all_is_as_bpftool_says() {
+    let (Some(bytes), Some(dumped)) = (kernel(), dump()) else { return };
+    let types = store(&bytes);
+    let source = types.require(NameKind::Struct, "task_struct").unwrap().source();
+    let mut queue = Vec::new();
+    for kind in NameKind::ALL {
+        types
+            .each_name(source, kind, &mut |_, ty| {
+                queue.push(ty);
+                true
+            })
+            .unwrap();
+    }
+    let (mut seen, mut members) = (std::collections::HashSet::new(), 0);
+    while let Some(ty) = queue.pop() {
+        if ty.is_void() || !seen.insert(ty) {
+            continue;
+        }
+        let number = id(&types, ty);
+        let theirs = &dumped[&(number as u32)];
+        let ours = types.get(ty).unwrap();
+        assert_eq!(ours.name.unwrap_or_default(), theirs.name, "{number}");
+        let field = |name: &str| theirs.fields.get(name).copied();
+        match ours.kind {
+            TypeKind::Struct { size } | TypeKind::Union { size } => {
+                assert_eq!(Some(size.cast_signed()), field("size"), "{number}");
+                let list = types.members(ty).unwrap();
+                assert_eq!(list.len(), theirs.parts.len());
+                for (member, (name, fields)) in list.iter().zip(&theirs.parts) {
+                    assert_eq!(member.name.unwrap_or_default(), name);
+                    assert_eq!(member.bit_offset.cast_signed(), fields["bits_offset"], "{number} {name}");
+                    assert_eq!(member.bit_size.map(i64::from), fields.get("bitfield_size").copied());
+                    assert_eq!(id(&types, member.ty), fields["type_id"]);
+                    queue.push(member.ty);
+                    members += 1;
+                }
+            }
+            TypeKind::Enum { size, signed } => {
+                assert_eq!(Some(i64::from(size)), field("size"));
+                let list = types.enumerators(ty).unwrap();
+                let ours: Vec<_> = list.iter().map(|e| (e.name, e.value)).collect();
+                let theirs: Vec<_> = theirs.parts.iter().map(|(name, f)| (name.as_str(), f["val"])).collect();
+                assert_eq!(ours, theirs, "{number} signed {signed}");
+            }
+            TypeKind::Func { returns, variadic } => {
+                let proto = if theirs.kind == "FUNC" { &dumped[&(field("type_id").unwrap() as u32)] } else { theirs };
+                assert_eq!(id(&types, returns), proto.fields["ret_type_id"]);
+                let list = types.params(ty).unwrap();
+                assert_eq!(list.len() + usize::from(variadic), proto.parts.len());
+                for (param, (name, fields)) in list.iter().zip(&proto.parts) {
+                    assert_eq!(
+                        (param.name.unwrap_or_default(), id(&types, param.ty)),
+                        (name.as_str(), fields["type_id"])
+                    );
+                    queue.push(param.ty);
+                }
+            }
+            TypeKind::Array { element, count } => {
+                assert_eq!(count.unwrap_or(0).cast_signed(), theirs.fields["nr_elems"]);
+                assert_eq!(id(&types, element), theirs.fields["type_id"]);
+                queue.push(element);
+            }
+            TypeKind::Pointer { target, .. } | TypeKind::Typedef { target } | TypeKind::Qualified { target, .. } => {
+                assert_eq!(Some(id(&types, target)), field("type_id"));
+                queue.push(target);
+            }
+            TypeKind::Int { size, .. } | TypeKind::Float { size } => assert_eq!(Some(i64::from(size)), field("size")),
+            TypeKind::Forward { .. } => assert!(theirs.kind == "FWD" || theirs.parts.is_empty()),
+            TypeKind::Void => panic!("{number} is void"),
+        }
+    }
+    let expected = |kind: &str| dumped.values().filter(|d| d.kind == kind && !d.name.is_empty()).count();
+    let found = |kind: &str| seen.iter().filter(|ty| dumped[&(id(&types, **ty) as u32)].kind == kind).count();
+    for kind in ["STRUCT", "UNION", "ENUM", "TYPEDEF", "FUNC", "INT"] {
+        assert!(found(kind) >= expected(kind), "{kind}: {} of {}", found(kind), expected(kind));
+    }
+    assert!(members > 1_000, "{members} members compared");
+}
+
+/// By name, the first of each kind and name is found.
+#[test]
+fn every_name_is_found() {
+    let (Some(bytes), Some(dumped)) = (kernel(), dump()) else { return };
+    let types = store(&bytes);
+    for (kind, theirs) in [
+        (NameKind::Struct, "STRUCT"),
+        (NameKind::Union, "UNION"),
+        (NameKind::Typedef, "TYPEDEF"),
+        (NameKind::Func, "FUNC"),
+    ] {
+        let mut first: HashMap<&str, u32> = HashMap::new();
+        for (id, dumped) in dumped.iter().filter(|(_, d)| d.kind == theirs && !d.name.is_empty()) {
+            let known = first.entry(&dumped.name).or_insert(*id);
+            *known = (*known).min(*id);
+        }
+        for (name, number) in first {
+            let found = types.find(kind, name).unwrap().unwrap();
+            assert_eq!(id(&types, found), i64::from(number), "{name}");
+        }
+    }
+}
+
+#[test]
+fn members_of_task_struct() {
+    let Some(bytes) = kernel() else { return };
+    let types = store(&bytes);
+    let task = types.require(NameKind::Struct, "task_struct").unwrap();
+    assert_eq!(types.display(types.member(task, "pid").unwrap().ty), "pid_t");
+    assert_eq!(types.size_of(types.member(task, "comm").unwrap().ty), Ok(16));
+    assert_eq!(types.declare(types.member(task, "comm").unwrap().ty, "comm"), "char comm[16]");
+    assert_eq!(types.display(types.member(task, "mm").unwrap().ty), "struct mm_struct *");
+    let (comm, third) = (types.path(task, "comm").unwrap(), types.path(task, "comm[3]").unwrap());
+    assert_eq!(third.byte_offset(), comm.byte_offset() + 3);
+    let error = types.member(task, "pidd").unwrap_err();
+    assert!(matches!(&error, TypeError::NoMember { nearest, .. } if nearest[0] == "pid"), "{error}");
+    assert!(types.require(NameKind::Struct, "task_strukt").unwrap_err().to_string().contains("task_struct"));
+    assert!(types.definition(task, true).unwrap().contains("char comm[16]; /* "));
+}
+
+#[test]
+fn arguments_of_sched_switch() {
+    let Some(bytes) = kernel() else { return };
+    let types = store(&bytes);
+    let switch = types.raw_tracepoint("sched_switch").unwrap().unwrap();
+    let params: Vec<_> = switch.params.iter().map(|p| types.declare(p.ty, p.name.unwrap_or("?"))).collect();
+    assert_eq!(
+        params[..3].iter().map(String::as_str).collect::<Vec<_>>(),
+        [
+            if params[0].starts_with("bool") { "bool preempt" } else { "_Bool preempt" },
+            "struct task_struct *prev",
+            "struct task_struct *next",
+        ]
+    );
+    assert!(types.raw_tracepoint("no_such_tracepoint").unwrap().is_none());
+    assert!(types.find_enumerator("BPF_MAP_TYPE_RINGBUF").unwrap().is_some_and(|(_, value)| value == 27));
+}
+
+/// A struct of the script that has a kernel struct within, and one that hides a kernel struct.
+#[test]
+fn scripts_build_on_the_kernels_types() {
+    let Some(bytes) = kernel() else { return };
+    let mut types = store(&bytes);
+    let kernel = types.require(NameKind::Struct, "list_head").unwrap();
+    let forward = types.forward(typeinfo::Tag::Struct, "task_struct").unwrap();
+    let pointer = types.pointer_to(forward).unwrap();
+    let int = types.base("int").unwrap().unwrap();
+    let def = typeinfo::RecordDef {
+        name: Some("mine".to_owned()),
+        members: vec![
+            typeinfo::MemberDef::new("n", int),
+            typeinfo::MemberDef::new("list", kernel),
+            typeinfo::MemberDef::new("task", pointer),
+        ],
+        ..typeinfo::RecordDef::default()
+    };
+    let mine = types.define_record(def).unwrap();
+    assert_eq!(types.path(mine, "list.prev").unwrap().byte_offset(), 16);
+    assert_eq!((types.size_of(mine), types.align_of(mine)), (Ok(32), Ok(8)));
+    let completed = types.strip(forward).unwrap();
+    assert_eq!(Ok(completed), types.require(NameKind::Struct, "task_struct"));
+}
