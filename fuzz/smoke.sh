@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every fuzz target for some seconds, on its seeds and what comes of them: fuzz/smoke.sh [SECONDS]
 #
-# It is part of .ci/run, to keep the targets alive and to find what is easily found. Compilers that are not nightly take
+# It is part of `cargo xtask deep fuzz`, to find what is easily found; .ci/run only compiles the targets. Compilers that are not nightly take
 # the flags of the coverage with RUSTC_BOOTSTRAP.
 set -euo pipefail
 cd "$(dirname "$0")/.."

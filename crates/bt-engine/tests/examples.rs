@@ -11,7 +11,6 @@ mod count_syscalls;
 #[path = "../examples/usdt_events.rs"]
 mod usdt_events;
 
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ use probe::probe;
 use testkit::kernel::{may_run, skip};
 
 /// The right to run a kernel test, if there is one.
-fn kernel() -> Option<MutexGuard<'static, ()>> {
+fn kernel() -> Option<testkit::kernel::Turn> {
     let guard = may_run("kernel")?;
     match bpf_session::Features::detect() {
         Ok(_) => Some(guard),

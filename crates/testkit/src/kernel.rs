@@ -1,15 +1,18 @@
 //! The right to run a test on the live kernel, or with a program that may not be here.
 //!
 //! A test that can't run says `SKIPPED (what): reason` and passes; with `DPTRACE_REQUIRE_KERNEL_TESTS=1`, as in CI, that is a
-//! failure. With `DPTRACE_NO_KERNEL_TESTS=1` none runs, also as root: `cargo xtask check`.
+//! failure, unless it was skipped by [`skip_if_permitted`]. With `DPTRACE_NO_KERNEL_TESTS=1` none runs, also as root: `cargo xtask
+//! check`.
 //!
-//! Each test that may run is noted in the file that `DPTRACE_KERNEL_TESTS_LOG` names, if it names one: `.ci/run` repeats no other
-//! tests than these.
+//! Tests of the live kernel run beside each other, in all test programs of this machine, but for those that count or probe the whole
+//! machine and would see the others ([`may_run_alone`]): locks on one file keep these apart.
+//!
+//! `.ci/run` names two files in which tests are noted: `DPTRACE_KERNEL_TESTS_LOG` for each one that may run, since no others are
+//! repeated, and `DPTRACE_SKIPS_LOG` for each one that was skipped.
 
+use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+use std::path::{Path, PathBuf};
 
 /// Says that a test did not run.
 ///
@@ -19,39 +22,90 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 pub fn skip(what: &str, reason: &str) {
     let required = std::env::var_os("DPTRACE_REQUIRE_KERNEL_TESTS").is_some_and(|value| value == "1");
     assert!(!required, "kernel tests are required, but: {reason}");
-    println!("SKIPPED ({what}): {reason}");
+    skip_if_permitted(what, reason);
 }
 
-/// The turn of a kernel test, of which one of a test program runs at a time: programs that meet on a CPU may be passed over
-/// by the kernel. Nothing without root.
+/// Says that a test, or a part of one, did not run, for a reason that some machines have by their nature: a kernel without kprobes,
+/// for example. CI fails if `what` is not in `.ci/permitted-skips`.
+pub fn skip_if_permitted(what: &str, reason: &str) {
+    println!("SKIPPED ({what}): {reason}");
+    append("DPTRACE_SKIPS_LOG", &format!("{what}: {reason}"));
+}
+
+/// The turn of a kernel test, which it keeps until it is over.
+#[derive(Debug)]
+#[must_use = "others may disturb the test once it is dropped"]
+pub struct Turn {
+    /// Closing it releases the lock, also if the test's process is killed.
+    _lock: File,
+}
+
+/// Returns the turn of a test that bears other kernel tests beside it. None without root.
 #[track_caller]
-pub fn may_run(what: &str) -> Option<MutexGuard<'static, ()>> {
+pub fn may_run(what: &str) -> Option<Turn> {
+    permitted(what).then(|| turn(File::lock_shared))
+}
+
+/// Returns the turn of a test that counts, probes or judges the whole machine: no other kernel test runs meanwhile. None without
+/// root.
+#[track_caller]
+pub fn may_run_alone(what: &str) -> Option<Turn> {
+    permitted(what).then(|| turn(File::lock))
+}
+
+/// Whether a kernel test may run here; says why not.
+#[track_caller]
+fn permitted(what: &str) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     if std::env::var_os("DPTRACE_NO_KERNEL_TESTS").is_some_and(|value| value == "1") {
         skip(what, "DPTRACE_NO_KERNEL_TESTS is set");
-        return None;
+        return false;
     }
-    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0) {
+    let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    if is_root {
         note();
-        return Some(guard);
+    } else {
+        skip(what, "not root");
     }
-    skip(what, "not root");
-    None
+    is_root
 }
 
-/// Notes the calling test: the name of its program's file, a blank, and its own name, which is that of its thread.
-///
+/// Waits for the turn. Who waits holds the turnstile, so that a test that needs the machine for itself is not passed by others for
+/// ever.
+fn turn(lock: fn(&File) -> std::io::Result<()>) -> Turn {
+    let _turnstile = locked(&lock_file("turnstile"), File::lock);
+    Turn { _lock: locked(&lock_file("turn"), lock) }
+}
+
+/// The files are the machine's, not this clone's: the kernel is, too.
+fn lock_file(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("dptrace-kernel-tests.{name}"))
+}
+
 /// # Panics
-/// If it cannot be noted.
+/// If there can be no such lock.
+fn locked(path: &Path, lock: fn(&File) -> std::io::Result<()>) -> File {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    let file = file.and_then(|file| lock(&file).map(|()| file));
+    file.unwrap_or_else(|error| panic!("locking {}: {error}", path.display()))
+}
+
+/// Notes the calling test: the name of its program's file, and its own name, which is that of its thread.
 fn note() {
-    let Some(path) = std::env::var_os("DPTRACE_KERNEL_TESTS_LOG") else { return };
-    let program = std::env::current_exe().unwrap_or_else(|error| panic!("looking for the program of a test: {error}"));
+    let program = std::env::current_exe().unwrap_or_default();
     let program = program.file_name().unwrap_or_default().to_string_lossy();
     let thread = std::thread::current();
-    let line = format!("{program} {}\n", thread.name().unwrap_or_default());
-    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    append("DPTRACE_KERNEL_TESTS_LOG", &format!("{program} {}", thread.name().unwrap_or_default()));
+}
+
+/// Appends a line to the file that this variable names, if there is one.
+///
+/// # Panics
+/// If it cannot be written.
+fn append(variable: &str, line: &str) {
+    let Some(path) = std::env::var_os(variable) else { return };
+    let file = OpenOptions::new().create(true).append(true).open(&path);
     // One write, which several programs can make at the same time.
-    let noted = file.and_then(|mut file| file.write_all(line.as_bytes()));
-    noted.unwrap_or_else(|error| panic!("noting a kernel test: {error}"));
+    let written = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    written.unwrap_or_else(|error| panic!("writing {}: {error}", Path::new(&path).display()));
 }

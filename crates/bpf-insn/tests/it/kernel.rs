@@ -11,14 +11,13 @@ use bpf_insn::Reg::*;
 use bpf_insn::*;
 use std::error::Error;
 use std::process::{self, Command};
-use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 use testkit::kernel::{may_run, skip};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// The right to run a kernel test, if there is one.
-fn kernel() -> Option<MutexGuard<'static, ()>> {
+fn kernel() -> Option<testkit::kernel::Turn> {
     let guard = may_run("kernel")?;
     let mut asm = Asm::new();
     asm.mov(R0, 0).exit();

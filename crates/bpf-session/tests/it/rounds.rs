@@ -11,7 +11,6 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -39,7 +38,7 @@ const TARGET: &str = "BPF_SESSION_TEST_TARGET";
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The right to run a kernel test and what the kernel can do, if there is one.
-fn kernel() -> Option<(MutexGuard<'static, ()>, Features)> {
+fn kernel() -> Option<(testkit::kernel::Turn, Features)> {
     let guard = may_run("kernel")?;
     match Features::detect() {
         Ok(features) => Some((guard, features)),

@@ -104,6 +104,7 @@ fn script() -> Script {
 
 /// What a script comes to; nothing where this user may not load programs.
 fn finished(script: &Script, builder: &Builder) -> Option<Finished> {
+    let _turn = testkit::kernel::may_run("a session")?;
     if !Capabilities::own().missing(&[Capability::Bpf, Capability::Perfmon]).is_empty() {
         eprintln!("skipped: it needs CAP_BPF and CAP_PERFMON");
         return None;

@@ -19,7 +19,7 @@ fn lines_have_addresses() {
     let at = |file: &str, line: u32| sections.line_address(&SourceLine { file, line, column: None });
     // In an optimized program, a function's instructions may be those of its first line.
     let within = |file: &str, line: u32| (line - 1..=line + 1).find_map(|line| at(file, line)).unwrap();
-    let (first, second) = (within("tests/lines.rs", marked()), within("lines.rs", another()));
+    let (first, second) = (within("it/lines.rs", marked()), within("lines.rs", another()));
     assert_ne!(first, second);
     // The functions stand one behind the other in the source, and are small: so are their distances.
     assert!(first.abs_diff(second) < 4096, "{first:#x} {second:#x}");

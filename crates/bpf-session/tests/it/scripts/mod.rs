@@ -23,7 +23,7 @@ pub(crate) struct Outcome {
 }
 
 /// The turn of a test, if this machine lets us.
-pub(crate) fn allowed() -> Option<std::sync::MutexGuard<'static, ()>> {
+pub(crate) fn allowed() -> Option<testkit::kernel::Turn> {
     testkit::kernel::may_run("scripts")
 }
 
